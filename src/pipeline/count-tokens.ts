@@ -1,16 +1,16 @@
 /** Counts the tokens of a request instead of answering it: at a provider that counts, else by our own estimate. Free of charge. */
 
-import type { IncomingHttpHeaders } from 'node:http'
 import { asFault, Fault } from '../core/faults.ts'
-import { isObject, type JsonObject } from '../core/json.ts'
+import type { JsonObject } from '../core/json.ts'
 import { estimatedNeed } from '../dialects/canon/need.ts'
 import type { UpstreamDialect } from '../dialects/types.ts'
 import { estimateTokens } from '../ledger/usage-estimate.ts'
 import type { Endpoint } from '../routing/catalog/types.ts'
-import { type Receiver, UpstreamCall } from '../services/upstream/call.ts'
+import { type BodyReceiver, UpstreamCall } from '../services/upstream/call.ts'
+import { JsonBody } from '../services/upstream/json-body.ts'
+import { AnswerOrError } from './attempt/answer-or-error.ts'
 import { countAttempt } from './attempt/attempt.ts'
 import { targetOf } from './attempt/endpoint-call.ts'
-import { ErrorBody, type FaultSource } from './attempt/error-body.ts'
 import { answeredHere } from './attempt/turn.ts'
 import type { ChainDependencies } from './dependencies.ts'
 import type { Guarded } from './exchange.ts'
@@ -58,8 +58,13 @@ async function countAt(
   const encoded = counter.encode(exchange.request.canonical(), { ...targetOf(exchange, endpoint), stream: false })
   const { provider } = endpoint
   const address = providerAddress(provider, dialect)
-  const gathered = new GatheredJson(exchange, (status, body) => dialect.decodeFault(status, body))
-  const call = new UpstreamCall(gathered, exchange.head.clock, provider.timeouts)
+  const gathered = new GatheredJson()
+  const reply = new AnswerOrError(gathered, {
+    clock: exchange.head.clock,
+    decode: (status, body) => dialect.decodeFault(status, body),
+    accepts: (status) => status === 200,
+  })
+  const call = new UpstreamCall(reply, exchange.head.clock, provider.timeouts)
   const takeBack = exchange.head.cancel.onAbort(() => {
     call.abort()
     gathered.fail(exchange.head.cancel.reason instanceof Fault ? exchange.head.cancel.reason : new Fault('client_gone'))
@@ -84,49 +89,29 @@ async function countAt(
   }
 }
 
-/** A short JSON reply, or the fault that came in its place. */
-class GatheredJson implements Receiver {
+/** A short JSON object. */
+class GatheredJson implements BodyReceiver {
   readonly done: Promise<JsonObject>
-  private readonly exchange: Guarded
-  private readonly decode: FaultSource['decode']
-  private readonly chunks: Buffer[] = []
-  private size = 0
-  private error: ErrorBody | undefined
+  private readonly body = new JsonBody(CAP)
   private resolve: (body: JsonObject) => void = () => {}
   private reject: (fault: Fault) => void = () => {}
 
-  constructor(exchange: Guarded, decode: FaultSource['decode']) {
-    this.exchange = exchange
-    this.decode = decode
+  constructor() {
     this.done = new Promise((resolve, reject) => {
       this.resolve = resolve
       this.reject = reject
     })
   }
 
-  head(status: number, headers: IncomingHttpHeaders): void {
-    if (status !== 200) this.error = new ErrorBody(status, headers, { clock: this.exchange.head.clock, decode: this.decode })
-  }
-
   data(chunk: Buffer): void {
-    this.size += chunk.length
-    if (this.error) {
-      if (!this.error.push(chunk)) this.fail(this.error.fault())
-    } else if (this.size > CAP) this.fail(new Fault('upstream_garbled'))
-    else this.chunks.push(chunk)
+    if (!this.body.push(chunk)) this.fail(new Fault('upstream_garbled'))
   }
 
   end(): void {
-    if (this.error) {
-      this.fail(this.error.fault())
-      return
-    }
     try {
-      const body: unknown = JSON.parse(Buffer.concat(this.chunks).toString('utf8'))
-      if (isObject(body)) this.resolve(body)
-      else this.fail(new Fault('upstream_garbled'))
-    } catch (cause) {
-      this.fail(new Fault('upstream_garbled', { cause }))
+      this.resolve(this.body.parse())
+    } catch (thrown) {
+      this.fail(asFault(thrown))
     }
   }
 

@@ -1,5 +1,6 @@
 /** One upstream call: encode, send, and return the reply as soon as it has ended. */
 
+import type { IncomingHttpHeaders } from 'node:http'
 import type { JsonObject } from '../../core/json.ts'
 import type { StreamEvent } from '../../dialects/canon/events.ts'
 import { countsOutput } from '../../dialects/canon/usage.ts'
@@ -12,6 +13,7 @@ import type { Reply } from '../layer.ts'
 import { finishAll, ObserveRelay, PassRelay, type Relay, TranslateRelay } from '../reply/relays.ts'
 import { ReplyStream } from '../reply/reply-stream.ts'
 import { callPath, providerAddress } from '../route/provider-address.ts'
+import { AnswerOrError, isSuccess } from './answer-or-error.ts'
 import { beginTurn, callOf, type EndpointCall, encode } from './endpoint-call.ts'
 import { runLocal } from './local-attempt.ts'
 import { StreamAttempt } from './stream-attempt.ts'
@@ -43,7 +45,6 @@ function streamed(call: EndpointCall, encoded: Encoded, dependencies: ChainDepen
     relay: relayFor(call),
     drains: dependencies.drains,
     health: dependencies.health,
-    decodeFault: (status, body) => dialect.decodeFault(status, body),
   })
   send(attempt, call, encoded, dependencies)
   return attempt.done
@@ -103,7 +104,17 @@ function send(attempt: StreamAttempt | WholeAttempt, call: EndpointCall, encoded
       : [...headers, 'x-client-request-id', exchange.head.id],
     body: JSON.stringify(encoded.body),
   }
-  const upstream = new UpstreamCall(attempt, exchange.head.clock, exchange.request.stream ? provider.timeouts : address.timeouts)
+  const reply = new AnswerOrError(attempt, {
+    clock: exchange.head.clock,
+    decode: (status, body) => dialect.decodeFault(status, body),
+    accepts: exchange.request.stream ? isEventStream : isSuccess,
+    trail: exchange.trail,
+  })
+  const upstream = new UpstreamCall(reply, exchange.head.clock, exchange.request.stream ? provider.timeouts : address.timeouts)
   attempt.flow = upstream
   upstream.send(pool, request)
+}
+
+function isEventStream(status: number, headers: IncomingHttpHeaders): boolean {
+  return status >= 200 && status <= 299 && headers['content-type']?.toLowerCase().startsWith('text/event-stream') === true
 }

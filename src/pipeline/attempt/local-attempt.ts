@@ -65,7 +65,6 @@ export function runLocal(call: EndpointCall, encoded: Encoded, dependencies: Cha
     relay,
     drains: dependencies.drains,
     health: dependencies.health,
-    decodeFault,
   })
   const take = guarded(attempt)
   start(attempt, {

@@ -1,21 +1,19 @@
 /** One streamed upstream answer: holds everything until the first content, then relays with back-pressure. */
 
-import type { IncomingHttpHeaders } from 'node:http'
 import { Fault, unreadable } from '../../core/faults.ts'
 import { countsOutput, type Usage } from '../../dialects/canon/usage.ts'
 import { StreamLife } from '../../dialects/sse/life.ts'
 import type { Final } from '../../dialects/types.ts'
-import type { Receiver } from '../../services/upstream/call.ts'
+import type { BodyReceiver } from '../../services/upstream/call.ts'
 import type { Planned } from '../exchange.ts'
 import type { Relay } from '../reply/relays.ts'
-import { ErrorBody } from './error-body.ts'
 import { type AttemptPlan, REFUSED, UpstreamAttempt } from './upstream-attempt.ts'
 
 export interface StreamPlan extends AttemptPlan {
   relay: Relay
 }
 
-export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiver {
+export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyReceiver {
   private pending = ''
   private committed = false
   private breaking = false
@@ -50,17 +48,8 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiv
     })
   }
 
-  head(status: number, headers: IncomingHttpHeaders): void {
-    this.exchange.trail.noteStatus(status)
-    const type = headers['content-type']?.toLowerCase() ?? ''
-    if (status < 200 || status > 299 || !type.startsWith('text/event-stream')) {
-      this.error = new ErrorBody(status, headers, { clock: this.exchange.head.clock, decode: this.plan.decodeFault })
-    }
-  }
-
   data(chunk: Buffer): void {
     if (this.over) return
-    if (this.tookError(chunk)) return
     const { relay } = this.plan
     if (this.life.push(chunk)) this.flow?.alive?.()
     let text: string
@@ -113,10 +102,6 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements Receiv
 
   end(): void {
     if (this.over) return
-    if (this.error) {
-      this.fail(this.error.fault())
-      return
-    }
     this.endedAt ??= this.exchange.head.clock.monotonic()
     const { relay } = this.plan
     try {

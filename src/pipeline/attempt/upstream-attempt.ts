@@ -1,4 +1,4 @@
-/** What every attempt at an upstream answer shares: its promise, the caller's leaving, an answer that is an error. */
+/** What every attempt at an upstream answer shares: its promise, and the caller's leaving. */
 
 import { Fault } from '../../core/faults.ts'
 import type { Final } from '../../dialects/types.ts'
@@ -7,7 +7,6 @@ import type { HealthBook } from '../../routing/index.ts'
 import type { Planned } from '../exchange.ts'
 import type { Reply } from '../layer.ts'
 import type { DrainSlots } from './drain-slots.ts'
-import type { ErrorBody, FaultSource } from './error-body.ts'
 import type { Lane, Turn } from './turn.ts'
 
 /** What the attempt steers: an HTTP call or a provider inside this process. */
@@ -32,7 +31,6 @@ export interface AttemptPlan {
   cap: number | undefined
   drains: DrainSlots
   health: Pick<HealthBook, 'throughput'>
-  decodeFault: FaultSource['decode']
 }
 
 /** How a turn ends that a guardrail refuses. */
@@ -53,7 +51,6 @@ export abstract class UpstreamAttempt<Plan extends AttemptPlan> {
   protected over = false
   /** The caller has gone and the provider is read on for the usage it reports. */
   protected discarding = false
-  protected error: ErrorBody | undefined
   private resolve: (reply: Reply) => void = () => {}
   private reject: (fault: Fault) => void = () => {}
   private leaveSlot: (() => void) | undefined
@@ -77,19 +74,10 @@ export abstract class UpstreamAttempt<Plan extends AttemptPlan> {
   /** Writes what is not yet written of the reply, once the turn has ended. */
   protected abstract finish(final: Final): string
 
-  /** Takes a piece of an answer that is an error. @returns false where the answer is none. */
-  protected tookError(chunk: Buffer): boolean {
-    if (!this.error) return false
-    if (!this.error.push(chunk)) this.fail(this.error.fault())
-    return true
-  }
-
   protected refuse(fault: Fault): void {
-    const { exchange } = this
-    const reported = this.error?.instead(fault) ?? fault
-    exchange.run.unfinished = this.turn({ fault: reported, aborted: false })
+    this.exchange.run.unfinished = this.turn({ fault, aborted: false })
     this.close()
-    this.reject(reported)
+    this.reject(fault)
   }
 
   protected settle(ended: Ended, finish = (final: Final) => this.finish(final)): void {

@@ -1,13 +1,12 @@
 /** One upstream answer that is not streamed: gathered, parsed once, then patched or translated. */
-import type { IncomingHttpHeaders } from 'node:http'
 import { asFault, Fault, unreadable } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { endOf, MEDIA_BYTES, type StreamEvent } from '../../dialects/canon/events.ts'
 import { countsOutput } from '../../dialects/canon/usage.ts'
 import type { Final, PassFacts } from '../../dialects/types.ts'
-import type { Receiver } from '../../services/upstream/call.ts'
+import type { BodyReceiver } from '../../services/upstream/call.ts'
+import { JsonBody } from '../../services/upstream/json-body.ts'
 import type { EventSink } from '../run.ts'
-import { ErrorBody } from './error-body.ts'
 import { type AttemptPlan, REFUSED, UpstreamAttempt } from './upstream-attempt.ts'
 
 /** A reply longer than this is cut off. */
@@ -27,27 +26,21 @@ export interface WholeResult extends PassFacts {
 }
 
 export interface WholePlan extends AttemptPlan {
+  /** Of an error that comes with a status of success. */
+  decodeFault: (status: number, body: JsonObject) => Fault
   read(body: JsonObject): WholeResult
 }
 
-export class WholeAttempt extends UpstreamAttempt<WholePlan> implements Receiver {
-  private chunks: Buffer[] = []
-  private size = 0
+export class WholeAttempt extends UpstreamAttempt<WholePlan> implements BodyReceiver {
+  private readonly body = new JsonBody(CAP)
   /** Monotonic milliseconds of the first byte that is no blank. */
   private begunAt: number | undefined
   private result: WholeResult | undefined
   /** The body holds an error and no answer, as some providers report failures inside a 200: content has not begun. */
   private onlyError = false
 
-  head(status: number, headers: IncomingHttpHeaders): void {
-    this.exchange.trail.noteStatus(status)
-    if (status !== 200 && status !== 201) {
-      this.error = new ErrorBody(status, headers, { clock: this.exchange.head.clock, decode: this.plan.decodeFault })
-    }
-  }
-
   data(chunk: Buffer): void {
-    if (this.over || this.tookError(chunk)) return
+    if (this.over) return
     // Some providers send blanks while they work: the reply has not begun with them.
     const now = this.exchange.head.clock.monotonic()
     if (this.begunAt === undefined) {
@@ -55,17 +48,11 @@ export class WholeAttempt extends UpstreamAttempt<WholePlan> implements Receiver
       this.begunAt = now
     }
     this.flow?.alive?.(now)
-    this.size += chunk.length
-    if (this.size > CAP) this.fail(new Fault('upstream_oversized'))
-    else this.chunks.push(chunk)
+    if (!this.body.push(chunk)) this.fail(new Fault('upstream_oversized'))
   }
 
   end(): void {
     if (this.over) return
-    if (this.error) {
-      this.fail(this.error.fault())
-      return
-    }
     try {
       this.complete(this.plan.read(this.parse()))
     } catch (thrown) {
@@ -134,16 +121,7 @@ export class WholeAttempt extends UpstreamAttempt<WholePlan> implements Receiver
   }
 
   private parse(): JsonObject {
-    const bytes = this.chunks.length === 1 ? this.chunks[0] : Buffer.concat(this.chunks)
-    this.chunks = []
-    if (bytes.length === 0) throw new Fault('upstream_empty')
-    let body: unknown
-    try {
-      body = JSON.parse(bytes.toString())
-    } catch (cause) {
-      throw new Fault('upstream_garbled', { cause })
-    }
-    if (!isObject(body)) throw new Fault('upstream_garbled')
+    const body = this.body.parse()
     if (isObject(body.error)) {
       this.onlyError = true
       throw this.plan.decodeFault(200, body)
@@ -161,7 +139,7 @@ export class WholeAttempt extends UpstreamAttempt<WholePlan> implements Receiver
       usage: undefined,
       end: undefined,
       begun: begunAt !== undefined && !onlyError,
-      relayed: this.size,
+      relayed: this.body.size,
       hidden: this.hiddenTokens(begunAt),
     }
   }

@@ -1,6 +1,5 @@
 /** One call for vectors: its reply is scanned as it comes, and every vector is written as the caller wants it at once. */
 
-import type { IncomingHttpHeaders } from 'node:http'
 import { Fault } from '../../core/faults.ts'
 import { isObject } from '../../core/json.ts'
 import type { Usage } from '../../dialects/canon/usage.ts'
@@ -9,10 +8,8 @@ import { type RawVector, ReplyScan } from '../../dialects/vectors/scan.ts'
 import { SpentChunks } from '../../dialects/vectors/spent.ts'
 import { Turns } from '../../dialects/vectors/turns.ts'
 import { type WrittenVector, writeRaw } from '../../dialects/vectors/written.ts'
-import type { Receiver } from '../../services/upstream/call.ts'
-import { ErrorBody } from '../attempt/error-body.ts'
+import type { BodyReceiver } from '../../services/upstream/call.ts'
 import type { Flow } from '../attempt/upstream-attempt.ts'
-import type { Planned } from '../exchange.ts'
 
 /** What one call brought. */
 export interface Brought {
@@ -31,9 +28,8 @@ const VECTOR_ROOM = 1024
 /** Bytes worked off at once: a millisecond or two, also where numbers have to be written anew. */
 const TURN = 32 * 1024
 
-export class EmbeddingCall implements Receiver {
+export class EmbeddingCall implements BodyReceiver {
   readonly done: Promise<Brought>
-  private readonly exchange: Planned
   private readonly ask: EmbeddingAsk
   private readonly wire: EmbeddingWire
   private readonly vectors: WrittenVector[] = []
@@ -47,14 +43,12 @@ export class EmbeddingCall implements Receiver {
   /** Bytes of what the scan has been given. */
   private scanned = 0
   private over = false
-  private error: ErrorBody | undefined
   /** The call itself, once there is one. */
   flow: Flow | undefined
   private resolve: (brought: Brought) => void = () => {}
   private reject: (fault: Fault) => void = () => {}
 
-  constructor(exchange: Planned, ask: EmbeddingAsk, wire: EmbeddingWire) {
-    this.exchange = exchange
+  constructor(ask: EmbeddingAsk, wire: EmbeddingWire) {
     this.ask = ask
     this.wire = wire
     const { dimensions = MOST_NUMBERS } = ask.settings
@@ -67,22 +61,9 @@ export class EmbeddingCall implements Receiver {
     })
   }
 
-  head(status: number, headers: IncomingHttpHeaders): void {
-    this.exchange.trail.noteStatus(status)
-    if (status === 200 || status === 201) return
-    this.error = new ErrorBody(status, headers, {
-      clock: this.exchange.head.clock,
-      decode: (code, body) => this.wire.decodeFault(code, body),
-    })
-  }
-
   data(chunk: Buffer): void {
     if (this.over) return
     this.flow?.alive?.()
-    if (this.error) {
-      if (!this.error.push(chunk)) this.fail(this.error.fault())
-      return
-    }
     this.size += chunk.length
     if (this.size > this.cap) this.fail(new Fault('upstream_oversized'))
     else {
@@ -92,16 +73,14 @@ export class EmbeddingCall implements Receiver {
   }
 
   end(): void {
-    if (this.over) return
-    if (this.error) this.fail(this.error.fault())
-    else this.turns.end(() => this.complete())
+    if (!this.over) this.turns.end(() => this.complete())
   }
 
   fail(fault: Fault): void {
     if (this.over) return
     this.over = true
     this.turns.stop()
-    this.reject(this.error?.instead(fault) ?? fault)
+    this.reject(fault)
   }
 
   private read(chunk: Buffer): void {

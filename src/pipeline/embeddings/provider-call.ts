@@ -6,6 +6,7 @@ import type { EmbeddingAsk, EmbeddingTarget, EmbeddingWire, VectorSink } from '.
 import { type WrittenVector, writeFloats } from '../../dialects/vectors/written.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { UpstreamCall } from '../../services/upstream/call.ts'
+import { AnswerOrError, isSuccess } from '../attempt/answer-or-error.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import type { Planned } from '../exchange.ts'
 import { callPath, providerAddress } from '../route/provider-address.ts'
@@ -77,8 +78,14 @@ export function callProvider({ exchange, endpoint, wire, target, ask }: Provider
     headers: [...address.headers, 'x-client-request-id', exchange.head.id, ...(encoded.headers ?? [])],
     body: JSON.stringify(encoded.body),
   }
-  const call = new EmbeddingCall(exchange, ask, wire)
-  const upstream = new UpstreamCall(call, exchange.head.clock, address.timeouts)
+  const call = new EmbeddingCall(ask, wire)
+  const reply = new AnswerOrError(call, {
+    clock: exchange.head.clock,
+    decode: (status, body) => wire.decodeFault(status, body),
+    accepts: isSuccess,
+    trail: exchange.trail,
+  })
+  const upstream = new UpstreamCall(reply, exchange.head.clock, address.timeouts)
   call.flow = upstream
   upstream.send(dependencies.pools.for(address), request)
   return { done: call.done, dropped: encoded.dropped, sent: () => upstream.sent, abort: () => upstream.abort() }

@@ -25,12 +25,16 @@ export interface CallTimeouts {
   total: number
 }
 
-/** Takes the reply. After `end` or `fail` nothing more comes. */
-export interface Receiver {
-  head(status: number, headers: IncomingHttpHeaders): void
+/** Takes the body of an answer: any number of `data`, then once `end` or `fail`, after which nothing more comes. */
+export interface BodyReceiver {
   data(chunk: Buffer): void
   end(): void
   fail(fault: Fault): void
+}
+
+/** Takes a reply: `head` at most once and first, then as a body. A reply that fails before its head has none. */
+export interface Receiver extends BodyReceiver {
+  head(status: number, headers: IncomingHttpHeaders): void
 }
 
 /**

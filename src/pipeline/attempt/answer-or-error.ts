@@ -1,27 +1,71 @@
-/** A reply that is no answer: gathers its body, bounded, and has the dialect turn it into a fault. */
+/** Stands before whatever takes an answer: a reply that is none is gathered here, and becomes a fault of the dialect's. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import { isObject, type Json } from '../../core/json.ts'
+import type { BodyReceiver, Receiver } from '../../services/upstream/call.ts'
+import type { Trail } from '../run.ts'
 
+/** Bytes of an error that are read. */
 const CAP = 64 * 1024
 
-export interface FaultSource {
+export interface AnswerRules {
   clock: Clock
   decode: (status: number, body: Json | undefined) => Fault
+  /** True for the head of an answer. */
+  accepts: (status: number, headers: IncomingHttpHeaders) => boolean
+  /** Where the status of every reply is noted; a count of tokens has none. */
+  trail?: Pick<Trail, 'noteStatus'>
 }
 
-export class ErrorBody {
+/** The heads of replies that hold a whole answer. */
+export function isSuccess(status: number): boolean {
+  return status === 200 || status === 201
+}
+
+/** Passes the body of an answer on to its receiver; of any other reply the receiver gets the fault alone. */
+export class AnswerOrError implements Receiver {
+  private readonly answer: BodyReceiver
+  private readonly rules: AnswerRules
+  private error: ErrorBody | undefined
+
+  constructor(answer: BodyReceiver, rules: AnswerRules) {
+    this.answer = answer
+    this.rules = rules
+  }
+
+  head(status: number, headers: IncomingHttpHeaders): void {
+    this.rules.trail?.noteStatus(status)
+    if (!this.rules.accepts(status, headers)) this.error = new ErrorBody(status, headers, this.rules)
+  }
+
+  data(chunk: Buffer): void {
+    if (!this.error) this.answer.data(chunk)
+    else if (!this.error.push(chunk)) this.answer.fail(this.error.fault())
+  }
+
+  end(): void {
+    if (this.error) this.answer.fail(this.error.fault())
+    else this.answer.end()
+  }
+
+  /** An error status says enough by itself where its body never came whole. */
+  fail(fault: Fault): void {
+    this.answer.fail(this.error?.instead(fault) ?? fault)
+  }
+}
+
+class ErrorBody {
   private readonly status: number
   private readonly retryAfter: number | undefined
   private readonly chunks: Buffer[] = []
   private size = 0
-  private readonly decode: FaultSource['decode']
+  private readonly decode: AnswerRules['decode']
 
-  constructor(status: number, headers: IncomingHttpHeaders, source: FaultSource) {
+  constructor(status: number, headers: IncomingHttpHeaders, { clock, decode }: AnswerRules) {
     this.status = status
-    this.retryAfter = retryAfterSeconds(headers['retry-after'], source.clock)
-    this.decode = source.decode
+    this.retryAfter = retryAfterSeconds(headers['retry-after'], clock)
+    this.decode = decode
   }
 
   /** @returns false once enough has been read. */
