@@ -1,12 +1,12 @@
 /** What a schema cannot say: references between parts of the file. */
 import { postgresTransport, redisProblem } from '../core/transport.ts'
+import { EMBEDDING, GENERATING } from '../dialects/quirks.ts'
 import { ENDPOINT_LISTS } from '../routing/criteria/index.ts'
 import { checkGuardrails } from './guardrails.ts'
 import { checkPlugins } from './plugins.ts'
 import type { Path } from './problems.ts'
 import { checkQuirks } from './quirk-rules.ts'
 import { lacksModels, type ModelFile, References } from './references.ts'
-import { EMBEDDING, GENERATING } from './schema/providers.ts'
 import type { RawConfig, RawModels, RawProvider } from './schema/root.ts'
 import { PER_MILLION_EXPECTED } from './schema/scalars.ts'
 import type { Source } from './source.ts'

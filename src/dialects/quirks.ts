@@ -1,4 +1,7 @@
-/** The quirks that each dialect reads. The configuration's schema is made from these tables, and refuses every other quirk. */
+/**
+ * What the configuration knows of each dialect: its name, what it serves, and the quirks that it reads. Every other quirk is
+ * refused. Apart from the registry, so that reading a configuration loads no dialect.
+ */
 import type { Static } from 'typebox'
 import type { JsonObject } from '../core/json.ts'
 import type { QuirkTable } from './canon/quirks.ts'
@@ -10,19 +13,32 @@ import { responsesQuirks } from './responses/quirks.ts'
 
 export { OPERATION_PATH } from './embeddings/quirks.ts'
 
-const TABLES = {
-  'openai-chat': { ...chatQuirks, ...openaiEmbeddingQuirks },
-  'openai-responses': { ...responsesQuirks, ...openaiEmbeddingQuirks },
-  anthropic: messagesQuirks,
-  gemini: { ...geminiQuirks, ...embeddingQuirks },
-  cohere: embeddingQuirks,
-  voyage: embeddingQuirks,
-  sim: batchQuirks,
+interface Known {
+  readonly generates: boolean
+  readonly embeds: boolean
+  readonly quirks: QuirkTable
 }
+
+const KNOWN = {
+  'openai-chat': { generates: true, embeds: true, quirks: { ...chatQuirks, ...openaiEmbeddingQuirks } },
+  'openai-responses': { generates: true, embeds: true, quirks: { ...responsesQuirks, ...openaiEmbeddingQuirks } },
+  anthropic: { generates: true, embeds: false, quirks: messagesQuirks },
+  gemini: { generates: true, embeds: true, quirks: { ...geminiQuirks, ...embeddingQuirks } },
+  sim: { generates: true, embeds: true, quirks: batchQuirks },
+  cohere: { generates: false, embeds: true, quirks: embeddingQuirks },
+  voyage: { generates: false, embeds: true, quirks: embeddingQuirks },
+} satisfies Record<string, Known>
+
+export type DialectName = keyof typeof KNOWN
+
+export const DIALECTS = Object.keys(KNOWN) as DialectName[]
+/** Formats in which models generate, and those in which they give vectors. */
+export const GENERATING: readonly DialectName[] = DIALECTS.filter((name) => KNOWN[name].generates)
+export const EMBEDDING: readonly DialectName[] = DIALECTS.filter((name) => KNOWN[name].embeds)
 
 type Names<T> = T extends unknown ? keyof T : never
 type ValueIn<T, N extends PropertyKey> = T extends { readonly [K in N]: infer S extends QuirkTable[string] } ? Static<S> : never
-type AnyTable = (typeof TABLES)[keyof typeof TABLES]
+type AnyTable = (typeof KNOWN)[DialectName]['quirks']
 
 /** The quirks of an endpoint of any dialect. */
 export type Quirks = { readonly [N in Names<AnyTable>]?: ValueIn<AnyTable, N> } & {
@@ -31,4 +47,4 @@ export type Quirks = { readonly [N in Names<AnyTable>]?: ValueIn<AnyTable, N> } 
 }
 
 /** By dialect. */
-export const QUIRKS: ReadonlyMap<string, QuirkTable> = new Map(Object.entries(TABLES))
+export const QUIRKS: ReadonlyMap<string, QuirkTable> = new Map(Object.entries(KNOWN).map(([name, { quirks }]) => [name, quirks]))

@@ -1,4 +1,4 @@
-/** The one list of dialects: a new one is its folder and a line here. */
+/** The one list of dialects: a new one is its folder, a line here and a line in `quirks.ts`. */
 import { chatClient, openaiChat } from './chat/index.ts'
 import { embeddingsClient } from './embeddings/check.ts'
 import { cohereEmbedding } from './embeddings/cohere.ts'

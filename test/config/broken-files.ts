@@ -673,7 +673,7 @@ export const RULES: Broken[] = [
   whole(
     'an embedding model at a provider without embeddings',
     'providers: { a: { dialect: anthropic, base_url: "https://a.example" } }\nmodels: { a/e: { kind: embedding, endpoints: [ { provider: a, model: e } ] } }\n',
-    '2:60: models["a/e"].endpoints[0].provider: the dialect anthropic gives no embeddings, expected one of openai-chat, openai-responses, gemini, cohere, voyage, sim',
+    '2:60: models["a/e"].endpoints[0].provider: the dialect anthropic gives no embeddings, expected one of openai-chat, openai-responses, gemini, sim, cohere, voyage',
   ),
   spoil(
     'a model that generates at a provider of embeddings',

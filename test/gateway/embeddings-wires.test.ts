@@ -1,7 +1,7 @@
 /** Embeddings at every kind of provider: what goes out, what comes back, and what cannot be said there. */
 import t from 'tap'
-import { EMBEDDING, GENERATING } from '../../src/config/schema/providers.ts'
 import type { Json, JsonObject } from '../../src/core/json.ts'
+import { EMBEDDING, GENERATING } from '../../src/dialects/quirks.ts'
 import { embeddingWires, upstreamDialects } from '../../src/dialects/registry.ts'
 import { FakeClock } from '../support/clock.ts'
 import {

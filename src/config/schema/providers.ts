@@ -1,6 +1,6 @@
 /** Providers: one account at one address each. */
 import { type TSchema, Type } from 'typebox'
-import { OPERATION_PATH, QUIRKS, type Quirks } from '../../dialects/quirks.ts'
+import { DIALECTS, OPERATION_PATH, QUIRKS, type Quirks } from '../../dialects/quirks.ts'
 import {
   asWritten,
   closed,
@@ -42,11 +42,6 @@ const faults = closed('Faults that a simulated provider shows.', {
 })
 
 const country = (description: string) => Type.String({ description, pattern: '^[A-Z]{2}$', expected: 'two capital letters, such as DE' })
-
-/** Formats in which models generate, and those in which they give vectors. */
-export const GENERATING = ['openai-chat', 'openai-responses', 'anthropic', 'gemini', 'sim'] as const
-export const EMBEDDING = ['openai-chat', 'openai-responses', 'gemini', 'cohere', 'voyage', 'sim'] as const
-export const DIALECTS = [...new Set<(typeof GENERATING | typeof EMBEDDING)[number]>([...GENERATING, ...EMBEDDING])]
 
 /** Of a provider, or of one endpoint on top of its provider's. Those that the dialect does not read are refused by `checkQuirks`. */
 export const quirks = asWritten(Type.Unsafe<Omit<Quirks, 'faults'>>(closed('Small departures from the dialect.', optionalQuirks())))
