@@ -1,3 +1,4 @@
+/** Turns PDF, Word and text files of a request into words for models that take no files, here or by a service that reads scans. */
 import {
   asFault,
   Fault,

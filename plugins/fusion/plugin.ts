@@ -1,3 +1,4 @@
+/** Offers the tool `fusion` to the model of any request, and answers for the slugs `fusion` and `fusion-flash`. */
 import {
   badField,
   Fault,

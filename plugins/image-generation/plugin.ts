@@ -1,3 +1,4 @@
+/** Offers the tool `image_generation` to the model of any request, and holds the operator's settings of it. */
 import { badField, type JsonObject, type Plugin, type Resolved } from '../../src/plugin-api/index.ts'
 
 const ID = 'image-generation'

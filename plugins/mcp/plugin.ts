@@ -1,3 +1,4 @@
+/** Holds the operator's settings of the tool that calls remote MCP servers; it does nothing by itself. */
 import { type JsonObject, mcpSettings, type Plugin } from '../../src/plugin-api/index.ts'
 
 export const mcp: Plugin<undefined> = {

@@ -1,3 +1,4 @@
+/** Has the texts of a request judged before anything else is done with them, and refuses a request that is flagged. */
 import {
   Fault,
   findingData,

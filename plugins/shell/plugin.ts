@@ -1,3 +1,4 @@
+/** Holds the operator's settings of the sandbox that the tools shell and bash run commands in; it does nothing by itself. */
 import { badField, type JsonObject, type Plugin, sandboxSettings } from '../../src/plugin-api/index.ts'
 
 export const shell: Plugin<undefined> = {

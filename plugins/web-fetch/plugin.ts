@@ -1,3 +1,4 @@
+/** Offers the server tool `web_fetch` with the plugin's limits, so that the model can read pages without the caller naming the tool. */
 import type { Plugin, Resolved } from '../../src/plugin-api/index.ts'
 import { parseConfig, type WebFetchConfig } from './config.ts'
 

@@ -1,3 +1,4 @@
+/** Searches the web with the last words of the user before the model answers, and cites what was found. */
 import { type Host, type Item, type Planned, type Plugin, type Resolved, searchWeb, type Tap } from '../../src/plugin-api/index.ts'
 import { parseConfig, type WebConfig } from './config.ts'
 import { resultsText } from './results-text.ts'

@@ -36,15 +36,19 @@ t.test('names say what a thing is', async (t) => {
   })
 })
 
-/** The purpose that a folder states: the first line of prose in its README, or of its index's opening comment. */
+/** The purpose that a folder states: in the table of the architecture, in its README, or in the opening comment of its main file. */
 function purposeOf(folder: string): string | undefined {
+  const row = read('docs/architecture.md')
+    .split('\n')
+    .find((line) => line.startsWith('|') && line.includes(`\`${folder}/\``))
+  if (row) return row
   const [readme] = paths(`${folder}/README.md`)
   if (readme)
     return read(readme)
       .split('\n')
       .find((line) => line.trim() !== '' && !line.startsWith('#'))
-  const [index] = paths(`${folder}/index.ts`)
-  return index ? /^\/\*\*\s*(?:\*\s*)?([^\n]+)/.exec(read(index))?.[1] : undefined
+  const [main] = paths(`${folder}/{index,tool,plugin}.ts`)
+  return main ? /^\/\*\*\s*(?:\*\s*)?([^\n]+)/.exec(read(main))?.[1] : undefined
 }
 
 t.test('every folder of src and every plugin states its purpose', async (t) => {

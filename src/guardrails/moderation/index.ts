@@ -1,3 +1,4 @@
+/** Judges texts by category: over a moderation endpoint, a classifier model or a list of the operator's own words, for the guardrail engine and the plugin alike. */
 import { isObject } from '../../core/json.ts'
 import type { CanonicalRequest } from '../../dialects/canon/request.ts'
 import type { EngineVerdict, ExternalEngine, ModerationEngineSettings } from '../engine.ts'

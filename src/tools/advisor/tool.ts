@@ -1,3 +1,4 @@
+/** Lets the model ask another model for advice, which remembers what it advised earlier in the conversation. */
 import type { JsonObject, SessionTool, ToolContext } from '../../plugin-api/index.ts'
 import { parseConfig, TOOL } from './config.ts'
 import { AdvisorSession } from './session.ts'

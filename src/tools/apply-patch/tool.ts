@@ -1,3 +1,4 @@
+/** Checks the patches that a model writes and hands them to the caller, which applies them; the gateway changes no file. */
 import {
   badField,
   isObject,

@@ -1,3 +1,4 @@
+/** Hands the model's commands to the caller, or runs them in the operator's sandbox where the caller requests that. */
 import {
   badField,
   type JsonObject,

@@ -1,3 +1,4 @@
+/** Returns the date and time in the zone that the caller named in the tool's `parameters` (IANA name, UTC if absent). */
 import { badField, type JsonObject, type ServerTool } from '../../plugin-api/index.ts'
 
 /** Free, and takes no arguments from the model: the caller decides the zone. */

@@ -1,3 +1,4 @@
+/** Lets the model list, read, write and edit the files of the key that sent the request. */
 import { badField, type JsonObject, type SessionTool, type ToolSession } from '../../plugin-api/index.ts'
 import { OPERATIONS, runOperation } from './operations.ts'
 

@@ -1,3 +1,4 @@
+/** Sends a question to a panel of models at once, has another model compare their answers, and returns both to the calling model. */
 import type { JsonObject, SessionTool, ToolContext } from '../../plugin-api/index.ts'
 import { parseConfig } from './config.ts'
 import { FusionSession, TOOL } from './session.ts'

@@ -1,3 +1,4 @@
+/** Lets the model have an image made from words by an image model of the catalogue; the caller gets the image, the model only hears of it. */
 import {
   Fault,
   type JsonObject,

@@ -1,3 +1,4 @@
+/** Lets the model call tools of remote MCP servers that the caller names, with the caller's approval where that is required. */
 import {
   badField,
   entryOf,

@@ -1,3 +1,4 @@
+/** Lets the model look for models of the gateway that its caller may use. */
 import { badField, type JsonObject, type SessionTool, type ToolHost, type ToolOutcome, type ToolSession } from '../../plugin-api/index.ts'
 import { entryOf, meets, queryOf, rank } from './query.ts'
 

@@ -1,3 +1,4 @@
+/** Lets the model run commands in the operator's sandbox, or hands them to a caller that runs them. */
 import {
   badField,
   isObject,

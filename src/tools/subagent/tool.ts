@@ -1,3 +1,4 @@
+/** Lets the model hand a task over to another model, which sees the task alone and may have tools of its own. */
 import type { JsonObject, SessionTool, ToolContext } from '../../plugin-api/index.ts'
 import { parseConfig, TOOL } from './config.ts'
 import { SubagentSession } from './session.ts'

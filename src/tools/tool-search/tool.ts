@@ -1,3 +1,4 @@
+/** Keeps functions with `defer_loading` from the model until it has looked for them by a pattern. */
 import {
   badField,
   type JsonObject,

@@ -1,3 +1,4 @@
+/** Lets the model read a page of the web as markdown, within the caller's and the operator's limits. */
 import type { JsonObject, PageOptions, SessionTool } from '../../plugin-api/index.ts'
 import { parseConfig } from './config.ts'
 import { FetchSession } from './session.ts'

@@ -1,3 +1,4 @@
+/** Lets the model search the web with the engine that the operator has configured, within the caller's limits. */
 import {
   Citations,
   type Host,
