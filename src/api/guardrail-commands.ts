@@ -12,13 +12,13 @@ export type GuardrailVerb = 'list' | 'show' | 'audit'
 export interface GuardrailCommand {
   verb: GuardrailVerb
   /** Name or id. */
-  guardrail?: string
+  guardrail?: string | undefined
   /** Of `audit`: name or hash of a key. */
-  key?: string
+  key?: string | undefined
   /** Of `audit`: milliseconds since the epoch. */
-  since?: number
+  since?: number | undefined
   /** Of `audit`: the `next` of the answer before. */
-  after?: { at: number; id: string }
+  after?: { at: number; id: string } | undefined
 }
 
 const checkCommand = checker(

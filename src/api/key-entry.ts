@@ -20,9 +20,9 @@ export interface KeySource {
   readonly brand: string
   readonly clock: Pick<Clock, 'now'>
   /** Absent: applications cannot sign in. */
-  readonly signIn?: SignInPolicy
+  readonly signIn?: SignInPolicy | undefined
   /** Files that go with a key. */
-  readonly files?: Pick<FileStore, 'forget'>
+  readonly files?: Pick<FileStore, 'forget'> | undefined
 }
 
 /** A file says nothing of when a key was written; clients require a time. */

@@ -35,11 +35,12 @@ export class OwnerSettings {
   /** With every key named, one port for all, and without the admin token: workers have no admin listener. */
   get shared(): Config {
     const { config, port = config.server.port } = this
-    const files = { ...config.store.files, path: config.store.files.path ?? this.uploads }
+    const { path = this.uploads, ...files } = config.store.files
+    const { token: _, ...admin } = config.admin
     return {
       ...config,
-      admin: { ...config.admin, token: undefined },
-      store: { ...config.store, files },
+      admin,
+      store: { ...config.store, files: { ...files, ...(path === undefined ? {} : { path }) } },
       server: { ...config.server, port },
       keysNamed: true,
       keys: [...this.keys],

@@ -36,8 +36,8 @@ export interface OwnOptions {
   /** 1 to 63. */
   workers: number
   /** `--host` and `--port`. */
-  host?: string
-  port?: number
+  host?: string | undefined
+  port?: number | undefined
 }
 
 export interface Owning {

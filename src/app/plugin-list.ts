@@ -28,7 +28,7 @@ const lists = new WeakMap<PluginsConfig, readonly ListedPlugin[]>()
 
 /** Where the text of a configuration is, for the place of a problem. */
 export interface ConfigText {
-  text?: string
+  text?: string | undefined
   env: Environment
 }
 

@@ -54,10 +54,10 @@ export interface RuntimeSource {
   store: Bookkeeping
   shared: Pick<Shared, 'counters' | 'news' | 'isDegraded'>
   /** Where this process is one of several on this machine. */
-  worker?: WorkerPlace
+  worker?: WorkerPlace | undefined
   forcedLane: Lane | undefined
   /** Instead of Node's own measurement. */
-  loop?: LoopSource
+  loop?: LoopSource | undefined
 }
 
 const shed = counter('shed_total', 'Requests refused with 503 for lack of time or of memory for their bodies.')

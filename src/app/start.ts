@@ -23,16 +23,16 @@ import { StoreAlerts } from './store-alerts.ts'
 export interface StartOptions {
   configFile: string
   /** Text to use instead of the file's. */
-  configText?: string
+  configText?: string | undefined
   env?: Readonly<Record<string, string | undefined>>
   /** `--host` and `--port`. */
-  host?: string
-  port?: number
-  clock?: Clock
+  host?: string | undefined
+  port?: number | undefined
+  clock?: Clock | undefined
   /** Lane forced wherever the facts allow it, for contract tests. */
-  lane?: Lane
+  lane?: Lane | undefined
   /** The event loop as the overload guard sees it, instead of Node's own measurement. */
-  loop?: LoopSource
+  loop?: LoopSource | undefined
   /** Takes log lines instead of standard output. */
   log?: (line: string) => void
   /** Where this process is one of several on this machine: then the admin listener is its owner's. */

@@ -6,7 +6,7 @@ import { ConfigError, type Path } from '../config/problems.ts'
 import { closed, entryName, line, listOf, mapOf, oneOf, usd } from '../config/schema/scalars.ts'
 import { Source } from '../config/source.ts'
 import { validate } from '../config/validate.ts'
-import type { Json } from '../core/json.ts'
+import { type Json, present } from '../core/json.ts'
 import { PLAN_FORMATS } from '../pipeline/plan/format.ts'
 import { CRITERIA } from '../routing/criteria/index.ts'
 import { AILMENTS } from './rehearsal.ts'
@@ -102,7 +102,7 @@ export function readFixture(file: string, env: Environment): Fixture {
   const { config, env: variables = {}, tests, name, request, requests, expect, ...shared } = raw
   const own = request !== undefined || requests !== undefined || expect !== undefined
   if (tests && own) source.report(['tests'], 'stands beside a request of the file itself, expected one of the two', 'key')
-  const list = tests ?? [{ name, request, requests, expect }]
+  const list = tests ?? [present({ name, request, requests, expect })]
   const read = list.map((one, i) => testOf({ ...shared, ...one }, { source, path: tests ? ['tests', i] : [], number: i + 1 }))
   stopAt(source)
   return { config, env: variables, tests: read }

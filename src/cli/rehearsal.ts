@@ -26,11 +26,11 @@ export interface RehearsedRequest {
   /** JSON text of a generation body. */
   text: string
   /** Name of the key that sends the request; by default the first that may generate. */
-  key?: string
+  key?: string | undefined
   /** By default recognised from the body. */
-  format?: PlanFormat
+  format?: PlanFormat | undefined
   /** Names in lower case. */
-  headers?: Readonly<Record<string, string>>
+  headers?: Readonly<Record<string, string>> | undefined
 }
 
 export type Rehearsed = { kind: 'plan'; plan: Plan } | { kind: 'refused'; status: number; body: JsonObject }

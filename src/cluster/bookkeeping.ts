@@ -51,9 +51,9 @@ export interface WorkerPlace {
   /** Highest sequence in the owner's store: a clock that went back repeats none. */
   readonly last?: number
   /** The store of record of the process that started this one; absent where workers reach one by themselves. */
-  readonly record?: StoreOfRecord
+  readonly record?: StoreOfRecord | undefined
   /** Counters and news by way of the same process; absent where workers reach them by themselves. */
-  readonly shared?: Shared
+  readonly shared?: Shared | undefined
 }
 
 /** What an operator should hear about. */
@@ -65,11 +65,11 @@ export interface BookkeepingOptions {
   /** Path of the journal where the store of record is elsewhere. */
   journal: string
   /** Milliseconds for which generations are kept; absent: for ever. */
-  retention?: number
+  retention?: number | undefined
   /** Milliseconds for which the lease of a lost process counts as spent. */
   lostGrace: number
   clock: Clock
-  worker?: WorkerPlace
+  worker?: WorkerPlace | undefined
   /** True for a command beside the gateway: nothing is generated, and a journal of another process is left alone. */
   aside?: boolean
   report: (news: BookkeepingNews) => void
@@ -164,7 +164,7 @@ function ended(bookkeeping: Bookkeeping, end: () => void): Bookkeeping {
 export function keepLocally(
   store: Store,
   clock: Clock,
-  { aside = false, report = () => {} }: { aside?: boolean; report?: (news: BookkeepingNews) => void } = {},
+  { aside = false, report = () => {} }: { aside?: boolean | undefined; report?: (news: BookkeepingNews) => void } = {},
 ): Bookkeeping & { credit: Credit } {
   const { journal, keys } = store
   const recovered = aside ? journal.unsettled() : journal.reconcile()
@@ -241,7 +241,7 @@ interface UpkeepOptions {
   /** Absent where no process leases. */
   record?: Pick<StoreOfRecord, 'forgetLost'>
   /** Milliseconds; absent: generations are kept. */
-  retention?: number
+  retention?: number | undefined
   /** Milliseconds for which the lease of a lost process counts as spent. */
   lostGrace: number
   clock: Clock

@@ -34,7 +34,7 @@ export interface JoinOptions {
   /** What an operator reads: host and process. */
   readonly label: string
   /** Milliseconds after which the record may set free what a silent process has leased; absent: it never does. */
-  readonly lostGrace?: number
+  readonly lostGrace?: number | undefined
   readonly report: (news: ClusterNews) => void
 }
 

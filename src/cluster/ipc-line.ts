@@ -25,7 +25,7 @@ export interface Port {
 export interface SentFault {
   code: FaultCode
   message: string
-  retryAfter?: number
+  retryAfter?: number | undefined
 }
 
 /** A call with an id, a notification without one, or the answer to a call. */

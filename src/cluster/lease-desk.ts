@@ -2,7 +2,9 @@
  * Calls the store of record for the lease of one key: one call at a time, waiting requests are served in the order of
  * their coming, and what lies idle goes back.
  */
+
 import type { Clock } from '../core/clock.ts'
+import { present } from '../core/json.ts'
 import { type Allowance, fixedAsk, type HoldAsk } from '../ledger/credit.ts'
 import type { LeaseAnswer, LeaseAsk, LeaseName, StoreOfRecord } from '../store/record.ts'
 import { unreachable, within } from './bounded.ts'
@@ -289,5 +291,5 @@ export interface LeftOver {
 }
 
 function limited(allowances: readonly Allowance[]): Allowance[] {
-  return allowances.filter(({ limit }) => limit !== null).map(({ limit, limitReset, of }) => ({ limit, limitReset, of }))
+  return allowances.filter(({ limit }) => limit !== null).map(({ limit, limitReset, of }) => present({ limit, limitReset, of }))
 }

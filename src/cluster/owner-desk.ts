@@ -19,7 +19,7 @@ export type Reception = Pick<Answers<OwnerOffer>, 'welcome' | 'serving' | 'faile
 
 export interface DeskOptions {
   /** Absent where workers join a store of record by themselves. */
-  record?: StoreOfRecord
+  record?: StoreOfRecord | undefined
   /** Scans for all workers, one at a time. */
   scans: Pick<LedgerScans, 'use'>
   counters: Counters

@@ -1,6 +1,6 @@
 /** The configuration as the program reads it: what the schema resolves to, and what no schema can say. */
 import { dirname, join } from 'node:path'
-import type { JsonObject } from '../core/json.ts'
+import { type JsonObject, present } from '../core/json.ts'
 import { hashOf } from '../core/secret.ts'
 import type { Environment } from './expand.ts'
 import { guardrailConfig } from './guardrails.ts'
@@ -21,7 +21,7 @@ export interface Checked {
   skippedProviders: ReadonlySet<string>
   skippedKeys: ReadonlySet<number>
   env: Environment
-  overrides: { host?: string; port?: number }
+  overrides: { host?: string | undefined; port?: number | undefined }
 }
 
 export type Config = ReturnType<typeof buildConfig>
@@ -55,7 +55,7 @@ export function buildConfig(checked: Checked) {
     /** The file, its catalogue files and its plugins: what a watcher watches. */
     files: [...checked.files, ...plugins.load.flatMap(({ path }) => path ?? [])],
     // The command line wins.
-    server: { ...server, ...definedOf(overrides) },
+    server: { ...server, ...present({ ...overrides }) },
     // Where a start writes a token of its own; absent where the store is in memory.
     admin: { ...admin, ...(neighbour === undefined ? {} : { tokenFile: `${neighbour}.admin-token` }) },
     store: {
@@ -103,10 +103,6 @@ function withoutSkipped({ raw, models, skippedProviders, skippedKeys }: Checked)
   }
 }
 
-function definedOf<T extends object>(members: T): Partial<T> {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Partial<T>
-}
-
 /** The file that the process keeps on disk: the store, or the journal of a store elsewhere; undefined in memory. */
 function fileOfProcess({ url, journal }: { url: string; journal: string }): string | undefined {
   if (url === 'memory:') return undefined
@@ -134,7 +130,7 @@ function providerConfig(slug: string, settings: Resolved<typeof provider>, { isP
     // The simulator reads its faults where other dialects read their quirks.
     quirks: (faults ? { ...quirks, faults } : quirks) as JsonObject,
     discover: list !== false,
-    ...definedOf({
+    ...present({
       // Paths of operations begin with a slash.
       baseUrl: baseUrl?.replace(/\/+$/, ''),
       auth: auth && { header: auth.header.toLowerCase(), scheme: auth.scheme ?? '' },

@@ -13,10 +13,10 @@ import { validate } from './validate.ts'
 
 export interface LoadOptions {
   /** Text to use instead of the file's; catalogue files are then read relative to `path`. */
-  text?: string
+  text?: string | undefined
   /** `--host` and `--port`. */
-  host?: string
-  port?: number
+  host?: string | undefined
+  port?: number | undefined
 }
 
 /**

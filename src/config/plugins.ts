@@ -1,6 +1,6 @@
 /** The section `plugins`: what its schema cannot say, and what it comes to. */
 import { dirname, resolve } from 'node:path'
-import type { JsonObject } from '../core/json.ts'
+import { type JsonObject, present } from '../core/json.ts'
 import { type Resolved, resolved } from './resolved.ts'
 import { LATER_PLUGINS, PLUGINS, type plugins, policy } from './schema/plugins.ts'
 import type { RawConfig } from './schema/root.ts'
@@ -49,7 +49,7 @@ export function pluginsConfig({ order, defaults, load }: Resolved<typeof plugins
     if (settings === undefined) continue
     const { locked, on_error, timeout, ...others } = settings
     own[id] = others as JsonObject
-    rules[id] = resolved(policy, { locked, on_error, timeout })
+    rules[id] = resolved(policy, present({ locked, on_error, timeout }))
   }
   return { order, defaults: own, rules, load: load.map((name) => sourceOf(name, file)) }
 }

@@ -13,21 +13,21 @@ import { hint } from './suggest.ts'
 
 /** The keywords of our schemas. */
 export interface Rule extends Extras {
-  type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean'
-  properties?: Record<string, Rule>
-  required?: string[]
-  patternProperties?: Record<string, Rule>
-  keyExpected?: string
-  items?: Rule
-  minItems?: number
-  anyOf?: Rule[]
-  enum?: string[]
-  const?: string
-  pattern?: string
-  minLength?: number
-  maxLength?: number
-  minimum?: number
-  maximum?: number
+  type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean' | undefined
+  properties?: Record<string, Rule> | undefined
+  required?: string[] | undefined
+  patternProperties?: Record<string, Rule> | undefined
+  keyExpected?: string | undefined
+  items?: Rule | undefined
+  minItems?: number | undefined
+  anyOf?: Rule[] | undefined
+  enum?: string[] | undefined
+  const?: string | undefined
+  pattern?: string | undefined
+  minLength?: number | undefined
+  maxLength?: number | undefined
+  minimum?: number | undefined
+  maximum?: number | undefined
 }
 
 const LATER = 'not available in this version'

@@ -29,11 +29,11 @@ export interface WatchOptions {
   onReload: (reload: Reload) => void
   clock: Clock
   /** Counts the reloads. Absent in a worker: it reloads with its owner, which counts once for all. */
-  tallies?: Tallies
+  tallies?: Tallies | undefined
   /** Where SIGHUP comes from; the process by default. */
-  signals?: SignalSource
+  signals?: SignalSource | undefined
   /** Watches a file; `fs.watchFile` by default. @returns a function that ends it. */
-  watchFile?: (file: string, changed: () => void) => () => void
+  watchFile?: ((file: string, changed: () => void) => () => void) | undefined
 }
 
 export interface SignalSource {

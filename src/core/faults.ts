@@ -101,14 +101,14 @@ export function upstreamFault(status: number): FaultCode {
 }
 
 export interface FaultOptions {
-  message?: string
-  metadata?: JsonObject
+  message?: string | undefined
+  metadata?: JsonObject | undefined
   /** Additive object of the wire: why nothing could serve (contract section 8). */
-  availability?: JsonObject
+  availability?: JsonObject | undefined
   /** Seconds the caller should wait. */
-  retryAfter?: number
+  retryAfter?: number | undefined
   /** HTTP status that the provider's error body states, where that is not the status of its reply. */
-  providerStatus?: number
+  providerStatus?: number | undefined
   headers?: Record<string, string>
   cause?: unknown
 }
@@ -172,14 +172,14 @@ export function faultBody(fault: Fault, routerMetadata?: { key: string; value: J
 /** What an error body shows beside the fault. */
 export interface FaultFacts {
   /** `gen-…`; absent where no exchange was opened. */
-  id?: string
-  routerMetadata?: { key: string; value: JsonObject }
+  id?: string | undefined
+  routerMetadata?: { key: string; value: JsonObject } | undefined
 }
 
 interface FaultExtras extends FaultFacts {
   headers?: Record<string, string>
   /** The caller's dialect has an error body of its own. */
-  body?: (fault: Fault, facts: FaultFacts) => JsonObject
+  body?: ((fault: Fault, facts: FaultFacts) => JsonObject) | undefined
 }
 
 /** A fault as it leaves: status, headers and JSON text, for every path that answers with one. */

@@ -19,9 +19,14 @@ export function stringOf(value: Json | undefined): string | undefined {
 }
 
 /** The object itself, without its undefined members: absent stays absent when it is written. */
-export function present<T extends object>(fields: T): T {
+export function present<T extends object>(fields: T): Present<T> {
   for (const key in fields) if (fields[key] === undefined) delete fields[key]
-  return fields
+  return fields as Present<T>
+}
+
+/** The same fields; one that may be undefined may be missing instead. */
+export type Present<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
+  [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>
 }
 
 /** What every escape of an ASCII character begins with. */

@@ -5,26 +5,26 @@ import type { Rate } from './money.ts'
 export interface Rates {
   readonly prompt: Rate
   readonly completion: Rate
-  readonly cached?: Rate
-  readonly cacheWrite?: Rate
+  readonly cached?: Rate | undefined
+  readonly cacheWrite?: Rate | undefined
   /** Cache writes that are kept for an hour. */
-  readonly cacheWriteLong?: Rate
-  readonly reasoning?: Rate
-  readonly imageOutput?: Rate
-  readonly audioOutput?: Rate
-  readonly image?: Rate
-  readonly audio?: Rate
+  readonly cacheWriteLong?: Rate | undefined
+  readonly reasoning?: Rate | undefined
+  readonly imageOutput?: Rate | undefined
+  readonly audioOutput?: Rate | undefined
+  readonly image?: Rate | undefined
+  readonly audio?: Rate | undefined
   /** Per token of an image that is read. */
-  readonly imageInput?: Rate
-  readonly request?: Rate
+  readonly imageInput?: Rate | undefined
+  readonly request?: Rate | undefined
   /** Per search that the provider itself ran. */
-  readonly webSearch?: Rate
+  readonly webSearch?: Rate | undefined
   /** Per gigabyte of memory of a container that the provider starts for a request. */
-  readonly container?: Rate
+  readonly container?: Rate | undefined
   /** Per call of a tool that the provider runs. */
-  readonly tools?: Readonly<Partial<Record<PaidTool, Rate>>>
+  readonly tools?: Readonly<Partial<Record<PaidTool, Rate>>> | undefined
   /** Per token that its tool for images reads and writes, whichever model draws. */
-  readonly drawing?: Pick<Rates, 'prompt' | 'completion'>
+  readonly drawing?: Pick<Rates, 'prompt' | 'completion'> | undefined
 }
 
 /** Tools that providers run and take a fee for, beside their search of the web; each names its calls `<type>_call` in the output. */
@@ -51,9 +51,9 @@ export interface PriceOverride {
 /** A price as the catalogue has it. */
 export interface Price extends Rates {
   /** At most `MOST_OVERRIDES`; absent where there are none. */
-  readonly overrides?: readonly PriceOverride[]
+  readonly overrides?: readonly PriceOverride[] | undefined
   /** Factors on the rates per token by the region that a request names, in thousandths; absent where there are none. */
-  readonly regions?: ReadonlyMap<string, bigint>
+  readonly regions?: ReadonlyMap<string, bigint> | undefined
 }
 
 /** So many conditions fit the bits of one small integer. */
@@ -61,10 +61,10 @@ export const MOST_OVERRIDES = 16
 
 /** A price as it is at one moment: what is left to know is the length of the prompt. */
 export interface PriceSnapshot extends Rates {
-  readonly overrides?: undefined
-  readonly regions?: ReadonlyMap<string, bigint>
+  readonly overrides?: undefined | undefined
+  readonly regions?: ReadonlyMap<string, bigint> | undefined
   /** By rising threshold; absent where the length changes nothing. */
-  readonly tiers?: readonly PriceTier[]
+  readonly tiers?: readonly PriceTier[] | undefined
 }
 
 interface PriceTier {

@@ -48,13 +48,13 @@ export interface Final {
   outputCost: number
   end: End
   /** Set when the exchange failed; a stream then ends with the dialect's one terminal error. */
-  fault?: Fault
+  fault?: Fault | undefined
   /** Unix seconds. */
   completedAt: number
   /** `router_metadata` if the caller requested it. */
-  metadata?: JsonObject
+  metadata?: JsonObject | undefined
   /** Calls of server tools in this exchange, the searches that they ran and the pages that they fetched; absent where there were none. */
-  serverTools?: { requested: number; executed: number; searches?: number; fetches?: number }
+  serverTools?: { requested: number; executed: number; searches?: number; fetches?: number } | undefined
 }
 
 export interface StreamEncoder {
@@ -67,9 +67,9 @@ export interface StreamEncoder {
 export interface ClientDialect {
   readonly id: DialectId
   /** Fields of the body that cap the output tokens, the one that counts first; absent where there is no output. */
-  readonly capFields?: readonly string[]
+  readonly capFields?: readonly string[] | undefined
   /** Field of the body that names the region in which the model is to run; absent where the format has none. */
-  readonly regionField?: string
+  readonly regionField?: string | undefined
   /** The dialect of a body, where the path does not say it. @throws Fault 400. */
   recognise?(body: JsonObject, headers: IncomingHttpHeaders): ClientDialect
   /** Writes out a stored prompt that the body names. @throws Fault 400. */
@@ -87,9 +87,9 @@ export interface ClientDialect {
   /** Tools of providers that stand elsewhere than in `tools`, with the path of what names them. */
   nativeTools?(body: JsonObject): { path: string; of: Opaque }[]
   /** The error body of a plain HTTP reply, where it is not the standard one. */
-  faultBody?(fault: Fault, facts: FaultFacts): JsonObject
+  faultBody?: ((fault: Fault, facts: FaultFacts) => JsonObject) | undefined
   /** Present where the operation answers with vectors instead of words. */
-  readonly embedding?: EmbeddingClient
+  readonly embedding?: EmbeddingClient | undefined
   /** Present where the operation counts the input's tokens instead of answering: the body of its reply. */
   countBody?(count: { tokens: number; estimated: boolean }): JsonObject
   /** Lifecycle events at the head of a stream, written once; '' where the dialect has none. The caller sets `ctx.opened`. */
@@ -108,18 +108,18 @@ export interface Target {
   readonly model: string
   readonly stream: boolean
   /** Tier of service of the endpoint; undefined: the provider's usual one, and no other is sent. */
-  readonly tier?: ServiceTier
+  readonly tier?: ServiceTier | undefined
   /** Set where the key has a limit: the output cap that the hold was computed for. */
-  readonly outputCap?: number
+  readonly outputCap?: number | undefined
   /** Canonical names of the parameters that the endpoint takes; undefined where it takes whatever the dialect knows. */
-  readonly supported?: ReadonlySet<string>
+  readonly supported?: ReadonlySet<string> | undefined
   readonly quirks: Quirks
   /** What becomes of `user` and `safety_identifier`. */
   readonly user: 'pass' | 'hash' | 'drop'
   /** Most tokens that the endpoint writes, where known. */
-  readonly maxOutput?: number
+  readonly maxOutput?: number | undefined
   /** Names of provider features that the caller requests in `anthropic-beta` or `x-anthropic-beta`, comma-separated. */
-  readonly betas?: string
+  readonly betas?: string | undefined
 }
 
 export interface Encoded {
@@ -142,9 +142,9 @@ export interface StreamDecoder {
 /** What the pass lane reads off a reply on its way through. */
 export interface PassFacts {
   /** The last cumulative report; of one side alone where no report has counted the other. */
-  usage?: Usage
-  end?: End
-  fault?: Fault
+  usage?: Usage | undefined
+  end?: End | undefined
+  fault?: Fault | undefined
 }
 
 export interface PassStream extends PassFacts {
@@ -201,7 +201,7 @@ export interface ProviderWire {
   /** Name and value of the header that carries the provider's key. */
   auth(key: string): [name: string, value: string]
   /** Headers of every call, such as the version of the API. */
-  readonly headers?: Readonly<Record<string, string>>
+  readonly headers?: Readonly<Record<string, string>> | undefined
 }
 
 export interface UpstreamDialect extends ProviderWire {
@@ -273,7 +273,7 @@ export interface EmbeddingTarget extends Pick<Target, 'model' | 'quirks' | 'user
   /** What the model reads: `text`, `image` and others. */
   readonly reads: readonly string[]
   /** What becomes of an input that is longer than the model takes; undefined: what the provider makes of it. */
-  readonly longInput?: 'truncate' | 'reject'
+  readonly longInput?: 'truncate' | 'reject' | undefined
 }
 
 /** What a wire has no form for. */
@@ -300,7 +300,7 @@ export interface VectorSink {
 /** A provider's format of embeddings. */
 export interface EmbeddingWire extends ProviderWire {
   /** Most of one call: inputs, and estimated tokens where the provider bounds them. */
-  readonly most: { readonly inputs: number; readonly tokens?: number }
+  readonly most: { readonly inputs: number; readonly tokens?: number | undefined }
   /** What the provider makes of an input that is too long; `configurable` where a field of the request decides it. */
   readonly longInput: 'rejects' | 'truncates' | 'configurable'
   /** The first requested thing that the wire cannot express; undefined where it can express all. */

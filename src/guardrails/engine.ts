@@ -16,7 +16,7 @@ export interface EngineQuestion {
 
 export interface EngineVerdict {
   /** Absent: the engine found nothing. */
-  readonly action?: Action
+  readonly action?: Action | undefined
   /** Kinds of what it found, for stages. */
   readonly entities: readonly string[]
   /** Texts that matched, for the caller whose request is blocked. */

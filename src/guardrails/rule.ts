@@ -15,7 +15,7 @@ export interface GuardrailName {
   readonly name: string
   readonly scope: 'account' | 'api-key'
   /** True: the audit trail keeps the texts that matched, and not their hashes alone. */
-  readonly full?: boolean
+  readonly full?: boolean | undefined
 }
 
 /** Names that callers of the documented service know the stages by. */

@@ -14,25 +14,25 @@ export interface ProviderResponse extends JsonObject {
 /** Written by the account layer. Absent means what the columns say, else null on the wire. Times are milliseconds. */
 export interface Facts extends JsonObject {
   /** Public slug that served; the hold's model where absent. */
-  model?: string
+  model?: string | undefined
   /** Provider's display name. */
-  provider?: string
-  endpoint?: string
+  provider?: string | undefined
+  endpoint?: string | undefined
   /** Slug of the alias or router model that the caller named, if any. */
-  router?: string
-  user?: string
-  session_id?: string
-  finish_reason?: string
-  native_finish_reason?: string
+  router?: string | undefined
+  user?: string | undefined
+  session_id?: string | undefined
+  finish_reason?: string | undefined
+  native_finish_reason?: string | undefined
   /** To the first content, and from there to the end. */
   latency?: number
   generation_time?: number
-  moderation_latency?: number
-  streamed?: boolean
+  moderation_latency?: number | undefined
+  streamed?: boolean | undefined
   /** `<ended by>/<progress>/<basis>` of the charge, see `ledger/settlement.ts`; absent for a complete reply that reported its usage. */
-  charge_reason?: string
+  charge_reason?: string | undefined
   cancelled?: boolean
-  service_tier?: string
+  service_tier?: string | undefined
   /** Token counts as the provider named them, where they differ from the normalised ones. */
   native_tokens_prompt?: number
   native_tokens_completion?: number
@@ -42,22 +42,22 @@ export interface Facts extends JsonObject {
   /** `chat`, `responses`, `passage`: the operation of the request; the last one is the pass-through. */
   operation?: string
   /** Output cap in tokens that ended the answer, where the credit that was left had lowered it. */
-  credit_output_cap?: number
+  credit_output_cap?: number | undefined
   /** Nano-dollars of the tools that ran; the rest of the charge is the providers'. */
-  tools_cost?: number
+  tools_cost?: number | undefined
   /** Nano-dollars of usage that passed the hold and that no allowance could pay; not part of the charge. */
   unrecovered_nano?: number
-  provider_responses?: ProviderResponse[]
+  provider_responses?: ProviderResponse[] | undefined
   /** Application attribution of the caller. */
-  app_title?: string
-  http_referer?: string
+  app_title?: string | undefined
+  http_referer?: string | undefined
   user_agent?: string
   /** The provider's own id of the generation. */
   upstream_id?: string
-  api_type?: 'completions' | 'embeddings' | 'rerank' | 'image'
-  num_search_results?: number
-  num_fetches?: number
-  web_search_engine?: string
+  api_type?: 'completions' | 'embeddings' | 'rerank' | 'image' | undefined
+  num_search_results?: number | undefined
+  num_fetches?: number | undefined
+  web_search_engine?: string | undefined
 }
 
 /** The facts of a settlement; empty where there is none, or where a crash wrote none. */

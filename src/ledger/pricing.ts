@@ -34,13 +34,13 @@ export interface Extras {
   /** The same of its other tools. */
   toolCalls?: ToolCalls
   /** Gigabytes of memory of the containers that the provider starts for the request. */
-  containers?: number
+  containers?: number | undefined
   /** Tokens of images that a tool of the provider may draw, for the hold. */
   drawn?: number
   /** Calls that a tool of the provider may make to other models, for the hold. */
   advice?: readonly { uses: number; tariff: Tariff }[]
   /** What another model costs that a tool of the provider has called, by the provider's name of it. */
-  tariffOf?: (model: string) => Tariff | undefined
+  tariffOf?: ((model: string) => Tariff | undefined) | undefined
 }
 
 /** Calls of tools that a provider has run, or may run. */

@@ -47,11 +47,11 @@ export interface Count {
   /** Estimate of the output tokens that the report does not cover: what came since, and unreported reasoning. */
   unreported: number
   /** How many of `unreported` are those of images. */
-  pictured?: number
+  pictured?: number | undefined
   /** Estimate of the input tokens that were sent, for a report that does not count the input. */
   input: number
   /** Of several calls made as one turn: estimated usage of those that were cut off before they reported. */
-  cut?: Usage
+  cut?: Usage | undefined
 }
 
 export interface Outcome extends Count {
@@ -64,8 +64,8 @@ export interface Outcome extends Count {
   tools: number
   /** Of the endpoint that served, as it was at admission. */
   price: Tariff
-  extras?: Extras
-  earlier?: EarlierTurns
+  extras?: Extras | undefined
+  earlier?: EarlierTurns | undefined
   /** Nano-dollars that all turns and tools together may cost as far as they are estimated; undefined for no bound. */
   held: number | undefined
 }

@@ -40,7 +40,7 @@ export interface SettleRow {
   /** The rest of what `GET /v1/generation` shows, as JSON text. */
   facts: string
   /** Whose hold it ends, where the writer has it at hand: no column, it only spares the store a look at the hold. */
-  owner?: HoldOwner
+  owner?: HoldOwner | undefined
 }
 
 /** A generation as it is read back; `settled` is undefined while the exchange is still open. */

@@ -8,7 +8,7 @@ export interface Reading {
   /** Identity of the key that the memory of the body counts towards. */
   payer?: string
   /** Called with the length of each piece; what it throws ends the reading. */
-  count?: (bytes: number) => void
+  count?: ((bytes: number) => void) | undefined
 }
 
 export interface ClientConnection {

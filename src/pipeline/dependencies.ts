@@ -66,7 +66,7 @@ export interface PluginFailure {
 }
 
 /** How an exchange ended, for metrics and the log line; called once per exchange, after the reply. */
-export type Witness = (exchange: Exchange, outcome: { status: number; fault?: Fault; lane?: Lane }) => void
+export type Witness = (exchange: Exchange, outcome: { status: number; fault?: Fault | undefined; lane?: Lane }) => void
 
 /** Everything a configuration decides. In-flight exchanges keep theirs. */
 export interface ChainSettings {

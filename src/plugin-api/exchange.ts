@@ -12,7 +12,7 @@ import type { ApiKey } from './key.ts'
 export interface Stage {
   type: string
   name: string
-  summary?: string
+  summary?: string | undefined
   data?: JsonObject
   cost_usd?: number
   guardrail_id?: string

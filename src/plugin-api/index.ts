@@ -124,7 +124,7 @@ export interface RouterChoice {
   /** The primary model first, then its fallbacks: at least one. */
   readonly models: readonly Model[]
   /** Shown as `data` of the plugin's stage in the routing metadata. */
-  readonly data?: JsonObject
+  readonly data?: JsonObject | undefined
   readonly summary?: string
 }
 

@@ -3,13 +3,13 @@ import type { ProviderPreferences } from '../dialects/canon/gateway-fields.ts'
 
 export interface RateLimits {
   /** Requests per minute. */
-  requests?: number
+  requests?: number | undefined
   /** Tokens per minute, input and output together. */
-  tokens?: number
+  tokens?: number | undefined
   /** Concurrent streams. */
-  streams?: number
+  streams?: number | undefined
   /** Request bytes in flight. */
-  bytes?: number
+  bytes?: number | undefined
 }
 
 /** When the spend that a limit counts begins anew: at 00:00 UTC of every day, Monday, or first of the month. */

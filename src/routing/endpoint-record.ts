@@ -76,7 +76,7 @@ export interface ServedSample {
   /** Of output after the first token; 0 where too short to measure. */
   readonly tokensPerSecond: number
   /** Where tools were offered and called: broken if arguments were no JSON object or a name was not offered. */
-  readonly tools?: 'fine' | 'broken'
+  readonly tools?: 'fine' | 'broken' | undefined
 }
 
 /** An endpoint that failed is tried last for this long (contract section 5.2, rule 3). */

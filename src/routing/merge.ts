@@ -13,11 +13,11 @@ export type MergedPreferences = Omit<ProviderPreferences, SharedField> & Pick<Me
 
 /** What a request says of its routing: its `provider` object, and the two older or shorter ways to say parts of it. */
 export interface RequestWishes {
-  readonly provider?: ProviderPreferences | null
+  readonly provider?: ProviderPreferences | null | undefined
   /** Old name of the partition: `fallback` means model, `sort` means none. */
-  readonly route?: 'fallback' | 'sort' | null
+  readonly route?: 'fallback' | 'sort' | null | undefined
   /** The order that a variant such as `:nitro` requests. */
-  readonly variantSort?: SortKey
+  readonly variantSort?: SortKey | undefined
 }
 
 export const NO_PREFERENCES: MergedPreferences = Object.freeze(emptyLists())

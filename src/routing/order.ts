@@ -11,14 +11,14 @@ export type { Band, Health, PercentileName } from './standing.ts'
 export interface OrderPreferences
   extends Pick<ProviderPreferences, 'order' | 'allow_fallbacks' | 'sort' | 'preferred_max_latency' | 'preferred_min_throughput'> {
   /** Old name of the partition: `fallback` means model, `sort` means none. */
-  readonly route?: 'fallback' | 'sort' | null
+  readonly route?: 'fallback' | 'sort' | null | undefined
   /** Endpoint id that this conversation sticks to. */
-  readonly sticky?: string
-  readonly serviceTier?: Tier
+  readonly sticky?: string | undefined
+  readonly serviceTier?: Tier | undefined
   /** True where the request offers tools: quality decides, unless the caller sorts otherwise. */
-  readonly tools?: boolean
+  readonly tools?: boolean | undefined
   /** Decides between the prices of an endpoint that has several; its own where absent. */
-  readonly priceMoment?: PriceMoment
+  readonly priceMoment?: PriceMoment | undefined
 }
 
 /**

@@ -51,7 +51,7 @@ const LOWER_PRIORITY = 1
 
 /** The caller's speed goals, and what decides between the prices of an endpoint that has several. */
 export interface Goals extends Pick<ProviderPreferences, 'preferred_max_latency' | 'preferred_min_throughput'> {
-  readonly priceMoment?: PriceMoment
+  readonly priceMoment?: PriceMoment | undefined
 }
 
 /**

@@ -13,11 +13,11 @@ export interface AdminAddresses {
   /** 0 takes a free port. */
   port: number
   /** Opens the operator's routes over TCP; undefined: nothing does. */
-  token?: string
+  token?: string | undefined
   /** Path of a unix socket of mode 0600 that serves every route without a token. */
-  socket?: string
+  socket?: string | undefined
   /** A listener for health and readiness alone. */
-  health?: { readonly host: string; readonly port: number }
+  health?: { readonly host: string; readonly port: number } | undefined
 }
 
 /**

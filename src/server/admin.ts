@@ -11,7 +11,7 @@ import { headFault } from './edge-guard.ts'
 
 export interface AdminReply {
   status: number
-  headers?: Readonly<Record<string, string>>
+  headers?: Readonly<Record<string, string>> | undefined
   /** Sent as JSON, unless one of the others is there. */
   body?: Json
   text?: { type: string; content: string }

@@ -15,7 +15,7 @@ export interface ArrivalSource {
   /** Milliseconds after which the average rate counts. */
   slowAfter: number
   /** Ends the body before its time. */
-  cancel?: Cancel
+  cancel?: Cancel | undefined
 }
 
 /** Exactly one of `end` and `fail` is called, once, and nothing after it. */

@@ -73,7 +73,7 @@ const PASS_BUFFERS = 256 * 1024
 
 /** The exchange's connection that a socket waits for. */
 const CONNECTION = Symbol('connection')
-type Speaking = Socket & { [CONNECTION]?: HttpConnection }
+type Speaking = Socket & { [CONNECTION]?: HttpConnection | undefined }
 
 interface Refusal {
   readonly status: number

@@ -21,7 +21,7 @@ export interface ListenerOptions {
   /** Bytes of all headers together. */
   maxHeaders: number
   /** Set where balancers name their callers before the first request. */
-  proxyHeaders?: ProxyProtocolOptions
+  proxyHeaders?: ProxyProtocolOptions | undefined
 }
 
 export interface RequestHandler {

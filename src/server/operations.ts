@@ -44,7 +44,7 @@ export interface OperationSource {
   failures: Attempts
   catalog: ModelSource['catalog'] & Pick<Catalog, 'providers'>
   /** Account-wide: of every request. */
-  preferences?: ProviderPreferences
+  preferences?: ProviderPreferences | undefined
   presets: Presets
   guardrails: readonly GuardrailSetting[]
   ledger: LedgerReader

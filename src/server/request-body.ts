@@ -9,7 +9,7 @@ export interface BodySource extends ArrivalSource {
   /** Bytes of the body as announced; undefined where nothing is. */
   length: number | undefined
   /** Called with the length of each piece; what it throws ends the body. */
-  count?: (bytes: number) => void
+  count?: ((bytes: number) => void) | undefined
 }
 
 /**

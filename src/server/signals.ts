@@ -14,7 +14,7 @@ export interface SignalOptions {
   process: ProcessLike
   drain: Pick<Drain, 'open' | 'begin' | 'hurry'>
   /** What `drain.open` counts, for the notice. */
-  counted?: string
+  counted?: string | undefined
   /** Closes store, journal and admin once every exchange has ended. */
   close: (result: DrainResult) => Promise<void>
   /** Called with each step, for the log. */

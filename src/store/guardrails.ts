@@ -73,13 +73,13 @@ export interface AuditDetail {
 
 export interface AuditQuery {
   /** Milliseconds since the epoch. */
-  readonly since?: number
+  readonly since?: number | undefined
   /** Identity. */
-  readonly key?: string
+  readonly key?: string | undefined
   /** Id or name. */
-  readonly guardrail?: string
+  readonly guardrail?: string | undefined
   /** Only what comes behind this row. */
-  readonly after?: Pick<AuditRow, 'at' | 'id'>
+  readonly after?: Pick<AuditRow, 'at' | 'id'> | undefined
   readonly limit: number
 }
 

@@ -32,7 +32,7 @@ export type JournalNews =
 export interface JournalOptions {
   durability: Durability
   clock: Clock
-  report?: (news: JournalNews) => void
+  report?: ((news: JournalNews) => void) | undefined
 }
 
 /**

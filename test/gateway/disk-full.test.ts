@@ -89,7 +89,7 @@ const manage = (place: Place, method: string, path: string, body?: unknown): Pro
   fetch(`${place.url}/v1/${path}`, {
     method,
     headers: { authorization: `Bearer ${BOSS}`, 'content-type': 'application/json' },
-    body: body === undefined ? undefined : JSON.stringify(body),
+    body: body === undefined ? null : JSON.stringify(body),
   })
 
 /** @returns a secret of a key in the store that has not been used yet. */

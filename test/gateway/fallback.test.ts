@@ -19,7 +19,7 @@ interface Failure {
   type: string
   code: string
   /** Milliseconds of the provider's own limit that must pass. */
-  wait?: number
+  wait?: number | undefined
 }
 
 const error =

@@ -43,7 +43,7 @@ type Told = { status: number; key?: string; data?: JsonObject }
 
 async function manage({ url }: Pick<Gateway, 'url'>, method: string, path: string, body?: JsonObject, secret = BOSS): Promise<Told> {
   const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' }
-  const response = await fetch(`${url}${path}`, { method, headers, body: body && JSON.stringify(body) })
+  const response = await fetch(`${url}${path}`, { method, headers, body: body ? JSON.stringify(body) : null })
   return { ...((await response.json()) as Omit<Told, 'status'>), status: response.status }
 }
 

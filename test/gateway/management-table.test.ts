@@ -44,7 +44,7 @@ t.teardown(() => gateway.close())
 interface Sent {
   headers?: Record<string, string>
   /** As it goes over the wire. */
-  body?: string
+  body?: string | undefined
 }
 
 /** Exactly this target, on a connection of its own. */

@@ -78,7 +78,7 @@ async function call(gateway: Gateway, [method, path, body]: Operation, secret: s
       ...(secret === undefined || secret === '' ? {} : { authorization: `Bearer ${secret}` }),
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
     },
-    body: body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body),
+    body: body === undefined ? null : typeof body === 'string' ? body : JSON.stringify(body),
   })
   return { status: response.status, headers: response.headers, body: JSON.parse((await response.text()) || '{}') as Told['body'] }
 }

@@ -84,7 +84,7 @@ async function call(gateway: Gateway, method: string, path: string, body?: unkno
   const response = await fetch(`${gateway.url}${path}`, {
     method,
     headers: { ...(secret ? { authorization: `Bearer ${secret}` } : {}), 'content-type': 'application/json' },
-    body: body === undefined ? undefined : JSON.stringify(body),
+    body: body === undefined ? null : JSON.stringify(body),
   })
   return { status: response.status, headers: response.headers, body: (await response.json()) as Told['body'] }
 }

@@ -85,7 +85,9 @@ async function refused(t: Test, response: Response, field: string, message: RegE
 }
 
 /** Texts of a chat stream, and its last error. */
-async function streamed(response: Response): Promise<{ text: string; error?: JsonObject; ended: boolean; metadata?: JsonObject }> {
+async function streamed(
+  response: Response,
+): Promise<{ text: string; error?: JsonObject | undefined; ended: boolean; metadata?: JsonObject | undefined }> {
   const frames = (await response.text()).split('\n\n').filter((frame) => frame.startsWith('data: '))
   const events = frames.filter((frame) => !frame.includes('[DONE]')).map((frame) => JSON.parse(frame.slice(6)) as JsonObject)
   const deltas = events.flatMap(

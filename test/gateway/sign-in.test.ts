@@ -59,12 +59,12 @@ async function call(
   url: string,
   method: string,
   path: string,
-  { secret, body }: { secret?: string; body?: JsonObject } = {},
+  { secret, body }: { secret?: string; body?: JsonObject | undefined } = {},
 ): Promise<Reply> {
   const response = await fetch(`${url}${path}`, {
     method,
     headers: { ...(secret ? { authorization: `Bearer ${secret}` } : {}), 'content-type': 'application/json' },
-    body: body && JSON.stringify(body),
+    body: body ? JSON.stringify(body) : null,
   })
   return { status: response.status, body: (await response.json()) as JsonObject }
 }

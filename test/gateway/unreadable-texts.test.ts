@@ -36,7 +36,7 @@ models:
 
 async function call(gateway: Gateway, method: string, path: string, body?: unknown): Promise<{ status: number; data: unknown }> {
   const headers = { authorization: `Bearer ${BOSS}`, 'content-type': 'application/json' }
-  const reply = await fetch(`${gateway.url}/v1${path}`, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) })
+  const reply = await fetch(`${gateway.url}/v1${path}`, { method, headers, body: body === undefined ? null : JSON.stringify(body) })
   return { status: reply.status, data: await reply.json() }
 }
 

@@ -1,7 +1,9 @@
 /** Holds under several allowances at once, in one process. */
+
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
+import { present } from '../../src/core/json.ts'
 import { Credit } from '../../src/ledger/accounts.ts'
 import { type Allowance, chargeWithin, fixedAsk, holdWithin } from '../../src/ledger/credit.ts'
 import { FakeClock } from '../support/clock.ts'
@@ -56,7 +58,7 @@ t.test('random lives: no allowance of a key or of its payer is ever passed', asy
       for (const { key, full, share, cost, days } of steps) {
         now += days * 86_400_000
         const account = key === 'parent' ? credit.account(key) : credit.account(key, 'parent')
-        const allowances = key === 'parent' ? ofPayer.map(({ limit, limitReset }) => ({ limit, limitReset })) : terms
+        const allowances = key === 'parent' ? ofPayer.map(({ limit, limitReset }) => present({ limit, limitReset })) : terms
         const held = account.tryHold({ full, floor: Math.floor(full * share) }, allowances)
         if (held === undefined) continue
         const done = chargeWithin(account, { held, cost }, allowances)

@@ -17,7 +17,7 @@ interface Cell {
   progress: Progress
   reported?: Outcome['reported']
   unreported?: number
-  finish?: string | null
+  finish?: string | null | undefined
   /** Tokens charged; undefined where the turn costs nothing. */
   charged?: [input: number, output: number]
   basis: 'nothing' | 'reported' | 'estimated'

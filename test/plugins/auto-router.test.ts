@@ -18,7 +18,11 @@ const router = routerOf(autoRouter)
 const QUALITY = { cost_quality_tradeoff: 0 }
 const CODE = 'Write a Python function that sorts a list and fix this bug.'
 
-function choose(facts: readonly ModelFacts[], settings: JsonObject, more: { text?: string; asked?: Asked; view?: ViewOptions } = {}) {
+function choose(
+  facts: readonly ModelFacts[],
+  settings: JsonObject,
+  more: { text?: string; asked?: Asked | undefined; view?: ViewOptions } = {},
+) {
   return router.choose(readOf(more.text ?? 'Hello!', more.asked), autoRouter.parse(settings, 'plugins[0]'), viewOf(facts, more.view))
 }
 

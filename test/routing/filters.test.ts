@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { Fault } from '../../src/core/faults.ts'
+import { present } from '../../src/core/json.ts'
 import type { ProviderPreferences } from '../../src/dialects/canon/gateway-fields.ts'
 import type { FilterName } from '../../src/routing/criteria/index.ts'
 import type { RouteNeeds } from '../../src/routing/filters.ts'
@@ -343,13 +344,13 @@ t.test('property: whatever is kept meets every wish, and whatever is removed is 
       const merged = mergePreferences([
         {
           from: 'request',
-          preferences: {
+          preferences: present({
             only: wanted.only,
             ignore: wanted.ignore,
             zdr: wanted.zdr,
-            data_collection: wanted.deny ? 'deny' : 'allow',
+            data_collection: wanted.deny ? ('deny' as const) : ('allow' as const),
             max_price: wanted.max === null ? undefined : { prompt: wanted.max },
-          },
+          }),
         },
         { from: 'account', preferences: { only: wanted.accountOnly } },
       ])

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { present } from '../../src/core/json.ts'
 import { rateFromUsdPerMillion } from '../../src/core/money.ts'
 import type { Endpoint, Price } from '../../src/routing/catalog/types.ts'
 import { type Filtered, filterEndpoints } from '../../src/routing/filters.ts'
@@ -90,17 +91,19 @@ const sort = fc.constantFrom<OrderPreferences['sort']>(
   {},
 )
 const goal = fc.option(fc.oneof(fc.double({ min: 0, max: 9, noNaN: true }), fc.constant({ p50: 3, p99: 5 })), { nil: null, freq: 1 })
-const preferences = fc.record({
-  order: fc.option(fc.shuffledSubarray([...SLUGS, 'a/flex', 'b/priority', ...NOBODY]), { nil: null, freq: 1 }),
-  allow_fallbacks: fc.constantFrom(undefined, null, true, false),
-  sort,
-  preferred_max_latency: goal,
-  preferred_min_throughput: goal,
-  route: fc.constantFrom(undefined, null, 'fallback' as const, 'sort' as const),
-  sticky: fc.constantFrom(undefined, 'a/m0@a', 'a/m1@b', 'a/m0@gone'),
-  serviceTier: fc.constantFrom(undefined, undefined, 'flex' as const, 'priority' as const),
-  tools: fc.constantFrom(undefined, false, true),
-})
+const preferences = fc
+  .record({
+    order: fc.option(fc.shuffledSubarray([...SLUGS, 'a/flex', 'b/priority', ...NOBODY]), { nil: null, freq: 1 }),
+    allow_fallbacks: fc.constantFrom(undefined, null, true, false),
+    sort,
+    preferred_max_latency: goal,
+    preferred_min_throughput: goal,
+    route: fc.constantFrom(undefined, null, 'fallback' as const, 'sort' as const),
+    sticky: fc.constantFrom(undefined, 'a/m0@a', 'a/m1@b', 'a/m0@gone'),
+    serviceTier: fc.constantFrom(undefined, undefined, 'flex' as const, 'priority' as const),
+    tools: fc.constantFrom(undefined, false, true),
+  })
+  .map((fields) => present(fields))
 const chance = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
 
 function check(name: string, holds: (list: Endpoint[], state: KnownHealth, prefs: OrderPreferences, point: number) => boolean): void {
@@ -186,8 +189,7 @@ t.test('property: filters and order together keep to only, ignore and the price 
           only: only.length > 0 ? [{ from: 'request', slugs: only }] : [],
           ignore: [{ from: 'request', slugs: ignore }],
           max_price: { prompt: ceiling },
-          order: prefs.order,
-          allow_fallbacks: prefs.allow_fallbacks,
+          ...present({ order: prefs.order, allow_fallbacks: prefs.allow_fallbacks }),
         },
       })
       const got = arrange(filtered.kept, prefs, knownOf(list, all), point)

@@ -29,7 +29,9 @@ function key(limits: RateLimits): ApiKey {
 const FREE = key({})
 
 /** What a refusal tells; undefined where nothing is refused. */
-function refusalOf(act: () => unknown): { message: string; left?: string; limit?: string; wait?: number } | undefined {
+function refusalOf(
+  act: () => unknown,
+): { message: string; left?: string | undefined; limit?: string | undefined; wait?: number | undefined } | undefined {
   try {
     act()
     return undefined

@@ -131,7 +131,7 @@ export interface Asking {
   key?: string
   path?: string
   method?: string
-  body?: JsonObject
+  body?: JsonObject | undefined
 }
 
 /** One request over a connection of its own, so that it may go to any worker. @throws where the connection breaks. */

@@ -24,7 +24,7 @@ export function pdfOf(
 /** A PDF of pages with these content streams. */
 export function pdfWith(
   contents: readonly { bytes: Buffer; filter: string }[],
-  { title, trailer = '' }: { title?: string; trailer?: string } = {},
+  { title, trailer = '' }: { title?: string | undefined; trailer?: string } = {},
 ): Buffer {
   const objects: Buffer[] = []
   const add = (body: string | Buffer): void =>

@@ -21,7 +21,7 @@ export function numbersIn(base64: string): number[] {
 export interface Speaks {
   dimensions?: number
   /** What it gives whatever is asked; what is asked by default. */
-  form?: 'float' | 'base64'
+  form?: 'float' | 'base64' | undefined
   /** null: it reports none. */
   usage?: number | null
   /** How its tokens are made up, under the names of the reply's `prompt_tokens_details` without `_tokens`. */

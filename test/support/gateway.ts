@@ -96,7 +96,11 @@ export async function startGateway(yaml: string, options: GatewayOptions = {}): 
 }
 
 /** YAML of one provider and one model served by it, both under the given names. */
-export function oneModel(url: string, dialect: string, more: { provider?: string; model?: string; endpoint?: string } = {}): string {
+export function oneModel(
+  url: string,
+  dialect: string,
+  more: { provider?: string; model?: string; endpoint?: string | undefined } = {},
+): string {
   return `
 providers:
   first: { dialect: ${dialect}, base_url: "${url}/v1", key: "sk-provider-secret"${more.provider ? `, ${more.provider}` : ''} }

@@ -64,7 +64,7 @@ ${guardrails === '' ? '' : `guardrails:\n${guardrails}`}
     const response = await fetch(`${gateway.url}/v1${path}`, {
       method,
       headers: { authorization: `Bearer ${secret}`, ...(body ? { 'content-type': 'application/json' } : {}) },
-      body: body && JSON.stringify(body),
+      body: body ? JSON.stringify(body) : null,
     })
     return { status: response.status, body: JSON.parse((await response.text()) || '{}') as JsonObject }
   }

@@ -89,7 +89,7 @@ models:
         method: 'POST',
         headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
         body: JSON.stringify({ model: 'acme/one', provider: { order: ['first', 'second'] }, ...question, stream, ...more }),
-        signal,
+        signal: signal ?? null,
       }),
     close: async () => {
       await gateway.close()

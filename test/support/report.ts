@@ -14,8 +14,8 @@ interface Diagnostics {
   found?: unknown
   wanted?: unknown
   exitCode?: number | null
-  signal?: string | null
-  expired?: string
+  signal?: string | null | undefined
+  expired?: string | undefined
   errors?: unknown
 }
 
@@ -60,7 +60,7 @@ export interface FileEnd {
   code: number | null
   signal?: NodeJS.Signals | null
   /** The time that it had and that passed, where it was killed for that. */
-  expired?: string
+  expired?: string | undefined
   /** Milliseconds that it took. */
   time?: number
 }

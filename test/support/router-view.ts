@@ -55,7 +55,7 @@ export function modelOf({ slug, scores = {}, prices = ['free'] }: ModelFacts): M
 export interface ViewOptions {
   variants?: string[]
   /** Slug of the model that the conversation was given last. */
-  sticky?: string
+  sticky?: string | undefined
   random?: () => number
   name?: string
 }

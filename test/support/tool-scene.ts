@@ -35,7 +35,7 @@ export interface Asked {
 
 export interface SceneOptions {
   script: (seen: Seen) => Said
-  dialect?: string
+  dialect?: string | undefined
   /** YAML beside the one of the model. */
   more?: string
   endpoint?: string

@@ -10,19 +10,19 @@ import { freePorts } from './crash/configuration.ts'
 export type Ending = 'close' | 'reset' | 'stall'
 
 export interface Answer {
-  status?: number
-  headers?: Record<string, string>
+  status?: number | undefined
+  headers?: Record<string, string> | undefined
   /** Written one after the other; a function is awaited first, and may return text to write. */
-  body?: readonly (string | Buffer | (() => Promise<string | undefined>))[]
+  body?: readonly (string | Buffer | (() => Promise<string | undefined>))[] | undefined
   /** Line ends of an event stream. */
-  lineEnd?: '\n' | '\r' | '\r\n'
+  lineEnd?: '\n' | '\r' | '\r\n' | undefined
   /** Bytes per write; absent: one write per step of the body. */
-  split?: number
-  gzip?: boolean
+  split?: number | undefined
+  gzip?: boolean | undefined
   /** Before any header. */
-  before?: Ending
+  before?: Ending | undefined
   /** After the body; absent ends it properly. */
-  after?: Ending
+  after?: Ending | undefined
 }
 
 export type Script = (request: Seen, index: number) => Answer | Promise<Answer>

@@ -31,21 +31,21 @@ export interface SaidCitation {
 
 /** Pieces are deltas of the stream; a whole reply joins them. */
 export interface Said {
-  reasoning?: readonly string[]
+  reasoning?: readonly string[] | undefined
   /** Encrypts or signs the reasoning, in the form of each wire. */
-  signature?: string
-  text?: readonly string[]
-  refusal?: readonly string[]
-  calls?: readonly SaidCall[]
-  citations?: readonly SaidCitation[]
+  signature?: string | undefined
+  text?: readonly string[] | undefined
+  refusal?: readonly string[] | undefined
+  calls?: readonly SaidCall[] | undefined
+  citations?: readonly SaidCitation[] | undefined
   /** Queries of searches of the web that the provider itself ran; the chat wire does not tell them. */
-  searches?: readonly string[]
-  end?: 'stop' | 'length' | 'tool_calls' | 'content_filter'
+  searches?: readonly string[] | undefined
+  end?: 'stop' | 'length' | 'tool_calls' | 'content_filter' | undefined
   /** The stop sequence that was met. */
-  sequence?: string
-  usage?: SaidUsage
+  sequence?: string | undefined
+  usage?: SaidUsage | undefined
   /** The provider's own name of the model. */
-  model?: string
+  model?: string | undefined
 }
 
 export const USAGE: SaidUsage = { input: 11, output: 7, cached: 3, reasoning: 2 }

@@ -77,7 +77,7 @@ export interface Asking {
   key: string
   path?: string
   method?: string
-  body?: JsonObject
+  body?: JsonObject | undefined
 }
 
 /** One request over a connection of its own, which goes to the next worker in turn. @throws where the connection breaks. */

@@ -1,5 +1,5 @@
 /** A connection to Redis or Valkey on which no request waits long: short timeouts, no queue, automatic reconnects. */
-import { Redis, type RedisOptions } from 'ioredis'
+import { Redis } from 'ioredis'
 
 /** A command unanswered for this long has failed: longer than this process itself stands still when it is busy. */
 const COMMAND_MS = 300
@@ -24,7 +24,7 @@ export function openListener(url: string, { report }: { report: (reason: string)
   return open(url, {}, report)
 }
 
-function open(url: string, options: RedisOptions, report: (reason: string) => void): Redis {
+function open(url: string, options: { commandTimeout?: number }, report: (reason: string) => void): Redis {
   // A server that became a replica takes no writes: its name may lead to another one by now. One of many such answers is enough.
   let leaving = false
   const reconnectOnError = (error: Error): boolean => {

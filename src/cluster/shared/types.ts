@@ -33,7 +33,7 @@ export type Topic = 'session' | 'outage'
 /** News for the other processes: delivered at most once, perhaps never; no request waits for it. */
 export interface NewsWire {
   /** True where no other process listens: callers need not keep what they would publish. */
-  readonly isSilent?: boolean
+  readonly isSilent?: boolean | undefined
   publish(topic: Topic, message: Json): void
   /** Hears what other processes published, never what this one did. */
   subscribe(topic: Topic, hear: (message: Json) => void): void

@@ -28,15 +28,15 @@ export type Measure = 'duration' | 'span' | 'size' | 'memory' | 'usd' | 'usd-per
 export type TMeasure = TString & { scalar: Measure }
 
 export interface Extras {
-  expected?: string
-  scalar?: ScalarKind
-  asWritten?: true
-  atStart?: true
+  expected?: string | undefined
+  scalar?: ScalarKind | undefined
+  asWritten?: true | undefined
+  atStart?: true | undefined
   /** As the file would have it. */
-  default?: Json
-  unavailable?: readonly string[]
-  secret?: boolean
-  description?: string
+  default?: Json | undefined
+  unavailable?: readonly string[] | undefined
+  secret?: boolean | undefined
+  description?: string | undefined
 }
 
 const CLOSED = { additionalProperties: false } as const

@@ -19,11 +19,11 @@ export type EndReason = 'stop' | 'length' | 'tool_calls' | 'content_filter' | 'e
 export interface End {
   reason: EndReason
   /** The provider's own word. */
-  raw?: string
+  raw?: string | undefined
   /** The stop sequence that was met, where the provider reports it. */
-  sequence?: string
+  sequence?: string | undefined
   /** Service tier that the provider says it served: `default`, `flex` or `priority`. */
-  tier?: string
+  tier?: string | undefined
 }
 
 /**
@@ -53,9 +53,9 @@ export type StreamEvent =
       block: number
       kind: BlockKind
       /** Blocks that share it belong to one output item (a message with two parts, a reasoning item with summaries). */
-      item?: string
-      call?: { id: string; name: string }
-      of?: Opaque
+      item?: string | undefined
+      call?: { id: string; name: string } | undefined
+      of?: Opaque | undefined
     }
   | { type: 'block-delta'; block: number; text: string }
   | { type: 'block-note'; block: number; note: NoteKind; data: JsonObject }

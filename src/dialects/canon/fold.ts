@@ -7,9 +7,9 @@ import type { Usage } from './usage.ts'
 
 export interface Block {
   kind: BlockKind
-  item?: string
-  call?: { id: string; name: string }
-  of?: Opaque
+  item?: string | undefined
+  call?: { id: string; name: string } | undefined
+  of?: Opaque | undefined
   /** Joined deltas: the text, or a call's arguments. */
   text: string
   notes: { note: NoteKind; data: JsonObject }[]
@@ -17,7 +17,7 @@ export interface Block {
 }
 
 export interface Folded {
-  model?: string
+  model?: string | undefined
   blocks: Block[]
   usage?: Usage
   end?: End

@@ -5,14 +5,14 @@
 import type { JsonObject } from '../../core/json.ts'
 import type { CriterionPreferences } from '../../routing/criteria/index.ts'
 
-export type Percentiles = { p50?: number; p75?: number; p90?: number; p99?: number }
+export type Percentiles = { p50?: number | undefined; p75?: number; p90?: number; p99?: number }
 export type SortKey = 'price' | 'throughput' | 'latency' | 'exacto'
 
 /** Contract section 5.1: the fields of the routing criteria, and those of the order. The schema has checked the shapes before anything reads them. */
 export interface ProviderPreferences extends CriterionPreferences {
-  sort?: SortKey | { by?: SortKey | null; partition?: 'model' | 'none' | null } | null
-  preferred_max_latency?: number | Percentiles | null
-  preferred_min_throughput?: number | Percentiles | null
+  sort?: SortKey | { by?: SortKey | null; partition?: 'model' | 'none' | null } | null | undefined
+  preferred_max_latency?: number | Percentiles | null | undefined
+  preferred_min_throughput?: number | Percentiles | null | undefined
 }
 
 export interface PluginEntry extends JsonObject {
@@ -28,22 +28,22 @@ export type StopCondition =
   | { type: 'finish_reason_is'; reason: string }
 
 export interface GatewayFields {
-  model?: string
+  model?: string | undefined
   /** The slug as the caller sent it, where `model` is what a preset made of it. */
-  requested?: string
+  requested?: string | undefined
   /** Routing preferences of the preset that the request names. */
-  presetProvider?: ProviderPreferences
+  presetProvider?: ProviderPreferences | undefined
   models: string[]
-  provider?: ProviderPreferences
-  route?: 'fallback' | 'sort' | null
+  provider?: ProviderPreferences | undefined
+  route?: 'fallback' | 'sort' | null | undefined
   plugins: PluginEntry[]
-  sessionId?: string
-  trace?: JsonObject
+  sessionId?: string | undefined
+  trace?: JsonObject | undefined
   echoUpstreamBody: boolean
-  stopWhen?: StopCondition[]
-  maxToolCalls?: number
+  stopWhen?: StopCondition[] | undefined
+  maxToolCalls?: number | undefined
   /** As the caller wrote it: `auto`, `default`, `flex`, `priority`, `fast` and others. */
-  serviceTier?: string
+  serviceTier?: string | undefined
 }
 
 /** Body keys that never reach a provider. */

@@ -9,7 +9,7 @@ const NAMES = ['max_tokens', 'max_completion_tokens'] as const
 export interface CapRules {
   readonly quirks: Quirks
   /** Undefined where it takes whatever its wire knows. */
-  readonly supported?: ReadonlySet<string>
+  readonly supported?: ReadonlySet<string> | undefined
 }
 
 /**

@@ -17,7 +17,7 @@ export interface Opaque {
 export type CacheMark = { ttl?: string }
 
 export type Part =
-  | { kind: 'text'; text: string; cache?: CacheMark }
+  | { kind: 'text'; text: string; cache?: CacheMark | undefined }
   | { kind: 'refusal'; text: string }
   | {
       kind: 'media'
@@ -26,32 +26,32 @@ export type Part =
        * Public or data URL. Audio carries `data` (base64) and `format` instead.
        * A file that is plain text carries it as `data` with `format: 'text'`.
        */
-      url?: string
-      data?: string
-      format?: string
-      fileId?: string
-      name?: string
-      detail?: string
-      cache?: CacheMark
+      url?: string | undefined
+      data?: string | undefined
+      format?: string | undefined
+      fileId?: string | undefined
+      name?: string | undefined
+      detail?: string | undefined
+      cache?: CacheMark | undefined
     }
   | { kind: 'opaque'; of: Opaque }
 
 export type Role = 'system' | 'developer' | 'user' | 'assistant'
 
 export type Item =
-  | { kind: 'message'; role: Role; parts: Part[]; name?: string; id?: string; phase?: string }
+  | { kind: 'message'; role: Role; parts: Part[]; name?: string | undefined; id?: string; phase?: string }
   | {
       kind: 'reasoning'
-      id?: string
+      id?: string | undefined
       text?: string
       summary?: string[]
       /** Encrypted reasoning goes back only to the provider family that encrypted it (`format`). */
-      encrypted?: string
-      signature?: string
-      format?: string
+      encrypted?: string | undefined
+      signature?: string | undefined
+      format?: string | undefined
     }
   | { kind: 'call'; callId: string; name: string; args: string; id?: string; cache?: CacheMark }
-  | { kind: 'result'; callId: string; parts: Part[]; error?: boolean; id?: string; cache?: CacheMark }
+  | { kind: 'result'; callId: string; parts: Part[]; error?: boolean | undefined; id?: string; cache?: CacheMark }
   | { kind: 'opaque'; of: Opaque }
 
 export type ToolSpec =
@@ -103,7 +103,7 @@ export interface Sampling {
   repetitionPenalty?: number
   seed?: number
   stop?: string[]
-  maxOutput?: number
+  maxOutput?: number | undefined
   logprobs?: boolean
   topLogprobs?: number
   logitBias?: JsonObject
@@ -130,19 +130,19 @@ export interface OutputFormat {
 export interface CanonicalRequest {
   items: Item[]
   tools: ToolSpec[]
-  toolChoice?: ToolChoice
+  toolChoice?: ToolChoice | undefined
   sampling: Sampling
   reasoning?: Reasoning
   format?: OutputFormat
   verbosity?: string
-  serviceTier?: string
+  serviceTier?: string | undefined
   modalities?: string[]
   include?: string[]
-  user?: string
-  safetyIdentifier?: string
-  cacheKey?: string
+  user?: string | undefined
+  safetyIdentifier?: string | undefined
+  cacheKey?: string | undefined
   /** `cache_control` of the whole request: the provider chooses the place. */
-  cache?: CacheMark
+  cache?: CacheMark | undefined
   /** The caller's own pairs, where providers keep them with the generation. */
   metadata?: JsonObject
   /** Text that the answer is expected to repeat mostly (`prediction` of chat). */

@@ -11,21 +11,21 @@ export interface Usage {
   audioOutput: number
   imageOutput: number
   /** Share of `cacheWrite` that is kept for an hour instead of minutes, where the provider reports it. */
-  cacheWriteLong?: number
+  cacheWriteLong?: number | undefined
   /** Searches that the provider itself ran. */
-  webSearches?: number
+  webSearches?: number | undefined
   /** Calls of its other tools that it takes a fee for, by type. */
-  toolCalls?: Readonly<Partial<Record<PaidTool, number>>>
+  toolCalls?: Readonly<Partial<Record<PaidTool, number>>> | undefined
   /** Rounds that another model of the provider has run for the answer, which no other count holds. */
-  others?: readonly { model: string; usage: Usage }[]
+  others?: readonly { model: string; usage: Usage }[] | undefined
   /** Of vectors: how `input` is made up, where the provider reports it. */
-  inputSplit?: InputSplit
+  inputSplit?: InputSplit | undefined
   /** True where the provider reported nothing and the counts are our estimate. */
-  estimated?: boolean
+  estimated?: boolean | undefined
   /** True in a report as long as none of the answer's reports has counted the input: what stands there is no zero of the provider's. */
-  inputUnknown?: true
+  inputUnknown?: true | undefined
   /** As `inputUnknown`, of the output. */
-  outputUnknown?: true
+  outputUnknown?: true | undefined
 }
 
 /** Tokens by what they were read from; kinds without any are absent. */

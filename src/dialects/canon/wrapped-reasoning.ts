@@ -8,17 +8,17 @@ const MARK = 'hg.'
 
 export interface WrappedReasoning {
   /** The family that can take the reasoning back. */
-  format?: string
+  format?: string | undefined
   /** Of the reasoning item, or of the call that the reasoning belongs to. */
-  id?: string
+  id?: string | undefined
   /** Reasoning that only its provider can read. */
-  encrypted?: string
+  encrypted?: string | undefined
   /** Of `text`, which must come back unchanged. */
-  signature?: string
+  signature?: string | undefined
   /** True where the shown text is a summary. */
-  summary?: boolean
+  summary?: boolean | undefined
   /** The text itself, where it is not shown as it is. */
-  text?: string
+  text?: string | undefined
 }
 
 export function wrapReasoning(envelope: WrappedReasoning): string {

@@ -169,7 +169,7 @@ function speaks(delta: JsonObject): boolean {
 const ascii = (text: string): string => text.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 export class ChatPassStream implements PassStream {
-  usage?: Usage
+  usage?: Usage | undefined
   end?: End
   fault?: Fault
   committed = false

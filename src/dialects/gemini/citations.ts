@@ -3,8 +3,8 @@ import { isObject, type Json, type JsonObject, objectsOf, present, stringOf } fr
 
 interface Source {
   url: string
-  title?: string
-  content?: string
+  title?: string | undefined
+  content?: string | undefined
 }
 
 interface Citation extends Source {
@@ -12,7 +12,7 @@ interface Citation extends Source {
   start?: number
   end?: number
   /** The cited words, where named. */
-  words?: string
+  words?: string | undefined
 }
 
 /** Kinds of sources that a grounding chunk may hold. */

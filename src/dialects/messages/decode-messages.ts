@@ -76,7 +76,7 @@ function decodeMessage(message: JsonObject, items: Item[]): void {
 
 /** Instructions that come within the conversation may say more than text: when they are cleared, and settings. */
 function decodeSystem(message: JsonObject, items: Item[]): void {
-  const item: Item = present({ kind: 'message', role: 'system', parts: decodeParts(message.content) })
+  const item: Item = { kind: 'message', role: 'system', parts: decodeParts(message.content) }
   items.push(withNative(item, 'message', beside(message, MESSAGE)))
 }
 
@@ -159,7 +159,7 @@ function ownCitations(block: JsonObject): JsonObject {
 }
 
 function textPart(block: JsonObject): Part {
-  const part: Part = present({ kind: 'text', text: stringOf(block.text) ?? '', cache: cacheMark(block) })
+  const part: Part = present({ kind: 'text' as const, text: stringOf(block.text) ?? '', cache: cacheMark(block) })
   return withNative(part, 'text', { ...beside(block, TEXT), ...ownCitations(block), ...fullMark(block) })
 }
 
@@ -169,8 +169,8 @@ function sourceUrl(source: JsonObject): string {
 
 function imagePart(block: JsonObject, source: JsonObject): Part {
   const part: Media = present({
-    kind: 'media',
-    media: 'image',
+    kind: 'media' as const,
+    media: 'image' as const,
     url: source.type === 'base64' ? sourceUrl(source) : stringOf(source.url),
     fileId: stringOf(source.file_id),
     cache: cacheMark(block),

@@ -26,7 +26,7 @@ export function cacheControl({ ttl }: CacheMark): JsonObject {
   return ttl === '5m' || ttl === '1h' ? { type: 'ephemeral', ttl } : { type: 'ephemeral' }
 }
 
-export function marked(block: JsonObject, { cache }: { cache?: CacheMark }): JsonObject {
+export function marked(block: JsonObject, { cache }: { cache?: CacheMark | undefined }): JsonObject {
   if (cache) block.cache_control = cacheControl(cache)
   return block
 }

@@ -39,7 +39,7 @@ function isWhole(frame: string): boolean {
 }
 
 export class PassStreamOfMessages implements PassStream {
-  usage?: Usage
+  usage?: Usage | undefined
   end?: End
   fault?: Fault
   committed = false

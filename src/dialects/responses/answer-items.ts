@@ -16,9 +16,9 @@ function nativeData(data: JsonObject): JsonObject | undefined {
 /** What begins an item, or a part of one. */
 export interface NewBlock {
   kind: BlockKind
-  item?: string
-  call?: { id: string; name: string }
-  of?: Opaque
+  item?: string | undefined
+  call?: { id: string; name: string } | undefined
+  of?: Opaque | undefined
 }
 
 /** An image that a provider of this wire made, for every dialect. */

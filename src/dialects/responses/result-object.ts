@@ -143,7 +143,7 @@ export function closingJson(
   ctx: ReplyContext,
   final: Final,
   ending: Ending,
-  body: { output: string; rest?: JsonObject; tier?: Json },
+  body: { output: string; rest?: JsonObject | undefined; tier?: Json | undefined },
 ): string {
   const head: JsonObject = {
     id: ctx.id,

@@ -109,7 +109,10 @@ function shownImages(images: number): Usage | undefined {
 function mostCalls(a: Usage['toolCalls'], b: Usage['toolCalls']): Usage['toolCalls'] {
   if (!a || !b) return a ?? b
   const most = { ...a }
-  for (const tool of PAID_TOOLS) if ((b[tool] ?? 0) > (a[tool] ?? 0)) most[tool] = b[tool]
+  for (const tool of PAID_TOOLS) {
+    const calls = Math.max(a[tool] ?? 0, b[tool] ?? 0)
+    if (calls > 0) most[tool] = calls
+  }
   return most
 }
 

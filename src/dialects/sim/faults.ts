@@ -7,13 +7,13 @@ import type { Quirks } from '../quirks.ts'
 
 export interface FaultPlan {
   /** HTTP status to fail with before any event. */
-  status?: number
+  status?: number | undefined
   /** Milliseconds before the first event or the failure. */
   delay: number
   /** Events after which the connection breaks. */
-  cutAfter?: number
+  cutAfter?: number | undefined
   /** Events after which nothing comes any more. */
-  stallAfter?: number
+  stallAfter?: number | undefined
 }
 
 const NONE: FaultPlan = { delay: 0 }

@@ -7,17 +7,17 @@ export interface ModerationSettings {
   /** `openai`: an endpoint of that format; `classifier`: a model of the Llama Guard family; `lexicon`: words of the operator's own. */
   readonly engine: ModeratorName
   /** Whole address, or one that ends with /v1. */
-  readonly url?: string
-  readonly key?: string
-  readonly model?: string
+  readonly url?: string | undefined
+  readonly key?: string | undefined
+  readonly model?: string | undefined
   /** Milliseconds for each call. */
   readonly timeout: number
   /** Least score by category. One without is judged by the endpoint itself. */
-  readonly thresholds?: Readonly<Record<string, number>>
+  readonly thresholds?: Readonly<Record<string, number>> | undefined
   /** Categories that do not count. */
-  readonly ignored?: readonly string[]
+  readonly ignored?: readonly string[] | undefined
   /** Phrases by category. */
-  readonly lexicon?: Readonly<Record<string, readonly string[]>>
+  readonly lexicon?: Readonly<Record<string, readonly string[]>> | undefined
 }
 
 /** A category that a text falls into. */

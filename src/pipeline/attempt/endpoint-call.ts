@@ -90,7 +90,7 @@ interface LaneFacts {
   /** The caller wants less than the provider sends, such as a reply without its reasoning. */
   reshaped: boolean
   /** Chosen by a test for the lanes that the facts allow. */
-  forced?: Lane
+  forced?: Lane | undefined
 }
 
 /** Which lane a reply travels in: chosen once per attempt by this one function, never switched. */

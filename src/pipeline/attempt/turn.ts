@@ -12,13 +12,13 @@ export interface Turn {
   endpoint: Endpoint
   lane: Lane
   /** Output cap that the provider was sent, in tokens; undefined where it was sent none. */
-  cap?: number
+  cap?: number | undefined
   usage: Usage | undefined
   end: End | undefined
   /** Set where the answer broke off after its first content. */
   fault: Fault | undefined
   /** Set where a guardrail refuses the answer: nothing more of it goes out, and what it used is charged. */
-  refused?: Fault
+  refused?: Fault | undefined
   /** The caller left while it ran. */
   aborted: boolean
   /** False where nothing of the request had left for the provider. */
@@ -28,15 +28,15 @@ export interface Turn {
   /** Bytes of content that came since the last report that counts the output; all of them where there was none. */
   relayed: number
   /** Images among them, each of them `MEDIA_BYTES`. */
-  images?: number
+  images?: number | undefined
   /** Estimated tokens of reasoning that the provider neither showed nor reported. */
-  hidden?: number
+  hidden?: number | undefined
   /** Milliseconds in which the provider wrote its reported output; undefined where they show nothing of its speed. */
-  writing?: number
+  writing?: number | undefined
   /** Milliseconds for which the gateway held the provider back, mostly because the caller read slowly. */
-  heldBack?: number
+  heldBack?: number | undefined
   /** Of a batch: estimated usage of calls that were sent and cut off; `usage` is that of the calls that ended. */
-  cut?: Usage
+  cut?: Usage | undefined
   /** Of a batch: the provider refused one call as wrong. `usage` and `cut` are those of the others, which are charged. */
   callRejected?: true
   /** What is counted beside tokens, where that is not what the caller's own request holds: of a call that a tool makes, of a part of a batch. */

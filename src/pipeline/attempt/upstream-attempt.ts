@@ -19,9 +19,9 @@ export interface Flow {
   /** The answer is whole: whatever may still come is worth a short wait only. */
   answered?(): void
   /** False where the provider cannot have seen anything of the request. */
-  readonly sent?: boolean
+  readonly sent?: boolean | undefined
   /** Monotonic milliseconds of the reply's head. */
-  readonly headAt?: number
+  readonly headAt?: number | undefined
 }
 
 export interface AttemptPlan {

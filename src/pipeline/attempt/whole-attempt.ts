@@ -15,13 +15,13 @@ const CAP = 16 * 1024 * 1024
 /** What a lane makes of a parsed body. */
 export interface WholeResult extends PassFacts {
   /** Bytes of content, where no usage was reported. */
-  content?: number
+  content?: number | undefined
   /** A guardrail refuses the answer. */
-  refused?: Fault
+  refused?: Fault | undefined
   /** Guardrails read a long answer, and let others have their turn. Gives the fault where they refuse it. */
   reading?: Promise<Fault | undefined>
   /** Engines still read it. */
-  path?: Pick<EventSink, 'pending' | 'refusal' | 'late'>
+  path?: Pick<EventSink, 'pending' | 'refusal' | 'late'> | undefined
   finish(final: Final): string
 }
 

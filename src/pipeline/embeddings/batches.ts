@@ -9,7 +9,7 @@ export interface Batch {
 }
 
 /** As few calls as the bounds allow, in order; an input that is beyond them by itself is a call of its own. */
-export function batchesOf(inputs: readonly EmbeddingInput[], most: { inputs: number; tokens?: number }): Batch[] {
+export function batchesOf(inputs: readonly EmbeddingInput[], most: { inputs: number; tokens?: number | undefined }): Batch[] {
   const batches: Batch[] = []
   const room = most.tokens ?? Number.POSITIVE_INFINITY
   let from = 0

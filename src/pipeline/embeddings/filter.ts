@@ -48,7 +48,7 @@ interface Lacking {
 
 interface Sorted {
   kept: Endpoint[]
-  first?: Lacking
+  first?: Lacking | undefined
   removed: Removed[]
 }
 

@@ -33,7 +33,7 @@ export interface GuardrailSetting extends GuardrailName {
   /** Names of keys of the file that it holds for. With neither these nor identities it holds for every request. */
   keys: ReadonlySet<string> | undefined
   /** Identities of keys that it is assigned to. */
-  identities?: ReadonlySet<string>
+  identities?: ReadonlySet<string> | undefined
   /** Which way the texts go that it reads. */
   direction: 'input' | 'output' | 'both'
   /** What it redacts in a request is put back into the answer. */

@@ -20,7 +20,7 @@ export type ExcludedEndpoint = {
   /** What about the endpoint did not fit, for people. */
   detail: string
   /** Whose list it was, where the filter is a list: request, key or account. */
-  from?: string
+  from?: string | undefined
 }
 
 type Why = Pick<ExcludedEndpoint, 'filter' | 'detail' | 'from'>

@@ -22,9 +22,9 @@ export interface Relay extends PassFacts {
   /** Content has been decoded, whether or not it has gone out: the path knows of this attempt. */
   readonly begun?: boolean
   /** A guardrail refuses the answer. */
-  readonly refusal?: Fault
+  readonly refusal?: Fault | undefined
   /** Settles once nothing waits for an engine any more. */
-  readonly pending?: Promise<void>
+  readonly pending?: Promise<void> | undefined
   readonly crowded?: boolean
   /** What comes while no bytes do. */
   listen?(late: LateReader): void

@@ -138,10 +138,11 @@ const TOKEN_KINDS = [
 
 /** The stated rates per token, and no others: an override leaves what it does not state as it is. */
 function tokenRates(price: PriceConfig | OverrideConfig): PriceOverride['rates'] {
-  const rates: { -readonly [kind in RateKind]?: Rates[kind] } = {}
+  const rates: { -readonly [kind in RateKind]?: Rate } = {}
   for (const [name, kind] of TOKEN_KINDS) {
     const text = price[name]
-    if (text !== undefined) rates[kind] = rateFromUsdPerMillion(text)
+    const rate = text === undefined ? undefined : rateFromUsdPerMillion(text)
+    if (rate !== undefined) rates[kind] = rate
   }
   return rates
 }

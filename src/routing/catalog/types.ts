@@ -18,12 +18,12 @@ export interface Timeouts {
 
 /** What an operator may state of a provider beside how to call it. */
 export interface ProviderFacts {
-  readonly privacyUrl?: string
-  readonly termsUrl?: string
-  readonly statusUrl?: string
+  readonly privacyUrl?: string | undefined
+  readonly termsUrl?: string | undefined
+  readonly statusUrl?: string | undefined
   /** Two-letter country codes (ISO 3166-1). */
-  readonly headquarters?: string
-  readonly datacenters?: readonly string[]
+  readonly headquarters?: string | undefined
+  readonly datacenters?: readonly string[] | undefined
 }
 
 export interface Provider {
@@ -32,15 +32,15 @@ export interface Provider {
   readonly name: string
   readonly dialect: DialectId
   /** Absent for a provider inside this process. */
-  readonly baseUrl?: string
-  readonly key?: string
+  readonly baseUrl?: string | undefined
+  readonly key?: string | undefined
   readonly headers: Readonly<Record<string, string>>
   /** How the key travels, where not as the dialect has it: header, and the word before the key ('' for none). */
-  readonly auth?: { header: string; scheme: string }
+  readonly auth?: { header: string; scheme: string } | undefined
   /** Path of the operation in place of the dialect's own; `{model}` stands for the endpoint's model. */
-  readonly path?: string
+  readonly path?: string | undefined
   /** Query of every call, encoded, without its question mark. */
-  readonly query?: string
+  readonly query?: string | undefined
   readonly timeouts: Timeouts
   readonly onAbort: 'cancel' | 'drain'
   readonly dataCollection: 'allow' | 'deny'
@@ -51,9 +51,9 @@ export interface Provider {
   readonly quirks: Quirks
   readonly discover: boolean
   /** Set where `discover` is: milliseconds between two questions, and what the models cost where that is stated. */
-  readonly discovery?: { readonly every: number; readonly price?: 'free' }
+  readonly discovery?: { readonly every: number; readonly price?: 'free' } | undefined
   /** `pass_through` of the provider's YAML: nano-dollars per request; absent where the pass-through is closed. */
-  readonly passThroughPrice?: number
+  readonly passThroughPrice?: number | undefined
 }
 
 export interface Endpoint {
@@ -74,9 +74,9 @@ export interface Endpoint {
   /** Quality by kind of task, 0 to 1: the model's scores with the endpoint's own on top. */
   readonly scores: Readonly<Record<string, number>>
   /** The provider's quirks with the endpoint's own on top; absent where it has none of its own. */
-  readonly quirks?: Quirks
+  readonly quirks?: Quirks | undefined
   /** Of a model behind a wildcard: the id that all its names share, such as `local/*@ollama`. */
-  readonly wildcardId?: string
+  readonly wildcardId?: string | undefined
 }
 
 export type ModelKind = 'generate' | 'embedding' | 'rerank' | 'image'
@@ -85,7 +85,7 @@ export interface Model {
   /** `author/name`. */
   readonly slug: string
   /** The wildcard that the model was made for, such as `local/*`. Callers choose the names behind it. */
-  readonly wildcard?: string
+  readonly wildcard?: string | undefined
   readonly name: string
   readonly description: string
   /** Unix seconds. */
@@ -94,12 +94,12 @@ export interface Model {
   readonly context: number | undefined
   readonly maxOutput: number | undefined
   /** Output cap in tokens, set by hand, where the request sets none and a limit applies. */
-  readonly defaultMaxOutput?: number
+  readonly defaultMaxOutput?: number | undefined
   readonly input: readonly string[]
   /** True where the configuration does not declare what it reads: lists show `input`, and requests with other media are sent too. */
-  readonly anyInput?: boolean
+  readonly anyInput?: boolean | undefined
   /** Of embeddings: what becomes of an input that is longer than the context; undefined: what the provider makes of it. */
-  readonly longInput?: 'truncate' | 'reject'
+  readonly longInput?: 'truncate' | 'reject' | undefined
   readonly output: readonly string[]
   /** Quality by kind of task, 0 to 1; what is not scored is absent. */
   readonly scores: Readonly<Record<string, number>>

@@ -68,24 +68,24 @@ export type Merged<All extends Fields> = Omit<Stated<All>, SharedNames<All>> & {
 /** What a request needs of an endpoint beside its preferences; absent members need nothing. */
 export interface RequestNeeds {
   /** Tokens that the request needs to fit, and the output cap that the caller named. */
-  readonly contextTokens?: number
-  readonly maxOutput?: number
-  readonly input?: Iterable<string>
-  readonly output?: Iterable<string>
+  readonly contextTokens?: number | undefined
+  readonly maxOutput?: number | undefined
+  readonly input?: Iterable<string> | undefined
+  readonly output?: Iterable<string> | undefined
   /** Canonical names of the parameters that the caller sent. */
-  readonly used?: ReadonlySet<string>
+  readonly used?: ReadonlySet<string> | undefined
   /** Parameters that the endpoint's dialect sends; absent where it sends all that the endpoint takes. */
-  readonly sent?: (endpoint: Endpoint) => ReadonlySet<string> | undefined
+  readonly sent?: ((endpoint: Endpoint) => ReadonlySet<string> | undefined) | undefined
   /** What the endpoint's dialect cannot express at all although the request needs it, in words. */
-  readonly unable?: (endpoint: Endpoint) => string | undefined
+  readonly unable?: ((endpoint: Endpoint) => string | undefined) | undefined
   /** Tiers opened by a variant such as `:nitro`. */
-  readonly tiers?: ReadonlySet<Tier>
+  readonly tiers?: ReadonlySet<Tier> | undefined
   /** Tier named by `service_tier`. */
-  readonly serviceTier?: Tier
+  readonly serviceTier?: Tier | undefined
   /** Decides between the prices of an endpoint that has several; its own where absent. */
-  readonly priceMoment?: PriceMoment
+  readonly priceMoment?: PriceMoment | undefined
   /** What a guardrail has against the endpoint; `from` is its name. Tested last: only what would serve otherwise is its doing. */
-  readonly barred?: (endpoint: Endpoint) => { readonly detail: string; readonly from: string } | undefined
+  readonly barred?: ((endpoint: Endpoint) => { readonly detail: string; readonly from: string } | undefined) | undefined
   /** Endpoints that the operator has taken out of service. */
   readonly unavailable?: (endpoint: Endpoint) => boolean
 }
@@ -103,7 +103,7 @@ export interface Refusal {
   /** Name in `excluded_by`, where the wire has one. */
   readonly excludedBy?: string
   /** Request field that the constraint came from; by default the criterion's first field. */
-  readonly field?: string
+  readonly field?: string | undefined
 }
 
 /** What the configuration may state of a model for one criterion alone: true or nothing. `Model.flags` has the names. */

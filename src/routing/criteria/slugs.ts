@@ -7,7 +7,13 @@ export const ALL_TIERS: ReadonlySet<Tier> = new Set(['flex', 'priority'])
 const NO_TIERS: ReadonlySet<Tier> = new Set()
 
 /** Tiers that a request opens otherwise than by a list: by `service_tier`, or by a variant such as `:nitro`. */
-export function admittedTiers({ tiers = NO_TIERS, serviceTier }: { tiers?: ReadonlySet<Tier>; serviceTier?: Tier }): ReadonlySet<Tier> {
+export function admittedTiers({
+  tiers = NO_TIERS,
+  serviceTier,
+}: {
+  tiers?: ReadonlySet<Tier> | undefined
+  serviceTier?: Tier | undefined
+}): ReadonlySet<Tier> {
   return serviceTier === undefined ? tiers : new Set([...tiers, serviceTier])
 }
 

@@ -5,7 +5,7 @@ import { admittedTiers, listTags, type Tier } from './slugs.ts'
 
 /** Lists that open a tier by its tag. */
 interface Lists {
-  readonly order?: readonly string[] | null
+  readonly order?: readonly string[] | null | undefined
   readonly only: readonly SidedSlugs[]
 }
 

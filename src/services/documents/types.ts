@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.ts'
 /** What is known of the bytes beside the bytes themselves. */
 export interface DocumentSource {
   /** Content type as declared, with its parameters; the bytes count more. */
-  type?: string
+  type?: string | undefined
   /** Where it came from: relative links are resolved against it. */
   url?: string
   /** File name; its extension counts where neither bytes nor type decide. */
@@ -33,7 +33,7 @@ export type DocumentKind = 'html' | 'pdf' | 'docx' | 'text'
 
 export interface DocumentText {
   kind: DocumentKind
-  title?: string
+  title?: string | undefined
   /** Markdown. Of a PDF: the texts of its pages, with an empty line between them. */
   text: string
   /** Pages that a PDF has. */
@@ -41,7 +41,7 @@ export interface DocumentText {
   /** Of a PDF: one text per page that was read. */
   pageTexts?: string[]
   /** True where pages or characters were left out. */
-  truncated?: boolean
+  truncated?: boolean | undefined
 }
 
 /** What a thread is given. */

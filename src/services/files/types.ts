@@ -32,11 +32,11 @@ export interface FileUpload {
 
 export interface FileQuery {
   /** Id after which the page begins, in the requested order; it need not exist any more. */
-  after?: string
+  after?: string | undefined
   limit: number
   /** True: the newest first. */
   newestFirst: boolean
-  purpose?: string
+  purpose?: string | undefined
 }
 
 export interface FilePage {

@@ -32,7 +32,7 @@ const resolveBySystem: Resolve = (host) => lookup(host, { all: true, verbatim: t
 
 export interface ConnectOptions {
   policy: OutboundPolicy
-  resolve?: Resolve
+  resolve?: Resolve | undefined
   /** Milliseconds for one connection. */
   timeout?: number
   /** Makes the connector that dials the given addresses, whatever the host name. */

@@ -17,7 +17,7 @@ export type { FetchFailure } from './refusals.ts'
 
 export interface FetchOptions {
   policy: OutboundPolicy
-  signal?: AbortSignal
+  signal?: AbortSignal | undefined
   clock?: Clock
   /** Bytes of the body, as sent and inflated. */
   maxBytes?: number
@@ -28,7 +28,7 @@ export interface FetchOptions {
   maxRedirects?: number
   /** A further rule, such as a list of domains; called for the address and for each redirect. */
   allows?: (url: URL) => boolean
-  resolve?: Resolve
+  resolve?: Resolve | undefined
 }
 
 export interface Fetched {

@@ -8,7 +8,7 @@ import { request as plainRequest } from '../../core/node-http.ts'
 export interface ServiceRequest {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body?: Json
+  readonly body?: Json | undefined
 }
 
 export interface ServiceBounds {

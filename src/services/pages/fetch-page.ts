@@ -14,7 +14,7 @@ export interface PageOptions {
   clock: Clock
   signal: AbortSignal
   /** Looks names up in place of the system. */
-  resolve?: Resolve
+  resolve?: Resolve | undefined
 }
 
 /** Milliseconds for robots.txt and the page together, and then for reading it. */

@@ -76,8 +76,8 @@ export interface RunOptions {
   readonly clock: Clock
   readonly signal: AbortSignal
   /** Milliseconds, and bytes shown of each stream; the operator's limits hold as well. */
-  readonly time?: number
-  readonly output?: number
+  readonly time?: number | undefined
+  readonly output?: number | undefined
 }
 
 const SWEEP = 60_000

@@ -46,7 +46,7 @@ export function searchParameters(parameters: JsonObject, path: string): SearchPa
 /** A scope as it is sent to a provider, without a number of results: the provider decides that. */
 export function nativeSearch(
   { allowed, excluded, location }: Pick<SearchScope, 'allowed' | 'excluded' | 'location'>,
-  { maxUses, size }: { maxUses?: number; size?: unknown } = {},
+  { maxUses, size }: { maxUses?: number | undefined; size?: unknown | undefined } = {},
 ): NativeSearch {
   const place = location && placeOf(location)
   return {

@@ -5,7 +5,7 @@ import type { Json, JsonObject } from '../../core/json.ts'
 export interface UserLocation {
   city?: string
   /** Two letters, such as `DE`. */
-  country?: string
+  country?: string | undefined
   region?: string
   timezone?: string
 }
@@ -19,9 +19,9 @@ export interface SearchScope {
   /** Domains, with `*.` in front for subdomains only, or with a path; empty: all. */
   allowed: readonly string[]
   excluded: readonly string[]
-  location?: UserLocation
+  location?: UserLocation | undefined
   /** The engine's own mode; one that it does not know is left out. */
-  mode?: string
+  mode?: string | undefined
 }
 
 export interface SearchQuery extends SearchScope {

@@ -18,7 +18,7 @@ export interface JobOptions {
   clock: Clock
   /** Milliseconds, with the time that the job waits for a thread. */
   timeout: number
-  signal?: AbortSignal
+  signal?: AbortSignal | undefined
   /** Buffers in the job that may be moved instead of copied. */
   transfer?: readonly ArrayBuffer[]
 }

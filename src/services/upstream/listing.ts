@@ -21,7 +21,7 @@ export interface ServerQuestion {
   /** Under the root of the server: the base URL without the `/v1` at its end. */
   path: string
   /** Makes it a POST. */
-  body?: JsonObject
+  body?: JsonObject | undefined
 }
 
 /** Fetches what the server states about itself. As `fetchListing` otherwise. */

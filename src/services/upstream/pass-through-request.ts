@@ -45,7 +45,7 @@ export class PassThroughRequest implements Dispatcher.DispatchHandler, UpstreamS
     // undici writes a body that has a declared length with exactly that many bytes or gives the connection up, and
     // any other stream in chunks (AsyncWriter in client-h1.js of 8.12.4).
     const declared = framing.kind === 'length' ? { ...headers, 'content-length': String(framing.bytes) } : headers
-    pool.dispatch({ method: method as Dispatcher.HttpMethod, path, headers: declared, body: this.body }, this)
+    pool.dispatch({ method: method as Dispatcher.HttpMethod, path, headers: declared, body: this.body ?? null }, this)
   }
 
   abort(): void {

@@ -22,7 +22,7 @@ export interface PostgresOptions {
   /** Called when an idle connection is lost. */
   report?: (news: PostgresNews) => void
   /** Default: 2 s for a connection, 5 s for a statement. */
-  limits?: TimeLimits
+  limits?: TimeLimits | undefined
 }
 
 /** Generations of one statement; a larger batch is several. */

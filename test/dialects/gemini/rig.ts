@@ -81,11 +81,11 @@ export function decodeWhole(body: JsonObject): StreamEvent[] {
 }
 
 export interface Told {
-  model?: string
+  model?: string | undefined
   blocks: JsonObject[]
-  usage?: Usage
-  end?: End
-  fault?: Fault
+  usage?: Usage | undefined
+  end?: End | undefined
+  fault?: Fault | undefined
 }
 
 const objectsOf = (value: unknown): JsonObject[] => (Array.isArray(value) ? value : [])

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import OpenAI from 'openai'
 import t from 'tap'
 import { Fault } from '../../../src/core/faults.ts'
-import { isObject, type JsonObject } from '../../../src/core/json.ts'
+import { isObject, type JsonObject, present } from '../../../src/core/json.ts'
 import type { StreamEvent } from '../../../src/dialects/canon/events.ts'
 import { fold } from '../../../src/dialects/canon/fold.ts'
 import { openaiResponses, responsesClient } from '../../../src/dialects/responses/index.ts'
@@ -57,7 +57,7 @@ for (const name of COMPLETE) {
     await every(t, 'every batch', async (t) => {
       for (const batch of [1, 2, 3]) t.equal(encode(decode(bytes), { batch }), translated, `batches of ${batch}`)
     })
-    const final = finalOf({ end: fold(decode(bytes)).end, usage: fold(decode(bytes)).usage })
+    const final = finalOf(present({ end: fold(decode(bytes)).end, usage: fold(decode(bytes)).usage }))
     const result = JSON.parse(responsesClient.encodeResult(fold(decode(bytes)), context(), final)) as JsonObject
     t.same(result, response(translated), 'streamed and whole replies are equal')
   })
@@ -674,7 +674,7 @@ t.test('whole replies in the pass lane', async (t) => {
       const passed = passWire.result(whole, context())
       t.same(passed.end?.reason, fold(decodeWhole(whole)).end?.reason)
       t.same(passed.usage, fold(decodeWhole(whole)).usage)
-      const reply = JSON.parse(passed.finish(finalOf({ end: passed.end }))) as JsonObject
+      const reply = JSON.parse(passed.finish(finalOf(present({ end: passed.end })))) as JsonObject
       t.same(reply, response(pass(fixture(`${name}.sse`), { final: { usage: finalOf().usage } }).text))
       t.same(reply.output, whole.output)
       t.same(reply.billing, whole.billing, 'members that are not ours stay')

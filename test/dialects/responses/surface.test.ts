@@ -1,6 +1,6 @@
 /** The rest of the Responses wire: what has no place in a plain conversation, in requests and in answers. */
 import t from 'tap'
-import { isObject, type JsonObject } from '../../../src/core/json.ts'
+import { isObject, type JsonObject, present } from '../../../src/core/json.ts'
 import { COMMON, type StreamEvent } from '../../../src/dialects/canon/events.ts'
 import { fold } from '../../../src/dialects/canon/fold.ts'
 import type { CanonicalRequest, Item } from '../../../src/dialects/canon/request.ts'
@@ -326,7 +326,7 @@ t.test('items of providers’ tools, translated: events in order, and whole and 
   t.same(list.at(-1)?.response, { ...(list.at(-1)?.response as JsonObject), output })
   const whole = decodeWhole({ status: 'completed', output, usage: {} })
   const folded = fold(whole)
-  const reply = JSON.parse(responsesClient.encodeResult(folded, context(), finalOf({ end: folded.end }))) as JsonObject
+  const reply = JSON.parse(responsesClient.encodeResult(folded, context(), finalOf(present({ end: folded.end })))) as JsonObject
   t.same(reply.output, output)
 })
 
@@ -441,7 +441,7 @@ t.test('the tier that served, and the searches that the provider ran', async (t)
         t.equal(usage?.webSearches, 2, lane)
       }
       const reply = JSON.parse(
-        responsesClient.encodeResult(whole, context(), finalOf({ end: whole.end, usage: whole.usage })),
+        responsesClient.encodeResult(whole, context(), finalOf(present({ end: whole.end, usage: whole.usage }))),
       ) as JsonObject
       t.equal(reply.service_tier, expected ?? 'default')
       t.match(reply.usage, { server_tool_use_details: { web_search_requests: 2 } })

@@ -27,21 +27,21 @@ export interface FileParts {
   /** Path of the SQLite file, or of the journal where `record` is. */
   store: string
   /** Address of a store of record elsewhere. */
-  record?: string
+  record?: string | undefined
   /** Default `process`. */
-  durability?: 'process' | 'power'
+  durability?: 'process' | 'power' | undefined
   provider: string
   /** Lines in place of the usual ones. */
-  server?: string
+  server?: string | undefined
   /** A line of `auth` beside the keys. */
-  auth?: string
-  keys?: string
+  auth?: string | undefined
+  keys?: string | undefined
   /** YAML of guardrails, as a flow sequence. */
-  guardrails?: string
-  limit?: string
-  price?: string
-  models?: string
-  timeouts?: string
+  guardrails?: string | undefined
+  limit?: string | undefined
+  price?: string | undefined
+  models?: string | undefined
+  timeouts?: string | undefined
 }
 
 /** One model at two providers that share an address. */
