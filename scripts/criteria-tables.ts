@@ -12,16 +12,16 @@ function valuesOf(field: Field): string {
     case 'choices':
       return `list of ${quoted(field.values)}`
     case 'endpoints':
-      return 'list of [endpoints](#naming-endpoints)'
+      return 'list of [endpoints](#name-endpoints)'
     case 'prices':
       return `\`{ ${Object.keys({ ...field.perMillion, ...field.perUnit }).join(', ')} }\`, numbers or strings`
   }
 }
 
-/** What becomes of a field that several sides state. */
+/** Which value applies where several sources set the field. */
 function togetherOf(field: Field): string {
-  if ('all' in field && field.all) return 'every list holds'
-  return 'strict' in field && field.strict !== undefined ? `\`${field.strict}\` wins` : 'the strongest side decides'
+  if ('all' in field && field.all) return 'all lists apply'
+  return 'strict' in field && field.strict !== undefined ? `\`${field.strict}\` wins` : 'highest precedence wins'
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
@@ -37,7 +37,7 @@ export function criterionFieldsMarkdown(): string {
     field.text,
     togetherOf(field),
   ])
-  return table(['Field', 'Value', 'Effect', 'Several sides'], rows)
+  return table(['Field', 'Value', 'Effect', '[Precedence](#precedence)'], rows)
 }
 
 /** The filters in their order. */

@@ -12,7 +12,7 @@ export interface Failure {
   readonly status: number | null
 }
 
-const DOCS_URL = 'docs/routing.md#trying'
+const DOCS_URL = 'docs/routing.md#fallbacks-and-retries'
 /** Seconds to wait where no provider has said how long. */
 const USUAL_WAIT = 1
 

@@ -14,7 +14,7 @@ export const status = criterion({
 export const dialect = criterion({
   name: 'dialect',
   refusal: { code: 'constraint_filtered', field: 'tools' },
-  removes: 'whose format cannot express what the request needs, such as a tool that runs at another provider',
+  removes: "whose format cannot express something that the request needs, such as another provider's own tool",
   wish: (_preferences, { unable }) => unable,
   test: (endpoint, unable) => unable(endpoint) === undefined,
   explain: (endpoint, unable) => unable(endpoint) ?? '',
@@ -23,7 +23,7 @@ export const dialect = criterion({
 export const inputModality = criterion({
   name: 'input_modality',
   refusal: { code: 'constraint_filtered', field: 'input' },
-  removes: 'whose model does not take an image, sound or file of the request',
+  removes: 'whose model does not accept an image, audio, video or file of the request',
   wish: (_preferences, { input }) => input,
   // Of a model that does not declare what it reads the provider decides.
   test: ({ model }, input) => model.anyInput === true || firstMissing(input, model.input) === undefined,
@@ -33,7 +33,7 @@ export const inputModality = criterion({
 export const outputModality = criterion({
   name: 'output_modality',
   refusal: { code: 'constraint_filtered', field: 'modalities' },
-  removes: 'whose model does not give what `modalities` names',
+  removes: 'whose model cannot produce what `modalities` names',
   wish: (_preferences, { output }) => output,
   test: ({ model }, output) => firstMissing(output, model.output) === undefined,
   explain: ({ model }, output) => `gives no ${firstMissing(output, model.output)} output`,
@@ -47,7 +47,7 @@ function firstMissing(wanted: Iterable<string>, offered: readonly string[]): str
 export const context = criterion({
   name: 'context',
   refusal: { code: 'constraint_filtered', excludedBy: 'context_length', field: 'input' },
-  removes: 'whose context is too short for input and output together; the estimate errs high',
+  removes: 'whose context is too short for input and output together; the estimate is rather too high than too low',
   wish: (_preferences, { contextTokens }) => contextTokens,
   test: (endpoint, tokens) => tokens <= (contextOf(endpoint) ?? Number.POSITIVE_INFINITY),
   explain: (endpoint, tokens) => `its context of ${contextOf(endpoint)} tokens is shorter than ${tokens}`,
@@ -56,7 +56,7 @@ export const context = criterion({
 export const maxOutput = criterion({
   name: 'max_output',
   refusal: { code: 'constraint_filtered', field: 'max_output_tokens' },
-  removes: "that writes fewer tokens than the request's own cap",
+  removes: 'whose `max_output` is below the output cap that the request sets',
   wish: (_preferences, needs) => needs.maxOutput,
   test: (endpoint, tokens) => tokens <= (outputOf(endpoint) ?? Number.POSITIVE_INFINITY),
   explain: (endpoint) => `writes at most ${outputOf(endpoint)} tokens`,

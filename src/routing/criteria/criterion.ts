@@ -9,7 +9,7 @@ import type { Tier } from './slugs.ts'
 
 /**
  * A member of the `provider` object, in requests, presets, keys and the configuration. Where several sides state it, the
- * strongest decides, unless `strict` or `all` says otherwise: no request can loosen such a field (docs/routing.md, "When several speak").
+ * strongest decides, unless `strict` or `all` says otherwise: no request can loosen such a field (docs/routing.md, "Precedence").
  */
 export type Field =
   | {

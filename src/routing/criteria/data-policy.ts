@@ -8,7 +8,7 @@ export const dataCollection = criterion({
       kind: 'choice',
       values: ['allow', 'deny'],
       strict: 'deny',
-      text: '`deny`: only providers that are declared `data_collection: deny`, which keep no data for training. Without it `allow`.',
+      text: '`deny`: only providers declared `data_collection: deny`, which keep no data for training. If unset: `allow`.',
     },
   },
   refusal: { code: 'privacy_restricted', excludedBy: 'data_policy:training' },
@@ -20,7 +20,7 @@ export const dataCollection = criterion({
 
 export const zdr = criterion({
   name: 'zdr',
-  fields: { zdr: { kind: 'flag', strict: true, text: 'True: only providers that are declared `zdr: true`, which retain nothing.' } },
+  fields: { zdr: { kind: 'flag', strict: true, text: 'True: only providers declared `zdr: true`, which retain no data.' } },
   modelQuery: {
     name: 'zdr',
     text: 'True: only models that an endpoint serves without retaining anything.',

@@ -9,13 +9,13 @@ export const distillable = criterion({
     enforce_distillable_text: {
       kind: 'flag',
       strict: true,
-      text: 'True: only models that are declared `distillable: true`, whose author allows training on what they write.',
+      text: 'True: only models declared `distillable: true`, whose author allows training on their output.',
     },
   },
-  modelFlag: { name: FLAG, text: 'True: its author allows training on what it writes.' },
+  modelFlag: { name: FLAG, text: 'True: its author allows training on its output.' },
   modelQuery: {
     name: FLAG,
-    text: 'Whether the author allows training on what it writes.',
+    text: 'Whether the author allows training on its output.',
     matches: ({ flags }, wanted) => flags.has(FLAG) === wanted,
   },
   refusal: { code: 'constraint_filtered' },

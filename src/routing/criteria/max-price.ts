@@ -13,12 +13,12 @@ export const maxPrice = criterion({
     max_price: {
       kind: 'prices',
       perMillion: { prompt: 'USD per million input tokens.', completion: 'USD per million output tokens.' },
-      perUnit: { request: 'USD per request.', image: 'USD per image.', audio: 'USD per unit of audio.' },
-      text: 'Dearer endpoints are left out: USD per million tokens for `prompt` and `completion`; per request, per image, per token of audio. Compared exactly, to the last digit.',
+      perUnit: { request: 'USD per request.', image: 'USD per image.', audio: 'USD per audio token.' },
+      text: 'Removes endpoints above these prices, and those without a known price. USD per million tokens for `prompt` and `completion`; per request, per image, per audio token. Compared exactly, without rounding.',
     },
   },
   refusal: { code: 'constraint_filtered', excludedBy: 'max_price' },
-  removes: 'that is dearer, or whose price is not known',
+  removes: 'that costs more, or whose price is not known',
   wish({ max_price: prices }, { priceMoment: moment }) {
     const ceiling = prices && parseCeiling(prices)
     return ceiling?.length ? { ceiling, moment } : undefined

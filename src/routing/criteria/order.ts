@@ -7,15 +7,15 @@ export const order = criterion({
   fields: {
     order: {
       kind: 'endpoints',
-      text: 'Tried in this order; providers that do not serve the model are skipped. Then the others, unless `allow_fallbacks` is false. No draw, no sticky session.',
+      text: 'Endpoints are tried in this order; entries that do not serve the model are skipped. The other endpoints follow, unless `allow_fallbacks` is false. Turns off the random draw and sticky sessions.',
     },
     allow_fallbacks: {
       kind: 'flag',
-      text: 'False: only the first endpoint of each model, or only those of `order`. Without it true.',
+      text: 'False: only the first endpoint of each model is tried; with `order`, only the endpoints that it names. If unset: true.',
     },
   },
   refusal: { code: 'constraint_filtered', excludedBy: 'allowed_providers' },
-  removes: 'that is missing in `order`, with `allow_fallbacks: false`',
+  removes: 'that is not in `order`, with `allow_fallbacks: false`',
   wish: ({ order: slugs, allow_fallbacks: fallbacks }, needs) =>
     fallbacks === false && slugs?.length ? { slugs, admitted: admittedTiers(needs) } : undefined,
   test: (endpoint, { slugs, admitted }) => listNames(slugs, endpoint, admitted),

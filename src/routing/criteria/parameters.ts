@@ -15,11 +15,11 @@ export const requireParameters = criterion({
   fields: {
     require_parameters: {
       kind: 'flag',
-      text: 'True: only endpoints that every parameter of the request reaches. False, and without it: what an endpoint does not take is left out for it.',
+      text: 'True: only endpoints that accept every parameter of the request. False or unset: a parameter that an endpoint does not accept is left out of the request to it.',
     },
   },
   refusal: { code: 'constraint_filtered', excludedBy: 'require_parameters' },
-  removes: 'that does not take every parameter',
+  removes: 'that does not accept every parameter of the request',
   wish: ({ require_parameters: strict }, { used, sent }): Wish | undefined => (strict && used ? { used, sent } : undefined),
   test: (endpoint, wish) => missingFrom(endpoint, wish) === undefined,
   explain: (endpoint, wish) => `does not take ${missingFrom(endpoint, wish)}`,
@@ -31,7 +31,7 @@ const SOFT_PARAMETERS = ['tools', 'response_format', 'verbosity'] as const
 export const softParameters = criterion({
   name: 'soft_parameters',
   refusal: { code: 'constraint_filtered', field: 'provider.require_parameters' },
-  removes: 'that takes no `tools`, `response_format` or `verbosity`, as long as another one does',
+  removes: 'that does not accept the `tools`, `response_format` or `verbosity` of the request, if another endpoint does',
   wish: (_preferences, { used, sent }): Wish | undefined =>
     used && SOFT_PARAMETERS.some((name) => used.has(name)) ? { used, sent } : undefined,
   outdone(kept, { used, sent }) {

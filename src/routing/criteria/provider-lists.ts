@@ -20,10 +20,10 @@ const REFUSAL = { code: 'constraint_filtered', excludedBy: 'allowed_providers' }
 export const only = criterion({
   name: 'only',
   fields: {
-    only: { kind: 'endpoints', all: true, text: 'Only these providers; an endpoint must be in the list of each side that has one.' },
+    only: { kind: 'endpoints', all: true, text: 'Only these endpoints may serve. If several sources set a list, an endpoint must be in each of them.' },
   },
   refusal: REFUSAL,
-  removes: 'that is missing in a list `only`',
+  removes: 'that is missing from an `only` list',
   wish: (lists: Lists) => (lists.only.length > 0 ? wishOf(lists) : undefined),
   test: (endpoint, lists) => allInclude(lists.only, endpoint),
   explain,
@@ -31,9 +31,9 @@ export const only = criterion({
 
 export const ignore = criterion({
   name: 'ignore',
-  fields: { ignore: { kind: 'endpoints', all: true, text: 'Not these providers. The lists of all sides add up.' } },
+  fields: { ignore: { kind: 'endpoints', all: true, text: 'These endpoints may not serve. The lists of all sources are combined.' } },
   refusal: REFUSAL,
-  removes: 'that is in a list `ignore`',
+  removes: 'that is in an `ignore` list',
   wish: (lists: Lists) => (lists.ignore.length > 0 ? wishOf(lists) : undefined),
   test: (endpoint, lists) => noneExcludes(lists.ignore, endpoint),
   explain,

@@ -18,7 +18,7 @@ interface Wish extends Lists {
 export const tier = criterion({
   name: 'tier',
   refusal: { code: 'constraint_filtered', field: 'service_tier' },
-  removes: 'of a tier that the request does not open; with `service_tier: flex`, all others where flex exists',
+  removes: 'of a tier that the request does not select; with `service_tier: flex`, every other endpoint if a flex endpoint is left',
   wish: ({ order, only }: Lists, needs: RequestNeeds): Wish => ({
     order,
     only,
