@@ -30,7 +30,7 @@ const clock = (description: string) =>
 const override = closed('Prices in place of those above where every condition holds; of several the later one wins, price by price.', {
   min_prompt_tokens: Type.Optional(count('Condition: the prompt has more tokens than this, those read from a cache included.', 0)),
   utc_start: Type.Optional(clock('Condition: from this time of day on, UTC.')),
-  utc_end: Type.Optional(clock('Condition: before this time of day, UTC; before `utc_start` where the hours pass midnight.')),
+  utc_end: Type.Optional(clock('Condition: before this time of day, UTC. If it is before `utc_start`, the period passes midnight.')),
   prompt: Type.Optional(perMillion('USD per million input tokens.')),
   completion: Type.Optional(perMillion('USD per million output tokens.')),
   cached: Type.Optional(perMillion('USD per million input tokens read from a cache.')),
@@ -51,16 +51,16 @@ const price = Type.Union(
     Type.Literal('free'),
     closed('Prices.', {
       prompt: perMillion('USD per million input tokens.'),
-      completion: Type.Optional(perMillion('USD per million output tokens; of a model that generates it has to be there.')),
-      cached: Type.Optional(perMillion('USD per million input tokens read from a cache. Without it `prompt`.')),
-      cache_write: Type.Optional(perMillion('USD per million input tokens written to a cache. Without it `prompt`.')),
-      cache_write_1h: Type.Optional(perMillion('USD per million input tokens written to a cache for an hour. Without it `cache_write`.')),
-      reasoning: Type.Optional(perMillion('USD per million reasoning tokens. Without it `completion`.')),
-      image_output: Type.Optional(perMillion('USD per million output tokens of images. Without it `completion`.')),
-      audio_output: Type.Optional(perMillion('USD per million output tokens of audio. Without it `completion`.')),
-      audio: Type.Optional(perMillion('USD per million input tokens of audio. Without it `prompt`.')),
+      completion: Type.Optional(perMillion('USD per million output tokens; required for a model that generates.')),
+      cached: Type.Optional(perMillion('USD per million input tokens read from a cache. If unset: `prompt`.')),
+      cache_write: Type.Optional(perMillion('USD per million input tokens written to a cache. If unset: `prompt`.')),
+      cache_write_1h: Type.Optional(perMillion('USD per million input tokens written to a cache for an hour. If unset: `cache_write`.')),
+      reasoning: Type.Optional(perMillion('USD per million reasoning tokens. If unset: `completion`.')),
+      image_output: Type.Optional(perMillion('USD per million output tokens of images. If unset: `completion`.')),
+      audio_output: Type.Optional(perMillion('USD per million output tokens of audio. If unset: `completion`.')),
+      audio: Type.Optional(perMillion('USD per million input tokens of audio. If unset: `prompt`.')),
       image_token: Type.Optional(
-        perMillion('USD per million input tokens of images, where the provider counts them apart. Without it `prompt`.'),
+        perMillion('USD per million input tokens of images, if the provider counts them separately. If unset: `prompt`.'),
       ),
       request: Type.Optional(perUnit('USD per request, on top.')),
       image: Type.Optional(perUnit('USD per image of the request, on top.')),
@@ -134,7 +134,7 @@ export const PARAMETERS = [
 export const TASKS = ['general', 'coding', 'reasoning', 'math', 'writing', 'extraction', 'translation', 'tools', 'vision'] as const
 
 const scores = mapOf(
-  'Quality by kind of task, from 0 to 1, such as `{ coding: 0.72, tools: 0.8 }`: what the router models and the order `exacto` go by.',
+  'Quality by kind of task, from 0 to 1, such as `{ coding: 0.72, tools: 0.8 }`: used by router models and by the order `exacto`.',
   `^(${TASKS.join('|')})$`,
   `one of ${TASKS.join(', ')}`,
   Type.Number({ minimum: 0, maximum: 1, expected: 'a number from 0 to 1' }),
@@ -142,17 +142,17 @@ const scores = mapOf(
 
 const endpoint = closed('One model at one provider.', {
   provider: entryName('A provider of this file.'),
-  model: line("The provider's own name of the model; * stands for the tail of a wildcard."),
+  model: line("The provider's own name of the model; * stands for what the * of the model's slug matches."),
   price: Type.Optional(price),
   quantization: Type.Optional(quantization),
   context: Type.Optional(count("Tokens of input and output, where it differs from the model's.")),
   max_output: Type.Optional(count("Tokens of output, where it differs from the model's.")),
   quirks: Type.Optional(quirks),
   supported_parameters: Type.Optional(
-    listOf('Parameters that the endpoint takes, named as in the model list. Without it all.', oneOf('A parameter.', PARAMETERS)),
+    listOf('Parameters that the endpoint accepts, by their names in the model list. If unset: all.', oneOf('A parameter.', PARAMETERS)),
   ),
-  variant: Type.Optional(entryName('Name by which two endpoints of one model at one provider differ; `provider/variant` in preferences.')),
-  tier: Type.Optional(oneOf('A service tier; used only where a request wants it.', ['flex', 'priority'])),
+  variant: Type.Optional(entryName('Distinguishes two endpoints of one model at one provider; preferences name it `provider/variant`.')),
+  tier: Type.Optional(oneOf('A service tier; serves only requests that select it.', ['flex', 'priority'])),
   scores: Type.Optional(scores),
 })
 
@@ -160,7 +160,7 @@ const endpoint = closed('One model at one provider.', {
 const flags: Record<never, TSchema> = Object.fromEntries(MODEL_FLAGS.map(({ name, text }) => [name, Type.Optional(flag(text))]))
 
 const model = closed('One model.', {
-  name: Type.Optional(line('Display name. Without it the slug.')),
+  name: Type.Optional(line('Display name. If unset: the slug.')),
   description: Type.Optional(line('What the model is.', 2000)),
   created: Type.Optional(
     Type.String({
@@ -172,30 +172,32 @@ const model = closed('One model.', {
   ),
   kind: Type.Optional(
     oneOf(
-      'What it does. Without it `generate`; a slug `author/*` then both generates and embeds, as the request asks.',
+      'What it does. If unset: `generate`; a slug `author/*` then both generates and embeds, as the request asks.',
       ['generate', 'embedding'],
       ['rerank', 'image'],
     ),
   ),
-  context: Type.Optional(count('Tokens of input and output together; of embeddings, of each input.')),
+  context: Type.Optional(count('Tokens of input and output together; for embeddings, of each input.')),
   max_output: Type.Optional(count('Tokens of output at most.')),
-  default_max_output: Type.Optional(count('Output cap in tokens of priced requests that set none; only where a limit or budget applies.')),
+  default_max_output: Type.Optional(
+    count('Output cap in tokens for requests that set none. Applies only to priced endpoints under a limit or budget.'),
+  ),
   input: Type.Optional(
     listOf(
-      'Modalities that it reads; requests with others are refused. Without it lists show `text`, and the provider decides; a declared model of embeddings then reads text.',
+      'Input modalities; requests with others are refused. If unset: the provider decides, and lists show `text`; a declared embedding model accepts text.',
       oneOf('A modality.', ['text', 'image', 'file', 'audio', 'video']),
       1,
     ),
   ),
   output: Type.Optional(
     listOf(
-      'Modalities that it writes. Without it `text`; of `kind: embedding`, and only there, `embeddings`.',
+      'Output modalities. If unset: `text`; with `kind: embedding`, and only there, `embeddings`.',
       oneOf('A modality.', ['text', 'image', 'audio', 'embeddings']),
       1,
     ),
   ),
   long_input: Type.Optional(
-    oneOf('Of embeddings: what becomes of an input that is longer than the model takes. Without it what the provider makes of it.', [
+    oneOf('For embeddings: whether an input that is too long is truncated or rejected. If unset: the provider decides.', [
       'truncate',
       'reject',
     ]),
@@ -207,5 +209,5 @@ const model = closed('One model.', {
 
 /** As written, since what an entry leaves out comes from its model, from its provider, or from what the provider lists (routing/catalog). */
 export const models = asWritten(
-  mapOf('Models by slug. A key that ends in /* takes every name and hands it on.', SLUG, SLUG_EXPECTED, model),
+  mapOf('Models by slug. A slug that ends in /* accepts every name and passes it on.', SLUG, SLUG_EXPECTED, model),
 )

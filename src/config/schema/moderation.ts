@@ -11,24 +11,27 @@ const CATEGORY_EXPECTED = 'the name of a category'
 /** What belongs to moderation alone. */
 export const moderationFields = {
   engine: withDefault(
-    oneOf('Of moderation, what judges: an endpoint of the format of OpenAI; a classifier model; a list of your own words.', MODERATORS),
+    oneOf(
+      'For moderation: `openai`, an endpoint in the format of OpenAI; `classifier`, a classifier model; `lexicon`, your own word list.',
+      MODERATORS,
+    ),
     'openai',
   ),
   model: Type.Optional(
-    line('Of moderation: the model that judges. Without it `openai` uses omni-moderation-latest; `classifier` needs it.'),
+    line('For moderation: the model that checks. Required for `classifier`. If unset: `openai` uses omni-moderation-latest.'),
   ),
   thresholds: Type.Optional(
     mapOf(
-      'Of moderation by openai: least score of a category that counts. One without is judged by the endpoint itself.',
+      'For moderation by `openai`: lowest score that counts, by category. For other categories the endpoint decides.',
       category,
       CATEGORY_EXPECTED,
       Type.Number({ description: 'Score.', minimum: 0, maximum: 1 }),
     ),
   ),
-  ignored_categories: Type.Optional(listOf('Of moderation: categories that do not count.', line('A category.', 100))),
+  ignored_categories: Type.Optional(listOf('For moderation: categories that are ignored.', line('A category.', 100))),
   lexicon: Type.Optional(
     mapOf(
-      'Of moderation by lexicon: words and phrases by category.',
+      'For moderation by `lexicon`: words and phrases by category.',
       category,
       CATEGORY_EXPECTED,
       Type.Array(Type.String({ description: 'Whatever its case.', pattern: '\\S', maxLength: 1000, expected: 'a word or phrase' }), {

@@ -10,15 +10,15 @@ export const LATER_PLUGINS = ['auto-beta-router']
 
 /** What the operator decides for any plugin; no request can. */
 const POLICY = {
-  locked: withDefault(flag('True: a request may name the plugin and set nothing of it, not even switch it off.'), false),
+  locked: withDefault(flag('True: a request may name the plugin but not change its settings or switch it off.'), false),
   on_error: Type.Optional(
-    oneOf('Whether a request ends with the failure of the plugin, or goes on without it. Without it as the plugin says, else `fail`.', [
-      'fail',
-      'skip',
-    ]),
+    oneOf(
+      'If the plugin fails: `fail` ends the request, `skip` goes on without the plugin. If unset: what the plugin declares, else `fail`.',
+      ['fail', 'skip'],
+    ),
   ),
   timeout: Type.Optional(
-    duration('How long the plugin may work on a request before it counts as failed. Without it as the plugin says, else 30s.'),
+    duration('How long the plugin may work on a request before it counts as failed. If unset: what the plugin declares, else 30s.'),
   ),
 }
 
@@ -74,13 +74,13 @@ const bounded = (description: string, [minimum, maximum]: readonly [number, numb
 const words = (description: string) => Type.Optional(listOf(description, line('A word.', 4096)))
 
 const sandbox = closed('Where commands of a model run: without network, within limits.', {
-  type: oneOf('bubblewrap, or a command of your own.', ['bubblewrap', 'command']),
-  program: Type.Optional(line('Of bubblewrap: absolute path of bwrap, where it is not among the usual programs.', 4096)),
+  type: oneOf('`bubblewrap`, or a `command` of your own.', ['bubblewrap', 'command']),
+  program: Type.Optional(line('For `bubblewrap`: absolute path of bwrap, if it is not in the usual places.', 4096)),
   command: words(
-    'Of command: its words; the shell command is added as the last. {folder} is the working folder, {name} a name for the run.',
+    'For `command`: its words; the shell command is added as the last word. {folder} is the working folder, {name} a name for the run.',
   ),
-  stop: words('Of command: run after each command, such as docker, kill, {name}.'),
-  folder: Type.Optional(line('Absolute path under which working folders are kept. Without it that of temporary files.', 4096)),
+  stop: words('For `command`: run after each command, such as docker, kill, {name}.'),
+  folder: Type.Optional(line('Absolute path under which working folders are kept. If unset: that of temporary files.', 4096)),
   seconds: bounded('Seconds of one command.', [1, 3600], 60),
   memory_mb: bounded('Megabytes of one process.', [16, 1_048_576], 2048),
   processes: bounded('Processes of one command.', [4, 65_536], 64),
@@ -92,22 +92,24 @@ const sandbox = closed('Where commands of a model run: without network, within l
 
 const panel = {
   analysis_models: Type.Optional(listOf('Slugs of the members, 1 to 8.', line('A slug.', 256))),
-  model: Type.Optional(line('Slug of the model that compares the answers; it leads router/fusion, too.', 256)),
+  model: Type.Optional(line('Slug of the model that compares the answers; it also leads router/fusion.', 256)),
 }
 
 const shipped = {
-  moderation: settings('Has requests judged by category before anything else is done with them; a request that is flagged is a 403.', {
-    enabled: Type.Optional(flag('True: every request is judged.')),
+  moderation: settings('Checks requests by category before anything else is done with them; a flagged request gets 403.', {
+    enabled: Type.Optional(flag('True: every request is checked.')),
     ...moderationFields,
-    url: Type.Optional(url('Address of the endpoint or model, whole or up to /v1; of openai without it that of OpenAI.')),
+    url: Type.Optional(
+      url('Address of the endpoint or model, in full or up to /v1. If unset: the address of OpenAI, with the engine `openai`.'),
+    ),
     key: Type.Optional(secret('Key of the account.')),
-    price: withDefault(usd('USD that a judged request costs the caller.'), '0'),
+    price: withDefault(usd('USD that a checked request costs the caller.'), '0'),
   }),
-  web: settings('Searches the web before the model answers; its engines and prices are those of the tool web_search, too.', {
+  web: settings('Searches the web before the model answers; its engines and prices also apply to the tool web_search.', {
     enabled: Type.Optional(flag('True: on for every request.')),
     engine: withDefault(
       oneOf(
-        'Where a request names none: an engine; `native`, the provider of the model alone; `auto`, the provider where it searches itself, else the first under `engines`.',
+        'Engine for requests that name none. `native`: only the provider of the model. `auto`: the provider if it can search, else the first entry of `engines`.',
         ['auto', 'native', ...Object.keys(searchEngines)],
       ),
       'auto',
@@ -115,14 +117,14 @@ const shipped = {
     engines: Type.Optional(closed('Accounts of search engines.', searchEngines)),
     price: withDefault(usd('USD that a search costs the caller, where its engine has no price of its own.'), '0'),
     max_results: bounded('Results of a search at most.', [1, 25], 5),
-    search_prompt: Type.Optional(line('What the results are led in with.', 10_000)),
+    search_prompt: Type.Optional(line('Text that introduces the results.', 10_000)),
     include_domains: Type.Optional(domains('Only pages of these.')),
     exclude_domains: Type.Optional(domains('No pages of these.')),
   }),
-  'web-fetch': settings('Offers the tool web_fetch; its engines, prices and limits are those of the tool wherever it is used.', {
+  'web-fetch': settings('Offers the tool web_fetch; its engines, prices and limits apply to every use of the tool.', {
     enabled: Type.Optional(flag('True: offered with every request.')),
     engine: withDefault(
-      oneOf('What fetches where a request names no engine: `router` (the gateway itself), or one of `engines`.', [
+      oneOf('Engine for requests that name none: `router` (the gateway itself), or one of `engines`.', [
         'auto',
         'router',
         ...Object.keys(pageEngines),
@@ -145,18 +147,20 @@ const shipped = {
     blocked_domains: Type.Optional(domains('No pages of these, whatever a request says.')),
   }),
   shell: settings('The sandbox that the tools shell and bash run commands in; without one they run none.', {
-    enabled: Type.Optional(flag('For the form that all plugins have in common.')),
+    enabled: Type.Optional(flag('Accepted, as for every plugin. False with `locked`: requests cannot name the plugin.')),
     sandbox: Type.Optional(sandbox),
   }),
-  'file-parser': settings('Turns files of a request into words where the model takes no files.', {
-    enabled: Type.Optional(flag('False: off. Without it the plugin acts where the first model takes no files.')),
+  'file-parser': settings('Converts files of a request to text if the model does not accept files.', {
+    enabled: Type.Optional(flag('False: off. If unset: acts if the first model does not accept files.')),
     pdf: Type.Optional(
       closed('How PDFs are read.', {
         engine: Type.Optional(
-          oneOf(
-            'Without it: as they are where the model takes files, else by the service for scans if there is one, else by the text that they hold.',
-            ['native', 'mistral-ocr', 'pdf-text', 'cloudflare-ai'],
-          ),
+          oneOf('If unset: `native` if the model accepts files, else the service in `ocr` if there is one, else the text in the file.', [
+            'native',
+            'mistral-ocr',
+            'pdf-text',
+            'cloudflare-ai',
+          ]),
         ),
       }),
     ),
@@ -166,7 +170,7 @@ const shipped = {
         key: Type.Optional(secret('Key of the account.')),
         model: withDefault(line('Model.'), 'mistral-ocr-latest'),
         price: withDefault(usd('USD that a thousand pages cost the caller.'), '2.00'),
-        max_pages: bounded('Pages of one file at most. So much is held for each.', [1, 1000], 200),
+        max_pages: bounded('Most pages of one file. The hold covers this many pages for each file.', [1, 1000], 200),
       }),
     ),
     allow_private: Type.Optional(
@@ -181,43 +185,45 @@ const shipped = {
     allow_private: Type.Optional(
       listOf('Exceptions to the public internet: hosts, addresses or ranges.', line('Such as mcp.corp:8080 or 10.1.0.0/16.', 256)),
     ),
-    servers: Type.Optional(domains('Only servers of these. Without it any public one.')),
+    servers: Type.Optional(domains('Only servers of these. If unset: any public one.')),
     seconds: bounded('Seconds of one call to a server.', [1, 600], 30),
     max_kb: bounded('Kilobytes of all answers of a server to one request.', [1, 1_048_576], 8192),
     max_characters: bounded('Characters of one answer that the model is shown.', [1, 10_000_000], 100_000),
   }),
-  'context-compression': settings('Cuts out the middle of what does not fit.', {
-    enabled: Type.Optional(flag('True: on for every model. Without it only for those with a context of at most 8192.')),
+  'context-compression': settings('Removes the middle of a conversation that does not fit the context.', {
+    enabled: Type.Optional(flag('True: on for every model. If unset: on for models with a context of at most 8192 tokens.')),
     engine: withDefault(oneOf('How it is cut.', ['middle-out']), 'middle-out'),
   }),
-  'response-healing': settings('Mends answers that were to be JSON and are not.', {
+  'response-healing': settings('Repairs replies that should be JSON and are not.', {
     enabled: Type.Optional(flag('True: on for every request that asks for JSON.')),
   }),
   'auto-router': settings('Chooses a model by the kind of the task.', {
-    enabled: Type.Optional(flag('False: the prompt is not looked at.')),
-    allowed_models: Type.Optional(modelPatterns('Only these models; `*` stands for any text. Without it all.')),
+    enabled: Type.Optional(flag('False: the prompt is not read; every task counts as `general`.')),
+    allowed_models: Type.Optional(modelPatterns('Only these models; `*` stands for any text. If unset: all.')),
     excluded_models: Type.Optional(modelPatterns('Never these models, whatever is allowed.')),
-    cost_quality_tradeoff: bounded('0 for quality whatever it costs, 10 for the cheapest.', [0, 10], 7),
-    cost_tier: Type.Optional(oneOf('A band of prices; it rules over the trade-off.', ['low', 'medium', 'high', 'xhigh', 'max'])),
-    pin_model: withDefault(flag('True: a conversation keeps the model that its last answer names.'), false),
+    cost_quality_tradeoff: bounded('0: best quality at any cost. 10: cheapest.', [0, 10], 7),
+    cost_tier: Type.Optional(
+      oneOf('A price band; takes precedence over `cost_quality_tradeoff`.', ['low', 'medium', 'high', 'xhigh', 'max']),
+    ),
+    pin_model: withDefault(flag('True: a conversation keeps the model that its last reply names.'), false),
   }),
   'pareto-router': settings('Chooses the cheapest model that codes well enough.', {
-    enabled: Type.Optional(flag('For the form that all plugins have in common.')),
+    enabled: Type.Optional(flag('Accepted, as for every plugin. False with `locked`: requests cannot name the plugin.')),
     min_coding_score: withDefault(
       Type.Number({ description: 'Tier of coding scores: high from 0.66, medium from 0.33, else low.', minimum: 0, maximum: 1 }),
       0.66,
     ),
-    max_price: Type.Optional(Type.Number({ description: 'USD per million tokens; with it the tiers are left alone.', minimum: 0 })),
-    price_source: withDefault(oneOf('Which price it bounds.', ['prompt', 'weighted_avg']), 'prompt'),
+    max_price: Type.Optional(Type.Number({ description: 'USD per million tokens; replaces the choice by tier.', minimum: 0 })),
+    price_source: withDefault(oneOf('The price that `max_price` limits.', ['prompt', 'weighted_avg']), 'prompt'),
   }),
-  fusion: settings('Puts questions to a panel of models; its settings are those of the tool fusion, too.', {
+  fusion: settings('Asks a panel of models; its settings also apply to the tool fusion.', {
     enabled: Type.Optional(flag('True: offered to the model of every request.')),
     ...panel,
     preset: withDefault(line('Name of the panel where a request names none.', 256), 'general-high'),
     max_tool_calls: bounded('Tool steps of each member.', [1, 16], 8),
     tools: Type.Optional(
       listOf(
-        'Server tools of each member. Without it web_search and web_fetch, as far as they are configured.',
+        'Server tools of each member. If unset: web_search and web_fetch, as far as they are configured.',
         Type.Object(
           { type: line('Such as router:web_search.', 256), parameters: Type.Optional(Type.Object({}, { description: 'Of the tool.' })) },
           { description: 'A server tool.' },
@@ -228,7 +234,7 @@ const shipped = {
       Type.Object(
         {},
         {
-          description: 'Panels by name; general-high, general-budget and general-fast are there without you.',
+          description: 'Panels by name; general-high, general-budget and general-fast are built in.',
           additionalProperties: false,
           patternProperties: { [NAME]: closed('A panel.', panel) },
           keyExpected: NAME_EXPECTED,
@@ -238,10 +244,10 @@ const shipped = {
   }),
   'image-generation': settings('Offers the tool image_generation.', {
     enabled: Type.Optional(flag('True: offered to the model of every request.')),
-    model: Type.Optional(line('Slug of the image model where a request names none. Without it the first that makes images.', 256)),
+    model: Type.Optional(line('Slug of the image model for requests that name none. If unset: the first model that makes images.', 256)),
   }),
   'free-router': settings('Chooses among the models that cost nothing.', {
-    enabled: Type.Optional(flag('For the form that all plugins have in common.')),
+    enabled: Type.Optional(flag('Accepted, as for every plugin. False with `locked`: requests cannot name the plugin.')),
   }),
 }
 
@@ -275,7 +281,7 @@ export const plugins = closed('Plugins that act on requests.', {
   defaults: withDefault(
     asWritten(
       Type.Object(shipped, {
-        description: "The operator's settings; a request's own fields come on top.",
+        description: "The operator's settings; fields of a request take precedence.",
         additionalProperties: false,
         patternProperties: { [NAME]: own },
         keyExpected: NAME_EXPECTED,

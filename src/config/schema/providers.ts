@@ -18,25 +18,22 @@ import {
   withDefault,
 } from './scalars.ts'
 
-const timeouts = closed(
-  'Time-outs of calls to this provider. `idle` and `total` stand still while a slow caller holds the provider back.',
-  {
-    connect: withDefault(duration('Until the request goes out.'), '5s'),
-    first_byte: withDefault(
-      duration('From then to the first data of the reply. Where it is not set, an answer that is not streamed has until `total`.'),
-      '60s',
-    ),
-    idle: withDefault(duration('Between two data events of a stream; comments and keep-alives do not count.'), '30s'),
-    total: withDefault(duration('Until the reply has ended.'), '600s'),
-  },
-)
+const timeouts = closed('Time-outs of calls to this provider. `idle` and `total` pause while a slow caller holds the provider back.', {
+  connect: withDefault(duration('Until the request goes out.'), '5s'),
+  first_byte: withDefault(
+    duration('From then to the first data of the reply. If the file does not set it, replies that are not streamed have until `total`.'),
+    '60s',
+  ),
+  idle: withDefault(duration('Between two data events of a stream; comments and keep-alives do not count.'), '30s'),
+  total: withDefault(duration('Until the reply has ended.'), '600s'),
+})
 
 const faults = closed('Faults that a simulated provider shows.', {
   status: Type.Optional(Type.Integer({ description: 'HTTP status instead of an answer.', minimum: 400, maximum: 599 })),
   delay: Type.Optional(duration('Wait before the first event.')),
   cut_after: Type.Optional(Type.Integer({ description: 'The stream breaks off after so many events.', minimum: 0, maximum: 1_000_000 })),
   stall_after: Type.Optional(
-    Type.Integer({ description: 'The stream falls silent after so many events.', minimum: 0, maximum: 1_000_000 }),
+    Type.Integer({ description: 'The stream stops sending after so many events.', minimum: 0, maximum: 1_000_000 }),
   ),
   rate: withDefault(Type.Number({ description: 'Share of the calls that show the fault, 0 to 1.', minimum: 0, maximum: 1 }), 1),
 })
@@ -44,7 +41,7 @@ const faults = closed('Faults that a simulated provider shows.', {
 const country = (description: string) => Type.String({ description, pattern: '^[A-Z]{2}$', expected: 'two capital letters, such as DE' })
 
 /** Of a provider, or of one endpoint on top of its provider's. Those that the dialect does not read are refused by `checkQuirks`. */
-export const quirks = asWritten(Type.Unsafe<Omit<Quirks, 'faults'>>(closed('Small departures from the dialect.', optionalQuirks())))
+export const quirks = asWritten(Type.Unsafe<Omit<Quirks, 'faults'>>(closed('Differences from the dialect.', optionalQuirks())))
 
 /** The quirks of all dialects. Where several read one of the same name, the values of each fit here. */
 function optionalQuirks(): Record<string, TSchema> {
@@ -68,33 +65,33 @@ export const discovery = closed('How the list is fetched, and what its models co
   every: withDefault(duration('Time between two fetches of the list.'), '5m'),
   price: Type.Optional(
     oneOf(
-      '`free`: wherever the provider is. Without it they are free only where every address of the host is loopback or private; elsewhere they have no price, so that keys with a limit are refused.',
+      '`free`: the models are free. If unset: they are free only if every address of the host is loopback or private; otherwise they have no price, and keys with a limit cannot use them.',
       ['free'],
     ),
   ),
 })
 
 const discover = Type.Union([Type.Boolean(), discovery], {
-  description: 'Serve the models that the provider lists under /models as well, as `provider/name`.',
+  description: 'True: also serves the models that the provider lists under `/models`, as `provider/name`.',
   expected: 'true, false or an object with `every` and `price`',
 })
 
 export const provider = closed('One provider.', {
   dialect: oneOf('The format that the provider speaks; `cohere` and `voyage` for embeddings alone.', DIALECTS, ['bedrock']),
-  name: Type.Optional(line("Name shown in replies and metadata. Without it the entry's own name.")),
+  name: Type.Optional(line("Name shown in replies and metadata. If unset: the entry's own name.")),
   base_url: Type.Optional(url('Address up to and without the operation, such as `https://api.openai.com/v1`; not for `sim`.')),
-  key: Type.Optional(secret('Key of the account; with an unset variable marked ? the provider is left out.')),
+  key: Type.Optional(secret('Key of the account. If its variable is marked ? and not set, the provider is left out.')),
   discover: withDefault(discover, false),
   timeouts: withDefault(timeouts, {}),
   on_abort: withDefault(
-    oneOf('When a client goes: `cancel` the call after 2 s, or `drain` it for 30 s, to learn the usage.', ['cancel', 'drain']),
+    oneOf(
+      'When a client disconnects: `cancel` ends the call after 2 s; `drain` reads on for at most 30 s, so that the provider can report the usage.',
+      ['cancel', 'drain'],
+    ),
     'cancel',
   ),
-  data_collection: withDefault(
-    oneOf('Whether the provider may keep data; `deny`: it does not keep data for training.', ['allow', 'deny']),
-    'allow',
-  ),
-  zdr: withDefault(flag('True: the provider retains nothing.'), false),
+  data_collection: withDefault(oneOf('What you state of the provider. `deny`: it keeps no data for training.', ['allow', 'deny']), 'allow'),
+  zdr: withDefault(flag('What you state of the provider. True: it retains no data.'), false),
   about: withDefault(
     closed('Facts for people, shown by GET /v1/providers.', {
       privacy_url: Type.Optional(url('Privacy policy.')),
@@ -105,7 +102,10 @@ export const provider = closed('One provider.', {
     }),
     {},
   ),
-  user: withDefault(oneOf('What becomes of `user` and `safety_identifier`.', ['pass', 'hash', 'drop']), 'pass'),
+  user: withDefault(
+    oneOf('Whether `user` and `safety_identifier` are passed on, hashed with SHA-256, or left out.', ['pass', 'hash', 'drop']),
+    'pass',
+  ),
   headers: withDefault(
     mapOf(
       'Headers added to every call.',
@@ -116,9 +116,9 @@ export const provider = closed('One provider.', {
     {},
   ),
   auth: Type.Optional(
-    closed('How the key travels, where not as the dialect has it.', {
+    closed('How the key is sent, if not as the dialect does.', {
       header: Type.String({ pattern: '^[A-Za-z0-9-]{1,64}$', description: 'Name of the header.', expected: 'a header name' }),
-      scheme: Type.Optional(line('Word before the key, such as `Bearer`. Without it there is none.', 32)),
+      scheme: Type.Optional(line('Word before the key, such as `Bearer`. If unset: there is none.', 32)),
     }),
   ),
   path: Type.Optional(

@@ -13,7 +13,7 @@ import { admin, auth, brand, type key, server, shared, store } from './server.ts
 const guardrails = listOf('Guardrails, all of which apply.', guardrail)
 
 const message = closed('One message.', {
-  role: oneOf('Who says it.', ['system', 'developer', 'user', 'assistant']),
+  role: oneOf('Role of the message.', ['system', 'developer', 'user', 'assistant']),
   content: Type.String({
     description: 'Its text; {{name}} stands for a variable.',
     minLength: 1,
@@ -38,23 +38,25 @@ export const configSchema = closed('Configuration of headgate.', {
   shared: withDefault(shared, {}),
   auth: withDefault(auth, {}),
   providers,
-  catalog: withDefault(listOf('Files with further models, relative to this one; models of this file win.', line('A YAML file.', 1024)), []),
+  catalog: withDefault(
+    listOf('Files with further models, relative to this one. Models of this file take precedence.', line('A YAML file.', 1024)),
+    [],
+  ),
   models: withDefault(models, {}),
   aliases: withDefault(mapOf('Other slugs or names for models.', ALIAS, 'a model slug, or a bare name', modelSlug('The model meant.')), {}),
   default_model: Type.Optional(modelSlug('Model of a request that names none.')),
   provider: Type.Optional(preferences),
   limits: withDefault(limits, {}),
-  default_max_output: Type.Optional(count('Output cap in tokens of priced requests that set none; only where a limit or budget applies.')),
+  default_max_output: Type.Optional(
+    count('Output cap in tokens for requests that set none. Applies only to priced endpoints under a limit or budget.'),
+  ),
   plugins: withDefault(plugins, {}),
   guardrails: withDefault(guardrails, []),
   prompts: withDefault(prompts, {}),
   presets: withDefault(presets, {}),
-  pass_through: withDefault(
-    closed('The pass-through to provider-native paths.', { enabled: flag('False: closed, whatever the providers say.') }),
-    {
-      enabled: true,
-    },
-  ),
+  pass_through: withDefault(closed('The pass-through to provider-native paths.', { enabled: flag('False: closed for all providers.') }), {
+    enabled: true,
+  }),
 })
 
 export const catalogSchema = closed('A catalogue file.', { models })

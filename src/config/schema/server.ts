@@ -28,22 +28,27 @@ export const server = closed('The public listener.', {
   max_body: withDefault(size('Longest request body; longer ones get 413.'), '32MB'),
   body_memory: Type.Optional(
     memory(
-      'Memory for the bodies of all requests in flight, 1MB to 1024GB. Without it a quarter of the memory that the process may use (the limit of its cgroup where it has one, else that of the machine), at most 512MB.',
+      'Memory for the bodies of all requests in flight, 1MB to 1024GB. If unset: a quarter of the memory that the process may use (the limit of its cgroup where it has one, else that of the machine), at most 512MB.',
     ),
   ),
   max_headers: atStart(withDefault(size('Longest request head; longer ones get 431.'), '16KB')),
   json_depth: withDefault(Type.Integer({ description: 'Deepest nesting of a request body.', minimum: 8, maximum: 1000 }), 128),
   drain: withDefault(duration('How long open requests may go on after SIGTERM.'), '30s'),
-  deadline: withDefault(duration('Longest request from end to end; then 408.'), '900s'),
+  deadline: withDefault(duration('Time limit of a whole request; after it the reply is 408.'), '900s'),
   keep_alive: atStart(
-    withDefault(duration('How long an idle client connection stays open. Keep it above that of a load balancer in front.'), '75s'),
+    withDefault(
+      duration('How long an idle client connection stays open. Set it higher than the idle timeout of a load balancer in front.'),
+      '75s',
+    ),
   ),
   header_timeout: atStart(withDefault(duration('Time for a client to send a request head.'), '10s')),
-  body_timeout: atStart(withDefault(duration('Time after which a request body must have come at 16 KB per second on average.'), '60s')),
+  body_timeout: atStart(
+    withDefault(duration('After this time, a request body must have arrived at 16 KB per second or more on average, else 408.'), '60s'),
+  ),
   trusted_proxies: atStart(
     withDefault(
       listOf(
-        'Addresses and networks of the proxies in front. Their X-Forwarded-For names the caller (the right-most entry that is no trusted proxy), or their PROXY header does; failed authentications count by that address.',
+        'Addresses and networks of the proxies in front. For their connections the client address is the right-most entry of X-Forwarded-For that is not a trusted proxy, or the address of the PROXY header. Failed authentications count by client address.',
         Type.String({
           description: 'An address, or a network such as 10.0.0.0/8.',
           scalar: 'network',
@@ -55,23 +60,31 @@ export const server = closed('The public listener.', {
   ),
   proxy_protocol: atStart(
     withDefault(
-      flag('True: connections of `trusted_proxies` begin with a PROXY header, version 1 or 2; others carry none. Needs `trusted_proxies`.'),
+      flag(
+        'True: connections from `trusted_proxies` begin with a PROXY header, version 1 or 2; other connections do not. Needs `trusted_proxies`.',
+      ),
       false,
     ),
   ),
   auth_failures: atStart(
     withDefault(
       closed(
-        'Failed authentications of one address, an IPv6 network /64 counting as one, in each process; then 429 with Retry-After. Good keys from that address still work.',
+        'Failed authentications that each process allows per client address (IPv6: per /64 network). Further failures get 429 with Retry-After; valid keys from that address still work.',
         {
-          burst: withDefault(Type.Integer({ description: 'At once.', minimum: 1, maximum: 1_000_000 }), 100),
-          per_minute: withDefault(Type.Integer({ description: 'Later on.', minimum: 1, maximum: 1_000_000 }), 60),
+          burst: withDefault(Type.Integer({ description: 'Failures allowed at once.', minimum: 1, maximum: 1_000_000 }), 100),
+          per_minute: withDefault(
+            Type.Integer({ description: 'Failures allowed per minute after that.', minimum: 1, maximum: 1_000_000 }),
+            60,
+          ),
         },
       ),
       {},
     ),
   ),
-  silence: withDefault(duration('Silence after which headers go out early and a stream gets a keep-alive comment.'), '10s'),
+  silence: withDefault(
+    duration('If the provider sends nothing for this long, the response headers are sent early, and a stream gets a keep-alive comment.'),
+    '10s',
+  ),
 })
 
 export const admin = closed("The operator's listener: health, readiness, metrics, the ledger, and the commands of the command line.", {
@@ -80,7 +93,7 @@ export const admin = closed("The operator's listener: health, readiness, metrics
   token: atStart(
     Type.Optional(
       secret(
-        'Bearer token for everything but health and metrics, 16 characters or more; name a variable of the environment here. Without it each start writes a fresh token to `<store file>.admin-token` (with PostgreSQL `<store.journal>.admin-token`), mode 0600, where the command line of the same account reads it.',
+        'Bearer token for everything but health and metrics, 16 characters or more; set it by an environment variable. If unset: each start writes a new token to `<store file>.admin-token` (with PostgreSQL `<store.journal>.admin-token`), mode 0600, where the command line, run by the same user, reads it.',
         16,
       ),
     ),
@@ -102,10 +115,10 @@ export const admin = closed("The operator's listener: health, readiness, metrics
   ),
 })
 
-export const brand = closed('White label.', {
+export const brand = closed('The word that replaces `router` in names that callers see.', {
   word: withDefault(
     Type.String({
-      description: 'Word of `router_metadata`, `X-Router-Metadata` and `router:datetime`.',
+      description: 'Used in names such as `router_metadata`, `X-Router-Metadata` and `router:datetime`.',
       pattern: '^[a-z][a-z0-9]{0,31}$',
       expected: 'a lower-case word of letters and digits',
     }),
@@ -118,7 +131,7 @@ export const store = closed('Where holds, settlements and keys are kept.', {
     withDefault(
       Type.String({
         description:
-          '`sqlite:` and a path relative to the working directory; `postgres://…` for several machines, over TLS unless it is on this machine or says `sslmode=disable`; or `memory:`.',
+          '`sqlite:` and a path relative to the working directory; `postgres://…` for several machines, over TLS unless the host is this machine or the address has `sslmode=disable`; or `memory:`, which keeps nothing after the process ends.',
         pattern: '^(sqlite:.+|memory:|postgres(ql)?://.+)$',
         expected: 'sqlite: and a path, a postgres:// address, or memory:',
         secret: true,
@@ -127,12 +140,19 @@ export const store = closed('Where holds, settlements and keys are kept.', {
     ),
   ),
   durability: atStart(
-    withDefault(oneOf('`process` survives kill -9; `power` adds an fsync to every commit.', ['process', 'power']), 'process'),
+    withDefault(
+      oneOf('`process`: commits survive `kill -9`. `power`: every commit also waits for an fsync, to survive a power failure.', [
+        'process',
+        'power',
+      ]),
+      'process',
+    ),
   ),
   journal: atStart(
     withDefault(
       Type.String({
-        description: 'With PostgreSQL: the file in which each process keeps what it has not forwarded yet. Each process adds its number.',
+        description:
+          'With PostgreSQL: the local file for rows that a process has not forwarded yet. Each process adds its number to the name.',
         minLength: 1,
         expected: 'a path',
       }),
@@ -140,35 +160,40 @@ export const store = closed('Where holds, settlements and keys are kept.', {
     ),
   ),
   retention: atStart(
-    Type.Optional(span('Age such as `90d` at which generations are removed, at least 32 days; their sums stay. Without it they are kept.')),
+    Type.Optional(
+      span('Generations older than this, such as `90d`, are removed; at least 32 days. Their sums stay. If unset: none are removed.'),
+    ),
   ),
   files: withDefault(
     closed('Files that callers upload to /v1/files.', {
       path: atStart(
         Type.Optional(
           Type.String({
-            description: 'Directory of the files. Without it `files` beside the SQLite file, or beside the journal.',
+            description: 'Directory of the files. If unset: `files` beside the SQLite file, or beside the journal.',
             minLength: 1,
             expected: 'a path',
           }),
         ),
       ),
-      max_file: atStart(withDefault(size('The longest file.'), '100MB')),
-      max_bytes: atStart(withDefault(size('Files of one key and of those that it issued together.'), '1GB')),
+      max_file: atStart(withDefault(size('Largest size of a file.'), '100MB')),
+      max_bytes: atStart(withDefault(size('Total size of the files of one key and of the keys that it issued.'), '1GB')),
     }),
     {},
   ),
   lost_grace: atStart(
-    withDefault(span('With PostgreSQL: how long the lease of a process that is lost counts as spent before it is set free.'), '24h'),
+    withDefault(
+      span('With PostgreSQL: how long the credit that a lost process had leased counts as spent before others may use it.'),
+      '24h',
+    ),
   ),
 })
 
-export const shared = closed('What several processes share besides the store.', {
+export const shared = closed('A Redis that several processes share.', {
   url: atStart(
     Type.Optional(
       Type.String({
         description:
-          'A `rediss://` address, or `redis://` for a Redis on this machine: rate limits, sticky sessions and news of outages that all processes share.',
+          'Address of the Redis: `rediss://…`, or `redis://…` on this machine. Through it, all processes share rate limits, sticky sessions and ejections.',
         pattern: '^rediss?://.+$',
         expected: 'a redis:// or rediss:// address',
         secret: true,
@@ -176,7 +201,7 @@ export const shared = closed('What several processes share besides the store.', 
     ),
   ),
   tls: withDefault(
-    oneOf('With `off` a `redis://` address may be of another machine: passwords, counts and news then cross the network in plain text.', [
+    oneOf('`off` allows `redis://` to another machine. Passwords, counts and messages then cross the network in plain text.', [
       'required',
       'off',
     ]),
@@ -185,34 +210,36 @@ export const shared = closed('What several processes share besides the store.', 
 })
 
 export const key = closed('One API key.', {
-  name: entryName('Identity of the key. Spend is kept by name, so a new secret changes nothing.'),
+  name: entryName('Identity of the key. Spend is recorded by name, so it stays when you replace the secret.'),
   key: secret(
-    'The secret that callers send, at least 8 characters; only its SHA-256 is kept in memory. An entry with an unset variable marked ? is left out.',
+    'The secret that callers send, at least 8 characters; only its SHA-256 is kept in memory. An entry whose variable is marked ? and not set is left out.',
     8,
   ),
-  limit: Type.Optional(usd('USD that the key may spend: in all, or in each window of `limit_reset`. Without it there is no limit.')),
+  limit: Type.Optional(usd('USD that the key may spend: in all, or in each window of `limit_reset`. If unset: no limit.')),
   limit_reset: Type.Optional(
     oneOf('The limit counts the spend of the current UTC day, week (from Monday) or month.', ['daily', 'weekly', 'monthly']),
   ),
-  management: withDefault(flag('True: manages, and cannot generate.'), false),
-  disabled: withDefault(flag('True: refused.'), false),
-  expires_at: Type.Optional(time('Refused from this time on.')),
+  management: withDefault(flag('True: a management key, which manages keys and guardrails and cannot generate.'), false),
+  disabled: withDefault(flag('True: the key is refused with 401.'), false),
+  expires_at: Type.Optional(time('From this time on, the key is refused with 401.')),
   allowed_models: Type.Optional(
     listOf('Only these models; `*` stands for any text.', modelSlug('A slug, or a pattern such as openai/*.'), 1),
   ),
   provider: Type.Optional(preferences),
   limits: withDefault(limits, {}),
-  default_max_output: Type.Optional(count('Output cap in tokens of priced requests that set none; only where a limit or budget applies.')),
+  default_max_output: Type.Optional(
+    count('Output cap in tokens for requests that set none. Applies only to priced endpoints under a limit or budget.'),
+  ),
   pass_through: withDefault(flag('True: may use the pass-through to provider-native paths.'), false),
 })
 
-export const auth = closed('Who may call.', {
+export const auth = closed('API keys and sign-in.', {
   keys: Type.Optional(listOf('API keys. Without this list a development key is used.', key)),
   sign_in: Type.Optional(
-    closed('Lets applications ask the holder of a key for a key of their own. Without it sign-in is off.', {
+    closed('Lets applications request a key of their own from the holder of a key. If unset: sign-in is off.', {
       callbacks: withDefault(
         listOf(
-          'Addresses that codes may be sent to, by origin and path; `/*` at the end stands for every path below.',
+          'Addresses that codes may be sent to: origin and path. `/*` at the end allows every path below.',
           Type.String({
             description: 'An https address, such as https://app.example/back.',
             scalar: 'callback',
@@ -223,10 +250,15 @@ export const auth = closed('Who may call.', {
         [],
       ),
       loopback: withDefault(
-        flag("True: programs on the browser's own machine (`localhost`, `127.0.0.0/8`, `[::1]`) need not be named."),
+        flag(
+          "True: programs on the browser's own machine (`localhost`, `127.0.0.0/8`, `[::1]`) are allowed without an entry in `callbacks`.",
+        ),
         true,
       ),
-      pkce: withDefault(oneOf('`required`: a proof by S256. `optional`: also `plain`, or none.', ['required', 'optional']), 'required'),
+      pkce: withDefault(
+        oneOf('`required`: only PKCE with S256. `optional`: also `plain`, or no PKCE.', ['required', 'optional']),
+        'required',
+      ),
     }),
   ),
 })

@@ -2,13 +2,13 @@
 import { drop, efforts, explicitCaching, oneOf, webSearch, word } from '../canon/quirks.ts'
 
 export const chatQuirks = {
-  max_tokens_field: oneOf('Field of the output cap. Without it `max_tokens`.', ['max_tokens', 'max_completion_tokens']),
-  reasoning: oneOf('`effort`: the provider takes `reasoning_effort`; `object`: it takes `reasoning`. Without it `effort`.', [
+  max_tokens_field: oneOf('Field of the output cap. If unset: `max_tokens`.', ['max_tokens', 'max_completion_tokens']),
+  reasoning: oneOf('`effort`: the provider takes `reasoning_effort`; `object`: it takes `reasoning`. If unset: `effort`.', [
     'effort',
     'object',
   ]),
   efforts,
-  reasoning_replay: word('Field that takes the reasoning of earlier turns as text, or `details`, or `none`. Without it `details`.'),
+  reasoning_replay: word('Field that takes the reasoning of earlier turns as text, or `details`, or `none`. If unset: `details`.'),
   explicit_caching: explicitCaching,
   web_search: webSearch,
   drop,

@@ -3,7 +3,7 @@ import { drop, efforts, explicitCaching, listOf, oneOf, webSearch } from '../can
 
 export const responsesQuirks = {
   reasoning: oneOf(
-    '`object`: the provider takes `enabled` and `max_tokens` of `reasoning` as well; `effort`: it does not. Without it `effort`.',
+    '`object`: the provider takes `enabled` and `max_tokens` of `reasoning` as well; `effort`: it does not. If unset: `effort`.',
     ['effort', 'object'],
   ),
   efforts,

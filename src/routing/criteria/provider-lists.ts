@@ -20,7 +20,11 @@ const REFUSAL = { code: 'constraint_filtered', excludedBy: 'allowed_providers' }
 export const only = criterion({
   name: 'only',
   fields: {
-    only: { kind: 'endpoints', all: true, text: 'Only these endpoints may serve. If several sources set a list, an endpoint must be in each of them.' },
+    only: {
+      kind: 'endpoints',
+      all: true,
+      text: 'Only these endpoints may serve. If several sources set a list, an endpoint must be in each of them.',
+    },
   },
   refusal: REFUSAL,
   removes: 'that is missing from an `only` list',
