@@ -53,15 +53,15 @@ function lossRows(losses: readonly Loss[]): Cells[] {
   return [...rows.values()].map(({ loss, upstreams }) => [
     code(loss.path),
     upstreams.size === UPSTREAMS.length ? 'all' : UPSTREAMS.filter((name) => upstreams.has(name)).join(', '),
-    loss.lane === undefined ? loss.reason : `${loss.reason} (only where the message is written anew)`,
+    loss.lane === undefined ? loss.reason : `${loss.reason} (only in the lane \`translate\`)`,
     loss.recorded === undefined ? '' : code(loss.recorded),
   ])
 }
 
 function section(title: string, client: ClientName, losses: readonly Loss[]): string {
   const mine = losses.filter((loss) => loss.client === client)
-  const head = title === 'Requests' ? ['Lost', 'At', 'Why', 'Recorded as'] : ['Lost', 'From', 'Why']
-  return `#### ${title} of ${client} callers\n\n${markdownTable(
+  const head = title === 'Requests' ? ['Field', 'Lost at', 'Reason', 'Recorded as'] : ['Field', 'Lost from', 'Reason']
+  return `### ${title} of ${client} callers\n\n${markdownTable(
     head,
     lossRows(mine).map((cells) => cells.slice(0, head.length)),
   )}`

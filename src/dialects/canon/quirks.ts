@@ -19,11 +19,7 @@ export const listOf = <T extends TSchema>(description: string, items: T, minItem
 /** Every dialect reads it. */
 export const drop = listOf('Parameters that are never sent.', word('A parameter.'))
 
-export const efforts = listOf(
-  'Reasoning efforts that the provider knows; another one becomes the nearest of them.',
-  word('An effort.', 32),
-  1,
-)
+export const efforts = listOf('Reasoning efforts that the provider knows; others become the nearest of them.', word('An effort.', 32), 1)
 
 export const webSearch = flag('True: the provider has a web search of its own, which the engine `native` uses.')
 

@@ -1,16 +1,16 @@
 /** Leaves of replies that the caller does not see, by client format. Data alone; the tests check every entry. */
 import { type Loss, lossesOf, type Row } from './loss.ts'
 
-const CITED = 'citations have no such member in the caller’s wire'
-const ENVELOPE = 'the envelope of a reply is the gateway’s own'
-const ITEM_IDS = 'identifiers of items are the gateway’s own'
-const LOGPROBS = 'the caller’s wire has no log probabilities'
-const MODALITIES = 'the caller’s wire does not count by modality'
-const NO_MEDIA = 'the caller’s wire has no form for it in an answer'
-const NO_PLACE = 'the caller’s wire has no place for it'
-const PLACES = 'citations have no such place in the caller’s wire'
-const PROVIDER_ITEM = 'what ran at the provider has no form in the caller’s wire'
-const UNCOUNTED = 'not counted apart: they cost what other tokens cost'
+const CITED = 'citations have no such field in the caller’s format'
+const ENVELOPE = 'the gateway sets this field itself'
+const ITEM_IDS = 'the gateway sets item ids itself'
+const LOGPROBS = 'the caller’s format has no log probabilities'
+const MODALITIES = 'the caller’s format does not count tokens by modality'
+const NO_MEDIA = 'the caller’s format cannot carry it in a reply'
+const NO_PLACE = 'the caller’s format has no field for it'
+const PLACES = 'citations have no such position in the caller’s format'
+const PROVIDER_ITEM = 'the caller’s format cannot show what ran at the provider'
+const UNCOUNTED = 'not counted separately: they cost the same as other tokens'
 
 const CHAT_CALLERS: readonly Row[] = [
   [

@@ -1,7 +1,7 @@
 /** What becomes of each parameter at a provider of this wire. */
 import type { ParameterTable } from '../canon/parameters.ts'
 
-const NO_FIELD = { dropped: 'this wire has no field for it' } as const
+const NO_FIELD = { dropped: 'this format has no field for it' } as const
 
 export const anthropicParameters: ParameterTable = {
   temperature: { as: 'temperature' },
@@ -26,16 +26,16 @@ export const anthropicParameters: ParameterTable = {
   reasoning: { as: 'thinking' },
   verbosity: NO_FIELD,
   service_tier: { as: 'service_tier' },
-  modalities: { dropped: 'models of this wire answer in text' },
-  audio: { dropped: 'models of this wire answer in text' },
-  image_config: { dropped: 'models of this wire answer in text' },
+  modalities: { dropped: 'models of this format reply in text' },
+  audio: { dropped: 'models of this format reply in text' },
+  image_config: { dropped: 'models of this format reply in text' },
   prediction: NO_FIELD,
   web_search_options: NO_FIELD,
   user: { as: 'metadata.user_id' },
   safety_identifier: { as: 'metadata.user_id' },
-  metadata: { dropped: 'kept by the gateway alone: the metadata of this wire holds nothing but the user' },
-  prompt_cache_key: { dropped: 'the provider finds its cache by the prompt itself' },
-  prompt_cache_options: { dropped: 'cache marks of the prompt say the same' },
+  metadata: { dropped: 'only the gateway keeps it: the metadata of this format holds only the user' },
+  prompt_cache_key: { dropped: 'the provider finds its cache by the prompt' },
+  prompt_cache_options: { dropped: 'cache marks in the prompt serve the same purpose' },
   cache_control: { as: 'cache_control' },
   truncation: NO_FIELD,
   include: NO_FIELD,

@@ -80,7 +80,7 @@ export class DialectAbility {
         code: 'constraint_filtered',
         retryable: false,
         requested_models: models.map((model) => model.slug),
-        docs_url: 'docs/dialects.md#tools-of-providers',
+        docs_url: 'docs/dialects.md#provider-tools',
         constraint: { field, detail: lacking.of.type },
         ...(able.length > 0 ? { fallback_models: [...new Set(able.map((endpoint) => endpoint.model.slug))] } : {}),
       },
