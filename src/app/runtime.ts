@@ -1,4 +1,4 @@
-/** What runs: the parts that outlive a reload, and the serving that each configuration composes anew. */
+/** What runs: the dependencies that outlive a reload, and the serving that each configuration composes anew. */
 
 import type { Bookkeeping, WorkerPlace } from '../cluster/bookkeeping.ts'
 import { type Shared, showAvailability } from '../cluster/shared/index.ts'

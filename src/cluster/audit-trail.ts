@@ -41,7 +41,7 @@ const MOST_HASHES = 20
 export class AuditTrail {
   /** Findings that found no room: the store did not answer for too long. */
   dropped = 0
-  private readonly parts: AuditTrailOptions
+  private readonly options: AuditTrailOptions
   private readonly outage: OutageReport
   private waiting: { row: AuditRow; bytes: number }[] = []
   private bytes = 0
@@ -49,9 +49,9 @@ export class AuditTrail {
   private timer: Timer | undefined
   private writing: Promise<void> | undefined
 
-  constructor(parts: AuditTrailOptions) {
-    this.parts = parts
-    this.outage = new OutageReport('audit', parts.report)
+  constructor(options: AuditTrailOptions) {
+    this.options = options
+    this.outage = new OutageReport('audit', options.report)
   }
 
   /** Shows what was dropped in the metrics of a gateway. */
@@ -61,20 +61,20 @@ export class AuditTrail {
 
   /** Before anything is noted. @throws Fault `unavailable`. */
   async load(): Promise<void> {
-    this.secret = await this.parts.store.secret()
+    this.secret = await this.options.store.secret()
   }
 
   /** @param findings of one exchange that is over. */
   note(findings: readonly Finding[]): void {
     for (const [index, finding] of findings.entries()) this.add(this.rowOf(finding, index))
-    if (this.waiting.length > 0 && !this.writing) this.timer ??= this.parts.clock.after(GATHER, () => this.write())
+    if (this.waiting.length > 0 && !this.writing) this.timer ??= this.options.clock.after(GATHER, () => this.write())
   }
 
   /** Writes what waits, if the store takes it soon. */
   async close(): Promise<void> {
     this.timer?.cancel()
     if (this.writing) {
-      const done = await within(this.parts.clock, LONGEST_CLOSE, this.writing).then(
+      const done = await within(this.options.clock, LONGEST_CLOSE, this.writing).then(
         () => true,
         () => false,
       )
@@ -110,13 +110,13 @@ export class AuditTrail {
     this.timer = undefined
     this.writing = this.batch(LONGEST_NOTE).then((written) => {
       this.writing = undefined
-      if (this.waiting.length > 0) this.timer = this.parts.clock.after(written ? 0 : RETRY, () => this.write())
+      if (this.waiting.length > 0) this.timer = this.options.clock.after(written ? 0 : RETRY, () => this.write())
     })
   }
 
   /** @returns false where the store did not take it: the same rows come again, and are kept once. */
   private async batch(longest: number): Promise<boolean> {
-    const { store, clock } = this.parts
+    const { store, clock } = this.options
     const batch = this.waiting.slice(0, BATCH)
     const noted = async (): Promise<void> => store.note(batch.map(({ row }) => row))
     try {

@@ -22,11 +22,11 @@ interface Next {
 const LONGEST_READ = 2_000
 
 export class BalanceReadings {
-  private readonly parts: BalanceReadingsOptions
+  private readonly options: BalanceReadingsOptions
   private next: Next | undefined
 
-  constructor(parts: BalanceReadingsOptions) {
-    this.parts = parts
+  constructor(options: BalanceReadingsOptions) {
+    this.options = options
   }
 
   /**
@@ -37,7 +37,7 @@ export class BalanceReadings {
     this.next ??= this.queue()
     for (const identity of identities) this.next.identities.add(identity)
     if (all) this.next.all = true
-    return within(this.parts.clock, LONGEST_READ, this.next.done).catch((thrown: unknown) => {
+    return within(this.options.clock, LONGEST_READ, this.next.done).catch((thrown: unknown) => {
       throw unreachable(thrown)
     })
   }
@@ -53,14 +53,14 @@ export class BalanceReadings {
     }
     // Where the batch before it fails, a reading ends without having begun.
     const done = Promise.resolve()
-      .then(() => this.parts.between(read))
+      .then(() => this.options.between(read))
       .finally(begun)
     const next: Next = { identities, all: false, done }
     return next
   }
 
   private async run(identities: readonly string[], all: boolean): Promise<void> {
-    const { record, clock, learn } = this.parts
+    const { record, clock, learn } = this.options
     const balances = identities.length > 0 ? record.balances(identities) : []
     const read = Promise.all([balances, all ? record.spentByAll() : undefined])
     // What comes later is not learned: rows may have been taken meanwhile.

@@ -32,7 +32,7 @@ const LONGEST_CLOSE = 2_000
 const ignore = (): void => {}
 
 export class Forwarding {
-  private readonly parts: ForwardingOptions
+  private readonly options: ForwardingOptions
   private readonly outage: OutageReport
   private waiting: SettledRows[] = []
   /** True where the journal has settled rows that are not among those kept. At a start it may have some. */
@@ -53,11 +53,11 @@ export class Forwarding {
   private isDue = false
   private closed = false
 
-  constructor(parts: ForwardingOptions, uncommitted: ReadonlySet<number>) {
-    this.parts = parts
+  constructor(options: ForwardingOptions, uncommitted: ReadonlySet<number>) {
+    this.options = options
     this.uncommitted = uncommitted
-    this.before = parts.journal.lastSeq()
-    this.outage = new OutageReport('hand-in', parts.report)
+    this.before = options.journal.lastSeq()
+    this.outage = new OutageReport('hand-in', options.report)
   }
 
   /** Generations that wait, as far as they are kept. */
@@ -91,7 +91,7 @@ export class Forwarding {
       try {
         return await this.flush()
       } catch {
-        await new Promise<void>((resolve) => this.parts.clock.after(this.pause(), resolve))
+        await new Promise<void>((resolve) => this.options.clock.after(this.pause(), resolve))
       }
     }
   }
@@ -107,7 +107,7 @@ export class Forwarding {
   /** Tries once more to hand everything in; what the record does not take stays in the journal for the next start. */
   async close(): Promise<void> {
     this.timer?.cancel()
-    await within(this.parts.clock, LONGEST_CLOSE, this.flush()).catch(ignore)
+    await within(this.options.clock, LONGEST_CLOSE, this.flush()).catch(ignore)
     this.closed = true
     this.timer?.cancel()
   }
@@ -121,7 +121,7 @@ export class Forwarding {
 
   private schedule(ms: number): void {
     if (this.closed) return
-    this.timer ??= this.parts.clock.after(ms, () => {
+    this.timer ??= this.options.clock.after(ms, () => {
       this.timer = undefined
       this.isDue = true
       // A reading before it may have handed it in.
@@ -131,7 +131,7 @@ export class Forwarding {
 
   /** Milliseconds until the next try. */
   private pause(): number {
-    return Math.min(LAST_RETRY, FIRST_RETRY * 2 ** Math.min(this.failures - 1, 10)) * (0.5 + this.parts.clock.random() / 2)
+    return Math.min(LAST_RETRY, FIRST_RETRY * 2 ** Math.min(this.failures - 1, 10)) * (0.5 + this.options.clock.random() / 2)
   }
 
   /** @returns how many generations were handed in. @throws Fault `unavailable`; all of them wait on. */
@@ -157,7 +157,7 @@ export class Forwarding {
   }
 
   private async take(rows: readonly SettledRows[]): Promise<void> {
-    const { record, node, clock, taken } = this.parts
+    const { record, node, clock, taken } = this.options
     await within(clock, LONGEST_TAKE, record.take(node, rows))
     this.waiting = this.waiting.slice(rows.length)
     taken(rows.filter(({ hold }) => hold.seq > this.before))
@@ -170,10 +170,10 @@ export class Forwarding {
   private forget(must: boolean): void {
     if (this.unforgotten.size === 0) return
     try {
-      this.parts.journal.forget([...this.unforgotten])
+      this.options.journal.forget([...this.unforgotten])
       this.unforgotten.clear()
     } catch (cause) {
-      this.parts.report({ kind: 'forget-failed', reason: reasonOf(cause) })
+      this.options.report({ kind: 'forget-failed', reason: reasonOf(cause) })
       if (must) throw cause
     }
   }
@@ -181,7 +181,7 @@ export class Forwarding {
   /** Reads one batch: the journal may have a long backlog, and reading all of it would stall the event loop. */
   private readAgain(): void {
     this.more = false
-    for (const { hold, settled } of this.parts.journal.export()) {
+    for (const { hold, settled } of this.options.journal.export()) {
       if (!settled || this.unforgotten.has(hold.seq) || this.uncommitted.has(hold.seq)) continue
       if (this.waiting.length >= BATCH) {
         this.more = true

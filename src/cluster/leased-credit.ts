@@ -26,7 +26,7 @@ const LOOK_EVERY = 10_000
 const ALL_KEPT = 1_000
 
 export class LeasedCredit implements CreditBook {
-  private readonly parts: LeasedCreditOptions
+  private readonly options: LeasedCreditOptions
   private readonly readings: BalanceReadings
   private readonly office: LeaseOffice & { life: number }
   private opened = false
@@ -41,9 +41,9 @@ export class LeasedCredit implements CreditBook {
   private readonly sinceAll = new Total()
   private readonly untakenAll = new Total()
 
-  constructor(parts: LeasedCreditOptions) {
-    const { node, record, clock, heard, between } = parts
-    this.parts = parts
+  constructor(options: LeasedCreditOptions) {
+    const { node, record, clock, heard, between } = options
+    this.options = options
     this.readings = new BalanceReadings({ record, clock, between, learn: (balances, all) => this.learn(balances, all) })
     const isOpen = (): boolean => this.opened && heard()
     this.office = {
@@ -99,7 +99,7 @@ export class LeasedCredit implements CreditBook {
 
   /** @throws Fault `unavailable`; what is shown stays as it was. */
   async refreshSettled(): Promise<void> {
-    if (this.parts.clock.monotonic() - this.readAllAt >= ALL_KEPT) await this.readings.read([], true)
+    if (this.options.clock.monotonic() - this.readAllAt >= ALL_KEPT) await this.readings.read([], true)
   }
 
   /** A generation's rows stand in the journal and wait to be handed in. */
@@ -127,7 +127,7 @@ export class LeasedCredit implements CreditBook {
 
   /** To be called often while the record answers: gives back unused leases, and forgets accounts without one. */
   tidy(): void {
-    const now = this.parts.clock.monotonic()
+    const now = this.options.clock.monotonic()
     if (now - this.lookedAt < LOOK_EVERY) return
     this.lookedAt = now
     const used = new Set<OwnCharges | undefined>()
@@ -144,7 +144,7 @@ export class LeasedCredit implements CreditBook {
   }
 
   private learn(balances: readonly Balance[], all: bigint | undefined): void {
-    const { clock } = this.parts
+    const { clock } = this.options
     for (const balance of balances) {
       this.chargesOf(balance.key).learn(balance, clock.now())
       this.accounts.get(textOf(balance))?.learned()

@@ -32,7 +32,7 @@ const LONGEST_PULSE = 2_000
 export class Pulses {
   /** Processes that are alive, as the last answer said; this one alone before it. */
   nodes = 1
-  private readonly parts: PulsesOptions
+  private readonly options: PulsesOptions
   private readonly outage: OutageReport
   private cursor: string | undefined
   private timer: Timer | undefined
@@ -44,10 +44,10 @@ export class Pulses {
   /** When the last pulse that was answered had left. */
   private heard: Moment
 
-  constructor(parts: PulsesOptions) {
-    this.parts = parts
-    this.heard = momentOf(parts.clock)
-    this.outage = new OutageReport('pulse', parts.report)
+  constructor(options: PulsesOptions) {
+    this.options = options
+    this.heard = momentOf(options.clock)
+    this.outage = new OutageReport('pulse', options.report)
   }
 
   /**
@@ -55,7 +55,7 @@ export class Pulses {
    * stands still while a machine is suspended, and the other one may be set back.
    */
   get silence(): number {
-    const { clock } = this.parts
+    const { clock } = this.options
     return Math.max(clock.monotonic() - this.heard.monotonic, clock.now() - this.heard.wall)
   }
 
@@ -67,7 +67,7 @@ export class Pulses {
       this.beating = this.beat().finally(() => {
         this.beating = undefined
         if (this.closed) return
-        this.timer = this.parts.clock.after(this.urged ? 0 : EVERY, () => void this.now())
+        this.timer = this.options.clock.after(this.urged ? 0 : EVERY, () => void this.now())
         this.urged = false
       })
     }
@@ -80,7 +80,7 @@ export class Pulses {
   }
 
   private async beat(): Promise<void> {
-    const { node, label, record, clock, changed, wanted, answered, silence, forgotten } = this.parts
+    const { node, label, record, clock, changed, wanted, answered, silence, forgotten } = this.options
     const left = momentOf(clock)
     let reply: PulseReply
     try {

@@ -38,7 +38,7 @@ export function converseForPlan(settings: LoopSettings, dependencies: ChainDepen
 }
 
 type LoopSettings = Pick<ChainSettings, 'plugins' | 'catalog'>
-type LoopParts = Pick<ChainDependencies, 'tools' | 'host' | 'toolDialect' | 'pluginFailure'>
+type LoopDependencies = Pick<ChainDependencies, 'tools' | 'host' | 'toolDialect' | 'pluginFailure'>
 
 interface Ways {
   /** The way of a call that a tool makes of a model, from the choice of models on. */
@@ -48,7 +48,7 @@ interface Ways {
   resumes: boolean
 }
 
-function layerOf({ plugins, catalog }: LoopSettings, parts: LoopParts, { inner, hold, resumes }: Ways): Layer<Guarded> {
+function layerOf({ plugins, catalog }: LoopSettings, dependencies: LoopDependencies, { inner, hold, resumes }: Ways): Layer<Guarded> {
   const defaults = new Map(plugins.map((setting) => [setting.plugin.id, setting.defaults]))
   const settings = (id: string): JsonObject => defaults.get(id) ?? {}
   return (next) => {
@@ -61,15 +61,15 @@ function layerOf({ plugins, catalog }: LoopSettings, parts: LoopParts, { inner, 
       if (resumes && exchange.request.stream)
         exchange.run.reply ??= new ReplyStream(exchange, { 'X-Generation-Id': exchange.head.id }, exchange.run.silence)
       const context = toolContext(exchange, catalog, !resumes)
-      const offer = await offerTools(exchange, { tools: parts.tools, settings, context })
+      const offer = await offerTools(exchange, { tools: dependencies.tools, settings, context })
       try {
         exchange.run.taps.push(...offer.taps)
         if (offer.bound > 0) await hold(exchange, offer.bound)
         return await loop(
           exchange,
           next,
-          { offer, hostOf: hostsOf(exchange, context, { inner, host: parts.host, dialect: parts.toolDialect }) },
-          { pluginFailure: parts.pluginFailure, resumes },
+          { offer, hostOf: hostsOf(exchange, context, { inner, host: dependencies.host, dialect: dependencies.toolDialect }) },
+          { pluginFailure: dependencies.pluginFailure, resumes },
         )
       } finally {
         offer.close()
@@ -87,7 +87,7 @@ async function loop(
   exchange: Guarded,
   next: Service<Guarded>,
   { offer, hostOf }: Running,
-  { pluginFailure, resumes }: Pick<LoopParts, 'pluginFailure'> & Pick<Ways, 'resumes'>,
+  { pluginFailure, resumes }: Pick<LoopDependencies, 'pluginFailure'> & Pick<Ways, 'resumes'>,
 ): Promise<Reply> {
   const { stopWhen, maxToolCalls } = exchange.request.gateway
   if (maxToolCalls !== undefined && maxToolCalls < 0) throw badField('max_tool_calls', 'must not be negative')
