@@ -150,6 +150,18 @@ t.test('pass keeps the bytes of content frames but for the envelope', async (t) 
   for (const padding of ['xYz12', '"q"', 'abcdefghij']) t.match(padded, padding, 'fields that we do not know travel')
 })
 
+t.test('pass counts the words of a chunk that it has to write anew', async (t) => {
+  const chunk = (delta: JsonObject, finish: string | null) =>
+    Buffer.from(
+      `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`,
+    )
+  const stream = pass().stream(context())
+  stream.feed(chunk({ role: 'assistant', content: 'many words first' }, null))
+  stream.feed(chunk({ content: 'then' }, null))
+  stream.feed(chunk({ content: 'few', refusal: null }, 'stop'))
+  t.equal(stream.relayed, 'many words firstthenfew'.length)
+})
+
 t.test('pass commits with the first content, holding the role till then', async (t) => {
   const stream = pass().stream(context())
   const frames = recorded('text').toString('latin1').split('\n\n')
