@@ -245,6 +245,22 @@ t.test('parallel calls interleave and keep their own index', async (t) => {
   t.equal(new Set(done.map((event) => event.item_id)).size, 2)
 })
 
+t.test('log probabilities that follow their text go out with it', async (t) => {
+  const logprob = (token: string): StreamEvent => ({
+    type: 'block-note',
+    block: 0,
+    note: 'logprobs',
+    data: { content: [{ token, logprob: -1, bytes: null, top_logprobs: [] }] },
+  })
+  const text = (part: string): StreamEvent => ({ type: 'block-delta', block: 0, text: part })
+  const written = events(encode([{ type: 'block-start', block: 0, kind: 'text' }, text('A'), logprob('A'), text('B'), logprob('B')]))
+  const deltas = written.filter((event) => event.type === 'response.output_text.delta')
+  t.match(deltas, [
+    { delta: 'A', logprobs: [{ token: 'A' }] },
+    { delta: 'B', logprobs: [{ token: 'B' }] },
+  ])
+})
+
 t.test('log probabilities, annotations and encrypted reasoning', async (t) => {
   const all = events(encode(decode(fixture('logprobs.sse'))))
   const delta = all.find((event) => event.type === 'response.output_text.delta')
