@@ -1,4 +1,7 @@
-/** Tries the candidates in order until one answers with content; after that nothing is tried again. */
+/**
+ * Tries the candidates in order until one answers with content; after that nothing is tried again. Each attempt leaves its
+ * record, what health and sticky sessions learn, and a metric.
+ */
 import pRetry from 'p-retry'
 import { asFault, Fault } from '../../core/faults.ts'
 import { counter, type Tallies } from '../../core/metrics.ts'
@@ -153,10 +156,7 @@ const attempts = counter('attempts_total', 'Upstream calls. `outcome` is `ok`, t
   limit: 500,
 })
 
-/**
- * What an attempt leaves behind: its record, what health and sticky sessions learn, metrics.
- * @param outcome `ok` or a code.
- */
+/** @param outcome `ok` or a code. */
 export function countAttempt(tallies: Tallies, provider: string, outcome: string): void {
   tallies.of(attempts).series(provider, outcome).add()
 }

@@ -74,7 +74,7 @@ export function previewEnd(
   dependencies: ChainDependencies,
   previewCall: PreviewCall,
 ): Service<Guarded> {
-  return async function preview(exchange) {
+  return async function handle(exchange) {
     const order = orderOf(exchange, dependencies)
     const {
       auth: { key },

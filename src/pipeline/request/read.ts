@@ -18,7 +18,7 @@ export function readLayer(
   { admission, files, bodies }: Pick<ChainDependencies, 'admission' | 'files' | 'bodies'>,
 ): Layer<Authenticated, Accepted> {
   return (next) =>
-    async function readBody(exchange): Promise<Reply> {
+    async function handle(exchange): Promise<Reply> {
       bodies?.expect(exchange.head.connection.contentLength)
       const {
         head: { cancel, costs, connection },
