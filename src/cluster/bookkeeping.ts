@@ -1,4 +1,4 @@
-/** Where a process keeps its ledger: in a file of its own, or in a journal whose rows it hands in to a store of record. */
+/** Where a process keeps its ledger: in a file of its own, or in a journal whose rows it forwards to a store of record. */
 
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -39,7 +39,7 @@ export interface Bookkeeping {
   readonly recovered: Reconciliation
   /** Processes that share the ledger with this one, itself among them, as last known. */
   processes(): number
-  /** Commits what waits, hands it in where there is another store of record, and closes files and connections. */
+  /** Commits what waits, forwards it where there is another store of record, and closes files and connections. */
   close(): Promise<void>
 }
 

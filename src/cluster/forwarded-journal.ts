@@ -7,7 +7,7 @@ import type { SettledRows } from '../store/record.ts'
 export interface Onward {
   /** A generation is settled; its rows are not committed yet. */
   noted(row: SettledRows): void
-  /** Its rows are committed: it may be handed in. */
+  /** Its rows are committed: it may be forwarded. */
   committed(row: SettledRows): void
   /** The journal has refused it for good: the upstream was never called. */
   dropped(row: SettledRows): void

@@ -1,4 +1,4 @@
-/** Sends settled generations to the store of record: gathers them, hands them in batch by batch, then deletes them here. */
+/** Sends settled generations to the store of record: gathers them, forwards them batch by batch, then deletes them here. */
 import type { Clock, Timer } from '../core/clock.ts'
 import type { Journal } from '../ledger/types.ts'
 import type { SettledRows, StoreOfRecord } from '../store/record.ts'
@@ -19,7 +19,7 @@ export interface ForwardingOptions {
 /** Generations of one batch, and milliseconds for which the first of them waits for others. */
 const BATCH = 500
 const GATHER = 25
-/** Milliseconds after which a batch counts as failed; handing it in again is right. */
+/** Milliseconds after which a batch counts as failed; forwarding it again is right. */
 const LONGEST_TAKE = 10_000
 /** Milliseconds until a failed batch is tried again: doubled from the first to the last. */
 const FIRST_RETRY = 100
@@ -87,7 +87,7 @@ export class Forwarding {
   /** Hands in what earlier lives have left in the journal, trying until it is done. @throws Fault `unavailable` once closed. */
   async handInLeftovers(): Promise<void> {
     for (;;) {
-      if (this.closed) throw unreachable(new Error('closed before the journal was handed in'))
+      if (this.closed) throw unreachable(new Error('closed before the journal was forwarded'))
       try {
         return await this.flush()
       } catch {
@@ -124,7 +124,7 @@ export class Forwarding {
     this.timer ??= this.options.clock.after(ms, () => {
       this.timer = undefined
       this.isDue = true
-      // A reading before it may have handed it in.
+      // A reading before it may have forwarded it.
       this.alone(async () => this.isDue && this.batch()).catch(ignore)
     })
   }
@@ -134,7 +134,7 @@ export class Forwarding {
     return Math.min(LAST_RETRY, FIRST_RETRY * 2 ** Math.min(this.failures - 1, 10)) * (0.5 + this.options.clock.random() / 2)
   }
 
-  /** @returns how many generations were handed in. @throws Fault `unavailable`; all of them wait on. */
+  /** @returns how many generations were forwarded. @throws Fault `unavailable`; all of them wait on. */
   private async batch(): Promise<number> {
     this.busy = true
     this.isDue = false

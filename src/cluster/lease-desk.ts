@@ -16,7 +16,7 @@ export interface LeaseOffice {
   readonly record: Pick<StoreOfRecord, 'lease' | 'giveBack'>
   readonly clock: Clock
   /**
-   * False until what an earlier life left behind is handed in, and while the record may have set free what is leased here:
+   * False until what an earlier life left behind is forwarded, and while the record may have set free what is leased here:
    * then nothing may be leased, nor held from a lease.
    */
   readonly open: boolean
@@ -115,7 +115,7 @@ export class LeaseDesk {
   }
 
   /**
-   * Charges have been handed in. While a call is unanswered, it is not known which the record saw first: its grant may have paid
+   * Charges have been forwarded. While a call is unanswered, it is not known which the record saw first: its grant may have paid
    * for them already, so they count until it is answered.
    */
   forgive(): void {
@@ -146,7 +146,7 @@ export class LeaseDesk {
   /**
    * Gives back what lies idle, at most so much. Where the record may know of more than that, and nothing else is left
    * here, all that it knows of goes back.
-   * @param whole true where no charge waits to be handed in. @throws Fault `unavailable`; the idle part is gone all the same.
+   * @param whole true where no charge waits to be forwarded. @throws Fault `unavailable`; the idle part is gone all the same.
    */
   giveBack(whole: boolean, most?: number): Promise<void> {
     this.returning ??= this.send(whole, most).finally(() => {

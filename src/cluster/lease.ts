@@ -2,7 +2,7 @@
 import type { Allowance } from '../ledger/credit.ts'
 
 /**
- * The record knows of a lease of at least `left` plus what this process has charged and not handed in. It may know of
+ * The record knows of a lease of at least `left` plus what this process has charged and not forwarded. It may know of
  * more, where a charge passed its hold or a call failed halfway; never of less. So nothing is spent that is not leased.
  */
 export class Lease {
@@ -10,7 +10,7 @@ export class Lease {
   left = 0
   /** Nano-dollars of open holds. */
   held = 0
-  /** Nano-dollars charged and not handed in. */
+  /** Nano-dollars charged and not forwarded. */
   untaken = 0
   /** True where the record may know of a larger lease than this process does. */
   doubtful = false
@@ -86,12 +86,12 @@ export class Lease {
     if (this.left < 0 && this.under.length > 0) this.doubtful = true
   }
 
-  /** True where charges that passed their lease count against it although they are handed in. */
+  /** True where charges that passed their lease count against it although they are forwarded. */
   get overdue(): boolean {
     return this.left < -this.untaken
   }
 
-  /** Charges that passed their lease end to count against it once they are handed in. */
+  /** Charges that passed their lease end to count against it once they are forwarded. */
   forgive(): void {
     if (this.overdue) this.left = -this.untaken
   }

@@ -163,7 +163,7 @@ export class LeasedAccount implements CreditAccount {
     this.lease.void()
   }
 
-  /** A charge stands in the journal and waits to be handed in. */
+  /** A charge stands in the journal and waits to be forwarded. */
   noted(cost: number): void {
     this.lease.untaken += cost
   }
@@ -185,7 +185,7 @@ export class LeasedAccount implements CreditAccount {
   }
 
   /**
-   * Gives back all that the record may know of, at the end; where exchanges are open or charges wait to be handed in, what lies idle.
+   * Gives back all that the record may know of, at the end; where exchanges are open or charges wait to be forwarded, what lies idle.
    * Unlike the end of all leases of a process, a return that comes late changes nothing of what its next life leases.
    * @throws Fault `unavailable`.
    */

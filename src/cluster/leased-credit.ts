@@ -35,7 +35,7 @@ export class LeasedCredit implements CreditBook {
   /** What is known of each key's spending. */
   private readonly charges = new Map<string, OwnCharges>()
   private lookedAt: number
-  /** Nano-dollars of all keys: read from the record, charged here since, and not handed in. */
+  /** Nano-dollars of all keys: read from the record, charged here since, and not forwarded. */
   private readAll = 0n
   private readAllAt = Number.NEGATIVE_INFINITY
   private readonly sinceAll = new Total()
@@ -102,7 +102,7 @@ export class LeasedCredit implements CreditBook {
     if (this.options.clock.monotonic() - this.readAllAt >= ALL_KEPT) await this.readings.read([], true)
   }
 
-  /** A generation's rows stand in the journal and wait to be handed in. */
+  /** A generation's rows stand in the journal and wait to be forwarded. */
   noted({ hold, settled }: SettledRows): void {
     this.account(hold.key, hold.payer).noted(settled.cost)
     for (const account of accountsOf(hold)) this.chargesOf(account).note(settled.cost, chargedAt(settled))
@@ -121,7 +121,7 @@ export class LeasedCredit implements CreditBook {
 
   /** What lies idle is wanted elsewhere. @throws Fault `unavailable`. */
   async giveBackIdle({ key, payer }: LeaseName): Promise<void> {
-    // What an earlier life had leased covers charges that are not handed in yet.
+    // What an earlier life had leased covers charges that are not forwarded yet.
     if (this.office.open) await this.account(key, payer).giveBackIdle()
   }
 

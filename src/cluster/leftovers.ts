@@ -1,4 +1,4 @@
-/** Rows that workers had not handed in when they ended: the next start reads their journals and takes them into the record. */
+/** Rows that workers had not forwarded when they ended: the next start reads their journals and takes them into the record. */
 import { readdirSync, rmSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import type { Clock } from '../core/clock.ts'
@@ -25,7 +25,7 @@ export interface TakingIn {
 export interface TakenIn {
   /** Generations that the end of the worker had left open, settled now. */
   readonly recovered: Reconciliation
-  /** Generations handed in. */
+  /** Generations forwarded. */
   readonly taken: number
 }
 

@@ -32,7 +32,7 @@ export class OwnCharges {
     this.count(dayOf(at), -BigInt(cost))
   }
 
-  /** @param balance read while nothing was being handed in, so that it has none of what is untaken. */
+  /** @param balance read while nothing was being forwarded, so that it has none of what is untaken. */
   learn(balance: Balance, now: number): void {
     this.read = balance
     this.readAt = now
@@ -42,7 +42,7 @@ export class OwnCharges {
     for (const [day, cost] of this.days) this.since.add(cost, day)
   }
 
-  /** True where charges wait to be handed in. */
+  /** True where charges wait to be forwarded. */
   get waits(): boolean {
     return this.untaken.exact !== 0n
   }

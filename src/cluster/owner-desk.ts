@@ -30,7 +30,7 @@ export interface DeskOptions {
 /** One worker at the desk. */
 export interface Station {
   readonly line: WorkerLine
-  /** Names under which it has leased credit or handed in generations. */
+  /** Names under which it has leased credit or forwarded generations. */
   readonly nodes: ReadonlySet<string>
   /** Resolves when none of its calls is still running. */
   idle(): Promise<void>

@@ -109,7 +109,7 @@ export class Account implements CreditAccount {
     this.payer?.reserved.add(amount)
   }
 
-  /** A charge that was handed in, perhaps late: it counts in the windows that it fell into, however long ago. */
+  /** A charge that was forwarded, perhaps late: it counts in the windows that it fell into, however long ago. */
   charge(cost: number, at: number): void {
     amountOrThrow(cost)
     const now = this.book.clock.now()

@@ -1,4 +1,4 @@
-/** What the layers are built from: handed in by the composition root, so that the pipeline knows no adapter by name. */
+/** What the layers are built from: passed in by the composition root, so that the pipeline knows no adapter by name. */
 
 import type { Clock } from '../core/clock.ts'
 import type { Fault } from '../core/faults.ts'

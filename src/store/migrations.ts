@@ -169,7 +169,7 @@ const STEPS: readonly Step[] = [
       script.table('hold', HOLD, ['seq'])
       script.table('settlement', { seq: 'count', ...SETTLEMENT }, ['seq'])
     } else {
-      // Journals of several processes hand in whole generations; two of them may have drawn the same sequence.
+      // Journals of several processes forward whole generations; two of them may have drawn the same sequence.
       script.table('generation', { ...HOLD, ...SETTLEMENT }, ['seq', 'tag'])
     }
     script.table('api_key', KEY, ['hash'])

@@ -1,5 +1,5 @@
 /**
- * The store of record: where every process of one gateway hands in what its own journal has committed, and leases the
+ * The store of record: where every process of one gateway forwards what its own journal has committed, and leases the
  * credit that it spends meanwhile. One process alone needs none: its journal is the record.
  */
 import type { Allowance, HoldAsk } from '../ledger/credit.ts'
@@ -7,7 +7,7 @@ import type { HoldRow, LedgerReader, SettleRow } from '../ledger/types.ts'
 import type { GuardrailStore } from './guardrails.ts'
 import type { KeyStore } from './keys.ts'
 
-/** A generation that is over: its hold and its settlement are handed in together. */
+/** A generation that is over: its hold and its settlement are forwarded together. */
 export interface SettledRows {
   readonly hold: HoldRow
   readonly settled: SettleRow
@@ -56,7 +56,7 @@ export interface LeaseAnswer {
   readonly waitingFor: number
 }
 
-/** What a key has spent, as the record knows it: rows that no process has handed in yet are not in it. */
+/** What a key has spent, as the record knows it: rows that no process has forwarded yet are not in it. */
 export interface Balance {
   readonly key: string
   /** Nano-dollars ever charged, and those of the current UTC day, week and month, those of keys that it issued among them. */
@@ -119,7 +119,7 @@ export interface StoreOfRecord {
   giveBack(node: string, lease: LeaseName, amount: number | 'all', turn: number): Promise<void>
   /**
    * Gives all leases of a process back: said by one that starts under its old name, once the generations of its earlier
-   * life are handed in. @throws Fault `unavailable`.
+   * life are forwarded. @throws Fault `unavailable`.
    */
   endLeases(node: string): Promise<void>
   /** Reports that the process lives, and returns what is new. Sent several times a second. @throws Fault `unavailable`. */
