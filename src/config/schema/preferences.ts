@@ -63,31 +63,33 @@ const fieldSettings = Object.fromEntries(
   Object.entries<Field>(CRITERION_FIELDS).map(([name, field]) => [name, Type.Optional(fieldSchema(field))]),
 ) as unknown as FieldSettings
 
-const fields = closed(
-  'Routing preferences. A request can tighten `only`, `ignore`, `data_collection`, `zdr` and `enforce_distillable_text`, and override the rest.',
-  {
-    ...fieldSettings,
-    sort: Type.Optional(
-      Type.Union(
-        [
-          oneOf('What to sort by.', SORTS),
-          closed('What to sort by, and what is sorted together.', {
-            by: Type.Optional(oneOf('What to sort by.', SORTS)),
-            partition: Type.Optional(
-              oneOf('`model`: the endpoints of each model are sorted separately. `none`: those of all models together.', ['model', 'none']),
-            ),
-          }),
-        ],
-        {
-          description: 'Sorts the endpoints, in place of the random draw.',
-          expected: `one of ${SORTS.join(', ')}, or an object of by and partition`,
-        },
-      ),
+/** Fields that no request can loosen. */
+const tightened = Object.entries<Field>(CRITERION_FIELDS)
+  .filter(([, field]) => 'strict' in field || 'all' in field)
+  .map(([name]) => `\`${name}\``)
+
+const fields = closed(`Routing preferences. A request can only tighten ${tightened.join(', ')}, and override the rest.`, {
+  ...fieldSettings,
+  sort: Type.Optional(
+    Type.Union(
+      [
+        oneOf('What to sort by.', SORTS),
+        closed('What to sort by, and what is sorted together.', {
+          by: Type.Optional(oneOf('What to sort by.', SORTS)),
+          partition: Type.Optional(
+            oneOf('`model`: the endpoints of each model are sorted separately. `none`: those of all models together.', ['model', 'none']),
+          ),
+        }),
+      ],
+      {
+        description: 'Sorts the endpoints, in place of the random draw.',
+        expected: `one of ${SORTS.join(', ')}, or an object of by and partition`,
+      },
     ),
-    preferred_max_latency: Type.Optional(cutoffs('Slower endpoints are tried later.', 'Seconds to the first token.')),
-    preferred_min_throughput: Type.Optional(cutoffs('Slower endpoints are tried later.', 'Tokens per second.')),
-  },
-)
+  ),
+  preferred_max_latency: Type.Optional(cutoffs('Slower endpoints are tried later.', 'Seconds to the first token.')),
+  preferred_min_throughput: Type.Optional(cutoffs('Slower endpoints are tried later.', 'Tokens per second.')),
+})
 
 /** Merged with those of requests, which have the same form. */
 export const preferences = asWritten(fields)
