@@ -85,6 +85,18 @@ t.test('a command that goes on for ever is ended, with all that it has started',
   t.ok(existsSync(folder))
 })
 
+t.test('a command that is ended while it starts leaves no process behind', async (t) => {
+  const { run } = scene(t)
+  const mark = `7.${process.pid}`
+  await every(t, 'every moment', async (t) => {
+    for (let ms = 0; ms < 60; ms += 4) {
+      const ends = await Promise.all(Array.from({ length: 4 }, (_, at) => run(`sleep 1000${mark}`, { id: `c${at}`, time: ms + at })))
+      for (const end of ends) t.match(end, { killed: 'time' })
+    }
+  })
+  await eventually('the end of all processes', () => processesWith(mark) === 0)
+})
+
 t.test('endless output is cut off and ended', async (t) => {
   const { run } = scene(t, { output_kb: 1 })
   const flood = await run('yes')

@@ -1,5 +1,6 @@
 /** One process with all its children: its output is bounded, and it is killed whole. */
 import { type ChildProcess, spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import type { Readable } from 'node:stream'
 import type { Clock } from '../../core/clock.ts'
 import type { Argv } from './argv.ts'
@@ -104,17 +105,16 @@ class Run {
   private kill(why: NonNullable<Ran['killed']>): void {
     if (this.over) return
     this.killed ??= why
+    const { pid, exitCode, signalCode } = this.child
+    // A child of bwrap asks to die with its parent some time after it was started. Where bwrap is killed before, it would go on.
+    const started = pid === undefined || exitCode !== null || signalCode !== null ? [] : descendantsOf(pid)
     this.killGroup()
+    for (const each of started) signalTo(each, 'SIGKILL')
   }
 
   private killGroup(): void {
     const { pid } = this.child
-    if (pid === undefined) return
-    try {
-      process.kill(-pid, 'SIGKILL')
-    } catch {
-      // No process of the group is left.
-    }
+    if (pid !== undefined) signalTo(-pid, 'SIGKILL')
   }
 
   /** Kills the processes that it started; does not wait for a pipe that another process holds open. */
@@ -140,6 +140,39 @@ class Run {
     this.child.stdout?.destroy()
     this.child.stderr?.destroy()
   }
+}
+
+function signalTo(pid: number, signal: NodeJS.Signals): boolean {
+  try {
+    return process.kill(pid, signal)
+  } catch {
+    // No such process, or none of the group, is left.
+    return false
+  }
+}
+
+/** Looks until a process that was stopped has stopped; each takes some ten microseconds. */
+const MOST_LOOKS = 100
+
+/**
+ * Stops a process, so that it starts no others, and lists those that it has started, in sessions of their own as well.
+ * Empty where the kernel does not list children (`/proc/PID/task/TID/children`, proc(5)).
+ */
+function descendantsOf(pid: number): number[] {
+  if (!signalTo(pid, 'SIGSTOP')) return []
+  try {
+    for (let looks = 0; looks < MOST_LOOKS && !isStopped(pid); looks++);
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
+    return children.flatMap((child) => [child, ...descendantsOf(child)])
+  } catch {
+    return []
+  }
+}
+
+/** True also for one that has ended. */
+function isStopped(pid: number): boolean {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  return 'TtZX'.includes(stat[stat.lastIndexOf(')') + 2])
 }
 
 /** The beginning of a stream; the rest is read and thrown away, up to a point. */
