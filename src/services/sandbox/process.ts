@@ -107,7 +107,7 @@ class Run {
     this.killed ??= why
     const { pid, exitCode, signalCode } = this.child
     // A child of bwrap asks to die with its parent some time after it was started. Where bwrap is killed before, it would go on.
-    const started = pid === undefined || exitCode !== null || signalCode !== null ? [] : descendantsOf(pid)
+    const started = pid === undefined || exitCode !== null || signalCode !== null ? [] : childrenOf(pid)
     this.killGroup()
     for (const each of started) signalTo(each, 'SIGKILL')
   }
@@ -155,15 +155,15 @@ function signalTo(pid: number, signal: NodeJS.Signals): boolean {
 const MOST_LOOKS = 100
 
 /**
- * Stops a process, so that it starts no others, and lists those that it has started, in sessions of their own as well.
+ * Stops a process, so that it starts no others, and lists its children, in sessions of their own as well. Theirs are not needed: the
+ * child of bwrap is the first process of its namespace, with which all others of it end (pid_namespaces(7)).
  * Empty where the kernel does not list children (`/proc/PID/task/TID/children`, proc(5)).
  */
-function descendantsOf(pid: number): number[] {
+function childrenOf(pid: number): number[] {
   if (!signalTo(pid, 'SIGSTOP')) return []
   try {
     for (let looks = 0; looks < MOST_LOOKS && !isStopped(pid); looks++);
-    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
-    return children.flatMap((child) => [child, ...descendantsOf(child)])
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
   } catch {
     return []
   }
