@@ -2,9 +2,11 @@
  * What one dispatch costs while many streams to the same provider are open: `node bench/dispatch.ts`.
  * Prints the synchronous part (the choice of a connection and the write), its median and its 99th percentile.
  */
+
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import type { Dispatcher } from 'undici'
+import { entryAt } from '../src/core/entry-at.ts'
 import { Pools } from '../src/services/upstream/pools.ts'
 
 const COUNTS = [10, 1_000, 5_000]
@@ -52,7 +54,7 @@ for (const count of COUNTS) {
   const times: number[] = []
   for (let round = 0; round < ROUNDS; round++) times.push(await ask(pool, '/', true))
   times.sort((a, b) => a - b)
-  const micros = (share: number): string => `${(times[Math.floor(share * ROUNDS)] * 1000).toFixed(1)} µs`
+  const micros = (share: number): string => `${(entryAt(times, Math.floor(share * ROUNDS)) * 1000).toFixed(1)} µs`
   console.log(`${String(count).padStart(5)} open streams: median ${micros(0.5)}, p99 ${micros(0.99)}`)
   void pools.close().catch(() => undefined)
   provider.close()

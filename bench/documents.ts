@@ -5,6 +5,7 @@
  * between two looks at the clock a millisecond apart, without the time in which that thread only waited for a core that
  * others on the machine had (Linux tells it in /proc), and with it. Ends with code 1 where the former passes 20 ms.
  */
+
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -12,6 +13,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { deflateSync, gzipSync } from 'node:zlib'
 import { start } from '../src/app/start.ts'
+import { entryAt } from '../src/core/entry-at.ts'
 import { docxOf, paragraph, pdfOf, pdfWith } from '../test/support/documents.ts'
 
 const RUNS = Number(process.argv[2] ?? 5)
@@ -30,18 +32,20 @@ interface Page {
 
 const html = (body: string): Page => ({ body: Buffer.from(body), type: 'text/html' })
 
+const longPdf = (): Page => ({
+  body: pdfOf(
+    Array.from({ length: 500 }, (_, i) => `Page ${i}\n${`${WORDS}\n`.repeat(45)}`),
+    { packed: true },
+  ),
+  type: 'application/pdf',
+})
+
 const PAGES: Readonly<Record<string, () => Page>> = {
   'nothing (no tool is used)': () => html(''),
   'a page of 100 KB': () => html(`<title>x</title><article>${`<p>${WORDS.repeat(5)}</p>`.repeat(350)}</article>`),
   'a page of 9 MB': () => html(`<article>${`<p>${WORDS.repeat(50)}</p>`.repeat(3200)}</article>`),
-  'a PDF of 500 pages': () => ({
-    body: pdfOf(
-      Array.from({ length: 500 }, (_, i) => `Page ${i}\n${`${WORDS}\n`.repeat(45)}`),
-      { packed: true },
-    ),
-    type: 'application/pdf',
-  }),
-  'the same, all of it': () => PAGES['a PDF of 500 pages'](),
+  'a PDF of 500 pages': longPdf,
+  'the same, all of it': longPdf,
   'a docx of 2,000 paragraphs': () => ({ body: docxOf(paragraph(WORDS.repeat(10)).repeat(2000)), type: 'application/octet-stream' }),
   'a page of 50 MB': () => html('<p>x'.repeat(12_500_000)),
   'deep nesting': () => html(`${'<div>'.repeat(1_500_000)}x`),
@@ -142,7 +146,7 @@ function watch(): () => Stall {
 
 function spread(figures: readonly number[]): { median: number; worst: number } {
   const sorted = figures.toSorted((a, b) => a - b)
-  return { median: sorted[sorted.length >> 1], worst: sorted[sorted.length - 1] }
+  return { median: entryAt(sorted, sorted.length >> 1), worst: entryAt(sorted, sorted.length - 1) }
 }
 
 /** The other process: site, model and client. */
@@ -179,7 +183,9 @@ async function outside(): Promise<void> {
     )
   })
   process.on('message', async ({ url, name: next }: { url: string; name: string }) => {
-    if (next !== name) page = PAGES[next]()
+    const make = PAGES[next]
+    if (!make) throw new Error(`no page ${next}`)
+    if (next !== name) page = make()
     name = next
     told = '{}'
     const began = performance.now()

@@ -4,6 +4,7 @@
  * the settlement's row, its commit; the rows are handed in to PostgreSQL meanwhile. `--rate` paces both together: what
  * PostgreSQL has taken at the end then says whether it keeps up.
  */
+
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -12,6 +13,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { openBookkeeping } from '../src/cluster/bookkeeping.ts'
 import { systemClock } from '../src/core/clock.ts'
+import { entryAt } from '../src/core/entry-at.ts'
 import { GenerationIds } from '../src/core/ids.ts'
 import { holds, seeks } from '../test/support/holding.ts'
 import { startPostgres } from '../test/support/postgres.ts'
@@ -107,7 +109,7 @@ async function measured(seconds: number, rate: number): Promise<void> {
       return found
     })
     const found = await Promise.all(results)
-    const [{ count }] = await postgres.query(url, 'SELECT count(*) FROM generation')
+    const { count } = entryAt(await postgres.query(url, 'SELECT count(*) FROM generation'), 0)
     await Promise.all(children.map((child) => (child.exitCode === null ? once(child, 'exit') : undefined)))
     for (const child of children) if (child.connected) child.disconnect()
     const served = found.reduce((sum, one) => sum + one.served, 0)

@@ -1,5 +1,7 @@
 /** The load generator, a process of its own: takes jobs from its parent one by one and answers with what it saw. */
+
 import autocannon from 'autocannon'
+import { entryAt } from '../src/core/entry-at.ts'
 import { leaveWithParent } from './child.ts'
 import { PLAIN_TEXT } from './replies.ts'
 import type { BenchRequest } from './requests.ts'
@@ -59,7 +61,7 @@ async function runPlain(job: LoadJob): Promise<LoadResult> {
 }
 
 function percentile(sorted: readonly number[], share: number): number {
-  return sorted.length === 0 ? 0 : sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]
+  return sorted.length === 0 ? 0 : entryAt(sorted, Math.min(sorted.length - 1, Math.floor(sorted.length * share)))
 }
 
 function summary(result: LoadResult): LoadSummary {

@@ -1,5 +1,7 @@
 /** Measures one scenario: every target in turn, several short rounds, medians over the rounds. */
+
 import type { ChildProcess } from 'node:child_process'
+import { entryAt } from '../src/core/entry-at.ts'
 import type { LoadJob, LoadSummary } from './load.ts'
 import { cpuSeconds, peakMegabytes } from './processes.ts'
 import { BENCH_KEY, type BenchRequest } from './requests.ts'
@@ -41,7 +43,7 @@ interface Round extends LoadSummary {
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b)
   const middle = sorted.length >> 1
-  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
+  return sorted.length % 2 === 1 ? entryAt(sorted, middle) : (entryAt(sorted, middle - 1) + entryAt(sorted, middle)) / 2
 }
 
 /**
@@ -50,7 +52,7 @@ export function median(values: readonly number[]): number {
  */
 export function cpuRatio(of: Figures | undefined, to: Figures | undefined): number | undefined {
   if (of === undefined || to === undefined || of.cpuRounds.length === 0 || to.cpuRounds.length === 0) return undefined
-  return median(of.cpuRounds.map((micros, at) => micros / to.cpuRounds[at]))
+  return median(of.cpuRounds.map((micros, at) => micros / entryAt(to.cpuRounds, at)))
 }
 
 /** Puts one job on the load generator's process. @throws Error when a reply was wrong. */
@@ -104,7 +106,7 @@ function figures(target: Target, rounds: readonly Round[]): Figures {
  */
 export async function measure(scenario: Scenario, settings: Settings, ground: Ground, load: ChildProcess): Promise<Figures[]> {
   const chosen = [...scenario.targets]
-  if (scenario.peers && ground.portkey !== undefined) chosen.push({ name: 'portkey', request: chosen[0].request })
+  if (scenario.peers && ground.portkey !== undefined) chosen.push({ name: 'portkey', request: entryAt(chosen, 0).request })
   const connections = scenario.connections ?? settings.connections
   const running: { target: Target; request: BenchRequest; rounds: Round[] }[] = []
   try {
@@ -116,7 +118,7 @@ export async function measure(scenario: Scenario, settings: Settings, ground: Gr
       }
     }
     const all = running.map(({ target, rounds }) => figures(target, rounds))
-    for (const [at, { target }] of running.entries()) await target.check(all[at].requests)
+    for (const [at, { target }] of running.entries()) await target.check(entryAt(all, at).requests)
     return all
   } finally {
     await Promise.all(running.map(({ target }) => target.stop()))

@@ -2,8 +2,10 @@
  * The mock upstream: answers in every wire as cheaply as node:http can, so that it is never what
  * limits a run. Started with an IPC channel; sends `{ port }` and leaves when the channel closes.
  */
+
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { entryAt } from '../src/core/entry-at.ts'
 import { serveToParent } from './child.ts'
 import { ANTHROPIC_STREAM, GEMINI_STREAM } from './native-streams.ts'
 import { CHAT_BODY, CHAT_STREAM, RESPONSE_BODY, RESPONSE_STREAM } from './replies.ts'
@@ -32,7 +34,7 @@ let nextSlot = 0
 function step(stream: Stream): boolean {
   if (stream.socket.destroyed) return false
   if (stream.socket.writableNeedDrain) return true
-  stream.socket.write(stream.chunks[stream.next])
+  stream.socket.write(entryAt(stream.chunks, stream.next))
   stream.next += 1
   if (stream.next < stream.chunks.length) return true
   stream.response.end()
@@ -50,7 +52,8 @@ function tick(): void {
   const due = Math.floor(performance.now() - pacedSince)
   for (; ticks < due; ticks++) {
     const slot = ticks % PACE_MS
-    if (slots[slot].length > 0) slots[slot] = slots[slot].filter(step)
+    const streams = entryAt(slots, slot)
+    if (streams.length > 0) slots[slot] = streams.filter(step)
   }
 }
 
@@ -63,7 +66,7 @@ function startStream(response: ServerResponse, chunks: readonly Buffer[], paced:
   const stream: Stream = { response, socket, chunks, next: 0 }
   if (paced) {
     nextSlot = (nextSlot + 1) % PACE_MS
-    slots[nextSlot].push(stream)
+    entryAt(slots, nextSlot).push(stream)
     return
   }
   running.push(stream)
@@ -96,7 +99,7 @@ function answer(request: IncomingMessage, response: ServerResponse, body: Buffer
 const server = createServer((request, response) => {
   const chunks: Buffer[] = []
   request.on('data', (chunk: Buffer) => chunks.push(chunk))
-  request.on('end', () => answer(request, response, chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)))
+  request.on('end', () => answer(request, response, chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)))
 })
 setInterval(tick, 1).unref()
 serveToParent(server)

@@ -2,7 +2,9 @@
  * An open load: requests at a rate that does not wait for replies, from a process of its own. Latency counts from the moment at which a
  * request was due, so a late generator shows. Takes jobs from its parent one by one.
  */
+
 import { connect, type Socket } from 'node:net'
+import { entryAt } from '../src/core/entry-at.ts'
 import { leaveWithParent } from './child.ts'
 
 export interface OpenJob {
@@ -39,7 +41,7 @@ const DRAIN_MS = 5_000
 
 const percentile = (values: number[], share: number): number => {
   const sorted = values.sort((a, b) => a - b)
-  return sorted.length === 0 ? 0 : sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]
+  return sorted.length === 0 ? 0 : entryAt(sorted, Math.min(sorted.length - 1, Math.floor(sorted.length * share)))
 }
 
 class Connection {

@@ -3,9 +3,11 @@
  * Each stream gets an event every ten seconds. Printed are the memory per stream and the delay of the gateway's event loop while
  * all of them are open. The limit of open files has to be above twice the number of streams.
  */
+
 import { createServer, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { parseArgs } from 'node:util'
+import { entryAt } from '../src/core/entry-at.ts'
 import { startGateway } from './gateway.ts'
 import { cpuSeconds, killChildrenOnExit, residentMegabytes } from './processes.ts'
 import { CHAT_BODY, CHAT_STREAM } from './replies.ts'
@@ -58,7 +60,7 @@ class SlowProvider {
 
   private tick(): void {
     const due = Math.ceil((this.open.length * 10) / (PACE * 1000))
-    for (let i = 0; i < due; i++) this.open[this.next++ % this.open.length]?.socket?.write(CHAT_STREAM[2])
+    for (let i = 0; i < due; i++) this.open[this.next++ % this.open.length]?.socket?.write(entryAt(CHAT_STREAM, 2))
   }
 }
 

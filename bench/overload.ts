@@ -6,9 +6,11 @@
  * within one round, and of these the medians: so a machine that is slower in one round weighs on both sides. Ends with code 1 when a
  * goal is missed.
  */
+
 import { type ChildProcess, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import { entryAt } from '../src/core/entry-at.ts'
 import { startGateway } from './gateway.ts'
 import { median } from './measure.ts'
 import type { OpenJob, OpenSummary } from './open-load.ts'
@@ -86,7 +88,7 @@ async function main(): Promise<void> {
   pin(load.child, OTHER_CPU)
   pin(gateway.child, GATEWAY_CPU)
   const run = async (rate: number, connections: number, warmUp: number): Promise<Omit<Measured, 'load'>> => {
-    const before = [gateway.child, mock.child].map(({ pid }) => cpuSeconds(pid ?? 0))
+    const before = { gateway: cpuSeconds(gateway.child.pid ?? 0), mock: cpuSeconds(mock.child.pid ?? 0) }
     const job: OpenJob = {
       port: gateway.port,
       path: '/v1/chat/completions',
@@ -100,7 +102,8 @@ async function main(): Promise<void> {
     const [began, stolen] = [performance.now(), stolenSeconds(GATEWAY_CPU)]
     const summary = await summaryOf(load.child, job)
     const wall = (performance.now() - began) / 1000
-    const [gatewayCpu, mockCpu] = [gateway.child, mock.child].map(({ pid }, i) => (cpuSeconds(pid ?? 0) - before[i]) / wall)
+    const gatewayCpu = (cpuSeconds(gateway.child.pid ?? 0) - before.gateway) / wall
+    const mockCpu = (cpuSeconds(mock.child.pid ?? 0) - before.mock) / wall
     const goodput = (summary.byStatus['200'] ?? 0) / seconds
     return { rate, summary, goodput, gatewayCpu, mockCpu, stolen: (stolenSeconds(GATEWAY_CPU) - stolen) / wall }
   }
@@ -127,8 +130,10 @@ const goodputOf = ({ goodput }: Measured): number => goodput
 
 function report(rounds: readonly Round[]): void {
   const storm = LOADS.length - 1
-  const served = median(rounds.map(({ carried, measured }) => measured[storm].goodput / Math.max(carried, ...measured.map(goodputOf))))
-  const slower = median(rounds.map(({ measured }) => measured[storm].summary.p99 / measured[0].summary.p99))
+  const served = median(
+    rounds.map(({ carried, measured }) => entryAt(measured, storm).goodput / Math.max(carried, ...measured.map(goodputOf))),
+  )
+  const slower = median(rounds.map(({ measured }) => entryAt(measured, storm).summary.p99 / entryAt(measured, 0).summary.p99))
   const goals = [
     { goal: `served at ${LOADS[storm]} times the load, share of the peak`, found: served, met: served >= GOAL_GOODPUT },
     {

@@ -3,11 +3,13 @@
  * Runs one scenario on one target under --cpu-prof and prints the functions with the most self time.
  * The profile stays in a temporary folder, whose path is printed; browsers' developer tools open it.
  */
+
 import type { ChildProcess } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { entryAt } from '../src/core/entry-at.ts'
 import { startGateway } from './gateway.ts'
 import { jobFor, runLoad } from './measure.ts'
 import { cpuSeconds, killChildrenOnExit, startScript, stop } from './processes.ts'
@@ -38,9 +40,10 @@ function selfTimes(profile: Profile, seconds: number): [string, number][] {
   const times = new Map<string, number>()
   let left = seconds * 1e6
   for (let at = profile.samples.length - 1; at >= 0 && left > 0; at--) {
-    const name = names.get(profile.samples[at]) ?? '(unknown)'
-    times.set(name, (times.get(name) ?? 0) + profile.timeDeltas[at])
-    left -= profile.timeDeltas[at]
+    const name = names.get(entryAt(profile.samples, at)) ?? '(unknown)'
+    const micros = entryAt(profile.timeDeltas, at)
+    times.set(name, (times.get(name) ?? 0) + micros)
+    left -= micros
   }
   times.delete('(idle) ')
   return [...times].sort((a, b) => b[1] - a[1])

@@ -1,6 +1,8 @@
 /** Writes what a run measured as Markdown tables, which also read well on a terminal. */
+
 import { spawnSync } from 'node:child_process'
 import { cpus, loadavg, totalmem } from 'node:os'
+import { entryAt } from '../src/core/entry-at.ts'
 import { type Goal, goals, type Measured } from './goals.ts'
 import { cpuRatio, type Figures, type Settings } from './measure.ts'
 import { SCENARIOS } from './scenarios.ts'
@@ -24,14 +26,14 @@ export function circumstances(now: Date, loadBefore: number): Circumstances {
     commit: `${git('rev-parse', '--short', 'HEAD') || 'unknown'}${changed}`,
     node: process.version,
     machine: `${processors.length} cores (${processors[0]?.model.trim() ?? 'unknown'}), ${(totalmem() / 1e9).toFixed(0)} GB`,
-    load: `${loadBefore.toFixed(2)} before, ${loadavg()[0].toFixed(2)} after`,
+    load: `${loadBefore.toFixed(2)} before, ${entryAt(loadavg(), 0).toFixed(2)} after`,
   }
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const widths = head.map((title, at) => Math.max(title.length, ...rows.map((row) => row[at].length)))
+  const widths = head.map((title, at) => Math.max(title.length, ...rows.map((row) => entryAt(row, at).length)))
   const line = (cells: readonly string[]): string =>
-    `| ${cells.map((cell, at) => (at === 0 ? cell.padEnd(widths[at]) : cell.padStart(widths[at]))).join(' | ')} |`
+    `| ${cells.map((cell, at) => (at === 0 ? cell.padEnd(entryAt(widths, at)) : cell.padStart(entryAt(widths, at)))).join(' | ')} |`
   const rule = `|${widths.map((width, at) => (at === 0 ? '-'.repeat(width + 2) : `${'-'.repeat(width + 1)}:`)).join('|')}|`
   return [line(head), rule, ...rows.map(line)].join('\n')
 }

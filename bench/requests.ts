@@ -65,7 +65,7 @@ export const STREAM_OF: Readonly<Record<'chat' | 'responses' | 'messages', (mode
 }
 
 /** What a provider of each wire is asked, so that the bare forwarder carries the very stream that the gateway reads. */
-export const NATIVE: Readonly<Record<string, BenchRequest>> = {
+export const NATIVE: Readonly<Record<'chat' | 'responses' | 'anthropic' | 'gemini', BenchRequest>> = {
   chat: CHAT_STREAM,
   responses: RESPONSES_PASSED,
   anthropic: STREAM_OF.messages('mock-1'),

@@ -2,10 +2,12 @@
  * The benchmark: `npm run bench -- [--peers] [--pairs] [--seconds N] [--rounds N] [--warm-up N] [--connections N] [--scenario NAME] [--targets A,B] [--json]`.
  * Prints tables; a whole run also writes bench/results/<date>.md. Ends with code 1 when a reply was wrong or a process failed.
  */
+
 import type { ChildProcess } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
+import { entryAt } from '../src/core/entry-at.ts'
 import { goals, type Measured } from './goals.ts'
 import { type Figures, measure, type Settings } from './measure.ts'
 import { installPortkey } from './peers/portkey.ts'
@@ -89,7 +91,7 @@ async function measureAll(flags: Flags, ground: Ground, load: ChildProcess, say:
 async function main(): Promise<void> {
   const flags = readFlags()
   killChildrenOnExit()
-  const loadBefore = loadavg()[0]
+  const loadBefore = entryAt(loadavg(), 0)
   const say = (text: string): void => {
     if (!flags.json) console.log(text)
   }

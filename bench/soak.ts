@@ -27,7 +27,12 @@ const { values } = parseArgs({
     'node-flags': { type: 'string', default: '' },
   },
 })
-const [minutes, rate, warmUp, every] = [values.minutes, values.rate, values['warm-up'], values.every].map(Number)
+const [minutes = Number.NaN, rate = Number.NaN, warmUp = Number.NaN, every = Number.NaN] = [
+  values.minutes,
+  values.rate,
+  values['warm-up'],
+  values.every,
+].map(Number)
 if (![minutes, rate, every].every((value) => value > 0) || !(warmUp >= 0)) throw new Error('expected positive numbers')
 
 const root = fileURLToPath(new URL('..', import.meta.url))

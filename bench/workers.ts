@@ -48,7 +48,7 @@ async function cpuByProcess(adminPort: number): Promise<Map<string, number>> {
   const text = await (await fetch(`http://127.0.0.1:${adminPort}/metrics`)).text()
   const found = new Map<string, number>()
   for (const [, worker, seconds] of text.matchAll(/^headgate_process_cpu_seconds_total\{mode="\w+",worker="(\w+)"\} (\S+)$/gm))
-    found.set(worker, (found.get(worker) ?? 0) + Number(seconds))
+    if (worker !== undefined) found.set(worker, (found.get(worker) ?? 0) + Number(seconds))
   return found
 }
 

@@ -86,6 +86,6 @@ function forward(request: IncomingMessage, response: ServerResponse, body: Buffe
 const server = createServer((request, response) => {
   const chunks: Buffer[] = []
   request.on('data', (chunk: Buffer) => chunks.push(chunk))
-  request.on('end', () => forward(request, response, chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)))
+  request.on('end', () => forward(request, response, chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)))
 })
 serveToParent(server)

@@ -4,7 +4,9 @@
  * `floats` and `base64` in that form whatever it is asked, `pretty` as floats with a line for each number; `flaky` fails the
  * first call of a split batch and answers it the second time.
  */
+
 import { createServer, type IncomingMessage } from 'node:http'
+import { entryAt } from '../../src/core/entry-at.ts'
 import { serveToParent } from '../child.ts'
 
 const dimensions = Number(process.argv[2])
@@ -43,7 +45,7 @@ function vector(form: string, mark: number): Buffer[] {
     }
     return [bytes]
   }
-  return [Buffer.from(`[${mark}`), (form === 'pretty' ? pretty : floats)[mark % VECTORS]]
+  return [Buffer.from(`[${mark}`), entryAt(form === 'pretty' ? pretty : floats, mark % VECTORS)]
 }
 
 async function bodyOf(request: IncomingMessage): Promise<{ model: string; input: string[]; encoding_format?: string }> {
@@ -58,7 +60,7 @@ let failed = false
 serveToParent(
   createServer(async (request, response) => {
     const { model, input, encoding_format: asked } = await bodyOf(request)
-    if (model === 'flaky' && input.length > 16 && input[0].endsWith(' 0')) {
+    if (model === 'flaky' && input.length > 16 && input[0]?.endsWith(' 0')) {
       failed = !failed
       if (failed) {
         response.writeHead(500, { 'content-type': 'application/json' }).end('{"error":{"message":"once"}}')

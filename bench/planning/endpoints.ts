@@ -2,6 +2,7 @@
 
 import { loadConfig } from '../../src/config/load.ts'
 import type { Clock } from '../../src/core/clock.ts'
+import { entryAt } from '../../src/core/entry-at.ts'
 import { Fault } from '../../src/core/faults.ts'
 import { buildCatalog } from '../../src/routing/catalog/catalog.ts'
 import type { Endpoint, Model } from '../../src/routing/catalog/types.ts'
@@ -61,11 +62,11 @@ export function ground(seed: number): Ground {
   }
   for (let i = 0; i < SAMPLES * endpoints.length; i++) {
     clock.step(10)
-    serve(endpoints[i % endpoints.length])
+    serve(entryAt(endpoints, i % endpoints.length))
   }
   // Some are in trouble, as ever.
   for (const endpoint of endpoints) if (chance() < 0.1) for (let i = 0; i < 8; i++) health.failure(endpoint, new Fault('upstream_error'))
-  return { models, endpoints, health, clock, serve: () => serve(endpoints[Math.floor(chance() * endpoints.length)]) }
+  return { models, endpoints, health, clock, serve: () => serve(entryAt(endpoints, Math.floor(chance() * endpoints.length))) }
 }
 
 function configText(): string {

@@ -1,4 +1,5 @@
 /** Sums over a simulated hour: by span of minutes, and how trouble ended. */
+import { entryAt } from '../../src/core/entry-at.ts'
 import type { HourRun, Outcome } from './hour.ts'
 import { fairShares, MINUTE, MODELS, type ModelSlug, PRICE_MINUTES, PROVIDERS, type ProviderName } from './market.ts'
 import type { Scenario } from './scenarios.ts'
@@ -45,7 +46,7 @@ const percent = (part: number, whole: number): number => (whole === 0 ? 0 : (par
 
 /** Nearest rank; 0 where there is nothing. */
 export function percentile(sorted: Float64Array, share: number): number {
-  return sorted.length === 0 ? 0 : sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)]
+  return sorted.length === 0 ? 0 : entryAt(sorted, Math.max(0, Math.ceil(share * sorted.length) - 1))
 }
 
 /** The spans between changes of prices and of the trouble, within what was simulated. */
@@ -54,7 +55,7 @@ export function spansOf({ scenario, settings }: HourRun): Span[] {
   const { window } = scenario
   const cuts = new Set([from, to, ...PRICE_MINUTES, window.from, window.to])
   const minutes = [...cuts].filter((minute) => minute >= from && minute <= to).sort((a, b) => a - b)
-  return minutes.slice(1).map((end, at) => ({ from: minutes[at], to: end }))
+  return minutes.slice(1).map((end, at) => ({ from: entryAt(minutes, at), to: end }))
 }
 
 /** Who is in trouble in the scenario's window. */

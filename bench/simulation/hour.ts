@@ -1,4 +1,5 @@
 /** One scenario from its first arrival to its last answer. */
+import { entryAt } from '../../src/core/entry-at.ts'
 import { CallerConnection } from './caller-connection.ts'
 import { chanceOf } from './chance.ts'
 import { MINUTE, PRICE_MINUTES, type ProviderName } from './market.ts'
@@ -59,8 +60,8 @@ export async function simulate(scenario: Scenario, settings: RunSettings): Promi
   const connections: CallerConnection[] = []
   let answered = 0
   const arrive = (number: number): void => {
-    if (number === asked.length) return
     const request = asked[number]
+    if (request === undefined) return
     clock.after(request.at - clock.monotonic(), () => {
       const connection = new CallerConnection(clock, request.body)
       connections.push(connection)
@@ -82,14 +83,14 @@ function outcomesOf(asked: readonly Asked[], connections: readonly CallerConnect
   const counts = new Uint16Array(asked.length)
   const last: Call[] = []
   for (const call of calls) {
-    counts[call.request]++
+    counts[call.request] = entryAt(counts, call.request) + 1
     last[call.request] = call
   }
   return asked.map((request, number) => {
-    const { served, status, firstAt, ended } = connections[number]
+    const { served, status, firstAt, ended } = entryAt(connections, number)
     const call = served ? last[number] : undefined
     if (!ended || (served && call?.outcome !== 'ok')) throw new Error(`request ${number} was answered by nobody`)
     const addedMs = call && firstAt - request.at - (call.contentAt - call.at)
-    return { asked: request, served, status, calls: counts[number], by: call?.provider, addedMs }
+    return { asked: request, served, status, calls: entryAt(counts, number), by: call?.provider, addedMs }
   })
 }

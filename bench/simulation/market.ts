@@ -1,4 +1,5 @@
 /** The simulated market: five providers, what they ask for, and how fast they are, over the hour. */
+import { entryAt } from '../../src/core/entry-at.ts'
 
 export const MINUTE = 60_000
 
@@ -47,7 +48,7 @@ const PACES: Readonly<Record<ProviderName, Pace>> = {
 /** @returns the price in USD per million tokens, prompt and completion together. */
 export function priceAt(provider: ProviderName, model: ModelSlug, minute: number): number {
   const span = PRICE_MINUTES.findLastIndex((from) => from <= minute)
-  return PRICES[provider][span] * MODELS[model].factor
+  return entryAt(PRICES[provider], span) * MODELS[model].factor
 }
 
 /** Mean time to the first token and mean output speed. */

@@ -79,8 +79,9 @@ export class VirtualClock implements Clock {
     let at = heap.push(entry) - 1
     while (at > 0) {
       const parent = (at - 1) >> 1
-      if (!earlier(entry, heap[parent])) break
-      heap[at] = heap[parent]
+      const above = heap[parent]
+      if (above === undefined || !earlier(entry, above)) break
+      heap[at] = above
       at = parent
     }
     heap[at] = entry
@@ -94,10 +95,15 @@ export class VirtualClock implements Clock {
     let at = 0
     for (;;) {
       let child = 2 * at + 1
-      if (child >= heap.length) break
-      if (child + 1 < heap.length && earlier(heap[child + 1], heap[child])) child++
-      if (!earlier(heap[child], last)) break
-      heap[at] = heap[child]
+      let least = heap[child]
+      if (least === undefined) break
+      const other = heap[child + 1]
+      if (other !== undefined && earlier(other, least)) {
+        least = other
+        child++
+      }
+      if (!earlier(least, last)) break
+      heap[at] = least
       at = child
     }
     heap[at] = last

@@ -54,7 +54,7 @@ export function judge(all: readonly Sample[], warmUp: number): Verdict {
   const lines: string[] = []
   for (const field of ['rss', 'young', 'heap', 'external', 'buffers'] as const) {
     const bytes = samples.map((sample) => sample[field])
-    const ends = `${mb(bytes[0])} to ${mb(bytes.at(-1) ?? 0)} MB, peak ${mb(Math.max(...bytes))}`
+    const ends = `${mb(bytes[0] ?? 0)} to ${mb(bytes.at(-1) ?? 0)} MB, peak ${mb(Math.max(...bytes))}`
     lines.push(`${field.padEnd(12)} ${mb(slope(samples, (sample) => sample[field])).padStart(7)} MB per 10 minutes (${ends})`)
   }
   const counts = (['descriptors', 'timers', 'handles'] as const).map((field) => ({ field, ...flat(samples, (sample) => sample[field]) }))

@@ -3,11 +3,13 @@
  * in the middle of it. Arguments: port of the gateway, requests per second, seconds of a burst at the beginning with half as
  * many requests again: what grows with the load has then met more than what follows. Sends counts to its parent every second.
  */
+
 import { Agent, request as httpRequest } from 'node:http'
+import { entryAt } from '../../src/core/entry-at.ts'
 import { leaveWithParent } from '../child.ts'
 import { BENCH_KEY } from '../requests.ts'
 
-const [port, rate, burst] = process.argv.slice(2).map(Number)
+const [port = Number.NaN, rate = Number.NaN, burst = Number.NaN] = process.argv.slice(2).map(Number)
 /** Milliseconds. */
 const TICK = 10
 /** Share of the callers that leave early, half of them before the first byte. */
@@ -37,14 +39,14 @@ const bodies = KINDS.map(({ path, model, body, share }) => {
 })
 
 const agent = new Agent({ keepAlive: true, maxSockets: 2000 })
-const counts: Record<string, number> = { sent: 0, open: 0, left: 0, broken: 0 }
+const counts: { sent: number; [outcome: string]: number } = { sent: 0, open: 0, left: 0, broken: 0 }
 const count = (name: string, by = 1): void => {
   counts[name] = (counts[name] ?? 0) + by
 }
 
 function kind(): { path: string; text: string } {
   const chance = Math.random()
-  const found = bodies.find(({ below }) => chance < below) ?? bodies[0]
+  const found = bodies.find(({ below }) => chance < below) ?? entryAt(bodies, 0)
   return { path: found.path, text: (Math.random() < 0.5 ? found.streamed : undefined) ?? found.plain }
 }
 

@@ -41,7 +41,7 @@ interface Entry {
 const ENTRIES = new Map<string, Entry[]>()
 for (const [task, points, list] of VOCABULARY) {
   for (const entry of list.trim().split(/\s+/)) {
-    const [first, ...rest] = entry.split('_')
+    const [first = '', ...rest] = entry.split('_')
     ENTRIES.set(first, [...(ENTRIES.get(first) ?? []), { task, points, rest }])
   }
 }
@@ -78,8 +78,8 @@ export function classify(prompt: Prompt): Classification {
 /** Each entry counts once, where it weighs most. */
 function addVocabulary(points: Points, { all, weight }: Words, share: number): void {
   const given = new Map<Entry, number>()
-  for (let at = 0; at < all.length; at++) {
-    for (const entry of entriesOf(all[at])) {
+  for (const [at, begin] of all.entries()) {
+    for (const entry of entriesOf(begin)) {
       if (entry.rest.some((word, i) => all[at + 1 + i] !== word)) continue
       const worth = entry.points * weight(at) * share
       const before = given.get(entry) ?? 0
@@ -99,10 +99,11 @@ function entriesOf(word: string): readonly Entry[] {
 /** `into French` and `the Russian for` ask for a translation; a language alone hints at it. */
 function addLanguages(points: Points, { all, weight }: Words): void {
   let most = 0
-  for (let at = 0; at < all.length; at++) {
-    if (!LANGUAGE_WORDS.has(all[at])) continue
+  for (const [at, word] of all.entries()) {
+    if (!LANGUAGE_WORDS.has(word)) continue
+    const before = all[at - 1]
     const wanted = all[at + 1] === 'for' || all[at + 1] === 'version' || all[at + 1] === 'translation' || all[at + 1] === 'word'
-    const target = at > 0 && TOWARDS.has(all[at - 1])
+    const target = before !== undefined && TOWARDS.has(before)
     const worth = (wanted ? LANGUAGE_WANTED : target ? LANGUAGE_TARGET : LANGUAGE_NAMED) * Math.min(1, weight(at))
     if (worth > most) most = worth
   }

@@ -28,5 +28,6 @@ export function withinCost(models: readonly Model[], config: Pick<AutoConfig, 't
   const [from, to] = config.tier === undefined ? [0, TOP_PERCENTILE - STEP * config.tradeoff] : TIERS[config.tier]
   const lowest = config.tier === undefined ? 0 : scale[Math.floor((from * scale.length) / 100)]
   const highest = scale[Math.ceil((to * scale.length) / 100) - 1]
+  if (lowest === undefined || highest === undefined) return []
   return priced.filter(({ price }) => price >= lowest && price <= highest).map(({ model }) => model)
 }

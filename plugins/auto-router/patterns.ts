@@ -7,14 +7,13 @@ export function fitsAny(patterns: readonly string[], slug: string): boolean {
 
 /** Each piece between two stars is taken where it first occurs: linear in the slug for a piece, whatever the pattern. */
 function fits(pattern: string, slug: string): boolean {
-  const pieces = pattern.split('*')
-  if (pieces.length === 1) return pattern === slug
-  const first = pieces[0]
-  const last = pieces[pieces.length - 1]
+  const [first = '', ...pieces] = pattern.split('*')
+  const last = pieces.pop()
+  if (last === undefined) return pattern === slug
   const end = slug.length - last.length
   if (end < first.length || !slug.startsWith(first) || !slug.endsWith(last)) return false
   let from = first.length
-  for (const piece of pieces.slice(1, -1)) {
+  for (const piece of pieces) {
     const found = slug.indexOf(piece, from)
     if (found < 0 || found + piece.length > end) return false
     from = found + piece.length

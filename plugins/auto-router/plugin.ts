@@ -24,10 +24,12 @@ function choose(exchange: Read, config: AutoConfig, view: RouterView): RouterCho
   const kept = keptModel(exchange, config, { named, candidates, view })
   const order = bestFirst(candidates, task, view).filter((model) => model !== kept)
   const models = (kept ? [kept, ...order] : order).slice(0, MOST_MODELS)
+  const [first] = models
+  if (!first) throw noMatch(exchange, config, view)
   return {
     models,
     data: { task_type: task },
-    summary: `${task}: ${models[0].slug}${kept ? ' (kept from the conversation)' : ''}, out of ${candidates.length}`,
+    summary: `${task}: ${first.slug}${kept ? ' (kept from the conversation)' : ''}, out of ${candidates.length}`,
   }
 }
 

@@ -22,7 +22,8 @@ export function groupItems(items: readonly Item[]): Group[] {
   for (const [at, item] of items.entries()) {
     let group = item.kind === 'result' ? byCall.get(item.callId) : undefined
     const ofTurn = item.kind === 'reasoning' || item.kind === 'call' || (item.kind === 'message' && item.role === 'assistant')
-    if (ofTurn && turn && continues(items[at - 1], item)) group = turn
+    const before = items[at - 1]
+    if (ofTurn && turn && before && continues(before, item)) group = turn
     if (group) group.members.push(at)
     else {
       const instruction = item.kind === 'message' && (item.role === 'system' || item.role === 'developer')

@@ -32,10 +32,12 @@ export function withinCount(items: readonly Item[], most: number): Item[] {
 
 /** A turn of the model is one message, the results of its calls together are another; instructions are none. */
 function messagesOf({ members }: Group, items: readonly Item[]): number {
-  const results = members.some((at) => items[at].kind === 'result')
+  const results = members.some((at) => items[at]?.kind === 'result')
   const others = members.some((at) => {
     const item = items[at]
-    return item.kind !== 'result' && !(item.kind === 'message' && (item.role === 'system' || item.role === 'developer'))
+    return (
+      item !== undefined && item.kind !== 'result' && !(item.kind === 'message' && (item.role === 'system' || item.role === 'developer'))
+    )
   })
   return Number(results) + Number(others)
 }

@@ -11,21 +11,29 @@ const WORTH_KEEPING = 64
  */
 export function middleOut(items: readonly Item[], budget: number, estimate: Estimate): Item[] | undefined {
   const cost = items.map((item) => itemTokens(item, estimate))
+  const costAt = (at: number): number => {
+    const tokens = cost[at]
+    if (tokens === undefined) throw new RangeError(`no item ${at} among ${items.length}`)
+    return tokens
+  }
   let total = cost.reduce((sum, tokens) => sum + tokens, 0)
   const kept: (Item | undefined)[] = [...items]
   for (const group of fromTheMiddle(groupItems(items))) {
     if (total <= budget) break
-    const size = group.members.reduce((sum, at) => sum + cost[at], 0)
+    const size = group.members.reduce((sum, at) => sum + costAt(at), 0)
     const spare = budget - (total - size)
     const [first] = group.members
-    const shortened = group.members.length === 1 && spare >= WORTH_KEEPING ? shortenItem(items[first], spare, estimate) : undefined
+    if (first === undefined) continue
+    const only = group.members.length === 1 ? items[first] : undefined
+    const shortened = only && spare >= WORTH_KEEPING ? shortenItem(only, spare, estimate) : undefined
     for (const at of group.members) kept[at] = undefined
     kept[first] = shortened
     total -= size - (shortened ? itemTokens(shortened, estimate) : 0)
   }
   if (total > budget) {
     const last = items.findLastIndex((item) => item.kind === 'message' && item.role === 'user')
-    const shortened = last < 0 ? undefined : shortenItem(items[last], budget - (total - cost[last]), estimate)
+    const question = items[last]
+    const shortened = question && shortenItem(question, budget - (total - costAt(last)), estimate)
     if (!shortened) return undefined
     kept[last] = shortened
   }

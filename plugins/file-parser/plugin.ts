@@ -68,7 +68,11 @@ async function shape(exchange: Resolved, config: FileParserConfig, host: Host): 
   if (fresh.length > 0) exchange.addErrorMetadata({ file_annotations: fresh.map(shownNote) })
   for (const note of fresh) config.notes.add(note)
   const seesImages = exchange.endpoints.every(({ model }) => model.input.includes('image'))
-  const parts = new Map(files.map((file, i): [FilePart, Part[]] => [file, partsOf(done[i].note, seesImages)]))
+  const parts = new Map<FilePart, Part[]>()
+  for (const [i, { note }] of done.entries()) {
+    const file = files[i]
+    if (file) parts.set(file, partsOf(note, seesImages))
+  }
   exchange.edit(ID, (draft) => {
     draft.items = draft.items.map((item) => withoutNotes(replaced(item, parts)))
   })

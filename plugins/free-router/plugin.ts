@@ -34,7 +34,9 @@ function choose({ gateway }: Read, _: undefined, view: RouterView): RouterChoice
   const models: Model[] = kept < 0 ? [] : free.splice(kept, 1)
   const count = free.length + models.length
   while (models.length < MOST_MODELS && free.length > 0) models.push(...free.splice(Math.floor(view.random() * free.length), 1))
-  return { models, summary: `${models[0].slug}, out of ${count}` }
+  const [first] = models
+  if (!first) throw noMatch(gateway.model)
+  return { models, summary: `${first.slug}, out of ${count}` }
 }
 
 /** Every endpoint of it costs nothing: else a fallback inside the model would be charged. */

@@ -83,13 +83,14 @@ function choose(exchange: Read, { settings, path }: FusionSettings, view: Router
   const leader = panel.analyst ?? panel.models[0]
   const bySlug = new Map(view.models.map((model) => [model.slug, model]))
   const models = [leader, ...panel.models].flatMap((slug): readonly Model[] => {
-    const model = bySlug.get(slug)
+    const model = slug === undefined ? undefined : bySlug.get(slug)
     return model ? [model] : []
   })
-  if (models.length === 0 || (fields.analyst !== undefined && !bySlug.has(fields.analyst))) throw noLeader(leader, exchange)
+  const [first] = models
+  if (!first || (fields.analyst !== undefined && !bySlug.has(fields.analyst))) throw noLeader(leader, exchange)
   return {
     models: [...new Set(models)],
-    summary: `${models[0].slug} with a panel of ${panel.models.length}`,
+    summary: `${first.slug} with a panel of ${panel.models.length}`,
     data: { panel: [...panel.models] },
   }
 }

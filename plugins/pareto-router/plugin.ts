@@ -23,6 +23,7 @@ function choose({ gateway }: Read, config: ParetoConfig, view: RouterView): Rout
   const kept = sticky && order.includes(sticky) ? sticky : undefined
   const models = (kept ? [kept, ...order.filter((model) => model !== kept)] : order).slice(0, MOST_MODELS)
   const [first] = models
+  if (!first) throw noMatch(gateway.model, config)
   return { models, data, summary: `${first.slug}, coding score ${codingScore(first)}, out of ${order.length}` }
 }
 

@@ -25,12 +25,12 @@ export const isDigit = (unit: string): boolean => unit >= '0' && unit <= '9'
 const CLOSING: Readonly<Record<string, string>> = { '"': '"', "'": "'", '“': '”"', '”': '”"', '‘': "’'", '’': "’'" }
 
 export const isQuote = (unit: string): boolean => CLOSING[unit] !== undefined
-export const closes = (quote: string, unit: string): boolean => CLOSING[quote].includes(unit)
+export const closes = (quote: string, unit: string | undefined): boolean => unit !== undefined && CLOSING[quote]?.includes(unit) === true
 
 /** Index of the first character from `at` that is no white space; the text's length where there is none. */
 export function pastSpace(text: string, at: number): number {
   let i = at
-  while (i < text.length && isSpace(text[i])) i++
+  while (i < text.length && isSpace(text.charAt(i))) i++
   return i
 }
 
@@ -38,7 +38,7 @@ export function pastSpace(text: string, at: number): number {
 export function nextUnit({ text, ended }: Sight, at: number): string | undefined {
   const end = Math.min(text.length, at + REACH)
   let i = at
-  while (i < end && isSpace(text[i])) i++
+  while (i < end && isSpace(text.charAt(i))) i++
   if (i - at >= REACH) return FAR
   if (i < text.length) return text[i]
   return ended ? '' : undefined
@@ -67,7 +67,7 @@ export function commentAt({ text, ended }: Sight, at: number): boolean | undefin
 export function bareKeyAt({ text, ended }: Sight, at: number): boolean | undefined {
   const end = Math.min(text.length, at + REACH)
   let i = at
-  while (i < end && /[\p{L}\p{N}_$ .-]/u.test(text[i])) i++
+  while (i < end && /[\p{L}\p{N}_$ .-]/u.test(text.charAt(i))) i++
   if (i === at) return i >= text.length && !ended ? undefined : false
   if (i < text.length && (text[i] === '"' || text[i] === "'")) i = pastSpace(text, i + 1)
   if (i >= end) return ended || i - at >= REACH ? false : undefined
@@ -80,7 +80,7 @@ export function bareKeyAt({ text, ended }: Sight, at: number): boolean | undefin
  */
 export function quotedKeyAt({ text, ended }: Sight, at: number, words = false): boolean | undefined {
   if (at >= text.length) return ended ? false : undefined
-  if (!isQuote(text[at])) return false
+  if (!isQuote(text.charAt(at))) return false
   const first = nextUnit({ text, ended }, at + 1)
   if (first === undefined) return undefined
   if (first === '' || first === ',' || isCloser(first)) return false
@@ -95,8 +95,8 @@ export function quotedKeyAt({ text, ended }: Sight, at: number, words = false): 
 export function closingQuote(text: string, at: number, words = false): number {
   const end = Math.min(text.length, at + REACH)
   for (let i = at + 1; i < end; i++) {
-    const unit = text[i]
-    if (closes(text[at], unit)) return i
+    const unit = text.charAt(i)
+    if (closes(text.charAt(at), unit)) return i
     if (unit === '\n' || (words && !/[\p{L}\p{N}_-]/u.test(unit))) return -2
     if (unit === '\\') i++
   }
@@ -108,7 +108,7 @@ const KEYWORDS = ['true', 'false', 'null', 'True', 'False', 'None', 'undefined',
 /** Whether one of the constants stands alone at `at`. */
 export function keywordAt({ text, ended }: Sight, at: number): boolean | undefined {
   let i = at
-  while (i < text.length && i - at < 10 && /\w/.test(text[i])) i++
+  while (i < text.length && i - at < 10 && /\w/.test(text.charAt(i))) i++
   const word = text.slice(at, i)
   if (i >= text.length && !ended) return KEYWORDS.some((one) => one.startsWith(word)) ? undefined : false
   return KEYWORDS.includes(word)

@@ -83,7 +83,7 @@ export class Mender extends TextCursor {
     if (this.place === 'text') return this.inText()
     if (this.place === 'bare') return this.inBare()
     if (this.at >= this.text.length) return this.ended && this.place !== 'done' && this.stop()
-    const unit = this.text[this.at]
+    const unit = this.text.charAt(this.at)
     if (isSpace(unit)) return this.space()
     if (this.place === 'done') {
       this.tail = true
@@ -208,7 +208,7 @@ export class Mender extends TextCursor {
     if (literal !== undefined) {
       // `12 Main Street` is one text whose quotes are missing.
       const next = nextUnit(this, end)
-      if (next === undefined && isSpace(this.text[end]) && !lineBetween(this.text, end, this.text.length)) return false
+      if (next === undefined && isSpace(this.text.charAt(end)) && !lineBetween(this.text, end, this.text.length)) return false
       const where = pastSpace(this.text, end)
       const goesOn = next !== undefined && isLetter(next) && !lineBetween(this.text, end, where)
       const key = goesOn ? (this.around === '{' ? bareKeyAt(this, where) : keywordAt(this, where)) : true
@@ -219,7 +219,7 @@ export class Mender extends TextCursor {
         return this.write(literal, 'after')
       }
     }
-    if (!/[\p{L}\p{N}]/u.test(word[0]) && !/^[+\-.$_#@/(<*&%!?~^|]/.test(word)) return this.drop(1)
+    if (!/[\p{L}\p{N}]/u.test(word.charAt(0)) && !/^[+\-.$_#@/(<*&%!?~^|]/.test(word)) return this.drop(1)
     this.empty = false
     return this.write('"', 'bare')
   }

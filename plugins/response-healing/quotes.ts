@@ -56,7 +56,7 @@ function commaAfterQuote(sight: Sight, comma: number, around: Around): Verdict |
   if (keyword !== false) return closesIf(keyword)
   for (let i = where; i < Math.min(sight.text.length, where + REACH); i++) {
     if (sight.text[i] === '"') return 'inner'
-    if (sight.text[i] === ',' || isCloser(sight.text[i])) return 'closes'
+    if (sight.text[i] === ',' || isCloser(sight.text.charAt(i))) return 'closes'
   }
   return sight.ended || sight.text.length - where > REACH ? 'inner' : undefined
 }
@@ -94,7 +94,7 @@ export function commaInValue(sight: Sight, at: number, { around, quote: mark }: 
 export function endInValue(sight: Sight, at: number, quote: string): Verdict | undefined {
   const { text, ended } = sight
   let i = at
-  while (i < text.length && i - at < REACH && (isCloser(text[i]) || isSpace(text[i]))) i++
+  while (i < text.length && i - at < REACH && (isCloser(text.charAt(i)) || isSpace(text.charAt(i)))) i++
   if (i - at >= REACH) return 'inner'
   if (i >= text.length) return ended ? 'ends' : undefined
   const bracket = /[}\]]/.test(text.slice(at, i))

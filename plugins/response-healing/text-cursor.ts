@@ -12,7 +12,7 @@ export class TextCursor extends Cursor {
   private inKey = false
 
   protected beginText(inKey: boolean): true {
-    this.quote = this.text[this.at]
+    this.quote = this.text.charAt(this.at)
     this.inKey = inKey
     this.drop(1)
     return this.write('"', 'text')

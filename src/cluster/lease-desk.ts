@@ -195,6 +195,7 @@ export class LeaseDesk {
     const before = this.ahead ?? this.returning
     if (before) return within(office.clock, LONGEST_ASK, before.catch(ignore))
     const [first, ...rest] = this.waiters
+    if (first === undefined) return
     if (lease.outgrown(first.allowances)) return this.giveBack(false)
     const { spare } = lease
     const more = rest.reduce((sum, { ask }) => sum + ask.full, this.slice)

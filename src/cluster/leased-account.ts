@@ -252,8 +252,7 @@ const ignore = (): void => {}
 /** Undefined where nothing is limited. */
 function leastLimit(allowances: readonly Allowance[]): number | undefined {
   let least: number | undefined
-  for (let index = 0; index < allowances.length; index++) {
-    const { limit } = allowances[index]
+  for (const { limit } of allowances) {
     if (limit !== null && (least === undefined || limit < least)) least = limit
   }
   return least

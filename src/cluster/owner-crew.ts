@@ -83,9 +83,10 @@ export class OwnerCrew {
   async start(): Promise<string> {
     const started = [...this.posts].map(([slot, post]) => this.begin(slot, post))
     try {
-      const urls = await Promise.all(started)
+      const [url] = await Promise.all(started)
+      if (url === undefined) throw new TypeError('no worker is to be started')
       this.running = true
-      return urls[0]
+      return url
     } catch (thrown) {
       await this.kill()
       throw thrown

@@ -55,8 +55,9 @@ function kindsOf(hits: readonly Hit[]): string[] {
 /** 403 `guardrail_blocked`; undefined where nothing blocks. */
 export function answerFault(hits: Iterable<Hit>): Fault | undefined {
   const blocking = [...hits].filter(({ rule }) => rule.action === 'block')
-  if (blocking.length === 0) return undefined
-  const [{ rule }] = blocking
+  const [first] = blocking
+  if (!first) return undefined
+  const { rule } = first
   return blocked(rule.stage === 'regex_pi_detection' ? 'prompt injection' : rule.label, kindsOf(blocking))
 }
 

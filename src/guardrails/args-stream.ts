@@ -74,7 +74,7 @@ export class ArgsStream {
   }
 
   private pushJson(text: string): void {
-    for (let i = 0; i < text.length; i++) this.read(text[i])
+    for (let i = 0; i < text.length; i++) this.read(text.charAt(i))
     this.feed()
   }
 
@@ -135,7 +135,7 @@ export class ArgsStream {
   private endScalar(): void {
     const { scalar } = this
     this.scalar = ''
-    for (let i = 0; i < scalar.length; i++) this.add(scalar[i], scalar[i], i === scalar.length - 1 ? 'scalar end' : 'scalar')
+    for (let i = 0; i < scalar.length; i++) this.add(scalar.charAt(i), scalar.charAt(i), i === scalar.length - 1 ? 'scalar end' : 'scalar')
   }
 
   /** @param read what is read for it: where these are more units, the first stands for what was written. */
@@ -150,8 +150,9 @@ export class ArgsStream {
     let next = 0
     let replaced = -1
     for (const [i, { place, source }] of own.entries()) {
-      while (next < spans.length && spans[next].end <= i) next++
-      const span = next < spans.length && spans[next].start <= i ? spans[next] : undefined
+      let ahead = spans[next]
+      while (ahead && ahead.end <= i) ahead = spans[++next]
+      const span = ahead && ahead.start <= i ? ahead : undefined
       if (!span || place === 'sign') {
         this.put(place, source, source)
         continue

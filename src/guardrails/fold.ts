@@ -1,4 +1,5 @@
 /** A text as a reader sees it: characters that are invisible or only look different are replaced, with the way back. */
+import { entryAt } from '../core/entry-at.ts'
 
 export interface Folded {
   readonly text: string
@@ -28,7 +29,7 @@ const ALIKE: ReadonlyMap<string, string> = pairs(
 /** Each character with the one behind it. */
 function pairs(all: string): Map<string, string> {
   const chars = [...all]
-  return new Map(chars.flatMap((char, i) => (i % 2 === 0 ? [[char, chars[i + 1]] as const] : [])))
+  return new Map(chars.flatMap((char, i) => (i % 2 === 0 ? [[char, entryAt(chars, i + 1)] as const] : [])))
 }
 
 /** @returns undefined for a text without characters to fold: nearly all texts. */

@@ -1,4 +1,5 @@
 /** One pass over a text that shows whether any rule needs to read it: nearly no text holds a match. */
+import { entryAt } from '../core/entry-at.ts'
 import { Classes, compiled, isAlphanumeric, type Place } from './shape-places.ts'
 
 /** States that are kept: when there are more, all are dropped and built anew. */
@@ -55,7 +56,7 @@ export class Glance {
     for (let at = 0; at < text.length; at++) {
       const unit = text.charCodeAt(at)
       units |= unit
-      let kind = low[unit]
+      let kind = low[unit] ?? 0
       let rune = unit
       if (unit >= 0xd800 && unit <= 0xdbff) {
         rune = text.codePointAt(at) ?? unit
@@ -64,10 +65,10 @@ export class Glance {
           at++
         }
       }
-      let next = table[row + kind]
+      let next = table[row + kind] ?? UNKNOWN
       if ((next & 1) === 1) {
         if (next !== UNKNOWN) return true
-        learnt += 1 + this.states[row / this.width].places.length / PLACES_OF_ONE
+        learnt += 1 + entryAt(this.states, row / this.width).places.length / PLACES_OF_ONE
         if (learnt > MOST_AT_ONCE) return true
         next = this.learn(row, kind, rune)
         if ((next & 1) === 1) return true
@@ -81,17 +82,17 @@ export class Glance {
 
   private learn(row: number, kind: number, rune: number): number {
     const { places, width } = this
-    const from = this.states[row / width]
+    const from = entryAt(this.states, row / width)
     const found = new Set<number>()
     let ends = 0
     const add = (number: number): void => {
       if (found.has(number)) return
-      const place = places[number]
+      const place = entryAt(places, number)
       if (!place.kind.takes(rune)) return
       if (place.last) ends = 1
       if (place.next.length > 0) found.add(number)
     }
-    for (const number of from.places) for (const next of places[number].next) add(next)
+    for (const number of from.places) for (const next of entryAt(places, number).next) add(next)
     for (const number of this.first) add(number)
     if (!from.inWord) for (const number of this.freeFirst) add(number)
     const next = this.stateOf(

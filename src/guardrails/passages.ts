@@ -74,10 +74,11 @@ const TEXT_URL = /^data:(?:text\/[\w.+-]+|application\/(?:json|xml|yaml|x-ndjson
 function fileText(part: Extract<Part, { kind: 'media' }>): string | undefined {
   if (part.media !== 'file') return undefined
   if (part.format === 'text') return part.data
-  const head = part.url === undefined ? null : TEXT_URL.exec(part.url)
-  if (!head || part.url === undefined) return undefined
-  const body = part.url.slice(head[0].length)
-  if (head[1].includes(';base64')) return Buffer.from(body, 'base64').toString('utf8')
+  if (part.url === undefined) return undefined
+  const [head, parameters] = TEXT_URL.exec(part.url) ?? []
+  if (head === undefined || parameters === undefined) return undefined
+  const body = part.url.slice(head.length)
+  if (parameters.includes(';base64')) return Buffer.from(body, 'base64').toString('utf8')
   try {
     return decodeURIComponent(body)
   } catch {

@@ -93,16 +93,16 @@ const MOST_SPACES = 16
 
 function spacesAt(low: string, at: number): number {
   let count = 0
-  while (count < MOST_SPACES && at + count < low.length && SPACES.test(low[at + count])) count++
+  while (count < MOST_SPACES && at + count < low.length && SPACES.test(low.charAt(at + count))) count++
   return count
 }
 
 function beginsWord(low: string, at: number): boolean {
-  return at === 0 || !joined(low[at]) || !joined(low[at - 1])
+  return at === 0 || !joined(low.charAt(at)) || !joined(low.charAt(at - 1))
 }
 
 function endsWord(low: string, at: number): boolean {
-  return at >= low.length || !joined(low[at - 1]) || !joined(low[at])
+  return at >= low.length || !joined(low.charAt(at - 1)) || !joined(low.charAt(at))
 }
 
 /** A character that a longer word might run into. */

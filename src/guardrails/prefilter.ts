@@ -18,11 +18,11 @@ class Unreadable extends Error {}
 
 /** @param pattern of RE2 syntax that has compiled. */
 export function prefilterOf(pattern: string): Prefilter | undefined {
-  const flags = /^\(\?([imsU]+)\)/.exec(pattern)
-  const folded = flags?.[1].includes('i') === true
+  const [prefix = '', flags = ''] = /^\(\?([imsU]+)\)/.exec(pattern) ?? []
+  const folded = flags.includes('i')
   let needles: Needles
   try {
-    needles = new LiteralReader(pattern.slice(flags?.[0].length ?? 0), folded).whole()
+    needles = new LiteralReader(pattern.slice(prefix.length), folded).whole()
   } catch (problem) {
     if (problem instanceof Unreadable) return undefined
     throw problem
@@ -33,7 +33,8 @@ export function prefilterOf(pattern: string): Prefilter | undefined {
     return (text) => expression.test(text)
   }
   const list = needles
-  if (list.length === 1) return (text) => text.includes(list[0])
+  const [only] = list
+  if (only !== undefined && list.length === 1) return (text) => text.includes(only)
   return (text) => list.some((needle) => text.includes(needle))
 }
 

@@ -1,4 +1,5 @@
 /** Placeholders in place of what was found. */
+import { entryAt } from '../core/entry-at.ts'
 
 export interface Span {
   readonly start: number
@@ -15,7 +16,8 @@ const inOrder = (a: Span, b: Span): number => a.start - b.start || b.end - a.end
 
 /** Spans in order; of those that overlap the rest of the second goes with the first. */
 export function merged(spans: readonly Span[]): Span[] {
-  const sorted = spans.every((span, i) => i === 0 || inOrder(spans[i - 1], span) <= 0) ? spans : [...spans].sort(inOrder)
+  const follows = (span: Span, i: number): boolean => i === 0 || inOrder(entryAt(spans, i - 1), span) <= 0
+  const sorted = spans.every(follows) ? spans : [...spans].sort(inOrder)
   const result: Span[] = []
   for (const span of sorted) {
     const before = result.at(-1)
@@ -50,7 +52,7 @@ export function* redactedInSteps(text: string, spans: readonly Span[]): Generato
   let at = 0
   for (let i = 0; i < all.length; i += AT_ONCE) {
     const some = all.slice(i, i + AT_ONCE)
-    const end = some[some.length - 1].end
+    const { end } = entryAt(some, some.length - 1)
     const own = some.map((span) => ({ ...span, start: span.start - at, end: span.end - at }))
     pieces.push(redacted(text.slice(at, end), own))
     at = end

@@ -14,8 +14,9 @@ export const DONE: Readonly<Record<Action, 'flagged' | 'redacted' | 'blocked'>> 
 /** 403 `guardrail_blocked` with the matched texts in `metadata.patterns`; undefined where nothing blocks. */
 export function blockFault(hits: Iterable<Hit>): Fault | undefined {
   const blocking = [...hits].filter(({ rule }) => rule.action === 'block')
-  if (blocking.length === 0) return undefined
-  const [{ rule }] = blocking
+  const [first] = blocking
+  if (!first) return undefined
+  const { rule } = first
   return new Fault('guardrail_blocked', { message: blockMessage(rule), metadata: { patterns: patternsOf(blocking) } })
 }
 
@@ -30,7 +31,7 @@ function patternsOf(hits: readonly Hit[]): string[] {
 
 /** One stage for each guardrail, kind of check and action that came of it. */
 export function stagesOf(hits: Iterable<Hit>): Stage[] {
-  const groups: Hit[][] = []
+  const groups: [Hit, ...Hit[]][] = []
   for (const hit of hits) {
     const { guardrail, stage, action } = hit.rule
     const group = groups.find(([{ rule }]) => rule.guardrail.id === guardrail.id && rule.stage === stage && rule.action === action)
@@ -40,7 +41,7 @@ export function stagesOf(hits: Iterable<Hit>): Stage[] {
   return groups.map(stageOf)
 }
 
-function stageOf(hits: readonly Hit[]): Stage {
+function stageOf(hits: readonly [Hit, ...Hit[]]): Stage {
   const [{ rule }] = hits
   const { action } = rule
   const data: JsonObject = { action: DONE[action], detected: true, engines: ['regex'] }
@@ -57,12 +58,12 @@ export function named({ id, scope }: GuardrailName): { guardrail_id: string; gua
   return { guardrail_id: id, guardrail_scope: scope }
 }
 
-function summaryOf(action: Action, hits: readonly Hit[]): string {
+function summaryOf(action: Action, hits: readonly [Hit, ...Hit[]]): string {
   const [{ rule }] = hits
   const done = DONE[action]
   if (rule.stage === 'regex_pi_detection') {
     const count = patternsOf(hits).length
-    return `${done[0].toUpperCase()}${done.slice(1)}: prompt injection detected (${count} pattern${count === 1 ? '' : 's'} matched)`
+    return `${done.charAt(0).toUpperCase()}${done.slice(1)}: prompt injection detected (${count} pattern${count === 1 ? '' : 's'} matched)`
   }
   if (action === 'block') return blockMessage(rule)
   return `Content ${done} (${[...new Set(hits.map((hit) => hit.rule.entity))].join(', ')})`

@@ -1,4 +1,5 @@
 /** Reads the passages of a request once for all rules that hold for it, in steps between which others may have their turn. */
+import { entryAt } from '../core/entry-at.ts'
 import type { Json } from '../core/json.ts'
 import { type Detector, type Match, NO_MATCHES } from './detector.ts'
 import { Findings, type Group, type Hit } from './findings.ts'
@@ -27,7 +28,7 @@ export class JointText {
 
   /** True where a border of two parts lies within. */
   crosses(start: number, end: number): boolean {
-    return this.ends[this.partAt(start)] < end
+    return entryAt(this.ends, this.partAt(start)) < end
   }
 
   /** A match over borders: the placeholder stands in the first part, the rest is taken out of the others. */
@@ -35,10 +36,10 @@ export class JointText {
     const { start, end } = span
     let placeholder = placeholderOf(span, this.text.slice(start, end))
     for (let part = this.partAt(start), from = start; from < end; part++) {
-      const base = part === 0 ? 0 : this.ends[part - 1]
-      const to = Math.min(end, this.ends[part])
+      const base = part === 0 ? 0 : entryAt(this.ends, part - 1)
+      const to = Math.min(end, entryAt(this.ends, part))
       if (from === to) continue
-      into[part].push({ start: from - base, end: to - base, placeholder })
+      entryAt(into, part).push({ start: from - base, end: to - base, placeholder })
       placeholder = ''
       from = to
     }
@@ -51,7 +52,8 @@ export class JointText {
     let to = ends.length - 1
     while (from < to) {
       const middle = (from + to) >> 1
-      if (ends[middle] > place) to = middle
+      const until = ends[middle]
+      if (until !== undefined && until > place) to = middle
       else from = middle + 1
     }
     return from
@@ -121,7 +123,7 @@ export class Scan {
       const { texts, user } = passage
       if (passage.json) for (const text of texts) yield* this.json(text, user)
       else if (passage.apart) yield* this.apart(texts, user)
-      else if (texts.length === 1) yield* this.single(texts[0], user)
+      else if (texts.length === 1 && texts[0] !== undefined) yield* this.single(texts[0], user)
       else yield* this.joined(texts, user)
       if (this.findings.enough) return
     }
@@ -142,7 +144,10 @@ export class Scan {
     const crosses = (start: number, end: number): boolean => joint.crosses(start, end)
     const across = yield* this.spans(joint.text, { groups: this.groups, user, only: crosses })
     for (const span of across) joint.spread(span, each)
-    for (const [i, spans] of each.entries()) if (spans.length > 0) this.replaced.set(texts[i], redacted(texts[i], spans))
+    for (const [i, text] of texts.entries()) {
+      const spans = each[i]
+      if (spans && spans.length > 0) this.replaced.set(text, redacted(text, spans))
+    }
   }
 
   /** One look over all of them; only where it finds something are they read one by one. */
@@ -205,6 +210,7 @@ export class Scan {
         for (let i = 0; i < found.length; i++) {
           if (i % MATCHES_AT_ONCE === MATCHES_AT_ONCE - 1) yield
           const match = found[i]
+          if (match === undefined) break
           const start = match.start + base
           const end = match.end + base
           if (start < from || start >= to || search.only?.(start, end) === false) continue
@@ -253,7 +259,7 @@ export function unfolded(matches: readonly Match[], { at }: Folded): readonly Ma
   return matches.map(({ start, end, shown }) => {
     let last = end
     while (last < at.length - 1 && at[last] === at[last - 1]) last++
-    return { start: at[start], end: at[last], shown }
+    return { start: entryAt(at, start), end: entryAt(at, last), shown }
   })
 }
 
@@ -289,7 +295,7 @@ export function* unescaped(source: string): Generator<void, string> {
         continue
       }
       const code = source[at + 1] === 'u' ? source.slice(at + 2, at + 6) : ''
-      const char = CODE.test(code) ? String.fromCharCode(Number.parseInt(code, 16)) : ESCAPES[source[at + 1]]
+      const char = CODE.test(code) ? String.fromCharCode(Number.parseInt(code, 16)) : ESCAPES[source.charAt(at + 1)]
       if (char === undefined) at++
       else {
         if (from < at) parts.push(source.slice(from, at))

@@ -1,4 +1,5 @@
 /** Shapes as automata: the places of a compiled RE2 program, and the characters that these distinguish. */
+import { entryAt } from '../core/entry-at.ts'
 import { FOLD_CASE, type Instruction, isReader, kindName, linearRegex, OP } from '../core/linear-regex.ts'
 
 /** What a shape begins with that stands free. */
@@ -66,10 +67,11 @@ function compile(shape: string): Compiled {
   const numbersOf = (pcs: readonly number[]): number[] => pcs.flatMap((each) => numbers.get(each) ?? [])
   const places: Place[] = []
   for (const pc of numbers.keys()) {
-    const { readers, ends } = reached(inst, inst[pc].out)
+    const instruction = entryAt(inst, pc)
+    const { readers, ends } = reached(inst, instruction.out)
     ways += readers.length
     if (ways > MOST_WAYS) return compile(ANYTHING)
-    places.push({ kind: kindOf(inst[pc]), next: numbersOf(readers), last: ends })
+    places.push({ kind: kindOf(instruction), next: numbersOf(readers), last: ends })
   }
   return { places, first: numbersOf(reached(inst, start).readers), free }
 }
@@ -93,9 +95,10 @@ function newKind(instruction: Instruction): Kind {
   if (op === OP.RUNE_ANY) return { takes: () => true, borders: [] }
   if (op === OP.RUNE_ANY_NOT_NL) return { takes: (rune) => rune !== 10, borders: [10, 11] }
   const borders: number[] = []
-  if (runes.length === 1) {
-    for (const rune of (arg & FOLD_CASE) === 0 ? [runes[0]] : variants(runes[0])) borders.push(rune, rune + 1)
-  } else for (let i = 0; i < runes.length; i += 2) borders.push(runes[i], runes[i + 1] + 1)
+  const [letter] = runes
+  if (letter !== undefined && runes.length === 1) {
+    for (const rune of (arg & FOLD_CASE) === 0 ? [letter] : variants(letter)) borders.push(rune, rune + 1)
+  } else for (let i = 0; i < runes.length; i += 2) borders.push(entryAt(runes, i), entryAt(runes, i + 1) + 1)
   return { takes: (rune) => instruction.matchRune(rune), borders }
 }
 
@@ -116,7 +119,7 @@ function variants(rune: number): number[] {
     ['ρ', '\u03f1'],
     ['σ', '\u03c2'],
     ['φ', '\u03d5'],
-  ])
+  ] as const)
     if (all.has(letter)) all.add(other)
   return [...all].filter((each) => [...each].length === 1).map((each) => each.codePointAt(0) ?? 0)
 }
@@ -130,10 +133,11 @@ function reached(inst: readonly Instruction[], from: number): { readers: number[
   for (let pc = rest.pop(); pc !== undefined; pc = rest.pop()) {
     if (seen.has(pc)) continue
     seen.add(pc)
-    const { op, out, arg } = inst[pc]
+    const instruction = entryAt(inst, pc)
+    const { op, out, arg } = instruction
     if (op === OP.MATCH) ends = true
     if (op === OP.FAIL || op === OP.MATCH) continue
-    if (isReader(inst[pc])) readers.push(pc)
+    if (isReader(instruction)) readers.push(pc)
     else {
       rest.push(out)
       if (op === OP.ALT || op === OP.ALT_MATCH) rest.push(arg)
@@ -208,19 +212,26 @@ export class Classes {
     this.borders = borders
     this.count = byName.size
     for (const [i, rune] of borders.entries()) {
-      if (rune < 0x10000) this.low.fill(this.numbers[i], rune, Math.min(borders[i + 1] ?? 0x10000, 0x10000))
+      if (rune < 0x10000) this.low.fill(entryAt(this.numbers, i), rune, Math.min(borders[i + 1] ?? 0x10000, 0x10000))
     }
   }
 
   of(rune: number): number {
-    if (rune < 0x10000) return this.low[rune]
+    const number = rune < 0x10000 ? this.low[rune] : this.numbers[this.rangeOf(rune)]
+    if (number === undefined) throw new RangeError(`no class for character ${rune}`)
+    return number
+  }
+
+  /** Number of the last border that is not behind the character. */
+  private rangeOf(rune: number): number {
     let from = 0
     let to = this.borders.length
     while (to - from > 1) {
       const middle = (from + to) >> 1
-      if (this.borders[middle] <= rune) from = middle
+      const border = this.borders[middle]
+      if (border !== undefined && border <= rune) from = middle
       else to = middle
     }
-    return this.numbers[from]
+    return from
   }
 }

@@ -2,6 +2,7 @@
  * Where in a text that is still growing something may have begun: an automaton over the shapes of all detectors, which knows
  * of each attempt that is still alive where it began. What lies before the first of them no rule can reach any more.
  */
+import { entryAt } from '../core/entry-at.ts'
 import { Classes, compiled, isAlphanumeric, type Place } from './shape-places.ts'
 
 /** States that are kept; texts of one kind need a tenth. */
@@ -45,7 +46,7 @@ class Ways {
 
   constructor(places: readonly Place[]) {
     this.from = new Uint32Array(places.length + 1)
-    for (const [i, { next }] of places.entries()) this.from[i + 1] = this.from[i] + next.length
+    for (const [i, { next }] of places.entries()) this.from[i + 1] = (this.from[i] ?? 0) + next.length
     this.ways = Uint32Array.from(places.flatMap(({ next }) => next))
   }
 }
@@ -95,17 +96,14 @@ export class Viable {
     const add = (number: number, source: number): void => {
       if (met[number] === turn) return
       met[number] = turn
-      const place = places[number]
+      const place = entryAt(places, number)
       if (!place.kind.takes(rune)) return
       ends ||= place.last
       if (place.next.length === 0) return
       found.push(number)
       from.push(source)
     }
-    for (let i = 0; i < state.places.length; i++) {
-      const { next } = places[state.places[i]]
-      for (let k = 0; k < next.length; k++) add(next[k], i)
-    }
+    for (let i = 0; i < state.places.length; i++) for (const next of entryAt(places, entryAt(state.places, i)).next) add(next, i)
     for (const place of this.first) add(place, -1)
     if (!state.inWord) for (const place of this.freeFirst) add(place, -1)
     const inWord = isAlphanumeric(rune)
@@ -126,16 +124,20 @@ export class Viable {
     const began: number[] = []
     let ends = false
     const add = (number: number, start: number): void => {
-      if (met[number] === turn || takes[number] === 0) return
+      const taken = takes[number] ?? 0
+      if (met[number] === turn || taken === 0) return
       met[number] = turn
-      ends ||= (takes[number] & LAST) !== 0
-      if ((takes[number] & OVER) !== 0) return
+      ends ||= (taken & LAST) !== 0
+      if ((taken & OVER) !== 0) return
       places.push(number)
       began.push(start)
     }
     for (let i = 0; i < starts.length; i++) {
       const place = state.places[i]
-      for (let k = from[place]; k < from[place + 1]; k++) add(ways[k], starts[i])
+      const start = starts[i]
+      if (place === undefined || start === undefined) break
+      const end = from[place + 1] ?? 0
+      for (let k = from[place] ?? end; k < end; k++) add(ways[k] ?? 0, start)
     }
     for (const place of this.first) add(place, at)
     if (!state.inWord) for (const place of this.freeFirst) add(place, at)
@@ -205,7 +207,11 @@ export class Attempts {
     const { from } = step
     if (from.length > 0) {
       const next: number[] = []
-      for (let i = 0; i < from.length; i++) next.push(from[i] === -1 ? at : starts[from[i]])
+      for (const source of from) {
+        const start = source === -1 ? at : starts[source]
+        if (start === undefined) throw new RangeError(`no attempt ${source} among ${starts.length}`)
+        next.push(start)
+      }
       this.starts = next
     } else if (starts.length > 0) this.starts = []
     this.state = step.state
@@ -214,7 +220,7 @@ export class Attempts {
 
   /** The first character of the earliest attempt that is alive. */
   get earliest(): number {
-    return this.starts.length > 0 ? this.starts[0] : Number.POSITIVE_INFINITY
+    return this.starts[0] ?? Number.POSITIVE_INFINITY
   }
 
   /** False where surely no shape has ended. */

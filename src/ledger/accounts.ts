@@ -91,7 +91,7 @@ export class Account implements CreditAccount {
   /** Nano-dollars, the least under all allowances; Infinity without a limit, below 0 where one is overspent. */
   left(allowances: readonly Allowance[]): number {
     let least = Number.POSITIVE_INFINITY
-    for (let index = 0; index < allowances.length; index++) least = Math.min(least, this.leftOf(allowances[index]))
+    for (const allowance of allowances) least = Math.min(least, this.leftOf(allowance))
     return least
   }
 

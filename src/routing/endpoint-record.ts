@@ -24,7 +24,8 @@ export class OutcomeWindow {
   /** @param now monotonic milliseconds. */
   add(now: number, good: boolean, times = 1): void {
     this.roll(now)
-    this.counts[2 * (this.newest % this.spans) + (good ? 0 : 1)] += times
+    const at = 2 * (this.newest % this.spans) + (good ? 0 : 1)
+    this.counts[at] = this.countAt(at) + times
     if (good) this.good += times
     else this.bad += times
   }
@@ -43,10 +44,14 @@ export class OutcomeWindow {
     let bad = 0
     for (let i = 0; i < Math.min(spans, this.spans, this.newest + 1); i++) {
       const at = 2 * ((this.newest - i) % this.spans)
-      good += this.counts[at]
-      bad += this.counts[at + 1]
+      good += this.countAt(at)
+      bad += this.countAt(at + 1)
     }
     return good + bad === 0 ? undefined : good / (good + bad)
+  }
+
+  private countAt(at: number): number {
+    return this.counts[at] ?? 0
   }
 
   private roll(now: number): void {
@@ -59,8 +64,8 @@ export class OutcomeWindow {
     } else {
       for (let passed = this.newest + 1; passed <= span; passed++) {
         const at = 2 * (passed % this.spans)
-        this.good -= this.counts[at]
-        this.bad -= this.counts[at + 1]
+        this.good -= this.countAt(at)
+        this.bad -= this.countAt(at + 1)
         this.counts[at] = 0
         this.counts[at + 1] = 0
       }
@@ -128,7 +133,8 @@ export class EndpointRecord {
   /** True where the last five attempts were within 30 s and all of them failed. */
   failing(now: number): boolean {
     // The next place of the ring holds the oldest of the five.
-    return this.failed >= FAILING_STREAK && now - this.failedAt[this.failed % FAILING_STREAK] <= OUTAGE_MS
+    const oldest = this.failedAt[this.failed % FAILING_STREAK]
+    return this.failed >= FAILING_STREAK && oldest !== undefined && now - oldest <= OUTAGE_MS
   }
 
   dispatched(now: number): void {

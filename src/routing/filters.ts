@@ -45,14 +45,18 @@ export function filterEndpoints(endpoints: readonly Endpoint[], needs: RouteNeed
   let kept: Endpoint[] = []
   for (const endpoint of endpoints) {
     let at = 0
-    while (at < wanted.length && wanted[at].test?.(endpoint, wishes[at]) !== false) at++
-    if (at === wanted.length) kept.push(endpoint)
-    else removed.push(removal(endpoint, wanted[at], wishes[at]))
+    for (const criterion of wanted) {
+      if (criterion.test?.(endpoint, wishes[at]) === false) break
+      at++
+    }
+    const unmet = wanted[at]
+    if (unmet === undefined) kept.push(endpoint)
+    else removed.push(removal(endpoint, unmet, wishes[at]))
   }
-  for (let at = 0; at < wanted.length; at++) {
-    const worse = wanted[at].outdone?.(kept, wishes[at])
+  for (const [at, criterion] of wanted.entries()) {
+    const worse = criterion.outdone?.(kept, wishes[at])
     if (!worse?.size) continue
-    for (const [endpoint, detail] of worse) removed.push({ endpoint, filter: wanted[at].name, detail })
+    for (const [endpoint, detail] of worse) removed.push({ endpoint, filter: criterion.name, detail })
     kept = kept.filter((endpoint) => !worse.has(endpoint))
   }
   return { kept, removed }

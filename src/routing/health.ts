@@ -281,6 +281,6 @@ function readOutageNews(message: Json): OutageNews | undefined {
   return isCount(ms) && isCount(rounds) ? { endpoint, ms, rounds } : undefined
 }
 
-function isCount(value: Json): value is number {
+function isCount(value: Json | undefined): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
 }

@@ -32,7 +32,7 @@ export function allowsModel(entries: readonly string[] | undefined, slug: string
 /** Greedy matching piece by piece: linear in the slug for each piece, whatever the pattern. */
 export function namesModel(entry: string, slug: string): boolean {
   if (!entry.includes('*')) return entry === slug
-  const [head, ...rest] = entry.split('*')
+  const [head = '', ...rest] = entry.split('*')
   const tail = rest.pop() ?? ''
   if (slug.length < head.length + tail.length || !slug.startsWith(head) || !slug.endsWith(tail)) return false
   let at = head.length

@@ -1,4 +1,5 @@
 /** The error of a request for which every endpoint was filtered out: it says which filter removed whom. */
+import { entryAt } from '../core/entry-at.ts'
 import { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { type AnyCriterion, CRITERIA, endpointTag, type FilterName, type Refusal } from './criteria/index.ts'
@@ -12,7 +13,7 @@ export interface NoEndpointOptions {
 const PLACES: ReadonlyMap<FilterName, number> = new Map(CRITERIA.map(({ name }, place) => [name, place]))
 
 const placeOf = ({ filter }: Removed): number => PLACES.get(filter) ?? -1
-const criterionOf = (removed: Removed): AnyCriterion => CRITERIA[placeOf(removed)]
+const criterionOf = (removed: Removed): AnyCriterion => entryAt<AnyCriterion>(CRITERIA, placeOf(removed))
 
 /** Endpoints that the message names, and that the metadata lists. */
 const SHOWN = 8

@@ -131,8 +131,9 @@ function balanced(endpoints: readonly Endpoint[], prefs: OrderPreferences, chanc
   if (prefs.tools) rateQuality(order, health)
   order.sort(byRankThenValue)
   const [best] = order
+  if (best === undefined) return order
   let peers = 1
-  while (peers < order.length && order[peers].rank === best.rank && onAPar(best, order[peers])) peers++
+  for (let next = order[1]; next !== undefined && next.rank === best.rank && onAPar(best, next); next = order[peers]) peers++
   drawFirst(order, peers, chance)
   return order
 }
@@ -150,8 +151,8 @@ function priorityFirst(ordered: readonly Standing[], prefs: OrderPreferences, he
 
 function stickyFirst(ordered: Standing[], id: string, health: Health): void {
   const at = ordered.findIndex(({ endpoint }) => endpoint.id === id)
-  if (at <= 0) return
   const pinned = ordered[at]
+  if (at === 0 || pinned === undefined) return
   if (pinned.rank >= EJECTED || health.resting(pinned.endpoint)) return
   toFront(ordered, at)
 }
@@ -178,14 +179,15 @@ function ejectedLast(ordered: readonly Standing[], health: Health): Endpoint[] {
  */
 function drawFirst(order: Standing[], peers: number, chance: () => number): void {
   if (peers < 2) return
+  const drawn = order.slice(0, peers)
   let cheapest = Number.POSITIVE_INFINITY
-  for (let i = 0; i < peers; i++) cheapest = Math.min(cheapest, order[i].price)
+  for (const { price } of drawn) cheapest = Math.min(cheapest, price)
   let total = 0
-  for (let i = 0; i < peers; i++) total += weight(order[i].price, cheapest)
+  for (const { price } of drawn) total += weight(price, cheapest)
   let point = chance() * total
   let winner = 0
-  for (let i = 0; i < peers; i++) {
-    const share = weight(order[i].price, cheapest)
+  for (const [i, { price }] of drawn.entries()) {
+    const share = weight(price, cheapest)
     if (share === 0) continue
     winner = i
     point -= share
@@ -196,6 +198,7 @@ function drawFirst(order: Standing[], peers: number, chance: () => number): void
 
 function toFront(order: Standing[], at: number): void {
   const first = order[at]
+  if (first === undefined) return
   order.copyWithin(1, 0, at)
   order[0] = first
 }

@@ -33,11 +33,11 @@ export function rateQuality(standings: readonly Standing[], health: Health): voi
   const unscored = lowest === Number.POSITIVE_INFINITY ? 0 : lowest
   // With no figures known, any success and speed will do, as long as it is the same for all.
   const untried = surest > 0 ? surest : 1
-  for (let i = 0; i < standings.length; i++) {
+  for (const [i, standing] of standings.entries()) {
     const success = successes[i] ?? untried
     const speed = fastest > 0 ? (speeds[i] ?? fastest) / fastest : 1
-    const score = standings[i].endpoint.scores.tools ?? unscored
-    standings[i].value = (-success * success * success * (1 + speed + score)) / 3
+    const score = standing.endpoint.scores.tools ?? unscored
+    standing.value = (-success * success * success * (1 + speed + score)) / 3
   }
 }
 

@@ -106,11 +106,11 @@ function remembering<T extends object | string>(clock: Clock, max: number): LRUC
   })
 }
 
-function isVersion(value: Json): value is number {
+function isVersion(value: Json | undefined): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value > 0
 }
 
-function isPart(part: Json): part is string {
+function isPart(part: Json | undefined): part is string {
   return typeof part === 'string' && part.length > 0 && part.length <= LONGEST
 }
 

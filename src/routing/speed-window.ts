@@ -51,13 +51,19 @@ export class SpeedWindow {
 
   private expire(now: number): void {
     const oldest = Math.floor(now / 100) - WINDOW
-    while (this.size > 0 && this.at[this.tail()] <= oldest) this.dropOldest()
+    while (this.size > 0) {
+      const at = this.at[this.tail()]
+      if (at === undefined || at > oldest) break
+      this.dropOldest()
+    }
   }
 
   private dropOldest(): void {
     const i = this.tail()
-    this.firsts.remove(this.first[i])
-    if (this.rate[i] > 0) this.rates.remove(this.rate[i])
+    const first = this.first[i]
+    const rate = this.rate[i]
+    if (first !== undefined) this.firsts.remove(first)
+    if (rate !== undefined && rate > 0) this.rates.remove(rate)
     this.size--
   }
 
@@ -85,7 +91,9 @@ class SortedValues {
   }
 
   at(index: number): number {
-    return this.values[index]
+    const value = this.values[index]
+    if (value === undefined) throw new RangeError(`no sample ${index} among ${this.size}`)
+    return value
   }
 
   insert(value: number): void {
@@ -107,7 +115,8 @@ class SortedValues {
     let high = this.size
     while (low < high) {
       const middle = (low + high) >>> 1
-      if (this.values[middle] < value) low = middle + 1
+      const here = this.values[middle]
+      if (here !== undefined && here < value) low = middle + 1
       else high = middle
     }
     return low

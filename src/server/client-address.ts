@@ -84,7 +84,7 @@ function addressIn(entry: string): string | undefined {
 
 /** Without the zone of a link-local address; an IPv4 address that IPv6 carries as itself. */
 function plain(address: string): string {
-  const [bare] = address.split('%', 1)
+  const bare = address.replace(/%.*$/s, '')
   return /^::ffff:\d+\.\d+\.\d+\.\d+$/i.test(bare) ? bare.slice(7) : bare
 }
 
@@ -94,7 +94,7 @@ function bucketName(address: string): string {
 
 /** The first four groups of an IPv6 address, without leading zeros. */
 function networkOf(address: string): string {
-  const [head, tail] = address.split('::')
+  const [head = '', tail] = address.split('::')
   const before = head === '' ? [] : head.split(':')
   const after = tail === undefined || tail === '' ? [] : tail.split(':')
   // An embedded IPv4 address stands for two groups.
@@ -112,7 +112,7 @@ function contains(list: BlockList, address: string): boolean {
 function networksOf(entries: readonly string[]): BlockList {
   const list = new BlockList()
   for (const entry of entries) {
-    const [address, prefix] = entry.split('/')
+    const [address = '', prefix] = entry.split('/')
     const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
     if (prefix === undefined) list.addAddress(address, family)
     else list.addSubnet(address, Number(prefix), family)

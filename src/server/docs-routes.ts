@@ -52,7 +52,8 @@ function pageMaker(document: () => Promise<JsonObject>): Maker {
   return async (path) => {
     if (path === '/openapi.json') return page('application/json', JSON.stringify(await document()))
     const name = path.slice('/docs/'.length)
-    if (Object.hasOwn(ASSETS, name)) return page(ASSETS[name], await readAsset(name))
+    const type = Object.hasOwn(ASSETS, name) ? ASSETS[name] : undefined
+    if (type !== undefined) return page(type, await readAsset(name))
     pages ??= htmlPages()
     const html = (await pages).get(name)
     if (!html) return undefined

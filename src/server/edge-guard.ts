@@ -50,14 +50,16 @@ function headersFault(rawHeaders: readonly string[], needsHost: boolean): Fault 
   let seen = 0
   for (let i = 0; i < rawHeaders.length; i += 2) {
     // The length alone excludes most names.
-    const { length } = rawHeaders[i]
-    if (length > 30 || (CHECKED_LENGTHS & (1 << length)) === 0) continue
-    const name = rawHeaders[i].toLowerCase()
+    const header = rawHeaders[i]
+    if (header === undefined || header.length > 30 || (CHECKED_LENGTHS & (1 << header.length)) === 0) continue
+    const name = header.toLowerCase()
     const bit = CHECKED.get(name)
     if (bit === undefined) continue
     if ((seen & bit) !== 0) return bad(name, 'must be sent once')
     seen |= bit
-    const fault = valueFault(name, rawHeaders[i + 1])
+    const value = rawHeaders[i + 1]
+    if (value === undefined) return bad(name, 'must have a value')
+    const fault = valueFault(name, value)
     if (fault) return fault
   }
   return needsHost && (seen & HOST_BIT) === 0 ? bad('host', 'is required') : undefined

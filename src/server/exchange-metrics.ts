@@ -44,7 +44,7 @@ function indexOf(words: string[], word: string): number {
 }
 
 function wordAt(words: readonly string[], index: number): string {
-  const word = index < words.length ? words[index] : OTHER
+  const word = words[index] ?? OTHER
   return word === '' ? NONE : word
 }
 

@@ -40,12 +40,13 @@ export function fileOperations(
     if (call.path !== FILES && id === undefined) return undefined
     const methods = id === undefined ? all : below === undefined ? one(id) : content(id)
     const method = call.method === 'HEAD' ? 'GET' : call.method
-    if (!Object.hasOwn(methods, method)) throw new Fault('method_not_allowed', { headers: { Allow: Object.keys(methods).join(', ') } })
+    const act = Object.hasOwn(methods, method) ? methods[method] : undefined
+    if (!act) throw new Fault('method_not_allowed', { headers: { Allow: Object.keys(methods).join(', ') } })
     return callerOf(call).then(async (key) => {
       const { identity, issuer, management } = key
       if (management) throw new Fault('forbidden', { message: 'Management keys have no files' })
       if (methods === all) await admission.request(key)
-      return methods[method](call, store.of(identity, issuer?.identity), formOf(call))
+      return act(call, store.of(identity, issuer?.identity), formOf(call))
     })
   }
 }

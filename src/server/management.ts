@@ -65,10 +65,9 @@ export function managementOperation(request: OperationRequest, source: Managemen
   const guardrails = guardrailOperation(request, source, method)
   if (guardrails) return guardrails
   const hash = path.startsWith(`${KEYS}/`) ? path.slice(KEYS.length + 1) : undefined
-  const methods = hash === undefined ? (Object.hasOwn(PATHS, path) ? PATHS[path] : undefined) : ONE_KEY
-  if (!methods || hash?.includes('/')) return undefined
-  mustHave(methods, method)
-  const act = hash === undefined ? PATHS[path][method] : ONE_KEY[method](hash)
+  const methods = Object.hasOwn(PATHS, path) ? PATHS[path] : undefined
+  if (hash === undefined ? !methods : hash.includes('/')) return undefined
+  const act = hash === undefined ? methodOf(methods ?? {}, method) : methodOf(ONE_KEY, method)(hash)
   return async (key) => {
     if (!key.management) throw new Fault('management_only')
     if (hash !== undefined && !HASH.test(hash)) throw new Fault('not_found', { message: 'No such key' })
@@ -83,17 +82,19 @@ function guardrailOperation(
 ): ((key: ApiKey) => Promise<ApiReply>) | undefined {
   const methods = guardrailMethods(request.path)
   if (!methods) return undefined
-  mustHave(methods, method)
+  const act = methodOf(methods, method)
   return async (key) => {
     if (!key.management) throw new Fault('management_only')
     const by = ('creator' in key && typeof key.creator === 'string' ? key.creator : undefined) ?? key.name
-    return methods[method]({ query: request.query, source, by, body: () => bodyOf(request, source) })
+    return act({ query: request.query, source, by, body: () => bodyOf(request, source) })
   }
 }
 
 /** @throws Fault 405. */
-function mustHave(methods: Readonly<Record<string, unknown>>, method: string): void {
-  if (!Object.hasOwn(methods, method)) throw new Fault('method_not_allowed', { headers: { Allow: Object.keys(methods).join(', ') } })
+function methodOf<T>(methods: Readonly<Record<string, T>>, method: string): T {
+  const found = Object.hasOwn(methods, method) ? methods[method] : undefined
+  if (found === undefined) throw new Fault('method_not_allowed', { headers: { Allow: Object.keys(methods).join(', ') } })
+  return found
 }
 
 /** Operations read the body after their checks, so that refused callers cannot make the gateway hold one. @throws Fault 400, 413, 415. */
@@ -146,7 +147,7 @@ function guardrailMethods(path: string): GuardrailMethods | undefined {
   const [id, assignments, kinds, remove, ...rest] = path.slice(ROOT.length + 1).split('/')
   // An id might be called so, too; then its own assignments are one level further down.
   if (id === 'assignments' && assignments !== undefined && kinds === undefined) return ofAll(assignments)
-  if (!ID.test(id) || rest.length > 0) return undefined
+  if (id === undefined || !ID.test(id) || rest.length > 0) return undefined
   if (assignments === undefined) return one(id)
   if (assignments !== 'assignments' || kinds === undefined || !Object.hasOwn(KINDS, kinds)) return undefined
   const kind = KINDS[kinds as keyof typeof KINDS]

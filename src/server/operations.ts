@@ -6,6 +6,7 @@ import {
   countModels,
   type EndpointSource,
   type ListedCatalog,
+  listAnthropicModels,
   listEmbeddingModels,
   listEndpoints,
   listKeyModels,
@@ -14,10 +15,12 @@ import {
   listProviders,
   listZdrEndpoints,
   type ModelSource,
+  oneAnthropicModel,
   oneModel,
   onePreset,
   readGeneration,
   readKey,
+  retrievedModel,
   sortsByUse,
   weekOfUse,
 } from '../api/index.ts'
@@ -57,6 +60,7 @@ export interface OperationSource {
 type Operation = (query: URLSearchParams, key: ApiKey) => ApiReply | Promise<ApiReply>
 
 const MODEL_PREFIX = '/v1/model/'
+const MODELS_PREFIX = '/v1/models/'
 const PRESET_PREFIX = '/v1/presets/'
 const ENDPOINTS_PATH = /^\/v1\/models\/(.+)\/endpoints$/
 
@@ -91,7 +95,16 @@ export function operations(source: OperationSource): Operations {
     if (path.startsWith(MODEL_PREFIX)) return (_query, key) => oneModel(decoded(path.slice(MODEL_PREFIX.length)), models(key))
     if (path.startsWith(PRESET_PREFIX)) return presetAt(path.slice(PRESET_PREFIX.length), source.presets)
     const slug = ENDPOINTS_PATH.exec(path)?.[1]
-    return slug === undefined ? table.get(path) : (_query, key) => listEndpoints(decoded(slug), { ...source, catalog: listed(key) })
+    if (slug !== undefined) return (_query, key) => listEndpoints(decoded(slug), { ...source, catalog: listed(key) })
+    return table.get(path) ?? named(path, retrievedModel)
+  }
+  const named = (path: string, read: typeof retrievedModel): Operation | undefined =>
+    path.length > MODELS_PREFIX.length && path.startsWith(MODELS_PREFIX)
+      ? (_query, key) => read(decoded(path.slice(MODELS_PREFIX.length)), models(key))
+      : undefined
+  const anthropic = (path: string): Operation | undefined => {
+    if (path === '/v1/models') return (query, key) => listAnthropicModels(query, models(key))
+    return table.has(path) || ENDPOINTS_PATH.test(path) ? undefined : named(path, oneAnthropicModel)
   }
   const authentication = { keys: source.keys, clock, failures: source.failures }
   const callerOf = async ({ request: { headers }, address }: OperationRequest): Promise<ApiKey> =>
@@ -104,7 +117,7 @@ export function operations(source: OperationSource): Operations {
     const managed = managementOperation(call, source.management)
     if (managed) return callerOf(call).then(managed)
     const { method, path, query } = call
-    const operation = find(path)
+    const operation = call.request.headers['anthropic-version'] === undefined ? find(path) : (anthropic(path) ?? find(path))
     if (!operation) return undefined
     if (method !== 'GET' && method !== 'HEAD') throw new Fault('method_not_allowed', { headers: { Allow: 'GET' } })
     return callerOf(call).then((key) => operation(query, key))

@@ -163,7 +163,7 @@ export class Overload {
   private behindOthers(): boolean {
     const now = this.loop.now()
     const { coming } = this
-    while (coming.length > 0 && coming[0] < now - ON_THE_WAY) coming.shift()
+    while (coming[0] !== undefined && coming[0] < now - ON_THE_WAY) coming.shift()
     const waits = this.waiting.length
     const longest = waits >= LARGE_BURST ? LARGE_BURST_MS : BURST
     const lasting = this.waitingSince !== undefined && now - this.waitingSince >= longest
@@ -186,8 +186,8 @@ export class Overload {
     const { waiting } = this
     this.scheduled = false
     this.turnBytes = 0
-    while (waiting.length > 0 && this.fits(waiting[0].bytes)) {
-      const { bytes, go } = waiting[0]
+    for (let first = waiting[0]; first && this.fits(first.bytes); first = waiting[0]) {
+      const { bytes, go } = first
       waiting.shift()
       this.turnBytes += bytes
       go()

@@ -31,7 +31,7 @@ export function partHead(text: string): PartHead {
     const name = line.slice(0, Math.max(0, colon)).toLowerCase()
     const value = line.slice(colon + 1).trim()
     if (name === 'content-disposition') disposition = value
-    else if (name === 'content-type') type = value.split(';', 1)[0].trim().toLowerCase()
+    else if (name === 'content-type') type = value.replace(/;.*$/s, '').trim().toLowerCase()
     else if (name === 'content-transfer-encoding' && !/^(7bit|8bit|binary)$/i.test(value))
       throw badField('content-transfer-encoding', 'expected the bytes as they are')
   }
@@ -42,10 +42,10 @@ export function partHead(text: string): PartHead {
 
 /** `filename*` (RFC 8187) is not allowed in forms (RFC 7578 section 4.2), but some clients send it. */
 function filenameOf(disposition: string): string | undefined {
-  const extended = /^utf-8'[^']*'(.*)$/i.exec(parameterOf(disposition, 'filename*') ?? '')
-  if (extended) {
+  const [, extended] = /^utf-8'[^']*'(.*)$/i.exec(parameterOf(disposition, 'filename*') ?? '') ?? []
+  if (extended !== undefined) {
     try {
-      return decodeURIComponent(extended[1])
+      return decodeURIComponent(extended)
     } catch {
       // The value cannot be decoded: the plain `filename` is used.
     }
@@ -66,7 +66,7 @@ function parameterOf(header: string, wanted: string): string | undefined {
   PARAMETER.lastIndex = Math.max(0, header.indexOf(';'))
   for (let match = PARAMETER.exec(header); match; match = PARAMETER.exec(header)) {
     const [, name, quoted, token] = match
-    if (name.toLowerCase() !== wanted) continue
+    if (name?.toLowerCase() !== wanted) continue
     return quoted === undefined ? token : quoted.replace(/\\(["\\])/g, '$1')
   }
   return undefined

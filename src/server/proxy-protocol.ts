@@ -84,7 +84,7 @@ export function parseHeader(bytes: Buffer): Header {
 function parseV1(bytes: Buffer): Header {
   const end = bytes.subarray(0, LONGEST_V1).indexOf('\r\n')
   if (end === -1) return bytes.length < LONGEST_V1 ? undefined : 'invalid'
-  const [, family, source, ...rest] = bytes.toString('latin1', 0, end).split(' ')
+  const [, family, source = '', ...rest] = bytes.toString('latin1', 0, end).split(' ')
   // After UNKNOWN everything up to the line end is ignored.
   if (family === 'UNKNOWN') return { bytes: end + 2, address: undefined }
   const version = family === 'TCP4' ? 4 : family === 'TCP6' ? 6 : 0
@@ -94,13 +94,13 @@ function parseV1(bytes: Buffer): Header {
 
 function parseV2(bytes: Buffer): Header {
   const rest = bytes.readUInt16BE(14)
-  const version = bytes[12] >> 4
-  const command = bytes[12] & 15
+  const version = bytes.readUInt8(12) >> 4
+  const command = bytes.readUInt8(12) & 15
   if (version !== 2 || command > 1 || rest > LONGEST_REST) return 'invalid'
   const length = FIXED_V2 + rest
   if (bytes.length < length) return undefined
   // LOCAL is the balancer's own health check; of other families than IP no address is known.
-  const family = command === 0 ? 0 : bytes[13] >> 4
+  const family = command === 0 ? 0 : bytes.readUInt8(13) >> 4
   if (family === 1 && rest >= 12) return { bytes: length, address: [...bytes.subarray(16, 20)].join('.') }
   if (family === 2 && rest >= 36) return { bytes: length, address: groupsOf(bytes.subarray(16, 32)) }
   return family === 1 || family === 2 ? 'invalid' : { bytes: length, address: undefined }

@@ -123,7 +123,7 @@ class Script {
     )
     const keyed = built.addPrimaryKeyConstraint(`${name}_pkey`, [...key])
     // One integer as the key is SQLite's own row number; any other key makes a table without it.
-    const rowNumber = key.length === 1 && columns[key[0]] === 'count'
+    const rowNumber = key.every((column) => columns[column] === 'count') && key.length === 1
     if (this.database === 'sqlite') this.add(keyed.modifyEnd(rowNumber ? sql`strict` : sql`strict, without rowid`))
     else this.add(end ? keyed.modifyEnd(end) : keyed)
   }

@@ -59,7 +59,7 @@ const TALK = /\b(?:attacks?|injections?|jailbreaks?|exploits?|angriffe?|attaques
 
 /** An order that is only quoted, alone between its marks, where it is spoken of attacks. */
 export function isQuoted(text: string, start: number, end: number): boolean {
-  if (!OPENERS.has(text[start - 1]) || !CLOSERS.has(text[end])) return false
+  if (!OPENERS.has(text.charAt(start - 1)) || !CLOSERS.has(text.charAt(end))) return false
   return TALK.test(text.slice(Math.max(0, start - TALK_BEFORE), start)) || TALK.test(text.slice(end, end + TALK_BEHIND))
 }
 

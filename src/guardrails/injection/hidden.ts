@@ -144,7 +144,7 @@ export function scrambled(low: string): Scrambled[] {
     const after = found[i + 1]
     if ((before && start - before.end <= NEAR) || (after && after.start - end <= NEAR)) return true
     const around = [low.slice(Math.max(0, start - NEAR), start), low.slice(end, end + NEAR)]
-    return around.some((words) => COMPANY.test(words)) || (VERBS.has(low[start]) && around.some((words) => OBJECTS.test(words)))
+    return around.some((words) => COMPANY.test(words)) || (VERBS.has(low.charAt(start)) && around.some((words) => OBJECTS.test(words)))
   })
 }
 

@@ -30,7 +30,7 @@ export function beginnings(words: string): readonly number[] {
   return words.split(' ').map((word) => {
     const code = codeOf(word)
     if (numbers[code] === 0) numbers[code] = ++given
-    return numbers[code]
+    return numbers[code] ?? 0
   })
 }
 
@@ -73,7 +73,7 @@ export function survey(low: string): Survey {
     }
     alone = 0
     for (let missing = size; missing < LETTERS; missing++) code *= BASE
-    seen[numbers[code]] = 1
+    seen[numbers[code] ?? 0] = 1
     if (size < 16 && shapes[shapeOf(low.charCodeAt(start), low.charCodeAt(at - 1), size)] === 1) scrambled = true
   }
   return { seen, spaced, scrambled }

@@ -37,7 +37,7 @@ export function classifierModerator(settings: ModerationSettings): Moderator {
 
 /** @throws Error for an answer of another form: an unreadable answer must not count as permission. */
 function reasonsOf(answer: Json, ignored: readonly string[]): Reason[] {
-  const [verdict, ...lines] = wordsOf(answer)
+  const [verdict = '', ...lines] = wordsOf(answer)
     .trim()
     .split(/\s*\n\s*/)
   if (/^safe$/i.test(verdict)) return []

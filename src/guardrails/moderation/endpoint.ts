@@ -1,4 +1,5 @@
 /** An endpoint of the format of OpenAI's `POST /v1/moderations`: a model and texts there, categories and scores back. */
+import { entryAt } from '../../core/entry-at.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { postJson } from '../engine-call.ts'
 import { addressOf } from './address.ts'
@@ -33,7 +34,7 @@ function judgements(answer: Json, batch: readonly Slice[], settings: ModerationS
   if (!isObject(answer) || !Array.isArray(answer.results) || answer.results.length !== batch.length) throw new Error('unreadable')
   return answer.results.flatMap((result, i) => {
     const reasons = reasonsOf(result, settings)
-    return reasons.length > 0 ? [{ ...batch[i], reasons, matched: [] }] : []
+    return reasons.length > 0 ? [{ ...entryAt(batch, i), reasons, matched: [] }] : []
   })
 }
 

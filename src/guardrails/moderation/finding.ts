@@ -1,4 +1,5 @@
 /** Judgements as they are shown to the caller (contract section 8). */
+import { entryAt } from '../../core/entry-at.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Judgement, ModeratorName } from './types.ts'
 
@@ -29,7 +30,7 @@ export function findingOf(engine: ModeratorName, judgements: readonly Judgement[
   const sorted = [...best].sort(([, a = 0], [, b = 0]) => b - a)
   const scores: Record<string, number> = {}
   for (const [category, score] of sorted) if (score !== undefined) scores[category] = score
-  return { engine, reasons: sorted.map(([category]) => category), scores, flagged: shortened(judgements[0].part) }
+  return { engine, reasons: sorted.map(([category]) => category), scores, flagged: shortened(entryAt(judgements, 0).part) }
 }
 
 /** At most 100 characters, cut in the middle. */

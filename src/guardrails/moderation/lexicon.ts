@@ -59,9 +59,10 @@ function matchesIn(view: string, categories: readonly Category[]): Omit<Judgemen
   for (const { category, detector } of categories) {
     const seen = fold ? unfolded(detector.find(fold.text, 0), fold) : []
     const matches = distinct([...detector.find(view, 0), ...seen])
-    if (matches.length === 0) continue
+    const [earliest] = matches
+    if (!earliest) continue
     reasons.push({ category })
-    first = Math.min(first, matches[0].start)
+    first = Math.min(first, earliest.start)
     for (const { start, end } of matches.slice(0, MATCHES)) matched.add(view.slice(start, end))
   }
   if (reasons.length === 0) return undefined

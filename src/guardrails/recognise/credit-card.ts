@@ -1,4 +1,5 @@
 /** Payment card numbers: known issuer ranges, lengths and groupings, and the check digit (ISO/IEC 7812-1, Luhn). */
+import { entryAt } from '../../core/entry-at.ts'
 import { type Detector, type Match, Matches } from '../detector.ts'
 import { COMMA, DASH, DOT, isDigit, isWord, SPACE } from './characters.ts'
 
@@ -33,7 +34,7 @@ const RANGES: readonly Range[] = [
   ['6759', '6763', [16, 18, 19]],
 ]
 /** The same by their first digit; none begins with 0, 1 or 7. */
-const BY_FIRST = [...'0123456789'].map((digit) => RANGES.filter(([from, to]) => from[0] <= digit && digit <= to[0]))
+const BY_FIRST = [...'0123456789'].map((digit) => RANGES.filter(([from, to]) => from.charAt(0) <= digit && digit <= to.charAt(0)))
 const SHORTEST = 13
 const LONGEST = 19
 /** How cards and their owners write the digits in groups. */
@@ -68,7 +69,7 @@ function find(text: string, from: number): readonly Match[] {
   for (let hit = CANDIDATE.exec(text); hit !== null; hit = CANDIDATE.exec(text)) {
     const run = digitsFrom(text, hit.index)
     collect(text, run, matches)
-    CANDIDATE.lastIndex = run.at[run.at.length - 1] + 1
+    CANDIDATE.lastIndex = entryAt(run.at, run.at.length - 1) + 1
   }
   return matches.list
 }
@@ -99,7 +100,7 @@ function collect(text: string, run: Digits, matches: Matches): void {
     const last = cardEnd(text, run, first, ends)
     if (last === -1) first++
     else {
-      matches.add(at[groups[first]], at[ends[last] - 1] + 1)
+      matches.add(entryAt(at, entryAt(groups, first)), entryAt(at, entryAt(ends, last) - 1) + 1)
       first = last + 1
     }
   }
@@ -108,14 +109,20 @@ function collect(text: string, run: Digits, matches: Matches): void {
 /** @returns the group that a card which begins with group `first` ends with; -1 where none does. */
 function cardEnd(text: string, { text: digits, at, groups }: Digits, first: number, ends: readonly number[]): number {
   const start = groups[first]
-  if (BY_FIRST[digits.charCodeAt(start) - 0x30].length === 0) return -1
-  if (first === 0 && !standsFree(text, at[start])) return -1
+  const begin = start === undefined ? undefined : at[start]
+  if (start === undefined || begin === undefined) return -1
+  if (!BY_FIRST[digits.charCodeAt(start) - 0x30]?.length) return -1
+  if (first === 0 && !standsFree(text, begin)) return -1
   for (let last = Math.min(groups.length, first + LONGEST) - 1; last >= first; last--) {
-    const length = ends[last] - start
+    const end = ends[last]
+    if (end === undefined) return -1
+    const length = end - start
     if (length > LONGEST) continue
     if (length < SHORTEST) return -1
     if (!groupedAsCard(groups, ends, first, last)) continue
-    if (last === groups.length - 1 && !endsFree(text, at[ends[last] - 1] + 1)) continue
+    const final = at[end - 1]
+    if (final === undefined) return -1
+    if (last === groups.length - 1 && !endsFree(text, final + 1)) continue
     const number = digits.slice(start, start + length)
     if (isIssued(number) && luhn(number)) return last
   }
@@ -125,10 +132,17 @@ function cardEnd(text: string, { text: digits, at, groups }: Digits, first: numb
 function groupedAsCard(groups: readonly number[], ends: readonly number[], first: number, last: number): boolean {
   const count = last - first + 1
   // All in one, or digit by digit.
-  if (count === 1 || ends[last] - groups[first] === count) return true
+  const start = groups[first]
+  const end = ends[last]
+  if (count === 1 || (start !== undefined && end !== undefined && end - start === count)) return true
   if (count > MOST_GROUPS) return false
   const sizes: number[] = []
-  for (let group = first; group <= last; group++) sizes.push(ends[group] - groups[group])
+  for (let group = first; group <= last; group++) {
+    const from = groups[group]
+    const to = ends[group]
+    if (from === undefined || to === undefined) return false
+    sizes.push(to - from)
+  }
   return GROUPINGS.has(sizes.join('-'))
 }
 
@@ -146,7 +160,9 @@ function endsFree(text: string, end: number): boolean {
 }
 
 function isIssued(number: string): boolean {
-  for (const [from, to, lengths] of BY_FIRST[number.charCodeAt(0) - 0x30]) {
+  const ranges = BY_FIRST[number.charCodeAt(0) - 0x30]
+  if (!ranges) return false
+  for (const [from, to, lengths] of ranges) {
     if (!lengths.includes(number.length)) continue
     const head = number.slice(0, from.length)
     if (head >= from && head <= to) return true

@@ -1,4 +1,5 @@
 /** Addresses of mail (RFC 5321, 4.1.2; RFC 6531 for other letters), found from their at sign. */
+import { entryAt } from '../../core/entry-at.ts'
 import { type Detector, type Match, Matches } from '../detector.ts'
 import { isDigit, isLetter, isWord } from './characters.ts'
 
@@ -55,7 +56,7 @@ function domainEnd(text: string, at: number): number {
   const labels = text.slice(at + 1, end).split('.')
   if (labels.length < 2 || labels.some((label) => label === '' || label.length > 63 || label.startsWith('-') || label.endsWith('-')))
     return -1
-  const last = labels[labels.length - 1].toLowerCase()
+  const last = entryAt(labels, labels.length - 1).toLowerCase()
   return isTop(last) && !ENDINGS.has(last) ? end : -1
 }
 

@@ -96,7 +96,7 @@ interface Layout {
 const layouts = new Map<string, Layout>(
   Object.entries(LAYOUTS).map(([country, layout]) => {
     const parts = [...layout.matchAll(/([nac])(\d+)/g)]
-    const form = parts.map(([, kind, count]) => `${CLASSES[kind]}{${count}}`).join('')
+    const form = parts.map(([, kind = '', count]) => `${CLASSES[kind]}{${count}}`).join('')
     const length = parts.reduce((sum, [, , count]) => sum + Number(count), 4)
     return [country, { length, form: new RegExp(`^[A-Z]{2}[0-9]{2}${form}$`) }]
   }),

@@ -89,6 +89,7 @@ function find(text: string, from: number): readonly Match[] {
     form.lastIndex = from
     for (let hit = form.exec(text); hit !== null; hit = form.exec(text)) {
       const [, cue, name] = hit
+      if (cue === undefined || name === undefined) continue
       const start = hit.index + cue.length
       if (isName(name)) matches.add(start, start + name.length)
     }
@@ -96,8 +97,10 @@ function find(text: string, from: number): readonly Match[] {
   if (FOLLOWERS.test(text)) {
     FOLLOWED.lastIndex = from
     for (let hit = FOLLOWED.exec(text); hit !== null; hit = FOLLOWED.exec(text)) {
-      const start = hit.index + hit[0].length - hit[1].length
-      if (isName(hit[1])) matches.add(start, start + hit[1].length)
+      const [whole, name] = hit
+      if (name === undefined) continue
+      const start = hit.index + whole.length - name.length
+      if (isName(name)) matches.add(start, start + name.length)
     }
   }
   columns(text, from, matches)
@@ -105,7 +108,7 @@ function find(text: string, from: number): readonly Match[] {
 }
 
 function isName(name: string): boolean {
-  return !OTHERS.has(name.split(' ')[0]) && !BODIES.test(name) && !FAMED.test(name)
+  return !OTHERS.has(name.replace(/ .*$/s, '')) && !BODIES.test(name) && !FAMED.test(name)
 }
 
 const COLUMN =
@@ -140,10 +143,10 @@ function columns(text: string, from: number, matches: Matches): void {
       if (!/^[ \t]*\|/.test(line)) break
       const cells = line.slice(0, LONGEST_LINE).split('|')
       const column = cells.length - place
-      const cell = CELL.exec(cells[column] ?? '')
-      if (cell && isName(cell[2])) {
-        const start = at + cells.slice(0, column).join('|').length + 1 + cell[1].length
-        if (start >= from) matches.add(start, start + cell[2].length)
+      const [, space, name] = CELL.exec(cells[column] ?? '') ?? []
+      if (space !== undefined && name !== undefined && isName(name)) {
+        const start = at + cells.slice(0, column).join('|').length + 1 + space.length
+        if (start >= from) matches.add(start, start + name.length)
       }
       at += line.length + 1
     }

@@ -40,7 +40,7 @@ function find(text: string, from: number): readonly Match[] {
   if (text.includes('+')) international(text, from, add)
   each(AMERICA, text, from, (found, start, [, inBrackets, plain, first, exchange, second]) => {
     const area = inBrackets ?? plain
-    if (area.endsWith('11') || exchange.endsWith('11')) return false
+    if (area === undefined || exchange === undefined || area.endsWith('11') || exchange.endsWith('11')) return false
     if (first !== undefined && first !== second) return false
     // Three groups between spaces are any numbers, unless a word says otherwise.
     if (first === ' ' && !CUE.test(wordsBefore(text, start))) return false

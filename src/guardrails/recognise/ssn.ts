@@ -13,7 +13,7 @@ function find(text: string, from: number): readonly Match[] {
   FORM.lastIndex = from
   for (let hit = FORM.exec(text); hit !== null; hit = FORM.exec(text)) {
     const [whole, area, separator, group, serial] = hit
-    if (!isIssued(area, group, serial)) continue
+    if (area === undefined || group === undefined || serial === undefined || !isIssued(area, group, serial)) continue
     if (separator !== '-' && !CUE.test(wordsBefore(text, hit.index))) continue
     matches.add(hit.index, hit.index + whole.length)
   }

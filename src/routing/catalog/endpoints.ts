@@ -2,6 +2,7 @@
 import type { EndpointConfig, ModelConfig } from '../../config/config.ts'
 import { type Rate, rateFromUsd, rateFromUsdPerMillion } from '../../core/money.ts'
 import { type DayWindow, PAID_TOOLS, type PriceOverride, type RateKind, type Rates } from '../../core/price.ts'
+import { mergeQuirks } from '../../dialects/canon/quirks.ts'
 import { MODEL_FLAGS } from '../criteria/index.ts'
 import type { Endpoint, Model, Provider } from './types.ts'
 
@@ -63,7 +64,7 @@ function buildEndpoint(model: Model, provider: Provider, config: EndpointConfig,
     tier: config.tier,
     scores: config.scores === undefined ? model.scores : { ...model.scores, ...config.scores },
     supported: config.supported_parameters && new Set(config.supported_parameters),
-    ...(config.quirks === undefined ? {} : { quirks: { ...provider.quirks, ...config.quirks } }),
+    ...(config.quirks === undefined ? {} : { quirks: mergeQuirks(provider.quirks, config.quirks) }),
     ...(wildcard === undefined ? {} : { wildcardId: endpointId(wildcard.slug, provider.slug, suffix) }),
   }
 }

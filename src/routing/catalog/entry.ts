@@ -41,6 +41,8 @@ export function modelEntry(model: Model): JsonObject {
   const context = largest(model.context, model.endpoints, (endpoint) => endpoint.context)
   return {
     id: model.slug,
+    object: 'model',
+    owned_by: model.slug.split('/', 1).join(''),
     canonical_slug: model.slug,
     hugging_face_id: null,
     name: model.name,

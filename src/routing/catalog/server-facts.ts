@@ -56,12 +56,13 @@ const KINDS: Readonly<Record<string, ModelFacts>> = {
 
 /** `/props`, as llama.cpp has it: of the one model that is loaded. */
 async function byProperties(ask: AskServer, ids: readonly string[]): Promise<Described> {
-  if (ids.length !== 1) return new Map()
+  const [id] = ids
+  if (id === undefined || ids.length > 1) return new Map()
   const { default_generation_settings: settings, modalities } = await ask('/props')
   if (!isObject(settings)) return new Map()
   const senses = isObject(modalities) ? modalities : undefined
   const input = senses && ['text', ...(senses.vision === true ? ['image'] : []), ...(senses.audio === true ? ['audio'] : [])]
-  return new Map([[ids[0], withoutGaps({ context_length: positive(settings.n_ctx), input_modalities: input })]])
+  return new Map([[id, withoutGaps({ context_length: positive(settings.n_ctx), input_modalities: input })]])
 }
 
 /** `/api/tags` and `/api/show` of each model, as Ollama has it. The first model that cannot be shown ends the calls. */

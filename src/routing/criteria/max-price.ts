@@ -73,9 +73,8 @@ function priceOf(price: Rates, kind: Kind): Rate {
 }
 
 function parseRate(value: string | number, perMillion: boolean): Rate | 'unlimited' | undefined {
-  const match = DECIMAL.exec(String(value).trim())
-  if (!match) return undefined
-  const [, whole, fraction = '', exponent = '0'] = match
+  const [, whole, fraction = '', exponent = '0'] = DECIMAL.exec(String(value).trim()) ?? []
+  if (whole === undefined) return undefined
   const digits = whole + fraction
   const point = whole.length + Number(exponent)
   const units =

@@ -83,6 +83,6 @@ function takes(endpoint: Endpoint, name: string, sent: Sent): boolean {
   const other = OTHER_NAMES[name]
   const listed = supported === undefined || UNLISTED.has(name) || supported.has(name) || (other !== undefined && supported.has(other))
   if (!listed || sent?.(endpoint)?.has(name) === false) return false
-  const { drop } = endpoint.quirks ?? endpoint.provider.quirks
-  return drop?.includes(name) !== true
+  const { body } = endpoint.quirks ?? endpoint.provider.quirks
+  return body?.drop?.includes(name) !== true
 }

@@ -68,8 +68,9 @@ function explain(endpoint: Endpoint, { only, ignore, known }: Wish): Explanation
   const against: Against[] = []
   for (const list of only) if (!includes(list, endpoint)) against.push({ name: 'only', list })
   for (const list of ignore) if (listExcludes(list.slugs, endpoint)) against.push({ name: 'ignore', list })
-  if (against.length > 1) return inWords(against)
-  const [{ list }] = against
+  const [first] = against
+  if (first === undefined || against.length > 1) return inWords(against)
+  const { list } = first
   const words = known.get(list) ?? inWords(against)
   known.set(list, words)
   return words

@@ -1,4 +1,5 @@
 /** Requests as code that can be copied: curl, Python and TypeScript. They read `KEY` from the environment. */
+import { entryAt } from '../../core/entry-at.ts'
 import type { Json, JsonObject } from '../../core/json.ts'
 import type { Operation } from './reference.ts'
 
@@ -129,7 +130,7 @@ function typescript({ id, method, body: described }: Operation, path: string, bo
 }
 
 /** The id in `/files/{id}` and in `/files/{id}/content`. */
-const finalFault = (path: string): string => path.split('/')[2]
+const finalFault = (path: string): string => entryAt(path.split('/'), 2)
 
 /** Longest value that stays on one line. */
 const LINE = 40
@@ -158,7 +159,7 @@ function typescriptValue(value: Json, depth: number): string {
 const fieldName = (name: string): string => (/^[a-z_]\w*$/i.test(name) ? name : `'${name}'`)
 
 function enclosed(members: readonly string[], signs: string, indent: string, depth: number): string {
-  const [open, close] = [signs[0], signs[signs.length - 1]]
+  const [open, close] = [signs.slice(0, 1), signs.slice(-1)]
   const gap = signs.slice(1, -1)
   const line = `${open}${gap}${members.join(', ')}${gap}${close}`
   if (members.length === 0) return open + close

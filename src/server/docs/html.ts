@@ -28,7 +28,7 @@ const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', 
 
 /** For text and for quoted attributes. */
 export function escaped(text: Json): string {
-  return String(text).replace(/[&<>"']/g, (sign) => ENTITIES[sign])
+  return String(text).replace(/[&<>"']/g, (sign) => ENTITIES[sign] ?? `&#${sign.charCodeAt(0)};`)
 }
 
 /** Prose with `code` in it. */

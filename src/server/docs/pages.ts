@@ -132,6 +132,7 @@ const THEME_ICON = icon('<circle cx="12" cy="12" r="8"/><path d="M12 4a8 8 0 0 1
 function operationSection(operation: Operation, schemas: Readonly<Record<string, JsonObject>>, addresses: Addresses): string {
   const { id, method, path, summary, description, parameters, body, replies } = operation
   const [good, ...errors] = replies
+  if (!good) throw new TypeError(`${id} has no reply`)
   const parts = [
     `<h2><a href="#${escaped(id)}">${inline(summary)}</a></h2>`,
     `<p class="address"><span class="method ${method}">${method.toUpperCase()}</span> <code>${breakable(path)}</code></p>`,

@@ -21,7 +21,7 @@ const VAGUE = new Set(['', 'application/octet-stream', 'binary/octet-stream', 'a
 
 /** The media type in lower case, without parameters. */
 export function mediaTypeOf({ type }: DocumentSource): string {
-  return (type ?? '').split(';', 1)[0].trim().toLowerCase()
+  return (type ?? '').replace(/;.*$/s, '').trim().toLowerCase()
 }
 
 /** @returns undefined where it is nothing that can be read. */
@@ -46,7 +46,8 @@ function declared(type: string): DocumentKind | undefined {
 
 function guessed(bytes: Uint8Array, head: Buffer, { name, url }: DocumentSource): DocumentKind | undefined {
   const path = name ?? (url === undefined ? '' : (URL.parse(url)?.pathname ?? ''))
-  const kind = EXTENSIONS[/\.([a-z0-9]+)$/i.exec(path)?.[1].toLowerCase() ?? '']
+  const [, extension = ''] = /\.([a-z0-9]+)$/i.exec(path) ?? []
+  const kind = EXTENSIONS[extension.toLowerCase()]
   if (
     kind === 'html' ||
     /^(?:\ufeff|\s|<!--[\s\S]*?-->|<\?xml[^>]*>)*<(?:!doctype\s+html|html|head|body)\b/i.test(head.toString('latin1').replace(/^ï»¿/, ''))

@@ -72,7 +72,7 @@ export function withAbsoluteLinks(page: PageDocument, url: string | undefined): 
   for (const [selector, attribute] of [
     ['a', 'href'],
     ['img', 'src'],
-  ]) {
+  ] as const) {
     for (const element of page.querySelectorAll(`${selector}[${attribute}]`)) {
       const target = URL.parse(element.getAttribute(attribute) ?? '', base)
       if (target && /^(?:https?|mailto):$/.test(target.protocol)) element.setAttribute(attribute, target.href)

@@ -81,7 +81,7 @@ function markup(html: string, open: number, page: Page): number {
 function keptAttributes(text: string): string {
   let kept = ''
   for (const [, name, value] of text.matchAll(ATTRIBUTE)) {
-    if (!KEPT.has(name.toLowerCase())) continue
+    if (name === undefined || !KEPT.has(name.toLowerCase())) continue
     const plain = value
       ?.replace(/^["']|["']$/g, '')
       .replaceAll('"', '&quot;')
@@ -108,7 +108,7 @@ function afterElement(html: string, name: string, from: number): number {
 function tagEnd(html: string, open: number): number {
   let before = ''
   for (let i = open + 1; i < html.length; i++) {
-    const sign = html[i]
+    const sign = html.charAt(i)
     if (sign === '>') return i + 1
     if ((sign === '"' || sign === "'") && before === '=') {
       i = html.indexOf(sign, i + 1)

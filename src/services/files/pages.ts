@@ -52,6 +52,7 @@ export class FilePages {
     const files: StoredFile[] = []
     for (let at = 0; at < ids.length; at++) {
       const id = ids[newestFirst ? ids.length - 1 - at : at]
+      if (id === undefined) break
       if (after !== undefined && (newestFirst ? id >= after : id <= after)) continue
       const file = this.facts.get(id) ?? (await this.read(folder, id))
       if (!file || (purpose !== undefined && file.purpose !== purpose)) continue

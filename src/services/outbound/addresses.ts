@@ -9,7 +9,7 @@ function ranges(list: readonly string[]): BlockList {
 
 /** @throws where the text is neither an address nor a range. */
 export function addRange(list: BlockList, text: string): void {
-  const [address, prefix, ...rest] = text.split('/')
+  const [address = '', prefix, ...rest] = text.split('/')
   const family = isIP(address)
   const bits = prefix === undefined ? (family === 4 ? 32 : 128) : Number(prefix)
   if (family === 0 || rest.length > 0 || prefix === '' || address.includes('%')) throw new Error(`${text} is no address range`)

@@ -18,7 +18,7 @@ export interface Flow {
 
 /** The media type in lower case without parameters; '' where the answer names none. */
 export function mediaType(headers: IncomingHttpHeaders): string {
-  return (headers['content-type'] ?? '').split(';', 1)[0].trim().toLowerCase()
+  return (headers['content-type'] ?? '').replace(/;.*$/s, '').trim().toLowerCase()
 }
 
 function isWanted(type: string, types: readonly string[]): boolean {

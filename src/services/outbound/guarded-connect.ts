@@ -81,8 +81,10 @@ function pinned(addresses: readonly Resolved[], timeout: number): buildConnector
     allowH2: false,
     maxCachedSessions: 0,
     lookup: (_host, { all }, callback) => {
+      const [first] = addresses
       if (all) callback(null, [...addresses])
-      else callback(null, addresses[0].address, addresses[0].family)
+      else if (first) callback(null, first.address, first.family)
+      else callback(new Error('the name has no address'), '')
     },
   })
 }

@@ -78,7 +78,7 @@ function seated(ranked: readonly Model[], seats: number): string[] {
   const firsts: string[] = []
   const others: string[] = []
   for (const { slug } of ranked) {
-    const [author] = slug.split('/')
+    const author = slug.replace(/\/.*$/s, '')
     if (authors.has(author)) others.push(slug)
     else {
       authors.add(author)

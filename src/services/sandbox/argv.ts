@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import type { SandboxLimits, SandboxSettings } from './settings.ts'
 
 export interface Argv {
-  readonly words: readonly string[]
+  readonly words: readonly [...string[], string]
   /** Run once the command has ended, whichever way; empty for nothing. */
   readonly stop: readonly string[]
   /** The user that it runs as, where the gateway runs as root. */
@@ -17,7 +17,7 @@ export const NOBODY = 65_534
 export function argvFor({ way, limits }: SandboxSettings, command: string, { folder, name }: { folder: string; name: string }): Argv {
   const script = `${limitsScript(limits)}\n${command}`
   if (way.type === 'bubblewrap') {
-    const words = [way.program, ...ISOLATION, ...systemFolders(), ...ownFolders(folder), shell(), '-c', script]
+    const words: Argv['words'] = [way.program, ...ISOLATION, ...systemFolders(), ...ownFolders(folder), shell(), '-c', script]
     return { words, stop: [], ...(process.getuid?.() === 0 ? { user: NOBODY } : {}) }
   }
   const filled = (word: string): string => word.replaceAll('{folder}', () => folder).replaceAll('{name}', () => name)

@@ -53,7 +53,9 @@ class Slots {
     while (this.free > 0) {
       const at = this.line.findIndex(({ key }) => (this.held.get(key) ?? 0) < this.each)
       if (at === -1) return
-      const [{ key, go }] = this.line.splice(at, 1)
+      const [next] = this.line.splice(at, 1)
+      if (!next) return
+      const { key, go } = next
       this.free--
       this.held.set(key, (this.held.get(key) ?? 0) + 1)
       go()

@@ -172,7 +172,8 @@ function childrenOf(pid: number): number[] {
 /** True also for one that has ended. */
 function isStopped(pid: number): boolean {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  return 'TtZX'.includes(stat[stat.lastIndexOf(')') + 2])
+  const state = stat[stat.lastIndexOf(')') + 2]
+  return state !== undefined && 'TtZX'.includes(state)
 }
 
 /** The beginning of a stream; the rest is read and thrown away, up to a point. */

@@ -30,10 +30,10 @@ export function wholeNumber(value: Json | undefined, path: string, bounds: { min
 
 /** `max_characters` beats `search_context_size`. @param path of the object that holds both. */
 export function charactersOf({ max_characters: most, search_context_size: size }: JsonObject, path: string): number {
-  if (size !== undefined && size !== null && (typeof size !== 'string' || SIZES[size] === undefined))
-    throw badField(`${path}.search_context_size`, "expected 'low', 'medium' or 'high'")
+  const usual = size === undefined || size === null ? USUAL_CHARACTERS : typeof size === 'string' ? SIZES[size] : undefined
+  if (usual === undefined) throw badField(`${path}.search_context_size`, "expected 'low', 'medium' or 'high'")
   const exact = wholeNumber(most, `${path}.max_characters`, { min: 1, max: MOST_CHARACTERS })
-  return exact ?? (typeof size === 'string' ? SIZES[size] : USUAL_CHARACTERS)
+  return exact ?? usual
 }
 
 export function modeOf(mode: Json | undefined, path: string): string | undefined {

@@ -23,7 +23,8 @@ export class JsonBody {
 
   /** Call once. @throws Fault `upstream_empty`, or `upstream_garbled` where it is no JSON object. */
   parse(): JsonObject {
-    const bytes = this.chunks.length === 1 ? this.chunks[0] : Buffer.concat(this.chunks)
+    const [first] = this.chunks
+    const bytes = first && this.chunks.length === 1 ? first : Buffer.concat(this.chunks)
     this.chunks = []
     if (bytes.length === 0) throw new Fault('upstream_empty')
     let body: unknown

@@ -20,7 +20,11 @@ const KEEP_ALIVE = 30_000
 const { kSize } = symbols
 
 /** Requests that a client has: its `stats.size`, without the object that `stats` makes. */
-const sizeOf = (client: Client): number => (client as Client & { readonly [kSize]: number })[kSize]
+function sizeOf(client: Client): number {
+  const size = (client as Client & { readonly [kSize]: number })[kSize]
+  if (size === undefined) throw new TypeError('the client does not state its size')
+  return size
+}
 
 /** One connection, or the attempt at one. */
 interface Member {

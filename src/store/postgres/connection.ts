@@ -150,7 +150,7 @@ const ignore = () => {}
 
 /** Takes what is ours out of the URL. */
 function settingsOf(url: string): { connectionString: string; size: number } {
-  const [address, search] = url.split('?', 2)
+  const [address = '', search] = url.split('?', 2)
   const settings = new URLSearchParams(search)
   const size = Number(settings.get('pool') ?? POOL.usual)
   if (!Number.isInteger(size) || size < POOL.least || size > POOL.most) throw badField('store.url', 'expected pool=1 to pool=64')

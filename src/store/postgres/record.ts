@@ -252,18 +252,16 @@ function bringUp(connection: Connection): Promise<void> {
 
 /** Looked up before anything is created: on a database that is up to date the role needs no right to create. */
 async function versionOf(session: Session): Promise<number> {
-  const [{ exists }] = await session.run(
-    sql<{ exists: boolean }>`select to_regclass('headgate_schema') is not null as exists`.compile(query),
-  )
-  if (!exists) return 0
+  const [named] = await session.run(sql<{ exists: boolean }>`select to_regclass('headgate_schema') is not null as exists`.compile(query))
+  if (!named?.exists) return 0
   const [row] = await session.run(sql<{ version: number }>`select version from headgate_schema`.compile(query))
   return row?.version ?? 0
 }
 
 /** @throws Fault `unavailable` where the role may not change tables that are missing or old. */
 async function needCreate(session: Session, found: number): Promise<void> {
-  const [{ may }] = await session.run(sql<{ may: boolean }>`select has_schema_privilege(current_schema(), 'CREATE') as may`.compile(query))
-  if (may) return
+  const [role] = await session.run(sql<{ may: boolean }>`select has_schema_privilege(current_schema(), 'CREATE') as may`.compile(query))
+  if (role?.may) return
   const state = found === 0 ? 'has no tables yet' : `has schema version ${found}, this program needs ${SCHEMA_VERSION}`
   throw new Fault('unavailable', { message: `The database of store.url ${state}: start once with a role that may create tables there` })
 }

@@ -49,7 +49,7 @@ function toolsOf(wanted: PanelFields, settings: JsonObject, path: string, { bran
   const research = ['web_search', 'web_fetch'].filter((name) => runs(name))
   const named = wanted.tools ?? own.tools
   for (const [i, { type }] of (wanted.tools ?? []).entries()) {
-    const name = String(type).split(':')[1]
+    const [, name = ''] = String(type).split(':')
     if (!runs(name)) throw badField(`${path}.tools[${i}].type`, `${name} is no server tool that runs here, expected one that does`)
   }
   checkTools(wanted.tools ?? [], `${path}.tools`)

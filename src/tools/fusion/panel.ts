@@ -41,6 +41,7 @@ export async function callPanel({ models, member, length }: FusionConfig, prompt
   let cause: unknown
   for (const [i, end] of ended.entries()) {
     const model = models[i]
+    if (model === undefined) break
     if ('thrown' in end) {
       failed.push(failedMember(model, end.thrown))
       if (!(end.thrown instanceof Fault)) cause ??= end.thrown

@@ -28,6 +28,7 @@ export const mcp: SessionTool = {
     const settings = settingsOnce(own)
     if (!settings.enabled) throw badField(`${at}.type`, 'the operator has switched remote MCP servers off')
     const spec = context.tools[context.place]
+    if (!spec) throw new RangeError(`no tool at place ${context.place}`)
     const path = isProvided(spec) ? at : `${at}.parameters`
     const entry = entryOf(parameters, path, settings)
     checkAlone(entry, { at, path }, context)

@@ -113,6 +113,7 @@ export const shell: SessionTool = {
   begin(parameters: JsonObject, at: string, settings: JsonObject, context: ToolContext): ToolSession {
     if (context.client === 'chat') throw badField(`${at}.type`, 'is not available on chat completions')
     const spec = context.tools[context.place]
+    if (!spec) throw new RangeError(`no tool at place ${context.place}`)
     const provided = spec.kind === 'server' && spec.standsFor !== undefined
     const recalls = recallsShell(`${context.brand}:${NAME}`)
     if (provided && context.depth === 0 && isCallers(parameters, settings))

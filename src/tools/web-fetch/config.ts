@@ -29,7 +29,8 @@ export function parseConfig(parameters: JsonObject, at: string, settings: JsonOb
   const desk = fetchDesk(settings)
   const own = limitsOf(parameters, path)
   const account = pageAccount(desk, parameters.engine, `${path}.engine`)
-  const [byCaller, byOperator] = [own, desk.limits].map(rulesOf)
+  const byCaller = rulesOf(own)
+  const byOperator = rulesOf(desk.limits)
   return {
     desk,
     account,
