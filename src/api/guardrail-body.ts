@@ -172,7 +172,7 @@ function models(list: string, entries: readonly Json[], there: Namable): string[
 function checkProviders(list: string, entries: Json | undefined, there: Namable): void {
   if (!Array.isArray(entries)) return
   for (const [i, entry] of entries.entries())
-    if (!there.provider(String(entry).split('/')[0])) throw badField(`${list}[${i}]`, 'no such provider')
+    if (!there.provider(String(entry).replace(/\/.*$/s, ''))) throw badField(`${list}[${i}]`, 'no such provider')
 }
 
 /** A `label` is the service's own to give: what a caller sends is let go. */

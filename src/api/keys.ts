@@ -110,6 +110,7 @@ async function changed(hash: string, source: KeySource, how: (key: StoredKey) =>
 
 async function shownKey(key: ApiKey | StoredKey, source: KeySource): Promise<JsonObject> {
   const [entry] = await keyEntries([key], source)
+  if (!entry) throw noKey()
   return entry
 }
 

@@ -1,4 +1,4 @@
-/** The model lists: GET /v1/models, /v1/models/count, /v1/models/user, /v1/embeddings/models and /v1/model/{author}/{slug}. */
+/** The model lists: GET /v1/models, /v1/models/count, /v1/models/user, /v1/embeddings/models, and one model. */
 
 import { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
@@ -51,10 +51,19 @@ export function countModels(query: URLSearchParams, source: Pick<ModelSource, 'c
 }
 
 /** GET /v1/model/{author}/{slug}; aliases and variants are found as well. @param slug `author/name`. @throws Fault 404. */
-export function oneModel(slug: string, { catalog }: Pick<ModelSource, 'catalog'>): ApiReply {
+export function oneModel(slug: string, source: Pick<ModelSource, 'catalog'>): ApiReply {
+  return ok({ data: entryOf(slug, source) })
+}
+
+/** GET /v1/models/{author}/{slug}: the same as `models.retrieve` of OpenAI's SDKs expects it (openai 7.57.0, resources/models.ts). */
+export function retrievedModel(slug: string, source: Pick<ModelSource, 'catalog'>): ApiReply {
+  return ok(entryOf(slug, source))
+}
+
+function entryOf(slug: string, { catalog }: Pick<ModelSource, 'catalog'>): JsonObject {
   const { model, strategy } = namedModel(slug, catalog)
   const alias = strategy === 'latest' || catalog.aliases.has(slug)
-  return ok({ data: alias ? aliasEntry(slug, model) : modelEntry(model) })
+  return alias ? aliasEntry(slug, model) : modelEntry(model)
 }
 
 /** @throws Fault 404 with `availability` where there is no such model. */
@@ -92,5 +101,5 @@ function page(path: string, query: URLSearchParams, models: readonly Model[]): A
     following.set('limit', String(until - from))
     next = `${path}?${following}`
   }
-  return ok({ data, total_count: models.length, links: { next } })
+  return ok({ object: 'list', data, total_count: models.length, links: { next } })
 }

@@ -19,8 +19,9 @@ const list = (name: string, description: string, example: string) =>
 const least = (minimum: number): JsonObject => ({ type: 'integer', minimum })
 const price: JsonObject = { type: 'number', minimum: 0 }
 
+const OFFSET = query('offset', 'Entries to skip.', least(0), 0)
 const PAGING = [
-  query('offset', 'Entries to skip.', least(0), 0),
+  OFFSET,
   query(
     'limit',
     'Entries per page at most; without offset and limit all entries come at once.',
@@ -51,7 +52,7 @@ const FILTERS = [
 
 /** @param slug of a model that is there, for the examples. */
 export function listOperations(slug: string): DescribedOperation[] {
-  const [author, name] = slug.split('/')
+  const [author = '', name = ''] = slug.split('/')
   const path = (given: string, description: string, example: string): DescribedParameter => ({
     name: given,
     in: 'path',
@@ -64,7 +65,10 @@ export function listOperations(slug: string): DescribedOperation[] {
     path('slug', 'The part after the slash; variants and aliases work too.', name),
   ]
   const models = { tag: 'Models', key: 'any' } as const
-  const entries = { description: 'A page of models.', schema: page(model) }
+  const entries = {
+    description: 'A page of models.',
+    schema: Type.Object({ object: Type.Literal('list'), ...page(model).properties }),
+  }
   return [
     {
       ...models,
@@ -119,6 +123,17 @@ export function listOperations(slug: string): DescribedOperation[] {
     {
       ...models,
       method: 'get',
+      path: '/models/{author}/{slug}',
+      id: 'retrieveModel',
+      summary: 'Retrieve a model',
+      description: 'The entry itself, as SDKs expect it. The slash may be encoded as `%2F`.',
+      parameters: oneModel,
+      reply: { description: 'The model.', schema: model },
+      faults: ['model_not_found'],
+    },
+    {
+      ...models,
+      method: 'get',
       path: '/models/{author}/{slug}/endpoints',
       id: 'listEndpoints',
       summary: 'List the endpoints of a model',
@@ -150,7 +165,7 @@ export function listOperations(slug: string): DescribedOperation[] {
       tag: 'Presets',
       key: 'any',
       summary: 'List presets',
-      parameters: [PAGING[0], query('limit', 'Entries per page at most.', { type: 'integer', minimum: 1, maximum: 100 }, 50)],
+      parameters: [OFFSET, query('limit', 'Entries per page at most.', { type: 'integer', minimum: 1, maximum: 100 }, 50)],
       reply: { description: 'Presets.', schema: presetList },
       faults: ['bad_request'],
     },

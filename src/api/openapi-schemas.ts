@@ -36,6 +36,8 @@ const architecture = Type.Object({
 export const model = Type.Object(
   {
     id: text('`author/name`: the value of `model` in a request.'),
+    object: Type.Literal('model'),
+    owned_by: text('The author.'),
     canonical_slug: text(),
     name: text(),
     created: whole('Unix seconds of the release; 0 where unknown.'),

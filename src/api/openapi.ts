@@ -62,8 +62,9 @@ export function openApi({ brand, version, tags, operations, named }: Description
   const known = new Map<TSchema, string>([...named, [fault, 'Error']])
   const paths: Record<string, JsonObject> = {}
   for (const operation of operations) {
-    paths[operation.path] ??= {}
-    paths[operation.path][operation.method] = described(operation, known)
+    const methods = paths[operation.path] ?? {}
+    methods[operation.method] = described(operation, known)
+    paths[operation.path] = methods
   }
   const schemas: JsonObject = {}
   for (const [schema, name] of known) schemas[name] = plain(schema, known, schema)

@@ -72,6 +72,6 @@ export function generationId(seq: number, tag: string): string {
 
 /** Splits `gen-<seq>-<tag>`; undefined if it is not of that form. */
 export function parseGenerationId(id: string): { seq: number; tag: string } | undefined {
-  const match = /^gen-([0-9a-z]{1,11})-([A-Za-z0-9_-]{12})$/.exec(id)
-  return match ? { seq: Number.parseInt(match[1], 36), tag: match[2] } : undefined
+  const [, seq, tag] = /^gen-([0-9a-z]{1,11})-([A-Za-z0-9_-]{12})$/.exec(id) ?? []
+  return seq !== undefined && tag !== undefined ? { seq: Number.parseInt(seq, 36), tag } : undefined
 }

@@ -44,7 +44,7 @@ export function escapesLetters(raw: Buffer | string): boolean {
   if (typeof raw === 'string' && !raw.includes('\\')) return false
   for (let at = raw.indexOf(ASCII_ESCAPE); at !== -1; at = raw.indexOf(ASCII_ESCAPE, at + ASCII_ESCAPE.length)) {
     const digit = typeof raw === 'string' ? raw.charCodeAt(at + ASCII_ESCAPE.length) : raw[at + ASCII_ESCAPE.length]
-    if (digit >= DIGIT_4 && digit <= DIGIT_7) return true
+    if (digit !== undefined && digit >= DIGIT_4 && digit <= DIGIT_7) return true
   }
   return false
 }

@@ -15,7 +15,7 @@ export interface Instruction {
   readonly op: number
   readonly out: number
   readonly arg: number
-  readonly runes: ArrayLike<number>
+  readonly runes: readonly number[]
   matchRune(rune: number): boolean
 }
 
@@ -40,6 +40,6 @@ export function isReader({ op }: Pick<Instruction, 'op'>): boolean {
 /** The same for instructions that take the same characters: the same sets come again and again, and letters alone are hundreds of ranges. */
 export function kindName({ op, arg, runes }: Instruction): string {
   let sum = 0
-  for (let i = 0; i < runes.length; i++) sum = (Math.imul(sum, 31) + runes[i]) | 0
+  for (const rune of runes) sum = (Math.imul(sum, 31) + rune) | 0
   return `${op}:${runes.length === 1 ? arg : ''}:${runes.length}:${runes[0]}:${runes[runes.length - 1]}:${sum}`
 }

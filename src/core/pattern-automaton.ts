@@ -1,4 +1,5 @@
 /** A compiled RE2 program as bit rows: one bit for each instruction that reads a character, a "reader". */
+import { entryAt } from './entry-at.ts'
 import { type Instruction, isReader, kindName, linearRegex, OP } from './linear-regex.ts'
 
 /** A list of readers in order of priority holds this number where the match may end. */
@@ -109,7 +110,7 @@ export class PatternAutomaton {
     this.borders = compiled.dfa.classBounds
     this.rows = new Uint32Array(this.borders.length + 1)
     this.masks = this.masksOf(prog.inst)
-    for (let rune = 0; rune < LATIN; rune++) this.latin[rune] = this.rows[this.search(rune)]
+    for (let rune = 0; rune < LATIN; rune++) this.latin[rune] = entryAt(this.rows, this.search(rune))
     const widest = this.build(ALL_CONDITIONS)
     this.only = conditions === 0 ? widest : undefined
     this.work = this.mostWork(widest)
@@ -119,7 +120,9 @@ export class PatternAutomaton {
 
   /** Where the row of a character's class begins in `masks`. */
   maskAt(rune: number): number {
-    return rune < LATIN ? this.latin[rune] : this.rows[this.search(rune)]
+    const mask = rune < LATIN ? this.latin[rune] : this.rows[this.search(rune)]
+    if (mask === undefined) throw new RangeError(`no class for character ${rune}`)
+    return mask
   }
 
   /** @param before the character before the place, and `behind` the one behind it; -1 for none. */
@@ -143,7 +146,8 @@ export class PatternAutomaton {
     let to = borders.length
     while (from < to) {
       const middle = (from + to) >> 1
-      if (borders[middle] <= rune) from = middle + 1
+      const border = borders[middle]
+      if (border !== undefined && border <= rune) from = middle + 1
       else to = middle
     }
     return from
@@ -154,17 +158,18 @@ export class PatternAutomaton {
     const { words, borders, readers, rows } = this
     const kinds = new Map<string, { first: Instruction; numbers: number[] }>()
     for (const [number, pc] of readers.entries()) {
-      const name = kindName(inst[pc])
+      const first = entryAt(inst, pc)
+      const name = kindName(first)
       const kind = kinds.get(name)
       if (kind) kind.numbers.push(number)
-      else kinds.set(name, { first: inst[pc], numbers: [number] })
+      else kinds.set(name, { first, numbers: [number] })
     }
     if (kinds.size * rows.length > MOST_CELLS) throw new PatternTooCostly()
     const all = [...kinds.values()]
     const known = new Map<string, number>()
     const masks: Uint32Array[] = []
     for (let at = 0; at < rows.length; at++) {
-      const rune = at === 0 ? 0 : borders[at - 1]
+      const rune = at === 0 ? 0 : entryAt(borders, at - 1)
       const taking = all.filter(({ first }) => takes(first, rune))
       const name = taking.map(({ numbers }) => numbers[0]).join()
       let row = known.get(name)
@@ -181,7 +186,7 @@ export class PatternAutomaton {
 
   private build(met: number): Tables {
     const walk = new Walk(this.steps, this.numbers, met)
-    const follow = this.readers.map((pc) => walk.from(this.steps[pc].out))
+    const follow = this.readers.map((pc) => walk.from(entryAt(this.steps, pc).out))
     const start = walk.from(this.first)
     return { start, startRow: this.row(start), empty: start.includes(END), follow, ...this.waysOf(follow) }
   }
@@ -195,7 +200,7 @@ export class PatternAutomaton {
         if (next === END) set(last, 0, number)
         else if (next === number) set(self, 0, number)
         else if (next === number + 1) set(chain, 0, next)
-        else before[next].push(number)
+        else entryAt(before, next).push(number)
       }
     }
     const jumping = new Uint32Array(words)
@@ -220,7 +225,7 @@ export class PatternAutomaton {
       let before: Jump | undefined
       for (let number = 0; number < readers.length; number++) {
         const jump = jumps[number]
-        if (!jump || (masks[row + (number >> 5)] & (1 << (number & 31))) === 0) continue
+        if (!jump || (entryAt(masks, row + (number >> 5)) & (1 << (number & 31))) === 0) continue
         work += jump === before ? 2 : 2 + jump.words.length
         before = jump
       }
@@ -262,9 +267,10 @@ class Walk {
       if (seen.has(pc)) continue
       seen.add(pc)
       if (++this.ways > MOST_WAYS) throw new PatternTooCostly()
-      const { op, out, arg } = this.inst[pc]
+      const step = entryAt(this.inst, pc)
+      const { op, out, arg } = step
       if (op === OP.MATCH) found.push(END)
-      else if (isReader(this.inst[pc])) found.push(this.numbers.get(pc) ?? END)
+      else if (isReader(step)) found.push(this.numbers.get(pc) ?? END)
       else if (op === OP.ALT || op === OP.ALT_MATCH) rest.push(arg, out)
       else if (op === OP.EMPTY_WIDTH ? (arg & ~this.met) === 0 : op !== OP.FAIL) rest.push(out)
     }
@@ -284,7 +290,8 @@ function takes(instruction: Instruction, rune: number): boolean {
 }
 
 function set(row: Uint32Array, from: number, number: number): void {
-  row[from + (number >> 5)] |= 1 << (number & 31)
+  const at = from + (number >> 5)
+  row[at] = entryAt(row, at) | (1 << (number & 31))
 }
 
 function kindOf(rune: number): number {

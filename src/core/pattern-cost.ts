@@ -43,7 +43,7 @@ class CostReader {
     const outer: number[] = []
     let total = 0
     while (this.at < source.length) {
-      const char = source[this.at]
+      const char = source.charAt(this.at)
       if (char === '(') {
         outer.push(this.pieces)
         this.pieces = 1
@@ -89,7 +89,8 @@ class CostReader {
     ESCAPE.lastIndex = this.at
     const [text, braced, two] = ESCAPE.exec(this.source) ?? ['\\']
     this.at += text.length
-    if (braced !== undefined || two !== undefined) return Number.parseInt(braced ?? two, 16)
+    const code = braced ?? two
+    if (code !== undefined) return Number.parseInt(code, 16)
     if (text[1] === 'p' || text[1] === 'P') this.ranges += RANGES_OF_PROPERTY
     return /[A-Za-z]/.test(text[1] ?? '') ? undefined : text.codePointAt(1)
   }

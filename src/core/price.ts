@@ -91,7 +91,7 @@ export function priceAt(price: Price, at: number): PriceSnapshot {
   const { overrides } = price
   if (overrides === undefined) return price as PriceSnapshot
   let open = 0
-  for (let i = 0; i < overrides.length; i++) if (holds(overrides[i].window, at)) open |= 1 << i
+  for (const [i, { window }] of overrides.entries()) if (holds(window, at)) open |= 1 << i
   let known = snapshots.get(price)
   if (!known) {
     known = new Map()

@@ -1,4 +1,5 @@
 /** How a gateway holds the numbers of its metrics: counting adds to a number in memory, a scrape reads them as samples. */
+import { entryAt } from './entry-at.ts'
 
 /** Label values for what the catalogue does not know or a bound leaves out, and for no name. */
 export const OTHER = 'other'
@@ -96,10 +97,12 @@ export class Latencies implements Cell {
   }
 
   observe(value: number): void {
-    const { bounds } = this
     let bucket = 0
-    while (bucket < bounds.length && value > bounds[bucket]) bucket++
-    this.counts[bucket]++
+    for (const bound of this.bounds) {
+      if (!(value > bound)) break
+      bucket++
+    }
+    this.counts[bucket] = (this.counts[bucket] ?? 0) + 1
     this.sum += value
     this.observed++
   }
@@ -110,7 +113,8 @@ export class Latencies implements Cell {
     let below = 0
     const buckets = [...counts].map((count, bucket): Sample => {
       below += count
-      const le = bucket < bounds.length ? bounds[bucket] / perUnit : '+Inf'
+      const bound = bounds[bucket]
+      const le = bound === undefined ? '+Inf' : bound / perUnit
       return { metricName: `${name}_bucket`, labels: { le, ...labels }, value: below }
     })
     return [
@@ -140,8 +144,11 @@ export class Labelled<L extends LabelList, T extends Cell> implements Tally {
   series(...values: ValuesOf<L>): T {
     // In line, since it runs for every attempt.
     let node: Branch<T> | T | undefined = this.tree
-    for (let place = 0; place < values.length && node !== undefined; place++) node = (node as Branch<T>).get(values[place])
-    return (node as T | undefined) ?? this.place(this.metric.labels.map(({ name }, place) => this.names.label(name, values[place])))
+    for (const value of values) {
+      if (node === undefined) break
+      node = (node as Branch<T>).get(value)
+    }
+    return (node as T | undefined) ?? this.place(this.perLabel(values, ({ name }, value) => this.names.label(name, value)))
   }
 
   /** The same for names that went through `Tallies.label`. The cell may be kept while `isFull` is false. */
@@ -161,8 +168,12 @@ export class Labelled<L extends LabelList, T extends Cell> implements Tally {
   private place(values: readonly string[]): T {
     const found = this.at(values)
     if (found || !this.isFull) return found ?? this.grow(values)
-    const shared = this.metric.labels.map((label, place) => label.shared(values[place]))
+    const shared = this.perLabel(values, (label, value) => label.shared(value))
     return this.at(shared) ?? this.grow(shared)
+  }
+
+  private perLabel<R>(values: readonly string[], use: (label: Label, value: string) => R): R[] {
+    return this.metric.labels.map((label, place) => use(label, entryAt(values, place)))
   }
 
   private at(values: readonly string[]): T | undefined {
@@ -173,15 +184,17 @@ export class Labelled<L extends LabelList, T extends Cell> implements Tally {
 
   private grow(values: readonly string[]): T {
     const cell = this.fresh()
-    const last = values.length - 1
+    const above = [...values]
+    const last = above.pop()
+    if (last === undefined) throw new RangeError(`${this.metric.name} has no labels`)
     let node = this.tree
-    for (const value of values.slice(0, last)) {
+    for (const value of above) {
       const next = (node.get(value) ?? new Map()) as Branch<T>
       node.set(value, next)
       node = next
     }
-    node.set(values[last], cell)
-    this.cells.push({ labels: Object.fromEntries(this.metric.labels.map(({ name }, place) => [name, values[place]])), cell })
+    node.set(last, cell)
+    this.cells.push({ labels: Object.fromEntries(this.perLabel(values, ({ name }, value) => [name, value])), cell })
     return cell
   }
 }

@@ -23,7 +23,7 @@ export function isLocalHost(host: string): boolean {
  * @returns what was expected where the URL does not state it clearly.
  */
 export function postgresTransport(url: string): PostgresTransport | string {
-  const [address, search = ''] = url.split('?', 2)
+  const [address = '', search = ''] = url.split('?', 2)
   const settings = new URLSearchParams(search)
   for (const name of ['ssl', 'uselibpqcompat']) if (settings.has(name)) return `expected sslmode instead of ${name}`
   const mode = settings.get('sslmode')

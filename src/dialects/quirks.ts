@@ -11,6 +11,7 @@ import { geminiQuirks } from './gemini/quirks.ts'
 import { messagesQuirks } from './messages/quirks.ts'
 import { responsesQuirks } from './responses/quirks.ts'
 
+export { mergeQuirks } from './canon/quirks.ts'
 export { OPERATION_PATH } from './embeddings/quirks.ts'
 
 interface Known {

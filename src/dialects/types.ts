@@ -70,6 +70,8 @@ export interface ClientDialect {
   readonly capFields?: readonly string[] | undefined
   /** Field of the body that names the region in which the model is to run; absent where the format has none. */
   readonly regionField?: string | undefined
+  /** Header in which the SDKs of the format expect the id of the request; absent where that is `X-Request-Id`. */
+  readonly requestIdHeader?: string | undefined
   /** The dialect of a body, where the path does not say it. @throws Fault 400. */
   recognise?(body: JsonObject, headers: IncomingHttpHeaders): ClientDialect
   /** Writes out a stored prompt that the body names. @throws Fault 400. */

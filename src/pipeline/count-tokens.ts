@@ -1,5 +1,6 @@
 /** Counts the tokens of a request instead of answering it: at a provider that counts, else by our own estimate. Free of charge. */
 
+import { entryAt } from '../core/entry-at.ts'
 import { asFault, Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { estimatedNeed } from '../dialects/canon/need.ts'
@@ -30,7 +31,7 @@ export function countTokens(dependencies: ChainDependencies): Service<Guarded> {
       if (tokens !== undefined) return replyOf(exchange, endpoint, { tokens, estimated: false })
     }
     const { prompt } = estimatedNeed(exchange.request.canonical(), estimateTokens)
-    return replyOf(exchange, exchange.route.endpoints[0], { tokens: prompt, estimated: true })
+    return replyOf(exchange, entryAt(exchange.route.endpoints, 0), { tokens: prompt, estimated: true })
   }
 }
 

@@ -294,8 +294,14 @@ export function knownOf<From extends Received>(exchange: From): From & Exchange 
 }
 
 /** The dialect of the caller: until the body is read, by the path. */
-export function clientOf({ head, request }: Exchange): ClientDialect {
+export function clientOf({ head, request }: Pick<Exchange, 'head' | 'request'>): ClientDialect {
   return request?.client ?? head.client
+}
+
+/** Headers with the id of the generation; the SDKs of the caller's format show it as the id of the request. */
+export function idHeaders(exchange: Pick<Exchange, 'head' | 'request'>): Record<string, string> {
+  const { id } = exchange.head
+  return { 'X-Generation-Id': id, [clientOf(exchange).requestIdHeader ?? 'X-Request-Id']: id }
 }
 
 /** The slug as the caller sent it, as far as it is known. */

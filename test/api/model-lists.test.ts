@@ -1,4 +1,5 @@
 /** The model lists over HTTP: who may ask, whole entries, pages, and what a key sees. Numbers are those of the contract's checklist. */
+import OpenAI from 'openai'
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
@@ -109,7 +110,7 @@ t.test('C-188: data, total_count and links.next; a limit of 0 or 1001 is a 400',
     for (const path of LISTS) {
       const whole = await page(path)
       t.equal(whole.total_count, whole.data.length, path)
-      t.same(Object.keys(whole).sort(), ['data', 'links', 'total_count'])
+      t.same(Object.keys(whole).sort(), ['data', 'links', 'object', 'total_count'])
       t.equal(whole.links.next, null)
       for (const wrong of ['limit=0', 'limit=1001', 'limit=ten', 'offset=-1']) {
         const response = await get(`${path}?${wrong}`)
@@ -224,4 +225,37 @@ t.test('orders by use come from what this gateway has served', async (t) => {
   t.equal((await ids('/v1/models?sort=top-weekly')).length, (await ids('/v1/models')).length, 'the others come behind')
   t.same(await ids('/v1/models?sort=top-weekly&limit=1', KEYS.fenced), ['acme/two'], 'of what the key may use')
   t.equal((await get('/v1/models?sort=design-arena-elo-high-to-low')).status, 400)
+})
+
+t.test('the SDK of OpenAI lists models and retrieves one by its id, whose slash it encodes', async (t) => {
+  const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: KEYS.plain, maxRetries: 0 })
+  const listed = []
+  for await (const model of openai.models.list()) listed.push(model)
+  t.match(
+    listed.find(({ id }) => id === 'acme/one'),
+    { object: 'model', owned_by: 'acme', created: Date.parse('2026-09-01') / 1000 },
+  )
+  t.match(await openai.models.retrieve('acme/one'), { id: 'acme/one', object: 'model', owned_by: 'acme' })
+  t.equal((await openai.models.retrieve('short/name')).id, 'short/name', 'an alias as well')
+  await t.rejects(openai.models.retrieve('acme/none'), /404 No such model: acme\/none/)
+  const plain = await gateway.get('/v1/models/acme/one', { authorization: `Bearer ${KEYS.plain}` })
+  t.match(await plain.json(), { id: 'acme/one' }, 'and with the slash as it is')
+  const fenced = await gateway.get('/v1/models/other/three', { authorization: `Bearer ${KEYS.fenced}` })
+  t.equal(fenced.status, 404, 'only what the key may use')
+})
+
+t.test('requests with anthropic-version get the list in the form of Anthropic, in pages', async (t) => {
+  const list = async (query: string): Promise<JsonObject> => {
+    const reply = await gateway.get(`/v1/models${query}`, { 'x-api-key': KEYS.plain, 'anthropic-version': '2023-06-01' })
+    return (await reply.json()) as JsonObject
+  }
+  const all = await list('')
+  t.match(all, { has_more: false, first_id: 'acme/one', data: [{ type: 'model', id: 'acme/one', created_at: '2026-09-01T00:00:00Z' }] })
+  const ids = (page: JsonObject): string[] => (page.data as { id: string }[]).map(({ id }) => id)
+  const first = await list('?limit=1')
+  t.match(first, { has_more: true, last_id: 'acme/one' })
+  const second = await list('?limit=1&after_id=acme/one')
+  t.same(ids(second), ids(all).slice(1, 2))
+  t.same(ids(await list(`?limit=1&before_id=${ids(second)[0]}`)), ['acme/one'])
+  t.match(await list('?after_id=acme/none'), { error: { message: /after_id/ } })
 })

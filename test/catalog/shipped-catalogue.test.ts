@@ -19,14 +19,14 @@ interface RawFile {
 const textOf = (file: string): string => readFileSync(join(FOLDER, file), 'utf8')
 const rawOf = (file: string): RawFile => parse(textOf(file)) as RawFile
 
-const SHIPPED = parse(readFileSync(join(FOLDER, '..', 'headgate.yaml'), 'utf8')) as { providers: Record<string, { dialect: string }> }
+const SHIPPED = parse(readFileSync(join(FOLDER, '..', 'headgate.yaml'), 'utf8')) as { providers: Record<string, { preset: string }> }
 
 /** A file by itself, in front of whatever providers it names, each with its dialect in the shipped configuration. */
 function loaded(file: string): readonly Model[] {
   const models = Object.values(rawOf(file).models)
   const providers = new Set(models.flatMap(({ endpoints }) => endpoints.map(({ provider }) => provider)))
   const yaml = [...providers].map(
-    (name) => `  ${name}: { dialect: ${SHIPPED.providers[name].dialect}, base_url: "https://${name}.example/v1", key: k }\n`,
+    (name) => `  ${name}: { preset: ${SHIPPED.providers[name].preset}, base_url: "https://${name}.example/v1", key: k }\n`,
   )
   return buildCatalog(loadConfig(join(FOLDER, 'alone.yaml'), {}, { text: `catalog: [${file}]\nproviders:\n${yaml.join('')}` })).models
 }

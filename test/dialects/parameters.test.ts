@@ -20,6 +20,8 @@ const tools = [{ type: 'function', function: { name: 'lookup', parameters: { typ
 const chat = (fields: JsonObject, more: Omit<Sample, 'client' | 'fields'> = {}): Sample => ({ client: 'chat', fields, ...more })
 const responses = (fields: JsonObject, more: Omit<Sample, 'client' | 'fields'> = {}): Sample => ({ client: 'responses', fields, ...more })
 
+const MARKED = { type: 'text', text: 'Hello', cache_control: { type: 'ephemeral' } }
+
 const SAMPLES: Readonly<Record<ParameterName, Sample>> = {
   temperature: chat({ temperature: 0.7301 }, { mark: 0.7301 }),
   top_p: chat({ top_p: 0.8123 }, { mark: 0.8123 }),
@@ -61,9 +63,22 @@ const SAMPLES: Readonly<Record<ParameterName, Sample>> = {
   metadata: responses({ metadata: { key: 'mk-pair' } }, { mark: 'mk-pair' }),
   prompt_cache_key: chat({ prompt_cache_key: 'mk-key' }, { mark: 'mk-key' }),
   prompt_cache_options: responses({ prompt_cache_options: { mode: 'explicit', ttl: 'mk-ttl' } }, { mark: 'mk-ttl' }),
-  cache_control: chat({
-    messages: [{ role: 'user', content: [{ type: 'text', text: 'Hello', cache_control: { type: 'ephemeral' } }] }],
-  }),
+  cache_control: chat(
+    { messages: [{ role: 'user', content: [MARKED, { type: 'text', text: 'there' }] }] },
+    {
+      beside: {
+        messages: [
+          {
+            role: 'user',
+            content: [
+              { type: 'text', text: 'Hello' },
+              { type: 'text', text: 'there' },
+            ],
+          },
+        ],
+      },
+    },
+  ),
   truncation: responses({ truncation: 'auto' }, { mark: 'auto' }),
   include: responses({ include: ['message.output_text.logprobs'] }),
   prefill: chat({ messages: [hello, { role: 'assistant', content: 'mk-begun' }] }, { mark: 'mk-begun' }),

@@ -24,7 +24,7 @@ auth:
     - { name: guarded, key: "${GUARDED}" }
 providers:
   first: { name: First, dialect: openai-responses, base_url: "${first.url}/v1", key: "sk-first-secret", data_collection: deny }
-  second: { name: Second, dialect: openai-chat, base_url: "${second.url}/v1", key: "sk-second-secret", quirks: { input_parts: true, input_type: true, drop: [dimensions] } }
+  second: { name: Second, dialect: openai-chat, base_url: "${second.url}/v1", key: "sk-second-secret", quirks: { input_parts: true, input_type: true, body: { drop: [dimensions] } } }
   sim: { name: Simulator, dialect: sim }
 models:
   acme/embed:

@@ -293,6 +293,19 @@ t.test('C-165: without an assignment it does nothing; with one it holds from the
   t.same((await call('GET', '/guardrails/assignments/keys')).body, { data: [], total_count: 0 })
 })
 
+t.test('token ids, which no guardrail can read, are refused for the keys of a guardrail alone', async (t) => {
+  const { call, make, upstream } = await guardrailScene(t)
+  await make({ name: 'no-secrets', ...BLOCK }, HASHES.app)
+  const body = { model: 'acme/vectors', input: [[1, 2]] }
+  t.match(await call('POST', '/embeddings', body, SECRETS.app), {
+    status: 400,
+    body: { error: { message: /^input\[0\]: expected text: the guardrail no-secrets cannot read token ids$/ } },
+  })
+  t.equal(upstream.requests.length, 0)
+  await call('POST', '/embeddings', body, SECRETS.other)
+  t.match(upstream.requests.at(-1)?.json, { input: [[1, 2]] }, 'another key is served')
+})
+
 t.test('assignments: one for each key, listed, paged, bad ones named', async (t) => {
   const { call, make } = await guardrailScene(t)
   const [first, second] = [await make({ name: 'first' }, HASHES.app, HASHES.other), await make({ name: 'second' })]

@@ -221,10 +221,12 @@ eachCell('reasoning goes back to who encrypted it, and to nobody else', async (t
         'calls' in said ? { results: CALLS.map(({ id }) => ({ id, parts: [{ text: 'done' }] })) } : { user: [{ text: 'And?' }] }
       const asked: Asked = { turns: [hello, { replayed: told.reply }, results], tools: TOOLS, effort: 'high' }
       const { seen } = await ask(t, cell, asked, fine)
-      const back = seen.turns[1]
-      t.equal(back.role, 'assistant')
-      const signed = back.parts.filter((part) => 'signed' in part && part.signed !== '')
-      t.match(signed, [{ signed: ENCRYPTED_TEXT }], 'its provider gets it back')
+      const turn = seen.turns[1]
+      t.equal(turn.role, 'assistant')
+      const signed = turn.parts.filter((part) => 'signed' in part && part.signed !== '')
+      // Providers of chat take it by the quirk `reasoning_replay` alone: test/dialects/reasoning-replay.test.ts.
+      const back = cell.wire === 'openai-chat' ? [] : [{ signed: ENCRYPTED_TEXT }]
+      t.match(signed, back, 'its provider gets it back')
       const others = field.cells.filter(
         ({ client, wire, lane }) => client === cell.client && wire !== cell.wire && lane === firstLane(client.id, wire),
       )

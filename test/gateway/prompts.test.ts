@@ -43,7 +43,7 @@ t.test('a prompt stands in front of the input, with its variables put in', async
   t.equal((await ask({ prompt }, 'acme/two')).status, 200)
   t.match(upstream.requests.at(-1)?.json, {
     messages: [
-      { role: 'developer', content: 'You are kind, kind to everybody.' },
+      { role: 'system', content: 'You are kind, kind to everybody.' },
       { role: 'user', content: 'Greet Ada.' },
     ],
   })

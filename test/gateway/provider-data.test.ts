@@ -17,7 +17,7 @@ providers:
     auth: { header: Api-Key }
     path: "/deployments/{model}/chat/completions"
     query: { api-version: "2026-10-01 preview" }
-    quirks: { drop: [seed] }
+    quirks: { body: { drop: [seed] } }
   schemed: { dialect: openai-chat, base_url: "${upstream.url}", key: k2, auth: { header: x-token, scheme: Token } }
 models:
   acme/one:
@@ -44,6 +44,78 @@ models:
   t.equal((await ask('acme/two')).status, 200)
   t.match(upstream.requests.at(-1)?.headers, { 'x-token': 'Token k2', authorization: undefined })
   t.match(upstream.requests.at(-1)?.json, { seed: 7, max_tokens: 9 })
+})
+
+t.test('the quirk body sets, renames and leaves out fields, of the provider and of one endpoint', async (t) => {
+  const upstream = await startUpstream(says({ text: ['fine'] }))
+  const quirks = 'quirks: { body: { set: { safe_prompt: true, user: gateway }, rename: { seed: random_seed }, drop: [logit_bias] } }'
+  const gateway = await startGateway(`
+providers:
+  hosted: { dialect: openai-chat, base_url: "${upstream.url}", key: k, ${quirks} }
+models:
+  acme/one: { endpoints: [ { provider: hosted, model: m, price: free } ] }
+  acme/two:
+    endpoints:
+      - provider: hosted
+        model: m
+        price: free
+        quirks: { body: { set: { safe_prompt: false }, rename: { top_k: k }, drop: [stop] } }
+`)
+  t.teardown(async () => {
+    await gateway.close()
+    await upstream.close()
+  })
+  const parameters = { seed: 7, top_k: 4, logit_bias: { 1: 2 }, stop: ['x'], user: 'caller' }
+  const sent = async (path: string, body: JsonObject): Promise<JsonObject | undefined> => {
+    t.equal((await gateway.post(path, body)).status, 200)
+    return upstream.requests.at(-1)?.json
+  }
+  const messages = [{ role: 'user', content: 'Hello' }]
+  t.same(
+    await sent('/v1/chat/completions', { model: 'acme/one', messages, ...parameters }),
+    { model: 'm', messages, random_seed: 7, top_k: 4, stop: ['x'], user: 'gateway', safe_prompt: true },
+    'passed',
+  )
+  t.same(
+    await sent('/v1/chat/completions', { model: 'acme/two', messages, ...parameters }),
+    { model: 'm', messages, random_seed: 7, k: 4, user: 'gateway', safe_prompt: false },
+    "with the endpoint's own on top",
+  )
+  t.same(
+    await sent('/v1/messages', { model: 'acme/two', messages, max_tokens: 9, top_k: 4, stop_sequences: ['x'] }),
+    { model: 'm', messages, max_tokens: 9, k: 4, user: 'gateway', safe_prompt: false },
+    'translated',
+  )
+})
+
+t.test('a cap below the lowest of the provider is raised to it, and held for', async (t) => {
+  const upstream = await startUpstream(says({ text: ['fine'] }))
+  const gateway = await startGateway(`
+auth:
+  keys:
+    - { name: rich, key: sk-router-v1-rich-0123456789abcdef, limit: "1.00" }
+    - { name: poor, key: sk-router-v1-poor-0123456789abcdef, limit: "0.010" }
+providers:
+  full: { dialect: openai-responses, base_url: "${upstream.url}", key: k, quirks: { min_output_tokens: 16 } }
+models:
+  acme/one: { context: 100000, endpoints: [ { provider: full, model: m, price: { prompt: "0", completion: "1000.00" } } ] }
+`)
+  t.teardown(async () => {
+    await gateway.close()
+    await upstream.close()
+  })
+  const ask = (name: string, cap: number) =>
+    gateway.post(
+      '/v1/messages',
+      { model: 'acme/one', messages: [{ role: 'user', content: 'ping' }], max_tokens: cap },
+      { authorization: `Bearer sk-router-v1-${name}-0123456789abcdef` },
+    )
+  t.equal((await ask('poor', 1)).status, 402, 'sixteen tokens cost more than the key has')
+  t.equal(upstream.requests.length, 0)
+  t.equal((await ask('rich', 1)).status, 200)
+  t.equal(upstream.requests.at(-1)?.json.max_output_tokens, 16)
+  t.equal((await ask('rich', 17)).status, 200)
+  t.equal(upstream.requests.at(-1)?.json.max_output_tokens, 17)
 })
 
 t.test('tools that run at a provider are refused where none has them, and who has them is told', async (t) => {

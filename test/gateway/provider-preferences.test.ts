@@ -448,7 +448,7 @@ t.test('C-131: what counts as taken is what reaches the model: by format, by lis
 providers:
   chat: { dialect: openai-chat, base_url: "${chat}/v1" }
   messages: { dialect: anthropic, base_url: "${messages}" }
-  quirky: { dialect: openai-chat, base_url: "${quirky}/v1", quirks: { drop: [ seed ] } }
+  quirky: { dialect: openai-chat, base_url: "${quirky}/v1", quirks: { body: { drop: [ seed ] } } }
 models:
   acme/one:
     endpoints: [ { provider: chat, model: m, price: free }, { provider: messages, model: m, price: free }, { provider: quirky, model: m, price: free } ]

@@ -66,6 +66,7 @@ t.test('C-088 C-090: the envelope of a whole reply', async (t) => {
     t.match(data, { object: 'chat.completion', model: 'acme/one', created: Number })
     t.match(data.id, /^gen-/)
     t.equal(response.headers.get('x-generation-id'), data.id, 'C-018')
+    t.equal((data as { _request_id?: string | null })._request_id, data.id, 'the id that the SDK shows')
     const [choice] = list((data as unknown as JsonObject).choices)
     t.match(choice, { index: 0, finish_reason: 'stop' })
     t.type(choice.native_finish_reason, 'string')

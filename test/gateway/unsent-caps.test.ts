@@ -100,7 +100,7 @@ const capOf = (body: JsonObject): unknown =>
 
 for (const [provider, { drop, clients }] of Object.entries(PROVIDERS) as [Provider, (typeof PROVIDERS)[Provider]][]) {
   const unlisted = { endpoint: ', supported_parameters: [temperature]' }
-  const dropped = { providerData: `, quirks: { drop: [${drop}] }` }
+  const dropped = { providerData: `, quirks: { body: { drop: [${drop}] } }` }
   const cases: [name: string, setting: Setting][] = [
     ['dropped', dropped],
     ['dropped, under a limit', { ...dropped, key: ', limit: "10.00"' }],
@@ -133,7 +133,7 @@ for (const [provider, { drop, clients }] of Object.entries(PROVIDERS) as [Provid
 
 t.test('the newer name, where the endpoint takes that one', async (t) => {
   const { leaves } = await startScene(t, {
-    providerData: ', quirks: { max_tokens_field: max_completion_tokens, drop: [max_completion_tokens] }',
+    providerData: ', quirks: { max_tokens_field: max_completion_tokens, body: { drop: [max_completion_tokens] } }',
   })
   const { output, sent } = await leaves('chat', { max_completion_tokens: CAP })
   t.equal(capOf(sent), undefined)
@@ -148,7 +148,7 @@ t.test('a default_max_output that no limit applies to is not sent, and bounds no
 })
 
 t.test('under a limit an endpoint that takes no cap has to be paid for all that it may write', async (t) => {
-  const dropped = { providerData: ', quirks: { drop: [max_tokens] }', key: ', limit: "0.05"' }
+  const dropped = { providerData: ', quirks: { body: { drop: [max_tokens] } }', key: ', limit: "0.05"' }
   const poor = await startScene(t, dropped)
   const refused = await poor.post('chat', { max_tokens: CAP })
   t.equal(refused.status, 402, '32,768 tokens cost $0.065')

@@ -139,7 +139,7 @@ t.test('C-131: parameters, hard and soft', async (t) => {
   t.ok(required(['max_completion_tokens', 'reasoning_effort'], ['max_tokens', 'reasoning']), 'by whichever name it is listed')
   t.notOk(required(['response_format'], ['response_format', 'structured_outputs']), 'a JSON mode is no schema')
   t.ok(required(['temperature'], ['user', 'metadata']), 'no list tells of what names the caller')
-  t.notOk(required(undefined, ['seed'], { drop: ['seed'] }), 'what is never sent does not arrive')
+  t.notOk(required(undefined, ['seed'], { body: { drop: ['seed'] } }), 'what is never sent does not arrive')
   const sent = (endpoint: { provider: { slug: string } }) => new Set(endpoint.provider.slug === 'bare' ? ['seed'] : [])
   t.same(
     tags(['bare', 'any'], asked({ require_parameters: true }, { used: new Set(['seed']), sent })),

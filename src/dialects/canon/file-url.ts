@@ -43,7 +43,7 @@ export function parseDataUrl(url: string): DataUrl | undefined {
   if (!/^data:/i.test(url)) return undefined
   const comma = url.indexOf(',')
   if (comma === -1) return undefined
-  const [type, ...parameters] = url.slice('data:'.length, comma).toLowerCase().split(';')
+  const [type = '', ...parameters] = url.slice('data:'.length, comma).toLowerCase().split(';')
   const rest = url.slice(comma + 1)
   if (parameters.some((each) => each.trim() === 'base64')) return { type, data: rest }
   return { type, data: Buffer.from(percentDecoded(rest), 'latin1').toString('base64') }

@@ -14,11 +14,11 @@ export interface CapRules {
 
 /**
  * A cap that a hold was computed for is sent even where the endpoint lists no such parameter (issue 15 section 2: hidden
- * reasoning is counted only at the end), but never against `quirks.drop`: that provider would refuse the request.
- * @param field name of the cap in `quirks.drop`.
+ * reasoning is counted only at the end), but never against `quirks.body.drop`: that provider would refuse the request.
+ * @param field name of the cap in `quirks.body.drop`.
  */
 export function sendsCap({ quirks, supported }: CapRules, field: string, held: boolean): boolean {
-  if (quirks.drop?.includes(field)) return false
+  if (quirks.body?.drop?.includes(field)) return false
   return held || supported === undefined || NAMES.some((name) => supported.has(name))
 }
 

@@ -2,7 +2,8 @@
  * Quirks: small departures of a provider from its dialect, set in the YAML file for a provider or an endpoint. Each dialect has one table
  * of those that it reads, `quirks.ts` in its folder; these parts stand in several tables.
  */
-import { type TSchema, Type } from 'typebox'
+import { type Static, type TSchema, Type } from 'typebox'
+import type { Json, JsonObject } from '../../core/json.ts'
 
 export type QuirkTable = Readonly<Record<string, TSchema>>
 
@@ -16,10 +17,68 @@ export const word = (description: string, maxLength = 64) => Type.String({ descr
 export const listOf = <T extends TSchema>(description: string, items: T, minItems = 0) =>
   Type.Array(items, { description, minItems, maxItems: 10_000 })
 
-/** Every dialect reads it. */
-export const drop = listOf('Parameters that are never sent.', word('A parameter.'))
+const FIELD = { pattern: '^[A-Za-z_][A-Za-z0-9_]{0,63}$', expected: 'the name of a field of the body' }
+
+const drop = listOf('Parameters that are never sent.', word('A parameter.'))
+
+/** `drop` is for each dialect to follow, since names of parameters differ; `shapeBody` does the rest. */
+export const body = Type.Object(
+  {
+    set: Type.Optional(
+      Type.Record(Type.String(FIELD), Type.Unsafe<Json>({ description: 'A value.' }), {
+        description: 'Fields of the body that are always sent, with their values.',
+        keyExpected: FIELD.expected,
+      }),
+    ),
+    rename: Type.Optional(
+      Type.Record(Type.String(FIELD), Type.String({ ...FIELD, description: 'Its name at the provider.' }), {
+        description: 'Fields of the body that the provider knows by another name.',
+        keyExpected: FIELD.expected,
+      }),
+    ),
+    drop: Type.Optional(drop),
+  },
+  {
+    additionalProperties: false,
+    description:
+      'Changes to the request body: `drop` lists parameters that are never sent, `rename` gives fields other names, `set` adds fields with fixed values.',
+  },
+)
+
+interface BodyQuirk {
+  readonly body?: Static<typeof body>
+}
+
+/**
+ * Gives fields of a written body the names that the provider knows and adds the operator's own, in place. Bodies of embeddings are
+ * not changed at a provider that generates as well: what it needs there is not what it needs here.
+ */
+export function shapeBody(written: JsonObject, { body: { rename = {}, set } = {} }: BodyQuirk): JsonObject {
+  for (const [from, to] of Object.entries(rename)) {
+    const value = written[from]
+    if (value === undefined) continue
+    delete written[from]
+    written[to] ??= value
+  }
+  return Object.assign(written, set)
+}
+
+/** The quirks of an endpoint over those of its provider. Of `body` the lists are joined and single fields replaced. */
+export function mergeQuirks<Q extends BodyQuirk>(provider: Q, endpoint: Q): Q {
+  const merged = { ...provider, ...endpoint }
+  if (provider.body === undefined || endpoint.body === undefined) return merged
+  const drop = [...(provider.body.drop ?? []), ...(endpoint.body.drop ?? [])]
+  const written = {
+    set: { ...provider.body.set, ...endpoint.body.set },
+    rename: { ...provider.body.rename, ...endpoint.body.rename },
+    ...(drop.length > 0 ? { drop } : {}),
+  }
+  return { ...merged, body: written }
+}
 
 export const efforts = listOf('Reasoning efforts that the provider knows; others become the nearest of them.', word('An effort.', 32), 1)
+
+export const forcedTools = flag('False: the provider refuses a `tool_choice` that forces a call; `auto` is sent instead.')
 
 export const webSearch = flag('True: the provider has a web search of its own, which the engine `native` uses.')
 

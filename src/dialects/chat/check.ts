@@ -1,4 +1,5 @@
 /** The rules of a chat request: its schema, then what a schema says badly (contract sections 2.1 and 9). */
+import { entryAt } from '../../core/entry-at.ts'
 import { badField } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { checkGatewayRules } from '../canon/gateway-schema.ts'
@@ -21,9 +22,13 @@ export function serverToolName(type: string): string | undefined {
   return colon > 0 && colon < type.length - 1 ? type.slice(colon + 1) : undefined
 }
 
+/** The type of a tool or of the choice of one; what has none is a function. */
+export const toolType = ({ type }: JsonObject): string => (typeof type === 'string' ? type : 'function')
+
 function checkTools(tools: JsonObject[]): void {
   for (const [index, tool] of tools.entries()) {
-    const type = String(tool.type)
+    if (tool.type === undefined && tool.function === undefined) throw badField(`tools[${index}].type`, 'is required')
+    const type = toolType(tool)
     if (type === 'function') {
       if (tool.function === undefined) throw badField(`tools[${index}].function`, 'is required')
       continue
@@ -62,6 +67,7 @@ export function check(body: JsonObject): void {
 }
 
 function checkToolChoice(choice: JsonObject): void {
+  if (choice.type === undefined && choice.function === undefined) throw badField('tool_choice.type', 'is required')
   if (choice.type === 'function' && choice.function === undefined) throw badField('tool_choice.function', 'is required')
 }
 
@@ -106,7 +112,7 @@ function checkCalls(calls: Json, at: string): void {
  */
 function checkMessages(messages: JsonObject[]): void {
   for (let i = 0; i < messages.length; i++) {
-    const message = messages[i]
+    const message = entryAt(messages, i)
     const { role, content } = message
     if (content === undefined || content === null) {
       if (role !== 'assistant') throw badField(`messages[${i}].content`, 'is required')

@@ -1,5 +1,6 @@
 /** The deltas of one chat reply as canonical blocks; a whole message is one large delta. */
 
+import { entryAt } from '../../core/entry-at.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { BlockKind, NoteKind, StreamEvent } from '../canon/events.ts'
 import { otherMembers } from '../canon/native.ts'
@@ -82,11 +83,12 @@ export class DeltaReader {
   close(out: StreamEvent[]): void {
     this.endBlock(out)
     for (const [index, call] of this.callBlocks.entries()) {
+      const slot = entryAt(this.calls.slots, index)
       if (call.whole) {
-        this.whole('opaque', { dialect: WIRE, type: OPAQUE.call, data: { ...call.whole, id: this.calls.slots[index].id } }, out)
+        this.whole('opaque', { dialect: WIRE, type: OPAQUE.call, data: { ...call.whole, id: slot.id } }, out)
         continue
       }
-      if (call.block === -1) this.startCall(call, this.calls.slots[index], out)
+      if (call.block === -1) this.startCall(call, slot, out)
       out.push({ type: 'block-end', block: call.block })
     }
     if (this.audio) this.whole('media', audioAnswer(this.audio), out)
@@ -219,6 +221,7 @@ export class DeltaReader {
       this.callBlocks.push({ block: -1, args: '', others: otherMembers(fragment, CALL_KNOWN), whole: undefined })
     }
     const call = this.callBlocks[slot.index]
+    if (call === undefined) throw new RangeError(`no block for call ${slot.index}`)
     if (call.whole || (fragment.type !== undefined && fragment.type !== 'function' && !isObject(fragment.function))) {
       call.whole = joinCall(call.whole, fragment)
       return

@@ -4,7 +4,7 @@ import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { GATEWAY_KEYS } from '../canon/gateway-fields.ts'
 import { otherMembers, withNative } from '../canon/native.ts'
 import type { CanonicalRequest, OutputFormat, Reasoning, Sampling, ToolChoice, ToolSpec } from '../canon/request.ts'
-import { serverToolName } from './check.ts'
+import { serverToolName, toolType } from './check.ts'
 import { decodeMessages } from './decode-messages.ts'
 import { cacheMark } from './decode-parts.ts'
 import { OWN_KEYS, SAMPLING, WIRE } from './wire.ts'
@@ -103,7 +103,7 @@ function functionTool(spec: JsonObject, described: JsonObject, beside: Set<strin
 }
 
 function tool(spec: JsonObject, beside: Set<string>): ToolSpec {
-  const type = spec.type as string
+  const type = toolType(spec)
   if (type === 'function' && isObject(spec.function)) return functionTool(spec, spec.function, beside)
   const server = serverToolName(type)
   if (server === undefined) return { kind: 'opaque', of: { dialect: WIRE, type, data: spec } }
@@ -111,9 +111,10 @@ function tool(spec: JsonObject, beside: Set<string>): ToolSpec {
 }
 
 function toolChoice(choice: Json): ToolChoice | undefined {
+  if (choice === 'any') return { mode: 'required' }
   if (choice === 'auto' || choice === 'none' || choice === 'required') return { mode: choice }
   if (!isObject(choice)) return undefined
-  const type = choice.type as string
+  const type = toolType(choice)
   if (type === 'function' && isObject(choice.function)) return { mode: 'named', name: choice.function.name as string }
   const server = serverToolName(type)
   return server === undefined ? { mode: 'opaque', of: { dialect: WIRE, type, data: choice } } : { mode: 'named', name: server }

@@ -140,9 +140,14 @@ function lastMembers(ctx: ReplyContext, final: Final): string {
  * The end of a stream: finish chunk, usage chunk, `[DONE]`; or one error chunk, `[DONE]`.
  * @param head from `chunkHead`.
  * @param delta JSON text of the finish chunk's delta.
- * @param rest further members of its choice, such as `,"logprobs":{…}`.
+ * @param rest further members of its choice, such as `,"logprobs":{…}`. @param members further members of the usage chunk.
  */
-export function closingChunks(ctx: ReplyContext, final: Final, head: string, closing: { delta: string; rest: string }): string {
+export function closingChunks(
+  ctx: ReplyContext,
+  final: Final,
+  head: string,
+  closing: { delta: string; rest: string; members: string },
+): string {
   const { reason, raw } = final.end
   const native = JSON.stringify(raw ?? (final.fault ? null : reason))
   if (final.fault) {
@@ -151,7 +156,7 @@ export function closingChunks(ctx: ReplyContext, final: Final, head: string, clo
     return `${head},"error":${error},"choices":[${choice}]${lastMembers(ctx, final)}${DONE}`
   }
   const choice = `{"index":0,"delta":${closing.delta},"finish_reason":${JSON.stringify(reason)},"native_finish_reason":${native}${closing.rest}}`
-  return `${head},"choices":[${choice}]}\n\n${head},"choices":[]${lastMembers(ctx, final)}${DONE}`
+  return `${head},"choices":[${choice}]}\n\n${head},"choices":[]${closing.members}${lastMembers(ctx, final)}${DONE}`
 }
 
 /** The chunk that shows what is about to go upstream. */

@@ -54,6 +54,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     let out = ''
     for (let i = 0; i < events.length; i++) {
       const event = events[i]
+      if (event === undefined) break
       if (event.type === 'block-delta') {
         const next = events[i + 1]
         const merged = next?.type === 'block-note' && next.note === 'logprobs' && next.block === event.block
@@ -69,7 +70,7 @@ export class ChatStreamEncoder implements StreamEncoder {
 
   finish(final: Final): string {
     const delta = this.roleSent ? '{}' : '{"role":"assistant","content":""}'
-    return closingChunks(this.ctx, final, chunkHead(this.ctx, this.ctx.created), { delta, rest: '' })
+    return closingChunks(this.ctx, final, chunkHead(this.ctx, this.ctx.created), { delta, rest: '', members: '' })
   }
 
   /** One chunk around the members of a delta; the first one holds the role. */

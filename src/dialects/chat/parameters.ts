@@ -34,7 +34,7 @@ export const chatParameters: ParameterTable = {
   metadata: { dropped: 'only the gateway keeps it: chat providers keep it only with stored replies' },
   prompt_cache_key: { as: 'prompt_cache_key' },
   prompt_cache_options: { dropped: 'sent only to a provider with the quirk `explicit_caching`' },
-  cache_control: { as: 'messages[].content[].cache_control' },
+  cache_control: { dropped: 'sent only to a provider with the quirk `cache_control` or `explicit_caching`' },
   truncation: { dropped: 'this format has no field for it' },
   include: { as: 'logprobs' },
   prefill: { as: 'messages[-1]' },

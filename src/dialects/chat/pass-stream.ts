@@ -5,7 +5,9 @@ import type { End } from '../canon/events.ts'
 import type { Usage } from '../canon/usage.ts'
 import { binary, FrameSplitter, frameData, utf8 } from '../sse/frames.ts'
 import type { Final, PassStream, ReplyContext } from '../types.ts'
+import { joinParts, THINKING } from './content-parts.ts'
 import { choiceFault, chunkHead, closingChunks, faultIn, servedTier, unify } from './decode-stream.ts'
+import { LateMembers } from './late-members.ts'
 import { mirroredFrame, mirrorReasoning, mirrorsByText, REASONING } from './mirror-reasoning.ts'
 import { frameWords, isImage, Skeleton } from './pass-skeleton.ts'
 import { ToolCalls } from './tool-calls.ts'
@@ -102,7 +104,7 @@ class Envelope {
   /** As `rewrite`, by looking for what must not be in a content chunk. */
   private scan(batch: string, calls: boolean): string | undefined {
     const { prefix, ours, style } = this
-    if (!batch.startsWith(prefix) || batch.includes(style.finish) || batch.includes(ERROR)) return undefined
+    if (!batch.startsWith(prefix) || batch.includes(style.finish) || batch.includes(ERROR) || batch.includes(THINKING)) return undefined
     // A member's name that is written with escapes would be missed here.
     if (escapesLetters(batch)) return undefined
     if (batch.includes(TOOL_CALLS) && (!calls || batch.includes(NAME))) return undefined
@@ -192,9 +194,11 @@ export class ChatPassStream implements PassStream {
   private tier: string | undefined
   /** Members of the finishing choice that are not ours, such as its log probabilities. */
   private rest = ''
+  private readonly late: LateMembers
 
   constructor(ctx: ReplyContext) {
     this.ctx = ctx
+    this.late = new LateMembers(ctx.brand)
   }
 
   feed(chunk: Buffer): string {
@@ -230,7 +234,8 @@ export class ChatPassStream implements PassStream {
 
   finish(final: Final): string {
     const delta = this.roleSent ? '{}' : '{"role":"assistant","content":""}'
-    return ascii(closingChunks(this.ctx, final, chunkHead(this.ctx, this.created ?? this.ctx.created), { delta, rest: this.rest }))
+    const head = chunkHead(this.ctx, this.created ?? this.ctx.created)
+    return ascii(closingChunks(this.ctx, final, head, { delta, rest: this.rest, members: this.late.text }))
   }
 
   private fail(fault: Fault): string {
@@ -274,10 +279,12 @@ export class ChatPassStream implements PassStream {
     if (chunk.usage) this.usage = decodeUsage(chunk.usage, this.usage) ?? this.usage
     if (chunk.service_tier !== undefined) this.tier = servedTier(chunk.service_tier) ?? this.tier
     const choice = Array.isArray(chunk.choices) ? chunk.choices.find((each) => isObject(each) && (each.index ?? 0) === 0) : undefined
+    if (!isObject(choice)) this.late.keep(chunk)
     if (!isObject(choice)) return ''
     const delta = isObject(choice.delta) ? choice.delta : {}
+    const joined = joinParts(delta)
     const mirrored = mirrorReasoning(delta)
-    let edited = this.tidy(delta, choice)
+    let edited = this.tidy(delta, choice) || joined
     // Written with escapes, for example, a name is not found in the text.
     if (mirrored && !mirrorsByText(frame)) edited = true
     const reason = choice.finish_reason
@@ -285,7 +292,7 @@ export class ChatPassStream implements PassStream {
     if (over || isObject(choice.error)) edited = true
     let out = ''
     if (speaks(delta)) out = this.content(chunk, choice, delta, { frame, edited })
-    else if (over) this.keepRest(choice)
+    else if (over) this.keepRest(choice, chunk)
     else if (delta.role === 'assistant' && !this.roleSent && this.held === '') this.held = this.written(chunk)
     else if (filled(choice.logprobs)) out = this.content(chunk, choice, delta, { frame, edited })
     if ((over && unify(reason, false) === 'error') || isObject(choice.error)) this.fail(choiceFault({ ...choice, finish_reason: reason }))
@@ -381,7 +388,8 @@ export class ChatPassStream implements PassStream {
     return `data: ${binary(JSON.stringify(ourHeader(chunk, this.ctx)))}\n\n`
   }
 
-  private keepRest(choice: JsonObject): void {
+  private keepRest(choice: JsonObject, chunk: JsonObject): void {
+    this.late.keep(chunk)
     for (const key of Object.keys(choice)) {
       if (key === 'index' || key === 'delta' || key === 'finish_reason' || key === 'native_finish_reason' || key === 'error') continue
       this.rest += `,${JSON.stringify(key)}:${JSON.stringify(choice[key])}`

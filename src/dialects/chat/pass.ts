@@ -1,10 +1,12 @@
 /** Chat to an OpenAI-compatible provider without the canonical form: bodies travel with a short list of patches. */
 
 import { Fault, faultBody } from '../../core/faults.ts'
+import { randomTag } from '../../core/ids.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { End } from '../canon/events.ts'
 import { GATEWAY_KEYS } from '../canon/gateway-fields.ts'
 import type { Encoded, Final, PassResult, PassWire, ReplyContext, Target } from '../types.ts'
+import { joinParts } from './content-parts.ts'
 import { hidesReasoning, messagesOf } from './decode-request.ts'
 import { firstChoice } from './decode-result.ts'
 import { choiceFault, servedTier, unify } from './decode-stream.ts'
@@ -32,6 +34,15 @@ function passRequest(body: JsonObject, target: Target): Encoded {
   return { path: PATH, body: copy, dropped }
 }
 
+/** A call without an id or a type gets them, as in streams: callers answer it by its id. */
+function completeCalls(message: JsonObject): void {
+  for (const call of Array.isArray(message.tool_calls) ? message.tool_calls : []) {
+    if (!isObject(call) || !isObject(call.function)) continue
+    if (typeof call.id !== 'string' || call.id === '') call.id = `call_${randomTag()}`
+    if (typeof call.type !== 'string') call.type = 'function'
+  }
+}
+
 /** Members of an upstream's reply that are written anew. */
 const REWRITTEN: ReadonlySet<string> = new Set(['id', 'object', 'created', 'model', 'provider', 'choices', 'usage'])
 
@@ -39,7 +50,9 @@ function passResult(body: JsonObject, ctx: ReplyContext): PassResult {
   const choice = firstChoice(body)
   if (choice instanceof Fault) return { fault: choice, finish: (final) => faultText(ctx, final) }
   const message = choice.message as JsonObject
+  joinParts(message)
   mirrorReasoning(message)
+  completeCalls(message)
   const usage = decodeUsage(body.usage)
   const raw = typeof choice.finish_reason === 'string' && choice.finish_reason !== '' ? choice.finish_reason : undefined
   const hasCalls = Array.isArray(message.tool_calls) && message.tool_calls.length > 0

@@ -1,5 +1,5 @@
 /** Quirks of providers that speak the Chat Completions API. */
-import { drop, efforts, explicitCaching, oneOf, webSearch, word } from '../canon/quirks.ts'
+import { body, efforts, explicitCaching, flag, forcedTools, oneOf, webSearch, word } from '../canon/quirks.ts'
 
 export const chatQuirks = {
   max_tokens_field: oneOf('Field of the output cap. If unset: `max_tokens`.', ['max_tokens', 'max_completion_tokens']),
@@ -8,8 +8,21 @@ export const chatQuirks = {
     'object',
   ]),
   efforts,
-  reasoning_replay: word('Field that takes the reasoning of earlier turns as text, or `details`, or `none`. If unset: `details`.'),
+  reasoning_replay: word(
+    'Field of assistant messages that takes the reasoning of earlier turns as text; `details`: `reasoning_details` as they came; `none`: it is left out. If unset: `none`, and `details` with `reasoning: object`.',
+  ),
+  reasoning_replay_required: flag(
+    'True: assistant messages with tool calls always have the field of `reasoning_replay`, if need be empty.',
+  ),
+  developer: oneOf('Role in which developer messages are sent. If unset: `system`.', ['system', 'developer']),
+  tool_ids: oneOf('`alphanumeric_9`: ids of tool calls in any other form than nine letters and digits are replaced.', ['alphanumeric_9']),
+  tool_images: oneOf(
+    '`tool`: images and files of a tool result are sent in the tool message; `user`: in a user message behind it. If unset: `user`.',
+    ['user', 'tool'],
+  ),
+  forced_tools: forcedTools,
+  cache_control: flag('True: the provider takes `cache_control` on parts of messages and on tools. Otherwise the marks are left out.'),
   explicit_caching: explicitCaching,
   web_search: webSearch,
-  drop,
+  body,
 }

@@ -29,8 +29,9 @@ const message = Type.Object({
   audio: nullable(Type.Object({})),
 })
 
+/** Without a type it is a function: `FunctionTool` and `ToolChoice` of Mistral's API have that default, others accept it. */
 const tool = Type.Object({
-  type: Type.String({ minLength: 1 }),
+  type: Type.Optional(Type.String({ minLength: 1 })),
   function: Type.Optional(
     Type.Object({
       name: Type.String({ minLength: 1, maxLength: 64 }),
@@ -43,8 +44,12 @@ const tool = Type.Object({
 })
 
 const toolChoice = Type.Union([
-  Type.Enum(['none', 'auto', 'required']),
-  Type.Object({ type: Type.String({ minLength: 1 }), function: Type.Optional(Type.Object({ name: Type.String({ minLength: 1 }) })) }),
+  // `any` is what Mistral's `ToolChoiceEnum` also calls `required`.
+  Type.Enum(['none', 'auto', 'required', 'any']),
+  Type.Object({
+    type: Type.Optional(Type.String({ minLength: 1 })),
+    function: Type.Optional(Type.Object({ name: Type.String({ minLength: 1 }) })),
+  }),
 ])
 
 const responseFormat = Type.Union([

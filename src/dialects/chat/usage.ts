@@ -36,7 +36,8 @@ export function decodeUsage(raw: unknown, before?: Usage): Usage | undefined {
   const own: Usage = {
     input: count(sent),
     output: count(made),
-    cached: count(into.cached_tokens ?? raw.prompt_cache_hit_tokens ?? raw.cached_tokens),
+    // Mistral counts them as `num_cached_tokens`, where it does not send the details.
+    cached: count(into.cached_tokens ?? raw.prompt_cache_hit_tokens ?? raw.cached_tokens ?? raw.num_cached_tokens),
     cacheWrite: count(into.cache_write_tokens ?? into.cache_creation_tokens),
     reasoning: count(out.reasoning_tokens ?? raw.reasoning_tokens),
     audioInput: count(into.audio_tokens),

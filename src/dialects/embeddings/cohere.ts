@@ -6,6 +6,7 @@
 
 import { Fault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { shapeBody } from '../canon/quirks.ts'
 import type { Part } from '../canon/request.ts'
 import { count, noUsage } from '../canon/usage.ts'
 import type { Embedded, EmbeddingAsk, EmbeddingInput, EmbeddingLack, EmbeddingTarget, EmbeddingWire, Encoded } from '../types.ts'
@@ -59,7 +60,7 @@ function encode({ inputs, settings }: EmbeddingAsk, target: EmbeddingTarget): En
   }
   if (settings.dimensions !== undefined) body.output_dimension = settings.dimensions
   if (target.longInput !== undefined) body.truncate = target.longInput === 'reject' ? 'NONE' : 'END'
-  return { path: '/embed', body: leaveOut(body, target, dropped), dropped }
+  return { path: '/embed', body: shapeBody(leaveOut(body, target, dropped), target.quirks), dropped }
 }
 
 function contentOf(inputs: readonly EmbeddingInput[]): JsonObject {

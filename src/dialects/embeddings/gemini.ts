@@ -12,7 +12,7 @@ import { count, type InputKind, type InputSplit, noUsage } from '../canon/usage.
 import type { Embedded, EmbeddingAsk, EmbeddingInput, EmbeddingLack, EmbeddingTarget, Encoded } from '../types.ts'
 import { dataOf } from './data-url.ts'
 import { type Purpose, purposeOf } from './input-types.ts'
-import { type EmbeddingFormat, isDropped, lackingDimensions, lackingInput, splitFrom } from './provider-body.ts'
+import { type EmbeddingFormat, isDropped, lackingDimensions, lackingInput, leaveOut, splitFrom } from './provider-body.ts'
 
 export const geminiFormat: EmbeddingFormat = {
   most: { inputs: 100 },
@@ -55,7 +55,7 @@ function encode({ inputs, settings }: EmbeddingAsk, target: EmbeddingTarget): En
     return request
   })
   const path = `/${model.split('/').map(encodeURIComponent).join('/')}:batchEmbedContents`
-  return { path, body: { requests }, dropped }
+  return { path, body: leaveOut({ requests }, target, dropped), dropped }
 }
 
 function partsOf(input: EmbeddingInput): JsonObject[] {

@@ -10,7 +10,7 @@ export type EmbeddingFormat = Omit<EmbeddingWire, keyof ProviderWire>
 
 /** True for a field that the operator has set never to be sent. */
 export function isDropped({ quirks }: EmbeddingTarget, name: string): boolean {
-  return quirks.drop?.includes(name) === true
+  return quirks.body?.drop?.includes(name) === true
 }
 
 /** The end user as the provider may know them; undefined where it may not. */
@@ -20,11 +20,11 @@ export function userFor({ user }: EmbeddingTarget, name: string): string | undef
 }
 
 /** Fields that every body needs, so that they are never left out. */
-const NEEDED: ReadonlySet<string> = new Set(['model', 'input', 'inputs', 'texts'])
+const NEEDED: ReadonlySet<string> = new Set(['model', 'input', 'inputs', 'texts', 'requests'])
 
-/** Takes the operator's unwanted fields out and records them. */
+/** Takes the fields of `body.drop` out and records them. */
 export function leaveOut(body: JsonObject, { quirks }: EmbeddingTarget, dropped: string[]): JsonObject {
-  for (const name of quirks.drop ?? []) {
+  for (const name of quirks.body?.drop ?? []) {
     if (body[name] === undefined || NEEDED.has(name)) continue
     delete body[name]
     dropped.push(name)

@@ -1,6 +1,6 @@
 /** Quirks of providers that give embeddings. */
 import { Type } from 'typebox'
-import { drop, flag } from '../canon/quirks.ts'
+import { body, flag } from '../canon/quirks.ts'
 
 const count = (description: string) => Type.Integer({ description, minimum: 1, maximum: 1_000_000_000_000 })
 
@@ -19,7 +19,7 @@ export const embeddingQuirks = {
     ...OPERATION_PATH,
     description: "Path of embeddings under `base_url` in place of the dialect's own; `{model}` stands for the endpoint's model.",
   }),
-  drop,
+  body,
 }
 
 export const openaiEmbeddingQuirks = {

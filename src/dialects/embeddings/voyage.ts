@@ -5,6 +5,7 @@
  */
 
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { shapeBody } from '../canon/quirks.ts'
 import type { Part } from '../canon/request.ts'
 import { count, noUsage } from '../canon/usage.ts'
 import type { Embedded, EmbeddingAsk, EmbeddingInput, EmbeddingLack, EmbeddingTarget, EmbeddingWire, Encoded } from '../types.ts'
@@ -53,7 +54,7 @@ function encode({ inputs, settings }: EmbeddingAsk, target: EmbeddingTarget): En
   if (settings.dimensions !== undefined) body.output_dimension = settings.dimensions
   if (settings.form === 'base64') body[joint ? 'output_encoding' : 'encoding_format'] = 'base64'
   if (target.longInput !== undefined) body.truncation = target.longInput === 'truncate'
-  return { path: joint ? '/multimodalembeddings' : '/embeddings', body: leaveOut(body, target, dropped), dropped }
+  return { path: joint ? '/multimodalembeddings' : '/embeddings', body: shapeBody(leaveOut(body, target, dropped), target.quirks), dropped }
 }
 
 const textOf = (input: EmbeddingInput): string => (input.kind === 'text' ? input.text : '')

@@ -147,7 +147,8 @@ export class GeminiStreamDecoder implements StreamDecoder {
   }
 }
 
-const FILTERED = /SAFETY|RECITATION|BLOCKLIST|PROHIBITED|SPII/
+/** `FinishReason` of the Gemini API, and MODEL_ARMOR of Vertex AI (`Candidate.FinishReason` of google.cloud.aiplatform.v1). */
+const FILTERED = /SAFETY|RECITATION|BLOCKLIST|PROHIBITED|SPII|MODEL_ARMOR/
 
 /**
  * `finishReason` in the canon's words.

@@ -1,5 +1,5 @@
 /** Canonical items as the system instruction and the contents of a request. */
-import { type JsonObject, objectWithin } from '../../core/json.ts'
+import { isObject, type JsonObject, objectWithin } from '../../core/json.ts'
 import { parseDataUrl } from '../canon/file-url.ts'
 import type { Item, Part } from '../canon/request.ts'
 import { audioType, mimeTypeOf } from './mime-types.ts'
@@ -72,6 +72,15 @@ export class ContentWriter {
     for (const { role, parts } of this.contents) {
       const first = role === 'model' ? parts.find((part) => part.functionCall !== undefined) : undefined
       if (first) first.thoughtSignature ??= UNSIGNED
+    }
+  }
+
+  /** For providers that match calls and results by their order alone. */
+  removeCallIds(): void {
+    for (const { parts } of this.contents) {
+      for (const { functionCall, functionResponse } of parts) {
+        for (const member of [functionCall, functionResponse]) if (isObject(member)) delete member.id
+      }
     }
   }
 

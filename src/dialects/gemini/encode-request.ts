@@ -98,6 +98,7 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Encode
   const { dropped } = filter
   const writer = new ContentWriter(request.items, dropped)
   if (target.quirks.thinking === 'level') writer.signCalls()
+  if (target.quirks.call_ids === false) writer.removeCallIds()
   const offered = offeredTools(request, WIRE)
   const tools = encodeTools(offered.tools, filter)
   const body = present({

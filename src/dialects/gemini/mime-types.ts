@@ -55,7 +55,7 @@ export function audioType(format: string): string {
 
 /** The other way round: `audio/L16;codec=pcm;rate=24000` is `pcm16`. */
 export function audioFormat(mimeType: string): string {
-  const [type] = mimeType.slice('audio/'.length).toLowerCase().split(';')
+  const type = mimeType.slice('audio/'.length).toLowerCase().replace(/;.*$/s, '')
   if (type === 'l16' || type === 'pcm') return 'pcm16'
   return type === 'mpeg' ? 'mp3' : type.replace(/^x-/, '')
 }

@@ -9,7 +9,7 @@ export class ParameterFilter {
 
   constructor({ supported, quirks }: Target) {
     this.supported = supported
-    this.never = quirks.drop ?? []
+    this.never = quirks.body?.drop ?? []
   }
 
   /** @returns the value, or undefined where the endpoint is never sent the parameter. */

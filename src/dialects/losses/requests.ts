@@ -15,8 +15,10 @@ const GATEWAY = 'read by the gateway itself'
 const HIDING = 'the gateway itself leaves reasoning out of the reply'
 const ITEM_ID = 'item ids are valid in their own format only'
 const NAMES = 'messages have no author’s name in the format'
+const MARKS = 'sent only to a provider with the quirk `cache_control` or `explicit_caching`'
 const NATIVE_ITEM = 'only the caller’s format has it'
 const NOTE = 'information for the caller only'
+const REPLAY = 'sent only to a provider with the quirk `reasoning_replay`'
 const REFUSED = 'refused with a 400 that names the tool and the endpoints that have it'
 /** The provider is offered a function in its place. */
 const RUN_HERE = 'run by the gateway or handed to the caller, since the provider has no such tool'
@@ -34,34 +36,34 @@ const VIDEO = 'the format has no video input'
 /** The record names the item or block by its type. */
 const TYPE = '[type]'
 
+/** Parts of chat messages that can be marked for the cache. */
+const CHAT_MARKS = [
+  'messages[developer].content[text].cache_control.ttl',
+  'messages[tool].content[text].cache_control.ttl',
+  'messages[user].content[image_url].cache_control.ttl',
+  'messages[user].content[text].cache_control.ttl',
+]
+
 const CHAT_CALLERS: readonly Row[] = [
   [['openai-chat', 'openai-responses', 'anthropic', 'gemini'], TIER, ['service_tier'], 'service_tier'],
   [['anthropic'], AUDIO, ['messages[user].content[input_audio]'], 'input_audio'],
   [['openai-chat', 'openai-responses'], CACHE_PLACE, ['cache_control.ttl'], 'cache_control'],
   [['openai-responses'], CACHE_PLACE, ['tools[function].cache_control.ttl'], 'cache_control'],
+  [['openai-chat'], MARKS, [...CHAT_MARKS, 'tools[function].cache_control.ttl'], 'cache_control'],
   [
-    ['gemini'],
-    CACHE_SELF,
+    ['openai-chat'],
+    REPLAY,
     [
-      'messages[developer].content[text].cache_control.ttl',
-      'messages[tool].content[text].cache_control.ttl',
-      'messages[user].content[image_url].cache_control.ttl',
-      'messages[user].content[text].cache_control.ttl',
-      'tools[function].cache_control.ttl',
+      'messages[assistant].reasoning',
+      'messages[assistant].reasoning_details[reasoning.summary].id',
+      'messages[assistant].reasoning_details[reasoning.summary].summary',
+      'messages[assistant].reasoning_details[reasoning.text].id',
+      'messages[assistant].reasoning_details[reasoning.text].text',
     ],
-    'cache_control',
+    'reasoning',
   ],
-  [
-    ['openai-responses'],
-    CACHE_TTL,
-    [
-      'messages[developer].content[text].cache_control.ttl',
-      'messages[tool].content[text].cache_control.ttl',
-      'messages[user].content[image_url].cache_control.ttl',
-      'messages[user].content[text].cache_control.ttl',
-    ],
-    'cache_control.ttl',
-  ],
+  [['gemini'], CACHE_SELF, [...CHAT_MARKS, 'tools[function].cache_control.ttl'], 'cache_control'],
+  [['openai-responses'], CACHE_TTL, CHAT_MARKS, 'cache_control.ttl'],
   [['openai-responses', 'anthropic', 'gemini'], CITATIONS, ['messages[assistant].annotations[url_citation]'], 'annotations'],
   [['anthropic', 'gemini'], FIELD, ['messages[user].content[image_url].image_url.detail'], 'input_image.detail'],
   [['anthropic', 'gemini'], FIELD, ['response_format.json_schema.description'], 'response_format.description'],
@@ -246,42 +248,35 @@ const RESPONSES_CALLERS: readonly Row[] = [
   [['anthropic'], SUMMARY, ['reasoning.summary']],
   [['openai-chat', 'gemini'], SUMMARY, ['reasoning.summary'], 'reasoning.summary'],
   [['openai-chat', 'anthropic', 'gemini'], UNKNOWN, ['unheard_of'], 'unheard_of'],
+  [
+    ['openai-chat'],
+    REPLAY,
+    ['input[reasoning].id', 'input[reasoning].summary[summary_text].text', 'input[reasoning].content[reasoning_text].text'],
+    'reasoning',
+  ],
   [['anthropic', 'gemini'], NOT_ENCRYPTED, ['input[reasoning].id', 'input[reasoning].summary[summary_text].text'], 'reasoning'],
   [['openai-responses', 'anthropic', 'gemini'], NOT_ENCRYPTED, ['input[reasoning].content[reasoning_text].text'], 'reasoning'],
   [['anthropic'], VIDEO, ['input[message].content[input_video]'], 'input_video'],
 ]
 
+const CALL_MARK = 'messages[assistant].content[tool_use].cache_control.ttl'
+/** Blocks of Messages requests that can be marked, calls apart. */
+const MESSAGES_MARKS = [
+  'messages[user].content[document].cache_control.ttl',
+  'messages[user].content[image].cache_control.ttl',
+  'messages[user].content[text].cache_control.ttl',
+  'messages[user].content[tool_result].cache_control.ttl',
+  'system[text].cache_control.ttl',
+]
+
 const MESSAGES_CALLERS: readonly Row[] = [
-  [['openai-chat'], CACHE_PLACE, ['messages[assistant].content[tool_use].cache_control.ttl'], 'cache_control'],
+  [['openai-chat'], CACHE_PLACE, [CALL_MARK], 'cache_control'],
   [['openai-chat', 'openai-responses'], CACHE_PLACE, ['cache_control.ttl'], 'cache_control'],
   [['openai-responses'], CACHE_PLACE, ['tools[].cache_control.ttl'], 'cache_control'],
-  [
-    ['gemini'],
-    CACHE_SELF,
-    [
-      'messages[assistant].content[tool_use].cache_control.ttl',
-      'messages[user].content[document].cache_control.ttl',
-      'messages[user].content[image].cache_control.ttl',
-      'messages[user].content[text].cache_control.ttl',
-      'messages[user].content[tool_result].cache_control.ttl',
-      'system[text].cache_control.ttl',
-      'tools[].cache_control.ttl',
-    ],
-    'cache_control',
-  ],
-  [
-    ['openai-responses'],
-    CACHE_TTL,
-    [
-      'messages[assistant].content[tool_use].cache_control.ttl',
-      'messages[user].content[document].cache_control.ttl',
-      'messages[user].content[image].cache_control.ttl',
-      'messages[user].content[text].cache_control.ttl',
-      'messages[user].content[tool_result].cache_control.ttl',
-      'system[text].cache_control.ttl',
-    ],
-    'cache_control.ttl',
-  ],
+  [['openai-chat'], MARKS, [...MESSAGES_MARKS, 'tools[].cache_control.ttl'], 'cache_control'],
+  [['openai-chat'], REPLAY, ['messages[assistant].content[thinking].thinking'], 'reasoning'],
+  [['gemini'], CACHE_SELF, [CALL_MARK, ...MESSAGES_MARKS, 'tools[].cache_control.ttl'], 'cache_control'],
+  [['openai-responses'], CACHE_TTL, [CALL_MARK, ...MESSAGES_MARKS], 'cache_control.ttl'],
   [
     ['openai-chat', 'openai-responses', 'gemini'],
     CITATIONS,

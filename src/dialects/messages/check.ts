@@ -28,9 +28,8 @@ function checkTools(tools: JsonObject[]): void {
     }
     const type = String(tool.type)
     if (type === 'function') throw badField(`${at}.type`, 'expected custom, a tool of the provider or one of the gateway')
-    if (tool.defer_loading === true && /:tool_search$|^tool_search_tool_regex/.test(type))
+    if (tool.defer_loading === true && /:tool_search$|^tool_search_tool_(regex|bm25)/.test(type))
       throw badField(`${at}.defer_loading`, 'the search for tools cannot be deferred itself')
-    if (type.startsWith('tool_search_tool_bm25')) throw badField(`${at}.type`, `${type} is not offered; tool_search_tool_regex is`)
   }
 }
 

@@ -22,6 +22,8 @@ export const messagesClient: ClientDialect = {
   capFields: ['max_tokens'],
   // Anthropic, "Data residency": on Claude Opus 4.6 and later, `us` costs 1.1 times as much per token.
   regionField: 'inference_geo',
+  // @anthropic-ai/sdk 1.12.0, `_request_id` (internal/parse.ts).
+  requestIdHeader: 'Request-Id',
   withPreset,
   check,
   decodeRequest,

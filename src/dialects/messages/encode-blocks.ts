@@ -111,7 +111,7 @@ export function encodeParts(parts: readonly Part[], place: Place, context: Write
 /** A lone plain text as a string, as most callers write it. */
 export function contentOf(blocks: JsonObject[]): string | JsonObject[] {
   const [only] = blocks
-  const plain = blocks.length === 1 && only.type === 'text' && typeof only.text === 'string' && Object.keys(only).length === 2
+  const plain = blocks.length === 1 && only?.type === 'text' && typeof only.text === 'string' && Object.keys(only).length === 2
   return plain ? String(only.text) : blocks
 }
 

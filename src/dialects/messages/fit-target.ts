@@ -6,7 +6,7 @@ import { hashedUser } from '../canon/user.ts'
 import type { Target } from '../types.ts'
 
 /** Where a parameter stands in the body; the first of its names is the one that is recorded. */
-const FIELDS: readonly { names: readonly string[]; paths: readonly string[] }[] = [
+const FIELDS: readonly { names: readonly [string, ...string[]]; paths: readonly string[] }[] = [
   { names: ['temperature'], paths: ['temperature'] },
   { names: ['top_p'], paths: ['top_p'] },
   { names: ['top_k'], paths: ['top_k'] },
@@ -17,7 +17,7 @@ const FIELDS: readonly { names: readonly string[]; paths: readonly string[] }[] 
   { names: ['response_format', 'structured_outputs'], paths: ['output_config.format'] },
 ]
 
-/** Names that a `quirks.drop` may use beside those of the wire itself. */
+/** Names that a `quirks.body.drop` may use beside those of the wire itself. */
 const PLACES: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
   ...FIELDS.flatMap(({ names, paths }) => names.map((name) => [name, paths] as const)),
   ['user', ['metadata']],
@@ -26,7 +26,7 @@ const PLACES: ReadonlyMap<string, readonly string[]> = new Map<string, readonly 
 
 /** Takes out a member of the body or of an object in it. The caller's own objects stay as they are. @returns true if it was there. */
 function take(body: JsonObject, path: string): boolean {
-  const [field, member] = path.split('.')
+  const [field = '', member] = path.split('.')
   const value = body[field]
   if (value === undefined) return false
   if (member === undefined) {
@@ -49,7 +49,7 @@ function takeAll(body: JsonObject, paths: readonly string[], name: string, dropp
 function fitParameters(body: JsonObject, { supported, quirks }: Target, dropped: string[]): void {
   if (supported)
     for (const { names, paths } of FIELDS) if (!names.some((name) => supported.has(name))) takeAll(body, paths, names[0], dropped)
-  for (const name of quirks.drop ?? []) takeAll(body, PLACES.get(name) ?? [name], name, dropped)
+  for (const name of quirks.body?.drop ?? []) takeAll(body, PLACES.get(name) ?? [name], name, dropped)
   // The API refuses a choice where there is nothing to choose.
   if ((!Array.isArray(body.tools) || body.tools.length === 0) && body.mcp_servers === undefined) {
     delete body.tools
@@ -112,7 +112,7 @@ function fitUserId(body: JsonObject, target: Target, dropped: string[]): void {
 
 /**
  * Fits a body to its endpoint, in place: model, stream, output cap, parameters, identity, quirks.
- * The quirk `drop` takes names of fields or parameters, `prefill` and `cache_control` among them.
+ * The quirk `body.drop` takes names of fields or parameters, `prefill` and `cache_control` among them.
  * @param dropped receives the canonical names of what was taken out.
  */
 export function fitToTarget(body: JsonObject, target: Target, dropped: string[]): void {
@@ -132,7 +132,7 @@ export function fitToTarget(body: JsonObject, target: Target, dropped: string[])
 
 /** True where the provider's data say that a field is never sent. */
 export function neverSends({ quirks }: Target, name: string): boolean {
-  return quirks.drop?.includes(name) === true
+  return quirks.body?.drop?.includes(name) === true
 }
 
 /**

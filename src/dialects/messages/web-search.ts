@@ -8,7 +8,7 @@ import type { Quirks } from '../quirks.ts'
 const USUAL_TYPE = 'web_search_20250305'
 
 /** Subdomains are covered; a wildcard stands in a path only. */
-const isExpressible = (domain: string): boolean => !bareDomain(domain).split('/')[0].includes('*')
+const isExpressible = (domain: string): boolean => !bareDomain(domain).replace(/\/.*$/s, '').includes('*')
 
 export const searchWire: SearchWire = {
   canExpress: ({ allowed, excluded }) => (allowed.length === 0 || excluded.length === 0) && [...allowed, ...excluded].every(isExpressible),

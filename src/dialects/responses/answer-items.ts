@@ -35,10 +35,10 @@ function imageItem(data: JsonObject): JsonObject | undefined {
   const url = stringOf(isObject(data.image_url) ? data.image_url.url : data.url)
   if (url === undefined) return undefined
   const item: JsonObject = { type: 'image_generation_call', status: 'completed' }
-  const inline = DATA_URL.exec(url)
-  if (!inline) return { ...item, result: null, image_url: url }
-  const format = inline[1].replace(/^image\//, '')
-  return { ...item, result: url.slice(inline[0].length), ...(format === 'png' ? {} : { output_format: format }) }
+  const [inline, type] = DATA_URL.exec(url) ?? []
+  if (inline === undefined || type === undefined) return { ...item, result: null, image_url: url }
+  const format = type.replace(/^image\//, '')
+  return { ...item, result: url.slice(inline.length), ...(format === 'png' ? {} : { output_format: format }) }
 }
 
 /** What a tool of the gateway did; `call` in its data is for wires that show no such items. */

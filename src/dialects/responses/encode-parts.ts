@@ -81,7 +81,7 @@ export function encodeParts(parts: readonly Part[], role: Role, context: ItemCon
 /** Output of a tool: a lone text as a string, anything else as parts. */
 export function encodeOutput(parts: readonly Part[], cache: CacheMark | undefined, context: ItemContext): string | JsonObject[] {
   const [only] = parts
-  const plain = parts.length === 1 && only.kind === 'text' && !only.cache && !cache && nativeOf(only, WIRE) === undefined
+  const plain = parts.length === 1 && only?.kind === 'text' && !only.cache && !cache && nativeOf(only, WIRE) === undefined
   if (plain) return only.text
   const encoded = encodeParts(parts, 'user', context)
   if (cache) markPart(encoded.at(-1), cache, context.dropped)

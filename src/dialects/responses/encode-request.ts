@@ -25,7 +25,7 @@ function instructionsOf(items: Item[]): string | undefined {
   const [first] = items
   if (first?.kind !== 'message' || first.role !== 'system' || first.id !== INSTRUCTIONS || first.parts.length !== 1) return undefined
   const [part] = first.parts
-  return part.kind === 'text' ? part.text : undefined
+  return part?.kind === 'text' ? part.text : undefined
 }
 
 function encodeTool(tool: ToolSpec, context: ItemContext): JsonObject | undefined {

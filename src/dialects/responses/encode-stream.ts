@@ -63,6 +63,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
     let out = ''
     for (let i = 0; i < events.length; i++) {
       const event = events[i]
+      if (event === undefined) break
       if (event.type === 'block-delta') {
         const part = this.parts.get(event.block)
         if (part === undefined || event.text === '') continue

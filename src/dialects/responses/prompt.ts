@@ -28,8 +28,9 @@ function filled(text: string, variables: Variables, missing: (name: string) => E
   let plain = ''
   let at = 0
   for (const match of text.matchAll(PLACEHOLDER)) {
-    const value = variables.get(match[1])
-    if (value === undefined) throw missing(match[1])
+    const [, name = ''] = match
+    const value = variables.get(name)
+    if (value === undefined) throw missing(name)
     plain += text.slice(at, match.index)
     at = match.index + match[0].length
     if (typeof value === 'string') plain += value
@@ -47,7 +48,7 @@ function filled(text: string, variables: Variables, missing: (name: string) => E
 }
 
 function placeholders(texts: readonly string[]): Set<string> {
-  return new Set(texts.flatMap((text) => [...text.matchAll(PLACEHOLDER)].map((match) => match[1])))
+  return new Set(texts.flatMap((text) => [...text.matchAll(PLACEHOLDER)].flatMap(([, name]) => name ?? [])))
 }
 
 /**

@@ -1,5 +1,6 @@
 /** Quirks of providers that speak the Responses API. */
-import { drop, efforts, explicitCaching, listOf, oneOf, webSearch } from '../canon/quirks.ts'
+import { Type } from 'typebox'
+import { body, efforts, explicitCaching, listOf, oneOf, webSearch } from '../canon/quirks.ts'
 
 export const responsesQuirks = {
   reasoning: oneOf(
@@ -7,8 +8,13 @@ export const responsesQuirks = {
     ['effort', 'object'],
   ),
   efforts,
+  min_output_tokens: Type.Integer({
+    description: 'The lowest output cap that the provider takes, in tokens; lower ones are raised to it, and so is what is held for them.',
+    minimum: 1,
+    maximum: 4096,
+  }),
   explicit_caching: explicitCaching,
   web_search: webSearch,
   native_tools: listOf('Tools that the provider runs or knows itself.', oneOf('A tool.', ['apply_patch', 'shell'])),
-  drop,
+  body,
 }

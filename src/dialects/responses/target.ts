@@ -65,6 +65,10 @@ function fitCap(body: JsonObject, target: Target, dropped: string[]): void {
   const { outputCap } = target
   if (!responsesCap.sends(target, outputCap !== undefined)) take(body, CAP_FIELD, 'max_tokens', dropped)
   else if (outputCap !== undefined) body[CAP_FIELD] = Math.min(capIn(body) ?? outputCap, outputCap)
+  const least = target.quirks.min_output_tokens ?? 0
+  if ((capIn(body) ?? least) >= least) return
+  body[CAP_FIELD] = least
+  dropped.push('max_tokens')
 }
 
 /** Fields that no provider of this wire takes. */
@@ -79,7 +83,7 @@ function fitParameters(body: JsonObject, target: Target, dropped: string[]): voi
   }
   for (const field of NEVER_SENT) take(body, field, field, dropped)
   if (quirks.explicit_caching !== true) take(body, 'prompt_cache_options', 'prompt_cache_options', dropped)
-  for (const field of quirks.drop ?? []) take(body, field, field, dropped)
+  for (const field of quirks.body?.drop ?? []) take(body, field, field, dropped)
 }
 
 /** Items of the gateway's own tools (`router:web_search`) mean nothing to a provider. */

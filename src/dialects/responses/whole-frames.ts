@@ -1,4 +1,5 @@
 /** Events of output items that come whole: native tools, tools of the gateway, images. */
+import { entryAt } from '../../core/entry-at.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { ReplyContext } from '../types.ts'
 import { itemSnapshot, type OutputItem } from './output-items.ts'
@@ -13,7 +14,11 @@ interface Growth {
   path: readonly string[]
 }
 
-const growth = (events: string, ...path: string[]): Growth => ({ events: `response.${events}`, field: path[path.length - 1], path })
+const growth = (events: string, ...path: string[]): Growth => ({
+  events: `response.${events}`,
+  field: entryAt(path, path.length - 1),
+  path,
+})
 
 /** Events between `added` and `done`, by item type (contract 1.6): steps of its progress, and the text that grows. */
 const SCRIPTS: Readonly<Record<string, readonly (string | Growth)[]>> = {
@@ -38,6 +43,7 @@ function grownText(item: JsonObject, path: readonly string[]): string | undefine
 }
 
 function emptied(item: JsonObject, [key, ...rest]: readonly string[]): JsonObject {
+  if (key === undefined) return item
   const inner = item[key]
   return { ...item, [key]: rest.length === 0 || !isObject(inner) ? '' : emptied(inner, rest) }
 }

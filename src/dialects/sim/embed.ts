@@ -1,6 +1,7 @@
 /** Simulated embeddings: the model `embed` gives every text the same unit vector, and texts with the same pieces near ones. */
 
 import type { Clock, Timer } from '../../core/clock.ts'
+import { entryAt } from '../../core/entry-at.ts'
 import { asFault, Fault } from '../../core/faults.ts'
 import type { Part } from '../canon/request.ts'
 import { noUsage } from '../canon/usage.ts'
@@ -81,7 +82,7 @@ class EmbeddingRun implements LocalRun {
     const { cutAfter = Infinity, stallAfter = Infinity } = this.faults
     const batch: Float32Array[] = []
     const stop = Math.min(inputs.length, cutAfter, stallAfter, this.sent + BATCH)
-    for (; this.sent < stop; this.sent++) batch.push(vectorOf(inputs[this.sent], settings.dimensions ?? DIMENSIONS))
+    for (; this.sent < stop; this.sent++) batch.push(vectorOf(entryAt(inputs, this.sent), settings.dimensions ?? DIMENSIONS))
     try {
       this.sink.vectors(batch)
     } catch (problem) {
@@ -135,7 +136,8 @@ function stir(vector: Float32Array, seed: number, weight: number): void {
   let state = seed
   for (let i = 0; i < PROBES; i++) {
     state = mixed(state + 0x9e3779b9)
-    vector[state % vector.length] += (state & 0x40000000) === 0 ? weight : -weight
+    const at = state % vector.length
+    vector[at] = (vector[at] ?? 0) + ((state & 0x40000000) === 0 ? weight : -weight)
   }
 }
 
@@ -148,7 +150,7 @@ function normalised(vector: Float32Array): Float32Array {
     return vector
   }
   const length = Math.sqrt(sum)
-  for (let i = 0; i < vector.length; i++) vector[i] /= length
+  for (let i = 0; i < vector.length; i++) vector[i] = (vector[i] ?? 0) / length
   return vector
 }
 

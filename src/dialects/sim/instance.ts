@@ -3,6 +3,7 @@
  * contains, sizes, bounds, multipleOf, pattern, the usual formats, allOf, anyOf, oneOf and local $ref.
  * Not read: not, if/then/else, dependent keywords, propertyNames. Sizes are bounded, whatever the schema requires. Never throws.
  */
+import { entryAt } from '../../core/entry-at.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { patternText } from './pattern-text.ts'
 
@@ -44,7 +45,7 @@ class InstanceWriter {
     if (depth > DEEPEST || schema === false) throw new Impossible()
     if (!isObject(schema)) return null
     if (schema.const !== undefined) return schema.const
-    if (Array.isArray(schema.enum) && schema.enum.length > 0) return schema.enum[nth % schema.enum.length]
+    if (Array.isArray(schema.enum) && schema.enum.length > 0) return entryAt(schema.enum, nth % schema.enum.length)
     if (typeof schema.$ref === 'string') return this.write(merge(without(schema, '$ref'), this.resolve(schema.$ref)), depth + 1, nth)
     if (Array.isArray(schema.allOf))
       return this.write(
@@ -83,7 +84,7 @@ class InstanceWriter {
   private firstOf(base: JsonObject, options: Json[], depth: number, nth: number): Json {
     for (const [i] of options.entries()) {
       try {
-        return this.write(merge(base, this.open(options[(i + nth) % options.length])), depth + 1, nth)
+        return this.write(merge(base, this.open(entryAt(options, (i + nth) % options.length))), depth + 1, nth)
       } catch (problem) {
         if (!(problem instanceof Impossible)) throw problem
       }
@@ -289,7 +290,8 @@ function bounds(schema: JsonObject): { low: number; high: number } {
 
 /** Whole multiples of a decimal step, without the noise of binary fractions. */
 function product(times: number, step: number): number {
-  const digits = /\.(\d+)$/.exec(String(step))?.[1].length ?? 0
+  const [, decimals = ''] = /\.(\d+)$/.exec(String(step)) ?? []
+  const digits = decimals.length
   return digits === 0 ? times * step : Number((times * step).toFixed(digits))
 }
 

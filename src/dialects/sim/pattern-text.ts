@@ -1,4 +1,5 @@
 /** A text that a regular expression of the usual kind matches; gives up on look-around and back-references. */
+import { entryAt } from '../../core/entry-at.ts'
 
 export interface TextLimits {
   least: number
@@ -63,7 +64,7 @@ class PatternWriter {
       options.push(this.sequence())
     }
     this.depth--
-    return options[this.nth % options.length]
+    return entryAt(options, this.nth % options.length)
   }
 
   private sequence(): string {
@@ -152,7 +153,7 @@ class PatternWriter {
 
 function pick(set: string, nth: number): string {
   const chars = [...set]
-  return chars.length === 0 ? '' : chars[nth % chars.length]
+  return chars.length === 0 ? '' : entryAt(chars, nth % chars.length)
 }
 
 /** The first few characters of a range. */

@@ -1,4 +1,5 @@
 /** What each simulated model answers: a list of blocks, before caps, stop sequences and pace. */
+import { entryAt } from '../../core/entry-at.ts'
 import type { CanonicalRequest } from '../canon/request.ts'
 import { schemaInstance } from './instance.ts'
 import { type FunctionTool, functionTools, lastUserAt, lastUserText, type Steering, textOf } from './request.ts'
@@ -65,7 +66,7 @@ function useTools(request: CanonicalRequest, steering: Steering): ScriptBlock[] 
   if (!callable) return [say('No tool that I may call was offered.')]
   const many = request.sampling.parallelToolCalls === false ? 1 : steering.parallel
   const before = request.items.reduce((sum, item) => sum + (item.kind === 'call' ? 1 : 0), 0)
-  return Array.from({ length: many }, (_, i) => callBlock(tools[(first + i) % tools.length], before + i + 1))
+  return Array.from({ length: many }, (_, i) => callBlock(entryAt(tools, (first + i) % tools.length), before + i + 1))
 }
 
 function callBlock(tool: FunctionTool, number: number): ScriptBlock {
@@ -122,7 +123,7 @@ const WORDS = SENTENCES.join(' ').split(' ')
  */
 function story(words: number): string {
   const text: string[] = []
-  for (let i = 0; i < words; i++) text.push(WORDS[i % WORDS.length])
+  for (let i = 0; i < words; i++) text.push(entryAt(WORDS, i % WORDS.length))
   const joined = text.join(' ')
   return joined === '' || joined.endsWith('.') ? joined : `${joined.replace(/,$/, '')}.`
 }

@@ -76,7 +76,7 @@ export class StreamLife {
     if (line.startsWith('data:')) {
       if (QUIET_DATA.test(line)) this.kind = 'nothing'
       else if (!open || !UNDECIDED_DATA.test(line)) this.kind = 'life'
-    } else if (line.length >= DECISIVE || (line !== '' && !'de\r'.includes(line[0]))) this.kind = 'nothing'
+    } else if (line.length >= DECISIVE || (line !== '' && !'de\r'.includes(line.charAt(0)))) this.kind = 'nothing'
   }
 
   private endLine(): void {

@@ -40,15 +40,16 @@ export function floatsOfText(text: Buffer, count: number): Float32Array {
   const floats = room(count)
   let at = 0
   for (let i = 0; i < count; i++) {
-    while (text[at] !== MINUS && !(text[at] >= NOUGHT && text[at] <= NINE)) at++
+    let first = text[at]
+    while (first !== undefined && first !== MINUS && !(first >= NOUGHT && first <= NINE)) first = text[++at]
     let end = at + 1
     let plain = true
     let whole = 0
     let point = -1
-    const negative = text[at] === MINUS
+    const negative = first === MINUS
     for (end = negative ? at + 1 : at; ; end++) {
       const byte = text[end]
-      if (byte >= NOUGHT && byte <= NINE) whole = whole * 10 + byte - NOUGHT
+      if (byte !== undefined && byte >= NOUGHT && byte <= NINE) whole = whole * 10 + byte - NOUGHT
       else if (byte === DOT) point = end
       else {
         plain = byte !== 0x65 && byte !== 0x45
@@ -56,8 +57,9 @@ export function floatsOfText(text: Buffer, count: number): Float32Array {
       }
     }
     const decimals = point === -1 ? 0 : end - point - 1
-    const value = whole / POWERS[decimals]
-    if (plain && end - at <= LONGEST && decimals < POWERS.length && isSure(value)) floats[i] = negative ? -value : value
+    const power = POWERS[decimals]
+    const value = power === undefined ? Number.NaN : whole / power
+    if (plain && end - at <= LONGEST && power !== undefined && isSure(value)) floats[i] = negative ? -value : value
     else {
       while (text[end] !== COMMA && end < text.length - 1) end++
       floats[i] = Number(text.toString('latin1', at, end))
@@ -72,7 +74,7 @@ export function floatsOfText(text: Buffer, count: number): Float32Array {
 function isSure(value: number): boolean {
   if (value < SMALLEST) return value === 0
   double[0] = value
-  const lost = words[0] & LOST
+  const lost = (words[0] ?? 0) & LOST
   return lost < HALF - UNSURE || lost > HALF + UNSURE
 }
 
@@ -111,7 +113,7 @@ export function textJson(floats: Float32Array): Buffer {
 export function checkFinite(floats: Float32Array): void {
   // A sum is finite only if every number in it is; 32-bit floats cannot overflow a 64-bit sum.
   let sum = 0
-  for (let i = 0; i < floats.length; i++) sum += floats[i]
+  for (let i = 0; i < floats.length; i++) sum += floats[i] ?? Number.NaN
   if (!Number.isFinite(sum)) throw new Fault('upstream_garbled')
 }
 

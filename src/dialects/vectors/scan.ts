@@ -156,7 +156,7 @@ export class ReplyScan {
       this.place = 'opened'
     } else if (byte === QUOTE) this.begin(chunk, at, 'base64')
     // A bare number would look like the place of a vector.
-    else if (byte === 0x2d || (byte >= 0x30 && byte <= 0x39)) throw garbled()
+    else if (byte === 0x2d || (byte !== undefined && byte >= 0x30 && byte <= 0x39)) throw garbled()
     else {
       this.text = ''
       this.place = 'around'
@@ -206,7 +206,9 @@ export class ReplyScan {
   private readNumbers(chunk: Buffer, at: number): number {
     let { state, count } = this
     for (let i = at; i < chunk.length; i++) {
-      state = STEP[(state << 4) | KIND[chunk[i]]]
+      // A byte 0 is of no kind that a number has.
+      const byte = chunk[i] ?? 0
+      state = STEP[(state << 4) | (KIND[byte] ?? 0)] ?? BROKEN
       if (state === COMMA) count++
       else if (state >= RARE) {
         if (state === BROKEN) throw garbled()
@@ -215,7 +217,7 @@ export class ReplyScan {
           this.close(chunk, at, i + 1, 'numbers')
           return i + 1
         }
-        this.watchExponent(state, chunk[i])
+        this.watchExponent(state, byte)
       }
     }
     this.size += chunk.length - at
@@ -280,7 +282,7 @@ export class ReplyScan {
   }
 }
 
-function isBlank(byte: number): boolean {
+function isBlank(byte: number | undefined): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 }
 

@@ -58,8 +58,9 @@ export class Turns {
   }
 
   private run(): void {
-    while (this.next < this.waiting.length && this.left > 0) {
+    while (this.left > 0) {
       const chunk = this.waiting[this.next]
+      if (chunk === undefined) break
       const piece = chunk.length > this.left ? chunk.subarray(0, this.left) : chunk
       if (piece === chunk) this.waiting[this.next++] = NOTHING
       else this.waiting[this.next] = chunk.subarray(this.left)

@@ -15,7 +15,7 @@ export interface WrittenVector {
 /** Numbers that came as text stay as they are where text is requested; anything else is re-encoded. @throws Fault `upstream_garbled`. */
 export function writeRaw(raw: RawVector, form: VectorForm): WrittenVector {
   if (raw.form === 'numbers' && form === 'float') return { pieces: raw.pieces, length: raw.count }
-  const bytes = raw.pieces.length === 1 ? raw.pieces[0] : joined(raw.pieces)
+  const bytes = raw.pieces.length === 1 && raw.pieces[0] ? raw.pieces[0] : joined(raw.pieces)
   return writeFloats(raw.form === 'numbers' ? floatsOfText(bytes, raw.count) : floatsOfBase64(bytes), form)
 }
 

@@ -2,7 +2,9 @@
  * Tries the candidates in order until one answers with content; after that nothing is tried again. Each attempt leaves its
  * record, what health and sticky sessions learn, and a metric.
  */
+
 import pRetry from 'p-retry'
+import { entryAt } from '../../core/entry-at.ts'
 import { asFault, Fault } from '../../core/faults.ts'
 import { counter, type Tallies } from '../../core/metrics.ts'
 import { open } from '../../core/tallies.ts'
@@ -258,7 +260,7 @@ function stick(exchange: Planned, endpoint: Endpoint, usage: Usage | undefined, 
   const stays = pinned === endpoint.id
   if (pinned !== undefined && !stays && attempts.some((attempt) => attempt.endpoint === pinned && attempt.code !== undefined)) return
   const pays = (usage?.cached ?? 0) > 0 && cachesCheaper(endpoint)
-  if (named || stays || pays) sessions.set({ key: key.identity, model: models[0].slug, session: name, endpoint: endpoint.id })
+  if (named || stays || pays) sessions.set({ key: key.identity, model: entryAt(models, 0).slug, session: name, endpoint: endpoint.id })
 }
 
 /** What a dialect took for a harmless word may be the key that the provider was sent. */

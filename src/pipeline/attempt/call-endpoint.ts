@@ -28,7 +28,7 @@ export function callEndpoint(exchange: Planned, endpoint: Endpoint, dependencies
   exchange.run.ctx.model = endpoint.model.slug
   exchange.run.ctx.provider = endpoint.provider.name
   if (exchange.request.stream) {
-    exchange.run.reply ??= new ReplyStream(exchange, { 'X-Generation-Id': exchange.head.id }, exchange.run.silence)
+    exchange.run.reply ??= new ReplyStream(exchange)
     exchange.run.reply.prepare(exchange.request.gateway.echoUpstreamBody ? encoded.body : undefined)
   }
   if (call.lane === 'translate') beginTurn(exchange)

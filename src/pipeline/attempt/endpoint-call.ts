@@ -1,6 +1,7 @@
 /** What a call of an endpoint is before it is sent: its dialect, its lane, and the request as that dialect writes it. */
 import type { IncomingHttpHeaders } from 'node:http'
 import { Fault } from '../../core/faults.ts'
+import { shapeBody } from '../../dialects/canon/quirks.ts'
 import type { Encoded, Target, UpstreamDialect } from '../../dialects/types.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { ChainDependencies } from '../dependencies.ts'
@@ -66,8 +67,12 @@ function laneOf(exchange: Planned, dialect: UpstreamDialect, target: Target, for
 }
 
 export function encode({ exchange, dialect, lane, target }: EndpointCall): Encoded {
-  if (lane !== 'translate' && dialect.pass) return dialect.pass.request(exchange.request.body, target)
-  return dialect.encodeRequest(exchange.request.canonical(), target)
+  const encoded =
+    lane !== 'translate' && dialect.pass
+      ? dialect.pass.request(exchange.request.body, target)
+      : dialect.encodeRequest(exchange.request.canonical(), target)
+  if (target.quirks.body) shapeBody(encoded.body, target.quirks)
+  return encoded
 }
 
 /** The path lives as long as the exchange; an attempt that failed before content has left no trace in it. */

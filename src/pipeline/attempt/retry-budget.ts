@@ -1,3 +1,4 @@
+import { entryAt } from '../../core/entry-at.ts'
 import type { Model } from '../../routing/catalog/types.ts'
 
 /** Share of a model's active turns that may wait for a retry at the same moment, and the least number of them. */
@@ -23,7 +24,7 @@ export class RetryBudget {
   /** A turn begins that may use these models. Several models share its refill, so that the sum stays a tenth of a call. */
   enter(models: readonly Model[]): void {
     for (let i = 0; i < models.length; i++) {
-      const budget = this.of(models[i])
+      const budget = this.of(entryAt(models, i))
       budget.refill(REFILL / models.length)
       if (isFirst(models, i)) budget.enter()
     }
@@ -31,7 +32,7 @@ export class RetryBudget {
 
   /** The turn has ended. @param models the same as at its beginning. */
   leave(models: readonly Model[]): void {
-    for (let i = 0; i < models.length; i++) if (isFirst(models, i)) this.of(models[i]).leave()
+    for (let i = 0; i < models.length; i++) if (isFirst(models, i)) this.of(entryAt(models, i)).leave()
   }
 
   /** @returns undefined if too many turns of the model wait for a retry already, or too many of its retries have failed. */
@@ -60,7 +61,7 @@ const keyOf = ({ wildcard, slug }: Model): string => wildcard ?? slug
 /** False where an earlier model of the turn has the same budget: the turn counts once. */
 function isFirst(models: readonly Model[], at: number): boolean {
   if (at === 0) return true
-  const key = keyOf(models[at])
+  const key = keyOf(entryAt(models, at))
   return models.findIndex((model) => keyOf(model) === key) === at
 }
 

@@ -1,4 +1,5 @@
 /** A batch as the calls that its provider takes. */
+import { entryAt } from '../../core/entry-at.ts'
 import type { EmbeddingInput } from '../../dialects/types.ts'
 import { inputTokens } from './input-size.ts'
 
@@ -15,7 +16,7 @@ export function batchesOf(inputs: readonly EmbeddingInput[], most: { inputs: num
   let from = 0
   let tokens = 0
   for (let at = 0; at < inputs.length; at++) {
-    const own = room === Number.POSITIVE_INFINITY ? 0 : inputTokens(inputs[at])
+    const own = room === Number.POSITIVE_INFINITY ? 0 : inputTokens(entryAt(inputs, at))
     if (at > from && (at - from >= most.inputs || tokens + own > room)) {
       batches.push({ from, to: at })
       from = at

@@ -1,5 +1,6 @@
 /** One endpoint's answer: the batch as calls, some of them at once, their vectors in the order of the inputs. */
 
+import { entryAt } from '../../core/entry-at.ts'
 import { asFault, Fault } from '../../core/faults.ts'
 import { addUsage, noUsage, type Usage } from '../../dialects/canon/usage.ts'
 import type { EmbeddingAsk, EmbeddingTarget, EmbeddingWire } from '../../dialects/types.ts'
@@ -116,12 +117,19 @@ class EmbeddingRun {
     running.calling.abort()
     if (this.over) return
     const { from, to } = running.batch
-    for (let i = from; i < to; i++) this.vectors[i] = vectors[i - from]
+    for (let i = from; i < to; i++) {
+      const vector = vectors[i - from]
+      if (vector === undefined) {
+        this.fail(new Fault('upstream_garbled'))
+        return
+      }
+      this.vectors[i] = vector
+    }
     this.usage = sumOf(this.usage, usage ?? this.estimated(running.batch))
     this.images += this.imagesOf(running.batch)
     this.succeeded++
     this.failedOnce.get(running.batch)?.end(true)
-    if (this.vectors[0] !== undefined && vectors[0].length !== this.vectors[0].length) this.fail(new Fault('upstream_garbled'))
+    if (this.vectors[0] !== undefined && vectors[0]?.length !== this.vectors[0].length) this.fail(new Fault('upstream_garbled'))
     else if (this.succeeded === this.calls) this.complete()
     else this.fill()
   }
@@ -243,7 +251,7 @@ class EmbeddingRun {
 
   private imagesOf({ from, to }: Batch): number {
     let images = 0
-    for (let i = from; i < to; i++) images += imagesIn(this.ask.inputs[i])
+    for (let i = from; i < to; i++) images += imagesIn(entryAt(this.ask.inputs, i))
     return images
   }
 
@@ -251,8 +259,9 @@ class EmbeddingRun {
     let input = 0
     let image = 0
     for (let i = from; i < to; i++) {
-      input += inputTokens(this.ask.inputs[i])
-      image += imageTokens(this.ask.inputs[i])
+      const each = entryAt(this.ask.inputs, i)
+      input += inputTokens(each)
+      image += imageTokens(each)
     }
     return { ...noUsage(), input, ...(image > 0 ? { inputSplit: { text: input - image, image } } : {}), estimated: true }
   }

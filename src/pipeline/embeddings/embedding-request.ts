@@ -25,7 +25,7 @@ function editedInputs(sent: readonly EmbeddingInput[], items: readonly Item[]): 
   if (items.length !== sent.length) throw new Fault('internal', { cause: new Error('inputs of an embedding were added or removed') })
   return sent.map((input, index) => {
     const item = items[index]
-    if (input.kind === 'tokens' || item.kind !== 'message') return input
+    if (input.kind === 'tokens' || item?.kind !== 'message') return input
     const texts = item.parts.flatMap((part) => (part.kind === 'text' ? [part.text] : []))
     return texts.length === item.parts.length ? { kind: 'text', text: texts.join('\n') } : { kind: 'parts', parts: item.parts }
   })

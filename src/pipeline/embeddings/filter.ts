@@ -11,6 +11,7 @@ import type { FilterName, Removed } from '../../routing/index.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import { type Guarded, narrow } from '../exchange.ts'
 import type { GuardrailSetting } from '../guard/guardrail-setting.ts'
+import { holdsFor } from '../guard/guardrail-terms.ts'
 import type { Layer } from '../layer.ts'
 import { askOf, clientOf, targetOf } from './embedding-request.ts'
 import { inputTokens } from './input-size.ts'
@@ -31,7 +32,7 @@ export function filterLayer(guardrails: readonly GuardrailSetting[], dependencie
 function checkLegible(exchange: Guarded, { inputs }: EmbeddingAsk, guardrails: readonly GuardrailSetting[]): void {
   const hidden = inputs.findIndex(({ kind }) => kind === 'tokens')
   if (hidden === -1) return
-  const guardrail = guardrails.find(({ keys }) => !keys || keys.has(exchange.auth.key.name))
+  const guardrail = guardrails.find((each) => holdsFor(each, exchange.auth.key))
   if (!guardrail) return
   const field = clientOf(exchange).pathOf(exchange.request.body, hidden)
   throw new Fault('bad_request', {

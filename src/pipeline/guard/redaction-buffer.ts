@@ -47,11 +47,12 @@ export class RedactionBuffer {
 
   private decided(text: string, spans: readonly Span[]): void {
     let from = 0
-    for (; this.queue.length > 0 && this.queue[0].at <= this.out + text.length; this.queue.shift()) {
-      const [{ at, event }] = this.queue
+    for (let next = this.queue[0]; next && next.at <= this.out + text.length; next = this.queue[0]) {
+      const { at, event } = next
       this.piece(text, spans, { from, to: at - this.out })
       from = at - this.out
       this.pass(event)
+      this.queue.shift()
     }
     this.piece(text, spans, { from, to: text.length })
     this.out += text.length

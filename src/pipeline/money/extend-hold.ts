@@ -1,4 +1,5 @@
 /** Fixed amounts on a hold: what plugins and tools of a request may charge, and the price of a pass-through request. */
+import { entryAt } from '../../core/entry-at.ts'
 import { Fault } from '../../core/faults.ts'
 import { usdText } from '../../core/money.ts'
 import { type CreditBook, fixedAsk } from '../../ledger/credit.ts'
@@ -51,7 +52,7 @@ export async function extendHold(
   { credit, journal }: Pick<ChainDependencies, 'credit' | 'journal'>,
 ): Promise<void> {
   await extendUnwritten(who, exchange, amount, credit)
-  await writeHold(exchange, exchange.route.endpoints[0], journal)
+  await writeHold(exchange, entryAt(exchange.route.endpoints, 0), journal)
 }
 
 /** The same with nothing written down: in a plan, which releases it. */

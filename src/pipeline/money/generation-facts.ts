@@ -22,7 +22,8 @@ export function generationFacts(exchange: Accepted & Exchange, settlement: Settl
   const held = head.costs.heldAt ?? plan?.candidates[0]
   const elapsed = clock.monotonic() - head.started
   const finish = last?.end
-  const plain = attempts.length === 1 && attempts[0].status === 200 && attempts[0].code === undefined && !attempts[0].dropped
+  const only = attempts.length === 1 ? attempts[0] : undefined
+  const plain = only?.status === 200 && only.code === undefined && !only.dropped
   const web = webFacts(exchange)
   const facts: Facts = {
     model: endpoint && endpoint.model !== held?.model ? endpoint.model.slug : undefined,

@@ -94,7 +94,7 @@ export class PassThroughDesk {
       { headers: request.headers, connection: { address: () => settings.addressOf(request) } },
       { keys: settings.keys, clock: dependencies.clock, failures: dependencies.failures },
     )
-    const slug = (request.url ?? '').slice(PASS_THROUGH_PREFIX.length).split(/[/?]/, 1)[0]
+    const slug = (request.url ?? '').slice(PASS_THROUGH_PREFIX.length).replace(/[/?].*$/s, '')
     const provider = settings.providers.get(slug)
     if (key.management || !key.passThrough) throw new Fault('forbidden', { message: 'This key may not use the pass-through' })
     if (!provider || provider.passThroughPrice === undefined)

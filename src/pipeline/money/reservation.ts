@@ -1,5 +1,6 @@
 /** What a turn may cost at most, over all endpoints that may serve it, and the output caps that follow from what was held. */
 
+import { entryAt } from '../../core/entry-at.ts'
 import { Fault } from '../../core/faults.ts'
 import { usdText } from '../../core/money.ts'
 import type { Usage } from '../../dialects/canon/usage.ts'
@@ -149,12 +150,13 @@ function outputNeed(exchange: Guarded, endpoint: Endpoint, payer: Payer, limited
   const declared = endpoint.maxOutput ?? endpoint.model.maxOutput
   const capped = takesCap(endpoint, payer.upstreams, limited)
   const own = capped ? callerCap(exchange) : undefined
-  if (own !== undefined) return cappedNeed(tariff, Math.max(0, Math.min(own, declared ?? own)))
+  const { min_output_tokens: lowest = 1 } = endpoint.quirks ?? endpoint.provider.quirks
+  if (own !== undefined) return cappedNeed(tariff, Math.max(lowest > 1 ? lowest : 0, Math.min(own, declared ?? own)))
   const byHand = capped && limited ? (payer.key.defaultMaxOutput ?? endpoint.model.defaultMaxOutput ?? payer.defaultMaxOutput) : undefined
   const most = byHand === undefined ? (declared ?? UNKNOWN_MAX_OUTPUT) : Math.min(byHand, declared ?? byHand)
   const context = contextOf(endpoint)
   const room = context === Number.POSITIVE_INFINITY ? most : context - contextNeed(exchange, context - most)
-  const fitting = Math.max(1, Math.min(most, room))
+  const fitting = Math.max(lowest, Math.min(most, room))
   return byHand === undefined && capped ? openNeed(tariff, fitting) : cappedNeed(tariff, fitting)
 }
 
@@ -170,8 +172,8 @@ function cappedBy({ candidates, needs, input, full }: HoldRequest, held: number,
   let dropped: Set<Endpoint> | undefined
   let largest = 0
   for (let at = 0; at < candidates.length; at++) {
-    const endpoint = candidates[at]
-    const need = needs[at]
+    const endpoint = entryAt(candidates, at)
+    const need = entryAt(needs, at)
     const affordable = held >= full ? outputInFull(need, input) : outputWithin(need, input, held)
     if (affordable === undefined) {
       dropped ??= new Set()
@@ -217,7 +219,7 @@ function takeCheaper(
 ): Reservation | Promise<Reservation> {
   const tightest = refusal.account.tightest(refusal.allowances)
   const left = tightest?.left ?? 0
-  const within = candidates.filter((_, at) => outputWithin(needs[at], input, left) !== undefined)
+  const within = candidates.filter((_, at) => outputWithin(entryAt(needs, at), input, left) !== undefined)
   if (within.length > 0 && within.length < candidates.length) return takeHold(exchange, within, payer)
   if (isBudget(tightest?.allowance)) throw overBudget(tightest.allowance, refusal.needed, left)
   const capped = candidates.filter((endpoint) => takesCap(endpoint, payer.upstreams, true))

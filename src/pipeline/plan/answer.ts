@@ -1,5 +1,6 @@
 /** The last service of the planning chain: what a request would do, as JSON. Nothing is sent, held, pinned or written down. */
 
+import { entryAt } from '../../core/entry-at.ts'
 import { asFault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { usdText } from '../../core/money.ts'
@@ -128,6 +129,6 @@ function replyOf(exchange: Planned, text: string): Reply {
     end: { reason: 'stop' },
     completedAt: Math.floor(exchange.head.clock.now() / 1000),
   }
-  const [endpoint] = exchange.plan.candidates
+  const endpoint = entryAt(exchange.plan.candidates, 0)
   return { turn: answeredHere(endpoint), finish: () => text }
 }

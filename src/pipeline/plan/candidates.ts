@@ -1,5 +1,6 @@
 /** The endpoints that would be tried, in order, each with what a call of it would be like; nothing is called. */
 
+import { entryAt } from '../../core/entry-at.ts'
 import { asFault, type Fault } from '../../core/faults.ts'
 import { type Rate, rateText } from '../../core/money.ts'
 import { ratesAt } from '../../core/price.ts'
@@ -80,7 +81,7 @@ export function planCandidates(exchange: Planned, dependencies: ChainDependencie
     ...capText(capOf(exchange, endpoint)),
     quantization: endpoint.quantization,
     tier: endpoint.tier ?? null,
-    why: reasons[at],
+    why: entryAt(reasons, at),
     ...(at < ENCODED ? dryCall(exchange, { endpoint, first: at === 0 }, previewCall) : undefined),
   }))
 }

@@ -1,4 +1,5 @@
 /** Why each candidate stands where it does. Computed by the ordering itself, so that the two cannot differ. */
+import { entryAt } from '../../core/entry-at.ts'
 import type { SortKey } from '../../dialects/canon/gateway-fields.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { type HealthBook, listNames, type OrderPreferences, orderEndpoints, partitionOf, sortKeyOf } from '../../routing/index.ts'
@@ -170,5 +171,5 @@ function sortValues(
 function missedGoals(endpoints: readonly Endpoint[], preferences: OrderPreferences, health: HealthBook): Set<Endpoint> {
   const without = standingsOf(endpoints, {}, 'default', health)
   const standings = standingsOf(endpoints, preferences, 'default', health)
-  return new Set(standings.filter(({ rank }, i) => rank > without[i].rank).map(({ endpoint }) => endpoint))
+  return new Set(standings.filter(({ rank }, i) => rank > entryAt(without, i).rank).map(({ endpoint }) => endpoint))
 }

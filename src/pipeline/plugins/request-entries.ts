@@ -19,9 +19,10 @@ export function checkIds(entries: readonly PluginEntry[], known: ReadonlySet<str
 export function configOf(setting: PluginSetting, entries: readonly PluginEntry[]): unknown {
   const { plugin, defaults } = setting
   const i = entries.findIndex(({ id }) => id === plugin.id)
-  if (i === -1) return plugin.parse(defaults, `plugins.defaults.${plugin.id}`)
+  const entry = entries[i]
+  if (!entry) return plugin.parse(defaults, `plugins.defaults.${plugin.id}`)
   const path = `plugins[${i}]`
-  checkEntry(setting, entries[i], path)
+  checkEntry(setting, entry, path)
   // To name a plugin that acts is to switch it on, whatever it is by default.
   const on = plugin.shape || plugin.tap ? { enabled: true } : {}
   return plugin.parse({ ...defaults, ...on, ...entries[i] }, path)

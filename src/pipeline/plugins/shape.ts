@@ -97,7 +97,7 @@ function isOn({ plugin, defaults }: PluginSetting, exchange: Guarded): boolean {
 function shapes(runs: readonly PluginRun[], from: number): Promise<void> | undefined {
   for (let i = from; i < runs.length; i++) {
     const run = runs[i]
-    if (!run.lives) continue
+    if (!run?.lives) continue
     const waiting = run.shape()
     if (waiting) return waiting.then(() => settled(run)).then(() => shapes(runs, i + 1))
     settled(run)

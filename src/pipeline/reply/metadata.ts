@@ -73,7 +73,7 @@ function paramsOf({ request, wish, route }: Exchange): JsonObject | undefined {
   const goal = preferences.preferred_min_throughput
   const floor = typeof goal === 'object' ? (goal?.p50 ?? goal?.p75 ?? goal?.p90 ?? goal?.p99) : goal
   if (floor !== undefined) params.throughput_floor = floor
-  if ((strategy === 'latest' || strategy === 'alias') && models.length > 0) params.version_group = models[0].slug
+  if ((strategy === 'latest' || strategy === 'alias') && models[0]) params.version_group = models[0].slug
   const tier = tierOf(gateway.serviceTier)
   if (tier) params.service_tier = tier
   return Object.keys(params).length > 0 ? params : undefined

@@ -1,9 +1,8 @@
 /** The head of a streamed reply and its silence: nothing goes out before content, except after long silence. */
 
-import type { OutgoingHttpHeaders } from 'node:http'
 import type { Timer } from '../../core/clock.ts'
 import type { JsonObject } from '../../core/json.ts'
-import type { Accepted } from '../exchange.ts'
+import { type Accepted, idHeaders } from '../exchange.ts'
 import type { StreamedReply } from '../run.ts'
 
 export class ReplyStream implements StreamedReply {
@@ -11,7 +10,6 @@ export class ReplyStream implements StreamedReply {
   sent = false
   private ended = false
   private readonly exchange: Accepted
-  private readonly headers: OutgoingHttpHeaders
   private readonly comment: string
   private readonly debugBodies: JsonObject[] = []
   private preface = ''
@@ -20,10 +18,9 @@ export class ReplyStream implements StreamedReply {
   /** Milliseconds of silence after which a comment goes out, with head and lifecycle events if nothing has gone yet. */
   private readonly patience: number
 
-  constructor(exchange: Accepted, headers: OutgoingHttpHeaders, patience: number) {
+  constructor(exchange: Accepted) {
     this.exchange = exchange
-    this.headers = headers
-    this.patience = patience
+    this.patience = exchange.run.silence
     this.comment = `: ${exchange.head.brand.toUpperCase()} PROCESSING\n\n`
     this.lastWrite = exchange.head.clock.monotonic()
     this.timer = exchange.head.clock.after(this.patience, () => this.silence())
@@ -55,7 +52,7 @@ export class ReplyStream implements StreamedReply {
     if (this.sent) return
     if (!this.exchange.run.ctx.opened) this.prepare(undefined)
     this.sent = true
-    this.exchange.head.connection.openStream(this.headers)
+    this.exchange.head.connection.openStream(idHeaders(this.exchange))
     this.exchange.head.connection.text(this.preface)
     this.preface = ''
   }

@@ -39,9 +39,9 @@ export function secretOf(headers: IncomingHttpHeaders): string {
 function bearer(authorization: string): string {
   // What every client sends; anything else is read with care.
   if (authorization.startsWith('Bearer ') && authorization.charCodeAt(7) > 0x20) return authorization.slice(7)
-  const match = /^bearer +([!-~]+)$/i.exec(authorization)
-  if (!match) throw new Fault(authorization.trim() === '' ? 'missing_key' : 'invalid_key')
-  return match[1]
+  const [, token] = /^bearer +([!-~]+)$/i.exec(authorization) ?? []
+  if (token === undefined) throw new Fault(authorization.trim() === '' ? 'missing_key' : 'invalid_key')
+  return token
 }
 
 /** @throws Fault 401 for a key that is unknown, disabled or expired: the text is the same, so that none can be probed. */

@@ -267,8 +267,8 @@ function withPreset(body: JsonObject, client: ClientDialect, settings: Pick<Chai
 function slugOf(model: unknown): Named | undefined {
   // One letter is looked for ten times as fast as a word.
   if (typeof model !== 'string' || !model.includes('@') || !model.includes(MARK)) return undefined
-  const match = SLUG.exec(model)
-  return match ? { model: match[1], name: match[2], variants: match[3] } : undefined
+  const [, named, name, variants] = SLUG.exec(model) ?? []
+  return named !== undefined && name !== undefined && variants !== undefined ? { model: named, name, variants } : undefined
 }
 
 /** The model that the request names, else the preset's; undefined to leave the body as it is. */

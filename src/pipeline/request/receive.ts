@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Timer } from '../../core/clock.ts'
 import { asFault, badField, Fault, faultReply } from '../../core/faults.ts'
 import type { ChainDependencies, ChainSettings } from '../dependencies.ts'
-import { clientOf, type Exchange, type Received } from '../exchange.ts'
+import { clientOf, type Exchange, idHeaders, type Received } from '../exchange.ts'
 import type { Reply, Service } from '../layer.ts'
 import { metadataOnFault, routerMetadata } from '../reply/metadata.ts'
 
@@ -44,14 +44,14 @@ function answer(exchange: Exchange, reply: Reply): void {
   } = exchange
   if (!final || reply.turn.aborted) return
   if (reply.pieces) {
-    exchange.head.connection.whole(200, { 'X-Generation-Id': exchange.head.id }, reply.pieces(final))
+    exchange.head.connection.whole(200, idHeaders(exchange), reply.pieces(final))
     return
   }
   const text = reply.finish(final)
   if (exchange.run.reply) {
     exchange.run.reply.open()
     exchange.run.reply.end(text)
-  } else exchange.head.connection.whole(200, { 'X-Generation-Id': exchange.head.id }, text)
+  } else exchange.head.connection.whole(200, idHeaders(exchange), text)
 }
 
 function refuse(exchange: Exchange, fault: Fault): void {
@@ -64,7 +64,7 @@ function refuse(exchange: Exchange, fault: Fault): void {
     ? { key: `${exchange.head.brand}_metadata`, value: routerMetadata(exchange, true) }
     : undefined
   const reply = faultReply(fault, {
-    headers: { 'X-Generation-Id': exchange.head.id },
+    headers: idHeaders(exchange),
     routerMetadata: shown,
     id: exchange.head.id,
     body: clientOf(exchange).faultBody,
@@ -111,7 +111,7 @@ function checkSession({ head: { headers } }: Exchange): void {
 /** The form type is what curl says of any body; it is taken for JSON. */
 function isJsonLabel(type: string): boolean {
   if (type === 'application/json') return true
-  const [name, ...parameters] = type.toLowerCase().split(';')
+  const [name = '', ...parameters] = type.toLowerCase().split(';')
   const charset = parameters.map((one) => one.trim()).find((one) => one.startsWith('charset='))
   if (charset !== undefined && charset.slice(8).replaceAll('"', '') !== 'utf-8') return false
   return /^\s*application\/([\w.+-]+\+)?(json|x-www-form-urlencoded)\s*$/.test(name)
@@ -139,8 +139,9 @@ export function deadlineOf(headers: IncomingHttpHeaders, brand: string, configur
 /** Not a number where the text is neither. */
 function milliseconds(text: string): number {
   if (SECONDS.test(text)) return Number(text) * 1000
-  const match = DURATION.exec(text)
-  return match ? Number(match[1]) * UNITS[match[2]] : Number.NaN
+  const [, count, unit] = DURATION.exec(text) ?? []
+  const size = unit === undefined ? undefined : UNITS[unit]
+  return size === undefined ? Number.NaN : Number(count) * size
 }
 
 /** Names of request headers with the brand word in them: put together once, since every request looks for them. */

@@ -1,5 +1,6 @@
 /** What the endpoints' dialects can say of a request: which parameters they send, and tools that only some of them have. */
 
+import { entryAt } from '../../core/entry-at.ts'
 import { Fault } from '../../core/faults.ts'
 import { isObject } from '../../core/json.ts'
 import { sentParameters } from '../../dialects/canon/parameters.ts'
@@ -66,7 +67,7 @@ export class DialectAbility {
   /** 400: names the tool, and the endpoints that could serve it. */
   fault(removed: readonly Removed[], { requested, models }: Pick<Wish, 'requested' | 'models'>): Fault {
     const endpoints = removed.filter(({ filter }) => filter === 'dialect').map(({ endpoint }) => endpoint)
-    const lacking = this.tools.find(({ of }) => endpoints.some((endpoint) => !this.hasTool(endpoint, of))) ?? this.tools[0]
+    const lacking = this.tools.find(({ of }) => endpoints.some((endpoint) => !this.hasTool(endpoint, of))) ?? entryAt(this.tools, 0)
     const able = this.able()
     const field = lacking.path
     const others =

@@ -82,9 +82,9 @@ function parametersOf(data: JsonObject, at: string): { parameters: JsonObject; w
   const parameters: JsonObject = {}
   const fields: Record<string, string> = {}
   const take = (name: string, from: JsonObject, path: string): void => {
-    const [last] = path.split('.').slice(-1)
-    if ((from[last] ?? null) === null) return
-    parameters[name] = from[last]
+    const value = from[path.slice(path.lastIndexOf('.') + 1)]
+    if (value === undefined || value === null) return
+    parameters[name] = value
     fields[name] = path
   }
   const nested = isObject(data.parameters) ? data.parameters : {}

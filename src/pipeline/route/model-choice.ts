@@ -75,8 +75,8 @@ function withFallbacks(models: Model[], exchange: Accepted, settings: Settings):
     head: { brand },
   } = exchange
   const wanted = exchange.request.client.embedding ? EMBEDDING : GENERATING
-  for (let i = gateway.model === undefined ? 1 : 0; i < gateway.models.length; i++) {
-    const slug = gateway.models[i]
+  for (const [i, slug] of gateway.models.entries()) {
+    if (i === 0 && gateway.model === undefined) continue
     if (slug.startsWith('@')) throw badField(`models[${i}]`, 'expected a model: a preset is named by `model` or `preset`')
     const found = settings.catalog.find(slug, wanted.kind)
     if (!found && routerNamed(slug, brand, settings)) throw routerInList(i)

@@ -1,5 +1,6 @@
 /** In which order the endpoints are tried, and the money for it: the hold, as the maximum over all that may serve. */
 
+import { entryAt } from '../../core/entry-at.ts'
 import { Fault } from '../../core/faults.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
@@ -47,7 +48,7 @@ export function planLayer(
       const { input, candidates, outputCaps } = taking instanceof Promise ? await taking : taking
       exchange.head.costs.inputTokens = input
       const ready = advance(exchange, 'plan', { candidates, outputCaps, conversation: order.conversation, watch: order.watch })
-      await writeHold(ready, candidates[0], dependencies.journal)
+      await writeHold(ready, entryAt(candidates, 0), dependencies.journal)
       return await next(ready)
     }
 }
@@ -114,7 +115,7 @@ function order(
   if (plan && served) return { ...plan, candidates: [served, ...plan.candidates.filter((endpoint) => endpoint !== served)] }
   const conversation = conversationOf(exchange, endpoints, dependencies.sessions)
   // Where there is no choice it does not matter how well the one endpoint calls tools.
-  const choice = endpoints.length > 1 || endpoints[0].model.endpoints.length > 1
+  const choice = endpoints.length > 1 || entryAt(endpoints, 0).model.endpoints.length > 1
   const watch = choice ? watchTools(exchange) : undefined
   if (watch) run.taps.push(watch)
   if (endpoints.length === 1) return { candidates: endpoints, conversation, watch }
@@ -141,5 +142,5 @@ function conversationOf(exchange: Guarded, endpoints: readonly Endpoint[], sessi
   if (exchange.request.client.embedding || !stickinessApplies(exchange.wish.preferences)) return undefined
   const known = conversationName(exchange.request, endpoints, sessions.commonSecret)
   if (!known) return undefined
-  return { ...known, pinned: sessions.get(exchange.auth.key.identity, exchange.route.models[0].slug, known.name) }
+  return { ...known, pinned: sessions.get(exchange.auth.key.identity, entryAt(exchange.route.models, 0).slug, known.name) }
 }

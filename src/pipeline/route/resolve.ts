@@ -128,7 +128,7 @@ function wishOf(exchange: Accepted, choice: ModelChoice, { bound, ability, setti
 }
 
 function endpointsOf(models: readonly Model[]): readonly Endpoint[] {
-  return models.length === 1 ? models[0].endpoints : models.flatMap((model) => model.endpoints)
+  return models.length === 1 && models[0] ? models[0].endpoints : models.flatMap((model) => model.endpoints)
 }
 
 /**
@@ -171,7 +171,7 @@ function serving(exchange: Aimed, all: readonly Endpoint[], bounds: Bounds): rea
     return serving(exchange, all, { ...bounds, ability: ability.anew() })
   const needsParameters =
     exchange.wish.preferences.require_parameters === true ||
-    all.some(({ supported, quirks, provider }) => supported !== undefined || (quirks ?? provider.quirks).drop !== undefined) ||
+    all.some(({ supported, quirks, provider }) => supported !== undefined || (quirks ?? provider.quirks).body?.drop !== undefined) ||
     namesVerbosity(exchange.request.body)
   const inputs = exchange.request.client.embedding ? undefined : inputModalities(exchange)
   const { always, otherwise } = inputs ? readInputs(exchange, plugins) : NOT_READ

@@ -74,7 +74,9 @@ export function routeModels(
   const choice = router.choose(new ExchangeView(exchange), configOf(setting, exchange.wish.plugins), view)
   if (strayPromise(choice)) throw new TypeError(`${setting.plugin.id} gave a promise, expected a choice`)
   const chosen = [...new Set([...choice.models, ...offer.fallbacks])]
-  exchange.run.ctx.model = chosen[0].slug
+  const [first] = chosen
+  if (!first) throw new TypeError(`${setting.plugin.id} chose no model`)
+  exchange.run.ctx.model = first.slug
   exchange.trail.pluginIds = [setting.plugin.id]
   exchange.trail.stages.push({
     type: 'plugin',

@@ -36,7 +36,7 @@ export class ToolStarter {
     context = this.dependencies.context,
   ): { tool: ServerTool | SessionTool; session: ToolSession | Promise<ToolSession> } | undefined {
     const spec = tools[place]
-    if (spec.kind !== 'server') return undefined
+    if (spec?.kind !== 'server') return undefined
     const tool = this.byName.get(spec.name)
     if (!tool) throw this.unknown(spec, at)
     const own: ToolContext = {
@@ -126,6 +126,6 @@ function writtenPath(field: string, at: string, { object, type, fields }: Writte
   const prefix = `${at}.parameters`
   if (field === prefix) return object
   if (!field.startsWith(`${prefix}.`)) return undefined
-  const [, name, rest] = /^([^.[]*)(.*)$/s.exec(field.slice(prefix.length + 1)) ?? []
+  const [, name = '', rest = ''] = /^([^.[]*)(.*)$/s.exec(field.slice(prefix.length + 1)) ?? []
   return `${object}.${fields?.[name] ?? name}${rest}`
 }

@@ -58,8 +58,7 @@ function layerOf({ plugins, catalog }: LoopSettings, dependencies: LoopDependenc
 
     async function conversation(exchange: Guarded): Promise<Reply> {
       // Silence counts from here: listing the tools of servers and resuming calls may take long.
-      if (resumes && exchange.request.stream)
-        exchange.run.reply ??= new ReplyStream(exchange, { 'X-Generation-Id': exchange.head.id }, exchange.run.silence)
+      if (resumes && exchange.request.stream) exchange.run.reply ??= new ReplyStream(exchange)
       const context = toolContext(exchange, catalog, !resumes)
       const offer = await offerTools(exchange, { tools: dependencies.tools, settings, context })
       try {
@@ -250,7 +249,7 @@ async function replyWithoutTurn(exchange: Guarded): Promise<Reply> {
   if (path.pending) await path.pending
   if (path.refusal ?? fault) throw path.refusal ?? fault
   if (exchange.request.stream) {
-    exchange.run.reply ??= new ReplyStream(exchange, { 'X-Generation-Id': exchange.head.id }, exchange.run.silence)
+    exchange.run.reply ??= new ReplyStream(exchange)
     exchange.run.reply.prepare(undefined)
     exchange.run.reply.open()
     exchange.run.reply.write(text, false)

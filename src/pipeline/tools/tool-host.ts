@@ -1,5 +1,6 @@
 /** What the gateway's own tools are given to work with: per request, and per call. */
 
+import { entryAt } from '../../core/entry-at.ts'
 import { Fault } from '../../core/faults.ts'
 import type { Host, ModelAnswer, ModelCall, ToolContext, ToolHost } from '../../plugin-api/index.ts'
 import { allowsModel } from '../../routing/index.ts'
@@ -71,7 +72,7 @@ export function hostsOf(exchange: Guarded, context: RequestContext, dependencies
         return context.models
       },
       get model() {
-        return (exchange.run.lastTurn?.endpoint.model ?? exchange.route.models[0]).slug
+        return (exchange.run.lastTurn?.endpoint.model ?? entryAt(exchange.route.models, 0)).slug
       },
       request: () => exchange.request.canonical(),
       generate,

@@ -170,6 +170,28 @@ t.test('a fault after content', async (t) => {
   }
 })
 
+t.test('a whole reply in parts, with calls that lack an id and a type', async (t) => {
+  const content = [
+    { type: 'thinking', thinking: [{ type: 'text', text: 'Hm' }] },
+    { type: 'text', text: 'Yes' },
+  ]
+  const tool_calls = [{ id: '', function: { name: 'f', arguments: '{}' } }]
+  const { finish } = pass().result({ choices: [{ index: 0, message: { role: 'assistant', content, tool_calls } }] }, context())
+  const reply = JSON.parse(finish(finalOf({}))) as JsonObject
+  t.match((reply.choices as JsonObject[])[0].message, {
+    content: 'Yes',
+    reasoning: 'Hm',
+    reasoning_details: [{ type: 'reasoning.text', text: 'Hm' }],
+    tool_calls: [{ id: /^call_./, type: 'function', function: { name: 'f' } }],
+  })
+  const image = [
+    { type: 'text', text: 'Look' },
+    { type: 'image_url', image_url: { url: 'data:' } },
+  ]
+  const other = pass().result({ choices: [{ index: 0, message: { role: 'assistant', content: image } }] }, context())
+  t.match(JSON.parse(other.finish(finalOf({}))), { choices: [{ message: { content: image } }] }, 'other parts stay')
+})
+
 t.test('the debug chunk', async (t) => {
   const text = chatClient.debug(context(), { model: 'up', messages: [] })
   t.equal(chatClient.open(context()), '')
@@ -187,6 +209,7 @@ t.test('usage is normalised', async (t) => {
       { input: 10, cached: 10, cacheWrite: 0 },
     ],
     [{ prompt_tokens: 10, completion_tokens: 5, prompt_cache_hit_tokens: 4 }, { cached: 4 }],
+    [{ prompt_tokens: 10, completion_tokens: 5, num_cached_tokens: 4 }, { cached: 4 }],
     [
       { prompt_tokens: 10, completion_tokens: 5, total_tokens: 35, completion_tokens_details: { reasoning_tokens: 20 } },
       { output: 25, reasoning: 20 },

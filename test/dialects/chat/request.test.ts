@@ -3,6 +3,7 @@ import t from 'tap'
 import { Fault } from '../../../src/core/faults.ts'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { chatClient, openaiChat } from '../../../src/dialects/chat/index.ts'
+import type { Quirks } from '../../../src/dialects/quirks.ts'
 import type { Target } from '../../../src/dialects/types.ts'
 import { every } from '../../support/every.ts'
 import { property } from '../../support/seed.ts'
@@ -61,9 +62,12 @@ t.test('each rule names its field', async (t) => {
     ['tools[1].type', { messages: [user], tools: [fn, { type: 'acme:tool_search' }] }],
     ['tools[0].type', { messages: [user], tools: [{ type: 'x:apply_patch' }] }],
     ['tools[0].type', { messages: [user], tools: [{ type: 'gadget' }] }],
+    ['tools[0].type', { messages: [user], tools: [{ name: 'f' }] }],
     ['tools[0].function', { messages: [user], tools: [{ type: 'function' }] }],
     ['tools[0].function.name', { messages: [user], tools: [{ type: 'function', function: { name: 'x'.repeat(65) } }] }],
     ['tool_choice.function', { messages: [user], tool_choice: { type: 'function' } }],
+    ['tool_choice.type', { messages: [user], tool_choice: { name: 'f' } }],
+    ['tool_choice', { messages: [user], tool_choice: 'every' }],
     ['response_format.json_schema', { messages: [user], response_format: { type: 'json_schema' } }],
     ['store', { messages: [user], store: true }],
     ['user', { messages: [user], user: 'x'.repeat(257) }],
@@ -172,7 +176,7 @@ const RICH: JsonObject = {
 t.test('both lanes send the same body, and nothing in scope is lost', async (t) => {
   chatClient.check(RICH)
   const before = structuredClone(RICH)
-  const quirks = { reasoning_replay: 'details' }
+  const quirks: Quirks = { reasoning_replay: 'details', developer: 'developer', tool_images: 'tool', cache_control: true }
   await every(t, 'every case', async (t) => {
     for (const each of [target({ quirks, tier: 'flex' }), target({ quirks, tier: 'flex', stream: true })]) {
       const translated = openaiChat.encodeRequest(chatClient.decodeRequest(RICH), each)
@@ -268,7 +272,12 @@ t.test('the shape that the endpoint wants', async (t) => {
     [{ reasoning: { enabled: true } }, {}, { reasoning_effort: 'medium' }, []],
     [{ reasoning: { enabled: false } }, {}, { reasoning_effort: 'none' }, []],
     [{ reasoning: { max_tokens: 800 }, max_tokens: 1000 }, {}, { reasoning_effort: 'high', max_tokens: 1000 }, ['reasoning.max_tokens']],
-    [{ reasoning: { effort: 'max' } }, { quirks: { efforts: ['low', 'medium', 'high'] } }, { reasoning_effort: 'high' }, []],
+    [
+      { reasoning: { effort: 'max' } },
+      { quirks: { efforts: ['low', 'medium', 'high'] } },
+      { reasoning_effort: 'high' },
+      ['reasoning.effort'],
+    ],
     [
       { reasoning: { effort: 'low', max_tokens: 9, summary: 'auto', exclude: true } },
       { quirks: { reasoning: 'object' } },
@@ -288,14 +297,14 @@ t.test('the shape that the endpoint wants', async (t) => {
     [{ user: 'ann' }, { user: 'hash' }, { user: '5e4eda49b45c3ba5f04adc9c10e9e5d3c3a5e0cb0d2bb2a5ccc6a7e6c76a2b3e' }, []],
     [{ store: false }, {}, { store: false }, []],
     [{ store: null }, {}, {}, []],
-    [{ x_other: 1, seed: 3 }, { quirks: { drop: ['seed', 'x_other', 'top_p'] } }, {}, ['seed', 'x_other']],
+    [{ x_other: 1, seed: 3 }, { quirks: { body: { drop: ['seed', 'x_other', 'top_p'] } } }, {}, ['seed', 'x_other']],
     [
       { stream: true, stream_options: { include_usage: false, include_obfuscation: false } },
       { stream: true },
       { stream: true, stream_options: { include_usage: true, include_obfuscation: false } },
       [],
     ],
-    [{ stream: true }, { stream: true, quirks: { drop: ['stream_options'] } }, { stream: true }, []],
+    [{ stream: true }, { stream: true, quirks: { body: { drop: ['stream_options'] } } }, { stream: true }, []],
   ]
   await every(t, 'every case', async (t) => {
     for (const [fields, more, expected, dropped] of cases) {
@@ -329,7 +338,7 @@ t.test('a provider that refuses the names of authors gets the messages without t
     return rest
   })
   const body = { model: 'a/b', messages }
-  const fitted = target({ quirks: { drop: ['messages.name'] } })
+  const fitted = target({ quirks: { body: { drop: ['messages.name'] } } })
   for (const { body: sentBody, dropped } of [
     pass().request(body, fitted),
     openaiChat.encodeRequest(chatClient.decodeRequest(body), fitted),
@@ -363,11 +372,24 @@ t.test('reasoning of earlier turns goes back in the field that the provider take
     t.same((pass().request(body, to).body.messages as JsonObject[])[1], expected)
     t.same((openaiChat.encodeRequest(chatClient.decodeRequest(body), to).body.messages as JsonObject[])[1], expected)
   }
+  const empty = { role: 'assistant', content: 'a', reasoning_content: '' }
+  const kept = pass().request({ ...body, messages: [user, empty] }, target({ quirks: { reasoning_replay: 'reasoning_content' } }))
+  t.same((kept.body.messages as JsonObject[])[1], empty, 'the same field stays even where it is empty')
   t.same(
     body.messages[1],
     { role: 'assistant', content: 'a', reasoning: 'Hm', reasoning_details: details },
     'the caller’s body is not changed',
   )
+})
+
+t.test('a tool and a choice without a type are of a function, and any is required', async (t) => {
+  const bare = { function: { name: 'f' } }
+  const body = { model: 'a/b', messages: [user], tools: [bare], tool_choice: { function: { name: 'f' } } }
+  chatClient.check(body)
+  const request = chatClient.decodeRequest(body)
+  t.match(request, { tools: [{ kind: 'function', name: 'f' }], toolChoice: { mode: 'named', name: 'f' } })
+  t.match(pass().request(body, target()).body, { tools: [bare], tool_choice: body.tool_choice }, 'they are passed on as they are')
+  t.same(chatClient.decodeRequest({ ...body, tool_choice: 'any' }).toolChoice, { mode: 'required' })
 })
 
 t.test('server tools are the gateway’s', async (t) => {
@@ -407,7 +429,7 @@ t.test('what another dialect alone understands is dropped and named', async (t) 
       extras: { dialect: 'responses', fields: { truncation: 'auto' } },
       used: new Set(),
     },
-    target(),
+    target({ quirks: { reasoning_replay: 'reasoning' } }),
   )
   t.same(dropped, [
     'computer_call',

@@ -206,6 +206,31 @@ t.test('what comes in the finish chunk is not lost', async (t) => {
   t.match((empty[0].choices as JsonObject[])[0], { delta: { role: 'assistant' }, finish_reason: 'stop', content_filter_results: { a: 1 } })
 })
 
+t.test('members of the chunks that the gateway writes itself come with the last one', async (t) => {
+  const chunk = (fields: object): string => `data: ${JSON.stringify({ id: 'u', created: 3, model: 'm', ...fields })}\n\n`
+  const finish = { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }], system_fingerprint: 'late', obfuscation: 'x' }
+  const filtered = { choices: [], prompt_filter_results: [{ prompt_index: 0 }] }
+  const words = { choices: [{ index: 0, delta: { content: 'Hi' }, finish_reason: null }], system_fingerprint: null }
+  const moderated = { choices: [], moderation: { input: 'é' }, usage: { prompt_tokens: 1, completion_tokens: 1 } }
+  const chunks = chunksOf(throughPass([Buffer.from([filtered, words, finish, moderated].map(chunk).join(''))]).bytes)
+  const { usage, ...last } = chunks.at(-1) ?? {}
+  t.ok(usage, 'with the usage of the gateway')
+  t.match(last, { choices: [], prompt_filter_results: [{ prompt_index: 0 }], moderation: { input: 'é' }, system_fingerprint: 'late' })
+  t.notOk('obfuscation' in last)
+})
+
+t.test('thoughts among the parts of content are reasoning, wherever they come', async (t) => {
+  const chunk = (content: unknown): string =>
+    `data: ${JSON.stringify({ id: 'u', created: 3, model: 'm', choices: [{ index: 0, delta: { content }, finish_reason: null }] })}\n\n`
+  const thought = (text: string, more: object[] = []): unknown => [{ type: 'thinking', thinking: [{ type: 'text', text }] }, ...more]
+  const frames = [chunk(thought('Hm')), chunk('a'), chunk('b'), chunk('c'), chunk(thought('So', [{ type: 'text', text: 'd' }]))]
+  const stream = pass().stream(context())
+  const out = frames.map((frame) => stream.feed(Buffer.from(frame))).join('')
+  const deltas = out.split('\n\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line.slice(6)).choices[0].delta as JsonObject]))
+  t.equal(deltas.map(({ content }) => content).join(''), 'abcd')
+  t.equal(deltas.map(({ reasoning }) => reasoning ?? '').join(''), 'HmSo')
+})
+
 t.test('a provider that changes its envelope on the way still gets ours', async (t) => {
   const frame = (created: number, content: string): string =>
     `data: ${JSON.stringify({ id: `x${created}`, object: 'chat.completion.chunk', created, model: 'm', choices: [{ index: 0, delta: { content }, finish_reason: null }] })}\n\n`

@@ -34,7 +34,7 @@ function sent(t: Test, fields: JsonObject, quirks: JsonObject = {}): Encoded {
 }
 
 /** A request of another wire's caller. */
-function foreign(fields: Partial<CanonicalRequest>): Encoded {
+function foreign(fields: Partial<CanonicalRequest>, quirks: JsonObject = {}): Encoded {
   const request: CanonicalRequest = {
     items: [],
     tools: [],
@@ -44,7 +44,7 @@ function foreign(fields: Partial<CanonicalRequest>): Encoded {
     used: new Set(),
     ...fields,
   }
-  return openaiChat.encodeRequest(request, target())
+  return openaiChat.encodeRequest(request, target(quirks))
 }
 
 t.test('fields that chat providers lack are recorded', async (t) => {
@@ -86,7 +86,10 @@ t.test('marks for the cache, in the form that the provider takes', async (t) => 
   ]
   const tool = { type: 'function', function: { name: 'f' }, cache_control: control }
   const fields = { messages: [{ role: 'user', content: parts }], tools: [tool] }
-  const plain = sent(t, fields)
+  const bare = sent(t, fields)
+  t.notMatch(JSON.stringify(bare.body), /cache/, 'a provider that is not known to take marks gets none')
+  t.same(bare.dropped, ['cache_control'])
+  const plain = sent(t, fields, { cache_control: true })
   const [a, b, image, c] = parts
   t.same(objects(plain.body.messages)[0].content, [a, { type: 'text', text: 'b', cache_control: { type: 'ephemeral' } }, image, c])
   t.same([plain.body.tools, plain.dropped], [[tool], []])
@@ -103,12 +106,11 @@ t.test('marks for the cache, in the form that the provider takes', async (t) => 
   t.match(sent(t, options, { explicit_caching: true }).body, options)
   const [spec] = chatClient.decodeRequest({ messages: [user], tools: [tool] }).tools
   t.match(spec, { kind: 'function', cache: { ttl: '1h' } })
-  const marked = foreign({
-    items: [
-      { kind: 'call', callId: 'c', name: 'f', args: '{}', cache: {} },
-      { kind: 'result', callId: 'c', parts: [{ kind: 'text', text: 'r' }], cache: { ttl: '5m' } },
-    ],
-  })
+  const items: Item[] = [
+    { kind: 'call', callId: 'c', name: 'f', args: '{}', cache: {} },
+    { kind: 'result', callId: 'c', parts: [{ kind: 'text', text: 'r' }], cache: { ttl: '5m' } },
+  ]
+  const marked = foreign({ items }, { cache_control: true })
   t.same(objects(marked.body.messages)[1].content, [{ type: 'text', text: 'r', cache_control: { type: 'ephemeral', ttl: '5m' } }])
   t.same(marked.dropped, ['cache_control'], 'a call has no place for a mark')
 })

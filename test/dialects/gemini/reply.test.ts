@@ -324,6 +324,7 @@ t.test('an answer needs its end, and its end may come more than once', async (t)
       ['BLOCKLIST', 'content_filter'],
       ['PROHIBITED_CONTENT', 'content_filter'],
       ['SPII', 'content_filter'],
+      ['MODEL_ARMOR', 'content_filter'],
       ['IMAGE_SAFETY', 'content_filter'],
       ['IMAGE_PROHIBITED_CONTENT', 'content_filter'],
       ['IMAGE_RECITATION', 'content_filter'],

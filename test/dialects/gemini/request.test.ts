@@ -18,6 +18,16 @@ const result = (callId: string, value: string, error?: boolean): Item => ({ kind
 const config = (fields: Partial<CanonicalRequest>, to = {}): unknown => encode(fields, to).body.generationConfig
 const tool = (fields: Partial<ToolSpec> = {}): ToolSpec => ({ kind: 'function', name: 'look', ...fields }) as ToolSpec
 
+t.test('a provider that matches calls by their order is sent no ids', async (t) => {
+  const items: Item[] = [
+    { kind: 'call', callId: 'c1', name: 'f', args: '{}' },
+    { kind: 'result', callId: 'c1', parts: [{ kind: 'text', text: 'r' }] },
+  ]
+  t.match(JSON.stringify(encode({ items }).body), /"id":"c1"/)
+  const { body } = encode({ items }, { quirks: { call_ids: false } })
+  t.notMatch(JSON.stringify(body), /"id"/)
+})
+
 t.test('the path names the model and the operation', async (t) => {
   const path = (model: string, stream: boolean): string => encode({}, { model, stream }).path
   t.equal(path('gemini-3.8-flash', false), '/models/gemini-3.8-flash:generateContent')
@@ -391,7 +401,7 @@ t.test('what the endpoint does not list or never takes is recorded', async (t) =
   const bare = encode(all, { supported: new Set() })
   t.same(bare.dropped.toSorted(), [...names, ...rest].toSorted())
   t.same(Object.keys(bare.body), ['contents'])
-  t.same(encode(all, { quirks: { drop: [...names, ...rest] } }).dropped.toSorted(), [...names, ...rest].toSorted())
+  t.same(encode(all, { quirks: { body: { drop: [...names, ...rest] } } }).dropped.toSorted(), [...names, ...rest].toSorted())
   t.same(encode(all, { supported: new Set([...names, ...rest]) }).dropped, [])
   const aliased = new Set(['max_completion_tokens', 'reasoning_effort', 'structured_outputs'])
   const kept = encode(
@@ -401,7 +411,8 @@ t.test('what the endpoint does not list or never takes is recorded', async (t) =
   t.same(kept.dropped, [])
   t.match(kept.body.generationConfig, { maxOutputTokens: 9, thinkingConfig: {}, responseJsonSchema: {} })
   t.same(
-    encode({ modalities: ['image'], serviceTier: 'flex' }, { tier: 'flex', quirks: { drop: ['modalities', 'service_tier'] } }).dropped,
+    encode({ modalities: ['image'], serviceTier: 'flex' }, { tier: 'flex', quirks: { body: { drop: ['modalities', 'service_tier'] } } })
+      .dropped,
     ['modalities', 'service_tier'],
   )
 })

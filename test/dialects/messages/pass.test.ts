@@ -333,7 +333,7 @@ t.test('what the pass lane leaves to the other', async (t) => {
     [said({ type: 'thinking', thinking: 'x', signature: 'hg.eyJ9' }), {}, false],
     [body({ thinking: { type: 'enabled', budget_tokens: 2000 } }), { quirks: { thinking: 'adaptive' } }, false],
     [body({ thinking: { type: 'adaptive' } }), { quirks: { thinking: 'adaptive' } }, true],
-    [body({}), { quirks: { drop: ['cache_control'] } }, false],
+    [body({}), { quirks: { body: { drop: ['cache_control'] } } }, false],
     [
       body({
         messages: [

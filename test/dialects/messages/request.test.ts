@@ -78,10 +78,10 @@ t.test('a wrong field is named, with what was expected there', async (t) => {
       {
         tools: [
           { name: 'f', input_schema: {} },
-          { type: 'tool_search_tool_bm25_20251119', name: 's' },
+          { type: 'tool_search_tool_bm25_20251119', name: 's', defer_loading: true },
         ],
       },
-      'tools[1].type: tool_search_tool_bm25_20251119 is not offered; tool_search_tool_regex is',
+      'tools[1].defer_loading: the search for tools cannot be deferred itself',
     ],
     [{ tools: [{ name: 'f', input_schema: {}, cache_control: { type: 'x' } }] }, 'tools[0].cache_control.type: expected ephemeral'],
     [{ fallbacks: [{ model: 'a/b' }], models: ['c/d'] }, 'fallbacks: expected either models or fallbacks'],

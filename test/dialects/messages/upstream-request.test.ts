@@ -111,7 +111,7 @@ t.test('prefill', async (t) => {
     { role: 'assistant', content: 'Sure:' },
   ])
   t.same(messages([say('user', 'x'), say('assistant', ' ')])[0], [{ role: 'user', content: 'x' }])
-  t.same(messages([say('user', 'x'), say('assistant', 'Sure')], { quirks: { drop: ['prefill'] } }), [
+  t.same(messages([say('user', 'x'), say('assistant', 'Sure')], { quirks: { body: { drop: ['prefill'] } } }), [
     [{ role: 'user', content: 'x' }],
     ['prefill'],
   ])
@@ -336,7 +336,7 @@ t.test('cache marks', async (t) => {
   const whole = encoded({ items: items.slice(0, 4), cache: { ttl: '1h' } })
   t.same(whole.body.cache_control, { type: 'ephemeral', ttl: '1h' })
   t.equal(JSON.stringify(whole.body).match(/cache_control/g)?.length, 4)
-  const none = encoded({ items, tools, cache: {} }, { quirks: { drop: ['cache_control'] } })
+  const none = encoded({ items, tools, cache: {} }, { quirks: { body: { drop: ['cache_control'] } } })
   t.notMatch(JSON.stringify(none.body), /cache_control/)
   t.same(none.dropped, ['cache_control'])
 })
@@ -531,7 +531,7 @@ t.test('the endpoint decides', async (t) => {
   const none = encoded(all, { supported: new Set() })
   t.same(Object.keys(none.body).sort(), ['max_tokens', 'messages', 'model'])
   t.same(none.dropped, ['response_format', 'stop', 'temperature', 'tool_choice', 'tools', 'top_k'])
-  const some = encoded({ ...all, user: 'u' }, { quirks: { drop: ['stop', 'user', 'max_tokens_x'] } })
+  const some = encoded({ ...all, user: 'u' }, { quirks: { body: { drop: ['stop', 'user', 'max_tokens_x'] } } })
   t.same([some.body.stop_sequences, some.body.metadata, some.dropped], [undefined, undefined, ['stop', 'user']])
 })
 

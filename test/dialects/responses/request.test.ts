@@ -333,7 +333,7 @@ t.test('an endpoint takes what it can, in both lanes alike', async (t) => {
   for (const { body: sent, dropped } of lanes({
     user: 'hash',
     outputCap: 900,
-    quirks: { drop: ['top_k'], reasoning: 'object', explicit_caching: true },
+    quirks: { body: { drop: ['top_k'] }, reasoning: 'object', explicit_caching: true },
     tier: 'priority',
   })) {
     t.same(

@@ -1,0 +1,195 @@
+/** Messages and tools as a provider takes them: roles, ids of calls, media of tool results, reasoning of earlier turns, marks for the cache. */
+import { hash } from 'node:crypto'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import type { Quirks } from '../quirks.ts'
+
+/** Fields of an assistant message that hold its reasoning. */
+const FIELDS = ['reasoning', 'reasoning_content', 'reasoning_details'] as const
+
+/** How this gateway wraps what it carries for another family; never meant for a provider. */
+const WRAPPED = 'hg.'
+
+/** In the quirk `body.drop`, and in the report of what was left out: a field of each message. */
+const MESSAGE_FIELD = 'messages.'
+
+/** A call of a tool that a gateway ran, which means nothing to a provider that is no gateway. */
+const GATEWAY_CALL = 'reasoning.server_tool_call'
+
+/** What the endpoint requires of the messages of one body. */
+interface MessageFit {
+  /** The quirk `reasoning_replay`: undefined for none, `details`, or the name of a plain text field. */
+  readonly replay: string | undefined
+  /** Messages with calls have the field even where there was no reasoning. */
+  readonly isReplayRequired: boolean
+  readonly takesDeveloper: boolean
+  readonly takesToolMedia: boolean
+  /** Ids of calls are written anew. */
+  readonly shortIds: boolean
+  /** The field of a part that marks it for the cache; undefined where the provider has none. */
+  readonly mark: 'cache_control' | 'prompt_cache_breakpoint' | undefined
+  /** Fields of messages that are never sent. */
+  readonly without: readonly string[]
+}
+
+const fits = new WeakMap<Quirks, MessageFit>()
+
+/** What the quirks of an endpoint mean for its messages, computed once. */
+function messageFit(quirks: Quirks): MessageFit {
+  const known = fits.get(quirks)
+  if (known) return known
+  const replay = quirks.reasoning_replay
+  const fit: MessageFit = {
+    // A provider that takes the object `reasoning` is a gateway itself.
+    replay: replay === 'none' ? undefined : (replay ?? (quirks.reasoning === 'object' ? 'details' : undefined)),
+    isReplayRequired: quirks.reasoning_replay_required === true,
+    takesDeveloper: quirks.developer === 'developer',
+    takesToolMedia: quirks.tool_images === 'tool',
+    shortIds: quirks.tool_ids === 'alphanumeric_9',
+    mark: quirks.explicit_caching === true ? 'prompt_cache_breakpoint' : quirks.cache_control === true ? 'cache_control' : undefined,
+    without: (quirks.body?.drop ?? []).filter((name) => name.startsWith(MESSAGE_FIELD)).map((name) => name.slice(MESSAGE_FIELD.length)),
+  }
+  fits.set(quirks, fit)
+  return fit
+}
+
+/** Fits messages and tools of a body, in place; the caller's own are never touched. @param dropped receives what is left out. */
+export function fitConversation(body: JsonObject, quirks: Quirks, dropped: string[]): void {
+  const fit = messageFit(quirks)
+  const lost = new Set<string>()
+  const messages = fitMessages(body.messages, fit, lost)
+  const tools = fitTools(body.tools, fit, lost)
+  if (messages !== body.messages) body.messages = messages
+  if (tools !== body.tools) body.tools = tools
+  for (const name of lost) if (!dropped.includes(name)) dropped.push(name)
+}
+
+/** @returns the same array where nothing changes. */
+function fitMessages(messages: Json | undefined, fit: MessageFit, dropped: Set<string>): Json | undefined {
+  if (!Array.isArray(messages)) return messages
+  let changed: Json[] | undefined
+  // Media of tool results wait for the end of the run of results: nothing may stand between a call and its results.
+  let waiting: JsonObject[] = []
+  for (const [index, message] of messages.entries()) {
+    if (waiting.length > 0 && !(isObject(message) && message.role === 'tool')) {
+      changed?.push({ role: 'user', content: waiting })
+      waiting = []
+    }
+    let fitted = isObject(message) ? fitMessage(message, fit, dropped) : message
+    if (isObject(fitted) && fitted.role === 'tool' && !fit.takesToolMedia) fitted = withoutMedia(fitted, waiting)
+    if (fitted !== message) changed ??= messages.slice(0, index)
+    changed?.push(fitted)
+  }
+  if (waiting.length > 0) changed?.push({ role: 'user', content: waiting })
+  return changed ?? messages
+}
+
+function fitMessage(message: JsonObject, fit: MessageFit, dropped: Set<string>): JsonObject {
+  let fitted = message
+  if (message.role === 'assistant') fitted = fitAssistant(message, fit, dropped)
+  else if (message.role === 'developer' && !fit.takesDeveloper) fitted = { ...message, role: 'system' }
+  else if (fit.shortIds && message.role === 'tool') fitted = { ...message, tool_call_id: shortId(message.tool_call_id) }
+  for (const name of fit.without) {
+    if (fitted[name] === undefined) continue
+    const { [name]: _field, ...rest } = fitted
+    dropped.add(`${MESSAGE_FIELD}${name}`)
+    fitted = rest
+  }
+  if (!Array.isArray(message.content)) return fitted
+  const content = fitParts(message.content, fit, dropped)
+  return content === message.content ? fitted : { ...fitted, content }
+}
+
+function fitAssistant(message: JsonObject, fit: MessageFit, dropped: Set<string>): JsonObject {
+  let fitted = message
+  if (FIELDS.some((name) => message[name] !== undefined)) fitted = fitReasoning(message, fit, dropped)
+  const { tool_calls: calls } = message
+  if (!Array.isArray(calls) || calls.length === 0) return fitted
+  if (fit.shortIds) {
+    fitted = { ...fitted, tool_calls: calls.map((call) => (isObject(call) ? { ...call, id: shortId(call.id) } : call)) }
+  }
+  const { replay } = fit
+  if (fit.isReplayRequired && replay !== undefined && fitted[replay] === undefined) fitted = { ...fitted, [replay]: '' }
+  return fitted
+}
+
+const ALPHANUMERIC = /^[A-Za-z0-9]{9}$/
+const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
+
+/**
+ * The id itself where it has the form; else one that is the same in every turn, so that a call and its result keep theirs.
+ * Mistral refuses others: "Tool call id was … but must be a-z, A-Z, 0-9, with a length of 9."
+ */
+function shortId(id: Json | undefined): Json | undefined {
+  if (typeof id !== 'string' || ALPHANUMERIC.test(id)) return id
+  const digest = hash('sha256', id, 'buffer')
+  return Array.from(digest.subarray(0, 9), (byte) => LETTERS[byte % LETTERS.length]).join('')
+}
+
+/** A result keeps its text; its other parts go into `waiting`, with the id of the call in front. */
+function withoutMedia(message: JsonObject, waiting: JsonObject[]): JsonObject {
+  const { content } = message
+  if (!Array.isArray(content)) return message
+  const isText = (part: Json): boolean => !isObject(part) || part.type === 'text'
+  const media = content.filter((part): part is JsonObject => isObject(part) && !isText(part))
+  if (media.length === 0) return message
+  waiting.push({ type: 'text', text: `Result of tool call ${String(message.tool_call_id)}:` }, ...media)
+  const texts = content.filter(isText)
+  return { ...message, content: texts.length > 0 ? texts : 'The result is in the next message.' }
+}
+
+/** The reasoning of earlier turns in the field that the provider reads; signed and encrypted reasoning only where it takes details. */
+function fitReasoning(message: JsonObject, { replay }: MessageFit, dropped: Set<string>): JsonObject {
+  const { reasoning, reasoning_content: content, reasoning_details, ...rest } = message
+  const details = Array.isArray(reasoning_details) ? reasoning_details.filter(isObject) : []
+  if (replay === 'details') {
+    const own = details.filter(({ data }) => typeof data !== 'string' || !data.startsWith(WRAPPED))
+    if (own.length === details.length) return message
+    dropped.add('reasoning')
+    const { reasoning_details: _all, ...others } = message
+    return own.length > 0 ? { ...others, reasoning_details: own } : others
+  }
+  const isBound = details.some((detail) => detail.type === 'reasoning.encrypted' || (detail.signature ?? null) !== null)
+  const plain = reasoning ?? content
+  const hasText = typeof plain === 'string' && plain !== ''
+  const thoughts = details.filter(({ type }) => type !== GATEWAY_CALL)
+  if (thoughts.length < details.length) dropped.add('reasoning_detail')
+  if (isBound || (replay === undefined && (hasText || thoughts.length > 0))) dropped.add('reasoning')
+  // DeepSeek wants the field back with every message of a thinking conversation, even empty.
+  if (replay !== undefined && (hasText || message[replay] === '')) rest[replay] = plain
+  return rest
+}
+
+/** Parts in the provider's form; the same array where nothing changes. */
+function fitParts(parts: Json[], fit: MessageFit, dropped: Set<string>): Json[] {
+  const isMarked = (part: Json): part is JsonObject =>
+    isObject(part) &&
+    ((fit.mark !== 'cache_control' && isObject(part.cache_control)) ||
+      (fit.mark !== 'prompt_cache_breakpoint' && isObject(part.prompt_cache_breakpoint)))
+  if (!parts.some(isMarked)) return parts
+  return parts.map((part) => (isMarked(part) ? fitMark(part, fit, dropped) : part))
+}
+
+function fitMark(part: JsonObject, { mark }: MessageFit, dropped: Set<string>): JsonObject {
+  const { cache_control: control, prompt_cache_breakpoint: point, ...rest } = part
+  if (mark === undefined) {
+    dropped.add('cache_control')
+    return rest
+  }
+  const [own, foreign] = mark === 'cache_control' ? [control, point] : [point, control]
+  if (isObject(foreign) && foreign.ttl !== undefined) {
+    dropped.add(mark === 'cache_control' ? 'prompt_cache_breakpoint.ttl' : 'cache_control.ttl')
+  }
+  return { ...rest, [mark]: isObject(own) ? own : mark === 'cache_control' ? { type: 'ephemeral' } : { mode: 'explicit' } }
+}
+
+/** Tools without their marks, where the provider has no field for them. */
+function fitTools(tools: Json | undefined, fit: MessageFit, dropped: Set<string>): Json | undefined {
+  if (fit.mark === 'cache_control' || !Array.isArray(tools)) return tools
+  if (!tools.some((tool) => isObject(tool) && isObject(tool.cache_control))) return tools
+  dropped.add('cache_control')
+  return tools.map((tool) => {
+    if (!isObject(tool)) return tool
+    const { cache_control: _mark, ...rest } = tool
+    return rest
+  })
+}

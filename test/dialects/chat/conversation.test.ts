@@ -1,0 +1,102 @@
+/** Conversations as providers take them: roles, ids of calls, media of results, reasoning of earlier turns. Both lanes agree. */
+import t from 'tap'
+import { isObject, type JsonObject } from '../../../src/core/json.ts'
+import { chatClient, openaiChat } from '../../../src/dialects/chat/index.ts'
+import type { Quirks } from '../../../src/dialects/quirks.ts'
+import type { Target } from '../../../src/dialects/types.ts'
+import { pass } from './rig.ts'
+
+const user = { role: 'user', content: 'Hi' }
+
+function sent(messages: readonly object[], quirks: Quirks = {}, more: JsonObject = {}) {
+  const target: Target = { model: 'up-1', stream: false, quirks, user: 'pass' }
+  const body = { model: 'a/b', messages: [...messages] as JsonObject[], ...more }
+  const before = structuredClone(body)
+  chatClient.check(body)
+  const passed = pass().request(body, target)
+  const translated = openaiChat.encodeRequest(chatClient.decodeRequest(body), target)
+  t.same(translated.body, passed.body, 'lanes agree')
+  t.same(body, before, 'the body of the caller is not changed')
+  const { messages: out, ...rest } = passed.body
+  return { messages: Array.isArray(out) ? out.filter(isObject) : [], body: rest, dropped: passed.dropped }
+}
+
+const call = (id: string, name = 'look') => ({ id, type: 'function', function: { name, arguments: '{}' } })
+const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }
+
+t.test('a developer message is a system message, unless the provider is known to take the role', async (t) => {
+  const messages = [{ role: 'developer', content: 'Be brief.' }, user]
+  t.same(sent(messages).messages, [{ role: 'system', content: 'Be brief.' }, user])
+  t.same(sent(messages, { developer: 'developer' }).messages, messages)
+})
+
+t.test('images of tool results go into a user message behind all results of the turn', async (t) => {
+  const messages = [
+    user,
+    { role: 'assistant', content: null, tool_calls: [call('c1'), call('c2')] },
+    { role: 'tool', tool_call_id: 'c1', content: [{ type: 'text', text: 'seen' }, image] },
+    { role: 'tool', tool_call_id: 'c2', content: [image] },
+    { role: 'user', content: 'And?' },
+  ]
+  const moved = sent(messages).messages
+  t.same(
+    moved.map(({ role }) => role),
+    ['user', 'assistant', 'tool', 'tool', 'user', 'user'],
+  )
+  t.same(moved[2].content, [{ type: 'text', text: 'seen' }])
+  t.type(moved[3].content, 'string', 'a result is never empty')
+  t.same(moved[4].content, [
+    { type: 'text', text: 'Result of tool call c1:' },
+    image,
+    { type: 'text', text: 'Result of tool call c2:' },
+    image,
+  ])
+  t.equal(sent(messages.slice(0, 4)).messages.at(-1)?.role, 'user', 'at the end of a conversation as well')
+  t.same(sent(messages, { tool_images: 'tool' }).messages, messages)
+})
+
+t.test('ids of calls in the form of Mistral, the same for a call and its result in each turn', async (t) => {
+  const messages = [
+    user,
+    { role: 'assistant', content: null, tool_calls: [call('call_abcdefghij'), call('Ab3dEf9h1')] },
+    { role: 'tool', tool_call_id: 'call_abcdefghij', content: 'x' },
+    { role: 'tool', tool_call_id: 'Ab3dEf9h1', content: 'y' },
+  ]
+  const [, turn, first, second] = sent(messages, { tool_ids: 'alphanumeric_9' }).messages
+  const ids = (turn.tool_calls as JsonObject[]).map(({ id }) => id)
+  t.match(ids[0], /^[A-Za-z0-9]{9}$/)
+  t.same([first.tool_call_id, second.tool_call_id], ids)
+  t.equal(ids[1], 'Ab3dEf9h1', 'an id that has the form stays')
+  t.same(sent(messages, { tool_ids: 'alphanumeric_9' }).messages[1].tool_calls, turn.tool_calls)
+})
+
+t.test('a provider that needs the reasoning of turns with calls gets the field even where it is empty', async (t) => {
+  const quirks: Quirks = { reasoning_replay: 'reasoning_content', reasoning_replay_required: true }
+  const thought = { role: 'assistant', content: null, reasoning: 'Hm', tool_calls: [call('c1')] }
+  const silent = { role: 'assistant', content: null, tool_calls: [call('c2')] }
+  const result = (id: string) => ({ role: 'tool', tool_call_id: id, content: 'r' })
+  const plain = { role: 'assistant', content: 'So.' }
+  const { messages, dropped } = sent([user, thought, result('c1'), silent, result('c2'), plain, user], quirks)
+  t.same(messages[1], { role: 'assistant', content: null, reasoning_content: 'Hm', tool_calls: [call('c1')] })
+  t.same(messages[3], { ...silent, reasoning_content: '' })
+  t.same(messages[5], plain, 'a turn without calls needs none')
+  t.same(dropped, [])
+})
+
+t.test('reasoning of earlier turns is sent to no provider that is not known to take it', async (t) => {
+  const thought = { role: 'assistant', content: 'a', reasoning: 'Hm', reasoning_content: 'Hm' }
+  const { messages, dropped } = sent([user, thought, user])
+  t.same(messages[1], { role: 'assistant', content: 'a' })
+  t.same(dropped, ['reasoning'])
+})
+
+t.test('a forced call becomes a free choice where the provider refuses to be forced', async (t) => {
+  const tools = [{ type: 'function', function: { name: 'look' } }]
+  const named = { type: 'function', function: { name: 'look' } }
+  for (const choice of ['required', named]) {
+    const { body, dropped } = sent([user], { forced_tools: false }, { tools, tool_choice: choice })
+    t.equal(body.tool_choice, 'auto')
+    t.same(dropped, ['tool_choice'])
+  }
+  t.same(sent([user], { forced_tools: false }, { tools, tool_choice: 'none' }).body.tool_choice, 'none')
+})
