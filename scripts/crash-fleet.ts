@@ -1,6 +1,8 @@
 /** The gateways that are killed: one alone, one with workers, or several on one store of record. */
+
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
+import { entryAt } from '../src/core/entry-at.ts'
 import { freePorts, SECRET, writeConfiguration } from '../test/support/crash/configuration.ts'
 import { familyOf } from '../test/support/crash/processes.ts'
 import { type Program, runProgram, serveProgram } from '../test/support/program.ts'
@@ -53,7 +55,7 @@ export class Fleet {
     const fleet = new Fleet(options)
     const { directory, provider, record } = options
     for (let index = 0; index < options.nodes; index++) {
-      const [port, admin] = await freePorts(2)
+      const [port = 0, admin = 0] = await freePorts(2)
       const file = join(directory, `headgate-${index}.yaml`)
       const store = join(directory, record ? `journal-${index}.db` : 'ledger.db')
       writeConfiguration(file, { port, admin, store, record, provider, keys: KEYS, guardrails: GUARDRAILS })
@@ -65,11 +67,11 @@ export class Fleet {
   }
 
   /** Address of the gateways in turn; those that are dead too. */
-  readonly address = (): string => this.nodes[this.turn++ % this.nodes.length].url
+  readonly address = (): string => entryAt(this.nodes, this.turn++ % this.nodes.length).url
 
   /** Admin address of one of them. */
   get admin(): string {
-    return this.nodes[0].admin
+    return entryAt(this.nodes, 0).admin
   }
 
   /** Starts what does not run. */
@@ -85,8 +87,8 @@ export class Fleet {
   async kill(round: number): Promise<Manner> {
     const { random, workers } = this.options
     const all = this.nodes.length === 1 || random() < 0.25
-    const victims = all ? this.nodes : [this.nodes[Math.floor(random() * this.nodes.length)]]
-    if (workers > 0 && round % 2 === 0) return this.killWorker(victims[0])
+    const victims = all ? this.nodes : [entryAt(this.nodes, Math.floor(random() * this.nodes.length))]
+    if (workers > 0 && round % 2 === 0) return this.killWorker(entryAt(victims, 0))
     const draining = round % 3 === 2
     await Promise.all(victims.map((node) => killed(node, draining)))
     if (round % 4 !== 1) return draining ? 'draining' : 'serving'
@@ -96,7 +98,7 @@ export class Fleet {
 
   /** Balances of a key as the API shows them, in nano-dollars. @throws where it does not answer. */
   async balance(secret: string): Promise<{ usage: number; remaining: number; limit: number }> {
-    const reply = await fetch(`${this.nodes[0].url}/v1/key`, { headers: { authorization: `Bearer ${secret}` } })
+    const reply = await fetch(`${entryAt(this.nodes, 0).url}/v1/key`, { headers: { authorization: `Bearer ${secret}` } })
     const { data } = (await reply.json()) as { data: { usage: number; limit: number; limit_remaining: number } }
     const nano = (usd: number): number => Math.round(usd * 1e9)
     return { usage: nano(data.usage), remaining: nano(data.limit_remaining), limit: nano(data.limit) }
@@ -106,7 +108,7 @@ export class Fleet {
   async close(): Promise<{ code: number | null; text: string }> {
     for (const { program } of this.nodes) program?.child.kill('SIGTERM')
     for (const { program } of this.nodes) await program?.exited
-    const verify = runProgram(['ledger', 'verify', '--config', this.nodes[0].file])
+    const verify = runProgram(['ledger', 'verify', '--config', entryAt(this.nodes, 0).file])
     const { code } = await verify.exited
     return { code, text: (verify.out() + verify.err()).trim() }
   }
@@ -126,7 +128,7 @@ export class Fleet {
     if (parent === undefined) throw new Error('the gateway does not run')
     const workers = familyOf(parent).filter((status) => status.pid !== parent)
     if (workers.length === 0) throw new Error('the gateway has no workers')
-    process.kill(workers[Math.floor(this.options.random() * workers.length)].pid, 'SIGKILL')
+    process.kill(entryAt(workers, Math.floor(this.options.random() * workers.length)).pid, 'SIGKILL')
     return 'worker'
   }
 

@@ -115,7 +115,7 @@ async function balanceProblems(fleet: Fleet, rows: readonly Row[]): Promise<stri
   for (const [name, secret] of [
     ['app', SECRET],
     ['poor', POOR_SECRET],
-  ]) {
+  ] as const) {
     const sum = rows.reduce((total, row) => total + (row.key === name ? row.cost_nano : 0), 0)
     const { usage, remaining, limit } = await fleet.balance(secret)
     if (usage !== sum) problems.push(`the key ${name} has spent ${usage}, its rows say ${sum}`)
@@ -164,10 +164,10 @@ function options() {
     },
   })
   const { rounds, rate, seed, store, url, nodes = store === 'postgres' ? '2' : '1', workers } = values
-  const [many, perSecond, chance, gateways, crew] = [rounds, rate, seed, nodes, workers].map(Number)
-  if (![many, perSecond, chance, gateways, crew].every(Number.isFinite) || (store !== 'sqlite' && store !== 'postgres'))
+  const numbers = { rounds: Number(rounds), rate: Number(rate), seed: Number(seed), nodes: Number(nodes), workers: Number(workers) }
+  if (!Object.values(numbers).every(Number.isFinite) || (store !== 'sqlite' && store !== 'postgres'))
     throw new Error('expected numbers, and --store sqlite or postgres')
-  return { rounds: many, rate: perSecond, seed: chance, store, url, nodes: gateways, workers: crew }
+  return { ...numbers, store, url }
 }
 
 interface Database {

@@ -6,6 +6,7 @@ import { criteriaMarkdown, criterionFieldsMarkdown } from './criteria-tables.ts'
 import { lossesMarkdown, parametersMarkdown } from './dialect-matrix.ts'
 import { withSections } from './markdown-table.ts'
 import { metricsMarkdown } from './metrics-table.ts'
+import { providerPages, providersMarkdown } from './provider-pages.ts'
 import { quirksMarkdown } from './quirks-table.ts'
 import { recogniserFigures } from './recogniser-figures.ts'
 import { serialiser } from './serialisers.ts'
@@ -19,6 +20,8 @@ const GENERATED: readonly [file: string, make: (found: string) => string | Promi
   ['src/pipeline/money/facts-text.ts', () => serialiser('factsText')],
   ['docs/routing.md', (found) => withSections(found, { 'criterion-fields': criterionFieldsMarkdown(), criteria: criteriaMarkdown() })],
   ['docs/configuration.md', (found) => withSections(found, { ...referenceTables(), quirks: quirksMarkdown() })],
+  ['docs/providers.md', (found) => withSections(found, { presets: providersMarkdown() })],
+  ...providerPages().map(([file, text]): [string, () => string] => [file, () => text]),
   ['docs/recognisers.md', (found) => withSections(found, recogniserFigures())],
   ['docs/operations.md', async (found) => withSections(found, { metrics: await metricsMarkdown() })],
   ['docs/dialects.md', (found) => withSections(found, { parameters: parametersMarkdown(), losses: lossesMarkdown() })],

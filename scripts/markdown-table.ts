@@ -1,11 +1,12 @@
 /** Generated parts of Markdown documents: padded tables, and the sections that they go into. */
+import { entryAt } from '../src/core/entry-at.ts'
 
 export type Cells = readonly string[]
 
 /** A Markdown table with its columns padded. */
 export function markdownTable(head: Cells, rows: readonly Cells[]): string {
-  const widths = head.map((cell, column) => Math.max(cell.length, ...rows.map((row) => row[column].length)))
-  const line = (cells: Cells): string => `| ${cells.map((cell, column) => cell.padEnd(widths[column])).join(' | ')} |`
+  const widths = head.map((cell, column) => Math.max(cell.length, ...rows.map((row) => entryAt(row, column).length)))
+  const line = (cells: Cells): string => `| ${cells.map((cell, column) => cell.padEnd(entryAt(widths, column))).join(' | ')} |`
   return [line(head), line(widths.map((width) => '-'.repeat(width))), ...rows.map(line)].join('\n')
 }
 

@@ -3,13 +3,17 @@ import type { TSchema } from 'typebox'
 import { QUIRKS } from '../src/dialects/quirks.ts'
 import { markdownTable } from './markdown-table.ts'
 
-type Quirk = TSchema & { description: string; type: string; enum?: readonly string[]; items?: Quirk }
+type Quirk = TSchema & { description: string; type: string; enum?: readonly string[]; items?: Quirk; properties?: Record<string, TSchema> }
 
 const TYPES: Readonly<Record<string, string>> = { boolean: '`true`, `false`', integer: 'a number', string: 'text' }
 
-function values({ type, enum: words, items }: Quirk): string {
+function values({ type, enum: words, items, properties }: Quirk): string {
+  if (properties)
+    return `an object of ${Object.keys(properties)
+      .map((name) => `\`${name}\``)
+      .join(', ')}`
   if (items) return items.enum ? `a list of ${values(items)}` : 'a list'
-  return words ? words.map((value) => `\`${value}\``).join(', ') : TYPES[type]
+  return words ? words.map((value) => `\`${value}\``).join(', ') : (TYPES[type] ?? type)
 }
 
 /** One row for each quirk, and for each meaning where dialects differ. */

@@ -51,7 +51,7 @@ function answer(seen: Seen): Answer {
   if (seen.body.includes('say: length')) return answerFor(seen, { ...said, end: 'length' })
   if (seen.body.includes('say: hold')) {
     const [first, ...rest] = framesFor(seen.path, said)
-    return { headers: { 'content-type': 'text/event-stream' }, body: [first, GATE.step, ...rest] }
+    return { headers: { 'content-type': 'text/event-stream' }, body: [...(first === undefined ? [] : [first]), GATE.step, ...rest] }
   }
   return answerFor(seen, said)
 }

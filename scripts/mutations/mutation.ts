@@ -1,10 +1,12 @@
 /** What can be changed in a source: one operator, constant, condition or call of one line. */
+
 import { createHash } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { join } from 'node:path'
 import { type Node, parse } from 'acorn'
 import { simple } from 'acorn-walk'
+import { entryAt } from '../../src/core/entry-at.ts'
 
 /** Where a mutation stands. */
 export interface Place {
@@ -69,7 +71,7 @@ function changesOf(code: string): Change[] {
   const operation = (node: Node): void => {
     const { operator, left, right } = node as Operation
     const text = OPPOSITE[operator]
-    const joins = operator === '+' && [left, right].some(({ start, type }) => type === 'TemplateLiteral' || /['"]/.test(code[start]))
+    const joins = operator === '+' && [left, right].some(({ start, type }) => type === 'TemplateLiteral' || /['"]/.test(code.charAt(start)))
     const start = code.indexOf(operator, left.end)
     if (text !== undefined && !joins && start < right.start) changes.push({ start, end: start + operator.length, text })
   }
@@ -107,7 +109,7 @@ function candidates(root: string, file: string): Mutation[] {
     if (text.slice(start, end).includes('\n') || text.slice(start, end) !== code.slice(start, end)) continue
     const line = text.slice(0, start).split('\n').length
     const from = text.lastIndexOf('\n', start - 1) + 1
-    const whole = lines[line - 1]
+    const whole = entryAt(lines, line - 1)
     const after = whole.slice(0, start - from) + into + whole.slice(end - from)
     const near: [string, string] = [lines[line - 2]?.trim() ?? '', lines[line]?.trim() ?? '']
     found.push({ file, line, offset: start, before: whole.trim(), after: after.trim(), near })
@@ -153,6 +155,6 @@ export function placeOf(root: string, mutation: Mutation): Mutation | undefined 
     }
   }
   found.sort((a, b) => b.likeness - a.likeness)
-  const sure = found.length === 1 || (found.length > 1 && found[0].likeness > found[1].likeness)
-  return sure ? found[0].place : undefined
+  const [best, next] = found
+  return best && (!next || best.likeness > next.likeness) ? best.place : undefined
 }

@@ -37,8 +37,9 @@ export class Copy {
     const path = join(this.tree, file)
     const text = readFileSync(path, 'utf8')
     const lines = text.split('\n')
-    if (lines[line - 1]?.trim() !== before) throw new Error(`${file}:${line} is not committed as it stands`)
-    lines[line - 1] = lines[line - 1].replace(before, () => after)
+    const whole = lines[line - 1]
+    if (whole?.trim() !== before) throw new Error(`${file}:${line} is not committed as it stands`)
+    lines[line - 1] = whole.replace(before, () => after)
     this.changed = { path, text }
     writeFileSync(path, lines.join('\n'))
   }

@@ -112,8 +112,8 @@ function clashOf({ id, router }: Plugin, list: readonly ListedPlugin[]): string 
 /** The first thing that the configuration says wrongly of a plugin. */
 function problemIn({ order, defaults }: PluginsConfig, list: readonly ListedPlugin[]): Found | undefined {
   const ids = list.map(({ plugin }) => plugin.id)
-  const stranger = order.findIndex((id) => !ids.includes(id))
-  if (stranger !== -1) return { path: ['plugins', 'order', stranger], message: `no such plugin${hint(order[stranger], ids)}` }
+  for (const [place, id] of order.entries())
+    if (!ids.includes(id)) return { path: ['plugins', 'order', place], message: `no such plugin${hint(id, ids)}` }
   const unknown = Object.keys(defaults).find((id) => !ids.includes(id))
   if (unknown !== undefined) return { path: ['plugins', 'defaults', unknown], message: `no such plugin${hint(unknown, ids)}`, at: 'key' }
   for (const { plugin } of list) {
@@ -135,7 +135,7 @@ function settingsProblem(plugin: Plugin, settings: Config['plugins']['defaults']
     const field = typeof named === 'string' && named.startsWith(`${path.join('.')}.`) ? named.slice(path.join('.').length + 1) : undefined
     const [name, ...within] = field?.split(/[.[\]]+/).filter((segment) => segment !== '') ?? []
     // What is missing may come with the request, unless none may set it or there is none that names the plugin.
-    const own = plugin.reserved?.includes(name) || settings.enabled === true
+    const own = (name !== undefined && plugin.reserved?.includes(name)) || settings.enabled === true
     if (name !== undefined && settings[name] === undefined && !own) return undefined
     const said = thrown instanceof Error ? thrown.message : 'the plugin takes no such settings'
     const message = named === undefined ? said : said.replace(`${named}: `, '')

@@ -25,6 +25,13 @@ interface Reading {
   digest: string
 }
 
+/** What stands behind the scheme. */
+interface EntryName {
+  readonly name: string
+  readonly from: string
+  readonly number?: string
+}
+
 const readings = new Map<string, Reading>()
 /** Files of the readings, by number. */
 const traces = new Map<string, Set<URL>>()
@@ -67,7 +74,7 @@ function hook(): void {
     resolve(specifier, context, next) {
       if (specifier === API) return { url: API_URL, shortCircuit: true }
       if (specifier.startsWith(ENTRY)) {
-        const { name, from, number } = JSON.parse(decodeURIComponent(specifier.slice(ENTRY.length))) as Record<string, string>
+        const { name, from, number } = JSON.parse(decodeURIComponent(specifier.slice(ENTRY.length))) as EntryName
         const found = next(name, { ...context, parentURL: from })
         return number === undefined ? found : { ...found, url: `${found.url}?${MARK}=${number}` }
       }
@@ -108,7 +115,7 @@ function inTime<T>(loading: Promise<T>): Promise<T> {
 function reasonOf(error: unknown, name: string): string {
   if (!(error instanceof Error)) return `loading it throws ${typeof error}`
   const code = 'code' in error ? error.code : undefined
-  const [line] = error.message.split('\n')
+  const [line = ''] = error.message.split('\n')
   if (code === 'ERR_MODULE_NOT_FOUND' && line.includes(`'${name}'`)) return 'no such package'
   // Where a parser stumbled stands at the head of the stack.
   const [head = ''] = (error.stack ?? '').split('\n')

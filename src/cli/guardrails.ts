@@ -26,7 +26,7 @@ type Ask = (command: GuardrailCommand) => Promise<JsonObject>
 export async function guardrails(words: readonly string[], flags: GuardrailFlags, streams: Streams = CONSOLE): Promise<number> {
   const [verb, name, ...rest] = words
   const good = verb === 'show' ? name !== undefined && rest.length === 0 : (verb === 'list' || verb === 'audit') && name === undefined
-  if (!good) {
+  if (verb === undefined || !good) {
     streams.error('headgate: guardrails: expected list, show NAME or audit')
     return 2
   }
@@ -101,7 +101,8 @@ const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86
 /** @param now milliseconds since the epoch. @throws Fault where the text is neither a time nor a span. */
 export function momentOf(text: string, now: number): number {
   const [, count, unit] = /^(\d{1,6})([mhd])$/.exec(text) ?? []
-  if (unit !== undefined) return Math.max(0, now - Number(count) * UNITS[unit])
+  const size = unit === undefined ? undefined : UNITS[unit]
+  if (size !== undefined) return Math.max(0, now - Number(count) * size)
   const at = /^\d{4}-\d{2}-\d{2}(T.*)?$/.test(text) ? Date.parse(text) : Number.NaN
   if (Number.isNaN(at)) throw badField('--since', 'expected a time such as 2026-11-30T08:00:00Z, or a span such as 24h or 7d')
   return Math.max(0, at)

@@ -41,7 +41,7 @@ export function keys(words: readonly string[], flags: KeyFlags, streams: Streams
 export function credits(words: readonly string[], flags: KeyFlags, streams: Streams = CONSOLE): Promise<number> {
   const [verb, key, amount, ...rest] = words
   if (verb === undefined) return perform({ verb: 'credits' }, flags, streams)
-  if (verb === 'add' && amount !== undefined && rest.length === 0)
+  if (verb === 'add' && key !== undefined && amount !== undefined && rest.length === 0)
     return perform(() => ({ verb: 'add', key, amount: dollars('amount', amount) }), flags, streams)
   streams.error('headgate: credits: expected nothing, or add KEY AMOUNT')
   return Promise.resolve(2)
@@ -118,7 +118,7 @@ function keyTable(keys: readonly JsonObject[], now: number): string {
       key.is_management_key ? 'management' : 'ordinary',
       stateOf(key, now),
       money(key.limit, 'none'),
-      typeof key.limit_reset === 'string' ? PER[key.limit_reset] : '',
+      typeof key.limit_reset === 'string' ? (PER[key.limit_reset] ?? key.limit_reset) : '',
       money(key.limit_remaining, ''),
       money(key.usage, ''),
       typeof key.expires_at === 'string' ? key.expires_at.slice(0, 16).replace('T', ' ') : 'never',

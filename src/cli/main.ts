@@ -19,6 +19,8 @@ const HELP = `headgate: one address in front of many model providers
       Shows the models of a configuration, or one with its endpoints and prices.
   headgate models sync PROVIDER [--write FILE] [--json] [--config FILE]
       Fetches a provider's model list and shows what is new, gone or of another length. --write puts the new ones into a new file.
+  headgate providers [list | show PRESET] [--json]
+      Lists the provider presets, or shows one: its settings, its variables, and the rules of the provider with their sources.
   headgate plugins [--json] [--config FILE]
       Shows the plugins that are there, when they act, and what the configuration says of them.
   headgate docs --out DIR [--config FILE]
@@ -69,21 +71,26 @@ export async function run(argv: readonly string[]): Promise<void> {
   }
   const { values, positionals } = parsed
   const [verb = 'serve', ...rest] = positionals
+  const [first, second] = rest
   if (values.help) process.stdout.write(HELP)
   else if (values.version) process.stdout.write(`${await version()}\n`)
   else if (verb === 'serve' && rest.length === 0) await serve(values)
   else if (verb === 'check' && values.chain && rest.length === 0) process.exitCode = (await import('./check.ts')).printChain()
-  else if (verb === 'check' && rest.length === 1) process.exitCode = await (await import('./check.ts')).check(rest[0])
-  else if (verb === 'plan' && rest.length === 2) process.exitCode = await (await import('./plan.ts')).plan([rest[0], rest[1]], values)
-  else if (verb === 'test' && rest.length === 1) process.exitCode = await (await import('./policy-tests.ts')).policyTests(rest[0])
+  else if (verb === 'check' && first !== undefined && rest.length === 1) process.exitCode = await (await import('./check.ts')).check(first)
+  else if (verb === 'plan' && first !== undefined && second !== undefined && rest.length === 2)
+    process.exitCode = await (await import('./plan.ts')).plan([first, second], values)
+  else if (verb === 'test' && first !== undefined && rest.length === 1)
+    process.exitCode = await (await import('./policy-tests.ts')).policyTests(first)
   else if (verb === 'models') process.exitCode = await (await import('./models.ts')).models(rest, values)
+  else if (verb === 'providers') process.exitCode = (await import('./providers.ts')).providers(rest, values)
   else if (verb === 'plugins') process.exitCode = await (await import('./plugins.ts')).plugins(rest, values)
   else if (verb === 'docs' && rest.length === 0 && values.out)
     process.exitCode = await (await import('./docs.ts')).docs(values.out, values.config)
   else if (verb === 'keys') process.exitCode = await (await import('./keys.ts')).keys(rest, values)
   else if (verb === 'guardrails') process.exitCode = await (await import('./guardrails.ts')).guardrails(rest, values)
   else if (verb === 'credits') process.exitCode = await (await import('./keys.ts')).credits(rest, values)
-  else if (verb === 'ledger' && rest.length === 1) process.exitCode = await (await import('./ledger.ts')).ledger(rest[0], values.config)
+  else if (verb === 'ledger' && first !== undefined && rest.length === 1)
+    process.exitCode = await (await import('./ledger.ts')).ledger(first, values.config)
   else if (Object.hasOwn(WORDS, verb)) fail(`${verb}: expected ${WORDS[verb]}. Try headgate --help`)
   else fail(`unknown command: ${positionals.join(' ')}. Try headgate --help`)
 }

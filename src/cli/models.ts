@@ -37,18 +37,13 @@ export async function models(
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): Promise<number> {
   const [verb = 'list', name, ...rest] = words
-  const verbs: Record<string, (config: Config) => Promise<string> | string> = {
-    list: (config) => listed(config, flags),
-    show: (config) => shown(config, name, flags),
-    sync: (config) => synced(config, name, flags),
-  }
-  if (!Object.hasOwn(verbs, verb) || (verb === 'list') !== (name === undefined) || rest.length > 0)
-    return refuse(streams, 'models: expected list, show SLUG or sync PROVIDER')
+  const work = workOf(verb, name, flags)
+  if (!work || rest.length > 0) return refuse(streams, 'models: expected list, show SLUG or sync PROVIDER')
   if (flags.kind !== undefined && !KINDS.some((kind) => kind === flags.kind))
     return refuse(streams, `--kind: expected one of: ${KINDS.join(', ')}, found ${flags.kind}`)
   try {
     const config = loadConfig(flags.config ?? SHIPPED_CONFIG, env)
-    streams.out(await verbs[verb](config))
+    streams.out(await work(config))
     return 0
   } catch (error) {
     streams.error(error instanceof ConfigError ? error.message : `headgate: ${error instanceof Error ? error.message : error}`)
@@ -82,6 +77,13 @@ function shown(config: Config, slug: string, { json }: ModelFlags): string {
 }
 
 /** Models whose names contain the requested name. */
+function workOf(verb: string, name: string | undefined, flags: ModelFlags): ((config: Config) => Promise<string> | string) | undefined {
+  if (verb === 'list' && name === undefined) return (config) => listed(config, flags)
+  if (verb === 'show' && name !== undefined) return (config) => shown(config, name, flags)
+  if (verb === 'sync' && name !== undefined) return (config) => synced(config, name, flags)
+  return undefined
+}
+
 function nearest({ models }: Catalog, slug: string): string {
   const part = slug.slice(slug.indexOf('/') + 1).toLowerCase()
   const near = models.map((model: Model) => model.slug).filter((one) => part !== '' && one.toLowerCase().includes(part))

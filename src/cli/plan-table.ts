@@ -1,4 +1,5 @@
 /** A plan as text for a terminal. */
+import { entryAt } from '../core/entry-at.ts'
 import type { Json, JsonObject } from '../core/json.ts'
 import { isObject } from '../core/json.ts'
 import type { Plan } from '../pipeline/plan/answer.ts'
@@ -93,8 +94,8 @@ function dollars(price: string | undefined): string {
 /** Columns of even width, two spaces apart. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const cells = [head, ...rows].map((row) => row.map(visible))
-  const widths = head.map((_, column) => Math.max(...cells.map((row) => columnsOf(row[column]))))
-  const padded = (cell: string, column: number): string => cell + ' '.repeat(widths[column] - columnsOf(cell))
+  const widths = head.map((_, column) => Math.max(...cells.map((row) => columnsOf(entryAt(row, column)))))
+  const padded = (cell: string, column: number): string => cell + ' '.repeat(entryAt(widths, column) - columnsOf(cell))
   return cells.map((row) => `  ${row.map(padded).join('  ')}`.trimEnd()).join('\n')
 }
 

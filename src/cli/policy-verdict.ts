@@ -1,4 +1,5 @@
 /** Whether a rehearsed request met its expectation, and if not, where they part. */
+import { entryAt } from '../core/entry-at.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
 import { nanoFromUsd } from '../core/money.ts'
 import type { Plan } from '../pipeline/plan/answer.ts'
@@ -48,7 +49,8 @@ interface Place {
   endpoint: string
 }
 
-const names = (tag: string, { model, endpoint }: Place): boolean => tag === endpoint || tag === `${model}@${endpoint}`
+const names = (tag: string, place: Place | undefined): boolean =>
+  place !== undefined && (tag === place.endpoint || tag === `${place.model}@${place.endpoint}`)
 
 /** With the model where there are several. */
 function tagsOf({ candidates }: Plan): string[] {
@@ -59,7 +61,7 @@ function tagsOf({ candidates }: Plan): string[] {
 function orderDifferences({ order, first }: Expectation, plan: Plan): string[] {
   const { candidates } = plan
   const lines: string[] = []
-  if (first !== undefined && !names(first, candidates[0])) lines.push(`first: expected ${first}, found ${tagsOf(plan)[0]}`)
+  if (first !== undefined && !names(first, candidates[0])) lines.push(`first: expected ${first}, found ${tagsOf(plan)[0] ?? 'none'}`)
   const agrees = order === undefined || (order.length === candidates.length && order.every((tag, i) => names(tag, candidates[i])))
   if (order && !agrees) {
     lines.push('order: - expected, + found')
@@ -114,22 +116,30 @@ function orderDiff(expected: readonly string[], found: readonly string[], same: 
   let e = 0
   let f = 0
   while (e < expected.length || f < found.length) {
-    if (e < expected.length && f < found.length && same(expected[e], f)) {
+    const wanted = expected[e]
+    if (wanted !== undefined && f < found.length && same(wanted, f)) {
       lines.push(`  ${found[f++]}`)
       e++
-    } else if (f === found.length || (e < expected.length && longest[e + 1][f] >= longest[e][f + 1])) lines.push(`- ${expected[e++]}`)
-    else lines.push(`+ ${found[f++]}`)
+    } else if (f === found.length || (wanted !== undefined && longest(e + 1, f) >= longest(e, f + 1))) {
+      lines.push(`- ${wanted}`)
+      e++
+    } else lines.push(`+ ${found[f++]}`)
   }
   return lines
 }
 
 /** Length of the longest common order of what follows each pair of places. */
-function commonLengths(expected: readonly string[], found: readonly string[], same: (expected: string, at: number) => boolean): number[][] {
-  const lengths = Array.from({ length: expected.length + 1 }, () => new Array<number>(found.length + 1).fill(0))
-  for (let e = expected.length - 1; e >= 0; e--) {
-    for (let f = found.length - 1; f >= 0; f--) {
-      lengths[e][f] = same(expected[e], f) ? lengths[e + 1][f + 1] + 1 : Math.max(lengths[e + 1][f], lengths[e][f + 1])
-    }
+function commonLengths(
+  expected: readonly string[],
+  found: readonly string[],
+  same: (expected: string, at: number) => boolean,
+): (e: number, f: number) => number {
+  const lengths = expected.map(() => new Array<number>(found.length).fill(0))
+  // Behind the end of either nothing follows.
+  const from = (e: number, f: number): number => lengths[e]?.[f] ?? 0
+  for (const [e, row] of [...lengths.entries()].reverse()) {
+    const wanted = entryAt(expected, e)
+    for (let f = found.length - 1; f >= 0; f--) row[f] = same(wanted, f) ? from(e + 1, f + 1) + 1 : Math.max(from(e + 1, f), from(e, f + 1))
   }
-  return lengths
+  return from
 }

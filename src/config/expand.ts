@@ -21,13 +21,12 @@ export function expand(source: string, env: Environment): Expansion {
   const result: Expansion = { text: '', expanded: false }
   result.text = source.replace(PART, (whole, inner: string | undefined, close: string | undefined) => {
     if (whole === '$${') return '${'
-    const form = close === '}' ? FORM.exec(inner ?? '') : null
-    if (!form) {
+    const [, name, optional, fallback] = (close === '}' && FORM.exec(inner ?? '')) || []
+    if (name === undefined) {
       result.problem ??= `malformed variable, expected \${NAME}, \${NAME:-default} or \${NAME?}`
       return ''
     }
     result.expanded = true
-    const [, name, optional, fallback] = form
     const value = env[name]
     if (value !== undefined && value !== '') return value
     if (fallback !== undefined) return fallback

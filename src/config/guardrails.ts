@@ -97,7 +97,7 @@ function checkLists(guardrail: RawGuardrail, at: Path, { raw, main, references }
   }
   for (const list of ['allowed_providers', 'ignored_providers'] as const) {
     for (const [place, entry] of (guardrail[list] ?? []).entries()) {
-      const provider = entry.split('/')[0]
+      const provider = entry.replace(/\/.*$/s, '')
       if (!references.hasProvider(provider)) main.report([...at, list, place], `no such provider${references.nearestProvider(provider)}`)
     }
   }

@@ -5,7 +5,8 @@ import { buildConfig, type Config } from './config.ts'
 import type { Environment } from './expand.ts'
 import { DEVELOPMENT_KEY, developmentKeyRefusal } from './keys.ts'
 import { ConfigError, MOST_PROBLEMS, type Problem } from './problems.ts'
-import type { ModelFile } from './references.ts'
+import { applyProviderPresets } from './provider-presets.ts'
+import type { ModelFile, ModelFiles } from './references.ts'
 import { checkRules } from './rules.ts'
 import { catalogSchema, configSchema, type RawConfig, type RawModels } from './schema/root.ts'
 import { Source } from './source.ts'
@@ -27,10 +28,11 @@ export interface LoadOptions {
 export function loadConfig(path: string, env: Environment, options: LoadOptions = {}): Config {
   const main = new Source(path, options.text ?? readText(path), env)
   if (main.unreadable) stopAt(main.problems)
+  applyProviderPresets(main, env)
   const raw = validate(configSchema, main) as unknown as RawConfig
   if (main.isWrong([])) stopAt(main.problems)
   leaveOutEngines(raw, main)
-  const files: ModelFile[] = [{ source: main, models: raw.models ?? {} }]
+  const files: [ModelFile, ...ModelFile[]] = [{ source: main, models: raw.models ?? {} }]
   const paths = [path]
   for (const [index, name] of (raw.catalog ?? []).entries()) {
     if (main.isWrong(['catalog', index])) continue
@@ -118,7 +120,7 @@ function readCatalog(file: string, env: Environment, report: (why: string) => vo
 }
 
 /** The file's own models win over the catalogue's. */
-function merged(files: readonly ModelFile[]): RawModels {
+function merged(files: ModelFiles): RawModels {
   const all: RawModels = {}
   for (const { models } of [...files.slice(1), files[0]]) Object.assign(all, models)
   return all

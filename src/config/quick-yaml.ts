@@ -228,7 +228,7 @@ function scalar(text: string): Json {
 }
 
 /** A key that could be read as a number or as nothing is not plain enough. */
-function keyOf(word: string): string {
-  if (NOT_TEXT.test(word) || word === '~' || (/^[0-9]/.test(word) && !word.includes('/'))) unsure()
+function keyOf(word: string | undefined): string {
+  if (word === undefined || NOT_TEXT.test(word) || word === '~' || (/^[0-9]/.test(word) && !word.includes('/'))) unsure()
   return word
 }

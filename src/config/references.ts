@@ -11,6 +11,9 @@ export interface ModelFile {
   models: RawModels
 }
 
+/** The file itself, then catalogue files. */
+export type ModelFiles = readonly [ModelFile, ...ModelFile[]]
+
 /** True where the section may stand in the file under a wrong name. */
 export function lacksModels(raw: RawConfig, main: Source): boolean {
   return raw.models === undefined && main.isMisnamed([])
@@ -71,6 +74,6 @@ export class References {
 
   private discovers(name: string): boolean {
     if (!Object.hasOwn(this.raw.providers, name)) return false
-    return this.main.isWrong(['providers', name, 'discover']) || Boolean(this.raw.providers[name].discover)
+    return this.main.isWrong(['providers', name, 'discover']) || Boolean(this.raw.providers[name]?.discover)
   }
 }

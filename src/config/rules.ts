@@ -6,7 +6,7 @@ import { checkGuardrails } from './guardrails.ts'
 import { checkPlugins } from './plugins.ts'
 import type { Path } from './problems.ts'
 import { checkQuirks } from './quirk-rules.ts'
-import { lacksModels, type ModelFile, References } from './references.ts'
+import { lacksModels, type ModelFile, type ModelFiles, References } from './references.ts'
 import type { RawConfig, RawModels, RawProvider } from './schema/root.ts'
 import { PER_MILLION_EXPECTED } from './schema/scalars.ts'
 import type { Source } from './source.ts'
@@ -14,7 +14,7 @@ import { hint } from './suggest.ts'
 import { milliseconds } from './units.ts'
 
 /** Reports every broken reference. `files` begins with the file itself; catalogue files follow. */
-export function checkRules(raw: RawConfig, main: Source, files: readonly ModelFile[]): void {
+export function checkRules(raw: RawConfig, main: Source, files: ModelFiles): void {
   const references = new References(raw, main, files)
   const { slugs } = references
   checkModels(raw, files, references)
@@ -66,7 +66,7 @@ function checkStore({ store, shared }: RawConfig, main: Source): void {
     main.report(['store', 'retention'], 'expected at least 32d')
 }
 
-function checkModels(raw: RawConfig, files: readonly ModelFile[], references: References): void {
+function checkModels(raw: RawConfig, files: ModelFiles, references: References): void {
   const slugs = new Set<string>()
   const own = new Set(Object.keys(files[0].models))
   for (const [index, { source, models }] of files.entries()) {
@@ -256,7 +256,7 @@ function isCircular(alias: string, aliases: Readonly<Record<string, string>>): b
 function checkPreferences(preferences: RawConfig['provider'], path: Path, references: References, main: Source): void {
   for (const list of ENDPOINT_LISTS) {
     for (const [index, tag] of (preferences?.[list] ?? []).entries()) {
-      const provider = tag.split('/')[0]
+      const provider = tag.replace(/\/.*$/s, '')
       if (!references.hasProvider(provider)) main.report([...path, list, index], `no such provider${references.nearestProvider(provider)}`)
     }
   }

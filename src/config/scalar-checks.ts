@@ -53,7 +53,7 @@ function checkRegex(text: string): string | undefined {
 }
 
 function isNetwork(text: string): boolean {
-  const [address, prefix, ...rest] = text.split('/')
+  const [address = '', prefix, ...rest] = text.split('/')
   const version = isIP(address)
   if (version === 0 || address.includes('%') || rest.length > 0) return false
   return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (version === 4 ? 32 : 128))

@@ -38,15 +38,18 @@ export class Source {
   private readonly lines = new LineCounter()
   private readonly places = new Map<string, Place>()
   private readonly env: Environment
+  private readonly isSkippable: (path: Path) => boolean
   private readonly anchors = new Map<string, unknown>()
   private nodes = 0
   private mostNodes = MOST_NODES
   /** Read by the quick reader, and not yet by the full parser. */
   private unlocated: string | undefined
 
-  constructor(file: string, text: string, env: Environment) {
+  /** @param isSkippable true for a path where `${NAME?}` may stand. */
+  constructor(file: string, text: string, env: Environment, isSkippable = isInSkippableEntry) {
     this.file = file
     this.env = env
+    this.isSkippable = isSkippable
     const quick = text.length >= QUICK_FROM && text.length <= LONGEST ? quickYaml(text) : undefined
     this.unlocated = quick === undefined ? undefined : text
     this.data = quick === undefined ? this.parse(text) : quick
@@ -99,6 +102,28 @@ export class Source {
   /** True where a mapping may have a key that is not in the data: its value cannot be used, or its name is not known. */
   mayHave(path: Path, key: string): boolean {
     return this.isMisnamed(path) || this.isWrong([...path, key])
+  }
+
+  /**
+   * Takes over what is known of strings of another source: those that hold a variable, and those whose variable is not set.
+   * @param at where the data of the other one stand in this one. @param from where they stood. @param except members left out.
+   */
+  adopt(at: Path, other: Source, from: Path, except: readonly string[]): void {
+    const prefix = placeKey(from)
+    const here = (key: string): string | undefined => {
+      if (!isWithin(key, prefix)) return undefined
+      const rest = key.slice(prefix.length)
+      return except.includes(rest.split('\0')[1] ?? '') ? undefined : placeKey(at) + rest
+    }
+    for (const key of other.expanded) {
+      const own = here(key)
+      if (own !== undefined) this.expanded.add(own)
+    }
+    for (const [key, name] of other.unset) {
+      const own = here(key)
+      if (own !== undefined) this.unset.set(own, name)
+    }
+    for (const { path, message } of other.problems) this.report(at, `${message} (${path} of the preset)`)
   }
 
   /** True where a value came, in whole or in part, from the environment: it must not be quoted. */
@@ -246,7 +271,7 @@ export class Source {
     if (result.expanded || result.problem !== undefined) this.expanded.add(placeKey(path))
     if (result.unset !== undefined) {
       this.unset.set(placeKey(path), result.unset)
-      if (!isSkippable(path))
+      if (!this.isSkippable(path))
         this.report(
           path,
           `the environment variable ${result.unset} is not set; the form with ? works only in an entry of providers, auth.keys, engines, ocr or moderation`,
@@ -262,7 +287,7 @@ function visible(text: string): string {
 }
 
 /** True inside an entry that is left out as a whole when a `${NAME?}` is not set. */
-function isSkippable(path: Path): boolean {
+function isInSkippableEntry(path: Path): boolean {
   if (path[0] === 'providers') return path.length > 2
   if (path[0] === 'plugins') {
     if (path[1] !== 'defaults') return false

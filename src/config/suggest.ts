@@ -1,4 +1,5 @@
 /** The nearest of some names to a mistyped one. */
+import { entryAt } from '../core/entry-at.ts'
 
 /** Edit distance with transpositions, given up above `cap`. */
 function distance(a: string, b: string, cap: number): number {
@@ -9,14 +10,14 @@ function distance(a: string, b: string, cap: number): number {
     const row = [i]
     for (let j = 1; j <= b.length; j++) {
       const same = a[i - 1] === b[j - 1]
-      let cost = Math.min(previous[j] + 1, row[j - 1] + 1, previous[j - 1] + (same ? 0 : 1))
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) cost = Math.min(cost, before[j - 2] + 1)
+      let cost = Math.min(entryAt(previous, j) + 1, entryAt(row, j - 1) + 1, entryAt(previous, j - 1) + (same ? 0 : 1))
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) cost = Math.min(cost, entryAt(before, j - 2) + 1)
       row.push(cost)
     }
     before = previous
     previous = row
   }
-  return previous[b.length]
+  return entryAt(previous, b.length)
 }
 
 /** @returns the nearest name that differs in at most a third of its characters; undefined if there is none. */

@@ -4,10 +4,10 @@ const MILLISECONDS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_0
 const BYTES: Readonly<Record<string, number>> = { B: 1, KB: 1024, MB: 1024 ** 2, GB: 1024 ** 3 }
 
 function scaled(text: string, units: Readonly<Record<string, number>>): number {
-  const match = /^(\d{1,9})([A-Za-z]+)$/.exec(text)
-  const factor = match ? units[match[2]] : undefined
-  if (!match || factor === undefined) throw new RangeError(`not a number with a unit of ${Object.keys(units).join(', ')}`)
-  return Number(match[1]) * factor
+  const [, count, unit] = /^(\d{1,9})([A-Za-z]+)$/.exec(text) ?? []
+  const factor = unit === undefined ? undefined : units[unit]
+  if (factor === undefined) throw new RangeError(`not a number with a unit of ${Object.keys(units).join(', ')}`)
+  return Number(count) * factor
 }
 
 /** `250ms`, `5s`, `10m`, `1h`, `90d` in milliseconds. @throws RangeError for anything else. */

@@ -529,13 +529,13 @@ export const RULES: Broken[] = [
     'a quirk of another dialect',
     'key: "sk-upstream-secret"',
     'quirks: { efforts: [ low ], max_tokens_field: max_tokens }',
-    '6:107: providers.openai.quirks.max_tokens_field: the dialect openai-responses does not read this quirk, expected one of: reasoning, efforts, explicit_caching, web_search, native_tools, drop, max_batch, max_batch_tokens, embeddings_path, input_type, input_parts',
+    '6:107: providers.openai.quirks.max_tokens_field: the dialect openai-responses does not read this quirk, expected one of: reasoning, efforts, min_output_tokens, explicit_caching, web_search, native_tools, body, max_batch, max_batch_tokens, embeddings_path, input_type, input_parts',
   ),
   spoil(
     'a quirk of an endpoint whose dialect does not read it',
     'model: echo',
-    'model: echo, quirks: { drop: [ seed ], max_batch: 3 }',
-    '15:58: models["sim/echo"].endpoints[0].quirks.drop: the dialect sim does not read this quirk, expected one of: max_batch, max_batch_tokens',
+    'model: echo, quirks: { body: { drop: [ seed ] }, max_batch: 3 }',
+    '15:58: models["sim/echo"].endpoints[0].quirks.body: the dialect sim does not read this quirk, expected one of: max_batch, max_batch_tokens',
   ),
   spoil(
     'a value of a quirk that another dialect knows',

@@ -50,8 +50,13 @@ const SURROUNDINGS: JsonObject = {
 }
 
 const ENVIRONMENT = Object.fromEntries(
-  blocks.flatMap(({ text }) => [...text.matchAll(/\$\{([A-Z0-9_]+)/g)].map(([, name]) => [name, `value-of-${name.toLowerCase()}`])),
+  blocks.flatMap(({ text }) => [...text.matchAll(/\$\{([A-Z0-9_]+)/g)].map(([, name]) => [name, exampleOf(name)])),
 )
+
+/** An address where the name is that of one. */
+function exampleOf(name: string): string {
+  return /_(URL|HOST|BASE)$/.test(name) ? `https://${name.toLowerCase().replaceAll('_', '-')}.example` : `value-of-${name.toLowerCase()}`
+}
 
 /** Whole configurations that show a block: itself where it is one, else with what it refers to. A block of several lines of one field is as many. */
 function configurations(text: string): JsonObject[] {

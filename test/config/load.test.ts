@@ -255,7 +255,7 @@ providers:
     zdr: true
     user: drop
     headers: { x-a: b }
-    quirks: { max_tokens_field: max_completion_tokens, drop: [ seed ] }
+    quirks: { max_tokens_field: max_completion_tokens, body: { drop: [ seed ] } }
     pass_through: { price: "0.001" }
   sim: { dialect: sim, faults: { status: 503, delay: 2s, cut_after: 3, stall_after: 4, rate: 0.5 } }
 models:
@@ -281,7 +281,7 @@ auth:
     headers: { 'x-a': 'b' },
     passThroughPrice: 1_000_000,
   })
-  t.same(a.quirks, { max_tokens_field: 'max_completion_tokens', drop: ['seed'] })
+  t.same(a.quirks, { max_tokens_field: 'max_completion_tokens', body: { drop: ['seed'] } })
   t.match(a.timeouts, { firstByte: 1000, firstByteWhole: 1000, total: 120_000 })
   t.same(sim.quirks, { faults: { status: 503, delay: 2000, cutAfter: 3, stallAfter: 4, rate: 0.5 } })
   t.match(config.keys[0], { passThrough: true, expiresAt: Date.UTC(2027, 0, 31), allowedModels: ['x/*'], limits: { requests: 5 } })

@@ -51,7 +51,9 @@ function optionalQuirks(): Record<string, TSchema> {
 
 function merged(name: string): TSchema {
   const readers = [...QUIRKS].flatMap(([dialect, { [name]: quirk }]) => (quirk ? [{ dialect, quirk: quirk as Quirk }] : []))
-  const [{ quirk }] = readers
+  const [first] = readers
+  if (!first) throw new TypeError(`no dialect has the quirk ${name}`)
+  const { quirk } = first
   const texts = Map.groupBy(readers, (reader) => reader.quirk.description)
   const description = [...texts].map(([text, of]) => `${text} (${of.map(({ dialect }) => dialect).join(', ')})`).join(' ')
   const values = new Set(readers.flatMap((reader) => reader.quirk.enum ?? []))
@@ -77,6 +79,9 @@ const discover = Type.Union([Type.Boolean(), discovery], {
 })
 
 export const provider = closed('One provider.', {
+  preset: Type.Optional(
+    line('Name of a shipped preset that this entry begins with; every other field of the entry comes on top of it.', 64),
+  ),
   dialect: oneOf('The format that the provider speaks; `cohere` and `voyage` for embeddings alone.', DIALECTS, ['bedrock']),
   name: Type.Optional(line("Name shown in replies and metadata. If unset: the entry's own name.")),
   base_url: Type.Optional(url('Address up to and without the operation, such as `https://api.openai.com/v1`; not for `sim`.')),

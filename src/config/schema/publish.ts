@@ -7,7 +7,19 @@ const OURS: ReadonlySet<string> = new Set(['expected', 'keyExpected', 'scalar', 
 /** JSON Schema 2020-12 of the configuration file. */
 export function configJsonSchema(): JsonObject {
   const plain = JSON.parse(JSON.stringify(configSchema)) as Json
+  for (const provider of providersIn(plain)) {
+    // The preset has the dialect.
+    provider.anyOf = [{ required: ['dialect'] }, { required: ['preset'] }]
+    provider.required = (provider.required as string[]).filter((name) => name !== 'dialect')
+  }
   return { $schema: 'https://json-schema.org/draft/2020-12/schema', title: 'headgate', ...(strip(plain) as JsonObject) }
+}
+
+/** The schema of an entry of `providers`. */
+function providersIn(config: Json): JsonObject[] {
+  const properties = isObject(config) && isObject(config.properties) ? config.properties : {}
+  const patterns = isObject(properties.providers) ? properties.providers.patternProperties : undefined
+  return isObject(patterns) ? Object.values(patterns).filter((each) => isObject(each)) : []
 }
 
 /** A variable may stand where a number, a flag or text of one form does. */

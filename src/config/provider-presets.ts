@@ -1,0 +1,78 @@
+/**
+ * Provider presets: `config/providers/<name>.yaml` has the address, the authentication and the quirks of one provider, with their
+ * sources. An entry of `providers` with `preset: <name>` begins with them; what the entry sets itself comes on top.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parse } from 'yaml'
+import { isObject, type Json, type JsonObject } from '../core/json.ts'
+import { DIALECTS, mergeQuirks } from '../dialects/quirks.ts'
+import type { Environment } from './expand.ts'
+import { Source } from './source.ts'
+import { hint } from './suggest.ts'
+
+const FOLDER = fileURLToPath(new URL('../../config/providers/', import.meta.url))
+const ENDING = '.yaml'
+
+/** Names of all presets, sorted. */
+export function presetNames(): string[] {
+  const files = readdirSync(FOLDER).filter((file) => file.endsWith(ENDING))
+  return files.map((file) => file.slice(0, -ENDING.length)).sort()
+}
+
+/** One file of `config/providers`. */
+export interface ProviderPreset {
+  readonly name: string
+  /** The provider's own name. */
+  readonly title: string
+  /**
+   * What the preset rests on: `recorded` traffic that the provider accepted, types or an OpenAPI document that it `published`, or
+   * neither: `unverified`, from pages and reports of users.
+   */
+  readonly evidence: 'recorded' | 'published' | 'unverified'
+  readonly sources: readonly string[]
+  /** What each variable of `provider` is, by its name. */
+  readonly variables: Readonly<Record<string, string>>
+  readonly example_model: string
+  /** As under `providers` of a configuration, variables as written. */
+  readonly provider: JsonObject
+  readonly rules: readonly { readonly field: string; readonly why: string; readonly source: string }[]
+  /** What callers lose at this provider. */
+  readonly losses: readonly string[]
+}
+
+/** A preset as it is written, for people. @param name one of `presetNames()`. */
+export function providerPreset(name: string): ProviderPreset {
+  return { name, ...(parse(readFileSync(fileOf(name), 'utf8')) as Omit<ProviderPreset, 'name'>) }
+}
+
+const fileOf = (name: string): string => join(FOLDER, `${name}${ENDING}`)
+
+/** Replaces each entry of `providers` that names a preset by the preset with the entry on top. An unknown name is reported. */
+export function applyProviderPresets(main: Source, env: Environment): void {
+  const providers = isObject(main.data) ? main.data.providers : undefined
+  if (!isObject(providers)) return
+  const named = Object.entries(providers).filter(([, entry]) => isObject(entry) && typeof entry.preset === 'string')
+  if (named.length === 0) return
+  const names = presetNames()
+  for (const [slug, entry] of named) {
+    if (!isObject(entry) || typeof entry.preset !== 'string') continue
+    if (!names.includes(entry.preset)) {
+      main.report(['providers', slug, 'preset'], `there is no preset of this name${hint(entry.preset, names)}`)
+      // What else is wrong with the entry depends on the preset that was meant.
+      entry.dialect ??= DIALECTS[0]
+      continue
+    }
+    const file = fileOf(entry.preset)
+    const source = new Source(file, readFileSync(file, 'utf8'), env, ([section]) => section === 'provider')
+    const preset = isObject(source.data) ? source.data.provider : undefined
+    if (!isObject(preset)) continue
+    main.adopt(['providers', slug], source, ['provider'], Object.keys(entry))
+    providers[slug] = { ...preset, ...entry, ...joinedQuirks(preset, entry) }
+  }
+}
+
+function joinedQuirks({ quirks: ofPreset }: JsonObject, { quirks: own }: JsonObject): { quirks?: Json } {
+  return isObject(ofPreset) && isObject(own) ? { quirks: mergeQuirks(ofPreset, own) } : {}
+}
