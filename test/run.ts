@@ -1,11 +1,12 @@
 /**
- * The test command: `node test/run.ts [--long | --clients | --servers] [filter …]`.
+ * The test command: `node test/run.ts [--long | --clients | --servers | --recordings] [filter …]`.
  * Runs the test files, each a tap script in a process of its own: those that took longest in the last run first, as many at once
  * as there are processors. Ends with the plain line `N passed, N failed`.
  * A filter keeps the files whose path contains it. `--long` adds the `*.long.ts` files and the
  * large counts (HEADGATE_LONG=1). `--clients` runs only the tests of third-party clients, which have
  * a lock file of their own. `--servers` runs only the tests that start a PostgreSQL or a Redis of their own, or a gateway of
  * several processes, and those that say so in their head because they take long; a filter finds them as well.
+ * `--recordings` runs only the tests that replay recorded traffic of real providers, which is no part of the repository.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -16,9 +17,10 @@ import { Report } from './support/report.ts'
 const ROOT = dirname(import.meta.dirname)
 const BIN = join(ROOT, 'node_modules', '.bin')
 const CLIENTS = 'test/clients/'
+const RECORDINGS = 'test/recordings/'
 /** Milliseconds that each file took when it ran last, on this machine. */
 const TIMES = join(ROOT, 'node_modules', '.cache', 'test-times.json')
-const FLAGS = ['--long', '--clients', '--servers']
+const FLAGS = ['--long', '--clients', '--servers', '--recordings']
 /** Seconds that one file may take: far more than it does, on a busy machine too. */
 const FILE_SECONDS = { short: 300, long: 7200 }
 /** Seconds after which a file that has not ended by itself is killed. */
@@ -29,6 +31,7 @@ interface Choice {
   long: boolean
   clients: boolean
   servers: boolean
+  recordings: boolean
   filters: string[]
 }
 
@@ -39,8 +42,8 @@ function choiceOf(args: readonly string[]): Choice {
     console.error(`unknown option ${unknown}; known are ${FLAGS.join(', ')}`)
     process.exit(2)
   }
-  const [long, clients, servers] = FLAGS.map((flag) => flags.includes(flag))
-  return { long, clients, servers, filters: args.filter((arg) => !arg.startsWith('--')) }
+  const [long, clients, servers, recordings] = FLAGS.map((flag) => flags.includes(flag))
+  return { long, clients, servers, recordings, filters: args.filter((arg) => !arg.startsWith('--')) }
 }
 
 function filesOf(choice: Choice): string[] {
@@ -48,6 +51,7 @@ function filesOf(choice: Choice): string[] {
   return globSync(patterns, { cwd: ROOT, exclude: (path) => path.endsWith('node_modules') })
     .map((path) => path.replaceAll('\\', '/'))
     .filter((path) => path.startsWith(CLIENTS) === choice.clients)
+    .filter((path) => path.startsWith(RECORDINGS) === choice.recordings)
     .filter((path) => choice.clients || choice.long || choice.filters.length > 0 || needsServers(path) === choice.servers)
     .filter((path) => choice.filters.length === 0 || choice.filters.some((filter) => path.includes(filter)))
     .sort()

@@ -136,3 +136,21 @@ t.test('files are uploaded, listed, read, named in a message, and deleted', asyn
   const gone = await anthropic.beta.files.retrieveMetadata(file.id).catch((reason: unknown) => reason)
   t.match(gone, { status: 404 })
 })
+
+t.test('lists models over pages and retrieves one', async (t) => {
+  const anthropic = anthropicWith(house.gateway.key)
+  const ids: string[] = []
+  for await (const model of anthropic.models.list({ limit: 1 })) ids.push(model.id)
+  const id = modelOf('anthropic')
+  t.ok(ids.length > 1 && ids.includes(id), ids.join(' '))
+  t.match(await anthropic.models.retrieve(id), { type: 'model', id, lifecycle: 'active' })
+})
+
+t.test('shows the id of the generation as that of the request, of errors too', async (t) => {
+  house.script({ text: ['fine'] })
+  const anthropic = anthropicWith(house.gateway.key)
+  const message = await anthropic.messages.create({ model: modelOf('anthropic'), max_tokens: 9, messages: [{ role: 'user', content: 'Hi' }] })
+  t.match(message._request_id, /^gen-/)
+  const refused = await anthropic.messages.create({ model: 'acme/none', max_tokens: 9, messages: [] }).catch((error: unknown) => error)
+  t.match(refused instanceof Anthropic.APIError ? refused.requestID : undefined, /^gen-/)
+})

@@ -22,13 +22,16 @@ export function importsOf(source: string): Import[] {
   const lineAt = (index: number): number => code.slice(0, index).split('\n').length
   const found: Import[] = []
   for (const match of code.matchAll(STATEMENT)) {
-    const [, word, clause, , specifier] = match
+    const [, word, clause = '', , specifier] = match
+    if (specifier === undefined) continue
     if (word === 'export' && !/\bfrom\s*$/.test(match[0].slice(0, match[0].lastIndexOf(specifier) - 1))) continue
     found.push({ specifier, typeOnly: /^\s*type\b(?=\s*[\w{*$])/.test(clause), line: lineAt(match.index) })
   }
   for (const match of code.matchAll(DYNAMIC)) {
-    const typeOnly = match[1]?.startsWith('typeof') === true
-    found.push({ specifier: match[3], typeOnly, line: lineAt(match.index) })
+    const [, type, , specifier] = match
+    if (specifier === undefined) continue
+    const typeOnly = type?.startsWith('typeof') === true
+    found.push({ specifier, typeOnly, line: lineAt(match.index) })
   }
   return found
 }
@@ -104,6 +107,7 @@ export function layerOf(path: string): string | undefined {
   const [root, first, second] = path.split('/')
   if (root === 'plugins') return second === undefined ? 'plugins/list' : `plugins/${first}`
   if (root !== 'src') return undefined
+  if (first === undefined || second === undefined) return first
   if (first === 'services' || OWN_LAYERS[first]?.includes(second)) return second
   return first === 'dialects' ? `dialects/${second.replace(/\.ts$/, '')}` : first
 }

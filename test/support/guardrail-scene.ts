@@ -54,6 +54,7 @@ providers:
 models:
   acme/one: { endpoints: [ { provider: first, model: one, price: { prompt: "0", completion: "0", request: "1.00" } } ] }
   acme/two: { endpoints: [ { provider: second, model: two, price: free } ] }
+  acme/vectors: { kind: embedding, endpoints: [ { provider: second, model: vectors, price: free } ] }
 aliases: { uno: acme/one }
 ${guardrails === '' ? '' : `guardrails:\n${guardrails}`}
 `,

@@ -1,10 +1,12 @@
 /** A PostgreSQL of the test's own: found on the machine, started on a free port of 127.0.0.1, gone when the test is. */
+
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { appendFileSync, chmodSync, chownSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import pg from 'pg'
 import type { Test } from 'tap'
+import { entryAt } from '../../src/core/entry-at.ts'
 import { freePorts } from './crash/configuration.ts'
 
 export interface TestPostgres {
@@ -121,7 +123,7 @@ class Server implements TestPostgres {
   }
 
   static async make(bin: string): Promise<Server> {
-    const [port] = await freePorts(1)
+    const port = entryAt(await freePorts(1), 0)
     const server = new Server(bin, port)
     const options = ['-D', join(server.folder, 'data'), '-N', '-A', 'trust', '-U', 'headgate', '--locale=C', '-E', 'UTF8']
     execFileSync(join(bin, 'initdb'), options, { ...server.owner, stdio: 'pipe', cwd: '/' })

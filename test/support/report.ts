@@ -121,11 +121,11 @@ export class Report {
     }
   }
 
-  /** Prints, last, the counts. @returns the exit code of the whole run: 0 only if something ran and nothing failed. */
+  /** Prints, last, the counts. @returns the exit code of the whole run: 0 only if something ran, or says why not, and nothing failed. */
   close(): number {
     if (this.closed) return 1
     this.closed = true
-    if (this.failed === 0 && this.passed === 0) this.fail('nothing ran', null)
+    if (this.failed + this.passed + this.skipped === 0) this.fail('nothing ran', null)
     for (const lines of this.failures) this.out(lines.join('\n'))
     if (this.times.size > SLOWEST) this.out(`# slowest: ${this.slowest().join(', ')}`)
     if (this.lanes.size > 0) this.out(`# lanes: ${[...this.lanes].map(([lane, count]) => `${lane} ${count}`).join(', ')}`)

@@ -167,7 +167,7 @@ export async function checkGoesOn(t: Test, gateway: Gateway, wanted: StoredState
   const before = Object.entries(wanted.keys).find(([name]) => name.startsWith('app '))?.[1] as Record<string, number>
   const { data } = (await (await gateway.get('/v1/key', { authorization: `Bearer ${APP}` })).json()) as { data: Record<string, number> }
   for (const field of ['usage', 'usage_daily', 'usage_weekly', 'usage_monthly'])
-    t.equal(Math.round(data[field] * 1e9), Math.round(before[field] * 1e9) + 10_000_000, `${field} is 0.01 more`)
+    t.equal(Math.round((data[field] ?? -1) * 1e9), Math.round((before[field] ?? -1) * 1e9) + 10_000_000, `${field} is 0.01 more`)
   t.match(await (await adminFetch(`${gateway.admin}/ledger/verify`)).json(), { ok: true, problems: [] }, 'the sums agree')
 }
 

@@ -156,6 +156,7 @@ t.test('the report counts assertions and shows what failed', async (t) => {
   t.equal(run('1..0 # no tests found\n').lines.at(-1), '0 passed, 1 failed', 'a file without tests')
   const [skipped, whole] = [run('1..0 # SKIP no Redis here\n'), run('ok 1 - one\n')]
   t.equal(skipped.lines[0], 'ok      a.test.ts  0', 'a file that needs what is missing')
+  t.equal(skipped.exit, 0, 'a run of such files alone')
   t.equal(whole.lines.at(-1), '1 passed, 1 failed', 'a file that stops in the middle')
   const crash = run('ok 1 - one\n1..1\n', { code: 3 })
   t.match(crash.lines.join('\n'), /exited with code 3/)

@@ -113,7 +113,7 @@ export type WireName = keyof typeof WIRES
 
 /** The wire that the path of a request to a provider names. */
 export function wireOf(path: string): WireName {
-  const [plain] = path.split('?')
+  const plain = path.replace(/\?.*$/s, '')
   if (plain.endsWith('/responses')) return 'openai-responses'
   if (plain.endsWith('/v1/messages')) return 'anthropic'
   return /:(?:streamG|g)enerateContent$/.test(plain) ? 'gemini' : 'openai-chat'

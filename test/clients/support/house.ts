@@ -27,10 +27,15 @@ export interface House {
   seen(): readonly Seen[]
 }
 
+/** The chat provider is one that takes what others refuse, as aggregators do. */
+const QUIRKS: Partial<Record<WireName, string>> = {
+  'openai-chat': ', quirks: { reasoning_replay: details, developer: developer, cache_control: true }',
+}
+
 /** Providers that stand at one address, and the models that they serve: dialect by slug. */
 export function configOf(url: string, models: Readonly<Record<string, WireName>>): string {
   const providers = [...new Set(Object.values(models))].map(
-    (dialect) => `  ${dialect}: { dialect: ${dialect}, base_url: "${url}${PATHS[dialect]}", key: "sk-provider-secret" }`,
+    (dialect) => `  ${dialect}: { dialect: ${dialect}, base_url: "${url}${PATHS[dialect]}", key: "sk-provider-secret"${QUIRKS[dialect] ?? ''} }`,
   )
   const served = Object.entries(models).map(
     ([slug, dialect]) => `  ${slug}:

@@ -1,5 +1,7 @@
 /** Callers that ask one thing after the other over connections of their own, until the gateway is gone. */
+
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
+import { entryAt } from '../../../src/core/entry-at.ts'
 
 /** A reply that a caller has read to its proper end. */
 export interface Received {
@@ -59,17 +61,17 @@ export async function load(options: LoadOptions): Promise<Received[]> {
 
 /** One request of a random kind. @returns what came, if it was whole and good. @throws where the connection failed. */
 export async function ask(options: Asked, agent: Agent): Promise<Received | undefined> {
-  const path = PATHS[options.random() < 0.5 ? 0 : 1]
+  const path = entryAt(PATHS, options.random() < 0.5 ? 0 : 1)
   const stream = options.random() < 0.5
   const question = path.endsWith('responses') ? { input: 'Hello' } : { messages: [{ role: 'user', content: 'Hello' }] }
   const reply = await post({ ...options, url: `${options.url}${path}` }, JSON.stringify({ model: 'acme/one', stream, ...question }), agent)
   if (options.conduct === 'stalls') return stall(reply)
   const text = await textOf(reply)
   if (reply.statusCode !== 200 || (stream && !text.endsWith('data: [DONE]\n\n'))) return undefined
-  const input = /"(?:prompt|input)_tokens":(\d+)/.exec(text)
+  const [, input] = /"(?:prompt|input)_tokens":(\d+)/.exec(text) ?? []
   // A stream that ended in an error reports nothing that was charged.
   if (!input || /"error":\{|"response\.failed"/.test(text)) return undefined
-  return { id: String(reply.headers['x-generation-id']), path, input: Number(input[1]) }
+  return { id: String(reply.headers['x-generation-id']), path, input: Number(input) }
 }
 
 function post({ url, key, patience, conduct, random }: Asked, body: string, agent: Agent): Promise<IncomingMessage> {

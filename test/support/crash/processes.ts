@@ -34,7 +34,8 @@ function statusOf(pid: number): Status | undefined {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
     // The name stands in parentheses and may hold anything.
     const [state, parent, ...rest] = text.slice(text.lastIndexOf(')') + 2).split(' ')
-    return state === 'Z' ? undefined : { pid, parent: Number(parent), since: rest[17] }
+    const since = rest[17]
+    return state === 'Z' || since === undefined ? undefined : { pid, parent: Number(parent), since }
   } catch {
     return undefined
   }
@@ -48,7 +49,7 @@ export function familyOf(pid: number): Status[] {
     .map(statusOf)
     .filter((status) => status !== undefined)
   const family = all.filter((status) => status.pid === pid)
-  for (let at = 0; at < family.length; at++) family.push(...all.filter((status) => status.parent === family[at].pid))
+  for (const { pid: above } of family) family.push(...all.filter((status) => status.parent === above))
   return family
 }
 

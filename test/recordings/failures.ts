@@ -1,0 +1,51 @@
+/** Recorded replies that are no answers: what the caller gets in their place (docs/dialects.md, "Provider errors"). */
+import type { Json, JsonObject } from '../../src/core/json.ts'
+import type { Exchange } from './cassettes.ts'
+import type { Difference } from './compare.ts'
+import { list, object, text } from './expected.ts'
+
+export interface Failure {
+  status: number
+  /** The provider's own identifier of the error; empty where it gives none. */
+  code: string
+}
+
+function jsonOf(body: string): JsonObject | undefined {
+  try {
+    return object(JSON.parse(body) as Json)
+  } catch {
+    return undefined
+  }
+}
+
+/** A model that the provider does not have is no fault of the request, whatever the status. */
+const missing = (status: number, code: string): boolean => status === 404 || code === 'model_not_found'
+
+/** Only an object with content is a reply. */
+function isReply({ wire, streamed }: Exchange, reply: JsonObject | undefined): boolean {
+  if (streamed) return true
+  if (!reply) return false
+  if (wire === 'openai-chat') return list(reply.choices).length > 0
+  return true
+}
+
+/** @returns undefined where the provider answered. */
+export function failureOf(exchange: Exchange): Failure | undefined {
+  const reply = exchange.streamed ? undefined : jsonOf(exchange.body)
+  const blocked = text(object(reply?.promptFeedback).blockReason)
+  if (blocked !== '' && list(reply?.candidates).length === 0) return { status: 400, code: blocked }
+  if (exchange.status < 300) return isReply(exchange, reply) ? undefined : { status: 502, code: '' }
+  const error = object(reply?.error)
+  const code = text(error.status) || text(error.code) || text(error.type)
+  return { status: missing(exchange.status, code) ? 502 : 400, code }
+}
+
+/** Compares what the caller got in place of an answer. */
+export function failureDifferences(expected: Failure, status: number, body: string): Difference[] {
+  const reply = jsonOf(body) ?? {}
+  const code = text(object(object(reply.error).metadata).provider_code) || text(object(reply.metadata).provider_code)
+  const differences: Difference[] = []
+  if (status !== expected.status) differences.push({ leaf: 'status', expected: expected.status, got: status })
+  if (code !== expected.code) differences.push({ leaf: 'provider_code', expected: expected.code, got: code })
+  return differences
+}

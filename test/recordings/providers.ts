@@ -1,0 +1,83 @@
+/** The providers of the recordings as an operator would configure them: one entry per host and wire, with the shipped presets. */
+import type { WireName } from '../support/wire.ts'
+import type { Exchange } from './cassettes.ts'
+
+interface Provider {
+  name: string
+  host: RegExp
+  wire: WireName
+  /** The shipped preset that recorded requests of this provider must pass. */
+  preset?: string
+  /** In the words of docs/configuration.md#quirks, on top of the preset. */
+  quirks?: string
+  /** Models that this entry is for; the first entry that fits serves. */
+  model?: RegExp
+}
+
+/** Gemini models that take a level of thinking: the quirk of config/catalog/google.yaml. */
+const LEVEL = /^gemini-3/
+
+const PROVIDERS: readonly Provider[] = [
+  { name: 'openai', host: /^api\.openai\.com$/, wire: 'openai-chat', preset: 'openai-chat', quirks: 'explicit_caching: true' },
+  // Its other models refuse the effort none.
+  {
+    name: 'cerebras-glm',
+    host: /cerebras/,
+    wire: 'openai-chat',
+    model: /glm/,
+    preset: 'cerebras',
+    quirks: 'efforts: [none, low, medium, high]',
+  },
+  { name: 'cerebras', host: /cerebras/, wire: 'openai-chat', preset: 'cerebras' },
+  { name: 'deepseek', host: /deepseek/, wire: 'openai-chat', preset: 'deepseek' },
+  { name: 'crusoe', host: /crusoe/, wire: 'openai-chat', preset: 'crusoe' },
+  // What reasoning models of Groq take; others refuse the field, so that the preset does not have it.
+  { name: 'groq', host: /groq/, wire: 'openai-chat', preset: 'groq', quirks: 'reasoning_replay: reasoning' },
+  { name: 'mistral', host: /mistral/, wire: 'openai-chat', preset: 'mistral' },
+  { name: 'compatible', host: /./, wire: 'openai-chat' },
+  { name: 'openai-responses', host: /^api\.openai\.com$/, wire: 'openai-responses', preset: 'openai', quirks: 'explicit_caching: true' },
+  { name: 'azure', host: /azure/, wire: 'openai-responses', preset: 'azure-openai', quirks: 'explicit_caching: true' },
+  { name: 'openrouter', host: /openrouter/, wire: 'openai-responses', quirks: 'reasoning: object, explicit_caching: true' },
+  { name: 'other-responses', host: /./, wire: 'openai-responses' },
+  { name: 'claude', host: /./, wire: 'anthropic', preset: 'anthropic' },
+  { name: 'gemini-level', host: /./, wire: 'gemini', model: LEVEL, preset: 'gemini', quirks: 'thinking: level' },
+  { name: 'gemini', host: /./, wire: 'gemini', preset: 'gemini' },
+]
+
+/** The name by which a provider's own model is called, in every entry. */
+export const UPSTREAM_MODEL = 'upstream-model'
+
+const slugOf = (provider: Provider): string => `recorded/${provider.name}`
+
+/** The model through which this exchange goes to its own provider. */
+export function modelFor({ host, wire, request }: Exchange): string {
+  const name = typeof request.model === 'string' ? request.model : ''
+  const found = PROVIDERS.find((each) => each.wire === wire && each.host.test(host) && (each.model?.test(name) ?? true))
+  if (!found) throw new Error(`no provider for ${host}`)
+  return slugOf(found)
+}
+
+/** A model of each wire that takes what has no setting of its own. */
+export const ANY_MODEL: Readonly<Record<WireName, string>> = {
+  'openai-chat': 'recorded/compatible',
+  'openai-responses': 'recorded/other-responses',
+  anthropic: 'recorded/claude',
+  gemini: 'recorded/gemini-level',
+}
+
+/** The configuration; `url` is where all providers stand in. */
+export function configuration(url: string): string {
+  const entries = PROVIDERS.map(
+    ({ name, wire, preset, quirks }) =>
+      `  ${name}: { dialect: ${wire}${preset ? `, preset: ${preset}` : ''}, base_url: "${url}/${name}", key: "sk-provider-secret"${quirks ? `, quirks: { ${quirks} }` : ''} }`,
+  )
+  const models = PROVIDERS.map(
+    (each) => `  ${slugOf(each)}:
+    context: 1000000
+    max_output: 64000
+    input: [ text, image, file, audio, video ]
+    output: [ text, image, audio ]
+    endpoints: [ { provider: ${each.name}, model: ${UPSTREAM_MODEL}, price: free } ]`,
+  )
+  return `\nproviders:\n${entries.join('\n')}\nmodels:\n${models.join('\n')}\n`
+}

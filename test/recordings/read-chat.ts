@@ -1,0 +1,93 @@
+/** What a recorded reply of `/chat/completions` holds. */
+import type { Json, JsonObject } from '../../src/core/json.ts'
+import { argsOf, type Expected, type ExpectedEnd, type ExpectedUsage, eventsIn, list, nothing, number, object, text } from './expected.ts'
+
+/**
+ * `num_cached_tokens`: Mistral; `prompt_cache_hit_tokens`: DeepSeek; the others as at OpenAI. Google's endpoint of this format
+ * counts thoughts in the total alone.
+ */
+function usageOf(usage: JsonObject): ExpectedUsage {
+  const prompt = object(usage.prompt_tokens_details)
+  const hidden = Math.max(0, number(usage.total_tokens) - number(usage.prompt_tokens) - number(usage.completion_tokens))
+  return {
+    input: number(usage.prompt_tokens),
+    output: number(usage.completion_tokens) + hidden,
+    cached: number(prompt.cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.num_cached_tokens),
+    written: number(prompt.cache_write_tokens),
+    reasoning: number(object(usage.completion_tokens_details).reasoning_tokens) + hidden,
+  }
+}
+
+const ENDS: Readonly<Record<string, ExpectedEnd>> = {
+  length: 'length',
+  tool_calls: 'tool_calls',
+  function_call: 'tool_calls',
+  content_filter: 'content_filter',
+}
+
+/** Content is a text, or a list of parts with thoughts among them (Mistral's API reference, `ThinkChunk`). */
+function addContent(said: Expected, content: Json | undefined): void {
+  said.text += text(content)
+  for (const part of list(content))
+    if (part.type === 'thinking')
+      said.reasoning += list(part.thinking)
+        .map((piece) => text(piece.text))
+        .join('')
+    else said.text += text(part.text)
+}
+
+/** A message, or a delta of one. */
+function addMessage(said: Expected, message: JsonObject): void {
+  addContent(said, message.content)
+  const details = list(message.reasoning_details)
+  const plain = text(message.reasoning) || text(message.reasoning_content)
+  said.reasoning += plain || details.map((detail) => text(detail.text) || text(detail.summary)).join('')
+  for (const detail of details)
+    for (const secret of [detail.signature, detail.data]) if (text(secret) !== '') said.secrets.push([text(secret)])
+  said.refusal += text(message.refusal)
+  for (const { url_citation } of list(message.annotations))
+    said.citations.push({ url: text(object(url_citation).url), title: text(object(url_citation).title) })
+}
+
+function addEnd(said: Expected, reason: Json | undefined): void {
+  if (text(reason) === '') return
+  said.word = text(reason)
+  said.end = ENDS[said.word] ?? 'stop'
+}
+
+/** A whole completion. The `x_groq` of Groq's last chunk has its usage as well. */
+export function readChat(reply: JsonObject): Expected {
+  const said = nothing()
+  const [choice = {}] = list(reply.choices)
+  const message = object(choice.message)
+  addMessage(said, message)
+  for (const call of list(message.tool_calls)) {
+    const { name, arguments: args } = object(call.function)
+    said.calls.push({ id: text(call.id), name: text(name), args: argsOf(args) })
+  }
+  addEnd(said, choice.finish_reason)
+  if (typeof reply.usage === 'object' && reply.usage !== null) said.usage = usageOf(object(reply.usage))
+  return said
+}
+
+export function readChatStream(stream: string): Expected {
+  const said = nothing()
+  const calls: { id: string; name: string; args: string }[] = []
+  for (const chunk of eventsIn(stream)) {
+    const usage = chunk.usage ?? object(chunk.x_groq).usage
+    if (typeof usage === 'object' && usage !== null) said.usage = usageOf(object(usage))
+    const choice = list(chunk.choices).find(({ index }) => number(index) === 0) ?? {}
+    const delta = object(choice.delta)
+    addMessage(said, delta)
+    for (const part of list(delta.tool_calls)) {
+      const call = calls[number(part.index)] ?? { id: '', name: '', args: '' }
+      calls[number(part.index)] = call
+      call.id ||= text(part.id)
+      call.name ||= text(object(part.function).name)
+      call.args += text(object(part.function).arguments)
+    }
+    addEnd(said, choice.finish_reason)
+  }
+  said.calls = calls.map(({ id, name, args }) => ({ id, name, args: argsOf(args) }))
+  return said
+}

@@ -1,0 +1,59 @@
+/** What a recorded reply of `/responses` holds. */
+import type { JsonObject } from '../../src/core/json.ts'
+import { argsOf, type Expected, eventsIn, list, nothing, number, object, text } from './expected.ts'
+
+/** `file_citation` and its kin name a file where a `url_citation` has an address. */
+function addCitations(said: Expected, part: JsonObject): void {
+  for (const each of list(part.annotations))
+    said.citations.push({ url: text(each.url), title: text(each.title) || text(each.filename) || text(each.file_id) })
+}
+
+function addItem(said: Expected, item: JsonObject): void {
+  if (item.type === 'message')
+    for (const part of list(item.content)) {
+      said.text += text(part.text)
+      said.refusal += text(part.refusal)
+      addCitations(said, part)
+    }
+  else if (item.type === 'reasoning') {
+    // The full text of the thoughts, or else their summary.
+    const parts = list(item.content).length > 0 ? list(item.content) : list(item.summary)
+    said.reasoning += parts.map((part) => text(part.text)).join('')
+    if (text(item.encrypted_content) !== '') said.secrets.push([text(item.encrypted_content)])
+  } else if (item.type === 'function_call') said.calls.push({ id: text(item.call_id), name: text(item.name), args: argsOf(item.arguments) })
+}
+
+/** A whole response object. */
+export function readResponse(response: JsonObject): Expected {
+  const said = nothing()
+  for (const item of list(response.output)) addItem(said, item)
+  said.word = text(response.status)
+  const reason = text(object(response.incomplete_details).reason)
+  if (said.word === 'incomplete') said.end = reason === 'content_filter' ? 'content_filter' : 'length'
+  else said.end = said.calls.length > 0 ? 'tool_calls' : 'stop'
+  if (typeof response.usage === 'object' && response.usage !== null) {
+    const usage = object(response.usage)
+    const input = object(usage.input_tokens_details)
+    said.usage = {
+      input: number(usage.input_tokens),
+      output: number(usage.output_tokens),
+      cached: number(input.cached_tokens),
+      written: number(input.cache_write_tokens),
+      reasoning: number(object(usage.output_tokens_details).reasoning_tokens),
+    }
+  }
+  return said
+}
+
+/**
+ * The terminal event holds the whole response; items that it leaves out came in `output_item.done`. OpenAI encrypts a reasoning
+ * item anew in each of the two.
+ */
+export function readResponseStream(stream: string): Expected {
+  const events = eventsIn(stream)
+  const last = object(events.findLast(({ type }) => /^response\.(completed|incomplete|failed)$/.test(text(type)))?.response)
+  const done = events.filter(({ type }) => type === 'response.output_item.done').map(({ item }) => object(item))
+  const said = readResponse(list(last.output).length > 0 ? last : { ...last, output: done })
+  for (const [index, secret] of readResponse({ output: done }).secrets.entries()) said.secrets[index]?.push(...secret)
+  return said
+}

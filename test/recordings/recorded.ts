@@ -1,0 +1,28 @@
+/** What an exchange's recorded reply holds, whatever its wire. */
+import type { JsonObject } from '../../src/core/json.ts'
+import type { WireName } from '../support/wire.ts'
+import type { Exchange } from './cassettes.ts'
+import type { Expected } from './expected.ts'
+import { readMessage, readMessageStream } from './read-anthropic.ts'
+import { readChat, readChatStream } from './read-chat.ts'
+import { readGemini, readGeminiStream } from './read-gemini.ts'
+import { readResponse, readResponseStream } from './read-responses.ts'
+
+const WHOLE: Readonly<Record<WireName, (reply: JsonObject) => Expected>> = {
+  'openai-chat': readChat,
+  'openai-responses': readResponse,
+  anthropic: readMessage,
+  gemini: (reply) => readGemini([reply]),
+}
+
+const STREAM: Readonly<Record<WireName, (stream: string) => Expected>> = {
+  'openai-chat': readChatStream,
+  'openai-responses': readResponseStream,
+  anthropic: readMessageStream,
+  gemini: readGeminiStream,
+}
+
+export function expectedOf(exchange: Exchange): Expected {
+  const { wire, body, streamed } = exchange
+  return streamed ? STREAM[wire](body) : WHOLE[wire](JSON.parse(body) as JsonObject)
+}
