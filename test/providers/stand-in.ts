@@ -1,0 +1,156 @@
+/**
+ * Stand-ins of real providers for the two-turn matrix: each serves one shipped preset, accepts what that provider accepts and nothing
+ * else, refuses with the provider's status and body, and verifies what it has signed itself. Rules come from the provider's own
+ * material or from recorded traffic, never from what this gateway sends.
+ */
+import { createHmac, randomBytes } from 'node:crypto'
+import type { JsonObject } from '../../src/core/json.ts'
+import { type Answer, jsonAnswer, type Seen, startUpstream } from '../support/upstream.ts'
+import { type Said, WIRES, type WireName } from '../support/wire.ts'
+
+export interface Refusal {
+  readonly status: number
+  /** As this provider writes it. */
+  readonly body: JsonObject
+}
+
+/** What a stand-in has signed for its account. Another account's, and what was changed since, do not verify. */
+export class Signatures {
+  readonly #secret = randomBytes(16)
+  /** Signed texts that came back since the last `reset()`. */
+  returned = 0
+
+  sign(text: string): string {
+    return createHmac('sha256', this.#secret).update(text).digest('base64')
+  }
+
+  /** @param text what was signed; undefined where the wire sends a signature back without its text. */
+  verify(signature: unknown, text?: string): boolean {
+    const known = typeof signature === 'string' && (text === undefined ? this.#signed.has(signature) : this.sign(text) === signature)
+    if (known) this.returned++
+    return known
+  }
+
+  readonly #signed = new Set<string>()
+
+  /** Signs, and knows the signature again without its text. */
+  issue(text: string): string {
+    const signature = this.sign(text)
+    this.#signed.add(signature)
+    return signature
+  }
+}
+
+/** A model of the provider, and what the scenarios may expect of it. */
+export interface RuledModel {
+  /** As callers of the gateway name it. */
+  readonly slug: string
+  /** The provider's own name. */
+  readonly name: string
+  /** YAML of the model's entry below `models`, for a model that no shipped catalogue file has. */
+  readonly entry?: string
+  readonly reasons?: boolean
+  readonly images?: boolean
+}
+
+export interface Call {
+  readonly request: Seen
+  readonly body: JsonObject
+  readonly model: RuledModel
+  readonly signatures: Signatures
+}
+
+/** One provider's rules. */
+export interface Rules {
+  /** File of `config/providers`. */
+  readonly preset: string
+  /** Its name under `providers`, where the shipped catalogue knows it by another one. */
+  readonly slug?: string
+  readonly wire: WireName
+  /** What the rules rest on: package and version, reference, names of recordings, issues. */
+  readonly sources: readonly string[]
+  readonly models: readonly RuledModel[]
+  /** Path of the request below the preset's address, for this model, streamed or not. */
+  path(model: RuledModel, stream: boolean): string
+  /** What is wrong with the key; undefined where it is the right one. @param key the secret of the account. */
+  denied(request: Seen, key: string): Refusal | undefined
+  /** The first rule that the request breaks. */
+  check(call: Call): Refusal | undefined
+  /** How this provider says it: ids and signatures in its own form. As given where absent. */
+  says?(said: Said, call: Call): Said
+  /** Changes to a whole reply or to each event of a stream, where the provider departs from its wire. */
+  rewrite?(written: JsonObject): JsonObject
+}
+
+export interface StandIn {
+  readonly rules: Rules
+  readonly url: string
+  readonly signatures: Signatures
+  /** Requests that were accepted, in order. */
+  readonly accepted: JsonObject[]
+  /** What was refused, in order, each with the body that was sent. */
+  readonly refused: { readonly refusal: Refusal; readonly body: JsonObject }[]
+  /** What the model says next. */
+  said: Said
+  /** The next request fails with this status, once. */
+  failNext: number | undefined
+  close(): Promise<void>
+}
+
+const KEY = 'sk-of-the-account'
+
+/** The variables of a preset's key and address, set for a stand-in. */
+export const SECRET = KEY
+
+function rewritten(answer: Answer, rewrite: (written: JsonObject) => JsonObject): Answer {
+  const body = (answer.body ?? []).map((step) => {
+    if (typeof step !== 'string') return step
+    if (!step.includes('data: ')) return JSON.stringify(rewrite(JSON.parse(step) as JsonObject))
+    return step.replace(/^data: (\{.*\})$/gm, (_line, json: string) => `data: ${JSON.stringify(rewrite(JSON.parse(json) as JsonObject))}`)
+  })
+  return { ...answer, body }
+}
+
+/** @param root path of the preset's address, such as `/v1`. */
+export async function startStandIn(rules: Rules, root: string): Promise<StandIn> {
+  const wire = WIRES[rules.wire]
+  const signatures = new Signatures()
+  const refuse = (refusal: Refusal, body: JsonObject): Answer => {
+    standIn.refused.push({ refusal, body })
+    return jsonAnswer(refusal.body, refusal.status)
+  }
+  const upstream = await startUpstream((request) => {
+    const body = request.json
+    const path = request.path.replace(/\?.*$/s, '')
+    const isStream = wire.streams(request)
+    const model = rules.models.find((each) => path === root + rules.path(each, isStream) && (body.model ?? each.name) === each.name)
+    if (!model) return refuse({ status: 404, body: wire.error(404, `no such route or model: ${path} ${String(body.model)}`) }, body)
+    const denied = rules.denied(request, KEY)
+    if (denied) return refuse(denied, body)
+    const call: Call = { request, body, model, signatures }
+    const refusal = rules.check(call)
+    if (refusal) return refuse(refusal, body)
+    if (standIn.failNext !== undefined) {
+      const status = standIn.failNext
+      standIn.failNext = undefined
+      return jsonAnswer(wire.error(status, 'overloaded'), status)
+    }
+    standIn.accepted.push(body)
+    const said = rules.says?.(standIn.said, call) ?? standIn.said
+    const answer = isStream
+      ? { headers: { 'content-type': 'text/event-stream' }, body: wire.frames({ ...said, model: model.name }) }
+      : jsonAnswer(wire.reply({ ...said, model: model.name }))
+    return rules.rewrite ? rewritten(answer, rules.rewrite) : answer
+  })
+  const standIn: StandIn = {
+    rules,
+    url: upstream.url,
+    signatures,
+    accepted: [],
+    refused: [],
+    said: { text: ['Fine.'] },
+    failNext: undefined,
+    close: () => upstream.close(),
+  }
+  return standIn
+}
