@@ -133,7 +133,7 @@ class Owner {
       },
       begin: async () => {
         this.draining = true
-        await crew.drain(config.server.drain + CLOSING)
+        await crew.drain(settings.config.server.drain + CLOSING)
         return { cut: 0 }
       },
       hurry: () => crew.hurry(),

@@ -94,7 +94,7 @@ export async function start(options: StartOptions): Promise<Running> {
       loop: options.loop,
     })
     closers.push(() => runtime.close())
-    const drain = new Drain(clock, config.server.drain)
+    const drain = new Drain(clock, () => runtime.config.server.drain)
     const url = await listening({ runtime, clock }, drain, closers)
     const notReady = (): string[] => [...(drain.draining ? ['draining'] : []), ...alerts.reasons()]
     const adminUrl = options.worker ? '' : await administered(runtime, { store, notReady }, closers)

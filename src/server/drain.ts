@@ -21,7 +21,7 @@ export interface OpenExchange {
 
 export class Drain {
   private readonly clock: Clock
-  private readonly graceMs: number
+  private readonly graceMs: () => number
   private readonly exchanges = new Set<OpenExchange>()
   private readonly servers = new Set<Server>()
   private readonly connections = new Set<Connection>()
@@ -33,7 +33,8 @@ export class Drain {
   private cutCount = 0
   private listening = 0
 
-  constructor(clock: Clock, graceMs: number) {
+  /** @param graceMs is read when the drain begins, so that a reload of the configuration counts. */
+  constructor(clock: Clock, graceMs: () => number) {
     this.clock = clock
     this.graceMs = graceMs
     const drain = this
@@ -111,7 +112,7 @@ export class Drain {
     }
     for (const exchange of this.exchanges) exchange.last?.()
     for (const { last } of this.connections) if (last) announceLast(last)
-    this.grace = this.clock.after(this.graceMs, () => this.cutAll())
+    this.grace = this.clock.after(this.graceMs(), () => this.cutAll())
     if (this.open === 0) this.linger()
     return this.begun.promise
   }

@@ -28,7 +28,7 @@ interface Scene {
 }
 
 /** Streams wait at the gate after their first word; whole replies come at once. */
-async function serve(t: Test): Promise<Scene> {
+async function serve(t: Test, more: Partial<FileParts> = {}): Promise<Scene> {
   const gate = new Gate()
   const upstream = await startUpstream((seen) => {
     if (seen.json.stream !== true) return answerFor(seen, { text: ['ok'], usage: USAGE })
@@ -41,7 +41,7 @@ async function serve(t: Test): Promise<Scene> {
   const file = join(directory, 'headgate.yaml')
   const [port, admin] = await freePorts(2)
   const timeouts = '{ idle: 60s, first_byte: 60s }'
-  const parts: FileParts = { port, admin, store: join(directory, 'ledger.db'), provider: upstream.url, timeouts }
+  const parts: FileParts = { port, admin, store: join(directory, 'ledger.db'), provider: upstream.url, timeouts, ...more }
   writeFileSync(file, fileText(parts))
   const program = await serveProgram(['--config', file])
   t.teardown(() => program.child.kill('SIGKILL'))
@@ -198,6 +198,18 @@ t.test('what needs a restart is refused, and said', async (t) => {
   }
   await reconfigure(scene, { price: TENFOLD }, 'signal')
   t.equal(await costOf(scene, (await outcome(scene)).id), 10 * COST)
+})
+
+t.test('a drain has the grace time of the last reload', async (t) => {
+  const scene = await serve(t, { server: 'drain: 600s' })
+  const live = await ask(scene, SECRET, true)
+  await reconfigure(scene, { server: 'drain: 200ms' }, 'signal')
+  let ended = false
+  void scene.program.exited.then(() => (ended = true))
+  scene.program.child.kill('SIGTERM')
+  await eventually('the program ends', () => ended)
+  t.match(await scene.program.exited, { code: 0, signal: null })
+  await t.rejects(live.text(), 'the stream is cut')
 })
 
 t.test('C05: a hundred reloads under load: none fails, the last one counts', async (t) => {

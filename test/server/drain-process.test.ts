@@ -15,7 +15,7 @@ const server = createServer((request, response) => {
   held.push(response)
   response.write('first ')
 })
-const drain = new Drain(systemClock, 600_000)
+const drain = new Drain(systemClock, () => 600_000)
 server.listen(0, '127.0.0.1', () => console.log(server.address().port))
 drain.follow(server)
 drainOnSignals({ clock: systemClock, process, drain, close: async () => console.log('closed'), notice: (text) => console.log(text) })

@@ -120,7 +120,7 @@ async function startSite(drain: Drain): Promise<Site> {
 const GET = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
 
 t.test('drain: open exchanges finish, idle connections close, new ones are refused', async (t) => {
-  const drain = new Drain(new FakeClock(), 30_000)
+  const drain = new Drain(new FakeClock(), () => 30_000)
   const site = await startSite(drain)
   const idle = await RawClient.open(site.url)
   idle.send(GET)
@@ -153,7 +153,7 @@ t.test('drain: open exchanges finish, idle connections close, new ones are refus
 
 t.test('drain: what is open after the grace time is cut', async (t) => {
   const clock = new FakeClock()
-  const drain = new Drain(clock, 30_000)
+  const drain = new Drain(clock, () => 30_000)
   const site = await startSite(drain)
   const stuck = await RawClient.open(site.url)
   stuck.send(GET)
@@ -175,7 +175,7 @@ t.test('drain: what is open after the grace time is cut', async (t) => {
 
 t.test('drain: a half-sent request does not hold it', async (t) => {
   const clock = new FakeClock()
-  const drain = new Drain(clock, 30_000)
+  const drain = new Drain(clock, () => 30_000)
   const site = await startSite(drain)
   const slow = await RawClient.open(site.url)
   slow.send('GET / HT')
@@ -194,8 +194,8 @@ t.test('drain: a half-sent request does not hold it', async (t) => {
 })
 
 t.test('drain: nothing open, nothing listening', async (t) => {
-  t.same(await new Drain(new FakeClock(), 30_000).begin(), { cut: 0 })
-  const drain = new Drain(new FakeClock(), 30_000)
+  t.same(await new Drain(new FakeClock(), () => 30_000).begin(), { cut: 0 })
+  const drain = new Drain(new FakeClock(), () => 30_000)
   const done = drain.track({ cut: () => t.fail('not cut') })
   const ended = drain.begin()
   done()
@@ -215,7 +215,7 @@ t.test('signals: the first drains, the second cuts, the third leaves', async (t)
   const clock = new FakeClock()
   const start = (close: () => Promise<void> = async () => undefined) => {
     const process = new FakeProcess()
-    const drain = new Drain(clock, 30_000)
+    const drain = new Drain(clock, () => 30_000)
     const notices: string[] = []
     const off = drainOnSignals({ clock, process, drain, close, notice: (text) => notices.push(text) })
     return { process, drain, off, notices }
