@@ -5,8 +5,11 @@
 import type { JsonObject } from './json.ts'
 
 export type Origin = 'client' | 'gateway' | 'upstream'
-/** never: return it; same: this endpoint may be called again; next: another endpoint may do better. */
-export type RetryClass = 'never' | 'same' | 'next'
+/**
+ * never: return it; same: this endpoint may be called again after a pause; at once: this endpoint may be called again without
+ * one; next: another endpoint may do better.
+ */
+export type RetryClass = 'never' | 'same' | 'at once' | 'next'
 
 interface FaultRow {
   status: number
@@ -110,6 +113,8 @@ export interface FaultOptions {
   /** HTTP status that the provider's error body states, where that is not the status of its reply. */
   providerStatus?: number | undefined
   headers?: Record<string, string>
+  /** In place of the one that the table has for the code. */
+  retry?: RetryClass
   cause?: unknown
 }
 
@@ -131,7 +136,7 @@ export class Fault extends Error {
     this.status = FAULTS[code].status
     this.type = FAULTS[code].type
     this.origin = FAULTS[code].origin
-    this.retry = FAULTS[code].retry
+    this.retry = options.retry ?? FAULTS[code].retry
     this.metadata = options.metadata
     this.availability = options.availability
     this.retryAfter = options.retryAfter

@@ -5,7 +5,7 @@ import { every } from '../support/every.ts'
 import { object } from '../support/fold.ts'
 import { countLane } from '../support/lanes.ts'
 import { heardLeave, READ_ON } from '../support/leaving.ts'
-import { allWays, type Bench, faultOf, foldOf, nameOf, TIMEOUTS, type Way, withBench } from '../support/pair-bench.ts'
+import { allWays, type Bench, faultOf, foldOf, nameOf, passPause, TIMEOUTS, type Way, withBench } from '../support/pair-bench.ts'
 import { type Answer, Gate, JSON_TYPE, jsonAnswer, refusingUrl, type Seen, sseAnswer, startUpstream } from '../support/upstream.ts'
 import { answerFor, framesFor, replyFor, type Said, upstreamError } from '../support/wire.ts'
 
@@ -134,10 +134,12 @@ t.test('before content: connection refused', async (t) => {
     for (const way of ways)
       for (const stream of [false, true]) {
         await withBench({ way, backup: true, address, script: () => ({}) }, async (bench) => {
-          t.equal((await foldOf(way, await bench.ask(stream))).text, 'from the backup', nameOf(way))
+          const [response] = await Promise.all([bench.ask(stream), passPause(bench.clock)])
+          t.equal((await foldOf(way, response)).text, 'from the backup', nameOf(way))
         })
         await withBench({ way, backup: false, address, script: () => ({}) }, async (bench) => {
-          const { error } = await faultOf(t, await bench.ask(stream), 502, 'provider_unavailable')
+          const [response] = await Promise.all([bench.ask(stream), passPause(bench.clock)])
+          const { error } = await faultOf(t, response, 502, 'provider_unavailable')
           t.notMatch(JSON.stringify(error), /127\.0\.0\.1|ECONN/, 'no address')
         })
         countLane(root, way.lane)

@@ -171,6 +171,25 @@ t.test('U26: a pooled connection that its provider has given up is replaced unse
   })
 })
 
+t.test('connections that the provider has closed while they were idle are replaced at once, by a new one', async (t) => {
+  const held: Socket[] = []
+  const upstream = await rawUpstream((socket, request) => {
+    if (request > 0) socket.destroy()
+    else if (held.push(socket) === 2) for (const first of held) first.write(WHOLE)
+    else if (held.length > 2) socket.write(WHOLE)
+  })
+  const clock = new FakeClock()
+  const gateway = await startGateway(oneModel(upstream.url, 'openai-chat'), { clock })
+  t.teardown(async () => {
+    await gateway.close()
+    upstream.close()
+  })
+  const post = async (): Promise<number> => (await gateway.post('/v1/chat/completions', QUESTION)).status
+  t.same(await Promise.all([post(), post()]), [200, 200], 'two connections stand')
+  t.equal(await post(), 200, 'no time passes, and the other idle connection is not tried')
+  t.equal(held.length, 3)
+})
+
 t.test('U27: odd heads of a reply', async (t) => {
   const cases: [name: string, bytes: string, status: number, message?: RegExp][] = [
     ['lesser statuses first', `HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n${WHOLE}`, 200],
@@ -205,6 +224,7 @@ t.test('U10: a provider that took the whole connect time is not asked again', (t
   const fault = networkFault(Object.assign(new Error('slow'), { code: 'UND_ERR_CONNECT_TIMEOUT' }), false)
   t.match(fault, { status: 524, retry: 'next' })
   t.match(networkFault(Object.assign(new Error('no'), { code: 'ECONNREFUSED' }), false), { status: 502, retry: 'same' })
+  t.match(networkFault(Object.assign(new Error('no'), { code: 'ECONNRESET' }), false, true), { status: 502, retry: 'at once' })
   t.match(
     networkFault(Object.assign(new Error('no'), { code: 'ECONNRESET' }), false),
     { status: 502, retry: 'next' },

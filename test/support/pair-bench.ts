@@ -1,7 +1,9 @@
 /** One gateway between a client dialect and two providers of one dialect: the first misbehaves, the second is sound. */
 import type { Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { PAUSE } from '../../src/pipeline/attempt/attempt.ts'
 import { FakeClock } from './clock.ts'
+import { eventually } from './eventually.ts'
 import { type FoldedReply, foldChat, foldChatStream, foldResponse, foldResponseStream } from './fold.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { type Lane, lanesOf } from './lanes.ts'
@@ -106,6 +108,13 @@ export async function withBench<Result>(options: BenchOptions, body: (bench: Ben
   } finally {
     await bench.close()
   }
+}
+
+/** Lets the pause pass that comes before a provider is called again that could not be reached. */
+export async function passPause(clock: FakeClock): Promise<void> {
+  const isPause = (delay: number): boolean => delay >= PAUSE.least && delay <= PAUSE.most
+  await eventually('the pause before the second call', () => clock.waiting.some(isPause), { found: () => clock.waiting })
+  await clock.advance(PAUSE.most)
 }
 
 /** The folded answer of a 200, stream or not. */

@@ -4,6 +4,7 @@
  */
 
 import pRetry from 'p-retry'
+import type { Clock } from '../../core/clock.ts'
 import { entryAt } from '../../core/entry-at.ts'
 import { asFault, Fault } from '../../core/faults.ts'
 import { counter, type Tallies } from '../../core/metrics.ts'
@@ -129,9 +130,17 @@ interface Retry extends Pick<ChainDependencies, 'retries'> {
   endpoint: Endpoint
 }
 
-/** A connection that could not be made is tried once more on the same endpoint: nothing was sent, so nothing can happen twice. */
+/** Milliseconds before a provider that could not be reached is called again; chance spreads the calls of many requests. */
+export const PAUSE = { least: 10, most: 25 }
+
+/**
+ * An endpoint that could not be reached is called once more: nothing was sent, so nothing can happen twice. A connection that
+ * the provider had closed while it was idle is replaced at once, since that says nothing about the provider.
+ */
 async function again(thrown: unknown, { exchange, endpoint, retries }: Retry, call: () => Promise<Reply>): Promise<Reply> {
-  const worth = thrown instanceof Fault && thrown.retry === 'same' && !exchange.head.cancel.aborted
+  const { clock, cancel } = exchange.head
+  const retry = thrown instanceof Fault && !cancel.aborted ? thrown.retry : 'never'
+  const worth = retry === 'same' || retry === 'at once'
   const permit = worth ? retries.take(endpoint.model) : undefined
   if (!permit) throw thrown
   const before = exchange.run.whenCommitted
@@ -143,14 +152,21 @@ async function again(thrown: unknown, { exchange, endpoint, retries }: Retry, ca
     if (number === 1) throw thrown
     exchange.run.unfinished = undefined
     // The caller may have left during the pause.
-    if (exchange.head.cancel.aborted) throw endedEarly(exchange, [])
+    if (cancel.aborted) throw endedEarly(exchange, [])
     return call()
   }
   try {
-    return await pRetry(tries, { retries: 1, minTimeout: 10, maxTimeout: 25, randomize: true })
+    // The library's own pause would run on the system's clock and draw from `Math.random`: at 0 it has none (9.0.0, index.js).
+    return await pRetry(tries, { retries: 1, minTimeout: 0, shouldRetry: () => retry === 'at once' || pause(clock) })
   } finally {
     permit.end(false)
   }
+}
+
+/** @returns true, in a while. */
+function pause(clock: Clock): Promise<true> {
+  const { least, most } = PAUSE
+  return new Promise((resolve) => void clock.after(least + clock.random() * (most - least), () => resolve(true)))
 }
 
 const attempts = counter('attempts_total', 'Upstream calls. `outcome` is `ok`, the code of the fault, or `overrun`.', {

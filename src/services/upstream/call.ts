@@ -4,7 +4,7 @@ import type { Dispatcher } from 'undici'
 import type { Clock, Timer } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import { type Inflater, inflaterFor } from './inflate.ts'
-import { networkFault } from './network-fault.ts'
+import { callFault } from './network-fault.ts'
 import { connectionsMade, isConnected } from './pools.ts'
 
 export interface CallRequest {
@@ -178,8 +178,7 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
-    const reused = this.connections !== undefined && this.pool !== undefined && connectionsMade(this.pool) === this.connections
-    this.fail(networkFault(error, this.headAt !== undefined, reused))
+    this.fail(callFault(error, this.headAt !== undefined, { pool: this.pool, made: this.connections }))
   }
 
   /** Ends the call with a fault of ours. */

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { PassThrough } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import type { Timer } from '../../core/clock.ts'
-import { networkFault } from './network-fault.ts'
+import { callFault } from './network-fault.ts'
 import type { Framing } from './pass-through-headers.ts'
 import type { PassThroughRun, UpstreamSide } from './pass-through-run.ts'
 import { connectionsMade } from './pools.ts'
@@ -86,8 +86,7 @@ export class PassThroughRequest implements Dispatcher.DispatchHandler, UpstreamS
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
     this.done = true
     this.body?.destroy()
-    const reused = this.pool !== undefined && this.connections !== undefined && connectionsMade(this.pool) === this.connections
-    this.run.fail(networkFault(error, this.run.headSent, reused))
+    this.run.fail(callFault(error, this.run.headSent, { pool: this.pool, made: this.connections }))
   }
 }
 

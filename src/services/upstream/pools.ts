@@ -75,6 +75,14 @@ export class ConnectionPool extends Dispatcher {
     return true
   }
 
+  /**
+   * Closes what is idle: the connection used last has turned out to be closed by the provider, and these have been idle for
+   * longer.
+   */
+  dropIdle(): void {
+    for (const member of [...this.idle]) this.drop(member)
+  }
+
   /** Ends every connection, with what is under way on it. */
   async end(): Promise<void> {
     this.ended = true
