@@ -69,12 +69,19 @@ export function framesOf(stream: string): SseFrame[] {
   return frames
 }
 
+/** An event. @throws where it has a type, and its event line another one or none (Open Responses specification, Anthropic's streams). */
+function eventOf({ event, data }: SseFrame): JsonObject {
+  const parsed = JSON.parse(data) as JsonObject
+  if (parsed.type !== undefined && parsed.type !== event) throw new Error(`${event} is the event line of ${parsed.type}`)
+  return parsed
+}
+
 /** The JSON events of a stream; the end mark is left out, and must be the last frame. */
 export function eventsOf(stream: string): JsonObject[] {
   const frames = framesOf(stream)
   const mark = frames.findIndex((frame) => frame.data === '[DONE]')
   if (mark !== frames.length - 1 || mark === -1) throw new Error('the stream does not end with [DONE]')
-  return frames.slice(0, mark).map((frame) => JSON.parse(frame.data) as JsonObject)
+  return frames.slice(0, mark).map(eventOf)
 }
 
 /** A whole /responses object. */

@@ -133,11 +133,10 @@ export class ResponsesStreamEncoder implements StreamEncoder {
       out = this.open(part)
     }
     part.text += text
-    if (kind !== 'text')
-      return `${out}data: {"type":"${NAMES[kind].delta}","sequence_number":${this.ctx.sequence++}${part.head}${JSON.stringify(text)}}\n\n`
+    if (kind !== 'text') return out + eventFrame(this.ctx, NAMES[kind].delta, part.head + JSON.stringify(text))
     const logprobs = this.pending.length === 0 ? '[]' : JSON.stringify(this.pending)
     this.pending = []
-    return `${out}data: {"type":"response.output_text.delta","sequence_number":${this.ctx.sequence++}${part.head}${JSON.stringify(text)},"logprobs":${logprobs}}\n\n`
+    return out + eventFrame(this.ctx, 'response.output_text.delta', `${part.head}${JSON.stringify(text)},"logprobs":${logprobs}`)
   }
 
   private note(event: Extract<StreamEvent, { type: 'block-note' }>): string {

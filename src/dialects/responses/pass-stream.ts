@@ -56,7 +56,7 @@ export class ResponsesPassStream implements PassStream {
   relayed = 0
   private readonly ctx: ReplyContext
   private readonly splitter = new FrameSplitter()
-  private readonly view: FrameView = { end: 0, json: -1, name: 0, nameEnd: 0 }
+  private readonly view: FrameView = { end: 0, json: -1, name: 0, nameEnd: 0, matched: 0 }
   private readonly items = new OpenItems()
   private readonly shown = new ShownItems()
   /** Content frames before the commit point, as they came. */
@@ -165,6 +165,10 @@ export class ResponsesPassStream implements PassStream {
         if (from === frames.length) break
         continue
       }
+      if (view.json === at + DATA.length) {
+        out += `${frames.slice(from, at)}event: ${frames.slice(view.json + TYPE_AT, view.nameEnd)}\n`
+        from = at
+      }
       if (!spells(frames, digits, ctx.sequence)) {
         out += frames.slice(from, digits) + ctx.sequence
         from = digitsEnd(frames, digits)
@@ -218,7 +222,7 @@ export class ResponsesPassStream implements PassStream {
     if (this.lifecycle(type, message)) return ''
     message.sequence_number = this.ctx.sequence++
     if (type === CALL_DONE) message.name ??= this.items.nameAt(message.output_index) ?? ''
-    const text = binary(`data: ${JSON.stringify(message)}\n\n`)
+    const text = binary(`${isName(type) ? `event: ${type}\n` : ''}data: ${JSON.stringify(message)}\n\n`)
     if (typeof message.delta === 'string') this.relayed += Buffer.byteLength(message.delta)
     if (type === 'response.output_item.added') this.items.added(text)
     else if (type === 'response.output_item.done') this.done(text, message.item)
@@ -273,9 +277,16 @@ interface FrameView {
   name: number
   /** The quote that ends the name. */
   nameEnd: number
+  /** Length of the last type that was equal to its event line. */
+  matched: number
 }
 
+const EVENT = 'event: '
+const DATA = 'data: '
 const HEAD = '{"type":"response.'
+/** Where the type begins in the JSON, and the name in the type. */
+const TYPE_AT = '{"type":"'.length
+const NAME_AT = HEAD.length - TYPE_AT
 const AFTER_TYPE = ',"sequence_number":'
 const KEY = '"sequence_number":'
 
@@ -294,7 +305,8 @@ function isDigit(code: number): boolean {
 function viewFrame(text: string, at: number, view: FrameView): void {
   let data = at
   let line = text.indexOf('\n', at)
-  if (text.startsWith('event: ', at)) {
+  const named = text.startsWith(EVENT, at)
+  if (named) {
     data = line + 1
     line = text.indexOf('\n', data)
   }
@@ -304,10 +316,29 @@ function viewFrame(text: string, at: number, view: FrameView): void {
     return
   }
   view.end = line + 2
-  if (!text.startsWith('data: ', data) || !text.startsWith(HEAD, data + 6)) return
-  view.json = data + 6
-  view.name = view.json + HEAD.length
+  const json = data + DATA.length
+  if (!text.startsWith(DATA, data) || !text.startsWith(HEAD, json)) return
+  view.name = json + HEAD.length
   view.nameEnd = text.indexOf('"', view.name)
+  // An event line that differs from the type is written anew: the two must match (Open Responses specification, "Streaming").
+  if (!named || isMatched(text, view, at + EVENT.length, data - 1)) view.json = json
+}
+
+/** @param from, to the event line behind its name. */
+function isMatched(text: string, view: FrameView, from: number, to: number): boolean {
+  const length = to - from
+  const start = view.name - NAME_AT
+  if (length !== view.nameEnd - start) return false
+  // Deltas come in long rows: only the first of a length is compared, which halves what the line costs.
+  if (length === view.matched) return true
+  if (text.slice(from, to) !== text.slice(start, view.nameEnd)) return false
+  view.matched = length
+  return true
+}
+
+/** True for a type that an event line can hold. */
+function isName(type: string): boolean {
+  return /^[\w.:-]+$/.test(type)
 }
 
 /** Walks over the members of the outermost object; strings and nested values cannot deceive it. */

@@ -7,9 +7,12 @@ export const WIRE = 'responses'
 
 export const DONE = 'data: [DONE]\n\n'
 
-/** One event; `fields` is JSON text that begins with a comma, '' for none. Takes the next sequence number. */
+/**
+ * One event; `fields` is JSON text that begins with a comma, '' for none. Takes the next sequence number. The `event` line equals
+ * the type (Open Responses specification, "Streaming").
+ */
 export function eventFrame(ctx: ReplyContext, type: string, fields: string): string {
-  return `data: {"type":"${type}","sequence_number":${ctx.sequence++}${fields}}\n\n`
+  return `event: ${type}\ndata: {"type":"${type}","sequence_number":${ctx.sequence++}${fields}}\n\n`
 }
 
 export function numberOf(value: Json | undefined): number | undefined {

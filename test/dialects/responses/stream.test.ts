@@ -8,6 +8,7 @@ import { fold } from '../../../src/dialects/canon/fold.ts'
 import { openaiResponses, responsesClient } from '../../../src/dialects/responses/index.ts'
 import { MAX_FRAME } from '../../../src/dialects/sse/frames.ts'
 import { every } from '../../support/every.ts'
+import { eventsOf, framesOf } from '../../support/fold.ts'
 import { property } from '../../support/seed.ts'
 import {
   BROKEN,
@@ -429,13 +430,32 @@ t.test('commit point and relayed bytes', async (t) => {
   )
 })
 
+t.test('every event has an event line that equals its type', async (t) => {
+  const sent = fixture('tools.sse').toString()
+  const lines = (stream: string): (string | undefined)[] => framesOf(stream).map(({ event }) => event)
+  const typesIn = (stream: string): string[] => eventsOf(stream).map((event) => String(event.type))
+  const usual = pass(Buffer.from(sent)).text
+  t.same(lines(usual).slice(0, -1), typesIn(usual))
+  const written = encode(decode(Buffer.from(sent)))
+  t.same(lines(written).slice(0, -1), typesIn(written), 'in the translate lane')
+  const forms: Record<string, string> = {
+    'without event lines': sent.replace(/^event: .*\n/gm, ''),
+    'with another event line': sent.replace(/^event: response\..*$/gm, 'event: message'),
+    'with one of the same length': sent.replace(/^event: (response\..*)$/gm, (_line, type: string) => `event: ${'x'.repeat(type.length)}`),
+    'with some': sent.replace(/^event: .*delta\n/gm, ''),
+  }
+  await every(t, 'every form', async (t) => {
+    for (const [name, form] of Object.entries(forms)) t.equal(pass(Buffer.from(form)).text, usual, name)
+  })
+})
+
 t.test('numbers are patched where ours differ, wherever they stand', async (t) => {
   await every(t, 'every name', async (t) => {
     for (const name of COMPLETE) {
       const ctx = context()
       t.match(
         responsesClient.debug(ctx, { model: 'm' }),
-        /^data: \{"type":"response.debug","sequence_number":0,"debug":\{"echo_upstream_body":\{"model":"m"\}\}\}\n\n$/,
+        /^event: response.debug\ndata: \{"type":"response.debug","sequence_number":0,"debug":\{"echo_upstream_body":\{"model":"m"\}\}\}\n\n$/,
       )
       const { text } = pass(fixture(`${name}.sse`), { ctx })
       t.equal(ctx.sequence > 3, true)
