@@ -16,6 +16,7 @@ import { answeredHere } from './attempt/turn.ts'
 import type { ChainDependencies } from './dependencies.ts'
 import type { Guarded } from './exchange.ts'
 import type { Reply, Service } from './layer.ts'
+import { endedEarly } from './reply/final-fault.ts'
 import { callPath, providerAddress } from './route/provider-address.ts'
 
 /** A count is a short object. */
@@ -68,7 +69,7 @@ async function countAt(
   const call = new UpstreamCall(reply, exchange.head.clock, provider.timeouts)
   const takeBack = exchange.head.cancel.onAbort(() => {
     call.abort()
-    gathered.fail(exchange.head.cancel.reason instanceof Fault ? exchange.head.cancel.reason : new Fault('client_gone'))
+    gathered.fail(endedEarly(exchange, []))
   })
   // A path of the operator's own is that of generations.
   const path = callPath(address, { ...provider, path: undefined }, { path: encoded.path, model: endpoint.upstreamModel })

@@ -4,6 +4,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../core/clock.ts'
+import type { Fault } from '../core/faults.ts'
 import type { GenerationId } from '../core/ids.ts'
 import type { GatewayFields, PluginEntry, SortKey } from '../dialects/canon/gateway-fields.ts'
 import type { ClientDialect } from '../dialects/types.ts'
@@ -22,16 +23,19 @@ const nothing = (): void => {}
 
 /** The end of an exchange before its time: the caller left, or the deadline passed. */
 export class CancelSource implements Cancel {
-  aborted = false
-  reason: unknown = undefined
+  reason: Fault | undefined
   /** Nearly always one attempt waits, so the first has a place of its own. */
-  private first: (() => void) | undefined
-  private others: (() => void)[] | undefined
+  private first: ((reason: Fault) => void) | undefined
+  private others: ((reason: Fault) => void)[] | undefined
   private controller: AbortController | undefined
 
-  onAbort(fn: () => void): () => void {
-    if (this.aborted) {
-      fn()
+  get aborted(): boolean {
+    return this.reason !== undefined
+  }
+
+  onAbort(fn: (reason: Fault) => void): () => void {
+    if (this.reason) {
+      fn(this.reason)
       return nothing
     }
     if (!this.first) {
@@ -47,15 +51,14 @@ export class CancelSource implements Cancel {
     }
   }
 
-  abort(reason: unknown): void {
-    if (this.aborted) return
-    this.aborted = true
+  abort(reason: Fault): void {
+    if (this.reason) return
     this.reason = reason
     const { first, others } = this
     this.first = undefined
     this.others = undefined
-    first?.()
-    if (others) for (const fn of others) fn()
+    first?.(reason)
+    if (others) for (const fn of others) fn(reason)
     this.controller?.abort(reason)
   }
 

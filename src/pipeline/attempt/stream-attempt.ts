@@ -93,7 +93,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
       text = this.pending
       this.pending = ''
     }
-    if (text === '' || this.discarding) return
+    if (text === '' || this.cancellation.discarding) return
     if (this.exchange.run.reply?.write(text, relay.raw) === false) {
       this.holdBack()
       this.exchange.head.connection.onDrain(() => this.letGo())
@@ -146,7 +146,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
     }
     if (relay.refusal) this.refused(relay.refusal)
     // The caller has ended it already, whatever becomes of the rest.
-    else if (this.discarding) this.gone()
+    else if (this.cancellation.discarding) this.gone()
     else if (relay.begun && (fault.origin === 'upstream' || fault.code === 'deadline')) this.brokeOff(fault)
     else if (this.committed) this.finished(fault)
     else this.refuse(fault)
@@ -180,18 +180,18 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
   private refused(refused: Fault): void {
     const { exchange, plan } = this
     if (!this.committed) exchange.run.commit(plan.endpoint, exchange.head.clock.monotonic())
-    this.settle({ refused, end: REFUSED, fault: undefined, aborted: this.discarding })
+    this.settle({ refused, end: REFUSED, fault: undefined, aborted: this.cancellation.discarding })
   }
 
   private commit(): void {
     const { exchange, plan } = this
     this.committed = true
     exchange.run.commit(plan.endpoint, exchange.head.clock.monotonic())
-    if (!this.discarding) exchange.run.reply?.open()
+    if (!this.cancellation.discarding) exchange.run.reply?.open()
   }
 
   private finished(fault: Fault | undefined): void {
-    this.settle({ fault, aborted: this.discarding })
+    this.settle({ fault, aborted: this.cancellation.discarding })
   }
 
   /** Notes which content a report of usage covers, and when content began. */

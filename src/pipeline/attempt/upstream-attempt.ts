@@ -1,11 +1,12 @@
 /** What every attempt at an upstream answer shares: its promise, and the caller's leaving. */
 
-import { Fault } from '../../core/faults.ts'
+import type { Fault } from '../../core/faults.ts'
 import type { Final } from '../../dialects/types.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { HealthBook } from '../../routing/index.ts'
 import type { Planned } from '../exchange.ts'
 import type { Reply } from '../layer.ts'
+import { type Cancellable, Cancellation } from './cancellation.ts'
 import type { DrainSlots } from './drain-slots.ts'
 import type { Lane, Turn } from './turn.ts'
 
@@ -42,21 +43,16 @@ type Facts = Pick<Turn, 'usage' | 'end' | 'begun' | 'relayed' | 'images' | 'hidd
 /** How it ended; an `end` of its own stands before that of the answer. */
 type Ended = Pick<Turn, 'fault' | 'aborted' | 'refused'> & { end?: Turn['end'] }
 
-export abstract class UpstreamAttempt<Plan extends AttemptPlan> {
+export abstract class UpstreamAttempt<Plan extends AttemptPlan> implements Cancellable {
   /** Rejects with a fault where nothing has reached the caller: another endpoint may be tried. */
   readonly done: Promise<Reply>
   flow: Flow | undefined
   protected readonly exchange: Planned
   protected readonly plan: Plan
   protected over = false
-  /** The caller has gone and the provider is read on for the usage it reports. */
-  protected discarding = false
   private resolve: (reply: Reply) => void = () => {}
   private reject: (fault: Fault) => void = () => {}
-  private leaveSlot: (() => void) | undefined
-  /** Monotonic milliseconds at which the caller left; reading on is not its doing. */
-  private leftAt: number | undefined
-  private readonly takeBack: () => void
+  protected readonly cancellation: Cancellation
 
   constructor(exchange: Planned, plan: Plan) {
     this.exchange = exchange
@@ -65,7 +61,8 @@ export abstract class UpstreamAttempt<Plan extends AttemptPlan> {
       this.resolve = resolve
       this.reject = reject
     })
-    this.takeBack = exchange.head.cancel.onAbort(() => this.cancelled())
+    this.cancellation = new Cancellation(exchange.head, this)
+    this.cancellation.watch(plan.endpoint.provider, plan.drains)
   }
 
   abstract fail(fault: Fault): void
@@ -73,6 +70,10 @@ export abstract class UpstreamAttempt<Plan extends AttemptPlan> {
   protected abstract facts(): Facts
   /** Writes what is not yet written of the reply, once the turn has ended. */
   protected abstract finish(final: Final): string
+
+  get sent(): boolean {
+    return this.flow !== undefined && this.flow.sent !== false
+  }
 
   protected refuse(fault: Fault): void {
     this.exchange.run.unfinished = this.turn({ fault, aborted: false })
@@ -86,9 +87,14 @@ export abstract class UpstreamAttempt<Plan extends AttemptPlan> {
     this.resolve({ turn, finish })
   }
 
-  /** The caller has gone for good: settles with what is known. */
-  protected gone(): void {
-    this.settle({ fault: undefined, aborted: true })
+  readOn(): void {
+    // No more comments are sent to the caller.
+    this.exchange.run.reply?.stop()
+    this.flow?.resume()
+  }
+
+  gone(): void {
+    if (!this.over) this.settle({ fault: undefined, aborted: true })
   }
 
   private turn(ended: Ended): Turn {
@@ -111,42 +117,14 @@ export abstract class UpstreamAttempt<Plan extends AttemptPlan> {
       writing: known.writing,
       heldBack: known.heldBack,
     }
-    if (!this.flow || this.flow.sent === false) turn.sent = false
+    if (!this.sent) turn.sent = false
     return turn
   }
 
   private close(): void {
     this.over = true
-    this.takeBack()
-    this.leaveSlot?.()
+    this.cancellation.end()
     this.flow?.abort()
-  }
-
-  private cancelled(): void {
-    if (this.over) return
-    const { exchange, plan } = this
-    const { reason } = exchange.head.cancel
-    // A caller that still waits for its reply does not wait for the usage as well.
-    if (reason instanceof Fault && reason.code === 'deadline') {
-      this.fail(reason)
-      return
-    }
-    const late = (): void => {
-      if (!this.over) this.gone()
-    }
-    const ending = reason instanceof Fault && reason.code === 'shutdown'
-    if (!ending && this.flow && this.flow.sent !== false) {
-      this.leaveSlot = plan.drains.take(exchange.head.clock, plan.endpoint.provider.onAbort, late)
-    }
-    if (!this.leaveSlot) {
-      this.gone()
-      return
-    }
-    this.discarding = true
-    // The caller has left: no more comments are sent to it.
-    exchange.run.reply?.stop()
-    this.leftAt = exchange.head.clock.monotonic()
-    this.flow?.resume()
   }
 
   /**
@@ -157,7 +135,7 @@ export abstract class UpstreamAttempt<Plan extends AttemptPlan> {
     const { exchange, flow, plan } = this
     const { endpoint, health } = plan
     if (flow?.headAt === undefined || !mayReason(endpoint)) return 0
-    const seconds = ((contentAt ?? this.leftAt ?? exchange.head.clock.monotonic()) - flow.headAt) / 1000
+    const seconds = ((contentAt ?? this.cancellation.leftAt ?? exchange.head.clock.monotonic()) - flow.headAt) / 1000
     return seconds > 0 ? seconds * (health.throughput(endpoint, 'p50') ?? SLOW_PACE) : 0
   }
 }

@@ -63,7 +63,7 @@ export class WholeAttempt extends UpstreamAttempt<WholePlan> implements BodyRece
   fail(fault: Fault): void {
     if (this.over) return
     // The caller has ended it already, whatever becomes of the rest.
-    if (this.discarding) this.gone()
+    if (this.cancellation.discarding) this.gone()
     else this.refuse(fault)
   }
 
@@ -114,7 +114,7 @@ export class WholeAttempt extends UpstreamAttempt<WholePlan> implements BodyRece
     const { exchange, plan } = this
     exchange.run.commit(plan.endpoint, exchange.head.clock.monotonic())
     const { refused } = result
-    const aborted = this.discarding
+    const aborted = this.cancellation.discarding
     this.settle(refused ? { refused, end: REFUSED, fault: undefined, aborted } : { fault: undefined, aborted }, (final) =>
       result.finish(final),
     )

@@ -9,6 +9,7 @@ import { isRejection } from '../../ledger/settlement.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { isOutage } from '../../routing/index.ts'
 import { countAttempt } from '../attempt/attempt.ts'
+import { type Cancellable, Cancellation } from '../attempt/cancellation.ts'
 import type { RetryPermit } from '../attempt/retry-budget.ts'
 import type { Turn } from '../attempt/turn.ts'
 import type { ChainDependencies } from '../dependencies.ts'
@@ -32,7 +33,7 @@ interface Running {
   readonly calling: Calling
 }
 
-class EmbeddingRun {
+class EmbeddingRun implements Cancellable {
   /** Rejects with a fault: the caller has got nothing, and another endpoint may be tried. */
   readonly done: Promise<Reply>
   private readonly exchange: Planned
@@ -56,10 +57,7 @@ class EmbeddingRun {
   private succeeded = 0
   private calls: number
   private over = false
-  /** The caller has gone, and the calls run on for the usage that they report. */
-  private discarding = false
-  private takeBack: () => void = () => {}
-  private leaveSlot: (() => void) | undefined
+  private readonly cancellation: Cancellation
   private resolve: (reply: Reply) => void = () => {}
   private reject: (fault: Fault) => void = () => {}
 
@@ -67,6 +65,7 @@ class EmbeddingRun {
     this.exchange = exchange
     this.endpoint = endpoint
     this.dependencies = dependencies
+    this.cancellation = new Cancellation(exchange.head, this)
     const { wire, target, ask, batches, cut } = callsAt(exchange, endpoint, dependencies)
     this.wire = wire
     this.target = target
@@ -85,7 +84,7 @@ class EmbeddingRun {
     const { exchange, endpoint } = this
     exchange.run.ctx.model = endpoint.model.slug
     exchange.run.ctx.provider = endpoint.provider.name
-    this.takeBack = exchange.head.cancel.onAbort(() => this.cancelled())
+    this.cancellation.watch(endpoint.provider, this.dependencies.drains)
     this.fill()
   }
 
@@ -143,7 +142,7 @@ class EmbeddingRun {
     running.calling.abort()
     if (this.over) return
     const { batch } = running
-    if (this.discarding) {
+    if (this.cancellation.discarding) {
       // The caller has ended it: what was sent is charged, whatever became of it, unless the provider refused it as wrong.
       if (!isRejection(fault)) this.cutOff(running)
       this.calls--
@@ -162,21 +161,7 @@ class EmbeddingRun {
     this.fill()
   }
 
-  private cancelled(): void {
-    if (this.over) return
-    const { exchange, dependencies, endpoint } = this
-    const { reason } = exchange.head.cancel
-    // A caller that still waits for its reply does not wait for the usage as well.
-    if (reason instanceof Fault && reason.code !== 'client_gone') {
-      this.fail(reason)
-      return
-    }
-    if (this.sent) this.leaveSlot = dependencies.drains.take(exchange.head.clock, endpoint.provider.onAbort, () => this.gone())
-    if (!this.leaveSlot) {
-      this.gone()
-      return
-    }
-    this.discarding = true
+  readOn(): void {
     // Calls that have not been sent yet are not needed any more.
     this.calls -= this.queue.length
     this.queue.length = 0
@@ -184,13 +169,13 @@ class EmbeddingRun {
   }
 
   /** The caller has gone for good: what was under way is charged by estimate. */
-  private gone(): void {
+  gone(): void {
     if (this.over) return
     for (const running of this.running) this.cutOff(running)
     this.settle(true)
   }
 
-  private get sent(): boolean {
+  get sent(): boolean {
     if (this.usage) return true
     for (const { calling } of this.running) if (calling.sent()) return true
     return false
@@ -205,7 +190,7 @@ class EmbeddingRun {
 
   private complete(): void {
     this.exchange.run.commit(this.endpoint, this.exchange.head.clock.monotonic())
-    this.settle(this.discarding)
+    this.settle(this.cancellation.discarding)
   }
 
   private settle(aborted: boolean): void {
@@ -220,7 +205,7 @@ class EmbeddingRun {
   }
 
   /** @param broken the call that failed, where one did: refused as wrong it costs nothing itself, and the others are charged. */
-  private fail(fault: Fault, broken?: Running): void {
+  fail(fault: Fault, broken?: Running): void {
     if (this.over) return
     const rejected = broken !== undefined && isRejection(fault)
     for (const running of this.running) this.cutOff(running)
@@ -241,8 +226,7 @@ class EmbeddingRun {
 
   private close(): void {
     this.over = true
-    this.takeBack()
-    this.leaveSlot?.()
+    this.cancellation.end()
     for (const { calling } of this.running) calling.abort()
     for (const permit of this.failedOnce.values()) permit.end(false)
     const record = this.exchange.trail.attempts.at(-1)

@@ -11,6 +11,7 @@ import {
   silentStage,
 } from '../../guardrails/index.ts'
 import type { Routed } from '../exchange.ts'
+import { endedEarly } from '../reply/final-fault.ts'
 import type { GuardrailSetting } from './guardrail-setting.ts'
 
 /**
@@ -36,7 +37,7 @@ export async function askEngine(
   const question = { texts: distinct, guardrail: name, key: key.name, model: requested, direction }
   const context = { clock, onAbort: (fn: () => void) => cancel.onAbort(fn) }
   const verdict = await engine.ask(question, context).catch((cause: unknown) => {
-    if (cancel.aborted) throw cancel.reason instanceof Fault ? cancel.reason : new Fault('client_gone')
+    if (cancel.aborted) throw endedEarly(exchange, [])
     const silent = silentStage(guardrail, engine)
     stages.push(direction === 'output' ? ofAnswer(silent, []) : silent)
     if (engine.open) return undefined

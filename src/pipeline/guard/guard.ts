@@ -1,6 +1,5 @@
 /** Guardrails: block a request, redact its texts before they reach a provider, and have the answer read where they apply to it. */
 
-import { asFault, Fault } from '../../core/faults.ts'
 import { isObject, type Json } from '../../core/json.ts'
 import {
   AnswerPolicy,
@@ -19,6 +18,7 @@ import {
 import type { ApiKey } from '../../plugin-api/key.ts'
 import { advance, type Guard, type Guarded, type OutputGuardrails, type Routed } from '../exchange.ts'
 import type { Layer } from '../layer.ts'
+import { endedEarly } from '../reply/final-fault.ts'
 import { askEngine } from './ask-engine.ts'
 import type { GuardrailSetting } from './guardrail-setting.ts'
 import { holdsFor } from './guardrail-terms.ts'
@@ -198,8 +198,7 @@ function ended(steps: Generator<void, void>, { head: { clock } }: Guarded): bool
 async function rest(steps: Generator<void, void>, exchange: Guarded): Promise<void> {
   do {
     await new Promise((resolve) => setImmediate(resolve))
-    if (exchange.head.cancel.aborted)
-      throw asFault(exchange.head.cancel.reason instanceof Fault ? exchange.head.cancel.reason : new Fault('client_gone'))
+    if (exchange.head.cancel.aborted) throw endedEarly(exchange, [])
   } while (!ended(steps, exchange))
 }
 

@@ -1,6 +1,5 @@
 /** What is known of the tokens of one turn, as the settlement wants it. */
 
-import { Fault } from '../../core/faults.ts'
 import { MEDIA_BYTES } from '../../dialects/canon/events.ts'
 import { countsOutput } from '../../dialects/canon/usage.ts'
 import { type Count, countedUsage, type EndedBy, enderOf } from '../../ledger/settlement.ts'
@@ -13,7 +12,7 @@ import { capOf } from './reservation.ts'
 /** Who ended a turn that has a reply of its own, or was cut off before that with a fault. */
 export function turnEndedBy({ head: { cancel } }: Received, turn: Turn): EndedBy {
   const { refused, aborted, fault, begun } = turn
-  if (aborted) return cancel.reason instanceof Fault ? enderOf(cancel.reason, begun) : 'caller'
+  if (aborted) return cancel.reason ? enderOf(cancel.reason, begun) : 'caller'
   if (refused) return 'operator'
   if (lostToSlowReader(turn)) return 'caller'
   return fault ? enderOf(fault, begun) : 'model'

@@ -178,10 +178,10 @@ export class PluginRun implements TapOwner {
       }
       const timer = clock.after(this.setting.timeout, () => end(late))
       letGo = () => timer.cancel()
-      const forget = cancel.onAbort(() =>
+      const forget = cancel.onAbort((reason) =>
         end(() => {
           this.abandoned = true
-          view.close(cancel.reason)
+          view.close(reason)
           throw endedEarly(exchange, [])
         }),
       )

@@ -1,4 +1,5 @@
 /** What one plugin sees of the exchange, and the one way in which it can change it. */
+import type { Fault } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { NativeSearch } from '../../dialects/canon/native-search.ts'
 import type { CanonicalRequest } from '../../dialects/canon/request.ts'
@@ -38,7 +39,7 @@ export class PluginView extends ExchangeView {
     if (!this.source) {
       const source = new CancelSource()
       this.source = source
-      this.exchange.head.cancel.onAbort(() => source.abort(this.exchange.head.cancel.reason))
+      this.exchange.head.cancel.onAbort((reason) => source.abort(reason))
     }
     return this.source
   }
@@ -75,7 +76,7 @@ export class PluginView extends ExchangeView {
   }
 
   /** The plugin's time is over. @param reason why, where it had not answered. */
-  close(reason?: unknown): void {
+  close(reason?: Fault): void {
     this.open = false
     if (reason !== undefined) this.source?.abort(reason)
   }

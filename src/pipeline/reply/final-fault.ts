@@ -38,7 +38,7 @@ export function finalFault(exchange: Routed, failures: readonly Failure[]): Faul
 /** The exchange has ended before its time: the caller left, or the deadline has passed. */
 export function endedEarly(exchange: Received, failures: readonly Failure[]): Fault {
   const { reason } = exchange.head.cancel
-  if (!(reason instanceof Fault)) return new Fault('client_gone')
+  if (!reason) return new Fault('client_gone')
   if (failures.length === 0) return reason
   return new Fault(reason.code, { message: reason.message, metadata: { ...reason.metadata, ...previousErrors(failures) }, cause: reason })
 }

@@ -117,7 +117,7 @@ async function loop(
     if (!outputs) return refusedBy(reply, path)
     steps += calls.length
     // The deadline may have passed while the tools ran; a caller who has left reads nothing.
-    if (exchange.head.cancel.reason instanceof Fault && exchange.head.cancel.reason.code === 'deadline') throw exchange.head.cancel.reason
+    if (exchange.head.cancel.reason?.code === 'deadline') throw exchange.head.cancel.reason
     if (clientCalls || exchange.head.cancel.aborted || outputs.some(({ outcome }) => outcome.handOver)) return reply
     appendTurn(exchange, outputs)
     const found = outputs.flatMap(({ outcome }) => outcome.offers ?? [])

@@ -105,7 +105,7 @@ function childOf(outer: Guarded, client: ClientDialect): Authenticated {
 
 /** Ends the call with the caller's exchange, or when one of the signals says so. @returns what takes that back. */
 function tie(exchange: Received, outer: Received, signals: readonly AbortSignal[]): () => void {
-  const untie = outer.head.cancel.onAbort(() => exchange.head.cancel.abort(outer.head.cancel.reason))
+  const untie = outer.head.cancel.onAbort((reason) => exchange.head.cancel.abort(reason))
   const stop = (): void => exchange.head.cancel.abort(new Fault('client_gone'))
   for (const signal of signals) {
     if (signal.aborted) stop()
