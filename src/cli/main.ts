@@ -19,6 +19,11 @@ const HELP = `headgate: one address in front of many model providers
       Shows the models of a configuration, or one with its endpoints and prices.
   headgate models sync PROVIDER [--write FILE] [--json] [--config FILE]
       Fetches a provider's model list and shows what is new, gone or of another length. --write puts the new ones into a new file.
+  headgate models import --from FILE [--provider NAMES] [--match PATTERN] [--write FILE] [--json] [--config FILE]
+      Reads a price list that was saved as a file, models.dev's api.json or LiteLLM's model_prices_and_context_window.json, and shows
+      which models, prices and lengths of the configured providers are new or differ. Nothing is written without --write: it writes
+      them into a catalogue file, or into one that it wrote before. NAMES: providers of the configuration, with commas between them;
+      LIST=NAME where the list's name is not known. PATTERN: of names or slugs, * stands for any text.
   headgate providers [list | show PRESET] [--json]
       Lists the provider presets, or shows one: its settings, its variables, and the rules of the provider with their sources.
   headgate plugins [--json] [--config FILE]
@@ -114,6 +119,8 @@ function parse(argv: readonly string[]) {
       provider: { type: 'string' },
       kind: { type: 'string' },
       write: { type: 'string' },
+      from: { type: 'string' },
+      match: { type: 'string' },
       chain: { type: 'boolean' },
       out: { type: 'string' },
       since: { type: 'string' },

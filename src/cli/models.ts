@@ -20,14 +20,17 @@ export interface ModelFlags {
   provider?: string
   /** `list`: models of this kind. */
   kind?: string
-  /** `sync`: the file for a snippet with the new models. */
+  /** `sync`: the file for a snippet with the new models; `import`: the catalogue file. */
   write?: string
+  /** `import`: the price list, and which names or slugs of it. */
+  from?: string
+  match?: string
 }
 
 const KINDS: readonly ModelKind[] = ['generate', 'embedding', 'rerank', 'image']
 
 /**
- * @param words behind `models`: nothing or `list`, `show SLUG`, `sync PROVIDER`.
+ * @param words behind `models`: nothing or `list`, `show SLUG`, `sync PROVIDER`, `import`.
  * @returns the exit code: 1 where something cannot be read or is not there, 2 where the words or flags make no command.
  */
 export async function models(
@@ -38,11 +41,12 @@ export async function models(
 ): Promise<number> {
   const [verb = 'list', name, ...rest] = words
   const work = workOf(verb, name, flags)
-  if (!work || rest.length > 0) return refuse(streams, 'models: expected list, show SLUG or sync PROVIDER')
+  if (!work || rest.length > 0) return refuse(streams, 'models: expected list, show SLUG, sync PROVIDER or import --from FILE')
   if (flags.kind !== undefined && !KINDS.some((kind) => kind === flags.kind))
     return refuse(streams, `--kind: expected one of: ${KINDS.join(', ')}, found ${flags.kind}`)
   try {
-    const config = loadConfig(flags.config ?? SHIPPED_CONFIG, env)
+    // An import looks at prices alone, of all that the file names.
+    const config = loadConfig(flags.config ?? SHIPPED_CONFIG, env, { lookOnly: verb === 'import' })
     streams.out(await work(config))
     return 0
   } catch (error) {
@@ -81,6 +85,7 @@ function workOf(verb: string, name: string | undefined, flags: ModelFlags): ((co
   if (verb === 'list' && name === undefined) return (config) => listed(config, flags)
   if (verb === 'show' && name !== undefined) return (config) => shown(config, name, flags)
   if (verb === 'sync' && name !== undefined) return (config) => synced(config, name, flags)
+  if (verb === 'import' && name === undefined && flags.from !== undefined) return importer(flags.from, flags)
   return undefined
 }
 
@@ -88,6 +93,11 @@ function nearest({ models }: Catalog, slug: string): string {
   const part = slug.slice(slug.indexOf('/') + 1).toLowerCase()
   const near = models.map((model: Model) => model.slug).filter((one) => part !== '' && one.toLowerCase().includes(part))
   return near.length === 0 ? '' : `; expected one such as ${near.slice(0, 5).join(', ')}`
+}
+
+function importer(from: string, { provider, match, write, json = false }: ModelFlags): (config: Config) => Promise<string> {
+  const options = { from, json, providers: provider?.split(','), match, write }
+  return async (config) => (await import('./models-import.ts')).importModels(config, options)
 }
 
 async function synced(config: Config, name: string, { json, write }: ModelFlags): Promise<string> {

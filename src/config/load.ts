@@ -18,6 +18,8 @@ export interface LoadOptions {
   /** `--host` and `--port`. */
   host?: string | undefined
   port?: number | undefined
+  /** True: nothing is going to be served. Entries whose `${NAME?}` is not set stay, and providers need no use yet. */
+  lookOnly?: boolean | undefined
 }
 
 /**
@@ -42,14 +44,14 @@ export function loadConfig(path: string, env: Environment, options: LoadOptions 
     if (catalog) files.push(catalog)
   }
   for (const { source } of files) source.beginRules()
-  checkRules(raw, main, files)
+  checkRules(raw, main, files, options.lookOnly)
   stopAt(files.flatMap(({ source }) => inOrder(source.problems)))
   const config = buildConfig({
     file: path,
     files: paths,
     raw,
     models: merged(files),
-    skippedProviders: new Set(Object.keys(raw.providers).filter((slug) => main.isSkipped(['providers', slug]))),
+    skippedProviders: new Set(options.lookOnly ? [] : Object.keys(raw.providers).filter((slug) => main.isSkipped(['providers', slug]))),
     skippedKeys: new Set((raw.auth?.keys ?? []).map((_, index) => index).filter((index) => main.isSkipped(['auth', 'keys', index]))),
     env,
     overrides: { host: options.host, port: options.port },
@@ -99,6 +101,14 @@ function readText(path: string): string {
   } catch (error) {
     throw new ConfigError([{ file: path, line: 1, column: 1, path: '', message: unreadable(error) }])
   }
+}
+
+/** The models of a catalogue file. @throws ConfigError */
+export function loadCatalogFile(path: string, env: Environment): RawModels {
+  const source = new Source(path, readText(path), env)
+  const data = source.unreadable ? {} : validate(catalogSchema, source)
+  stopAt(source.problems)
+  return (data as { models?: RawModels }).models ?? {}
 }
 
 function unreadable(error: unknown): string {

@@ -35,6 +35,13 @@ export interface ProviderPreset {
   /** What each variable of `provider` is, by its name. */
   readonly variables: Readonly<Record<string, string>>
   readonly example_model: string
+  /** What public price lists call the provider (`headgate models import`). */
+  readonly price_lists?: {
+    readonly models_dev?: readonly string[]
+    readonly litellm?: readonly string[]
+    /** True where a name with a slash stands for a region, not for a model that can be called. */
+    readonly plain_names?: boolean
+  }
   /** As under `providers` of a configuration, variables as written. */
   readonly provider: JsonObject
   readonly rules: readonly { readonly field: string; readonly why: string; readonly source: string }[]

@@ -13,12 +13,15 @@ import type { Source } from './source.ts'
 import { hint } from './suggest.ts'
 import { milliseconds } from './units.ts'
 
-/** Reports every broken reference. `files` begins with the file itself; catalogue files follow. */
-export function checkRules(raw: RawConfig, main: Source, files: ModelFiles): void {
+/**
+ * Reports every broken reference. `files` begins with the file itself; catalogue files follow.
+ * @param lookOnly true where nothing is going to be served: providers then need no use.
+ */
+export function checkRules(raw: RawConfig, main: Source, files: ModelFiles, lookOnly = false): void {
   const references = new References(raw, main, files)
   const { slugs } = references
   checkModels(raw, files, references)
-  main.check(() => checkProviders(raw, main, files))
+  main.check(() => checkProviders(raw, main, lookOnly ? undefined : files))
   main.check(() => checkKeys(raw, main))
   main.check(() => checkServer(raw, main))
   main.check(() => checkStore(raw, main))
@@ -136,10 +139,11 @@ function checkOverrides({ price }: RawModels[string]['endpoints'][number], at: P
   }
 }
 
-function checkProviders(raw: RawConfig, main: Source, files: readonly ModelFile[]): void {
+/** @param files absent where providers need no use. */
+function checkProviders(raw: RawConfig, main: Source, files: readonly ModelFile[] | undefined): void {
   // An endpoint that cannot be read may be the one that uses a provider.
   const used =
-    lacksModels(raw, main) || files.some(hasUnknownProvider)
+    !files || lacksModels(raw, main) || files.some(hasUnknownProvider)
       ? undefined
       : new Set(
           files.flatMap(({ models }) => Object.values(models).flatMap((model) => model.endpoints.map((endpoint) => endpoint.provider))),

@@ -117,7 +117,11 @@ t.test('show: one model with its endpoints, by any of its names', async (t) => {
 t.test('what is no command, and what is no configuration', async (t) => {
   const { run } = scene(t)
   for (const words of [['lists'], ['show'], ['sync'], ['list', 'x'], ['show', 'a/b', 'c'], ['toString']]) {
-    t.match(await run(words), { code: 2, error: /^headgate: models: expected list, show SLUG or sync PROVIDER$/ }, words.join(' '))
+    t.match(
+      await run(words),
+      { code: 2, error: /^headgate: models: expected list, show SLUG, sync PROVIDER or import --from FILE$/ },
+      words.join(' '),
+    )
   }
   t.match(await run(['list'], { kind: 'poem' }), { code: 2, error: /--kind: expected one of: generate, embedding/ })
   t.match(await run(['list'], { provider: 'bee' }), { code: 1, error: /no such provider: bee; expected one of: aye, cee/ })

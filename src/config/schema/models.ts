@@ -156,20 +156,17 @@ const endpoint = closed('One model at one provider.', {
   scores: Type.Optional(scores),
 })
 
+const day = (description: string) =>
+  Type.String({ description, pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}$', scalar: 'timestamp', expected: 'a day such as "2026-11-01"' })
+
 /** Facts that one routing criterion alone reads. */
 const flags: Record<never, TSchema> = Object.fromEntries(MODEL_FLAGS.map(({ name, text }) => [name, Type.Optional(flag(text))]))
 
 const model = closed('One model.', {
   name: Type.Optional(line('Display name. If unset: the slug.')),
   description: Type.Optional(line('What the model is.', 2000)),
-  created: Type.Optional(
-    Type.String({
-      description: 'Day of release, such as `"2026-11-01"`, for the model list.',
-      pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}$',
-      scalar: 'timestamp',
-      expected: 'a day such as "2026-11-01"',
-    }),
-  ),
+  created: Type.Optional(day('Day of release, such as `"2026-11-01"`, for the model list.')),
+  expiration: Type.Optional(day('Day from which its providers no longer serve it, as they announced it; shown as `expiration_date`.')),
   kind: Type.Optional(
     oneOf(
       'What it does. If unset: `generate`; a slug `author/*` then both generates and embeds, as the request asks.',

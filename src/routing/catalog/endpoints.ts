@@ -25,6 +25,7 @@ export function buildModel(slug: string, config: ModelConfig, providers: Readonl
     name: config.name ?? slug,
     description: config.description ?? '',
     created: config.created === undefined ? 0 : Math.floor(Date.parse(config.created) / 1000),
+    ...(config.expiration === undefined ? {} : { expiration: config.expiration }),
     kind: config.kind ?? 'generate',
     context: config.context,
     maxOutput: config.max_output,

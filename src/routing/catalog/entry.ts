@@ -67,7 +67,7 @@ export function modelEntry(model: Model): JsonObject {
     default_parameters: null,
     supported_voices: null,
     knowledge_cutoff: null,
-    expiration_date: null,
+    expiration_date: model.expiration ?? null,
     links: { details: `/v1/models/${model.slug}/endpoints` },
   }
 }

@@ -90,6 +90,8 @@ export interface Model {
   readonly description: string
   /** Unix seconds. */
   readonly created: number
+  /** A day such as `2027-01-31` from which its providers no longer serve it. */
+  readonly expiration?: string | undefined
   readonly kind: ModelKind
   readonly context: number | undefined
   readonly maxOutput: number | undefined

@@ -1,0 +1,117 @@
+/** A model as a public price list has it, whichever list. */
+import type { EndpointConfig, ModelConfig } from '../../config/config.ts'
+import { decimalText } from '../../core/decimal.ts'
+import type { Json, JsonObject } from '../../core/json.ts'
+
+export type PriceConfig = Exclude<NonNullable<EndpointConfig['price']>, string>
+export type OverrideConfig = NonNullable<PriceConfig['overrides']>[number]
+type Modality = NonNullable<ModelConfig['input']>[number]
+type OutputModality = NonNullable<ModelConfig['output']>[number]
+
+export interface ListedModel {
+  /** The list's own name of the provider. */
+  readonly provider: string
+  /** The provider's own name of the model. */
+  readonly model: string
+  readonly kind: 'generate' | 'embedding'
+  readonly name?: string | undefined
+  /** Days, such as `2026-04-23`: of the release, and from which the provider no longer serves it. */
+  readonly created?: string | undefined
+  readonly expiration?: string | undefined
+  /** Tokens of input and output together. */
+  readonly context?: number | undefined
+  /** Tokens of input, where the list states no context. */
+  readonly maxInput?: number | undefined
+  readonly maxOutput?: number | undefined
+  readonly input?: readonly Modality[] | undefined
+  readonly output?: readonly OutputModality[] | undefined
+  readonly price?: PriceConfig | undefined
+  readonly efforts?: readonly string[] | undefined
+  /** True where reasoning is requested by an effort and not by a budget of tokens. */
+  readonly effortOnly?: boolean | undefined
+}
+
+/** Why an entry of a list is not imported. */
+export type LeftOut = 'is neither a text nor an embedding model' | 'is no longer served' | 'is not a readable entry'
+
+export interface PriceList {
+  /** Of the list, for people. */
+  readonly title: string
+  /** Which field of `price_lists` of a preset names the providers of this list. */
+  readonly form: PriceListForm
+  readonly models: readonly ListedModel[]
+  readonly leftOut: ReadonlyMap<LeftOut, number>
+}
+
+export type PriceListForm = 'models_dev' | 'litellm'
+
+/** A whole number of tokens above 0, where it is one. */
+export function tokens(value: Json | undefined): number | undefined {
+  return typeof value === 'number' && value >= 1 && value <= 1e12 ? Math.floor(value) : undefined
+}
+
+const DAY = /^\d{4}-\d{2}-\d{2}$/
+
+/** A day; the first of a month where the list names the month alone. */
+export function day(value: Json | undefined): string | undefined {
+  if (typeof value !== 'string') return undefined
+  const text = /^\d{4}-\d{2}$/.test(value) ? `${value}-01` : value
+  return DAY.test(text) && !Number.isNaN(Date.parse(text)) ? text : undefined
+}
+
+const MODALITIES: Readonly<Record<string, Modality>> = {
+  text: 'text',
+  image: 'image',
+  pdf: 'file',
+  file: 'file',
+  audio: 'audio',
+  video: 'video',
+}
+
+export function inputModalities(names: readonly Json[]): Modality[] {
+  const known = names.flatMap((name) => (typeof name === 'string' ? (MODALITIES[name] ?? []) : []))
+  return [...new Set<Modality>(['text', ...known])]
+}
+
+export function outputModalities(names: readonly Json[]): OutputModality[] {
+  return (['text', 'image', 'audio'] as const).filter((name) => names.includes(name))
+}
+
+const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']
+
+/** Undefined where none of our efforts is among them. */
+export function effortsAmong(names: readonly Json[]): string[] | undefined {
+  const known = EFFORTS.filter((effort) => names.includes(effort))
+  return known.length === 0 ? undefined : known
+}
+
+/** The prices under these names as decimals; what is no price is left out. @param shift of the decimal point. */
+export function pricesOf<Name extends string>(
+  entry: JsonObject,
+  names: readonly (readonly [field: string, name: Name])[],
+  shift: number,
+): { [name in Name]?: string } {
+  const prices: { [name in Name]?: string } = {}
+  for (const [field, name] of names) {
+    const amount = entry[field]
+    const text = typeof amount === 'number' ? decimalText(amount, shift) : undefined
+    if (text !== undefined) prices[name] = text
+  }
+  return prices
+}
+
+/** What a price falls back to where it is not stated (`ledger/pricing.ts`): stated the same, it is left out. */
+const FALLBACKS = [
+  ['reasoning', 'completion'],
+  ['image_output', 'completion'],
+  ['audio_output', 'completion'],
+  ['audio', 'prompt'],
+  ['image_token', 'prompt'],
+] as const
+
+/** The prices without those that say nothing. */
+export function withoutFallbacks<Prices extends Omit<OverrideConfig, 'min_prompt_tokens'>>(prices: Prices): Prices {
+  const kept = { ...prices }
+  for (const [name, fallback] of FALLBACKS) if (kept[name] !== undefined && kept[name] === prices[fallback]) delete kept[name]
+  return kept
+}

@@ -1,0 +1,157 @@
+/**
+ * The form of LiteLLM's `model_prices_and_context_window.json`: models by name, each with its provider, prices in USD per token.
+ * Fields as in the PyPI package litellm 1.110.2 (MIT), whose wheel holds the list.
+ */
+import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
+import { MOST_OVERRIDES } from '../../core/price.ts'
+import {
+  day,
+  effortsAmong,
+  inputModalities,
+  type LeftOut,
+  type ListedModel,
+  type OverrideConfig,
+  outputModalities,
+  type PriceConfig,
+  pricesOf,
+  tokens,
+  withoutFallbacks,
+} from './listed-model.ts'
+
+const COSTS = [
+  ['input_cost_per_token', 'prompt'],
+  ['output_cost_per_token', 'completion'],
+  ['output_cost_per_reasoning_token', 'reasoning'],
+  ['cache_read_input_token_cost', 'cached'],
+  ['cache_creation_input_token_cost', 'cache_write'],
+  ['cache_creation_input_token_cost_above_1hr', 'cache_write_1h'],
+  ['input_cost_per_audio_token', 'audio'],
+  ['output_cost_per_audio_token', 'audio_output'],
+  ['input_cost_per_image_token', 'image_token'],
+  ['output_cost_per_image_token', 'image_output'],
+] as const
+const UNITS = [
+  ['input_cost_per_request', 'request'],
+  ['input_cost_per_image', 'image'],
+] as const
+
+const MILLION = 6
+/** `input_cost_per_token_above_272k_tokens`; names with a service tier behind it are not of the usual one. */
+const STEP = /_above_(\d+)k_tokens$/
+const GENERATING: ReadonlySet<Json | undefined> = new Set(['chat', 'responses'])
+
+/** True where the file has this form: some entry names its provider and its mode. */
+export function isLitellm(list: JsonObject): boolean {
+  return Object.values(list).some((entry) => isObject(entry) && typeof entry.litellm_provider === 'string')
+}
+
+/** @param today a day: models that end by then are left out. */
+export function* readLitellm(list: JsonObject, today: string): Generator<ListedModel | LeftOut> {
+  for (const [name, entry] of Object.entries(list)) {
+    // The first entry describes the fields; an entry that is another name for one has no facts of its own.
+    if (name === 'sample_spec' || (isObject(entry) && typeof entry.alias_of === 'string')) continue
+    if (!isObject(entry) || typeof entry.litellm_provider !== 'string') yield 'is not a readable entry'
+    else yield readModel(name, entry.litellm_provider, { entry, today })
+  }
+}
+
+function readModel(name: string, provider: string, { entry, today }: { entry: JsonObject; today: string }): ListedModel | LeftOut {
+  const embeds = entry.mode === 'embedding'
+  if (!embeds && !GENERATING.has(entry.mode)) return 'is neither a text nor an embedding model'
+  const expiration = day(entry.deprecation_date)
+  if (expiration !== undefined && expiration <= today) return 'is no longer served'
+  const output = Array.isArray(entry.supported_output_modalities) ? outputModalities(entry.supported_output_modalities) : []
+  const efforts = Array.isArray(entry.reasoning_effort_levels) ? effortsAmong(entry.reasoning_effort_levels) : undefined
+  return {
+    provider,
+    model: withoutProvider(name, provider),
+    kind: embeds ? 'embedding' : 'generate',
+    expiration,
+    context: embeds ? tokens(entry.max_input_tokens) : undefined,
+    maxInput: embeds ? undefined : tokens(entry.max_input_tokens),
+    maxOutput: embeds ? undefined : tokens(entry.max_output_tokens),
+    input: readsOf(entry),
+    output: embeds || !output.includes('text') || output.length === 1 ? undefined : output,
+    price: priceOf(entry, embeds),
+    efforts,
+    effortOnly: efforts === undefined ? undefined : entry.supports_adaptive_thinking === true,
+  }
+}
+
+/** Names begin with the provider's, but for those of some; `vertex_ai-language-models` begin with `vertex_ai`. */
+function withoutProvider(name: string, provider: string): string {
+  const [base] = provider.split('-')
+  return [provider, base].reduce<string>((rest, prefix) => (rest.startsWith(`${prefix}/`) ? rest.slice(`${prefix}/`.length) : rest), name)
+}
+
+/** Undefined where the entry says nothing of it. */
+function readsOf(entry: JsonObject): ListedModel['input'] | undefined {
+  const flags = [
+    ['supports_vision', 'image'],
+    ['supports_pdf_input', 'file'],
+    ['supports_audio_input', 'audio'],
+    ['supports_video_input', 'video'],
+  ] as const
+  const listed = Array.isArray(entry.supported_modalities) ? entry.supported_modalities : undefined
+  if (listed === undefined && flags.every(([flag]) => entry[flag] === undefined)) return undefined
+  return inputModalities([...(listed ?? []), ...flags.flatMap(([flag, modality]) => (entry[flag] === true ? [modality] : []))])
+}
+
+function priceOf(entry: JsonObject, embeds: boolean): PriceConfig | undefined {
+  const tiers = objectsOf(entry.tiered_pricing).sort((a, b) => beginOf(a) - beginOf(b))
+  const { prompt, ...others } = withoutFallbacks(pricesOf({ ...tiers[0], ...entry }, COSTS, MILLION))
+  if (prompt === undefined) return undefined
+  const units = { ...pricesOf(entry, UNITS, 0), ...searchPrice(entry) }
+  if (embeds) return { prompt, ...units }
+  if (others.completion === undefined) return undefined
+  const overrides = [...stepsOf(entry), ...tiers.slice(1).flatMap(tierOverride), ...hoursOf(entry)].slice(0, MOST_OVERRIDES)
+  return { prompt, ...others, ...units, ...(overrides.length === 0 ? {} : { overrides }) }
+}
+
+/** The prices above each length, such as those whose names end in `_above_200k_tokens`. */
+function stepsOf(entry: JsonObject): OverrideConfig[] {
+  const steps = new Set(
+    Object.keys(entry)
+      .flatMap((field) => STEP.exec(field)?.[1] ?? [])
+      .map(Number),
+  )
+  return [...steps]
+    .sort((a, b) => a - b)
+    .flatMap((thousands) => {
+      const suffix = `_above_${thousands}k_tokens`
+      const prices = pricesOf(
+        entry,
+        COSTS.map(([field, name]) => [`${field}${suffix}`, name] as const),
+        MILLION,
+      )
+      return Object.keys(prices).length === 0 ? [] : [{ min_prompt_tokens: thousands * 1000, ...prices }]
+    })
+}
+
+const beginOf = ({ range }: JsonObject): number => (Array.isArray(range) && typeof range[0] === 'number' ? range[0] : 0)
+
+/** `range` is the length of the prompt, from above its first number. */
+function tierOverride(tier: JsonObject): OverrideConfig[] {
+  const prices = pricesOf(tier, COSTS, MILLION)
+  const above = tokens(beginOf(tier))
+  return above === undefined || Object.keys(prices).length === 0 ? [] : [{ min_prompt_tokens: above, ...prices }]
+}
+
+/** Hours that hold every day. Our prices know no days of the week: on those that name them the usual price stays. */
+function hoursOf({ off_peak_pricing: cheaper }: JsonObject): OverrideConfig[] {
+  if (!isObject(cheaper)) return []
+  const prices = pricesOf(cheaper, COSTS, MILLION)
+  return objectsOf(cheaper.windows).flatMap(({ hours_utc: hours, weekdays }) =>
+    weekdays === undefined ? (Array.isArray(hours) ? hours : [hours]).flatMap((span) => windowOf(span, prices)) : [],
+  )
+}
+
+function windowOf(span: Json | undefined, prices: OverrideConfig): OverrideConfig[] {
+  const [, fromHour, fromMinute, toHour, toMinute] = /^(\d\d):(\d\d)-(\d\d):(\d\d)$/.exec(typeof span === 'string' ? span : '') ?? []
+  const [start, end] = [`${fromHour}${fromMinute}`, `${toHour}${toMinute}`]
+  return fromHour === undefined || start === end ? [] : [{ utc_start: start, utc_end: end, ...prices }]
+}
+
+function searchPrice({ search_context_cost_per_query: searches }: JsonObject): { web_search?: string } {
+  return isObject(searches) ? pricesOf(searches, [['search_context_size_medium', 'web_search']], 0) : {}
+}

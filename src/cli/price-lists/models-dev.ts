@@ -1,0 +1,102 @@
+/**
+ * The form of models.dev's `api.json`: providers by name, each with its models, prices in USD per million tokens. Fields as of
+ * github.com/anomalyco/models.dev at commit f3fc692, packages/core/src/schema.ts (MIT).
+ */
+import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
+import { MOST_OVERRIDES } from '../../core/price.ts'
+import {
+  day,
+  effortsAmong,
+  inputModalities,
+  type LeftOut,
+  type ListedModel,
+  type OverrideConfig,
+  outputModalities,
+  type PriceConfig,
+  pricesOf,
+  tokens,
+  withoutFallbacks,
+} from './listed-model.ts'
+
+const COSTS = [
+  ['input', 'prompt'],
+  ['output', 'completion'],
+  ['reasoning', 'reasoning'],
+  ['cache_read', 'cached'],
+  ['cache_write', 'cache_write'],
+  ['input_audio', 'audio'],
+  ['output_audio', 'audio_output'],
+] as const
+
+/** The threshold of `context_over_200k`, which the list keeps for older readers beside `tiers`. */
+const OLDER_STEP = 200_000
+
+/** True where the file has this form: every provider names itself and has models. */
+export function isModelsDev(list: JsonObject): boolean {
+  const providers = Object.values(list)
+  return providers.length > 0 && providers.every((provider) => isObject(provider) && isObject(provider.models))
+}
+
+export function* readModelsDev(list: JsonObject): Generator<ListedModel | LeftOut> {
+  for (const [provider, { models }] of Object.entries(list as Record<string, { models: JsonObject }>)) {
+    for (const [model, entry] of Object.entries(models)) {
+      yield isObject(entry) ? readModel(provider, model, entry) : 'is not a readable entry'
+    }
+  }
+}
+
+function readModel(provider: string, model: string, entry: JsonObject): ListedModel | LeftOut {
+  // "no longer served by the provider's public API" (README, status)
+  if (entry.status === 'deprecated') return 'is no longer served'
+  const { input, output } = isObject(entry.modalities) ? entry.modalities : {}
+  const reads = Array.isArray(input) ? input : ['text']
+  const writes = outputModalities(Array.isArray(output) ? output : ['text'])
+  // The list has no kind: embedding models write `text`, and their family or name says what they are.
+  const embeds = /embed/i.test(`${typeof entry.family === 'string' ? entry.family : ''} ${model}`)
+  if (!embeds && !writes.includes('text')) return 'is neither a text nor an embedding model'
+  const limit = isObject(entry.limit) ? entry.limit : {}
+  const { efforts, budget } = reasoningOf(entry.reasoning_options)
+  return {
+    provider,
+    model,
+    kind: embeds ? 'embedding' : 'generate',
+    name: typeof entry.name === 'string' ? entry.name : undefined,
+    created: day(entry.release_date),
+    context: tokens(limit.context),
+    maxOutput: embeds ? undefined : tokens(limit.output),
+    input: inputModalities(reads),
+    output: embeds || writes.length === 1 ? undefined : writes,
+    price: isObject(entry.cost) ? priceOf(entry.cost, embeds) : undefined,
+    efforts,
+    effortOnly: efforts === undefined ? undefined : !budget,
+  }
+}
+
+function reasoningOf(options: Json | undefined): { efforts: readonly string[] | undefined; budget: boolean } {
+  const listed = objectsOf(options)
+  const effort = listed.find(({ type }) => type === 'effort')
+  return {
+    efforts: Array.isArray(effort?.values) ? effortsAmong(effort.values) : undefined,
+    budget: listed.some(({ type }) => type === 'budget_tokens'),
+  }
+}
+
+function priceOf(cost: JsonObject, embeds: boolean): PriceConfig | undefined {
+  const { prompt, ...others } = withoutFallbacks(pricesOf(cost, COSTS, 0))
+  if (prompt === undefined) return undefined
+  if (embeds) return { prompt }
+  if (others.completion === undefined) return undefined
+  const overrides = stepsOf(cost)
+  return { prompt, ...others, ...(overrides.length === 0 ? {} : { overrides }) }
+}
+
+/** `tier.size` is the length of the prompt that has to be passed. */
+function stepsOf(cost: JsonObject): OverrideConfig[] {
+  const steps = objectsOf(cost.tiers).flatMap((tier) => {
+    const { size, type = 'context' } = isObject(tier.tier) ? tier.tier : {}
+    const above = tokens(size)
+    return above === undefined || type !== 'context' ? [] : [{ min_prompt_tokens: above, ...pricesOf(tier, COSTS, 0) }]
+  })
+  if (steps.length > 0) return steps.sort((a, b) => a.min_prompt_tokens - b.min_prompt_tokens).slice(0, MOST_OVERRIDES)
+  return isObject(cost.context_over_200k) ? [{ min_prompt_tokens: OLDER_STEP, ...pricesOf(cost.context_over_200k, COSTS, 0) }] : []
+}

@@ -1,0 +1,291 @@
+/** `headgate models import`: public price lists become a catalogue file, shown before it is written. */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { parse } from 'yaml'
+import { type ModelFlags, models } from '../../src/cli/models.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import { presetNames, providerPreset } from '../../src/config/provider-presets.ts'
+import { decimalText } from '../../src/core/decimal.ts'
+import type { JsonObject } from '../../src/core/json.ts'
+import { every } from '../support/every.ts'
+import { LITELLM, MODELS_DEV, manyModels } from '../support/price-lists.ts'
+
+const CONFIG = `
+providers:
+  openai: { preset: openai }
+  claude: { preset: anthropic }
+  groq: { preset: groq }
+  together: { preset: together }
+  deepseek: { preset: deepseek }
+  qwen: { preset: qwen }
+  voyage: { preset: voyage }
+  azure: { preset: azure-openai }
+models:
+  acme/first:
+    name: "Mine"
+    context: 272000
+    scores: { general: 0.5 }
+    endpoints:
+      - { provider: openai, model: acme-one, price: { prompt: "5.0", completion: "20.00", tools: { file_search: "0.0025" } }, quirks: { efforts: [low, high] } }
+`
+
+interface Scene {
+  list: string
+  out: string
+  run(flags?: ModelFlags): Promise<{ code: number; out: string; error: string }>
+  written(): Record<string, JsonObject & { endpoints: JsonObject[] }>
+}
+
+function scene(t: Test, content: unknown, config = CONFIG): Scene {
+  const directory = t.testdir()
+  const [list, out, file] = ['list.json', 'imported.yaml', 'headgate.yaml'].map((name) => join(directory, name))
+  writeFileSync(list, typeof content === 'string' ? content : JSON.stringify(content))
+  writeFileSync(file, config)
+  return {
+    list,
+    out,
+    run: async (flags = {}) => {
+      const [printed, error]: [string[], string[]] = [[], []]
+      const streams = { out: (line: string) => printed.push(line), error: (line: string) => error.push(line) }
+      const code = await models(['import'], { config: file, from: list, ...flags }, streams, {})
+      return { code, out: printed.join('\n'), error: error.join('\n') }
+    },
+    written: () => (parse(readFileSync(out, 'utf8')) as { models: ReturnType<Scene['written']> }).models,
+  }
+}
+
+t.test('prices are decimals, whatever a double makes of them', async (t) => {
+  await every(t, 'each amount', async (t) => {
+    const cases: [number, number, string | undefined][] = [
+      [1e-7, 6, '0.10'],
+      [1.0000000000000001e-7, 6, '0.10'],
+      [0.3 - 0.225, 0, '0.075'],
+      [0.1 + 0.2, 0, '0.30'],
+      [1.25e-5, 6, '12.50'],
+      [3.625e-9, 6, '0.003625'],
+      [5, 0, '5.00'],
+      [0, 6, '0.00'],
+      [150, 0, '150.00'],
+      [0.000123, 6, '123.00'],
+      [1e-20, 6, '0.00'],
+      [-1, 0, undefined],
+      [Number.NaN, 0, undefined],
+      [Number.POSITIVE_INFINITY, 0, undefined],
+      [1e300, 0, undefined],
+    ]
+    for (const [amount, shift, expected] of cases) t.equal(decimalText(amount, shift), expected, `${amount} by ${shift}`)
+  })
+})
+
+t.test("models.dev's form: without --write nothing is written, and all is shown", async (t) => {
+  const { run, out } = scene(t, MODELS_DEV)
+  const { code, out: shown, error } = await run()
+  t.same([code, error], [0, ''])
+  t.notOk(existsSync(out))
+  t.match(shown, /list\.json is the api\.json of models\.dev, with 7 text or embedding models\./)
+  t.match(shown, /\nNew models \(4\), .*\n {2}model .*\n {2}openai\/acme-embed +openai +8191 +0\.02\n/)
+  t.match(shown, / {2}claude\/acme-thinks +claude +200000 +3\.00 +15\.00 +0\.30 +200000\n/)
+  t.match(shown, /\nFurther endpoints of models \(1\), .*\n.*\n {2}meta\/open-1 +together +4000 +0\.40 +0\.60\n/)
+  t.match(
+    shown,
+    / {2}acme\/first +openai +context 272000 -> 1050000; max_output none -> 128000; completion 20\.00 -> 30\.00; cached none -> 0\.30; overrides/,
+  )
+  t.match(shown, /\n1 model of 1 provider that are not configured or not selected\n/)
+  t.match(shown, /\n1 left out: each is neither a text nor an embedding model\n/)
+  t.match(shown, /\n1 left out: each is no longer served\n/)
+  t.match(shown, /\nNothing is written\. With --write FILE, 5 models would be written into a catalogue file\./)
+  t.match(shown, /take precedence, so change these there: acme\/first\.$/)
+})
+
+t.test('the file is a catalogue that loads, with what the list states and what the configuration had', async (t) => {
+  const { run, out, written } = scene(t, MODELS_DEV)
+  const { code, out: shown } = await run({ write: out })
+  t.equal(code, 0)
+  t.match(shown, /\nWritten: 5 models into .*imported\.yaml\. Name it as the last file under `catalog` of .*: imported\.yaml\./)
+  const {
+    'acme/first': first,
+    'claude/acme-thinks': thinks,
+    'meta/open-1': open,
+    'openai/acme-embed': embed,
+    'openai/acme-unknown': unknown,
+  } = written()
+  t.same(first, {
+    name: 'Mine',
+    context: 272_000,
+    scores: { general: 0.5 },
+    endpoints: [
+      {
+        provider: 'openai',
+        model: 'acme-one',
+        price: {
+          prompt: '5.00',
+          completion: '30.00',
+          tools: { file_search: '0.0025' },
+          cached: '0.30',
+          overrides: [{ min_prompt_tokens: 272_000, prompt: '10.00', completion: '45.00', cached: '1.00' }],
+        },
+        quirks: { efforts: ['low', 'high'] },
+        context: 1_050_000,
+        max_output: 128_000,
+      },
+    ],
+  })
+  t.match(thinks.endpoints[0], { quirks: { efforts: ['low', 'max'], thinking: 'adaptive' }, price: { cache_write: '3.75' } })
+  t.same(
+    open.endpoints.map(({ provider, model, context }) => [provider, model, context ?? open.context]),
+    [
+      ['groq', 'meta/open-1', 8000],
+      ['together', 'Meta/Open-1', 4000],
+    ],
+    'hosts of one model share its slug',
+  )
+  t.same(embed, {
+    kind: 'embedding',
+    context: 8191,
+    input: ['text'],
+    endpoints: [{ provider: 'openai', model: 'acme-embed', price: { prompt: '0.02' } }],
+  })
+  t.equal(unknown.endpoints[0].price, undefined, 'no price is no price')
+  const config = loadConfig('x.yaml', {}, { lookOnly: true, text: `${CONFIG.replace(/models:[\s\S]*/, '')}\ncatalog: ["${out}"]\n` })
+  t.equal(Object.keys(config.models).length, 5)
+})
+
+t.test("LiteLLM's form", async (t) => {
+  const { run, out, written } = scene(t, LITELLM, CONFIG.replace(/models:[\s\S]*/, 'models: {}'))
+  const { code, out: shown } = await run({ write: out })
+  t.equal(code, 0, shown)
+  t.match(shown, /LiteLLM, with 6 text or embedding models/)
+  t.match(shown, /\n1 left out: each is not a readable entry\n/)
+  const all = written()
+  t.same(Object.keys(all).sort(), ['deepseek/acme-night', 'meta/open-1', 'openai/acme-one', 'qwen/acme-tiers', 'voyage/acme-vectors'])
+  t.same(all['openai/acme-one'], {
+    expiration: '2099-01-31',
+    context: 922_000,
+    max_output: 128_000,
+    input: ['text', 'image', 'file'],
+    endpoints: [
+      {
+        provider: 'openai',
+        model: 'acme-one',
+        price: {
+          prompt: '0.10',
+          completion: '0.40',
+          cached: '0.0125',
+          cache_write: '0.125',
+          cache_write_1h: '0.20',
+          audio: '1.00',
+          web_search: '0.0125',
+          overrides: [{ min_prompt_tokens: 272_000, prompt: '0.20', completion: '0.60', cached: '0.025' }],
+        },
+      },
+    ],
+  })
+  t.match(all['qwen/acme-tiers'].endpoints[0].price, {
+    prompt: '0.05',
+    completion: '0.40',
+    overrides: [{ min_prompt_tokens: 256_000, prompt: '0.25', completion: '2.00' }],
+  })
+  t.same(
+    (all['deepseek/acme-night'].endpoints[0].price as JsonObject).overrides,
+    [{ utc_start: '1630', utc_end: '0030', prompt: '0.15' }],
+    'hours of every day; what holds on some days of the week has no place',
+  )
+  t.same(all['voyage/acme-vectors'], {
+    kind: 'embedding',
+    context: 32_000,
+    endpoints: [{ provider: 'voyage', model: 'acme-vectors', price: { prompt: '0.18' } }],
+  })
+  const config = loadConfig('x.yaml', {}, { lookOnly: true, text: `${CONFIG.replace(/models:[\s\S]*/, '')}\ncatalog: ["${out}"]\n` })
+  t.equal(config.models['openai/acme-one']?.expiration, '2099-01-31')
+})
+
+t.test('a second import of the same list changes nothing, and one of another list only what differs', async (t) => {
+  const { run, out, list, written } = scene(t, LITELLM, CONFIG.replace(/models:[\s\S]*/, 'models: {}'))
+  await run({ write: out })
+  writeFileSync(out, readFileSync(out, 'utf8').replace('max_output: 128000', 'max_output: 128000\n    scores: { general: 0.75 }'))
+  const before = readFileSync(out, 'utf8')
+  t.match(await run({ write: out }), { code: 0, out: /\n5 endpoints as configured\n[\s\S]*\n\nNo file is written\.$/ })
+  t.equal(readFileSync(out, 'utf8'), before)
+  writeFileSync(
+    list,
+    JSON.stringify({ ...LITELLM, 'groq/meta/open-1': { ...(LITELLM['groq/meta/open-1'] as JsonObject), input_cost_per_token: 2.5e-7 } }),
+  )
+  const { out: shown } = await run({ write: out })
+  t.match(shown, /\nChanged \(1\), .*\n.*\n {2}meta\/open-1 +groq +prompt 0\.50 -> 0\.25\n/)
+  t.match(written()['meta/open-1'].endpoints[0].price, { prompt: '0.25', completion: '0.50' })
+  t.match(written()['openai/acme-one'], { scores: { general: 0.75 } }, 'what the list does not know stays')
+})
+
+t.test('a context that holds the output too is not cut to a list of inputs', async (t) => {
+  const { run } = scene(t, LITELLM, CONFIG.replace('context: 272000', 'context: 1050000'))
+  t.notMatch((await run()).out, /context 1050000/)
+})
+
+t.test('filters: providers, names, and a name of the list', async (t) => {
+  const { run } = scene(t, MODELS_DEV)
+  const added = async (flags: ModelFlags): Promise<string[]> => {
+    const { out } = await run({ json: true, ...flags })
+    return (JSON.parse(out) as { added: { slug: string }[] }).added.map(({ slug }) => slug)
+  }
+  t.same(await added({ provider: 'groq,claude' }), ['claude/acme-thinks', 'meta/open-1'])
+  t.same(await added({ match: 'ACME-*d' }), ['openai/acme-embed'])
+  t.same(await added({ match: 'meta/*' }), ['meta/open-1', 'meta/open-1'])
+  t.same(await added({ provider: 'elsewhere=together' }), ['together/one'])
+  t.match(await run({ provider: 'grok' }), { code: 1, error: /^headgate: no such provider: grok; expected one of: openai, / })
+  const own = scene(t, MODELS_DEV, 'providers: { own: { dialect: openai-chat, base_url: "http://127.0.0.1:9" } }\n')
+  t.match(await own.run({ provider: 'own' }), { code: 1, error: "headgate: the list's name of own is not known, expected LIST=own" })
+})
+
+t.test('files that are no price list, and files of others', async (t) => {
+  await every(t, 'each is refused', async (t) => {
+    for (const [content, why] of [
+      ['no json', /cannot be read: it is not JSON$/],
+      ['[]', /has none of the known forms/],
+      ['{}', /has none of the known forms/],
+      ['{"a":{"price":1}}', /has none of the known forms/],
+    ] as const) {
+      t.match(await scene(t, content).run(), { code: 1, error: why }, content)
+    }
+  })
+  const { run, out } = scene(t, LITELLM)
+  t.match(await run({ from: join(out, '..', 'away.json') }), { code: 1, error: /cannot be read: ENOENT/ })
+  writeFileSync(out, '# by hand\nmodels: {}\n')
+  t.match(await run({ write: out }), { code: 1, error: /was not written by this command/ })
+  t.equal(readFileSync(out, 'utf8'), '# by hand\nmodels: {}\n')
+  t.match(await run({ from: undefined as unknown as string }), {
+    code: 2,
+    error: /expected list, show SLUG, sync PROVIDER or import --from FILE/,
+  })
+})
+
+t.test('five thousand models take under two seconds, and load', async (t) => {
+  const config =
+    'providers: { openai: { preset: openai-chat }, fireworks: { preset: fireworks }, deepinfra: { preset: deepinfra }, together: { preset: together } }\n'
+  const { run, out } = scene(t, manyModels(5000), config)
+  const before = process.cpuUsage()
+  const { code, out: shown } = await run({ write: out })
+  const { user, system } = process.cpuUsage(before)
+  t.equal(code, 0, shown)
+  // Of the processor, since tests share the machine.
+  t.ok((user + system) / 1e6 < 2, `${(user + system) / 1e6} s`)
+  const loaded = loadConfig('x.yaml', {}, { lookOnly: true, text: `${config}catalog: ["${out}"]\n` })
+  t.equal(Object.keys(loaded.models).length, 5000)
+  t.match(loaded.models['author-49/model-4999']?.endpoints[0]?.price, { prompt: '5.00', cached: '0.0125' })
+})
+
+t.test('presets name their providers in the lists once', async (t) => {
+  await every(t, 'each preset', async (t) => {
+    for (const name of presetNames()) {
+      const lists = providerPreset(name).price_lists ?? {}
+      t.ok(
+        Object.keys(lists).every((key) => ['models_dev', 'litellm', 'plain_names'].includes(key)),
+        name,
+      )
+      t.ok(
+        [...(lists.models_dev ?? []), ...(lists.litellm ?? [])].every((each) => /^[a-z0-9_.-]+$/.test(each)),
+        name,
+      )
+    }
+  })
+})
