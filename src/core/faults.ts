@@ -112,6 +112,8 @@ export interface FaultOptions {
   retryAfter?: number | undefined
   /** HTTP status that the provider's error body states, where that is not the status of its reply. */
   providerStatus?: number | undefined
+  /** The provider refuses reasoning of earlier turns that is sent back to it: without it the request may do. */
+  refusesReasoning?: boolean | undefined
   headers?: Record<string, string>
   /** In place of the one that the table has for the code. */
   retry?: RetryClass
@@ -128,6 +130,7 @@ export class Fault extends Error {
   readonly availability: JsonObject | undefined
   readonly retryAfter: number | undefined
   readonly providerStatus: number | undefined
+  readonly refusesReasoning: boolean
   readonly headers: Record<string, string> | undefined
 
   constructor(code: FaultCode, options: FaultOptions = {}) {
@@ -141,6 +144,7 @@ export class Fault extends Error {
     this.availability = options.availability
     this.retryAfter = options.retryAfter
     this.providerStatus = options.providerStatus
+    this.refusesReasoning = options.refusesReasoning === true
     this.headers = options.headers
   }
 }

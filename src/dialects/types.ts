@@ -120,6 +120,10 @@ export interface Target {
   readonly user: 'pass' | 'hash' | 'drop'
   /** Most tokens that the endpoint writes, where known. */
   readonly maxOutput?: number | undefined
+  /** Letters of the account that signed and encrypted reasoning belongs to (`canon/reasoning-owner.ts`); undefined where it is bound to none. */
+  readonly account?: string | undefined
+  /** True where the provider has refused reasoning of this conversation: none is sent. */
+  readonly withoutReasoning?: boolean | undefined
   /** Names of provider features that the caller requests in `anthropic-beta` or `x-anthropic-beta`, comma-separated. */
   readonly betas?: string | undefined
 }
@@ -175,6 +179,8 @@ export interface PassResult extends PassFacts {
 /** Client and upstream speak the same wire: bodies and frames travel with a short list of patches. */
 export interface PassWire {
   readonly client: DialectId
+  /** Where in frames and whole replies the values begin that the provider signed or encrypted; with the flag `g`. */
+  readonly signed: RegExp
   /** False where the caller's wishes or the provider's quirks need more than the patches: the translate lane serves them. */
   admits(body: JsonObject, target: Target): boolean
   request(body: JsonObject, target: Target): Encoded
@@ -214,6 +220,8 @@ export interface UpstreamDialect extends ProviderWire {
   /** What becomes of each parameter: the encoder keeps to it, and endpoints are chosen by it. */
   readonly parameters: ParameterTable
   readonly cap: CapWire
+  /** True where reasoning that the provider signs or encrypts is bound to the account; absent where it never is. */
+  bindsReasoning?(quirks: Quirks): boolean
   /** True for a tool of another dialect's own kinds that this wire can say; without it none but those of its own wire. */
   takesTool?(of: Opaque): boolean
   /** How the wire requests the provider's own search of the web, for endpoints that have one (`canon/native-search.ts`). */

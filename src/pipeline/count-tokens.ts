@@ -11,7 +11,7 @@ import { type BodyReceiver, UpstreamCall } from '../services/upstream/call.ts'
 import { JsonBody } from '../services/upstream/json-body.ts'
 import { AnswerOrError } from './attempt/answer-or-error.ts'
 import { countAttempt } from './attempt/attempt.ts'
-import { targetOf } from './attempt/endpoint-call.ts'
+import { encodeCanonical, targetOf } from './attempt/endpoint-call.ts'
 import { answeredHere } from './attempt/turn.ts'
 import type { ChainDependencies } from './dependencies.ts'
 import type { Guarded } from './exchange.ts'
@@ -57,7 +57,8 @@ async function countAt(
 ): Promise<number | undefined> {
   const { countTokens: counter } = dialect
   if (!counter) return undefined
-  const encoded = counter.encode(exchange.request.canonical(), { ...targetOf(exchange, endpoint), stream: false })
+  const target = { ...targetOf(exchange, endpoint, dialect), stream: false }
+  const encoded = encodeCanonical(exchange.request.canonical(), target, (request) => counter.encode(request, target))
   const { provider } = endpoint
   const address = providerAddress(provider, dialect)
   const gathered = new GatheredJson()

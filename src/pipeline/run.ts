@@ -105,6 +105,8 @@ export class Run {
   toolNames: ReadonlySet<string> | undefined
   /** What the caller sees of the gateway's own tools before the first turn; taken once it has been shown. */
   opening: readonly ShownItem[] | undefined
+  /** Ids of endpoints that have refused reasoning of this conversation. */
+  withoutReasoning: Set<string> | undefined
   /** Turns begun so far; more than one in a tool loop. */
   turns = 0
   /** What the running turn holds. */

@@ -86,6 +86,12 @@ export const provider = closed('One provider.', {
   name: Type.Optional(line("Name shown in replies and metadata. If unset: the entry's own name.")),
   base_url: Type.Optional(url('Address up to and without the operation, such as `https://api.openai.com/v1`; not for `sim`.')),
   key: Type.Optional(secret('Key of the account. If its variable is marked ? and not set, the provider is left out.')),
+  account: Type.Optional(
+    line(
+      'Name of your account at the provider. Reasoning that a provider signed or encrypted is sent back only to the account that made it; entries of the same name share it, and a new key changes nothing. If unset: each pair of `base_url` and `key` is an account.',
+      64,
+    ),
+  ),
   discover: withDefault(discover, false),
   timeouts: withDefault(timeouts, {}),
   on_abort: withDefault(

@@ -10,6 +10,19 @@ const POLICY = /content[ _-]?(policy|filter|management)|moderation|safety|flagge
 const OVERLOAD = /overload|no capacity|at capacity|insufficient_system_resource/i
 const NO_MONEY = /insufficient[ _](quota|balance|credit|fund)|billing/i
 
+/**
+ * Reasoning that is sent back and refused, in the words of the providers behind an aggregator: OpenAI (github.com/openai/codex/issues/8119),
+ * Anthropic (github.com/anthropics/claude-code/issues/10627), Google (github.com/google-gemini/gemini-cli/issues/13467).
+ */
+const REFUSES_REASONING =
+  /invalid_encrypted_content|encrypted[ _]content.{0,200}could not be (?:verified|decrypted)|invalid .{0,4}signature.{0,4} in .{0,4}thinking|(?:corrupted|invalid) thought[ _]?signature|thought[ _]?signature is (?:not valid|invalid)/is
+
+/** What the provider says, and what it quotes of the one behind it. */
+function sentences(error: JsonObject): string {
+  const { raw } = isObject(error.metadata) ? error.metadata : {}
+  return `${word(error.code)} ${word(error.message)} ${word(raw)}`
+}
+
 /** The error object, wherever the provider put it. */
 function errorOf(body: Json | undefined): JsonObject {
   const inner = Array.isArray(body) ? body[0] : body
@@ -78,9 +91,10 @@ export function decodeFault(status: number, body: Json | undefined): Fault {
   const named = [error.code, error.type, error.status].find((value) => typeof value === 'string' && SAFE_WORD.test(value))
   const metadata: JsonObject = { provider_code: (named as string | undefined) ?? String(effective) }
   const providerStatus = status < 400 ? statusIn(error) : undefined
-  if (code !== 'upstream_rejected') return new Fault(code, { metadata, providerStatus })
+  const facts = { metadata, providerStatus, refusesReasoning: REFUSES_REASONING.test(sentences(error)) }
+  if (code !== 'upstream_rejected') return new Fault(code, facts)
   const param = typeof error.param === 'string' && SAFE_PARAM.test(error.param) ? error.param : undefined
-  if (param === undefined) return new Fault(code, { metadata, providerStatus })
+  if (param === undefined) return new Fault(code, facts)
   metadata.field = param
-  return new Fault(code, { message: `Provider rejected the request (${param})`, metadata, providerStatus })
+  return new Fault(code, { message: `Provider rejected the request (${param})`, ...facts })
 }

@@ -1,7 +1,9 @@
 /** Messages and tools as a provider takes them: roles, ids of calls, media of tool results, reasoning of earlier turns, marks for the cache. */
 import { hash } from 'node:crypto'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { ownReasoning } from '../canon/reasoning-owner.ts'
 import type { Quirks } from '../quirks.ts'
+import type { Target } from '../types.ts'
 
 /** Fields of an assistant message that hold its reasoning. */
 const FIELDS = ['reasoning', 'reasoning_content', 'reasoning_details'] as const
@@ -29,9 +31,16 @@ interface MessageFit {
   readonly mark: 'cache_control' | 'prompt_cache_breakpoint' | undefined
   /** Fields of messages that are never sent. */
   readonly without: readonly string[]
+  /** Whose signed and encrypted reasoning goes back; that of others is left out. */
+  readonly account?: string | undefined
 }
 
 const fits = new WeakMap<Quirks, MessageFit>()
+
+/** True for a provider that takes details of reasoning back, with what is signed and encrypted in them. */
+export function replaysDetails(quirks: Quirks): boolean {
+  return messageFit(quirks).replay === 'details'
+}
 
 /** What the quirks of an endpoint mean for its messages, computed once. */
 function messageFit(quirks: Quirks): MessageFit {
@@ -53,8 +62,8 @@ function messageFit(quirks: Quirks): MessageFit {
 }
 
 /** Fits messages and tools of a body, in place; the caller's own are never touched. @param dropped receives what is left out. */
-export function fitConversation(body: JsonObject, quirks: Quirks, dropped: string[]): void {
-  const fit = messageFit(quirks)
+export function fitConversation(body: JsonObject, { quirks, account }: Pick<Target, 'quirks' | 'account'>, dropped: string[]): void {
+  const fit = { ...messageFit(quirks), account }
   const lost = new Set<string>()
   const messages = fitMessages(body.messages, fit, lost)
   const tools = fitTools(body.tools, fit, lost)
@@ -138,13 +147,13 @@ function withoutMedia(message: JsonObject, waiting: JsonObject[]): JsonObject {
 }
 
 /** The reasoning of earlier turns in the field that the provider reads; signed and encrypted reasoning only where it takes details. */
-function fitReasoning(message: JsonObject, { replay }: MessageFit, dropped: Set<string>): JsonObject {
+function fitReasoning(message: JsonObject, { replay, account }: MessageFit, dropped: Set<string>): JsonObject {
   const { reasoning, reasoning_content: content, reasoning_details, ...rest } = message
   const details = Array.isArray(reasoning_details) ? reasoning_details.filter(isObject) : []
   if (replay === 'details') {
-    const own = details.filter(({ data }) => typeof data !== 'string' || !data.startsWith(WRAPPED))
-    if (own.length === details.length) return message
-    dropped.add('reasoning')
+    const own = details.map((detail) => ownDetail(detail, account)).filter((detail) => detail !== undefined)
+    if (own.length < details.length) dropped.add('reasoning')
+    else if (own.every((detail, index) => detail === details[index])) return message
     const { reasoning_details: _all, ...others } = message
     return own.length > 0 ? { ...others, reasoning_details: own } : others
   }
@@ -157,6 +166,19 @@ function fitReasoning(message: JsonObject, { replay }: MessageFit, dropped: Set<
   // DeepSeek wants the field back with every message of a thinking conversation, even empty.
   if (replay !== undefined && (hasText || message[replay] === '')) rest[replay] = plain
   return rest
+}
+
+/** A detail as this account made it; undefined for what another account or another family signed or encrypted. */
+function ownDetail(detail: JsonObject, account: string | undefined): JsonObject | undefined {
+  let own = detail
+  for (const name of ['data', 'signature']) {
+    const { [name]: signed } = detail
+    if (typeof signed !== 'string') continue
+    const made = signed.startsWith(WRAPPED) ? undefined : ownReasoning(signed, account)
+    if (made === undefined) return undefined
+    if (made !== signed) own = { ...own, [name]: made }
+  }
+  return own
 }
 
 /** Parts in the provider's form; the same array where nothing changes. */

@@ -8,6 +8,7 @@ import { encodeRequest } from './encode-request.ts'
 import { encodeResult } from './encode-result.ts'
 import { ChatStreamEncoder } from './encode-stream.ts'
 import { decodeFault } from './fault.ts'
+import { replaysDetails } from './fit-conversation.ts'
 import { chatParameters } from './parameters.ts'
 import { chatPass } from './pass.ts'
 import { withPreset } from './preset.ts'
@@ -36,6 +37,7 @@ export const openaiChat: UpstreamDialect = {
   auth: (key) => ['authorization', `Bearer ${key}`],
   parameters: chatParameters,
   cap: chatCap,
+  bindsReasoning: replaysDetails,
   webSearch: searchWire,
   wire: WIRE,
   pass: chatPass,

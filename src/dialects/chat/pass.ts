@@ -88,6 +88,8 @@ function faultText(ctx: ReplyContext, final: Final): string {
 
 export const chatPass: PassWire = {
   client: CLIENT_ID,
+  signed:
+    /"signature":\s?"(?=[^"])|"type":\s?"reasoning\.encrypted",[^{}]{0,400}?"data":\s?"(?=[^"])|"data":\s?"(?=[\w+/=-]+",[^{}]{0,400}"reasoning\.encrypted")/g,
   // Reasoning that the caller excluded is left out only where the reply is re-encoded.
   admits: (body) => !hidesReasoning(body),
   request: passRequest,

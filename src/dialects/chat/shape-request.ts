@@ -145,7 +145,7 @@ function setTier(body: JsonObject, { tier }: Target, dropped: string[]): void {
  */
 export function shapeRequest(body: JsonObject, target: Target, dropped: string[]): void {
   body.model = target.model
-  fitConversation(body, target.quirks, dropped)
+  fitConversation(body, target, dropped)
   setReasoning(body, target, dropped)
   remove(body, 'include_reasoning')
   setCap(body, target, dropped)

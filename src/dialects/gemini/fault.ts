@@ -29,6 +29,9 @@ const TOO_LONG = /token count|(exceeds?|over) the maximum number of (input )?tok
 const TOO_LARGE = /payload size exceeds/i
 const OVERLOAD = /overload/i
 
+/** github.com/google-gemini/gemini-cli/issues/13467, github.com/decolua/9router/issues/301. */
+const REFUSES_REASONING = /(?:corrupted|invalid) thought[ _]?signature|thought[ _]?signature is (?:not valid|invalid)/i
+
 /** Longest pause in seconds that is taken over from a provider. */
 const MAX_PAUSE = 60
 
@@ -87,10 +90,12 @@ export function decodeFault(status: number, body: Json | undefined): Fault {
   const metadata: JsonObject = { provider_code: word ?? String(real) }
   const retryAfter = pauseOf(error)
   const providerStatus = status < 400 && real === error.code ? real : undefined
-  if (code !== 'upstream_rejected') return new Fault(code, { metadata, retryAfter, providerStatus })
+  const refusesReasoning = REFUSES_REASONING.test(stringOf(error.message) ?? '')
+  const facts = { metadata, retryAfter, providerStatus, refusesReasoning }
+  if (code !== 'upstream_rejected') return new Fault(code, facts)
   const [violation] = objectsOf(detailOf(error, 'BadRequest')?.fieldViolations)
   const field = stringOf(violation?.field)
-  if (field === undefined || !SAFE_FIELD.test(field)) return new Fault(code, { metadata, retryAfter, providerStatus })
+  if (field === undefined || !SAFE_FIELD.test(field)) return new Fault(code, facts)
   metadata.field = field
-  return new Fault(code, { message: `Provider rejected the request (${field})`, metadata, retryAfter, providerStatus })
+  return new Fault(code, { message: `Provider rejected the request (${field})`, ...facts })
 }

@@ -46,6 +46,7 @@ export const geminiUpstream: UpstreamDialect = {
   auth: (key) => ['x-goog-api-key', key],
   parameters: geminiParameters,
   cap: geminiCap,
+  bindsReasoning: () => true,
   // It takes no domains, and most of its models no functions beside it.
   webSearch: { canExpress: ({ allowed, excluded }) => allowed.length + excluded.length === 0, isTool: true, besideFunctions: false },
   wire: WIRE,

@@ -25,6 +25,10 @@ const POLICY = /content filter|usage polic|safety polic|blocked by/i
 const NO_MONEY = /credit balance|billing|spend limit/i
 const OVERLOAD = /overload|at capacity/i
 
+/** Thinking that another provider signed, or that has changed (github.com/anthropics/claude-code/issues/10627). */
+const REFUSES_REASONING =
+  /invalid `?(?:signature|data)`? in `?(?:redacted_)?thinking`? block|`?thinking`? or `?redacted_thinking`? blocks\b.{0,80}cannot be modified/i
+
 /** Fields of a request: what a refusal names in front of its sentence, as in `messages.0.content: …`. */
 const FIELD =
   /^((?:messages|system|tools|tool_choice|max_tokens|temperature|top_p|top_k|stop_sequences|thinking|output_config|metadata|model|service_tier|container|context_management|mcp_servers|cache_control|speed)(?:\.[a-z0-9_]{1,40}){0,8}): /
@@ -71,7 +75,8 @@ export function decodeFault(status: number, body: Json | undefined): Fault {
   if (shown !== '') metadata.provider_code = shown
   else if (status >= 400) metadata.provider_code = String(status)
   const field = code === 'upstream_rejected' ? FIELD.exec(message)?.[1] : undefined
-  if (field === undefined) return new Fault(code, { metadata })
+  const refusesReasoning = REFUSES_REASONING.test(message)
+  if (field === undefined) return new Fault(code, { metadata, refusesReasoning })
   metadata.field = field
-  return new Fault(code, { message: `Provider rejected the request (${field})`, metadata })
+  return new Fault(code, { message: `Provider rejected the request (${field})`, metadata, refusesReasoning })
 }

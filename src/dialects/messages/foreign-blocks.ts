@@ -1,6 +1,7 @@
 /** Blocks of a conversation that only the gateway can have written: no provider of this wire takes them as they stand. */
 
-import { isObject, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
+import { isObject, type JsonObject, objectsOf } from '../../core/json.ts'
+import { isMarked } from '../canon/reasoning-owner.ts'
 import { isWrappedReasoning } from '../canon/wrapped-reasoning.ts'
 import { isGatewayTool } from './gateway-tools.ts'
 
@@ -14,9 +15,9 @@ function isForeign(block: JsonObject): boolean {
     case 'text':
       return objectsOf(block.citations).some(isForeignCitation)
     case 'thinking':
-      return isWrappedReasoning(stringOf(block.signature) ?? '')
+      return isWrappedReasoning(block.signature) || isMarked(block.signature)
     case 'redacted_thinking':
-      return isWrappedReasoning(stringOf(block.data) ?? '')
+      return isWrappedReasoning(block.data) || isMarked(block.data)
     default:
       return isGatewayTool(block)
   }

@@ -90,6 +90,7 @@ function passResult(body: JsonObject, ctx: ReplyContext): PassResult {
 
 export const messagesPass: PassWire = {
   client: CLIENT_ID,
+  signed: /"signature":\s?"(?=[^"])|"type":\s?"redacted_thinking",\s?"data":\s?"(?=[^"])/g,
   admits: (body, target) => !hasGatewayTools(body) && !needsRewriting(body, target) && !holdsForeignBlocks(body),
   request: passRequest,
   result: passResult,

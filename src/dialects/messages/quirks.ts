@@ -4,6 +4,10 @@ import { body, efforts, flag, oneOf, webSearch, word } from '../canon/quirks.ts'
 export const messagesQuirks = {
   thinking: oneOf('How reasoning is requested: a budget in tokens, or an effort (`adaptive`). If unset: a budget.', ['budget', 'adaptive']),
   efforts,
+  signatures: oneOf(
+    "Where signed thinking is valid: at every provider of Anthropic's models (`portable`), or only at the account that made it. If unset: `portable`.",
+    ['portable', 'account'],
+  ),
   system_messages: flag('Whether system messages may be in the middle of a conversation. If unset: only for callers of this format.'),
   web_search: webSearch,
   web_search_tool: word("Type of the provider's search tool. If unset: `web_search_20250305`."),

@@ -96,6 +96,7 @@ export const anthropicUpstream: UpstreamDialect = {
   headers: { 'anthropic-version': VERSION },
   parameters: anthropicParameters,
   cap: messagesCap,
+  bindsReasoning: (quirks) => quirks.signatures === 'account',
   webSearch: searchWire,
   wire: WIRE,
   listing: { path: LISTING_PATH, read: readListing },

@@ -1,7 +1,7 @@
 /** Errors between this wire and the fault table. */
 
 import { Fault, type FaultCode, upstreamFault } from '../../core/faults.ts'
-import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { isObject, type Json, type JsonObject, stringOf } from '../../core/json.ts'
 import type { End, EndReason } from '../canon/events.ts'
 
 /** Codes that say more than the status does; the first expression that matches wins. */
@@ -29,6 +29,23 @@ function codeOf(status: number, code: string, inBand: boolean): FaultCode {
   return byStatus
 }
 
+/**
+ * Refusals of reasoning that is sent back. OpenAI: `invalid_encrypted_content` (github.com/openai/codex/issues/8119); a reasoning item
+ * without its successor (recorded: test_openai_responses_thinking_with_modified_history), or the other way round; one whose encrypted
+ * content is missing. xAI: github.com/Wei-Shaw/sub2api/issues/4535 and github.com/chenyme/grok2api/issues/688.
+ */
+const REFUSES_REASONING = [
+  /encrypted[ _]content\b.{0,200}(?:could not be (?:verified|decrypted)|did not match)/is,
+  /could not (?:decrypt the provided encrypted_content|decode the compaction blob)/i,
+  /of type 'reasoning' was provided without/i,
+  /without its required 'reasoning' item/i,
+  /item with id 'rs_[^']*' not found/i,
+]
+
+function refusesReasoning(code: string | undefined, message: string): boolean {
+  return code === 'invalid_encrypted_content' || REFUSES_REASONING.some((pattern) => pattern.test(message))
+}
+
 /** An identifier that a provider sent and that is safe to show: no sentence, no key. */
 function plainWord(value: Json | undefined): string | undefined {
   return typeof value === 'string' && /^[a-z][a-z0-9_.[\]]{0,63}$/i.test(value) ? value : undefined
@@ -53,12 +70,14 @@ export function decodeFault(status: number, body: Json | undefined): Fault {
   if (word !== undefined) metadata.provider_code = word
   else if (status >= 400) metadata.provider_code = status
   const param = plainWord(error.param)
-  if (code !== 'upstream_rejected' || param === undefined) return new Fault(code, { metadata, providerStatus })
-  return new Fault(code, {
-    message: `Provider rejected the request: ${word === undefined ? param : `${param} (${word})`}`,
+  const facts = {
     metadata,
     providerStatus,
-  })
+    refusesReasoning: refusesReasoning(word, stringOf(error.message) ?? stringOf(outer.error) ?? ''),
+  }
+  if (code !== 'upstream_rejected' || param === undefined) return new Fault(code, facts)
+  const message = `Provider rejected the request: ${word === undefined ? param : `${param} (${word})`}`
+  return new Fault(code, { message, ...facts })
 }
 
 /** The few words that `error.code` of a Response may hold (contract section 8). */

@@ -46,6 +46,7 @@ export const openaiResponses: UpstreamDialect = {
   auth: (key) => ['authorization', `Bearer ${key}`],
   parameters: responsesParameters,
   cap: responsesCap,
+  bindsReasoning: () => true,
   webSearch: searchWire,
   wire: WIRE,
   pass: responsesPass,

@@ -48,6 +48,7 @@ function admits({ input }: JsonObject): boolean {
 
 export const responsesPass: PassWire = {
   client: WIRE,
+  signed: /"(?:encrypted_content|signature)":\s?"(?=[^"])/g,
   admits,
   request: passRequest,
   result: passResult,

@@ -1,5 +1,5 @@
 /** What an endpoint requires of a body of this wire; the same for a translated body and a passed one. */
-import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
 import { effortForBudget, nearestEffort } from '../canon/efforts.ts'
 import { type CapWire, sendsCap } from '../canon/output-cap.ts'
 import { losesTier, takeTierWords, tierToSend } from '../canon/service-tier.ts'
@@ -7,6 +7,7 @@ import { fitUser } from '../canon/user.ts'
 import type { Quirks } from '../quirks.ts'
 import type { Target } from '../types.ts'
 import { PARAMETERS } from './decode-request.ts'
+import { fitItems } from './fit-items.ts'
 
 function effortOf({ effort, enabled, max_tokens: budget }: JsonObject, cap: number | undefined, quirks: Quirks): string | undefined {
   if (typeof effort === 'string') return effort
@@ -86,13 +87,9 @@ function fitParameters(body: JsonObject, target: Target, dropped: string[]): voi
   for (const field of quirks.body?.drop ?? []) take(body, field, field, dropped)
 }
 
-/** Items of the gateway's own tools (`router:web_search`) mean nothing to a provider. */
-function fitInput(body: JsonObject, dropped: string[]): void {
-  if (!Array.isArray(body.input)) return
-  const isOwn = (item: Json): item is JsonObject => isObject(item) && typeof item.type === 'string' && item.type.includes(':')
-  if (!body.input.some(isOwn)) return
-  for (const item of body.input) if (isOwn(item)) dropped.push(String(item.type))
-  body.input = body.input.filter((item) => !isOwn(item))
+/** Items that the provider refuses are left out, and encrypted content goes back as this account made it. */
+function fitInput(body: JsonObject, { account }: Target, dropped: string[]): void {
+  if (Array.isArray(body.input)) body.input = fitItems(body.input, account, dropped)
 }
 
 function fitTier(body: JsonObject, { tier }: Target, dropped: string[]): void {
@@ -116,7 +113,7 @@ export function fitToTarget(body: JsonObject, target: Target, dropped: string[])
   // Text is what this wire answers with anyway, and providers of it do not know the field.
   if (Array.isArray(body.modalities) && body.modalities.every((each) => each === 'text')) delete body.modalities
   fitTier(body, target, dropped)
-  fitInput(body, dropped)
+  fitInput(body, target, dropped)
   fitReasoning(body, target, dropped)
   fitCap(body, target, dropped)
   fitParameters(body, target, dropped)

@@ -9,6 +9,7 @@ import { entryAt } from '../../core/entry-at.ts'
 import { asFault, Fault } from '../../core/faults.ts'
 import { counter, type Tallies } from '../../core/metrics.ts'
 import { open } from '../../core/tallies.ts'
+import { isBound } from '../../dialects/canon/reasoning-owner.ts'
 import type { Usage } from '../../dialects/canon/usage.ts'
 import { countedUsage } from '../../ledger/settlement.ts'
 import type { AttemptRecord } from '../../plugin-api/exchange.ts'
@@ -49,14 +50,17 @@ export function attemptLayer<Dependencies extends ChainDependencies>(
         const permit = failures.length === 0 ? FREE : permitFor(endpoint, fallbacks, dependencies)
         if (!permit) continue
         setAside(exchange)
-        const running = beginAttempt(exchange, endpoint, dependencies)
+        let running = beginAttempt(exchange, endpoint, dependencies)
         exchange.run.whenCommitted = permit === FREE ? undefined : () => permit.end(true)
         try {
           let reply: Reply
           try {
             reply = await call(exchange, endpoint, dependencies)
           } catch (thrown) {
-            reply = await again(thrown, { exchange, endpoint, retries: dependencies.retries }, () => call(exchange, endpoint, dependencies))
+            const next = withoutReasoning(thrown, exchange, running, dependencies)
+            running = next ?? running
+            const repeat = () => call(exchange, endpoint, dependencies)
+            reply = next ? await repeat() : await again(thrown, { exchange, endpoint, retries: dependencies.retries }, repeat)
           }
           attemptAnswered(exchange, reply.turn, running, dependencies)
           permit.end(true)
@@ -167,6 +171,28 @@ async function again(thrown: unknown, { exchange, endpoint, retries }: Retry, ca
 function pause(clock: Clock): Promise<true> {
   const { least, most } = PAUSE
   return new Promise((resolve) => void clock.after(least + clock.random() * (most - least), () => resolve(true)))
+}
+
+/**
+ * The provider refuses reasoning that is sent back to it, such as another account's: it is called once more without any. For the rest
+ * of the exchange it gets none, so this happens once.
+ * @returns the attempt that begins; undefined where the failure is another one.
+ */
+function withoutReasoning(
+  thrown: unknown,
+  exchange: Planned,
+  running: RunningAttempt,
+  dependencies: ChainDependencies,
+): RunningAttempt | undefined {
+  if (!(thrown instanceof Fault) || !thrown.refusesReasoning || exchange.head.cancel.aborted) return undefined
+  const { endpoint, started } = running
+  const refused = exchange.run.withoutReasoning
+  if (refused?.has(endpoint.id) || !exchange.request.canonical().items.some(isBound)) return undefined
+  attemptFailed(exchange, thrown, running, dependencies)
+  exchange.run.upstreamMs += exchange.head.clock.monotonic() - started
+  exchange.run.withoutReasoning = (refused ?? new Set()).add(endpoint.id)
+  exchange.run.unfinished = undefined
+  return beginAttempt(exchange, endpoint, dependencies)
 }
 
 const attempts = counter('attempts_total', 'Upstream calls. `outcome` is `ok`, the code of the fault, or `overrun`.', {

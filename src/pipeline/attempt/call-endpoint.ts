@@ -3,8 +3,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { JsonObject } from '../../core/json.ts'
 import type { StreamEvent } from '../../dialects/canon/events.ts'
+import { markEvents, markText } from '../../dialects/canon/reasoning-owner.ts'
 import { countsOutput } from '../../dialects/canon/usage.ts'
-import type { Encoded, Final } from '../../dialects/types.ts'
+import type { Encoded, Final, PassWire } from '../../dialects/types.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { UpstreamCall } from '../../services/upstream/call.ts'
 import type { ChainDependencies } from '../dependencies.ts'
@@ -50,12 +51,18 @@ function streamed(call: EndpointCall, encoded: Encoded, dependencies: ChainDepen
   return attempt.done
 }
 
-function relayFor({ exchange, dialect, lane }: EndpointCall): Relay {
+function relayFor({ exchange, dialect, lane, target: { account } }: EndpointCall): Relay {
   const observers = exchange.run.taps.filter((tap) => tap.mode === 'observe')
   if (lane === 'translate' || !dialect.pass)
-    return new TranslateRelay(exchange.run.path ?? beginTurn(exchange), dialect.streamDecoder(), observers)
+    return new TranslateRelay(exchange.run.path ?? beginTurn(exchange), dialect.streamDecoder(), { observers, account })
   const stream = dialect.pass.stream(exchange.run.ctx)
-  return lane === 'observe' ? new ObserveRelay(stream, dialect.streamDecoder(), observers) : new PassRelay(stream)
+  const mark = marking(dialect.pass, account)
+  return lane === 'observe' ? new ObserveRelay(stream, dialect.streamDecoder(), { observers, mark }) : new PassRelay(stream, mark)
+}
+
+/** Marks what the provider signed or encrypted with its account; undefined where it is bound to none. */
+function marking({ signed }: PassWire, account: string | undefined): ((text: string) => string) | undefined {
+  return account === undefined ? undefined : (text) => markText(text, signed, account)
 }
 
 function whole(call: EndpointCall, encoded: Encoded, dependencies: ChainDependencies): Promise<Reply> {
@@ -73,19 +80,23 @@ function whole(call: EndpointCall, encoded: Encoded, dependencies: ChainDependen
   return attempt.done
 }
 
-function readWhole({ exchange, dialect, lane }: EndpointCall, body: JsonObject): WholeResult {
+function readWhole({ exchange, dialect, lane, target: { account } }: EndpointCall, body: JsonObject): WholeResult {
   const observers = exchange.run.taps.filter((tap) => tap.mode === 'observe')
   const events: StreamEvent[] = []
   if (lane !== 'pass') {
     dialect.decodeResult(body, events)
+    if (account !== undefined) markEvents(events, account)
     for (const tap of observers) for (const event of events) tap.push(event, () => {})
     finishAll(observers)
   }
   if (lane !== 'translate' && dialect.pass) {
     const result = dialect.pass.result(body, exchange.run.ctx)
-    if (countsOutput(result.usage) || result.fault) return result
+    const mark = marking(dialect.pass, account)
+    const finish = (final: Final): string => (mark ? mark(result.finish(final)) : result.finish(final))
+    const { usage, end, fault } = result
+    if (countsOutput(usage) || fault) return { usage, end, fault, finish }
     if (lane === 'pass') dialect.decodeResult(body, events)
-    return { usage: result.usage, end: result.end, content: contentBytes(events), finish: (final: Final) => result.finish(final) }
+    return { usage, end, content: contentBytes(events), finish }
   }
   return translated(events, exchange.run.path ?? beginTurn(exchange))
 }

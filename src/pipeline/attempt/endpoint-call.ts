@@ -2,6 +2,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Fault } from '../../core/faults.ts'
 import { shapeBody } from '../../dialects/canon/quirks.ts'
+import { accountLetters, withOwnReasoning } from '../../dialects/canon/reasoning-owner.ts'
+import type { CanonicalRequest } from '../../dialects/canon/request.ts'
 import type { Encoded, Target, UpstreamDialect } from '../../dialects/types.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { ChainDependencies } from '../dependencies.ts'
@@ -27,20 +29,23 @@ export function callOf(
 ): EndpointCall {
   const dialect = dependencies.upstreams.get(endpoint.provider.dialect)
   if (!dialect) throw new Fault('internal', { cause: new Error(`no dialect ${endpoint.provider.dialect}`) })
-  const target = targetOf(exchange, endpoint)
+  const target = targetOf(exchange, endpoint, dialect)
   return { exchange, endpoint, dialect, target, lane: laneOf(exchange, dialect, target, dependencies.forcedLane) }
 }
 
-export function targetOf(exchange: Accepted & MaybePlanned, endpoint: Endpoint): Target {
+export function targetOf(exchange: Accepted & MaybePlanned, endpoint: Endpoint, dialect: UpstreamDialect): Target {
+  const quirks = endpoint.quirks ?? endpoint.provider.quirks
   return {
     model: endpoint.upstreamModel,
     stream: exchange.request.stream,
     outputCap: upstreamCap(exchange, endpoint),
     tier: endpoint.tier,
     supported: endpoint.supported,
-    quirks: endpoint.quirks ?? endpoint.provider.quirks,
+    quirks,
     user: endpoint.provider.user,
     maxOutput: endpoint.maxOutput,
+    account: dialect.bindsReasoning?.(quirks) ? accountLetters(endpoint.provider) : undefined,
+    withoutReasoning: exchange.run.withoutReasoning?.has(endpoint.id),
     betas: betasOf(exchange.head.headers),
   }
 }
@@ -61,7 +66,7 @@ function laneOf(exchange: Planned, dialect: UpstreamDialect, target: Target, for
       exchange.guard.answers !== undefined ||
       exchange.run.taps.some((tap) => tap.mode === 'mutate'),
     observed: exchange.run.taps.length > 0,
-    reshaped: pass !== undefined && !pass.admits(exchange.request.body, target),
+    reshaped: target.withoutReasoning === true || (pass !== undefined && !pass.admits(exchange.request.body, target)),
     forced,
   })
 }
@@ -70,8 +75,20 @@ export function encode({ exchange, dialect, lane, target }: EndpointCall): Encod
   const encoded =
     lane !== 'translate' && dialect.pass
       ? dialect.pass.request(exchange.request.body, target)
-      : dialect.encodeRequest(exchange.request.canonical(), target)
+      : encodeCanonical(exchange.request.canonical(), target, (request) => dialect.encodeRequest(request, target))
   if (target.quirks.body) shapeBody(encoded.body, target.quirks)
+  return encoded
+}
+
+/** Encodes the request with the reasoning that the endpoint's own account made. */
+export function encodeCanonical(
+  request: CanonicalRequest,
+  { account, withoutReasoning }: Target,
+  encode: (request: CanonicalRequest) => Encoded,
+): Encoded {
+  const lost = new Set<string>()
+  const encoded = encode(withOwnReasoning(request, { account, takesReasoning: withoutReasoning !== true }, lost))
+  for (const name of lost) if (!encoded.dropped.includes(name)) encoded.dropped.push(name)
   return encoded
 }
 

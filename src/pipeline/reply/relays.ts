@@ -2,6 +2,7 @@
 
 import { type Fault, unreadable } from '../../core/faults.ts'
 import { endOf, isContent, MEDIA_BYTES, type StreamEvent } from '../../dialects/canon/events.ts'
+import { markEvents } from '../../dialects/canon/reasoning-owner.ts'
 import { EventReader } from '../../dialects/sse/reader.ts'
 import type { Final, PassFacts, PassStream, StreamDecoder } from '../../dialects/types.ts'
 import type { Tap } from '../../plugin-api/index.ts'
@@ -34,8 +35,11 @@ export interface Relay extends PassFacts {
 export class PassRelay implements Relay {
   readonly raw = true
   private readonly stream: PassStream
-  constructor(stream: PassStream) {
+  private readonly mark: ((text: string) => string) | undefined
+  /** @param mark what becomes of text on its way: reasoning gets the mark of its account. */
+  constructor(stream: PassStream, mark: ((text: string) => string) | undefined) {
     this.stream = stream
+    this.mark = mark
   }
   get committed(): boolean {
     return this.stream.committed
@@ -56,13 +60,16 @@ export class PassRelay implements Relay {
     return this.stream.fault
   }
   feed(chunk: Buffer): string {
-    return this.stream.feed(chunk)
+    return this.marked(this.stream.feed(chunk))
   }
   close(): string {
-    return this.stream.close()
+    return this.marked(this.stream.close())
   }
   finish(final: Final): string {
-    return this.stream.finish(final)
+    return this.marked(this.stream.finish(final))
+  }
+  private marked(text: string): string {
+    return this.mark ? this.mark(text) : text
   }
 }
 
@@ -73,10 +80,14 @@ export class ObserveRelay extends PassRelay {
   private readonly taps: readonly Tap[]
   private events: StreamEvent[] = []
 
-  constructor(stream: PassStream, decoder: StreamDecoder, taps: readonly Tap[]) {
-    super(stream)
+  constructor(
+    stream: PassStream,
+    decoder: StreamDecoder,
+    { observers, mark }: { observers: readonly Tap[]; mark: ((text: string) => string) | undefined },
+  ) {
+    super(stream, mark)
     this.decoder = decoder
-    this.taps = taps
+    this.taps = observers
     this.reader = new EventReader((data, event) => decoder.feed(data, event, this.events))
   }
 
@@ -198,12 +209,15 @@ export class TranslateRelay extends EventRelay {
   private readonly reader: EventReader
   private readonly decoder: StreamDecoder
   private readonly observers: readonly Tap[]
+  private readonly account: string | undefined
   private events: StreamEvent[] = []
 
-  constructor(path: EventSink, decoder: StreamDecoder, observers: readonly Tap[]) {
+  /** @param account whose mark signed and encrypted reasoning gets. */
+  constructor(path: EventSink, decoder: StreamDecoder, { observers, account }: { observers: readonly Tap[]; account: string | undefined }) {
     super(path)
     this.decoder = decoder
     this.observers = observers
+    this.account = account
     this.reader = new EventReader((data, event) => decoder.feed(data, event, this.events))
   }
 
@@ -230,8 +244,9 @@ export class TranslateRelay extends EventRelay {
   }
 
   private drain(): string {
-    const { events } = this
+    const { events, account } = this
     this.events = []
+    if (account !== undefined) markEvents(events, account)
     for (const tap of this.observers) for (const event of events) tap.push(event, ignore)
     return this.take(events)
   }

@@ -34,6 +34,8 @@ export interface Provider {
   /** Absent for a provider inside this process. */
   readonly baseUrl?: string | undefined
   readonly key?: string | undefined
+  /** Name of the account, which signed and encrypted reasoning belongs to. */
+  readonly account?: string | undefined
   readonly headers: Readonly<Record<string, string>>
   /** How the key travels, where not as the dialect has it: header, and the word before the key ('' for none). */
   readonly auth?: { header: string; scheme: string } | undefined
