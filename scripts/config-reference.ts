@@ -1,7 +1,8 @@
 /** The tables of docs/configuration.md, from the schema of the file. */
 
+import { shippedPlugins } from '../plugins/registry.ts'
+import type { ScalarKind } from '../src/config/fields/scalars.ts'
 import { configSchema } from '../src/config/schema/root.ts'
-import type { ScalarKind } from '../src/config/schema/scalars.ts'
 import type { Rule } from '../src/config/validate.ts'
 import type { Json } from '../src/core/json.ts'
 import { code } from './dialect-matrix.ts'
@@ -15,6 +16,8 @@ export interface Entry {
   readonly rule: Rule
   readonly required: boolean
 }
+
+const PLUGIN = 'plugins.defaults.'
 
 /** Tables by the path of what they describe; a longer path takes its entries from a shorter one. */
 const TABLES = [
@@ -34,23 +37,11 @@ const TABLES = [
   'limits',
   'plugins',
   'plugins.defaults',
-  'plugins.defaults.moderation',
-  'plugins.defaults.web',
-  'plugins.defaults.web-fetch',
-  'plugins.defaults.file-parser',
-  'plugins.defaults.shell',
-  'plugins.defaults.mcp',
-  'plugins.defaults.context-compression',
-  'plugins.defaults.response-healing',
-  'plugins.defaults.auto-router',
-  'plugins.defaults.pareto-router',
-  'plugins.defaults.fusion',
-  'plugins.defaults.image-generation',
-  'plugins.defaults.free-router',
+  ...Object.keys(shippedPlugins).map((id) => `${PLUGIN}${id}`),
   'guardrails',
   'prompts',
   'presets',
-] as const
+]
 
 /** Entries whose fields stand in another table. */
 const ELSEWHERE: ReadonlySet<string> = new Set([
@@ -93,16 +84,26 @@ const HEAD = [
   ['---', '---', '---', '---'],
 ]
 
-/** The tables by the names of their markers. */
-export function referenceTables(): Record<string, string> {
+/**
+ * The tables by the names of their markers. Plugins without a marker of their own are described together under
+ * `plugins.defaults.<other>`, so that a new plugin needs no text in the document.
+ */
+export function referenceTables(document: string): Record<string, string> {
   const entries = entriesOf()
-  const rows = (of: string): string[][] => entries.filter((entry) => tableOf(entry) === of).map(rowOf)
-  return Object.fromEntries(
-    ['', ...TABLES].map((of) => [
-      of === '' ? 'sections' : of,
-      [...HEAD, ...rows(of)].map((cells) => `| ${cells.join(' | ')} |`).join('\n'),
-    ]),
-  )
+  const table = (of: string): string => {
+    const rows = entries.filter((entry) => tableOf(entry) === of).map(rowOf)
+    return [...HEAD, ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
+  }
+  const isOther = (of: string): boolean => of.startsWith(PLUGIN) && !document.includes(`<!-- generated: ${of} -->`)
+  const others = TABLES.filter(isOther).map((of) => {
+    const about = entries.find(({ path }) => path === of)?.rule.description ?? ''
+    return `### \`${of}\`\n\n${cell(about)}\n\n${table(of)}`
+  })
+  return {
+    sections: table(''),
+    ...Object.fromEntries(TABLES.filter((of) => !isOther(of)).map((of) => [of, table(of)])),
+    [`${PLUGIN}<other>`]: others.join('\n\n'),
+  }
 }
 
 function rowOf({ shown, rule, required }: Entry): string[] {

@@ -6,6 +6,7 @@ import { criteriaMarkdown, criterionFieldsMarkdown } from './criteria-tables.ts'
 import { lossesMarkdown, parametersMarkdown } from './dialect-matrix.ts'
 import { withSections } from './markdown-table.ts'
 import { metricsMarkdown } from './metrics-table.ts'
+import { pluginsMarkdown } from './plugins-table.ts'
 import { providerPages, providersMarkdown } from './provider-pages.ts'
 import { quirksMarkdown } from './quirks-table.ts'
 import { recogniserFigures } from './recogniser-figures.ts'
@@ -19,7 +20,8 @@ const GENERATED: readonly [file: string, make: (found: string) => string | Promi
   ['src/server/log-line.ts', () => serialiser('logLine')],
   ['src/pipeline/money/facts-text.ts', () => serialiser('factsText')],
   ['docs/routing.md', (found) => withSections(found, { 'criterion-fields': criterionFieldsMarkdown(), criteria: criteriaMarkdown() })],
-  ['docs/configuration.md', (found) => withSections(found, { ...referenceTables(), quirks: quirksMarkdown() })],
+  ['docs/configuration.md', (found) => withSections(found, { ...referenceTables(found), quirks: quirksMarkdown() })],
+  ['docs/plugins.md', (found) => withSections(found, { shipped: pluginsMarkdown() })],
   ['docs/providers.md', (found) => withSections(found, { presets: providersMarkdown() })],
   ...providerPages().map(([file, text]): [string, () => string] => [file, () => text]),
   ['docs/recognisers.md', (found) => withSections(found, recogniserFigures())],

@@ -1,6 +1,6 @@
 /** Which plugins there are: those that ship with the gateway and the operator's own, each with what the configuration says of it. */
 import { readFileSync } from 'node:fs'
-import { shippedPlugins } from '../../plugins/registry.ts'
+import { type ShippedEntry, shippedPlugins } from '../../plugins/registry.ts'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/expand.ts'
 import { type LoadOptions, loadConfig } from '../config/load.ts'
@@ -23,7 +23,9 @@ export interface ListedPlugin {
   from: string | undefined
 }
 
-const shipped: readonly ListedPlugin[] = shippedPlugins.map((plugin) => ({ plugin, from: undefined }))
+const shipped: readonly ListedPlugin[] = await Promise.all(
+  Object.values<ShippedEntry>(shippedPlugins).map(async ({ load }) => ({ plugin: await load(), from: undefined })),
+)
 const lists = new WeakMap<PluginsConfig, readonly ListedPlugin[]>()
 
 /** Where the text of a configuration is, for the place of a problem. */

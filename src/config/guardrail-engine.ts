@@ -2,10 +2,10 @@
 import type { Static } from 'typebox'
 import type { EngineSettings } from '../guardrails/engine.ts'
 import type { Action } from '../guardrails/rule.ts'
+import { moderationFields } from './fields/moderation.ts'
 import type { Path } from './problems.ts'
 import type { Resolved } from './resolved.ts'
 import type { engine } from './schema/guardrail-filters.ts'
-import { moderationFields } from './schema/moderation.ts'
 import type { Source } from './source.ts'
 
 type RawEngine = Static<typeof engine>

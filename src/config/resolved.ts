@@ -2,7 +2,7 @@
 import type { Static, TArray, TObject, TOptional, TProperties, TRecord, TSchema, TUnion } from 'typebox'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
 import { nanoFromUsd, rateFromUsd } from '../core/money.ts'
-import type { Measure, ScalarKind, TMeasure } from './schema/scalars.ts'
+import type { Measure, ScalarKind, TMeasure } from './fields/scalars.ts'
 import { bytes, milliseconds } from './units.ts'
 import type { Rule } from './validate.ts'
 

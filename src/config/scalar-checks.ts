@@ -2,7 +2,7 @@
 import { isIP } from 'node:net'
 import { nanoFromUsd, rateFromUsd, rateFromUsdPerMillion } from '../core/money.ts'
 import { patternProblem } from '../core/pattern.ts'
-import type { ScalarKind } from './schema/scalars.ts'
+import type { ScalarKind } from './fields/scalars.ts'
 import { bytes, milliseconds } from './units.ts'
 
 const LONGEST_DURATION = 24 * 3_600_000

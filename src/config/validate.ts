@@ -5,9 +5,9 @@
  */
 import type { TSchema } from 'typebox'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
+import type { Extras } from './fields/scalars.ts'
 import type { Path } from './problems.ts'
 import { checkScalar } from './scalar-checks.ts'
-import type { Extras } from './schema/scalars.ts'
 import type { Source } from './source.ts'
 import { hint } from './suggest.ts'
 

@@ -42,9 +42,13 @@ const anyPlugin = (path: string): string => path.replace(/^plugins\.defaults\.[^
 function written(): Map<string, string> {
   const cells = new Map<string, string>()
   for (const [, marker, text] of read('docs/configuration.md').matchAll(/<!-- generated: (\S+) -->([\s\S]*?)<!-- \/generated -->/g)) {
-    for (const [, setting, value] of text.matchAll(/^\| `([^`]+)` \| (?:[^|]|\\\|)* \| (.*?) \|/gm)) {
+    let table = marker
+    // A generated section of several tables has a heading above each, which is its path.
+    for (const [, heading, setting, value] of text.matchAll(/^(?:### `([^`]+)`$|\| `([^`]+)` \| (?:[^|]|\\\|)* \| (.*?) \|)/gm)) {
+      table = heading ?? table
+      if (setting === undefined || value === undefined) continue
       const path = setting.replaceAll('[]', '').replaceAll('.<name>', '')
-      cells.set(marker === 'sections' ? path : `${marker}.${path}`, value.trim().replace(/^`(.*)`$/, '$1'))
+      cells.set(table === 'sections' ? path : `${table}.${path}`, value.trim().replace(/^`(.*)`$/, '$1'))
     }
   }
   return cells

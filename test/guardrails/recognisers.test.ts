@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { MODERATORS as FILE_MODERATORS } from '../../src/config/fields/moderation.ts'
 import { BUILTIN_SLUGS } from '../../src/config/schema/guardrail-filters.ts'
-import { MODERATORS as FILE_MODERATORS } from '../../src/config/schema/moderation.ts'
 import { BUILTINS, INJECTION_SLUG, type SensitiveSlug } from '../../src/guardrails/builtins.ts'
 import { injectionDetector } from '../../src/guardrails/injection/detector.ts'
 import { MODERATORS } from '../../src/guardrails/moderation/index.ts'

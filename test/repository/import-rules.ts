@@ -44,8 +44,11 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   canon: ['core', 'criteria'],
   sse: ['core'],
   vectors: ['core'],
-  // Of the dialects the configuration knows the tables of quirks alone.
-  config: ['core', 'criteria', 'dialects/quirks'],
+  // Building blocks of settings; the schema of a plugin's settings, in the plugin's folder, is made of them.
+  fields: ['core'],
+  'plugins/settings': ['fields'],
+  // Of the dialects the configuration knows the tables of quirks alone, and of the plugins their settings: it never loads their code.
+  config: ['core', 'criteria', 'dialects/quirks', 'fields', 'plugins/list'],
   'dialects/types': ['canon', 'core'],
   'dialects/*': ['canon', 'core', 'sse', 'dialects/types'],
   'dialects/quirks': ['dialects/*', 'canon', 'core'],
@@ -100,12 +103,13 @@ const OWN_LAYERS: Readonly<Record<string, readonly string[]>> = {
   dialects: ['canon', 'sse', 'vectors'],
   routing: ['catalog', 'criteria'],
   cluster: ['shared'],
+  config: ['fields'],
 }
 
 /** A file's layer, such as `core`, `dialects/chat` or `plugins/web`; undefined outside src and plugins. */
 export function layerOf(path: string): string | undefined {
   const [root, first, second] = path.split('/')
-  if (root === 'plugins') return second === undefined ? 'plugins/list' : `plugins/${first}`
+  if (root === 'plugins') return second === undefined ? 'plugins/list' : second === 'settings.ts' ? 'plugins/settings' : `plugins/${first}`
   if (root !== 'src') return undefined
   if (first === undefined || second === undefined) return first
   if (first === 'services' || OWN_LAYERS[first]?.includes(second)) return second
@@ -113,7 +117,7 @@ export function layerOf(path: string): string | undefined {
 }
 
 function rowOf(layer: string): string {
-  if (['dialects/types', 'dialects/quirks', 'dialects/registry'].includes(layer)) return layer
+  if (['dialects/types', 'dialects/quirks', 'dialects/registry', 'plugins/list', 'plugins/settings'].includes(layer)) return layer
   if (layer.startsWith('dialects/')) return 'dialects/*'
   return layer.startsWith('plugins/') ? 'plugins/*' : layer
 }

@@ -1,8 +1,8 @@
 /** One guardrail: the fields of the wire's object (contract section 7), and the operator's own. */
 import { Type } from 'typebox'
-import { moderationFields } from './moderation.ts'
+import { moderationFields } from '../fields/moderation.ts'
+import { closed, duration, entryName, flag, line, listOf, oneOf, secret, url, withDefault } from '../fields/scalars.ts'
 import { maxPrice, tag } from './preferences.ts'
-import { closed, duration, entryName, flag, line, listOf, oneOf, secret, url, withDefault } from './scalars.ts'
 
 /** As `api/workspace.ts` has it; a test compares the two. */
 export const WORKSPACE = '00000000-0000-8000-8000-000000000001'

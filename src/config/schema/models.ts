@@ -2,8 +2,6 @@
 import { type TSchema, Type } from 'typebox'
 import { MOST_OVERRIDES } from '../../core/price.ts'
 import { MODEL_FLAGS } from '../../routing/criteria/index.ts'
-import { quantization } from './preferences.ts'
-import { quirks } from './providers.ts'
 import {
   asWritten,
   closed,
@@ -18,7 +16,9 @@ import {
   perUnit,
   SLUG,
   SLUG_EXPECTED,
-} from './scalars.ts'
+} from '../fields/scalars.ts'
+import { quantization } from './preferences.ts'
+import { quirks } from './providers.ts'
 
 const clock = (description: string) =>
   Type.String({

@@ -8,7 +8,7 @@ import {
   QUANTIZATION_TEXT,
   QUANTIZATIONS,
 } from '../../routing/criteria/index.ts'
-import { asWritten, closed, flag, listOf, oneOf, perMillion, perUnit, size } from './scalars.ts'
+import { asWritten, closed, flag, listOf, oneOf, perMillion, perUnit, size } from '../fields/scalars.ts'
 
 const SORTS = ['price', 'throughput', 'latency', 'exacto'] as const
 

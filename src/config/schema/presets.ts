@@ -1,7 +1,7 @@
 /** Presets that requests name as `@preset/name`. */
 import { Type } from 'typebox'
+import { asWritten, closed, flag, line, listOf, mapOf, modelSlug, oneOf, withDefault } from '../fields/scalars.ts'
 import { preferences } from './preferences.ts'
-import { asWritten, closed, flag, line, listOf, mapOf, modelSlug, oneOf, withDefault } from './scalars.ts'
 
 const number = (description: string, minimum: number, maximum: number) => Type.Number({ description, minimum, maximum })
 /** As in requests (`canon/bounds.ts`): what a preset sets is checked with the request that names it. */

@@ -16,7 +16,7 @@ import {
   secret,
   url,
   withDefault,
-} from './scalars.ts'
+} from '../fields/scalars.ts'
 
 const timeouts = closed('Time-outs of calls to this provider. `idle` and `total` pause while a slow caller holds the provider back.', {
   connect: withDefault(duration('Until the request goes out.'), '5s'),

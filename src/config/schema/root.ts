@@ -1,12 +1,12 @@
 /** The schema of the whole file and of a catalogue file. */
 import { type Static, Type } from 'typebox'
+import { ALIAS, closed, count, flag, line, listOf, mapOf, modelSlug, oneOf, withDefault } from '../fields/scalars.ts'
 import { guardrail } from './guardrail-filters.ts'
 import { models } from './models.ts'
 import { plugins } from './plugins.ts'
 import { limits, preferences } from './preferences.ts'
 import { presets } from './presets.ts'
 import { type provider, providers } from './providers.ts'
-import { ALIAS, closed, count, flag, line, listOf, mapOf, modelSlug, oneOf, withDefault } from './scalars.ts'
 import { admin, auth, brand, type key, server, shared, store } from './server.ts'
 
 /** Guardrails. */

@@ -1,6 +1,5 @@
 /** Listeners, brand, store and keys. */
 import { Type } from 'typebox'
-import { limits, preferences } from './preferences.ts'
 import {
   atStart,
   closed,
@@ -20,7 +19,8 @@ import {
   time,
   usd,
   withDefault,
-} from './scalars.ts'
+} from '../fields/scalars.ts'
+import { limits, preferences } from './preferences.ts'
 
 export const server = closed('The public listener.', {
   host: atStart(withDefault(host('Address to listen on. `--host` wins.'), '127.0.0.1')),
