@@ -53,6 +53,7 @@ const SERIALISERS = {
         streamed: flag,
         charge_reason: text,
         tools_cost: number,
+        price_unknown: { type: 'boolean' },
         num_search_results: number,
         num_fetches: number,
         web_search_engine: text,

@@ -1,4 +1,4 @@
-/** Prices: rates by kind, and the overrides that hold for long prompts or at hours of the day. */
+/** Prices: rates by kind, and the overrides that hold for long prompts, at hours of the day, or from a day on. */
 import type { Rate } from './money.ts'
 
 /** Rates in attodollars per token or per unit; absent kinds fall back as `ledger/pricing.ts` says. */
@@ -45,6 +45,8 @@ export interface PriceOverride {
   /** Holds for prompts of strictly more tokens. */
   readonly minPromptTokens?: number
   readonly window?: DayWindow
+  /** Holds from this moment on, in milliseconds since the epoch. */
+  readonly from?: number
   readonly rates: Partial<Pick<Rates, RateKind>>
 }
 
@@ -83,7 +85,7 @@ export interface PriceMoment {
 const MINUTE = 60_000
 const MINUTES_PER_DAY = 1440
 
-/** Snapshots by the set of time windows that hold: a catalogue's price objects live long, so each is made once. */
+/** Snapshots by the set of overrides whose time it is: a catalogue's price objects live long, so each is made once. */
 const snapshots = new WeakMap<Price, Map<number, PriceSnapshot>>()
 
 /** The price at this time. @param at milliseconds since the epoch. */
@@ -91,7 +93,7 @@ export function priceAt(price: Price, at: number): PriceSnapshot {
   const { overrides } = price
   if (overrides === undefined) return price as PriceSnapshot
   let open = 0
-  for (const [i, { window }] of overrides.entries()) if (holds(window, at)) open |= 1 << i
+  for (const [i, { window, from = 0 }] of overrides.entries()) if (at >= from && holds(window, at)) open |= 1 << i
   let known = snapshots.get(price)
   if (!known) {
     known = new Map()

@@ -54,6 +54,7 @@ export function generationView(record: GenerationRecord): JsonObject {
     charge_reason: chargeReason(settled, facts),
     usage: cost,
     total_cost: cost,
+    price_unknown: facts.price_unknown ?? false,
     unrecovered_nano: numberOr(facts.unrecovered_nano, 0),
     upstream_inference_cost: usd((settled?.cost ?? 0) - numberOr(facts.tools_cost, 0)),
     tokens_prompt: settled?.input ?? null,

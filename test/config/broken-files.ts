@@ -163,7 +163,7 @@ export const SHAPE: Broken[] = [
     'a price in words',
     'price: { prompt: "0.25", completion: "2.00" }',
     'price: cheap',
-    '13:55: models["openai/gpt-5-mini"].endpoints[0].price: "cheap" does not fit, expected free, or an object of prices',
+    '13:55: models["openai/gpt-5-mini"].endpoints[0].price: "cheap" does not fit, expected free, snapshot, or an object of prices',
   ),
   spoil('an unknown dialect', 'dialect: sim', 'dialect: smi', '7:19: providers.sim.dialect: unknown value "smi", did you mean "sim"?'),
   spoil(
@@ -431,7 +431,7 @@ export const RULES: Broken[] = [
     'an override without a condition',
     'completion: "2.00" }',
     'completion: "2.00", overrides: [ { prompt: "1.00" } ] }',
-    '13:106: models["openai/gpt-5-mini"].endpoints[0].price.overrides[0]: an override without a condition, expected min_prompt_tokens, or utc_start and utc_end',
+    '13:106: models["openai/gpt-5-mini"].endpoints[0].price.overrides[0]: an override without a condition, expected min_prompt_tokens, from, or utc_start and utc_end',
   ),
   spoil(
     'an override without a price',
@@ -468,7 +468,7 @@ export const RULES: Broken[] = [
     'an override with a price of another unit',
     'completion: "2.00" }',
     'completion: "2.00", overrides: [ { min_prompt_tokens: 5, request: "1.00" } ] }',
-    '13:130: models["openai/gpt-5-mini"].endpoints[0].price.overrides[0].request: unknown key, expected one of: min_prompt_tokens, utc_start, utc_end, prompt, completion, cached, cache_write, cache_write_1h, reasoning, image_output, audio_output, audio, image_token',
+    '13:130: models["openai/gpt-5-mini"].endpoints[0].price.overrides[0].request: unknown key, expected one of: min_prompt_tokens, utc_start, utc_end, from, prompt, completion, cached, cache_write, cache_write_1h, reasoning, image_output, audio_output, audio, image_token',
   ),
   spoil(
     'an override with a price that is no decimal',

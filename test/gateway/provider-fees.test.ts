@@ -139,7 +139,7 @@ t.test('a tool whose fee is not known is not for a key with a limit', async (t) 
   t.equal(refused.status, 403)
   t.match(
     ((await refused.json()) as { error: JsonObject }).error.message,
-    /m\/plain has no price for the tool file_search: a key with a limit cannot use it/,
+    /m\/plain has no known price for the tool file_search: a key with a limit cannot use it/,
   )
   t.equal(upstream.requests.length, before)
   const fallback = await ask({ model: 'm/plain', models: ['m/plain', 'm/gpt'], tools })
@@ -165,7 +165,7 @@ t.test('images that a tool of the provider draws', async (t) => {
   t.equal(await spent(), TOKENS + 1_290 * 30_000, 'estimated where it does not')
   const refused = await ask({ model: 'm/plain', tools })
   t.equal(refused.status, 403)
-  t.match(((await refused.json()) as { error: JsonObject }).error.message, /no price for the tool image_generation/)
+  t.match(((await refused.json()) as { error: JsonObject }).error.message, /no known price for the tool image_generation/)
 })
 
 t.test('the provider says which searches are billed', async (t) => {

@@ -35,6 +35,7 @@ const FOR_LATER = [
   'mammoth',
   'turndown',
   '@modelcontextprotocol/client',
+  '@pydantic/genai-prices',
 ]
 
 test('a start loads what serving needs, and nothing of what is off', async (t) => {

@@ -27,10 +27,14 @@ const clock = (description: string) =>
     expected: 'a time of day in UTC as four digits in quotes, such as "0130"',
   })
 
+const day = (description: string) =>
+  Type.String({ description, pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}$', scalar: 'timestamp', expected: 'a day such as "2026-11-01"' })
+
 const override = closed('Prices in place of those above where every condition holds; of several the later one wins, price by price.', {
   min_prompt_tokens: Type.Optional(count('Condition: the prompt has more tokens than this, those read from a cache included.', 0)),
   utc_start: Type.Optional(clock('Condition: from this time of day on, UTC.')),
   utc_end: Type.Optional(clock('Condition: before this time of day, UTC. If it is before `utc_start`, the period passes midnight.')),
+  from: Type.Optional(day('Condition: from this day on, 00:00 UTC, such as a change that the provider has announced.')),
   prompt: Type.Optional(perMillion('USD per million input tokens.')),
   completion: Type.Optional(perMillion('USD per million output tokens.')),
   cached: Type.Optional(perMillion('USD per million input tokens read from a cache.')),
@@ -48,7 +52,7 @@ const REGION = '^[a-z][a-z0-9_-]{0,31}$'
 
 const price = Type.Union(
   [
-    Type.Literal('free'),
+    oneOf('No price of its own.', ['free', 'snapshot']),
     closed('Prices.', {
       prompt: perMillion('USD per million input tokens.'),
       completion: Type.Optional(perMillion('USD per million output tokens; required for a model that generates.')),
@@ -95,8 +99,9 @@ const price = Type.Union(
     }),
   ],
   {
-    description: 'What the endpoint costs. Without it, a key with a limit cannot use the endpoint.',
-    expected: 'free, or an object of prices',
+    description:
+      'What the endpoint costs. `snapshot`: what the price snapshot states for the model at this provider. Without a price, a key with a limit cannot use the endpoint.',
+    expected: 'free, snapshot, or an object of prices',
   },
 )
 
@@ -155,9 +160,6 @@ const endpoint = closed('One model at one provider.', {
   tier: Type.Optional(oneOf('A service tier; serves only requests that select it.', ['flex', 'priority'])),
   scores: Type.Optional(scores),
 })
-
-const day = (description: string) =>
-  Type.String({ description, pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}$', scalar: 'timestamp', expected: 'a day such as "2026-11-01"' })
 
 /** Facts that one routing criterion alone reads. */
 const flags: Record<never, TSchema> = Object.fromEntries(MODEL_FLAGS.map(({ name, text }) => [name, Type.Optional(flag(text))]))

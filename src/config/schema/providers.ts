@@ -67,8 +67,8 @@ export const discovery = closed('How the list is fetched, and what its models co
   every: withDefault(duration('Time between two fetches of the list.'), '5m'),
   price: Type.Optional(
     oneOf(
-      '`free`: the models are free. If unset: they are free only if every address of the host is loopback or private; otherwise they have no price, and keys with a limit cannot use them.',
-      ['free'],
+      '`free`: the models are free; `snapshot`: they cost what the price snapshot states. If unset: they are free only if every address of the host is loopback or private; otherwise they have no price, and keys with a limit cannot use them.',
+      ['free', 'snapshot'],
     ),
   ),
 })
@@ -85,6 +85,9 @@ export const provider = closed('One provider.', {
   dialect: oneOf('The format that the provider speaks; `cohere` and `voyage` for embeddings alone.', DIALECTS, ['bedrock']),
   name: Type.Optional(line("Name shown in replies and metadata. If unset: the entry's own name.")),
   base_url: Type.Optional(url('Address up to and without the operation, such as `https://api.openai.com/v1`; not for `sim`.')),
+  snapshot_url: Type.Optional(
+    url('Address by which the price snapshot knows the provider, if `base_url` is another one, such as that of a proxy in front of it.'),
+  ),
   key: Type.Optional(secret('Key of the account. If its variable is marked ? and not set, the provider is left out.')),
   account: Type.Optional(
     line(

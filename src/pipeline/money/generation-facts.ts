@@ -7,6 +7,7 @@ import type { Accepted, Exchange, Received } from '../exchange.ts'
 import { brandHeaders } from '../request/receive.ts'
 import { NATIVE_SEARCH } from '../route/native-search.ts'
 import { factsText } from './facts-text.ts'
+import { pricedEndpoint } from './provider-prices.ts'
 import { creditCap } from './reservation.ts'
 
 /**
@@ -42,6 +43,7 @@ export function generationFacts(exchange: Accepted & Exchange, settlement: Settl
     credit_output_cap: creditCap(exchange),
     service_tier: tierOf(last),
     charge_reason: settlement.reason === USUAL_REASON ? undefined : settlement.reason,
+    price_unknown: last && last.sent !== false && pricedEndpoint(last).price === 'unpriced' ? true : undefined,
     tools_cost: settlement.tools > 0 ? settlement.tools : undefined,
     num_search_results: web?.num_search_results,
     num_fetches: web?.num_fetches,

@@ -100,7 +100,7 @@ function affordable(exchange: Guarded, endpoints: readonly Endpoint[]): readonly
   if (priced.length === 0) {
     const tool = endpoints.map((endpoint) => unpriced(exchange, endpoint)).find((what) => what !== 'endpoint')
     const what = tool === undefined ? '' : ` for the tool ${tool}`
-    throw new Fault('forbidden', { message: `${exchange.wish.requested} has no price${what}: a key with a limit cannot use it` })
+    throw new Fault('forbidden', { message: `${exchange.wish.requested} has no known price${what}: a key with a limit cannot use it` })
   }
   return priced
 }

@@ -4,6 +4,7 @@ import type { Config, ModelConfig, ProviderConfig } from '../../config/config.ts
 import { compareVersions, familyMember, isLatestSlug, latestSlug } from '../../core/model-family.ts'
 import { discoveredModels, type Listing } from './discover.ts'
 import { buildModel } from './endpoints.ts'
+import { loadSnapshot } from './price-snapshot.ts'
 import type { Model, Provider } from './types.ts'
 
 export interface Found {
@@ -75,8 +76,10 @@ class BuiltCatalog implements Catalog {
     this.providers = new Map(config.providers.map((provider) => [provider.slug, buildProvider(provider)]))
     this.aliases = new Map(Object.entries(config.aliases))
     for (const [slug, model] of Object.entries(config.models)) {
-      if (slug.endsWith('/*')) this.wildcards.set(slug.slice(0, -2), model)
-      else this.bySlug.set(slug, buildModel(slug, model, this.providers))
+      if (slug.endsWith('/*')) {
+        this.wildcards.set(slug.slice(0, -2), model)
+        if (model.endpoints.some(({ price }) => price === 'snapshot')) loadSnapshot()
+      } else this.bySlug.set(slug, buildModel(slug, model, this.providers))
     }
     for (const provider of this.providers.values()) {
       const listing = provider.discover ? listings.get(provider.slug) : undefined

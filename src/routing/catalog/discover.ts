@@ -1,6 +1,6 @@
 /** Models that a provider lists itself. */
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
-import { endpointId } from './endpoints.ts'
+import { endpointId, priceOf } from './endpoints.ts'
 import { factsOfEntry, positive } from './server-facts.ts'
 import type { Endpoint, Model, Provider } from './types.ts'
 
@@ -24,10 +24,10 @@ export interface Listing {
 
 /**
  * The models of a reply of `GET {base_url}/models`, each as `provider/name`. They are free at a server of the operator's own,
- * or where the configuration says so, else without a price. Entries that are no model are passed over.
+ * cost what the configuration says, else are without a price. Entries that are no model are passed over.
  */
 export function discoveredModels(provider: Provider, { list, local }: Listing): Model[] {
-  const price = local || provider.discovery?.price === 'free' ? 'free' : 'unpriced'
+  const { price = local ? 'free' : undefined } = provider.discovery ?? {}
   return [...listedModels(list)].map(([id, entry]) => discovered(provider, { id, entry, price }))
 }
 
@@ -44,7 +44,7 @@ export function listedModels(listing: JsonObject): Map<string, JsonObject> {
 interface Found {
   readonly id: string
   readonly entry: JsonObject
-  readonly price: 'free' | 'unpriced'
+  readonly price: 'free' | 'snapshot' | undefined
 }
 
 function discovered(provider: Provider, { id, entry, price }: Found): Model {
@@ -71,7 +71,7 @@ function discovered(provider: Provider, { id, entry, price }: Found): Model {
     provider,
     model,
     upstreamModel: id,
-    price,
+    price: priceOf(price, provider, id, kind),
     context,
     maxOutput: undefined,
     quantization: quantization ?? 'unknown',

@@ -4,6 +4,7 @@ import { type Rate, rateFromUsd, rateFromUsdPerMillion } from '../../core/money.
 import { type DayWindow, PAID_TOOLS, type PriceOverride, type RateKind, type Rates } from '../../core/price.ts'
 import { mergeQuirks } from '../../dialects/canon/quirks.ts'
 import { MODEL_FLAGS } from '../criteria/index.ts'
+import { snapshotPrice } from './price-snapshot.ts'
 import type { Endpoint, Model, Provider } from './types.ts'
 
 const NO_SCORES: Model['scores'] = Object.freeze({})
@@ -52,12 +53,13 @@ function flagsOf(config: Readonly<Record<string, unknown>>): Model['flags'] {
 
 function buildEndpoint(model: Model, provider: Provider, config: EndpointConfig, wildcard: Wildcard | undefined): Endpoint {
   const suffix = config.variant ?? config.tier
+  const upstreamModel = wildcard === undefined ? config.model : config.model.replace('*', () => wildcard.tail)
   return {
     id: endpointId(model.slug, provider.slug, suffix),
     provider,
     model,
-    upstreamModel: wildcard === undefined ? config.model : config.model.replace('*', () => wildcard.tail),
-    price: priceOf(config.price, provider),
+    upstreamModel,
+    price: priceOf(config.price, provider, upstreamModel, model.kind),
     context: config.context ?? model.context,
     maxOutput: config.max_output ?? model.maxOutput,
     quantization: config.quantization ?? 'unknown',
@@ -75,10 +77,19 @@ export function endpointId(model: string, provider: string, suffix: string | und
   return suffix === undefined ? `${model}@${provider}` : `${model}@${provider}/${suffix}`
 }
 
-/** A provider inside this process costs nothing unless priced. */
-function priceOf(price: EndpointConfig['price'], provider: Provider): Endpoint['price'] {
-  if (price === 'free') return 'free'
-  if (price === undefined) return provider.baseUrl === undefined ? 'free' : 'unpriced'
+/** A provider inside this process costs nothing unless priced. @param name the provider's own name of the model. */
+export function priceOf(
+  declared: EndpointConfig['price'],
+  { baseUrl, snapshotUrl }: Pick<Provider, 'baseUrl' | 'snapshotUrl'>,
+  name: string,
+  kind: Model['kind'],
+): Endpoint['price'] {
+  const price =
+    declared === 'snapshot'
+      ? (snapshotPrice({ url: snapshotUrl ?? baseUrl, model: name, embeds: kind === 'embedding' }) ?? 'unpriced')
+      : declared
+  if (price === 'free' || price === 'unpriced') return price
+  if (price === undefined) return baseUrl === undefined ? 'free' : 'unpriced'
   const { overrides } = price
   return {
     ...NO_RATES,
@@ -150,12 +161,13 @@ function tokenRates(price: PriceConfig | OverrideConfig): PriceOverride['rates']
 }
 
 function overrideOf(config: OverrideConfig): PriceOverride {
-  const { min_prompt_tokens: above, utc_start: start, utc_end: end } = config
+  const { min_prompt_tokens: above, utc_start: start, utc_end: end, from } = config
   const window: DayWindow | undefined =
     start === undefined || end === undefined ? undefined : { start: minuteOf(start), end: minuteOf(end) }
   return {
     ...(above === undefined ? {} : { minPromptTokens: above }),
     ...(window === undefined ? {} : { window }),
+    ...(from === undefined ? {} : { from: Date.parse(from) }),
     rates: tokenRates(config),
   }
 }

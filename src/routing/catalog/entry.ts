@@ -115,7 +115,7 @@ export function pricing(price: Endpoint['price']): JsonObject {
     request: rateText(price.request ?? 0n),
     image: rateText(price.image ?? 0n),
     ...namedRates(price, LISTED),
-    ...(price.overrides === undefined ? {} : { overrides: price.overrides.map(overrideEntry) }),
+    ...(price.overrides === undefined ? {} : { overrides: price.overrides.filter(({ from }) => from === undefined).map(overrideEntry) }),
   }
 }
 
@@ -142,7 +142,7 @@ function namedRates(rates: Partial<Rates>, names: typeof LISTED): JsonObject {
   return entry
 }
 
-/** Hours are clock numbers: 130 is 01:30 UTC. */
+/** Hours are clock numbers: 130 is 01:30 UTC. The form has no condition for a day, so those with one are not listed. */
 function overrideEntry({ minPromptTokens, window, rates }: PriceOverride): JsonObject {
   return {
     ...(minPromptTokens === undefined ? {} : { min_prompt_tokens: minPromptTokens }),

@@ -33,6 +33,8 @@ export interface Provider {
   readonly dialect: DialectId
   /** Absent for a provider inside this process. */
   readonly baseUrl?: string | undefined
+  /** By which the price snapshot knows it, where that is not the base URL. */
+  readonly snapshotUrl?: string | undefined
   readonly key?: string | undefined
   /** Name of the account, which signed and encrypted reasoning belongs to. */
   readonly account?: string | undefined
@@ -53,7 +55,7 @@ export interface Provider {
   readonly quirks: Quirks
   readonly discover: boolean
   /** Set where `discover` is: milliseconds between two questions, and what the models cost where that is stated. */
-  readonly discovery?: { readonly every: number; readonly price?: 'free' } | undefined
+  readonly discovery?: { readonly every: number; readonly price?: 'free' | 'snapshot' } | undefined
   /** `pass_through` of the provider's YAML: nano-dollars per request; absent where the pass-through is closed. */
   readonly passThroughPrice?: number | undefined
 }
@@ -65,7 +67,7 @@ export interface Endpoint {
   readonly model: Model
   /** The provider's own name of the model. */
   readonly upstreamModel: string
-  /** `free`: costs nothing by declaration. `unpriced`: refused for a key with a limit. */
+  /** `free`: costs nothing by declaration. `unpriced`: no price is known, so it is refused for a key with a limit. */
   readonly price: Price | 'free' | 'unpriced'
   readonly context: number | undefined
   readonly maxOutput: number | undefined
