@@ -8,7 +8,7 @@ import { buildCatalog } from '../routing/catalog/catalog.ts'
 import { docsPages, FILE_ADDRESSES } from '../server/docs/pages.ts'
 import { ASSET_NAMES, readAsset } from '../server/docs-routes.ts'
 import { CONSOLE, type Streams } from './console.ts'
-import { SHIPPED_CONFIG } from './serve.ts'
+import { SHIPPED_CONFIG } from './shipped-config.ts'
 
 /**
  * Writes `index.html`, a page for each group of operations, their style and script, and `openapi.json`.

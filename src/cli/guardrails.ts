@@ -9,7 +9,7 @@ import { GUARDRAIL_COMMAND_PATH } from '../server/key-command-route.ts'
 import { CONSOLE, plural, type Streams } from './console.ts'
 import { askOwner, onStore } from './owner-command.ts'
 import { table } from './plan-table.ts'
-import { SHIPPED_CONFIG } from './serve.ts'
+import { SHIPPED_CONFIG } from './shipped-config.ts'
 
 export interface GuardrailFlags {
   config?: string

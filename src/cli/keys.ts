@@ -12,7 +12,7 @@ import { DiskFiles } from '../services/files/index.ts'
 import { CONSOLE, type Streams } from './console.ts'
 import { askOwner, onStore } from './owner-command.ts'
 import { table } from './plan-table.ts'
-import { SHIPPED_CONFIG } from './serve.ts'
+import { SHIPPED_CONFIG } from './shipped-config.ts'
 
 export interface KeyFlags {
   config?: string

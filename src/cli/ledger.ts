@@ -10,7 +10,7 @@ import { usdText } from '../core/money.ts'
 import type { Reconciliation } from '../ledger/types.ts'
 import { type Verdict, verifyLedger } from '../ledger/verify.ts'
 import { requestAdmin } from './admin-request.ts'
-import { SHIPPED_CONFIG } from './serve.ts'
+import { SHIPPED_CONFIG } from './shipped-config.ts'
 
 /** @returns the exit code. */
 export async function ledger(verb: string, configFile = SHIPPED_CONFIG): Promise<number> {

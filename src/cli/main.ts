@@ -1,6 +1,5 @@
-/** Reads the command line and hands over to a verb; those beside `serve` are loaded when they are first used. */
+/** Reads the command line and hands over to a verb, which is loaded then: a command that needs no gateway loads none. */
 import { parseArgs } from 'node:util'
-import { serve } from './serve.ts'
 
 const HELP = `headgate: one address in front of many model providers
 
@@ -78,8 +77,11 @@ export async function run(argv: readonly string[]): Promise<void> {
   const [verb = 'serve', ...rest] = positionals
   const [first, second] = rest
   if (values.help) process.stdout.write(HELP)
-  else if (values.version) process.stdout.write(`${await version()}\n`)
-  else if (verb === 'serve' && rest.length === 0) await serve(values)
+  else if (values.version) {
+    // `npm ci` runs `serve --version` (script `prepare`): with what serving loads in the compile cache, the first start is quick.
+    if (positionals.length > 0 && verb === 'serve') await import('./serve.ts')
+    process.stdout.write(`${await version()}\n`)
+  } else if (verb === 'serve' && rest.length === 0) await (await import('./serve.ts')).serve(values)
   else if (verb === 'check' && values.chain && rest.length === 0) process.exitCode = (await import('./check.ts')).printChain()
   else if (verb === 'check' && first !== undefined && rest.length === 1) process.exitCode = await (await import('./check.ts')).check(first)
   else if (verb === 'plan' && first !== undefined && second !== undefined && rest.length === 2)

@@ -11,7 +11,7 @@ import type { Model, ModelKind } from '../routing/catalog/types.ts'
 import { CONSOLE, type Streams } from './console.ts'
 import { diffText, modelTable, modelText } from './model-table.ts'
 import { compareListing, newModelsYaml } from './models-sync.ts'
-import { SHIPPED_CONFIG } from './serve.ts'
+import { SHIPPED_CONFIG } from './shipped-config.ts'
 
 export interface ModelFlags {
   config?: string

@@ -7,7 +7,7 @@ import { isObject, type Json, type JsonObject } from '../core/json.ts'
 import type { PluginSetting } from '../pipeline/dependencies.ts'
 import { CONSOLE, type Streams } from './console.ts'
 import { table } from './plan-table.ts'
-import { SHIPPED_CONFIG } from './serve.ts'
+import { SHIPPED_CONFIG } from './shipped-config.ts'
 
 export interface PluginFlags {
   config?: string

@@ -1,7 +1,6 @@
 /** `headgate serve`: starts, says where and how to try it, and ends in order. */
 import { existsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { fileURLToPath } from 'node:url'
 import type { Owning } from '../app/owner.ts'
 import { type Running, start } from '../app/start.ts'
 import { WORKER_VARIABLE } from '../cluster/messages.ts'
@@ -10,8 +9,7 @@ import { type Clock, systemClock } from '../core/clock.ts'
 import { drainOnSignals, type ProcessLike } from '../server/signals.ts'
 import { compact } from './compact.ts'
 import { plural } from './console.ts'
-
-export const SHIPPED_CONFIG = fileURLToPath(new URL('../../config/headgate.yaml', import.meta.url))
+import { SHIPPED_CONFIG } from './shipped-config.ts'
 
 export interface ServeFlags {
   config?: string

@@ -42,7 +42,12 @@ const SOURCES = [
   `${GERMAN_PLACES}${WORD}(?: ${WORD}){0,2}`,
   BOX,
 ]
-const FORMS = SOURCES.map((form) => new RegExp(`(?<![\\p{L}\\p{N}_.,-])${form}(?![\\p{L}\\p{N}])`, 'gu'))
+/** Compiled at the first use: classes of Unicode take milliseconds, at every start. */
+let forms: readonly RegExp[] | undefined
+
+function compileForms(): readonly RegExp[] {
+  return SOURCES.map((form) => new RegExp(`(?<![\\p{L}\\p{N}_.,-])${form}(?![\\p{L}\\p{N}])`, 'gu'))
+}
 
 /** A word that each of them needs; the first look. */
 const CUES =
@@ -60,7 +65,8 @@ function isStreet(found: string, before: string): boolean {
 
 function find(text: string, from: number): readonly Match[] {
   const matches = new Matches()
-  for (const form of FORMS) {
+  forms ??= compileForms()
+  for (const form of forms) {
     form.lastIndex = from
     for (let hit = form.exec(text); hit !== null; hit = form.exec(text)) {
       if (isStreet(hit[0], wordsBefore(text, hit.index, 12))) matches.add(hit.index, hit.index + hit[0].length)

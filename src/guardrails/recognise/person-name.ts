@@ -64,7 +64,13 @@ const LEADERS =
   '(?:Yesterday|Today|Tomorrow|Then|When|While|After|Before|Because|Since|Later|Once|Last|Both|Only|Perhaps|Maybe|But|And|So|If|Now|Soon|Usually|Sometimes)'
 const DONE = '(?![\\p{L}\\p{N}])'
 
-const FORMS = BEFORE.map(([cue, name]) => new RegExp(`(?<![\\p{L}\\p{N}_])(${cue.replace(/^\\b/, '')})(${name})${DONE}`, 'gu'))
+/** Compiled at the first use: classes of Unicode take milliseconds, at every start. */
+let forms: readonly RegExp[] | undefined
+
+function compileForms(): readonly RegExp[] {
+  return BEFORE.map(([cue, name]) => new RegExp(`(?<![\\p{L}\\p{N}_])(${cue.replace(/^\\b/, '')})(${name})${DONE}`, 'gu'))
+}
+
 const FOLLOWED = new RegExp(`(?<![\\p{L}\\p{N}_])(?:${LEADERS} )?(${LONG})${AFTER}`, 'gu')
 const FOLLOWERS = / and I\b|ounded the\b/
 /** A word that each of them needs; the first look. */
@@ -85,7 +91,8 @@ const FAMED =
 
 function find(text: string, from: number): readonly Match[] {
   const matches = new Matches()
-  for (const form of FORMS) {
+  forms ??= compileForms()
+  for (const form of forms) {
     form.lastIndex = from
     for (let hit = form.exec(text); hit !== null; hit = form.exec(text)) {
       const [, cue, name] = hit
