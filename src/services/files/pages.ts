@@ -22,8 +22,8 @@ interface Reading {
 }
 
 export class FilePages {
-  /** By id. Whether a file is there only its folder says. */
-  private readonly facts = new LRUCache<string, StoredFile>({ max: MOST_KEPT })
+  /** By id; whether a file is there only its folder says. Made with the first file, since it takes the room for all at once. */
+  private facts: LRUCache<string, StoredFile> | undefined
   /** By path. */
   private readonly readings = new Map<string, Reading>()
 
@@ -54,7 +54,7 @@ export class FilePages {
       const id = ids[newestFirst ? ids.length - 1 - at : at]
       if (id === undefined) break
       if (after !== undefined && (newestFirst ? id >= after : id <= after)) continue
-      const file = this.facts.get(id) ?? (await this.read(folder, id))
+      const file = this.facts?.get(id) ?? (await this.read(folder, id))
       if (!file || (purpose !== undefined && file.purpose !== purpose)) continue
       if (files.length === limit) return { files, more: true }
       files.push(file)
@@ -64,7 +64,10 @@ export class FilePages {
 
   private async read(folder: Folder, id: string): Promise<StoredFile | undefined> {
     const file = await folder.find(id)
-    if (file) this.facts.set(id, file)
+    if (file) {
+      this.facts ??= new LRUCache({ max: MOST_KEPT })
+      this.facts.set(id, file)
+    }
     return file
   }
 }
