@@ -6,6 +6,7 @@ import type { ChainSettings, KeyLookup } from '../pipeline/dependencies.ts'
 import type { GuardrailSetting } from '../pipeline/guard/guardrail-setting.ts'
 import type { ApiKey, RateLimits } from '../plugin-api/key.ts'
 import type { Catalog } from '../routing/catalog/catalog.ts'
+import { OutboundPolicy } from '../services/outbound/policy.ts'
 import { isIssuer, issuerHash, underIssuer } from '../store/issued-keys.ts'
 import type { KeyStore, StoredKey } from '../store/keys.ts'
 import { fileGuardrails } from './guardrail-settings.ts'
@@ -86,8 +87,16 @@ export function chainSettings(config: Config, catalog: Catalog, keys: KeyLookup,
     defaultMaxOutput: config.defaultMaxOutput,
     provider: config.provider as ProviderPreferences | undefined,
     maxBody: config.server.maxBody,
+    // The same addresses as for files that are read: both are parts of a request.
+    outbound: new OutboundPolicy({ allowPrivate: privateHosts(config) }),
     jsonDepth: config.server.jsonDepth,
     deadline: config.server.deadline,
     silence: config.server.silence,
   }
+}
+
+/** Exceptions that the operator has made for files of requests. */
+function privateHosts({ plugins }: Config): string[] {
+  const { allow_private: hosts } = plugins.defaults['file-parser'] ?? {}
+  return Array.isArray(hosts) ? hosts.map(String) : []
 }

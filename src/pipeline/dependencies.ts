@@ -15,6 +15,7 @@ import type { ApiKey, Cancel, Host, Plugin, ServerTool, SessionTool } from '../p
 import type { Model, Provider } from '../routing/catalog/types.ts'
 import type { HealthBook, StickySessions } from '../routing/index.ts'
 import type { FileStore } from '../services/files/types.ts'
+import type { OutboundPolicy } from '../services/outbound/policy.ts'
 import type { Pools } from '../services/upstream/pools.ts'
 import type { DrainSlots } from './attempt/drain-slots.ts'
 import type { RetryBudget } from './attempt/retry-budget.ts'
@@ -82,6 +83,8 @@ export interface ChainSettings {
   /** Account-wide provider preferences. */
   provider: ProviderPreferences | undefined
   maxBody: number
+  /** What may be fetched of media that requests name by address. */
+  outbound: OutboundPolicy
   jsonDepth: number
   /** Milliseconds. */
   deadline: number

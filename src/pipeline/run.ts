@@ -107,6 +107,8 @@ export class Run {
   opening: readonly ShownItem[] | undefined
   /** Ids of endpoints that have refused reasoning of this conversation. */
   withoutReasoning: Set<string> | undefined
+  /** Media that the request names by address, as data URLs, where a provider in question takes no addresses. */
+  media: ReadonlyMap<string, string> | undefined
   /** Turns begun so far; more than one in a tool loop. */
   turns = 0
   /** What the running turn holds. */

@@ -82,4 +82,9 @@ export const forcedTools = flag('False: the provider refuses a `tool_choice` tha
 
 export const webSearch = flag('True: the provider has a web search of its own, which the engine `native` uses.')
 
+export const mediaUrls = oneOf(
+  '`inline`: images and files that a request names by their address are fetched by the gateway and sent as data; `pass`: the address is sent. If unset: `pass`.',
+  ['inline', 'pass'],
+)
+
 export const explicitCaching = flag('True: `prompt_cache_options` of a request are passed on.')

@@ -1,10 +1,11 @@
 /** Quirks of providers that speak the Gemini API. */
-import { body, efforts, flag, oneOf, webSearch } from '../canon/quirks.ts'
+import { body, efforts, flag, mediaUrls, oneOf, webSearch } from '../canon/quirks.ts'
 
 export const geminiQuirks = {
   thinking: oneOf('How reasoning is requested: a budget in tokens, or a level. If unset: a budget.', ['budget', 'level']),
   efforts,
   call_ids: flag('False: the provider refuses `id` in calls and results of functions; they are matched by their order.'),
   web_search: webSearch,
+  media_urls: mediaUrls,
   body,
 }

@@ -1,5 +1,5 @@
 /** Quirks of providers that speak the Messages API. */
-import { body, efforts, flag, oneOf, webSearch, word } from '../canon/quirks.ts'
+import { body, efforts, flag, mediaUrls, oneOf, webSearch, word } from '../canon/quirks.ts'
 
 export const messagesQuirks = {
   thinking: oneOf('How reasoning is requested: a budget in tokens, or an effort (`adaptive`). If unset: a budget.', ['budget', 'adaptive']),
@@ -11,5 +11,6 @@ export const messagesQuirks = {
   system_messages: flag('Whether system messages may be in the middle of a conversation. If unset: only for callers of this format.'),
   web_search: webSearch,
   web_search_tool: word("Type of the provider's search tool. If unset: `web_search_20250305`."),
+  media_urls: mediaUrls,
   body,
 }

@@ -1,6 +1,6 @@
 /** Quirks of providers that speak the Responses API. */
 import { Type } from 'typebox'
-import { body, efforts, explicitCaching, listOf, oneOf, webSearch } from '../canon/quirks.ts'
+import { body, efforts, explicitCaching, listOf, mediaUrls, oneOf, webSearch } from '../canon/quirks.ts'
 
 export const responsesQuirks = {
   reasoning: oneOf(
@@ -16,5 +16,6 @@ export const responsesQuirks = {
   explicit_caching: explicitCaching,
   web_search: webSearch,
   native_tools: listOf('Tools that the provider runs or knows itself.', oneOf('A tool.', ['apply_patch', 'shell'])),
+  media_urls: mediaUrls,
   body,
 }

@@ -10,6 +10,7 @@ import type { ChainDependencies } from '../dependencies.ts'
 import type { Accepted, MaybePlanned, Planned } from '../exchange.ts'
 import { upstreamCap } from '../money/reservation.ts'
 import { EventPath } from '../reply/event-path.ts'
+import { needsMedia, withMedia } from '../route/media-fetch.ts'
 import type { EventSink } from '../run.ts'
 import type { Lane } from './turn.ts'
 
@@ -60,7 +61,7 @@ function laneOf(exchange: Planned, dialect: UpstreamDialect, target: Target, for
   const { pass } = dialect
   return chooseLane({
     sameWire: pass?.client === exchange.request.client.id,
-    edited: exchange.request.edited,
+    edited: exchange.request.edited || needsMedia(exchange, target.quirks),
     mutated:
       exchange.run.toolNames !== undefined ||
       exchange.guard.answers !== undefined ||
@@ -75,7 +76,7 @@ export function encode({ exchange, dialect, lane, target }: EndpointCall): Encod
   const encoded =
     lane !== 'translate' && dialect.pass
       ? dialect.pass.request(exchange.request.body, target)
-      : encodeCanonical(exchange.request.canonical(), target, (request) => dialect.encodeRequest(request, target))
+      : encodeCanonical(withMedia(exchange, target.quirks), target, (request) => dialect.encodeRequest(request, target))
   if (target.quirks.body) shapeBody(encoded.body, target.quirks)
   return encoded
 }

@@ -94,11 +94,16 @@ const BEGINNINGS: readonly [type: string, latin1: RegExp][] = [
 ]
 
 /** Uploads often come without a type: the first bytes show it then, or the name. */
-function dataUrl({ type, name }: StoredFile, bytes: Buffer): string {
+export function dataUrl({ type, name }: Pick<StoredFile, 'type' | 'name'>, bytes: Buffer): string {
   const start = bytes.toString('latin1', 0, 16)
   const known = type !== UNKNOWN ? type : BEGINNINGS.find(([, beginning]) => beginning.test(start))?.[0]
   const base64 = bytes.toString('base64')
   return known === undefined ? fileUrl(base64, name) : `data:${known};base64,${base64}`
+}
+
+/** @returns the path of the first member with this text, such as `messages[0].content[1].image_url.url`; undefined where there is none. */
+export function fieldHolding(body: Json, text: string): string | undefined {
+  return pathIn(body, '', (_, value) => value === text)
 }
 
 /** @returns the path of the first member `name` with this value, such as `messages[0].content[1].file.file_id`; the name where there is none. */

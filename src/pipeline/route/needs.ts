@@ -100,7 +100,11 @@ function textBytes(exchange: Accepted): number {
 /** All but files of plain text, which are text. */
 function* heavyMedia(exchange: Accepted): Generator<Media> {
   if (isPlain(exchange)) return
-  for (const { part } of mediaOf(exchange.request.canonical())) if (!isTextFile(part)) yield part
+  const fetched = exchange.run.media
+  for (const { part } of mediaOf(exchange.request.canonical())) {
+    const url = fetched?.get(part.url ?? '')
+    if (!isTextFile(part)) yield url === undefined ? part : { ...part, url }
+  }
 }
 
 /** Tokens of the input where no provider counted them: media by the piece, not by their bytes. */

@@ -22,16 +22,20 @@ import { concludeTurn, takeHold, writeHold } from '../money/reservation.ts'
 import { takeTokens } from '../request/admit.ts'
 import { usableKey } from '../request/authenticate.ts'
 import { conversationName } from './conversation.ts'
+import { fetchMedia } from './media-fetch.ts'
 import { contextNeed, contextOf, offersTools, priceMoment, tierOf } from './needs.ts'
 import { watchTools } from './tool-watch.ts'
 
 export function planLayer(
-  { keys, defaultMaxOutput }: Pick<ChainSettings, 'keys' | 'defaultMaxOutput'>,
+  { keys, defaultMaxOutput, outbound, maxBody }: Pick<ChainSettings, 'keys' | 'defaultMaxOutput' | 'outbound' | 'maxBody'>,
   dependencies: ChainDependencies,
 ): Layer<Guarded, Planned> {
   return (next) =>
     async function handle(exchange): Promise<Reply> {
       const order = orderOf(exchange, dependencies)
+      // Before the hold, which counts what is fetched by its size.
+      const fetching = fetchMedia(exchange, order.candidates, { policy: outbound, most: maxBody })
+      const wanted = fetching ? await fetching : order.candidates
       // The body may have taken its time, and earlier turns have: what holds is the key as it is now.
       const found = keys.find(exchange.auth.key.hash)
       const key = keyNow(exchange, found instanceof Promise ? await found.catch(() => exchange.auth.key) : found)
@@ -39,7 +43,7 @@ export function planLayer(
       if (counted) await counted
       const concluding = concludeTurn(exchange)
       if (concluding) await concluding
-      const taking = takeHold(exchange, order.candidates, {
+      const taking = takeHold(exchange, wanted, {
         key,
         credit: dependencies.credit,
         upstreams: dependencies.upstreams,
