@@ -235,7 +235,10 @@ t.test('nobody is sent what another family encrypted', async (t) => {
       t.same([crossed.body.input, crossed.dropped], [[], ['reasoning']], `${name}, from chat`)
     }
   })
-  const own = responsesInput([{ type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'O1' }])
+  const own = responsesInput([
+    { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'O1' },
+    { role: 'assistant', content: 'So.' },
+  ])
   t.equal(openaiResponses.pass?.admits(own, TARGET), true)
   t.match(openaiResponses.encodeRequest(responsesClient.decodeRequest(own), TARGET).body.input, [{}, { encrypted_content: 'O1' }])
 })

@@ -138,6 +138,14 @@ t.test('C-131: parameters, hard and soft', async (t) => {
     1
   t.ok(required(['max_completion_tokens', 'reasoning_effort'], ['max_tokens', 'reasoning']), 'by whichever name it is listed')
   t.notOk(required(['response_format'], ['response_format', 'structured_outputs']), 'a JSON mode is no schema')
+  const efforts = [{ provider: provider('few', { quirks: { efforts: ['low', 'high'] } }) }, { provider: provider('all') }]
+  const named = (effort: string, require: boolean) =>
+    tags(efforts, asked({ require_parameters: require }, { used: new Set(['reasoning']), effort }))
+  t.same(
+    [named('none', true), named('none', false), named('high', true)],
+    [['all'], ['few', 'all'], ['few', 'all']],
+    'an effort is a value',
+  )
   t.ok(required(['temperature'], ['user', 'metadata']), 'no list tells of what names the caller')
   t.notOk(required(undefined, ['seed'], { body: { drop: ['seed'] } }), 'what is never sent does not arrive')
   const sent = (endpoint: { provider: { slug: string } }) => new Set(endpoint.provider.slug === 'bare' ? ['seed'] : [])

@@ -80,6 +80,10 @@ export const efforts = listOf('Reasoning efforts that the provider knows; others
 
 export const forcedTools = flag('False: the provider refuses a `tool_choice` that forces a call; `auto` is sent instead.')
 
+export const closedSchemas = flag(
+  'True: with `strict: true` the provider takes only schemas whose objects are closed and require all of their properties. Others are sent with `strict: false`.',
+)
+
 export const webSearch = flag('True: the provider has a web search of its own, which the engine `native` uses.')
 
 export const mediaUrls = oneOf(

@@ -1,5 +1,5 @@
 /** Quirks of providers that speak the Chat Completions API. */
-import { body, efforts, explicitCaching, flag, forcedTools, mediaUrls, oneOf, webSearch, word } from '../canon/quirks.ts'
+import { body, closedSchemas, efforts, explicitCaching, flag, forcedTools, mediaUrls, oneOf, webSearch, word } from '../canon/quirks.ts'
 
 export const chatQuirks = {
   max_tokens_field: oneOf('Field of the output cap. If unset: `max_tokens`.', ['max_tokens', 'max_completion_tokens']),
@@ -22,6 +22,7 @@ export const chatQuirks = {
   ),
   forced_tools: forcedTools,
   cache_control: flag('True: the provider takes `cache_control` on parts of messages and on tools. Otherwise the marks are left out.'),
+  closed_schemas: closedSchemas,
   explicit_caching: explicitCaching,
   web_search: webSearch,
   media_urls: mediaUrls,

@@ -9,14 +9,11 @@ import type { Encoded, Target } from '../types.ts'
 import { INSTRUCTIONS } from './decode-request.ts'
 import { encodeItem } from './encode-items.ts'
 import type { ItemContext } from './encode-parts.ts'
-import { fitToTarget } from './target.ts'
+import { ENCRYPTED, fitToTarget, mayReason } from './target.ts'
 import { SEARCH_TYPE, searchTool } from './web-search.ts'
 import { WIRE } from './wire.ts'
 
 export const PATH = '/responses'
-
-/** Value of `include` that makes reasoning replayable without a stored response. */
-export const ENCRYPTED = 'reasoning.encrypted_content'
 
 const LOGPROBS = 'message.output_text.logprobs'
 
@@ -110,11 +107,12 @@ function encodeReasoning(request: CanonicalRequest, extras: JsonObject): JsonObj
   return Object.keys(fields).length === 0 ? undefined : fields
 }
 
-function encodeInclude(request: CanonicalRequest, body: JsonObject): string[] | undefined {
+function encodeInclude(request: CanonicalRequest, body: JsonObject, target: Target): string[] | undefined {
   const include = new Set(request.include)
+  if (!mayReason(target)) include.delete(ENCRYPTED)
   if (request.sampling.logprobs) include.add(LOGPROBS)
   const reasons = isObject(body.reasoning) && body.reasoning.effort !== 'none'
-  if (reasons || request.items.some((item) => item.kind === 'reasoning')) include.add(ENCRYPTED)
+  if (mayReason(target) && (reasons || request.items.some((item) => item.kind === 'reasoning'))) include.add(ENCRYPTED)
   return include.size === 0 ? undefined : [...include]
 }
 
@@ -168,7 +166,7 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Encode
   addExtras(request, body, context.dropped)
   const dropped = [...context.dropped]
   fitToTarget(present(body), target, dropped)
-  const include = encodeInclude(request, body)
+  const include = encodeInclude(request, body, target)
   if (include) body.include = include
   return { path: PATH, body, dropped }
 }

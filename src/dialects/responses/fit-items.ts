@@ -1,6 +1,8 @@
-/** Input items as one account of a provider takes them, in the pass lane and behind the translation alike. */
+/** Input items as one provider takes them, in the pass lane and behind the translation alike. */
+import { hash } from 'node:crypto'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { isMarked, ownReasoning } from '../canon/reasoning-owner.ts'
+import type { Target } from '../types.ts'
 
 /** Items of the gateway's own tools (`router:web_search`) mean nothing to a provider. */
 function isGatewayItem(item: JsonObject): boolean {
@@ -9,47 +11,82 @@ function isGatewayItem(item: JsonObject): boolean {
 
 /** True for what the model said or called. */
 function isSpoken({ type, role }: JsonObject): boolean {
-  return typeof type === 'string' && type !== 'message' ? /_call$/.test(type) : role === 'assistant'
+  return typeof type === 'string' && type !== 'message' ? type.endsWith('_call') : role === 'assistant'
+}
+
+/** True for what may stand between reasoning and what it led to. */
+const isBetween = (item: Json | undefined): boolean => isObject(item) && (item.type === 'reasoning' || isGatewayItem(item))
+
+/** Without its encrypted content a provider that stores nothing does not know the item: "Item with id 'rs_…' not found". */
+function isEmptyReasoning({ encrypted_content: encrypted, content }: JsonObject): boolean {
+  return (encrypted ?? null) === null && !(Array.isArray(content) && content.length > 0)
+}
+
+/** Reasoning belongs in front of what it led to (recorded: test_openai_responses_thinking_with_modified_history). */
+function isDangling(input: readonly Json[], at: number): boolean {
+  let next = at + 1
+  while (isBetween(input[next])) next++
+  const item = input[next]
+  return !isObject(item) || !(isSpoken(item) || String(item.type).startsWith('mcp_'))
 }
 
 /** @returns the name of what is left out, undefined where the item is sent. */
-function lossOf(item: JsonObject, account: string | undefined): string | undefined {
-  if (isGatewayItem(item)) return String(item.type)
+function lossOf(input: readonly Json[], at: number, { account }: Target): string | undefined {
+  const item = input[at]
+  if (!isObject(item)) return undefined
+  const type = String(item.type)
+  if (isGatewayItem(item)) return type
   const { encrypted_content: encrypted } = item
-  return isMarked(encrypted) && ownReasoning(encrypted, account) === undefined ? String(item.type) : undefined
+  if (isMarked(encrypted) && ownReasoning(encrypted, account) === undefined) return type
+  return type === 'reasoning' && (isEmptyReasoning(item) || isDangling(input, at)) ? type : undefined
 }
 
-function withoutMark(item: JsonObject, account: string | undefined): JsonObject {
-  const { encrypted_content: encrypted } = item
-  return isMarked(encrypted) ? { ...item, encrypted_content: ownReasoning(encrypted, account) } : item
+/** Longer ids of calls are refused (github.com/earendil-works/pi/issues/1022). */
+const LONGEST_CALL_ID = 64
+
+/** The same short id for a call and its output, in every turn. */
+const shortCallId = (id: string): string => `call_${hash('sha256', id, 'base64url')}`
+
+/** Members of reasoning that gateways know and OpenAI does not (github.com/BerriAI/litellm/issues/13420: `status`). */
+function withoutExtras({ status: _status, format: _format, signature: _signature, ...item }: JsonObject): JsonObject {
+  return item
+}
+
+function fitted(item: JsonObject, { account, quirks }: Target): JsonObject {
+  let fit = item
+  const { encrypted_content: encrypted, call_id: callId } = item
+  if (isMarked(encrypted)) fit = { ...fit, encrypted_content: ownReasoning(encrypted, account) }
+  if (typeof callId === 'string' && callId.length > LONGEST_CALL_ID) fit = { ...fit, call_id: shortCallId(callId) }
+  const hasExtras = item.status !== undefined || item.format !== undefined || item.signature !== undefined
+  // A provider that takes the object `reasoning` is a gateway itself.
+  return item.type === 'reasoning' && hasExtras && quirks.reasoning !== 'object' ? withoutExtras(fit) : fit
+}
+
+/** OpenAI refuses a call that it knows "without its required 'reasoning' item". */
+function withoutId(item: JsonObject): JsonObject {
+  if (item.id === undefined) return item
+  const { id: _id, ...rest } = item
+  return rest
 }
 
 /**
- * @param account whose encrypted content goes back; that of others is left out.
  * @param dropped receives the types of items that are left out.
  * @returns the same array where nothing changes.
  */
-export function fitItems(input: Json[], account: string | undefined, dropped: string[]): Json[] {
+export function fitItems(input: Json[], target: Target, dropped: string[]): Json[] {
   let changed: Json[] | undefined
   let isAfterLoss = false
   for (const [index, item] of input.entries()) {
-    let fitted: Json | undefined = item
+    let fit: Json | undefined = item
     if (isObject(item)) {
-      const loss = lossOf(item, account)
-      if (loss !== undefined) {
-        fitted = undefined
-        if (!dropped.includes(loss)) dropped.push(loss)
-      } else fitted = withoutMark(item, account)
+      const loss = lossOf(input, index, target)
+      if (loss !== undefined && !dropped.includes(loss)) dropped.push(loss)
       if (item.type === 'reasoning') isAfterLoss = loss !== undefined
       else if (!isSpoken(item)) isAfterLoss = false
-      else if (isAfterLoss && isObject(fitted) && fitted.id !== undefined) {
-        // OpenAI refuses a call that it knows "without its required 'reasoning' item".
-        const { id: _id, ...rest } = fitted
-        fitted = rest
-      }
+      fit = loss !== undefined ? undefined : isAfterLoss ? withoutId(fitted(item, target)) : fitted(item, target)
     }
-    if (fitted !== item) changed ??= input.slice(0, index)
-    if (fitted !== undefined) changed?.push(fitted)
+    if (fit !== item) changed ??= input.slice(0, index)
+    if (fit !== undefined) changed?.push(fit)
   }
   return changed ?? input
 }

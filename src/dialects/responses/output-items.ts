@@ -8,8 +8,8 @@ import type { BlockKind, NoteKind } from '../canon/events.ts'
 import { wrapReasoning } from '../canon/wrapped-reasoning.ts'
 import type { ReplyContext } from '../types.ts'
 import { type NewBlock, outcomeItem, shownAnnotation, wholeItem } from './answer-items.ts'
-import { ENCRYPTED } from './encode-request.ts'
 import { isOwnFormat } from './foreign-reasoning.ts'
+import { ENCRYPTED } from './target.ts'
 import { WIRE } from './wire.ts'
 
 export interface Part {

@@ -1,6 +1,6 @@
 /** Quirks of providers that speak the Responses API. */
 import { Type } from 'typebox'
-import { body, efforts, explicitCaching, listOf, mediaUrls, oneOf, webSearch } from '../canon/quirks.ts'
+import { body, closedSchemas, efforts, explicitCaching, listOf, mediaUrls, oneOf, webSearch } from '../canon/quirks.ts'
 
 export const responsesQuirks = {
   reasoning: oneOf(
@@ -13,6 +13,7 @@ export const responsesQuirks = {
     minimum: 1,
     maximum: 4096,
   }),
+  closed_schemas: closedSchemas,
   explicit_caching: explicitCaching,
   web_search: webSearch,
   native_tools: listOf('Tools that the provider runs or knows itself.', oneOf('A tool.', ['apply_patch', 'shell'])),

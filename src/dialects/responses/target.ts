@@ -1,5 +1,6 @@
 /** What an endpoint requires of a body of this wire; the same for a translated body and a passed one. */
 import { isObject, type JsonObject } from '../../core/json.ts'
+import { fitFormat, fitFunctions } from '../canon/closed-schema.ts'
 import { effortForBudget, nearestEffort } from '../canon/efforts.ts'
 import { type CapWire, sendsCap } from '../canon/output-cap.ts'
 import { losesTier, takeTierWords, tierToSend } from '../canon/service-tier.ts'
@@ -34,7 +35,9 @@ function fitReasoning(body: JsonObject, { quirks }: Target, dropped: string[]): 
   const { effort } = body.reasoning
   if (quirks.efforts === undefined || typeof effort !== 'string') return
   const nearest = nearestEffort(effort, quirks.efforts)
-  if (nearest !== effort) body.reasoning = { ...body.reasoning, effort: nearest }
+  if (nearest === effort) return
+  body.reasoning = { ...body.reasoning, effort: nearest }
+  dropped.push('reasoning.effort')
 }
 
 function take(body: JsonObject, field: string, name: string, dropped: string[]): void {
@@ -88,8 +91,30 @@ function fitParameters(body: JsonObject, target: Target, dropped: string[]): voi
 }
 
 /** Items that the provider refuses are left out, and encrypted content goes back as this account made it. */
-function fitInput(body: JsonObject, { account }: Target, dropped: string[]): void {
-  if (Array.isArray(body.input)) body.input = fitItems(body.input, account, dropped)
+function fitInput(body: JsonObject, target: Target, dropped: string[]): void {
+  if (Array.isArray(body.input)) body.input = fitItems(body.input, target, dropped)
+}
+
+function fitSchemas(body: JsonObject, dropped: string[]): void {
+  if (Array.isArray(body.tools)) body.tools = fitFunctions(body.tools, undefined, dropped)
+  const { text } = body
+  if (!isObject(text) || !isObject(text.format)) return
+  const format = fitFormat(text.format, dropped)
+  if (format !== text.format) body.text = { ...text, format }
+}
+
+/** Value of `include` that makes reasoning replayable without a stored response. */
+export const ENCRYPTED = 'reasoning.encrypted_content'
+
+/** True for an endpoint that is not known to lack reasoning. */
+export const mayReason = ({ supported }: Target): boolean => supported === undefined || supported.has('reasoning')
+
+/** A model without reasoning refuses to encrypt it (github.com/pydantic/pydantic-ai/issues/2865); there would be none anyway. */
+function fitInclude(body: JsonObject, target: Target): void {
+  if (!Array.isArray(body.include) || mayReason(target) || !body.include.includes(ENCRYPTED)) return
+  const include = body.include.filter((each) => each !== ENCRYPTED)
+  if (include.length > 0) body.include = include
+  else delete body.include
 }
 
 function fitTier(body: JsonObject, { tier }: Target, dropped: string[]): void {
@@ -114,6 +139,8 @@ export function fitToTarget(body: JsonObject, target: Target, dropped: string[])
   if (Array.isArray(body.modalities) && body.modalities.every((each) => each === 'text')) delete body.modalities
   fitTier(body, target, dropped)
   fitInput(body, target, dropped)
+  fitInclude(body, target)
+  if (target.quirks.closed_schemas === true) fitSchemas(body, dropped)
   fitReasoning(body, target, dropped)
   fitCap(body, target, dropped)
   fitParameters(body, target, dropped)

@@ -183,6 +183,7 @@ function serving(exchange: Aimed, all: readonly Endpoint[], bounds: Bounds): rea
     input: without(inputs, read),
     output: outputModalities(exchange),
     used: needsParameters ? exchange.request.canonical().used : undefined,
+    effort: needsParameters ? exchange.request.canonical().reasoning?.effort : undefined,
     sent: needsParameters ? (endpoint) => ability.sent(endpoint) : undefined,
     unable: ability.isNeeded ? (endpoint) => ability.lacks(endpoint) : undefined,
     serviceTier: tierOf(exchange.request.gateway.serviceTier),

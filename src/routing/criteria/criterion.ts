@@ -74,6 +74,8 @@ export interface RequestNeeds {
   readonly output?: Iterable<string> | undefined
   /** Canonical names of the parameters that the caller sent. */
   readonly used?: ReadonlySet<string> | undefined
+  /** Effort of reasoning that the caller named. */
+  readonly effort?: string | undefined
   /** Parameters that the endpoint's dialect sends; absent where it sends all that the endpoint takes. */
   readonly sent?: ((endpoint: Endpoint) => ReadonlySet<string> | undefined) | undefined
   /** What the endpoint's dialect cannot express at all although the request needs it, in words. */

@@ -8,6 +8,7 @@ type Sent = RequestNeeds['sent']
 interface Wish {
   readonly used: ReadonlySet<string>
   readonly sent: Sent
+  readonly effort?: string | undefined
 }
 
 export const requireParameters = criterion({
@@ -20,7 +21,7 @@ export const requireParameters = criterion({
   },
   refusal: { code: 'constraint_filtered', excludedBy: 'require_parameters' },
   removes: 'that does not accept every parameter of the request',
-  wish: ({ require_parameters: strict }, { used, sent }): Wish | undefined => (strict && used ? { used, sent } : undefined),
+  wish: ({ require_parameters: strict }, { used, sent, effort }): Wish | undefined => (strict && used ? { used, sent, effort } : undefined),
   test: (endpoint, wish) => missingFrom(endpoint, wish) === undefined,
   explain: (endpoint, wish) => `does not take ${missingFrom(endpoint, wish)}`,
 })
@@ -48,9 +49,10 @@ export const softParameters = criterion({
   },
 })
 
-function missingFrom(endpoint: Endpoint, { used, sent }: Wish): string | undefined {
+function missingFrom(endpoint: Endpoint, { used, sent, effort }: Wish): string | undefined {
   for (const name of used) if (!takes(endpoint, name, sent)) return name
-  return undefined
+  const { efforts } = endpoint.quirks ?? endpoint.provider.quirks
+  return effort !== undefined && efforts !== undefined && !efforts.includes(effort) ? `the effort ${effort}` : undefined
 }
 
 /** Parameters that `supported_parameters` may list under another name. */

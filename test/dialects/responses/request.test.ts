@@ -117,10 +117,13 @@ t.test('a request goes round without loss', async (t) => {
   const { body: sent, path, dropped } = openaiResponses.encodeRequest(request, target({ tier: 'flex' }))
   t.equal(path, '/responses')
   t.same(dropped, [])
-  const typed = (body.input as JsonObject[]).map((item) => ({ type: 'message', ...item }))
-  t.same(sent, { ...body, model: 'gpt-5-mini', input: typed })
+  // `format` is what gateways add to reasoning.
+  const input = (body.input as JsonObject[]).map(({ format: _format, ...item }) => item)
+  t.same(sent, { ...body, model: 'gpt-5-mini', input: input.map((item) => ({ type: 'message', ...item })) })
   const passed = passWire.request(body, target({ tier: 'flex' }))
-  t.same(passed.body, { ...body, model: 'gpt-5-mini' })
+  t.same(passed.body, { ...body, model: 'gpt-5-mini', input })
+  const gateway = passWire.request(body, target({ tier: 'flex', quirks: { reasoning: 'object' } }))
+  t.same(gateway.body.input, body.input, 'a provider that is a gateway gets it')
   t.same(body, jsonFixture('request.json'), 'the body of the caller is untouched')
   t.same([...request.used].sort(), [
     'frequency_penalty',
