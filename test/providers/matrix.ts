@@ -161,7 +161,7 @@ async function runTurns(gateway: Gateway, cell: Cell & { elsewhere: StandIn }, t
         replies.map(({ folded }) => folded),
       ),
     )
-    const reply = await send(gateway, cell, { slug: model.slug, body })
+    const reply = await send(gateway, cell, { slug: model.slug, body: { ...body, ...model.more } })
     const where = `turn ${index + 1}${away ? ` at ${by.rules.preset}` : ''}`
     for (const { refusal, body } of by.refused.slice(refusals))
       problems.push(

@@ -51,6 +51,8 @@ export interface RuledModel {
   readonly entry?: string
   readonly reasons?: boolean
   readonly images?: boolean
+  /** More fields of each request, the same in every format: what chooses this provider's endpoint of a model that several serve. */
+  readonly more?: JsonObject
 }
 
 export interface Call {

@@ -1,4 +1,4 @@
-/** Messages and tools as a provider takes them: roles, ids of calls, media of tool results, reasoning of earlier turns, marks for the cache. */
+/** Messages and tools as a provider takes them: roles, text, ids of calls, media of tool results, earlier reasoning, marks for the cache. */
 import { hash } from 'node:crypto'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { ownReasoning } from '../canon/reasoning-owner.ts'
@@ -11,6 +11,9 @@ const FIELDS = ['reasoning', 'reasoning_content', 'reasoning_details'] as const
 /** How this gateway wraps what it carries for another family; never meant for a provider. */
 const WRAPPED = 'hg.'
 
+/** A value of the quirk `reasoning_replay`: parts of the content. */
+const THINKING_PARTS = 'thinking_parts'
+
 /** In the quirk `body.drop`, and in the report of what was left out: a field of each message. */
 const MESSAGE_FIELD = 'messages.'
 
@@ -19,12 +22,13 @@ const GATEWAY_CALL = 'reasoning.server_tool_call'
 
 /** What the endpoint requires of the messages of one body. */
 interface MessageFit {
-  /** The quirk `reasoning_replay`: undefined for none, `details`, or the name of a plain text field. */
+  /** The quirk `reasoning_replay`: undefined for none, `details`, `thinking_parts`, or the name of a plain text field. */
   readonly replay: string | undefined
   /** Messages with calls have the field even where there was no reasoning. */
   readonly isReplayRequired: boolean
   readonly takesDeveloper: boolean
   readonly takesToolMedia: boolean
+  readonly takesTextParts: boolean
   /** Ids of calls are written anew. */
   readonly shortIds: boolean
   /** The field of a part that marks it for the cache; undefined where the provider has none. */
@@ -53,6 +57,7 @@ function messageFit(quirks: Quirks): MessageFit {
     isReplayRequired: quirks.reasoning_replay_required === true,
     takesDeveloper: quirks.developer === 'developer',
     takesToolMedia: quirks.tool_images === 'tool',
+    takesTextParts: quirks.text_parts !== false,
     shortIds: quirks.tool_ids === 'alphanumeric_9',
     mark: quirks.explicit_caching === true ? 'prompt_cache_breakpoint' : quirks.cache_control === true ? 'cache_control' : undefined,
     without: (quirks.body?.drop ?? []).filter((name) => name.startsWith(MESSAGE_FIELD)).map((name) => name.slice(MESSAGE_FIELD.length)),
@@ -85,6 +90,7 @@ function fitMessages(messages: Json | undefined, fit: MessageFit, dropped: Set<s
     }
     let fitted = isObject(message) ? fitMessage(message, fit, dropped) : message
     if (isObject(fitted) && fitted.role === 'tool' && !fit.takesToolMedia) fitted = withoutMedia(fitted, waiting)
+    if (isObject(fitted) && !fit.takesTextParts) fitted = withJoinedText(fitted)
     if (fitted !== message) changed ??= messages.slice(0, index)
     changed?.push(fitted)
   }
@@ -99,13 +105,26 @@ function fitMessage(message: JsonObject, fit: MessageFit, dropped: Set<string>):
   else if (fit.shortIds && message.role === 'tool') fitted = { ...message, tool_call_id: shortId(message.tool_call_id) }
   for (const name of fit.without) {
     if (fitted[name] === undefined) continue
-    const { [name]: _field, ...rest } = fitted
-    dropped.add(`${MESSAGE_FIELD}${name}`)
+    const { [name]: field, ...rest } = fitted
+    // `refusal: null` and the like say nothing.
+    if (field !== null) dropped.add(`${MESSAGE_FIELD}${name}`)
     fitted = rest
   }
-  if (!Array.isArray(message.content)) return fitted
-  const content = fitParts(message.content, fit, dropped)
-  return content === message.content ? fitted : { ...fitted, content }
+  if (!Array.isArray(fitted.content)) return fitted
+  const content = fitParts(fitted.content, fit, dropped)
+  return content === fitted.content ? fitted : { ...fitted, content }
+}
+
+/** Content that is a list of nothing but texts, as one text. */
+function withJoinedText(message: JsonObject): JsonObject {
+  const { content } = message
+  if (!Array.isArray(content) || content.length === 0) return message
+  const texts: string[] = []
+  for (const part of content) {
+    if (!isObject(part) || part.type !== 'text' || typeof part.text !== 'string') return message
+    texts.push(part.text)
+  }
+  return { ...message, content: texts.join('\n') }
 }
 
 function fitAssistant(message: JsonObject, fit: MessageFit, dropped: Set<string>): JsonObject {
@@ -163,6 +182,7 @@ function fitReasoning(message: JsonObject, { replay, account }: MessageFit, drop
   const thoughts = details.filter(({ type }) => type !== GATEWAY_CALL)
   if (thoughts.length < details.length) dropped.add('reasoning_detail')
   if (isBound || (replay === undefined && (hasText || thoughts.length > 0))) dropped.add('reasoning')
+  if (replay === THINKING_PARTS) return hasText ? { ...rest, content: [thinkingPart(plain), ...partsOf(rest.content)] } : rest
   // DeepSeek wants the field back with every message of a thinking conversation, even empty.
   if (replay !== undefined && (hasText || message[replay] === '')) rest[replay] = plain
   return rest
@@ -179,6 +199,14 @@ function ownDetail(detail: JsonObject, account: string | undefined): JsonObject 
     if (made !== signed) own = { ...own, [name]: made }
   }
   return own
+}
+
+/** Mistral's form: npm @mistralai/mistralai 2.7.0, ThinkChunk; recorded as accepted in test_mistral_model_thinking_part. */
+const thinkingPart = (text: string): JsonObject => ({ type: 'thinking', thinking: [{ type: 'text', text }] })
+
+function partsOf(content: Json | undefined): Json[] {
+  if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }]
+  return Array.isArray(content) ? content : []
 }
 
 /** Parts in the provider's form; the same array where nothing changes. */

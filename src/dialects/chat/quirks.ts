@@ -9,7 +9,7 @@ export const chatQuirks = {
   ]),
   efforts,
   reasoning_replay: word(
-    'Field of assistant messages that takes the reasoning of earlier turns as text; `details`: `reasoning_details` as they came; `none`: it is left out. If unset: `none`, and `details` with `reasoning: object`.',
+    'Field of assistant messages that takes the reasoning of earlier turns as text; `details`: `reasoning_details` as they came; `thinking_parts`: parts of type `thinking` in front of the content; `none`: it is left out. If unset: `none`, and `details` with `reasoning: object`.',
   ),
   reasoning_replay_required: flag(
     'True: assistant messages with tool calls always have the field of `reasoning_replay`, if need be empty.',
@@ -20,7 +20,17 @@ export const chatQuirks = {
     '`tool`: images and files of a tool result are sent in the tool message; `user`: in a user message behind it. If unset: `user`.',
     ['user', 'tool'],
   ),
+  text_parts: flag('False: the provider takes content that is only text as one string; its parts are joined with line ends.'),
   forced_tools: forcedTools,
+  effort_with_tools: flag('False: the provider refuses `reasoning_effort` in a request with tools; it is left out there.'),
+  json_schema: oneOf(
+    '`json_object`: the provider takes no schema of the answer; JSON output is requested without one, and the schema stands in the system message.',
+    ['json_object'],
+  ),
+  strict_schemas: oneOf(
+    '`closed`: the provider takes `strict` only with schemas whose objects require every property and allow no others; `strict: false` is sent with any other.',
+    ['closed'],
+  ),
   cache_control: flag('True: the provider takes `cache_control` on parts of messages and on tools. Otherwise the marks are left out.'),
   closed_schemas: closedSchemas,
   explicit_caching: explicitCaching,

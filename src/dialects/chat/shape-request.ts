@@ -10,6 +10,7 @@ import type { Quirks } from '../quirks.ts'
 import type { Target } from '../types.ts'
 import { requestedCap, requestedReasoning } from './decode-request.ts'
 import { fitConversation } from './fit-conversation.ts'
+import { fitSchemas } from './fit-schemas.ts'
 import { SAMPLING } from './wire.ts'
 
 /**
@@ -65,6 +66,10 @@ function strip(body: JsonObject, target: Target, dropped: string[]): void {
   if (target.quirks.forced_tools === false && (isObject(choice) || choice === 'required')) {
     body.tool_choice = 'auto'
     dropped.push('tool_choice')
+  }
+  if (target.quirks.effort_with_tools === false && body.tools !== undefined && body.reasoning_effort !== undefined) {
+    delete body.reasoning_effort
+    dropped.push('reasoning.effort')
   }
 }
 
@@ -161,6 +166,7 @@ export function shapeRequest(body: JsonObject, target: Target, dropped: string[]
   remove(body, 'include_reasoning')
   setCap(body, target, dropped)
   strip(body, target, dropped)
+  fitSchemas(body, target.quirks, dropped)
   if (body.safety_identifier === null) delete body.safety_identifier
   fitUser(body, target.user, dropped)
   if (body.store === null) delete body.store
@@ -176,8 +182,9 @@ export function shapeRequest(body: JsonObject, target: Target, dropped: string[]
   const drop = target.quirks.body?.drop
   if (drop === undefined) return
   for (const name of drop) {
-    if (body[name] === undefined) continue
+    const value = body[name]
+    if (value === undefined) continue
     delete body[name]
-    if (name !== 'stream_options') dropped.push(name)
+    if (name !== 'stream_options' && value !== null) dropped.push(name)
   }
 }

@@ -100,3 +100,85 @@ t.test('a forced call becomes a free choice where the provider refuses to be for
   }
   t.same(sent([user], { forced_tools: false }, { tools, tool_choice: 'none' }).body.tool_choice, 'none')
 })
+
+t.test(
+  'reasoning of earlier turns as parts of the content, as Mistral takes it (recorded: test_mistral_model_thinking_part)',
+  async (t) => {
+    const quirks: Quirks = { reasoning_replay: 'thinking_parts' }
+    const thinking = { type: 'thinking', thinking: [{ type: 'text', text: 'Hm' }] }
+    const thought = { role: 'assistant', content: 'So.', reasoning: 'Hm' }
+    const calling = { role: 'assistant', content: null, reasoning: 'Hm', tool_calls: [call('c1')] }
+    const { messages, dropped } = sent([user, thought, user, calling, { role: 'tool', tool_call_id: 'c1', content: 'r' }], quirks)
+    t.same(messages[1], { role: 'assistant', content: [thinking, { type: 'text', text: 'So.' }] })
+    t.same(messages[3], { role: 'assistant', content: [thinking], tool_calls: [call('c1')] })
+    t.same(dropped, [])
+  },
+)
+
+t.test('fields of messages that the provider does not know are left out; null says nothing', async (t) => {
+  const quirks: Quirks = { body: { drop: ['messages.refusal'] } }
+  const reply = { role: 'assistant', content: 'So.', refusal: null }
+  const { messages, dropped } = sent([user, reply, user], quirks)
+  t.same([messages[1], dropped], [{ role: 'assistant', content: 'So.' }, []])
+  t.same(sent([user, { ...reply, refusal: 'No.' }, user], quirks).dropped, ['messages.refusal'])
+})
+
+t.test('content that is only text is one string where the provider wants that', async (t) => {
+  const parts = [
+    { type: 'text', text: 'one' },
+    { type: 'text', text: 'two' },
+  ]
+  const mixed = { role: 'user', content: [{ type: 'text', text: 'one' }, image] }
+  const result = { role: 'tool', tool_call_id: 'c1', content: [...parts, image] }
+  const messages = [mixed, { role: 'assistant', content: null, tool_calls: [call('c1')] }, result]
+  const joined = sent(messages, { text_parts: false }).messages
+  t.same(joined[0], mixed)
+  t.same(joined[2], { ...result, content: 'one\ntwo' }, 'a result whose image has gone into a user message')
+})
+
+const tools = [{ type: 'function', function: { name: 'look', parameters: { type: 'object', properties: {} } } }]
+
+t.test('no effort goes with tools to a provider that refuses both together (github.com/openai/openai-openapi/issues/541)', async (t) => {
+  const quirks: Quirks = { effort_with_tools: false }
+  const { body, dropped } = sent([user], quirks, { tools, reasoning_effort: 'high' })
+  t.same([body.reasoning_effort, dropped], [undefined, ['reasoning.effort']])
+  t.equal(sent([user], quirks, { reasoning_effort: 'high' }).body.reasoning_effort, 'high')
+  t.equal(sent([user], {}, { tools, reasoning_effort: 'high' }).body.reasoning_effort, 'high')
+})
+
+const format = (schema: JsonObject) => ({ response_format: { type: 'json_schema', json_schema: { name: 'city', schema, strict: true } } })
+const CLOSED = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'], additionalProperties: false }
+
+t.test('a schema of the answer in words (github.com/UKGovernmentBEIS/inspect_ai/issues/4916)', async (t) => {
+  const quirks: Quirks = { json_schema: 'json_object' }
+  const { messages, body, dropped } = sent([{ role: 'system', content: 'Be brief.' }, user], quirks, format(CLOSED))
+  t.same(body.response_format, { type: 'json_object' })
+  t.same(dropped, ['response_format.json_schema'])
+  t.match(String(messages[0].content), /^Be brief\.\n\n.*JSON/s)
+  t.ok(String(messages[0].content).includes(JSON.stringify(CLOSED)))
+  t.equal(messages.length, 2, 'one system message')
+  t.same(
+    sent([user], quirks, format(CLOSED)).messages.map(({ role }) => role),
+    ['system', 'user'],
+  )
+  t.same(sent([user], quirks, { response_format: { type: 'json_object' } }).messages, [user])
+})
+
+t.test('strict only with schemas that the provider takes so', async (t) => {
+  const quirks: Quirks = { strict_schemas: 'closed' }
+  const strictOf = (schema: JsonObject) => {
+    const { body, dropped } = sent([user], quirks, format(schema))
+    return [(body.response_format as { json_schema: JsonObject }).json_schema.strict, dropped]
+  }
+  t.same(strictOf(CLOSED), [true, []])
+  const named = { ...CLOSED, properties: { properties: CLOSED, required: { enum: [{ a: 1 }] } }, required: ['properties', 'required'] }
+  t.same(strictOf(named), [true, []], 'properties that are called as keywords are')
+  const lost = [false, ['response_format.json_schema.strict']]
+  t.same(strictOf({ ...CLOSED, required: [] }), lost, 'an optional property')
+  t.same(strictOf({ ...CLOSED, additionalProperties: true }), lost)
+  t.same(strictOf({ ...CLOSED, properties: { city: { anyOf: [{ type: 'object' }, { type: 'null' }] } } }), lost, 'deep inside')
+  const strict = [{ type: 'function', function: { name: 'look', strict: true, parameters: { type: 'object', properties: {} } } }]
+  const { body, dropped } = sent([user], quirks, { tools: strict })
+  t.match(body.tools, [{ function: { strict: false } }])
+  t.same(dropped, ['tools.function.strict'])
+})

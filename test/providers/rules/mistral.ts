@@ -4,8 +4,7 @@ import type { JsonObject } from '../../../src/core/json.ts'
 import { list, object } from '../../support/fold.ts'
 import { closed, departures, words } from '../schema.ts'
 import type { Call, Refusal, Rules } from '../stand-in.ts'
-
-const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) => Type.Union([schema, Type.Null()])
+import { eachMessage, nullable } from './chat-parts.ts'
 
 const part = Type.Union([
   closed({ type: words('text'), text: Type.String() }),
@@ -89,7 +88,8 @@ const departure = departures(
     n: Type.Optional(nullable(Type.Integer())),
     prediction: Type.Optional(Type.Unknown()),
     parallel_tool_calls: Type.Optional(Type.Boolean()),
-    reasoning_effort: Type.Optional(nullable(words('none', 'high'))),
+    // docs.mistral.ai/inference/conversations/reasoning; the types leave it open.
+    reasoning_effort: Type.Optional(nullable(words('none', 'low', 'medium', 'high'))),
     prompt_mode: Type.Optional(nullable(Type.String())),
     guardrails: Type.Optional(Type.Unknown()),
     prompt_cache_key: Type.Optional(nullable(Type.String())),
@@ -141,10 +141,25 @@ function messageOrder(messages: readonly JsonObject[]): Refusal | undefined {
   return undefined
 }
 
+/** docs.mistral.ai/inference/conversations/reasoning; github.com/architects-toolkit/SmartHopper/issues/647. */
+const EFFORTS: ReadonlyMap<string, readonly string[]> = new Map([
+  ['mistral-medium-3-5', ['none', 'high']],
+  ['mistral-large-4-0', ['low', 'medium', 'high']],
+])
+
+/** Reasoning is part of the content (recorded: test_mistral_model_thinking_part, and in a stream test_mistral_model_thinking_part_iter). */
+function withThinkingParts({ reasoning, refusal: _refusal, ...message }: JsonObject): JsonObject {
+  if (typeof reasoning !== 'string') return message
+  const text = typeof message.content === 'string' && message.content !== '' ? [{ type: 'text', text: message.content }] : []
+  return { ...message, content: [{ type: 'thinking', thinking: [{ type: 'text', text: reasoning }] }, ...text] }
+}
+
 function check({ body, model }: Call): Refusal | undefined {
   const wrong = departure(body)
   if (wrong) return unprocessable(wrong.path, wrong.message)
-  if (body.reasoning_effort !== undefined && !model.reasons) return bad('reasoning_effort is not supported for this model', 3051)
+  const { reasoning_effort: effort } = body
+  if (effort !== undefined && !EFFORTS.get(model.name)?.includes(String(effort)))
+    return bad(`reasoning_effort ${String(effort)} is not supported for this model`, 3051)
   if (object(body.response_format).type === 'json_schema' && object(body.response_format).json_schema === undefined)
     return unprocessable('response_format.json_schema', 'is required')
   return messageOrder(list(body.messages))
@@ -158,11 +173,15 @@ export const mistral: Rules = {
     'github.com/editor-code-assistant/eca/issues/231',
     'github.com/BerriAI/litellm/issues/17761',
   ],
-  models: [{ slug: 'mistralai/mistral-medium-3.5', name: 'mistral-medium-3-5', images: true }],
+  models: [
+    { slug: 'mistralai/mistral-medium-3.5', name: 'mistral-medium-3-5', images: true, reasons: true },
+    { slug: 'mistralai/mistral-large-4', name: 'mistral-large-4-0', images: true, reasons: true },
+  ],
   path: () => '/chat/completions',
   denied: (request, key) =>
     request.headers.authorization === `Bearer ${key}` ? undefined : { status: 401, body: { detail: 'Unauthorized' } },
   check,
   // Ids of calls are nine letters and digits.
   says: (said) => ({ ...said, calls: said.calls?.map((call) => ({ ...call, id: call.id.slice(-9) })) }),
+  rewrite: (written) => eachMessage(written, withThinkingParts),
 }
