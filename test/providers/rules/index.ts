@@ -8,5 +8,6 @@ import { azureOpenai, openai } from './openai.ts'
 
 export const RULES: readonly Rules[] = [mistral, openai, azureOpenai]
 import { openaiChat } from './openai-chat.ts'
+import { openrouter } from './openrouter.ts'
 
-export const RULES: readonly Rules[] = [mistral, deepseek, groq, cerebras, openaiChat]
+export const RULES: readonly Rules[] = [mistral, deepseek, groq, cerebras, openaiChat, openrouter]
