@@ -6,6 +6,7 @@ import type { BlockKind, NoteKind, StreamEvent } from '../canon/events.ts'
 import { otherMembers } from '../canon/native.ts'
 import type { Opaque } from '../canon/request.ts'
 import { flatAnnotation } from './annotations.ts'
+import { dropEmptyMembers } from './empty-members.ts'
 import { audioAnswer, imageAnswer, joinAudio } from './media.ts'
 import { type CallSlot, ToolCalls } from './tool-calls.ts'
 import { OPAQUE, WIRE } from './wire.ts'
@@ -62,6 +63,7 @@ export class DeltaReader {
   }
 
   read(delta: JsonObject, logprobs: Json | undefined, out: StreamEvent[]): void {
+    dropEmptyMembers(delta)
     if (delta.reasoning_details || delta.reasoning || delta.reasoning_content) this.readReasoning(delta, out)
     const { content } = delta
     if (typeof content === 'string') {

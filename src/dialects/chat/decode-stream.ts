@@ -6,7 +6,7 @@ import type { Usage } from '../canon/usage.ts'
 import type { Final, ReplyContext, StreamDecoder } from '../types.ts'
 import { DeltaReader } from './decode-delta.ts'
 import { decodeFault } from './fault.ts'
-import { decodeUsage, usageText } from './usage.ts'
+import { usageIn, usageText } from './usage.ts'
 
 /** The error that a chunk or a whole reply carries, whatever its form; undefined where there is none. */
 export function faultIn(body: JsonObject): Fault | undefined {
@@ -62,7 +62,7 @@ export class ChatStreamDecoder implements StreamDecoder {
     const choice = Array.isArray(chunk.choices) ? chunk.choices.find((each) => isObject(each) && (each.index ?? 0) === 0) : undefined
     if (isObject(choice)) this.choice(choice, out)
     if (this.over) return
-    const usage = chunk.usage ? decodeUsage(chunk.usage, this.usage) : undefined
+    const usage = usageIn(chunk, this.usage)
     if (usage) {
       this.usage = usage
       out.push({ type: 'usage', usage })
@@ -76,7 +76,7 @@ export class ChatStreamDecoder implements StreamDecoder {
     if (this.usage === undefined || !(data.includes('"usage"') || escapesLetters(data))) return
     try {
       const chunk: unknown = JSON.parse(data)
-      const usage = isObject(chunk) ? decodeUsage(chunk.usage, this.usage) : undefined
+      const usage = isObject(chunk) ? usageIn(chunk, this.usage) : undefined
       if (usage) out.push({ type: 'usage', usage })
     } catch {
       // The answer is complete without this report.

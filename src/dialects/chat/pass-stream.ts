@@ -7,11 +7,12 @@ import { binary, FrameSplitter, frameData, utf8 } from '../sse/frames.ts'
 import type { Final, PassStream, ReplyContext } from '../types.ts'
 import { joinParts, THINKING } from './content-parts.ts'
 import { choiceFault, chunkHead, closingChunks, faultIn, servedTier, unify } from './decode-stream.ts'
+import { dropEmptyMembers, FUNCTION_CALL } from './empty-members.ts'
 import { LateMembers } from './late-members.ts'
 import { mirroredFrame, mirrorReasoning, mirrorsByText, REASONING } from './mirror-reasoning.ts'
 import { frameWords, isImage, Skeleton } from './pass-skeleton.ts'
 import { ToolCalls } from './tool-calls.ts'
-import { decodeUsage } from './usage.ts'
+import { usageIn } from './usage.ts'
 
 const TOOL_CALLS = '"tool_calls"'
 /** Only the first fragment of a call has a name. */
@@ -107,7 +108,7 @@ class Envelope {
     if (!batch.startsWith(prefix) || batch.includes(style.finish) || batch.includes(ERROR) || batch.includes(THINKING)) return undefined
     // A member's name that is written with escapes would be missed here.
     if (escapesLetters(batch)) return undefined
-    if (batch.includes(TOOL_CALLS) && (!calls || batch.includes(NAME))) return undefined
+    if ((batch.includes(TOOL_CALLS) && (!calls || batch.includes(NAME))) || batch.includes(FUNCTION_CALL)) return undefined
     let text = batch
     if (batch.includes(USAGE)) {
       if (batch.includes(style.usage)) return undefined
@@ -276,7 +277,7 @@ export class ChatPassStream implements PassStream {
     if (fault) return this.fail(fault)
     this.frames++
     if (typeof chunk.created === 'number') this.created ??= chunk.created
-    if (chunk.usage) this.usage = decodeUsage(chunk.usage, this.usage) ?? this.usage
+    this.usage = usageIn(chunk, this.usage) ?? this.usage
     if (chunk.service_tier !== undefined) this.tier = servedTier(chunk.service_tier) ?? this.tier
     const choice = Array.isArray(chunk.choices) ? chunk.choices.find((each) => isObject(each) && (each.index ?? 0) === 0) : undefined
     if (!isObject(choice)) this.late.keep(chunk)
@@ -302,7 +303,7 @@ export class ChatPassStream implements PassStream {
 
   /** Puts right what clients trip over, in place; true if anything changed. */
   private tidy(delta: JsonObject, choice: JsonObject): boolean {
-    let changed = false
+    let changed = dropEmptyMembers(delta)
     if (Array.isArray(delta.tool_calls)) {
       for (const fragment of delta.tool_calls) if (isObject(fragment) && this.tidyCall(fragment)) changed = true
       this.fragments += delta.tool_calls.length

@@ -10,12 +10,13 @@ import { joinParts } from './content-parts.ts'
 import { hidesReasoning, messagesOf } from './decode-request.ts'
 import { firstChoice } from './decode-result.ts'
 import { choiceFault, servedTier, unify } from './decode-stream.ts'
+import { dropEmptyMembers } from './empty-members.ts'
 import { PATH } from './encode-request.ts'
 import { envelope } from './encode-result.ts'
 import { mirrorReasoning } from './mirror-reasoning.ts'
 import { ChatPassStream } from './pass-stream.ts'
 import { shapeRequest } from './shape-request.ts'
-import { decodeUsage } from './usage.ts'
+import { usageIn } from './usage.ts'
 import { CLIENT_ID, OWN_KEYS } from './wire.ts'
 
 /** Fields of the gateway, and those that it sets itself; what `stream_options` says beside that is kept. */
@@ -52,8 +53,9 @@ function passResult(body: JsonObject, ctx: ReplyContext): PassResult {
   const message = choice.message as JsonObject
   joinParts(message)
   mirrorReasoning(message)
+  dropEmptyMembers(message)
   completeCalls(message)
-  const usage = decodeUsage(body.usage)
+  const usage = usageIn(body)
   const raw = typeof choice.finish_reason === 'string' && choice.finish_reason !== '' ? choice.finish_reason : undefined
   const hasCalls = Array.isArray(message.tool_calls) && message.tool_calls.length > 0
   const reason = unify(raw ?? 'stop', hasCalls)

@@ -54,6 +54,14 @@ export function decodeUsage(raw: unknown, before?: Usage): Usage | undefined {
   return usage
 }
 
+/**
+ * The report of a chunk or a whole reply, of which some have it elsewhere: npm groq-sdk 1.6.0, `ChatCompletionChunk.XGroq.usage`.
+ * @param before as for `decodeUsage`.
+ */
+export function usageIn(reply: JsonObject, before?: Usage): Usage | undefined {
+  return decodeUsage(reply.usage ?? (isObject(reply.x_groq) ? reply.x_groq.usage : undefined), before)
+}
+
 /** The `usage` of a reply as JSON text: what the ledger charged, never what the upstream said. */
 export function usageText(final: Final): string {
   const { usage } = final

@@ -9,7 +9,7 @@ import { chatClient, openaiChat } from '../../../src/dialects/chat/index.ts'
 import { decodeUsage } from '../../../src/dialects/chat/usage.ts'
 import { every } from '../../support/every.ts'
 import { property } from '../../support/seed.ts'
-import { chunksOf, context, decode, finalOf, pass, pieces, said, throughPass, throughTranslate } from './rig.ts'
+import { chunksOf, context, decode, decodeWhole, finalOf, pass, pieces, said, throughPass, throughTranslate } from './rig.ts'
 
 const EVENTS: StreamEvent[] = [
   { type: 'start', model: 'up' },
@@ -417,4 +417,49 @@ t.test('no bytes make the decoders throw', async (t) => {
       property(200, 2_000),
     )
   })
+})
+
+t.test('members that hold nothing are none: a call without a name, sound without data', async (t) => {
+  const nothing = { function_call: { name: '', arguments: '' }, audio: { id: '', data: '', expires_at: 0, transcript: '' } }
+  const message = { role: 'assistant', content: 'Fine.', ...nothing }
+  const body = (): JsonObject => ({ choices: [{ index: 0, message: structuredClone(message), finish_reason: 'stop' }] })
+  t.match(
+    decodeWhole(body()).blocks.map(({ kind, text }) => [kind, text]),
+    [['text', 'Fine.']],
+  )
+  const passed = pass().result(body(), context())
+  const { choices } = JSON.parse(passed.finish(finalOf(passed))) as { choices: { message: JsonObject; finish_reason: string }[] }
+  t.same([choices[0].message.function_call, choices[0].message.audio, choices[0].finish_reason], [undefined, undefined, 'stop'])
+  const called = { role: 'assistant', content: null, function_call: { name: 'look', arguments: '{}' } }
+  t.match(decodeWhole({ choices: [{ index: 0, message: called, finish_reason: 'function_call' }] }).blocks, [{ call: { name: 'look' } }])
+})
+
+t.test('an empty call in every chunk is left out of each', async (t) => {
+  const chunk = (delta: object, finish: string | null = null): string =>
+    `data: ${JSON.stringify({ id: 'u', created: 3, model: 'm', choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`
+  const empty = { function_call: { name: '', arguments: '' } }
+  const words = Array.from({ length: 40 }, (_, index) => chunk({ content: `w${index} `, ...empty }))
+  const bytes = Buffer.from([...words, chunk({ content: '', ...empty }, 'stop')].join(''))
+  await every(t, 'both lanes, whole and in pieces', async (t) => {
+    for (const through of [throughPass, throughTranslate])
+      for (const size of [bytes.length, 400]) {
+        const { bytes: out } = through(pieces(bytes, size))
+        t.notMatch(out.toString(), 'function_call')
+        t.equal(chunksOf(out).filter(({ choices }) => JSON.stringify(choices).includes('"w')).length, 40)
+        t.match(out.toString(), '"finish_reason":"stop"')
+      }
+  })
+})
+
+t.test('usage that stands in another place is read (npm groq-sdk 1.6.0, ChatCompletionChunk.XGroq.usage)', async (t) => {
+  const finish = {
+    id: 'u',
+    model: 'm',
+    choices: [{ index: 0, delta: { content: 'Hi' }, finish_reason: 'stop' }],
+    x_groq: { id: 'req_1', usage: { prompt_tokens: 9, completion_tokens: 0 } },
+  }
+  const bytes = [Buffer.from(`data: ${JSON.stringify(finish)}\n\ndata: [DONE]\n\n`)]
+  for (const { facts } of [throughPass(bytes), throughTranslate(bytes)])
+    t.match(facts.usage, { input: 9, output: 0, outputUnknown: undefined }, 'a 0 is a count')
+  t.match(throughPass(bytes).bytes.toString(), '"x_groq":{"id":"req_1"')
 })
