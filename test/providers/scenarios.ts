@@ -95,6 +95,8 @@ function toolTurns(model: RuledModel, options: { first?: 'elsewhere'; image?: bo
   return [options.first ? { ...first, by: options.first } : first, second]
 }
 
+const takesTools = ({ tools }: RuledModel): boolean => tools !== false
+
 const one = (asked: Asked, says: Said, wrong: Turn['wrong']): Turn[] => [{ asks: () => asked, says, wrong }]
 
 export const SCENARIOS: readonly Scenario[] = [
@@ -110,8 +112,12 @@ export const SCENARIOS: readonly Scenario[] = [
       },
     ],
   },
-  { name: 'tool loop', turns: (model) => toolTurns(model) },
-  { name: 'image in a result', applies: ({ images }) => images === true, turns: (model) => toolTurns(model, { image: true }) },
+  { name: 'tool loop', applies: takesTools, turns: (model) => toolTurns(model) },
+  {
+    name: 'image in a result',
+    applies: (model) => model.images === true && takesTools(model),
+    turns: (model) => toolTurns(model, { image: true }),
+  },
   {
     name: 'structured output',
     turns: (model) =>
@@ -123,6 +129,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'forced tool',
+    applies: takesTools,
     turns: () =>
       one({ turns: [user('Oslo')], tools: TOOLS, choice: { name: 'weather' } }, { calls: CALLS.slice(0, 1) }, (reply) =>
         reply.calls[0]?.name === 'weather' ? undefined : `calls ${JSON.stringify(reply.calls)}`,
@@ -140,6 +147,7 @@ export const SCENARIOS: readonly Scenario[] = [
   { name: 'smallest cap', turns: () => one({ turns: [user('Hello')], cap: 1 }, { ...FINE, end: 'length' }, text('Fine.')) },
   {
     name: 'model switched',
+    applies: takesTools,
     turns: (model) => toolTurns(model, { first: 'elsewhere' }),
   },
   {

@@ -51,6 +51,8 @@ export interface RuledModel {
   readonly entry?: string
   readonly reasons?: boolean
   readonly images?: boolean
+  /** False where the provider takes no tools: the conversations that go on with results of calls do not apply. */
+  readonly tools?: false
   /** More fields of each request, the same in every format: what chooses this provider's endpoint of a model that several serve. */
   readonly more?: JsonObject
 }
@@ -122,6 +124,8 @@ export async function startStandIn(rules: Rules, root: string): Promise<StandIn>
     return jsonAnswer(refusal.body, refusal.status)
   }
   const upstream = await startUpstream((request) => {
+    // A list of models that the gateway discovers.
+    if (request.method === 'GET') return jsonAnswer({ object: 'list', data: [] })
     const body = request.json
     const path = request.path.replace(/\?.*$/s, '')
     const isStream = wire.streams(request)

@@ -22,6 +22,10 @@ export const chatQuirks = {
   ),
   text_parts: flag('False: the provider takes content that is only text as one string; its parts are joined with line ends.'),
   forced_tools: forcedTools,
+  tool_choice: oneOf(
+    '`auto`: the provider takes no other `tool_choice`: `auto` is sent instead of one that forces a call, and with `none` the tools are left out.',
+    ['auto'],
+  ),
   effort_with_tools: flag('False: the provider refuses `reasoning_effort` in a request with tools; it is left out there.'),
   json_schema: oneOf(
     '`json_object`: the provider takes no schema of the answer; JSON output is requested without one, and the schema stands in the system message.',

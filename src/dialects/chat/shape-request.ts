@@ -62,14 +62,24 @@ function strip(body: JsonObject, target: Target, dropped: string[]): void {
     remove(body, 'tool_choice')
     remove(body, 'parallel_tool_calls')
   }
-  const { tool_choice: choice } = body
-  if (target.quirks.forced_tools === false && (isObject(choice) || choice === 'required')) {
-    body.tool_choice = 'auto'
-    dropped.push('tool_choice')
-  }
+  fitChoice(body, target.quirks, dropped)
   if (target.quirks.effort_with_tools === false && body.tools !== undefined && body.reasoning_effort !== undefined) {
     delete body.reasoning_effort
     dropped.push('reasoning.effort')
+  }
+}
+
+function fitChoice(body: JsonObject, quirks: Quirks, dropped: string[]): void {
+  const { tool_choice: choice } = body
+  const onlyAuto = quirks.tool_choice === 'auto'
+  if ((onlyAuto || quirks.forced_tools === false) && (isObject(choice) || choice === 'required')) {
+    body.tool_choice = 'auto'
+    dropped.push('tool_choice')
+  } else if (onlyAuto && choice === 'none') {
+    // Without tools the model cannot call one, as the caller wants it.
+    remove(body, 'tools')
+    remove(body, 'tool_choice')
+    remove(body, 'parallel_tool_calls')
   }
 }
 

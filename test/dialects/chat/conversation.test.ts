@@ -99,6 +99,11 @@ t.test('a forced call becomes a free choice where the provider refuses to be for
     t.same(dropped, ['tool_choice'])
   }
   t.same(sent([user], { forced_tools: false }, { tools, tool_choice: 'none' }).body.tool_choice, 'none')
+  const onlyAuto: Quirks = { tool_choice: 'auto' }
+  const forced = sent([user], onlyAuto, { tools, tool_choice: named })
+  t.same([forced.body.tool_choice, forced.dropped], ['auto', ['tool_choice']])
+  const free = sent([user], onlyAuto, { tools, tool_choice: 'none', parallel_tool_calls: false })
+  t.same([free.body.tools, free.body.tool_choice, free.dropped], [undefined, undefined, []], 'no tools instead of none to be called')
 })
 
 t.test(

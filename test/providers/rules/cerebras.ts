@@ -87,7 +87,8 @@ function check({ body, model }: Call): Refusal | undefined {
     return bad(wrong.message === 'unknown field' ? `${path}: property '${path}' is unsupported` : `${path}: ${wrong.message}`)
   }
   // github.com/dcdpr/jp/pull/531: gpt-oss-120b takes low, medium and high; none is for zai-glm-4.7 (recorded: test_cerebras_disable_reasoning_setting).
-  if (body.reasoning_effort === 'none') return bad("reasoning_effort: 'none' is not supported by this model")
+  if (body.reasoning_effort === 'none' && String(body.model).includes('gpt-oss'))
+    return bad("reasoning_effort: 'none' is not supported by this model")
   if (body.reasoning_effort !== undefined && !model.reasons) return bad('reasoning_effort: not supported by this model')
   for (const { name, schema } of strictSchemas(body)) {
     // github.com/dcdpr/jp/pull/531: no other properties, all of them required.

@@ -8,7 +8,6 @@ import {
   bearer,
   contentOf,
   eachMessage,
-  imagePart,
   may,
   mentionsJson,
   notStrict,
@@ -18,8 +17,6 @@ import {
   stop,
   streamOptions,
   strictSchemas,
-  textPart,
-  texts,
   toolCalls,
   toolChoice,
   tools,
@@ -28,15 +25,21 @@ import {
 
 const name = Type.Optional(Type.String())
 
+/** Marks the end of a prefix for the cache. */
+const mark = { prompt_cache_breakpoint: Type.Optional(closed({ mode: words('explicit') })) }
+const textPart = closed({ type: words('text'), text: Type.String(), ...mark })
+const texts = contentOf(textPart)
+const image = closed({ url: Type.String(), detail: Type.Optional(words('auto', 'low', 'high', 'original')) })
+
 const message = Type.Union([
   closed({ role: words('system', 'developer'), content: texts, name }),
   closed({
     role: words('user'),
     content: contentOf(
       textPart,
-      imagePart,
-      closed({ type: words('input_audio'), input_audio: closed({ data: Type.String(), format: words('wav', 'mp3') }) }),
-      closed({ type: words('file'), file: anyObject }),
+      closed({ type: words('image_url'), image_url: image, ...mark }),
+      closed({ type: words('input_audio'), input_audio: closed({ data: Type.String(), format: words('wav', 'mp3') }), ...mark }),
+      closed({ type: words('file'), file: anyObject, ...mark }),
     ),
     name,
   }),
@@ -94,6 +97,24 @@ const departure = departures(
 const unsupported = (param: string): Refusal =>
   refusal(400, `Unsupported parameter: '${param}' is not supported with this model.`, { param, code: 'unsupported_parameter' })
 
+/** Rules of single models. */
+function modelRules({ body }: Call): Refusal | undefined {
+  const model = String(body.model)
+  const messages = list(body.messages)
+  const at = messages.findIndex(({ role }) => role === 'system' || role === 'developer')
+  // Recorded: test_openai_o1_mini_system_role.
+  if (model.startsWith('o1-mini') && at !== -1) {
+    const message = `Unsupported value: 'messages[${at}].role' does not support '${String(messages[at].role)}' with this model.`
+    return refusal(400, message, { param: `messages[${at}].role`, code: 'unsupported_value' })
+  }
+  // Recorded: test_openai_web_search_tool_model_not_supported.
+  if (body.web_search_options !== undefined && !model.includes('-search-'))
+    return refusal(400, 'Web search options not supported with this model.', { param: 'web_search_options' })
+  // npm openai 6.49.0, ChatCompletionCreateParamsBase.prompt_cache_options: "Supported for gpt-5.6 and later models".
+  const isMarked = body.prompt_cache_options !== undefined || JSON.stringify(messages).includes('"prompt_cache_breakpoint"')
+  return isMarked && !/^gpt-(?:5\.[6-9]|[6-9])/.test(model) ? unsupported('prompt_cache_options') : undefined
+}
+
 /** Rules of models that reason. */
 function reasoningRules({ body }: Call): Refusal | undefined {
   // npm openai 6.49.0, ChatCompletionCreateParamsBase.max_tokens: not compatible with o-series models.
@@ -110,8 +131,8 @@ function reasoningRules({ body }: Call): Refusal | undefined {
         code: 'unsupported_value',
       },
     )
-  // github.com/pipecat-ai/pipecat/issues/4043; github.com/openai/openai-openapi/issues/541
-  if (body.reasoning_effort !== undefined && list(body.tools).length > 0)
+  // github.com/pipecat-ai/pipecat/issues/4043; github.com/openai/openai-openapi/issues/541: gpt-5.4 and later.
+  if (/^gpt-(?:5\.[4-9]|[6-9])/.test(String(body.model)) && body.reasoning_effort !== undefined && list(body.tools).length > 0)
     return refusal(
       400,
       `Function tools with reasoning_effort are not supported for ${body.model} in /v1/chat/completions. Please use /v1/responses instead.`,
@@ -128,10 +149,9 @@ function check(call: Call): Refusal | undefined {
   if (wrong?.message === 'unknown field')
     return refusal(400, `Unknown parameter: '${wrong.path}'.`, { param: wrong.path, code: 'unknown_parameter' })
   if (wrong) return refusal(400, `Invalid value for '${wrong.path}': ${wrong.message}.`, { param: wrong.path })
-  if (model.reasons) {
-    const refused = reasoningRules(call)
-    if (refused) return refused
-  } else if (body.reasoning_effort !== undefined) return refusal(400, 'Unrecognized request argument supplied: reasoning_effort')
+  const refused = modelRules(call) ?? (model.reasons ? reasoningRules(call) : undefined)
+  if (refused) return refused
+  if (!model.reasons && body.reasoning_effort !== undefined) return refusal(400, 'Unrecognized request argument supplied: reasoning_effort')
   if (body.parallel_tool_calls !== undefined && body.tools === undefined)
     return refusal(400, "Invalid value for 'parallel_tool_calls': 'parallel_tool_calls' is only allowed when 'tools' are specified.")
   for (const { name, schema } of strictSchemas(body)) {
@@ -162,7 +182,7 @@ export const openaiChat: Rules = {
     'npm openai 6.49.0, resources/chat/completions',
     'github.com/pipecat-ai/pipecat/issues/4043',
     'github.com/johny-b/llmcomp/issues/69',
-    'recorded refusals: test_openai_o1_mini_system_role, test_model_name_suggestion[openai-chat]',
+    'recorded refusals: test_openai_o1_mini_system_role, test_openai_web_search_tool_model_not_supported',
   ],
   models: [
     { slug: 'openai-chat/gpt-5.4', name: 'gpt-5.4', entry: entry('gpt-5.4', REASONING), reasons: true, images: true },

@@ -1,0 +1,43 @@
+/**
+ * Holds the rules of the stand-ins (test/providers/rules) against recorded traffic: what a provider accepted, its rules accept. Runs with
+ * `npm run test:recordings`.
+ */
+import t from 'tap'
+import { providerPreset } from '../../src/config/provider-presets.ts'
+import { RULES } from '../providers/rules/index.ts'
+import { type Refusal, type Rules, Signatures } from '../providers/stand-in.ts'
+import { every } from '../support/every.ts'
+import { Seen } from '../support/upstream.ts'
+import { type Exchange, readRecordings } from './cassettes.ts'
+import { requiredFolder } from './folder.ts'
+
+/** Providers whose rules ask for nothing that was signed in the same recording. */
+const UNSIGNED = RULES.filter(({ wire }) => wire === 'openai-chat')
+
+const hostOf = ({ preset }: Rules): string => /^https?:\/\/([^/$]+)/.exec(String(providerPreset(preset).provider.base_url))?.[1] ?? ''
+
+/** The refusal of the rules for models that reason, and for those that do not: recordings do not say which of them a model is. */
+function refusalOf(rules: Rules, { request: body }: Exchange): Refusal | undefined {
+  const name = String(body.model)
+  const request = new Seen({ rawHeaders: [], headers: {} } as never, { on: () => undefined } as never)
+  const check = (reasons: boolean) =>
+    rules.check({ body, request, model: { slug: name, name, reasons, images: true }, signatures: new Signatures() })
+  return check(true) && check(false)
+}
+
+const folder = requiredFolder(t)
+if (folder !== undefined)
+  await t.test('the rules of stand-ins accept what their providers accepted', async (t) => {
+    const { exchanges } = readRecordings(folder)
+    let checked = 0
+    for (const rules of UNSIGNED) {
+      const accepted = exchanges.filter(({ wire, host, status }) => wire === rules.wire && host === hostOf(rules) && status < 300)
+      if (accepted.length === 0) continue
+      checked += accepted.length
+      await every(t, `${rules.preset}: ${accepted.length} requests`, async (t) => {
+        for (const exchange of accepted)
+          t.equal(JSON.stringify(refusalOf(rules, exchange)?.body), undefined, `${exchange.cassette} ${exchange.index}`)
+      })
+    }
+    t.ok(checked >= 190, `${checked} requests`)
+  })
