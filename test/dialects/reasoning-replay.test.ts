@@ -132,6 +132,7 @@ function streamed(client: ClientDialect, events: readonly StreamEvent[], body: J
   text += encoder.finish(FINAL)
   return text
     .split('\n\n')
+    .map((frame) => frame.replace(/^event: .*\n/, ''))
     .filter((frame) => frame.startsWith('data: {'))
     .map((frame) => JSON.parse(frame.slice(6)) as JsonObject)
 }
