@@ -132,7 +132,8 @@ async function runCell(gateway: Gateway, standIns: readonly StandIn[], cell: Cel
   const { scenario, model, standIn } = cell
   const turns = scenario.turns(model)
   if (!turns.some(({ by }) => by === 'elsewhere')) return runTurns(gateway, { ...cell, elsewhere: standIn }, turns)
-  const others = standIns.filter(({ rules }) => SIGNING.includes(rules.preset) && rules !== standIn.rules)
+  // Of another wire: an account of the same one signs in the same form.
+  const others = standIns.filter(({ rules }) => SIGNING.includes(rules.preset) && rules.wire !== standIn.rules.wire)
   const outcomes: Outcome[] = []
   for (const elsewhere of others) outcomes.push(await runTurns(gateway, { ...cell, elsewhere }, turns))
   return {

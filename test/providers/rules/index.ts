@@ -41,3 +41,8 @@ export const RULES: readonly Rules[] = [
   llamaCpp,
   ollama,
 ]
+import { gemini } from './gemini.ts'
+import { mistral } from './mistral.ts'
+import { vertexGemini } from './vertex-gemini.ts'
+
+export const RULES: readonly Rules[] = [gemini, mistral, vertexGemini]
