@@ -17,29 +17,4 @@ export interface Known {
   count: number
 }
 
-export const KNOWN: readonly Known[] = [
-  {
-    check: 'replies',
-    kind: 'defect',
-    reason: 'Gemini’s parts `toolCall` and `toolResponse` are left out, with the thought signatures that they carry',
-    leaf: /^secrets$/,
-    cassettes: /gemini_3/,
-    count: 12,
-  },
-  {
-    check: 'requests',
-    kind: 'defect',
-    reason: '`reasoning.generate_summary`, the old name of `summary`, is left out elsewhere and not recorded',
-    leaf: /: reasoning\.generate_summary$/,
-    cassettes: /generate_summary/,
-    count: 1,
-  },
-  {
-    check: 'requests',
-    kind: 'defect',
-    reason: '`reasoning.summary: auto` is left out at Gemini and not recorded',
-    leaf: /: reasoning\.summary$/,
-    cassettes: /summary_auto/,
-    count: 1,
-  },
-]
+export const KNOWN: readonly Known[] = []

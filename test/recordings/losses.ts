@@ -40,6 +40,9 @@ const DEFAULTS: readonly (readonly [RegExp, Json, WireName?])[] = [
   // A document of text is text in formats that know no documents of text.
   [/\[document\]\.source\.media_type$/, 'text/plain'],
   [/\.strict$/, false, 'gemini'],
+  // What this provider shows of its thoughts is a summary, and it is always requested.
+  [/^reasoning\.summary$/, 'auto', 'gemini'],
+  [/^thinking\.display$/, 'summarized', 'gemini'],
   // The only value that there is (types of openai 7.1.0, `PromptCacheBreakpoint`): the mark itself says it.
   [/\.prompt_cache_breakpoint\.mode$/, 'explicit'],
 ]

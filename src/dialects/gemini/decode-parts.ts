@@ -4,6 +4,7 @@ import { type BlockKind, COMMON, type NoteKind, type StreamEvent } from '../cano
 import type { Opaque } from '../canon/request.ts'
 import type { Citations } from './citations.ts'
 import { audioFormat } from './mime-types.ts'
+import { partAsText } from './whole-part.ts'
 import { ENCRYPTED_FORMAT, WIRE } from './wire.ts'
 
 /** Audio of an answer: it comes in pieces and leaves as one. */
@@ -87,8 +88,13 @@ export class PartReader {
     if (isObject(part.inlineData) && this.media(part, part.inlineData, out)) return true
     if (isObject(part.audioTranscription) && this.audio.transcribe(part.audioTranscription)) return true
     const type = Object.keys(part).find((key) => !BESIDE.has(key))
+    const whole = partAsText(part)
     if (type === undefined) this.hold(signature, out)
-    else this.whole('opaque', { dialect: WIRE, type, data: part }, out)
+    else if (whole !== undefined) {
+      this.close(out)
+      this.thought = undefined
+      this.addSignature(whole, undefined, out)
+    } else this.whole('opaque', { dialect: WIRE, type, data: part }, out)
     return true
   }
 

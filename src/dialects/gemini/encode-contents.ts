@@ -2,7 +2,9 @@
 import { isObject, type JsonObject, objectWithin } from '../../core/json.ts'
 import { parseDataUrl } from '../canon/file-url.ts'
 import type { Item, Part } from '../canon/request.ts'
+import type { Quirks } from '../quirks.ts'
 import { audioType, mimeTypeOf } from './mime-types.ts'
+import { holdsPart, partOfText } from './whole-part.ts'
 import { ENCRYPTED_FORMAT, WIRE } from './wire.ts'
 
 type ReasoningItem = Extract<Item, { kind: 'reasoning' }>
@@ -15,8 +17,14 @@ export interface Content {
   parts: JsonObject[]
 }
 
-/** Documented for calls that no model of this family made: it stands in for the signature that the provider requires. */
+/**
+ * Documented for calls that no model of this family made: it stands in for the signature that the provider requires. Both services of
+ * Google know this one (ai.google.dev/gemini-api/docs/thought-signatures, FAQs; docs.cloud.google.com/vertex-ai, "Thought signatures").
+ */
 const UNSIGNED = 'skip_thought_signature_validator'
+
+/** Types that a result itself may hold at Gemini 3 (ai.google.dev/gemini-api/docs/function-calling, "Multimodal function responses"). */
+const IN_RESULTS: ReadonlySet<unknown> = new Set(['image/png', 'image/jpeg', 'image/webp', 'application/pdf', 'text/plain'])
 
 /** Deeper or larger arguments and results stay text. */
 function parsedObject(text: string): JsonObject | undefined {
@@ -41,8 +49,45 @@ function signatureOf(item: ReasoningItem): string | undefined {
   return item.format === ENCRYPTED_FORMAT ? (item.encrypted ?? item.signature) : undefined
 }
 
+/** The conversation as a provider with these quirks takes it; `dropped` receives the names of what this wire cannot say. */
+export function encodeContents(
+  items: readonly Item[],
+  quirks: Quirks,
+  dropped: Set<string>,
+): { contents: Content[]; system: JsonObject[] } {
+  const writer = new ContentWriter(items, quirks.thinking === 'level', dropped)
+  if (quirks.thinking === 'level') signCalls(writer.contents)
+  if (quirks.call_ids === false) removeCallIds(writer.contents)
+  return writer
+}
+
+/** Gives the first call of each step that has no signature the one that skips the check. */
+function signCalls(contents: readonly Content[]): void {
+  for (const { role, parts } of contents) {
+    const first = role === 'model' ? parts.find((part) => part.functionCall !== undefined) : undefined
+    if (first) first.thoughtSignature ??= UNSIGNED
+  }
+}
+
+const isResult = (part: JsonObject): boolean => part.functionResponse !== undefined
+
+/** For providers that match calls and results by their order alone: results get the order of their calls. */
+function removeCallIds(contents: readonly Content[]): void {
+  let order: unknown[] = []
+  for (const { role, parts } of contents) {
+    const place = ({ functionResponse }: JsonObject): number => order.indexOf(isObject(functionResponse) ? functionResponse.id : undefined)
+    if (role === 'user') {
+      const results = parts.filter(isResult).sort((a, b) => place(a) - place(b))
+      for (const [index, part] of parts.entries()) if (isResult(part)) parts[index] = results.shift() ?? part
+    } else order = parts.flatMap(({ functionCall }) => (isObject(functionCall) ? [functionCall.id] : []))
+  }
+  for (const { parts } of contents)
+    for (const { functionCall, functionResponse } of parts)
+      for (const member of [functionCall, functionResponse]) if (isObject(member)) delete member.id
+}
+
 /** Writes items in their order; `dropped` collects what this wire cannot say. */
-export class ContentWriter {
+class ContentWriter {
   readonly system: JsonObject[] = []
   readonly contents: Content[] = []
   readonly dropped: Set<string>
@@ -53,8 +98,11 @@ export class ContentWriter {
   /** A signature that waits for the part behind it. */
   private pending: string | undefined
   private begun = false
+  /** True where results may hold media. */
+  private readonly nests: boolean
 
-  constructor(items: readonly Item[], dropped: Set<string>) {
+  constructor(items: readonly Item[], nests: boolean, dropped: Set<string>) {
+    this.nests = nests
     this.dropped = dropped
     for (const item of items) if (item.kind === 'call') this.names.set(item.callId, item.name)
     for (const item of items) {
@@ -65,23 +113,6 @@ export class ContentWriter {
     for (const item of items) this.write(item)
     this.settle()
     if (this.contents.length === 0 && this.system.length > 0) this.speakAsUser()
-  }
-
-  /** Gives the first call of each turn that has no signature the one that skips the check. */
-  signCalls(): void {
-    for (const { role, parts } of this.contents) {
-      const first = role === 'model' ? parts.find((part) => part.functionCall !== undefined) : undefined
-      if (first) first.thoughtSignature ??= UNSIGNED
-    }
-  }
-
-  /** For providers that match calls and results by their order alone. */
-  removeCallIds(): void {
-    for (const { parts } of this.contents) {
-      for (const { functionCall, functionResponse } of parts) {
-        for (const member of [functionCall, functionResponse]) if (isObject(member)) delete member.id
-      }
-    }
   }
 
   private write(item: Item): void {
@@ -151,6 +182,12 @@ export class ContentWriter {
     for (const text of [...(item.summary ?? []), item.text ?? '']) if (text !== '') this.push('model', { text, thought: true })
     const signature = signatureOf(item)
     if (signature === undefined || (item.id !== undefined && this.signatures.has(item.id))) return
+    if (holdsPart(signature)) {
+      const part = partOfText(signature)
+      if (part) this.push('model', part)
+      else this.dropped.add('reasoning')
+      return
+    }
     this.settle()
     this.pending = signature
   }
@@ -166,16 +203,26 @@ export class ContentWriter {
   private result(item: ResultItem): void {
     if (item.cache) this.dropped.add('cache_control')
     const texts: string[] = []
+    const within: JsonObject[] = []
     const beside: JsonObject[] = []
     for (const part of item.parts) {
       const encoded = this.encoded(part)
       if (typeof encoded?.text === 'string') texts.push(encoded.text)
-      else if (encoded) beside.push(encoded)
+      else if (encoded) (this.nests && mayNest(encoded) ? within : beside).push(encoded)
     }
     const name = this.names.get(item.callId) ?? item.callId
     const response = responseOf(texts.join('\n'), item.error === true)
-    this.push('user', { functionResponse: { id: item.callId, name, response } })
+    const parts = within.length > 0 ? { parts: within } : {}
+    this.pushResult({ functionResponse: { id: item.callId, name, response, ...parts } })
     for (const part of beside) this.push('user', part)
+  }
+
+  /** Results of one turn stand together, in front of what came with them: a model counts them. */
+  private pushResult(part: JsonObject): void {
+    const last = this.contents.at(-1)
+    const at = last?.role === 'user' ? last.parts.findLastIndex(isResult) : -1
+    if (at === -1 || last === undefined) this.push('user', part)
+    else last.parts.splice(at + 1, 0, part)
   }
 
   private push(role: Content['role'], part: JsonObject): void {
@@ -207,6 +254,11 @@ export class ContentWriter {
     this.dropped.add('system.position')
     this.contents.push({ role: 'user', parts: this.system.splice(0) })
   }
+}
+
+function mayNest({ inlineData, fileData }: JsonObject): boolean {
+  const data = inlineData ?? fileData
+  return isObject(data) && IN_RESULTS.has(data.mimeType)
 }
 
 type Media = Extract<Part, { kind: 'media' }>

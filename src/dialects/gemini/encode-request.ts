@@ -6,8 +6,9 @@ import { choosesSearch, nativeSearchIn } from '../canon/native-search.ts'
 import type { CanonicalRequest, Sampling, ToolChoice, ToolSpec } from '../canon/request.ts'
 import { losesTier, tierToSend } from '../canon/service-tier.ts'
 import type { Encoded, Target } from '../types.ts'
-import { ContentWriter } from './encode-contents.ts'
+import { encodeContents } from './encode-contents.ts'
 import { generationConfig } from './generation-config.ts'
+import { nativeFields } from './native-fields.ts'
 import { ParameterFilter } from './parameter-filter.ts'
 import { operationPath, WIRE } from './wire.ts'
 
@@ -48,6 +49,7 @@ function encodeTools(tools: readonly ToolSpec[], filter: ParameterFilter): JsonO
   return all.length > 0 ? all : undefined
 }
 
+/** @returns `functionCallingConfig`. */
 function encodeChoice(
   choice: ToolChoice | undefined,
   { tools, written }: { tools: readonly ToolSpec[]; written: boolean },
@@ -64,15 +66,31 @@ function encodeChoice(
   }
   if (!written || searches) return undefined
   const named = choice.mode === 'named'
-  return {
-    functionCallingConfig: named ? { mode: MODES.required, allowedFunctionNames: [choice.name] } : { mode: MODES[choice.mode] },
-  }
+  return named ? { mode: MODES.required, allowedFunctionNames: [choice.name] } : { mode: MODES[choice.mode] }
 }
 
-function encodeTier(requested: string | undefined, { tier }: Target, filter: ParameterFilter): string | undefined {
+/** `toolConfig`; arguments of calls stream only where they are requested (Vertex AI, "Streaming function call arguments"). */
+function encodeToolConfig(choice: JsonObject | undefined, tools: JsonObject[] | undefined, target: Target): JsonObject | undefined {
+  const hasFunctions = tools?.some((tool) => tool.functionDeclarations !== undefined) ?? false
+  const streams = hasFunctions && target.stream && target.quirks.stream_arguments === true
+  if (choice === undefined && !streams) return undefined
+  return { functionCallingConfig: { ...choice, ...(streams ? { streamFunctionCallArguments: true } : {}) } }
+}
+
+interface SentTier {
+  readonly field?: string
+  readonly headers?: string[]
+}
+
+/** The usual tier has no header. */
+function encodeTier(requested: string | undefined, { tier, quirks }: Target, filter: ParameterFilter): SentTier {
   if (losesTier(requested, tier)) filter.dropped.add('service_tier')
-  const sent = filter.unlessDropped('service_tier', tierToSend(requested, tier))
-  return sent === undefined ? undefined : TIERS[sent]
+  const header = quirks.tier_header
+  const wanted = tierToSend(requested, tier)
+  if (header !== undefined && wanted === 'default') return {}
+  const sent = filter.unlessDropped('service_tier', wanted)
+  if (sent === undefined) return {}
+  return header === undefined ? { field: TIERS[sent] } : { headers: [header, TIERS[sent]] }
 }
 
 /** Records what has no place in a body of this wire. */
@@ -89,27 +107,28 @@ function recordUnsaid(request: CanonicalRequest, dropped: Set<string>): void {
   ]
   for (const [value, name] of rest) if (value !== undefined) dropped.add(name)
   if (request.include?.some((value) => !INCLUDED.has(value))) dropped.add('include')
-  for (const key of Object.keys(request.extras?.fields ?? {})) dropped.add(key)
 }
 
 /** @returns path, body and the canonical names of what the caller sent and this upstream cannot take. */
 export function encodeRequest(request: CanonicalRequest, target: Target): Encoded {
   const filter = new ParameterFilter(target)
   const { dropped } = filter
-  const writer = new ContentWriter(request.items, dropped)
-  if (target.quirks.thinking === 'level') writer.signCalls()
-  if (target.quirks.call_ids === false) writer.removeCallIds()
+  const { contents, system } = encodeContents(request.items, target.quirks, dropped)
   const offered = offeredTools(request, WIRE)
   const tools = encodeTools(offered.tools, filter)
-  const body = present({
-    contents: writer.contents.map(({ role, parts }) => ({ role, parts })),
-    systemInstruction: writer.system.length > 0 ? { parts: writer.system } : undefined,
-    tools,
-    toolConfig: encodeChoice(offered.toolChoice, { tools: offered.tools, written: tools !== undefined }, filter),
-    generationConfig: generationConfig(request, target, filter),
-    serviceTier: encodeTier(request.serviceTier, target, filter),
-  })
+  const choice = encodeChoice(offered.toolChoice, { tools: offered.tools, written: tools !== undefined }, filter)
+  const config = generationConfig(request, target, filter)
+  const { field, headers } = encodeTier(request.serviceTier, target, filter)
   recordUnsaid(request, dropped)
+  const body = present({
+    contents: contents.map(({ role, parts }) => ({ role, parts })),
+    systemInstruction: system.length > 0 ? { parts: system } : undefined,
+    tools,
+    toolConfig: encodeToolConfig(choice, tools, target),
+    generationConfig: config,
+    serviceTier: field,
+    ...nativeFields(request, filter),
+  })
   const operation = target.stream ? 'streamGenerateContent?alt=sse' : 'generateContent'
-  return { path: operationPath(target.model, operation), body, dropped: [...dropped] }
+  return { path: operationPath(target.model, operation), body, dropped: [...dropped], ...(headers ? { headers } : {}) }
 }

@@ -6,6 +6,7 @@ import type { CanonicalRequest, Reasoning } from '../canon/request.ts'
 import type { Quirks } from '../quirks.ts'
 import type { Target } from '../types.ts'
 import type { ParameterFilter } from './parameter-filter.ts'
+import { fitSchema } from './response-schema.ts'
 
 /** Most stop sequences that the API takes. */
 const MAX_STOPS = 5
@@ -65,7 +66,10 @@ function formatFields({ format }: CanonicalRequest, filter: ParameterFilter): Js
   if (filter.ifListed('response_format', format, aliases) === undefined) return {}
   if (format.name !== undefined) filter.dropped.add('response_format.name')
   if (format.description !== undefined) filter.dropped.add('response_format.description')
-  return { responseMimeType: 'application/json', responseJsonSchema: format.type === 'json_schema' ? format.schema : undefined }
+  const { schema } = format
+  const fits = format.type === 'json_schema' && schema !== undefined
+  const lost = (keyword: string): unknown => filter.dropped.add(`response_format.schema.${keyword}`)
+  return { responseMimeType: 'application/json', responseJsonSchema: fits ? fitSchema(schema, lost) : undefined }
 }
 
 function modalityFields({ modalities, audio, imageConfig }: CanonicalRequest, filter: ParameterFilter): JsonObject {
@@ -130,10 +134,13 @@ function budgetOf(effort: string | undefined, maxTokens: number | undefined, cap
   return share === undefined ? undefined : Math.max(Math.min(Math.floor((cap ?? USUAL_OUTPUT) * share), MAX_BUDGET), MIN_BUDGET)
 }
 
-/** The nearest level that the model knows. */
-function levelOf(effort: string, quirks: Quirks): string {
+/**
+ * The nearest level that the model knows; one that it does not know is refused (github.com/theJayTea/WritingTools/issues/282: MINIMAL
+ * at Gemini 3.8 Flash). No model of this family can be kept from thinking altogether by a level.
+ */
+function nearestLevel(effort: string, quirks: Quirks): string {
   const offered = quirks.efforts?.filter((name) => LEVELS.includes(name))
-  return nearestEffort(effort, offered, LEVELS).toUpperCase()
+  return nearestEffort(effort, offered, LEVELS)
 }
 
 /**
@@ -150,7 +157,9 @@ function thinkingConfig(reasoning: Reasoning, { cap, quirks }: ThinkingFrame, dr
     const { maxTokens } = reasoning
     if (maxTokens !== undefined && effort !== 'none') dropped.add('reasoning.max_tokens')
     const requested = effort ?? (maxTokens === undefined ? undefined : effortOfBudget(maxTokens, cap ?? USUAL_OUTPUT))
-    if (requested !== undefined) config.thinkingLevel = levelOf(requested, quirks)
+    const level = requested === undefined ? undefined : nearestLevel(requested, quirks)
+    if (level !== undefined) config.thinkingLevel = level.toUpperCase()
+    if (effort !== undefined && level !== effort) dropped.add('reasoning.effort')
   } else {
     const budget = budgetOf(effort, reasoning.maxTokens, cap)
     if (budget !== undefined) config.thinkingBudget = budget

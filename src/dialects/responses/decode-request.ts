@@ -135,7 +135,8 @@ function extraFields(body: JsonObject): JsonObject {
   const fields: JsonObject = {}
   for (const [key, value] of Object.entries(body)) if (!NAMED.has(key) && value !== null) fields[key] = value
   if (isObject(body.reasoning)) {
-    for (const key of ['context', 'mode']) if ((body.reasoning[key] ?? null) !== null) fields[`reasoning.${key}`] = body.reasoning[key]
+    for (const key of ['context', 'mode', 'generate_summary'])
+      if ((body.reasoning[key] ?? null) !== null) fields[`reasoning.${key}`] = body.reasoning[key]
   }
   return fields
 }

@@ -103,6 +103,7 @@ function encodeReasoning(request: CanonicalRequest, extras: JsonObject): JsonObj
     max_tokens: reasoning.maxTokens,
     context: extras['reasoning.context'],
     mode: extras['reasoning.mode'],
+    generate_summary: extras['reasoning.generate_summary'],
   })
   return Object.keys(fields).length === 0 ? undefined : fields
 }
