@@ -4,6 +4,7 @@ import { type BlockKind, COMMON, type NoteKind, type StreamEvent } from '../cano
 import type { Opaque } from '../canon/request.ts'
 import type { Citations } from './citations.ts'
 import { audioFormat } from './mime-types.ts'
+import { PartialArgs } from './partial-args.ts'
 import { partAsText } from './whole-part.ts'
 import { ENCRYPTED_FORMAT, WIRE } from './wire.ts'
 
@@ -55,10 +56,20 @@ interface BlockFacts {
   call?: { id: string; name: string }
 }
 
+interface StreamingCall {
+  readonly block: number
+  readonly id: string
+  readonly args: PartialArgs
+  /** One that came after the beginning of the call. */
+  signature: string | undefined
+}
+
 export class PartReader {
   private next = 0
   private open: OpenBlock | undefined
   private calls = 0
+  /** A call whose arguments are still coming. */
+  private streaming: StreamingCall | undefined
   private readonly audio = new AudioAnswer()
   private readonly citations: Citations
   /** The identifier of a call that came without one. */
@@ -75,10 +86,19 @@ export class PartReader {
     return this.calls > 0
   }
 
+  /** True between the beginning of a call that streams and its end. */
+  get isWithinCall(): boolean {
+    return this.streaming !== undefined
+  }
+
   /** @returns false for a part that cannot be read. */
   read(part: JsonObject, out: StreamEvent[]): boolean {
     const signature = stringOf(part.thoughtSignature)
     const { text } = part
+    if (this.streaming) {
+      this.streaming.signature ??= signature
+      return part.functionCall === undefined ? text === '' : this.continueCall(part.functionCall, out)
+    }
     if (typeof text === 'string') {
       this.say(part.thought === true ? 'summary' : 'text', text, out)
       this.hold(signature, out)
@@ -103,8 +123,10 @@ export class PartReader {
     this.note(this.speech('text', out).block, 'logprobs', { content }, out)
   }
 
-  /** Closes what is open and writes what was held until now. */
+  /** Closes what is open and writes what was held until now. The arguments of an open call stay as they are: cut off. */
   finish(out: StreamEvent[]): void {
+    if (this.streaming) out.push({ type: 'block-end', block: this.streaming.block })
+    this.streaming = undefined
     if (this.citations.left) this.speech('text', out)
     this.close(out, true)
     const audio = this.audio.whole()
@@ -173,17 +195,43 @@ export class PartReader {
   }
 
   private call(call: unknown, signature: string | undefined, out: StreamEvent[]): boolean {
-    if (!isObject(call) || typeof call.name !== 'string') return false
-    const args = call.args ?? {}
+    if (!isObject(call)) return false
+    // Behind a call whose last part said that it was the last, its end may follow.
+    if (Object.keys(call).length === 0) return this.calls > 0
+    if (typeof call.name !== 'string') return false
+    const { args = {}, partialArgs, willContinue } = call
     if (!isObject(args)) return false
-    const text = JSON.stringify(args)
     const id = stringOf(call.id) || this.callId(this.calls)
     this.calls++
     this.close(out)
     if (signature) this.addSignature(signature, id, out)
     this.thought = undefined
     const block = this.start('call', { call: { id, name: call.name } }, out)
-    out.push({ type: 'block-delta', block, text }, { type: 'block-end', block })
+    if (willContinue === true || partialArgs !== undefined) {
+      this.streaming = { block, id, args: new PartialArgs(), signature: undefined }
+      return this.addArgs(this.streaming, call, out)
+    }
+    out.push({ type: 'block-delta', block, text: JSON.stringify(args) }, { type: 'block-end', block })
+    return true
+  }
+
+  /** A call that begins before the one in front has ended cannot be read. */
+  private continueCall(call: unknown, out: StreamEvent[]): boolean {
+    if (!this.streaming || !isObject(call) || call.name !== undefined) return false
+    return this.addArgs(this.streaming, call, out)
+  }
+
+  /** A call ends with the part that does not say that it continues (github.com/vercel/ai/pull/13929, vercel/ai/issues/14358). */
+  private addArgs({ block, id, args, signature }: StreamingCall, call: JsonObject, out: StreamEvent[]): boolean {
+    const { partialArgs = [], willContinue } = call
+    const added = Array.isArray(partialArgs) ? args.add(partialArgs) : undefined
+    if (added === undefined) return false
+    const text = willContinue === true ? added : added + args.end()
+    if (text !== '') out.push({ type: 'block-delta', block, text })
+    if (willContinue === true) return true
+    this.streaming = undefined
+    out.push({ type: 'block-end', block })
+    if (signature) this.addSignature(signature, id, out)
     return true
   }
 

@@ -68,7 +68,13 @@ export class GeminiStreamDecoder implements StreamDecoder {
       this.fail(decodeFault(200, reply), out)
       return
     }
-    this.responseId ??= stringOf(reply.responseId)
+    const { responseId } = reply
+    if (typeof responseId === 'string' && this.responseId !== undefined && responseId !== this.responseId) {
+      // Another answer begins: what came so far is none that could be finished.
+      this.fail(new Fault('upstream_garbled'), out)
+      return
+    }
+    this.responseId ??= stringOf(responseId)
     this.current = reply
     if (!this.started) {
       this.started = true
@@ -126,8 +132,12 @@ export class GeminiStreamDecoder implements StreamDecoder {
   }
 
   private complete(raw: string | undefined, out: StreamEvent[]): void {
-    this.over = true
     const reason = unify(raw ?? 'STOP', this.parts.hasCalls)
+    if (this.parts.isWithinCall && reason !== 'length') {
+      this.fail(new Fault('upstream_garbled'), out)
+      return
+    }
+    this.over = true
     this.parts.finish(out)
     const end: End = { reason }
     if (raw !== undefined) end.raw = raw
