@@ -31,10 +31,6 @@ export const chatQuirks = {
     '`json_object`: the provider takes no schema of the answer; JSON output is requested without one, and the schema stands in the system message.',
     ['json_object'],
   ),
-  strict_schemas: oneOf(
-    '`closed`: the provider takes `strict` only with schemas whose objects require every property and allow no others; `strict: false` is sent with any other.',
-    ['closed'],
-  ),
   cache_control: flag('True: the provider takes `cache_control` on parts of messages and on tools. Otherwise the marks are left out.'),
   closed_schemas: closedSchemas,
   explicit_caching: explicitCaching,

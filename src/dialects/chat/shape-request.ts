@@ -1,6 +1,5 @@
 /** What an endpoint wants of a chat body: one function for the pass and the translate lane. */
 import { isObject, type JsonObject } from '../../core/json.ts'
-import { fitFormat, fitFunctions } from '../canon/closed-schema.ts'
 import { effortForBudget, nearestEffort } from '../canon/efforts.ts'
 import { type CapWire, sendsCap } from '../canon/output-cap.ts'
 import type { Reasoning } from '../canon/request.ts'
@@ -146,15 +145,6 @@ function setReasoning(body: JsonObject, target: Target, dropped: string[]): void
   if (effort !== undefined) body.reasoning_effort = takenEffort(effort, quirks, dropped)
 }
 
-/** Schemas that the provider refuses as strict ones. */
-function fitSchemas(body: JsonObject, dropped: string[]): void {
-  if (Array.isArray(body.tools)) body.tools = fitFunctions(body.tools, 'function', dropped)
-  const { response_format: format } = body
-  if (!isObject(format) || !isObject(format.json_schema)) return
-  const schema = fitFormat(format.json_schema, dropped)
-  if (schema !== format.json_schema) body.response_format = { ...format, json_schema: schema }
-}
-
 function setTier(body: JsonObject, { tier }: Target, dropped: string[]): void {
   const { service_tier: requested } = body
   if (losesTier(requested, tier)) dropped.push('service_tier')
@@ -171,7 +161,6 @@ function setTier(body: JsonObject, { tier }: Target, dropped: string[]): void {
 export function shapeRequest(body: JsonObject, target: Target, dropped: string[]): void {
   body.model = target.model
   fitConversation(body, target, dropped)
-  if (target.quirks.closed_schemas === true) fitSchemas(body, dropped)
   setReasoning(body, target, dropped)
   remove(body, 'include_reasoning')
   setCap(body, target, dropped)

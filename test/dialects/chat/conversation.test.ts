@@ -170,7 +170,7 @@ t.test('a schema of the answer in words (github.com/UKGovernmentBEIS/inspect_ai/
 })
 
 t.test('strict only with schemas that the provider takes so', async (t) => {
-  const quirks: Quirks = { strict_schemas: 'closed' }
+  const quirks: Quirks = { closed_schemas: true }
   const strictOf = (schema: JsonObject) => {
     const { body, dropped } = sent([user], quirks, format(schema))
     return [(body.response_format as { json_schema: JsonObject }).json_schema.strict, dropped]
@@ -178,12 +178,12 @@ t.test('strict only with schemas that the provider takes so', async (t) => {
   t.same(strictOf(CLOSED), [true, []])
   const named = { ...CLOSED, properties: { properties: CLOSED, required: { enum: [{ a: 1 }] } }, required: ['properties', 'required'] }
   t.same(strictOf(named), [true, []], 'properties that are called as keywords are')
-  const lost = [false, ['response_format.json_schema.strict']]
+  const lost = [false, ['response_format.strict']]
   t.same(strictOf({ ...CLOSED, required: [] }), lost, 'an optional property')
   t.same(strictOf({ ...CLOSED, additionalProperties: true }), lost)
   t.same(strictOf({ ...CLOSED, properties: { city: { anyOf: [{ type: 'object' }, { type: 'null' }] } } }), lost, 'deep inside')
   const strict = [{ type: 'function', function: { name: 'look', strict: true, parameters: { type: 'object', properties: {} } } }]
   const { body, dropped } = sent([user], quirks, { tools: strict })
   t.match(body.tools, [{ function: { strict: false } }])
-  t.same(dropped, ['tools.function.strict'])
+  t.same(dropped, ['tools.strict'])
 })

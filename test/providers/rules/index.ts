@@ -4,45 +4,44 @@ import { cerebras } from './cerebras.ts'
 import { cohereChat } from './cohere-chat.ts'
 import { deepseek } from './deepseek.ts'
 import { fireworks } from './fireworks.ts'
+import { gemini } from './gemini.ts'
 import { groq } from './groq.ts'
 import { huggingface } from './huggingface.ts'
 import { llamaCpp } from './llama-cpp.ts'
 import { mistral } from './mistral.ts'
-import { azureOpenai, openai } from './openai.ts'
-
-export const RULES: readonly Rules[] = [mistral, openai, azureOpenai]
 import { ollama } from './ollama.ts'
+import { azureOpenai, openai } from './openai.ts'
 import { openaiChat } from './openai-chat.ts'
 import { openrouter } from './openrouter.ts'
 import { perplexity } from './perplexity.ts'
 import { sambanova } from './sambanova.ts'
 import { sglang } from './sglang.ts'
 import { together } from './together.ts'
+import { vertexGemini } from './vertex-gemini.ts'
 import { crusoe, vllm } from './vllm.ts'
 import { zai } from './zai.ts'
 
 export const RULES: readonly Rules[] = [
+  openai,
+  azureOpenai,
+  openaiChat,
+  gemini,
+  vertexGemini,
   mistral,
   deepseek,
   groq,
   cerebras,
-  openaiChat,
   openrouter,
-  together,
-  fireworks,
-  sambanova,
-  perplexity,
-  huggingface,
   cohereChat,
-  zai,
-  crusoe,
-  vllm,
-  sglang,
+  fireworks,
+  huggingface,
   llamaCpp,
   ollama,
+  perplexity,
+  sambanova,
+  sglang,
+  together,
+  crusoe,
+  vllm,
+  zai,
 ]
-import { gemini } from './gemini.ts'
-import { mistral } from './mistral.ts'
-import { vertexGemini } from './vertex-gemini.ts'
-
-export const RULES: readonly Rules[] = [gemini, mistral, vertexGemini]
