@@ -8,7 +8,7 @@ import { Fault } from '../../src/core/faults.ts'
 import type { AuditRow } from '../../src/store/guardrails.ts'
 import { MemoryGuardrails } from '../../src/store/memory-guardrails.ts'
 import { stored } from '../store/record-guardrails-contract.ts'
-import { FakeClock, turn } from '../support/clock.ts'
+import { FakeClock, turns } from '../support/clock.ts'
 
 /** A store that a test shuts, or leaves without an answer. */
 class Shutting extends MemoryGuardrails {
@@ -40,10 +40,6 @@ function scene() {
   return { clock, store, news, held, heard: () => heard, ids: () => held.current.guardrails.map(({ id }) => id) }
 }
 
-const turns = async (): Promise<void> => {
-  for (let i = 0; i < 5; i++) await turn()
-}
-
 t.test('the first reading must work', async (t) => {
   const { store, held, clock, ids } = scene()
   await store.put(stored('g1'), 0)
@@ -51,7 +47,7 @@ t.test('the first reading must work', async (t) => {
   await t.rejects(held.load(), { code: 'unavailable' })
   store.mode = 'silent'
   const silent = held.load()
-  await turns()
+  await turns(5)
   await Promise.all([t.rejects(silent, { code: 'unavailable' }), clock.advance(2000)])
   store.mode = 'open'
   await held.load()
@@ -67,7 +63,7 @@ t.test('what is in force stays while the store does not answer, and the new come
     store.mode = mode
     held.changed()
     for (let i = 0; i < 6; i++) {
-      await turns()
+      await turns(5)
       await clock.advance(1000)
     }
     t.same(ids(), ['g1'], mode)
@@ -76,12 +72,12 @@ t.test('what is in force stays while the store does not answer, and the new come
   t.equal(news.length, 1, 'told once')
   store.mode = 'open'
   await clock.advance(3000)
-  await turns()
+  await turns(5)
   t.same(ids(), ['g1', 'g2'])
   t.equal(heard(), 2)
   t.match(news, [{}, { kind: 'record-back', during: 'guardrails' }])
   held.changed()
-  await turns()
+  await turns(5)
   t.equal(heard(), 2, 'nothing new is nothing to hear of')
   held.close()
   t.same(clock.waiting, [])
@@ -116,9 +112,9 @@ t.test('a change whose result cannot be read is done, and read later', async (t)
   t.equal(await held.put(stored('g1'), 0), true)
   t.same(ids(), [])
   store.mode = 'open'
-  await turns()
+  await turns(5)
   await clock.advance(500)
-  await turns()
+  await turns(5)
   t.same(ids(), ['g1'])
 })
 
@@ -155,7 +151,7 @@ t.test('findings wait for each other, never for long, and nobody waits for them'
   t.equal(count(), 0)
   t.same(clock.waiting, [250], 'one timer')
   await clock.advance(250)
-  await turns()
+  await turns(5)
   t.same(
     seen().map(({ id, action }) => [id, action]),
     [
@@ -179,14 +175,14 @@ t.test('a store that does not answer gets them later, as many as there is room f
   t.equal(trail.dropped, 50)
   for (let i = 0; i < 5; i++) {
     await clock.advance(1000)
-    await turns()
+    await turns(5)
   }
   t.match(news, [{ kind: 'record-lost', during: 'audit' }])
   t.equal(news.length, 1)
   store.mode = 'open'
   await clock.advance(1000)
   for (let i = 0; i < 40; i++) {
-    await turns()
+    await turns(5)
     await clock.advance(1)
   }
   t.equal(count(), 10_000)
@@ -194,7 +190,7 @@ t.test('a store that does not answer gets them later, as many as there is room f
   t.match(news, [{}, { kind: 'record-back', during: 'audit' }])
   trail.note([finding(20_000)])
   await clock.advance(250)
-  await turns()
+  await turns(5)
   t.match(seen().at(-1), { id: 'gen-20000.0' }, 'there is room again')
 })
 
@@ -205,7 +201,7 @@ t.test('what waits is bounded in bytes as well, and a shut store does not hold u
   for (let i = 0; i < 2000; i++) trail.note([finding(i, { matched: long, full: true })])
   t.ok(trail.dropped > 1000 && trail.dropped < 1500, `${trail.dropped} dropped`)
   const closed = trail.close()
-  await turns()
+  await turns(5)
   await clock.advance(2000)
   await closed
 })

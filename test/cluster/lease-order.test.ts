@@ -10,7 +10,7 @@ import { MemoryGuardrails } from '../../src/store/memory-guardrails.ts'
 import type { LeaseAnswer, LeaseAsk, Pulse, PulseReply, SettledRows } from '../../src/store/record.ts'
 import { ask as leaseAsk } from '../store/record-contract.ts'
 import { holdRow, settleRow } from '../store/samples.ts'
-import { FakeClock, turn } from '../support/clock.ts'
+import { FakeClock, turns } from '../support/clock.ts'
 import { holds, seeks } from '../support/holding.ts'
 
 const UNLIMITED = { limit: null }
@@ -76,7 +76,7 @@ class SlowRecord extends LocalRecord {
 }
 
 async function settled(): Promise<void> {
-  for (let turns = 0; turns < 10; turns++) await turn()
+  await turns(10)
 }
 
 /** A key without a limit has charged 900, of which the record knows nothing yet. */

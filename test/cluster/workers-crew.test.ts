@@ -6,7 +6,7 @@ import { OwnerDesk, type Reception, type Station } from '../../src/cluster/owner
 import { MemoryCounters } from '../../src/cluster/shared/index.ts'
 import { Fault } from '../../src/core/faults.ts'
 import { Tallies } from '../../src/core/metrics.ts'
-import { FakeClock, turn } from '../support/clock.ts'
+import { FakeClock, turns } from '../support/clock.ts'
 
 class FakeProcess extends EventEmitter implements WorkerProcess {
   readonly pid = 1
@@ -89,7 +89,7 @@ function scene(count = 2) {
 }
 
 async function settle(): Promise<void> {
-  for (let turns = 0; turns < 3; turns++) await turn()
+  await turns(3)
 }
 
 async function started(count = 2) {

@@ -5,6 +5,7 @@
  */
 import { connect } from 'node:net'
 import t from 'tap'
+import { eventually } from '../support/eventually.ts'
 import { type Gateway, KEY, startGateway } from '../support/gateway.ts'
 import { randomOf } from '../support/matrix/mutate.ts'
 import { type RawUpstream, rawJson, startRawUpstream, type WireRequest } from '../support/raw-upstream.ts'
@@ -145,9 +146,9 @@ async function aftermath(gateway: Gateway, upstream: RawUpstream, tally: Tally):
   const reply = await gateway.get('/v1/passage/first/alive')
   if (reply.status !== 200 || upstream.requests.length !== before + 1)
     tally.fault(`afterwards the answer is ${reply.status}`, await reply.text())
-  const patience = Date.now() + PATIENCE
-  while (gateway.running.drain.open > 0 && Date.now() < patience) await new Promise((resolve) => setImmediate(resolve))
-  if (gateway.running.drain.open > 0) tally.fault(`${gateway.running.drain.open} replies are open`, '')
+  await eventually('no reply is open', () => gateway.running.drain.open === 0, { limit: PATIENCE }).catch(() =>
+    tally.fault(`${gateway.running.drain.open} replies are open`, ''),
+  )
 }
 
 const lives = Math.ceil(REQUESTS / LIFE)

@@ -3,7 +3,7 @@ import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import type { GenerationRecord } from '../../src/ledger/types.ts'
 import { estimateFromBytes } from '../../src/ledger/usage-estimate.ts'
-import { FakeClock, turn } from '../support/clock.ts'
+import { FakeClock, turns } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
 import { every } from '../support/every.ts'
 import { type Gateway, oneModel, startGateway } from '../support/gateway.ts'
@@ -256,7 +256,7 @@ t.test('a caller that leaves at any moment leaves no hold behind', async (t) => 
       body: JSON.stringify(bodyOf(plan)),
       signal: aborter.signal,
     }).then((reply) => reply.text())
-    for (let turns = below(30); turns > 0; turns--) await turn()
+    await turns(below(30))
     aborter.abort()
     await response.catch(() => undefined)
   }

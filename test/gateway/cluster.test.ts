@@ -21,7 +21,7 @@ import {
   startServers,
   tally,
 } from '../support/cluster.ts'
-import { eventually } from '../support/eventually.ts'
+import { eventually, realTime } from '../support/eventually.ts'
 import { inTurn, metricsOf } from '../support/workers.ts'
 
 /** Connections of which every worker gets some. */
@@ -34,8 +34,7 @@ const statuses = (member: Member, key: string): Promise<number[]> => inTurn(MANY
 
 /** Once a second has passed every connection to every program is answered so. */
 async function soonAll(t: Test, members: readonly Member[], key: string, status: number): Promise<void> {
-  const second = performance.now() + SECOND
-  await eventually('a second', () => (performance.now() > second ? true : undefined))
+  await realTime(SECOND)
   for (const member of members) t.same(await statuses(member, key), Array(MANY).fill(status), `${status} everywhere`)
 }
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Reconciliation } from '../../src/ledger/types.ts'
 import { adminFetch } from '../support/admin.ts'
-import { FakeClock, turn } from '../support/clock.ts'
+import { FakeClock, turns } from '../support/clock.ts'
 import { type Audit, audit, type Row, rowsOf } from '../support/crash/audit.ts'
 import { freePorts, SECRET, writeConfiguration } from '../support/crash/configuration.ts'
 import { load, type Received } from '../support/crash/load.ts'
@@ -13,7 +13,7 @@ import { runs, seed } from '../support/seed.ts'
 
 const ROUNDS = runs(2, 20)
 const CONNECTIONS = 32
-const SEED = seed() ?? Date.now() % 2_147_483_647
+const SEED = seed()
 
 interface Scene {
   file: string
@@ -43,7 +43,7 @@ async function killedUnderLoad({ provider, random }: Scene, program: Serving, ro
   const moment = provider.reached(provider.received + 100 + Math.floor(random() * 400))
   // A failure of the load ends the round at once.
   await Promise.race([moment, clients])
-  for (let turns = Math.floor(random() * 20); turns > 0; turns--) await turn()
+  await turns(Math.floor(random() * 20))
   ending = true
   if (round % 3 === 2) {
     program.child.kill('SIGTERM')
@@ -55,7 +55,7 @@ async function killedUnderLoad({ provider, random }: Scene, program: Serving, ro
   return received
 }
 
-/** Starts it and kills it before it listens, so that the recovery itself is cut. */
+/** Starts it and kills it before it listens, so that the recovery itself is cut: after a random real time, since it is a process. */
 async function killedWhileStarting({ file, random }: Scene): Promise<void> {
   const program = runProgram(['--config', file])
   const killed = new Promise((resolve) => setTimeout(resolve, random() * 600)).then(() => program.child.kill('SIGKILL'))

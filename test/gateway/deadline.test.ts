@@ -1,7 +1,7 @@
 /** One deadline from end to end: the configured one, or a shorter one of the caller's. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
-import { turn } from '../support/clock.ts'
+import { turns } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
 import { every } from '../support/every.ts'
 import { eventsOf, list, object } from '../support/fold.ts'
@@ -29,7 +29,7 @@ async function answeredAt(t: Test, scene: Scene, ms: number, ask: () => Promise<
   })
   await scene.upstreams.aye.request(calls)
   await scene.clock.advance(ms - 1)
-  for (let i = 0; i < 20; i++) await turn()
+  await turns(20)
   t.equal(answered, false, `not before ${ms} ms`)
   await scene.clock.advance(1)
   return asked

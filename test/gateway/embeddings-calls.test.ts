@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { Json, JsonObject } from '../../src/core/json.ts'
 import type { GenerationRecord } from '../../src/ledger/types.ts'
-import { FakeClock, turn } from '../support/clock.ts'
+import { FakeClock, turn, turns } from '../support/clock.ts'
 import { base64Of, errorOf, marks, numbersIn, numbersOf, openaiVectors, type Vectors, vectorsOf } from '../support/embedder.ts'
 import { eventually } from '../support/eventually.ts'
 import { every } from '../support/every.ts'
@@ -284,7 +284,7 @@ t.test('a long reply to one who reads slowly, and to one who leaves', async (t) 
     const { value, done } = await reader.read()
     if (done) break
     pieces.push(value)
-    for (let i = 0; i < 3; i++) await turn()
+    await turns(3)
   }
   const bytes = Buffer.concat(pieces)
   t.equal(`${bytes.length}`, length)

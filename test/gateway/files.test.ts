@@ -8,7 +8,7 @@ import type { JsonObject } from '../../src/core/json.ts'
 import { receiveFile } from '../../src/server/file-upload.ts'
 import type { OperationRequest } from '../../src/server/gateway.ts'
 import { DiskFiles, type KeyFiles } from '../../src/services/files/index.ts'
-import { FakeClock, turn } from '../support/clock.ts'
+import { FakeClock, turns } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
 import { every } from '../support/every.ts'
 import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
@@ -283,7 +283,7 @@ t.test('an upload is taken as fast as the disk writes it', async (t) => {
   await every(t, 'every round', async (t) => {
     for (let written = 1; written <= 50; written++) {
       await eventually('a write', () => gates.length > 0)
-      for (let i = 0; i < 5; i++) await turn()
+      await turns(5)
       t.ok(asked <= written, `${asked} pieces asked for, ${written} at the disk`)
       gates.shift()?.()
     }

@@ -29,6 +29,7 @@ t.test('every finding is a row, and no row tells what was found', async (t) => {
   const directory = t.testdir()
   const scene = await guardrailScene(t, RULES, { directory, store: `sqlite:${directory}/headgate.db` })
   const id = await scene.make({ name: 'stored one', phrases: ['for us only'], action: 'flag' }, HASHES.other)
+  // The scene runs on the system's clock: rows are written 250 ms of it after the reply.
   const before = Date.now()
   const first = await scene.say('anna@example.com works on project-1 and project-2, as bob@example.com does')
   const second = await scene.say('anna@example.com')

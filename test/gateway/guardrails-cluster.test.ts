@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { hashOf } from '../../src/core/secret.ts'
 import { APP, argumentsOf, ask, type Cluster, type Member, makeKey, manage, newCluster, startServers } from '../support/cluster.ts'
-import { eventually } from '../support/eventually.ts'
+import { eventually, realTime } from '../support/eventually.ts'
 import { object } from '../support/fold.ts'
 import { runProgram } from '../support/program.ts'
 import { inTurn } from '../support/workers.ts'
@@ -21,8 +21,7 @@ async function all(t: Test, members: readonly Member[], status: number, why: str
 
 /** Once a second has passed. */
 async function soonAll(t: Test, members: readonly Member[], status: number, why: string): Promise<void> {
-  const second = performance.now() + 1000
-  await eventually('a second', () => (performance.now() > second ? true : undefined))
+  await realTime(1000)
   await all(t, members, status, why)
 }
 

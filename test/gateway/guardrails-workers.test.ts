@@ -5,7 +5,7 @@ import type { JsonObject } from '../../src/core/json.ts'
 import { hashOf } from '../../src/core/secret.ts'
 import { adminFetch } from '../support/admin.ts'
 import { SECRET } from '../support/crash/configuration.ts'
-import { eventually } from '../support/eventually.ts'
+import { eventually, realTime } from '../support/eventually.ts'
 import { object } from '../support/fold.ts'
 import { runProgram } from '../support/program.ts'
 import { startUpstream } from '../support/upstream.ts'
@@ -28,8 +28,7 @@ const say = (crew: Crew) => askOnce(crew.url, { key: SECRET, body: BODY })
 
 /** Once a second has passed every connection is answered so. */
 async function soonAll(t: Test, crew: Crew, status: number): Promise<void> {
-  const second = performance.now() + 1000
-  await eventually('a second', () => (performance.now() > second ? true : undefined))
+  await realTime(1000)
   t.same(
     (await inTurn(MANY, () => say(crew))).map((reply) => reply.status),
     Array(MANY).fill(status),

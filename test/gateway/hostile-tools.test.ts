@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import type { Serve } from '../support/canary.ts'
-import { FakeClock, turn } from '../support/clock.ts'
+import { FakeClock, turns } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
 import { MACHINERY } from '../support/hostile-documents.ts'
 import { type HostileScene, MB, memory, pours, SSE, hostileScene as scene, siteTools as tool } from '../support/hostile-scene.ts'
@@ -321,7 +321,7 @@ t.test('a server of tools cannot make the gateway open connections without end',
     const asking = one.ask('responses', { input: 'Go.', tools: [tool(one)] })
     await eventually('ten connections', () => most >= 10)
     t.equal((await one.ask('chat', { messages: [{ role: 'user', content: 'Meanwhile.' }] })).status, 200, `${method}: others are served`)
-    for (let i = 0; i < 200; i++) await turn()
+    await turns(200)
     await clock.advance(60_000)
     t.equal((await asking).status, 200, method)
     await clock.advance(1000)

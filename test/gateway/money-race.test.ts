@@ -12,7 +12,7 @@ import { seed } from '../support/seed.ts'
 import { type Answer, Gate, type Seen, startUpstream, type Upstream } from '../support/upstream.ts'
 import { answerFor, overReporting, upstreamError } from '../support/wire.ts'
 
-const SEED = seed() ?? Date.now() % 2_147_483_647
+const SEED = seed()
 /** Nano-dollars per token of `oneModel`. */
 const INPUT_NANO = 1000
 const OUTPUT_NANO = 2000

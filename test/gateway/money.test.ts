@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { Fault } from '../../src/core/faults.ts'
-import { turn } from '../support/clock.ts'
+import { turns } from '../support/clock.ts'
 import { every } from '../support/every.ts'
 import { object } from '../support/fold.ts'
 import { type Gateway, oneModel, startGateway } from '../support/gateway.ts'
@@ -76,11 +76,11 @@ t.test('the hold is written before the provider is called, and settled before th
         ended = true
       })
       await begun[0].opened
-      for (let turns = 0; turns < 100; turns++) await turn()
+      await turns(100)
       t.equal(upstream.requests.length, before, 'no call while the hold is not committed')
       gates[0].open()
       await begun[1].opened
-      for (let turns = 0; turns < 100; turns++) await turn()
+      await turns(100)
       t.equal(ended, false, 'no end while the settlement is not committed')
       t.equal(upstream.requests.length, before + 1)
       gates[1].open()

@@ -3,7 +3,7 @@ import { existsSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import { SECRET } from '../support/crash/configuration.ts'
 import { familyOf, left } from '../support/crash/processes.ts'
-import { eventually } from '../support/eventually.ts'
+import { eventually, realTime } from '../support/eventually.ts'
 import { runProgram } from '../support/program.ts'
 import { RawClient } from '../support/raw.ts'
 import { Gate, sseAnswer, startUpstream } from '../support/upstream.ts'
@@ -95,8 +95,7 @@ t.test('two workers on one port: keys, configuration, metrics and the end are on
       Array(MANY).fill(200),
     )
     await command(crew.admin, { verb: 'disable', key: 'brief' })
-    const second = performance.now() + 1000
-    await eventually('a second', () => (performance.now() > second ? true : undefined))
+    await realTime(1000)
     t.same(
       (await inTurn(MANY, ask)).map(({ status }) => status),
       Array(MANY).fill(401),

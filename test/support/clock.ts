@@ -13,6 +13,14 @@ export function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
+/**
+ * So many turns. Not for what is to happen, which `eventually()` awaits, but to show that something does not happen meanwhile,
+ * and to spread what random tests do; a busy machine cannot fail the former.
+ */
+export async function turns(count: number): Promise<void> {
+  for (let i = 0; i < count; i++) await turn()
+}
+
 export class FakeClock implements Clock {
   private elapsed = 0
   private order = 0

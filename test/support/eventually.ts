@@ -38,6 +38,15 @@ export async function eventually<Found>(
   }
 }
 
+/**
+ * Resolves when so much real time has passed. Only for what other processes do by clocks of their own, and where the promise
+ * to be shown is a duration, such as "a disabled key is refused everywhere within a second".
+ */
+export async function realTime(ms: number): Promise<void> {
+  const end = performance.now() + ms
+  await eventually(`${ms} ms`, () => performance.now() > end)
+}
+
 /** Looks for which a value has to stay the same. */
 const STEADY_LOOKS = 40
 
