@@ -25,6 +25,11 @@ const HELP = `headgate: one address in front of many model providers
       LIST=NAME where the list's name is not known. PATTERN: of names or slugs, * stands for any text.
   headgate providers [list | show PRESET] [--json]
       Lists the provider presets, or shows one: its settings, its variables, and the rules of the provider with their sources.
+  headgate probe PROVIDER [--model MODEL] [--yes] [--record FILE] [--json] [--config FILE]
+      Sends a short matrix of requests to a real provider with its key: text, a stream, a tool loop, a forced tool, structured output,
+      the smallest cap, an image, reasoning over two turns. Shows what the provider refuses, in its own words; exit code 1 if it does.
+      Without --yes it only shows the estimated cost. --record writes the requests and replies into a new file, without keys and
+      account ids. PROVIDER is one of the configuration, or a preset.
   headgate plugins [--json] [--config FILE]
       Shows the plugins that are there, when they act, and what the configuration says of them.
   headgate docs --out DIR [--config FILE]
@@ -90,6 +95,7 @@ export async function run(argv: readonly string[]): Promise<void> {
     process.exitCode = await (await import('./policy-tests.ts')).policyTests(first)
   else if (verb === 'models') process.exitCode = await (await import('./models.ts')).models(rest, values)
   else if (verb === 'providers') process.exitCode = (await import('./providers.ts')).providers(rest, values)
+  else if (verb === 'probe') process.exitCode = await (await import('./probe.ts')).probe(rest, values)
   else if (verb === 'plugins') process.exitCode = await (await import('./plugins.ts')).plugins(rest, values)
   else if (verb === 'docs' && rest.length === 0 && values.out)
     process.exitCode = await (await import('./docs.ts')).docs(values.out, values.config)
@@ -123,6 +129,9 @@ function parse(argv: readonly string[]) {
       write: { type: 'string' },
       from: { type: 'string' },
       match: { type: 'string' },
+      model: { type: 'string' },
+      record: { type: 'string' },
+      yes: { type: 'boolean' },
       chain: { type: 'boolean' },
       out: { type: 'string' },
       since: { type: 'string' },
