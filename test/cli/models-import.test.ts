@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: a file holds variables of its own
 /** `headgate models import`: public price lists become a catalogue file, shown before it is written. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -235,6 +236,24 @@ t.test('filters: providers, names, and a name of the list', async (t) => {
   t.match(await run({ provider: 'grok' }), { code: 1, error: /^headgate: no such provider: grok; expected one of: openai, / })
   const own = scene(t, MODELS_DEV, 'providers: { own: { dialect: openai-chat, base_url: "http://127.0.0.1:9" } }\n')
   t.match(await own.run({ provider: 'own' }), { code: 1, error: "headgate: the list's name of own is not known, expected LIST=own" })
+})
+
+t.test("a list is a stranger's text: nothing of it is read as a variable or breaks the file", async (t) => {
+  const entry = { modalities: { input: ['text'], output: ['text'] }, limit: { context: 1000, output: 100 }, cost: { input: 1, output: 1 } }
+  const names = ['${OPENAI_API_KEY}', 'two words', 'a\u0007b', 'x'.repeat(201), 'any*', 'say"this"', '']
+  const models = Object.fromEntries(names.map((name) => [name, entry]))
+  const { run, out } = scene(t, {
+    openai: { models: { ...models, good: { ...entry, name: `\${OPENAI_API_KEY} "x" \\ \u001b[31m${'y'.repeat(300)}` }, __proto__: entry } },
+  })
+  t.match(await run({ write: out }), { code: 0, out: /\n7 left out: each is not a readable entry\n/ })
+  const text = readFileSync(out, 'utf8')
+  t.notMatch(text, '${')
+  const loaded = loadConfig(
+    'x.yaml',
+    { OPENAI_API_KEY: 'sk-secret' },
+    { lookOnly: true, text: `${CONFIG.replace(/models:[\s\S]*/, '')}\ncatalog: ["${out}"]\n` },
+  )
+  t.match(loaded.models['openai/good']?.name, /^ ?\{OPENAI_API_KEY\} x \[31my+$/)
 })
 
 t.test('files that are no price list, and files of others', async (t) => {

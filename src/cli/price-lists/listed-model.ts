@@ -45,6 +45,27 @@ export interface PriceList {
 
 export type PriceListForm = 'models_dev' | 'litellm'
 
+/** Longest text of a line of the configuration. */
+const LONGEST = 200
+
+/** False for what cannot be the name of a model in a configuration: a list is a stranger's text, and `${NAME}` would be a variable there. */
+export function isModelName(name: string): boolean {
+  return name !== '' && name.length <= LONGEST && !/[\p{C}\s"\\*]|\$\{/u.test(name)
+}
+
+/** A name for people, as one plain line; undefined where nothing is left of it. */
+export function displayName(value: Json | undefined): string | undefined {
+  const text =
+    typeof value === 'string'
+      ? value
+          .replace(/[\p{C}\s"\\$]+/gu, ' ')
+          .trim()
+          .slice(0, LONGEST)
+          .trim()
+      : ''
+  return text === '' ? undefined : text
+}
+
 /** A whole number of tokens above 0, where it is one. */
 export function tokens(value: Json | undefined): number | undefined {
   return typeof value === 'number' && value >= 1 && value <= 1e12 ? Math.floor(value) : undefined

@@ -8,6 +8,7 @@ import {
   day,
   effortsAmong,
   inputModalities,
+  isModelName,
   type LeftOut,
   type ListedModel,
   type OverrideConfig,
@@ -56,6 +57,7 @@ export function* readLitellm(list: JsonObject, today: string): Generator<ListedM
 }
 
 function readModel(name: string, provider: string, { entry, today }: { entry: JsonObject; today: string }): ListedModel | LeftOut {
+  if (!isModelName(name)) return 'is not a readable entry'
   const embeds = entry.mode === 'embedding'
   if (!embeds && !GENERATING.has(entry.mode)) return 'is neither a text nor an embedding model'
   const expiration = day(entry.deprecation_date)

@@ -6,8 +6,10 @@ import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json
 import { MOST_OVERRIDES } from '../../core/price.ts'
 import {
   day,
+  displayName,
   effortsAmong,
   inputModalities,
+  isModelName,
   type LeftOut,
   type ListedModel,
   type OverrideConfig,
@@ -46,6 +48,7 @@ export function* readModelsDev(list: JsonObject): Generator<ListedModel | LeftOu
 }
 
 function readModel(provider: string, model: string, entry: JsonObject): ListedModel | LeftOut {
+  if (!isModelName(model)) return 'is not a readable entry'
   // "no longer served by the provider's public API" (README, status)
   if (entry.status === 'deprecated') return 'is no longer served'
   const { input, output } = isObject(entry.modalities) ? entry.modalities : {}
@@ -60,7 +63,7 @@ function readModel(provider: string, model: string, entry: JsonObject): ListedMo
     provider,
     model,
     kind: embeds ? 'embedding' : 'generate',
-    name: typeof entry.name === 'string' ? entry.name : undefined,
+    name: displayName(entry.name),
     created: day(entry.release_date),
     context: tokens(limit.context),
     maxOutput: embeds ? undefined : tokens(limit.output),
