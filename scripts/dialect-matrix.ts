@@ -28,6 +28,7 @@ class Notes {
 function outcomeText(outcome: ParameterOutcome | undefined, notes: Notes): string {
   if (!outcome) return ''
   if ('as' in outcome) return code(outcome.as)
+  if ('here' in outcome) return outcome.here
   return 'dropped' in outcome ? `dropped ${notes.number(outcome.dropped)}` : `refused ${notes.number(outcome.refused)}`
 }
 

@@ -153,7 +153,8 @@ for (const dialect of upstreamDialects.values()) {
           arrives(t, outcome.as, sample, sent, without)
           t.notOk(sent.dropped.includes(name), 'what is sent is not recorded as dropped')
         } else {
-          t.match(outcome.dropped, /\w+ \w+/, 'the reason is told')
+          // What the gateway does itself is left out of the body as well; that it is no loss is known where it is called.
+          t.match('here' in outcome ? outcome.here : outcome.dropped, /\w+ \w+/, 'the reason is told')
           t.ok(sent.dropped.includes(name), `recorded: ${sent.dropped.join(', ')}`)
           isGone(t, sample, sent, without)
         }

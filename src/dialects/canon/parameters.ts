@@ -45,14 +45,14 @@ export const PARAMETERS = [
 export type ParameterName = (typeof PARAMETERS)[number]
 
 /**
- * `as`: it is sent, in the named field of the wire. `dropped`: it is left out and recorded, for the reason given.
+ * `here`: the gateway does it itself, so it counts as accepted. `as`: it is sent, in the named field of the wire. `dropped`: it is left out and recorded, for the reason given.
  * `refused`: an endpoint of this dialect does not serve a request that has it.
  */
-export type ParameterOutcome = { as: string } | { dropped: string } | { refused: string }
+export type ParameterOutcome = { as: string } | { here: string } | { dropped: string } | { refused: string }
 
 export type ParameterTable = Readonly<Record<ParameterName, ParameterOutcome>>
 
-/** Names that the dialect sends. */
+/** Names that the dialect sends, or that the gateway does in its place. */
 export function sentParameters(table: ParameterTable): ReadonlySet<string> {
-  return new Set(PARAMETERS.filter((name) => 'as' in table[name]))
+  return new Set(PARAMETERS.filter((name) => 'as' in table[name] || 'here' in table[name]))
 }

@@ -11,7 +11,7 @@ export const responsesParameters: ParameterTable = {
   presence_penalty: { as: 'presence_penalty' },
   repetition_penalty: { dropped: 'this format has no field for it' },
   seed: { dropped: 'this format has no field for it' },
-  stop: { dropped: 'this format has no field for it' },
+  stop: { here: 'the gateway cuts the answer' },
   max_tokens: { as: 'max_output_tokens' },
   logit_bias: { dropped: 'this format has no field for it' },
   logprobs: { as: 'include' },

@@ -13,6 +13,7 @@ import type { Planned } from '../exchange.ts'
 import type { Reply } from '../layer.ts'
 import { finishAll, ObserveRelay, PassRelay, type Relay, TranslateRelay } from '../reply/relays.ts'
 import { ReplyStream } from '../reply/reply-stream.ts'
+import { StopCutter } from '../reply/stop-cutter.ts'
 import { callPath, providerAddress } from '../route/provider-address.ts'
 import { AnswerOrError, isSuccess } from './answer-or-error.ts'
 import { beginTurn, callOf, type EndpointCall, encode } from './endpoint-call.ts'
@@ -51,10 +52,10 @@ function streamed(call: EndpointCall, encoded: Encoded, dependencies: ChainDepen
   return attempt.done
 }
 
-function relayFor({ exchange, dialect, lane, target: { account } }: EndpointCall): Relay {
+function relayFor({ exchange, dialect, lane, stops, target: { account } }: EndpointCall): Relay {
   const observers = exchange.run.taps.filter((tap) => tap.mode === 'observe')
   if (lane === 'translate' || !dialect.pass)
-    return new TranslateRelay(exchange.run.path ?? beginTurn(exchange), dialect.streamDecoder(), { observers, account })
+    return new TranslateRelay(exchange.run.path ?? beginTurn(exchange), dialect.streamDecoder(), { observers, account, stops })
   const stream = dialect.pass.stream(exchange.run.ctx)
   const mark = marking(dialect.pass, account)
   return lane === 'observe' ? new ObserveRelay(stream, dialect.streamDecoder(), { observers, mark }) : new PassRelay(stream, mark)
@@ -80,12 +81,13 @@ function whole(call: EndpointCall, encoded: Encoded, dependencies: ChainDependen
   return attempt.done
 }
 
-function readWhole({ exchange, dialect, lane, target: { account } }: EndpointCall, body: JsonObject): WholeResult {
+function readWhole({ exchange, dialect, lane, stops, target: { account } }: EndpointCall, body: JsonObject): WholeResult {
   const observers = exchange.run.taps.filter((tap) => tap.mode === 'observe')
-  const events: StreamEvent[] = []
+  let events: StreamEvent[] = []
   if (lane !== 'pass') {
     dialect.decodeResult(body, events)
     if (account !== undefined) markEvents(events, account)
+    if (stops) events = new StopCutter(stops).push(events)
     for (const tap of observers) for (const event of events) tap.push(event, () => {})
     finishAll(observers)
   }

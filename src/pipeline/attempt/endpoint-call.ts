@@ -20,6 +20,8 @@ export interface EndpointCall {
   dialect: UpstreamDialect
   target: Target
   lane: Lane
+  /** Stop sequences that the gateway looks for itself, since the endpoint does not take them. */
+  stops: readonly string[] | undefined
 }
 
 /** What a call of this endpoint would be; nothing is sent. */
@@ -31,7 +33,19 @@ export function callOf(
   const dialect = dependencies.upstreams.get(endpoint.provider.dialect)
   if (!dialect) throw new Fault('internal', { cause: new Error(`no dialect ${endpoint.provider.dialect}`) })
   const target = targetOf(exchange, endpoint, dialect)
-  return { exchange, endpoint, dialect, target, lane: laneOf(exchange, dialect, target, dependencies.forcedLane) }
+  const stops = stopsHere(exchange, dialect, target)
+  const lane = stops ? 'translate' : laneOf(exchange, dialect, target, dependencies.forcedLane)
+  return { exchange, endpoint, dialect, target, lane, stops }
+}
+
+/** Stop sequences that do not reach the provider: its format has no field for them, or the endpoint does not take it. */
+function stopsHere({ request }: Planned, { parameters, run }: UpstreamDialect, { supported, quirks }: Target): string[] | undefined {
+  const { body } = request
+  if (!request.edited && body.stop === undefined && body.stop_sequences === undefined) return undefined
+  const isSent = 'as' in parameters.stop && supported?.has('stop') !== false && quirks.body?.drop?.includes('stop') !== true
+  if (isSent || run) return undefined
+  const sequences = request.canonical().sampling.stop?.filter((sequence) => sequence !== '')
+  return sequences && sequences.length > 0 ? sequences : undefined
 }
 
 export function targetOf(exchange: Accepted & MaybePlanned, endpoint: Endpoint, dialect: UpstreamDialect): Target {
@@ -72,12 +86,14 @@ function laneOf(exchange: Planned, dialect: UpstreamDialect, target: Target, for
   })
 }
 
-export function encode({ exchange, dialect, lane, target }: EndpointCall): Encoded {
+export function encode({ exchange, dialect, lane, target, stops }: EndpointCall): Encoded {
   const encoded =
     lane !== 'translate' && dialect.pass
       ? dialect.pass.request(exchange.request.body, target)
       : encodeCanonical(withMedia(exchange, target.quirks), target, (request) => dialect.encodeRequest(request, target))
   if (target.quirks.body) shapeBody(encoded.body, target.quirks)
+  // Nothing is lost: the answer is cut here.
+  if (stops) encoded.dropped = encoded.dropped.filter((name) => name !== 'stop')
   return encoded
 }
 

@@ -61,6 +61,8 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
     }
     this.relay(text)
     if (relay.fault) this.fail(relay.fault)
+    // The caller has all that it gets; the provider need not write on.
+    else if (relay.isCut) this.end()
     else if (relay.end && countsOutput(relay.usage)) {
       this.endedAt ??= this.exchange.head.clock.monotonic()
       this.flow?.answered?.()
@@ -219,7 +221,8 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
     if (countsOutput(usage) && end) return { usage, end, begun, relayed: 0, writing: this.writing(usage), heldBack }
     // Counted is the larger of what is reported and what is estimated (issue 15, section 1).
     const hidden = this.covered > 0 ? 0 : Math.max(0, this.hiddenTokens(this.contentAt) - (usage?.reasoning ?? 0))
-    return { usage, end, begun, relayed: relayed - this.covered, images: images - this.coveredImages, hidden, heldBack }
+    const stopped = this.plan.relay.isCut === true ? { stopped: true as const } : {}
+    return { ...stopped, usage, end, begun, relayed: relayed - this.covered, images: images - this.coveredImages, hidden, heldBack }
   }
 
   /**

@@ -15,6 +15,8 @@ export interface Turn {
   cap?: number | undefined
   usage: Usage | undefined
   end: End | undefined
+  /** The gateway ended the provider's call at a stop sequence, so its usage is not reported. */
+  stopped?: true
   /** Set where the answer broke off after its first content. */
   fault: Fault | undefined
   /** Set where a guardrail refuses the answer: nothing more of it goes out, and what it used is charged. */

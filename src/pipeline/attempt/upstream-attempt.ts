@@ -38,7 +38,7 @@ export interface AttemptPlan {
 export const REFUSED = { reason: 'content_filter', raw: 'content_filter' } as const
 
 /** What a turn leaves for the settlement: its usage so far, and what that does not cover. */
-type Facts = Pick<Turn, 'usage' | 'end' | 'begun' | 'relayed' | 'images' | 'hidden' | 'writing' | 'heldBack'>
+type Facts = Pick<Turn, 'stopped' | 'usage' | 'end' | 'begun' | 'relayed' | 'images' | 'hidden' | 'writing' | 'heldBack'>
 
 /** How it ended; an `end` of its own stands before that of the answer. */
 type Ended = Pick<Turn, 'fault' | 'aborted' | 'refused'> & { end?: Turn['end'] }
@@ -117,6 +117,7 @@ export abstract class UpstreamAttempt<Plan extends AttemptPlan> implements Cance
       writing: known.writing,
       heldBack: known.heldBack,
     }
+    if (known.stopped) turn.stopped = true
     if (!this.sent) turn.sent = false
     return turn
   }

@@ -31,9 +31,10 @@ export function lostToSlowReader({ fault, heldBack = 0 }: Turn): boolean {
 
 /** @param exchange as the turn was sent: what later turns add to the request must not be there yet. */
 export function countOf(exchange: Accepted & MaybePlanned, turn: Turn, endedBy: EndedBy): Count {
-  const { usage, relayed, images = 0, hidden = 0, cut } = turn
+  const { usage, relayed, images = 0, hidden = 0, cut, stopped } = turn
   // Hidden reasoning is added only to a turn that was cut off. Where the model ended by itself, the usage report has it, or it is unknown.
-  const unreported = endedBy === 'model' && countsOutput(usage) ? 0 : estimateFromBytes(relayed) + (endedBy === 'model' ? 0 : hidden)
+  const isByItself = endedBy === 'model' && !stopped
+  const unreported = isByItself && countsOutput(usage) ? 0 : estimateFromBytes(relayed) + (isByItself ? 0 : hidden)
   const room = unreported === 0 ? 0 : Math.max(0, outputCap(exchange, turn) - (usage?.output ?? 0))
   return {
     reported: usage,

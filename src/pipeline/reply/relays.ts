@@ -7,6 +7,7 @@ import { EventReader } from '../../dialects/sse/reader.ts'
 import type { Final, PassFacts, PassStream, StreamDecoder } from '../../dialects/types.ts'
 import type { Tap } from '../../plugin-api/index.ts'
 import type { EventSink, LateReader } from '../run.ts'
+import { StopCutter } from './stop-cutter.ts'
 
 export interface Relay extends PassFacts {
   /** True if `feed` returns bytes, one per character; else text. */
@@ -22,6 +23,8 @@ export interface Relay extends PassFacts {
   finish(final: Final): string
   /** Content has been decoded, whether or not it has gone out: the path knows of this attempt. */
   readonly begun?: boolean
+  /** The answer has ended at a stop sequence, and the provider writes on: it need not be heard. */
+  readonly isCut?: boolean
   /** A guardrail refuses the answer. */
   readonly refusal?: Fault | undefined
   /** Settles once nothing waits for an engine any more. */
@@ -204,20 +207,28 @@ export class EventRelay implements Relay {
   }
 }
 
+interface Translation {
+  readonly observers: readonly Tap[]
+  readonly account: string | undefined
+  readonly stops: readonly string[] | undefined
+}
+
 /** The event relay behind a provider's event stream. */
 export class TranslateRelay extends EventRelay {
   private readonly reader: EventReader
   private readonly decoder: StreamDecoder
   private readonly observers: readonly Tap[]
   private readonly account: string | undefined
+  private readonly cutter: StopCutter | undefined
   private events: StreamEvent[] = []
 
-  /** @param account whose mark signed and encrypted reasoning gets. */
-  constructor(path: EventSink, decoder: StreamDecoder, { observers, account }: { observers: readonly Tap[]; account: string | undefined }) {
+  /** @param account whose mark signed and encrypted reasoning gets. @param stops sequences at which the answer is cut. */
+  constructor(path: EventSink, decoder: StreamDecoder, { observers, account, stops }: Translation) {
     super(path)
     this.decoder = decoder
     this.observers = observers
     this.account = account
+    this.cutter = stops && new StopCutter(stops)
     this.reader = new EventReader((data, event) => decoder.feed(data, event, this.events))
   }
 
@@ -243,10 +254,16 @@ export class TranslateRelay extends EventRelay {
     return super.abandon()
   }
 
+  get isCut(): boolean {
+    return this.cutter?.met === true
+  }
+
   private drain(): string {
-    const { events, account } = this
+    const { account, cutter } = this
+    let { events } = this
     this.events = []
     if (account !== undefined) markEvents(events, account)
+    if (cutter) events = cutter.push(events)
     for (const tap of this.observers) for (const event of events) tap.push(event, ignore)
     return this.take(events)
   }

@@ -62,6 +62,9 @@ const OTHER_NAMES: Readonly<Record<string, string>> = {
   response_format: 'structured_outputs',
 }
 
+/** The gateway cuts the answer itself where an endpoint does not take it. */
+const DONE_HERE: ParameterName = 'stop'
+
 /** Names that `supported_parameters` does not list: whether they arrive depends on the dialect alone. */
 const UNLISTED: ReadonlySet<string> = new Set<ParameterName>([
   'service_tier',
@@ -82,6 +85,7 @@ const UNLISTED: ReadonlySet<string> = new Set<ParameterName>([
 /** True where the parameter reaches the provider and the endpoint takes it there. */
 function takes(endpoint: Endpoint, name: string, sent: Sent): boolean {
   const { supported } = endpoint
+  if (name === DONE_HERE) return true
   const other = OTHER_NAMES[name]
   const listed = supported === undefined || UNLISTED.has(name) || supported.has(name) || (other !== undefined && supported.has(other))
   if (!listed || sent?.(endpoint)?.has(name) === false) return false
