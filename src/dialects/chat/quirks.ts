@@ -21,6 +21,11 @@ export const chatQuirks = {
     ['user', 'tool'],
   ),
   text_parts: flag('False: the provider takes content that is only text as one string; its parts are joined with line ends.'),
+  one_system_message: flag('True: the provider takes one system message, which is the first; all others are joined to it, in their order.'),
+  null_content: flag('False: the provider refuses an assistant message with calls whose content is null; an empty text is sent.'),
+  tool_parameters: oneOf('`required`: a tool without parameters is refused; an empty schema is sent.', ['required']),
+  stop: oneOf('`list`: a single stop sequence is sent as a list.', ['list']),
+  logprobs: oneOf('`count`: the provider takes the number of alternatives as `logprobs`; it has no `top_logprobs`.', ['count']),
   forced_tools: forcedTools,
   tool_choice: oneOf(
     '`auto`: the provider takes no other `tool_choice`: `auto` is sent instead of one that forces a call, and with `none` the tools are left out.',

@@ -9,6 +9,7 @@ import type { Quirks } from '../quirks.ts'
 import type { Target } from '../types.ts'
 import { requestedCap, requestedReasoning } from './decode-request.ts'
 import { fitConversation } from './fit-conversation.ts'
+import { fitForms } from './fit-forms.ts'
 import { fitSchemas } from './fit-schemas.ts'
 import { SAMPLING } from './wire.ts'
 
@@ -165,6 +166,7 @@ export function shapeRequest(body: JsonObject, target: Target, dropped: string[]
   remove(body, 'include_reasoning')
   setCap(body, target, dropped)
   strip(body, target, dropped)
+  fitForms(body, target.quirks)
   fitSchemas(body, target.quirks, dropped)
   if (body.safety_identifier === null) delete body.safety_identifier
   fitUser(body, target.user, dropped)

@@ -187,3 +187,42 @@ t.test('strict only with schemas that the provider takes so', async (t) => {
   t.match(body.tools, [{ function: { strict: false } }])
   t.same(dropped, ['tools.strict'])
 })
+
+t.test(
+  'system messages are one, at the start, where a chat template takes no other (github.com/vllm-project/vllm/issues/41114)',
+  async (t) => {
+    const quirks: Quirks = { one_system_message: true }
+    const first = { role: 'system', content: 'A' }
+    const later = {
+      role: 'developer',
+      content: [
+        { type: 'text', text: 'B' },
+        { type: 'text', text: 'C' },
+      ],
+    }
+    t.same(sent([first, user, { role: 'system', content: 'B' }], quirks).messages, [{ role: 'system', content: 'A\n\nB' }, user])
+    t.same(sent([user, later], quirks).messages, [{ role: 'system', content: later.content }, user])
+    const parts = [{ type: 'text', text: 'A' }, ...later.content]
+    t.same(sent([first, later, user], quirks).messages, [{ role: 'system', content: parts }, user])
+    t.same(sent([first, user], quirks).messages, [first, user])
+    t.same(sent([user], quirks).messages, [user])
+  },
+)
+
+t.test('the one form that a provider takes', async (t) => {
+  const calling = { role: 'assistant', content: null, tool_calls: [call('c1')] }
+  t.equal(sent([user, calling], { null_content: false }).messages[1].content, '')
+  const bare = { type: 'function', function: { name: 'look' } }
+  const empty = { type: 'function', function: { name: 'look', parameters: { type: 'object', properties: {} } } }
+  t.same(sent([user], { tool_parameters: 'required' }, { tools: [bare, empty] }).body.tools, [empty, empty])
+  t.same(sent([user], { stop: 'list' }, { stop: ['a', 'b'] }).body.stop, ['a', 'b'])
+  const target: Target = { model: 'up-1', stream: false, quirks: { stop: 'list' }, user: 'pass' }
+  t.same(pass().request({ model: 'a/b', messages: [user], stop: 'END' }, target).body.stop, ['END'])
+  const logprobs = (more: JsonObject): unknown[] => {
+    const { body } = sent([user], { logprobs: 'count' }, more)
+    return [body.logprobs, body.top_logprobs]
+  }
+  t.same(logprobs({ logprobs: true }), [1, undefined])
+  t.same(logprobs({ logprobs: true, top_logprobs: 5 }), [5, undefined])
+  t.same(logprobs({ logprobs: false }), [undefined, undefined])
+})

@@ -61,6 +61,8 @@ function check({ body }: Call): Refusal | undefined {
   if (body.tool_choice !== undefined && body.tool_choice !== 'none' && body.tools === undefined)
     return bad('When using `tool_choice`, `tools` must be set.')
   if (body.stream_options !== undefined && body.stream !== true) return bad('Stream options can only be defined when `stream=True`.')
+  // Templates of Qwen 3.5 and later (github.com/vllm-project/vllm/issues/41114).
+  if (list(body.messages).some(({ role }, index) => role === 'system' && index > 0)) return bad('System message must be at the beginning.')
   for (const { role, tool_calls: calls } of list(body.messages)) {
     // github.com/ogx-ai/ogx/issues/6069: chat templates without the role refuse it.
     if (!['system', 'user', 'assistant', 'tool'].includes(String(role))) return bad('Unexpected message role.')
