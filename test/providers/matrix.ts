@@ -132,8 +132,7 @@ async function runCell(gateway: Gateway, standIns: readonly StandIn[], cell: Cel
   const { scenario, model, standIn } = cell
   const turns = scenario.turns(model)
   if (!turns.some(({ by }) => by === 'elsewhere')) return runTurns(gateway, { ...cell, elsewhere: standIn }, turns)
-  // Of another wire: an account of the same one signs in the same form.
-  const others = standIns.filter(({ rules }) => SIGNING.includes(rules.preset) && rules.wire !== standIn.rules.wire)
+  const others = standIns.filter(({ rules }) => SIGNING.includes(rules.preset) && rules !== standIn.rules)
   const outcomes: Outcome[] = []
   for (const elsewhere of others) outcomes.push(await runTurns(gateway, { ...cell, elsewhere }, turns))
   return {

@@ -1,5 +1,6 @@
 /** Chat messages as canonical items: reasoning, then the message, then its calls, in this order. */
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { CALL_EXTRA, signatureIn, signedReasoning } from '../canon/call-signature.ts'
 import { otherMembers, withNative } from '../canon/native.ts'
 import type { Item, Part, Role } from '../canon/request.ts'
 import { decodeContent } from './decode-parts.ts'
@@ -28,11 +29,19 @@ function beside<T extends Item>(item: T, found: JsonObject | undefined, names: S
   return withNative(item, { dialect: WIRE, type, data: found })
 }
 
-function decodeCall(call: JsonObject, names: Set<string>): Item {
-  if (!isObject(call.function)) return { kind: 'opaque', of: { dialect: WIRE, type: OPAQUE.call, data: call } }
+function decodeCall(call: JsonObject, names: Set<string>): Item[] {
+  if (!isObject(call.function)) return [{ kind: 'opaque', of: { dialect: WIRE, type: OPAQUE.call, data: call } }]
   const { name, arguments: args } = call.function
   const item: Item = { kind: 'call', callId: call.id as string, name: name as string, args: typeof args === 'string' ? args : '{}' }
-  return beside(item, otherMembers(call, CALL_KNOWN), names, 'tool_call')
+  const others = otherMembers(call, CALL_KNOWN)
+  const signed = signedReasoning(call)
+  // What the reasoning says is not lost with the member: it is recorded where the reasoning is.
+  const lost = new Set<string>()
+  const written = beside(item, others, lost, 'tool_call')
+  if (signatureIn(call)?.isAll) lost.delete(`messages.tool_calls.${CALL_EXTRA}`)
+  for (const name of lost) names.add(name)
+  // On this wire it goes back within the call.
+  return signed ? [withNative(signed, { dialect: WIRE, type: 'tool_call', data: {} }), written] : [written]
 }
 
 function decodeAssistant(message: JsonObject, names: Set<string>): Item[] {
@@ -44,7 +53,7 @@ function decodeAssistant(message: JsonObject, names: Set<string>): Item[] {
     if (value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0))
       parts.push({ kind: 'opaque', of: { dialect: WIRE, type, data: { [field]: value } } })
   }
-  const calls = Array.isArray(message.tool_calls) ? (message.tool_calls as JsonObject[]).map((call) => decodeCall(call, names)) : []
+  const calls = Array.isArray(message.tool_calls) ? (message.tool_calls as JsonObject[]).flatMap((call) => decodeCall(call, names)) : []
   const others = otherMembers(message, MESSAGE_KNOWN)
   if (parts.length > 0 || others || (calls.length === 0 && items.length === 0))
     items.push(beside(named('assistant', parts, message.name), others, names, 'message'))

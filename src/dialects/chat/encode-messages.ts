@@ -118,6 +118,8 @@ export class MessageWriter {
   }
 
   private reasoning(item: ReasoningItem): void {
+    // It stands in the call behind it.
+    if (nativeOf(item, WIRE) !== undefined) return
     // Encrypted reasoning without a format belongs to the caller's wire; no provider of another wire could read it.
     const bound = item.encrypted !== undefined || item.signature !== undefined
     const ours = item.format !== undefined || this.sameWire

@@ -2,6 +2,7 @@
 
 import { faultBody } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
+import { CallSignatures } from '../canon/call-signature.ts'
 import type { Block, Folded } from '../canon/fold.ts'
 import type { Final, ReplyContext } from '../types.ts'
 import { nestedAnnotation } from './annotations.ts'
@@ -64,11 +65,17 @@ function annotationsOf(blocks: readonly Block[]): JsonObject[] {
 }
 
 /** An entry of `tool_calls`; undefined for a block that is no call of this wire. */
-function callOf({ kind, call, of, text }: Block): JsonObject | undefined {
+function callOf({ kind, call, of, text }: Block, signatures: CallSignatures): JsonObject | undefined {
   const own = of?.dialect === WIRE && of.type === OPAQUE.call ? of.data : undefined
   if (kind === 'opaque') return own
   if (kind !== 'call') return undefined
-  return { ...own, id: call?.id ?? '', type: 'function', function: { name: call?.name ?? '', arguments: text } }
+  return {
+    ...signatures.membersOf(call?.id),
+    ...own,
+    id: call?.id ?? '',
+    type: 'function',
+    function: { name: call?.name ?? '', arguments: text },
+  }
 }
 
 function messageOf(folded: Folded, ctx: ReplyContext): JsonObject {
@@ -77,7 +84,9 @@ function messageOf(folded: Folded, ctx: ReplyContext): JsonObject {
   const { text, details } = reasoningOf(folded, hidesReasoning(ctx.body))
   if (text !== '') message.reasoning = text
   if (details.length > 0) message.reasoning_details = details
-  const calls = blocks.map(callOf).filter((call) => call !== undefined)
+  const signatures = new CallSignatures()
+  for (const { notes } of blocks) for (const { note, data } of notes) if (note === 'encrypted') signatures.take(data)
+  const calls = blocks.map((block) => callOf(block, signatures)).filter((call) => call !== undefined)
   if (calls.length > 0) message.tool_calls = calls
   const annotations = annotationsOf(blocks)
   if (annotations.length > 0) message.annotations = annotations

@@ -2,6 +2,7 @@
 
 import type { JsonObject } from '../../core/json.ts'
 import { quote } from '../../core/quote.ts'
+import { CallSignatures } from '../canon/call-signature.ts'
 import type { BlockKind, StreamEvent } from '../canon/events.ts'
 import type { Final, ReplyContext, StreamEncoder } from '../types.ts'
 import { nestedAnnotation } from './annotations.ts'
@@ -36,6 +37,7 @@ export class ChatStreamEncoder implements StreamEncoder {
   private readonly ctx: ReplyContext
   private readonly hide: boolean
   private readonly blocks = new Map<number, OpenBlock>()
+  private readonly signatures = new CallSignatures()
   private head = ''
   private model = ''
   private provider = ''
@@ -122,7 +124,8 @@ export class ChatStreamEncoder implements StreamEncoder {
   private call({ call, of }: Start, index: number): string {
     const id = JSON.stringify(call?.id ?? '')
     const name = JSON.stringify(call?.name ?? '')
-    const others = of?.dialect === WIRE && of.type === OPAQUE.call ? `,${JSON.stringify(of.data).slice(1, -1)}` : ''
+    const own = of?.dialect === WIRE && of.type === OPAQUE.call ? of.data : this.signatures.membersOf(call?.id)
+    const others = own === undefined ? '' : `,${JSON.stringify(own).slice(1, -1)}`
     return this.chunk(`"tool_calls":[{"index":${index},"id":${id},"type":"function","function":{"name":${name},"arguments":""}${others}}]`)
   }
 
@@ -169,6 +172,7 @@ export class ChatStreamEncoder implements StreamEncoder {
 
   private note(event: Note): string {
     const block = this.blocks.get(event.block)
+    if (event.note === 'encrypted') this.signatures.take(event.data)
     if (block === undefined || block.hidden) return ''
     switch (event.note) {
       case 'progress':

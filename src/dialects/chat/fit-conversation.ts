@@ -1,6 +1,7 @@
 /** Messages and tools as a provider takes them: roles, text, ids of calls, media of tool results, earlier reasoning, marks for the cache. */
 import { hash } from 'node:crypto'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { CALL_EXTRA, signatureIn, withSignature } from '../canon/call-signature.ts'
 import { ownReasoning } from '../canon/reasoning-owner.ts'
 import type { Quirks } from '../quirks.ts'
 import type { Target } from '../types.ts'
@@ -132,11 +133,23 @@ function fitAssistant(message: JsonObject, fit: MessageFit, dropped: Set<string>
   if (FIELDS.some((name) => message[name] !== undefined)) fitted = fitReasoning(message, fit, dropped)
   const { tool_calls: calls } = message
   if (!Array.isArray(calls) || calls.length === 0) return fitted
-  if (fit.shortIds) {
-    fitted = { ...fitted, tool_calls: calls.map((call) => (isObject(call) ? { ...call, id: shortId(call.id) } : call)) }
-  }
+  const own = calls.some((call) => isObject(call) && (fit.shortIds || call[CALL_EXTRA] !== undefined))
+  if (own) fitted = { ...fitted, tool_calls: calls.map((call) => (isObject(call) ? fitCall(call, fit, dropped) : call)) }
   const { replay } = fit
   if (fit.isReplayRequired && replay !== undefined && fitted[replay] === undefined) fitted = { ...fitted, [replay]: '' }
+  return fitted
+}
+
+/** A signature that another account made, such as one of another wire, is refused as a field that the provider does not know. */
+function fitCall(call: JsonObject, { shortIds, account }: MessageFit, dropped: Set<string>): JsonObject {
+  let fitted = shortIds ? { ...call, id: shortId(call.id) } : call
+  const found = signatureIn(call)
+  if (found === undefined) return fitted
+  const made = ownReasoning(found.signature, account)
+  if (made !== undefined) return made === found.signature ? fitted : withSignature(fitted, made)
+  dropped.add('reasoning')
+  const { [CALL_EXTRA]: _extra, ...rest } = fitted
+  fitted = rest
   return fitted
 }
 

@@ -1,11 +1,12 @@
 /** POST /v1/messages. */
 
 import type { JsonObject } from '../../core/json.ts'
+import { CallSignatures } from '../canon/call-signature.ts'
 import type { Block, Folded } from '../canon/fold.ts'
 import type { ClientDialect, Final, ReplyContext } from '../types.ts'
 import { check } from './check.ts'
 import { citationOf } from './citations.ts'
-import { decodeRequest, hidesThinking } from './decode-request.ts'
+import { decodeRequest, expectsThinking, hidesThinking } from './decode-request.ts'
 import { MessagesStreamEncoder } from './encode-stream.ts'
 import { errorOf, faultBody } from './fault-body.ts'
 import { gatewayFields } from './gateway-fields.ts'
@@ -41,16 +42,23 @@ function textBlocks({ kind, text, notes }: Block): JsonObject[] {
   return text === '' && citations.length === 0 ? [] : [textBlock(text, citations)]
 }
 
-function thoughtBlocks({ kind, item, text, notes }: Block, hide: boolean): JsonObject[] {
+interface Shown {
+  /** True where the caller excluded the text of thinking. */
+  readonly hide: boolean
+  /** Signatures of calls, where the caller does not expect thinking and gets them with the calls. */
+  readonly signatures: CallSignatures | undefined
+}
+
+function thoughtBlocks({ kind, item, text, notes }: Block, { hide, signatures }: Shown): JsonObject[] {
   const thought = new Thought(kind, item)
-  for (const { note, data } of notes) thought.note(note, data)
+  for (const { note, data } of notes) if (note !== 'encrypted' || !signatures?.take(data)) thought.note(note, data)
   if (hide) thought.hidden = text
   const shown = hide ? '' : text
   const blocks = shown !== '' || thought.signed ? [thinkingBlock(shown, thought.takeSignature())] : []
   return [...blocks, ...thought.takeRedacted().map(redactedBlock)]
 }
 
-function blocksOf(block: Block, hide: boolean, gatewayTools: number): JsonObject[] {
+function blocksOf(block: Block, shown: Shown, gatewayTools: number): JsonObject[] {
   const { kind, call, of, text } = block
   switch (kind) {
     case 'text':
@@ -58,9 +66,9 @@ function blocksOf(block: Block, hide: boolean, gatewayTools: number): JsonObject
       return textBlocks(block)
     case 'reasoning':
     case 'summary':
-      return thoughtBlocks(block, hide)
+      return thoughtBlocks(block, shown)
     case 'call':
-      return [toolUseBlock(call, of, parsedInput(text))]
+      return [toolUseBlock({ call, of, extra: shown.signatures?.membersOf(call?.id) }, parsedInput(text))]
     case 'server':
       return of ? gatewayToolBlocks(of, gatewayTools) : []
     case 'opaque': {
@@ -73,11 +81,12 @@ function blocksOf(block: Block, hide: boolean, gatewayTools: number): JsonObject
   }
 }
 
-function contentOf({ blocks }: Folded, hide: boolean): JsonObject[] {
+function contentOf({ blocks }: Folded, body: JsonObject): JsonObject[] {
+  const shown: Shown = { hide: hidesThinking(body), signatures: expectsThinking(body) ? undefined : new CallSignatures() }
   const content: JsonObject[] = []
   let gatewayTools = 0
   for (const block of blocks) {
-    content.push(...blocksOf(block, hide, gatewayTools))
+    content.push(...blocksOf(block, shown, gatewayTools))
     if (block.kind === 'server') gatewayTools++
   }
   return content
@@ -93,7 +102,7 @@ function encodeResult(folded: Folded, ctx: ReplyContext, final: Final): string {
   const refused = folded.blocks.some(({ kind, text }) => kind === 'refusal' && text !== '')
   const message: JsonObject = {
     ...messageHead(ctx),
-    content: contentOf(folded, hidesThinking(ctx.body)),
+    content: contentOf(folded, ctx.body),
     ...own.ending(final, refused),
     usage: own.usageOf(final),
   }

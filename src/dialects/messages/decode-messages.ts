@@ -1,5 +1,6 @@
 /** Messages as canonical items, block by block in the order in which they came. */
 import { isObject, type Json, type JsonObject, objectsOf, present, stringOf } from '../../core/json.ts'
+import { CALL_EXTRA, signedReasoning } from '../canon/call-signature.ts'
 import type { Item, Part, Role } from '../canon/request.ts'
 import { unwrapReasoning, type WrappedReasoning } from '../canon/wrapped-reasoning.ts'
 import { cacheMark, fullMark } from './cache-mark.ts'
@@ -8,7 +9,7 @@ import { isGatewayTool } from './gateway-tools.ts'
 import { beside, FORMAT, WIRE, withNative } from './wire.ts'
 
 const MESSAGE: ReadonlySet<string> = new Set(['role', 'content'])
-const CALL: ReadonlySet<string> = new Set(['type', 'id', 'name', 'input', 'cache_control', 'caller'])
+const CALL: ReadonlySet<string> = new Set(['type', 'id', 'name', 'input', 'cache_control', 'caller', CALL_EXTRA])
 const RESULT: ReadonlySet<string> = new Set(['type', 'tool_use_id', 'content', 'is_error', 'cache_control'])
 
 function callItem(block: JsonObject): Item {
@@ -68,6 +69,8 @@ function decodeMessage(message: JsonObject, items: Item[]): void {
       continue
     }
     parts = undefined
+    const signed = block.type === 'tool_use' ? signedReasoning(block) : undefined
+    if (signed) items.push(signed)
     const before = items.length > first ? items.at(-1) : undefined
     if (!joinReasoning(before, item)) items.push(item)
   }

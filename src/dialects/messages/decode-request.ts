@@ -45,6 +45,11 @@ export function hidesThinking(body: JsonObject): boolean {
   return isObject(body.thinking) && body.thinking.display === 'omitted'
 }
 
+/** True where the caller counts on thinking in the reply and sends it back. */
+export function expectsThinking(body: JsonObject): boolean {
+  return isObject(body.thinking) && body.thinking.type !== 'disabled'
+}
+
 function sampling(body: JsonObject, used: Set<string>): Sampling {
   const out: Sampling = {}
   const take = <K extends keyof Sampling>(wire: string, name: string, key: K): void => {

@@ -2,11 +2,12 @@
 
 import type { JsonObject } from '../../core/json.ts'
 import { quote } from '../../core/quote.ts'
+import { CallSignatures } from '../canon/call-signature.ts'
 import type { BlockKind, StreamEvent } from '../canon/events.ts'
 import type { Opaque } from '../canon/request.ts'
 import type { Final, ReplyContext, StreamEncoder } from '../types.ts'
 import { citationOf } from './citations.ts'
-import { hidesThinking } from './decode-request.ts'
+import { expectsThinking, hidesThinking } from './decode-request.ts'
 import { faultBody } from './fault-body.ts'
 import { gatewayToolBlocks } from './gateway-tools.ts'
 import { closeStream, OwnMembers } from './message.ts'
@@ -46,6 +47,8 @@ const DELTAS: Readonly<Partial<Record<BlockKind, readonly [type: string, member:
 export class MessagesStreamEncoder implements StreamEncoder {
   private readonly ctx: ReplyContext
   private readonly hide: boolean
+  /** Signatures of calls, where the caller does not expect thinking and gets them with the calls. */
+  private readonly signatures: CallSignatures | undefined
   private readonly own = new OwnMembers()
   private readonly tracks = new Map<number, Track>()
   private readonly queue: Track[] = []
@@ -57,6 +60,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
   constructor(ctx: ReplyContext) {
     this.ctx = ctx
     this.hide = hidesThinking(ctx.body)
+    this.signatures = expectsThinking(ctx.body) ? undefined : new CallSignatures()
   }
 
   push(events: readonly StreamEvent[]): string {
@@ -118,7 +122,8 @@ export class MessagesStreamEncoder implements StreamEncoder {
 
   /** The track has come to the front. */
   private enter(track: Track): string {
-    if (track.kind === 'call') return this.begin(track, toolUseBlock(track.call, track.of, {}))
+    const { call, of } = track
+    if (track.kind === 'call') return this.begin(track, toolUseBlock({ call, of, extra: this.signatures?.membersOf(call?.id) }, {}))
     if (track.kind === 'opaque') return this.whole(ownBlock(track.of))
     if (track.kind !== 'server' || track.of === undefined) return ''
     const [use, result] = gatewayToolBlocks(track.of, this.gatewayTools++)
@@ -161,7 +166,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
 
   private note(track: Track, { note, data }: Extract<StreamEvent, { type: 'block-note' }>): string {
     if (track.thought) {
-      track.thought.note(note, data)
+      if (note !== 'encrypted' || !this.signatures?.take(data)) track.thought.note(note, data)
       return ''
     }
     const citation = note === 'annotation' && track.kind === 'text' ? citationOf(data) : undefined

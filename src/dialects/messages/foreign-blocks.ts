@@ -1,6 +1,7 @@
 /** Blocks of a conversation that only the gateway can have written: no provider of this wire takes them as they stand. */
 
 import { isObject, type JsonObject, objectsOf } from '../../core/json.ts'
+import { CALL_EXTRA } from '../canon/call-signature.ts'
 import { isMarked } from '../canon/reasoning-owner.ts'
 import { isWrappedReasoning } from '../canon/wrapped-reasoning.ts'
 import { isGatewayTool } from './gateway-tools.ts'
@@ -18,6 +19,8 @@ function isForeign(block: JsonObject): boolean {
       return isWrappedReasoning(block.signature) || isMarked(block.signature)
     case 'redacted_thinking':
       return isWrappedReasoning(block.data) || isMarked(block.data)
+    case 'tool_use':
+      return block[CALL_EXTRA] !== undefined
     default:
       return isGatewayTool(block)
   }

@@ -22,9 +22,16 @@ export function redactedBlock(data: string): JsonObject {
   return { type: 'redacted_thinking', data }
 }
 
-/** @param of the block as a provider of this wire sent it, for members that the canon has no words for. */
-export function toolUseBlock(call: { id: string; name: string } | undefined, of: Opaque | undefined, input: JsonObject): JsonObject {
-  const block: JsonObject = { type: 'tool_use', id: call?.id ?? '', name: call?.name ?? '', input, caller: { type: 'direct' } }
+interface WrittenCall {
+  readonly call: { id: string; name: string } | undefined
+  /** The block as a provider of this wire sent it, for members that the canon has no words for. */
+  readonly of: Opaque | undefined
+  /** Members of the gateway's own. */
+  readonly extra: JsonObject | undefined
+}
+
+export function toolUseBlock({ call, of, extra }: WrittenCall, input: JsonObject): JsonObject {
+  const block: JsonObject = { type: 'tool_use', id: call?.id ?? '', name: call?.name ?? '', input, caller: { type: 'direct' }, ...extra }
   if (of?.dialect !== WIRE) return block
   for (const key in of.data) if (!CALL.has(key) && (of.data[key] ?? null) !== null) block[key] = of.data[key]
   return block

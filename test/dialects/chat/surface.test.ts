@@ -139,7 +139,6 @@ t.test('members that nobody else knows stay on this wire, and are recorded on ot
     'messages.mood',
     'messages.prefix',
     'messages.text.weight',
-    'messages.tool_calls.extra_content',
     'tools.function.returns',
   ])
   const last = items.at(-1)

@@ -24,7 +24,8 @@ const note = (block: number, note: Extract<StreamEvent, { type: 'block-note' }>[
 }
 const end = (block: number): StreamEvent => ({ type: 'block-end', block })
 
-const contentOf = (events: readonly StreamEvent[]): JsonObject[] => whole(events, finalOf()).content as JsonObject[]
+const contentOf = (events: readonly StreamEvent[], more: JsonObject = {}): JsonObject[] =>
+  whole(events, finalOf(), context(more)).content as JsonObject[]
 const names = (stream: readonly Frame[]): string[] => stream.map(({ type }) => type)
 
 /** What a caller sends back who takes a reply's content unchanged into the next request. */
@@ -186,14 +187,15 @@ t.test('reasoning comes back as it was, whoever encrypted it', async (t) => {
     items: [{ kind: 'reasoning', id: 'rs_1', summary: ['first', 'second'], encrypted: 'ENCRYPTED_TEXT', format: 'openai-responses-v1' }],
     foreign: true,
   })
-  const google = contentOf([
+  const ofCall = [
     start(0, 'reasoning'),
     note(0, 'format', { format: 'google-gemini-v1' }),
     note(0, 'encrypted', { data: 'G', id: 'call-1', format: 'google-gemini-v1' }),
     end(0),
     start(1, 'call', { call: { id: 'call-1', name: 'f' } }),
     end(1),
-  ])
+  ]
+  const google = contentOf(ofCall, { thinking: { type: 'enabled', budget_tokens: 2000 } })
   t.same(
     google.map(({ type }) => type),
     ['redacted_thinking', 'tool_use'],

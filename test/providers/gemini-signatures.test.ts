@@ -1,0 +1,115 @@
+/**
+ * Thought signatures of Gemini's tool calls through callers who keep nothing but the calls: the stand-in verifies what it signed, and
+ * refuses a call of the current turn that has no signature.
+ */
+import t from 'tap'
+import type { JsonObject } from '../../src/core/json.ts'
+import { list, object } from '../support/fold.ts'
+import { collected } from './collect.ts'
+import { startMatrix } from './matrix.ts'
+import { gemini } from './rules/gemini.ts'
+import { mistral } from './rules/mistral.ts'
+import { TOOLS } from './scenarios.ts'
+
+const MODEL = 'google/gemini-3.8-flash'
+const { gateway, standIns } = await startMatrix(t, [gemini, mistral])
+const [standIn, elsewhere] = standIns
+const CALLS = [
+  { id: 'callAAAA1', name: 'weather', args: ['{"city":"Oslo"}'] },
+  { id: 'callBBBB2', name: 'clock', args: ['{"city":"Rome"}'] },
+]
+
+async function post(path: string, body: JsonObject): Promise<JsonObject> {
+  const response = await gateway.post(path, body)
+  const text = await response.text()
+  if (response.status !== 200) throw new Error(`${response.status} ${text}`)
+  if (body.stream !== true) return JSON.parse(text) as JsonObject
+  return collected(path.endsWith('messages') ? 'messages' : 'chat', text)
+}
+
+const chatTools = TOOLS.map(({ name, description, schema }) => ({ type: 'function', function: { name, description, parameters: schema } }))
+const question = { role: 'user', content: 'The weather in Oslo, and the time in Rome?' }
+
+async function chatCalls(stream: boolean): Promise<JsonObject> {
+  standIn.said = { calls: CALLS }
+  const reply = await post('/v1/chat/completions', { model: MODEL, messages: [question], tools: chatTools, stream })
+  return object(list(reply.choices)[0].message)
+}
+
+/** The second turn, with the assistant message as a caller has kept it. */
+async function chatResults(model: string, message: JsonObject): Promise<void> {
+  standIn.signatures.returned = 0
+  const results = list(message.tool_calls).map(({ id }) => ({ role: 'tool', tool_call_id: id, content: 'Rain' }))
+  await post('/v1/chat/completions', { model, messages: [question, message, ...results], tools: chatTools })
+}
+
+for (const stream of [false, true]) {
+  const way = stream ? 'streamed' : 'whole'
+  t.test(`chat: the signature stands in the call, ${way}`, async (t) => {
+    const message = await chatCalls(stream)
+    const [first, second] = list(message.tool_calls)
+    t.type(object(object(first.extra_content).google).thought_signature, 'string')
+    t.equal(second.extra_content, undefined, 'one call is signed')
+    standIn.said = { text: ['Fine.'] }
+    const kept = { role: 'assistant', content: null, tool_calls: message.tool_calls }
+    await chatResults(MODEL, kept)
+    t.equal(standIn.signatures.returned, 1, 'a caller that keeps calls alone returns it')
+    await chatResults(MODEL, { ...kept, reasoning_details: message.reasoning_details })
+    t.equal(standIn.signatures.returned, 1, 'with the reasoning beside it, it is still one')
+    const bare = list(message.tool_calls).map(({ extra_content: _extra, ...call }) => call)
+    await chatResults(MODEL, { ...kept, tool_calls: bare })
+    t.equal(standIn.signatures.returned, 0, 'without it the turn does not fail')
+    elsewhere.said = { text: ['Fine.'] }
+    await chatResults('mistralai/mistral-medium-3.5', kept)
+    t.same(elsewhere.refused, [], 'another provider never sees it')
+    t.notMatch(JSON.stringify(elsewhere.accepted.at(-1)), 'extra_content')
+  })
+
+  t.test(`messages without thinking: the signature stands in the call, ${way}`, async (t) => {
+    const tools = TOOLS.map(({ name, description, schema }) => ({ name, description, input_schema: schema }))
+    const base = { model: MODEL, max_tokens: 500, tools }
+    standIn.said = { calls: CALLS }
+    const { content } = await post('/v1/messages', { ...base, messages: [question], stream })
+    const blocks = list(content)
+    t.same(
+      blocks.map(({ type }) => type),
+      ['tool_use', 'tool_use'],
+      'no block that the caller did not request',
+    )
+    const results = blocks.map(({ id }) => ({ type: 'tool_result', tool_use_id: id, content: 'Rain' }))
+    const second = async (kept: JsonObject[]): Promise<number> => {
+      standIn.signatures.returned = 0
+      standIn.said = { text: ['Fine.'] }
+      const messages = [question, { role: 'assistant', content: kept }, { role: 'user', content: results }]
+      const reply = await post('/v1/messages', { ...base, messages })
+      t.same(
+        list(reply.content).map(({ type }) => type),
+        ['text'],
+      )
+      return standIn.signatures.returned
+    }
+    t.equal(await second(blocks), 1, 'as the SDKs of Anthropic send a reply back')
+    const rebuilt = blocks.map(({ type, id, name, input }) => ({ type, id, name, input }))
+    t.equal(await second(rebuilt), 0, 'as Claude Code rebuilds calls: the turn does not fail')
+    const thinking = { type: 'enabled', budget_tokens: 1024 }
+    standIn.said = { calls: CALLS }
+    const thought = await post('/v1/messages', { ...base, max_tokens: 2000, thinking, messages: [question], stream })
+    t.same(
+      list(thought.content).map(({ type }) => type),
+      ['redacted_thinking', 'tool_use', 'tool_use'],
+      'who expects thinking gets it there',
+    )
+    t.notMatch(JSON.stringify(thought), 'extra_content')
+  })
+}
+
+t.test('the stand-in refuses what Google refuses', async (t) => {
+  const message = await chatCalls(false)
+  const [first, second] = list(message.tool_calls)
+  const forged = { ...first, extra_content: { google: { thought_signature: 'Rm9yZ2Vk' } } }
+  standIn.said = { text: ['Fine.'] }
+  const before = standIn.refused.length
+  await chatResults(MODEL, { role: 'assistant', content: null, tool_calls: [forged, second] })
+  t.match(standIn.refused.slice(before), [{ refusal: { body: { error: { message: 'Corrupted thought signature.' } } } }])
+  t.equal(standIn.signatures.returned, 0, 'and is called once more without the reasoning')
+})
