@@ -8,7 +8,7 @@ import type { WireName } from '../support/wire.ts'
 const SHORT: Readonly<Record<Client['id'], JsonObject>> = {
   chat: { messages: [{ role: 'user', content: 'Hello' }] },
   responses: { input: 'Hello', include: ['reasoning.encrypted_content'] },
-  messages: { messages: [{ role: 'user', content: 'Hello' }], max_tokens: 4096 },
+  messages: { messages: [{ role: 'user', content: 'Hello' }], max_tokens: 4096, thinking: { type: 'enabled', budget_tokens: 1024 } },
 }
 
 const SAME: Readonly<Record<Client['id'], WireName>> = { chat: 'openai-chat', responses: 'openai-responses', messages: 'anthropic' }
