@@ -1,6 +1,6 @@
 /** The model lists: GET /v1/models, /v1/models/count, /v1/models/user, /v1/embeddings/models, and one model. */
 
-import { Fault } from '../core/faults.ts'
+import { unknownModel } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { Catalog, Found } from '../routing/catalog/catalog.ts'
 import { aliasEntry, modelEntry } from '../routing/catalog/entry.ts'
@@ -70,10 +70,7 @@ function entryOf(slug: string, { catalog }: Pick<ModelSource, 'catalog'>): JsonO
 export function namedModel(slug: string, catalog: Pick<Catalog, 'find'>): Found {
   const found = catalog.find(slug)
   if (found) return found
-  throw new Fault('model_not_found', {
-    message: `No such model: ${slug}`,
-    availability: { code: 'model_not_found', retryable: false, requested_models: [slug], docs_url: '/docs' },
-  })
+  throw unknownModel(slug)
 }
 
 function selected(models: readonly Model[], query: URLSearchParams, source: ModelSource): readonly Model[] {

@@ -233,6 +233,8 @@ export const fault = Type.Object(
     error: Type.Object({
       code: whole('The HTTP status.'),
       message: text('What is wrong; begins with the name of a bad field.'),
+      type: text('Kind of the error, such as `invalid_request_error` or `rate_limit_error`.'),
+      param: maybe(Type.String({ description: 'Path of the field that is at fault; null where it is none.' })),
       metadata: Type.Optional(
         Type.Object({
           error_type: Type.Optional(Type.String()),
@@ -250,7 +252,22 @@ export const fault = Type.Object(
         }),
       ),
       availability: Type.Optional(
-        Type.Object({ code: Type.String(), retryable: Type.Boolean() }, { description: 'Why nothing could serve the request.' }),
+        Type.Object(
+          {
+            code: text(
+              '`model_not_found`: no such model. `wrong_endpoint`: the model is of another kind. `no_endpoints`: the model has none. `constraint_filtered`: a preference or a field of the request left none; `constraint` names it. `privacy_restricted`: what is required of the data left none. `model_unavailable_upstream`: the provider does not have the model. `capacity_exhausted`: all are limited. `temporarily_unavailable`: all failed, or none could be tried.',
+            ),
+            retryable: Type.Boolean({ description: 'False: the same request fails again.' }),
+            requested_models: Type.Optional(Type.Array(Type.String())),
+            docs_url: text('Where this is explained.'),
+            retry_after: Type.Optional(amount('Seconds to wait.')),
+            affected_providers: Type.Optional(Type.Array(Type.String())),
+            excluded_by: Type.Optional(Type.Array(Type.String())),
+            fallback_models: Type.Optional(Type.Array(Type.String(), { description: 'Models that could serve it.' })),
+            constraint: Type.Optional(Type.Object({ field: text(), detail: text() })),
+          },
+          { description: 'Why nothing could serve the request.' },
+        ),
       ),
     }),
   },

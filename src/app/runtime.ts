@@ -31,6 +31,7 @@ import { BodyMemory, defaultBodyMemory } from '../server/body-memory.ts'
 import { ClientAddresses } from '../server/client-address.ts'
 import { consentPages } from '../server/consent.ts'
 import { type ConsentSource, consentBuckets } from '../server/consent-routes.ts'
+import { corsFor } from '../server/cors.ts'
 import { referencePages } from '../server/docs-routes.ts'
 import { Gateway, type Serving } from '../server/gateway.ts'
 import { operations } from '../server/operations.ts'
@@ -279,8 +280,11 @@ export class Runtime {
       (await import('./reference.ts')).referenceDocument({ brand: config.brand.word, models: catalog.models }),
     )
     const consent = consentPages(this.management)
+    const { cors } = config.server
     return {
       brand: config.brand.word,
+      cors: cors && corsFor(cors.origins),
+      publicUrl: settings.publicUrl,
       fronts: {
         generate: composeChain('generate', settings, dependencies),
         embed: composeChain('embed', settings, dependencies),

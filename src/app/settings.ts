@@ -92,6 +92,7 @@ export function chainSettings(config: Config, catalog: Catalog, keys: KeyLookup,
     jsonDepth: config.server.jsonDepth,
     deadline: config.server.deadline,
     silence: config.server.silence,
+    publicUrl: config.server.publicUrl?.replace(/\/+$/, ''),
   }
 }
 

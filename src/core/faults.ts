@@ -55,13 +55,16 @@ export const FAULTS = {
   unavailable: row(503, 'provider_overloaded', 'Service temporarily unavailable', 'gateway', 'never'),
   shutdown: row(503, 'provider_overloaded', 'The gateway is shutting down', 'gateway', 'never'),
   client_gone: row(499, 'unmapped', 'The client closed the connection', 'client', 'never'),
-  // a provider; the text never quotes what the provider said unless a dialect decoded it as safe
+  // a provider; its own sentence reaches the caller only through pipeline/refusal/callers-view.ts
   upstream_rejected: row(400, 'invalid_request', 'Provider rejected the request', 'upstream', 'never'),
   upstream_context: row(400, 'context_length_exceeded', "The request is longer than the model's context", 'upstream', 'never'),
   upstream_policy: row(400, 'content_policy_violation', 'Provider refused the content', 'upstream', 'never'),
+  upstream_conflict: row(409, 'invalid_request', 'Provider reports a conflict', 'upstream', 'never'),
+  upstream_unprocessable: row(422, 'unprocessable', 'Provider rejected the request', 'upstream', 'never'),
   upstream_too_large: row(413, 'payload_too_large', 'Provider refused the payload as too large', 'upstream', 'never'),
   upstream_auth: row(502, 'provider_unavailable', 'Provider returned error', 'upstream', 'next'),
-  upstream_missing: row(502, 'provider_unavailable', 'Provider returned error', 'upstream', 'next'),
+  upstream_item_missing: row(404, 'not_found', 'Provider does not know an id of the request', 'upstream', 'next'),
+  upstream_missing: row(404, 'not_found', 'The model is not available at the provider', 'upstream', 'next'),
   upstream_limited: row(429, 'rate_limit_exceeded', 'Provider rate limit exceeded', 'upstream', 'next'),
   upstream_error: row(502, 'provider_unavailable', 'Provider returned error', 'upstream', 'next'),
   upstream_connect: row(502, 'provider_unavailable', 'Provider could not be reached', 'upstream', 'same'),
@@ -86,9 +89,11 @@ const BY_STATUS: Readonly<Record<number, FaultCode>> = {
   405: 'upstream_error',
   407: 'upstream_error',
   408: 'upstream_silent',
+  409: 'upstream_conflict',
   410: 'upstream_error',
   413: 'upstream_too_large',
   421: 'upstream_error',
+  422: 'upstream_unprocessable',
   425: 'upstream_error',
   426: 'upstream_error',
   429: 'upstream_limited',
@@ -114,6 +119,8 @@ export interface FaultOptions {
   providerStatus?: number | undefined
   /** The provider refuses reasoning of earlier turns that is sent back to it: without it the request may do. */
   refusesReasoning?: boolean | undefined
+  /** The provider's own sentence, as it came. */
+  sentence?: string | undefined
   headers?: Record<string, string>
   /** In place of the one that the table has for the code. */
   retry?: RetryClass
@@ -131,6 +138,8 @@ export class Fault extends Error {
   readonly retryAfter: number | undefined
   readonly providerStatus: number | undefined
   readonly refusesReasoning: boolean
+  /** Private, so that nothing which writes down an error's members has it. */
+  readonly #sentence: string | undefined
   readonly headers: Record<string, string> | undefined
 
   constructor(code: FaultCode, options: FaultOptions = {}) {
@@ -145,8 +154,38 @@ export class Fault extends Error {
     this.retryAfter = options.retryAfter
     this.providerStatus = options.providerStatus
     this.refusesReasoning = options.refusesReasoning === true
+    this.#sentence = options.sentence
     this.headers = options.headers
   }
+
+  /** What the provider said, as it came: it may hold keys, and text that is not the caller's. */
+  get sentence(): string | undefined {
+    return this.#sentence
+  }
+}
+
+/** True where a provider refuses a request as wrong (4xx): it has done nothing for it, and has not failed. */
+export function isRejection(fault: Fault): boolean {
+  return fault.origin === 'upstream' && (fault.retry === 'never' || fault.code === 'upstream_item_missing')
+}
+
+/** `docs_url` of every `availability`: the gateway's own page that explains the codes. `absoluteDocs` puts the address in front. */
+export const DOCS_URL = '/docs/schemas#Error'
+
+/** Makes the link of a fault to the documents absolute. @param publicUrl the origin and path that callers know, where it is configured. */
+export function absoluteDocs(fault: Fault, publicUrl: string | undefined): Fault {
+  const { availability } = fault
+  if (publicUrl !== undefined && availability?.docs_url === DOCS_URL) availability.docs_url = publicUrl + DOCS_URL
+  return fault
+}
+
+/** A model slug, or a preset within one, that names nothing. */
+export function unknownModel(slug: string, message = `No such model: ${slug}`): Fault {
+  return new Fault('model_not_found', {
+    message,
+    metadata: { field: 'model' },
+    availability: { code: 'model_not_found', retryable: false, requested_models: [slug], docs_url: DOCS_URL },
+  })
 }
 
 /** The usual 400: names the field and what was expected there. */
@@ -168,10 +207,33 @@ export function unreadable(cause: unknown): Fault {
   return new Fault(cause instanceof RangeError ? 'upstream_oversized' : 'upstream_garbled', { cause })
 }
 
-/** The standard error body (contract section 8); `code` is always the integer status. */
+/**
+ * `error.type` in OpenAI's words, which its SDKs show as `APIError.type` (OpenAI's guide "Error codes"; `src/core/error.ts` of the
+ * package openai 7.55.0). What is not found has the type of other wrong requests there (recording `test_model_name_suggestions`).
+ */
+const OPENAI_TYPES: ReadonlyMap<string, string> = new Map([
+  ['authentication', 'authentication_error'],
+  ['payment_required', 'insufficient_quota'],
+  ['permission_denied', 'permission_error'],
+  ['rate_limit_exceeded', 'rate_limit_error'],
+  ['provider_overloaded', 'service_unavailable_error'],
+  ['provider_unavailable', 'server_error'],
+  ['timeout', 'server_error'],
+  ['server', 'server_error'],
+  ['unmapped', 'server_error'],
+])
+
+/** The standard error body (contract section 8); `code` is always the integer status, `param` the path of the field at fault. */
 export function faultBody(fault: Fault, routerMetadata?: { key: string; value: JsonObject }): JsonObject {
   const metadata: JsonObject = { error_type: fault.type, ...fault.metadata }
-  const error: JsonObject = { code: fault.status, message: fault.message, metadata }
+  const { field } = metadata
+  const error: JsonObject = {
+    code: fault.status,
+    message: fault.message,
+    type: OPENAI_TYPES.get(fault.type) ?? 'invalid_request_error',
+    param: typeof field === 'string' ? field : null,
+    metadata,
+  }
   if (fault.availability) error.availability = fault.availability
   const body: JsonObject = { error }
   if (routerMetadata) body[routerMetadata.key] = routerMetadata.value

@@ -3,7 +3,7 @@
  * Shown to operators and callers in docs/keys.md, "Who pays".
  */
 
-import type { Fault } from '../core/faults.ts'
+import { type Fault, isRejection } from '../core/faults.ts'
 import { addUsage, NO_REPORT, noUsage, type Usage } from '../dialects/canon/usage.ts'
 import { charge, type Extras, type Tariff } from './pricing.ts'
 import type { SettleStatus } from './types.ts'
@@ -140,11 +140,6 @@ export function enderOf(fault: Fault, content: boolean): EndedBy {
   if (fault.origin === 'gateway') return 'gateway'
   // A provider that refuses the request as wrong has not failed: what earlier turns brought is paid for.
   return isRejection(fault) && !content ? 'caller' : 'provider'
-}
-
-/** True where a provider refuses a request as wrong (4xx): it has done nothing for it, and no other would take it. */
-export function isRejection(fault: Fault): boolean {
-  return fault.origin === 'upstream' && fault.retry === 'never'
 }
 
 /** True where a report covers the whole turn. */

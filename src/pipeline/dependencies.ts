@@ -89,6 +89,8 @@ export interface ChainSettings {
   /** Milliseconds. */
   deadline: number
   silence: number
+  /** Address under which callers reach the gateway, without a slash at its end. */
+  publicUrl: string | undefined
 }
 
 /** Orders the work on long bodies. */

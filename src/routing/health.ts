@@ -1,7 +1,7 @@
 /** Bounded statistics per endpoint on the injected clock: outages, rests, ejection, uptime, speed and tool calls. */
 import type { NewsWire } from '../cluster/shared/types.ts'
 import type { Clock } from '../core/clock.ts'
-import type { Fault } from '../core/faults.ts'
+import { type Fault, isRejection } from '../core/faults.ts'
 import type { Json } from '../core/json.ts'
 import type { Endpoint } from './catalog/types.ts'
 import { EndpointRecord, type ServedSample } from './endpoint-record.ts'
@@ -20,13 +20,13 @@ const MOST_UNNAMED = 4096
 const PLACE = /country|region|territor|location|geo/i
 
 /**
- * True where a fault says that the endpoint is failing. What the caller got wrong does not (400, 413), nor does
+ * True where a fault says that the endpoint is failing. What the caller got wrong does not (400, 409, 413, 422, an unknown id), nor does
  * a rate limit, which has its own cool-down, nor a refusal for the place (contract section 5.2, rule 6), nor an answer that
  * passes the operator's limits while it arrives.
  */
 export function isOutage(fault: Fault): boolean {
   if (fault.code === 'upstream_overlong' || fault.code === 'upstream_oversized') return false
-  if (fault.origin !== 'upstream' || fault.status === 400 || fault.status === 413 || fault.status === 429) return false
+  if (fault.origin !== 'upstream' || isRejection(fault) || fault.status === 429) return false
   return fault.code !== 'upstream_auth' || !PLACE.test(String(fault.metadata?.provider_code ?? ''))
 }
 
@@ -79,7 +79,7 @@ export class HealthBook implements Health {
   failure(endpoint: Endpoint, fault: Fault, since = Number.POSITIVE_INFINITY): void {
     const outage = isOutage(fault)
     const rest = fault.origin === 'upstream' ? restMs(fault.retryAfter) : 0
-    const failed = outage || (fault.origin === 'upstream' && fault.retry !== 'never')
+    const failed = outage || (fault.origin === 'upstream' && !isRejection(fault))
     if (!failed && rest === 0) {
       this.abandoned(endpoint)
       return

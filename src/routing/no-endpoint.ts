@@ -1,14 +1,9 @@
 /** The error of a request for which every endpoint was filtered out: it says which filter removed whom. */
 import { entryAt } from '../core/entry-at.ts'
-import { Fault } from '../core/faults.ts'
+import { DOCS_URL, Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { type AnyCriterion, CRITERIA, endpointTag, type FilterName, type Refusal } from './criteria/index.ts'
 import type { Removed } from './filters.ts'
-
-export interface NoEndpointOptions {
-  /** Where the reader finds what the codes mean. */
-  docsUrl?: string
-}
 
 const PLACES: ReadonlyMap<FilterName, number> = new Map(CRITERIA.map(({ name }, place) => [name, place]))
 
@@ -18,7 +13,6 @@ const criterionOf = (removed: Removed): AnyCriterion => entryAt<AnyCriterion>(CR
 /** Endpoints that the message names, and that the metadata lists. */
 const SHOWN = 8
 const MOST_LISTED = 256
-const DOCS_URL = 'docs/operations.md#no-endpoint-is-left'
 
 /**
  * The fault for an empty candidate list: 404, 400 `context_length` where nothing but the context was too short, or 403
@@ -27,7 +21,7 @@ const DOCS_URL = 'docs/operations.md#no-endpoint-is-left'
  * `metadata.excluded` lists each endpoint with the filter that removed it.
  * @param requested the requested slugs, the primary model first.
  */
-export function noEndpointFault(requested: readonly string[], removed: readonly Removed[], options: NoEndpointOptions = {}): Fault {
+export function noEndpointFault(requested: readonly string[], removed: readonly Removed[]): Fault {
   const message = `No endpoint can serve ${requested.join(', ')}${reasons(removed)}`
   const metadata = removed.length > 0 ? { excluded: removed.slice(0, MOST_LISTED).map(exclusion) } : undefined
   if (removed.length > 0 && removed.every((entry) => entry.filter === 'context')) return new Fault('context_length', { message, metadata })
@@ -39,7 +33,7 @@ export function noEndpointFault(requested: readonly string[], removed: readonly 
     code,
     retryable: false,
     requested_models: [...requested],
-    docs_url: options.docsUrl ?? DOCS_URL,
+    docs_url: DOCS_URL,
   }
   const excludedBy = unique(removed.map((entry) => criterionOf(entry).refusal.excludedBy))
   if (excludedBy.length > 0) availability.excluded_by = excludedBy

@@ -3,7 +3,7 @@ import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:
 import type { Socket } from 'node:net'
 import type { Duplex, Readable } from 'node:stream'
 import type { Clock } from '../core/clock.ts'
-import { asFault, Fault, faultReply } from '../core/faults.ts'
+import { absoluteDocs, asFault, Fault, faultReply } from '../core/faults.ts'
 import type { GenerationIds } from '../core/ids.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { ClientDialect } from '../dialects/types.ts'
@@ -12,6 +12,7 @@ import { Exchange } from '../pipeline/exchange.ts'
 import { dialectByBody, type PlanDialects, planDialects } from '../pipeline/plan/format.ts'
 import { brandHeaders } from '../pipeline/request/receive.ts'
 import type { Page } from './consent-page.ts'
+import type { Cors } from './cors.ts'
 import { wasCut } from './drain.ts'
 import { edgeFault } from './edge-guard.ts'
 import { contentLengthOf, HttpConnection, type HttpConnectionSource } from './http-connection.ts'
@@ -57,6 +58,10 @@ export interface Serving {
   operations: Operations
   pages: Pages
   passThrough: PassThroughRoutes
+  /** Undefined where pages of other origins may not call. */
+  cors: Cors | undefined
+  /** Address under which callers reach the gateway. */
+  publicUrl: string | undefined
 }
 
 /**
@@ -121,6 +126,8 @@ export class Gateway implements RequestHandler {
   request(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
     if (lingers(request.socket)) return
     takeBodies(request.socket)
+    const { cors } = this.serving
+    if (cors?.answer(request, response)) return
     const fault = edgeFault(request)
     if (fault) {
       closeAfterReply(request, response, this.clock)
@@ -138,7 +145,7 @@ export class Gateway implements RequestHandler {
       this.complete(this.open(client, request, response, expectsContinue), front, response)
     } else if (path === PLAN_PATH) this.plan(request, response, expectsContinue)
     else if (client) this.writeFault(response, new Fault('method_not_allowed', { headers: { Allow: 'POST' } }), client)
-    else if (this.serving.passThrough.matches(path)) this.pass(request, response)
+    else if (this.serving.passThrough.matches(request.url ?? '')) this.pass(request, response)
     else void this.operate(request, response, expectsContinue)
   }
 
@@ -161,7 +168,7 @@ export class Gateway implements RequestHandler {
   /** Under overload, requests that call a provider are refused, and plans; management and lists never are. */
   private isTooLate(path: string, client: ClientDialect | undefined, request: IncomingMessage): boolean {
     if (client || path === PLAN_PATH) return request.method === 'POST' && this.overload.refuses(contentLengthOf(request))
-    return this.serving.passThrough.matches(path) && this.overload.refuses(undefined)
+    return this.serving.passThrough.matches(request.url ?? '') && this.overload.refuses(undefined)
   }
 
   /** As cheap as possible: without authentication and without a log line. */
@@ -194,8 +201,7 @@ export class Gateway implements RequestHandler {
       this.writeFault(response, new Fault('method_not_allowed', { headers: { Allow: 'POST' } }))
       return
     }
-    const { url = '' } = request
-    const format = new URLSearchParams(url.slice(PLAN_PATH.length)).get('format')
+    const format = queryOf(request).get('format')
     const client = dialectByBody(this.formats, format, this.serving.embeds)
     this.complete(this.open(client, request, response, expectsContinue), this.serving.fronts.plan, response)
   }
@@ -247,7 +253,7 @@ export class Gateway implements RequestHandler {
     const operation: OperationRequest = {
       method: request.method ?? 'GET',
       path,
-      query: new URLSearchParams((request.url ?? '').slice(path.length)),
+      query: queryOf(request),
       request,
       address: () => this.connections.addresses.of(request),
       readBody: (limit) => opened().readBody(limit),
@@ -288,7 +294,7 @@ export class Gateway implements RequestHandler {
       response.destroy()
       return
     }
-    const { status, headers, json } = faultReply(fault, { body: client?.faultBody })
+    const { status, headers, json } = faultReply(absoluteDocs(fault, this.serving.publicUrl), { body: client?.faultBody })
     giveUpBody(response.req, response, status, this.clock)
     response.writeHead(status, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(json), ...headers })
     response.end(json)
@@ -302,10 +308,21 @@ export class Gateway implements RequestHandler {
   }
 }
 
-/** The path of a request without its query. */
+/** Paths of the API; those of the pass-through are the provider's and never reach this. */
+const API = '/v1/'
+const SLASH = 0x2f
+
+/** The path of a request without its query. A slash at the end of an API path is left out: some clients add one. */
 function pathOf({ url = '/' }: IncomingMessage): string {
   const mark = url.indexOf('?')
-  return mark === -1 ? url : url.slice(0, mark)
+  const end = mark === -1 ? url.length : mark
+  const slash = end > API.length && url.charCodeAt(end - 1) === SLASH && url.startsWith(API)
+  return slash ? url.slice(0, end - 1) : end === url.length ? url : url.slice(0, end)
+}
+
+function queryOf({ url = '/' }: IncomingMessage): URLSearchParams {
+  const mark = url.indexOf('?')
+  return new URLSearchParams(mark === -1 ? '' : url.slice(mark))
 }
 
 function writePage(response: ServerResponse, { status, headers, html }: Page, method: string): void {

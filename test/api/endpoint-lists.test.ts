@@ -263,6 +263,5 @@ presets: { short: { description: Few words, parameters: { temperature: 0 } } }
   t.match(await (await gateway.get('/v1/presets/short')).json(), {
     data: { slug: 'short', designated_version: { config: { temperature: 0 } } },
   })
-  for (const path of ['/v1/presets/none', '/v1/presets/', '/v1/presets/short/versions'])
-    t.equal((await gateway.get(path)).status, 404, path)
+  for (const path of ['/v1/presets/none', '/v1/presets/short/versions']) t.equal((await gateway.get(path)).status, 404, path)
 })

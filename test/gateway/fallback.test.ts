@@ -57,7 +57,7 @@ const MOVE_ON: readonly Failure[] = [
   failure('503', () => upstreamError(503), BROKEN),
   failure('our key refused', () => upstreamError(401), BROKEN),
   failure('our account empty', () => upstreamError(402), BROKEN),
-  failure('no such model there', () => upstreamError(404), BROKEN),
+  failure('no such model there', () => upstreamError(404), [404, 'not_found', 'model_unavailable_upstream']),
   failure('a reset', () => ({ before: 'reset' }), BROKEN),
   failure('an empty 200', () => jsonAnswer({}), BROKEN),
   failure('504', () => upstreamError(504), SILENT),
@@ -69,7 +69,8 @@ const MOVE_ON: readonly Failure[] = [
 /** What no other endpoint of the same model would take. */
 const RETURN: readonly Failure[] = [
   failure('a wrong value', error(400, 'invalid_value'), [400, 'invalid_request', '']),
-  failure('422', error(422, 'invalid_value'), [400, 'invalid_request', '']),
+  failure('409', error(409, 'conflict'), [409, 'invalid_request', '']),
+  failure('422', error(422, 'invalid_value'), [422, 'unprocessable', '']),
   failure('too long', error(400, 'context_length_exceeded'), [400, 'context_length_exceeded', '']),
   failure('refused content', error(400, 'content_policy_violation'), [400, 'content_policy_violation', '']),
   failure('too large', error(413, 'too_large'), [413, 'payload_too_large', '']),
@@ -151,7 +152,7 @@ t.test('C-119 C-136: the statuses of what is returned, and the object that says 
         t.equal(type, one.type, name)
         t.match(
           availability,
-          { code: one.code, retryable: true, requested_models: ['acme/one'], affected_providers: ['aye'], docs_url: String },
+          { code: one.code, retryable: one.status !== 404, requested_models: ['acme/one'], affected_providers: ['aye'], docs_url: String },
           name,
         )
         t.equal(response.headers.get('retry-after'), one.status === 429 ? '1' : null, `${name}: Retry-After`)

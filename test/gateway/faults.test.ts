@@ -77,7 +77,7 @@ const BEFORE_CONTENT: readonly Failure[] = [
   { name: '529', answer: () => upstreamError(529), status: 529, type: 'provider_overloaded' },
   { name: 'our key refused', answer: () => upstreamError(401, 'bad key sk-first-secret'), ...unavailable },
   { name: 'our account empty', answer: () => upstreamError(402), ...unavailable },
-  { name: 'no such model there', answer: () => upstreamError(404), ...unavailable },
+  { name: 'no such model there', answer: () => upstreamError(404), status: 404, type: 'not_found' },
   { name: '429', answer: () => upstreamError(429, 'slow', { 'retry-after': '9' }), status: 429, type: 'rate_limit_exceeded' },
 ]
 

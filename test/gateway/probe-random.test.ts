@@ -104,7 +104,7 @@ async function once(t: Test, gateway: Gateway): Promise<void> {
   const response = await gateway.post(CLIENTS[client], body, { 'x-router-metadata': 'enabled' })
   const text = await response.text()
   const name = `seed ${SEED}: ${JSON.stringify(body)}`
-  if (![200, 400, 413, 429, 502, 524, 529].includes(response.status)) t.fail(`${name}: status ${response.status}`)
+  if (![200, 400, 404, 413, 422, 429, 502, 524, 529].includes(response.status)) t.fail(`${name}: status ${response.status}`)
   if (response.status !== 200) {
     const fault = JSON.parse(text) as { error: { code: number }; router_metadata?: object }
     if (fault.error.code !== response.status || !fault.router_metadata) t.fail(`${name}: ${text}`)

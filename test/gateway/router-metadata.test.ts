@@ -219,7 +219,7 @@ t.test('C-152 C-153: on which errors it stands, and on which not', async (t) => 
         [502, 500, upstreamError(500)],
         [502, 401, upstreamError(401)],
         [502, 403, upstreamError(403)],
-        [502, 404, upstreamError(404)],
+        [404, 404, upstreamError(404)],
         [502, 503, upstreamError(503)],
         [502, 429, jsonAnswer({ error: { message: 'no credit', code: 429, type: 'insufficient_quota' } })],
         [529, 529, upstreamError(529)],

@@ -123,7 +123,7 @@ t.test('a call that the provider refuses costs nothing itself, and the finished 
   const answers: [answer: Answer, status: number][] = [
     [refusal(), 400],
     [refusal(413), 413],
-    [refusal(422), 400],
+    [refusal(422), 422],
     [jsonAnswer({ error: { message: 'input is wrong', code: 400 } }), 400],
   ]
   for (const [answer, status] of answers)

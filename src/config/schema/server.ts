@@ -17,6 +17,7 @@ import {
   size,
   span,
   time,
+  url,
   usd,
   withDefault,
 } from '../fields/scalars.ts'
@@ -25,6 +26,25 @@ import { limits, preferences } from './preferences.ts'
 export const server = closed('The public listener.', {
   host: atStart(withDefault(host('Address to listen on. `--host` wins.'), '127.0.0.1')),
   port: atStart(withDefault(port('Port to listen on; 0 for any free one. `--port` wins.'), 8080)),
+  public_url: Type.Optional(
+    url(
+      'Address under which callers reach the gateway, without `/v1`, such as `https://api.example.com`. If set: `docs_url` of errors is absolute.',
+    ),
+  ),
+  cors: Type.Optional(
+    closed('Lets pages of other origins call the API from a browser. If unset: browsers refuse them.', {
+      origins: listOf(
+        'Origins of the pages, such as `https://app.example.com`; `*` for any.',
+        Type.String({
+          description: 'An origin, or `*`.',
+          // The serialised form of RFC 6454 §6.2, which browsers send.
+          pattern: '^(\\*|[a-z][a-z0-9+.-]{0,30}://([a-z0-9._-]{1,253}|\\[[0-9a-f:.]{2,45}\\])(:[0-9]{1,5})?)$',
+          expected: 'an origin such as https://app.example.com, or *',
+        }),
+        1,
+      ),
+    }),
+  ),
   max_body: withDefault(size('Longest request body; longer ones get 413.'), '32MB'),
   body_memory: Type.Optional(
     memory(

@@ -1,6 +1,7 @@
-/** A provider's error as one of our faults. Its free text is read for its meaning and never passed on. */
+/** A provider's error as one of our faults. */
 import { Fault, type FaultCode } from '../../core/faults.ts'
-import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { isObject, type Json, type JsonObject, stringOf } from '../../core/json.ts'
+import { type ErrorDetail, errorDetail } from '../canon/error-detail.ts'
 
 const SAFE_WORD = /^[A-Za-z][\w.-]{0,63}$/
 const SAFE_PARAM = /^[A-Za-z_][\w.[\]-]{0,79}$/
@@ -8,6 +9,8 @@ const TOO_LONG =
   /context[ _](length|window|size)|maximum (context|prompt|input)|prompt is too long|input is too long|too many (input )?tokens/i
 const POLICY = /content[ _-]?(policy|filter|management)|moderation|safety|flagged/i
 const OVERLOAD = /overload|no capacity|at capacity|insufficient_system_resource/i
+/** `model_not_found` of OpenAI and Groq comes with 404 or 400, `invalid_model` of Mistral with 400, DeepSeek has a sentence alone. */
+const NO_MODEL = /model_not_found|invalid_model\b|^\s*model not exist/i
 const NO_MONEY = /insufficient[ _](quota|balance|credit|fund)|billing/i
 
 /**
@@ -59,6 +62,8 @@ function effectiveStatus(status: number, error: JsonObject, words: string): numb
   return statusIn(error) ?? TYPED.find(([pattern]) => pattern.test(words))?.[1] ?? 500
 }
 
+const NAMES_FIELD: ReadonlySet<FaultCode> = new Set(['upstream_rejected', 'upstream_unprocessable'])
+
 /** Statuses below 500 whose cause is the connection to the provider: the operator's matter, not the caller's. */
 const NOT_THE_CALLERS: ReadonlySet<number> = new Set([405, 407, 410, 421, 425, 426, 499])
 
@@ -66,9 +71,12 @@ function faultCode(status: number, words: string, message: string): FaultCode {
   const all = `${words} ${message}`
   if (status === 413) return 'upstream_too_large'
   if (status === 400 || status === 422) {
+    if (NO_MODEL.test(words) || NO_MODEL.test(message)) return 'upstream_missing'
     if (TOO_LONG.test(all)) return 'upstream_context'
-    return POLICY.test(all) ? 'upstream_policy' : 'upstream_rejected'
+    if (POLICY.test(all)) return 'upstream_policy'
+    return status === 422 ? 'upstream_unprocessable' : 'upstream_rejected'
   }
+  if (status === 409) return 'upstream_conflict'
   if (status === 401 || status === 402) return 'upstream_auth'
   if (status === 403) return POLICY.test(all) ? 'upstream_policy' : 'upstream_auth'
   if (status === 404) return 'upstream_missing'
@@ -79,6 +87,15 @@ function faultCode(status: number, words: string, message: string): FaultCode {
   return status < 500 && !NOT_THE_CALLERS.has(status) ? 'upstream_rejected' : 'upstream_error'
 }
 
+/** `message`, in which Mistral may have the list of a validator; `detail` where the body is no error object. */
+function sayingOf(error: JsonObject, body: Json | undefined): ErrorDetail {
+  const { message } = error
+  const detail = error === body ? error.detail : undefined
+  const said = stringOf(message)
+  if (said !== undefined) return { sentence: said, field: undefined }
+  return errorDetail(isObject(message) ? message.detail : detail)
+}
+
 /**
  * @param status the HTTP status, or 200 for an error inside a good reply.
  * @param body what the provider sent, if it was JSON.
@@ -87,14 +104,14 @@ export function decodeFault(status: number, body: Json | undefined): Fault {
   const error = errorOf(body)
   const words = `${word(error.type)} ${word(error.code)} ${word(error.status)}`
   const effective = effectiveStatus(status, error, words)
-  const code = faultCode(effective, words, word(error.message))
+  const { sentence, field } = sayingOf(error, body)
+  const code = faultCode(effective, words, sentence ?? '')
   const named = [error.code, error.type, error.status].find((value) => typeof value === 'string' && SAFE_WORD.test(value))
   const metadata: JsonObject = { provider_code: (named as string | undefined) ?? String(effective) }
   const providerStatus = status < 400 ? statusIn(error) : undefined
-  const facts = { metadata, providerStatus, refusesReasoning: REFUSES_REASONING.test(sentences(error)) }
-  if (code !== 'upstream_rejected') return new Fault(code, facts)
-  const param = typeof error.param === 'string' && SAFE_PARAM.test(error.param) ? error.param : undefined
-  if (param === undefined) return new Fault(code, facts)
+  const given = { metadata, providerStatus, sentence, refusesReasoning: REFUSES_REASONING.test(sentences(error)) }
+  const param = stringOf(error.param) ?? field
+  if (!NAMES_FIELD.has(code) || param === undefined || !SAFE_PARAM.test(param)) return new Fault(code, given)
   metadata.field = param
-  return new Fault(code, { message: `Provider rejected the request (${param})`, ...facts })
+  return new Fault(code, { ...given, message: `Provider rejected the request (${param})` })
 }

@@ -1,4 +1,4 @@
-/** A provider's error as one of our faults. Its free text is read for its meaning and never passed on. */
+/** A provider's error as one of our faults. */
 import { Fault, type FaultCode, upstreamFault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
 
@@ -6,7 +6,7 @@ import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../..
 const BY_WORD: ReadonlyMap<string, FaultCode> = new Map([
   ['INVALID_ARGUMENT', 'upstream_rejected'],
   ['OUT_OF_RANGE', 'upstream_rejected'],
-  ['ALREADY_EXISTS', 'upstream_rejected'],
+  ['ALREADY_EXISTS', 'upstream_conflict'],
   // Billing that is missing, or a region that is not served: the operator's matter.
   ['FAILED_PRECONDITION', 'upstream_auth'],
   ['UNAUTHENTICATED', 'upstream_auth'],
@@ -79,7 +79,7 @@ function realStatus(status: number, error: JsonObject): number {
 /**
  * @param status the HTTP status, or 200 for an error inside a good reply.
  * @param body a `google.rpc.Status` in `error`, perhaps in an array.
- * @returns a fault that names the provider's word and the refused field, never its sentence.
+ * @returns a fault whose own text names the refused field.
  */
 export function decodeFault(status: number, body: Json | undefined): Fault {
   const error = statusObject(body)
@@ -90,12 +90,12 @@ export function decodeFault(status: number, body: Json | undefined): Fault {
   const metadata: JsonObject = { provider_code: word ?? String(real) }
   const retryAfter = pauseOf(error)
   const providerStatus = status < 400 && real === error.code ? real : undefined
-  const refusesReasoning = REFUSES_REASONING.test(stringOf(error.message) ?? '')
-  const facts = { metadata, retryAfter, providerStatus, refusesReasoning }
-  if (code !== 'upstream_rejected') return new Fault(code, facts)
+  const sentence = stringOf(error.message)
+  const given = { metadata, retryAfter, providerStatus, sentence, refusesReasoning: REFUSES_REASONING.test(sentence ?? '') }
+  if (code !== 'upstream_rejected') return new Fault(code, given)
   const [violation] = objectsOf(detailOf(error, 'BadRequest')?.fieldViolations)
   const field = stringOf(violation?.field)
-  if (field === undefined || !SAFE_FIELD.test(field)) return new Fault(code, facts)
+  if (field === undefined || !SAFE_FIELD.test(field)) return new Fault(code, given)
   metadata.field = field
-  return new Fault(code, { message: `Provider rejected the request (${field})`, ...facts })
+  return new Fault(code, { ...given, message: `Provider rejected the request (${field})` })
 }

@@ -17,7 +17,7 @@ const BY_TYPE: Readonly<Record<string, FaultCode>> = {
 }
 
 /** Statuses that decide the fault, whatever the type is. */
-const FIRM: ReadonlySet<number> = new Set([401, 402, 403, 404, 413, 429, 529])
+const FIRM: ReadonlySet<number> = new Set([401, 402, 403, 404, 409, 413, 422, 429, 529])
 
 const TOO_LONG =
   /prompt is too long|context (limit|window|length)|input (is|length).{0,40}(too long|exceed)|maximum (allowed )?number of (input )?tokens/i
@@ -42,13 +42,17 @@ function errorOf(body: Json | undefined): JsonObject {
   return typeof body.error === 'string' ? { message: body.error } : body
 }
 
+function isWrong(code: FaultCode): boolean {
+  return code === 'upstream_rejected' || code === 'upstream_unprocessable'
+}
+
 function codeOf(status: number, type: string, message: string): FaultCode {
   const inBand = status < 400
   const named = BY_TYPE[type]
   if (status >= 500 && named === 'upstream_rejected') return 'upstream_error'
   let code: FaultCode = upstreamFault(status)
   if (named !== undefined && (inBand || !FIRM.has(status))) code = named
-  if (code === 'upstream_rejected') {
+  if (isWrong(code)) {
     if (TOO_LONG.test(message)) return 'upstream_context'
     if (NO_MONEY.test(message)) return 'upstream_auth'
     if (POLICY.test(message)) return 'upstream_policy'
@@ -62,7 +66,7 @@ function codeOf(status: number, type: string, message: string): FaultCode {
  * A failure as an upstream of this wire reports it.
  * @param status the HTTP status; 200 for an `error` event or an error inside a reply that began well.
  * @param body `{type: 'error', error: {type, message, details?}, request_id}`, or whatever stands in its place.
- * @returns a fault whose text names at most the refused field, never the provider's sentence.
+ * @returns a fault whose own text names at most the refused field.
  */
 export function decodeFault(status: number, body: Json | undefined): Fault {
   const error = errorOf(body)
@@ -74,9 +78,9 @@ export function decodeFault(status: number, body: Json | undefined): Fault {
   const shown = word(details.error_code) || type
   if (shown !== '') metadata.provider_code = shown
   else if (status >= 400) metadata.provider_code = String(status)
-  const field = code === 'upstream_rejected' ? FIELD.exec(message)?.[1] : undefined
-  const refusesReasoning = REFUSES_REASONING.test(message)
-  if (field === undefined) return new Fault(code, { metadata, refusesReasoning })
+  const field = isWrong(code) ? FIELD.exec(message)?.[1] : undefined
+  const given = { metadata, sentence: message === '' ? undefined : message, refusesReasoning: REFUSES_REASONING.test(message) }
+  if (field === undefined) return new Fault(code, given)
   metadata.field = field
-  return new Fault(code, { message: `Provider rejected the request (${field})`, metadata, refusesReasoning })
+  return new Fault(code, { message: `Provider rejected the request (${field})`, ...given })
 }

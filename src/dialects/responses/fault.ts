@@ -24,7 +24,7 @@ function codeOf(status: number, code: string, inBand: boolean): FaultCode {
   if (FIRM.has(status)) return byStatus
   for (const [pattern, fault] of BY_CODE) {
     // A server error that calls itself invalid is still a server error: another endpoint may do better.
-    if (pattern.test(code)) return status >= 500 && !inBand && fault === 'upstream_rejected' ? byStatus : fault
+    if (pattern.test(code)) return status > 400 && !inBand && fault === 'upstream_rejected' ? byStatus : fault
   }
   return byStatus
 }
@@ -55,7 +55,7 @@ function plainWord(value: Json | undefined): string | undefined {
  * A failure as an upstream of this wire reports it.
  * @param status the HTTP status; 200 for an error inside a reply that began well.
  * @param body `{error: {code, message, type, param}}`, a Response object whose `error` is set, or an `error` event.
- * @returns a fault whose text names the refused parameter and the provider's code, never its sentence.
+ * @returns a fault whose own text names the refused parameter and the provider's code.
  */
 export function decodeFault(status: number, body: Json | undefined): Fault {
   const outer: JsonObject = isObject(body) ? body : {}
@@ -70,14 +70,14 @@ export function decodeFault(status: number, body: Json | undefined): Fault {
   if (word !== undefined) metadata.provider_code = word
   else if (status >= 400) metadata.provider_code = status
   const param = plainWord(error.param)
-  const facts = {
-    metadata,
-    providerStatus,
-    refusesReasoning: refusesReasoning(word, stringOf(error.message) ?? stringOf(outer.error) ?? ''),
-  }
-  if (code !== 'upstream_rejected' || param === undefined) return new Fault(code, facts)
-  const message = `Provider rejected the request: ${word === undefined ? param : `${param} (${word})`}`
-  return new Fault(code, { message, ...facts })
+  const sentence = stringOf(error.message) ?? stringOf(outer.error)
+  const given = { metadata, providerStatus, sentence, refusesReasoning: refusesReasoning(word, sentence ?? '') }
+  if ((code !== 'upstream_rejected' && code !== 'upstream_unprocessable') || param === undefined) return new Fault(code, given)
+  metadata.field = param
+  return new Fault(code, {
+    ...given,
+    message: `Provider rejected the request: ${word === undefined ? param : `${param} (${word})`}`,
+  })
 }
 
 /** The few words that `error.code` of a Response may hold (contract section 8). */

@@ -86,8 +86,8 @@ class ErrorBody {
     if (this.status >= 300 && this.status < 400) return new Fault('upstream_error')
     const fault = this.decode(this.status, body)
     if (this.retryAfter === undefined || fault.retryAfter !== undefined) return fault
-    const { message, metadata, providerStatus, refusesReasoning } = fault
-    return new Fault(fault.code, { message, metadata, providerStatus, refusesReasoning, retryAfter: this.retryAfter })
+    const { message, metadata, providerStatus, refusesReasoning, sentence } = fault
+    return new Fault(fault.code, { message, metadata, providerStatus, refusesReasoning, sentence, retryAfter: this.retryAfter })
   }
 }
 

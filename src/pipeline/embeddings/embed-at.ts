@@ -1,11 +1,10 @@
 /** One endpoint's answer: the batch as calls, some of them at once, their vectors in the order of the inputs. */
 
 import { entryAt } from '../../core/entry-at.ts'
-import { asFault, Fault } from '../../core/faults.ts'
+import { asFault, Fault, isRejection } from '../../core/faults.ts'
 import { addUsage, noUsage, type Usage } from '../../dialects/canon/usage.ts'
 import type { EmbeddingAsk, EmbeddingTarget, EmbeddingWire } from '../../dialects/types.ts'
 import type { WrittenVector } from '../../dialects/vectors/written.ts'
-import { isRejection } from '../../ledger/settlement.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { isOutage } from '../../routing/index.ts'
 import { countAttempt } from '../attempt/attempt.ts'

@@ -1,18 +1,17 @@
 /** The final error of a request that no endpoint has answered (contract sections 5.2 and 8). */
 
-import { Fault } from '../../core/faults.ts'
+import { DOCS_URL, Fault, isRejection } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Received, Routed } from '../exchange.ts'
 
 export interface Failure {
   readonly endpoint: Endpoint
-  readonly fault: Fault
+  fault: Fault
   /** The provider's own status; null where it sent none. */
   readonly status: number | null
 }
 
-const DOCS_URL = 'docs/routing.md#fallbacks-and-retries'
 /** Seconds to wait where no provider has said how long. */
 const USUAL_WAIT = 1
 
@@ -43,6 +42,12 @@ export function endedEarly(exchange: Received, failures: readonly Failure[]): Fa
   return new Fault(reason.code, { message: reason.message, metadata: { ...reason.metadata, ...previousErrors(failures) }, cause: reason })
 }
 
+/** Codes of `availability` for faults that the time does not heal by itself, or that have a word of their own (contract section 8). */
+const AVAILABILITY: ReadonlyMap<Fault['code'], string> = new Map([
+  ['upstream_limited', 'capacity_exhausted'],
+  ['upstream_missing', 'model_unavailable_upstream'],
+])
+
 function previousErrors(failures: readonly Failure[]): JsonObject {
   if (failures.length === 0) return {}
   return {
@@ -50,13 +55,14 @@ function previousErrors(failures: readonly Failure[]): JsonObject {
   }
 }
 
-/** Undefined where the request itself was at fault: waiting does not help then. */
+/** Undefined where the request itself was at fault: neither waiting nor another endpoint helps then. */
 function availabilityOf(code: Fault['code'], exchange: Routed, failures: readonly Failure[], retryAfter?: number): JsonObject | undefined {
-  if (failures.at(-1)?.fault.retry === 'never') return undefined
+  const last = failures.at(-1)
+  if (last && isRejection(last.fault)) return undefined
   const affected = new Set(failures.map(({ endpoint }) => endpoint.provider.slug))
   return {
-    code: code === 'upstream_limited' ? 'capacity_exhausted' : 'temporarily_unavailable',
-    retryable: true,
+    code: AVAILABILITY.get(code) ?? 'temporarily_unavailable',
+    retryable: code !== 'upstream_missing',
     requested_models: exchange.route.models.map((model) => model.slug),
     docs_url: DOCS_URL,
     ...(retryAfter === undefined ? {} : { retry_after: retryAfter }),

@@ -1,7 +1,7 @@
 /** Checks the head of a request before a byte of its body is read, and writes the reply when all below has ended. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Timer } from '../../core/clock.ts'
-import { asFault, badField, Fault, faultReply } from '../../core/faults.ts'
+import { absoluteDocs, asFault, badField, Fault, faultReply } from '../../core/faults.ts'
 import type { ChainDependencies, ChainSettings } from '../dependencies.ts'
 import { clientOf, type Exchange, idHeaders, type Received } from '../exchange.ts'
 import type { Reply, Service } from '../layer.ts'
@@ -22,13 +22,14 @@ export function receiveLayer(settings: ChainSettings, dependencies: ChainDepende
         checkSession(exchange)
         const reply = await next(exchange)
         const { refused, aborted, fault, lane } = reply.turn
+        if (fault) absoluteDocs(fault, settings.publicUrl)
         // As long as nothing has gone out, a refused answer is a refusal like any other.
         const plainly = refused !== undefined && !aborted && exchange.run.reply?.sent !== true
         if (plainly) refuse(exchange, refused)
         else answer(exchange, reply)
         dependencies.witness(exchange, { status: plainly ? refused.status : aborted ? 499 : 200, fault: fault ?? refused, lane })
       } catch (thrown) {
-        const fault = asFault(thrown)
+        const fault = absoluteDocs(asFault(thrown), settings.publicUrl)
         refuse(exchange, fault)
         dependencies.witness(exchange, { status: fault.status, fault })
       } finally {

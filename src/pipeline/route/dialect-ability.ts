@@ -1,7 +1,7 @@
 /** What the endpoints' dialects can say of a request: which parameters they send, and tools that only some of them have. */
 
 import { entryAt } from '../../core/entry-at.ts'
-import { Fault } from '../../core/faults.ts'
+import { DOCS_URL, Fault } from '../../core/faults.ts'
 import { isObject } from '../../core/json.ts'
 import { sentParameters } from '../../dialects/canon/parameters.ts'
 import type { Opaque } from '../../dialects/canon/request.ts'
@@ -81,7 +81,7 @@ export class DialectAbility {
         code: 'constraint_filtered',
         retryable: false,
         requested_models: models.map((model) => model.slug),
-        docs_url: 'docs/dialects.md#provider-tools',
+        docs_url: DOCS_URL,
         constraint: { field, detail: lacking.of.type },
         ...(able.length > 0 ? { fallback_models: [...new Set(able.map((endpoint) => endpoint.model.slug))] } : {}),
       },

@@ -1,6 +1,6 @@
 /** From the slugs of a request to models: names, variants, router models, and what the key may use. */
 
-import { badField, Fault, type FaultCode } from '../../core/faults.ts'
+import { badField, DOCS_URL, Fault, type FaultCode, unknownModel } from '../../core/faults.ts'
 import type { PluginEntry } from '../../dialects/canon/gateway-fields.ts'
 import type { Model, ModelKind } from '../../routing/catalog/types.ts'
 import { allowsModel, type Tier } from '../../routing/index.ts'
@@ -108,7 +108,7 @@ const OPERATIONS: Partial<Record<ModelKind, string>> = { generate: '/v1/chat/com
 function ofKind(wanted: Wanted, slug: string, found: Found | undefined): Found {
   if (!found)
     throw wanted.bareIsUnknown || slug.includes('/') || slug.startsWith('@')
-      ? modelNotFound(slug)
+      ? unknownModel(slug)
       : badField('model', 'expected a model slug of the form author/name')
   const { kind } = found.model
   if (kind === wanted.kind) return found
@@ -119,20 +119,14 @@ function ofKind(wanted: Wanted, slug: string, found: Found | undefined): Found {
 function wrongKind(slug: string, is: string, wanted: Wanted, operation = OPERATIONS.generate): Fault {
   return new Fault(wanted.wrong, {
     message: `model: ${slug} ${is}`,
+    metadata: { field: 'model' },
     availability: {
       code: 'wrong_endpoint',
       retryable: false,
       requested_models: [slug],
-      docs_url: '/docs',
+      docs_url: DOCS_URL,
       ...(operation === undefined ? {} : { constraint: { field: 'model', detail: `served by ${operation}` } }),
     },
-  })
-}
-
-function modelNotFound(slug: string): Fault {
-  return new Fault('model_not_found', {
-    message: `No such model: ${slug}`,
-    availability: { code: 'model_not_found', retryable: false, requested_models: [slug], docs_url: '/docs' },
   })
 }
 
@@ -158,7 +152,7 @@ function suffixesOf(slug: string, suffixes: string, { request }: Accepted): Suff
       online = true
       continue
     }
-    if (!known) throw modelNotFound(slug)
+    if (!known) throw unknownModel(slug)
     variant = { ...known, ...variant }
   }
   return { variant, online }

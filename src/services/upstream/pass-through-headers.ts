@@ -85,6 +85,8 @@ function endToEnd(headers: IncomingHttpHeaders, dropped: ReadonlySet<string>): I
   const kept: IncomingHttpHeaders = {}
   for (const [name, value] of Object.entries(headers)) {
     if (value === undefined || dropped.has(name) || named.has(name) || name.startsWith('proxy-')) continue
+    // Which pages may call is for the gateway to say.
+    if (dropped === NOT_TO_CLIENT && name.startsWith('access-control-')) continue
     kept[name] = value
   }
   return kept

@@ -122,7 +122,7 @@ export class PassThroughRun {
     const problem = framingProblem(headers)
     try {
       if (problem !== undefined) throw new Error(problem)
-      response.writeHead(status, clientHeaders(status, headers))
+      response.writeHead(status, besideOurs(response, clientHeaders(status, headers)))
     } catch (cause) {
       this.fail(new Fault('upstream_garbled', { cause }))
       return false
@@ -259,4 +259,10 @@ export class PassThroughRun {
     for (const timer of this.timers) timer.cancel()
     this.timers.clear()
   }
+}
+
+/** Our own `Vary` stands beside the provider's, which would replace it. */
+function besideOurs(response: ServerResponse, headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  const ours = response.getHeader('Vary')
+  return ours === undefined || headers.vary === undefined ? headers : { ...headers, vary: `${headers.vary}, ${ours}` }
 }

@@ -287,7 +287,8 @@ t.test('faults by status and type', async (t) => {
     [200, error('invalid_request_error'), 'upstream_rejected'],
     [502, undefined, 'upstream_error'],
     [502, 'Bad gateway', 'upstream_error'],
-    [422, { detail: 'x' }, 'upstream_rejected'],
+    [422, { detail: 'x' }, 'upstream_unprocessable'],
+    [409, error('invalid_request_error'), 'upstream_conflict'],
   ]
   await every(t, 'every case', async (t) => {
     for (const [status, body, code] of table) t.equal(decodeFault(status, body).code, code, `${status} ${JSON.stringify(body)}`)

@@ -1,0 +1,64 @@
+/** Addresses of the API: a slash at the end of a path, and the links in error replies. */
+import t from 'tap'
+import type { JsonObject } from '../../src/core/json.ts'
+import { every } from '../support/every.ts'
+import { object } from '../support/fold.ts'
+import { oneModel, startGateway } from '../support/gateway.ts'
+import { startUpstream } from '../support/upstream.ts'
+import { says, upstreamError } from '../support/wire.ts'
+
+const upstream = await startUpstream(says({ text: ['fine'] }))
+t.teardown(() => upstream.close())
+
+t.test('a slash at the end of an API path changes nothing', async (t) => {
+  const gateway = await startGateway(oneModel(upstream.url, 'openai-chat'))
+  t.teardown(() => gateway.close())
+  const posted: readonly (readonly [string, JsonObject])[] = [
+    ['/v1/chat/completions', { model: 'acme/one', messages: [{ role: 'user', content: 'Hi' }] }],
+    ['/v1/responses', { model: 'acme/one', input: 'Hi' }],
+    ['/v1/messages', { model: 'acme/one', max_tokens: 9, messages: [{ role: 'user', content: 'Hi' }] }],
+    ['/v1/messages/count_tokens', { model: 'acme/one', messages: [{ role: 'user', content: 'Hi' }] }],
+    ['/v1/plan', { model: 'acme/one', messages: [{ role: 'user', content: 'Hi' }] }],
+  ]
+  await every(t, 'every path', async (t) => {
+    for (const [path, body] of posted) t.equal((await gateway.post(`${path}/`, body)).status, 200, path)
+    for (const path of ['/v1/models', '/v1/models/acme/one', '/v1/models/acme/one/endpoints', '/v1/model/acme/one', '/v1/key']) {
+      const [one, other] = await Promise.all([gateway.get(path), gateway.get(`${path}/`)])
+      t.same([other.status, await other.json()], [200, await one.json()], path)
+    }
+    t.match(await (await gateway.get('/v1/models/?limit=1')).json(), { data: [{}], links: {} }, 'with a query')
+    t.equal((await gateway.post('/v1/plan/?format=responses', { model: 'acme/one', input: 'Hi' })).status, 200)
+    t.equal((await gateway.get('/v1/models//')).status, 404, 'one alone')
+    t.equal((await gateway.get('/v1/')).status, 404)
+    t.equal((await gateway.get('/v1/chat/completions/')).status, 405)
+  })
+})
+
+t.test('links of errors have one form, absolute where the address of the gateway is known', async (t) => {
+  for (const [setting, link] of [
+    ['', '/docs/schemas#Error'],
+    [', public_url: "https://api.example.com/llm/"', 'https://api.example.com/llm/docs/schemas#Error'],
+  ]) {
+    const gateway = await startGateway(`server: { host: 127.0.0.1, port: 0${setting} }\n${oneModel(upstream.url, 'openai-chat')}`)
+    t.teardown(() => gateway.close())
+    const messages = [{ role: 'user', content: 'Hi' }]
+    const linkOf = async (asking: Promise<Response>): Promise<unknown> => {
+      const { error } = (await (await asking).json()) as { error: JsonObject }
+      return object(error.availability).docs_url
+    }
+    upstream.script = () => upstreamError(500)
+    await every(t, `every error with ${link}`, async (t) => {
+      const asked: readonly (readonly [string, Promise<Response>])[] = [
+        ['an unknown model', gateway.post('/v1/chat/completions', { model: 'acme/none', messages })],
+        ['an unknown model in Messages', gateway.post('/v1/messages', { model: 'acme/none', max_tokens: 9, messages })],
+        ['a model of another kind', gateway.post('/v1/embeddings', { model: 'acme/one', input: 'Hi' })],
+        ['no endpoint', gateway.post('/v1/responses', { model: 'acme/one', input: 'Hi', provider: { only: ['other'] } })],
+        ['a failure', gateway.post('/v1/chat/completions', { model: 'acme/one', messages })],
+        ['an entry of a list', gateway.get('/v1/models/acme/none')],
+      ]
+      for (const [what, asking] of asked) t.equal(await linkOf(asking), link, what)
+    })
+    const page = await fetch(`${gateway.url}/docs/schemas`)
+    t.match(await page.text(), /id="Error"[\s\S]*model_unavailable_upstream/, 'the page explains the codes')
+  }
+})
