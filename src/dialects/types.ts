@@ -5,6 +5,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Fault, FaultFacts } from '../core/faults.ts'
 import type { Json, JsonObject } from '../core/json.ts'
 import type { End, StreamEvent } from './canon/events.ts'
+import type { FieldNames } from './canon/field-names.ts'
 import type { Folded } from './canon/fold.ts'
 import type { GatewayFields } from './canon/gateway-fields.ts'
 import type { SearchWire } from './canon/native-search.ts'
@@ -68,6 +69,8 @@ export interface ClientDialect {
   readonly id: DialectId
   /** Fields of the body that cap the output tokens, the one that counts first; absent where there is no output. */
   readonly capFields?: readonly string[] | undefined
+  /** Names of the parts of a request in this format. */
+  readonly fields?: FieldNames | undefined
   /** Field of the body that names the region in which the model is to run; absent where the format has none. */
   readonly regionField?: string | undefined
   /** Header in which the SDKs of the format expect the id of the request; absent where that is `X-Request-Id`. */
@@ -217,6 +220,8 @@ export interface UpstreamDialect extends ProviderWire {
   streamDecoder(): StreamDecoder
   /** A whole reply as events, ending with `usage` and `end` (or `fault`). Malformed bodies become a `fault` event. */
   decodeResult(body: JsonObject, out: StreamEvent[]): void
+  /** Names of the parts of a request on this wire. */
+  readonly fields?: FieldNames | undefined
   /** What becomes of each parameter: the encoder keeps to it, and endpoints are chosen by it. */
   readonly parameters: ParameterTable
   readonly cap: CapWire
@@ -311,6 +316,8 @@ export interface VectorSink {
 export interface EmbeddingWire extends ProviderWire {
   /** Most of one call: inputs, and estimated tokens where the provider bounds them. */
   readonly most: { readonly inputs: number; readonly tokens?: number | undefined }
+  /** Names of the parts of a request on this wire. */
+  readonly fields?: FieldNames | undefined
   /** What the provider makes of an input that is too long; `configurable` where a field of the request decides it. */
   readonly longInput: 'rejects' | 'truncates' | 'configurable'
   /** The first requested thing that the wire cannot express; undefined where it can express all. */

@@ -3,8 +3,10 @@
 import type { ClientDialect } from '../dialects/types.ts'
 import { attemptLayer } from './attempt/attempt.ts'
 import { callEndpoint } from './attempt/call-endpoint.ts'
+import { bodyFor } from './attempt/endpoint-call.ts'
 import { countTokens } from './count-tokens.ts'
 import type { ChainDependencies, ChainSettings } from './dependencies.ts'
+import { vectorBodyFor } from './embeddings/calls.ts'
 import { embedAt } from './embeddings/embed-at.ts'
 import { filterLayer } from './embeddings/filter.ts'
 import { previewVectors } from './embeddings/preview.ts'
@@ -144,12 +146,12 @@ function preview({ settings, dependencies }: Composition): Service<Guarded> {
 const ENDS: Readonly<Record<Operation, { name: string; end: (composition: Composition) => Service<never>; what: string }>> = {
   generate: {
     name: 'attempt',
-    end: ({ dependencies }) => attemptLayer(dependencies, callEndpoint),
+    end: ({ dependencies }) => attemptLayer(dependencies, { call: callEndpoint, rewrite: bodyFor }),
     what: 'one endpoint after the other, until content comes',
   },
   embed: {
     name: 'attempt',
-    end: ({ dependencies }) => attemptLayer(dependencies, embedAt),
+    end: ({ dependencies }) => attemptLayer(dependencies, { call: embedAt, rewrite: vectorBodyFor }),
     what: 'one endpoint after the other, until the vectors are there',
   },
   count: { name: 'count', end: ({ dependencies }) => countTokens(dependencies), what: 'has a provider count that does, else estimates' },

@@ -9,7 +9,7 @@ import { encodeResult } from './encode-result.ts'
 import { ChatStreamEncoder } from './encode-stream.ts'
 import { decodeFault } from './fault.ts'
 import { replaysDetails } from './fit-conversation.ts'
-import { chatParameters } from './parameters.ts'
+import { chatFields, chatParameters } from './parameters.ts'
 import { chatPass } from './pass.ts'
 import { withPreset } from './preset.ts'
 import { chatCap } from './shape-request.ts'
@@ -18,6 +18,7 @@ import { CLIENT_ID, UPSTREAM_ID, WIRE } from './wire.ts'
 
 export const chatClient: ClientDialect = {
   id: CLIENT_ID,
+  fields: chatFields,
   capFields: ['max_completion_tokens', 'max_tokens'],
   withPreset,
   check,
@@ -36,6 +37,7 @@ export const openaiChat: UpstreamDialect = {
   decodeFault,
   auth: (key) => ['authorization', `Bearer ${key}`],
   parameters: chatParameters,
+  fields: chatFields,
   cap: chatCap,
   bindsReasoning: replaysDetails,
   webSearch: searchWire,

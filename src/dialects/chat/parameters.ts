@@ -1,4 +1,5 @@
 /** What becomes of each parameter at a provider of this wire. */
+import { type FieldNames, fieldNames } from '../canon/field-names.ts'
 import type { ParameterTable } from '../canon/parameters.ts'
 
 export const chatParameters: ParameterTable = {
@@ -39,3 +40,9 @@ export const chatParameters: ParameterTable = {
   include: { as: 'logprobs' },
   prefill: { as: 'messages[-1]' },
 }
+
+export const chatFields: FieldNames = fieldNames(chatParameters, {
+  conversation: ['messages'],
+  max_tokens: ['max_completion_tokens', 'max_tokens'],
+  reasoning: ['reasoning_effort', 'reasoning'],
+})

@@ -7,7 +7,7 @@ import { checkGatewayRules, gatewayProperties } from '../canon/gateway-schema.ts
 import type { ClientDialect } from '../types.ts'
 import { ask, decodeRequest, pathOf } from './ask.ts'
 import { encodeReply } from './encode-reply.ts'
-import { CLIENT_ID } from './names.ts'
+import { CLIENT_ID, embeddingFields } from './names.ts'
 
 /** Inputs of one request; a batch is split by what its provider takes, but a reply has to fit into memory. */
 const MOST_INPUTS = 8192
@@ -101,6 +101,7 @@ function needText(holder: JsonObject, name: string, at: string): void {
 /** `POST /v1/embeddings` as callers speak it. */
 export const embeddingsClient: ClientDialect = {
   id: CLIENT_ID,
+  fields: embeddingFields,
   /** Vectors never stream, whichever client requests it (contract section 0, row 24). */
   expand: (body) => (body.stream === undefined ? body : withoutStream(body)),
   check,

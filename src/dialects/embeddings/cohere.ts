@@ -19,6 +19,11 @@ export const cohereEmbedding: EmbeddingWire = {
   id: 'cohere',
   auth: (key) => ['authorization', `Bearer ${key}`],
   decodeFault,
+  fields: new Map([
+    ['input', ['texts', 'inputs']],
+    ['dimensions', ['output_dimension']],
+    ['encoding_format', ['embedding_types']],
+  ]),
   most: { inputs: 96 },
   longInput: 'configurable',
   keys: new Set(['float', 'base64']),

@@ -15,6 +15,11 @@ import { type Purpose, purposeOf } from './input-types.ts'
 import { type EmbeddingFormat, isDropped, lackingDimensions, lackingInput, leaveOut, splitFrom } from './provider-body.ts'
 
 export const geminiFormat: EmbeddingFormat = {
+  fields: new Map([
+    ['input', ['requests']],
+    ['dimensions', ['requests.outputDimensionality']],
+    ['input_type', ['requests.taskType']],
+  ]),
   most: { inputs: 100 },
   longInput: 'truncates',
   keys: new Set(['values']),

@@ -7,9 +7,11 @@ import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { count, noUsage } from '../canon/usage.ts'
 import type { Embedded, EmbeddingAsk, EmbeddingInput, EmbeddingLack, EmbeddingTarget, Encoded } from '../types.ts'
 import { listedVectors } from './data-list.ts'
+import { embeddingFields } from './names.ts'
 import { type EmbeddingFormat, isDropped, lackingDimensions, lackingInput, leaveOut, splitFrom, userFor } from './provider-body.ts'
 
 export const openaiFormat: EmbeddingFormat = {
+  fields: embeddingFields,
   most: { inputs: 2048, tokens: 300_000 },
   longInput: 'rejects',
   keys: new Set(['embedding']),

@@ -19,6 +19,11 @@ export const voyageEmbedding: EmbeddingWire = {
   id: 'voyage',
   auth: (key) => ['authorization', `Bearer ${key}`],
   decodeFault,
+  fields: new Map([
+    ['input', ['input', 'inputs']],
+    ['dimensions', ['output_dimension']],
+    ['encoding_format', ['output_encoding']],
+  ]),
   most: { inputs: 1000, tokens: 120_000 },
   longInput: 'configurable',
   keys: new Set(['embedding']),

@@ -8,7 +8,7 @@ import { GeminiStreamDecoder } from './decode-stream.ts'
 import { encodeRequest } from './encode-request.ts'
 import { decodeFault } from './fault.ts'
 import { geminiCap } from './generation-config.ts'
-import { geminiParameters } from './parameters.ts'
+import { geminiFields, geminiParameters } from './parameters.ts'
 import { operationPath, resourceOf, WIRE } from './wire.ts'
 
 /** One page holds them all. */
@@ -45,6 +45,7 @@ export const geminiUpstream: UpstreamDialect = {
   decodeFault,
   auth: (key) => ['x-goog-api-key', key],
   parameters: geminiParameters,
+  fields: geminiFields,
   cap: geminiCap,
   bindsReasoning: () => true,
   // It takes no domains, and most of its models no functions beside it.

@@ -1,4 +1,5 @@
 /** What becomes of each parameter at a provider of this wire. */
+import { type FieldNames, fieldNames } from '../canon/field-names.ts'
 import type { ParameterTable } from '../canon/parameters.ts'
 
 export const geminiParameters: ParameterTable = {
@@ -39,3 +40,8 @@ export const geminiParameters: ParameterTable = {
   include: { as: 'generationConfig.responseLogprobs' },
   prefill: { as: 'contents[-1]' },
 }
+
+export const geminiFields: FieldNames = fieldNames(geminiParameters, {
+  conversation: ['contents'],
+  system: ['systemInstruction'],
+})

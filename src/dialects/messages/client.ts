@@ -12,6 +12,7 @@ import { errorOf, faultBody } from './fault-body.ts'
 import { gatewayFields } from './gateway-fields.ts'
 import { gatewayToolBlocks } from './gateway-tools.ts'
 import { debugEvent, messageHead, OwnMembers, openStream } from './message.ts'
+import { messagesFields } from './parameters.ts'
 import { withPreset } from './preset.ts'
 import { ownBlock, redactedBlock, textBlock, thinkingBlock, toolUseBlock } from './reply-blocks.ts'
 import { Thought } from './thought.ts'
@@ -20,6 +21,7 @@ import { CLIENT_ID } from './wire.ts'
 
 export const messagesClient: ClientDialect = {
   id: CLIENT_ID,
+  fields: messagesFields,
   capFields: ['max_tokens'],
   // Anthropic, "Data residency": on Claude Opus 4.6 and later, `us` costs 1.1 times as much per token.
   regionField: 'inference_geo',

@@ -1,4 +1,5 @@
 /** What becomes of each parameter at a provider of this wire. */
+import { type FieldNames, fieldNames } from '../canon/field-names.ts'
 import type { ParameterTable } from '../canon/parameters.ts'
 
 const NO_FIELD = { dropped: 'this format has no field for it' } as const
@@ -41,3 +42,9 @@ export const anthropicParameters: ParameterTable = {
   include: NO_FIELD,
   prefill: { as: 'messages[-1]' },
 }
+
+export const messagesFields: FieldNames = fieldNames(anthropicParameters, {
+  conversation: ['messages'],
+  system: ['system'],
+  reasoning: ['thinking', 'output_config.effort'],
+})

@@ -12,7 +12,7 @@ import { isError, MessagesStreamDecoder } from './decode-stream.ts'
 import { encodeRequest, PATH } from './encode-request.ts'
 import { decodeFault } from './fault.ts'
 import { messagesCap } from './fit-target.ts'
-import { anthropicParameters } from './parameters.ts'
+import { anthropicParameters, messagesFields } from './parameters.ts'
 import { messagesPass } from './pass.ts'
 import { searchWire } from './web-search.ts'
 import { UPSTREAM_ID, WIRE } from './wire.ts'
@@ -95,6 +95,7 @@ export const anthropicUpstream: UpstreamDialect = {
   auth: (key) => ['x-api-key', key],
   headers: { 'anthropic-version': VERSION },
   parameters: anthropicParameters,
+  fields: messagesFields,
   cap: messagesCap,
   bindsReasoning: (quirks) => quirks.signatures === 'account',
   webSearch: searchWire,

@@ -12,7 +12,7 @@ import { encodeRequest } from './encode-request.ts'
 import { debugEvent, openStream, ResponsesStreamEncoder } from './encode-stream.ts'
 import { decodeFault } from './fault.ts'
 import { OutputItems } from './output-items.ts'
-import { responsesParameters } from './parameters.ts'
+import { responsesFields, responsesParameters } from './parameters.ts'
 import { responsesPass } from './pass.ts'
 import { withPreset } from './preset.ts'
 import { withPrompt } from './prompt.ts'
@@ -24,6 +24,7 @@ import { WIRE } from './wire.ts'
 /** POST /v1/responses. */
 export const responsesClient: ClientDialect = {
   id: WIRE,
+  fields: responsesFields,
   capFields: ['max_output_tokens'],
   nativeTools: addedNativeTools,
   expand: withPrompt,
@@ -45,6 +46,7 @@ export const openaiResponses: UpstreamDialect = {
   decodeFault,
   auth: (key) => ['authorization', `Bearer ${key}`],
   parameters: responsesParameters,
+  fields: responsesFields,
   cap: responsesCap,
   bindsReasoning: () => true,
   webSearch: searchWire,

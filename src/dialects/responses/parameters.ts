@@ -1,4 +1,5 @@
 /** What becomes of each parameter at a provider of this wire. */
+import { type FieldNames, fieldNames } from '../canon/field-names.ts'
 import type { ParameterTable } from '../canon/parameters.ts'
 
 export const responsesParameters: ParameterTable = {
@@ -39,3 +40,8 @@ export const responsesParameters: ParameterTable = {
   include: { as: 'include' },
   prefill: { as: 'input[-1]' },
 }
+
+export const responsesFields: FieldNames = fieldNames(responsesParameters, {
+  conversation: ['input'],
+  system: ['instructions'],
+})

@@ -19,6 +19,7 @@ import type { ChainDependencies } from '../dependencies.ts'
 import type { Planned } from '../exchange.ts'
 import type { Reply, Service } from '../layer.ts'
 import { countOf, lostToSlowReader } from '../money/turn-count.ts'
+import { aboutCallersItem, explained, type Rewrite, type SentBody } from '../refusal/callers-view.ts'
 import { endedEarly, type Failure, finalFault } from '../reply/final-fault.ts'
 import { cachesCheaper } from '../route/conversation.ts'
 import type { RetryPermit } from './retry-budget.ts'
@@ -27,11 +28,18 @@ import type { Turn } from './turn.ts'
 /** Calls one endpoint. Rejects with a fault where nothing has reached the caller. */
 export type Call<Dependencies> = (exchange: Planned, endpoint: Endpoint, dependencies: Dependencies) => Promise<Reply>
 
-/** @param call how an endpoint is called: to generate, or for vectors. */
+/** How endpoints are called: to generate, or for vectors. */
+export interface Calling<Dependencies> {
+  readonly call: Call<Dependencies>
+  /** What an endpoint was sent. */
+  readonly rewrite: (exchange: Planned, endpoint: Endpoint, dependencies: Dependencies) => SentBody
+}
+
 export function attemptLayer<Dependencies extends ChainDependencies>(
   dependencies: Dependencies,
-  call: Call<Dependencies>,
+  { call, rewrite }: Calling<Dependencies>,
 ): Service<Planned> {
+  const written: Rewrite = (exchange, endpoint) => rewrite(exchange, endpoint, dependencies)
   return async function handle(exchange) {
     const {
       route: { models },
@@ -63,6 +71,7 @@ export function attemptLayer<Dependencies extends ChainDependencies>(
             reply = next ? await repeat() : await again(thrown, { exchange, endpoint, retries: dependencies.retries }, repeat)
           }
           attemptAnswered(exchange, reply.turn, running, dependencies)
+          explainTurn(exchange, reply.turn, running, written)
           permit.end(true)
           return reply
         } catch (thrown) {
@@ -78,8 +87,15 @@ export function attemptLayer<Dependencies extends ChainDependencies>(
     } finally {
       dependencies.retries.leave(models)
     }
+    const last = failures.at(-1)
+    if (last) last.fault = explained(exchange, last, written)
     throw finalFault(exchange, failures)
   }
+}
+
+/** The reply has begun: its error is the last event of the stream. */
+function explainTurn(exchange: Planned, turn: Turn, { endpoint, record }: RunningAttempt, written: Rewrite): void {
+  if (turn.fault) turn.fault = explained(exchange, { endpoint, fault: turn.fault, status: record.status }, written)
 }
 
 /**
@@ -261,7 +277,7 @@ function attemptFailed(
   dependencies: ChainDependencies,
 ): Fault {
   const raw = asFault(thrown)
-  const fault = keyless(raw, endpoint.provider)
+  const fault = keyless(aboutCallersItem(raw, exchange.request.sent) ?? raw, endpoint.provider)
   record.status = raw.providerStatus ?? record.status
   record.code = fault.code
   record.latency = Math.round(exchange.head.clock.monotonic() - started)
@@ -308,5 +324,6 @@ function stick(exchange: Planned, endpoint: Endpoint, usage: Usage | undefined, 
 /** What a dialect took for a harmless word may be the key that the provider was sent. */
 function keyless(fault: Fault, { key }: Provider): Fault {
   if (key === undefined || !`${fault.message}${JSON.stringify(fault.metadata)}`.includes(key)) return fault
-  return new Fault(fault.code, { retryAfter: fault.retryAfter })
+  const { retryAfter, providerStatus, sentence } = fault
+  return new Fault(fault.code, { retryAfter, providerStatus, sentence })
 }

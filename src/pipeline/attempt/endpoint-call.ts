@@ -9,6 +9,7 @@ import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import type { Accepted, MaybePlanned, Planned } from '../exchange.ts'
 import { upstreamCap } from '../money/reservation.ts'
+import type { SentBody } from '../refusal/callers-view.ts'
 import { EventPath } from '../reply/event-path.ts'
 import { needsMedia, withMedia } from '../route/media-fetch.ts'
 import type { EventSink } from '../run.ts'
@@ -107,6 +108,18 @@ export function encodeCanonical(
   const encoded = encode(withOwnReasoning(request, { account, takesReasoning: withoutReasoning !== true }, lost))
   for (const name of lost) if (!encoded.dropped.includes(name)) encoded.dropped.push(name)
   return encoded
+}
+
+/** What an endpoint was sent, and what its fields are called. */
+export function bodyFor(
+  exchange: Planned,
+  endpoint: Endpoint,
+  dependencies: Pick<ChainDependencies, 'upstreams' | 'forcedLane'>,
+): SentBody {
+  const call = callOf(exchange, endpoint, dependencies)
+  const { client } = exchange.request
+  const rename = call.target.quirks.body?.rename ?? {}
+  return { body: encode(call).body, naming: { client: client.fields, upstream: call.dialect.fields, rename } }
 }
 
 /** The path lives as long as the exchange; an attempt that failed before content has left no trace in it. */

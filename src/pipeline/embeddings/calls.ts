@@ -4,6 +4,7 @@ import type { EmbeddingAsk, EmbeddingTarget, EmbeddingWire } from '../../dialect
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import type { Planned } from '../exchange.ts'
+import type { SentBody } from '../refusal/callers-view.ts'
 import { type Batch, batchesOf } from './batches.ts'
 import { askOf, clientOf, targetOf, wireOf } from './embedding-request.ts'
 import { cutTo, inputTokens } from './input-size.ts'
@@ -28,6 +29,13 @@ export function callsAt(exchange: Planned, endpoint: Endpoint, dependencies: Pic
   const cut: string[] = []
   const ask = fitting(exchange, { endpoint, wire, target }, cut)
   return { wire, target, ask, batches: batchesOf(ask.inputs, mostOf(wire, target)), cut }
+}
+
+/** What an endpoint was sent, in all calls together. */
+export function vectorBodyFor(exchange: Planned, endpoint: Endpoint, dependencies: Pick<ChainDependencies, 'wires'>): SentBody {
+  const { wire, target, ask } = callsAt(exchange, endpoint, dependencies)
+  const rename = target.quirks.body?.rename ?? {}
+  return { body: wire.encode(ask, target).body, naming: { client: exchange.request.client.fields, upstream: wire.fields, rename } }
 }
 
 interface Taker {

@@ -22,11 +22,14 @@ export class ClientRequest {
   readonly mayHoldMedia: boolean
   /** Names of the layers that changed the canonical form, in order. */
   readonly edits: string[] = []
+  /** As the caller sent it: without what a preset or a stored prompt has added. */
+  sent: JsonObject
   private current: JsonObject
   private canon: CanonicalRequest | undefined
 
   constructor({ client, body, bytes, gateway, mayHoldMedia }: ReadBody) {
     this.client = client
+    this.sent = body
     this.current = body
     this.bytes = bytes
     this.gateway = gateway
@@ -34,7 +37,7 @@ export class ClientRequest {
     this.mayHoldMedia = mayHoldMedia
   }
 
-  /** As it was sent, but for the inputs of an embedding, in which guardrails hide what is not to go out. */
+  /** With what a preset or a stored prompt has added, and but for the inputs of an embedding, in which guardrails hide what is not to go out. */
   get body(): JsonObject {
     return this.current
   }

@@ -1,6 +1,6 @@
 /** The body: read once into one buffer, parsed once, checked by the compiled schema of its dialect; files that it names are filled in. */
 import { isUtf8 } from 'node:buffer'
-import { badField, Fault } from '../../core/faults.ts'
+import { badField, Fault, unknownModel } from '../../core/faults.ts'
 import { escapesLetters, isObject, type JsonObject, JsonSize, membersExceed, pathOfLarger } from '../../core/json.ts'
 import { type GatewayFields, gatewayFields } from '../../dialects/canon/gateway-fields.ts'
 import { type Preset, sends } from '../../dialects/canon/presets.ts'
@@ -50,6 +50,7 @@ export function readLayer(
       const { body, fields } = withPreset(expanded, client, settings)
       client.check(body)
       const accepted = acceptBody(exchange, client, body, body === sent ? { text: parsed.text, bytes: bytes.length } : textOf(body), fields)
+      accepted.request.sent = sent
       // This function's own variables live as long as the reply.
       bytes = EMPTY
       parsed.text = ''
@@ -253,7 +254,7 @@ function withPreset(body: JsonObject, client: ClientDialect, settings: Pick<Chai
   if (inSlug && typeof inField === 'string' && inField !== name)
     throw badField('preset', `model names the preset ${name}, expected the same`)
   const preset = settings.presets.get(name)
-  if (!preset) throw inSlug ? unknownSlug(String(body.model), name) : unknownField(name)
+  if (!preset) throw inSlug ? unknownModel(String(body.model), `No such preset: ${name}`) : unknownField(name)
   const whole: JsonObject = { ...(client.withPreset?.(body, preset) ?? body) }
   const model = modelOf(body, inSlug, preset, settings.defaultModel)
   if (model !== undefined) whole.model = model
@@ -278,13 +279,6 @@ function modelOf(body: JsonObject, inSlug: Named | undefined, preset: Preset, fa
   const list: readonly unknown[] | undefined = Array.isArray(body.models) && body.models.length > 0 ? body.models : preset.models
   const model = preset.model ?? list?.[0] ?? fallback
   return typeof model === 'string' ? model + inSlug.variants : undefined
-}
-
-function unknownSlug(slug: string, name: string): Fault {
-  return new Fault('model_not_found', {
-    message: `No such preset: ${name}`,
-    availability: { code: 'model_not_found', retryable: false, requested_models: [slug], docs_url: '/docs' },
-  })
 }
 
 function unknownField(name: string): Fault {
