@@ -2,13 +2,14 @@
 import { type TSchema, Type } from 'typebox'
 import type { FaultCode } from '../core/faults.ts'
 import type { DescribedOperation, DescribedParameter } from './openapi.ts'
-import { chatCompletion, embeddings, message, plan, response, tokenCount } from './openapi-replies.ts'
+import { chatCompletion, completion, embeddings, message, plan, response, tokenCount } from './openapi-replies.ts'
 import { messagesFault } from './openapi-schemas.ts'
 
 /** Schemas that check the bodies of the client formats. */
 export interface RequestSchemas {
   readonly responses: TSchema
   readonly chat: TSchema
+  readonly completions: TSchema
   readonly messages: TSchema
   readonly embeddings: TSchema
 }
@@ -98,6 +99,15 @@ export function generationOperations(bodies: RequestSchemas, models: ExampleMode
       summary: 'Create a chat completion',
       body: { schema: bodies.chat, examples: examplesOf({ model, messages }) },
       reply: { description: 'The answer.', schema: chatCompletion },
+    },
+    {
+      ...answers,
+      path: '/completions',
+      id: 'createCompletion',
+      summary: 'Create a completion (legacy)',
+      description: 'The prompt becomes one user message. New programs use chat completions.',
+      body: { schema: bodies.completions, examples: examplesOf({ model, prompt: 'Say hello.' }) },
+      reply: { description: 'The answer.', schema: completion },
     },
     {
       ...answers,

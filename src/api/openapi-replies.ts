@@ -44,6 +44,18 @@ export const chatCompletion = Type.Object({
   usage: Type.Optional(Type.Object({ prompt_tokens: tokens(), completion_tokens: tokens(), total_tokens: tokens(), cost: cost() })),
 })
 
+export const completion = Type.Object({
+  id: id(),
+  object: Type.Literal('text_completion'),
+  created: Type.Integer(),
+  model: Type.String(),
+  provider: Type.Optional(Type.String()),
+  choices: Type.Array(
+    Type.Object({ text: Type.String(), index: Type.Integer(), logprobs: Type.Null(), finish_reason: maybe(Type.String()) }),
+  ),
+  usage: Type.Optional(Type.Object({ prompt_tokens: tokens(), completion_tokens: tokens(), total_tokens: tokens(), cost: cost() })),
+})
+
 export const message = Type.Object({
   id: id(),
   type: Type.Literal('message'),

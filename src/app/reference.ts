@@ -10,6 +10,7 @@ import { listOperations } from '../api/openapi-lists.ts'
 import { endpoint, key, messagesFault, model } from '../api/openapi-schemas.ts'
 import type { JsonObject } from '../core/json.ts'
 import { providerPreferences } from '../dialects/canon/gateway-schema.ts'
+import { completionsRequest } from '../dialects/chat/legacy-completions.ts'
 import { chatRequest } from '../dialects/chat/schema.ts'
 import { embeddingSchema } from '../dialects/embeddings/check.ts'
 import { checkShape as checkMessages } from '../dialects/messages/schema.ts'
@@ -54,6 +55,7 @@ export function referenceDocument({ brand, models }: ReferenceSource): JsonObjec
     named: new Map<TSchema, string>([
       [bodies.responses, 'ResponsesRequest'],
       [bodies.chat, 'ChatRequest'],
+      [bodies.completions, 'CompletionsRequest'],
       [bodies.messages, 'MessagesRequest'],
       [bodies.embeddings, 'EmbeddingsRequest'],
       [providerPreferences, 'ProviderPreferences'],
@@ -72,6 +74,7 @@ function requestSchemas(): RequestSchemas {
   return {
     responses: withFields(responsesRequest, { input: Type.Union([Type.String(), Type.Array(inputItem())]) }),
     chat: withNotes(chatRequest, NOTES),
+    completions: withNotes(completionsRequest, NOTES),
     messages: withNotes(checkMessages.schema, NOTES),
     embeddings: withFields(embeddingSchema, { input: embeddingInput() }),
   }

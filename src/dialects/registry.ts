@@ -1,5 +1,6 @@
 /** The one list of dialects: a new one is its folder, a line here and a line in `quirks.ts`. */
 import { chatClient, openaiChat } from './chat/index.ts'
+import { completionsClient } from './chat/legacy-completions.ts'
 import { embeddingsClient } from './embeddings/check.ts'
 import { cohereEmbedding } from './embeddings/cohere.ts'
 import { geminiFormat } from './embeddings/gemini.ts'
@@ -20,6 +21,7 @@ export const toolDialect = responsesClient
 export const clientDialects: ReadonlyMap<string, ClientDialect> = new Map([
   ['/v1/responses', responsesClient],
   ['/v1/chat/completions', chatClient],
+  ['/v1/completions', completionsClient],
   ['/v1/messages', messagesClient],
   ['/v1/messages/count_tokens', messagesCounting],
   ['/v1/embeddings', embeddingsClient],

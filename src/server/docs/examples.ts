@@ -13,6 +13,7 @@ export const ORIGIN = 'http://127.0.0.1:8080'
 const SDK_METHODS: Readonly<Record<string, readonly [python: string, typescript: string]>> = {
   createResponse: ['responses.create', 'responses.create'],
   createChatCompletion: ['chat.completions.create', 'chat.completions.create'],
+  createCompletion: ['completions.create', 'completions.create'],
   createEmbeddings: ['embeddings.create', 'embeddings.create'],
   createMessage: ['messages.create', 'messages.create'],
   countTokens: ['messages.count_tokens', 'messages.countTokens'],
