@@ -8,6 +8,8 @@ export interface Failure {
   status: number
   /** The provider's own identifier of the error; empty where it gives none. */
   code: string
+  /** How the provider's own sentence begins, where the caller's request caused the error (contract C-185); else empty. */
+  sentence: string
 }
 
 function jsonOf(body: string): JsonObject | undefined {
@@ -17,6 +19,9 @@ function jsonOf(body: string): JsonObject | undefined {
     return undefined
   }
 }
+
+/** Characters of a sentence that are compared: ids and addresses, which are removed, stand further behind. */
+const SHOWN = 20
 
 /** A model that the provider does not have is no fault of the request, whatever the status. */
 const missing = (status: number, code: string): boolean => status === 404 || code === 'model_not_found'
@@ -33,11 +38,12 @@ function isReply({ wire, streamed }: Exchange, reply: JsonObject | undefined): b
 export function failureOf(exchange: Exchange): Failure | undefined {
   const reply = exchange.streamed ? undefined : jsonOf(exchange.body)
   const blocked = text(object(reply?.promptFeedback).blockReason)
-  if (blocked !== '' && list(reply?.candidates).length === 0) return { status: 400, code: blocked }
-  if (exchange.status < 300) return isReply(exchange, reply) ? undefined : { status: 502, code: '' }
+  if (blocked !== '' && list(reply?.candidates).length === 0) return { status: 400, code: blocked, sentence: '' }
+  if (exchange.status < 300) return isReply(exchange, reply) ? undefined : { status: 502, code: '', sentence: '' }
   const error = object(reply?.error)
   const code = text(error.status) || text(error.code) || text(error.type)
-  return { status: missing(exchange.status, code) ? 502 : 400, code }
+  const isMissing = missing(exchange.status, code)
+  return { status: isMissing ? 404 : exchange.status, code, sentence: isMissing ? '' : text(error.message).slice(0, SHOWN) }
 }
 
 /** Compares what the caller got in place of an answer. */
@@ -46,6 +52,8 @@ export function failureDifferences(expected: Failure, status: number, body: stri
   const code = text(object(object(reply.error).metadata).provider_code) || text(object(reply.metadata).provider_code)
   const differences: Difference[] = []
   if (status !== expected.status) differences.push({ leaf: 'status', expected: expected.status, got: status })
+  const message = text(object(reply.error).message)
+  if (!message.includes(expected.sentence)) differences.push({ leaf: 'message', expected: expected.sentence, got: message })
   if (code !== expected.code) differences.push({ leaf: 'provider_code', expected: expected.code, got: code })
   return differences
 }
