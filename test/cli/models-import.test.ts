@@ -156,10 +156,18 @@ t.test("LiteLLM's form", async (t) => {
   const { run, out, written } = scene(t, LITELLM, CONFIG.replace(/models:[\s\S]*/, 'models: {}'))
   const { code, out: shown } = await run({ write: out })
   t.equal(code, 0, shown)
-  t.match(shown, /LiteLLM, with 6 text or embedding models/)
+  t.match(shown, /LiteLLM, with 7 text or embedding models/)
   t.match(shown, /\n1 left out: each is not a readable entry\n/)
   const all = written()
-  t.same(Object.keys(all).sort(), ['deepseek/acme-night', 'meta/open-1', 'openai/acme-one', 'qwen/acme-tiers', 'voyage/acme-vectors'])
+  t.same(Object.keys(all).sort(), [
+    'deepseek/acme-night',
+    'meta/open-1',
+    'openai/acme-one',
+    'openai/acme-wide',
+    'qwen/acme-tiers',
+    'voyage/acme-vectors',
+  ])
+  t.match(all['openai/acme-wide'], { context: 8192, max_output: 8192 }, 'no cap beyond the context')
   t.same(all['openai/acme-one'], {
     expiration: '2099-01-31',
     context: 922_000,
@@ -206,7 +214,7 @@ t.test('a second import of the same list changes nothing, and one of another lis
   await run({ write: out })
   writeFileSync(out, readFileSync(out, 'utf8').replace('max_output: 128000', 'max_output: 128000\n    scores: { general: 0.75 }'))
   const before = readFileSync(out, 'utf8')
-  t.match(await run({ write: out }), { code: 0, out: /\n5 endpoints as configured\n[\s\S]*\n\nNo file is written\.$/ })
+  t.match(await run({ write: out }), { code: 0, out: /\n6 endpoints as configured\n[\s\S]*\n\nNo file is written\.$/ })
   t.equal(readFileSync(out, 'utf8'), before)
   writeFileSync(
     list,

@@ -96,6 +96,14 @@ export const LITELLM: JsonObject = {
     supports_pdf_input: true,
     deprecation_date: '2099-01-31',
   },
+  'acme-wide': {
+    litellm_provider: 'openai',
+    mode: 'chat',
+    max_input_tokens: 8192,
+    max_output_tokens: 16_384,
+    input_cost_per_token: 1e-6,
+    output_cost_per_token: 1e-6,
+  },
   'acme-ended': {
     litellm_provider: 'openai',
     mode: 'chat',

@@ -3,7 +3,7 @@ import type { Config, EndpointConfig, ModelConfig } from '../../config/config.ts
 import { type ProviderPreset, presetNames, providerPreset } from '../../config/provider-presets.ts'
 import { EMBEDDING, GENERATING, QUIRKS } from '../../dialects/quirks.ts'
 import type { ListedModel, PriceList, PriceListForm } from './listed-model.ts'
-import { contextOf, type FigureChange, refreshed } from './price-merge.ts'
+import { contextOf, type FigureChange, outputCapOf, refreshed } from './price-merge.ts'
 
 type Models = Record<string, ModelConfig>
 
@@ -203,8 +203,9 @@ const partsOf = (key: string): { provider: string; model: string } => ({
 })
 
 function newModel(provider: Provider, listed: ListedModel): ModelConfig {
-  const { name, created, expiration, kind, maxOutput, input, output } = listed
+  const { name, created, expiration, kind, input, output } = listed
   const context = contextOf(undefined, listed)
+  const maxOutput = outputCapOf(listed, context)
   return {
     ...(name === undefined ? {} : { name }),
     ...(created === undefined ? {} : { created }),
@@ -219,8 +220,8 @@ function newModel(provider: Provider, listed: ListedModel): ModelConfig {
 }
 
 function withEndpoint(model: ModelConfig, provider: Provider, listed: ListedModel): ModelConfig {
-  const { maxOutput } = listed
   const context = contextOf(model.context, listed)
+  const maxOutput = outputCapOf(listed, context ?? model.context)
   const endpoint = {
     ...newEndpoint(provider, listed),
     ...(context === undefined || context === model.context ? {} : { context }),

@@ -26,7 +26,7 @@ export function refreshed(model: ModelConfig, endpoint: EndpointConfig, listed: 
     note('context', endpoint.context ?? model.context, context)
     next.context = context
   }
-  const { maxOutput } = listed
+  const maxOutput = outputCapOf(listed, next.context ?? model.context)
   if (maxOutput !== undefined && model.kind !== 'embedding' && maxOutput !== (endpoint.max_output ?? model.max_output)) {
     note('max_output', endpoint.max_output ?? model.max_output, maxOutput)
     next.max_output = maxOutput
@@ -46,6 +46,11 @@ export function refreshed(model: ModelConfig, endpoint: EndpointConfig, listed: 
 export function contextOf(configured: number | undefined, { context, maxInput, maxOutput = 0 }: ListedModel): number | undefined {
   if (context !== undefined || maxInput === undefined) return context
   return configured !== undefined && configured >= maxInput && configured <= maxInput + maxOutput ? configured : maxInput
+}
+
+/** Lists have output caps beyond the context; a configuration must not. */
+export function outputCapOf({ maxOutput }: ListedModel, context: number | undefined): number | undefined {
+  return maxOutput === undefined ? undefined : Math.min(maxOutput, context ?? maxOutput)
 }
 
 /** Steps by length are the list's where it has some; prices by the hour are only replaced by such prices. */
