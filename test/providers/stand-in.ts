@@ -14,6 +14,8 @@ export interface Refusal {
   readonly body: JsonObject
 }
 
+const issuedAnywhere = new Set<string>()
+
 /** What a stand-in has signed for its account. Another account's, and what was changed since, do not verify. */
 export class Signatures {
   readonly #secret = randomBytes(16)
@@ -37,7 +39,13 @@ export class Signatures {
   issue(text: string): string {
     const signature = this.sign(text)
     this.#signed.add(signature)
+    issuedAnywhere.add(signature)
     return signature
+  }
+
+  /** True for what any stand-in has issued: a provider may leave out what another account of its own supplier holds, without a refusal. */
+  static isIssued(signature: string): boolean {
+    return issuedAnywhere.has(signature)
   }
 }
 

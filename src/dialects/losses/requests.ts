@@ -72,7 +72,6 @@ const CHAT_CALLERS: readonly Row[] = [
   [['gemini'], FIELD, ['tools[function].function.strict'], 'tools.strict'],
   [['gemini'], FILENAME, ['messages[user].content[file].file.filename'], 'input_file.filename'],
   [['gemini'], FILE_ID, ['messages[user].content[file].file.file_id'], 'input_file.file_id'],
-  [['anthropic'], FORMAT, ['response_format.type'], 'response_format'],
   [['openai-responses', 'anthropic', 'gemini'], FORMAT, ['response_format.grammar'], 'response_format'],
   [
     ['openai-chat', 'openai-responses', 'anthropic', 'gemini'],
@@ -165,7 +164,6 @@ const RESPONSES_CALLERS: readonly Row[] = [
   ],
   [['gemini'], FILE_ID, ['input[message].content[input_file].file_id'], 'input_file.file_id'],
   [['openai-chat', 'gemini'], FILE_ID, ['input[message].content[input_image].file_id'], 'input_image.file_id'],
-  [['anthropic'], FORMAT, ['text.format.type'], 'response_format'],
   [
     ['openai-chat', 'openai-responses', 'anthropic', 'gemini'],
     GATEWAY,

@@ -6,8 +6,9 @@ import type { CanonicalRequest, OutputFormat, Sampling, ToolChoice, ToolSpec } f
 import type { Encoded, Target } from '../types.ts'
 import { cacheControl, marked, type WriteContext } from './encode-blocks.ts'
 import { type SystemInside, TurnWriter } from './encode-messages.ts'
-import { betaHeaders, fitToTarget, neverSends } from './fit-target.ts'
-import { keepThinkingRules, planThinking } from './thinking.ts'
+import { fitSchema } from './fit-schema.ts'
+import { betaHeaders, fitToTarget, isPrefill, neverSends } from './fit-target.ts'
+import { instruct, keepThinkingRules, planThinking, relaxChoice, unbindThinking } from './thinking.ts'
 import { searchTool } from './web-search.ts'
 import { nativeOf, WIRE } from './wire.ts'
 
@@ -25,7 +26,12 @@ function encodeTool(tool: ToolSpec, context: WriteContext, { quirks }: Target): 
     const spec: JsonObject = { name: tool.name }
     if (tool.description !== undefined) spec.description = tool.description
     spec.input_schema = inputSchema(tool.parameters)
-    if (tool.strict === true) spec.strict = true
+    if (tool.strict === true) {
+      spec.strict = true
+      // Same-wire callers know the rules; their schema stays as it is.
+      if (!context.sameWire)
+        spec.input_schema = fitSchema(spec.input_schema, (keyword) => context.dropped.add(`tools.parameters.${keyword}`))
+    }
     return { ...marked(spec, tool), ...nativeOf(tool) }
   }
   if (tool.kind === 'opaque' && tool.of.dialect === WIRE) return tool.of.data
@@ -81,23 +87,21 @@ function addSampling(body: JsonObject, sampling: Sampling, { sameWire, dropped }
 }
 
 function encodeFormat(format: OutputFormat | undefined, { sameWire, dropped }: WriteContext): JsonObject | undefined {
-  if (!format || format.type === 'text') return undefined
-  if (format.type === 'json_object') {
-    dropped.add('response_format')
-    return undefined
-  }
+  if (format?.type !== 'json_schema') return undefined
   if (!sameWire) {
     if (format.name !== undefined) dropped.add('response_format.name')
     if (format.description !== undefined) dropped.add('response_format.description')
   }
-  return { type: 'json_schema', schema: format.schema ?? { type: 'object' } }
+  const schema = fitSchema(format.schema ?? { type: 'object' }, (keyword) => dropped.add(`response_format.schema.${keyword}`))
+  return { type: 'json_schema', schema }
 }
 
 /** Fields that other wires have and this one lacks. */
 function recordUnsaid(request: CanonicalRequest, dropped: Set<string>): void {
   if (request.verbosity !== undefined) dropped.add('verbosity')
   if (request.modalities?.some((each) => each !== 'text')) dropped.add('modalities')
-  if (request.include && request.include.length > 0) dropped.add('include')
+  // Encrypted reasoning always comes: the signature is part of each block.
+  if (request.include?.some((each) => each !== 'reasoning.encrypted_content')) dropped.add('include')
   if (request.cacheKey !== undefined) dropped.add('prompt_cache_key')
   if (request.metadata) dropped.add('metadata')
   if (request.prediction) dropped.add('prediction')
@@ -127,7 +131,7 @@ function addExtras(body: JsonObject, { extras }: CanonicalRequest, dropped: Set<
 /** Removes a text that the model is to continue, for providers that cannot do so. */
 function dropPrefill(body: JsonObject, dropped: Set<string>): void {
   const messages = objectsOf(body.messages)
-  if (messages.at(-1)?.role !== 'assistant') return
+  if (!isPrefill(messages.at(-1))) return
   body.messages = messages.slice(0, -1)
   dropped.add('prefill')
 }
@@ -165,14 +169,20 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Encode
   recordUnsaid(request, dropped)
   addExtras(body, request, dropped)
   if (neverSends(target, 'prefill')) dropPrefill(body, dropped)
+  // The format has no such field; at providers with one, an instruction stands beside it, too (OpenAI API reference, `json_object`).
+  if (request.format?.type === 'json_object') instruct(body, JSON_INSTRUCTION)
   return finished(body, target, context)
 }
+
+const JSON_INSTRUCTION = 'Reply with one JSON object and nothing else: no text before or behind it, no code fence.'
 
 function finished(body: JsonObject, target: Target, context: WriteContext): Encoded {
   const dropped = [...context.dropped]
   limitMarks(body, dropped, neverSends(target, 'cache_control') ? 0 : undefined)
   fitToTarget(body, target, dropped)
   keepThinkingRules(body, dropped)
+  if (target.quirks.forced_tools === false) relaxChoice(body, dropped, target.quirks.system_messages === true)
+  for (const beta of unbindThinking(body, target, dropped) ?? []) context.betas.add(beta)
   const headers = betaHeaders(body, target, context.betas)
   const encoded: Encoded = { path: PATH, body, dropped: [...new Set(dropped)] }
   if (headers) encoded.headers = headers

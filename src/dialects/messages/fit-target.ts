@@ -1,5 +1,5 @@
 /** What an endpoint requires of a body of this wire; the same for a translated body and a passed one. */
-import { isObject, type JsonObject } from '../../core/json.ts'
+import { isObject, type JsonObject, objectsOf } from '../../core/json.ts'
 import { type CapWire, sendsCap } from '../canon/output-cap.ts'
 import { losesTier, takeTierWords, tierToSend } from '../canon/service-tier.ts'
 import { hashedUser } from '../canon/user.ts'
@@ -128,6 +128,14 @@ export function fitToTarget(body: JsonObject, target: Target, dropped: string[])
     body.temperature = 1
     dropped.push('temperature')
   }
+}
+
+/**
+ * True for a last message that the model is to continue. A turn that the provider has paused is none: it is sent back as it is
+ * (platform.claude.com, Server tools, "The server-side loop and pause_turn").
+ */
+export function isPrefill(last: JsonObject | undefined): boolean {
+  return last?.role === 'assistant' && !objectsOf(last.content).some(({ type }) => type === 'server_tool_use' || type === 'mcp_tool_use')
 }
 
 /** True where the provider's data say that a field is never sent. */

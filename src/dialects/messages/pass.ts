@@ -9,11 +9,12 @@ import { endOf, isError } from './decode-stream.ts'
 import { PATH } from './encode-request.ts'
 import { decodeFault } from './fault.ts'
 import { errorOf } from './fault-body.ts'
-import { betaHeaders, fitToTarget, neverSends } from './fit-target.ts'
+import { fitsSchema } from './fit-schema.ts'
+import { betaHeaders, fitToTarget, isPrefill, neverSends } from './fit-target.ts'
 import { holdsForeignBlocks } from './foreign-blocks.ts'
 import { messageHead, OwnMembers } from './message.ts'
 import { PassStreamOfMessages } from './pass-stream.ts'
-import { isAdaptive } from './thinking.ts'
+import { isForced, isForeignThinking, unbindThinking } from './thinking.ts'
 import { decodeUsage } from './usage-read.ts'
 import { CLIENT_ID, OPAQUE, WIRE } from './wire.ts'
 
@@ -34,8 +35,11 @@ function hasGatewayTools({ tools }: JsonObject): boolean {
 
 /** True where the endpoint requires changes within messages or thinking, which the pass lane does not make. */
 function needsRewriting(body: JsonObject, target: Target): boolean {
-  if (neverSends(target, 'cache_control') || neverSends(target, 'prefill')) return true
-  if (isAdaptive(target) && isObject(body.thinking) && body.thinking.type === 'enabled') return true
+  if (neverSends(target, 'cache_control')) return true
+  if (neverSends(target, 'prefill') && Array.isArray(body.messages) && isPrefill(objectsOf(body.messages.slice(-1))[0])) return true
+  if (isForeignThinking(body, target) || (target.quirks.forced_tools === false && isForced(body.tool_choice))) return true
+  const format = isObject(body.output_config) ? body.output_config.format : undefined
+  if (isObject(format) && isObject(format.schema) && !fitsSchema(format.schema)) return true
   return target.quirks.system_messages === false && objectsOf(body.messages).some(({ role }) => role === 'system')
 }
 
@@ -52,7 +56,7 @@ function passRequest(body: JsonObject, target: Target): Encoded {
   if (user !== undefined && metadata.user_id !== user) copy.metadata = { ...metadata, user_id: user }
   const dropped: string[] = RECORDED.filter((key) => (body[key] ?? null) !== null)
   fitToTarget(copy, target, dropped)
-  const headers = betaHeaders(copy, target)
+  const headers = betaHeaders(copy, target, unbindThinking(copy, target, dropped, false))
   return headers ? { path: PATH, body: copy, headers, dropped } : { path: PATH, body: copy, dropped }
 }
 

@@ -1,13 +1,21 @@
 /** Quirks of providers that speak the Messages API. */
-import { body, efforts, flag, mediaUrls, oneOf, webSearch, word } from '../canon/quirks.ts'
+import { body, efforts, flag, forcedTools, mediaUrls, oneOf, webSearch, word } from '../canon/quirks.ts'
 
 export const messagesQuirks = {
   thinking: oneOf('How reasoning is requested: a budget in tokens, or an effort (`adaptive`). If unset: a budget.', ['budget', 'adaptive']),
+  thinking_off: oneOf(
+    'How an adaptive model is kept from thinking: `disabled`, `between_tools`, or `adaptive` where it always thinks and gets the lowest effort. If unset: `disabled`.',
+    ['disabled', 'between_tools', 'adaptive'],
+  ),
+  thinking_bound: flag(
+    'True: the provider refuses thinking of earlier turns where anything before it has changed; it is sent the setting by which it leaves such blocks out.',
+  ),
   efforts,
   signatures: oneOf(
     "Where signed thinking is valid: at every provider of Anthropic's models (`portable`), or only at the account that made it. If unset: `portable`.",
     ['portable', 'account'],
   ),
+  forced_tools: forcedTools,
   system_messages: flag('Whether system messages may be in the middle of a conversation. If unset: only for callers of this format.'),
   web_search: webSearch,
   web_search_tool: word("Type of the provider's search tool. If unset: `web_search_20250305`."),

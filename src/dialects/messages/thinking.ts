@@ -11,6 +11,12 @@ import { WIRE } from './wire.ts'
 /** Efforts that `output_config` knows. */
 const EFFORTS = ['low', 'medium', 'high', 'xhigh', 'max']
 
+/** Efforts that `thinking.type: between_tools` excludes. */
+const HIGH_EFFORTS: ReadonlySet<string> = new Set(['xhigh', 'max'])
+
+/** Values of `thinking.type` by which the model does not think before it replies. */
+const OFF: ReadonlySet<unknown> = new Set(['disabled', 'between_tools'])
+
 const MOST_BUDGET = 128_000
 /** The API demands a cap; this one where the caller names none, and as room for the answer behind a budget. */
 const DEFAULT_OUTPUT = 4096
@@ -38,6 +44,21 @@ function isOn(reasoning: Reasoning): boolean {
 
 function withDisplay(thinking: JsonObject, shown: boolean): JsonObject {
   return shown ? { ...thinking, display: 'summarized' } : thinking
+}
+
+/**
+ * A request not to think. Claude Sonnet 5.5 takes `between_tools`, which takes no effort above high; Claude Opus 5.5 always thinks
+ * (platform.claude.com: What's new in Claude Sonnet 5.5, "Turn off up-front thinking"; What's new in Claude Opus 5.5).
+ */
+function planOff({ quirks }: Target, effort: string | undefined, maxTokens: number, dropped: Set<string>): ThinkingPlan {
+  if (quirks.thinking_off === 'adaptive') {
+    dropped.add('reasoning.effort')
+    return { effort: nearestEffort('none', quirks.efforts, EFFORTS), maxTokens }
+  }
+  if (quirks.thinking_off !== 'between_tools') return { thinking: { type: 'disabled' }, maxTokens, ...(effort ? { effort } : {}) }
+  const fitting = effort && HIGH_EFFORTS.has(effort) ? 'high' : effort
+  if (fitting !== effort) dropped.add('reasoning.effort')
+  return { thinking: { type: 'between_tools' }, maxTokens, ...(fitting ? { effort: fitting } : {}) }
 }
 
 /** A model that decides itself; some show their thinking only with `display`. */
@@ -93,21 +114,56 @@ function nativeThinking({ enabled, maxTokens, summary, exclude }: Reasoning): Js
   return thinking
 }
 
-function planNative(request: CanonicalRequest, target: Target, { maxTokens }: Caps): ThinkingPlan {
+/** True where the endpoint's data say that its model takes a budget and nothing else; a caller of this wire knows other models. */
+const takesBudget = ({ quirks }: Target): boolean => quirks.thinking === 'budget'
+
+/** True where a request of this wire asks for thinking, or for none, in a form that the endpoint's data exclude. */
+export function isForeignThinking(body: JsonObject, target: Target): boolean {
+  const type = isObject(body.thinking) ? body.thinking.type : undefined
+  if (isAdaptive(target)) return type === 'enabled' || (OFF.has(type) && type !== (target.quirks.thinking_off ?? 'disabled'))
+  if (!takesBudget(target)) return false
+  const effort = isObject(body.output_config) ? (body.output_config.effort ?? undefined) : undefined
+  return type === 'adaptive' || type === 'between_tools' || (effort !== undefined && target.quirks.efforts === undefined)
+}
+
+function planNative(request: CanonicalRequest, target: Target, caps: Caps, dropped: Set<string>): ThinkingPlan {
   const reasoning = request.reasoning ?? {}
+  const { maxTokens } = caps
   const sent = request.extras?.fields.thinking
   const thinking = isObject(sent) ? sent : nativeThinking(reasoning)
-  const plan: ThinkingPlan = reasoning.effort === undefined ? { maxTokens } : { effort: reasoning.effort, maxTokens }
-  if (thinking?.type !== 'enabled' || !isAdaptive(target)) return thinking ? { ...plan, thinking } : plan
+  const { effort } = reasoning
+  if (takesBudget(target)) return planOlder(thinking, reasoning, { target, caps }, dropped)
+  const plan: ThinkingPlan = effort === undefined ? { maxTokens } : { effort, maxTokens }
+  if (!thinking || !isAdaptive(target)) return thinking ? { ...plan, thinking } : plan
+  if (OFF.has(thinking.type)) return planOff(target, effort, maxTokens, dropped)
+  if (thinking.type !== 'enabled') return { ...plan, thinking }
   const { budget_tokens: budget, ...rest } = thinking
-  const effort = typeof budget === 'number' ? effortOfBudget(budget, maxTokens) : 'medium'
-  return { effort: nearestEffort(effort, target.quirks.efforts, EFFORTS), ...plan, thinking: { ...rest, type: 'adaptive' } }
+  const wanted = typeof budget === 'number' ? effortOfBudget(budget, maxTokens) : 'medium'
+  return { effort: nearestEffort(wanted, target.quirks.efforts, EFFORTS), ...plan, thinking: { ...rest, type: 'adaptive' } }
+}
+
+/**
+ * Thinking of a caller of this wire for a model that takes a budget alone: "adaptive thinking is not supported on this model", "This model
+ * does not support the effort parameter" (github.com/diegosouzapw/OmniRoute/pull/1563, 4713).
+ */
+function planOlder(
+  thinking: JsonObject | undefined,
+  { effort, ...reasoning }: Reasoning,
+  { target, caps }: { target: Target; caps: Caps },
+  dropped: Set<string>,
+): ThinkingPlan {
+  const takesEffort = effort !== undefined && target.quirks.efforts !== undefined
+  if (effort !== undefined && !takesEffort && thinking?.type !== 'adaptive') dropped.add('reasoning.effort')
+  const kept = takesEffort ? { effort } : {}
+  if (thinking?.type === 'between_tools') return { ...kept, maxTokens: caps.maxTokens }
+  if (thinking?.type !== 'adaptive') return { ...kept, maxTokens: caps.maxTokens, ...(thinking ? { thinking } : {}) }
+  return { ...kept, ...planBudget(effort === undefined ? reasoning : { ...reasoning, effort }, caps, dropped) }
 }
 
 /** What the endpoint is sent about thinking, and the output cap that goes with it. */
 export function planThinking(request: CanonicalRequest, target: Target, dropped: Set<string>): ThinkingPlan {
   const caps = capsOf(request, target)
-  if (request.extras?.dialect === WIRE) return planNative(request, target, caps)
+  if (request.extras?.dialect === WIRE) return planNative(request, target, caps, dropped)
   const { reasoning } = request
   const { maxTokens } = caps
   if (!reasoning) return { maxTokens }
@@ -118,7 +174,7 @@ export function planThinking(request: CanonicalRequest, target: Target, dropped:
   if (isOn(reasoning)) return isAdaptive(target) ? planEffort(reasoning, target, maxTokens, dropped) : planBudget(reasoning, caps, dropped)
   if ((reasoning.summary ?? null) !== null) dropped.add('reasoning.summary')
   // Models that decide themselves may think unless thinking is disabled; those with a budget never do.
-  return isOff(reasoning) && isAdaptive(target) ? { thinking: { type: 'disabled' }, maxTokens } : { maxTokens }
+  return isOff(reasoning) && isAdaptive(target) ? planOff(target, undefined, maxTokens, dropped) : { maxTokens }
 }
 
 /** True where the model is in the middle of calling tools, or of a turn, that did not begin with its thinking. */
@@ -155,9 +211,70 @@ export function keepThinkingRules(body: JsonObject, dropped: string[]): void {
     body.top_p = LEAST_TOP_P
     dropped.push('top_p')
   }
+  // Adaptive thinking takes forced tools (github.com/pydantic/pydantic-ai/issues/7195), save at models that take none at all.
+  if (thinking.type === 'enabled') relaxChoice(body, dropped)
+}
+
+/** What the model is given to read in place of a choice that forces a call. */
+function callInstruction({ type, name }: JsonObject): string {
+  return type === 'tool'
+    ? `Call the tool "${name}" now, whatever else you have to say.`
+    : 'Call one of the tools now, whatever else you have to say.'
+}
+
+/**
+ * A forced choice becomes `auto` and an instruction. Models with mid-conversation system messages get it as one, at the end, so that
+ * what stands before earlier thinking is unchanged (platform.claude.com, Preserved thinking, "What counts as an edit").
+ * @param body is the encoder's to change.
+ */
+export function relaxChoice(body: JsonObject, dropped: string[], inside = false): void {
   const choice = body.tool_choice
-  if (!isObject(choice) || (choice.type !== 'any' && choice.type !== 'tool')) return
+  if (!isObject(choice) || !isForced(choice)) return
   const { name: _, ...rest } = choice
   body.tool_choice = { ...rest, type: 'auto' }
   dropped.push('tool_choice')
+  instruct(body, callInstruction(choice), inside)
 }
+
+export const isForced = (choice: Json | undefined): boolean => isObject(choice) && (choice.type === 'any' || choice.type === 'tool')
+
+/** Adds an instruction of the gateway. @param inside true: behind the last message of the user, where it takes system messages. */
+export function instruct(body: JsonObject, text: string, inside = false): void {
+  const messages = objectsOf(body.messages)
+  if (inside && messages.at(-1)?.role === 'user') {
+    body.messages = [...messages, { role: 'system', content: text }]
+    return
+  }
+  const { system } = body
+  const block: JsonObject = { type: 'text', text }
+  if (typeof system === 'string') body.system = [{ type: 'text', text: system }, block]
+  else body.system = Array.isArray(system) ? [...system, block] : text
+}
+
+/** Lets a request set `thinking.block_binding` (BetaThinkingBlockBinding, @anthropic-ai/sdk 1.14.0). */
+const BINDING_BETA = 'thinking-binding-controls-2026-08-01'
+
+/**
+ * Thinking that no longer fits what stands before it is left out by the provider, not refused with 400: the gateway may have changed
+ * tools, system or earlier messages since (platform.claude.com, Preserved thinking). The caller's own setting stays.
+ * @param rewritten true where the gateway wrote the conversation: thinking that is turned off takes no such setting, so the blocks go.
+ * @returns names of features that the body needs now.
+ */
+export function unbindThinking(body: JsonObject, { quirks }: Target, dropped: string[], rewritten = true): ReadonlySet<string> | undefined {
+  if (quirks.thinking_bound !== true || !objectsOf(body.messages).some(holdsThinking)) return undefined
+  const thinking = isObject(body.thinking) ? body.thinking : { type: 'adaptive' }
+  if (!OFF.has(thinking.type)) {
+    body.thinking = { ...thinking, block_binding: thinking.block_binding ?? { prefix_mismatch_behavior: 'drop_block' } }
+    return new Set([BINDING_BETA])
+  }
+  if (!rewritten) return undefined
+  body.messages = objectsOf(body.messages).flatMap((message) => {
+    if (!holdsThinking(message)) return [message]
+    const content = objectsOf(message.content).filter((block) => !isThinking(block))
+    return content.length > 0 ? [{ ...message, content }] : []
+  })
+  dropped.push('reasoning')
+  return undefined
+}
+
+const holdsThinking = ({ role, content }: JsonObject): boolean => role === 'assistant' && objectsOf(content).some(isThinking)

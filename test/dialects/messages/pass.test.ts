@@ -416,7 +416,7 @@ t.test('a same-wire request comes out of the translate lane as it went in', asyn
     thinking: { type: 'enabled', budget_tokens: 2000, display: 'summarized' },
     output_config: {
       effort: 'high',
-      format: { type: 'json_schema', schema: { type: 'object' } },
+      format: { type: 'json_schema', schema: { type: 'object', additionalProperties: false } },
       task_budget: { type: 'tokens', total: 20000 },
     },
     metadata: { user_id: 'u' },

@@ -342,7 +342,7 @@ t.test('cache marks', async (t) => {
 })
 
 t.test('tools and the choice between them', async (t) => {
-  const parameters = { type: 'object', properties: { x: { type: 'number' } } }
+  const parameters = { type: 'object', properties: { x: { type: 'number' } }, additionalProperties: false }
   const tools = [
     { kind: 'function' as const, name: 'f', description: 'd', parameters, strict: true },
     fn('g'),
@@ -498,7 +498,9 @@ t.test('format, tier, user, extras', async (t) => {
     body: { output_config: { format: { type: 'json_schema', schema } } },
     dropped: ['response_format.description', 'response_format.name'],
   })
-  t.match(encoded({ format: { type: 'json_object' } }), { body: { output_config: undefined }, dropped: ['response_format'] })
+  const { body: asked, dropped: lost } = encoded({ format: { type: 'json_object' } })
+  t.match(asked, { output_config: undefined, system: /^Reply with one JSON object/ })
+  t.same(lost, [], 'the instruction stands for the field')
   for (const [tier, sent] of [
     ['default', 'standard_only'],
     ['priority', undefined],

@@ -1,5 +1,6 @@
 /** The stand-ins of the matrix, one for each preset whose evidence is `recorded` or `published`. */
 import type { Rules } from '../stand-in.ts'
+import { anthropic } from './anthropic.ts'
 import { cerebras } from './cerebras.ts'
 import { cohereChat } from './cohere-chat.ts'
 import { deepseek } from './deepseek.ts'
@@ -25,6 +26,7 @@ export const RULES: readonly Rules[] = [
   openai,
   azureOpenai,
   openaiChat,
+  anthropic,
   gemini,
   vertexGemini,
   mistral,

@@ -7,7 +7,7 @@ import { Type } from 'typebox'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { list, object } from '../../support/fold.ts'
 import { departures, words } from '../schema.ts'
-import type { Call, Refusal, Rules } from '../stand-in.ts'
+import { type Call, type Refusal, type Rules, Signatures } from '../stand-in.ts'
 import { anyObject, bearer, contentOf, eachMessage, may, refusal, stop, streamOptions, unpaired } from './chat-parts.ts'
 
 const text = Type.Object({ type: words('text'), text: Type.String() })
@@ -88,14 +88,18 @@ const departure = departures(
 
 const bad = (message: string): Refusal => ({ status: 400, body: { error: { message, code: 400 } } })
 
-/** Reasoning that the provider behind it signed for this account, and no other. */
+/**
+ * Reasoning that the provider behind it signed for this account, and no other. Thinking that Claude signed for another account is left out
+ * without a refusal (platform.claude.com, What's new in Claude Sonnet 5.5, "Thinking blocks stay with the account that produced them").
+ */
 function forged(messages: readonly JsonObject[], { signatures }: Call): string | undefined {
   for (const { reasoning_details: details } of messages)
     for (const { type, text, signature, data } of list(details ?? [])) {
       if (type === 'reasoning.encrypted' && !signatures.verify(data)) return 'The encrypted content could not be verified.'
       const isSigned = type === 'reasoning.text' && signature !== undefined && signature !== null
       // platform.claude.com/docs/en/build-with-claude/extended-thinking: "Invalid `signature` in `thinking` block"
-      if (isSigned && !signatures.verify(signature, String(text))) return 'Invalid `signature` in `thinking` block'
+      const isClaudes = isSigned && Signatures.isIssued(String(signature).split('.').at(-1) ?? '')
+      if (isSigned && !isClaudes && !signatures.verify(signature, String(text))) return 'Invalid `signature` in `thinking` block'
     }
   return undefined
 }
