@@ -73,6 +73,8 @@ export interface ClientDialect {
   readonly fields?: FieldNames | undefined
   /** Field of the body that names the region in which the model is to run; absent where the format has none. */
   readonly regionField?: string | undefined
+  /** True where the format has a word for a turn that its provider has paused: the caller goes on with it. */
+  readonly showsPauses?: true | undefined
   /** Header in which the SDKs of the format expect the id of the request; absent where that is `X-Request-Id`. */
   readonly requestIdHeader?: string | undefined
   /** The dialect of a body, where the path does not say it. @throws Fault 400. */

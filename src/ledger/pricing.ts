@@ -106,7 +106,7 @@ function withOthers(
 ): Charge {
   const sum = { ...own }
   for (const { model, usage } of others) {
-    const { total, input, output } = charge(usage, extras?.tariffOf?.(model) ?? tariff)
+    const { total, input, output } = charge(usage, (model === undefined ? undefined : extras?.tariffOf?.(model)) ?? tariff)
     sum.total += total
     sum.input += input
     sum.output += output

@@ -48,7 +48,7 @@ export interface EventSink {
   /** Guardrails read the answer: content may be held back. */
   readonly guarded: boolean
   late: LateReader | undefined
-  /** The running turn as the model wrote it, for the next turn's request; only kept where tools may run. */
+  /** The running turn as the model wrote it, for the next turn's request; only kept where tools may run or a provider may pause. */
   readonly turn: Fold | undefined
   readonly calls: readonly FoundCall[]
   /** A guardrail refuses the answer. */
@@ -57,8 +57,11 @@ export interface EventSink {
   readonly pending: Promise<void> | undefined
   /** More waits for an engine than should. */
   readonly crowded: boolean
-  /** @param serverTools names under which the gateway's own tools were offered; undefined where none were. */
-  beginTurn(serverTools: ReadonlySet<string> | undefined): void
+  /**
+   * @param serverTools names under which the gateway's own tools were offered; undefined where none were.
+   * @param keeps true where the turn is kept for the next one's request even so.
+   */
+  beginTurn(serverTools: ReadonlySet<string> | undefined, keeps?: boolean): void
   /** Takes events as decoded in this turn. @returns text for the client, '' where nothing is to be sent. */
   push(events: readonly StreamEvent[]): string
   /** Adds a whole block of the gateway's own, such as the output item of a tool that ran. @returns text for the client. */
@@ -103,6 +106,8 @@ export class Run {
   silence = 10_000
   /** Names under which the gateway's own tools were offered to the model; undefined where none were. */
   toolNames: ReadonlySet<string> | undefined
+  /** True where a provider may pause a turn that the gateway then goes on with. */
+  mayPause = false
   /** What the caller sees of the gateway's own tools before the first turn; taken once it has been shown. */
   opening: readonly ShownItem[] | undefined
   /** Ids of endpoints that have refused reasoning of this conversation. */

@@ -43,6 +43,10 @@ const DEFAULTS: readonly (readonly [RegExp, Json, WireName?])[] = [
   // What this provider shows of its thoughts is a summary, and it is always requested.
   [/^reasoning\.summary$/, 'auto', 'gemini'],
   [/^thinking\.display$/, 'summarized', 'gemini'],
+  // Schemas of strict tools and of structured outputs have it in any case (@anthropic-ai/sdk 1.14.0, lib/transform-json-schema).
+  [/\.additionalProperties$/, false, 'anthropic'],
+  // The signature is part of each block in any case.
+  [/^include\[\]$/, 'reasoning.encrypted_content', 'anthropic'],
   // The only value that there is (types of openai 7.1.0, `PromptCacheBreakpoint`): the mark itself says it.
   [/\.prompt_cache_breakpoint\.mode$/, 'explicit'],
 ]

@@ -24,16 +24,14 @@ function addBlock(said: Expected, block: JsonObject): void {
 }
 
 /**
- * The top-level counts hold every round of the model itself. Rounds of an advisor stand in `iterations` alone and are billed to
- * another model, rounds of a compaction to this one (platform docs: advisor tool, "usage and billing"; compaction, "usage").
+ * The top-level counts hold every round of the model itself. Rounds of an advisor and of a compaction stand in `iterations` alone: they
+ * are billed, and are no part of what callers are shown (platform docs: advisor tool, "usage and billing"; compaction, "usage").
  */
 function usageOf(usage: JsonObject): ExpectedUsage {
-  const rounds = [usage, ...list(usage.iterations).filter(({ type }) => type === 'compaction')]
-  const sum = (field: string): number => rounds.reduce((total, round) => total + number(round[field]), 0)
-  const [cached, written] = [sum('cache_read_input_tokens'), sum('cache_creation_input_tokens')]
+  const [cached, written] = [number(usage.cache_read_input_tokens), number(usage.cache_creation_input_tokens)]
   return {
-    input: sum('input_tokens') + cached + written,
-    output: sum('output_tokens'),
+    input: number(usage.input_tokens) + cached + written,
+    output: number(usage.output_tokens),
     cached,
     written,
     reasoning: number(object(usage.output_tokens_details).thinking_tokens),

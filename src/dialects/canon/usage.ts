@@ -16,8 +16,11 @@ export interface Usage {
   webSearches?: number | undefined
   /** Calls of its other tools that it takes a fee for, by type. */
   toolCalls?: Readonly<Partial<Record<PaidTool, number>>> | undefined
-  /** Rounds that another model of the provider has run for the answer, which no other count holds. */
-  others?: readonly { model: string; usage: Usage }[] | undefined
+  /**
+   * Rounds that the provider has run for the answer beside what the other counts hold. They are charged, and callers are not shown them
+   * as tokens of the answer. `model` is the provider's name of another model that ran them; absent: the same.
+   */
+  others?: readonly { model?: string; usage: Usage }[] | undefined
   /** Of vectors: how `input` is made up, where the provider reports it. */
   inputSplit?: InputSplit | undefined
   /** True where the provider reported nothing and the counts are our estimate. */

@@ -23,6 +23,7 @@ export const messagesClient: ClientDialect = {
   id: CLIENT_ID,
   fields: messagesFields,
   capFields: ['max_tokens'],
+  showsPauses: true,
   // Anthropic, "Data residency": on Claude Opus 4.6 and later, `us` costs 1.1 times as much per token.
   regionField: 'inference_geo',
   // @anthropic-ai/sdk 1.12.0, `_request_id` (internal/parse.ts).

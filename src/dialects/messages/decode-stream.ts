@@ -1,13 +1,13 @@
 /** An upstream's event stream of this wire as canonical events. */
 
 import { Fault } from '../../core/faults.ts'
-import { isObject, type Json, type JsonObject, stringOf } from '../../core/json.ts'
+import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
 import type { End, StreamEvent } from '../canon/events.ts'
 import type { Usage } from '../canon/usage.ts'
 import type { StreamDecoder } from '../types.ts'
 import { BlockDecoder } from './decode-block.ts'
 import { decodeFault } from './fault.ts'
-import { reasonOf } from './stop-reason.ts'
+import { PAUSED, reasonOf } from './stop-reason.ts'
 import { tierOf, UsageReports } from './usage-read.ts'
 import { OPAQUE, WIRE } from './wire.ts'
 
@@ -26,6 +26,7 @@ export function endOf(facts: JsonObject, usage: Json | undefined, sawCall: boole
   // Not every provider of this wire ends a turn of calls by the word for it.
   const end: End = { reason: reason === 'stop' && sawCall ? 'tool_calls' : reason }
   if (raw !== undefined) end.raw = raw
+  if (raw === PAUSED) end.paused = true
   const sequence = stringOf(facts.stop_sequence)
   if (sequence !== undefined) end.sequence = sequence
   const tier = tierOf(usage)
@@ -99,6 +100,19 @@ export class MessagesStreamDecoder implements StreamDecoder {
     const model = stringOf(message.model)
     out.push(model === undefined ? { type: 'start' } : { type: 'start', model })
     this.report(this.reports.start(message.usage), out)
+    this.content(message, out)
+  }
+
+  /**
+   * Blocks and the end that stand in `message_start` itself: after calls of the caller's tools from code that the provider runs, a stream
+   * may have nothing else before `message_stop` (programmatic tool calling).
+   */
+  private content({ content, stop_reason, stop_sequence, usage }: JsonObject, out: StreamEvent[]): void {
+    for (const [index, block] of objectsOf(content).entries()) {
+      this.message({ type: 'content_block_start', index, content_block: block }, undefined, out)
+      this.message({ type: 'content_block_stop', index }, undefined, out)
+    }
+    if (typeof stop_reason === 'string') this.delta({ delta: { stop_reason, stop_sequence }, usage }, out)
   }
 
   private delta(message: JsonObject, out: StreamEvent[]): void {

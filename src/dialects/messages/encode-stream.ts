@@ -11,7 +11,7 @@ import { expectsThinking, hidesThinking } from './decode-request.ts'
 import { faultBody } from './fault-body.ts'
 import { gatewayToolBlocks } from './gateway-tools.ts'
 import { closeStream, OwnMembers } from './message.ts'
-import { inPieces, ownBlock, redactedBlock, textBlock, thinkingBlock, toolUseBlock } from './reply-blocks.ts'
+import { ownBlock, redactedBlock, textBlock, thinkingBlock, toolUseBlock, wholeBlock } from './reply-blocks.ts'
 import { Thought } from './thought.ts'
 import { eventFrame } from './wire.ts'
 
@@ -143,12 +143,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
   }
 
   private whole(block: JsonObject | undefined): string {
-    if (block === undefined) return ''
-    const { begun, input } = inPieces(block)
-    const index = this.next++
-    let out = eventFrame('content_block_start', `,"index":${index},"content_block":${JSON.stringify(begun)}`)
-    if (input !== '') out += this.delta('input_json_delta', 'partial_json', JSON.stringify(input))
-    return out + eventFrame('content_block_stop', `,"index":${index}`)
+    return block === undefined ? '' : wholeBlock(block, this.next++)
   }
 
   private text(track: Track, text: string): string {

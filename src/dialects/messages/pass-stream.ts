@@ -1,6 +1,6 @@
 /** The stream of the pass lane: content frames travel as they came, what surrounds them is ours. */
 import { Fault, unreadable } from '../../core/faults.ts'
-import { isObject, type JsonObject, stringOf } from '../../core/json.ts'
+import { isObject, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
 import type { End } from '../canon/events.ts'
 import type { Usage } from '../canon/usage.ts'
 import { binary, FrameSplitter, frameData, textBytes, utf8 } from '../sse/frames.ts'
@@ -9,6 +9,7 @@ import { endOf, isError, MEMBERS } from './decode-stream.ts'
 import { MessagesStreamEncoder } from './encode-stream.ts'
 import { decodeFault } from './fault.ts'
 import { messageHead } from './message.ts'
+import { wholeBlock } from './reply-blocks.ts'
 import { mergeUsage, UsageReports } from './usage-read.ts'
 import { eventFrame, OPAQUE, WIRE } from './wire.ts'
 
@@ -125,6 +126,7 @@ export class PassStreamOfMessages implements PassStream {
     const message = this.parse(frame)
     if (message === undefined) return ''
     this.anything = true
+    if (message.type === 'message_start') return this.begun(isObject(message.message) ? message.message : {})
     if (this.lifecycle(message)) return ''
     const text = eventName(frame) === undefined ? `event: ${binary(String(message.type))}\n${frame}` : frame
     const block = message.content_block
@@ -166,7 +168,6 @@ export class PassStreamOfMessages implements PassStream {
   /** @returns true for an event that does not travel: ours takes its place. */
   private lifecycle(message: JsonObject): boolean {
     if (isError(message)) this.stop(decodeFault(200, message))
-    else if (message.type === 'message_start') this.begun(isObject(message.message) ? message.message : {})
     else if (message.type === 'message_delta') this.readDelta(message)
     else if (message.type === 'message_stop') {
       this.over = true
@@ -175,10 +176,20 @@ export class PassStreamOfMessages implements PassStream {
     return true
   }
 
-  private begun(message: JsonObject): void {
-    this.message ??= message
+  /**
+   * Content and end that stand in the beginning of the message (`MessagesStreamDecoder` says when) travel as events of their own, since
+   * many clients read the content of no other.
+   * @returns what goes to the caller now.
+   */
+  private begun({ content, ...message }: JsonObject): string {
+    this.message ??= { ...message, stop_reason: null, stop_sequence: null }
     for (const key of MEMBERS) if ((message[key] ?? null) !== null) this.members[key] = message[key]
     this.usage = this.reports.start(message.usage) ?? this.usage
+    const frames = objectsOf(content).map((block, index) => wholeBlock(block, index))
+    const text = frames.length === 0 ? '' : this.route(binary(frames.join('')))
+    const { stop_reason, stop_sequence = null, usage = null } = message
+    if (typeof stop_reason === 'string') this.readDelta({ delta: { stop_reason, stop_sequence }, usage })
+    return text
   }
 
   private readDelta({ type: _, delta, usage, ...beside }: JsonObject): void {

@@ -2,10 +2,10 @@
 
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { Opaque } from '../canon/request.ts'
-import { WIRE } from './wire.ts'
+import { eventFrame, WIRE } from './wire.ts'
 
 /** Blocks whose input goes to callers in a delta of its own, as they expect it. */
-const WITH_INPUT: ReadonlySet<unknown> = new Set(['server_tool_use', 'mcp_tool_use'])
+const WITH_INPUT: ReadonlySet<unknown> = new Set(['server_tool_use', 'mcp_tool_use', 'tool_use'])
 
 /** Members of a call that the canon keeps in words of its own. */
 const CALL: ReadonlySet<string> = new Set(['type', 'id', 'name', 'input', 'cache_control'])
@@ -42,6 +42,18 @@ export function inPieces(block: JsonObject): { begun: JsonObject; input: string 
   const { input } = block
   if (!WITH_INPUT.has(block.type) || !isObject(input) || Object.keys(input).length === 0) return { begun: block, input: '' }
   return { begun: { ...block, input: {} }, input: JSON.stringify(input) }
+}
+
+/** The events of a block that is there at once. */
+export function wholeBlock(block: JsonObject, index: number): string {
+  const { begun, input } = inPieces(block)
+  const fields = `,"index":${index}`
+  const delta = `${fields},"delta":${JSON.stringify({ type: 'input_json_delta', partial_json: input })}`
+  return (
+    eventFrame('content_block_start', `${fields},"content_block":${JSON.stringify(begun)}`) +
+    (input === '' ? '' : eventFrame('content_block_delta', delta)) +
+    eventFrame('content_block_stop', fields)
+  )
 }
 
 /** A whole block of this wire's own kinds; undefined for one that only another wire can show. */

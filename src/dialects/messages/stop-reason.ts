@@ -1,11 +1,14 @@
 /** Why a turn ended: `stop_reason` of this wire and the canon's words. */
 import type { End, EndReason } from '../canon/events.ts'
 
+/** The provider's own loop of tools is not done (platform.claude.com, Server tools, "The server-side loop and pause_turn"). */
+export const PAUSED = 'pause_turn'
+
 const REASONS: ReadonlyMap<string, EndReason> = new Map([
   ['end_turn', 'stop'],
   ['stop_sequence', 'stop'],
-  // The turn is to be continued; formats without a word for that get `length`, since the answer is incomplete.
-  ['pause_turn', 'length'],
+  // The gateway goes on with the turn. Where it could not, formats without a word for that get `length`: the answer is incomplete.
+  [PAUSED, 'length'],
   ['compaction', 'stop'],
   ['tool_use', 'tool_calls'],
   ['max_tokens', 'length'],

@@ -119,13 +119,12 @@ function decodeResult(body: JsonObject, out: StreamEvent[]): void {
     return
   }
   const decoder = new MessagesStreamDecoder()
-  const { content, usage, type: _, ...message } = body
+  const { content, usage, type: _, stop_reason, stop_sequence, ...message } = body
   decoder.message({ type: 'message_start', message }, undefined, out)
   objectsOf(content).forEach((block, index) => {
     decoder.message({ type: 'content_block_start', index, content_block: block }, undefined, out)
     decoder.message({ type: 'content_block_stop', index }, undefined, out)
   })
-  const { stop_reason, stop_sequence } = body
   decoder.message({ type: 'message_delta', delta: { stop_reason, stop_sequence }, usage }, undefined, out)
   decoder.message({ type: 'message_stop' }, undefined, out)
 }

@@ -1,6 +1,6 @@
 /** Token counts of an upstream of this wire. */
 
-import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { isObject, type Json, type JsonObject, objectsOf, present, stringOf } from '../../core/json.ts'
 import { count, NO_REPORT, noUsage, type Usage, withEarlierSides, withSearches } from '../canon/usage.ts'
 
 /**
@@ -41,10 +41,17 @@ function countsOf(usage: JsonObject): Counts {
 }
 
 /**
- * Rounds that are billed and stand in no other count: the provider lists them apart (`BetaIterationsUsage`, @anthropic-ai/sdk
- * 1.12.0). Those of an advisor name its model.
+ * Rounds that are billed and stand in no top-level count: "A `compaction` entry's tokens are not included in the top-level `usage`
+ * fields" (BetaUsage.iterations, @anthropic-ai/sdk 1.14.0). Those of an advisor name its model. The top level stays the provider's own:
+ * agents read the size of their context there.
  */
 const APART: ReadonlySet<Json | undefined> = new Set(['compaction', 'advisor_message'])
+
+function roundsApart({ iterations }: JsonObject): NonNullable<Usage['others']> {
+  return objectsOf(iterations)
+    .filter(({ type }) => APART.has(type))
+    .map((round) => present({ model: round.type === 'compaction' ? undefined : stringOf(round.model), usage: ofCounts(countsOf(round)) }))
+}
 
 /**
  * Reads `usage` of a message; `input_tokens` of this wire leaves cache reads and writes out, ours has them in.
@@ -54,16 +61,7 @@ export function decodeUsage(usage: Json | undefined): Usage | undefined {
   if (!isObject(usage)) return undefined
   if (typeof usage.input_tokens !== 'number' && typeof usage.output_tokens !== 'number') return undefined
   const all = countsOf(usage)
-  const others: { model: string; usage: Usage }[] = []
-  for (const round of Array.isArray(usage.iterations) ? usage.iterations : []) {
-    if (!isObject(round) || !APART.has(round.type)) continue
-    const more = countsOf(round)
-    if (round.type === 'advisor_message' && typeof round.model === 'string') {
-      others.push({ model: round.model, usage: ofCounts(more) })
-      continue
-    }
-    for (const key of Object.keys(all) as (keyof Counts)[]) all[key] += more[key]
-  }
+  const others = roundsApart(usage)
   const details = isObject(usage.output_tokens_details) ? usage.output_tokens_details : {}
   const tools = isObject(usage.server_tool_use) ? usage.server_tool_use : {}
   const searches = count(tools.web_search_requests)

@@ -126,7 +126,7 @@ export function bodyFor(
 export function beginTurn(exchange: Planned): EventSink {
   const path = exchange.run.path ?? new EventPath(exchange)
   exchange.run.path = path
-  path.beginTurn(exchange.run.toolNames)
+  path.beginTurn(exchange.run.toolNames, exchange.run.mayPause)
   return path
 }
 

@@ -30,7 +30,7 @@ export class EventPath implements EventSink {
   private blocks = new Map<number, number>()
   private serverTools: ReadonlySet<string> | undefined
   private withheld = new Map<number, FoundCall>()
-  /** The running turn as the model wrote it, for the next turn's request; only kept where tools may run. */
+  /** The running turn as the model wrote it, for the next turn's request; only kept where tools may run or a provider may pause. */
   turn: Fold | undefined
   calls: FoundCall[] = []
 
@@ -105,13 +105,12 @@ export class EventPath implements EventSink {
     throw thrown
   }
 
-  /** @param serverTools names under which the gateway's own tools were offered; undefined where none were. */
-  beginTurn(serverTools: ReadonlySet<string> | undefined): void {
+  beginTurn(serverTools: ReadonlySet<string> | undefined, keeps = false): void {
     this.blocks = new Map()
     this.withheld = new Map()
     this.calls = []
     this.serverTools = serverTools
-    this.turn = serverTools ? new Fold() : undefined
+    this.turn = serverTools || keeps ? new Fold() : undefined
   }
 
   /** Takes events as decoded in this turn. @returns text for the client, '' where nothing is to be sent. */

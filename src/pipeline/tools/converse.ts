@@ -16,6 +16,7 @@ import { EventPath } from '../reply/event-path.ts'
 import { endedEarly } from '../reply/final-fault.ts'
 import { ReplyStream } from '../reply/reply-stream.ts'
 import type { EventSink } from '../run.ts'
+import { mayPause, wholeTurn } from './paused-turn.ts'
 import { type Offer, offerTools } from './server-tools.ts'
 import { type HostOf, hostsOf, toolContext } from './tool-host.ts'
 import { appendTurn, type CallOutput, runCalls } from './tool-turn.ts'
@@ -53,7 +54,9 @@ function layerOf({ plugins, catalog }: LoopSettings, dependencies: LoopDependenc
   const settings = (id: string): JsonObject => defaults.get(id) ?? {}
   return (next) => {
     return function handle(exchange) {
-      return namesServerTools(exchange) ? conversation(exchange) : next(exchange)
+      exchange.run.mayPause = mayPause(exchange)
+      if (namesServerTools(exchange)) return conversation(exchange)
+      return exchange.run.mayPause ? wholeTurn(exchange, next) : next(exchange)
     }
 
     async function conversation(exchange: Guarded): Promise<Reply> {
@@ -102,7 +105,7 @@ async function loop(
   }
   if (steps >= budget) offer.withdraw()
   for (;;) {
-    const reply = await next(exchange)
+    const reply = await wholeTurn(exchange, next)
     const {
       run: { path },
     } = exchange
