@@ -15,6 +15,7 @@ import type { Preset } from './canon/presets.ts'
 import type { StoredPrompts } from './canon/prompts.ts'
 import type { CanonicalRequest, DialectId, Opaque, Part } from './canon/request.ts'
 import type { ServiceTier } from './canon/service-tier.ts'
+import type { SentNames } from './canon/tool-names.ts'
 import type { Usage } from './canon/usage.ts'
 import type { Quirks } from './quirks.ts'
 import type { VectorForm, WrittenVector } from './vectors/written.ts'
@@ -141,6 +142,8 @@ export interface Encoded {
   headers?: string[]
   /** Names of what the caller sent and this upstream cannot take. */
   dropped: string[]
+  /** Set where names of tools were sent shortened. */
+  toolNames?: SentNames
 }
 
 export interface StreamDecoder {
@@ -229,6 +232,8 @@ export interface UpstreamDialect extends ProviderWire {
   readonly cap: CapWire
   /** True where reasoning that the provider signs or encrypts is bound to the account; absent where it never is. */
   bindsReasoning?(quirks: Quirks): boolean
+  /** Most characters in the name of a function; absent where the wire takes the 128 that callers may use. */
+  readonly longestToolName?: number
   /** True for a tool of another dialect's own kinds that this wire can say; without it none but those of its own wire. */
   takesTool?(of: Opaque): boolean
   /** How the wire requests the provider's own search of the web, for endpoints that have one (`canon/native-search.ts`). */

@@ -247,3 +247,37 @@ t.test('a JSON object without a schema is asked for in words, with require_param
   t.match(body.system, /one JSON object/)
   t.same(dropped, [])
 })
+
+t.test('the provider’s own search for tools goes to the provider, whatever else changes the request', async (t) => {
+  standIn.said = { text: ['Fine.'] }
+  const deferred = { name: 'b', input_schema: { type: 'object' }, defer_loading: true }
+  for (const type of [
+    'tool_search_tool_bm25_20251119',
+    'tool_search_tool_bm25',
+    'tool_search_tool_regex_20251119',
+    'tool_search_tool_regex',
+  ])
+    for (const more of [{}, { plugins: [{ id: 'web', engine: 'native' }] }]) {
+      const search = { type, name: type.replace(/_\d+$/, '') }
+      const messages = [
+        { role: 'user', content: 'Hello' },
+        {
+          role: 'assistant',
+          content: [
+            { type: 'server_tool_use', id: 'srvtoolu_1', name: search.name, input: { query: 'b' } },
+            {
+              type: 'tool_search_tool_result',
+              tool_use_id: 'srvtoolu_1',
+              content: { type: 'tool_search_tool_search_result', tool_references: [{ type: 'tool_reference', tool_name: 'b' }] },
+            },
+            { type: 'tool_use', id: 'toolu_1', name: 'b', input: {} },
+          ],
+        },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'ok' }] },
+      ]
+      const { status, body } = await send('messages', { model: SONNET, max_tokens: 100, messages, tools: [search, deferred], ...more })
+      t.equal(status, 200)
+      t.same(list(body.tools).slice(0, 2), [search, deferred])
+      t.same(list(body.messages)[1], messages[1])
+    }
+})

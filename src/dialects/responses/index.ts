@@ -49,6 +49,8 @@ export const openaiResponses: UpstreamDialect = {
   fields: responsesFields,
   cap: responsesCap,
   bindsReasoning: () => true,
+  // FunctionDefinition.name: "with a maximum length of 64" (types of openai 7.55.0, resources/shared).
+  longestToolName: 64,
   webSearch: searchWire,
   wire: WIRE,
   pass: responsesPass,

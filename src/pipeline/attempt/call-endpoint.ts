@@ -4,8 +4,9 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { JsonObject } from '../../core/json.ts'
 import type { StreamEvent } from '../../dialects/canon/events.ts'
 import { markEvents, markText } from '../../dialects/canon/reasoning-owner.ts'
+import { restoreNames, type SentNames } from '../../dialects/canon/tool-names.ts'
 import { countsOutput } from '../../dialects/canon/usage.ts'
-import type { Encoded, Final, PassWire } from '../../dialects/types.ts'
+import type { Encoded, Final, PassWire, StreamDecoder } from '../../dialects/types.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { UpstreamCall } from '../../services/upstream/call.ts'
 import type { ChainDependencies } from '../dependencies.ts'
@@ -44,7 +45,7 @@ function streamed(call: EndpointCall, encoded: Encoded, dependencies: ChainDepen
     endpoint,
     lane,
     cap: dialect.cap.written(encoded.body),
-    relay: relayFor(call),
+    relay: relayFor(call, encoded),
     drains: dependencies.drains,
     health: dependencies.health,
   })
@@ -52,10 +53,12 @@ function streamed(call: EndpointCall, encoded: Encoded, dependencies: ChainDepen
   return attempt.done
 }
 
-function relayFor({ exchange, dialect, lane, stops, target: { account } }: EndpointCall): Relay {
+function relayFor({ exchange, dialect, lane, stops, target: { account } }: EndpointCall, { toolNames }: Encoded): Relay {
   const observers = exchange.run.taps.filter((tap) => tap.mode === 'observe')
-  if (lane === 'translate' || !dialect.pass)
-    return new TranslateRelay(exchange.run.path ?? beginTurn(exchange), dialect.streamDecoder(), { observers, account, stops })
+  if (lane === 'translate' || !dialect.pass) {
+    const decoder = named(dialect.streamDecoder(), toolNames)
+    return new TranslateRelay(exchange.run.path ?? beginTurn(exchange), decoder, { observers, account, stops })
+  }
   const stream = dialect.pass.stream(exchange.run.ctx)
   const mark = marking(dialect.pass, account)
   return lane === 'observe' ? new ObserveRelay(stream, dialect.streamDecoder(), { observers, mark }) : new PassRelay(stream, mark)
@@ -64,6 +67,20 @@ function relayFor({ exchange, dialect, lane, stops, target: { account } }: Endpo
 /** Marks what the provider signed or encrypted with its account; undefined where it is bound to none. */
 function marking({ signed }: PassWire, account: string | undefined): ((text: string) => string) | undefined {
   return account === undefined ? undefined : (text) => markText(text, signed, account)
+}
+
+/** A decoder whose calls have the caller's names. */
+function named(decoder: StreamDecoder, names: SentNames | undefined): StreamDecoder {
+  if (!names) return decoder
+  const restoring = (decode: (out: StreamEvent[]) => void, out: StreamEvent[]): void => {
+    const from = out.length
+    decode(out)
+    restoreNames(out, names, from)
+  }
+  return {
+    feed: (data, event, out) => restoring((events) => decoder.feed(data, event, events), out),
+    end: (out) => restoring((events) => decoder.end(events), out),
+  }
 }
 
 function whole(call: EndpointCall, encoded: Encoded, dependencies: ChainDependencies): Promise<Reply> {
@@ -75,17 +92,22 @@ function whole(call: EndpointCall, encoded: Encoded, dependencies: ChainDependen
     drains: dependencies.drains,
     health: dependencies.health,
     decodeFault: (status, body) => dialect.decodeFault(status, body),
-    read: (body) => readWhole(call, body),
+    read: (body) => readWhole(call, encoded, body),
   })
   send(attempt, call, encoded, dependencies)
   return attempt.done
 }
 
-function readWhole({ exchange, dialect, lane, stops, target: { account } }: EndpointCall, body: JsonObject): WholeResult {
+function readWhole(
+  { exchange, dialect, lane, stops, target: { account } }: EndpointCall,
+  { toolNames }: Encoded,
+  body: JsonObject,
+): WholeResult {
   const observers = exchange.run.taps.filter((tap) => tap.mode === 'observe')
   let events: StreamEvent[] = []
   if (lane !== 'pass') {
     dialect.decodeResult(body, events)
+    if (toolNames) restoreNames(events, toolNames)
     if (account !== undefined) markEvents(events, account)
     if (stops) events = new StopCutter(stops).push(events)
     for (const tap of observers) for (const event of events) tap.push(event, () => {})

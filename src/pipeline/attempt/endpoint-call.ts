@@ -4,6 +4,7 @@ import { Fault } from '../../core/faults.ts'
 import { shapeBody } from '../../dialects/canon/quirks.ts'
 import { accountLetters, withOwnReasoning } from '../../dialects/canon/reasoning-owner.ts'
 import type { CanonicalRequest } from '../../dialects/canon/request.ts'
+import { withShortNames } from '../../dialects/canon/tool-names.ts'
 import type { Encoded, Target, UpstreamDialect } from '../../dialects/types.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { ChainDependencies } from '../dependencies.ts'
@@ -91,11 +92,18 @@ export function encode({ exchange, dialect, lane, target, stops }: EndpointCall)
   const encoded =
     lane !== 'translate' && dialect.pass
       ? dialect.pass.request(exchange.request.body, target)
-      : encodeCanonical(withMedia(exchange, target.quirks), target, (request) => dialect.encodeRequest(request, target))
+      : encodeCanonical(withMedia(exchange, target.quirks), target, (request) => encodeNamed(dialect, request, target))
   if (target.quirks.body) shapeBody(encoded.body, target.quirks)
   // Nothing is lost: the answer is cut here.
   if (stops) encoded.dropped = encoded.dropped.filter((name) => name !== 'stop')
   return encoded
+}
+
+/** Encodes the request with names of tools that the provider takes. */
+function encodeNamed(dialect: UpstreamDialect, request: CanonicalRequest, target: Target): Encoded {
+  const short = dialect.longestToolName === undefined ? undefined : withShortNames(request, dialect.longestToolName)
+  if (!short) return dialect.encodeRequest(request, target)
+  return { ...dialect.encodeRequest(short.request, target), toolNames: short.names }
 }
 
 /** Encodes the request with the reasoning that the endpoint's own account made. */

@@ -1,0 +1,72 @@
+/** Names of tools of 65 to 128 characters, which the Messages format allows and OpenAI's formats do not. */
+import t from 'tap'
+import type { JsonObject } from '../../src/core/json.ts'
+import { every } from '../support/every.ts'
+import { list, object } from '../support/fold.ts'
+import { foldMessage, foldMessageStream } from '../support/fold-messages.ts'
+import { startGateway } from '../support/gateway.ts'
+import { jsonAnswer, type Seen, startUpstream } from '../support/upstream.ts'
+import { answerFor } from '../support/wire.ts'
+
+const LONG = `mcp__${'server_'.repeat(16)}search`
+const ALIKE = `mcp__${'server_'.repeat(16)}delete`
+
+const functionsIn = (body: JsonObject): JsonObject[] => list(body.tools).map((tool) => object(tool.function ?? tool))
+const namesIn = (body: JsonObject): string[] => functionsIn(body).map(({ name }) => String(name))
+
+/** Calls the second tool; refuses names that OpenAI refuses ("string_above_max_length"). */
+function answer(seen: Seen) {
+  const names = namesIn(seen.json)
+  if (names.some((name) => !/^[a-zA-Z0-9_-]{1,64}$/.test(name)))
+    return jsonAnswer({ error: { message: 'string too long', type: 'invalid_request_error', code: 'string_above_max_length' } }, 400)
+  return answerFor(seen, { calls: [{ id: 'call_1', name: names[1], args: ['{"x":', '1}'] }] })
+}
+const upstream = await startUpstream(answer)
+const DIALECTS = ['openai-chat', 'openai-responses']
+const gateway = await startGateway(`
+providers:
+${DIALECTS.map((dialect) => `  ${dialect}: { dialect: ${dialect}, base_url: "${upstream.url}/v1", key: k }`).join('\n')}
+models:
+${DIALECTS.map((dialect) => `  m/${dialect}: { endpoints: [ { provider: ${dialect}, model: up, price: free } ] }`).join('\n')}
+`)
+t.teardown(async () => {
+  await gateway.close()
+  await upstream.close()
+})
+
+const tool = (name: string): JsonObject => ({ name, input_schema: { type: 'object', properties: { x: { type: 'number' } } } })
+const user = { role: 'user', content: 'Hello' }
+
+for (const dialect of DIALECTS)
+  for (const stream of [false, true])
+    await every(t, `${dialect}${stream ? ', streamed' : ''}`, async (t) => {
+      const ask = async (messages: JsonObject[]) => {
+        const response = await gateway.post('/v1/messages', {
+          model: `m/${dialect}`,
+          max_tokens: 100,
+          tools: [tool(LONG), tool(ALIKE), tool('short')],
+          tool_choice: { type: 'tool', name: ALIKE },
+          messages,
+          stream,
+        })
+        const text = await response.text()
+        return stream ? foldMessageStream(text) : foldMessage(JSON.parse(text) as JsonObject)
+      }
+      const first = await ask([user])
+      t.match(first.calls, [{ name: ALIKE, args: '{"x":1}' }], 'the caller has its own name back')
+      const sent = upstream.requests.at(-1)?.json ?? {}
+      const [long, alike, short] = namesIn(sent)
+      t.equal(new Set([long, alike, short]).size, 3)
+      t.equal(short, 'short')
+      t.equal(long.length, 64)
+      t.match(JSON.stringify(sent.tool_choice), alike)
+      await ask([
+        user,
+        { role: 'assistant', content: [{ type: 'tool_use', id: 'call_1', name: ALIKE, input: { x: 1 } }] },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'call_1', content: 'ok' }] },
+      ])
+      const later = upstream.requests.at(-1)?.json ?? {}
+      t.same(namesIn(later), [long, alike, short], 'a later turn sends the same names')
+      t.notMatch(JSON.stringify(later), ALIKE)
+      t.match(JSON.stringify(later.messages ?? later.input), alike)
+    })
