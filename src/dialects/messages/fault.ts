@@ -25,9 +25,12 @@ const POLICY = /content filter|usage polic|safety polic|blocked by/i
 const NO_MONEY = /credit balance|billing|spend limit/i
 const OVERLOAD = /overload|at capacity/i
 
-/** Thinking that another provider signed, or that has changed (github.com/anthropics/claude-code/issues/10627). */
+/**
+ * Thinking that another provider signed, or that has changed (github.com/anthropics/claude-code/issues/10627). A block that is bound to
+ * another conversation is refused only where the caller sets `prefix_mismatch_behavior: error`.
+ */
 const REFUSES_REASONING =
-  /invalid `?(?:signature|data)`? in `?(?:redacted_)?thinking`? block|`?thinking`? or `?redacted_thinking`? blocks\b.{0,80}cannot be modified/i
+  /invalid `?(?:signature|data)`? in `?(?:redacted_)?thinking`? block(?!.{0,40}\bbound to a different conversation)|`?thinking`? or `?redacted_thinking`? blocks\b.{0,80}cannot be modified/i
 
 /** Fields of a request: what a refusal names in front of its sentence, as in `messages.0.content: …`. */
 const FIELD =
