@@ -52,6 +52,7 @@ const SERIALISERS = {
         generation_time: number,
         streamed: flag,
         charge_reason: text,
+        cache_discount: number,
         tools_cost: number,
         price_unknown: { type: 'boolean' },
         num_search_results: number,

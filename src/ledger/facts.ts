@@ -45,6 +45,8 @@ export interface Facts extends JsonObject {
   credit_output_cap?: number | undefined
   /** True where the endpoint that served has no known price: the charge then is that of tools alone, and not what it has cost. */
   price_unknown?: boolean | undefined
+  /** USD that the provider's cache has saved, less what writing to it cost beside. */
+  cache_discount?: number | undefined
   /** Nano-dollars of the tools that ran; the rest of the charge is the providers'. */
   tools_cost?: number | undefined
   /** Nano-dollars of usage that passed the hold and that no allowance could pay; not part of the charge. */

@@ -114,6 +114,15 @@ function withOthers(
   return sum
 }
 
+/**
+ * Nano-dollars that the cache of the provider has saved: what was read from it and written to it, at the price of other input, less what it
+ * cost. Negative where writing costs more than reading has saved so far.
+ */
+export function cacheDiscount(usage: Usage, tariff: Tariff): number {
+  if (usage.cached === 0 && usage.cacheWrite === 0) return 0
+  return charge({ ...usage, cached: 0, cacheWrite: 0, cacheWriteLong: 0 }, tariff).total - charge(usage, tariff).total
+}
+
 function addFixed(bill: Bill, price: Rates, extras: Extras | undefined): void {
   if (price.request !== undefined) bill.add(1, price.request)
   if (price.image !== undefined && extras?.images) bill.add(extras.images, price.image)

@@ -84,7 +84,7 @@ export const gatewayProperties = {
   stop_server_tools_when: Type.Optional(Type.Array(stopCondition, { minItems: 1, ...SHORT })),
   max_tool_calls: nullable(tokenCount(0)),
   service_tier: nullable(Type.Enum(['auto', 'default', 'flex', 'priority', 'scale', 'fast'])),
-  cache_control: Type.Optional(Type.Object({ type: Type.Literal('ephemeral'), ttl: Type.Optional(Type.Enum(['5m', '1h'])) })),
+  cache_control: nullable(Type.Object({ type: Type.Literal('ephemeral'), ttl: Type.Optional(Type.Enum(['5m', '1h'])) })),
   prompt_cache_key: nullable(Type.String()),
   prompt_cache_options: nullable(Type.Object({ mode: Type.Literal('explicit'), ttl: nullable(Type.String()) })),
   safety_identifier: nullable(Type.String()),

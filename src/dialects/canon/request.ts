@@ -141,8 +141,8 @@ export interface CanonicalRequest {
   user?: string | undefined
   safetyIdentifier?: string | undefined
   cacheKey?: string | undefined
-  /** `cache_control` of the whole request: the provider chooses the place. */
-  cache?: CacheMark | undefined
+  /** `cache_control` of the whole request: the provider chooses the place. `null`: nothing is to be marked beside the caller's own marks. */
+  cache?: CacheMark | null | undefined
   /** The caller's own pairs, where providers keep them with the generation. */
   metadata?: JsonObject
   /** Text that the answer is expected to repeat mostly (`prediction` of chat). */

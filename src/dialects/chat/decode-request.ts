@@ -176,8 +176,8 @@ function decodeSettings(body: JsonObject, request: CanonicalRequest): void {
   if (isObject(body.prediction)) request.prediction = body.prediction
   if (isObject(body.image_config)) request.imageConfig = body.image_config
   if (isObject(body.audio)) request.audio = body.audio
-  const cache = cacheMark(body)
-  if (cache) request.cache = cache
+  const cache = body.cache_control === null ? null : cacheMark(body)
+  if (cache !== undefined) request.cache = cache
 }
 
 /** @param body as the dialect's `check` has accepted it. */

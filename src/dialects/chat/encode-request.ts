@@ -76,7 +76,7 @@ function encodeSettings(request: CanonicalRequest, body: JsonObject): void {
     prompt_cache_key: request.cacheKey,
     metadata: request.metadata,
     image_config: request.imageConfig,
-    cache_control: request.cache && cacheControl(request.cache),
+    cache_control: request.cache ? cacheControl(request.cache) : undefined,
   }
   for (const key in fields) if (fields[key] !== undefined) body[key] = fields[key]
 }

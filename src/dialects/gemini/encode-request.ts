@@ -103,7 +103,7 @@ function recordUnsaid(request: CanonicalRequest, dropped: Set<string>): void {
     [request.safetyIdentifier, 'safety_identifier'],
     [request.metadata, 'metadata'],
     [request.cacheKey, 'prompt_cache_key'],
-    [request.cache, 'cache_control'],
+    [request.cache ?? undefined, 'cache_control'],
   ]
   for (const [value, name] of rest) if (value !== undefined) dropped.add(name)
   if (request.include?.some((value) => !INCLUDED.has(value))) dropped.add('include')

@@ -109,7 +109,7 @@ function circumstances(body: JsonObject, request: CanonicalRequest): void {
   request.safetyIdentifier = stringOf(body.safety_identifier)
   request.cacheKey = stringOf(body.prompt_cache_key)
   request.serviceTier = requestedTier(body) ?? (body.speed === 'fast' ? 'fast' : undefined)
-  request.cache = cacheMark(body)
+  request.cache = body.cache_control === null ? null : cacheMark(body)
   if (Array.isArray(body.modalities)) request.modalities = body.modalities as string[]
   if (isObject(body.image_config)) request.imageConfig = body.image_config
 }
@@ -147,7 +147,7 @@ export function decodeRequest(body: JsonObject): CanonicalRequest {
     used.add('response_format').add('structured_outputs')
   }
   circumstances(body, request)
-  for (const [key, name] of CIRCUMSTANCES) if (request[key] !== undefined) used.add(name)
+  for (const [key, name] of CIRCUMSTANCES) if ((request[key] ?? undefined) !== undefined) used.add(name)
   if (messages.at(-1)?.role === 'assistant') used.add('prefill')
   const fields = extras(body)
   nameBeside(request, fields)

@@ -4,6 +4,7 @@ import { offeredTools } from '../canon/allowed-tools.ts'
 import { nativeSearchIn } from '../canon/native-search.ts'
 import type { CanonicalRequest, OutputFormat, Sampling, ToolChoice, ToolSpec } from '../canon/request.ts'
 import type { Encoded, Target } from '../types.ts'
+import { markPrefix } from './cache-prefix.ts'
 import { cacheControl, marked, type WriteContext } from './encode-blocks.ts'
 import { type SystemInside, TurnWriter } from './encode-messages.ts'
 import { fitSchema } from './fit-schema.ts'
@@ -165,6 +166,7 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Encode
     body.output_config = { ...(plan.effort === undefined ? {} : { effort: plan.effort }), ...(format ? { format } : {}) }
   if (request.serviceTier !== undefined) body.service_tier = request.serviceTier
   if (request.cache) body.cache_control = cacheControl(request.cache)
+  else if (request.cache === undefined) markPrefix(body, target)
   addUser(body, request, dropped)
   recordUnsaid(request, dropped)
   addExtras(body, request, dropped)

@@ -4,6 +4,7 @@ import { Fault } from '../../core/faults.ts'
 import { isObject, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
 import { GATEWAY_KEYS } from '../canon/gateway-fields.ts'
 import type { Encoded, Final, PassFacts, PassResult, PassWire, ReplyContext, Target } from '../types.ts'
+import { markPrefix } from './cache-prefix.ts'
 import { serverToolName } from './check.ts'
 import { endOf, isError } from './decode-stream.ts'
 import { PATH } from './encode-request.ts'
@@ -55,6 +56,7 @@ function passRequest(body: JsonObject, target: Target): Encoded {
   const user = stringOf(metadata.user_id) ?? stringOf(body.user) ?? stringOf(body.safety_identifier)
   if (user !== undefined && metadata.user_id !== user) copy.metadata = { ...metadata, user_id: user }
   const dropped: string[] = RECORDED.filter((key) => (body[key] ?? null) !== null)
+  if (body.cache_control === undefined) markPrefix(copy, target)
   fitToTarget(copy, target, dropped)
   const headers = betaHeaders(copy, target, unbindThinking(copy, target, dropped, false))
   return headers ? { path: PATH, body: copy, headers, dropped } : { path: PATH, body: copy, dropped }

@@ -1,4 +1,5 @@
 /** Quirks of providers that speak the Messages API. */
+import { Type } from 'typebox'
 import { body, efforts, flag, forcedTools, mediaUrls, oneOf, webSearch, word } from '../canon/quirks.ts'
 
 export const messagesQuirks = {
@@ -17,6 +18,15 @@ export const messagesQuirks = {
   ),
   forced_tools: forcedTools,
   system_messages: flag('Whether system messages may be in the middle of a conversation. If unset: only for callers of this format.'),
+  cache_prefix: oneOf(
+    'Tools, system and the turns before the newest are marked for the cache of the provider, for this long, where the caller sets no marks. If unset: they are not.',
+    ['5m', '1h'],
+  ),
+  cache_minimum: Type.Integer({
+    description: 'Tokens of the shortest prompt that the provider caches, for `cache_prefix`. If unset: 1024.',
+    minimum: 1,
+    maximum: 100_000,
+  }),
   web_search: webSearch,
   web_search_tool: word("Type of the provider's search tool. If unset: `web_search_20250305`."),
   media_urls: mediaUrls,

@@ -184,7 +184,8 @@ function decodeSettings(body: JsonObject, request: CanonicalRequest): void {
   if (isObject(body.metadata)) request.metadata = body.metadata
   if (isObject(body.image_config)) request.imageConfig = body.image_config
   const control = body.cache_control
-  if (isObject(control)) request.cache = typeof control.ttl === 'string' ? { ttl: control.ttl } : {}
+  if (control === null) request.cache = null
+  else if (isObject(control)) request.cache = typeof control.ttl === 'string' ? { ttl: control.ttl } : {}
 }
 
 /** @param body a body that `checkRequest` has accepted. */

@@ -153,7 +153,7 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Encode
     prompt_cache_key: request.cacheKey,
     metadata: request.metadata,
     image_config: request.imageConfig,
-    cache_control: request.cache && { type: 'ephemeral' },
+    cache_control: request.cache ? { type: 'ephemeral' } : undefined,
   }
   const offered = offeredTools(request, WIRE)
   // What stands among the items is written with them.

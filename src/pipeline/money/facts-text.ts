@@ -60,44 +60,44 @@ const asInteger = serializer.asInteger.bind(serializer)
     : input
         if (obj === null) return JSON_STR_EMPTY_OBJECT
         let json = ''
-        let addComma_23 = false
-          const value_provider_name_24 = obj["provider_name"]
-          if (value_provider_name_24 !== undefined) {
-            json += addComma_23 ? ",\"provider_name\":" : ((addComma_23 = true), "{\"provider_name\":")
-        if (typeof value_provider_name_24 !== 'string') {
-          if (value_provider_name_24 === null) { json += JSON_STR_EMPTY_STRING } else if (value_provider_name_24 instanceof Date) { json += JSON_STR_QUOTE + value_provider_name_24.toISOString() + JSON_STR_QUOTE } else if (value_provider_name_24 instanceof RegExp) { json += asString(value_provider_name_24.source) } else { json += asString(value_provider_name_24.toString()) }
-        } else { json += asString(value_provider_name_24) }
+        let addComma_24 = false
+          const value_provider_name_25 = obj["provider_name"]
+          if (value_provider_name_25 !== undefined) {
+            json += addComma_24 ? ",\"provider_name\":" : ((addComma_24 = true), "{\"provider_name\":")
+        if (typeof value_provider_name_25 !== 'string') {
+          if (value_provider_name_25 === null) { json += JSON_STR_EMPTY_STRING } else if (value_provider_name_25 instanceof Date) { json += JSON_STR_QUOTE + value_provider_name_25.toISOString() + JSON_STR_QUOTE } else if (value_provider_name_25 instanceof RegExp) { json += asString(value_provider_name_25.source) } else { json += asString(value_provider_name_25.toString()) }
+        } else { json += asString(value_provider_name_25) }
           }
-          const value_endpoint_25 = obj["endpoint"]
-          if (value_endpoint_25 !== undefined) {
-            json += addComma_23 ? ",\"endpoint\":" : ((addComma_23 = true), "{\"endpoint\":")
-        if (typeof value_endpoint_25 !== 'string') {
-          if (value_endpoint_25 === null) { json += JSON_STR_EMPTY_STRING } else if (value_endpoint_25 instanceof Date) { json += JSON_STR_QUOTE + value_endpoint_25.toISOString() + JSON_STR_QUOTE } else if (value_endpoint_25 instanceof RegExp) { json += asString(value_endpoint_25.source) } else { json += asString(value_endpoint_25.toString()) }
-        } else { json += asString(value_endpoint_25) }
+          const value_endpoint_26 = obj["endpoint"]
+          if (value_endpoint_26 !== undefined) {
+            json += addComma_24 ? ",\"endpoint\":" : ((addComma_24 = true), "{\"endpoint\":")
+        if (typeof value_endpoint_26 !== 'string') {
+          if (value_endpoint_26 === null) { json += JSON_STR_EMPTY_STRING } else if (value_endpoint_26 instanceof Date) { json += JSON_STR_QUOTE + value_endpoint_26.toISOString() + JSON_STR_QUOTE } else if (value_endpoint_26 instanceof RegExp) { json += asString(value_endpoint_26.source) } else { json += asString(value_endpoint_26.toString()) }
+        } else { json += asString(value_endpoint_26) }
           }
-          const value_status_26 = obj["status"]
-          if (value_status_26 !== undefined) {
-            json += addComma_23 ? ",\"status\":" : ((addComma_23 = true), "{\"status\":")
-      if (value_status_26 === null) { json += JSON_STR_NULL } else { json += asNumber(value_status_26) }
+          const value_status_27 = obj["status"]
+          if (value_status_27 !== undefined) {
+            json += addComma_24 ? ",\"status\":" : ((addComma_24 = true), "{\"status\":")
+      if (value_status_27 === null) { json += JSON_STR_NULL } else { json += asNumber(value_status_27) }
           }
-          const value_latency_27 = obj["latency"]
-          if (value_latency_27 !== undefined) {
-            json += addComma_23 ? ",\"latency\":" : ((addComma_23 = true), "{\"latency\":")
-            json += asNumber(value_latency_27)
+          const value_latency_28 = obj["latency"]
+          if (value_latency_28 !== undefined) {
+            json += addComma_24 ? ",\"latency\":" : ((addComma_24 = true), "{\"latency\":")
+            json += asNumber(value_latency_28)
           }
-          const value_code_28 = obj["code"]
-          if (value_code_28 !== undefined) {
-            json += addComma_23 ? ",\"code\":" : ((addComma_23 = true), "{\"code\":")
-        if (typeof value_code_28 !== 'string') {
-          if (value_code_28 === null) { json += JSON_STR_EMPTY_STRING } else if (value_code_28 instanceof Date) { json += JSON_STR_QUOTE + value_code_28.toISOString() + JSON_STR_QUOTE } else if (value_code_28 instanceof RegExp) { json += asString(value_code_28.source) } else { json += asString(value_code_28.toString()) }
-        } else { json += asString(value_code_28) }
+          const value_code_29 = obj["code"]
+          if (value_code_29 !== undefined) {
+            json += addComma_24 ? ",\"code\":" : ((addComma_24 = true), "{\"code\":")
+        if (typeof value_code_29 !== 'string') {
+          if (value_code_29 === null) { json += JSON_STR_EMPTY_STRING } else if (value_code_29 instanceof Date) { json += JSON_STR_QUOTE + value_code_29.toISOString() + JSON_STR_QUOTE } else if (value_code_29 instanceof RegExp) { json += asString(value_code_29.source) } else { json += asString(value_code_29.toString()) }
+        } else { json += asString(value_code_29) }
           }
-          const value_dropped_29 = obj["dropped"]
-          if (value_dropped_29 !== undefined) {
-            json += addComma_23 ? ",\"dropped\":" : ((addComma_23 = true), "{\"dropped\":")
-            json += anonymous3(value_dropped_29)
+          const value_dropped_30 = obj["dropped"]
+          if (value_dropped_30 !== undefined) {
+            json += addComma_24 ? ",\"dropped\":" : ((addComma_24 = true), "{\"dropped\":")
+            json += anonymous3(value_dropped_30)
           }
-if (!addComma_23) json += JSON_STR_BEGIN_OBJECT
+if (!addComma_24) json += JSON_STR_BEGIN_OBJECT
 return json + JSON_STR_END_OBJECT
       }
     function anonymous1 (obj) {
@@ -220,68 +220,73 @@ return json + JSON_STR_END_OBJECT
           if (value_charge_reason_14 === null) { json += JSON_STR_EMPTY_STRING } else if (value_charge_reason_14 instanceof Date) { json += JSON_STR_QUOTE + value_charge_reason_14.toISOString() + JSON_STR_QUOTE } else if (value_charge_reason_14 instanceof RegExp) { json += asString(value_charge_reason_14.source) } else { json += asString(value_charge_reason_14.toString()) }
         } else { json += asString(value_charge_reason_14) }
           }
-          const value_tools_cost_15 = obj["tools_cost"]
-          if (value_tools_cost_15 !== undefined) {
+          const value_cache_discount_15 = obj["cache_discount"]
+          if (value_cache_discount_15 !== undefined) {
+            json += addComma_0 ? ",\"cache_discount\":" : ((addComma_0 = true), "{\"cache_discount\":")
+            json += asNumber(value_cache_discount_15)
+          }
+          const value_tools_cost_16 = obj["tools_cost"]
+          if (value_tools_cost_16 !== undefined) {
             json += addComma_0 ? ",\"tools_cost\":" : ((addComma_0 = true), "{\"tools_cost\":")
-            json += asNumber(value_tools_cost_15)
+            json += asNumber(value_tools_cost_16)
           }
-          const value_price_unknown_16 = obj["price_unknown"]
-          if (value_price_unknown_16 !== undefined) {
+          const value_price_unknown_17 = obj["price_unknown"]
+          if (value_price_unknown_17 !== undefined) {
             json += addComma_0 ? ",\"price_unknown\":" : ((addComma_0 = true), "{\"price_unknown\":")
-            json += asBoolean(value_price_unknown_16)
+            json += asBoolean(value_price_unknown_17)
           }
-          const value_num_search_results_17 = obj["num_search_results"]
-          if (value_num_search_results_17 !== undefined) {
+          const value_num_search_results_18 = obj["num_search_results"]
+          if (value_num_search_results_18 !== undefined) {
             json += addComma_0 ? ",\"num_search_results\":" : ((addComma_0 = true), "{\"num_search_results\":")
-            json += asNumber(value_num_search_results_17)
+            json += asNumber(value_num_search_results_18)
           }
-          const value_num_fetches_18 = obj["num_fetches"]
-          if (value_num_fetches_18 !== undefined) {
+          const value_num_fetches_19 = obj["num_fetches"]
+          if (value_num_fetches_19 !== undefined) {
             json += addComma_0 ? ",\"num_fetches\":" : ((addComma_0 = true), "{\"num_fetches\":")
-            json += asNumber(value_num_fetches_18)
+            json += asNumber(value_num_fetches_19)
           }
-          const value_web_search_engine_19 = obj["web_search_engine"]
-          if (value_web_search_engine_19 !== undefined) {
+          const value_web_search_engine_20 = obj["web_search_engine"]
+          if (value_web_search_engine_20 !== undefined) {
             json += addComma_0 ? ",\"web_search_engine\":" : ((addComma_0 = true), "{\"web_search_engine\":")
-        if (typeof value_web_search_engine_19 !== 'string') {
-          if (value_web_search_engine_19 === null) { json += JSON_STR_EMPTY_STRING } else if (value_web_search_engine_19 instanceof Date) { json += JSON_STR_QUOTE + value_web_search_engine_19.toISOString() + JSON_STR_QUOTE } else if (value_web_search_engine_19 instanceof RegExp) { json += asString(value_web_search_engine_19.source) } else { json += asString(value_web_search_engine_19.toString()) }
-        } else { json += asString(value_web_search_engine_19) }
+        if (typeof value_web_search_engine_20 !== 'string') {
+          if (value_web_search_engine_20 === null) { json += JSON_STR_EMPTY_STRING } else if (value_web_search_engine_20 instanceof Date) { json += JSON_STR_QUOTE + value_web_search_engine_20.toISOString() + JSON_STR_QUOTE } else if (value_web_search_engine_20 instanceof RegExp) { json += asString(value_web_search_engine_20.source) } else { json += asString(value_web_search_engine_20.toString()) }
+        } else { json += asString(value_web_search_engine_20) }
           }
-          const value_moderation_latency_20 = obj["moderation_latency"]
-          if (value_moderation_latency_20 !== undefined) {
+          const value_moderation_latency_21 = obj["moderation_latency"]
+          if (value_moderation_latency_21 !== undefined) {
             json += addComma_0 ? ",\"moderation_latency\":" : ((addComma_0 = true), "{\"moderation_latency\":")
-            json += asNumber(value_moderation_latency_20)
+            json += asNumber(value_moderation_latency_21)
           }
-          const value_credit_output_cap_21 = obj["credit_output_cap"]
-          if (value_credit_output_cap_21 !== undefined) {
+          const value_credit_output_cap_22 = obj["credit_output_cap"]
+          if (value_credit_output_cap_22 !== undefined) {
             json += addComma_0 ? ",\"credit_output_cap\":" : ((addComma_0 = true), "{\"credit_output_cap\":")
-            json += asNumber(value_credit_output_cap_21)
+            json += asNumber(value_credit_output_cap_22)
           }
-          const value_provider_responses_22 = obj["provider_responses"]
-          if (value_provider_responses_22 !== undefined) {
+          const value_provider_responses_23 = obj["provider_responses"]
+          if (value_provider_responses_23 !== undefined) {
             json += addComma_0 ? ",\"provider_responses\":" : ((addComma_0 = true), "{\"provider_responses\":")
-            json += anonymous1(value_provider_responses_22)
+            json += anonymous1(value_provider_responses_23)
           }
-          const value_service_tier_30 = obj["service_tier"]
-          if (value_service_tier_30 !== undefined) {
+          const value_service_tier_31 = obj["service_tier"]
+          if (value_service_tier_31 !== undefined) {
             json += addComma_0 ? ",\"service_tier\":" : ((addComma_0 = true), "{\"service_tier\":")
-        if (typeof value_service_tier_30 !== 'string') {
-          if (value_service_tier_30 === null) { json += JSON_STR_EMPTY_STRING } else if (value_service_tier_30 instanceof Date) { json += JSON_STR_QUOTE + value_service_tier_30.toISOString() + JSON_STR_QUOTE } else if (value_service_tier_30 instanceof RegExp) { json += asString(value_service_tier_30.source) } else { json += asString(value_service_tier_30.toString()) }
-        } else { json += asString(value_service_tier_30) }
+        if (typeof value_service_tier_31 !== 'string') {
+          if (value_service_tier_31 === null) { json += JSON_STR_EMPTY_STRING } else if (value_service_tier_31 instanceof Date) { json += JSON_STR_QUOTE + value_service_tier_31.toISOString() + JSON_STR_QUOTE } else if (value_service_tier_31 instanceof RegExp) { json += asString(value_service_tier_31.source) } else { json += asString(value_service_tier_31.toString()) }
+        } else { json += asString(value_service_tier_31) }
           }
-          const value_http_referer_31 = obj["http_referer"]
-          if (value_http_referer_31 !== undefined) {
+          const value_http_referer_32 = obj["http_referer"]
+          if (value_http_referer_32 !== undefined) {
             json += addComma_0 ? ",\"http_referer\":" : ((addComma_0 = true), "{\"http_referer\":")
-        if (typeof value_http_referer_31 !== 'string') {
-          if (value_http_referer_31 === null) { json += JSON_STR_EMPTY_STRING } else if (value_http_referer_31 instanceof Date) { json += JSON_STR_QUOTE + value_http_referer_31.toISOString() + JSON_STR_QUOTE } else if (value_http_referer_31 instanceof RegExp) { json += asString(value_http_referer_31.source) } else { json += asString(value_http_referer_31.toString()) }
-        } else { json += asString(value_http_referer_31) }
+        if (typeof value_http_referer_32 !== 'string') {
+          if (value_http_referer_32 === null) { json += JSON_STR_EMPTY_STRING } else if (value_http_referer_32 instanceof Date) { json += JSON_STR_QUOTE + value_http_referer_32.toISOString() + JSON_STR_QUOTE } else if (value_http_referer_32 instanceof RegExp) { json += asString(value_http_referer_32.source) } else { json += asString(value_http_referer_32.toString()) }
+        } else { json += asString(value_http_referer_32) }
           }
-          const value_app_title_32 = obj["app_title"]
-          if (value_app_title_32 !== undefined) {
+          const value_app_title_33 = obj["app_title"]
+          if (value_app_title_33 !== undefined) {
             json += addComma_0 ? ",\"app_title\":" : ((addComma_0 = true), "{\"app_title\":")
-        if (typeof value_app_title_32 !== 'string') {
-          if (value_app_title_32 === null) { json += JSON_STR_EMPTY_STRING } else if (value_app_title_32 instanceof Date) { json += JSON_STR_QUOTE + value_app_title_32.toISOString() + JSON_STR_QUOTE } else if (value_app_title_32 instanceof RegExp) { json += asString(value_app_title_32.source) } else { json += asString(value_app_title_32.toString()) }
-        } else { json += asString(value_app_title_32) }
+        if (typeof value_app_title_33 !== 'string') {
+          if (value_app_title_33 === null) { json += JSON_STR_EMPTY_STRING } else if (value_app_title_33 instanceof Date) { json += JSON_STR_QUOTE + value_app_title_33.toISOString() + JSON_STR_QUOTE } else if (value_app_title_33 instanceof RegExp) { json += asString(value_app_title_33.source) } else { json += asString(value_app_title_33.toString()) }
+        } else { json += asString(value_app_title_33) }
           }
 if (!addComma_0) json += JSON_STR_BEGIN_OBJECT
 return json + JSON_STR_END_OBJECT

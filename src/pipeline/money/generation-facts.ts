@@ -1,13 +1,15 @@
 /** The part of a generation's record that no query needs as a column, as JSON text: only what no column holds. */
 
+import { usd } from '../../core/money.ts'
 import { type Facts, USUAL_REASON } from '../../ledger/facts.ts'
+import { cacheDiscount } from '../../ledger/pricing.ts'
 import type { Settlement } from '../../ledger/settlement.ts'
 import type { Turn } from '../attempt/turn.ts'
 import type { Accepted, Exchange, Received } from '../exchange.ts'
 import { brandHeaders } from '../request/receive.ts'
 import { NATIVE_SEARCH } from '../route/native-search.ts'
 import { factsText } from './facts-text.ts'
-import { pricedEndpoint } from './provider-prices.ts'
+import { pricedEndpoint, tariffOf } from './provider-prices.ts'
 import { creditCap } from './reservation.ts'
 
 /**
@@ -44,6 +46,7 @@ export function generationFacts(exchange: Accepted & Exchange, settlement: Settl
     service_tier: tierOf(last),
     charge_reason: settlement.reason === USUAL_REASON ? undefined : settlement.reason,
     price_unknown: last && last.sent !== false && pricedEndpoint(last).price === 'unpriced' ? true : undefined,
+    cache_discount: settlement.cost > settlement.tools ? discountOf(exchange) : undefined,
     tools_cost: settlement.tools > 0 ? settlement.tools : undefined,
     num_search_results: web?.num_search_results,
     num_fetches: web?.num_fetches,
@@ -63,6 +66,13 @@ export function generationFacts(exchange: Accepted & Exchange, settlement: Settl
     app_title: shortened(headers[brandHeaders(head.brand).title] ?? headers['x-title']),
   }
   return factsText(facts)
+}
+
+/** Over all turns; undefined where the providers reported nothing of a cache. */
+function discountOf(exchange: Accepted & Exchange): number | undefined {
+  let nano = 0
+  for (const turn of exchange.head.costs.turns) if (turn.usage) nano += cacheDiscount(turn.usage, tariffOf(exchange, pricedEndpoint(turn)))
+  return nano === 0 ? undefined : usd(nano)
 }
 
 /** The tier that served, where it is not the usual one. */
