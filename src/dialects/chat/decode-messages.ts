@@ -19,6 +19,8 @@ const MESSAGE_KNOWN: ReadonlySet<string> = new Set([
   'reasoning',
   'reasoning_content',
   'reasoning_details',
+  // What SDKs of callers have read from the content (`fit-calls.ts`).
+  'parsed',
   ...REPLAYED.keys(),
 ])
 

@@ -1,10 +1,9 @@
 /** Messages and tools as a provider takes them: roles, text, ids of calls, media of tool results, earlier reasoning, marks for the cache. */
-import { hash } from 'node:crypto'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
-import { CALL_EXTRA, signatureIn, withSignature } from '../canon/call-signature.ts'
 import { ownReasoning } from '../canon/reasoning-owner.ts'
 import type { Quirks } from '../quirks.ts'
 import type { Target } from '../types.ts'
+import { fitCalls, shortId, withoutParsed } from './fit-calls.ts'
 
 /** Fields of an assistant message that hold its reasoning. */
 const FIELDS = ['reasoning', 'reasoning_content', 'reasoning_details'] as const
@@ -129,41 +128,15 @@ function withJoinedText(message: JsonObject): JsonObject {
 }
 
 function fitAssistant(message: JsonObject, fit: MessageFit, dropped: Set<string>): JsonObject {
-  let fitted = message
-  if (FIELDS.some((name) => message[name] !== undefined)) fitted = fitReasoning(message, fit, dropped)
+  let fitted = withoutParsed(message)
+  if (FIELDS.some((name) => message[name] !== undefined)) fitted = fitReasoning(fitted, fit, dropped)
   const { tool_calls: calls } = message
   if (!Array.isArray(calls) || calls.length === 0) return fitted
-  const own = calls.some((call) => isObject(call) && (fit.shortIds || call[CALL_EXTRA] !== undefined))
-  if (own) fitted = { ...fitted, tool_calls: calls.map((call) => (isObject(call) ? fitCall(call, fit, dropped) : call)) }
+  const fittedCalls = fitCalls(calls, fit, dropped)
+  if (fittedCalls !== calls) fitted = { ...fitted, tool_calls: fittedCalls }
   const { replay } = fit
   if (fit.isReplayRequired && replay !== undefined && fitted[replay] === undefined) fitted = { ...fitted, [replay]: '' }
   return fitted
-}
-
-/** A signature that another account made, such as one of another wire, is refused as a field that the provider does not know. */
-function fitCall(call: JsonObject, { shortIds, account }: MessageFit, dropped: Set<string>): JsonObject {
-  let fitted = shortIds ? { ...call, id: shortId(call.id) } : call
-  const found = signatureIn(call)
-  if (found === undefined) return fitted
-  const made = ownReasoning(found.signature, account)
-  if (made !== undefined) return made === found.signature ? fitted : withSignature(fitted, made)
-  dropped.add('reasoning')
-  const { [CALL_EXTRA]: _extra, ...rest } = fitted
-  fitted = rest
-  return fitted
-}
-
-const ALPHANUMERIC = /^[A-Za-z0-9]{9}$/
-const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
-
-/**
- * The id itself where it has the form; else one that is the same in every turn, so that a call and its result keep theirs.
- * Mistral refuses others: "Tool call id was … but must be a-z, A-Z, 0-9, with a length of 9."
- */
-function shortId(id: Json | undefined): Json | undefined {
-  if (typeof id !== 'string' || ALPHANUMERIC.test(id)) return id
-  const digest = hash('sha256', id, 'buffer')
-  return Array.from(digest.subarray(0, 9), (byte) => LETTERS[byte % LETTERS.length]).join('')
 }
 
 /** A result keeps its text; its other parts go into `waiting`, with the id of the call in front. */
