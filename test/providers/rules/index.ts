@@ -1,6 +1,7 @@
 /** The stand-ins of the matrix, one for each preset whose evidence is `recorded` or `published`. */
 import type { Rules } from '../stand-in.ts'
 import { anthropic } from './anthropic.ts'
+import { baseten } from './baseten.ts'
 import { cerebras } from './cerebras.ts'
 import { cohereChat } from './cohere-chat.ts'
 import { deepseek } from './deepseek.ts'
@@ -8,8 +9,10 @@ import { fireworks } from './fireworks.ts'
 import { gemini } from './gemini.ts'
 import { groq } from './groq.ts'
 import { huggingface } from './huggingface.ts'
+import { litellm } from './litellm.ts'
 import { llamaCpp } from './llama-cpp.ts'
 import { mistral } from './mistral.ts'
+import { nebius } from './nebius.ts'
 import { ollama } from './ollama.ts'
 import { azureOpenai, openai } from './openai.ts'
 import { openaiChat } from './openai-chat.ts'
@@ -34,10 +37,13 @@ export const RULES: readonly Rules[] = [
   groq,
   cerebras,
   openrouter,
+  baseten,
   cohereChat,
   fireworks,
   huggingface,
+  litellm,
   llamaCpp,
+  nebius,
   ollama,
   perplexity,
   sambanova,

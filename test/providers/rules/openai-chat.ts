@@ -49,6 +49,9 @@ const message = Type.Union([
     content: may(contentOf(textPart, closed({ type: words('refusal'), refusal: Type.String() }))),
     name,
     refusal: may(Type.String()),
+    // Members of the replies (ChatCompletionMessage), which clients send back as they came.
+    annotations: may(Type.Array(Type.Unknown())),
+    function_call: Type.Optional(Type.Null()),
     tool_calls: Type.Optional(toolCalls()),
   }),
   closed({ role: words('tool'), content: texts, tool_call_id: Type.String() }),

@@ -1,0 +1,24 @@
+/**
+ * What a LiteLLM proxy accepts at /chat/completions (PyPI litellm 1.109.1): it looks at model and messages, and what the provider behind it
+ * refuses is refused here (docs.litellm.ai/docs/completion/drop_params). Behind it is OpenAI's gpt-4.1-mini, as such a proxy has it.
+ */
+import type { Rules } from '../stand-in.ts'
+import { bearer, refusal } from './chat-parts.ts'
+import { openaiChat } from './openai-chat.ts'
+
+export const litellm: Rules = {
+  preset: 'litellm',
+  wire: 'openai-chat',
+  sources: ['PyPI litellm 1.109.1, proxy/proxy_server.py', 'https://docs.litellm.ai/docs/completion/drop_params', ...openaiChat.sources],
+  models: [
+    {
+      slug: 'litellm/gpt-4.1-mini',
+      name: 'gpt-4.1-mini',
+      entry: 'input: [text, image]\nendpoints: [{ provider: litellm, model: gpt-4.1-mini, price: { prompt: "1", completion: "1" } }]',
+      images: true,
+    },
+  ],
+  path: () => '/chat/completions',
+  denied: bearer(refusal(401, 'Authentication Error, Invalid proxy server token passed', { type: 'auth_error', code: '401' })),
+  check: openaiChat.check,
+}
