@@ -1,5 +1,6 @@
 /** One connection pool per provider address, kept over reloads, and the pool itself. */
 
+import type { Socket } from 'node:net'
 import type { Dispatcher as DispatcherType } from 'undici'
 // Not the package's entry point, which loads 13 MB of fetch, WebSocket, caches and mocks.
 import buildConnector from 'undici/lib/core/connect.js'
@@ -24,6 +25,17 @@ function sizeOf(client: Client): number {
   const size = (client as Client & { readonly [kSize]: number })[kSize]
   if (size === undefined) throw new TypeError('the client does not state its size')
   return size
+}
+
+/**
+ * Where connections read to. Without it Node allocates 64 KB for every read and cuts them to what has come. All connections
+ * share one buffer: each read is copied out of it before the next one begins (libuv, `uv__read` in src/unix/stream.c).
+ */
+const READS = {
+  buffer: Buffer.allocUnsafeSlow(64 * 1024),
+  callback(this: Socket, length: number, buffer: Uint8Array): boolean {
+    return this.push(Buffer.from(buffer.subarray(0, length)))
+  },
 }
 
 /** One connection, or the attempt at one. */
@@ -53,7 +65,7 @@ export class ConnectionPool extends Dispatcher {
     super()
     this.origin = origin
     // One for all connections: it keeps the TLS sessions to resume.
-    this.connector = buildConnector({ allowH2: false, timeout: connectTimeout })
+    this.connector = buildConnector({ allowH2: false, timeout: connectTimeout, onread: READS })
   }
 
   /** Connections and attempts at one, idle ones among them. */
