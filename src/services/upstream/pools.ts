@@ -7,6 +7,8 @@ import buildConnector from 'undici/lib/core/connect.js'
 import symbols from 'undici/lib/core/symbols.js'
 import Client from 'undici/lib/dispatcher/client.js'
 import Dispatcher from 'undici/lib/dispatcher/dispatcher.js'
+import { connectionOf } from './provider-connection.ts'
+import { WholeRequests } from './whole-requests.ts'
 
 interface ConnectionPoolOptions {
   /** Milliseconds. */
@@ -34,7 +36,11 @@ function sizeOf(client: Client): number {
 const READS = {
   buffer: Buffer.allocUnsafeSlow(64 * 1024),
   callback(this: Socket, length: number, buffer: Uint8Array): boolean {
-    return this.push(Buffer.from(buffer.subarray(0, length)))
+    const bytes = buffer.subarray(0, length)
+    const connection = connectionOf(this)
+    if (!connection) return this.push(Buffer.from(bytes))
+    connection.read(bytes)
+    return true
   },
 }
 
@@ -47,13 +53,14 @@ interface Member {
 }
 
 /**
- * Connections to one provider address, each with one request at a time; a free one is found in constant time.
+ * Connections to one provider address, each with one request at a time; a free one is found in constant time. Requests whose
+ * body is a text go over those of `WholeRequests`, all others over undici's clients.
  * In place of undici's `Pool`, which walks all its clients twice per dispatch and keeps a client for ever
  * (`kGetDispatcher` and `kHasDispatcher` in lib/dispatcher/pool.js of 8.12.4). A connection that closes leaves at once.
  */
 export class ConnectionPool extends Dispatcher {
-  /** Connections made so far. */
-  made = 0
+  private readonly whole: WholeRequests
+  private madeByClients = 0
   private readonly origin: string
   private readonly connector: buildConnector.connector
   private readonly members = new Set<Member>()
@@ -66,19 +73,31 @@ export class ConnectionPool extends Dispatcher {
     this.origin = origin
     // One for all connections: it keeps the TLS sessions to resume.
     this.connector = buildConnector({ allowH2: false, timeout: connectTimeout, onread: READS })
+    this.whole = new WholeRequests({ origin, connector: this.connector, mostIdle: MOST_IDLE })
+  }
+
+  /** Connections made so far. */
+  get made(): number {
+    return this.madeByClients + this.whole.made
   }
 
   /** Connections and attempts at one, idle ones among them. */
   get size(): number {
-    return this.members.size
+    return this.members.size + this.whole.size
   }
 
   get idleCount(): number {
-    return this.idle.length
+    return this.idle.length + this.whole.idleCount
+  }
+
+  /** True where a request whose body is a text goes over a connection that stands already. */
+  get isReady(): boolean {
+    return this.whole.idleCount > 0
   }
 
   /** @returns true: there is no limit at which a request waits for a connection. */
   override dispatch(options: DispatcherType.DispatchOptions, handler: DispatcherType.DispatchHandler): boolean {
+    if (!this.ended && this.whole.send(options, handler)) return true
     const member = this.idle.pop() ?? this.open()
     member.place = -1
     member.client.dispatch(options, handler)
@@ -98,6 +117,7 @@ export class ConnectionPool extends Dispatcher {
   /** Ends every connection, with what is under way on it. */
   async end(): Promise<void> {
     this.ended = true
+    this.whole.end()
     const clients = [...this.members].map(({ client }) => client)
     this.members.clear()
     this.idle.length = 0
@@ -120,7 +140,7 @@ export class ConnectionPool extends Dispatcher {
     this.members.add(member)
     client.on('connect', () => {
       member.connected = true
-      this.made++
+      this.madeByClients++
     })
     client.on('disconnect', () => {
       member.connected = false
@@ -167,7 +187,7 @@ export function connectionsMade(pool: DispatcherType): number | undefined {
 
 /** True where a call goes over a connection that stands already. */
 export function isConnected(pool: DispatcherType): boolean {
-  return pool instanceof ConnectionPool && pool.idleCount > 0
+  return pool instanceof ConnectionPool && pool.isReady
 }
 
 export class Pools {

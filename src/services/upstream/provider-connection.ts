@@ -1,0 +1,304 @@
+/** One HTTP/1.1 connection to a provider for requests that are whole when they are sent: one after the other, each with its reply. */
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Socket } from 'node:net'
+import { performance } from 'node:perf_hooks'
+import type { Dispatcher } from 'undici'
+import { ReplyParser, type ReplyReceiver } from './reply-parser.ts'
+
+/** A request as its bytes are written. */
+export interface WholeRequest {
+  /** Request line and headers but for the length of the body. */
+  readonly head: string
+  readonly body: string
+}
+
+/** What the connections of a pool report to it. */
+export interface ConnectionOwner {
+  opened(): void
+  /** The connection can take another request. */
+  free(connection: ProviderConnection): void
+  closed(connection: ProviderConnection): void
+  /** The connection turned out to have ended before anything was written: the request goes over another one. */
+  again(request: WholeRequest, handler: Dispatcher.DispatchHandler): void
+}
+
+/** Milliseconds that an idle connection is kept where the provider names no time, and at most. */
+const KEEP_ALIVE = 30_000
+const LONGEST_KEEP_ALIVE = 600_000
+/** Milliseconds by which a connection is given up before its provider would close it. */
+const MARGIN = 2_000
+
+const TIMEOUT = /timeout=(\d{1,9})/
+
+/** The connection that a socket belongs to. */
+const OWNER = Symbol('connection')
+type Owned = Socket & { [OWNER]?: ProviderConnection }
+
+/** @returns undefined for a socket of another client. */
+export function connectionOf(socket: Socket): ProviderConnection | undefined {
+  return (socket as Owned)[OWNER]
+}
+
+/** A request with its reply. It lets go of the connection as the reply ends, so that a late call of its handler cannot end the next one. */
+class Running implements Dispatcher.DispatchController {
+  aborted = false
+  paused = false
+  reason: Error | null = null
+  readonly request: WholeRequest
+  readonly handler: Dispatcher.DispatchHandler
+  private connection: ProviderConnection | undefined
+
+  constructor(connection: ProviderConnection, request: WholeRequest, handler: Dispatcher.DispatchHandler) {
+    this.connection = connection
+    this.request = request
+    this.handler = handler
+  }
+
+  pause(): void {
+    this.paused = true
+    this.connection?.pause()
+  }
+
+  resume(): void {
+    this.paused = false
+    this.connection?.resume()
+  }
+
+  abort(reason: Error): void {
+    if (this.connection === undefined) return
+    this.aborted = true
+    this.reason = reason
+    this.connection.fail(reason)
+  }
+
+  ended(): void {
+    this.connection = undefined
+  }
+}
+
+type State = 'connecting' | 'idle' | 'checking' | 'busy' | 'closed'
+
+export class ProviderConnection implements ReplyReceiver {
+  /** Monotonic milliseconds until which an idle one may be used. */
+  usableUntil = 0
+  private readonly owner: ConnectionOwner
+  private readonly parser: ReplyParser
+  private socket: Socket | undefined
+  private state: State = 'connecting'
+  private running: Running | undefined
+  /** Of the reply: its status, 0 before the head; whether it is whole; whether the connection may live on. */
+  private status = 0
+  private whole = false
+  private keepAlive = true
+  private keptFor = KEEP_ALIVE
+
+  constructor(owner: ConnectionOwner) {
+    this.owner = owner
+    this.parser = new ReplyParser(this)
+  }
+
+  /** The connection stands, or could not be made. */
+  connected(error: Error | null, socket: Socket | null): void {
+    if (error || !socket) {
+      this.fail(error ?? new Error('no socket'))
+      return
+    }
+    if (this.state === 'closed') {
+      socket.destroy()
+      return
+    }
+    this.socket = socket
+    const owned: Owned = socket
+    owned[OWNER] = this
+    socket.on('end', () => this.halfClosed())
+    socket.on('error', (error: NodeJS.ErrnoException) => this.broken(error))
+    socket.on('close', () => this.fail(new ConnectionEnded(socket)))
+    this.owner.opened()
+    if (this.running) this.write(this.running)
+  }
+
+  /** Takes a request. One that has served before is first looked at: see `check`. */
+  send(request: WholeRequest, handler: Dispatcher.DispatchHandler): void {
+    this.running = new Running(this, request, handler)
+    if (this.state === 'connecting') return
+    this.state = 'checking'
+    this.socket?.ref()
+    setImmediate(this.check)
+  }
+
+  /**
+   * Bytes or an end that wait on an idle connection must be found before the next request is written, or it would be answered
+   * by them (GHSA-35p6-xmwp-9g52 of undici). The event loop has looked at all connections when this runs.
+   */
+  private readonly check = (): void => {
+    if (this.state === 'checking' && this.running) this.write(this.running)
+  }
+
+  private write(running: Running): void {
+    this.state = 'busy'
+    const { socket } = this
+    const { request, handler } = running
+    handler.onRequestStart?.(running, {})
+    // The handler may have given the call up.
+    if (!socket || this.running !== running) return
+    const { head, body } = request
+    const length = Buffer.byteLength(body)
+    const start = `${head}content-length: ${length}\r\n\r\n`
+    if (length === body.length) socket.write(start + body, 'latin1')
+    else {
+      socket.cork()
+      socket.write(start, 'latin1')
+      socket.write(body, 'utf8')
+      socket.uncork()
+    }
+  }
+
+  /** Bytes have come. @param bytes of a buffer that the next ones are written to. */
+  read(bytes: Uint8Array): void {
+    // Nothing was requested: what a provider sends of itself must never become a reply.
+    if (this.state !== 'busy') {
+      this.fail(new ConnectionEnded(this.socket))
+      return
+    }
+    let error: Error | undefined
+    try {
+      error = this.parser.execute(bytes)
+    } catch (thrown) {
+      error = errorOf(thrown)
+    }
+    if (this.whole) this.answered(error === undefined)
+    else if (error) this.fail(error)
+  }
+
+  begin(): void {
+    // Something follows the reply.
+    if (this.whole) this.keepAlive = false
+    else this.status = 0
+  }
+
+  head(status: number, headers: readonly string[], keepAlive: boolean, upgrade: boolean): void {
+    if (this.whole || !this.running) return
+    const fields = fieldsOf(headers)
+    this.status = status
+    // A reply without content (RFC 9110 sections 15.3.5 and 15.4.5) whose provider may send some nevertheless.
+    const mayFollow = (status === 204 || status === 304) && (Number(fields['content-length'] ?? 0) > 0 || 'transfer-encoding' in fields)
+    this.keptFor = keptFor(fields['keep-alive'])
+    this.keepAlive = keepAlive && !upgrade && !mayFollow && this.keptFor > 0
+    if (upgrade || status === 101) throw new ConnectionEnded(this.socket)
+    this.running.handler.onResponseStart?.(this.running, status, fields)
+  }
+
+  body(bytes: Buffer): void {
+    const { running } = this
+    if (running && !this.whole) running.handler.onResponseData?.(running, bytes)
+  }
+
+  complete(): void {
+    // Interim replies come before the one that counts (RFC 9110 section 15.2).
+    if (this.status >= 200) this.whole = true
+  }
+
+  pause(): void {
+    this.socket?.pause()
+  }
+
+  resume(): void {
+    this.socket?.resume()
+  }
+
+  /** Ends the connection, and its request with this error. */
+  fail(error: Error): void {
+    if (this.state === 'closed') return
+    const { running, state } = this
+    this.close()
+    if (!running) return
+    if (state === 'checking' && !running.aborted) this.owner.again(running.request, running.handler)
+    else running.handler.onResponseError?.(running, error)
+  }
+
+  /** Closes the connection, which has no request. */
+  close(): void {
+    if (this.state === 'closed') return
+    this.state = 'closed'
+    this.running?.ended()
+    this.running = undefined
+    this.socket?.destroy()
+    this.parser.close()
+    this.owner.closed(this)
+  }
+
+  /** The reply is whole. @param clean whether nothing else came behind it. */
+  private answered(clean: boolean): void {
+    const { running } = this
+    if (!running) return
+    running.ended()
+    this.running = undefined
+    if (running.paused) this.resume()
+    if (clean && this.keepAlive && this.state === 'busy') this.release()
+    else this.close()
+    try {
+      running.handler.onResponseEnd?.(running, {})
+    } catch (thrown) {
+      running.handler.onResponseError?.(running, errorOf(thrown))
+    }
+  }
+
+  private release(): void {
+    this.state = 'idle'
+    this.status = 0
+    this.whole = false
+    this.usableUntil = performance.now() + this.keptFor
+    // An idle connection does not keep the process alive.
+    this.socket?.unref()
+    this.owner.free(this)
+  }
+
+  /** The provider has closed its side: some replies end with their connection (RFC 9112 section 6.3). */
+  private halfClosed(): void {
+    if (this.status === 0 || this.keepAlive) {
+      this.fail(new ConnectionEnded(this.socket))
+      return
+    }
+    const error = this.parser.finish()
+    if (this.whole) this.answered(false)
+    else this.fail(error ?? new ConnectionEnded(this.socket))
+  }
+
+  private broken(error: NodeJS.ErrnoException): void {
+    // A provider that closes without reading all that was sent to it (RFC 9112 section 9.6).
+    if (error.code === 'ECONNRESET' && this.status !== 0 && !this.keepAlive) this.halfClosed()
+    else this.fail(error)
+  }
+}
+
+/** The other side has closed the connection; with the code that undici gives it, by which `networkFault` knows it. */
+class ConnectionEnded extends Error {
+  readonly code = 'UND_ERR_SOCKET'
+  readonly socket: { readonly bytesRead: number } | undefined
+
+  constructor(socket: Socket | undefined) {
+    super('other side closed')
+    this.socket = socket && { bytesRead: socket.bytesRead }
+  }
+}
+
+const errorOf = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)))
+
+/** @param headers flat list. @returns by names in lower case; a list where a name is repeated. */
+function fieldsOf(headers: readonly string[]): IncomingHttpHeaders {
+  const fields: Record<string, string | string[]> = {}
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    const name = headers[i]?.toLowerCase() ?? ''
+    const value = headers[i + 1] ?? ''
+    // Not what every object inherits.
+    const before = Object.hasOwn(fields, name) ? fields[name] : undefined
+    fields[name] = before === undefined ? value : [before, value].flat()
+  }
+  return fields
+}
+
+/** Milliseconds, from the parameter that providers send beside `Connection: keep-alive`; 0 or less where none are left. */
+function keptFor(header: string | string[] | undefined): number {
+  const seconds = header === undefined ? undefined : TIMEOUT.exec(`${header}`)?.[1]
+  return seconds === undefined ? KEEP_ALIVE : Math.min(Number(seconds) * 1000 - MARGIN, LONGEST_KEEP_ALIVE)
+}

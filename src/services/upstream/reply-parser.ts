@@ -1,0 +1,100 @@
+/**
+ * Node's own parser of HTTP/1.1 (llhttp), for the replies of providers: the one that reads the requests of callers. It calls
+ * JavaScript three times per small reply, where undici's copy in WebAssembly calls it for every header.
+ */
+
+/** The callbacks of lib/_http_common.js (24.21) that a reply needs. */
+interface NodeParser {
+  [callback: number]: unknown
+  initialize(type: number, resource: object, maxHeaderSize: number): void
+  /** @returns the error, where the bytes are no reply. */
+  execute(bytes: Uint8Array): unknown
+  finish(): unknown
+  close(): void
+}
+
+interface NodeParserClass {
+  new (): NodeParser
+  readonly RESPONSE: number
+  readonly kOnMessageBegin: number
+  readonly kOnHeaders: number
+  readonly kOnHeadersComplete: number
+  readonly kOnBody: number
+  readonly kOnMessageComplete: number
+}
+
+/** Undocumented, so that a later Node may lack it: undici then reads all replies. */
+const Parser = (process.getBuiltinModule('_http_common') as { HTTPParser?: NodeParserClass } | undefined)?.HTTPParser
+
+/** Bytes of the head of a reply, as undici has it (`maxHeaderSize` in lib/dispatcher/client.js of 8.12.4). */
+const MOST_HEADERS = 16 * 1024
+
+export interface ReplyReceiver {
+  /** A message begins. */
+  begin(): void
+  /** @param headers flat list: name, value, name, value. */
+  head(status: number, headers: readonly string[], keepAlive: boolean, upgrade: boolean): void
+  body(bytes: Buffer): void
+  complete(): void
+}
+
+export class ReplyParser {
+  private readonly parser: NodeParser
+
+  /** False where this Node offers no such parser. */
+  static readonly isThere = Parser !== undefined
+
+  /** @throws TypeError where this Node offers no such parser. */
+  constructor(receiver: ReplyReceiver) {
+    if (!Parser) throw new TypeError('this Node has no parser of HTTP to offer')
+    const parser = new Parser()
+    parser.initialize(Parser.RESPONSE, receiver, MOST_HEADERS)
+    /** Headers come in several lists where they are many. After the head the same callback brings trailers, which nothing reads. */
+    let early: string[] | undefined
+    parser[Parser.kOnMessageBegin] = () => {
+      early = []
+      receiver.begin()
+    }
+    parser[Parser.kOnHeaders] = (headers: string[]) => {
+      early?.push(...headers)
+    }
+    parser[Parser.kOnHeadersComplete] = (
+      _major: number,
+      _minor: number,
+      headers: string[] | undefined,
+      _method: unknown,
+      _url: unknown,
+      status: number,
+      _reason: string,
+      upgrade: boolean,
+      keepAlive: boolean,
+    ) => {
+      const all = headers ?? early ?? []
+      early = undefined
+      receiver.head(status, all, keepAlive, upgrade)
+      return 0
+    }
+    parser[Parser.kOnBody] = (bytes: Buffer) => receiver.body(bytes)
+    parser[Parser.kOnMessageComplete] = () => receiver.complete()
+    this.parser = parser
+  }
+
+  /** @param bytes may be used again afterwards: what the receiver gets of them is a copy. @returns why they are no reply, if they are none. */
+  execute(bytes: Uint8Array): Error | undefined {
+    return errorOf(this.parser.execute(bytes))
+  }
+
+  /** The connection has ended. @returns what is wrong with that, if anything is. */
+  finish(): Error | undefined {
+    return errorOf(this.parser.finish())
+  }
+
+  /** Call once. The parser may be at work just now, so it is freed a little later. */
+  close(): void {
+    setImmediate(() => this.parser.close())
+  }
+}
+
+function errorOf(result: unknown): Error | undefined {
+  return result instanceof Error ? result : undefined
+}

@@ -1,0 +1,137 @@
+/** The connections of one provider address for requests whose body is a text: a free one is found in constant time. */
+import { performance } from 'node:perf_hooks'
+import type { Dispatcher } from 'undici'
+import type buildConnector from 'undici/lib/core/connect.js'
+import { type ConnectionOwner, ProviderConnection, type WholeRequest } from './provider-connection.ts'
+import { ReplyParser } from './reply-parser.ts'
+
+/** Milliseconds between two looks for idle connections whose time is over. */
+const LOOK = 1_000
+
+export interface WholeRequestsOptions {
+  /** Scheme, host and port. */
+  readonly origin: string
+  readonly connector: buildConnector.connector
+  readonly mostIdle: number
+}
+
+/**
+ * Sends a request and reads its reply at half of what undici's client costs, which keeps queues and a stream for each side
+ * of a connection. What undici does is done by its connector (TLS and its sessions, time limit, addresses) and by Node's parser.
+ */
+export class WholeRequests implements ConnectionOwner {
+  /** Connections made so far. */
+  made = 0
+  private readonly connector: buildConnector.connector
+  private readonly mostIdle: number
+  private readonly target: buildConnector.Options
+  private readonly connections = new Set<ProviderConnection>()
+  /** The one used last is taken first, so that those of a burst run out. */
+  private readonly idle: ProviderConnection[] = []
+  private looking: NodeJS.Timeout | undefined
+
+  constructor({ origin, connector, mostIdle }: WholeRequestsOptions) {
+    const { host, hostname, protocol, port } = new URL(origin)
+    this.connector = connector
+    this.mostIdle = mostIdle
+    this.target = { host, hostname: hostname.replace(/^\[|\]$/g, ''), protocol, port }
+  }
+
+  get size(): number {
+    return this.connections.size
+  }
+
+  get idleCount(): number {
+    return this.idle.length
+  }
+
+  /** @returns false for a request that only undici sends, or refuses. */
+  send({ method, path, headers, body }: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+    if (method !== 'POST' || typeof body !== 'string' || !Array.isArray(headers) || !ReplyParser.isThere) return false
+    const head = headOf(this.target.host ?? '', path, headers)
+    if (head === undefined) return false
+    this.again({ head, body }, handler)
+    return true
+  }
+
+  again(request: WholeRequest, handler: Dispatcher.DispatchHandler): void {
+    const connection = this.take() ?? this.open()
+    connection.send(request, handler)
+  }
+
+  opened(): void {
+    this.made++
+  }
+
+  free(connection: ProviderConnection): void {
+    if (this.idle.length >= this.mostIdle) {
+      connection.close()
+      return
+    }
+    this.idle.push(connection)
+    this.looking ??= setTimeout(this.look, LOOK).unref()
+  }
+
+  closed(connection: ProviderConnection): void {
+    this.connections.delete(connection)
+    const place = this.idle.lastIndexOf(connection)
+    if (place !== -1) this.idle.splice(place, 1)
+  }
+
+  /** Ends every connection, with what is under way on it. */
+  end(): void {
+    clearTimeout(this.looking)
+    for (const connection of [...this.connections]) connection.fail(new Error('the gateway has closed its connections'))
+  }
+
+  private take(): ProviderConnection | undefined {
+    const connection = this.idle.pop()
+    if (connection === undefined || connection.usableUntil > performance.now()) return connection
+    connection.close()
+    return this.take()
+  }
+
+  private open(): ProviderConnection {
+    const connection = new ProviderConnection(this)
+    this.connections.add(connection)
+    this.connector(this.target, (error, socket) => connection.connected(error, socket))
+    return connection
+  }
+
+  private readonly look = (): void => {
+    const now = performance.now()
+    for (const connection of this.idle.filter(({ usableUntil }) => usableUntil <= now)) connection.close()
+    this.looking = this.idle.length > 0 ? setTimeout(this.look, LOOK).unref() : undefined
+  }
+}
+
+/** What undici refuses in a path and in the value of a header (lib/core/request.js and lib/core/util.js of 8.12.4). */
+const NOT_IN_A_PATH = /[^\u0021-\u00ff]/
+const NOT_IN_A_VALUE = /[^\t\x20-\x7e\x80-\xff]/
+
+/** Names of headers, but for those that decide about the connection or the framing. */
+const ORDINARY = /^(?!(?:host|connection|content-length|expect|keep-alive|transfer-encoding|upgrade)$)[\w!#$%&'*+\-.^`|~]+$/i
+
+/** Names that were found ordinary: providers have few. */
+const ordinary = new Set<string>()
+const MOST_NAMES = 1_000
+
+function isOrdinary(name: string): boolean {
+  if (ordinary.has(name)) return true
+  if (!ORDINARY.test(name)) return false
+  if (ordinary.size < MOST_NAMES) ordinary.add(name)
+  return true
+}
+
+/** @param headers flat list. @returns undefined where something in it is not ordinary. */
+function headOf(host: string, path: string, headers: readonly unknown[]): string | undefined {
+  if (!path.startsWith('/') || NOT_IN_A_PATH.test(path)) return undefined
+  let head = `POST ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n`
+  for (let i = 0; i < headers.length; i += 2) {
+    const name = headers[i]
+    const value = headers[i + 1]
+    if (typeof name !== 'string' || typeof value !== 'string' || !isOrdinary(name) || NOT_IN_A_VALUE.test(value)) return undefined
+    head += `${name}: ${value}\r\n`
+  }
+  return head
+}
