@@ -5,7 +5,7 @@
 import { once } from 'node:events'
 import type { IncomingHttpHeaders } from 'node:http'
 import { createServer } from 'node:https'
-import type { AddressInfo, Socket } from 'node:net'
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
 import { setDefaultCACertificates } from 'node:tls'
 import t, { type Test } from 'tap'
 import type { Dispatcher } from 'undici'
@@ -158,6 +158,30 @@ t.test('bytes that follow a reply never become the next one', async (t) => {
   for (const socket of upstream.sockets) socket.write(smuggled)
   await eventually('the connection is closed', () => pool.size === 0)
   t.equal((await call(pool).done).body, 'ok', 'while it was idle')
+})
+
+t.test('a connection whose provider answers before it has read the request serves once', async (t) => {
+  const server = createTcpServer((socket) => {
+    socket.on('error', () => undefined)
+    socket.once('data', () => {
+      socket.pause()
+      socket.write(OK)
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const pools = new Pools()
+  t.teardown(async () => {
+    await pools.close()
+    server.close()
+  })
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const pool = pools.for({ origin, connectTimeout: 5_000 })
+  const long = 'x'.repeat(32 * 1024 * 1024)
+  t.equal((await call(pool, long).done).body, 'ok')
+  t.equal(pool.idleCount, 0, 'the rest of the request is not read')
+  t.equal((await call(pool).done).body, 'ok')
+  t.equal(pool.made, 2)
 })
 
 t.test('a connection that has ended while it was idle costs no request', async (t) => {

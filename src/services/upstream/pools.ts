@@ -111,6 +111,7 @@ export class ConnectionPool extends Dispatcher {
    * longer.
    */
   dropIdle(): void {
+    this.whole.dropIdle()
     for (const member of [...this.idle]) this.drop(member)
   }
 

@@ -234,7 +234,9 @@ export class ProviderConnection implements ReplyReceiver {
     running.ended()
     this.running = undefined
     if (running.paused) this.resume()
-    if (clean && this.keepAlive && this.state === 'busy') this.release()
+    // A reply that came before the whole request was written leaves a connection whose provider may not read the rest.
+    const isWritten = this.socket?.writableLength === 0
+    if (clean && isWritten && this.keepAlive && this.state === 'busy') this.release()
     else this.close()
     try {
       running.handler.onResponseEnd?.(running, {})

@@ -78,6 +78,11 @@ export class WholeRequests implements ConnectionOwner {
     if (place !== -1) this.idle.splice(place, 1)
   }
 
+  /** Closes the connections that have no request. */
+  dropIdle(): void {
+    for (const connection of [...this.idle]) connection.close()
+  }
+
   /** Ends every connection, with what is under way on it. */
   end(): void {
     clearTimeout(this.looking)
