@@ -325,7 +325,7 @@ eachCell('citations', async (t, cell) => {
   })
 })
 
-t.test('provider errors keep their status and tell nothing of the provider', async (t) => {
+t.test('provider errors keep their status and show neither a key nor an address', async (t) => {
   await every(t, 'every cell', async (t) => {
     for (const cell of field.cells)
       for (const stream of [false, true]) {

@@ -10,6 +10,8 @@ const REMOVED = '[removed]'
 /** Ends of host names that providers and their clouds use; without such a list a path of fields would look like a host. */
 const HOST = /(?<![\w.@-])(?:[a-z0-9-]+\.)+(?:com|net|org|io|ai|dev|cloud|app|co|cn|eu|us|info|xyz|tech)\b(?::\d+)?(?:\/[^\s"'`<>)\]]*)?/gi
 const URLS = /\b[a-z][a-z0-9+.-]{1,20}:\/\/[^\s"'`<>)\]]*|\bwww\.[^\s"'`<>)\]]+/gi
+/** An address of a machine, of IPv4 or, in brackets, of IPv6. */
+const MACHINE = /(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?(?![\w.]*\w)|\[[\da-f:]*:[\da-f:.]*\](?::\d+)?/gi
 const MAIL = /[\w.+-]+@[\w-]+(?:\.[\w-]+)+/g
 /** `projects/p`, `accounts/a/deployments/d`, as cloud providers name resources. */
 const RESOURCES =
@@ -83,7 +85,7 @@ export function scrubbed(sentence: string, endpoint: Endpoint, own: CallersWords
     .replaceAll(MAIL, (mail) => (own.has(mail) ? mail : REMOVED))
   text = withSlug(text, endpoint)
   text = text.replaceAll(RESOURCES, (whole, kind: string) => (own.has(whole) ? whole : `${kind}/${REMOVED}`))
-  text = text.replaceAll(HOST, (host) => (own.has(host) ? host : REMOVED))
+  for (const pattern of [HOST, MACHINE]) text = text.replaceAll(pattern, (host) => (own.has(host) ? host : REMOVED))
   const unlessOwn = (whole: string, before: string, quote: string, id: string): string =>
     own.has(id) || !(quote !== '' || /[\d*]/.test(id)) ? whole : `${before}${REMOVED}`
   text = text.replaceAll(NAMED, unlessOwn).replaceAll(KEYED, unlessOwn)
