@@ -438,6 +438,14 @@ t.test('a field that the gateway renamed is named as the caller wrote it', async
       /\(stop_sequences is stop in your request\)$/,
       'stop',
     ],
+    [
+      'responses',
+      'chat',
+      { reasoning_effort: 'low' },
+      { error: { message: "Item of type 'reasoning' without the input that follows", param: 'input' } },
+      /^RESPONSES: Item of type 'reasoning' without the input that follows \(input is messages in your request\)$/,
+      'messages',
+    ],
     ['responses', 'chat', { temperature: 1 }, { error: { message: 'No', param: 'temperature' } }, /^RESPONSES: No$/, 'temperature'],
   ]
   await every(t, 'every case', async (t) => {

@@ -20,8 +20,14 @@ function jsonOf(body: string): JsonObject | undefined {
   }
 }
 
-/** Characters of a sentence that are compared: ids and addresses, which are removed, stand further behind. */
+/** Characters of a sentence that are compared. */
 const SHOWN = 20
+
+/** As far as the first id: those that the caller did not send are removed. */
+function beginningOf(sentence: string): string {
+  const id = sentence.search(/\w*[0-9a-f]{8}/)
+  return sentence.slice(0, id === -1 ? SHOWN : Math.min(id, SHOWN))
+}
 
 /** A model that the provider does not have is no fault of the request, whatever the status. */
 const missing = (status: number, code: string): boolean => status === 404 || code === 'model_not_found'
@@ -43,7 +49,7 @@ export function failureOf(exchange: Exchange): Failure | undefined {
   const error = object(reply?.error)
   const code = text(error.status) || text(error.code) || text(error.type)
   const isMissing = missing(exchange.status, code)
-  return { status: isMissing ? 404 : exchange.status, code, sentence: isMissing ? '' : text(error.message).slice(0, SHOWN) }
+  return { status: isMissing ? 404 : exchange.status, code, sentence: isMissing ? '' : beginningOf(text(error.message)) }
 }
 
 /** Compares what the caller got in place of an answer. */

@@ -9,7 +9,8 @@ export function fieldNames(table: ParameterTable, others: Readonly<Record<string
   const names = new Map<string, readonly string[]>()
   for (const name of PARAMETERS) {
     const outcome = table[name]
-    if ('as' in outcome) names.set(name, [outcome.as.replaceAll('[]', '')])
+    // The beginning of an answer is a place in the conversation, and no field of its own.
+    if ('as' in outcome && name !== 'prefill') names.set(name, [outcome.as.replaceAll('[]', '')])
   }
   for (const [name, paths] of Object.entries(others)) names.set(name, paths)
   return names

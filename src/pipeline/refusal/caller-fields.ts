@@ -54,13 +54,21 @@ export function callersPath(path: string, fields: readonly RenamedField[], sent:
 /** Names in which a sentence may mention a field. */
 const WORDS = /[A-Za-z_]\w*/g
 
-/** Says of each renamed field that a sentence mentions which field of the caller it was; '' where it mentions none. */
-export function fieldNotes(sentence: string, fields: readonly RenamedField[]): string {
+/** Two words in one: such a name is no word of a sentence, as `reasoning`, `messages` or `input` may be. */
+const COMPOUND = /_|[a-z][A-Z]/
+
+/**
+ * Says of each renamed field that a sentence mentions which field of the caller it was; '' where it mentions none.
+ * @param field path of the field that the provider says is at fault.
+ */
+export function fieldNotes(sentence: string, fields: readonly RenamedField[], field = ''): string {
+  const certain = new Set([rootOf(field), lastOf(field)])
   const known = new Map(fields.map(({ provider, caller }) => [plain(lastOf(provider)), caller]))
   const notes = new Map<string, string>()
   for (const [word] of sentence.matchAll(WORDS)) {
     const caller = known.get(plain(word))
-    if (caller !== undefined && word !== caller && notes.size < MOST_NOTES) notes.set(word, caller)
+    if (caller === undefined || word === caller || notes.size >= MOST_NOTES) continue
+    if (COMPOUND.test(word) || certain.has(word)) notes.set(word, caller)
   }
   if (notes.size === 0) return ''
   return ` (${[...notes].map(([provider, caller]) => `${provider} is ${caller} in your request`).join(', ')})`

@@ -49,7 +49,7 @@ export function explained(exchange: Planned, refusal: Refusal, rewrite: Rewrite)
   const { message, metadata } = ownWords(fault, field, fields, sent)
   const shown = sentence === undefined ? undefined : shownSentence(sentence, { endpoint, written: body, sent })
   const text = shown === undefined ? message : `${endpoint.provider.name}: ${shown}`
-  const notes = fieldNotes(text, fields)
+  const notes = fieldNotes(text, fields, field)
   const { retryAfter, providerStatus } = fault
   return new Fault(fault.code, { message: cut(text, LONGEST - notes.length) + notes, metadata, retryAfter, providerStatus })
 }
