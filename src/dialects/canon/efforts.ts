@@ -42,7 +42,8 @@ export function effortForBudget(budget: number, output: number | undefined, offe
 }
 
 /**
- * The nearest effort that is offered; the lower one where two are as near.
+ * The nearest effort that is offered; the lower one where two are as near. A word that is none of ours counts as medium, unless all
+ * that the wire has are offered: then it is a provider's own and stays.
  * @param offered the quirk `efforts`; without it, or where it lists none of ours, `usual` are offered.
  */
 export function nearestEffort(effort: string, offered: readonly string[] | undefined, usual: readonly string[] = EFFORTS): string {
@@ -50,6 +51,8 @@ export function nearestEffort(effort: string, offered: readonly string[] | undef
   if (listed.includes(effort)) return effort
   const known = listed.filter((name) => rank(name) !== -1)
   const choice = (known.length > 0 ? known : usual).toSorted((a, b) => rank(a) - rank(b))
-  const distance = (name: string): number => Math.abs(rank(name) - rank(effort))
-  return rank(effort) === -1 && known.length === 0 ? effort : choice.reduce((best, each) => (distance(each) < distance(best) ? each : best))
+  if (rank(effort) === -1 && known.length === 0 && usual === EFFORTS) return effort
+  const wanted = rank(effort) === -1 ? rank('medium') : rank(effort)
+  const distance = (name: string): number => Math.abs(rank(name) - wanted)
+  return choice.reduce((best, each) => (distance(each) < distance(best) ? each : best))
 }

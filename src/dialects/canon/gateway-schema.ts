@@ -83,10 +83,11 @@ export const gatewayProperties = {
   debug: Type.Optional(Type.Object({ echo_upstream_body: Type.Optional(Type.Boolean()) })),
   stop_server_tools_when: Type.Optional(Type.Array(stopCondition, { minItems: 1, ...SHORT })),
   max_tool_calls: nullable(tokenCount(0)),
-  service_tier: nullable(Type.Enum(['auto', 'default', 'flex', 'priority', 'scale', 'fast'])),
+  // Providers have tiers of their own; which one is sent is the endpoint's matter (`service-tier.ts`).
+  service_tier: nullable(Type.String({ minLength: 1, maxLength: 64 })),
   cache_control: nullable(Type.Object({ type: Type.Literal('ephemeral'), ttl: Type.Optional(Type.Enum(['5m', '1h'])) })),
   prompt_cache_key: nullable(Type.String()),
-  prompt_cache_options: nullable(Type.Object({ mode: Type.Literal('explicit'), ttl: nullable(Type.String()) })),
+  prompt_cache_options: nullable(Type.Object({ mode: nullable(Type.String()), ttl: nullable(Type.String()) })),
   safety_identifier: nullable(Type.String()),
   image_config: Type.Optional(Type.Object({})),
   modalities: Type.Optional(Type.Array(Type.Enum(['text', 'image', 'audio']), SHORT)),

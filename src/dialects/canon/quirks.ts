@@ -91,4 +91,4 @@ export const mediaUrls = oneOf(
   ['inline', 'pass'],
 )
 
-export const explicitCaching = flag('True: `prompt_cache_options` of a request are passed on.')
+export const explicitCaching = flag('True: `prompt_cache_options` and marks for the cache within the messages of a request are passed on.')

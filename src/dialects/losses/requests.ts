@@ -26,6 +26,7 @@ const OTHER_FAMILY = 'encrypted by another family of providers'
 const SERVER_ITEM = 'providers do not know the tools of the gateway'
 const SHOWN = 'the format does not accept this part of an earlier reply'
 const STATUS = 'items of earlier turns are always complete'
+const STOPS = 'the gateway cuts the answer itself'
 const STRICT = 'the format always enforces the schema'
 const SUMMARY = 'the format has no field for how reasoning is shown'
 const TIER = 'a provider is sent the service tier that its endpoint declares, and no other'
@@ -45,6 +46,7 @@ const CHAT_MARKS = [
 ]
 
 const CHAT_CALLERS: readonly Row[] = [
+  [['openai-responses'], STOPS, ['stop[]']],
   [['openai-chat', 'openai-responses', 'anthropic', 'gemini'], TIER, ['service_tier'], 'service_tier'],
   [['anthropic'], AUDIO, ['messages[user].content[input_audio]'], 'input_audio'],
   [['openai-chat', 'openai-responses'], CACHE_PLACE, ['cache_control.ttl'], 'cache_control'],
@@ -134,6 +136,7 @@ const CHAT_CALLERS: readonly Row[] = [
 ]
 
 const RESPONSES_CALLERS: readonly Row[] = [
+  [['openai-chat', 'anthropic', 'gemini'], FIELD, ['input[function_call in a namespace].namespace'], 'input.function_call.namespace'],
   [['openai-chat', 'openai-responses', 'anthropic', 'gemini'], TIER, ['service_tier'], 'service_tier'],
   [['anthropic'], AUDIO, ['input[message].content[input_audio]'], 'input_audio'],
   [['openai-chat', 'openai-responses'], CACHE_PLACE, ['cache_control.ttl'], 'cache_control'],
@@ -196,8 +199,6 @@ const RESPONSES_CALLERS: readonly Row[] = [
       'input[custom_tool_call]',
       'input[custom_tool_call_output]',
       'input[file_search_call]',
-      'input[function_call in a namespace]',
-      'input[function_call_output in a namespace]',
       'input[image_generation_call]',
       'input[local_shell_call]',
       'input[local_shell_call_output]',
@@ -238,10 +239,11 @@ const RESPONSES_CALLERS: readonly Row[] = [
   [
     ['openai-responses'],
     STATUS,
-    ['input[function_call].status', 'input[function_call_output].status', 'input[message].status', 'input[reasoning].status'],
+    ['input[function_call].status', 'input[function_call_output].status', 'input[message].status'],
     undefined,
     'translate',
   ],
+  [['openai-responses'], STATUS, ['input[reasoning].status']],
   [['anthropic', 'gemini'], STRICT, ['text.format.strict']],
   [['anthropic'], SUMMARY, ['reasoning.summary']],
   [['openai-chat', 'gemini'], SUMMARY, ['reasoning.summary'], 'reasoning.summary'],
@@ -268,6 +270,7 @@ const MESSAGES_MARKS = [
 ]
 
 const MESSAGES_CALLERS: readonly Row[] = [
+  [['openai-responses'], STOPS, ['stop_sequences[]']],
   [['openai-chat'], CACHE_PLACE, [CALL_MARK], 'cache_control'],
   [['openai-chat', 'openai-responses'], CACHE_PLACE, ['cache_control.ttl'], 'cache_control'],
   [['openai-responses'], CACHE_PLACE, ['tools[].cache_control.ttl'], 'cache_control'],

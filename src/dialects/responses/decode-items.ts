@@ -53,9 +53,9 @@ function decodeReasoning(item: JsonObject): Item {
   }) as unknown as Item
 }
 
-/** A call within a namespace or of a sub-agent means something only to this wire, and so does its output. */
+/** A call of a sub-agent means something only to this wire, and so does its output. A namespace stays beside its call. */
 function isPlainCall(item: JsonObject): boolean {
-  return (item.namespace ?? item.subagent_id ?? item.subagent_items ?? null) === null
+  return (item.subagent_id ?? item.subagent_items ?? null) === null
 }
 
 function decodeCall(item: JsonObject): Item {

@@ -89,6 +89,8 @@ function decodeTool(tool: JsonObject, beside: Set<string>): ToolSpec {
 
 function decodeChoice(choice: Json | undefined): ToolChoice | undefined {
   if (choice === 'auto' || choice === 'none' || choice === 'required') return { mode: choice }
+  // Mistral's word for it.
+  if (choice === 'any') return { mode: 'required' }
   if (!isObject(choice)) return undefined
   if (choice.type === 'function') return { mode: 'named', name: String(choice.name) }
   const colon = String(choice.type).indexOf(':')

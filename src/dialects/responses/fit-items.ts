@@ -62,6 +62,24 @@ function fitted(item: JsonObject, { account, quirks }: Target): JsonObject {
   return item.type === 'reasoning' && hasExtras && quirks.reasoning !== 'object' ? withoutExtras(fit) : fit
 }
 
+/**
+ * Marks for the cache are taken by gpt-5.6 and later models; earlier ones refuse them (npm openai 7.57.0, `prompt_cache_options`;
+ * developers.openai.com/api/docs/guides/prompt-caching, "How caching differs by model").
+ */
+function withoutMarks(item: JsonObject, dropped: string[]): JsonObject {
+  for (const member of ['content', 'output'] as const) {
+    const parts = item[member]
+    if (!Array.isArray(parts) || !parts.some((part) => isObject(part) && part.prompt_cache_breakpoint !== undefined)) continue
+    if (!dropped.includes('cache_control')) dropped.push('cache_control')
+    return { ...item, [member]: parts.map((part) => (isObject(part) ? withoutMark(part) : part)) }
+  }
+  return item
+}
+
+function withoutMark({ prompt_cache_breakpoint: _mark, ...part }: JsonObject): JsonObject {
+  return part
+}
+
 /** OpenAI refuses a call that it knows "without its required 'reasoning' item". */
 function withoutId(item: JsonObject): JsonObject {
   if (item.id === undefined) return item
@@ -84,6 +102,7 @@ export function fitItems(input: Json[], target: Target, dropped: string[]): Json
       if (item.type === 'reasoning') isAfterLoss = loss !== undefined
       else if (!isSpoken(item)) isAfterLoss = false
       fit = loss !== undefined ? undefined : isAfterLoss ? withoutId(fitted(item, target)) : fitted(item, target)
+      if (isObject(fit) && target.quirks.explicit_caching !== true) fit = withoutMarks(fit, dropped)
     }
     if (fit !== item) changed ??= input.slice(0, index)
     if (fit !== undefined) changed?.push(fit)

@@ -35,7 +35,7 @@ export const responsesParameters: ParameterTable = {
   metadata: { as: 'metadata' },
   prompt_cache_key: { as: 'prompt_cache_key' },
   prompt_cache_options: { dropped: 'sent only to a provider with the quirk `explicit_caching`' },
-  cache_control: { as: 'input[].content[].prompt_cache_breakpoint' },
+  cache_control: { dropped: 'sent only to a provider with the quirk `explicit_caching`' },
   truncation: { as: 'truncation' },
   include: { as: 'include' },
   prefill: { as: 'input[-1]' },

@@ -20,13 +20,14 @@ const textFormat = Type.Union([
   }),
 ])
 
+// Words that providers define pass to those of this wire, whatever they are; other wires get the nearest that they know.
 const reasoning = Type.Object({
-  effort: maybe(Type.Enum(['max', 'xhigh', 'high', 'medium', 'low', 'minimal', 'none'])),
-  summary: maybe(Type.Enum(['auto', 'concise', 'detailed'])),
+  effort: maybe(word()),
+  summary: maybe(word()),
   enabled: maybe(Type.Boolean()),
   max_tokens: maybe(tokenCount(0)),
-  context: maybe(Type.Enum(['auto', 'all_turns', 'current_turn'])),
-  mode: maybe(Type.Enum(['standard', 'pro'])),
+  context: maybe(word()),
+  mode: maybe(word()),
 })
 
 export const responsesRequest = Type.Object({
@@ -47,8 +48,8 @@ export const responsesRequest = Type.Object({
   prompt: maybe(Type.Object({ id: word(), variables: maybe(Type.Object({})) })),
   include: maybe(Type.Array(Type.String(), { maxItems: MOST_ENTRIES })),
   reasoning: maybe(reasoning),
-  text: maybe(Type.Object({ format: maybe(textFormat), verbosity: maybe(Type.Enum(['low', 'medium', 'high', 'xhigh', 'max'])) })),
-  tool_choice: maybe(Type.Union([Type.Enum(['auto', 'none', 'required']), Type.Object({ type: word() })])),
+  text: maybe(Type.Object({ format: maybe(textFormat), verbosity: maybe(word()) })),
+  tool_choice: maybe(Type.Union([Type.Enum(['auto', 'none', 'required', 'any']), Type.Object({ type: word() })])),
   tools: maybe(Type.Array(Type.Object({ type: word() }), { maxItems: MOST_TOOLS })),
   truncation: maybe(Type.Enum(['auto', 'disabled'])),
 })

@@ -133,3 +133,35 @@ t.test('a strict schema that the provider refuses is sent as one that is not str
     t.match(passWire.request(body, target({})).body, askedOf(schema, true), 'without the quirk it is sent as it is')
   }
 })
+
+t.test('marks for the cache go only where they are taken', async (t) => {
+  // github.com/anomalyco/opencode/issues/36315
+  const part = { type: 'input_text', text: 'Hi' }
+  const marked = { ...part, prompt_cache_breakpoint: { mode: 'explicit' } }
+  const at = (content: JsonObject): JsonObject => ({ type: 'message', role: 'user', content: [part, content] })
+  t.same(sent([at(marked)]), { input: [at(part)], dropped: ['cache_control'] })
+  t.same(sent([at(marked)], { quirks: { explicit_caching: true } }), { input: [at(marked)], dropped: [] })
+})
+
+t.test('words that a provider defines pass to its own wire', async (t) => {
+  const fields = {
+    service_tier: 'on_demand',
+    reasoning: { effort: 'ultra', summary: 'brief', mode: 'deep' },
+    text: { verbosity: 'loud' },
+    prompt_cache_options: { mode: 'implicit', ttl: '30m' },
+  }
+  const body = { model: 'a/b', input: 'Hi', ...fields }
+  responsesClient.check(body)
+  const facts = target({ quirks: { explicit_caching: true } })
+  for (const { body: written, dropped } of [
+    passWire.request(body, facts),
+    openaiResponses.encodeRequest(responsesClient.decodeRequest(body), facts),
+  ]) {
+    t.match(written, { reasoning: fields.reasoning, text: fields.text, prompt_cache_options: fields.prompt_cache_options })
+    // A tier has its price, so only that of the endpoint is sent.
+    t.equal(written.service_tier, undefined)
+    t.same(dropped, ['service_tier'])
+  }
+  const few = passWire.request(body, target({ quirks: { efforts: ['low', 'medium', 'high'] } }))
+  t.match(few, { body: { reasoning: { effort: 'medium' } } }, 'a word that is none of ours counts as medium')
+})

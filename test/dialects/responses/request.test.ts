@@ -2,6 +2,7 @@ import t from 'tap'
 import { Fault } from '../../../src/core/faults.ts'
 import type { JsonObject } from '../../../src/core/json.ts'
 import type { CanonicalRequest } from '../../../src/dialects/canon/request.ts'
+import { openaiChat } from '../../../src/dialects/chat/index.ts'
 import { openaiResponses, responsesClient } from '../../../src/dialects/responses/index.ts'
 import { every } from '../../support/every.ts'
 import { jsonFixture, passWire, target } from './rig.ts'
@@ -50,11 +51,11 @@ t.test('each bad field is a 400 that names it', async (t) => {
     [ok({ max_output_tokens: 0 }), 'max_output_tokens', /at least 1/],
     [ok({ stream: 'yes' }), 'stream'],
     [ok({ truncation: 'middle' }), 'truncation'],
-    [ok({ service_tier: 'gold' }), 'service_tier'],
+    [ok({ service_tier: 7 }), 'service_tier'],
     [ok({ text: { format: { type: 'xml' } } }), 'text.format.type', /json_schema/],
     [ok({ text: { format: { type: 'json_schema', schema: {} } } }), 'text.format.name', /is required/],
-    [ok({ text: { verbosity: 'loud' } }), 'text.verbosity'],
-    [ok({ reasoning: { effort: 'huge' } }), 'reasoning.effort'],
+    [ok({ text: { verbosity: 7 } }), 'text.verbosity'],
+    [ok({ reasoning: { effort: '' } }), 'reasoning.effort'],
     [ok({ tools: [{ name: 'f' }] }), 'tools[0].type', /is required/],
     [ok({ tools: [{ type: 'function' }] }), 'tools[0].name', /is required/],
     [ok({ tools: [{ type: 'router:datetime', parameters: 1 }] }), 'tools[0].parameters'],
@@ -182,15 +183,17 @@ t.test('canonical form of a request', async (t) => {
   const tools = responsesClient.decodeRequest(ok({ tools: [{ type: 'router:web_search', parameters: { max_results: 3 } }] })).tools
   t.same(tools, [{ kind: 'server', name: 'web_search', parameters: { max_results: 3 } }])
   t.match(responsesClient.decodeRequest(ok({})).items, [{ kind: 'message', role: 'user', parts: [{ text: 'hi' }] }])
-  const nested = responsesClient.decodeRequest(
-    ok({
-      input: [
-        { type: 'function_call', call_id: 'c', name: 'f', namespace: 'n', arguments: '{}' },
-        { type: 'function_call_output', call_id: 'c', output: 'x' },
-      ],
-    }),
-  )
-  t.match(nested.items, [{ kind: 'opaque' }, { kind: 'opaque' }], 'a namespaced call and its output stay together')
+  const nested = ok({
+    input: [
+      { type: 'function_call', call_id: 'c', name: 'f', namespace: 'n', arguments: '{}' },
+      { type: 'function_call_output', call_id: 'c', output: 'x' },
+    ],
+  })
+  t.match(responsesClient.decodeRequest(nested).items, [{ kind: 'call', name: 'f' }, { kind: 'result' }])
+  t.same(openaiResponses.encodeRequest(responsesClient.decodeRequest(nested), target()).body.input, nested.input)
+  const chat = openaiChat.encodeRequest(responsesClient.decodeRequest(nested), target())
+  t.match(chat.body.messages, [{ tool_calls: [{ function: { name: 'f' } }] }, { role: 'tool', content: 'x' }], 'other wires get both')
+  t.same(chat.dropped, ['input.function_call.namespace'], 'and the loss of the namespace is recorded')
 })
 
 t.test('edited instructions go as an item', async (t) => {
@@ -231,7 +234,7 @@ t.test('a request from another wire', async (t) => {
     extras: { dialect: 'chat', fields: { prediction: {} } },
     used: new Set(),
   }
-  const { body, dropped } = openaiResponses.encodeRequest(request, target({ stream: false }))
+  const { body, dropped } = openaiResponses.encodeRequest(request, target({ stream: false, quirks: { explicit_caching: true } }))
   t.same([...dropped].sort(), ['document', 'image', 'prediction', 'reasoning', 'seed', 'stop', 'tools.bash_20250124'])
   t.same(body, {
     model: 'gpt-5-mini',

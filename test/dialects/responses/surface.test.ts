@@ -19,7 +19,7 @@ function lanes(body: JsonObject, more: Partial<Target> = {}): Encoded[] {
 }
 
 /** A request of another wire's caller. */
-function foreign(fields: Partial<CanonicalRequest>): Encoded {
+function foreign(fields: Partial<CanonicalRequest>, more: Partial<Target> = {}): Encoded {
   const request: CanonicalRequest = {
     items: [],
     tools: [],
@@ -29,7 +29,7 @@ function foreign(fields: Partial<CanonicalRequest>): Encoded {
     used: new Set(),
     ...fields,
   }
-  return openaiResponses.encodeRequest(request, target({ stream: false }))
+  return openaiResponses.encodeRequest(request, target({ stream: false, ...more }))
 }
 
 t.test('fields that the canon names, and those that providers lack', async (t) => {
@@ -56,6 +56,7 @@ t.test('fields that the canon names, and those that providers lack', async (t) =
 })
 
 t.test('marks for the cache', async (t) => {
+  const taking = { quirks: { explicit_caching: true } }
   const mark = { mode: 'explicit' }
   const parts = [
     { type: 'input_text', text: 'a', prompt_cache_breakpoint: mark },
@@ -63,16 +64,19 @@ t.test('marks for the cache', async (t) => {
     { type: 'input_file', file_url: 'https://x/y.pdf', detail: 'low', prompt_cache_breakpoint: mark },
   ]
   const item = { type: 'message', role: 'user', content: parts }
-  for (const { body } of lanes(ok({ input: [item] }))) t.same(body.input, [item])
+  for (const { body } of lanes(ok({ input: [item] }), taking)) t.same(body.input, [item])
   const [message] = responsesClient.decodeRequest(ok({ input: [item] })).items
   t.match(message, { parts: [{ cache: {} }, { cache: {} }, { cache: {} }] })
-  const { body, dropped } = foreign({
-    items: [
-      { kind: 'message', role: 'user', parts: [{ kind: 'text', text: 'a', cache: { ttl: '1h' } }] },
-      { kind: 'call', callId: 'c', name: 'f', args: '{}' },
-      { kind: 'result', callId: 'c', parts: [{ kind: 'text', text: 'r' }], cache: {}, error: true },
-    ],
-  })
+  const { body, dropped } = foreign(
+    {
+      items: [
+        { kind: 'message', role: 'user', parts: [{ kind: 'text', text: 'a', cache: { ttl: '1h' } }] },
+        { kind: 'call', callId: 'c', name: 'f', args: '{}' },
+        { kind: 'result', callId: 'c', parts: [{ kind: 'text', text: 'r' }], cache: {}, error: true },
+      ],
+    },
+    taking,
+  )
   t.match(body.input, [
     { content: [{ type: 'input_text', text: 'a', prompt_cache_breakpoint: mark }] },
     { type: 'function_call' },

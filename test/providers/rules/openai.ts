@@ -17,8 +17,8 @@ function says(said: Said, { body, signatures, model }: Call): Said {
 }
 
 const MODELS = {
-  astra: { name: 'gpt-6-astra', reasons: true, images: true, efforts: ['low', 'medium', 'high', 'xhigh', 'max'] },
-  luna: { name: 'gpt-6-luna', reasons: true, images: true, efforts: ['none', 'low', 'medium', 'high', 'xhigh', 'max'] },
+  astra: { name: 'gpt-6-astra', marks: true, reasons: true, images: true, efforts: ['low', 'medium', 'high', 'xhigh', 'max'] },
+  luna: { name: 'gpt-6-luna', marks: true, reasons: true, images: true, efforts: ['none', 'low', 'medium', 'high', 'xhigh', 'max'] },
   mini: { name: 'gpt-5-mini', reasons: true, images: true, efforts: ['minimal', 'low', 'medium', 'high'] },
   plain: { name: 'gpt-4.1', images: true },
 } as const satisfies Record<string, Omit<ResponsesModel, 'slug'>>

@@ -5,6 +5,8 @@ import type { Call, Refusal, RuledModel } from '../stand-in.ts'
 import { responsesDeparture } from './responses-items.ts'
 
 export interface ResponsesModel extends RuledModel {
+  /** Marks for the cache: gpt-5.6 and later (github.com/anomalyco/opencode/issues/36315). */
+  readonly marks?: boolean
   /** Efforts that the model takes; undefined for one that does not reason. */
   readonly efforts?: readonly string[]
 }
@@ -37,7 +39,7 @@ const quoted = (values: readonly string[]): string => {
 }
 
 /** What the model does not take. */
-function modelRefusal(request: JsonObject, { name, efforts }: ResponsesModel): Refusal | undefined {
+function modelRefusal(request: JsonObject, { name, efforts, marks }: ResponsesModel): Refusal | undefined {
   const { effort } = object(request.reasoning)
   // github.com/openai/codex/issues/6647
   if (typeof effort === 'string' && efforts && !efforts.includes(effort))
@@ -49,6 +51,8 @@ function modelRefusal(request: JsonObject, { name, efforts }: ResponsesModel): R
   const unsupported = (param: string): Refusal =>
     refusal({ message: `Unsupported parameter: '${param}' is not supported with this model.`, param, code: 'unsupported_parameter' })
   if (typeof effort === 'string' && !efforts) return unsupported('reasoning.effort')
+  if (!marks && JSON.stringify(request).includes('"prompt_cache_breakpoint"')) return unsupported('prompt_cache_breakpoint')
+  if (!marks && request.prompt_cache_options !== undefined) return unsupported('prompt_cache_options')
   // github.com/OpenHands/software-agent-sdk/issues/1837
   if (efforts) for (const param of ['temperature', 'top_p']) if ((request[param] ?? 1) !== 1) return unsupported(param)
   // github.com/pydantic/pydantic-ai/issues/2865
