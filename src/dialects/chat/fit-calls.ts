@@ -5,13 +5,17 @@ import { CALL_EXTRA, signatureIn, withSignature } from '../canon/call-signature.
 import { ownReasoning } from '../canon/reasoning-owner.ts'
 
 /**
- * The helpers of OpenAI's SDKs leave what they have parsed beside its text, and callers send the message back as it is; strict
- * providers refuse the members (openai 7.57.0, `lib/parser.ts`: `parsed` of a message, `parsed_arguments` of a function).
+ * A reply that comes back as the SDKs of OpenAI hold it, without what says nothing: members of null (Python, openai 2.54.0:
+ * `annotations`, `audio`, `function_call`) and what their helpers have read from the text (JavaScript, openai 7.57.0, `lib/parser.ts`:
+ * `parsed` of a message, `parsed_arguments` of a function). Strict providers refuse them.
  */
-export function withoutParsed(message: JsonObject): JsonObject {
-  if (message.parsed === undefined) return message
-  const { parsed: _parsed, ...rest } = message
-  return rest
+export function plainMessage(message: JsonObject): JsonObject {
+  const isEmpty = (name: string): boolean => name === 'parsed' || (message[name] === null && name !== 'content')
+  for (const name in message) {
+    if (!isEmpty(name)) continue
+    return Object.fromEntries(Object.entries(message).filter(([each]) => !isEmpty(each)))
+  }
+  return message
 }
 
 interface CallFit {
@@ -23,13 +27,18 @@ interface CallFit {
 export function fitCalls(calls: Json[], fit: CallFit, dropped: Set<string>): Json[] {
   const changes = (call: Json): boolean =>
     isObject(call) &&
-    (fit.shortIds || call[CALL_EXTRA] !== undefined || (isObject(call.function) && call.function.parsed_arguments !== undefined))
+    (fit.shortIds ||
+      call[CALL_EXTRA] !== undefined ||
+      call.index !== undefined ||
+      (isObject(call.function) && call.function.parsed_arguments !== undefined))
   if (!calls.some(changes)) return calls
   return calls.map((call) => (isObject(call) ? fitSignature(plainCall(call, fit), fit, dropped) : call))
 }
 
+/** `index` is of the deltas of a stream, and stays in calls that the Python SDK has put together. */
 function plainCall(call: JsonObject, { shortIds }: CallFit): JsonObject {
-  const fitted = shortIds ? { ...call, id: shortId(call.id) } : call
+  const { index: _index, ...rest } = call
+  const fitted = shortIds ? { ...rest, id: shortId(call.id) } : rest
   if (!isObject(call.function) || call.function.parsed_arguments === undefined) return fitted
   const { parsed_arguments: _parsed, ...written } = call.function
   return { ...fitted, function: written }

@@ -3,7 +3,7 @@ import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { ownReasoning } from '../canon/reasoning-owner.ts'
 import type { Quirks } from '../quirks.ts'
 import type { Target } from '../types.ts'
-import { fitCalls, shortId, withoutParsed } from './fit-calls.ts'
+import { fitCalls, plainMessage, shortId } from './fit-calls.ts'
 
 /** Fields of an assistant message that hold its reasoning. */
 const FIELDS = ['reasoning', 'reasoning_content', 'reasoning_details'] as const
@@ -128,7 +128,7 @@ function withJoinedText(message: JsonObject): JsonObject {
 }
 
 function fitAssistant(message: JsonObject, fit: MessageFit, dropped: Set<string>): JsonObject {
-  let fitted = withoutParsed(message)
+  let fitted = plainMessage(message)
   if (FIELDS.some((name) => message[name] !== undefined)) fitted = fitReasoning(fitted, fit, dropped)
   const { tool_calls: calls } = message
   if (!Array.isArray(calls) || calls.length === 0) return fitted

@@ -226,3 +226,14 @@ t.test('the one form that a provider takes', async (t) => {
   t.same(logprobs({ logprobs: true, top_logprobs: 5 }), [5, undefined])
   t.same(logprobs({ logprobs: false }), [undefined, undefined])
 })
+
+t.test('what SDKs leave in a reply that comes back says nothing and is left out', async (t) => {
+  const kept = { id: 'c1', type: 'function', function: { name: 'look', arguments: '{}' } }
+  const left = { ...kept, index: 0, function: { ...kept.function, parsed_arguments: {} } }
+  const reply = { role: 'assistant', content: null, tool_calls: [left], parsed: null, audio: null, function_call: null, annotations: null }
+  const { messages, dropped } = sent([user, reply, { role: 'tool', tool_call_id: 'c1', content: 'r' }])
+  t.same(messages[1], { role: 'assistant', content: null, tool_calls: [kept] })
+  t.same(dropped, [])
+  const plain = { role: 'assistant', content: '{"a":1}', parsed: { a: 1 } }
+  t.same(sent([user, plain, user]).messages[1], { role: 'assistant', content: '{"a":1}' })
+})

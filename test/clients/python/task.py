@@ -1,0 +1,223 @@
+"""One client at the task of ../support/task.ts: both questions in one conversation, the tool run where the model calls it.
+
+Reads lines of JSON, [client, url, key, model], and writes for each a line: a list of both answers, or the error as text.
+"""
+
+import asyncio
+import json
+import sys
+import traceback
+
+QUESTIONS = ["What is the weather in Rome and in Oslo?", "And what do I take along?"]
+DESCRIPTION = "The weather of a place"
+SCHEMA = {
+    "type": "object",
+    "properties": {"place": {"type": "string", "description": "Name of the place"}},
+    "required": ["place"],
+    "additionalProperties": False,
+}
+FUNCTION = {"type": "function", "function": {"name": "weather", "description": DESCRIPTION, "parameters": SCHEMA}}
+
+
+def weather_of(place):
+    return f"It rains frogs in {place}."
+
+
+def openai_chat(url, key, model):
+    from openai import OpenAI
+
+    client = OpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0)
+    messages, answers = [], []
+    for question in QUESTIONS:
+        messages.append({"role": "user", "content": question})
+        while True:
+            with client.chat.completions.stream(model=model, messages=messages, tools=[FUNCTION]) as stream:
+                stream.until_done()
+                message = stream.get_final_completion().choices[0].message
+            messages.append(message)
+            for call in message.tool_calls or []:
+                place = json.loads(call.function.arguments)["place"]
+                messages.append({"role": "tool", "tool_call_id": call.id, "content": weather_of(place)})
+            if not message.tool_calls:
+                answers.append(message.content)
+                break
+    return answers
+
+
+def openai_responses(url, key, model):
+    from openai import OpenAI
+
+    client = OpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0)
+    tool = {"type": "function", "name": "weather", "description": DESCRIPTION, "parameters": SCHEMA, "strict": False}
+    items, answers = [], []
+    for question in QUESTIONS:
+        items.append({"role": "user", "content": question})
+        while True:
+            include = ["reasoning.encrypted_content"]
+            events = client.responses.create(model=model, input=items, tools=[tool], store=False, include=include, stream=True)
+            response = [event for event in events if event.type == "response.completed"][-1].response
+            items += response.output
+            calls = [item for item in response.output if item.type == "function_call"]
+            for call in calls:
+                output = weather_of(json.loads(call.arguments)["place"])
+                items.append({"type": "function_call_output", "call_id": call.call_id, "output": output})
+            if not calls:
+                answers.append(response.output_text)
+                break
+    return answers
+
+
+def anthropic(url, key, model, **more):
+    from anthropic import Anthropic
+
+    client = Anthropic(base_url=url, api_key=key, max_retries=0)
+    tool = {"name": "weather", "description": DESCRIPTION, "input_schema": SCHEMA}
+    messages, answers = [], []
+    for question in QUESTIONS:
+        messages.append({"role": "user", "content": question})
+        while True:
+            with client.messages.stream(model=model, max_tokens=4096, messages=messages, tools=[tool], **more) as stream:
+                message = stream.get_final_message()
+            messages.append({"role": "assistant", "content": message.content})
+            calls = [block for block in message.content if block.type == "tool_use"]
+            if not calls:
+                answers.append("".join(block.text for block in message.content if block.type == "text"))
+                break
+            results = [{"type": "tool_result", "tool_use_id": call.id, "content": weather_of(call.input["place"])} for call in calls]
+            messages.append({"role": "user", "content": results})
+    return answers
+
+
+def anthropic_thinking(url, key, model):
+    return anthropic(url, key, model, thinking={"type": "enabled", "budget_tokens": 2048})
+
+
+def langchain(url, key, model, **more):
+    from langchain_core.messages import HumanMessage, ToolMessage
+    from langchain_openai import ChatOpenAI
+
+    chat = ChatOpenAI(model=model, api_key=key, base_url=f"{url}/v1", max_retries=0, **more).bind_tools([FUNCTION])
+    messages, answers = [], []
+    for question in QUESTIONS:
+        messages.append(HumanMessage(question))
+        while True:
+            whole = None
+            for chunk in chat.stream(messages):
+                whole = chunk if whole is None else whole + chunk
+            messages.append(whole)
+            for call in whole.tool_calls:
+                messages.append(ToolMessage(weather_of(call["args"]["place"]), tool_call_id=call["id"]))
+            if not whole.tool_calls:
+                answers.append(whole.text if isinstance(whole.text, str) else whole.text())
+                break
+    return answers
+
+
+def langchain_responses(url, key, model):
+    return langchain(url, key, model, use_responses_api=True, store=False, include=["reasoning.encrypted_content"])
+
+
+async def stream_agent(agent):
+    answers, history = [], []
+    for question in QUESTIONS:
+        async with agent.run_stream(question, message_history=history) as result:
+            answers.append(await result.get_output())
+            history = result.all_messages()
+    return answers
+
+
+def pydantic_agent(model):
+    from pydantic_ai import Agent
+
+    agent = Agent(model, retries=0)
+
+    @agent.tool_plain
+    def weather(place: str) -> str:
+        """The weather of a place"""
+        return weather_of(place)
+
+    return asyncio.run(stream_agent(agent))
+
+
+def pydantic_ai_chat(url, key, model):
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    return pydantic_agent(OpenAIChatModel(model, provider=OpenAIProvider(base_url=f"{url}/v1", api_key=key)))
+
+
+async def run_agents(url, key, name, uses_responses):
+    from agents import Agent, ModelSettings, OpenAIChatCompletionsModel, OpenAIResponsesModel, Runner, function_tool
+    from agents import set_tracing_disabled
+    from openai import AsyncOpenAI
+
+    set_tracing_disabled(True)
+
+    @function_tool
+    def weather(place: str) -> str:
+        """The weather of a place"""
+        return weather_of(place)
+
+    client = AsyncOpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0)
+    make = OpenAIResponsesModel if uses_responses else OpenAIChatCompletionsModel
+    settings = ModelSettings(store=False, response_include=["reasoning.encrypted_content"]) if uses_responses else ModelSettings()
+    agent = Agent(name="Tester", model=make(model=name, openai_client=client), tools=[weather], model_settings=settings)
+    items, answers = [], []
+    for question in QUESTIONS:
+        items.append({"role": "user", "content": question})
+        result = Runner.run_streamed(agent, items)
+        async for _event in result.stream_events():
+            pass
+        answers.append(result.final_output)
+        items = result.to_input_list()
+    return answers
+
+
+def agents_chat(url, key, model):
+    return asyncio.run(run_agents(url, key, model, False))
+
+
+def agents_responses(url, key, model):
+    return asyncio.run(run_agents(url, key, model, True))
+
+
+def instructor(url, key, model):
+    """Not the task: one forced call whose arguments are the answer, as this library asks for all of its answers."""
+    import instructor as library
+    from openai import OpenAI
+    from pydantic import BaseModel
+
+    class Place(BaseModel):
+        place: str
+
+    client = library.from_openai(OpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0), mode=library.Mode.TOOLS)
+    answer = client.chat.completions.create(
+        model=model, response_model=Place, max_retries=0, messages=[{"role": "user", "content": "Name a place."}]
+    )
+    return [answer.place]
+
+
+CLIENTS = {
+    "openai, chat": openai_chat,
+    "openai, responses": openai_responses,
+    "anthropic": anthropic,
+    "anthropic with thinking": anthropic_thinking,
+    "langchain, chat": langchain,
+    "langchain, responses": langchain_responses,
+    "pydantic-ai, chat": pydantic_ai_chat,
+    "openai-agents, chat": agents_chat,
+    "openai-agents, responses": agents_responses,
+    "instructor": instructor,
+}
+
+def answer(name, url, key, model):
+    try:
+        return CLIENTS[name](url, key, model)
+    except Exception as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        return f"{type(error).__name__}: {error} ({place.filename}:{place.lineno})"
+
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        print(json.dumps(answer(*json.loads(line))), flush=True)
