@@ -66,6 +66,8 @@ t.test('C-049 C-050: encrypted reasoning', async (t) => {
   const input: Json = [
     { role: 'user', content: 'Hi' },
     { ...encrypted, signature: 'sig' },
+    // OpenAI refuses reasoning without the item that followed it.
+    { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'so', annotations: [] }] },
     { role: 'user', content: 'Go on' },
   ]
   t.equal((await ask(RESPONSES, { input })).status, 200)

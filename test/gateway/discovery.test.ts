@@ -148,7 +148,7 @@ t.test('models of a server of the operator are free', async (t) => {
 // 0.0.0.0 reaches this machine, and is neither a loopback nor a private address (RFC 6890).
 t.test('models at any other address have no price: a key with a limit is refused, the others use them', async (t) => {
   const { gateway } = await scene(t, 'true', '0.0.0.0')
-  t.match(await ask(gateway, 'own/one', LIMITED), { status: 403, text: /own\/one has no price: a key with a limit cannot use it/ })
+  t.match(await ask(gateway, 'own/one', LIMITED), { status: 403, text: /own\/one has no known price: a key with a limit cannot use it/ })
   t.equal((await ask(gateway, 'own/one')).status, 200)
 })
 

@@ -28,6 +28,7 @@ function normal(value: Json | undefined, key = ''): Json | undefined {
       .replace(/^gen-.*/, 'gen-*')
       .replace(/^(msg|rs|fc)_.*/, '$1_*')
       .replace(/^hg\..*/, 'hg.*')
+      .replace(/^hg:[\w-]{8}:/, 'hg:*:')
   if (typeof value === 'number' && TIMES.has(key)) return 0
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, normal(each, name)]))
@@ -41,7 +42,9 @@ function events(stream: string, named: boolean): Json[] {
 }
 
 async function answer(cell: Cell, stream: boolean): Promise<string> {
-  const body = cell.client.write({ turns: [{ user: [{ text: 'Hello' }] }] })
+  // Messages callers get signed thinking where they request thinking.
+  const thinking = cell.client.id === 'messages' ? { thinking: { type: 'adaptive' } } : {}
+  const body = { ...cell.client.write({ turns: [{ user: [{ text: 'Hello' }] }] }), ...thinking }
   const response = await cell.ask({ ...body, stream })
   return response.text()
 }

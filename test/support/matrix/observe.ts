@@ -22,7 +22,7 @@ export interface Outcome {
 const ASKING: Readonly<Record<Cell['client']['id'], JsonObject>> = {
   chat: { messages: [{ role: 'user', content: 'Hello' }], logprobs: true, top_logprobs: 1 },
   responses: { input: 'Hello', include: ['reasoning.encrypted_content', 'message.output_text.logprobs'] },
-  messages: { messages: [{ role: 'user', content: 'Hello' }], max_tokens: 4096 },
+  messages: { messages: [{ role: 'user', content: 'Hello' }], max_tokens: 4096, thinking: { type: 'adaptive' } },
 }
 
 const FINE: Said = { text: ['Fine.'] }
