@@ -18,7 +18,7 @@ export interface ConnectionOwner {
   /** The connection can take another request. */
   free(connection: ProviderConnection): void
   closed(connection: ProviderConnection): void
-  /** The connection turned out to have ended before anything was written: the request goes over another one. */
+  /** The connection turned out to have ended before anything was written: the request goes over a new one. */
   again(request: WholeRequest, handler: Dispatcher.DispatchHandler): void
 }
 

@@ -50,13 +50,13 @@ export class WholeRequests implements ConnectionOwner {
     if (method !== 'POST' || typeof body !== 'string' || !Array.isArray(headers) || !ReplyParser.isThere) return false
     const head = headOf(this.target.host ?? '', path, headers)
     if (head === undefined) return false
-    this.again({ head, body }, handler)
+    const connection = this.take() ?? this.open()
+    connection.send({ head, body }, handler)
     return true
   }
 
   again(request: WholeRequest, handler: Dispatcher.DispatchHandler): void {
-    const connection = this.take() ?? this.open()
-    connection.send(request, handler)
+    this.open().send(request, handler)
   }
 
   opened(): void {
