@@ -113,7 +113,7 @@ t.test('wrong types in responses', async (t) => {
     [{ tools: [{ type: 'function' }] }, 'tools'],
     [{ tool_choice: 'sometimes' }, 'tool_choice'],
     [{ instructions: 5 }, 'instructions'],
-    [{ reasoning: { effort: 'extreme' } }, 'reasoning'],
+    [{ reasoning: { effort: 5 } }, 'reasoning'],
     [{ text: { format: { type: 'json_schema' } } }, 'text'],
     [{ provider: { order: 'first' } }, 'provider'],
     [{ provider: { max_price: { prompt: 'cheap' } } }, 'provider'],

@@ -417,6 +417,8 @@ t.test('fault and stage of a block', async (t) => {
     error: {
       code: 403,
       message: 'Request blocked by content filter: FORBIDDEN',
+      type: 'permission_error',
+      param: null,
       metadata: { error_type: 'permission_denied', patterns: ['forbidden-1234'] },
     },
   })
