@@ -2,14 +2,14 @@
 import { Type } from 'typebox'
 import { checker } from '../../core/check.ts'
 import { MOST_BIASES, MOST_MESSAGES, MOST_PARTS, MOST_TOOLS, tokenCount, whole } from '../canon/bounds.ts'
-import { EFFORTS } from '../canon/efforts.ts'
 import { gatewayProperties } from '../canon/gateway-schema.ts'
 
 type Field = Parameters<typeof Type.Optional>[0]
 const nullable = <T extends Field>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
 const number = (minimum: number, maximum: number) => nullable(Type.Number({ minimum, maximum }))
 
-const effort = () => nullable(Type.Enum([...EFFORTS]))
+/** A provider's own word passes to it; others get the nearest effort that they know. */
+const effort = () => nullable(Type.String({ minLength: 1, maxLength: 64 }))
 const tokens = () => nullable(tokenCount(1))
 const parts = <T extends Field>(schema: T) => Type.Array(schema, { maxItems: MOST_PARTS })
 

@@ -46,7 +46,7 @@ const thinking = Type.Object({
 const jsonFormat = () => nullable(Type.Object({ type: Type.Literal('json_schema'), schema: Type.Object({}) }))
 
 const outputConfig = Type.Object({
-  effort: nullable(Type.Enum(['low', 'medium', 'high', 'xhigh', 'max'])),
+  effort: nullable(Type.String({ minLength: 1, maxLength: 64 })),
   format: jsonFormat(),
   task_budget: nullable(
     Type.Object({
@@ -75,7 +75,7 @@ const messagesRequest = Type.Object({
   output_config: nullable(outputConfig),
   output_format: jsonFormat(),
   context_management: nullable(Type.Object({ edits: Type.Optional(Type.Array(Type.Object({ type: Type.String() }), SHORT)) })),
-  service_tier: nullable(Type.Enum(['auto', 'standard_only', 'default', 'flex', 'priority', 'scale', 'fast'])),
+  service_tier: nullable(Type.String({ minLength: 1, maxLength: 64 })),
   speed: nullable(Type.Enum(['fast', 'standard'])),
   metadata: nullable(Type.Object({ user_id: nullable(Type.String({ maxLength: 256 })) })),
   cache_control: nullable(Type.Object({ type: Type.Literal('ephemeral'), ttl: nullable(Type.Enum(['5m', '1h'])) })),

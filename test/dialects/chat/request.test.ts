@@ -46,7 +46,7 @@ t.test('each rule names its field', async (t) => {
     ],
     ['prompt', { messages: [user], prompt: 'hi' }],
     ['reasoning_effort', { messages: [user], reasoning_effort: 'low', reasoning: { effort: 'high' } }],
-    ['reasoning_effort', { messages: [user], reasoning_effort: 'huge' }],
+    ['reasoning_effort', { messages: [user], reasoning_effort: 5 }],
     ['reasoning.enabled', { messages: [user], reasoning: { enabled: false, effort: 'high' } }],
     ['top_logprobs', { messages: [user], top_logprobs: 3 }],
     ['top_logprobs', { messages: [user], logprobs: true, top_logprobs: 21 }],
@@ -268,6 +268,9 @@ t.test('the shape that the endpoint wants', async (t) => {
     [{ tools: [{ type: 'function', function: { name: 'f' } }], tool_choice: 'auto' }, supported('x'), {}, ['tools', 'tool_choice']],
     [{ tools: [], tool_choice: 'auto', parallel_tool_calls: true }, supported('tools'), {}, []],
     [{ reasoning_effort: 'low' }, {}, { reasoning_effort: 'low' }, []],
+    // A provider's own word.
+    [{ reasoning_effort: 'ultra' }, {}, { reasoning_effort: 'ultra' }, []],
+    [{ reasoning_effort: 'ultra' }, { quirks: { efforts: ['low', 'high'] } }, { reasoning_effort: 'low' }, ['reasoning.effort']],
     [{ reasoning: { effort: 'high', exclude: true } }, {}, { reasoning_effort: 'high' }, []],
     [{ reasoning: { enabled: true } }, {}, { reasoning_effort: 'medium' }, []],
     [{ reasoning: { enabled: false } }, {}, { reasoning_effort: 'none' }, []],
