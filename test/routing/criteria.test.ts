@@ -98,7 +98,8 @@ console.log(JSON.stringify({
 t.test('a new criterion is a file and its line in the list', async (t) => {
   const copy = mkdtempSync(join(tmpdir(), 'headgate-criterion-'))
   t.teardown(() => rmSync(copy, { recursive: true, force: true }))
-  for (const path of ['src', 'plugins', 'package.json', 'scripts/criteria-tables.ts']) cpSync(join(ROOT, path), join(copy, path), { recursive: true })
+  for (const path of ['src', 'plugins', 'package.json', 'scripts/criteria-tables.ts'])
+    cpSync(join(ROOT, path), join(copy, path), { recursive: true })
   symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
   const folder = join(copy, 'src/routing/criteria')
   writeFileSync(join(folder, 'local.ts'), NEW_CRITERION)
