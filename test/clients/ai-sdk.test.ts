@@ -5,7 +5,7 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import type { LanguageModel } from 'ai'
 import t from 'tap'
 import { AI_SDK_CLASSES, askWithAiSdk, type Options, statusOfAiSdk } from './support/ai-sdk.ts'
-import { type Client, STRANGER } from './support/client.ts'
+import { APART, type Client, STRANGER } from './support/client.ts'
 import { exercise } from './support/exercise.ts'
 import { type House, startHouse } from './support/house.ts'
 
@@ -64,7 +64,7 @@ await exercise(
     'ai-sdk openai-compatible',
     (baseURL, apiKey) => createOpenAICompatible({ name: 'headgate', baseURL, apiKey, includeUsage: true, supportsStructuredOutputs: true }),
     { headgate: { reasoningEffort: 'medium' } },
-    [{ ability: 'replay', why: 'it sends back the text of reasoning only' }],
+    [{ ability: 'replay', from: APART, why: 'it sends back the text of reasoning only' }],
   ),
 )
 await exercise(

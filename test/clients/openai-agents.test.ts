@@ -2,7 +2,7 @@
 import { Agent, type AgentInputItem, OpenAIProvider, Runner, type Runner as RunnerType, tool } from '@openai/agents'
 import OpenAI from 'openai'
 import t from 'tap'
-import { type Ask, CAPITAL, type Client, type Lack, STRANGER, type Told, WEATHER, weatherOf } from './support/client.ts'
+import { APART, type Ask, CAPITAL, type Client, type Lack, STRANGER, type Told, WEATHER, weatherOf } from './support/client.ts'
 import { exercise } from './support/exercise.ts'
 import { startHouse } from './support/house.ts'
 
@@ -93,4 +93,7 @@ const clientOf = (name: string, useResponses: boolean, lacks: readonly Lack[]): 
 })
 
 await exercise(t, house, clientOf('openai-agents responses', true, []))
-await exercise(t, house, clientOf('openai-agents chat', false, [{ ability: 'replay', why: 'it sends back the text of reasoning only' }]))
+await exercise(t, house, clientOf('openai-agents chat', false, [
+    { ability: 'replay', from: APART, why: 'it sends back the text of reasoning only' },
+    { ability: 'replay', from: ['gemini'], streamed: true, why: 'it puts calls together from id, name and arguments' },
+  ]))

@@ -10,7 +10,12 @@ export interface Lack {
   why: string
   /** Only with these upstream dialects; absent: with all. */
   from?: readonly WireName[]
+  /** Only in streams; absent: in whole replies, too. */
+  streamed?: true
 }
+
+/** Wires whose signed reasoning stands in no tool call of a chat reply; Gemini's does. */
+export const APART: readonly WireName[] = ['openai-chat', 'openai-responses', 'anthropic']
 
 export interface Ask {
   model: string

@@ -16,8 +16,8 @@ interface Stage {
   stream: boolean
 }
 
-const able = ({ client, dialect }: Stage, ability: Ability): boolean =>
-  !client.lacks?.some((lack) => lack.ability === ability && (lack.from?.includes(dialect) ?? true))
+const able = ({ client, dialect, stream }: Stage, ability: Ability): boolean =>
+  !client.lacks?.some((lack) => lack.ability === ability && (lack.from?.includes(dialect) ?? true) && (stream || !lack.streamed))
 
 const askOf = ({ dialect, stream }: Stage, more: Partial<Ask> = {}): Ask => ({
   model: modelOf(dialect),
