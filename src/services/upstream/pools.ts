@@ -35,8 +35,8 @@ function sizeOf(client: Client): number {
  */
 const READS = {
   buffer: Buffer.allocUnsafeSlow(64 * 1024),
-  callback(this: Socket, length: number, buffer: Uint8Array): boolean {
-    const bytes = buffer.subarray(0, length)
+  callback(this: Socket, length: number): boolean {
+    const bytes = READS.buffer.subarray(0, length)
     const connection = connectionOf(this)
     if (!connection) return this.push(Buffer.from(bytes))
     connection.read(bytes)

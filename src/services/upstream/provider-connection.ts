@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import { performance } from 'node:perf_hooks'
 import type { Dispatcher } from 'undici'
+import { type PlainReply, plainReply } from './plain-reply.ts'
 import { ReplyParser, type ReplyReceiver } from './reply-parser.ts'
 
 /** A request as its bytes are written. */
@@ -86,7 +87,8 @@ export class ProviderConnection implements ReplyReceiver {
   private socket: Socket | undefined
   private state: State = 'connecting'
   private running: Running | undefined
-  /** Of the reply: its status, 0 before the head; whether it is whole; whether the connection may live on. */
+  /** Of the reply: whether the parser has seen some; its status, 0 before the head; whether it is whole; whether the connection may live on. */
+  private parsing = false
   private status = 0
   private whole = false
   private keepAlive = true
@@ -154,7 +156,7 @@ export class ProviderConnection implements ReplyReceiver {
   }
 
   /** Bytes have come. @param bytes of a buffer that the next ones are written to. */
-  read(bytes: Uint8Array): void {
+  read(bytes: Buffer): void {
     // Nothing was requested: what a provider sends of itself must never become a reply.
     if (this.state !== 'busy') {
       this.fail(new ConnectionEnded(this.socket))
@@ -162,12 +164,24 @@ export class ProviderConnection implements ReplyReceiver {
     }
     let error: Error | undefined
     try {
-      error = this.parser.execute(bytes)
+      const reply = this.parsing ? undefined : plainReply(bytes)
+      if (reply) this.take(reply)
+      else {
+        this.parsing = true
+        error = this.parser.execute(bytes)
+      }
     } catch (thrown) {
       error = errorOf(thrown)
     }
     if (this.whole) this.answered(error === undefined)
     else if (error) this.fail(error)
+  }
+
+  /** Takes a reply that needs no parser. */
+  private take({ status, headers, body }: PlainReply): void {
+    this.head(status, headers, true, false)
+    if (body.length > 0) this.body(Buffer.from(body))
+    this.complete()
   }
 
   begin(): void {
@@ -247,6 +261,7 @@ export class ProviderConnection implements ReplyReceiver {
 
   private release(): void {
     this.state = 'idle'
+    this.parsing = false
     this.status = 0
     this.whole = false
     this.usableUntil = performance.now() + this.keptFor

@@ -16,8 +16,9 @@ export interface WholeRequestsOptions {
 }
 
 /**
- * Sends a request and reads its reply at half of what undici's client costs, which keeps queues and a stream for each side
- * of a connection. What undici does is done by its connector (TLS and its sessions, time limit, addresses) and by Node's parser.
+ * Sends a request and reads its reply at half of what undici's client costs, which has queues and a stream for each side of a
+ * connection (docs/decisions/0016-connections-to-providers.md). undici's connector still makes the connections, with TLS, its
+ * sessions and the time limit, and Node's parser reads the replies.
  */
 export class WholeRequests implements ConnectionOwner {
   /** Connections made so far. */

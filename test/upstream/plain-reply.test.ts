@@ -1,0 +1,106 @@
+/** What is recognised without the parser, the parser reads alike: replies with random faults go through both. */
+import fc from 'fast-check'
+import t from 'tap'
+import { plainReply } from '../../src/services/upstream/plain-reply.ts'
+import { ReplyParser } from '../../src/services/upstream/reply-parser.ts'
+
+/** What Node's parser makes of the same bytes; undefined where they are not exactly one reply after which the connection lives on. */
+function parsed(bytes: Buffer): unknown {
+  let begun = 0
+  let whole = 0
+  let head: { status: number; headers: readonly string[] } | undefined
+  let lives = false
+  let body = ''
+  const parser = new ReplyParser({
+    begin: () => {
+      begun++
+    },
+    head: (status, headers, keepAlive, upgrade) => {
+      head = { status, headers }
+      lives = keepAlive && !upgrade
+    },
+    body: (piece) => {
+      body += piece.toString('latin1')
+    },
+    complete: () => {
+      whole++
+    },
+  })
+  const error = parser.execute(bytes)
+  parser.close()
+  return error === undefined && begun === 1 && whole === 1 && lives ? { ...head, body } : undefined
+}
+
+function plain(bytes: Buffer): unknown {
+  const reply = plainReply(bytes)
+  return reply && { ...reply, body: reply.body.toString('latin1') }
+}
+
+const reply = (fields: string, body = '{"a":1}'): string => `HTTP/1.1 200 OK\r\n${fields}Content-Length: ${body.length}\r\n\r\n${body}`
+const PLAIN = [
+  reply(''),
+  reply('', ''),
+  reply('Content-Type: application/json\r\nDate: Wed, 25 Nov 2026 10:00:00 GMT\r\nConnection: keep-alive\r\nKeep-Alive: timeout=5\r\n'),
+  reply('x-a:1\r\nX-A: 2\r\nx-b: a: b, c\r\n'),
+  'HTTP/1.1 529 \r\nContent-Length: 2\r\n\r\n{}',
+]
+
+t.test('usual replies are recognised', async (t) => {
+  for (const text of PLAIN) {
+    const bytes = Buffer.from(text, 'latin1')
+    t.ok(plain(bytes), text.slice(0, 60))
+    t.same(plain(bytes), parsed(bytes))
+  }
+})
+
+t.test('what leaves something to decide is not', async (t) => {
+  const others = [
+    ...['Transfer-Encoding: chunked\r\n', 'Connection: close\r\n', 'Upgrade: x\r\n', 'Content-Length: 7\r\n', 'X-A: 1\r\n 2\r\n'],
+    ...['X-A : 1\r\n', ': 1\r\n', 'X-A: \u00e9\r\n', 'X-A: 1\n', 'X-A: 1\rX-B: 2\r\n', 'X-A: \0\r\n'],
+  ].map((fields) => reply(fields))
+  others.push(
+    `${reply('')}x`,
+    reply('').slice(0, -1),
+    reply('').replace('1.1', '1.0'),
+    reply('').replace('200', '204'),
+    reply('').replace('200', '103'),
+  )
+  others.push(reply('').replace('Content-Length: 7', 'Content-Length: 07x'), reply('').replace('\r\n\r\n', '\n\n'))
+  for (const text of others) t.equal(plain(Buffer.from(text, 'latin1')), undefined, JSON.stringify(text.slice(0, 80)))
+})
+
+t.test('whatever is recognised is what the parser reads', async (t) => {
+  const piece = fc.constantFrom(
+    '\r\n',
+    '\n',
+    '\r',
+    ' ',
+    '\t',
+    ':',
+    ',',
+    '\0',
+    '0',
+    '7',
+    'x',
+    'Content-Length: 7\r\n',
+    'Connection: close\r\n',
+    'Transfer-Encoding: chunked\r\n',
+    '\u00e9',
+  )
+  const change = fc.record({ at: fc.nat(200), cut: fc.nat(3), put: fc.oneof(piece, fc.constant('')) })
+  let recognised = 0
+  fc.assert(
+    fc.property(fc.constantFrom(...PLAIN), fc.array(change, { maxLength: 3 }), (text, changes) => {
+      let changed = text
+      for (const { at, cut, put } of changes) changed = changed.slice(0, at) + put + changed.slice(at + cut)
+      const bytes = Buffer.from(changed, 'latin1')
+      const found = plain(bytes)
+      if (found === undefined) return
+      recognised++
+      const same = parsed(bytes)
+      if (JSON.stringify(found) !== JSON.stringify(same)) throw new Error(`${JSON.stringify(changed)}: ${JSON.stringify(same)}`)
+    }),
+    { numRuns: 20_000, seed: 20261125 },
+  )
+  t.ok(recognised > 2_000, `${recognised} of 20,000 were recognised`)
+})
