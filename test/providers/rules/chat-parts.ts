@@ -75,7 +75,7 @@ export function bearer(answer: Refusal): (request: Seen, key: string) => Refusal
 
 /**
  * Results must follow their calls, one for each. In OpenAI's words, which DeepSeek, Groq and vLLM have nearly letter for letter
- * (github.com/langchain-ai/langchain/issues/24166; github.com/cline/cline/issues/9230).
+ * (OpenAI: github.com/BerriAI/litellm/issues/28995; DeepSeek: github.com/langgenius/dify/issues/32222).
  */
 export function unpaired(messages: readonly JsonObject[]): string | undefined {
   let open: string[] = []
