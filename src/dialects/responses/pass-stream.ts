@@ -56,7 +56,7 @@ export class ResponsesPassStream implements PassStream {
   relayed = 0
   private readonly ctx: ReplyContext
   private readonly splitter = new FrameSplitter()
-  private readonly view: FrameView = { end: 0, json: -1, name: 0, nameEnd: 0, matched: 0 }
+  private readonly view: FrameView = { end: 0, json: -1, name: 0, nameEnd: 0 }
   private readonly items = new OpenItems()
   private readonly shown = new ShownItems()
   /** Content frames before the commit point, as they came. */
@@ -277,8 +277,6 @@ interface FrameView {
   name: number
   /** The quote that ends the name. */
   nameEnd: number
-  /** Length of the last type that was equal to its event line. */
-  matched: number
 }
 
 const EVENT = 'event: '
@@ -326,14 +324,8 @@ function viewFrame(text: string, at: number, view: FrameView): void {
 
 /** @param from, to the event line behind its name. */
 function isMatched(text: string, view: FrameView, from: number, to: number): boolean {
-  const length = to - from
   const start = view.name - NAME_AT
-  if (length !== view.nameEnd - start) return false
-  // Deltas come in long rows: only the first of a length is compared, which halves what the line costs.
-  if (length === view.matched) return true
-  if (text.slice(from, to) !== text.slice(start, view.nameEnd)) return false
-  view.matched = length
-  return true
+  return to - from === view.nameEnd - start && text.slice(from, to) === text.slice(start, view.nameEnd)
 }
 
 /** True for a type that an event line can hold. */

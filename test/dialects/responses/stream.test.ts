@@ -430,6 +430,12 @@ t.test('commit point and relayed bytes', async (t) => {
   )
 })
 
+/** The last event line of deltas has another name of the same length. */
+function withLateMismatch(stream: string): string {
+  const at = stream.lastIndexOf('event: response.function_call_arguments.delta')
+  return `${stream.slice(0, at)}event: response.function_call_arguments.DELTA${stream.slice(at + 'event: response.function_call_arguments.delta'.length)}`
+}
+
 t.test('every event has an event line that equals its type', async (t) => {
   const sent = fixture('tools.sse').toString()
   const lines = (stream: string): (string | undefined)[] => framesOf(stream).map(({ event }) => event)
@@ -443,7 +449,9 @@ t.test('every event has an event line that equals its type', async (t) => {
     'with another event line': sent.replace(/^event: response\..*$/gm, 'event: message'),
     'with one of the same length': sent.replace(/^event: (response\..*)$/gm, (_line, type: string) => `event: ${'x'.repeat(type.length)}`),
     'with some': sent.replace(/^event: .*delta\n/gm, ''),
+    'with another one late': withLateMismatch(sent),
   }
+  t.not(forms['with another one late'], sent)
   await every(t, 'every form', async (t) => {
     for (const [name, form] of Object.entries(forms)) t.equal(pass(Buffer.from(form)).text, usual, name)
   })
