@@ -1,9 +1,11 @@
 /** Images and files by address, for a provider that takes data alone: fetched through the guarded fetch, refused where they cannot be. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { FakeClock } from '../support/clock.ts'
+import { eventually } from '../support/eventually.ts'
 import { every } from '../support/every.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
-import { type Answer, startUpstream, type Upstream } from '../support/upstream.ts'
+import { type Answer, Gate, startUpstream, type Upstream } from '../support/upstream.ts'
 import { says } from '../support/wire.ts'
 
 const PNG = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGD4DwABBAEAX+XDSwAAAABJRU5ErkJggg==', 'base64')
@@ -24,34 +26,42 @@ interface Scene {
   /** The provider that takes data alone, and one that takes addresses. */
   data: Upstream
   any: Upstream
+  /** Opens for the second half of `/held.pdf`. */
+  half: Gate
   chat(model: string, ...parts: JsonObject[]): Promise<{ status: number; body: JsonObject }>
 }
 
-async function scene(t: Test, more = ''): Promise<Scene> {
-  const site = await startUpstream(({ path }) => PAGES[path] ?? { status: 404, body: ['not here'] })
+async function scene(t: Test, more = '', clock?: FakeClock): Promise<Scene> {
+  const half = new Gate()
+  const held = { headers: { 'content-type': 'application/pdf' }, body: [LARGE, half.step, 'the rest'] }
+  const site = await startUpstream(({ path }) => PAGES[path] ?? (path === '/held.pdf' ? held : { status: 404, body: ['not here'] }))
   const [data, any] = [await startUpstream(says({ text: ['Seen.'] })), await startUpstream(says({ text: ['Seen.'] }))]
   for (const upstream of [site, data, any]) t.teardown(() => upstream.close())
-  const gateway = await startGateway(`${more}
+  const gateway = await startGateway(
+    `${more}
 auth: { keys: [ { name: test, key: sk-router-v1-0123456789abcdef0123456789abcdef, limit: "0.15" } ] }
 providers:
   data: { dialect: openai-chat, base_url: "${data.url}/v1", quirks: { media_urls: inline } }
   any: { dialect: openai-chat, base_url: "${any.url}/v1" }
 models:
   acme/data: { input: [text, image, file], max_output: 100, endpoints: [{ provider: data, model: m, price: { prompt: "1.00", completion: "1.00" } }] }
+  acme/free: { input: [file], max_output: 100, endpoints: [{ provider: data, model: m, price: free }] }
   acme/any: { endpoints: [{ provider: any, model: m, price: free }] }
   acme/both:
     endpoints:
       - { provider: data, model: m, price: { prompt: "0.01", completion: "0.01" } }
       - { provider: any, model: m, price: { prompt: "1.00", completion: "1.00" } }
 plugins: { defaults: { file-parser: { allow_private: ["${site.url.replace('http://', '')}"] } } }
-`)
+`,
+    clock && { clock },
+  )
   t.teardown(() => gateway.close())
   const chat: Scene['chat'] = async (model, ...parts) => {
     const content = [{ type: 'text', text: 'What is it?' }, ...parts]
     const answer = await gateway.post('/v1/chat/completions', { model, messages: [{ role: 'user', content }] })
     return { status: answer.status, body: (await answer.json()) as JsonObject }
   }
-  return { gateway, site, data, any, chat }
+  return { gateway, site, data, any, half, chat }
 }
 
 const image = (url: string): JsonObject => ({ type: 'image_url', image_url: { url } })
@@ -131,4 +141,18 @@ t.test('a fetched file counts by its size: in the hold, and against the limit of
   const small = await scene(t, 'server: { host: 127.0.0.1, port: 0, max_body: 512KB }')
   const other = { type: 'file', file: { file_data: `${small.site.url}/large.pdf`, filename: 'large.pdf' } }
   t.match(await small.chat('acme/data', other), { status: 400, body: { error: { message: /file_data: The content is larger than/ } } })
+})
+
+t.test('a file counts in the memory of all bodies while it is fetched, not only once it has arrived', async (t) => {
+  const clock = new FakeClock()
+  const { site, data, half, chat } = await scene(t, 'server: { host: 127.0.0.1, port: 0, max_body: 2MB, body_memory: 7MB }', clock)
+  const file = { type: 'file', file: { file_data: `${site.url}/held.pdf`, filename: 'held.pdf' } }
+  const [first, second] = [chat('acme/free', file), chat('acme/free', file)]
+  await eventually('one of the two waits for memory', () => clock.waiting.includes(2_000))
+  await clock.advance(2_000)
+  const refused = await Promise.race([first, second])
+  t.match(refused, { status: 503, body: { error: { message: /as many request bodies as its memory allows/ } } })
+  half.open()
+  t.same((await Promise.all([first, second])).map(({ status }) => status).sort(), [200, 503])
+  t.equal(data.requests.length, 1)
 })

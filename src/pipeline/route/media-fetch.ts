@@ -78,7 +78,9 @@ async function fetched(exchange: Guarded, { policy, most }: MediaLimits): Promis
   for (const [url, part] of addresses) {
     if (found.has(url)) continue
     try {
-      const options = { policy, clock: head.clock, signal: head.cancel.signal, maxBytes: left, timeout: until - head.clock.monotonic() }
+      const memory = (bytes: number): Promise<void> | undefined => head.connection.reserve?.(bytes * WEIGHT)
+      const timeout = until - head.clock.monotonic()
+      const options = { policy, clock: head.clock, signal: head.cancel.signal, maxBytes: left, timeout, memory }
       const { status, type, bytes } = await guardedFetch(url, options)
       if (status < 200 || status > 299)
         throw new Fault('unprocessable', { message: 'The address could not be fetched', metadata: { fetch: 'unreachable' } })
@@ -86,7 +88,6 @@ async function fetched(exchange: Guarded, { policy, most }: MediaLimits): Promis
       const data = dataUrl({ type: type === '' ? UNKNOWN : type, name: part.name ?? nameIn(url) }, bytes)
       if (part.media !== 'file' && !data.startsWith(`data:${part.media}/`))
         throw new Fault('media_type', { message: `The content is no ${part.media}`, metadata: { fetch: 'type' } })
-      await head.connection.reserve?.(bytes.length * WEIGHT)
       found.set(url, data)
     } catch (thrown) {
       throw naming(fieldHolding(request.body, url), thrown)

@@ -9,6 +9,8 @@ export interface ContentLimits {
   maxBytes: number
   /** Media types that are wanted, as `text/html` or `image/*`; none: any. */
   types: readonly string[]
+  /** See FetchOptions. */
+  memory?: ((bytes: number) => Promise<void> | undefined) | undefined
 }
 
 export interface Flow {
@@ -26,12 +28,20 @@ function isWanted(type: string, types: readonly string[]): boolean {
   return types.some((one) => one === '*/*' || one === type || (one.endsWith('/*') && type.startsWith(one.slice(0, -1))))
 }
 
+/** Bytes that memory is taken for at a time. */
+const STEP = 64 * 1024
+
 export class Content {
   private readonly limits: ContentLimits
   private readonly inflater: Transform | undefined
   private readonly chunks: Buffer[] = []
   private sent = 0
   private size = 0
+  /** Bytes that memory has been taken for. */
+  private counted = 0
+  /** Answers about memory that have not come. */
+  private waiting = 0
+  private ended = false
   /** Called once, with the bytes or the reason why there are none. */
   private readonly done: (bytes: Buffer | Error) => void
 
@@ -49,15 +59,15 @@ export class Content {
     if (checked && !isWanted(mediaType(headers), limits.types)) throw wrongType(limits.types)
     if (Number(headers['content-length']) > limits.maxBytes) throw tooLarge(limits.maxBytes)
     this.inflater = inflaterOf(headers['content-encoding'])
-    this.inflater?.on('data', (chunk: Buffer) => this.take(chunk))
-    this.inflater?.on('end', () => done(Buffer.concat(this.chunks)))
+    this.inflater?.on('data', (chunk: Buffer) => this.take(chunk, this.inflater as Flow))
+    this.inflater?.on('end', () => this.finish())
     this.inflater?.on('error', (cause) => done(unreachable(cause)))
   }
 
   push(chunk: Buffer, flow: Flow): void {
     this.sent += chunk.length
     if (this.sent > this.limits.maxBytes) this.refuse()
-    else if (!this.inflater) this.take(chunk)
+    else if (!this.inflater) this.take(chunk, flow)
     else if (!this.inflater.destroyed && !this.inflater.write(chunk)) {
       flow.pause()
       this.inflater.once('drain', () => flow.resume())
@@ -66,7 +76,7 @@ export class Content {
 
   end(): void {
     if (this.inflater && this.sent > 0) this.inflater.end()
-    else this.done(Buffer.concat(this.chunks))
+    else this.finish()
   }
 
   /** Stops the work; `done` is not called any more. */
@@ -77,15 +87,45 @@ export class Content {
     this.chunks.length = 0
   }
 
-  private take(chunk: Buffer): void {
+  private take(chunk: Buffer, flow: Flow): void {
     this.size += chunk.length
     if (this.size > this.limits.maxBytes) this.refuse()
-    else this.chunks.push(chunk)
+    else {
+      this.chunks.push(chunk)
+      if (this.size > this.counted) this.count(flow)
+    }
+  }
+
+  /** Takes memory in steps: a body of many small pieces takes it as seldom as one of large pieces. */
+  private count(flow: Flow): void {
+    const step = Math.max(this.size - this.counted, STEP)
+    const open = this.limits.memory?.(step)
+    this.counted += step
+    if (!open) return
+    flow.pause()
+    this.waiting++
+    open.then(
+      () => {
+        this.waiting--
+        flow.resume()
+        if (this.ended) this.finish()
+      },
+      (thrown: unknown) => this.fail(thrown instanceof Error ? thrown : unreachable(thrown)),
+    )
+  }
+
+  private finish(): void {
+    this.ended = true
+    if (this.waiting === 0) this.done(Buffer.concat(this.chunks))
   }
 
   private refuse(): void {
+    this.fail(tooLarge(this.limits.maxBytes))
+  }
+
+  private fail(fault: Error): void {
     this.drop()
-    this.done(tooLarge(this.limits.maxBytes))
+    this.done(fault)
   }
 }
 

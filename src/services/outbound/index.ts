@@ -29,6 +29,11 @@ export interface FetchOptions {
   /** A further rule, such as a list of domains; called for the address and for each redirect. */
   allows?: (url: URL) => boolean
   resolve?: Resolve | undefined
+  /**
+   * Takes memory for bytes of the body before they are kept; while its promise is open nothing more is read.
+   * What it rejects with is what the fetch fails with.
+   */
+  memory?: ((bytes: number) => Promise<void> | undefined) | undefined
 }
 
 export interface Fetched {
@@ -75,10 +80,10 @@ async function follow(
   options: FetchOptions,
   way: { connect: buildConnector.connector; stop: Promise<never> },
 ): Promise<Fetched> {
-  const { policy, maxBytes = MAX_BYTES, types = [], maxRedirects = MAX_REDIRECTS } = options
+  const { policy, maxBytes = MAX_BYTES, types = [], maxRedirects = MAX_REDIRECTS, memory } = options
   let url = first
   for (let redirects = 0; ; redirects++) {
-    const { status, headers, bytes } = await hop(url, { maxBytes, types }, way)
+    const { status, headers, bytes } = await hop(url, { maxBytes, types, memory }, way)
     if (!isRedirect(status, headers))
       return { status, url: url.href, type: mediaType(headers), declared: headers['content-type'] ?? '', bytes }
     if (redirects >= maxRedirects) throw tooManyRedirects(maxRedirects)
