@@ -88,6 +88,7 @@ function roomOf(exchange: Resolved, { engine, ocr, policy }: FileParserConfig, {
     policy,
     clock,
     cancel: exchange.cancel,
+    memory: (bytes) => exchange.memory(bytes),
     known: returnedNotes(exchange.body),
     recent: {
       get: (hash) => notes.get(place(hash), clock.monotonic()),

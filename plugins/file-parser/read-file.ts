@@ -17,6 +17,8 @@ import { type OcrAccount, readScan } from './ocr.ts'
 
 /** Milliseconds for fetching one file. */
 const FETCH_TIMEOUT = 30_000
+/** Memory per fetched byte: the bytes, and their base64 for the service that reads scans. */
+const WEIGHT = 2.4
 
 /** What reading has to work with. */
 export interface ReadingRoom {
@@ -25,6 +27,8 @@ export interface ReadingRoom {
   policy: OutboundPolicy
   clock: Clock
   cancel: Cancel
+  /** See `Resolved.memory`. */
+  memory: (bytes: number) => Promise<void> | undefined
   /** Annotations of earlier answers, by hash. */
   known: ReadonlyMap<string, FileNote>
   /** What was read of late. */
@@ -118,8 +122,9 @@ function nameOf(url = ''): string {
 }
 
 /** @throws Fault 400 for an address that may not be fetched, 408, 413, 422. */
-async function fetchedBytes({ url = '' }: FilePart, { policy, clock, cancel }: ReadingRoom): Promise<FileBytes> {
-  const options = { policy, clock, signal: cancel.signal, maxBytes: MOST_BYTES, timeout: FETCH_TIMEOUT }
+async function fetchedBytes({ url = '' }: FilePart, { policy, clock, cancel, memory }: ReadingRoom): Promise<FileBytes> {
+  const counted = (bytes: number): Promise<void> | undefined => memory(Math.ceil(bytes * WEIGHT))
+  const options = { policy, clock, signal: cancel.signal, maxBytes: MOST_BYTES, timeout: FETCH_TIMEOUT, memory: counted }
   const { status, bytes, type } = await guardedFetch(url, options)
   if (status < 200 || status > 299) throw new Fault('unprocessable', { message: 'The address could not be fetched' })
   return { bytes, type, dataUrl: undefined }

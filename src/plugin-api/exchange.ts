@@ -94,6 +94,11 @@ export interface Resolved extends Read {
    * @returns false where nothing was charged: the sum would pass the bound, it is no such amount, or it comes too late.
    */
   charge(nano: number, what: string): boolean
+  /**
+   * Takes memory for what is held beside the body until the request ends, out of `server.body_memory`. To be called before the bytes are kept.
+   * @returns a promise where there is no room now; it rejects with a Fault 503 where there is none in time.
+   */
+  memory(bytes: number): Promise<void> | undefined
   /** Adds to `error.metadata` of the request where its providers fail. */
   addErrorMetadata(metadata: JsonObject): void
   /** How many of the endpoints have a provider that can search the web itself as requested. */

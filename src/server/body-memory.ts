@@ -250,6 +250,8 @@ export class BodyShare {
   late = false
   private readonly memory: BodyMemory
   private released = false
+  /** The last reservation that had to wait. */
+  private reserving: Promise<void> | undefined
 
   constructor(memory: BodyMemory) {
     this.memory = memory
@@ -271,11 +273,17 @@ export class BodyShare {
   /** For what is held beside an arriving body. @returns a promise where there is no room now. @throws Fault 503 where there is none in time. */
   reserve(bytes: number): Promise<void> | undefined {
     this.arrived()
+    // A share waits once at a time: several files of one request are fetched side by side.
+    if (this.waiting && this.reserving) {
+      this.reserving = this.reserving.then(() => this.reserve(bytes))
+      return this.reserving
+    }
     let settle: ((granted: boolean) => void) | undefined
     if (this.take(bytes, (granted) => settle?.(granted))) return undefined
-    return new Promise((resolve, reject) => {
+    this.reserving = new Promise((resolve, reject) => {
       settle = (granted) => (granted ? resolve() : reject(noBodyMemory()))
     })
+    return this.reserving
   }
 
   /** The same as `take` where there is room now. @returns false, with nothing taken, where there is none. */

@@ -26,15 +26,18 @@ interface Scene {
   /** The provider that takes data alone, and one that takes addresses. */
   data: Upstream
   any: Upstream
-  /** Opens for the second half of `/held.pdf`. */
+  /** Opens for the second half of `/held.txt`. */
   half: Gate
   chat(model: string, ...parts: JsonObject[]): Promise<{ status: number; body: JsonObject }>
 }
 
 async function scene(t: Test, more = '', clock?: FakeClock): Promise<Scene> {
   const half = new Gate()
-  const held = { headers: { 'content-type': 'application/pdf' }, body: [LARGE, half.step, 'the rest'] }
-  const site = await startUpstream(({ path }) => PAGES[path] ?? (path === '/held.pdf' ? held : { status: 404, body: ['not here'] }))
+  const held = {
+    headers: { 'content-type': 'text/plain' },
+    body: [LARGE.toString('latin1').replace('%PDF', 'Plan'), half.step, 'the rest'],
+  }
+  const site = await startUpstream(({ path }) => PAGES[path] ?? (path.startsWith('/held.txt') ? held : { status: 404, body: ['not here'] }))
   const [data, any] = [await startUpstream(says({ text: ['Seen.'] })), await startUpstream(says({ text: ['Seen.'] }))]
   for (const upstream of [site, data, any]) t.teardown(() => upstream.close())
   const gateway = await startGateway(
@@ -46,6 +49,7 @@ providers:
 models:
   acme/data: { input: [text, image, file], max_output: 100, endpoints: [{ provider: data, model: m, price: { prompt: "1.00", completion: "1.00" } }] }
   acme/free: { input: [file], max_output: 100, endpoints: [{ provider: data, model: m, price: free }] }
+  acme/words: { input: [text], max_output: 100, endpoints: [{ provider: any, model: m, price: free }] }
   acme/any: { endpoints: [{ provider: any, model: m, price: free }] }
   acme/both:
     endpoints:
@@ -143,16 +147,52 @@ t.test('a fetched file counts by its size: in the hold, and against the limit of
   t.match(await small.chat('acme/data', other), { status: 400, body: { error: { message: /file_data: The content is larger than/ } } })
 })
 
+/** Memory for one file that is fetched, not for two. */
+const SMALL = 'server: { host: 127.0.0.1, port: 0, max_body: 2MB, body_memory: 4MB }'
+
 t.test('a file counts in the memory of all bodies while it is fetched, not only once it has arrived', async (t) => {
+  for (const [model, what] of [
+    ['acme/free', 'for a provider that takes data alone'],
+    ['acme/words', 'for the plugin that reads files'],
+  ] as const) {
+    await t.test(what, async (t) => {
+      const clock = new FakeClock()
+      const { site, data, any, half, chat } = await scene(t, SMALL, clock)
+      const file = (name: string): JsonObject => ({
+        type: 'file',
+        file: { file_data: `${site.url}/held.txt?${name}`, filename: 'held.txt' },
+      })
+      const [first, second] = [chat(model, file('a')), chat(model, file('b'))]
+      await eventually('one of the two waits for memory', () => clock.waiting.includes(2_000))
+      await clock.advance(2_000)
+      const refused = await Promise.race([first, second])
+      t.match(refused, { status: 503, body: { error: { message: /as many request bodies as its memory allows/ } } })
+      half.open()
+      t.same((await Promise.all([first, second])).map(({ status }) => status).sort(), [200, 503])
+      t.equal(data.requests.length + any.requests.length, 1)
+    })
+  }
+})
+
+t.test('files of one request that wait for memory wait one after the other, and all of it is given back', async (t) => {
   const clock = new FakeClock()
-  const { site, data, half, chat } = await scene(t, 'server: { host: 127.0.0.1, port: 0, max_body: 2MB, body_memory: 7MB }', clock)
-  const file = { type: 'file', file: { file_data: `${site.url}/held.pdf`, filename: 'held.pdf' } }
-  const [first, second] = [chat('acme/free', file), chat('acme/free', file)]
-  await eventually('one of the two waits for memory', () => clock.waiting.includes(2_000))
-  await clock.advance(2_000)
-  const refused = await Promise.race([first, second])
-  t.match(refused, { status: 503, body: { error: { message: /as many request bodies as its memory allows/ } } })
+  const { site, half, chat } = await scene(t, SMALL, clock)
+  const file = (name: string): JsonObject => ({ type: 'file', file: { file_data: `${site.url}/held.txt?${name}`, filename: 'held.txt' } })
+  const one = chat('acme/words', file('a'))
+  await eventually('the file is fetched', () => site.requests.length === 1)
+  let refused: { status: number } | undefined
+  void chat('acme/words', ...['b', 'c', 'd', 'e'].map(file)).then((answer) => {
+    refused = answer
+  })
+  await eventually('the other request is refused', async () => {
+    if (clock.waiting.includes(2_000)) await clock.advance(2_000)
+    return refused
+  })
+  t.equal(refused?.status, 503)
   half.open()
-  t.same((await Promise.all([first, second])).map(({ status }) => status).sort(), [200, 503])
-  t.equal(data.requests.length, 1)
+  t.equal((await one).status, 200)
+  t.same(
+    (await Promise.all([chat('acme/words', file('f')), chat('acme/words', file('g'))])).map(({ status }) => status),
+    [200, 200],
+  )
 })

@@ -100,6 +100,10 @@ export class ExchangeView implements PlannedView {
     this.exchange.trail.addErrorMetadata(metadata)
   }
 
+  memory(bytes: number): Promise<void> | undefined {
+    return this.exchange.head.connection.reserve?.(bytes)
+  }
+
   charge(_nano: number, _what: string): boolean {
     return false
   }
