@@ -29,6 +29,8 @@ export interface ClientConnection {
    * @returns a promise where there is no room now. @throws Fault `unavailable`.
    */
   reserve?(bytes: number): Promise<void> | undefined
+  /** Gives back bytes of `reserve` before the request has ended. */
+  free?(bytes: number): void
   /** The whole reply at once; a long one in pieces, which are not joined but written as the caller takes them. */
   whole(status: number, headers: OutgoingHttpHeaders, json: string | readonly Buffer[]): void
   /** Head of an event stream. */

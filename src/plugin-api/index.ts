@@ -212,6 +212,11 @@ export interface ToolHost extends Host {
   request(): CanonicalRequest
   /** @throws Fault where the model does not answer; nothing is charged for such a call. */
   generate(call: ModelCall): Promise<ModelAnswer>
+  /**
+   * Takes memory for what is held until the call has ended, out of `server.body_memory`. To be called before the bytes are kept.
+   * @returns a promise where there is no room now; it rejects with a Fault 503 where there is none in time.
+   */
+  memory(bytes: number): Promise<void> | undefined
   /** Shows a caller that streams how far the call is: `data` goes out as an event of this `type`, with the place of the tool's item. */
   progress(type: string, data: JsonObject): void
 }

@@ -166,6 +166,12 @@ export class BodyMemory {
     else this.grantWaiting()
   }
 
+  /** Called by a share that gives some of its bytes back. */
+  giveBack(share: BodyShare, bytes: number): void {
+    this.add(share, -bytes)
+    this.grantWaiting()
+  }
+
   /** Called by a share whose body has made way for its reply. */
   keep(share: BodyShare, bytes: number): void {
     this.arrived(share)
@@ -284,6 +290,11 @@ export class BodyShare {
       settle = (granted) => (granted ? resolve() : reject(noBodyMemory()))
     })
     return this.reserving
+  }
+
+  /** Gives back bytes that `reserve` took, before the release. */
+  giveBack(bytes: number): void {
+    if (!this.released) this.memory.giveBack(this, Math.min(bytes, this.held))
   }
 
   /** The same as `take` where there is room now. @returns false, with nothing taken, where there is none. */

@@ -179,6 +179,10 @@ export class HttpConnection implements ClientConnection {
     return this.share.reserve(bytes)
   }
 
+  free(bytes: number): void {
+    this.share.giveBack(bytes)
+  }
+
   /** The exchange holds its body no longer. A long reply that waits for its caller counts until the caller has it, or has left. */
   release(): void {
     if (this.queued > 0) this.share.keep(this.queued)

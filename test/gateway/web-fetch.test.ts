@@ -6,7 +6,9 @@ import { deflateSync, gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { type Asked, askGateway, FORMATS, type Format, ASK_WAYS as WAYS } from '../support/asking.ts'
+import { FakeClock } from '../support/clock.ts'
 import { docxOf, paragraph, pdfOf, pdfWith } from '../support/documents.ts'
+import { eventually } from '../support/eventually.ts'
 import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
 import { ADDRESSES, HOSTS } from '../support/private-addresses.ts'
 import { type Answer, jsonAnswer, type Seen, startUpstream, type Upstream } from '../support/upstream.ts'
@@ -76,6 +78,9 @@ interface SceneOptions {
   answers?: (seen: Seen) => Answer
   key?: string
   dialect?: string
+  /** Settings of the server, and its clock. */
+  server?: string
+  clock?: FakeClock
 }
 
 const ANSWER: Said = { text: ['It rains.'], usage: { input: 200, output: 20 } }
@@ -89,17 +94,21 @@ const fetches =
     ran(seen) ? ANSWER : { calls: calls(...urls), usage: { input: 100, output: 10 } }
 
 async function scene(t: Test, options: SceneOptions = {}): Promise<Scene> {
-  const { fetch = 'robots: true', script = fetches(site()), key = '', dialect = 'openai-chat' } = options
+  const { fetch = 'robots: true', script = fetches(site()), key = '', dialect = 'openai-chat', server = '', clock } = options
   const model = await startUpstream((seen) => answerFor(seen, script(seen)))
   const engine = await startUpstream((seen) => options.answers?.(seen) ?? jsonAnswer({}))
   t.teardown(async () => {
     await engine.close()
     await model.close()
   })
-  const gateway = await startGateway(`
+  const gateway = await startGateway(
+    `
+server: { host: 127.0.0.1, port: 0${server} }
 auth: { keys: [ { name: test, key: "${KEY}"${key} } ] }
 plugins: { defaults: { web-fetch: { allow_private: ["${OPEN}:${port}"], ${fetch.replaceAll('ENGINE', engine.url)} } } }
-${oneModel(model.url, dialect)}`)
+${oneModel(model.url, dialect)}`,
+    clock && { clock },
+  )
   t.teardown(() => gateway.close())
   return {
     gateway,
@@ -591,4 +600,25 @@ t.test('a caller who leaves while a page comes lets go of it', async (t) => {
   await t.rejects(left)
   await closed.promise
   t.pass('the site sees the end')
+})
+
+t.test('a page counts in the memory of all bodies while it is fetched, and no longer than its call', async (t) => {
+  const clock = new FakeClock()
+  const { ask, model } = await scene(t, { fetch: 'robots: false', script: fetches(site('/long')), server: ', body_memory: 3MB', clock })
+  const held: ServerResponse[] = []
+  const long = `<p>${'rain '.repeat(400_000)}</p>`
+  serve = (_request, response) => {
+    held.push(response)
+    response.writeHead(200, { 'content-type': 'text/html' }).write(long)
+  }
+  const both = [ask(CHAT, tool()), ask(CHAT, tool())]
+  await eventually('one of the two waits for memory', () => clock.waiting.includes(2_000))
+  await clock.advance(2_000)
+  await Promise.race(both)
+  t.match(model.requests.at(-1)?.body, 'as many request bodies as its memory allows', 'the model learns why')
+  for (const response of held) response.end()
+  for (const { status } of await Promise.all(both)) t.equal(status, 200)
+  gives(long)
+  t.equal((await ask(CHAT, tool())).status, 200)
+  t.notMatch(model.requests.at(-1)?.body, 'as many request bodies', 'the memory was given back')
 })

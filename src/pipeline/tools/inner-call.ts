@@ -87,13 +87,13 @@ function count(exchange: Known, turns: readonly Turn[]): void {
 
 function childOf(outer: Guarded, client: ClientDialect): Authenticated {
   const {
-    head: { id, seq, tag, headers, clock, brand, costs, depth, at },
+    head: { id, seq, tag, headers, clock, brand, costs, depth, at, connection },
   } = outer
   const exchange = new Exchange({
     id: { id, seq, tag },
     client,
     headers,
-    connection: { ...nowhere, reserve: (bytes) => outer.head.connection.reserve?.(bytes) },
+    connection: { ...nowhere, reserve: (bytes) => connection.reserve?.(bytes), free: (bytes) => connection.free?.(bytes) },
     clock,
     brand,
     wantsMetadata: false,

@@ -50,6 +50,17 @@ export function hostsOf(exchange: Guarded, context: RequestContext, dependencies
   return (call, name, progress) => {
     const end = new AbortController()
     const running = new Set<Promise<unknown>>()
+    const { connection } = exchange.head
+    let taken = 0
+    const memory = (bytes: number): Promise<void> | undefined => {
+      const count = (): void => {
+        taken += bytes
+      }
+      const waiting = connection.reserve?.(bytes)
+      if (waiting) return waiting.then(count)
+      count()
+      return undefined
+    }
     const generate = async (wanted: ModelCall): Promise<ModelAnswer> => {
       if (end.signal.aborted) throw new Fault('internal', { cause: new Error('the call of the tool has ended') })
       const answer = askModel(exchange, wanted, { ...dependencies, ended: end.signal })
@@ -77,9 +88,12 @@ export function hostsOf(exchange: Guarded, context: RequestContext, dependencies
       request: () => exchange.request.canonical(),
       generate,
       progress,
+      memory,
       end: async () => {
         end.abort(new Fault('client_gone'))
         await Promise.allSettled(running)
+        connection.free?.(taken)
+        taken = 0
       },
     }
   }

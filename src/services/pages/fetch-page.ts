@@ -15,6 +15,8 @@ export interface PageOptions {
   signal: AbortSignal
   /** Looks names up in place of the system. */
   resolve?: Resolve | undefined
+  /** Takes memory for a page's bytes before they are kept; see `FetchOptions`. */
+  memory?: ((bytes: number) => Promise<void> | undefined) | undefined
 }
 
 /** Milliseconds for robots.txt and the page together, and then for reading it. */
@@ -38,7 +40,7 @@ async function ownPage(
   { policy, robots, maxBytes }: FetchDesk,
   address: string,
   { characters, allows }: PageRequest,
-  { clock, signal, resolve }: PageOptions,
+  { clock, signal, resolve, memory }: PageOptions,
 ): Promise<Page> {
   const end = clock.monotonic() + TIMEOUT
   const left = (): number => Math.max(1, end - clock.monotonic())
@@ -47,7 +49,7 @@ async function ownPage(
       throw new PageError("the site's robots.txt does not allow it")
   }
   await permitted(address)
-  const fetched = await guardedFetch(address, { policy, clock, signal, resolve, maxBytes, allows, types: TYPES, timeout: left() })
+  const fetched = await guardedFetch(address, { policy, clock, signal, resolve, maxBytes, allows, types: TYPES, timeout: left(), memory })
   // Where a redirect leads is known only now.
   if (fetched.url !== address) await permitted(fetched.url)
   const { status: httpStatus, url } = fetched

@@ -6,6 +6,7 @@ import {
   type JsonObject,
   PageError,
   type PageOptions,
+  type ToolHost,
   type ToolOutcome,
   type ToolSession,
 } from '../../plugin-api/index.ts'
@@ -53,7 +54,7 @@ export class FetchSession implements ToolSession {
     this.bound = config.maxUses * config.account.price
   }
 
-  async run({ url: wanted }: JsonObject, host: Host, signal: AbortSignal): Promise<ToolOutcome> {
+  async run({ url: wanted }: JsonObject, host: ToolHost, signal: AbortSignal): Promise<ToolOutcome> {
     const { desk, account, maxUses, maxTokens, allows } = this.config
     const address = typeof wanted === 'string' ? wanted.trim() : ''
     if (address === '') return failure(address, 'invalid_tool_input', 'the argument url is missing, expected an address to fetch')
@@ -63,7 +64,7 @@ export class FetchSession implements ToolSession {
     this.uses++
     try {
       const request = { url: address, characters: maxTokens * CHARACTERS_PER_TOKEN, allows }
-      const options = { clock: host.clock, signal, resolve: this.resolve }
+      const options: PageOptions = { clock: host.clock, signal, resolve: this.resolve, memory: host.memory }
       const page = await this.turnstile.through(() => fetchPage(desk, account, request, options))
       const content = withinTokens(page.content, maxTokens, host)
       const truncated = page.truncated || content.length < page.content.length
@@ -107,7 +108,11 @@ function failedFetch(address: string, thrown: unknown): ToolOutcome {
   }
   if (thrown instanceof Fault) {
     const reason = String(thrown.metadata?.fetch ?? thrown.metadata?.document)
-    const outcome = failure(address, CODES[reason] ?? 'url_not_accessible', thrown.message)
+    const outcome = failure(
+      address,
+      CODES[reason] ?? (thrown.code === 'unavailable' ? 'unavailable' : 'url_not_accessible'),
+      thrown.message,
+    )
     // Faults of the address or the page are not logged for the operator.
     return thrown.code === 'unavailable' || thrown.code === 'internal' ? { ...outcome, cause: thrown } : outcome
   }
