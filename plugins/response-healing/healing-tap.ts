@@ -1,7 +1,6 @@
 /** Replaces the text of an answer by its mended form, event by event. */
-import type { Json, JsonObject, Stage, StreamEvent, Tap } from '../../src/plugin-api/index.ts'
+import { type Json, type JsonObject, type Stage, type StreamEvent, schemaFit, type Tap } from '../../src/plugin-api/index.ts'
 import { type Healer, StreamHealer, WholeHealer } from './healers.ts'
-import { schemaFit } from './schema-fit.ts'
 
 /** Characters; whether a longer answer is JSON is not reported, since parsing it would hold up other requests. */
 const LONGEST_CHECK = 1024 * 1024

@@ -7,6 +7,9 @@ const MOST_RANGES = 500_000
 /** A property such as `\p{L}` is hundreds of ranges: each time it stands in the pattern it costs about as much as so many characters. */
 const RANGES_OF_PROPERTY = 1_500
 
+/** Ranges that cost as much as one piece. */
+const RANGES_OF_PIECE = 200
+
 const REPEAT = /\{(\d{1,6})(,(\d{0,6}))?\}/y
 /** A backslash and what belongs to it. */
 const ESCAPE = /\\(?:x\{([\da-fA-F]{1,8})\}|x([\da-fA-F]{2})|[pP](?:\{[^}]*\}|[\s\S])|[\s\S]|$)/y
@@ -21,7 +24,12 @@ const LAST_FOLD = 0x1e943
  * @returns true where compiling takes more than about a tenth of a second.
  */
 export function isTooLarge(source: string): boolean {
-  return new CostReader(source).isTooLarge()
+  return patternSize(source) === undefined
+}
+
+/** Pieces that the pattern is once repeats are written out, ranges among them by what they cost; undefined for one that is too large. */
+export function patternSize(source: string): number | undefined {
+  return new CostReader(source).size()
 }
 
 class CostReader {
@@ -38,7 +46,7 @@ class CostReader {
     this.folded = FLAGS.test(source)
   }
 
-  isTooLarge(): boolean {
+  size(): number | undefined {
     const { source } = this
     const outer: number[] = []
     let total = 0
@@ -55,9 +63,10 @@ class CostReader {
       } else this.piece(char)
       // What is repeated counts at once: an open group only grows.
       total = Math.max(total, this.pieces)
-      if (total > MOST_PIECES || this.ranges > MOST_RANGES || outer.length > MOST_PIECES) return true
+      if (total > MOST_PIECES || this.ranges > MOST_RANGES || outer.length > MOST_PIECES) return undefined
     }
-    return outer.reduce((sum, pieces) => sum + pieces, this.pieces) > MOST_PIECES
+    const pieces = outer.reduce((sum, each) => sum + each, this.pieces)
+    return pieces > MOST_PIECES ? undefined : pieces + Math.ceil(this.ranges / RANGES_OF_PIECE)
   }
 
   private piece(char: string): void {
