@@ -205,6 +205,17 @@ export const generation = data(
           status: maybe(Type.Integer({ description: 'Status that the provider sent; null where it sent none: no connection, a timeout.' })),
           code: Type.Optional(Type.String({ description: 'Why the attempt failed, such as `upstream_auth`; absent where it served.' })),
           latency: Type.Optional(amount('Milliseconds.')),
+          dropped: Type.Optional(Type.Array(Type.String(), { description: 'What of the request did not reach the provider.' })),
+          answer_check: Type.Optional(
+            Type.Object(
+              {
+                verdict: text('`fits`, `misfit`, `no_json` or `unchecked`.'),
+                keyword: Type.Optional(Type.String()),
+                tool: Type.Optional(Type.String()),
+              },
+              { description: 'How the answer fits the form that the request demands, where the provider does not see to that.' },
+            ),
+          ),
         }),
         { description: 'The calls of providers, in order.' },
       ),

@@ -142,6 +142,8 @@ export interface Encoded {
   headers?: string[]
   /** Names of what the caller sent and this upstream cannot take. */
   dropped: string[]
+  /** True where the provider is only requested in words to keep to the output format; else what it cannot keep to is in `dropped`. */
+  looseFormat?: true
   /** Set where names of tools were sent shortened. */
   toolNames?: SentNames
 }

@@ -33,6 +33,20 @@ export interface AttemptRecord {
   turn: number
   /** What the caller sent and this provider cannot take. */
   dropped?: readonly string[]
+  /** Set where the caller demands a form of the answer that the provider does not see to, once an answer has ended. */
+  answerCheck?: AnswerVerdict
+}
+
+/** What an answer is, measured by the caller's schema. */
+export interface AnswerVerdict {
+  /** `unchecked`: it is too long, or the schema too large or not understood. */
+  verdict: 'fits' | 'misfit' | 'no_json' | 'unchecked'
+  /** Of the first misfit. */
+  keyword?: string | undefined
+  /** Its place, such as `$.items[2].name`. */
+  path?: string | undefined
+  /** The tool whose arguments it is about; absent for the text of the answer. */
+  tool?: string | undefined
 }
 
 /** The caller has gone, or the deadline has passed: code that waits for something registers here. */

@@ -118,34 +118,41 @@ const asInteger = serializer.asInteger.bind(serializer)
             json += addComma_0 ? ",\"first_ms\":" : ((addComma_0 = true), "{\"first_ms\":")
             json += asNumber(value_first_ms_14)
           }
-          const value_in_15 = obj["in"]
-          if (value_in_15 !== undefined) {
+          const value_answer_check_15 = obj["answer_check"]
+          if (value_answer_check_15 !== undefined) {
+            json += addComma_0 ? ",\"answer_check\":" : ((addComma_0 = true), "{\"answer_check\":")
+        if (typeof value_answer_check_15 !== 'string') {
+          if (value_answer_check_15 === null) { json += JSON_STR_EMPTY_STRING } else if (value_answer_check_15 instanceof Date) { json += JSON_STR_QUOTE + value_answer_check_15.toISOString() + JSON_STR_QUOTE } else if (value_answer_check_15 instanceof RegExp) { json += asString(value_answer_check_15.source) } else { json += asString(value_answer_check_15.toString()) }
+        } else { json += asString(value_answer_check_15) }
+          }
+          const value_in_16 = obj["in"]
+          if (value_in_16 !== undefined) {
             json += addComma_0 ? ",\"in\":" : ((addComma_0 = true), "{\"in\":")
-            json += asNumber(value_in_15)
+            json += asNumber(value_in_16)
           }
-          const value_out_16 = obj["out"]
-          if (value_out_16 !== undefined) {
+          const value_out_17 = obj["out"]
+          if (value_out_17 !== undefined) {
             json += addComma_0 ? ",\"out\":" : ((addComma_0 = true), "{\"out\":")
-            json += asNumber(value_out_16)
+            json += asNumber(value_out_17)
           }
-          const value_cost_nano_17 = obj["cost_nano"]
-          if (value_cost_nano_17 !== undefined) {
+          const value_cost_nano_18 = obj["cost_nano"]
+          if (value_cost_nano_18 !== undefined) {
             json += addComma_0 ? ",\"cost_nano\":" : ((addComma_0 = true), "{\"cost_nano\":")
-            json += asNumber(value_cost_nano_17)
+            json += asNumber(value_cost_nano_18)
           }
-          const value_cause_18 = obj["cause"]
-          if (value_cause_18 !== undefined) {
+          const value_cause_19 = obj["cause"]
+          if (value_cause_19 !== undefined) {
             json += addComma_0 ? ",\"cause\":" : ((addComma_0 = true), "{\"cause\":")
-        if (typeof value_cause_18 !== 'string') {
-          if (value_cause_18 === null) { json += JSON_STR_EMPTY_STRING } else if (value_cause_18 instanceof Date) { json += JSON_STR_QUOTE + value_cause_18.toISOString() + JSON_STR_QUOTE } else if (value_cause_18 instanceof RegExp) { json += asString(value_cause_18.source) } else { json += asString(value_cause_18.toString()) }
-        } else { json += asString(value_cause_18) }
+        if (typeof value_cause_19 !== 'string') {
+          if (value_cause_19 === null) { json += JSON_STR_EMPTY_STRING } else if (value_cause_19 instanceof Date) { json += JSON_STR_QUOTE + value_cause_19.toISOString() + JSON_STR_QUOTE } else if (value_cause_19 instanceof RegExp) { json += asString(value_cause_19.source) } else { json += asString(value_cause_19.toString()) }
+        } else { json += asString(value_cause_19) }
           }
-          const value_msg_19 = obj["msg"]
-          if (value_msg_19 !== undefined) {
+          const value_msg_20 = obj["msg"]
+          if (value_msg_20 !== undefined) {
             json += addComma_0 ? ",\"msg\":" : ((addComma_0 = true), "{\"msg\":")
-        if (typeof value_msg_19 !== 'string') {
-          if (value_msg_19 === null) { json += JSON_STR_EMPTY_STRING } else if (value_msg_19 instanceof Date) { json += JSON_STR_QUOTE + value_msg_19.toISOString() + JSON_STR_QUOTE } else if (value_msg_19 instanceof RegExp) { json += asString(value_msg_19.source) } else { json += asString(value_msg_19.toString()) }
-        } else { json += asString(value_msg_19) }
+        if (typeof value_msg_20 !== 'string') {
+          if (value_msg_20 === null) { json += JSON_STR_EMPTY_STRING } else if (value_msg_20 instanceof Date) { json += JSON_STR_QUOTE + value_msg_20.toISOString() + JSON_STR_QUOTE } else if (value_msg_20 instanceof RegExp) { json += asString(value_msg_20.source) } else { json += asString(value_msg_20.toString()) }
+        } else { json += asString(value_msg_20) }
           }
 if (!addComma_0) json += JSON_STR_BEGIN_OBJECT
 return json + JSON_STR_END_OBJECT

@@ -15,6 +15,12 @@ const guardrailHits = counter(
   { labels: [open('guardrail'), closed('action'), closed('direction')], limit: 600 },
 )
 
+const answerChecks = counter(
+  'answer_checks_total',
+  'Answers checked against the form that the request demanded, since the provider does not see to it. `verdict` is fits, misfit, no_json or unchecked.',
+  { labels: [open('provider'), closed('verdict')], limit: 160 },
+)
+
 /** @param audit takes what guardrails found, without waiting for anything. */
 export function witnessWith(tallies: Tallies, logs: LogSink, audit?: Pick<AuditTrail, 'note'>): Witness {
   const exchanges = new ExchangeMetrics(tallies)
@@ -47,6 +53,12 @@ export function witnessWith(tallies: Tallies, logs: LogSink, audit?: Pick<AuditT
         audit?.note(findings.map((finding) => ({ ...where, ...finding })))
       }
     }
+    const check = exchange.trail.attempts.at(-1)?.answerCheck?.verdict
+    if (check)
+      tallies
+        .of(answerChecks)
+        .series(endpoint?.provider.slug ?? '', check)
+        .add()
     const line = {
       level: fault?.code === 'internal' ? 50 : 30,
       time: clock.now(),
@@ -62,6 +74,7 @@ export function witnessWith(tallies: Tallies, logs: LogSink, audit?: Pick<AuditT
       attempts: exchange.trail.attempts.length,
       ms: Math.round(elapsed),
       first_ms: firstEvent < 0 ? undefined : Math.round(firstEvent),
+      answer_check: check,
       in: usage?.input,
       out: usage?.output,
       cost_nano: final?.cost,

@@ -173,7 +173,9 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Encode
   if (neverSends(target, 'prefill')) dropPrefill(body, dropped)
   // The format has no such field; at providers with one, an instruction stands beside it, too (OpenAI API reference, `json_object`).
   if (request.format?.type === 'json_object') instruct(body, JSON_INSTRUCTION)
-  return finished(body, target, context)
+  const encoded = finished(body, target, context)
+  if (request.format?.type === 'json_object') encoded.looseFormat = true
+  return encoded
 }
 
 const JSON_INSTRUCTION = 'Reply with one JSON object and nothing else: no text before or behind it, no code fence.'

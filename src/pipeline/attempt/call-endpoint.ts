@@ -17,15 +17,14 @@ import { ReplyStream } from '../reply/reply-stream.ts'
 import { StopCutter } from '../reply/stop-cutter.ts'
 import { callPath, providerAddress } from '../route/provider-address.ts'
 import { AnswerOrError, isSuccess } from './answer-or-error.ts'
-import { beginTurn, callOf, type EndpointCall, encode } from './endpoint-call.ts'
+import { beginTurn, callOf, type EndpointCall } from './endpoint-call.ts'
 import { runLocal } from './local-attempt.ts'
 import { StreamAttempt } from './stream-attempt.ts'
 import { contentBytes, translated, WholeAttempt, type WholeResult } from './whole-attempt.ts'
 
 export function callEndpoint(exchange: Planned, endpoint: Endpoint, dependencies: ChainDependencies): Promise<Reply> {
-  const call = callOf(exchange, endpoint, dependencies)
+  const { call, encoded } = callOf(exchange, endpoint, dependencies)
   const { dialect } = call
-  const encoded = encode(call)
   const record = exchange.trail.attempts.at(-1)
   if (record && encoded.dropped.length > 0) record.dropped = encoded.dropped
   exchange.run.ctx.model = endpoint.model.slug
@@ -53,8 +52,7 @@ function streamed(call: EndpointCall, encoded: Encoded, dependencies: ChainDepen
   return attempt.done
 }
 
-function relayFor({ exchange, dialect, lane, stops, target: { account } }: EndpointCall, { toolNames }: Encoded): Relay {
-  const observers = exchange.run.taps.filter((tap) => tap.mode === 'observe')
+function relayFor({ exchange, dialect, lane, stops, observers, target: { account } }: EndpointCall, { toolNames }: Encoded): Relay {
   if (lane === 'translate' || !dialect.pass) {
     const decoder = named(dialect.streamDecoder(), toolNames)
     return new TranslateRelay(exchange.run.path ?? beginTurn(exchange), decoder, { observers, account, stops })
@@ -99,11 +97,10 @@ function whole(call: EndpointCall, encoded: Encoded, dependencies: ChainDependen
 }
 
 function readWhole(
-  { exchange, dialect, lane, stops, target: { account } }: EndpointCall,
+  { exchange, dialect, lane, stops, observers, target: { account } }: EndpointCall,
   { toolNames }: Encoded,
   body: JsonObject,
 ): WholeResult {
-  const observers = exchange.run.taps.filter((tap) => tap.mode === 'observe')
   let events: StreamEvent[] = []
   if (lane !== 'pass') {
     dialect.decodeResult(body, events)

@@ -6,6 +6,7 @@ import { accountLetters, withOwnReasoning } from '../../dialects/canon/reasoning
 import type { CanonicalRequest } from '../../dialects/canon/request.ts'
 import { withShortNames } from '../../dialects/canon/tool-names.ts'
 import type { Encoded, Target, UpstreamDialect } from '../../dialects/types.ts'
+import type { Tap } from '../../plugin-api/index.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import type { Accepted, MaybePlanned, Planned } from '../exchange.ts'
@@ -14,6 +15,7 @@ import type { SentBody } from '../refusal/callers-view.ts'
 import { EventPath } from '../reply/event-path.ts'
 import { needsMedia, withMedia } from '../route/media-fetch.ts'
 import type { EventSink } from '../run.ts'
+import { AnswerCheck, type Demands, demandsLost } from './answer-check.ts'
 import type { Lane } from './turn.ts'
 
 export interface EndpointCall {
@@ -24,20 +26,38 @@ export interface EndpointCall {
   lane: Lane
   /** Stop sequences that the gateway looks for itself, since the endpoint does not take them. */
   stops: readonly string[] | undefined
+  /** Taps that only read. */
+  observers: readonly Tap[]
 }
 
-/** What a call of this endpoint would be; nothing is sent. */
+/** What a call of this endpoint would be, with its request as the endpoint's dialect writes it; nothing is sent. */
 export function callOf(
   exchange: Planned,
   endpoint: Endpoint,
   dependencies: Pick<ChainDependencies, 'upstreams' | 'forcedLane'>,
-): EndpointCall {
+): { call: EndpointCall; encoded: Encoded } {
   const dialect = dependencies.upstreams.get(endpoint.provider.dialect)
   if (!dialect) throw new Fault('internal', { cause: new Error(`no dialect ${endpoint.provider.dialect}`) })
   const target = targetOf(exchange, endpoint, dialect)
   const stops = stopsHere(exchange, dialect, target)
   const lane = stops ? 'translate' : laneOf(exchange, dialect, target, dependencies.forcedLane)
-  return { exchange, endpoint, dialect, target, lane, stops }
+  const observers = exchange.run.taps.length > 0 ? exchange.run.taps.filter((tap) => tap.mode === 'observe') : NONE
+  const call = { exchange, endpoint, dialect, target, lane, stops, observers }
+  const encoded = encode(call)
+  const demands = encoded.dropped.length > 0 || encoded.looseFormat ? demandsLost(encoded, () => exchange.request.canonical()) : undefined
+  return { call: demands ? checked(call, demands) : call, encoded }
+}
+
+const NONE: readonly Tap[] = []
+
+/** The same call, with its answer read along: the request is the same in both lanes. */
+function checked(call: EndpointCall, demands: Demands): EndpointCall {
+  const { trail } = call.exchange
+  const check = new AnswerCheck(demands, (verdict) => {
+    const record = trail.attempts.at(-1)
+    if (record) record.answerCheck = verdict
+  })
+  return { ...call, lane: call.lane === 'pass' ? 'observe' : call.lane, observers: [...call.observers, check] }
 }
 
 /** Stop sequences that do not reach the provider: its format has no field for them, or the endpoint does not take it. */
@@ -88,7 +108,7 @@ function laneOf(exchange: Planned, dialect: UpstreamDialect, target: Target, for
   })
 }
 
-export function encode({ exchange, dialect, lane, target, stops }: EndpointCall): Encoded {
+function encode({ exchange, dialect, lane, target, stops }: EndpointCall): Encoded {
   const encoded =
     lane !== 'translate' && dialect.pass
       ? dialect.pass.request(exchange.request.body, target)
@@ -124,10 +144,10 @@ export function bodyFor(
   endpoint: Endpoint,
   dependencies: Pick<ChainDependencies, 'upstreams' | 'forcedLane'>,
 ): SentBody {
-  const call = callOf(exchange, endpoint, dependencies)
+  const { call, encoded } = callOf(exchange, endpoint, dependencies)
   const { client } = exchange.request
   const rename = call.target.quirks.body?.rename ?? {}
-  return { body: encode(call).body, naming: { client: client.fields, upstream: call.dialect.fields, rename } }
+  return { body: encoded.body, naming: { client: client.fields, upstream: call.dialect.fields, rename } }
 }
 
 /** The path lives as long as the exchange; an attempt that failed before content has left no trace in it. */

@@ -22,11 +22,10 @@ function guarded(attempt: Pick<StreamAttempt | WholeAttempt, 'fail'>): (step: ()
 }
 
 export function runLocal(call: EndpointCall, encoded: Encoded, dependencies: ChainDependencies): Promise<Reply> {
-  const { exchange, endpoint, dialect, target } = call
+  const { exchange, endpoint, dialect, target, observers } = call
   const path = exchange.run.path ?? beginTurn(exchange)
   const cap = dialect.cap.written(encoded.body)
   const decodeFault = dialect.decodeFault.bind(dialect)
-  const observers = exchange.run.taps?.filter((tap) => tap.mode === 'observe') ?? []
   const show = (batch: readonly StreamEvent[]): void => {
     for (const tap of observers) for (const event of batch) tap.push(event, () => {})
   }

@@ -53,6 +53,38 @@ const asInteger = serializer.asInteger.bind(serializer)
       }
       return json + JSON_STR_END_ARRAY
     }
+      // "#/properties/provider_responses/items/properties/answer_check"
+      function anonymous4 (input) {
+        const obj = (input && typeof input.toJSON === 'function')
+    ? input.toJSON()
+    : input
+        if (obj === null) return JSON_STR_EMPTY_OBJECT
+        let json = ''
+        let addComma_32 = false
+          const value_verdict_33 = obj["verdict"]
+          if (value_verdict_33 !== undefined) {
+            json += addComma_32 ? ",\"verdict\":" : ((addComma_32 = true), "{\"verdict\":")
+        if (typeof value_verdict_33 !== 'string') {
+          if (value_verdict_33 === null) { json += JSON_STR_EMPTY_STRING } else if (value_verdict_33 instanceof Date) { json += JSON_STR_QUOTE + value_verdict_33.toISOString() + JSON_STR_QUOTE } else if (value_verdict_33 instanceof RegExp) { json += asString(value_verdict_33.source) } else { json += asString(value_verdict_33.toString()) }
+        } else { json += asString(value_verdict_33) }
+          }
+          const value_keyword_34 = obj["keyword"]
+          if (value_keyword_34 !== undefined) {
+            json += addComma_32 ? ",\"keyword\":" : ((addComma_32 = true), "{\"keyword\":")
+        if (typeof value_keyword_34 !== 'string') {
+          if (value_keyword_34 === null) { json += JSON_STR_EMPTY_STRING } else if (value_keyword_34 instanceof Date) { json += JSON_STR_QUOTE + value_keyword_34.toISOString() + JSON_STR_QUOTE } else if (value_keyword_34 instanceof RegExp) { json += asString(value_keyword_34.source) } else { json += asString(value_keyword_34.toString()) }
+        } else { json += asString(value_keyword_34) }
+          }
+          const value_tool_35 = obj["tool"]
+          if (value_tool_35 !== undefined) {
+            json += addComma_32 ? ",\"tool\":" : ((addComma_32 = true), "{\"tool\":")
+        if (typeof value_tool_35 !== 'string') {
+          if (value_tool_35 === null) { json += JSON_STR_EMPTY_STRING } else if (value_tool_35 instanceof Date) { json += JSON_STR_QUOTE + value_tool_35.toISOString() + JSON_STR_QUOTE } else if (value_tool_35 instanceof RegExp) { json += asString(value_tool_35.source) } else { json += asString(value_tool_35.toString()) }
+        } else { json += asString(value_tool_35) }
+          }
+if (!addComma_32) json += JSON_STR_BEGIN_OBJECT
+return json + JSON_STR_END_OBJECT
+      }
       // "#/properties/provider_responses/items"
       function anonymous2 (input) {
         const obj = (input && typeof input.toJSON === 'function')
@@ -96,6 +128,11 @@ const asInteger = serializer.asInteger.bind(serializer)
           if (value_dropped_30 !== undefined) {
             json += addComma_24 ? ",\"dropped\":" : ((addComma_24 = true), "{\"dropped\":")
             json += anonymous3(value_dropped_30)
+          }
+          const value_answer_check_31 = obj["answer_check"]
+          if (value_answer_check_31 !== undefined) {
+            json += addComma_24 ? ",\"answer_check\":" : ((addComma_24 = true), "{\"answer_check\":")
+            json += anonymous4(value_answer_check_31)
           }
 if (!addComma_24) json += JSON_STR_BEGIN_OBJECT
 return json + JSON_STR_END_OBJECT
@@ -267,26 +304,26 @@ return json + JSON_STR_END_OBJECT
             json += addComma_0 ? ",\"provider_responses\":" : ((addComma_0 = true), "{\"provider_responses\":")
             json += anonymous1(value_provider_responses_23)
           }
-          const value_service_tier_31 = obj["service_tier"]
-          if (value_service_tier_31 !== undefined) {
+          const value_service_tier_36 = obj["service_tier"]
+          if (value_service_tier_36 !== undefined) {
             json += addComma_0 ? ",\"service_tier\":" : ((addComma_0 = true), "{\"service_tier\":")
-        if (typeof value_service_tier_31 !== 'string') {
-          if (value_service_tier_31 === null) { json += JSON_STR_EMPTY_STRING } else if (value_service_tier_31 instanceof Date) { json += JSON_STR_QUOTE + value_service_tier_31.toISOString() + JSON_STR_QUOTE } else if (value_service_tier_31 instanceof RegExp) { json += asString(value_service_tier_31.source) } else { json += asString(value_service_tier_31.toString()) }
-        } else { json += asString(value_service_tier_31) }
+        if (typeof value_service_tier_36 !== 'string') {
+          if (value_service_tier_36 === null) { json += JSON_STR_EMPTY_STRING } else if (value_service_tier_36 instanceof Date) { json += JSON_STR_QUOTE + value_service_tier_36.toISOString() + JSON_STR_QUOTE } else if (value_service_tier_36 instanceof RegExp) { json += asString(value_service_tier_36.source) } else { json += asString(value_service_tier_36.toString()) }
+        } else { json += asString(value_service_tier_36) }
           }
-          const value_http_referer_32 = obj["http_referer"]
-          if (value_http_referer_32 !== undefined) {
+          const value_http_referer_37 = obj["http_referer"]
+          if (value_http_referer_37 !== undefined) {
             json += addComma_0 ? ",\"http_referer\":" : ((addComma_0 = true), "{\"http_referer\":")
-        if (typeof value_http_referer_32 !== 'string') {
-          if (value_http_referer_32 === null) { json += JSON_STR_EMPTY_STRING } else if (value_http_referer_32 instanceof Date) { json += JSON_STR_QUOTE + value_http_referer_32.toISOString() + JSON_STR_QUOTE } else if (value_http_referer_32 instanceof RegExp) { json += asString(value_http_referer_32.source) } else { json += asString(value_http_referer_32.toString()) }
-        } else { json += asString(value_http_referer_32) }
+        if (typeof value_http_referer_37 !== 'string') {
+          if (value_http_referer_37 === null) { json += JSON_STR_EMPTY_STRING } else if (value_http_referer_37 instanceof Date) { json += JSON_STR_QUOTE + value_http_referer_37.toISOString() + JSON_STR_QUOTE } else if (value_http_referer_37 instanceof RegExp) { json += asString(value_http_referer_37.source) } else { json += asString(value_http_referer_37.toString()) }
+        } else { json += asString(value_http_referer_37) }
           }
-          const value_app_title_33 = obj["app_title"]
-          if (value_app_title_33 !== undefined) {
+          const value_app_title_38 = obj["app_title"]
+          if (value_app_title_38 !== undefined) {
             json += addComma_0 ? ",\"app_title\":" : ((addComma_0 = true), "{\"app_title\":")
-        if (typeof value_app_title_33 !== 'string') {
-          if (value_app_title_33 === null) { json += JSON_STR_EMPTY_STRING } else if (value_app_title_33 instanceof Date) { json += JSON_STR_QUOTE + value_app_title_33.toISOString() + JSON_STR_QUOTE } else if (value_app_title_33 instanceof RegExp) { json += asString(value_app_title_33.source) } else { json += asString(value_app_title_33.toString()) }
-        } else { json += asString(value_app_title_33) }
+        if (typeof value_app_title_38 !== 'string') {
+          if (value_app_title_38 === null) { json += JSON_STR_EMPTY_STRING } else if (value_app_title_38 instanceof Date) { json += JSON_STR_QUOTE + value_app_title_38.toISOString() + JSON_STR_QUOTE } else if (value_app_title_38 instanceof RegExp) { json += asString(value_app_title_38.source) } else { json += asString(value_app_title_38.toString()) }
+        } else { json += asString(value_app_title_38) }
           }
 if (!addComma_0) json += JSON_STR_BEGIN_OBJECT
 return json + JSON_STR_END_OBJECT

@@ -1,9 +1,11 @@
 /** The part of a generation's record that no query needs as a column, as JSON text: only what no column holds. */
 
+import type { JsonObject } from '../../core/json.ts'
 import { usd } from '../../core/money.ts'
 import { type Facts, USUAL_REASON } from '../../ledger/facts.ts'
 import { cacheDiscount } from '../../ledger/pricing.ts'
 import type { Settlement } from '../../ledger/settlement.ts'
+import type { AnswerVerdict } from '../../plugin-api/index.ts'
 import type { Turn } from '../attempt/turn.ts'
 import type { Accepted, Exchange, Received } from '../exchange.ts'
 import { brandHeaders } from '../request/receive.ts'
@@ -26,7 +28,7 @@ export function generationFacts(exchange: Accepted & Exchange, settlement: Settl
   const elapsed = clock.monotonic() - head.started
   const finish = last?.end
   const only = attempts.length === 1 ? attempts[0] : undefined
-  const plain = only?.status === 200 && only.code === undefined && !only.dropped
+  const plain = only?.status === 200 && only.code === undefined && !only.dropped && !only.answerCheck
   const web = webFacts(exchange)
   const facts: Facts = {
     model: endpoint && endpoint.model !== held?.model ? endpoint.model.slug : undefined,
@@ -61,11 +63,17 @@ export function generationFacts(exchange: Accepted & Exchange, settlement: Settl
           latency: attempt.latency,
           code: attempt.code,
           dropped: attempt.dropped && [...attempt.dropped],
+          answer_check: attempt.answerCheck && kept(attempt.answerCheck),
         })),
     http_referer: shortened(headers['http-referer'] ?? headers.referer),
     app_title: shortened(headers[brandHeaders(head.brand).title] ?? headers['x-title']),
   }
   return factsText(facts)
+}
+
+/** Without the place, in which words of the answer may stand. */
+function kept({ verdict, keyword, tool }: AnswerVerdict): JsonObject {
+  return { verdict, keyword, tool }
 }
 
 /** Over all turns; undefined where the providers reported nothing of a cache. */

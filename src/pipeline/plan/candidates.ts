@@ -6,7 +6,7 @@ import { type Rate, rateText } from '../../core/money.ts'
 import { ratesAt } from '../../core/price.ts'
 import type { Endpoint, Price } from '../../routing/catalog/types.ts'
 import { endpointTag } from '../../routing/index.ts'
-import { callOf, encode } from '../attempt/endpoint-call.ts'
+import { callOf } from '../attempt/endpoint-call.ts'
 import type { Lane } from '../attempt/turn.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import type { OutputCap, Planned } from '../exchange.ts'
@@ -103,8 +103,8 @@ function dryCall(
 /** What the request would be for a model that generates. */
 export function previewAnswer(dependencies: ChainDependencies): PreviewCall {
   return (exchange, endpoint) => {
-    const call = callOf(exchange, endpoint, dependencies)
-    return { lane: call.lane, dropped: [...encode(call).dropped] }
+    const { call, encoded } = callOf(exchange, endpoint, dependencies)
+    return { lane: call.lane, dropped: [...encoded.dropped] }
   }
 }
 

@@ -1,7 +1,7 @@
 /** `router_metadata`: where a request went and why (contract section 5.7). */
 
 import type { Fault } from '../../core/faults.ts'
-import type { JsonObject } from '../../core/json.ts'
+import { type JsonObject, present } from '../../core/json.ts'
 import type { AttemptRecord } from '../../plugin-api/index.ts'
 import { type Exchange, requestedOf } from '../exchange.ts'
 import { creditCap } from '../money/reservation.ts'
@@ -47,11 +47,12 @@ function attemptsOfTurn({ trail: { attempts }, run: { turns } }: Exchange): numb
 }
 
 /** `status` is the provider's own; `code` says why an attempt failed, since a reply of 200 may break off as well. */
-function attemptEntry({ provider, model, status, code, dropped, turn }: AttemptRecord, severalTurns: boolean): JsonObject {
+function attemptEntry({ provider, model, status, code, dropped, turn, answerCheck }: AttemptRecord, severalTurns: boolean): JsonObject {
   const entry: JsonObject = { provider, model, status }
   if (code !== undefined) entry.code = code
   if (severalTurns) entry.turn = turn
   if (dropped) entry.dropped = [...dropped]
+  if (answerCheck) entry.answer_check = present({ ...answerCheck })
   return entry
 }
 
