@@ -15,7 +15,7 @@ import type { Preset } from './canon/presets.ts'
 import type { StoredPrompts } from './canon/prompts.ts'
 import type { CanonicalRequest, DialectId, Opaque, Part } from './canon/request.ts'
 import type { ServiceTier } from './canon/service-tier.ts'
-import type { SentNames } from './canon/tool-names.ts'
+import type { NameRule, SentNames } from './canon/tool-names.ts'
 import type { Usage } from './canon/usage.ts'
 import type { Quirks } from './quirks.ts'
 import type { VectorForm, WrittenVector } from './vectors/written.ts'
@@ -144,7 +144,7 @@ export interface Encoded {
   dropped: string[]
   /** True where the provider is only requested in words to keep to the output format; else what it cannot keep to is in `dropped`. */
   looseFormat?: true
-  /** Set where names of tools were sent shortened. */
+  /** Set where tools were sent under names that the wire takes. */
   toolNames?: SentNames
 }
 
@@ -234,8 +234,8 @@ export interface UpstreamDialect extends ProviderWire {
   readonly cap: CapWire
   /** True where reasoning that the provider signs or encrypts is bound to the account; absent where it never is. */
   bindsReasoning?(quirks: Quirks): boolean
-  /** Most characters in the name of a function; absent where the wire takes the 128 that callers may use. */
-  readonly longestToolName?: number
+  /** Names of functions that the wire takes; absent where it takes all that callers may use. */
+  readonly toolNames?: NameRule
   /** True for a tool of another dialect's own kinds that this wire can say; without it none but those of its own wire. */
   takesTool?(of: Opaque): boolean
   /** How the wire requests the provider's own search of the web, for endpoints that have one (`canon/native-search.ts`). */

@@ -4,6 +4,7 @@ import { entryAt } from '../core/entry-at.ts'
 import { asFault, Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { estimatedNeed } from '../dialects/canon/need.ts'
+import { withTakenNames } from '../dialects/canon/tool-names.ts'
 import type { UpstreamDialect } from '../dialects/types.ts'
 import { estimateTokens } from '../ledger/usage-estimate.ts'
 import type { Endpoint } from '../routing/catalog/types.ts'
@@ -58,7 +59,10 @@ async function countAt(
   const { countTokens: counter } = dialect
   if (!counter) return undefined
   const target = { ...targetOf(exchange, endpoint, dialect), stream: false }
-  const encoded = encodeCanonical(exchange.request.canonical(), target, (request) => counter.encode(request, target))
+  const encoded = encodeCanonical(exchange.request.canonical(), target, (request) => {
+    const renamed = dialect.toolNames && withTakenNames(request, dialect.toolNames)
+    return counter.encode(renamed?.request ?? request, target)
+  })
   const { provider } = endpoint
   const address = providerAddress(provider, dialect)
   const gathered = new GatheredJson()

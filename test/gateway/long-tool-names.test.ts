@@ -1,8 +1,8 @@
-/** Names of tools of 65 to 128 characters, which the Messages format allows and OpenAI's formats do not. */
+/** Names of tools that providers refuse: of 65 to 128 characters at OpenAI, and those that begin with a digit or a dash at Google. */
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
-import { list, object } from '../support/fold.ts'
+import { foldChat, foldChatStream, list, object } from '../support/fold.ts'
 import { foldMessage, foldMessageStream } from '../support/fold-messages.ts'
 import { startGateway } from '../support/gateway.ts'
 import { jsonAnswer, type Seen, startUpstream } from '../support/upstream.ts'
@@ -70,3 +70,59 @@ for (const dialect of DIALECTS)
       t.notMatch(JSON.stringify(later), ALIKE)
       t.match(JSON.stringify(later.messages ?? later.input), alike)
     })
+
+t.test('Gemini: names begin with a letter or an underscore (types of @google/genai 3.3.0, FunctionDeclaration.name)', async (t) => {
+  const NAME = /^[A-Za-z_][A-Za-z0-9_.:-]{0,127}$/
+  const google = await startUpstream((seen) => {
+    const names = list(seen.json.tools).flatMap(({ functionDeclarations: all }) => list(all).map(({ name }) => String(name)))
+    const wrong = names.find((name) => !NAME.test(name))
+    if (wrong !== undefined) return jsonAnswer({ error: { code: 400, message: 'Invalid function name.', status: 'INVALID_ARGUMENT' } }, 400)
+    return answerFor(seen, { calls: [{ id: 'call_1', name: names[0], args: ['{}'] }] })
+  })
+  const own = await startGateway(`
+providers:
+  google: { dialect: gemini, base_url: "${google.url}/v1beta", key: k }
+models:
+  m/gemini: { endpoints: [ { provider: google, model: up, price: free } ] }
+`)
+  const declared = (body: JsonObject): string[] =>
+    list(body.tools).flatMap(({ functionDeclarations: all }) => list(all).map(({ name }) => String(name)))
+  for (const name of ['3d_render', '-x', `9${'a'.repeat(63)}`])
+    for (const stream of [false, true])
+      await every(t, `${name.slice(0, 12)}${stream ? ', streamed' : ''}`, async (t) => {
+        const turns = [
+          { role: 'user', content: 'Hello' },
+          { role: 'assistant', content: null, tool_calls: [{ id: 'call_0', type: 'function', function: { name, arguments: '{}' } }] },
+          { role: 'tool', tool_call_id: 'call_0', content: 'ok' },
+        ]
+        const fn = (own: string): JsonObject => ({
+          type: 'function',
+          function: { name: own, parameters: { type: 'object', properties: {} } },
+        })
+        const choices: JsonObject[] = [
+          { type: 'function', function: { name } },
+          { type: 'allowed_tools', allowed_tools: { mode: 'required', tools: [{ type: 'function', function: { name } }] } },
+        ]
+        for (const choice of choices) {
+          const body = { model: 'm/gemini', messages: turns, tools: [fn(name), fn('_x')], tool_choice: choice, stream }
+          const text = await (await own.post('/v1/chat/completions', body)).text()
+          const reply = stream ? foldChatStream(text) : foldChat(JSON.parse(text) as JsonObject)
+          t.match(reply.calls, [{ name }], 'the caller has its own name back')
+          const sent = google.requests.at(-1)?.json ?? {}
+          const [short] = declared(sent)
+          t.match(short, NAME)
+          t.not(short, '_x', 'it is not the name of another tool')
+          t.same(
+            list(sent.contents).flatMap(({ parts }) => list(parts).flatMap((part) => object(part.functionResponse).name ?? [])),
+            [short],
+          )
+        }
+      })
+  const counted = { model: 'm/gemini', messages: [{ role: 'user', content: 'Hello' }], tools: [tool('3d_render')] }
+  t.equal((await own.post('/v1/messages/count_tokens', counted)).status, 200)
+  t.match(google.requests.at(-1)?.path, /:countTokens$/)
+  const request = object(google.requests.at(-1)?.json.generateContentRequest)
+  t.match(declared(request)[0], NAME, 'a count has the same names')
+  await own.close()
+  await google.close()
+})

@@ -36,9 +36,9 @@ function namesOwnTools(data: JsonObject): boolean {
 /**
  * Tools and choice as a wire can say them: where a choice of allowed tools would not be understood,
  * only the allowed tools are offered, with `auto` or `required`.
- * @param wire of the encoder: it takes a choice of its own wire as it came.
+ * @param wire of the encoder: it takes a choice of its own wire as it came; undefined for one that takes none so.
  */
-export function offeredTools(request: CanonicalRequest, wire: DialectId): { tools: readonly ToolSpec[]; toolChoice?: ToolChoice } {
+export function offeredTools(request: CanonicalRequest, wire?: DialectId): { tools: readonly ToolSpec[]; toolChoice?: ToolChoice } {
   const { tools, toolChoice } = request
   if (toolChoice?.mode !== 'opaque' || toolChoice.of.type !== ALLOWED_TOOLS) return toolChoice ? { tools, toolChoice } : { tools }
   const { data, dialect } = toolChoice.of

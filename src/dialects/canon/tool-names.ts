@@ -1,24 +1,36 @@
-/** Names of tools that are longer than a provider takes: shortened in the request, and the caller's own again in the reply. */
+/** Names of tools that a provider does not take: replaced in the request, and the caller's own again in the reply. */
 import { createHash } from 'node:crypto'
+import { offeredTools } from './allowed-tools.ts'
 import type { StreamEvent } from './events.ts'
 import type { CanonicalRequest, Item, ToolChoice, ToolSpec } from './request.ts'
 
 /** The caller's names by those that the provider is sent. */
 export type SentNames = ReadonlyMap<string, string>
 
-/** Hexadecimal digits of the digest that ends a shortened name. */
-const DIGEST = 12
-
-/** The same name always becomes the same, since later turns repeat the calls of earlier ones. */
-function shortened(name: string, most: number): string {
-  const digest = createHash('sha256').update(name).digest('hex').slice(0, DIGEST)
-  return `${name.slice(0, most - DIGEST - 1)}_${digest}`
+/** Which names of functions a provider takes, of the 1 to 128 letters, digits, dashes and underscores that callers may use. */
+export interface NameRule {
+  /** Most characters. */
+  readonly most: number
+  /** True where the first character must be a letter or an underscore. */
+  readonly beginsWithLetter?: true
 }
 
-function longNames({ tools, toolChoice, items }: CanonicalRequest, most: number): Set<string> | undefined {
+/** Hexadecimal digits of the digest that ends a name of ours. */
+const DIGEST = 12
+
+const LETTER = /^[A-Za-z_]/
+
+/** The same name always becomes the same, since later turns repeat the calls of earlier ones; different ones never do. */
+function taken(name: string, { most, beginsWithLetter }: NameRule): string {
+  const digest = createHash('sha256').update(name).digest('hex').slice(0, DIGEST)
+  const from = beginsWithLetter && !LETTER.test(name) ? `_${name}` : name
+  return `${from.slice(0, most - DIGEST - 1)}_${digest}`
+}
+
+function namesNotTaken({ tools, toolChoice, items }: CanonicalRequest, { most, beginsWithLetter }: NameRule): Set<string> | undefined {
   let found: Set<string> | undefined
   const look = (name: string): void => {
-    if (name.length <= most) return
+    if (name.length <= most && (!beginsWithLetter || name === '' || LETTER.test(name))) return
     found ??= new Set()
     found.add(name)
   }
@@ -28,25 +40,24 @@ function longNames({ tools, toolChoice, items }: CanonicalRequest, most: number)
   return found
 }
 
-/**
- * A copy of the request in which no function has a longer name; undefined where none has one now.
- * @param most characters that the provider takes.
- */
-export function withShortNames(request: CanonicalRequest, most: number): { request: CanonicalRequest; names: SentNames } | undefined {
-  const long = longNames(request, most)
-  if (long === undefined) return undefined
+/** A copy of the request in which each function has a name that the provider takes; undefined where each has one now. */
+export function withTakenNames(request: CanonicalRequest, rule: NameRule): { request: CanonicalRequest; names: SentNames } | undefined {
+  const refused = namesNotTaken(request, rule)
+  if (refused === undefined) return undefined
   const names = new Map<string, string>()
   const sent = new Map<string, string>()
-  for (const name of long) {
-    const short = shortened(name, most)
-    sent.set(name, short)
-    names.set(short, name)
+  for (const name of refused) {
+    const other = taken(name, rule)
+    sent.set(name, other)
+    names.set(other, name)
   }
   const nameOf = (name: string): string => sent.get(name) ?? name
   const tool = (spec: ToolSpec): ToolSpec => (spec.kind === 'function' ? { ...spec, name: nameOf(spec.name) } : spec)
   const item = (each: Item): Item => (each.kind === 'call' ? { ...each, name: nameOf(each.name) } : each)
   const choice = (chosen: ToolChoice): ToolChoice => (chosen.mode === 'named' ? { mode: 'named', name: nameOf(chosen.name) } : chosen)
-  const { tools, items, toolChoice } = request
+  const { items } = request
+  // A choice of some tools names them by the caller's names.
+  const { tools, toolChoice } = offeredTools(request)
   const copy = { ...request, tools: tools.map(tool), items: items.map(item), ...(toolChoice ? { toolChoice: choice(toolChoice) } : {}) }
   return { request: copy, names }
 }

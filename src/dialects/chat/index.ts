@@ -41,7 +41,7 @@ export const openaiChat: UpstreamDialect = {
   cap: chatCap,
   bindsReasoning: replaysDetails,
   // FunctionDefinition.name: "with a maximum length of 64" (types of openai 7.55.0, resources/shared).
-  longestToolName: 64,
+  toolNames: { most: 64 },
   webSearch: searchWire,
   wire: WIRE,
   pass: chatPass,

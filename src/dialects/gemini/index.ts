@@ -48,6 +48,8 @@ export const geminiUpstream: UpstreamDialect = {
   fields: geminiFields,
   cap: geminiCap,
   bindsReasoning: () => true,
+  // FunctionDeclaration.name: "Must start with a letter or an underscore", 128 at most (types of @google/genai 3.3.0).
+  toolNames: { most: 128, beginsWithLetter: true },
   // It takes no domains, and most of its models no functions beside it.
   webSearch: { canExpress: ({ allowed, excluded }) => allowed.length + excluded.length === 0, isTool: true, besideFunctions: false },
   wire: WIRE,

@@ -50,7 +50,7 @@ export const openaiResponses: UpstreamDialect = {
   cap: responsesCap,
   bindsReasoning: () => true,
   // FunctionDefinition.name: "with a maximum length of 64" (types of openai 7.55.0, resources/shared).
-  longestToolName: 64,
+  toolNames: { most: 64 },
   webSearch: searchWire,
   wire: WIRE,
   pass: responsesPass,

@@ -4,7 +4,7 @@ import { Fault } from '../../core/faults.ts'
 import { shapeBody } from '../../dialects/canon/quirks.ts'
 import { accountLetters, withOwnReasoning } from '../../dialects/canon/reasoning-owner.ts'
 import type { CanonicalRequest } from '../../dialects/canon/request.ts'
-import { withShortNames } from '../../dialects/canon/tool-names.ts'
+import { withTakenNames } from '../../dialects/canon/tool-names.ts'
 import type { Encoded, Target, UpstreamDialect } from '../../dialects/types.ts'
 import type { Tap } from '../../plugin-api/index.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
@@ -121,9 +121,9 @@ function encode({ exchange, dialect, lane, target, stops }: EndpointCall): Encod
 
 /** Encodes the request with names of tools that the provider takes. */
 function encodeNamed(dialect: UpstreamDialect, request: CanonicalRequest, target: Target): Encoded {
-  const short = dialect.longestToolName === undefined ? undefined : withShortNames(request, dialect.longestToolName)
-  if (!short) return dialect.encodeRequest(request, target)
-  return { ...dialect.encodeRequest(short.request, target), toolNames: short.names }
+  const renamed = dialect.toolNames && withTakenNames(request, dialect.toolNames)
+  if (!renamed) return dialect.encodeRequest(request, target)
+  return { ...dialect.encodeRequest(renamed.request, target), toolNames: renamed.names }
 }
 
 /** Encodes the request with the reasoning that the endpoint's own account made. */
