@@ -117,7 +117,7 @@ export interface Target {
   readonly stream: boolean
   /** Tier of service of the endpoint; undefined: the provider's usual one, and no other is sent. */
   readonly tier?: ServiceTier | undefined
-  /** Set where the key has a limit: the output cap that the hold was computed for. */
+  /** Set where the key has a limit: the output cap that the hold was computed for; and where the caller's cap is above what the endpoint writes: that. */
   readonly outputCap?: number | undefined
   /** Canonical names of the parameters that the endpoint takes; undefined where it takes whatever the dialect knows. */
   readonly supported?: ReadonlySet<string> | undefined

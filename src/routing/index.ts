@@ -4,9 +4,12 @@ export {
   type FilterName,
   listExcludes,
   listNames,
+  outputOf,
   overCeiling,
   parseCeiling,
   type Tier,
+  type TokenNeed,
+  tokensAt,
 } from './criteria/index.ts'
 export type { EndpointFigures, EndpointStatus, PercentileFigures } from './figures.ts'
 export type { Filtered, Removed, RouteNeeds } from './filters.ts'

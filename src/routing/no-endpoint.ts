@@ -15,8 +15,8 @@ const SHOWN = 8
 const MOST_LISTED = 256
 
 /**
- * The fault for an empty candidate list: 404, 400 `context_length` where nothing but the context was too short, or 403
- * where only a guardrail stands against the last that would serve.
+ * The fault for an empty candidate list: 404, 400 where nothing but the context was too short or where the last that would
+ * serve cannot do what the caller demands of its parameters, or 403 where only a guardrail stands against it.
  * The code is that of the filter which came nearest to letting an endpoint through: the last one in `CRITERIA`.
  * `metadata.excluded` lists each endpoint with the filter that removed it.
  * @param requested the requested slugs, the primary model first.
@@ -28,7 +28,7 @@ export function noEndpointFault(requested: readonly string[], removed: readonly 
   const nearest = removed.reduce<Removed | undefined>((best, entry) => (best && placeOf(best) >= placeOf(entry) ? best : entry), undefined)
   if (nearest?.filter === 'guardrail')
     return new Fault('guardrail_blocked', { message: `${message}. The guardrail ${nearest.from} allows none of them`, metadata })
-  const { code, field } = nearest ? refusalOf(nearest) : NO_ENDPOINTS
+  const { code, field, badRequest } = nearest ? refusalOf(nearest) : NO_ENDPOINTS
   const availability: JsonObject = {
     code,
     retryable: false,
@@ -40,6 +40,7 @@ export function noEndpointFault(requested: readonly string[], removed: readonly 
   const affected = unique(removed.map((entry) => entry.endpoint.provider.slug))
   if (affected.length > 0) availability.affected_providers = affected
   if (nearest && code === 'constraint_filtered' && field) availability.constraint = { field, detail: nearest.detail }
+  if (badRequest) return new Fault('bad_request', { message, metadata: { ...metadata, field }, availability })
   return new Fault('no_endpoints', { message, metadata, availability })
 }
 
@@ -65,12 +66,12 @@ function reasons(removed: readonly Removed[]): string {
   return `: ${shown.join('; ')}${rest > 0 ? `; and ${rest} more` : ''}`
 }
 
-const NO_ENDPOINTS: Pick<Refusal, 'code' | 'field'> = { code: 'no_endpoints' }
+const NO_ENDPOINTS: Pick<Refusal, 'code' | 'field' | 'badRequest'> = { code: 'no_endpoints' }
 
-function refusalOf(removed: Removed): Pick<Refusal, 'code' | 'field'> {
+function refusalOf(removed: Removed): Pick<Refusal, 'code' | 'field' | 'badRequest'> {
   const { refusal, fields } = criterionOf(removed)
   const [first] = Object.keys(fields)
-  return { code: refusal.code, field: refusal.field ?? (first === undefined ? undefined : `provider.${first}`) }
+  return { ...refusal, field: refusal.field ?? (first === undefined ? undefined : `provider.${first}`) }
 }
 
 function unique(names: readonly (string | undefined)[]): string[] {

@@ -216,3 +216,81 @@ models:
   ).json()) as JsonObject
   t.equal((own.candidates as unknown[]).length, 1, "a cap of the caller's own that the dear one could not be paid for")
 })
+
+const CALLERS: Record<string, { cap: string; turns: string }> = {
+  chat: { cap: 'max_tokens', turns: 'messages' },
+  responses: { cap: 'max_output_tokens', turns: 'input' },
+  messages: { cap: 'max_tokens', turns: 'messages' },
+}
+const PATHS: Record<string, string> = { chat: '/v1/chat/completions', responses: '/v1/responses', messages: '/v1/messages' }
+const SENT_CAPS: Record<string, (body: JsonObject) => unknown> = {
+  'openai-chat': (body) => body.max_tokens,
+  'openai-responses': (body) => body.max_output_tokens,
+  anthropic: (body) => body.max_tokens,
+  gemini: (body) => (body.generationConfig as JsonObject).maxOutputTokens,
+}
+
+t.test('a cap above what the endpoint writes is lowered to that and recorded, in every pair', async (t) => {
+  for (const [dialect, capOf] of Object.entries(SENT_CAPS))
+    for (const limit of [undefined, '100.00'])
+      for (const [client, { cap, turns }] of Object.entries(CALLERS)) {
+        const { gateway, upstream } = await scene(t, { dialect, ...(limit === undefined ? {} : { limit }), endpoint: ', max_output: 8192' })
+        const send = async (tokens: number) => {
+          const body = { model: 'acme/one', [turns]: [{ role: 'user', content: 'Hello' }], [cap]: tokens }
+          const response = await gateway.post(PATHS[client], body, { 'x-router-metadata': 'enabled' })
+          t.equal(response.status, 200)
+          const { router_metadata: metadata } = (await response.json()) as { router_metadata: JsonObject }
+          const [attempt] = metadata.attempts as JsonObject[]
+          return [capOf((upstream.requests.at(-1) as Seen).json), attempt.dropped ?? []]
+        }
+        t.same(await send(128_000), [8192, ['max_tokens']], `${client} to ${dialect}, limit ${limit}`)
+        t.same(await send(8192), [8192, []], 'a cap that the endpoint writes is not touched')
+      }
+})
+
+t.test('a lowered cap counts as what it is lowered to where the context is short', async (t) => {
+  const { gateway, upstream } = await scene(t, { endpoint: ', max_output: 8192, context: 20000' })
+  const response = await gateway.post('/v1/chat/completions', { model: 'acme/one', ...HELLO, max_tokens: 32_000 })
+  t.equal(response.status, 200)
+  t.equal((upstream.requests.at(-1) as Seen).json.max_tokens, 8192)
+})
+
+t.test('where parameters must be honoured, a cap that no endpoint writes is a 400 that names it', async (t) => {
+  const { gateway, upstream } = await scene(t, { endpoint: ', max_output: 8192' })
+  for (const [client, { cap, turns }] of Object.entries(CALLERS)) {
+    const body = { model: 'acme/one', [turns]: [{ role: 'user', content: 'Hello' }], provider: { require_parameters: true } }
+    const refused = await gateway.post(PATHS[client], { ...body, [cap]: 8193 })
+    t.equal(refused.status, 400, client)
+    const { error } = (await refused.json()) as { error: JsonObject }
+    t.match(String(error.message), /removed by max_output \(writes at most 8192 tokens\)/)
+    t.match(error.availability, { code: 'constraint_filtered', constraint: { field: 'max_output_tokens' } })
+    t.equal(upstream.requests.length, 0)
+  }
+  const honoured = { model: 'acme/one', ...HELLO, provider: { require_parameters: true }, max_tokens: 8192 }
+  t.equal((await gateway.post('/v1/chat/completions', honoured)).status, 200)
+})
+
+t.test('an endpoint of the same model that writes as much is preferred, a fallback model is kept', async (t) => {
+  const upstream = await startUpstream(says({ text: ['ok'] }))
+  t.teardown(() => upstream.close())
+  const gateway = await startGateway(`
+providers:
+  short: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: sk-up }
+  long: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: sk-up }
+models:
+  acme/one:
+    endpoints:
+      - { provider: short, model: m, price: free, max_output: 4000 }
+      - { provider: long, model: m, price: free, max_output: 64000 }
+  acme/two: { endpoints: [ { provider: short, model: m, price: free, max_output: 4000 } ] }
+`)
+  t.teardown(() => gateway.close())
+  const body = { model: 'acme/one', models: ['acme/two'], ...HELLO, max_tokens: 32_000 }
+  t.match(await (await gateway.post('/v1/plan', body)).json(), {
+    candidates: [
+      { model: 'acme/one', provider: 'long', dropped: [] },
+      { model: 'acme/two', provider: 'short', dropped: ['max_tokens'] },
+    ],
+    excluded: [{ model: 'acme/one', provider: 'short', filter: 'max_output' }],
+  })
+})

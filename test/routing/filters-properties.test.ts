@@ -126,6 +126,9 @@ const tagged = (entries: readonly string[] | null | undefined, endpoint: Endpoin
   entries?.some((entry) => fullTags(endpoint).includes(entry)) === true
 const named = (entries: readonly string[], endpoint: Endpoint): boolean => entries.includes(baseOf(endpoint)) || tagged(entries, endpoint)
 
+const isStrict = (sides: Outcome['sides']): boolean =>
+  sides.find(({ require_parameters: value }) => typeof value === 'boolean')?.require_parameters === true
+
 /** Each law that a kept endpoint must obey, worked out from the wishes themselves and not from what was merged of them. */
 const LAWS: Readonly<Record<string, (endpoint: Endpoint, outcome: Outcome, made: Scene) => boolean>> = {
   'in every only': (endpoint, { sides }) => sides.every(({ only }) => !only?.length || named(only, endpoint)),
@@ -148,17 +151,19 @@ const LAWS: Readonly<Record<string, (endpoint: Endpoint, outcome: Outcome, made:
       most[kind] === undefined || Number(price[kind]) <= Math.round(Number(most[kind]) * 10) * 1e11
     return within('prompt') && within('completion')
   },
-  'every parameter where they are required': ({ supported }, { sides }, { used }) => {
-    const required = sides.find(({ require_parameters: value }) => typeof value === 'boolean')?.require_parameters
-    return !required || !used || !supported || used.every((name) => supported.has(name))
-  },
+  'every parameter where they are required': ({ supported }, { sides }, { used }) =>
+    !isStrict(sides) || !used || !supported || used.every((name) => supported.has(name)),
   'no collector where any side denies': ({ provider: { dataCollection } }, { sides }) =>
     dataCollection === 'deny' || !sides.some((one) => one.data_collection === 'deny'),
   'zero retention where any side asks': ({ provider: { zdr } }, { sides }) => zdr || !sides.some((one) => one.zdr),
   'distillable where any side asks': (endpoint, { sides }) =>
     endpoint.model.flags.has('distillable') || !sides.some((one) => one.enforce_distillable_text),
-  'long enough': ({ context }, _, { contextTokens }) => context === undefined || contextTokens === undefined || contextTokens <= context,
-  'writes enough': ({ maxOutput }, _, made) => maxOutput === undefined || made.maxOutput === undefined || made.maxOutput <= maxOutput,
+  'long enough': ({ context, maxOutput = 9 }, _, { contextTokens, maxOutput: cap = 0 }) =>
+    context === undefined || contextTokens === undefined || contextTokens + Math.min(cap, maxOutput) <= context,
+  'writes enough, or as much as any of its model': (endpoint, { sides, kept }, { maxOutput: cap = 0 }) => {
+    const able = ({ maxOutput = 9 }: Endpoint): boolean => cap <= maxOutput
+    return able(endpoint) || (!isStrict(sides) && !kept.some((other) => other.model === endpoint.model && able(other)))
+  },
   'sees images': (endpoint, _, { image }) => !image || endpoint.model.input.includes('image'),
   'of the order where it is all there is': (endpoint, { needs: { provider: merged, serviceTier } }) =>
     merged.allow_fallbacks !== false ||
@@ -179,7 +184,7 @@ const BROKEN: Readonly<Record<string, string>> = {
   zdr: 'zero retention where any side asks',
   distillable: 'distillable where any side asks',
   context: 'long enough',
-  max_output: 'writes enough',
+  max_output: 'writes enough, or as much as any of its model',
   input_modality: 'sees images',
   order: 'of the order where it is all there is',
 }
@@ -242,7 +247,9 @@ t.test('none left: the documented error names each endpoint and the filter that 
       const fault = noEndpointFault(['m/0'], removed)
       const { excluded } = fault.metadata as { excluded: { model: string; provider: string; filter: string; detail: string }[] }
       const onlyContext = removed.every(({ filter }) => filter === 'context')
-      if (fault.status !== (onlyContext ? 400 : 404) || excluded.length !== endpoints.length) return false
+      const later = ['max_price', 'distillable', 'data_collection', 'zdr']
+      const byCap = removed.some(({ filter }) => filter === 'max_output') && !removed.some(({ filter }) => later.includes(filter))
+      if (fault.status !== (onlyContext || byCap ? 400 : 404) || excluded.length !== endpoints.length) return false
       const told = removed.every(({ endpoint, filter, detail }, at) => {
         const { model: slug, provider: name } = excluded[at]
         if (slug !== endpoint.model.slug || name !== endpoint.provider.name) return false

@@ -163,7 +163,12 @@ t.test('lengths, modalities, status, privacy', async (t) => {
   ]
   t.same(tags(entries, asked({}, { contextTokens: 1000 })), ['small', 'large'])
   t.same(tags(entries, asked({}, { contextTokens: 1001 })), ['large'])
-  t.same(tags(entries, asked({}, { maxOutput: 101 })), ['large'])
+  t.same(tags(entries, asked({}, { maxOutput: 101 })), ['large'], 'another endpoint of the model writes as much')
+  t.same(tags(entries.slice(0, 1), asked({}, { maxOutput: 101 })), ['small'], 'the cap is lowered')
+  t.same(tags(entries.slice(0, 1), asked({ require_parameters: true }, { maxOutput: 101 })), [])
+  t.same(tags(entries, asked({}, { contextTokens: 900, maxOutput: 5000 })), ['large'], 'after the filters of the context')
+  t.same(tags(entries.slice(0, 1), asked({}, { contextTokens: 900, maxOutput: 5000 })), ['small'], 'a lowered cap needs less context')
+  t.same(tags(entries.slice(0, 1), asked({}, { contextTokens: 901, maxOutput: 5000 })), [])
   t.same(tags(entries, asked({ data_collection: 'deny' })), ['large'])
   t.same(tags(entries, asked({ data_collection: 'allow', zdr: true })), ['small'])
   t.same(tags(entries, asked({}, { unavailable: (endpoint) => endpoint.provider.slug === 'small' })), ['large'])

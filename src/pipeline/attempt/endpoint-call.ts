@@ -10,7 +10,7 @@ import type { Tap } from '../../plugin-api/index.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import type { Accepted, MaybePlanned, Planned } from '../exchange.ts'
-import { upstreamCap } from '../money/reservation.ts'
+import { loweredCap, upstreamCap } from '../money/reservation.ts'
 import type { SentBody } from '../refusal/callers-view.ts'
 import { EventPath } from '../reply/event-path.ts'
 import { needsMedia, withMedia } from '../route/media-fetch.ts'
@@ -75,7 +75,9 @@ export function targetOf(exchange: Accepted & MaybePlanned, endpoint: Endpoint, 
   return {
     model: endpoint.upstreamModel,
     stream: exchange.request.stream,
-    outputCap: upstreamCap(exchange, endpoint),
+    outputCap:
+      upstreamCap(exchange, endpoint) ??
+      (dialect.cap.sends({ quirks, supported: endpoint.supported }, false) ? loweredCap(exchange, endpoint) : undefined),
     tier: endpoint.tier,
     supported: endpoint.supported,
     quirks,
@@ -108,12 +110,13 @@ function laneOf(exchange: Planned, dialect: UpstreamDialect, target: Target, for
   })
 }
 
-function encode({ exchange, dialect, lane, target, stops }: EndpointCall): Encoded {
+function encode({ exchange, endpoint, dialect, lane, target, stops }: EndpointCall): Encoded {
   const encoded =
     lane !== 'translate' && dialect.pass
       ? dialect.pass.request(exchange.request.body, target)
       : encodeCanonical(withMedia(exchange, target.quirks), target, (request) => encodeNamed(dialect, request, target))
   if (target.quirks.body) shapeBody(encoded.body, target.quirks)
+  if (loweredCap(exchange, endpoint) !== undefined && !encoded.dropped.includes('max_tokens')) encoded.dropped.push('max_tokens')
   // Nothing is lost: the answer is cut here.
   if (stops) encoded.dropped = encoded.dropped.filter((name) => name !== 'stop')
   return encoded

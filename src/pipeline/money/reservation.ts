@@ -20,6 +20,7 @@ import { windowEnd } from '../../ledger/spend-windows.ts'
 import type { Journal } from '../../ledger/types.ts'
 import type { ApiKey, LimitReset } from '../../plugin-api/key.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
+import { outputOf, tokensAt } from '../../routing/index.ts'
 import type { Turn } from '../attempt/turn.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import type { Accepted, Authenticated, Exchange, Guarded, MaybeAimed, MaybePlanned, OutputCap, Plan } from '../exchange.ts'
@@ -116,8 +117,14 @@ export function capOf({ plan }: MaybePlanned, endpoint: Endpoint): OutputCap | u
 export function upstreamCap(exchange: MaybePlanned, endpoint: Endpoint): number | undefined {
   const cap = capOf(exchange, endpoint)
   if (cap === undefined) return undefined
-  const declared = endpoint.maxOutput ?? endpoint.model.maxOutput
+  const declared = outputOf(endpoint)
   return declared !== undefined && cap.tokens >= declared ? undefined : cap.tokens
+}
+
+/** What the endpoint writes at most, where the caller's own cap is above that; undefined where it is not. */
+export function loweredCap(exchange: Accepted, endpoint: Endpoint): number | undefined {
+  const declared = outputOf(endpoint)
+  return declared !== undefined && (callerCap(exchange) ?? 0) > declared ? declared : undefined
 }
 
 /** The cap that ended the answer, where the credit had lowered it; undefined where the answer ended for another reason. */
@@ -147,7 +154,7 @@ function takesCap({ provider, quirks = provider.quirks, supported }: Endpoint, u
 function outputNeed(exchange: Guarded, endpoint: Endpoint, payer: Payer, limited: boolean): OutputNeed {
   const tariff = tariffOf(exchange, endpoint)
   if (exchange.request.client.embedding) return cappedNeed(tariff, 0)
-  const declared = endpoint.maxOutput ?? endpoint.model.maxOutput
+  const declared = outputOf(endpoint)
   const capped = takesCap(endpoint, payer.upstreams, limited)
   const own = capped ? callerCap(exchange) : undefined
   const { min_output_tokens: lowest = 1 } = endpoint.quirks ?? endpoint.provider.quirks
@@ -155,7 +162,7 @@ function outputNeed(exchange: Guarded, endpoint: Endpoint, payer: Payer, limited
   const byHand = capped && limited ? (payer.key.defaultMaxOutput ?? endpoint.model.defaultMaxOutput ?? payer.defaultMaxOutput) : undefined
   const most = byHand === undefined ? (declared ?? UNKNOWN_MAX_OUTPUT) : Math.min(byHand, declared ?? byHand)
   const context = contextOf(endpoint)
-  const room = context === Number.POSITIVE_INFINITY ? most : context - contextNeed(exchange, context - most)
+  const room = context === Number.POSITIVE_INFINITY ? most : context - tokensAt(endpoint, contextNeed(exchange, context - most))
   const fitting = Math.max(lowest, Math.min(most, room))
   return byHand === undefined && capped ? openNeed(tariff, fitting) : cappedNeed(tariff, fitting)
 }

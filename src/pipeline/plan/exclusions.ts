@@ -1,6 +1,6 @@
 /** Every endpoint of the requested models that is not among the candidates, with what took it out. */
 import type { Endpoint } from '../../routing/catalog/types.ts'
-import { endpointTag, type FilterName } from '../../routing/index.ts'
+import { endpointTag, type FilterName, tokensAt } from '../../routing/index.ts'
 import type { Aimed, Exchange, Guarded } from '../exchange.ts'
 import { isLimited } from '../money/hold.ts'
 import { unpriced } from '../money/provider-prices.ts'
@@ -58,7 +58,8 @@ function lateReasons(exchange: Aimed, endpoints: readonly Endpoint[]): Map<Endpo
   const late = new Map<Endpoint, Why>()
   for (const endpoint of endpoints) {
     const room = contextOf(endpoint)
-    if (need > room) late.set(endpoint, { filter: 'context', detail: `its context of ${room} tokens is shorter than ${need}` })
+    const tokens = tokensAt(endpoint, need)
+    if (tokens > room) late.set(endpoint, { filter: 'context', detail: `its context of ${room} tokens is shorter than ${tokens}` })
     else if (limited) {
       const what = unpriced(exchange, endpoint)
       const ofTool = what === 'endpoint' ? '' : ` for the tool ${what}`

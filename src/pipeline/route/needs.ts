@@ -7,7 +7,7 @@ import { nativeSearchIn } from '../../dialects/canon/native-search.ts'
 import { COUNTED_MEDIA_TOKENS, estimatedNeed } from '../../dialects/canon/need.ts'
 import { estimateFromBytes, estimateTokens, TOOL_PROMPT_TOKENS } from '../../ledger/usage-estimate.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
-import type { Tier } from '../../routing/index.ts'
+import type { Tier, TokenNeed } from '../../routing/index.ts'
 import type { Accepted } from '../exchange.ts'
 
 /** Least that the hold counts for one image, sound, video or file; stated in the operations manual. */
@@ -74,12 +74,13 @@ function searchesOf({ type, max_uses: most }: JsonObject): number {
  * Tokens that must fit into an endpoint's context: input and the caller's own output cap, erring high.
  * @param smallest context in question; where even a token per byte fits it, nothing is counted more closely.
  */
-export function contextNeed(exchange: Accepted, smallest: number): number {
+export function contextNeed(exchange: Accepted, smallest: number): TokenNeed {
   // Each input has the context to itself; the endpoint's rule decides about one that is too long.
-  if (exchange.request.client.embedding) return 0
-  const surely = exchange.request.bytes + (callerCap(exchange) ?? 0)
-  if (!exchange.request.edited && !exchange.request.mayHoldMedia && surely <= smallest) return surely
-  return estimatedNeed(exchange.request.canonical(), estimateTokens).total
+  if (exchange.request.client.embedding) return { input: 0, cap: 0 }
+  const cap = callerCap(exchange) ?? 0
+  const { bytes, edited, mayHoldMedia } = exchange.request
+  if (!edited && !mayHoldMedia && bytes + cap <= smallest) return { input: bytes, cap }
+  return { input: estimatedNeed(exchange.request.canonical(), estimateTokens).prompt, cap }
 }
 
 /** Tokens of input and output that the endpoint takes together. */

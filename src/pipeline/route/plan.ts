@@ -83,9 +83,10 @@ function fitting(exchange: Guarded): readonly Endpoint[] {
   } = exchange
   let smallest = Number.POSITIVE_INFINITY
   for (const endpoint of endpoints) smallest = Math.min(smallest, contextOf(endpoint))
-  const contextTokens = contextNeed(exchange, smallest)
-  if (contextTokens <= smallest) return endpoints
-  const { kept, removed } = filterEndpoints(endpoints, { provider: NO_PREFERENCES, contextTokens, tiers: ALL_TIERS })
+  const need = contextNeed(exchange, smallest)
+  if (need.input + need.cap <= smallest) return endpoints
+  const needs = { provider: NO_PREFERENCES, contextTokens: need.input, maxOutput: need.cap, tiers: ALL_TIERS }
+  const { kept, removed } = filterEndpoints(endpoints, needs)
   if (kept.length > 0) return kept
   const fault = noEndpointFault([exchange.wish.requested], removed)
   throw new Fault('context_length', {

@@ -8,6 +8,7 @@ import {
   NO_PREFERENCES,
   noEndpointFault,
   requestSides,
+  tokensAt,
 } from '../../routing/index.ts'
 import type { ChainDependencies, ChainSettings, PluginSetting } from '../dependencies.ts'
 import { type Accepted, type Advisor, type Aimed, advance, type Routed, type Variant, type Wish } from '../exchange.ts'
@@ -140,7 +141,9 @@ function usable(exchange: Aimed, endpoints: readonly Endpoint[]): readonly Endpo
   for (const endpoint of endpoints) smallest = Math.min(smallest, contextOf(endpoint))
   const need = contextNeed(exchange, smallest)
   const limited = isLimited(exchange.auth.key, exchange.wish.budgets)
-  const kept = endpoints.filter((endpoint) => need <= contextOf(endpoint) && !(limited && unpriced(exchange, endpoint) !== undefined))
+  const kept = endpoints.filter(
+    (endpoint) => tokensAt(endpoint, need) <= contextOf(endpoint) && !(limited && unpriced(exchange, endpoint) !== undefined),
+  )
   return kept.length > 0 ? kept : endpoints
 }
 

@@ -1,5 +1,5 @@
 /** What an endpoint is able to do: whether it is in service, its wire format, what its model reads and writes, and how much. */
-import type { Endpoint } from '../catalog/types.ts'
+import type { Endpoint, Model } from '../catalog/types.ts'
 import { criterion } from './criterion.ts'
 
 export const status = criterion({
@@ -48,19 +48,48 @@ export const context = criterion({
   name: 'context',
   refusal: { code: 'constraint_filtered', excludedBy: 'context_length', field: 'input' },
   removes: 'whose context is too short for input and output together; the estimate is rather too high than too low',
-  wish: (_preferences, { contextTokens }) => contextTokens,
-  test: (endpoint, tokens) => tokens <= (contextOf(endpoint) ?? Number.POSITIVE_INFINITY),
-  explain: (endpoint, tokens) => `its context of ${contextOf(endpoint)} tokens is shorter than ${tokens}`,
+  wish: (_preferences, { contextTokens, maxOutput: cap = 0 }) => (contextTokens === undefined ? undefined : { input: contextTokens, cap }),
+  test: (endpoint, need) => tokensAt(endpoint, need) <= (contextOf(endpoint) ?? Number.POSITIVE_INFINITY),
+  explain: (endpoint, need) => `its context of ${contextOf(endpoint)} tokens is shorter than ${tokensAt(endpoint, need)}`,
 })
 
+/** Tokens of a request's input, estimated, and its output cap. */
+export interface TokenNeed {
+  readonly input: number
+  /** 0 where the caller sets none. */
+  readonly cap: number
+}
+
+/** Tokens that the request needs at this endpoint: a cap above what the endpoint writes is lowered to that. */
+export function tokensAt(endpoint: Endpoint, { input, cap }: TokenNeed): number {
+  return input + Math.min(cap, outputOf(endpoint) ?? cap)
+}
+
+/**
+ * A cap above what the endpoint writes is lowered to that, since agents send one cap for every model. Where parameters have to
+ * be honoured such an endpoint is removed, and otherwise only where another one of the same model writes as much as was requested.
+ */
 export const maxOutput = criterion({
   name: 'max_output',
-  refusal: { code: 'constraint_filtered', field: 'max_output_tokens' },
-  removes: 'whose `max_output` is below the output cap that the request sets',
-  wish: (_preferences, needs) => needs.maxOutput,
-  test: (endpoint, tokens) => tokens <= (outputOf(endpoint) ?? Number.POSITIVE_INFINITY),
-  explain: (endpoint) => `writes at most ${outputOf(endpoint)} tokens`,
+  refusal: { code: 'constraint_filtered', field: 'max_output_tokens', badRequest: true },
+  removes:
+    'whose `max_output` is below the output cap that the request sets, with `require_parameters` or if another endpoint of the same model writes as much; otherwise the cap is lowered',
+  wish: ({ require_parameters: strict }: { readonly require_parameters?: boolean | null }, { maxOutput: cap }) =>
+    cap === undefined ? undefined : { cap, strict: strict === true },
+  test: (endpoint, { cap, strict }) => !strict || writes(endpoint, cap),
+  explain: (endpoint) => lessThanCap(endpoint),
+  outdone(kept, { cap, strict }) {
+    if (strict) return undefined
+    const able = new Set<Model>()
+    for (const endpoint of kept) if (writes(endpoint, cap)) able.add(endpoint.model)
+    const removed = new Map<Endpoint, string>()
+    for (const endpoint of kept) if (able.has(endpoint.model) && !writes(endpoint, cap)) removed.set(endpoint, lessThanCap(endpoint))
+    return removed
+  },
 })
 
+const writes = (endpoint: Endpoint, tokens: number): boolean => tokens <= (outputOf(endpoint) ?? Number.POSITIVE_INFINITY)
+const lessThanCap = (endpoint: Endpoint): string => `writes at most ${outputOf(endpoint)} tokens`
 const contextOf = (endpoint: Endpoint): number | undefined => endpoint.context ?? endpoint.model.context
-const outputOf = (endpoint: Endpoint): number | undefined => endpoint.maxOutput ?? endpoint.model.maxOutput
+/** Tokens that the endpoint writes at most; undefined where unknown. */
+export const outputOf = (endpoint: Endpoint): number | undefined => endpoint.maxOutput ?? endpoint.model.maxOutput

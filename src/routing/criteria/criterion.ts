@@ -67,7 +67,7 @@ export type Merged<All extends Fields> = Omit<Stated<All>, SharedNames<All>> & {
 
 /** What a request needs of an endpoint beside its preferences; absent members need nothing. */
 export interface RequestNeeds {
-  /** Tokens that the request needs to fit, and the output cap that the caller named. */
+  /** Tokens of the input, estimated, where the context decides; and the output cap that the caller named. */
   readonly contextTokens?: number | undefined
   readonly maxOutput?: number | undefined
   readonly input?: Iterable<string> | undefined
@@ -106,6 +106,8 @@ export interface Refusal {
   readonly excludedBy?: string
   /** Request field that the constraint came from; by default the criterion's first field. */
   readonly field?: string | undefined
+  /** The caller demands what no endpoint can do: 400 instead of 404. */
+  readonly badRequest?: true
 }
 
 /** What the configuration may state of a model for one criterion alone: true or nothing. `Model.flags` has the names. */

@@ -12,6 +12,7 @@ import { ignore, only } from './provider-lists.ts'
 import { quantization } from './quantization.ts'
 import { tier } from './tier.ts'
 
+export { outputOf, type TokenNeed, tokensAt } from './ability.ts'
 export type { Field, Refusal, RequestNeeds, SidedSlugs } from './criterion.ts'
 export { type Ceiling, overCeiling, parseCeiling } from './max-price.ts'
 export { QUANTIZATION_TEXT, QUANTIZATIONS } from './quantization.ts'
@@ -28,13 +29,13 @@ export const CRITERIA = [
   inputModality,
   outputModality,
   context,
-  maxOutput,
   only,
   ignore,
   order,
   quantization,
   requireParameters,
   softParameters,
+  maxOutput,
   maxPrice,
   distillable,
   dataCollection,
