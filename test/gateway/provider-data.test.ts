@@ -1,10 +1,11 @@
 /** Departures of OpenAI-compatible providers that are data: header of the key, path, query, quirks of one endpoint. */
+import { createHash } from 'node:crypto'
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
 import { startGateway } from '../support/gateway.ts'
-import { startUpstream } from '../support/upstream.ts'
-import { says } from '../support/wire.ts'
+import { jsonAnswer, startUpstream } from '../support/upstream.ts'
+import { answerFor, says } from '../support/wire.ts'
 
 t.test('key header, path with the model in it, query, dropped parameters', async (t) => {
   const upstream = await startUpstream(says({ text: ['fine'] }))
@@ -86,6 +87,55 @@ models:
     { model: 'm', messages, max_tokens: 9, k: 4, user: 'gateway', safe_prompt: false },
     'translated',
   )
+})
+
+t.test('a name of the user that is longer than the provider takes is hashed, a shorter one is passed on', async (t) => {
+  const upstream = await startUpstream((seen) =>
+    seen.path.endsWith('/embeddings')
+      ? jsonAnswer({ object: 'list', data: [{ index: 0, embedding: [1] }], usage: { prompt_tokens: 1, total_tokens: 1 } })
+      : answerFor(seen, { text: ['fine'] }),
+  )
+  const presets = { openai: 64, 'openai-chat': 64, 'azure-openai': 64, openrouter: 128 }
+  const gateway = await startGateway(`
+providers:
+${Object.keys(presets)
+  .map((name) => `  ${name}: { preset: ${name}, base_url: "${upstream.url}", key: k }`)
+  .join('\n')}
+models:
+${Object.keys(presets)
+  .map((name) => `  acme/${name}: { endpoints: [ { provider: ${name}, model: m, price: free } ] }`)
+  .join('\n')}
+  acme/vectors: { kind: embedding, endpoints: [ { provider: openai, model: m, price: free } ] }
+`)
+  t.teardown(async () => {
+    await gateway.close()
+    await upstream.close()
+  })
+  const messages = [{ role: 'user', content: 'Hello' }]
+  /** As Claude Code 2.1.330 writes it. */
+  const claude = JSON.stringify({ device_id: 'd'.repeat(64), account_uuid: '', session_id: '0b9a4a5e-0d68-4b6c-8f65-1f6b3c4d5e6f' })
+  const hashed = createHash('sha256').update(claude).digest('hex')
+  const sent = async (path: string, body: JsonObject): Promise<JsonObject> => {
+    const response = await gateway.post(path, body)
+    t.equal(response.status, 200, await response.text())
+    return upstream.requests.at(-1)?.json ?? {}
+  }
+  for (const [name, most] of Object.entries(presets)) {
+    const model = `acme/${name}`
+    for (const [user, expected] of [
+      [claude, hashed],
+      ['u'.repeat(most), 'u'.repeat(most)],
+    ]) {
+      t.equal((await sent('/v1/messages', { model, messages, max_tokens: 99, metadata: { user_id: user } })).user, expected, name)
+      t.equal((await sent('/v1/chat/completions', { model, messages, user })).user, expected, name)
+      t.equal((await sent('/v1/responses', { model, input: 'Hello', user })).user, expected, name)
+    }
+  }
+  const identified = await sent('/v1/responses', { model: 'acme/openai', input: 'Hello', safety_identifier: 's'.repeat(128) })
+  t.equal(identified.safety_identifier, 's'.repeat(128), 'a limit of its own')
+  const tooLong = await sent('/v1/chat/completions', { model: 'acme/openai-chat', messages, safety_identifier: 's'.repeat(129) })
+  t.match(tooLong.safety_identifier, /^[0-9a-f]{64}$/)
+  t.equal((await sent('/v1/embeddings', { model: 'acme/vectors', input: 'x', user: claude })).user, hashed)
 })
 
 t.test('a cap below the lowest of the provider is raised to it, and held for', async (t) => {

@@ -91,4 +91,14 @@ export const mediaUrls = oneOf(
   ['inline', 'pass'],
 )
 
+const longest = (field: string) =>
+  Type.Integer({
+    description: `Most characters of \`${field}\` that the provider takes; the SHA-256 of a longer one is sent. If unset: any.`,
+    minimum: 64,
+    maximum: 4096,
+  })
+
+export const userLength = longest('user')
+export const safetyIdentifierLength = longest('safety_identifier')
+
 export const explicitCaching = flag('True: `prompt_cache_options` and marks for the cache within the messages of a request are passed on.')

@@ -1,5 +1,18 @@
 /** Quirks of providers that speak the Chat Completions API. */
-import { body, closedSchemas, efforts, explicitCaching, flag, forcedTools, mediaUrls, oneOf, webSearch, word } from '../canon/quirks.ts'
+import {
+  body,
+  closedSchemas,
+  efforts,
+  explicitCaching,
+  flag,
+  forcedTools,
+  mediaUrls,
+  oneOf,
+  safetyIdentifierLength,
+  userLength,
+  webSearch,
+  word,
+} from '../canon/quirks.ts'
 
 export const chatQuirks = {
   max_tokens_field: oneOf('Field of the output cap. If unset: `max_tokens`.', ['max_tokens', 'max_completion_tokens']),
@@ -39,6 +52,8 @@ export const chatQuirks = {
   cache_control: flag('True: the provider takes `cache_control` on parts of messages and on tools. Otherwise the marks are left out.'),
   closed_schemas: closedSchemas,
   explicit_caching: explicitCaching,
+  user_length: userLength,
+  safety_identifier_length: safetyIdentifierLength,
   web_search: webSearch,
   media_urls: mediaUrls,
   body,

@@ -169,7 +169,7 @@ export function shapeRequest(body: JsonObject, target: Target, dropped: string[]
   fitForms(body, target.quirks)
   fitSchemas(body, target.quirks, dropped)
   if (body.safety_identifier === null) delete body.safety_identifier
-  fitUser(body, target.user, dropped)
+  fitUser(body, target, dropped)
   if (body.store === null) delete body.store
   if (body.n !== undefined) delete body.n
   setTier(body, target, dropped)

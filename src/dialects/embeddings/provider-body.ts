@@ -1,8 +1,8 @@
 /** What the bodies of all providers have in common: fields that are left out, and the end user's name. */
-import { hash } from 'node:crypto'
 import type { Json, JsonObject } from '../../core/json.ts'
 import type { Part } from '../canon/request.ts'
 import { count, INPUT_KINDS, type InputKind, type InputSplit } from '../canon/usage.ts'
+import { fittingUser, hashedUser } from '../canon/user.ts'
 import type { EmbeddingAsk, EmbeddingInput, EmbeddingLack, EmbeddingTarget, EmbeddingWire, ProviderWire } from '../types.ts'
 
 /** A format without its provider's part: the header of the key and the reading of errors belong to the dialect. */
@@ -14,9 +14,9 @@ export function isDropped({ quirks }: EmbeddingTarget, name: string): boolean {
 }
 
 /** The end user as the provider may know them; undefined where it may not. */
-export function userFor({ user }: EmbeddingTarget, name: string): string | undefined {
+export function userFor({ user, quirks }: EmbeddingTarget, name: string): string | undefined {
   if (user === 'drop') return undefined
-  return user === 'hash' ? hash('sha256', name) : name
+  return user === 'hash' ? hashedUser(name) : fittingUser(name, quirks)
 }
 
 /** Fields that every body needs, so that they are never left out. */

@@ -1,6 +1,17 @@
 /** Quirks of providers that speak the Responses API. */
 import { Type } from 'typebox'
-import { body, closedSchemas, efforts, explicitCaching, listOf, mediaUrls, oneOf, webSearch } from '../canon/quirks.ts'
+import {
+  body,
+  closedSchemas,
+  efforts,
+  explicitCaching,
+  listOf,
+  mediaUrls,
+  oneOf,
+  safetyIdentifierLength,
+  userLength,
+  webSearch,
+} from '../canon/quirks.ts'
 
 export const responsesQuirks = {
   reasoning: oneOf(
@@ -15,6 +26,8 @@ export const responsesQuirks = {
   }),
   closed_schemas: closedSchemas,
   explicit_caching: explicitCaching,
+  user_length: userLength,
+  safety_identifier_length: safetyIdentifierLength,
   web_search: webSearch,
   native_tools: listOf('Tools that the provider runs or knows itself.', oneOf('A tool.', ['apply_patch', 'shell'])),
   media_urls: mediaUrls,

@@ -144,5 +144,5 @@ export function fitToTarget(body: JsonObject, target: Target, dropped: string[])
   fitReasoning(body, target, dropped)
   fitCap(body, target, dropped)
   fitParameters(body, target, dropped)
-  fitUser(body, target.user, dropped)
+  fitUser(body, target, dropped)
 }

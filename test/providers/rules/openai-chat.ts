@@ -79,7 +79,8 @@ const departure = departures(
     prompt_cache_retention: oneOf('in_memory', '24h'),
     reasoning_effort: oneOf('none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'),
     response_format: Type.Optional(responseFormat),
-    safety_identifier: may(Type.String()),
+    // npm openai 7.57.0, ChatCompletionCreateParamsBase.
+    safety_identifier: may(Type.String({ maxLength: 128 })),
     seed: may(Type.Integer()),
     service_tier: oneOf('auto', 'default', 'flex', 'scale', 'priority'),
     stop: may(stop),
@@ -91,7 +92,8 @@ const departure = departures(
     tools: Type.Optional(tools),
     top_logprobs: may(Type.Integer({ minimum: 0, maximum: 20 })),
     top_p: may(Type.Number({ minimum: 0, maximum: 1 })),
-    user: Type.Optional(Type.String()),
+    // github.com/maximhq/bifrost/pull/1000.
+    user: Type.Optional(Type.String({ maxLength: 64 })),
     verbosity: oneOf('low', 'medium', 'high'),
     web_search_options: Type.Optional(anyObject),
   }),

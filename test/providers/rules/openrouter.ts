@@ -82,7 +82,8 @@ const departure = departures(
     temperature: may(Type.Number({ minimum: 0, maximum: 2 })),
     tool_choice: Type.Optional(Type.Union([words('none', 'auto', 'required'), anyObject])),
     tools: Type.Optional(Type.Array(Type.Object({ type: Type.String() }))),
-    user: Type.Optional(Type.String()),
+    // github.com/ujisati/claude-code-provider-proxy/pull/11.
+    user: Type.Optional(Type.String({ maxLength: 128 })),
   }),
 )
 

@@ -167,7 +167,7 @@ const body = departures(
         summary: maybe(words('auto', 'concise', 'detailed')),
       }),
     ),
-    safety_identifier: maybe(Type.String({ maxLength: 64 })),
+    safety_identifier: maybe(Type.String({ maxLength: 128 })),
     service_tier: maybe(words('auto', 'default', 'flex', 'scale', 'priority', 'fast')),
     store: maybe(Type.Boolean()),
     stream: maybe(Type.Boolean()),
@@ -179,7 +179,8 @@ const body = departures(
     top_logprobs: maybe(Type.Integer({ minimum: 0, maximum: 20 })),
     top_p: maybe(Type.Number({ minimum: 0, maximum: 1 })),
     truncation: maybe(words('auto', 'disabled')),
-    user: Type.Optional(Type.String()),
+    // github.com/maximhq/bifrost/pull/1000.
+    user: Type.Optional(Type.String({ maxLength: 64 })),
   }),
 )
 
