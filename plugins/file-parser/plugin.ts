@@ -46,15 +46,22 @@ function reads({ endpoints }: Resolved, { enabled, engine }: FileParserConfig): 
   return engine !== undefined || !endpoints.every(({ model }) => model.input.includes('file'))
 }
 
+/** Of a model that does not declare what it reads the provider decides: it has the files that are here by its id alone. */
+function filesHere(exchange: Resolved, { engine }: FileParserConfig): FilePart[] {
+  const files = filesIn(exchange.request())
+  if (engine !== undefined || !exchange.endpoints.some(({ model }) => model.anyInput)) return files
+  return files.filter(({ url, data, fileId }) => url !== undefined || data !== undefined || fileId === undefined)
+}
+
 function bound(exchange: Resolved, config: FileParserConfig): number {
   const { engine, ocr } = config
   if (!ocr || engine === 'text' || !reads(exchange, config)) return 0
-  return filesIn(exchange.request()).filter(mayBePdf).length * priceOf(ocr.maxPages, ocr)
+  return filesHere(exchange, config).filter(mayBePdf).length * priceOf(ocr.maxPages, ocr)
 }
 
 async function shape(exchange: Resolved, config: FileParserConfig, host: Host): Promise<void> {
   if (!reads(exchange, config)) return
-  const files = filesIn(exchange.request())
+  const files = filesHere(exchange, config)
   if (files.length === 0) return
   if (files.length > MOST_FILES) throw new Fault('bad_request', { message: `a request may have ${MOST_FILES} files that are to be read` })
   const { ocr } = config

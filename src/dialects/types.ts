@@ -13,6 +13,7 @@ import type { CapWire } from './canon/output-cap.ts'
 import type { ParameterTable } from './canon/parameters.ts'
 import type { Preset } from './canon/presets.ts'
 import type { StoredPrompts } from './canon/prompts.ts'
+import type { FileFamily, TakenFiles } from './canon/provider-files.ts'
 import type { CanonicalRequest, DialectId, Opaque, Part } from './canon/request.ts'
 import type { ServiceTier } from './canon/service-tier.ts'
 import type { NameRule, SentNames } from './canon/tool-names.ts'
@@ -76,6 +77,8 @@ export interface ClientDialect {
   readonly regionField?: string | undefined
   /** True where the format has a word for a turn that its provider has paused: the caller goes on with it. */
   readonly showsPauses?: true | undefined
+  /** Whose ids of files the format's `file_id` has; absent where it has none. */
+  readonly files?: FileFamily | undefined
   /** Header in which the SDKs of the format expect the id of the request; absent where that is `X-Request-Id`. */
   readonly requestIdHeader?: string | undefined
   /** The dialect of a body, where the path does not say it. @throws Fault 400. */
@@ -238,6 +241,8 @@ export interface UpstreamDialect extends ProviderWire {
   readonly toolNames?: NameRule
   /** True for a tool of another dialect's own kinds that this wire can say; without it none but those of its own wire. */
   takesTool?(of: Opaque): boolean
+  /** Files of a provider that the wire can name by their ids; absent where it can name none. */
+  readonly files?: TakenFiles | 'all'
   /** How the wire requests the provider's own search of the web, for endpoints that have one (`canon/native-search.ts`). */
   readonly webSearch?: SearchWire
   /** Wire of opaque parts, items and tools that are written back verbatim. */

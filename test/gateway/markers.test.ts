@@ -80,12 +80,12 @@ for (const cell of field.cells.filter((each) => each.lane !== 'observe')) {
         await every(t, name, async (t) => {
           const { body, leaves } = marked(surface)
           const outcome = await observeRequest(cell, { body, leaves })
-          const lostTool = entries.find((loss) => loss.path === `tools[${name.replace(/^tool /, '')}]`)
-          if (lostTool) {
-            needed.add(lostTool)
-            const refused = lostTool.reason.startsWith('refused')
+          const lostWhole = entries.find((loss) => loss.path === name || loss.path === `tools[${name.replace(/^tool /, '')}]`)
+          if (lostWhole) {
+            needed.add(lostWhole)
+            const refused = lostWhole.reason.startsWith('refused')
             t.equal(outcome.status, refused ? 400 : 200, outcome.refusal)
-            if (refused) t.match(outcome.refusal, lostTool.path.replace(/^.*\[|\]$/g, ''), 'the refusal names it')
+            if (refused) t.match(outcome.refusal, /\w+(?=\]?$)/.exec(lostWhole.path)?.[0], 'the refusal names it')
             return
           }
           t.equal(outcome.status, 200, outcome.refusal)

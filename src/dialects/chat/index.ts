@@ -18,6 +18,7 @@ import { CLIENT_ID, UPSTREAM_ID, WIRE } from './wire.ts'
 
 export const chatClient: ClientDialect = {
   id: CLIENT_ID,
+  files: 'openai',
   fields: chatFields,
   capFields: ['max_completion_tokens', 'max_tokens'],
   withPreset,
@@ -40,6 +41,8 @@ export const openaiChat: UpstreamDialect = {
   fields: chatFields,
   cap: chatCap,
   bindsReasoning: replaysDetails,
+  // `image_url` has an address alone.
+  files: { family: 'openai', kinds: ['file'] },
   // FunctionDefinition.name: "with a maximum length of 64" (types of openai 7.55.0, resources/shared).
   toolNames: { most: 64 },
   webSearch: searchWire,

@@ -9,7 +9,7 @@ const CITATIONS = 'the format has no citations in requests'
 const CITING = 'the format has no field that requests citations of a document'
 const FIELD = 'the format has no field for it'
 const FILENAME = 'files have no name in the format'
-const FILE_ID = 'a file stored at one provider means nothing to another'
+const FILE_ID = 'refused with a 400 that names the field, since the file is stored at another provider'
 const FORMAT = 'the format has no such output format'
 const GATEWAY = 'read by the gateway itself'
 const HIDING = 'the gateway itself leaves reasoning out of the reply'
@@ -73,7 +73,7 @@ const CHAT_CALLERS: readonly Row[] = [
   [['gemini'], FIELD, ['audio.format'], 'audio.format'],
   [['gemini'], FIELD, ['tools[function].function.strict'], 'tools.strict'],
   [['gemini'], FILENAME, ['messages[user].content[file].file.filename'], 'input_file.filename'],
-  [['gemini'], FILE_ID, ['messages[user].content[file].file.file_id'], 'input_file.file_id'],
+  [['anthropic', 'gemini'], FILE_ID, ['messages[user].content[file].file.file_id']],
   [['openai-responses', 'anthropic', 'gemini'], FORMAT, ['response_format.grammar'], 'response_format'],
   [
     ['openai-chat', 'openai-responses', 'anthropic', 'gemini'],
@@ -165,8 +165,8 @@ const RESPONSES_CALLERS: readonly Row[] = [
     ],
     'input_file.filename',
   ],
-  [['gemini'], FILE_ID, ['input[message].content[input_file].file_id'], 'input_file.file_id'],
-  [['openai-chat', 'gemini'], FILE_ID, ['input[message].content[input_image].file_id'], 'input_image.file_id'],
+  [['anthropic', 'gemini'], FILE_ID, ['input[message].content[input_file].file_id']],
+  [['openai-chat', 'anthropic', 'gemini'], FILE_ID, ['input[message].content[input_image].file_id']],
   [
     ['openai-chat', 'openai-responses', 'anthropic', 'gemini'],
     GATEWAY,
@@ -316,8 +316,11 @@ const MESSAGES_CALLERS: readonly Row[] = [
     ['messages[user].content[document].title', 'messages[user].content[tool_result].content[document].title'],
     'input_file.filename',
   ],
-  [['gemini'], FILE_ID, ['messages[user].content[document].source.file_id'], 'input_file.file_id'],
-  [['openai-chat', 'gemini'], FILE_ID, ['messages[user].content[image].source.file_id'], 'input_image.file_id'],
+  [
+    ['openai-chat', 'openai-responses', 'gemini'],
+    FILE_ID,
+    ['messages[user].content[document].source.file_id', 'messages[user].content[image].source.file_id'],
+  ],
   [
     ['openai-chat', 'openai-responses', 'anthropic', 'gemini'],
     GATEWAY,

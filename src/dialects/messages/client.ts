@@ -21,6 +21,7 @@ import { CLIENT_ID } from './wire.ts'
 
 export const messagesClient: ClientDialect = {
   id: CLIENT_ID,
+  files: 'messages',
   fields: messagesFields,
   capFields: ['max_tokens'],
   showsPauses: true,

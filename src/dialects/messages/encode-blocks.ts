@@ -2,6 +2,7 @@
 
 import type { JsonObject } from '../../core/json.ts'
 import { parseDataUrl } from '../canon/file-url.ts'
+import { isStoredFile } from '../canon/provider-files.ts'
 import type { CacheMark, Part } from '../canon/request.ts'
 import { parsedInput } from './tool-input.ts'
 import { nativeOf, WIRE } from './wire.ts'
@@ -37,7 +38,7 @@ function fileSource(id: string, context: WriteContext): JsonObject {
 }
 
 function imageSource(part: Media, context: WriteContext): JsonObject | undefined {
-  if (part.fileId !== undefined) return fileSource(part.fileId, context)
+  if (isStoredFile(part)) return fileSource(part.fileId, context)
   const url = part.url ?? (part.data?.startsWith('data:') ? part.data : undefined)
   if (url === undefined)
     return part.data === undefined ? undefined : { type: 'base64', media_type: `image/${part.format ?? 'png'}`, data: part.data }
@@ -55,7 +56,7 @@ const INVALID = 'INVALID_JSON'
 const PDF_HEAD = 'JVBERi'
 
 function documentSource(part: Media, context: WriteContext): JsonObject | undefined {
-  if (part.fileId !== undefined) return fileSource(part.fileId, context)
+  if (isStoredFile(part)) return fileSource(part.fileId, context)
   if (part.data !== undefined && part.format === 'text') return { type: 'text', media_type: 'text/plain', data: part.data }
   const address = part.url ?? part.data ?? ''
   if (/^https?:/.test(address)) return { type: 'url', url: address }

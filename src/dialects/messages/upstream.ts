@@ -98,6 +98,7 @@ export const anthropicUpstream: UpstreamDialect = {
   fields: messagesFields,
   cap: messagesCap,
   bindsReasoning: (quirks) => quirks.signatures === 'account',
+  files: { family: 'messages', kinds: ['file', 'image'] },
   webSearch: searchWire,
   wire: WIRE,
   listing: { path: LISTING_PATH, read: readListing },

@@ -24,6 +24,7 @@ import { WIRE } from './wire.ts'
 /** POST /v1/responses. */
 export const responsesClient: ClientDialect = {
   id: WIRE,
+  files: 'openai',
   fields: responsesFields,
   capFields: ['max_output_tokens'],
   nativeTools: addedNativeTools,
@@ -51,6 +52,7 @@ export const openaiResponses: UpstreamDialect = {
   bindsReasoning: () => true,
   // FunctionDefinition.name: "with a maximum length of 64" (types of openai 7.55.0, resources/shared).
   toolNames: { most: 64 },
+  files: { family: 'openai', kinds: ['file', 'image'] },
   webSearch: searchWire,
   wire: WIRE,
   pass: responsesPass,

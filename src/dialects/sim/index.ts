@@ -33,6 +33,7 @@ export const simUpstream: UpstreamDialect = {
   wire: 'sim',
   /** Tools of providers are looked past, so that any client can be tried out. */
   takesTool: () => true,
+  files: 'all',
   /** Nothing is sent anywhere, so no header carries the key. */
   auth: () => ['x-simulated', 'true'],
   run(request, target, clock, sink) {

@@ -107,7 +107,7 @@ export function fieldHolding(body: Json, text: string): string | undefined {
 }
 
 /** @returns the path of the first member `name` with this value, such as `messages[0].content[1].file.file_id`; the name where there is none. */
-function fieldNaming(body: Json, name: string, value: Json): string {
+export function fieldNaming(body: Json, name: string, value: Json): string {
   return pathIn(body, '', (key, one) => key === name && one === value) ?? name
 }
 

@@ -1,28 +1,57 @@
-/** What the endpoints' dialects can say of a request: which parameters they send, and tools that only some of them have. */
+/** What the endpoints' dialects can say of a request: which parameters they send, and tools and files that only some of them have. */
 
 import { entryAt } from '../../core/entry-at.ts'
 import { DOCS_URL, Fault } from '../../core/faults.ts'
 import { isObject } from '../../core/json.ts'
 import { sentParameters } from '../../dialects/canon/parameters.ts'
+import { isStoredFile } from '../../dialects/canon/provider-files.ts'
 import type { Opaque } from '../../dialects/canon/request.ts'
 import type { UpstreamDialect } from '../../dialects/types.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { endpointTag, type Removed } from '../../routing/index.ts'
 import type { ChainDependencies, ModelLookup } from '../dependencies.ts'
 import type { Accepted, Wish } from '../exchange.ts'
+import { fieldNaming } from '../request/stored-files.ts'
 
-/** Endpoints named to a caller whose tool none of the requested ones has. */
+/** Endpoints named to a caller whose tool or file none of the requested ones has. */
 const SHOWN = 5
 
 const sentBy = new WeakMap<UpstreamDialect, ReadonlySet<string>>()
 
-interface NativeTool {
+/** Something of a request that not every dialect can express. */
+interface NativeThing {
   /** The field that names it. */
   path: string
-  of: Opaque
+  /** Type of the tool, or kind of the file. */
+  type: string
+  words: Words
+  isIn(dialect: UpstreamDialect): boolean
 }
 
-const NONE: NativeTool[] = []
+interface Words {
+  lack(type: string): string
+  refusal(type: string, requested: string): string
+  /** In front of the endpoints that have it, and where there are none. */
+  able: string
+  none: string
+}
+
+const TOOL: Words = {
+  lack: (type) => `its provider has no tool ${type}`,
+  refusal: (type, requested) => `${type} runs at the provider, and none that serves ${requested} has it`,
+  able: 'these endpoints have it: ',
+  none: 'no configured endpoint has it',
+}
+
+const FILE: Words = {
+  lack: (type) => `its format cannot name this ${type} by the id that another provider gave it`,
+  refusal: (type, requested) =>
+    `the ${type} is stored at a provider, and none that serves ${requested} takes such an id; files of POST /v1/files reach all`,
+  able: 'these endpoints take it: ',
+  none: 'no configured endpoint takes it',
+}
+
+const NONE: NativeThing[] = []
 
 export class DialectAbility {
   /** True where the request holds something that not every dialect can express. */
@@ -30,14 +59,16 @@ export class DialectAbility {
   private readonly exchange: Accepted
   private readonly catalog: ModelLookup
   private readonly upstreams: ChainDependencies['upstreams']
-  private readonly tools: readonly NativeTool[]
+  private readonly things: readonly NativeThing[]
 
   constructor(exchange: Accepted, catalog: ModelLookup, upstreams: ChainDependencies['upstreams']) {
     this.exchange = exchange
     this.catalog = catalog
     this.upstreams = upstreams
-    this.tools = nativeTools(exchange)
-    this.isNeeded = this.tools.length > 0
+    const tools = nativeTools(exchange)
+    const files = storedFiles(exchange)
+    this.things = files.length === 0 ? tools : [...tools, ...files]
+    this.isNeeded = this.things.length > 0
   }
 
   /** For the request as it is now. */
@@ -59,38 +90,35 @@ export class DialectAbility {
 
   /** The first thing in the request that the endpoint's dialect cannot express; undefined where it can express all. */
   lacks(endpoint: Endpoint): string | undefined {
-    const dialect = this.upstreams.get(endpoint.provider.dialect)
-    const missing = this.tools.find(({ of }) => !dialect || !has(dialect, of))
-    return missing && `its provider has no tool ${missing.of.type}`
+    const missing = this.things.find((thing) => !this.has(endpoint, thing))
+    return missing?.words.lack(missing.type)
   }
 
-  /** 400: names the tool, and the endpoints that could serve it. */
+  /** 400: names the tool or file, and the endpoints that could serve it. */
   fault(removed: readonly Removed[], { requested, models }: Pick<Wish, 'requested' | 'models'>): Fault {
     const endpoints = removed.filter(({ filter }) => filter === 'dialect').map(({ endpoint }) => endpoint)
-    const lacking = this.tools.find(({ of }) => endpoints.some((endpoint) => !this.hasTool(endpoint, of))) ?? entryAt(this.tools, 0)
+    const lacking = this.things.find((thing) => endpoints.some((endpoint) => !this.has(endpoint, thing))) ?? entryAt(this.things, 0)
     const able = this.able()
-    const field = lacking.path
+    const { path: field, type, words } = lacking
     const others =
-      able.length === 0
-        ? 'no configured endpoint has it'
-        : `these endpoints have it: ${able.map((endpoint) => `${endpoint.model.slug} at ${endpointTag(endpoint)}`).join(', ')}`
+      able.length === 0 ? words.none : words.able + able.map((endpoint) => `${endpoint.model.slug} at ${endpointTag(endpoint)}`).join(', ')
     return new Fault('bad_request', {
-      message: `${field}: ${lacking.of.type} runs at the provider, and none that serves ${requested} has it; ${others}`,
+      message: `${field}: ${words.refusal(type, requested)}; ${others}`,
       metadata: { field },
       availability: {
         code: 'constraint_filtered',
         retryable: false,
         requested_models: models.map((model) => model.slug),
         docs_url: DOCS_URL,
-        constraint: { field, detail: lacking.of.type },
+        constraint: { field, detail: type },
         ...(able.length > 0 ? { fallback_models: [...new Set(able.map((endpoint) => endpoint.model.slug))] } : {}),
       },
     })
   }
 
-  private hasTool(endpoint: Endpoint, of: Opaque): boolean {
+  private has(endpoint: Endpoint, thing: NativeThing): boolean {
     const dialect = this.upstreams.get(endpoint.provider.dialect)
-    return dialect !== undefined && has(dialect, of)
+    return dialect !== undefined && thing.isIn(dialect)
   }
 
   private able(): Endpoint[] {
@@ -98,7 +126,7 @@ export class DialectAbility {
     for (const model of this.catalog.models) {
       if (model.kind !== 'generate') continue
       for (const endpoint of model.endpoints) {
-        if (this.tools.every(({ of }) => this.hasTool(endpoint, of))) found.push(endpoint)
+        if (this.things.every((thing) => this.has(endpoint, thing))) found.push(endpoint)
         if (found.length === SHOWN) return found
       }
     }
@@ -106,18 +134,40 @@ export class DialectAbility {
   }
 }
 
-function has(dialect: UpstreamDialect, of: Opaque): boolean {
-  return of.dialect === dialect.wire || dialect.takesTool?.(of) === true
-}
-
 /** Tools that are neither functions nor the gateway's own; a body without them is not decoded for this. */
-function nativeTools(exchange: Accepted): NativeTool[] {
-  const { tools } = exchange.request.body
-  const elsewhere = exchange.request.client.nativeTools?.(exchange.request.body) ?? NONE
+function nativeTools(exchange: Accepted): NativeThing[] {
+  const { body, client } = exchange.request
+  const { tools } = body
+  const elsewhere = client.nativeTools?.(body).map(nativeTool) ?? NONE
   if (!Array.isArray(tools) || !tools.some((tool) => isObject(tool) && tool.type !== undefined && tool.type !== 'function'))
     return elsewhere
   const listed = exchange.request
     .canonical()
-    .tools.flatMap((tool, at) => (tool.kind === 'opaque' ? [{ path: `tools[${at}].type`, of: tool.of }] : []))
+    .tools.flatMap((tool, at) => (tool.kind === 'opaque' ? [nativeTool({ path: `tools[${at}].type`, of: tool.of })] : []))
   return [...listed, ...elsewhere]
+}
+
+function nativeTool({ path, of }: { path: string; of: Opaque }): NativeThing {
+  return { path, type: of.type, words: TOOL, isIn: (dialect) => of.dialect === dialect.wire || dialect.takesTool?.(of) === true }
+}
+
+/** Files and images that a provider has stored: to another one their ids mean nothing (`dialects/canon/provider-files.ts`). */
+function storedFiles({ request }: Accepted): NativeThing[] {
+  const family = request.client.files
+  if (!request.mayHoldMedia || family === undefined) return NONE
+  const found = new Map<string, NativeThing>()
+  for (const item of request.canonical().items) {
+    if (item.kind !== 'message' && item.kind !== 'result') continue
+    for (const part of item.parts) {
+      if (part.kind !== 'media' || !isStoredFile(part) || found.has(part.media)) continue
+      const { media } = part
+      found.set(media, {
+        path: fieldNaming(request.body, 'file_id', part.fileId),
+        type: media,
+        words: FILE,
+        isIn: ({ files }) => files === 'all' || (files?.family === family && files.kinds.includes(media)),
+      })
+    }
+  }
+  return [...found.values()]
 }

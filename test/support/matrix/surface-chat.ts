@@ -23,7 +23,6 @@ const USER_PARTS = [
   { type: 'input_video', video_url: { url: dataUrl('video/mp4') } },
   { type: 'file', file: { file_data: dataUrl('application/pdf'), filename: like('*.pdf') } },
   { type: 'file', file: { file_data: like('https://a.example/*.pdf') } },
-  { type: 'file', file: { file_id: like('file-*') } },
 ]
 
 const CONVERSATION = [
@@ -83,6 +82,9 @@ const TOOLS = [
 /** Each is one request: fields that exclude each other stand in different ones. */
 export const CHAT_REQUESTS: Readonly<Record<string, Surface>> = {
   conversation: { messages: CONVERSATION, max_completion_tokens: number(30011) },
+  'messages[user].content[file].file.file_id': {
+    messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: like('file-*') } }] }],
+  },
   'tool results in parts': {
     messages: [
       user,

@@ -34,14 +34,17 @@ const DOCUMENTS = [
   { type: 'document', source: { type: 'url', url: like('https://a.example/*.pdf') } },
   { type: 'document', source: { type: 'text', media_type: 'text/plain', data: text }, title: text },
   { type: 'document', source: { type: 'content', content: [{ type: 'text', text }] } },
-  { type: 'document', source: { type: 'file', file_id: like('file_*') } },
 ]
 
 const IMAGES = [
   { type: 'image', source: { type: 'base64', media_type: 'image/png', data: bytes } },
   { type: 'image', source: { type: 'url', url: like('https://a.example/*.png') } },
-  { type: 'image', source: { type: 'file', file_id: like('file_*') } },
 ]
+
+const storedFile = (type: 'document' | 'image'): Surface => ({
+  messages: [{ role: 'user', content: [{ type, source: { type: 'file', file_id: like('file_*') } }] }],
+  max_tokens,
+})
 
 const SEARCH_RESULT = {
   type: 'search_result',
@@ -168,6 +171,8 @@ export const MESSAGES_REQUESTS: Readonly<Record<string, Surface>> = {
   },
   'media worth caching': { messages: MARKED, max_tokens },
   'system as text': { system: text, messages: [hello], max_tokens },
+  'messages[user].content[document].source.file_id': storedFile('document'),
+  'messages[user].content[image].source.file_id': storedFile('image'),
   'tool results in parts': { messages: TOOL_RESULT_PARTS, tools: [plain], max_tokens },
   'blocks of this wire alone': { messages: OWN_BLOCKS, max_tokens },
   prefill: { messages: [hello, { role: 'assistant', content: text }], max_tokens },

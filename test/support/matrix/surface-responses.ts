@@ -8,10 +8,8 @@ const PARTS = [
   { type: 'input_text', text, prompt_cache_breakpoint: { mode: 'explicit' } },
   { type: 'input_image', detail: pick('low', 'high'), image_url: like('https://a.example/*.png') },
   { type: 'input_image', detail: 'auto', image_url: dataUrl('image/png') },
-  { type: 'input_image', detail: 'auto', file_id: like('file-*') },
   { type: 'input_file', file_data: dataUrl('application/pdf'), filename: like('*.pdf') },
   { type: 'input_file', file_url: like('https://a.example/*.pdf') },
-  { type: 'input_file', file_id: like('file-*') },
   { type: 'input_audio', input_audio: { data: bytes, format: pick('mp3', 'wav') } },
   { type: 'input_video', video_url: like('https://a.example/*.mp4') },
 ]
@@ -209,6 +207,12 @@ export const RESPONSES_REQUESTS: Readonly<Record<string, Surface>> = {
     },
   },
   'text alone': { input: text },
+  'input[message].content[input_file].file_id': {
+    input: [{ role: 'user', content: [{ type: 'input_file', file_id: like('file-*') }] }],
+  },
+  'input[message].content[input_image].file_id': {
+    input: [{ role: 'user', content: [{ type: 'input_image', detail: 'auto', file_id: like('file-*') }] }],
+  },
   'tool results in parts': { input: TOOL_RESULT_PARTS, tools: [plain] },
   'reasoning of others': { input: SIGNED },
   'items of this wire alone': { input: OWN_ITEMS },
