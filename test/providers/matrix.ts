@@ -102,18 +102,19 @@ export async function startMatrix(root: Test, rules: readonly Rules[] = RULES): 
   return { gateway, standIns, run: (cell) => runCell(gateway, standIns, cell) }
 }
 
-interface Reply {
+export interface Reply {
   whole: JsonObject
   folded: FoldedReply
   id: string
 }
 
-async function send(
+/** @returns the reply, or status and message of a refusal of the gateway. */
+export async function send(
   gateway: Gateway,
-  { client, stream, scenario }: Cell,
-  turn: { slug: string; body: JsonObject },
+  { client, stream }: Pick<Cell, 'client' | 'stream'>,
+  body: JsonObject,
 ): Promise<Reply | string> {
-  const response = await gateway.post(client.path, { model: turn.slug, ...turn.body, ...scenario.more, stream })
+  const response = await gateway.post(client.path, { ...body, stream })
   const text = await response.text()
   if (response.status !== 200) return `${response.status} ${text}`
   const whole = stream ? collected(client.id, text) : (JSON.parse(text) as JsonObject)
@@ -121,7 +122,8 @@ async function send(
   return { whole, folded, id: response.headers.get('x-generation-id') ?? '' }
 }
 
-async function droppedAt(gateway: Gateway, id: string): Promise<string[]> {
+/** What the record of a generation says was left out, at any of its providers. */
+export async function droppedAt(gateway: Gateway, id: string): Promise<string[]> {
   const found = await gateway.get(`/v1/generation?id=${id}`)
   return list(object(((await found.json()) as JsonObject).data).provider_responses).flatMap(({ dropped }) =>
     Array.isArray(dropped) ? dropped.map(String) : [],
@@ -161,7 +163,7 @@ async function runTurns(gateway: Gateway, cell: Cell & { elsewhere: StandIn }, t
         replies.map(({ folded }) => folded),
       ),
     )
-    const reply = await send(gateway, cell, { slug: model.slug, body: { ...body, ...model.more } })
+    const reply = await send(gateway, cell, { model: model.slug, ...body, ...model.more, ...cell.scenario.more })
     const where = `turn ${index + 1}${away ? ` at ${by.rules.preset}` : ''}`
     for (const { refusal, body } of by.refused.slice(refusals))
       problems.push(

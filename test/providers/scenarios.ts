@@ -14,7 +14,7 @@ export interface Turn {
   says: Said
   /** What is wrong with the reply that the caller got; undefined where it is right. */
   wrong(reply: FoldedReply): string | undefined
-  /** `elsewhere`: another provider's model answers this turn. `fails`: this provider fails once, and another model's answer is taken. */
+  /** `elsewhere`: another provider's model answers this turn. */
   by?: 'elsewhere'
 }
 
@@ -64,10 +64,12 @@ function bothCalls(reply: FoldedReply): string | undefined {
 const user = (words: string) => ({ user: [{ text: words }] })
 const FINE: Said = { text: ['Fine.'] }
 const effortOf = (model: RuledModel): { effort?: string } => (model.reasons ? { effort: 'high' } : {})
-const thoughts = (model: RuledModel): Said => (model.reasons ? { reasoning: ['I look ', 'it up.'] } : {})
+/** What models that reason think. */
+export const THOUGHT = 'I look it up.'
+const thoughts = (model: RuledModel): Said => (model.reasons ? { reasoning: [THOUGHT.slice(0, 7), THOUGHT.slice(7)] } : {})
 
 /** The same question with tools, and the results of both calls. @param image a picture in the first result. */
-function toolTurns(model: RuledModel, options: { first?: 'elsewhere'; image?: boolean } = {}): Turn[] {
+export function toolTurns(model: RuledModel, options: { first?: 'elsewhere'; image?: boolean } = {}): Turn[] {
   const asked = { system: 'Be brief.', tools: TOOLS, ...effortOf(model) }
   const question = user('The weather in Oslo, and the time in Rome?')
   const first: Turn = {

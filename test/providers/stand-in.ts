@@ -98,14 +98,14 @@ export interface StandIn {
   readonly rules: Rules
   readonly url: string
   readonly signatures: Signatures
-  /** Requests that were accepted, in order. */
+  /** Requests that were accepted and answered, in order. */
   readonly accepted: JsonObject[]
   /** What was refused, in order, each with the body that was sent. */
   readonly refused: { readonly refusal: Refusal; readonly body: JsonObject }[]
   /** What the model says next. */
   said: Said
-  /** The next request fails with this status, once. */
-  failNext: number | undefined
+  /** The next request that the rules accept fails, once: with this status, or the reply ends before any content. */
+  failNext: number | 'cut' | undefined
   close(): Promise<void>
 }
 
@@ -121,6 +121,12 @@ function rewritten(answer: Answer, rewrite: (written: JsonObject) => JsonObject)
     return step.replace(/^data: (\{.*\})$/gm, (_line, json: string) => `data: ${JSON.stringify(rewrite(JSON.parse(json) as JsonObject))}`)
   })
   return { ...answer, body }
+}
+
+/** The first part of a reply whose connection closes before any content: half of what comes first. */
+function cutAnswer({ body = [], ...answer }: Answer): Answer {
+  const [first] = body
+  return { ...answer, body: typeof first === 'string' ? [first.slice(0, first.length / 2)] : [], after: 'close' }
 }
 
 /** @param root path of the preset's address, such as `/v1`. */
@@ -144,17 +150,16 @@ export async function startStandIn(rules: Rules, root: string): Promise<StandIn>
     const call: Call = { request, body, model, signatures }
     const refusal = rules.check(call)
     if (refusal) return refuse(refusal, body)
-    if (standIn.failNext !== undefined) {
-      const status = standIn.failNext
-      standIn.failNext = undefined
-      return jsonAnswer(wire.error(status, 'overloaded'), status)
-    }
-    standIn.accepted.push(body)
+    const failure = standIn.failNext
+    standIn.failNext = undefined
+    if (typeof failure === 'number') return jsonAnswer(wire.error(failure, 'overloaded'), failure)
+    if (failure === undefined) standIn.accepted.push(body)
     const said = rules.says?.(standIn.said, call) ?? standIn.said
     const answer = isStream
       ? { headers: { 'content-type': 'text/event-stream' }, body: wire.frames({ ...said, model: model.name }) }
       : jsonAnswer(wire.reply({ ...said, model: model.name }))
-    return rules.rewrite ? rewritten(answer, rules.rewrite) : answer
+    const own = rules.rewrite ? rewritten(answer, rules.rewrite) : answer
+    return failure === 'cut' ? cutAnswer(own) : own
   })
   const standIn: StandIn = {
     rules,

@@ -14,7 +14,9 @@ export const litellm: Rules = {
     {
       slug: 'litellm/gpt-4.1-mini',
       name: 'gpt-4.1-mini',
-      entry: 'input: [text, image]\nendpoints: [{ provider: litellm, model: gpt-4.1-mini, price: { prompt: "1", completion: "1" } }]',
+      // What the model behind the proxy takes: the operator states it, as for any model that does not take all.
+      entry:
+        'input: [text, image]\nendpoints: [{ provider: litellm, model: gpt-4.1-mini, price: { prompt: "1", completion: "1" }, supported_parameters: [max_tokens, max_completion_tokens, temperature, top_p, stop, seed, response_format, structured_outputs, tools, tool_choice, parallel_tool_calls] }]',
       images: true,
     },
   ],
