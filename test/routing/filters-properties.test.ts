@@ -160,7 +160,7 @@ const LAWS: Readonly<Record<string, (endpoint: Endpoint, outcome: Outcome, made:
     endpoint.model.flags.has('distillable') || !sides.some((one) => one.enforce_distillable_text),
   'long enough': ({ context, maxOutput = 9 }, _, { contextTokens, maxOutput: cap = 0 }) =>
     context === undefined || contextTokens === undefined || contextTokens + Math.min(cap, maxOutput) <= context,
-  'writes enough, or as much as any of its model': (endpoint, { sides, kept }, { maxOutput: cap = 0 }) => {
+  'writes enough, or no less than the others of its model': (endpoint, { sides, kept }, { maxOutput: cap = 0 }) => {
     const able = ({ maxOutput = 9 }: Endpoint): boolean => cap <= maxOutput
     return able(endpoint) || (!isStrict(sides) && !kept.some((other) => other.model === endpoint.model && able(other)))
   },
@@ -184,7 +184,7 @@ const BROKEN: Readonly<Record<string, string>> = {
   zdr: 'zero retention where any side asks',
   distillable: 'distillable where any side asks',
   context: 'long enough',
-  max_output: 'writes enough, or as much as any of its model',
+  max_output: 'writes enough, or no less than the others of its model',
   input_modality: 'sees images',
   order: 'of the order where it is all there is',
 }
