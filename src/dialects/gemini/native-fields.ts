@@ -13,15 +13,12 @@ const FIELDS: ReadonlyMap<string, string> = new Map([
   ['cachedContent', 'cachedContent'],
 ])
 
-/** Of another wire: what `reasoning` says already. */
-const READ = 'thinking'
-
 function fitting(field: string, value: Json | undefined): value is Json {
   return field === 'safetySettings' ? Array.isArray(value) : typeof value === 'string'
 }
 
 /** @returns the fields by their names at the provider; those that it does not know are recorded in the filter. */
-export function nativeFields({ extras, reasoning }: CanonicalRequest, filter: ParameterFilter): JsonObject {
+export function nativeFields({ extras }: CanonicalRequest, filter: ParameterFilter): JsonObject {
   const body: JsonObject = {}
   const take = (name: string, value: Json | undefined, record: string): void => {
     const field = FIELDS.get(name)
@@ -29,7 +26,6 @@ export function nativeFields({ extras, reasoning }: CanonicalRequest, filter: Pa
     else body[field] ??= filter.unlessDropped(name, value)
   }
   for (const [name, value] of Object.entries(extras?.fields ?? {})) {
-    if (name === READ && reasoning !== undefined) continue
     const google = name === 'extra_body' && isObject(value) && Object.keys(value).length === 1 ? value.google : undefined
     if (isObject(google)) for (const [each, inner] of Object.entries(google)) take(each, inner, `extra_body.google.${each}`)
     else take(name, value, name)

@@ -360,7 +360,7 @@ const MESSAGES_CALLERS: readonly Row[] = [
     ['messages[assistant].content[redacted_thinking].data', 'messages[assistant].content[thinking].signature'],
     'reasoning',
   ],
-  [['openai-chat'], SUMMARY, ['thinking.display'], 'thinking'],
+  [['openai-chat'], HIDING, ['thinking.display']],
   [['openai-chat', 'openai-responses', 'gemini'], UNKNOWN, ['unheard_of'], 'unheard_of'],
   [['openai-responses', 'gemini'], NOT_ENCRYPTED, ['messages[assistant].content[thinking].thinking'], 'reasoning'],
 ]

@@ -25,6 +25,7 @@ const NAMED: ReadonlySet<string> = new Set([
   'image_config',
   'tools',
   'tool_choice',
+  'thinking',
   'output_config',
   'output_format',
   'service_tier',
@@ -66,7 +67,7 @@ function sampling(body: JsonObject, used: Set<string>): Sampling {
   return out
 }
 
-/** `thinking` and the effort that stands beside it; undefined where the caller sent neither. */
+/** `thinking` and the effort that stands beside it; undefined where the caller sent neither. This wire gets `thinking` as it came. */
 function reasoning(body: JsonObject): Reasoning | undefined {
   const out: Reasoning = {}
   if (isObject(body.output_config) && typeof body.output_config.effort === 'string') out.effort = body.output_config.effort
@@ -77,8 +78,22 @@ function reasoning(body: JsonObject): Reasoning | undefined {
     if (display === 'summarized') out.summary = 'auto'
     if (display === 'omitted') out.exclude = true
   }
-  return Object.keys(out).length > 0 ? out : undefined
+  if (Object.keys(out).length === 0) return undefined
+  return isObject(body.thinking) ? withNative(out, 'thinking', body.thinking) : out
 }
+
+/** How thinking is shown, in the words that the canon has: `display` (types of @anthropic-ai/sdk 1.12.0, `ThinkingConfigAdaptive`). */
+const DISPLAYS: ReadonlySet<unknown> = new Set([undefined, null, 'summarized', 'omitted'])
+
+/** Names, for other wires, the members of `thinking` that the canon cannot say; `between_tools` is thinking, but not before the reply. */
+function nameThinking({ thinking }: JsonObject, fields: JsonObject): void {
+  if (!isObject(thinking)) return
+  for (const key in beside(thinking, THINKING)) fields[`thinking.${key}`] = undefined
+  if (thinking.type === 'between_tools') fields['thinking.type'] = undefined
+  if (!DISPLAYS.has(thinking.display)) fields['thinking.display'] = undefined
+}
+
+const THINKING: ReadonlySet<string> = new Set(['type', 'budget_tokens', 'display'])
 
 function outputFormat(body: JsonObject): OutputFormat | undefined {
   const format = (isObject(body.output_config) ? body.output_config.format : undefined) ?? body.output_format
@@ -151,6 +166,7 @@ export function decodeRequest(body: JsonObject): CanonicalRequest {
   if (messages.at(-1)?.role === 'assistant') used.add('prefill')
   const fields = extras(body)
   nameBeside(request, fields)
+  nameThinking(body, fields)
   request.extras = { dialect: WIRE, fields }
   return present(request)
 }

@@ -125,7 +125,7 @@ function addExtras(body: JsonObject, { extras }: CanonicalRequest, dropped: Set<
     else if (key === 'output_config' && isObject(value))
       body.output_config = { ...value, ...(body.output_config as JsonObject | undefined) }
     else if (key === 'metadata' && isObject(value)) body.metadata = { ...value, ...(body.metadata as JsonObject | undefined) }
-    else if (key !== 'thinking') body[key] = value
+    else body[key] = value
   }
 }
 

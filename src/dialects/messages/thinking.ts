@@ -6,7 +6,7 @@ import type { CanonicalRequest, Reasoning } from '../canon/request.ts'
 import type { Target } from '../types.ts'
 import { isThinking } from './encode-messages.ts'
 import { fitBudget, LEAST_BUDGET, MOST_SHARE } from './fit-target.ts'
-import { WIRE } from './wire.ts'
+import { nativeOf, WIRE } from './wire.ts'
 
 /** Efforts that `output_config` knows. */
 const EFFORTS = ['low', 'medium', 'high', 'xhigh', 'max']
@@ -129,8 +129,8 @@ export function isForeignThinking(body: JsonObject, target: Target): boolean {
 function planNative(request: CanonicalRequest, target: Target, caps: Caps, dropped: Set<string>): ThinkingPlan {
   const reasoning = request.reasoning ?? {}
   const { maxTokens } = caps
-  const sent = request.extras?.fields.thinking
-  const thinking = isObject(sent) ? sent : nativeThinking(reasoning)
+  const sent = nativeOf(reasoning)
+  const thinking = sent.type === undefined ? nativeThinking(reasoning) : sent
   const { effort } = reasoning
   if (takesBudget(target)) return planOlder(thinking, reasoning, { target, caps }, dropped)
   const plan: ThinkingPlan = effort === undefined ? { maxTokens } : { effort, maxTokens }

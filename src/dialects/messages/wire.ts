@@ -4,9 +4,9 @@
  * Where the canon has no word for a member, it travels beside what the canon does name:
  * - `native` on a part, an item or a function tool (`withNative`, `nativeOf`): members that are laid over the block, message
  *   or tool as it is written: `{ ...written, ...nativeOf(value) }`. Other wires leave them out.
- * - `request.extras.fields`: body fields as they came. `thinking` stands there whole, whatever `reasoning` says of it;
- *   `output_config` holds only what the canon lacks and is merged into the one that the encoder writes.
- *   A name without a value (`messages.document.context`) shows other wires what stands beside parts, items and tools.
+ * - `native` on `request.reasoning`: the whole of `thinking`.
+ * - `request.extras.fields`: body fields as they came. `output_config` holds only what the canon lacks and is merged into the one that
+ *   the encoder writes. A name without a value (`messages.document.context`) shows other wires what stands beside parts, items and tools.
  * - a call's block-start may carry `of` with the whole block: its `caller` and `toolset_name` go to the client.
  * - a stream event `opaque` of type `OPAQUE.message`: members of the reply itself, `usage` among them.
  * A body with blocks that the gateway wrote for another wire's reply (`holdsForeignBlocks`) is no body for the pass lane.

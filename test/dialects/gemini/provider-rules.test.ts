@@ -67,12 +67,6 @@ t.test('fields of this wire pass, whatever format the caller speaks', async (t) 
   })
 })
 
-t.test('`thinking` of a Messages caller is lost only where nothing says it', async (t) => {
-  const extras = { dialect: 'anthropic', fields: { thinking: { type: 'enabled', budget_tokens: 2000 } } }
-  t.same(encode({ extras, reasoning: { maxTokens: 2000 } }).dropped, [])
-  t.same(encode({ extras }).dropped, ['thinking'])
-})
-
 t.test('a service tier that is requested by a header', async (t) => {
   const sent = (serviceTier: string, tier?: 'flex' | 'priority') => {
     const quirks = { tier_header: 'X-Tier' }

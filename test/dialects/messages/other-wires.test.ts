@@ -1,4 +1,4 @@
-/** What only the Messages format can say is recorded by every other wire (issue 17, line 18). */
+/** What only the Messages format can say is recorded by every other wire, and nothing that the wire is sent (issue 17, line 18). */
 import t from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { messagesClient } from '../../../src/dialects/messages/index.ts'
@@ -27,6 +27,18 @@ const CASES: readonly (readonly [body: JsonObject, recorded: Readonly<Record<str
   [user(HELLO, { type: 'image', source: FILE }), { 'openai-chat': 'input_image.file_id', gemini: 'input_image.file_id' }],
   [user(HELLO, { type: 'document', source: FILE }), { gemini: 'input_file.file_id' }],
   [user(HELLO, { type: 'container_upload', file_id: 'file_1' }), everywhere('container_upload')],
+  [{ ...user(HELLO), thinking: { type: 'adaptive' }, output_config: { effort: 'high' } }, {}],
+  [{ ...user(HELLO), thinking: { type: 'adaptive' } }, {}],
+  [{ ...user(HELLO), thinking: { type: 'disabled' } }, {}],
+  [{ ...user(HELLO), thinking: { type: 'adaptive', display: 'omitted' } }, {}],
+  [{ ...user(HELLO), thinking: { type: 'adaptive', display: 'summarized' } }, { 'openai-chat': 'reasoning.summary' }],
+  [{ ...user(HELLO), thinking: { type: 'adaptive', display: 'in_full' } }, everywhere('thinking.display')],
+  [{ ...user(HELLO), thinking: { type: 'between_tools' } }, everywhere('thinking.type')],
+  [{ ...user(HELLO), thinking: { type: 'adaptive', unheard_of: 1 } }, everywhere('thinking.unheard_of')],
+  [
+    { ...user(HELLO), thinking: { type: 'enabled', budget_tokens: 1024 }, max_tokens: 4096 },
+    { 'openai-chat': 'reasoning.max_tokens', 'openai-responses': 'reasoning.max_tokens' },
+  ],
 ]
 
 function everywhere(name: string): Record<string, string> {

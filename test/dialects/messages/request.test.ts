@@ -170,13 +170,13 @@ t.test('instructions, settings and who asks', async (t) => {
   )
   t.same(request.items[0], { kind: 'message', role: 'system', parts: [{ kind: 'text', text: 'be brief' }] })
   t.same(request.sampling, { maxOutput: 4000, temperature: 0.5, topP: 0.9, topK: 40, stop: ['END'] })
-  t.same(request.reasoning, { effort: 'high', enabled: true, exclude: true })
+  const native = (data: JsonObject): object => ({ native: { dialect: 'messages', type: 'thinking', data } })
+  t.same(request.reasoning, { effort: 'high', enabled: true, exclude: true, ...native({ type: 'adaptive', display: 'omitted' }) })
   t.same(request.format, { type: 'json_schema', name: 'response', schema: { type: 'object' } })
   t.same([request.user, request.serviceTier, request.cache, request.stream], ['u-1', 'default', { ttl: '1h' }, true])
   t.same(request.extras, {
     dialect: 'messages',
     fields: {
-      thinking: { type: 'adaptive', display: 'omitted' },
       output_config: { task_budget: { type: 'tokens', total: 20000 } },
       metadata: { team: 'x' },
       container: 'c-1',
@@ -196,12 +196,16 @@ t.test('instructions, settings and who asks', async (t) => {
     'top_p',
     'user',
   ])
-  t.same(messagesClient.decodeRequest(body({ thinking: { type: 'enabled', budget_tokens: 2048 } })).reasoning, { maxTokens: 2048 })
-  t.same(messagesClient.decodeRequest(body({ thinking: { type: 'disabled' } })).reasoning, { enabled: false })
-  t.same(messagesClient.decodeRequest(body({ thinking: { type: 'adaptive', display: 'summarized' } })).reasoning, {
-    enabled: true,
-    summary: 'auto',
-  })
+  const thinks: readonly (readonly [thinking: JsonObject, reasoning: JsonObject])[] = [
+    [{ type: 'enabled', budget_tokens: 2048 }, { maxTokens: 2048 }],
+    [{ type: 'disabled' }, { enabled: false }],
+    [
+      { type: 'adaptive', display: 'summarized' },
+      { enabled: true, summary: 'auto' },
+    ],
+  ]
+  for (const [thinking, reasoning] of thinks)
+    t.same(messagesClient.decodeRequest(body({ thinking })).reasoning, { ...reasoning, ...native(thinking) })
   t.same(messagesClient.decodeRequest(body({ output_format: { type: 'json_schema', schema: { a: 1 } } })).format?.schema, { a: 1 })
   t.same(messagesClient.decodeRequest(body({ user: 'u-2', speed: 'fast' })).user, 'u-2')
   const bare = messagesClient.decodeRequest(body({}))
