@@ -152,3 +152,36 @@ t.test('rounds of a compaction are charged, and are no part of the context', asy
         t.equal(object(((await found.json()) as JsonObject).data).total_cost, 0.00122)
       })
 })
+
+t.test(
+  'a second answer within a stream ends it with an error, a repeated beginning does not (github.com/vercel/ai/pull/18332)',
+  async (t) => {
+    const begin = (id: string) => frame('message_start', { message: message({ id }) })
+    const said = (text: string) => [
+      frame('content_block_start', { index: 0, content_block: { type: 'text', text: '' } }),
+      frame('content_block_delta', { index: 0, delta: { type: 'text_delta', text } }),
+    ]
+    const ended = [
+      frame('content_block_stop', { index: 0 }),
+      frame('message_delta', { delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: USAGE }),
+      frame('message_stop', {}),
+    ]
+    for (const client of CLIENTS)
+      await every(t, client.id, async (t) => {
+        const ask = async (frames: string[]): Promise<string> => {
+          answer = () => sseAnswer(frames)
+          const body = { ...client.write({ turns: [{ user: [{ text: 'Hello' }] }], cap: 500 }), model: 'acme/one', stream: true }
+          return (await gateway.post(client.path, body)).text()
+        }
+        const anew = await ask([begin('msg_1'), ...said('One '), begin('msg_2'), ...said('Two'), ...ended])
+        t.match(anew, 'One ')
+        t.notMatch(anew, 'Two', 'the second answer is not joined to the first')
+        t.match(anew, /"error"/)
+        t.notMatch(anew, /end_turn|"finish_reason":"stop"|response\.completed/)
+        const again = client.foldStream(await ask([begin('msg_1'), ...said('One '), begin('msg_1'), ...said('Two').slice(1), ...ended]))
+        t.same([again.text, again.end], ['One Two', client.ends.stop], 'the same beginning says nothing')
+        const early = client.foldStream(await ask([begin('msg_1'), begin('msg_2'), ...said('One'), ...ended]))
+        t.same([early.text, early.end], ['One', client.ends.stop], 'before any block nothing is lost')
+      })
+  },
+)

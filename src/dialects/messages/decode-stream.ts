@@ -14,6 +14,14 @@ import { OPAQUE, WIRE } from './wire.ts'
 /** Members of a message that only callers of this wire are shown. */
 export const MEMBERS = ['container', 'context_management', 'stop_details', 'diagnostics', 'input_transformations'] as const
 
+/**
+ * True for the beginning of another message within a stream: a service between has lost the first answer and goes on with a second one,
+ * and the two are no answer together. Others repeat the beginning of the same message, which says nothing (github.com/vercel/ai/pull/18332).
+ */
+export function isAnother(id: Json | undefined, first: Json | undefined): boolean {
+  return typeof id === 'string' && typeof first === 'string' && id !== first
+}
+
 /** True for an event or a reply that is an error, whatever else it claims. */
 export function isError(message: JsonObject): boolean {
   return message.type === 'error' || ((message.error ?? null) !== null && message.error !== false)
@@ -37,6 +45,8 @@ export function endOf(facts: JsonObject, usage: Json | undefined, sawCall: boole
 export class MessagesStreamDecoder implements StreamDecoder {
   private readonly blocks = new BlockDecoder()
   private started = false
+  private id: Json | undefined
+  private hasBlocks = false
   private over = false
   private readonly reports = new UsageReports()
   private counted = false
@@ -67,6 +77,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
         this.start(isObject(message.message) ? message.message : {}, out)
         return
       case 'content_block_start':
+        this.hasBlocks = true
         if (isObject(message.content_block)) {
           this.blocks.start(index, message.content_block, out)
           this.report(this.reports.block(message.content_block), out)
@@ -94,8 +105,12 @@ export class MessagesStreamDecoder implements StreamDecoder {
   }
 
   private start(message: JsonObject, out: StreamEvent[]): void {
-    if (this.started) return
+    if (this.started) {
+      if (this.hasBlocks && isAnother(message.id, this.id)) this.fail(new Fault('upstream_garbled'), out)
+      return
+    }
     this.started = true
+    this.id = message.id
     this.keep(message)
     const model = stringOf(message.model)
     out.push(model === undefined ? { type: 'start' } : { type: 'start', model })

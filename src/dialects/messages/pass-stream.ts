@@ -5,7 +5,7 @@ import type { End } from '../canon/events.ts'
 import type { Usage } from '../canon/usage.ts'
 import { binary, FrameSplitter, frameData, textBytes, utf8 } from '../sse/frames.ts'
 import type { Final, PassStream, ReplyContext } from '../types.ts'
-import { endOf, isError, MEMBERS } from './decode-stream.ts'
+import { endOf, isAnother, isError, MEMBERS } from './decode-stream.ts'
 import { MessagesStreamEncoder } from './encode-stream.ts'
 import { decodeFault } from './fault.ts'
 import { messageHead } from './message.ts'
@@ -182,7 +182,12 @@ export class PassStreamOfMessages implements PassStream {
    * @returns what goes to the caller now.
    */
   private begun({ content, ...message }: JsonObject): string {
-    this.message ??= { ...message, stop_reason: null, stop_sequence: null }
+    if (this.message) {
+      const hasBlocks = this.committed || this.held !== ''
+      if (hasBlocks && isAnother(message.id, this.message.id)) this.stop(new Fault('upstream_garbled'))
+      return ''
+    }
+    this.message = { ...message, stop_reason: null, stop_sequence: null }
     for (const key of MEMBERS) if ((message[key] ?? null) !== null) this.members[key] = message[key]
     this.usage = this.reports.start(message.usage) ?? this.usage
     const frames = objectsOf(content).map((block, index) => wholeBlock(block, index))
