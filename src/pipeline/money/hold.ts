@@ -31,6 +31,11 @@ export class Hold {
   private least = 0
   /** Nano-dollars of it that were reserved for costs of parts beyond what was held for these. */
   private covered = 0
+  /** Floor of the row that the journal may have: a crash is charged that, whatever has been freed since. */
+  private rowFloor = 0
+  /** Nano-dollars reserved beside `reserved`, so that the two pay for the row's floor. */
+  private forRow = 0
+  private writes = 0
   private account: CreditAccount | undefined
   /** Those of the last part. */
   private allowances: readonly Allowance[] = []
@@ -78,8 +83,10 @@ export class Hold {
   conclude(part: HoldPart, cost: number): Promise<void> | undefined {
     const { account, allowances } = this
     const kept = Math.min(cost, part.amount)
-    if (part.amount > kept) account?.release(part.amount - kept)
-    this.reserved -= part.amount - kept
+    const freed = part.amount - kept
+    this.reserved -= freed
+    this.forRow += freed
+    this.freeForRow()
     this.least += kept - part.floor
     if (!account || cost <= part.amount) return undefined
     const cover = (amount: number): void => {
@@ -95,8 +102,9 @@ export class Hold {
 
   /** Gives all back: nothing was begun. */
   release(): void {
-    this.account?.release(this.reserved)
+    this.account?.release(this.reserved + this.forRow)
     this.reserved = 0
+    this.forRow = 0
     this.least = 0
     this.covered = 0
   }
@@ -107,10 +115,29 @@ export class Hold {
    */
   write(journal: Journal, row: Omit<HoldRow, 'hold' | 'floor'>): Promise<void> {
     const { seq, tag, key, payer, model, endpoint } = row
+    const { floor } = this
     this.owner = { key, payer }
-    journal.hold({ seq, tag, key, payer, model, endpoint, hold: this.amount, floor: this.floor })
+    journal.hold({ seq, tag, key, payer, model, endpoint, hold: this.amount, floor })
     this.state = 'written'
-    return journal.committed()
+    const write = ++this.writes
+    const committed = journal.committed()
+    if (floor >= this.rowFloor) {
+      this.rowFloor = floor
+      return committed
+    }
+    return committed.then(() => {
+      if (write !== this.writes) return
+      this.rowFloor = floor
+      this.freeForRow()
+    })
+  }
+
+  /** Frees what the floor of the row does not need. */
+  private freeForRow(): void {
+    const needed = Math.max(0, this.rowFloor - this.reserved)
+    if (this.forRow <= needed || this.state === 'settled') return
+    this.account?.release(this.forRow - needed)
+    this.forRow = needed
   }
 
   /**
@@ -119,7 +146,8 @@ export class Hold {
    * @returns a promise only where credit has to be leased for a cost beyond the hold.
    */
   settle(journal: Journal, row: SettleRow): SettledHold | Promise<SettledHold> {
-    const { account, reserved, allowances } = this
+    const { account, allowances } = this
+    const reserved = this.reserved + this.forRow
     const written = this.state === 'written'
     this.state = 'settled'
     if (!account) return this.record(journal, row, written, { charged: row.cost, unrecovered: 0 })
@@ -141,6 +169,7 @@ export class Hold {
   private add(account: CreditAccount, held: number | undefined): number | undefined {
     this.account = account
     this.reserved += held ?? 0
+    if (this.forRow > 0) this.freeForRow()
     return held
   }
 }

@@ -72,6 +72,20 @@ const KNOWN: [Terms, Step[]][] = [
       { do: 'wait', ms: 0 },
     ],
   ],
+  [
+    // A part that cost nothing was given back while the row with its floor was all that the journal of a crash would have.
+    { parent: [{ limit: 64, limitReset: null }], one: [{ limit: 64, limitReset: null }], two: [], skews: [0, 0, 0] },
+    [
+      { do: 'request', process: 0, key: 'parent', full: 1, share: 0.1, times: 1 },
+      { do: 'request', process: 1, key: 'parent', full: 8, share: 0.1, times: 1 },
+      { do: 'leap', hours: 1 },
+      { do: 'turn', pick: 1, part: 0, full: 32 },
+      { do: 'request', process: 0, key: 'parent', full: 0, share: 0.1, times: 1 },
+      { do: 'request', process: 0, key: 'parent', full: 28, share: 0.1, times: 1 },
+      { do: 'crash', process: 1 },
+      { do: 'request', process: 0, key: 'one', full: 29, share: 0.5, times: 3 },
+    ],
+  ],
 ]
 
 /** What many lives came to. */
