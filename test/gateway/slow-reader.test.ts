@@ -9,7 +9,7 @@ import { parseReply, RawClient } from '../support/raw.ts'
 import { type Answer, type Seen, sseAnswer, startUpstream } from '../support/upstream.ts'
 import { framesFor } from '../support/wire.ts'
 
-/** Milliseconds after which the gateway cuts off a caller that takes nothing at all (`server/http-connection.ts`). */
+/** Milliseconds after which the gateway cuts off a caller that takes nothing at all (`server/reading-watch.ts`). */
 const STALL = 60_000
 const WORD = 'x'.repeat(64 * 1024)
 const WORDS = 400
