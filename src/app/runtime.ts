@@ -23,6 +23,7 @@ import type { ChainDependencies } from '../pipeline/dependencies.ts'
 import { PassThroughDesk } from '../pipeline/money/pass-through-desk.ts'
 import { Admission } from '../pipeline/request/admit.ts'
 import { Attempts } from '../pipeline/request/attempt-buckets.ts'
+import { completionCaller } from '../pipeline/request/authenticate.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { buildCatalog, type Catalog } from '../routing/catalog/catalog.ts'
 import { Discovery } from '../routing/catalog/discovery.ts'
@@ -280,8 +281,15 @@ export class Runtime {
       (await import('./reference.ts')).referenceDocument({ brand: config.brand.word, models: catalog.models }),
     )
     const consent = consentPages(this.management)
-    const { cors } = config.server
+    const { cors, responsesWebsocket } = config.server
     return {
+      sockets: responsesWebsocket.enabled
+        ? {
+            maxConnections: responsesWebsocket.maxConnections,
+            maxBody: config.server.maxBody,
+            authenticate: completionCaller({ keys, clock: source.clock, failures: dependencies.failures }),
+          }
+        : undefined,
       brand: config.brand.word,
       cors: cors && corsFor(cors.origins),
       publicUrl: settings.publicUrl,
@@ -289,6 +297,7 @@ export class Runtime {
         generate: composeChain('generate', settings, dependencies),
         embed: composeChain('embed', settings, dependencies),
         count: composeChain('count', settings, dependencies),
+        prepare: composeChain('prepare', settings, dependencies),
         plan: composeChain('plan', settings, { ...dependencies, witness: planWitness(this.source.logs) }),
       },
       embeds: (slug) => catalog.find(slug)?.model.kind === 'embedding',

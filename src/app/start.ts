@@ -183,6 +183,7 @@ async function listening({ runtime, clock }: { runtime: Runtime; clock: Clock },
       new Promise<void>((resolve) => {
         server.close(() => resolve())
         server.closeAllConnections()
+        runtime.gateway.closeSockets()
       }),
   )
   return url

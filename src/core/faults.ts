@@ -48,6 +48,7 @@ export const FAULTS = {
   uri_too_long: row(414, 'invalid_request', 'Request target too long', 'client', 'never'),
   media_type: row(415, 'invalid_request', 'Unsupported media type', 'client', 'never'),
   unprocessable: row(422, 'unprocessable', 'Invalid argument', 'client', 'never'),
+  upgrade_required: row(426, 'invalid_request', 'Upgrade required', 'client', 'never'),
   rate_limited: row(429, 'rate_limit_exceeded', 'Rate limit exceeded', 'client', 'never'),
   headers_too_large: row(431, 'invalid_request', 'Request headers too large', 'client', 'never'),
   // ourselves

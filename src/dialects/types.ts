@@ -1,6 +1,6 @@
 /** What a dialect adapter offers, split by direction: N client and M upstream dialects cost N + M adapters. */
 
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import type { Clock } from '../core/clock.ts'
 import type { Fault, FaultFacts } from '../core/faults.ts'
 import type { Json, JsonObject } from '../core/json.ts'
@@ -81,6 +81,8 @@ export interface ClientDialect {
   readonly files?: FileFamily | undefined
   /** Header in which the SDKs of the format expect the id of the request; absent where that is `X-Request-Id`. */
   readonly requestIdHeader?: string | undefined
+  /** Present where requests may also come as messages of a WebSocket. */
+  readonly socket?: SocketFormat | undefined
   /** The dialect of a body, where the path does not say it. @throws Fault 400. */
   recognise?(body: JsonObject, headers: IncomingHttpHeaders): ClientDialect
   /** Writes out a stored prompt that the body names. @throws Fault 400. */
@@ -111,6 +113,37 @@ export interface ClientDialect {
   streamEncoder(ctx: ReplyContext): StreamEncoder
   /** The whole non-streaming reply as JSON text. */
   encodeResult(folded: Folded, ctx: ReplyContext, final: Final): string
+}
+
+/** The body of a request that came as a message. */
+export interface SocketBody {
+  readonly bytes: Buffer
+  /** The conversation in it; a view of `bytes`. */
+  readonly conversation: Buffer
+}
+
+/** A message that requests a response. */
+export interface SocketRequest {
+  /** Id of the response that it continues; undefined where it holds the whole conversation. */
+  readonly continues: string | undefined
+  /** False where nothing is to be generated: a later request continues from what it holds. */
+  readonly generates: boolean
+  /** @param history the conversation as it stood after the response that is continued. @throws Fault 400. */
+  body(history: Buffer | undefined): SocketBody
+}
+
+/** Requests as messages of a WebSocket; each event of the reply is a message, too. */
+export interface SocketFormat {
+  /** The dialect of such requests. */
+  readonly client: ClientDialect
+  /** False where the handshake names a version of the format that is not known. */
+  knows(headers: IncomingHttpHeaders): boolean
+  /** @returns undefined for a message that wants no reply. @throws Fault 400. */
+  read(message: Buffer): SocketRequest | undefined
+  /** @param last the reply's last event. @returns the conversation with the reply in it, undefined where the reply has failed. */
+  after(conversation: Buffer, last: Buffer): Buffer | undefined
+  /** A failure in place of a reply, as a message. @param json the dialect's `faultBody`. @param headers those of a reply over HTTP. */
+  headed(json: string, headers: OutgoingHttpHeaders): string
 }
 
 /** Everything about an endpoint that encoding a request may depend on. */

@@ -17,6 +17,7 @@ import { accountLayer } from './money/account.ts'
 import { explainLayer, previewEnd } from './plan/answer.ts'
 import { previewAnswer } from './plan/candidates.ts'
 import { shapeForPlan, shapeLayer } from './plugins/shape.ts'
+import { prepareResponse } from './reply/prepare.ts'
 import { admitLayer } from './request/admit.ts'
 import { authenticateLayer } from './request/authenticate.ts'
 import { readLayer } from './request/read.ts'
@@ -27,8 +28,8 @@ import { converseForPlan, converseLayer } from './tools/converse.ts'
 
 export type { Front } from './request/receive.ts'
 
-/** What a chain is for: an answer, vectors, a count of tokens, or a plan of what a request would do. */
-export const OPERATIONS = ['generate', 'embed', 'count', 'plan'] as const
+/** What a chain is for: an answer, vectors, a count of tokens, an answer without content, or a plan of what a request would do. */
+export const OPERATIONS = ['generate', 'embed', 'count', 'prepare', 'plan'] as const
 export type Operation = (typeof OPERATIONS)[number]
 
 /** What a layer is made of. */
@@ -155,6 +156,7 @@ const ENDS: Readonly<Record<Operation, { name: string; end: (composition: Compos
     what: 'one endpoint after the other, until the vectors are there',
   },
   count: { name: 'count', end: ({ dependencies }) => countTokens(dependencies), what: 'has a provider count that does, else estimates' },
+  prepare: { name: 'prepare', end: () => prepareResponse(), what: 'an empty response to continue from: nothing is sent or held' },
   plan: { name: 'preview', end: preview, what: 'the plan as JSON: nothing is sent, held, pinned or written down' },
 }
 

@@ -66,9 +66,12 @@ interface Waiting {
 export class BodyMemory {
   /** Bytes that all requests hold together. */
   used = 0
+  /** Bytes that they may hold. */
+  limit = 0
+  /** Where a body finds no room: gives back memory of what may be forgotten. */
+  onShortage: ((bytes: number) => void) | undefined
   private readonly refused: () => void
   private readonly clock: Clock
-  private limit = 0
   /** Part of the limit that only one arriving body at a time may use, so that bodies that have half arrived cannot block each other. */
   private reserve = 0
   private reserved: BodyShare | undefined
@@ -103,7 +106,8 @@ export class BodyMemory {
       return true
     }
     this.giveReserve(share)
-    if (this.reserved === share && this.fits(share, bytes)) {
+    if (!this.fits(share, bytes)) this.onShortage?.(bytes)
+    if (this.fits(share, bytes)) {
       this.add(share, bytes)
       return true
     }

@@ -92,8 +92,16 @@ export class Drain {
       // Listening for the latter two changes what Node does by itself, so only where the server has taken them over.
       if (server.listenerCount(event) > 0) server.prependListener(event, begun)
     }
-    server.prependListener('upgrade', (_request: IncomingMessage, socket: Duplex) => {
-      socket.once('close', this.track({ cut: () => socket.destroy() }))
+    server.prependListener('upgrade', (_request: IncomingMessage, socket: Followed & Duplex) => {
+      const last = (): void => {
+        socket[DRAINING] = true
+        socket[ON_DRAIN]?.()
+      }
+      const cut = (): void => {
+        socket[CUT] = true
+        socket.destroy()
+      }
+      socket.once('close', this.track({ last, cut }))
     })
   }
 
@@ -172,7 +180,15 @@ interface Connection {
 
 const CONNECTION = Symbol('connection')
 const CUT = Symbol('cut')
-type Followed = Socket & { [CONNECTION]?: Connection; [CUT]?: true }
+const DRAINING = Symbol('draining')
+const ON_DRAIN = Symbol('on drain')
+type Followed = Socket & { [CONNECTION]?: Connection; [CUT]?: true; [DRAINING]?: true; [ON_DRAIN]?: () => void }
+
+/** Calls `fn` when the drain begins, now where it has begun, so that an upgraded connection can end in order. */
+export function onDrain(socket: Followed, fn: () => void): void {
+  socket[ON_DRAIN] = fn
+  if (socket[DRAINING]) fn()
+}
 
 /** True where the shutdown has closed the connection, not its caller. */
 export function wasCut(socket: Socket): boolean {

@@ -8,6 +8,7 @@ import type { GenerationIds } from '../core/ids.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { ClientDialect } from '../dialects/types.ts'
 import type { Front, Operation } from '../pipeline/chain.ts'
+import type { ClientConnection } from '../pipeline/client-connection.ts'
 import { Exchange } from '../pipeline/exchange.ts'
 import { dialectByBody, type PlanDialects, planDialects } from '../pipeline/plan/format.ts'
 import { brandHeaders } from '../pipeline/request/receive.ts'
@@ -19,6 +20,7 @@ import { contentLengthOf, HttpConnection, type HttpConnectionSource } from './ht
 import { closeAfterReply, giveUpBody, lingers, takeBodies } from './lingering-close.ts'
 import { type RequestHandler, refuse } from './listener.ts'
 import { OVERLOADED, type Overload } from './overload.ts'
+import { ResponseSockets, type SocketServing } from './sockets/response-sockets.ts'
 
 export interface OperationRequest {
   method: string
@@ -58,6 +60,8 @@ export interface Serving {
   operations: Operations
   pages: Pages
   passThrough: PassThroughRoutes
+  /** Undefined where responses are served over HTTP alone. */
+  sockets: SocketServing | undefined
   /** Undefined where pages of other origins may not call. */
   cors: Cors | undefined
   /** Address under which callers reach the gateway. */
@@ -100,6 +104,7 @@ export class Gateway implements RequestHandler {
   private readonly oops: (error: unknown) => void
   private readonly connections: HttpConnectionSource
   private readonly overload: Pick<Overload, 'refuses'>
+  private readonly sockets: ResponseSockets
   /** What is answered under overload, by the dialect of the caller. */
   private readonly overloaded = new Map<ClientDialect | undefined, Refusal>()
 
@@ -121,6 +126,15 @@ export class Gateway implements RequestHandler {
     this.oops = source.oops
     this.connections = source.connections
     this.overload = source.overload
+    this.sockets = new ResponseSockets({
+      connections: this.connections,
+      serving: () => this.serving.sockets,
+      host: {
+        refusal: (bytes) => (this.overload.refuses(bytes) ? OVERLOADED : undefined),
+        exchange: (connection, { request, format }) => this.exchange(format.client, request, connection),
+        run: (exchange, generates) => this.respond(exchange, generates),
+      },
+    })
   }
 
   request(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
@@ -152,7 +166,9 @@ export class Gateway implements RequestHandler {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     takeBodies(request.socket)
     const fault = edgeFault(request)
+    const format = this.clients.get(pathOf(request))?.socket
     if (fault) refuse(socket, fault)
+    else if (format) this.sockets.accept(request, socket, head, format).catch((thrown) => refuse(socket, this.faultOf(thrown)))
     else if (this.serving.passThrough.matches(request.url ?? '')) {
       this.serving.passThrough.upgrade(request, socket, head).catch((thrown) => refuse(socket, this.faultOf(thrown)))
     } else refuse(socket, new Fault('bad_request', { message: 'upgrade: this path does not offer one' }))
@@ -206,10 +222,14 @@ export class Gateway implements RequestHandler {
     this.complete(this.open(client, request, response, expectsContinue), this.serving.fronts.plan, response)
   }
 
-  private open(client: ClientDialect, request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): Opened {
+  /** Ends the WebSockets of responses, which a listener that closes would wait for. */
+  closeSockets(): void {
+    this.sockets.close()
+  }
+
+  private exchange(client: ClientDialect, request: IncomingMessage, connection: ClientConnection): Exchange {
     const { brand } = this.serving
-    const connection = new HttpConnection(request, response, this.connections, expectsContinue)
-    const exchange = new Exchange({
+    return new Exchange({
       id: this.ids.next(this.clock.now()),
       client,
       headers: request.headers,
@@ -218,6 +238,23 @@ export class Gateway implements RequestHandler {
       brand,
       wantsMetadata: wantsMetadata(request, brand),
     })
+  }
+
+  private respond(exchange: Exchange, generates: boolean): Promise<boolean> {
+    const { fronts } = this.serving
+    const front = generates ? fronts.generate : fronts.prepare
+    return front(exchange).then(
+      () => true,
+      (error) => {
+        this.oops(error)
+        return false
+      },
+    )
+  }
+
+  private open(client: ClientDialect, request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): Opened {
+    const connection = new HttpConnection(request, response, this.connections, expectsContinue)
+    const exchange = this.exchange(client, request, connection)
     const socket: Speaking = request.socket
     socket[CONNECTION] = connection
     // Only the end of it: a long reply may wait for its caller when the exchange, and with it the body, are no longer needed.

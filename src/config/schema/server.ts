@@ -101,6 +101,20 @@ export const server = closed('The public listener.', {
       {},
     ),
   ),
+  responses_websocket: withDefault(
+    closed('Responses over WebSocket, under the paths of `POST /v1/responses`.', {
+      enabled: withDefault(flag('False: a handshake gets 426, after which Codex uses HTTP.'), true),
+      max_connections: withDefault(
+        Type.Integer({
+          description: 'WebSockets that each process holds at once, half of them of one key at most; further handshakes get 503.',
+          minimum: 1,
+          maximum: 1_000_000,
+        }),
+        4096,
+      ),
+    }),
+    {},
+  ),
   silence: withDefault(
     duration('If the provider sends nothing for this long, the response headers are sent early, and a stream gets a keep-alive comment.'),
     '10s',

@@ -17,12 +17,13 @@ import { responsesPass } from './pass.ts'
 import { withPreset } from './preset.ts'
 import { withPrompt } from './prompt.ts'
 import { closingJson, endingOf } from './result-object.ts'
+import { socketFormat } from './socket-messages.ts'
 import { responsesCap } from './target.ts'
 import { searchWire } from './web-search.ts'
 import { WIRE } from './wire.ts'
 
 /** POST /v1/responses. */
-export const responsesClient: ClientDialect = {
+const overHttp: ClientDialect = {
   id: WIRE,
   files: 'openai',
   fields: responsesFields,
@@ -37,6 +38,9 @@ export const responsesClient: ClientDialect = {
   streamEncoder: (ctx) => new ResponsesStreamEncoder(ctx),
   encodeResult,
 }
+
+/** The same with its form over a WebSocket. */
+export const responsesClient: ClientDialect = { ...overHttp, socket: socketFormat(overHttp) }
 
 /** A provider that speaks Responses. */
 export const openaiResponses: UpstreamDialect = {

@@ -56,7 +56,8 @@ function echoes(body: JsonObject): JsonObject {
     max_output_tokens: body.max_output_tokens ?? null,
     max_tool_calls: body.max_tool_calls ?? null,
     top_logprobs: body.top_logprobs ?? 0,
-    previous_response_id: null,
+    // Only requests over a WebSocket may name one (check.ts).
+    previous_response_id: body.previous_response_id ?? null,
     background: false,
     store: false,
     safety_identifier: body.safety_identifier ?? null,

@@ -91,6 +91,22 @@ export function authenticateCaller(caller: Caller, { keys, clock, failures }: Au
   return found instanceof Promise ? found.then(enter) : enter(found)
 }
 
+function checkGenerates({ management }: ApiKey): void {
+  if (management) throw new Fault('forbidden', { message: 'Management keys cannot call completion endpoints' })
+}
+
+/** @returns what finds the key of a caller that is going to request completions; throws as `authenticateCaller`, and Fault 403. */
+export function completionCaller(authentication: Authentication): (caller: Caller) => ApiKey | Promise<ApiKey> {
+  const checked = (key: ApiKey): ApiKey => {
+    checkGenerates(key)
+    return key
+  }
+  return (caller) => {
+    const found = authenticateCaller(caller, authentication)
+    return found instanceof Promise ? found.then(checked) : checked(found)
+  }
+}
+
 /** What failures count by: an IPv4 address, or the /64 network of an IPv6 address; '' where there is no socket. */
 const addressOf = ({ connection }: Caller): string => connection.address?.() ?? ''
 
@@ -103,7 +119,7 @@ export function authenticateLayer(
     function handle(exchange) {
       const enter = (key: ApiKey) => {
         const known = advance(exchange, 'auth', { key })
-        if (key.management) throw new Fault('forbidden', { message: 'Management keys cannot call completion endpoints' })
+        checkGenerates(key)
         return next(known)
       }
       const found = authenticateCaller(exchange.head, authentication)
