@@ -47,6 +47,9 @@ export type ReasoningFormat = string
 /** Dialect of an opaque that every dialect understands: `image` `{ url, media_type? }`, `audio` `{ data, format?, transcript? }`. */
 export const COMMON = 'common'
 
+/** Type of an opaque event with members of the reply itself, beside its content: its own wire writes them at the end. */
+export const MEMBERS = 'members'
+
 export type StreamEvent =
   | { type: 'start'; model?: string }
   | {

@@ -1,12 +1,14 @@
 /** The chunks of an OpenAI-compatible stream as canonical events. */
 import { Fault, faultBody } from '../../core/faults.ts'
 import { escapesLetters, isObject, type JsonObject } from '../../core/json.ts'
-import type { End, EndReason, StreamEvent } from '../canon/events.ts'
+import { type End, type EndReason, MEMBERS, type StreamEvent } from '../canon/events.ts'
 import type { Usage } from '../canon/usage.ts'
 import type { Final, ReplyContext, StreamDecoder } from '../types.ts'
 import { DeltaReader } from './decode-delta.ts'
 import { decodeFault } from './fault.ts'
+import { ReplyMembers } from './late-members.ts'
 import { usageIn, usageText } from './usage.ts'
+import { WIRE } from './wire.ts'
 
 /** The error that a chunk or a whole reply carries, whatever its form; undefined where there is none. */
 export function faultIn(body: JsonObject): Fault | undefined {
@@ -25,6 +27,7 @@ export class ChatStreamDecoder implements StreamDecoder {
   private finished: string | undefined
   private usage: Usage | undefined
   private tier: string | undefined
+  private readonly members = new ReplyMembers()
   private over = false
 
   feed(data: string, _event: string | undefined, out: StreamEvent[]): void {
@@ -59,6 +62,7 @@ export class ChatStreamDecoder implements StreamDecoder {
       out.push(typeof chunk.model === 'string' ? { type: 'start', model: chunk.model } : { type: 'start' })
     }
     this.tier = servedTier(chunk.service_tier) ?? this.tier
+    this.beside(this.members.read(chunk), out)
     const choice = Array.isArray(chunk.choices) ? chunk.choices.find((each) => isObject(each) && (each.index ?? 0) === 0) : undefined
     if (isObject(choice)) this.choice(choice, out)
     if (this.over) return
@@ -106,10 +110,15 @@ export class ChatStreamDecoder implements StreamDecoder {
     }
     this.over = true
     this.deltas.close(out)
+    this.beside(this.members.end(), out)
     const end: End = { reason: unify(this.finished ?? 'stop', this.deltas.hasCalls) }
     if (this.finished !== undefined) end.raw = this.finished
     if (this.tier !== undefined) end.tier = this.tier
     out.push({ type: 'end', ...end })
+  }
+
+  private beside(data: JsonObject | undefined, out: StreamEvent[]): void {
+    if (data) out.push({ type: 'opaque', of: { dialect: WIRE, type: MEMBERS, data } })
   }
 
   private fail(fault: Fault, out: StreamEvent[]): void {

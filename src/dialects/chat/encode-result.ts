@@ -3,10 +3,12 @@
 import { faultBody } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { CallSignatures } from '../canon/call-signature.ts'
+import { MEMBERS } from '../canon/events.ts'
 import type { Block, Folded } from '../canon/fold.ts'
 import type { Final, ReplyContext } from '../types.ts'
 import { nestedAnnotation } from './annotations.ts'
 import { hidesReasoning } from './decode-request.ts'
+import { LateMembers } from './late-members.ts'
 import { audioOf, imageOf } from './media.ts'
 import { encryptedDetail, serverDetail } from './reply-parts.ts'
 import { usageText } from './usage.ts'
@@ -133,5 +135,9 @@ export function encodeResult(folded: Folded, ctx: ReplyContext, final: Final): s
     native_finish_reason: raw ?? (final.fault ? null : reason),
   }
   if (final.fault) choice.error = faultBody(final.fault).error
-  return envelope(ctx, final, { created: ctx.created, choices: JSON.stringify([choice]), members: ',"system_fingerprint":null' })
+  const late = new LateMembers(ctx.brand)
+  for (const of of folded.opaque) if (of.dialect === WIRE && of.type === MEMBERS) late.keep(of.data)
+  const { text } = late
+  const members = text.includes('"system_fingerprint":') ? text : `,"system_fingerprint":null${text}`
+  return envelope(ctx, final, { created: ctx.created, choices: JSON.stringify([choice]), members })
 }

@@ -3,11 +3,12 @@
 import type { JsonObject } from '../../core/json.ts'
 import { quote } from '../../core/quote.ts'
 import { CallSignatures } from '../canon/call-signature.ts'
-import type { BlockKind, StreamEvent } from '../canon/events.ts'
+import { type BlockKind, MEMBERS, type StreamEvent } from '../canon/events.ts'
 import type { Final, ReplyContext, StreamEncoder } from '../types.ts'
 import { nestedAnnotation } from './annotations.ts'
 import { hidesReasoning } from './decode-request.ts'
 import { chunkHead, closingChunks } from './decode-stream.ts'
+import { LateMembers } from './late-members.ts'
 import { audioOf, imageOf } from './media.ts'
 import { encryptedDetail, noteDetail, serverDetail } from './reply-parts.ts'
 import { OPAQUE, WIRE } from './wire.ts'
@@ -38,6 +39,7 @@ export class ChatStreamEncoder implements StreamEncoder {
   private readonly hide: boolean
   private readonly blocks = new Map<number, OpenBlock>()
   private readonly signatures = new CallSignatures()
+  private readonly late: LateMembers
   private head = ''
   private model = ''
   private provider = ''
@@ -50,6 +52,7 @@ export class ChatStreamEncoder implements StreamEncoder {
   constructor(ctx: ReplyContext) {
     this.ctx = ctx
     this.hide = hidesReasoning(ctx.body)
+    this.late = new LateMembers(ctx.brand)
   }
 
   push(events: readonly StreamEvent[]): string {
@@ -72,7 +75,7 @@ export class ChatStreamEncoder implements StreamEncoder {
 
   finish(final: Final): string {
     const delta = this.roleSent ? '{}' : '{"role":"assistant","content":""}'
-    return closingChunks(this.ctx, final, chunkHead(this.ctx, this.ctx.created), { delta, rest: '', members: '' })
+    return closingChunks(this.ctx, final, chunkHead(this.ctx, this.ctx.created), { delta, rest: '', members: this.late.text })
   }
 
   /** One chunk around the members of a delta; the first one holds the role. */
@@ -199,6 +202,7 @@ export class ChatStreamEncoder implements StreamEncoder {
 
   private opaque(of: { dialect: string; type: string; data: JsonObject }): string {
     if (of.dialect !== WIRE) return ''
+    if (of.type === MEMBERS) this.late.keep(of.data)
     if (of.type === OPAQUE.field) return this.chunk(JSON.stringify(of.data).slice(1, -1))
     if (of.type === OPAQUE.detail && !this.hide) return this.chunk(`"reasoning_details":[${JSON.stringify(of.data)}]`)
     return ''

@@ -1,5 +1,8 @@
-/** Top-level members of chunks that the gateway does not pass on: they go to the caller with the usage chunk, which it writes itself. */
-import type { JsonObject } from '../../core/json.ts'
+/**
+ * Top-level members of chunks that the gateway does not pass on, such as `moderation`, `prompt_filter_results` of Azure or `x_groq`: they
+ * go to the caller with the usage chunk, which it writes itself.
+ */
+import type { Json, JsonObject } from '../../core/json.ts'
 
 /** Members that the gateway sets in every chunk, or reads; `obfuscation` pads one chunk alone. */
 const SET: ReadonlySet<string> = new Set([
@@ -14,6 +17,34 @@ const SET: ReadonlySet<string> = new Set([
   'error',
   'obfuscation',
 ])
+
+/** The same of a stream that is decoded: each member goes on when it first comes, since a reply may be cut, and in its last form at the end. */
+export class ReplyMembers {
+  private readonly kept = new Map<string, Json>()
+  private changed = false
+
+  /** @returns the members that have not come before. */
+  read(chunk: JsonObject): JsonObject | undefined {
+    let fresh: JsonObject | undefined
+    for (const key in chunk) {
+      if (SET.has(key)) continue
+      const value = chunk[key] ?? null
+      if (value === null || value === this.kept.get(key)) continue
+      if (this.kept.has(key)) this.changed = true
+      else {
+        fresh ??= {}
+        fresh[key] = value
+      }
+      this.kept.set(key, value)
+    }
+    return fresh
+  }
+
+  /** All of them, where one has changed. */
+  end(): JsonObject | undefined {
+    return this.changed ? Object.fromEntries(this.kept) : undefined
+  }
+}
 
 export class LateMembers {
   private readonly members = new Map<string, string>()

@@ -39,7 +39,7 @@ const CHAT_CALLERS: readonly Row[] = [
   ],
   [['gemini'], ENVELOPE, ['createTime', 'modelVersion', 'responseId']],
   [['openai-chat'], ENVELOPE, ['choices[].native_finish_reason', 'provider', 'usage.cost']],
-  [['openai-chat'], ENVELOPE, ['created', 'system_fingerprint'], undefined, 'translate'],
+  [['openai-chat'], ENVELOPE, ['created'], undefined, 'translate'],
   [['openai-chat', 'openai-responses', 'anthropic'], ENVELOPE, ['id', 'model']],
   [['openai-responses'], ENVELOPE, ['completed_at', 'created_at']],
   [['openai-responses'], ITEM_IDS, ['output[function_call].id', 'output[message].id']],

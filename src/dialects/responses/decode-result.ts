@@ -4,6 +4,7 @@ import { Fault } from '../../core/faults.ts'
 import { isObject, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
 import type { StreamEvent } from '../canon/events.ts'
 import { decodeFault, endOf } from './fault.ts'
+import { restEvents } from './result-object.ts'
 import { decodeUsage } from './usage.ts'
 import { isCallItem, itemEvents } from './whole-item.ts'
 
@@ -31,5 +32,6 @@ export function decodeResult(body: JsonObject, out: StreamEvent[]): void {
   for (const item of items) itemEvents(item, numbers, out)
   const usage = decodeUsage(body)
   if (usage) out.push({ type: 'usage', usage })
+  restEvents(body, out)
   out.push({ type: 'end', ...endOf(body, items.some(isCallItem)) })
 }

@@ -6,6 +6,7 @@ import type { BlockKind, StreamEvent } from '../canon/events.ts'
 import type { StreamDecoder } from '../types.ts'
 import { canonicalAnnotation, messageOf } from './answer-items.ts'
 import { decodeFault, endOf } from './fault.ts'
+import { restEvents } from './result-object.ts'
 import { decodeUsage, ShownItems } from './usage.ts'
 import { FORMAT, formatNote, isCallItem, itemEvents, reasoningNotes } from './whole-item.ts'
 
@@ -254,6 +255,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     if (!this.sawItem) for (const item of output) itemEvents(item, this.numbers, out)
     if (output.some(isCallItem)) this.sawCall = true
     this.report(response, out)
+    restEvents(response, out)
     this.ended = true
     out.push({ type: 'end', ...endOf(response, this.sawCall) })
   }

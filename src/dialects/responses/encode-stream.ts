@@ -5,7 +5,7 @@ import type { StreamEvent } from '../canon/events.ts'
 import type { Final, ReplyContext, StreamEncoder } from '../types.ts'
 import { spokenWords } from './answer-items.ts'
 import { itemSnapshot, logprobsOf, type OutputItem, OutputItems, type Part, partSnapshot } from './output-items.ts'
-import { closingJson, endingOf, openingJson } from './result-object.ts'
+import { closingJson, endingOf, openingJson, restIn } from './result-object.ts'
 import { progressFrame, wholeFrames } from './whole-frames.ts'
 import { DONE, eventFrame } from './wire.ts'
 
@@ -53,6 +53,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   private readonly parts = new Map<number, Part>()
   /** Log probabilities that came before the delta they belong to. */
   private pending: JsonObject[] = []
+  private rest: JsonObject | undefined
 
   constructor(ctx: ReplyContext) {
     this.ctx = ctx
@@ -77,6 +78,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
       } else if (event.type === 'block-start') out += this.start(event)
       else if (event.type === 'block-note') out += this.note(event)
       else if (event.type === 'block-end') out += this.end(event.block)
+      else if (event.type === 'opaque') this.rest = { ...this.rest, ...restIn(event.of) }
     }
     return out
   }
@@ -86,7 +88,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
     const status = ending.status === 'completed' ? 'completed' : 'incomplete'
     let out = ''
     for (const item of this.items.all) out += this.closeItem(item, status)
-    const response = closingJson(this.ctx, final, ending, { output: this.items.json() })
+    const response = closingJson(this.ctx, final, ending, { output: this.items.json(), rest: this.rest })
     return out + closeStream(this.ctx, response, ending.status)
   }
 

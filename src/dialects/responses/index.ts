@@ -1,5 +1,6 @@
 /** The two dialects of the Responses wire, and the pass wire between them. */
 
+import type { JsonObject } from '../../core/json.ts'
 import type { Block, Folded } from '../canon/fold.ts'
 import type { ClientDialect, Final, ReplyContext, UpstreamDialect } from '../types.ts'
 import { addedNativeTools } from './added-tools.ts'
@@ -16,7 +17,7 @@ import { responsesFields, responsesParameters } from './parameters.ts'
 import { responsesPass } from './pass.ts'
 import { withPreset } from './preset.ts'
 import { withPrompt } from './prompt.ts'
-import { closingJson, endingOf } from './result-object.ts'
+import { closingJson, endingOf, restIn } from './result-object.ts'
 import { socketFormat } from './socket-messages.ts'
 import { responsesCap } from './target.ts'
 import { searchWire } from './web-search.ts'
@@ -84,5 +85,7 @@ function encodeResult(folded: Folded, ctx: ReplyContext, final: Final): string {
     const cut = ending.status !== 'completed' && (item === last || item.open > 0)
     items.close(item, cut && item.type !== 'whole' ? 'incomplete' : 'completed')
   }
-  return closingJson(ctx, final, ending, { output: items.json() })
+  let rest: JsonObject | undefined
+  for (const of of folded.opaque) rest = { ...rest, ...restIn(of) }
+  return closingJson(ctx, final, ending, { output: items.json(), rest })
 }

@@ -3,7 +3,6 @@ import { type JsonObject, objectsOf } from '../../core/json.ts'
 import type { PassFacts } from '../types.ts'
 import { hasFailed } from './decode-result.ts'
 import { decodeFault, endOf } from './fault.ts'
-import { isOurs } from './result-object.ts'
 import { decodeUsage, type ShownItems } from './usage.ts'
 import { isCallItem } from './whole-item.ts'
 
@@ -15,11 +14,4 @@ export function factsOf(response: JsonObject, shown?: ShownItems): PassFacts {
   if (hasFailed(response)) facts.fault = decodeFault(200, response)
   else facts.end = endOf(response, objectsOf(response.output).some(isCallItem))
   return facts
-}
-
-/** Members of an upstream's object that are not ours to write: they go to the client as they came. */
-export function restOf(response: JsonObject): JsonObject {
-  const rest: JsonObject = {}
-  for (const key in response) if (!isOurs(key)) rest[key] = response[key]
-  return rest
 }

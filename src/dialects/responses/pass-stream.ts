@@ -7,9 +7,9 @@ import { binary, FrameSplitter, frameData, textBytes, utf8 } from '../sse/frames
 import type { Final, PassFacts, PassStream, ReplyContext } from '../types.ts'
 import { closeStream, openStream } from './encode-stream.ts'
 import { decodeFault } from './fault.ts'
-import { factsOf, restOf } from './pass-facts.ts'
+import { factsOf } from './pass-facts.ts'
 import { OpenItems, parseFrame } from './pass-repair.ts'
-import { closingJson, endingOf } from './result-object.ts'
+import { closingJson, endingOf, restOf } from './result-object.ts'
 import { decodeUsage, ShownItems } from './usage.ts'
 
 const CALL_DONE = 'response.function_call_arguments.done'

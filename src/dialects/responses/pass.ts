@@ -7,9 +7,9 @@ import type { Encoded, Final, PassResult, PassWire, ReplyContext, Target } from 
 import { hasFailed } from './decode-result.ts'
 import { PATH } from './encode-request.ts'
 import { isForeign } from './foreign-reasoning.ts'
-import { factsOf, restOf } from './pass-facts.ts'
+import { factsOf } from './pass-facts.ts'
 import { ResponsesPassStream } from './pass-stream.ts'
-import { closingJson, endingOf } from './result-object.ts'
+import { closingJson, endingOf, restOf } from './result-object.ts'
 import { fitToTarget } from './target.ts'
 import { WIRE } from './wire.ts'
 

@@ -1,9 +1,12 @@
 /** The Response object (contract 1.5): one writer for every event and reply that carries it. */
 import type { Fault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
+import { MEMBERS, type StreamEvent } from '../canon/events.ts'
+import type { Opaque } from '../canon/request.ts'
 import type { Final, ReplyContext } from '../types.ts'
 import { responseErrorCode } from './fault.ts'
 import { encodeUsage } from './usage.ts'
+import { WIRE } from './wire.ts'
 
 export type Status = 'in_progress' | 'completed' | 'incomplete' | 'failed'
 
@@ -79,9 +82,22 @@ function echoJson(ctx: ReplyContext): string {
   return text
 }
 
-/** Names of the members that are always ours, so that an upstream's object can lend the rest. */
-export function isOurs(key: string): boolean {
-  return OURS.has(key)
+/** Members of an upstream's object that are not ours to write, such as `moderation` or Azure's `content_filters`: they go on as they came. */
+export function restOf(response: JsonObject): JsonObject {
+  const rest: JsonObject = {}
+  for (const key in response) if (!OURS.has(key)) rest[key] = response[key]
+  return rest
+}
+
+/** The same for the encoder of this wire, which writes an object of its own. */
+export function restEvents(response: JsonObject, out: StreamEvent[]): void {
+  const data = restOf(response)
+  if (Object.keys(data).length > 0) out.push({ type: 'opaque', of: { dialect: WIRE, type: MEMBERS, data } })
+}
+
+/** What `restEvents` found, where the event is of this wire. */
+export function restIn(of: Opaque): JsonObject | undefined {
+  return of.dialect === WIRE && of.type === MEMBERS ? of.data : undefined
 }
 
 const OURS = new Set([

@@ -2,7 +2,7 @@
  * Cuts an answer at the caller's stop sequences where the provider does not take them: the text goes on with a window that is as
  * long as the longest sequence that may still come, and ends in front of the first one that does.
  */
-import type { StreamEvent } from '../../dialects/canon/events.ts'
+import { MEMBERS, type StreamEvent } from '../../dialects/canon/events.ts'
 
 export class StopCutter {
   /** True once a sequence has been met. */
@@ -16,12 +16,12 @@ export class StopCutter {
     this.sequences = sequences
   }
 
-  /** @returns the events as far as the caller gets them. Of what comes behind a sequence only usage is left. */
+  /** @returns the events as far as the caller gets them. Of what comes behind a sequence usage and members of the reply are left. */
   push(events: readonly StreamEvent[]): StreamEvent[] {
     const out: StreamEvent[] = []
     for (const event of events) {
       if (this.met) {
-        if (event.type === 'usage') out.push(event)
+        if (event.type === 'usage' || (event.type === 'opaque' && event.of.type === MEMBERS)) out.push(event)
       } else this.take(event, out)
     }
     return out

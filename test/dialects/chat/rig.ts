@@ -1,7 +1,7 @@
 /** Runs recorded chat streams through the dialect's lanes and reads what a client would see. */
 import { readdirSync, readFileSync } from 'node:fs'
 import type { JsonObject } from '../../../src/core/json.ts'
-import type { StreamEvent } from '../../../src/dialects/canon/events.ts'
+import { MEMBERS, type StreamEvent } from '../../../src/dialects/canon/events.ts'
 import { type Folded, fold } from '../../../src/dialects/canon/fold.ts'
 import { EventOrder } from '../../../src/dialects/canon/order.ts'
 import { noUsage } from '../../../src/dialects/canon/usage.ts'
@@ -136,5 +136,7 @@ export function said(folded: Folded): unknown {
     notes: notes.filter(({ note }) => note !== 'logprobs'),
     logprobs: notes.filter(({ note }) => note === 'logprobs').flatMap(({ data }) => data.content ?? data.refusal),
   }))
-  return { blocks, usage: folded.usage, reason: folded.end?.reason, fault: folded.fault?.status, opaque: folded.opaque }
+  // An error ends a stream without the chunk that members of the reply stand in.
+  const opaque = folded.fault ? folded.opaque.filter(({ type }) => type !== MEMBERS) : folded.opaque
+  return { blocks, usage: folded.usage, reason: folded.end?.reason, fault: folded.fault?.status, opaque }
 }
