@@ -82,6 +82,16 @@ t.test('a history that another provider wrote', async (t) => {
   await eachModel(t, 'without reasoning', ({ tools: takes }) => (takes === false ? undefined : { messages: [user, silent, result], tools }))
 })
 
+t.test('a user message directly behind a tool result', async (t) => {
+  const assistant = { role: 'assistant', content: null, tool_calls: [call] }
+  const result = { role: 'tool', tool_call_id: call.id, content: 'Rain' }
+  const messages = [user, assistant, result, user]
+  await eachModel(t, 'reaches every model', ({ tools: takes }) => (takes === false ? undefined : { messages, tools }))
+  const mistral = matrix.standIns.find(({ rules }) => rules.preset === 'mistral')
+  const roles = list(mistral?.accepted.at(-1)?.messages).map(({ role }) => role)
+  t.same(roles, ['user', 'assistant', 'tool', 'assistant', 'user'])
+})
+
 t.test('parameters by the names of each provider', async (t) => {
   const more = { seed: 7, user: 'someone', stop: 'END', max_completion_tokens: 50, max_tokens: 40, stream_options: null }
   await eachModel(t, 'seed, user, a single stop sequence, both caps', () => ({ messages: [user], ...more }))

@@ -29,6 +29,8 @@ interface MessageFit {
   readonly takesDeveloper: boolean
   readonly takesToolMedia: boolean
   readonly takesTextParts: boolean
+  /** A user message may stand directly behind a tool message. */
+  readonly takesUserAfterTool: boolean
   /** Ids of calls are written anew. */
   readonly shortIds: boolean
   /** The field of a part that marks it for the cache; undefined where the provider has none. */
@@ -58,6 +60,7 @@ function messageFit(quirks: Quirks): MessageFit {
     takesDeveloper: quirks.developer === 'developer',
     takesToolMedia: quirks.tool_images === 'tool',
     takesTextParts: quirks.text_parts !== false,
+    takesUserAfterTool: quirks.after_tools !== 'assistant',
     shortIds: quirks.tool_ids === 'alphanumeric_9',
     mark: quirks.explicit_caching === true ? 'prompt_cache_breakpoint' : quirks.cache_control === true ? 'cache_control' : undefined,
     without: (quirks.body?.drop ?? []).filter((name) => name.startsWith(MESSAGE_FIELD)).map((name) => name.slice(MESSAGE_FIELD.length)),
@@ -70,7 +73,8 @@ function messageFit(quirks: Quirks): MessageFit {
 export function fitConversation(body: JsonObject, { quirks, account }: Pick<Target, 'quirks' | 'account'>, dropped: string[]): void {
   const fit = { ...messageFit(quirks), account }
   const lost = new Set<string>()
-  const messages = fitMessages(body.messages, fit, lost)
+  const fitted = fitMessages(body.messages, fit, lost)
+  const messages = fit.takesUserAfterTool ? fitted : withAssistantAfterTools(fitted)
   const tools = fitTools(body.tools, fit, lost)
   if (messages !== body.messages) body.messages = messages
   if (tools !== body.tools) body.tools = tools
@@ -96,6 +100,18 @@ function fitMessages(messages: Json | undefined, fit: MessageFit, dropped: Set<s
   }
   if (waiting.length > 0) changed?.push({ role: 'user', content: waiting })
   return changed ?? messages
+}
+
+const isRole = (message: Json | undefined, role: string): boolean => isObject(message) && message.role === role
+
+/** Answers a run of tool results where the user speaks next: a provider may refuse that order (github.com/avante-corp/avante.nvim/pull/2695). */
+function withAssistantAfterTools(messages: Json | undefined): Json | undefined {
+  if (!Array.isArray(messages)) return messages
+  const isUserAfterTool = (message: Json, index: number): boolean => isRole(message, 'user') && isRole(messages[index - 1], 'tool')
+  if (!messages.some(isUserAfterTool)) return messages
+  return messages.flatMap((message, index) =>
+    isUserAfterTool(message, index) ? [{ role: 'assistant', content: 'Noted.' }, message] : [message],
+  )
 }
 
 function fitMessage(message: JsonObject, fit: MessageFit, dropped: Set<string>): JsonObject {

@@ -33,6 +33,10 @@ export const chatQuirks = {
     '`tool`: images and files of a tool result are sent in the tool message; `user`: in a user message behind it. If unset: `user`.',
     ['user', 'tool'],
   ),
+  after_tools: oneOf(
+    '`assistant`: the provider refuses a user message directly behind a tool message; a short message of the assistant is sent between them.',
+    ['assistant'],
+  ),
   text_parts: flag('False: the provider takes content that is only text as one string; its parts are joined with line ends.'),
   one_system_message: flag('True: the provider takes one system message, which is the first; all others are joined to it, in their order.'),
   null_content: flag('False: the provider refuses an assistant message with calls whose content is null; an empty text is sent.'),
