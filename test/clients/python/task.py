@@ -146,6 +146,21 @@ def pydantic_ai_chat(url, key, model):
     return pydantic_agent(OpenAIChatModel(model, provider=OpenAIProvider(base_url=f"{url}/v1", api_key=key)))
 
 
+def pydantic_ai_responses(url, key, model):
+    from pydantic_ai.models.openai import OpenAIResponsesModel, OpenAIResponsesModelSettings
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    settings = OpenAIResponsesModelSettings(openai_store=False)
+    return pydantic_agent(OpenAIResponsesModel(model, provider=OpenAIProvider(base_url=f"{url}/v1", api_key=key), settings=settings))
+
+
+def pydantic_ai_anthropic(url, key, model):
+    from pydantic_ai.models.anthropic import AnthropicModel
+    from pydantic_ai.providers.anthropic import AnthropicProvider
+
+    return pydantic_agent(AnthropicModel(model, provider=AnthropicProvider(base_url=url, api_key=key)))
+
+
 async def run_agents(url, key, name, uses_responses):
     from agents import Agent, ModelSettings, OpenAIChatCompletionsModel, OpenAIResponsesModel, Runner, function_tool
     from agents import set_tracing_disabled
@@ -181,20 +196,57 @@ def agents_responses(url, key, model):
     return asyncio.run(run_agents(url, key, model, True))
 
 
-def instructor(url, key, model):
-    """Not the task: one forced call whose arguments are the answer, as this library asks for all of its answers."""
-    import instructor as library
-    from openai import OpenAI
-    from pydantic import BaseModel
+def validated_place():
+    from pydantic import BaseModel, field_validator
 
     class Place(BaseModel):
         place: str
 
+        @field_validator("place")
+        @classmethod
+        def has_country(cls, place):
+            if "," not in place:
+                raise ValueError("Name the country too.")
+            return place
+
+    return Place
+
+
+def instructor_chat(url, key, model):
+    """Not the task: forced calls whose arguments are the answers. What does not validate goes back to the model with the reason."""
+    import instructor as library
+    from openai import OpenAI
+
     client = library.from_openai(OpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0), mode=library.Mode.TOOLS)
-    answer = client.chat.completions.create(
-        model=model, response_model=Place, max_retries=0, messages=[{"role": "user", "content": "Name a place."}]
+    place = validated_place()
+    messages = [{"role": "user", "content": QUESTIONS[0]}]
+    first, completion = client.chat.completions.create_with_completion(
+        model=model, response_model=place, max_retries=1, messages=messages
     )
-    return [answer.place]
+    message = completion.choices[0].message
+    # This library takes messages as dictionaries only.
+    messages.append(message.model_dump())
+    messages.append({"role": "tool", "tool_call_id": message.tool_calls[0].id, "content": "Noted."})
+    messages.append({"role": "user", "content": QUESTIONS[1]})
+    parts = list(client.chat.completions.create_partial(model=model, response_model=place, max_retries=0, messages=messages))
+    return [first.place, parts[-1].place]
+
+
+def instructor_anthropic(url, key, model):
+    import instructor as library
+    from anthropic import Anthropic
+
+    client = library.from_anthropic(Anthropic(base_url=url, api_key=key, max_retries=0), mode=library.Mode.TOOLS)
+    place = validated_place()
+    messages = [{"role": "user", "content": QUESTIONS[0]}]
+    limits = {"model": model, "max_tokens": 4096, "response_model": place}
+    first, message = client.messages.create_with_completion(max_retries=1, messages=messages, **limits)
+    call = [block for block in message.content if block.type == "tool_use"][0]
+    messages.append({"role": "assistant", "content": message.content})
+    result = {"type": "tool_result", "tool_use_id": call.id, "content": "Noted."}
+    messages.append({"role": "user", "content": [result, {"type": "text", "text": QUESTIONS[1]}]})
+    second = client.messages.create(max_retries=0, messages=messages, **limits)
+    return [first.place, second.place]
 
 
 CLIENTS = {
@@ -205,9 +257,12 @@ CLIENTS = {
     "langchain, chat": langchain,
     "langchain, responses": langchain_responses,
     "pydantic-ai, chat": pydantic_ai_chat,
+    "pydantic-ai, responses": pydantic_ai_responses,
+    "pydantic-ai, anthropic": pydantic_ai_anthropic,
     "openai-agents, chat": agents_chat,
     "openai-agents, responses": agents_responses,
-    "instructor": instructor,
+    "instructor, chat": instructor_chat,
+    "instructor, anthropic": instructor_anthropic,
 }
 
 def answer(name, url, key, model):

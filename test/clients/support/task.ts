@@ -45,16 +45,16 @@ export interface Tasks {
   run(t: Test, name: string, task: RunTask): Promise<void>
 }
 
-function scripted(standIn: StandIn, model: RuledModel): void {
+/** The model says this next, by how many requests the stand-in has answered since. */
+export function script(standIn: StandIn, saysAt: (index: number) => Said): void {
   const before = standIn.accepted.length
-  const said = { get: () => saysAt(standIn.accepted.length - before - 1, model), configurable: true }
-  Object.defineProperty(standIn, 'said', said)
+  Object.defineProperty(standIn, 'said', { get: () => saysAt(standIn.accepted.length - before - 1), configurable: true })
   standIn.refused.length = 0
 }
 
 async function runAt(t: Test, matrix: Matrix, standIn: StandIn, task: RunTask): Promise<void> {
   const [model] = standIn.rules.models
-  scripted(standIn, model)
+  script(standIn, (index) => saysAt(index, model))
   const before = standIn.accepted.length
   const account = { url: matrix.gateway.url, key: matrix.gateway.key, model: model.slug }
   const answers = await task(account).catch((error: unknown) => [String(error)])

@@ -54,7 +54,8 @@ const message = Type.Union([
     function_call: Type.Optional(Type.Null()),
     tool_calls: Type.Optional(toolCalls()),
   }),
-  closed({ role: words('tool'), content: texts, tool_call_id: Type.String() }),
+  // Not in the types; instructor sends it in every second attempt (pip instructor 1.17.0, v2/providers/openai/handlers.py).
+  closed({ role: words('tool'), content: texts, tool_call_id: Type.String(), name }),
 ])
 
 const departure = departures(
