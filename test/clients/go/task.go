@@ -1,0 +1,222 @@
+// The client openai-go at the task of ../support/task.ts: both questions in one conversation, the tool run where the model calls it.
+//
+// Reads lines of JSON, [client, url, key, model], and writes for each a line: a list of both answers, or the error as text.
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/responses"
+	"github.com/openai/openai-go/v3/shared"
+)
+
+const description = "The weather of a place"
+
+var questions = []string{"What is the weather in Rome and in Oslo?", "And what do I take along?"}
+
+var schema = map[string]any{
+	"type":                 "object",
+	"properties":           map[string]any{"place": map[string]any{"type": "string", "description": "Name of the place"}},
+	"required":             []string{"place"},
+	"additionalProperties": false,
+}
+
+// weatherOf runs the tool. arguments is the JSON text that the model wrote.
+func weatherOf(arguments string) (string, error) {
+	var parsed struct{ Place string }
+	err := json.Unmarshal([]byte(arguments), &parsed)
+	return fmt.Sprintf("It rains frogs in %s.", parsed.Place), err
+}
+
+type complete func(client openai.Client, body openai.ChatCompletionNewParams) (*openai.ChatCompletion, error)
+
+func chatWhole(client openai.Client, body openai.ChatCompletionNewParams) (*openai.ChatCompletion, error) {
+	return client.Chat.Completions.New(context.Background(), body)
+}
+
+func chatStreamed(client openai.Client, body openai.ChatCompletionNewParams) (*openai.ChatCompletion, error) {
+	stream := client.Chat.Completions.NewStreaming(context.Background(), body)
+	accumulator := openai.ChatCompletionAccumulator{}
+	for stream.Next() {
+		if !accumulator.AddChunk(stream.Current()) {
+			return nil, fmt.Errorf("the accumulator refuses %s", stream.Current().RawJSON())
+		}
+	}
+	return &accumulator.ChatCompletion, stream.Err()
+}
+
+func chat(client openai.Client, model string, next complete) ([]string, error) {
+	body := openai.ChatCompletionNewParams{
+		Model: model,
+		Tools: []openai.ChatCompletionToolUnionParam{openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{
+			Name: "weather", Description: openai.String(description), Parameters: schema,
+		})},
+	}
+	answers := []string{}
+	for _, question := range questions {
+		body.Messages = append(body.Messages, openai.UserMessage(question))
+		for {
+			reply, err := next(client, body)
+			if err != nil {
+				return nil, err
+			}
+			if len(reply.Choices) != 1 {
+				return nil, fmt.Errorf("%d choices", len(reply.Choices))
+			}
+			message := reply.Choices[0].Message
+			body.Messages = append(body.Messages, message.ToParam())
+			for _, call := range message.ToolCalls {
+				result, err := weatherOf(call.Function.Arguments)
+				if err != nil {
+					return nil, err
+				}
+				body.Messages = append(body.Messages, openai.ToolMessage(result, call.ID))
+			}
+			if len(message.ToolCalls) == 0 {
+				answers = append(answers, message.Content)
+				break
+			}
+		}
+	}
+	return answers, nil
+}
+
+type respond func(client openai.Client, body responses.ResponseNewParams) (*responses.Response, error)
+
+func responsesWhole(client openai.Client, body responses.ResponseNewParams) (*responses.Response, error) {
+	return client.Responses.New(context.Background(), body)
+}
+
+func responsesStreamed(client openai.Client, body responses.ResponseNewParams) (*responses.Response, error) {
+	stream := client.Responses.NewStreaming(context.Background(), body)
+	text := ""
+	var last *responses.Response
+	for stream.Next() {
+		event := stream.Current()
+		switch event.Type {
+		case "response.output_text.delta":
+			text += event.Delta
+		case "response.completed":
+			last = &event.Response
+		}
+	}
+	if err := stream.Err(); err != nil {
+		return nil, err
+	}
+	if last == nil {
+		return nil, errors.New("the stream ends without response.completed")
+	}
+	if text != last.OutputText() {
+		return nil, fmt.Errorf("the events say %q, the last one %q", text, last.OutputText())
+	}
+	return last, nil
+}
+
+// inputOf is an item of a reply as the next request has it.
+func inputOf(item responses.ResponseOutputItemUnion) (responses.ResponseInputItemUnionParam, error) {
+	switch each := item.AsAny().(type) {
+	case responses.ResponseReasoningItem:
+		param := each.ToParam()
+		return responses.ResponseInputItemUnionParam{OfReasoning: &param}, nil
+	case responses.ResponseFunctionToolCall:
+		param := each.ToParam()
+		return responses.ResponseInputItemUnionParam{OfFunctionCall: &param}, nil
+	case responses.ResponseOutputMessage:
+		param := each.ToParam()
+		return responses.ResponseInputItemUnionParam{OfOutputMessage: &param}, nil
+	}
+	return responses.ResponseInputItemUnionParam{}, fmt.Errorf("an item of type %s", item.Type)
+}
+
+func responsesTask(client openai.Client, model string, next respond) ([]string, error) {
+	body := responses.ResponseNewParams{
+		Model:   model,
+		Store:   openai.Bool(false),
+		Include: []responses.ResponseIncludable{responses.ResponseIncludableReasoningEncryptedContent},
+		Tools: []responses.ToolUnionParam{{OfFunction: &responses.FunctionToolParam{
+			Name: "weather", Description: openai.String(description), Parameters: schema, Strict: openai.Bool(false),
+		}}},
+	}
+	answers := []string{}
+	input := responses.ResponseInputParam{}
+	for _, question := range questions {
+		input = append(input, responses.ResponseInputItemParamOfMessage(question, responses.EasyInputMessageRoleUser))
+		for {
+			body.Input = responses.ResponseNewParamsInputUnion{OfInputItemList: input}
+			response, err := next(client, body)
+			if err != nil {
+				return nil, err
+			}
+			results := responses.ResponseInputParam{}
+			for _, item := range response.Output {
+				param, err := inputOf(item)
+				if err != nil {
+					return nil, err
+				}
+				input = append(input, param)
+				if item.Type != "function_call" {
+					continue
+				}
+				call := item.AsFunctionCall()
+				result, err := weatherOf(call.Arguments)
+				if err != nil {
+					return nil, err
+				}
+				output := responses.ResponseInputItemParamOfFunctionCallOutput(result)
+				output.OfFunctionCallOutput.CallID = openai.String(call.CallID)
+				results = append(results, output)
+			}
+			if len(results) == 0 {
+				answers = append(answers, response.OutputText())
+				break
+			}
+			input = append(input, results...)
+		}
+	}
+	return answers, nil
+}
+
+func run(name string, client openai.Client, model string) ([]string, error) {
+	switch name {
+	case "chat, whole":
+		return chat(client, model, chatWhole)
+	case "chat, streamed":
+		return chat(client, model, chatStreamed)
+	case "responses, whole":
+		return responsesTask(client, model, responsesWhole)
+	case "responses, streamed":
+		return responsesTask(client, model, responsesStreamed)
+	}
+	return nil, fmt.Errorf("no client %q", name)
+}
+
+func answer(line []byte) any {
+	var order []string
+	if err := json.Unmarshal(line, &order); err != nil || len(order) != 4 {
+		return fmt.Sprintf("not four texts: %s", line)
+	}
+	client := openai.NewClient(option.WithBaseURL(order[1]+"/v1"), option.WithAPIKey(order[2]), option.WithMaxRetries(0))
+	answers, err := run(order[0], client, order[3])
+	if err != nil {
+		return err.Error()
+	}
+	return answers
+}
+
+func main() {
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		written, err := json.Marshal(answer(lines.Bytes()))
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(string(written))
+	}
+}
