@@ -32,7 +32,7 @@ async function scene(): Promise<{ gateway: Gateway; upstream: Upstream }> {
 auth: { keys: [ { name: test, key: "${KEY}" } ] }
 guardrails:
   - { name: mail, content_filter_builtins: [ { slug: email, action: flag } ] }
-${oneModel(upstream.url, 'openai-chat')}`,
+${oneModel(upstream.url, 'anthropic')}`,
     { directory: t.testdir() },
   )
   t.teardown(() => gateway.close())
@@ -50,6 +50,7 @@ const MOVED = [
   'headgate_open_streams',
   'headgate_guardrail_hits_total',
   'headgate_shed_total',
+  'headgate_answer_checks_total',
   'headgate_reloads_total',
   'headgate_reload_failures_total',
 ]
@@ -58,9 +59,10 @@ t.test('every documented metric is written', async (t) => {
   const { gateway, upstream } = await scene()
   const names = documented()
   t.ok(names.length > 10, `${names.length} metrics are documented`)
-  await (await gateway.post('/v1/chat/completions', BODY)).text()
+  // Messages has no such format: the gateway itself checks the answer.
+  await (await gateway.post('/v1/chat/completions', { ...BODY, response_format: { type: 'json_object' } })).text()
   const gate = new Gate()
-  const [first, ...rest] = framesFor('/v1/chat/completions', { text: ['Hello', ' there'] })
+  const [first, ...rest] = framesFor('/v1/messages', { text: ['Hello', ' there'] })
   upstream.script = () => sseAnswer([first, ...rest.slice(0, 1), gate.step, ...rest.slice(1)])
   const stream = await gateway.post('/v1/chat/completions', { ...BODY, stream: true })
   const large = { ...BODY, messages: [{ role: 'user', content: 'a'.repeat(400_000) }] }

@@ -24,6 +24,8 @@ export interface End {
   sequence?: string | undefined
   /** Service tier that the provider says it served: `default`, `flex` or `priority`. */
   tier?: string | undefined
+  /** What OpenAI's `system_fingerprint` names: the configuration of the provider that answered. */
+  fingerprint?: string | undefined
   /** The provider has paused: it goes on with the turn once it gets back what it has said, as it is. */
   paused?: true
 }

@@ -27,6 +27,7 @@ export class ChatStreamDecoder implements StreamDecoder {
   private finished: string | undefined
   private usage: Usage | undefined
   private tier: string | undefined
+  private fingerprint: string | undefined
   private readonly members = new ReplyMembers()
   private over = false
 
@@ -62,6 +63,7 @@ export class ChatStreamDecoder implements StreamDecoder {
       out.push(typeof chunk.model === 'string' ? { type: 'start', model: chunk.model } : { type: 'start' })
     }
     this.tier = servedTier(chunk.service_tier) ?? this.tier
+    if (typeof chunk.system_fingerprint === 'string') this.fingerprint = chunk.system_fingerprint
     this.beside(this.members.read(chunk), out)
     const choice = Array.isArray(chunk.choices) ? chunk.choices.find((each) => isObject(each) && (each.index ?? 0) === 0) : undefined
     if (isObject(choice)) this.choice(choice, out)
@@ -114,6 +116,7 @@ export class ChatStreamDecoder implements StreamDecoder {
     const end: End = { reason: unify(this.finished ?? 'stop', this.deltas.hasCalls) }
     if (this.finished !== undefined) end.raw = this.finished
     if (this.tier !== undefined) end.tier = this.tier
+    if (this.fingerprint !== undefined) end.fingerprint = this.fingerprint
     out.push({ type: 'end', ...end })
   }
 

@@ -137,7 +137,7 @@ export function encodeResult(folded: Folded, ctx: ReplyContext, final: Final): s
   if (final.fault) choice.error = faultBody(final.fault).error
   const late = new LateMembers(ctx.brand)
   for (const of of folded.opaque) if (of.dialect === WIRE && of.type === MEMBERS) late.keep(of.data)
-  const { text } = late
-  const members = text.includes('"system_fingerprint":') ? text : `,"system_fingerprint":null${text}`
+  const { fingerprint } = final.end
+  const members = fingerprint === undefined ? `,"system_fingerprint":null${late.text()}` : late.text(fingerprint)
   return envelope(ctx, final, { created: ctx.created, choices: JSON.stringify([choice]), members })
 }

@@ -75,7 +75,11 @@ export class ChatStreamEncoder implements StreamEncoder {
 
   finish(final: Final): string {
     const delta = this.roleSent ? '{}' : '{"role":"assistant","content":""}'
-    return closingChunks(this.ctx, final, chunkHead(this.ctx, this.ctx.created), { delta, rest: '', members: this.late.text })
+    return closingChunks(this.ctx, final, chunkHead(this.ctx, this.ctx.created), {
+      delta,
+      rest: '',
+      members: this.late.text(final.end.fingerprint),
+    })
   }
 
   /** One chunk around the members of a delta; the first one holds the role. */

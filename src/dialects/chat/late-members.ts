@@ -18,6 +18,8 @@ const SET: ReadonlySet<string> = new Set([
   'obfuscation',
 ])
 
+const FINGERPRINT = 'system_fingerprint'
+
 /** The same of a stream that is decoded: each member goes on when it first comes, since a reply may be cut, and in its last form at the end. */
 export class ReplyMembers {
   private readonly kept = new Map<string, Json>()
@@ -27,7 +29,8 @@ export class ReplyMembers {
   read(chunk: JsonObject): JsonObject | undefined {
     let fresh: JsonObject | undefined
     for (const key in chunk) {
-      if (SET.has(key)) continue
+      // The end of a decoded reply has it: no guardrail reads it as words.
+      if (SET.has(key) || key === FINGERPRINT) continue
       const value = chunk[key] ?? null
       if (value === null || value === this.kept.get(key)) continue
       if (this.kept.has(key)) this.changed = true
@@ -62,9 +65,9 @@ export class LateMembers {
     }
   }
 
-  /** As JSON text behind another member. */
-  get text(): string {
-    let text = ''
+  /** As JSON text behind another member. @param fingerprint of a decoded reply. */
+  text(fingerprint?: string): string {
+    let text = fingerprint === undefined ? '' : `,"${FINGERPRINT}":${JSON.stringify(fingerprint)}`
     for (const [key, value] of this.members) text += `,${JSON.stringify(key)}:${value}`
     return text
   }

@@ -236,7 +236,7 @@ export class ChatPassStream implements PassStream {
   finish(final: Final): string {
     const delta = this.roleSent ? '{}' : '{"role":"assistant","content":""}'
     const head = chunkHead(this.ctx, this.created ?? this.ctx.created)
-    return ascii(closingChunks(this.ctx, final, head, { delta, rest: this.rest, members: this.late.text }))
+    return ascii(closingChunks(this.ctx, final, head, { delta, rest: this.rest, members: this.late.text() }))
   }
 
   private fail(fault: Fault): string {
