@@ -75,8 +75,8 @@ async function askOnce(port: number): Promise<number> {
   }
 }
 
-async function firstAnswer(port: number, child: ChildProcess, tail: () => string): Promise<void> {
-  const deadline = performance.now() + START_MS
+async function firstAnswer(port: number, child: ChildProcess, startMs: number, tail: () => string): Promise<void> {
+  const deadline = performance.now() + startMs
   let status = 0
   while (performance.now() < deadline) {
     status = await askOnce(port)
@@ -111,6 +111,8 @@ export interface GatewayStart {
   readonly args?: readonly string[]
   /** With every built-in recogniser over every request. */
   readonly guardrails?: boolean
+  /** Milliseconds that it may take, on a machine that does other things meanwhile. */
+  readonly startMs?: number
 }
 
 /**
@@ -135,7 +137,7 @@ export async function startGateway(upstream: number, how: GatewayStart = {}): Pr
   const logText = (): string => readFileSync(logFile, 'utf8')
   const logTail = (): string => logText().slice(-3000)
   try {
-    await firstAnswer(port, child, logTail)
+    await firstAnswer(port, child, how.startMs ?? START_MS, logTail)
   } catch (error) {
     await stop(child)
     remove()

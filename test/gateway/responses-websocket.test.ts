@@ -201,3 +201,29 @@ t.test('switched off, a handshake gets 426', async (t) => {
   t.match(await refusedSocket({ url: gateway.url, key: gateway.key }), { status: 426, headers: { upgrade: 'websocket' } })
   t.equal((await gateway.post('/v1/responses', { model, input: 'Hello' })).status, 200)
 })
+
+t.test('each response is held, settled and logged by itself, and passes the guardrails with its conversation', async (t) => {
+  const yaml = `auth: { keys: [ { name: app, key: "sk-router-v1-0123456789abcdef", limit: "0.005" } ] }
+guardrails: [ { name: words, content_filters: [ { pattern: "forbidden word", action: block } ] } ]
+`
+  const { gateway, upstream, says, open } = await scene(t, 'openai-responses', yaml)
+  says({ text: ['fine'], usage: { input: 100, output: 50 } }, { text: ['fine'], usage: { input: 100, output: 50 } })
+  const client = await open()
+  const first = await client.respond({ model, input: 'Hello', max_output_tokens: 100 })
+  const [blocked] = await client.respond({ model, input: 'A forbidden word', max_output_tokens: 100 })
+  t.match(blocked, { type: 'error', status: 403, error: { message: /content filter/ } })
+  const warm = await client.respond({ model, generate: false, input: 'A forbidden word' })
+  t.match(endOf(warm), { type: 'error', status: 403 }, 'nor may it be prepared')
+  const second = await client.respond({ model, previous_response_id: idOf(first), input: 'More', max_output_tokens: 100 })
+  t.equal(endOf(second).type, 'response.completed')
+  const [dear] = await client.respond({ model, previous_response_id: idOf(second), input: 'More', max_output_tokens: 4_096 })
+  t.match(dear, { type: 'error', status: 402, error: { code: 'insufficient_quota' } }, 'what is left does not pay for it')
+  t.equal(upstream.requests.length, 2)
+  const entries = [...gateway.running.store.journal.export()]
+  t.same(
+    entries.map(({ id, settled }) => [id, settled?.cost]),
+    [first, second].map((reply) => [idOf(reply), 200_000]),
+  )
+  const lines = gateway.logs.filter((line) => line.includes('"exchange"')).map((line) => (JSON.parse(line) as { status: number }).status)
+  t.same(lines, [200, 403, 403, 200, 402])
+})
