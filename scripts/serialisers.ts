@@ -19,6 +19,7 @@ const SERIALISERS = {
         status: number,
         fault: text,
         model: text,
+        requested: text,
         provider: text,
         lane: text,
         stream: flag,

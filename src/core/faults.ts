@@ -30,7 +30,7 @@ const row = (status: number, type: string, message: string, origin: Origin, retr
 export const FAULTS = {
   // the caller's request
   bad_request: row(400, 'invalid_request', 'Invalid request parameters', 'client', 'never'),
-  context_length: row(400, 'context_length_exceeded', "The request is longer than the model's context", 'client', 'never'),
+  context_length: row(400, 'context_length_exceeded', 'The request exceeds the context window of the model', 'client', 'never'),
   missing_key: row(401, 'authentication', 'Missing Authentication header', 'client', 'never'),
   invalid_key: row(401, 'authentication', 'Invalid API key', 'client', 'never'),
   no_credit: row(402, 'payment_required', 'Insufficient credits', 'client', 'never'),
@@ -58,7 +58,7 @@ export const FAULTS = {
   client_gone: row(499, 'unmapped', 'The client closed the connection', 'client', 'never'),
   // a provider; its own sentence reaches the caller only through pipeline/refusal/callers-view.ts
   upstream_rejected: row(400, 'invalid_request', 'Provider rejected the request', 'upstream', 'never'),
-  upstream_context: row(400, 'context_length_exceeded', "The request is longer than the model's context", 'upstream', 'never'),
+  upstream_context: row(400, 'context_length_exceeded', 'The request exceeds the context window of the model', 'upstream', 'never'),
   upstream_policy: row(400, 'content_policy_violation', 'Provider refused the content', 'upstream', 'never'),
   upstream_conflict: row(409, 'invalid_request', 'Provider reports a conflict', 'upstream', 'never'),
   upstream_unprocessable: row(422, 'unprocessable', 'Provider rejected the request', 'upstream', 'never'),

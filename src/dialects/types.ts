@@ -79,6 +79,8 @@ export interface ClientDialect {
   readonly showsPauses?: true | undefined
   /** Whose ids of files the format's `file_id` has; absent where it has none. */
   readonly files?: FileFamily | undefined
+  /** True where callers of a stream look for an overflow of the context among its events, not in the status of the reply. */
+  readonly overflowInStream?: true | undefined
   /** Header in which the SDKs of the format expect the id of the request; absent where that is `X-Request-Id`. */
   readonly requestIdHeader?: string | undefined
   /** Present where requests may also come as messages of a WebSocket. */
@@ -166,6 +168,8 @@ export interface Target {
   readonly account?: string | undefined
   /** True where the provider has refused reasoning of this conversation: none is sent. */
   readonly withoutReasoning?: boolean | undefined
+  /** The caller's name of its conversation, for providers that find their cache by a key; undefined where it has none. */
+  readonly conversation?: string | undefined
   /** Names of provider features that the caller requests in `anthropic-beta` or `x-anthropic-beta`, comma-separated. */
   readonly betas?: string | undefined
 }

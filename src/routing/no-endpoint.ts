@@ -22,9 +22,12 @@ const MOST_LISTED = 256
  * @param requested the requested slugs, the primary model first.
  */
 export function noEndpointFault(requested: readonly string[], removed: readonly Removed[]): Fault {
-  const message = `No endpoint can serve ${requested.join(', ')}${reasons(removed)}`
+  const isTooLong = removed.length > 0 && removed.every((entry) => entry.filter === 'context')
+  // Agents that compact on an overflow look for these words (pi 0.73, opencode 1.18, Claude Code 2.1.330).
+  const cause = isTooLong ? ', since the request exceeds the context window' : ''
+  const message = `No endpoint can serve ${requested.join(', ')}${cause}${reasons(removed)}`
   const metadata = removed.length > 0 ? { excluded: removed.slice(0, MOST_LISTED).map(exclusion) } : undefined
-  if (removed.length > 0 && removed.every((entry) => entry.filter === 'context')) return new Fault('context_length', { message, metadata })
+  if (isTooLong) return new Fault('context_length', { message, metadata })
   const nearest = removed.reduce<Removed | undefined>((best, entry) => (best && placeOf(best) >= placeOf(entry) ? best : entry), undefined)
   if (nearest?.filter === 'guardrail')
     return new Fault('guardrail_blocked', { message: `${message}. The guardrail ${nearest.from} allows none of them`, metadata })

@@ -84,75 +84,82 @@ const asInteger = serializer.asInteger.bind(serializer)
           if (value_model_8 === null) { json += JSON_STR_EMPTY_STRING } else if (value_model_8 instanceof Date) { json += JSON_STR_QUOTE + value_model_8.toISOString() + JSON_STR_QUOTE } else if (value_model_8 instanceof RegExp) { json += asString(value_model_8.source) } else { json += asString(value_model_8.toString()) }
         } else { json += asString(value_model_8) }
           }
-          const value_provider_9 = obj["provider"]
-          if (value_provider_9 !== undefined) {
+          const value_requested_9 = obj["requested"]
+          if (value_requested_9 !== undefined) {
+            json += addComma_0 ? ",\"requested\":" : ((addComma_0 = true), "{\"requested\":")
+        if (typeof value_requested_9 !== 'string') {
+          if (value_requested_9 === null) { json += JSON_STR_EMPTY_STRING } else if (value_requested_9 instanceof Date) { json += JSON_STR_QUOTE + value_requested_9.toISOString() + JSON_STR_QUOTE } else if (value_requested_9 instanceof RegExp) { json += asString(value_requested_9.source) } else { json += asString(value_requested_9.toString()) }
+        } else { json += asString(value_requested_9) }
+          }
+          const value_provider_10 = obj["provider"]
+          if (value_provider_10 !== undefined) {
             json += addComma_0 ? ",\"provider\":" : ((addComma_0 = true), "{\"provider\":")
-        if (typeof value_provider_9 !== 'string') {
-          if (value_provider_9 === null) { json += JSON_STR_EMPTY_STRING } else if (value_provider_9 instanceof Date) { json += JSON_STR_QUOTE + value_provider_9.toISOString() + JSON_STR_QUOTE } else if (value_provider_9 instanceof RegExp) { json += asString(value_provider_9.source) } else { json += asString(value_provider_9.toString()) }
-        } else { json += asString(value_provider_9) }
+        if (typeof value_provider_10 !== 'string') {
+          if (value_provider_10 === null) { json += JSON_STR_EMPTY_STRING } else if (value_provider_10 instanceof Date) { json += JSON_STR_QUOTE + value_provider_10.toISOString() + JSON_STR_QUOTE } else if (value_provider_10 instanceof RegExp) { json += asString(value_provider_10.source) } else { json += asString(value_provider_10.toString()) }
+        } else { json += asString(value_provider_10) }
           }
-          const value_lane_10 = obj["lane"]
-          if (value_lane_10 !== undefined) {
+          const value_lane_11 = obj["lane"]
+          if (value_lane_11 !== undefined) {
             json += addComma_0 ? ",\"lane\":" : ((addComma_0 = true), "{\"lane\":")
-        if (typeof value_lane_10 !== 'string') {
-          if (value_lane_10 === null) { json += JSON_STR_EMPTY_STRING } else if (value_lane_10 instanceof Date) { json += JSON_STR_QUOTE + value_lane_10.toISOString() + JSON_STR_QUOTE } else if (value_lane_10 instanceof RegExp) { json += asString(value_lane_10.source) } else { json += asString(value_lane_10.toString()) }
-        } else { json += asString(value_lane_10) }
+        if (typeof value_lane_11 !== 'string') {
+          if (value_lane_11 === null) { json += JSON_STR_EMPTY_STRING } else if (value_lane_11 instanceof Date) { json += JSON_STR_QUOTE + value_lane_11.toISOString() + JSON_STR_QUOTE } else if (value_lane_11 instanceof RegExp) { json += asString(value_lane_11.source) } else { json += asString(value_lane_11.toString()) }
+        } else { json += asString(value_lane_11) }
           }
-          const value_stream_11 = obj["stream"]
-          if (value_stream_11 !== undefined) {
+          const value_stream_12 = obj["stream"]
+          if (value_stream_12 !== undefined) {
             json += addComma_0 ? ",\"stream\":" : ((addComma_0 = true), "{\"stream\":")
-            json += asBoolean(value_stream_11)
+            json += asBoolean(value_stream_12)
           }
-          const value_attempts_12 = obj["attempts"]
-          if (value_attempts_12 !== undefined) {
+          const value_attempts_13 = obj["attempts"]
+          if (value_attempts_13 !== undefined) {
             json += addComma_0 ? ",\"attempts\":" : ((addComma_0 = true), "{\"attempts\":")
-            json += asNumber(value_attempts_12)
+            json += asNumber(value_attempts_13)
           }
-          const value_ms_13 = obj["ms"]
-          if (value_ms_13 !== undefined) {
+          const value_ms_14 = obj["ms"]
+          if (value_ms_14 !== undefined) {
             json += addComma_0 ? ",\"ms\":" : ((addComma_0 = true), "{\"ms\":")
-            json += asNumber(value_ms_13)
+            json += asNumber(value_ms_14)
           }
-          const value_first_ms_14 = obj["first_ms"]
-          if (value_first_ms_14 !== undefined) {
+          const value_first_ms_15 = obj["first_ms"]
+          if (value_first_ms_15 !== undefined) {
             json += addComma_0 ? ",\"first_ms\":" : ((addComma_0 = true), "{\"first_ms\":")
-            json += asNumber(value_first_ms_14)
+            json += asNumber(value_first_ms_15)
           }
-          const value_answer_check_15 = obj["answer_check"]
-          if (value_answer_check_15 !== undefined) {
+          const value_answer_check_16 = obj["answer_check"]
+          if (value_answer_check_16 !== undefined) {
             json += addComma_0 ? ",\"answer_check\":" : ((addComma_0 = true), "{\"answer_check\":")
-        if (typeof value_answer_check_15 !== 'string') {
-          if (value_answer_check_15 === null) { json += JSON_STR_EMPTY_STRING } else if (value_answer_check_15 instanceof Date) { json += JSON_STR_QUOTE + value_answer_check_15.toISOString() + JSON_STR_QUOTE } else if (value_answer_check_15 instanceof RegExp) { json += asString(value_answer_check_15.source) } else { json += asString(value_answer_check_15.toString()) }
-        } else { json += asString(value_answer_check_15) }
+        if (typeof value_answer_check_16 !== 'string') {
+          if (value_answer_check_16 === null) { json += JSON_STR_EMPTY_STRING } else if (value_answer_check_16 instanceof Date) { json += JSON_STR_QUOTE + value_answer_check_16.toISOString() + JSON_STR_QUOTE } else if (value_answer_check_16 instanceof RegExp) { json += asString(value_answer_check_16.source) } else { json += asString(value_answer_check_16.toString()) }
+        } else { json += asString(value_answer_check_16) }
           }
-          const value_in_16 = obj["in"]
-          if (value_in_16 !== undefined) {
+          const value_in_17 = obj["in"]
+          if (value_in_17 !== undefined) {
             json += addComma_0 ? ",\"in\":" : ((addComma_0 = true), "{\"in\":")
-            json += asNumber(value_in_16)
+            json += asNumber(value_in_17)
           }
-          const value_out_17 = obj["out"]
-          if (value_out_17 !== undefined) {
+          const value_out_18 = obj["out"]
+          if (value_out_18 !== undefined) {
             json += addComma_0 ? ",\"out\":" : ((addComma_0 = true), "{\"out\":")
-            json += asNumber(value_out_17)
+            json += asNumber(value_out_18)
           }
-          const value_cost_nano_18 = obj["cost_nano"]
-          if (value_cost_nano_18 !== undefined) {
+          const value_cost_nano_19 = obj["cost_nano"]
+          if (value_cost_nano_19 !== undefined) {
             json += addComma_0 ? ",\"cost_nano\":" : ((addComma_0 = true), "{\"cost_nano\":")
-            json += asNumber(value_cost_nano_18)
+            json += asNumber(value_cost_nano_19)
           }
-          const value_cause_19 = obj["cause"]
-          if (value_cause_19 !== undefined) {
+          const value_cause_20 = obj["cause"]
+          if (value_cause_20 !== undefined) {
             json += addComma_0 ? ",\"cause\":" : ((addComma_0 = true), "{\"cause\":")
-        if (typeof value_cause_19 !== 'string') {
-          if (value_cause_19 === null) { json += JSON_STR_EMPTY_STRING } else if (value_cause_19 instanceof Date) { json += JSON_STR_QUOTE + value_cause_19.toISOString() + JSON_STR_QUOTE } else if (value_cause_19 instanceof RegExp) { json += asString(value_cause_19.source) } else { json += asString(value_cause_19.toString()) }
-        } else { json += asString(value_cause_19) }
+        if (typeof value_cause_20 !== 'string') {
+          if (value_cause_20 === null) { json += JSON_STR_EMPTY_STRING } else if (value_cause_20 instanceof Date) { json += JSON_STR_QUOTE + value_cause_20.toISOString() + JSON_STR_QUOTE } else if (value_cause_20 instanceof RegExp) { json += asString(value_cause_20.source) } else { json += asString(value_cause_20.toString()) }
+        } else { json += asString(value_cause_20) }
           }
-          const value_msg_20 = obj["msg"]
-          if (value_msg_20 !== undefined) {
+          const value_msg_21 = obj["msg"]
+          if (value_msg_21 !== undefined) {
             json += addComma_0 ? ",\"msg\":" : ((addComma_0 = true), "{\"msg\":")
-        if (typeof value_msg_20 !== 'string') {
-          if (value_msg_20 === null) { json += JSON_STR_EMPTY_STRING } else if (value_msg_20 instanceof Date) { json += JSON_STR_QUOTE + value_msg_20.toISOString() + JSON_STR_QUOTE } else if (value_msg_20 instanceof RegExp) { json += asString(value_msg_20.source) } else { json += asString(value_msg_20.toString()) }
-        } else { json += asString(value_msg_20) }
+        if (typeof value_msg_21 !== 'string') {
+          if (value_msg_21 === null) { json += JSON_STR_EMPTY_STRING } else if (value_msg_21 instanceof Date) { json += JSON_STR_QUOTE + value_msg_21.toISOString() + JSON_STR_QUOTE } else if (value_msg_21 instanceof RegExp) { json += asString(value_msg_21.source) } else { json += asString(value_msg_21.toString()) }
+        } else { json += asString(value_msg_21) }
           }
 if (!addComma_0) json += JSON_STR_BEGIN_OBJECT
 return json + JSON_STR_END_OBJECT

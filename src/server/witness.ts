@@ -4,7 +4,7 @@ import { type LogSink, stackWithoutMessage } from '../core/log.ts'
 import { counter, type Tallies } from '../core/metrics.ts'
 import { closed, open } from '../core/tallies.ts'
 import type { Witness } from '../pipeline/dependencies.ts'
-import { clientOf } from '../pipeline/exchange.ts'
+import { clientOf, type Exchange } from '../pipeline/exchange.ts'
 import { findingsOf } from '../pipeline/guard/guardrail-findings.ts'
 import { ExchangeMetrics } from './exchange-metrics.ts'
 import { logLine } from './log-line.ts'
@@ -59,6 +59,7 @@ export function witnessWith(tallies: Tallies, logs: LogSink, audit?: Pick<AuditT
         .of(answerChecks)
         .series(endpoint?.provider.slug ?? '', check)
         .add()
+    const model = endpoint?.model.slug ?? (exchange.route?.models ?? exchange.wish?.models)?.[0]?.slug
     const line = {
       level: fault?.code === 'internal' ? 50 : 30,
       time: clock.now(),
@@ -67,7 +68,8 @@ export function witnessWith(tallies: Tallies, logs: LogSink, audit?: Pick<AuditT
       client,
       status,
       fault: fault?.code,
-      model: endpoint?.model.slug ?? (exchange.route?.models ?? exchange.wish?.models)?.[0]?.slug,
+      model,
+      requested: requestedName(request, model),
       provider: endpoint?.provider.slug,
       lane,
       stream: request?.stream ?? false,
@@ -83,6 +85,15 @@ export function witnessWith(tallies: Tallies, logs: LogSink, audit?: Pick<AuditT
     }
     logs.line(`${logLine(line)}\n`)
   }
+}
+
+/** Characters of a name that a caller chose. */
+const LONGEST_NAME = 128
+
+/** The model as the caller named it, where that is not what the line says anyway. */
+function requestedName(request: Exchange['request'], model: string | undefined): string | undefined {
+  const named = request?.gateway.requested ?? request?.gateway.model ?? request?.gateway.models[0]
+  return named === model ? undefined : named?.slice(0, LONGEST_NAME)
 }
 
 /** A plan is no exchange: it is logged and left out of the metrics, which count what was served. */

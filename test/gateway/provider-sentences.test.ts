@@ -6,7 +6,7 @@ import OpenAI from 'openai'
 import t from 'tap'
 import { isObject, type JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
-import { eventsOf } from '../support/fold.ts'
+import { eventsOf, object } from '../support/fold.ts'
 import { startGateway } from '../support/gateway.ts'
 import { CLIENTS, type Client, PATHS } from '../support/providers.ts'
 import { type Answer, jsonAnswer, type Script, startUpstream } from '../support/upstream.ts'
@@ -64,7 +64,9 @@ interface Refused {
 async function refused(client: Client, body: JsonObject): Promise<Refused> {
   const response = await gateway.post(PATHS[client], body)
   const text = await response.text()
-  const { error } = JSON.parse(text) as { error: JsonObject }
+  const failed = /^data: (.*"type":"response\.failed".*)$/m.exec(text)?.[1]
+  const told = failed === undefined ? (JSON.parse(text) as JsonObject) : object((JSON.parse(failed) as JsonObject).response)
+  const error = object(told.error)
   return { status: response.status, message: String(error.message), param: error.param, text }
 }
 
@@ -193,7 +195,9 @@ t.test('the sentence comes after the name of the provider, in every format', asy
         for (const stream of [false, true]) {
           script = answers(status, body)
           const got = await refused(client, question(client, `m/${model}`, { stream }))
-          t.match(got, { status, message: `${model.toUpperCase()}: ${sentence}` }, `${what}, ${client}, ${stream}`)
+          // An overflow of the context is an event of the stream there (test/gateway/agent-errors.test.ts).
+          const shown = stream && client === 'responses' && what === 'too long' ? 200 : status
+          t.match(got, { status: shown, message: `${model.toUpperCase()}: ${sentence}` }, `${what}, ${client}, ${stream}`)
         }
   })
   const logged = gateway.logs.join('\n')

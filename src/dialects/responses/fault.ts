@@ -80,11 +80,29 @@ export function decodeFault(status: number, body: Json | undefined): Fault {
   })
 }
 
-/** The few words that `error.code` of a Response may hold (contract section 8). */
-export function responseErrorCode(errorType: string): string {
-  if (errorType === 'context_length_exceeded' || errorType === 'invalid_request') return 'invalid_prompt'
-  if (errorType === 'content_policy_violation') return 'image_content_policy_violation'
-  return errorType === 'rate_limit_exceeded' ? 'rate_limit_exceeded' : 'server_error'
+/**
+ * `error.code` of a Response that failed, in words that clients act on: Codex 0.169 compacts on `context_length_exceeded`, gives up on
+ * `insufficient_quota` and waits on `rate_limit_exceeded` (codex-rs/codex-api/src/sse/responses.rs). The others are those of
+ * `ResponseError` in npm openai 7.57.0.
+ */
+const CODES: ReadonlyMap<string, string> = new Map([
+  ['context_length_exceeded', 'context_length_exceeded'],
+  ['invalid_request', 'invalid_prompt'],
+  ['content_policy_violation', 'image_content_policy_violation'],
+  ['rate_limit_exceeded', 'rate_limit_exceeded'],
+  ['payment_required', 'insufficient_quota'],
+])
+
+/** `error` of a Response that failed. */
+export function responseError({ type, message, retryAfter, availability }: Fault): {
+  code: string
+  message: string
+  availability?: JsonObject
+} {
+  // Codex reads the wait from these words.
+  const wait = type === 'rate_limit_exceeded' && retryAfter !== undefined && !/try again in/i.test(message)
+  const error = { code: CODES.get(type) ?? 'server_error', message: wait ? `${message}. Please try again in ${retryAfter}s.` : message }
+  return availability ? { ...error, availability } : error
 }
 
 const TIERS: ReadonlySet<unknown> = new Set(['default', 'flex', 'priority'])

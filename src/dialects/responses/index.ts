@@ -30,6 +30,9 @@ const overHttp: ClientDialect = {
   fields: responsesFields,
   capFields: ['max_output_tokens'],
   nativeTools: addedNativeTools,
+  // As OpenAI answers (github.com/openai/codex, codex-rs/codex-api/src/sse/responses.rs, test context_window_error_is_fatal): Codex
+  // compacts on the event, and takes a 400 for the end of its turn.
+  overflowInStream: true,
   expand: withPrompt,
   withPreset,
   check: checkRequest,

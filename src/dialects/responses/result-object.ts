@@ -4,7 +4,7 @@ import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json
 import { MEMBERS, type StreamEvent } from '../canon/events.ts'
 import type { Opaque } from '../canon/request.ts'
 import type { Final, ReplyContext } from '../types.ts'
-import { responseErrorCode } from './fault.ts'
+import { responseError } from './fault.ts'
 import { encodeUsage } from './usage.ts'
 import { WIRE } from './wire.ts'
 
@@ -123,12 +123,7 @@ function servedTier(tier: Json | undefined): string {
 }
 
 function failure(fault: Fault): Ending {
-  const error = { code: responseErrorCode(fault.type), message: fault.message }
-  return {
-    status: 'failed',
-    error: fault.availability ? { ...error, availability: fault.availability } : error,
-    errorType: fault.type,
-  }
+  return { status: 'failed', error: responseError(fault), errorType: fault.type }
 }
 
 /** @param anything true where some output has been written: a limit of the provider then ends the reply instead of failing it. */

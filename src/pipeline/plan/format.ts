@@ -33,7 +33,7 @@ export function dialectByBody(dialects: PlanDialects, named: string | null, embe
 }
 
 function plainFaults(client: ClientDialect): ClientDialect {
-  return { ...client, faultBody: undefined }
+  return { ...client, faultBody: undefined, overflowInStream: undefined }
 }
 
 function formatNamed(name: string): PlanFormat {

@@ -48,10 +48,17 @@ export function explained(exchange: Planned, refusal: Refusal, rewrite: Rewrite)
   const fields = renamedFields(naming, sent)
   const { message, metadata } = ownWords(fault, field, fields, sent)
   const shown = sentence === undefined ? undefined : shownSentence(sentence, { endpoint, written: body, sent })
-  const text = shown === undefined ? message : `${endpoint.provider.name}: ${shown}`
+  const text = shown === undefined ? message : `${endpoint.provider.name}: ${shown}${overflowNote(fault, shown)}`
   const notes = fieldNotes(text, fields, field)
   const { retryAfter, providerStatus } = fault
   return new Fault(fault.code, { message: cut(text, LONGEST - notes.length) + notes, metadata, retryAfter, providerStatus })
+}
+
+/** Agents compact a conversation where they find words that they know, and providers have many for it. */
+function overflowNote({ code }: Fault, sentence: string): string {
+  return code !== 'upstream_context' || /context window|prompt is too long/i.test(sentence)
+    ? ''
+    : ' (the request exceeds the context window)'
 }
 
 /** The gateway's own message, and the metadata with the field by the caller's name. */

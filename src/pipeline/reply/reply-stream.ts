@@ -5,11 +5,13 @@ import type { JsonObject } from '../../core/json.ts'
 import { type Accepted, idHeaders } from '../exchange.ts'
 import type { StreamedReply } from '../run.ts'
 
+type Streamed = Pick<Accepted, 'head' | 'request' | 'run'>
+
 export class ReplyStream implements StreamedReply {
   /** True once the head has gone out: a failure is then an event of the stream. */
   sent = false
   private ended = false
-  private readonly exchange: Accepted
+  private readonly exchange: Streamed
   private readonly comment: string
   private readonly debugBodies: JsonObject[] = []
   private preface = ''
@@ -18,7 +20,7 @@ export class ReplyStream implements StreamedReply {
   /** Milliseconds of silence after which a comment goes out, with head and lifecycle events if nothing has gone yet. */
   private readonly patience: number
 
-  constructor(exchange: Accepted) {
+  constructor(exchange: Streamed) {
     this.exchange = exchange
     this.patience = exchange.run.silence
     this.comment = `: ${exchange.head.brand.toUpperCase()} PROCESSING\n\n`

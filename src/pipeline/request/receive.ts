@@ -6,6 +6,7 @@ import type { ChainDependencies, ChainSettings } from '../dependencies.ts'
 import { clientOf, type Exchange, idHeaders, type Received } from '../exchange.ts'
 import type { Reply, Service } from '../layer.ts'
 import { metadataOnFault, routerMetadata } from '../reply/metadata.ts'
+import { ReplyStream } from '../reply/reply-stream.ts'
 
 /** The whole of the chain towards the server: nothing is thrown, everything has been answered. */
 export type Front = (exchange: Exchange) => Promise<void>
@@ -59,6 +60,13 @@ function refuse(exchange: Exchange, fault: Fault): void {
   if (fault.code === 'client_gone' || fault.code === 'shutdown') return
   if (exchange.run.reply?.sent) {
     exchange.run.reply.end(inBand(exchange, fault))
+    return
+  }
+  const { request } = exchange
+  if (fault.type === 'context_length_exceeded' && request?.stream === true && request.client.overflowInStream) {
+    const reply = exchange.run.reply ?? new ReplyStream({ ...exchange, request })
+    reply.open()
+    reply.end(inBand(exchange, fault))
     return
   }
   const shown = metadataOnFault(exchange, fault)

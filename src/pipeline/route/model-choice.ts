@@ -92,24 +92,21 @@ function routerInList(i: number): Fault {
 
 type Found = NonNullable<ReturnType<ChainSettings['catalog']['find']>>
 
-/** Kinds of model that an operation may call, with the faults of any other: an embedding has no malformed slugs (contract section 0, row 12). */
+/** Kinds of model that an operation may call, with the fault of any other (contract section 0, row 12). */
 interface Wanted {
   readonly kind: 'generate' | 'embedding'
   readonly wrong: FaultCode
-  readonly bareIsUnknown: boolean
 }
 
-const GENERATING: Wanted = { kind: 'generate', wrong: 'bad_request', bareIsUnknown: false }
-const EMBEDDING: Wanted = { kind: 'embedding', wrong: 'model_not_found', bareIsUnknown: true }
+const GENERATING: Wanted = { kind: 'generate', wrong: 'bad_request' }
+const EMBEDDING: Wanted = { kind: 'embedding', wrong: 'model_not_found' }
 
 /** Operations by the kind of model that they call, for callers who took the wrong one. */
 const OPERATIONS: Partial<Record<ModelKind, string>> = { generate: '/v1/chat/completions', embedding: '/v1/embeddings' }
 
 function ofKind(wanted: Wanted, slug: string, found: Found | undefined): Found {
-  if (!found)
-    throw wanted.bareIsUnknown || slug.includes('/') || slug.startsWith('@')
-      ? unknownModel(slug)
-      : badField('model', 'expected a model slug of the form author/name')
+  // A bare name too: agents send the provider's own, and Claude Code sends a request again six times after a 400 about it.
+  if (!found) throw unknownModel(slug)
   const { kind } = found.model
   if (kind === wanted.kind) return found
   const is = kind === 'generate' ? 'is a model that generates text' : `does not generate text; it is an ${kind} model`

@@ -12,6 +12,7 @@ import {
   orderEndpoints,
   type StickySessions,
   stickinessApplies,
+  tokensAt,
 } from '../../routing/index.ts'
 import type { ChainDependencies, ChainSettings } from '../dependencies.ts'
 import { advance, type Conversation, type Guarded, type Plan, type Planned } from '../exchange.ts'
@@ -89,9 +90,10 @@ function fitting(exchange: Guarded): readonly Endpoint[] {
   const { kept, removed } = filterEndpoints(endpoints, needs)
   if (kept.length > 0) return kept
   const fault = noEndpointFault([exchange.wish.requested], removed)
+  const roomiest = endpoints.reduce((best, endpoint) => (contextOf(endpoint) > contextOf(best) ? endpoint : best))
   throw new Fault('context_length', {
     message: `${fault.message}. Shorten the input, or add the plugin context-compression`,
-    metadata: fault.metadata,
+    metadata: { ...fault.metadata, tokens: tokensAt(roomiest, need), context: contextOf(roomiest) },
     availability: fault.availability,
   })
 }

@@ -363,7 +363,7 @@ t.test('errors have the names of this wire', async (t) => {
   const expected: [FaultCode, string][] = [
     ['bad_request', 'invalid_request_error'],
     ['context_length', 'invalid_request_error'],
-    ['too_large', 'invalid_request_error'],
+    ['too_large', 'request_too_large'],
     ['invalid_key', 'authentication_error'],
     ['no_credit', 'billing_error'],
     ['guardrail_blocked', 'permission_error'],

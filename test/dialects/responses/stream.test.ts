@@ -652,7 +652,12 @@ t.test('how a reply ends', async (t) => {
   t.match(response(encode(list, { final: { fault: new Fault('upstream_context') } })), { status: 'incomplete' })
   t.match(response(encode([], { final: { fault: new Fault('upstream_context') } })), {
     status: 'failed',
-    error: { code: 'invalid_prompt' },
+    error: { code: 'context_length_exceeded' },
+  })
+  t.match(response(encode([], { final: { fault: new Fault('bad_request') } })), { error: { code: 'invalid_prompt' } })
+  t.match(response(encode([], { final: { fault: new Fault('no_credit') } })), { error: { code: 'insufficient_quota' } })
+  t.match(response(encode([], { final: { fault: new Fault('rate_limited', { retryAfter: 3 }) } })), {
+    error: { code: 'rate_limit_exceeded', message: 'Rate limit exceeded. Please try again in 3s.' },
   })
   t.match(response(encode(list, { final: { end: { reason: 'error' } } })), { status: 'failed', error: { code: 'server_error' } })
   t.match(response(encode(list, { final: { fault: new Fault('upstream_limited') } })), {
