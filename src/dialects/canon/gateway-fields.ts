@@ -63,9 +63,9 @@ export const GATEWAY_KEYS: ReadonlySet<string> = new Set([
 
 /**
  * Reads the gateway's fields from a body that its dialect's schema has accepted.
- * @param sessionHeader the `x-session-id` header; the body's own value wins.
+ * @param session the header `x-session-id`, or an agent's own name of the conversation; the body's `session_id` wins.
  */
-export function gatewayFields(body: JsonObject, sessionHeader: string | undefined): GatewayFields {
+export function gatewayFields(body: JsonObject, session: string | undefined): GatewayFields {
   const debug = body.debug as { echo_upstream_body?: boolean } | undefined
   return {
     model: body.model as string | undefined,
@@ -73,7 +73,7 @@ export function gatewayFields(body: JsonObject, sessionHeader: string | undefine
     provider: (body.provider as ProviderPreferences | null | undefined) ?? undefined,
     route: body.route as GatewayFields['route'],
     plugins: (body.plugins as PluginEntry[] | null | undefined) ?? [],
-    sessionId: (body.session_id as string | null | undefined) ?? sessionHeader,
+    sessionId: (body.session_id as string | null | undefined) ?? session,
     trace: (body.trace as JsonObject | null | undefined) ?? undefined,
     echoUpstreamBody: debug?.echo_upstream_body === true && body.stream === true,
     stopWhen: (body.stop_server_tools_when as StopCondition[] | null | undefined) ?? undefined,

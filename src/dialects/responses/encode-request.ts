@@ -5,6 +5,7 @@ import { offeredTools } from '../canon/allowed-tools.ts'
 import { isNamedBeside, nativeOf } from '../canon/native.ts'
 import { choosesSearch, nativeSearchIn } from '../canon/native-search.ts'
 import type { CanonicalRequest, Item, OutputFormat, Sampling, ToolChoice, ToolSpec } from '../canon/request.ts'
+import { hashedUser } from '../canon/user.ts'
 import type { Encoded, Target } from '../types.ts'
 import { INSTRUCTIONS } from './decode-request.ts'
 import { encodeItem } from './encode-items.ts'
@@ -93,12 +94,21 @@ function encodeSampling(sampling: Sampling, dropped: Set<string>): JsonObject {
   }
 }
 
+/**
+ * A caller of another wire that asks for thinking by itself expects to see it, and this wire shows none unless a summary is requested
+ * (npm openai 7.57.0, Reasoning.summary).
+ */
+function asksToThink({ reasoning, extras }: CanonicalRequest): boolean {
+  if (extras?.dialect === WIRE || reasoning === undefined || reasoning.exclude === true) return false
+  return reasoning.enabled === true || (reasoning.maxTokens ?? 0) > 0
+}
+
 function encodeReasoning(request: CanonicalRequest, extras: JsonObject): JsonObject | undefined {
   const { reasoning } = request
   if (!reasoning) return undefined
   const fields = present({
     effort: reasoning.effort,
-    summary: reasoning.summary,
+    summary: reasoning.summary ?? (asksToThink(request) ? 'auto' : undefined),
     enabled: reasoning.enabled,
     max_tokens: reasoning.maxTokens,
     context: extras['reasoning.context'],
@@ -134,6 +144,15 @@ function recordUnsupported(request: CanonicalRequest, dropped: Set<string>): voi
   if (request.audio) dropped.add('audio')
 }
 
+/**
+ * Callers of other wires name their conversation elsewhere, if at all. The provider gets a digest: names have up to 256 characters, and
+ * are no business of the provider.
+ */
+function cacheKeyOf({ conversation, quirks }: Target): string | undefined {
+  if (conversation === undefined || quirks.body?.drop?.includes('prompt_cache_key')) return undefined
+  return hashedUser(conversation)
+}
+
 /** @returns path, body and the canonical names of what the caller sent and this upstream cannot take. */
 export function encodeRequest(request: CanonicalRequest, target: Target): Encoded {
   const context: ItemContext = { sameWire: request.extras?.dialect === WIRE, dropped: new Set() }
@@ -150,7 +169,7 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Encode
     modalities: request.modalities,
     user: request.user,
     safety_identifier: request.safetyIdentifier,
-    prompt_cache_key: request.cacheKey,
+    prompt_cache_key: request.cacheKey ?? (context.sameWire ? undefined : cacheKeyOf(target)),
     metadata: request.metadata,
     image_config: request.imageConfig,
     cache_control: request.cache ? { type: 'ephemeral' } : undefined,

@@ -85,6 +85,7 @@ export function targetOf(exchange: Accepted & MaybePlanned, endpoint: Endpoint, 
     maxOutput: endpoint.maxOutput,
     account: dialect.bindsReasoning?.(quirks) ? accountLetters(endpoint.provider) : undefined,
     withoutReasoning: exchange.run.withoutReasoning?.has(endpoint.id),
+    conversation: exchange.request.gateway.sessionId,
     betas: betasOf(exchange.head.headers),
   }
 }

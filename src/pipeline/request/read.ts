@@ -10,6 +10,7 @@ import { type Accepted, type Authenticated, advance } from '../exchange.ts'
 import type { Layer, Reply } from '../layer.ts'
 import { endedEarly } from '../reply/final-fault.ts'
 import { bucketOf } from './admit.ts'
+import { agentSession } from './agent-session.ts'
 import { ClientRequest } from './client-request.ts'
 import { fillInFiles } from './stored-files.ts'
 
@@ -92,8 +93,9 @@ export function acceptBody<From extends Authenticated>(
   preset?: PresetFields,
 ): From & Accepted {
   checkToolCount(body)
-  const session = exchange.head.headers['x-session-id']
-  const shared = gatewayFields(body, typeof session === 'string' ? session : undefined)
+  const { headers } = exchange.head
+  const session = headers['x-session-id']
+  const shared = gatewayFields(body, typeof session === 'string' ? session : agentSession(headers, body))
   const own = client.gatewayFields?.(body)
   const gateway: GatewayFields = own || preset ? { ...shared, ...own, ...preset } : shared
   const request = new ClientRequest({ client, body, bytes, gateway, mayHoldMedia: mayHoldMedia(text) })
