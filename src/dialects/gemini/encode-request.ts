@@ -7,7 +7,7 @@ import type { CanonicalRequest, Sampling, ToolChoice, ToolSpec } from '../canon/
 import { losesTier, tierToSend } from '../canon/service-tier.ts'
 import type { Encoded, Target } from '../types.ts'
 import { encodeContents } from './encode-contents.ts'
-import { generationConfig } from './generation-config.ts'
+import { formatInWords, generationConfig } from './generation-config.ts'
 import { nativeFields } from './native-fields.ts'
 import { ParameterFilter } from './parameter-filter.ts'
 import { operationPath, WIRE } from './wire.ts'
@@ -117,7 +117,9 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Encode
   const offered = offeredTools(request, WIRE)
   const tools = encodeTools(offered.tools, filter)
   const choice = encodeChoice(offered.toolChoice, { tools: offered.tools, written: tools !== undefined }, filter)
-  const config = generationConfig(request, target, filter)
+  const inWords = tools && formatInWords(request, target, filter)
+  if (inWords) system.push({ text: inWords.instruction })
+  const config = generationConfig(inWords?.request ?? request, target, filter)
   const { field, headers } = encodeTier(request.serviceTier, target, filter)
   recordUnsaid(request, dropped)
   const body = present({

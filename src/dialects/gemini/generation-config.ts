@@ -60,10 +60,31 @@ function samplingFields({ sampling }: CanonicalRequest, filter: ParameterFilter)
   }
 }
 
+/**
+ * Models without levels of thinking, Gemini 2.5 and earlier, refuse JSON output in a request with tools ("Function calling with a response
+ * mime type: 'application/json' is unsupported", github.com/googleapis/python-genai/issues/867; models of Gemini 3 do both, issue 706
+ * there): they read among their instructions what is wanted.
+ * @returns the request without the format, and the instruction in its place; undefined where the format can be sent.
+ */
+export function formatInWords(
+  request: CanonicalRequest,
+  { quirks }: Target,
+  filter: ParameterFilter,
+): { request: CanonicalRequest; instruction: string } | undefined {
+  const { format, ...rest } = request
+  if (quirks.thinking === 'level' || !format || format.type === 'text') return undefined
+  if (filter.ifListed('response_format', format, FORMAT_ALIASES[format.type]) === undefined) return undefined
+  filter.dropped.add('response_format')
+  const schema = format.schema ? `, by this JSON Schema: ${JSON.stringify(format.schema)}` : ''
+  return { request: rest, instruction: `Unless you call a function, answer with a single JSON value and no other text${schema}` }
+}
+
+/** Other names under which the parameters of an endpoint may have a format. */
+const FORMAT_ALIASES = { json_object: [], json_schema: ['structured_outputs'] } as const
+
 function formatFields({ format }: CanonicalRequest, filter: ParameterFilter): JsonObject {
   if (!format || format.type === 'text') return {}
-  const aliases = format.type === 'json_schema' ? ['structured_outputs'] : []
-  if (filter.ifListed('response_format', format, aliases) === undefined) return {}
+  if (filter.ifListed('response_format', format, FORMAT_ALIASES[format.type]) === undefined) return {}
   if (format.name !== undefined) filter.dropped.add('response_format.name')
   if (format.description !== undefined) filter.dropped.add('response_format.description')
   const { schema } = format

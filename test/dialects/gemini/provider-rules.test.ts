@@ -121,3 +121,26 @@ t.test('the schema of the answer: what the model does not keep to is recorded', 
   })
   t.same(schemaOf({ type: 'object', $ref: '#/$defs/A', $defs: { A: {} } }).schema, { type: 'object', $ref: '#/$defs/A', $defs: { A: {} } })
 })
+
+t.test(
+  'without levels of thinking, JSON output and tools do not go together (github.com/googleapis/python-genai/issues/867)',
+  async (t) => {
+    const schema: JsonObject = { type: 'object', properties: { n: { type: 'number' } } }
+    const format = { type: 'json_schema', schema } as const
+    const tools = [{ kind: 'function', name: 'f' } as const]
+    const sent = (request: Parameters<typeof encode>[0], quirks = {}) => {
+      const { body, dropped } = encode(request, { quirks })
+      const { responseMimeType, responseJsonSchema } = (body.generationConfig ?? {}) as JsonObject
+      return { type: responseMimeType, schema: responseJsonSchema, system: body.systemInstruction, dropped }
+    }
+    const json = 'application/json'
+    const whole = { type: json, schema, system: undefined, dropped: [] }
+    t.same(sent({ format }), whole)
+    t.same(sent({ format, tools }, { thinking: 'level' }), whole, 'models of Gemini 3 do both')
+    const words = 'Unless you call a function, answer with a single JSON value and no other text'
+    const parts = [{ text: `${words}, by this JSON Schema: ${JSON.stringify(schema)}` }]
+    t.same(sent({ format, tools }), { type: undefined, schema: undefined, system: { parts }, dropped: ['response_format'] })
+    t.match(sent({ format: { type: 'json_object' }, tools }), { type: undefined, system: { parts: [{ text: words }] } })
+    t.same(sent({ format: { type: 'text' }, tools }), { type: undefined, schema: undefined, system: undefined, dropped: [] })
+  },
+)
