@@ -107,6 +107,16 @@ t.test('parameters by the names of each provider', async (t) => {
     t.notOk(field in bodyOf(preset), `${preset} gets no ${field}`)
 })
 
+t.test('Kimi takes no penalties, and requires the parameters of a tool', async (t) => {
+  const standIn = matrix.standIns.find(({ rules }) => rules.preset === 'moonshot')
+  if (standIn === undefined) throw new Error('no stand-in of Moonshot')
+  const bare = [{ type: 'function', function: { name: 'look' } }]
+  for (const model of standIn.rules.models) {
+    const body = await sent(standIn, model, { messages: [user], tools: bare, frequency_penalty: 1, presence_penalty: 1, top_p: 0.5 })
+    t.ok(body, `${model.name}: ${why(standIn)}`)
+  }
+})
+
 t.test('reasoning of earlier turns in the field of each provider', async (t) => {
   const history = [user, { role: 'assistant', content: 'Fine.', reasoning: 'Hm.' }, user]
   const fields: Readonly<Record<string, object>> = {

@@ -12,6 +12,7 @@ import { huggingface } from './huggingface.ts'
 import { litellm } from './litellm.ts'
 import { llamaCpp } from './llama-cpp.ts'
 import { mistral } from './mistral.ts'
+import { moonshot } from './moonshot.ts'
 import { nebius } from './nebius.ts'
 import { ollama } from './ollama.ts'
 import { azureOpenai, openai } from './openai.ts'
@@ -23,6 +24,7 @@ import { sglang } from './sglang.ts'
 import { together } from './together.ts'
 import { vertexGemini } from './vertex-gemini.ts'
 import { crusoe, vllm } from './vllm.ts'
+import { xai } from './xai.ts'
 import { zai } from './zai.ts'
 
 export const RULES: readonly Rules[] = [
@@ -43,6 +45,7 @@ export const RULES: readonly Rules[] = [
   huggingface,
   litellm,
   llamaCpp,
+  moonshot,
   nebius,
   ollama,
   perplexity,
@@ -51,5 +54,6 @@ export const RULES: readonly Rules[] = [
   together,
   crusoe,
   vllm,
+  xai,
   zai,
 ]
