@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import type { Duplex, Readable } from 'node:stream'
 import type { Clock } from '../core/clock.ts'
 import { absoluteDocs, asFault, Fault, faultReply } from '../core/faults.ts'
-import type { GenerationIds } from '../core/ids.ts'
+import { type GenerationIds, randomTag } from '../core/ids.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { ClientDialect } from '../dialects/types.ts'
 import type { Front, Operation } from '../pipeline/chain.ts'
@@ -306,6 +306,7 @@ export class Gateway implements RequestHandler {
         writePage(response, await page, operation.method)
         return
       }
+      nameReply(response)
       const answer = await this.serving.operations(operation)
       if (!answer) throw new Fault('not_found', { message: `No such path: ${operation.path.slice(0, 200)}` })
       if ('headers' in answer) {
@@ -331,6 +332,7 @@ export class Gateway implements RequestHandler {
       response.destroy()
       return
     }
+    nameReply(response, client)
     const { status, headers, json } = faultReply(absoluteDocs(fault, this.serving.publicUrl), { body: client?.faultBody })
     giveUpBody(response.req, response, status, this.clock)
     response.writeHead(status, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(json), ...headers })
@@ -343,6 +345,16 @@ export class Gateway implements RequestHandler {
     if (fault.code === 'internal') this.oops(fault.cause)
     return fault
   }
+}
+
+/**
+ * Gives a reply that is no generation an id, in the header that the SDKs of the caller's format show as the id of the request (openai
+ * 7.55.0 and @anthropic-ai/sdk 1.12.0, internal/parse.ts). Generations have their own; a reply under overload has none.
+ */
+function nameReply(response: ServerResponse, client?: ClientDialect): void {
+  const usual = response.req.headers['anthropic-version'] === undefined ? 'X-Request-Id' : 'Request-Id'
+  const name = client?.requestIdHeader ?? usual
+  if (!response.hasHeader(name)) response.setHeader(name, `req-${randomTag()}`)
 }
 
 /** Paths of the API; those of the pass-through are the provider's and never reach this. */
