@@ -57,6 +57,7 @@ function entryOf(row: UseRow): JsonObject {
     prompt_tokens: row.input,
     completion_tokens: row.output,
     reasoning_tokens: row.reasoning,
+    cache_discount: usd(row.cacheSaved),
   }
 }
 

@@ -172,6 +172,7 @@ export const activity = data(
       prompt_tokens: whole(),
       completion_tokens: whole(),
       reasoning_tokens: whole(),
+      cache_discount: amount('USD that caches of the providers have saved; negative where writing to them cost more.'),
     }),
   ),
 )

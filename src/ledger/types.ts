@@ -110,6 +110,8 @@ export interface UseRow {
   readonly input: number
   readonly output: number
   readonly reasoning: number
+  /** Nano-dollars that caches of the providers have saved; negative where writing to them cost more. */
+  readonly cacheSaved: number
 }
 
 /** Sums of some consecutive generations, and where the next page begins. */

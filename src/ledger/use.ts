@@ -4,6 +4,8 @@ import { Pace } from './pace.ts'
 import type { GenerationRecord, LedgerReader, UsePage, UseQuery, UseRow } from './types.ts'
 
 export const DAY_MS = 86_400_000
+/** Nano-dollars of a dollar. */
+const NANO = 1e9
 
 /** Reads every generation of the query, in slices. @throws Fault `unavailable` where the ledger cannot be read. */
 export async function scanUse(ledger: LedgerReader, query: UseQuery): Promise<UseRow[]> {
@@ -37,7 +39,7 @@ async function byRecords(ledger: LedgerReader, { from, until, keys }: UseQuery, 
 
 function rowOf({ at, hold }: GenerationRecord, settled: NonNullable<GenerationRecord['settled']>): UseRow {
   const { cost, input, output, reasoning, status } = settled
-  const { model, endpoint, provider } = factsOf(settled)
+  const { model, endpoint, provider, cache_discount: saved } = factsOf(settled)
   return {
     day: Math.floor(at / DAY_MS) * DAY_MS,
     model: textOr(model, hold.model),
@@ -49,6 +51,7 @@ function rowOf({ at, hold }: GenerationRecord, settled: NonNullable<GenerationRe
     input,
     output,
     reasoning,
+    cacheSaved: typeof saved === 'number' ? Math.round(saved * NANO) : 0,
   }
 }
 
@@ -66,6 +69,7 @@ export function addUse(a: UseRow, b: UseRow): UseRow {
     input: a.input + b.input,
     output: a.output + b.output,
     reasoning: a.reasoning + b.reasoning,
+    cacheSaved: a.cacheSaved + b.cacheSaved,
   }
 }
 

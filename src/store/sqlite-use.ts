@@ -15,11 +15,14 @@ const END_OF_PAGE = 'SELECT count(*) AS count, max(seq) AS last FROM (SELECT seq
 const fact = (name: string, otherwise: string): string =>
   `ifnull(nullif(iif(json_valid(facts) AND json_type(facts, '$.${name}') = 'text', facts ->> '$.${name}', ''), ''), ${otherwise})`
 
+/** Whole nano-dollars, so that their sum is exact. */
+const SAVED = `iif(json_valid(facts) AND json_type(facts, '$.cache_discount') IN ('integer', 'real'), round((facts ->> '$.cache_discount') * ${NANO}), 0)`
+
 const sumsOf = (keys: string): string => `
   SELECT hold.seq / ${TICKS} / ${DAY_MS} AS day, ${fact('model', 'hold.model')} AS model, ${fact('endpoint', 'hold.endpoint')} AS endpoint,
     ${fact('provider', "''")} AS provider, status NOT IN ('failed', 'unknown') AS answered, count(*) AS requests,
     sum(cost / ${NANO}) AS dollars, sum(cost % ${NANO}) AS nano,
-    sum(input) AS input, sum(output) AS output, sum(reasoning) AS reasoning
+    sum(input) AS input, sum(output) AS output, sum(reasoning) AS reasoning, total(${SAVED}) AS saved
   FROM hold JOIN settlement USING (seq) WHERE hold.seq > ? AND hold.seq <= ? ${keys} GROUP BY 1, 2, 3, 4, 5`
 
 export class SqliteUse {
@@ -56,6 +59,7 @@ export class SqliteUse {
         input: integer(row.input),
         output: integer(row.output),
         reasoning: integer(row.reasoning),
+        cacheSaved: Number(row.saved),
       }),
     )
     this.page.took(performance.now() - begun)

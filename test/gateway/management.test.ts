@@ -479,10 +479,10 @@ t.test('activity: the last 30 full days', async (t) => {
     provider_name: 'first',
     byok_usage_inference: 0,
   }
-  const usage = { prompt_tokens: 11, completion_tokens: 7, reasoning_tokens: 2 }
+  const usage = { prompt_tokens: 11, completion_tokens: 7, reasoning_tokens: 2, cache_discount: 0 }
   t.same(await rows(), [
     { date: '2026-03-03', ...same, usage: 1, requests: 1, ...usage },
-    { date: '2026-02-02', ...same, usage: 2, requests: 2, prompt_tokens: 22, completion_tokens: 14, reasoning_tokens: 4 },
+    { date: '2026-02-02', ...same, usage: 2, requests: 2, ...usage, prompt_tokens: 22, completion_tokens: 14, reasoning_tokens: 4 },
   ])
   t.match(await rows('?date=2026-02-02'), [{ date: '2026-02-02', requests: 2 }])
   t.same(await rows('?date=2026-02-10'), [])
@@ -497,6 +497,32 @@ t.test('activity: the last 30 full days', async (t) => {
   t.same(await rows('?workspace_id=0df9e665-d932-5740-b2c7-b52af166bc11'), [])
   await call(gateway, ['DELETE', `/v1/keys/${two.hash}`])
   t.equal((await rows(`?api_key_hash=${two.hash}`)).length, 1, 'a key that is gone has left its rows')
+})
+
+t.test('activity: what the caches of providers have saved', async (t) => {
+  const upstream = await startUpstream((seen) =>
+    answerFor(seen, { text: ['fine'], usage: { input: 1000, output: 1, cached: 600, reasoning: 0 } }),
+  )
+  t.teardown(() => upstream.close())
+  const clock = new JumpingClock()
+  const gateway = await startGateway(
+    `${configuration(upstream.url)}  acme/cached:
+    endpoints: [ { provider: first, model: m, price: { prompt: "2.00", completion: "0", cached: "0.50" } } ]
+`,
+    { clock },
+  )
+  t.teardown(() => gateway.close())
+  clock.jumpTo('2026-03-03T12:00:00Z')
+  const { key } = await made(gateway, { name: 'cached' })
+  const body = { model: 'acme/cached', messages: [{ role: 'user', content: 'Hello' }] }
+  for (let turn = 0; turn < 2; turn++) {
+    const reply = await gateway.post('/v1/chat/completions', body, { authorization: `Bearer ${key}` })
+    t.equal(reply.status, 200)
+    await reply.text()
+  }
+  clock.jumpTo('2026-03-04T12:00:00Z')
+  // 600 tokens at $1.50 less per million, twice.
+  t.match((await call(gateway, ['GET', '/v1/activity'])).body.data, [{ date: '2026-03-03', model: 'acme/cached', cache_discount: 0.0018 }])
 })
 
 t.test('secrets are in no log, no metric and no error', async (t) => {

@@ -185,7 +185,9 @@ const FACTS = [
   '{}',
   '',
   '{"model":"acme/two","provider":"Here","endpoint":"acme/two@here"}',
-  '{"provider":"There","model":7}',
+  '{"provider":"There","model":7,"cache_discount":0.001234567}',
+  '{"provider":"There","cache_discount":-0.000000003}',
+  '{"provider":"There","cache_discount":"0.5"}',
   '{"model":"","provider":null,"note":"\\u0000"}',
 ]
 

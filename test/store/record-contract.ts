@@ -156,7 +156,7 @@ function taking(t: Test, { name, fresh }: Suite): void {
   t.test(`${name}: sums of use are those of the rows, of all keys and of some`, async (t) => {
     const { record, now } = await fresh(t)
     const today = Math.floor(now() / DAY) * DAY
-    const facts = ['{"model":"acme/two","provider":"Here"}', '{}', '']
+    const facts = ['{"model":"acme/two","provider":"Here","cache_discount":0.000000123}', '{}', '']
     const rows = Array.from({ length: 1200 }, (_, index) => {
       const at = today - (index % 3) * DAY + 1000
       const row = generation(at * 4096 + index, index % 5 === 0 ? 'b' : 'a', index, at)

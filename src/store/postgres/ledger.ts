@@ -136,6 +136,10 @@ function recordFrom(row: GenerationTable): GenerationRecord {
 const fact = (name: string, otherwise: string) =>
   sql.raw(`coalesce(nullif(case when facts like '{%' then ${jsonOf('facts')} ->> '${name}' end, ''), ${otherwise})`)
 
+/** Whole nano-dollars that the cache has saved. */
+const SAVED = sql.raw(`case when facts like '{%' and json_typeof(${jsonOf('facts')} -> 'cache_discount') = 'number'
+  then round((${jsonOf('facts')} ->> 'cache_discount')::numeric * 1000000000) else 0 end`)
+
 /** The `day` of a row that is no sum: `model` has the last generation of the page, `requests` how many the page has. */
 const END = -1
 
@@ -150,11 +154,12 @@ function useOf({ from, until, keys }: UseQuery, after: string, size: number) {
       select seq / ${TICKS}::bigint / ${DAY_MS}::bigint * ${DAY_MS}::bigint as day, ${fact('model', 'model')} as model,
         ${fact('endpoint', 'endpoint')} as endpoint, ${fact('provider', "''")} as provider,
         status not in ('failed', 'unknown') as answered, count(*) as requests, sum(cost) as cost,
-        sum(input)::bigint as input, sum(output)::bigint as output, sum(reasoning)::bigint as reasoning
+        sum(input)::bigint as input, sum(output)::bigint as output, sum(reasoning)::bigint as reasoning,
+        sum(${SAVED})::float8 as "cacheSaved"
       from page ${wanted} group by 1, 2, 3, 4, 5
     )
     select ${END}::bigint as day, (select seq || ' ' || tag from page order by seq desc, tag desc limit 1) as model, '' as endpoint,
       '' as provider, false as answered, count(*) as requests, 0::numeric as cost, 0::bigint as input, 0::bigint as output,
-      0::bigint as reasoning from page
+      0::bigint as reasoning, 0::float8 as "cacheSaved" from page
     union all select * from sums`
 }
