@@ -38,7 +38,9 @@ interface OpenReasoning {
 interface CallBlock {
   /** -1 until its name is known. */
   block: number
+  /** All that has come. */
   args: string
+  ended: boolean
   /** Members of its first fragment that the canon has no word for. */
   others: JsonObject | undefined
   /** A call that is none of a function, as far as it has come. */
@@ -85,6 +87,7 @@ export class DeltaReader {
   close(out: StreamEvent[]): void {
     this.endBlock(out)
     for (const [index, call] of this.callBlocks.entries()) {
+      if (call.ended) continue
       const slot = entryAt(this.calls.slots, index)
       if (call.whole) {
         this.whole('opaque', { dialect: WIRE, type: OPAQUE.call, data: { ...call.whole, id: slot.id } }, out)
@@ -220,7 +223,8 @@ export class DeltaReader {
     const { slot, fresh } = this.calls.resolve(fragment)
     if (fresh) {
       this.endBlock(out)
-      this.callBlocks.push({ block: -1, args: '', others: otherMembers(fragment, CALL_KNOWN), whole: undefined })
+      for (const before of this.callBlocks) this.endWhole(before, out)
+      this.callBlocks.push({ block: -1, args: '', ended: false, others: otherMembers(fragment, CALL_KNOWN), whole: undefined })
     }
     const call = this.callBlocks[slot.index]
     if (call === undefined) throw new RangeError(`no block for call ${slot.index}`)
@@ -231,9 +235,19 @@ export class DeltaReader {
     const args = isObject(fragment.function) ? fragment.function.arguments : undefined
     const text = typeof args === 'string' ? args : isObject(args) ? JSON.stringify(args) : ''
     if (call.block === -1 && slot.name !== '') this.startCall(call, slot, out)
-    if (text === '') return
-    if (call.block === -1) call.args += text
-    else out.push({ type: 'block-delta', block: call.block, text })
+    if (text === '' || call.ended) return
+    call.args += text
+    if (call.block !== -1) out.push({ type: 'block-delta', block: call.block, text })
+  }
+
+  /**
+   * Ends a call whose arguments are complete once the next one begins: agents take the arguments of a call that is still open
+   * for the next one's. Providers that send several calls at once go on with one whose arguments are not complete.
+   */
+  private endWhole(call: CallBlock, out: StreamEvent[]): void {
+    if (call.ended || call.block === -1 || !isComplete(call.args)) return
+    call.ended = true
+    out.push({ type: 'block-end', block: call.block })
   }
 
   private startCall(call: CallBlock, slot: CallSlot, out: StreamEvent[]): void {
@@ -241,6 +255,15 @@ export class DeltaReader {
     const of = others && { dialect: WIRE, type: OPAQUE.call, data: others }
     call.block = this.start('call', out, { call: { id: slot.id, name: slot.name }, ...(of ? { of } : {}) })
     if (call.args !== '') out.push({ type: 'block-delta', block: call.block, text: call.args })
+  }
+}
+
+function isComplete(args: string): boolean {
+  if (!args.trimEnd().endsWith('}')) return false
+  try {
+    return isObject(JSON.parse(args))
+  } catch {
+    return false
   }
 }
 
