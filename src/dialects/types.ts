@@ -4,6 +4,7 @@ import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import type { Clock } from '../core/clock.ts'
 import type { Fault, FaultFacts } from '../core/faults.ts'
 import type { Json, JsonObject } from '../core/json.ts'
+import type { ClientTools } from './canon/client-tools.ts'
 import type { End, StreamEvent } from './canon/events.ts'
 import type { FieldNames } from './canon/field-names.ts'
 import type { Folded } from './canon/fold.ts'
@@ -101,6 +102,8 @@ export interface ClientDialect {
   gatewayFields?(body: JsonObject): Partial<GatewayFields>
   /** Tools of providers that stand elsewhere than in `tools`, with the path of what names them. */
   nativeTools?(body: JsonObject): { path: string; of: Opaque }[]
+  /** Present where the format has tools that callers run and other formats do not know. */
+  readonly clientTools?: ClientTools | undefined
   /** The error body of a plain HTTP reply, where it is not the standard one. */
   faultBody?: ((fault: Fault, facts: FaultFacts) => JsonObject) | undefined
   /** Present where the operation answers with vectors instead of words. */
@@ -184,7 +187,7 @@ export interface Encoded {
   dropped: string[]
   /** True where the provider is only requested in words to keep to the output format; else what it cannot keep to is in `dropped`. */
   looseFormat?: true
-  /** Set where tools were sent under names that the wire takes. */
+  /** Set where tools have other names at the provider. */
   toolNames?: SentNames
 }
 

@@ -207,9 +207,9 @@ models:
         { role: 'user', content: 'Hello' },
       ],
     })
-  const named = await moved({ type: 'namespace', name: 'n', tools: [] })
+  const named = await moved({ type: 'code_interpreter' })
   t.equal(named.status, 400)
-  t.match(await named.json(), { error: { message: /^input\[0\]\.tools\[1\]\.type: namespace/ } })
+  t.match(await named.json(), { error: { message: /^input\[0\]\.tools\[1\]\.type: code_interpreter/ } })
   t.equal((await moved()).status, 200)
   t.match(upstream.requests.at(-1)?.json.tools, [{ type: 'function', function: { name: 'g' } }], 'functions among the items are offered')
   await every(t, 'every round', async (t) => {

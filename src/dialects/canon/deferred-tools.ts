@@ -18,3 +18,15 @@ export function loaded(spec: FunctionSpec): FunctionSpec {
   const { [FIELD]: __, ...data } = native.data
   return Object.assign(rest, { native: { ...native, data } })
 }
+
+/** The tools for a provider that defers none: those that have been found, and all that are not deferred. */
+export function shownTools(tools: readonly ToolSpec[], found: ReadonlySet<string>): ToolSpec[] {
+  const kept = tools.filter((tool) => !isDeferred(tool) || found.has(tool.name))
+  return kept.map((tool) => (isDeferred(tool) ? loaded(tool) : tool))
+}
+
+/** The result of a search for tools in words: the functions themselves are offered from then on. */
+export function foundText(tools: readonly Pick<FunctionSpec, 'name' | 'description'>[]): string {
+  const found = tools.map(({ name, description = '' }) => ({ name, description }))
+  return JSON.stringify({ tools: found, total_results: found.length })
+}

@@ -52,6 +52,14 @@ export const COMMON = 'common'
 /** Type of an opaque event with members of the reply itself, beside its content: its own wire writes them at the end. */
 export const MEMBERS = 'members'
 
+/** What a call block calls. */
+export type Called = {
+  id: string
+  name: string
+  /** Where the function stands for a tool of another kind: type of the item that the caller's dialect writes, and its own members. */
+  own?: Opaque | undefined
+}
+
 export type StreamEvent =
   | { type: 'start'; model?: string }
   | {
@@ -61,7 +69,7 @@ export type StreamEvent =
       kind: BlockKind
       /** Blocks that share it belong to one output item (a message with two parts, a reasoning item with summaries). */
       item?: string | undefined
-      call?: { id: string; name: string } | undefined
+      call?: Called | undefined
       of?: Opaque | undefined
     }
   | { type: 'block-delta'; block: number; text: string }

@@ -1,14 +1,14 @@
 /** Folds a stream of canonical events into the finished blocks that a whole reply is written from. */
 import type { Fault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { type BlockKind, type End, endOf, type NoteKind, type StreamEvent } from './events.ts'
+import { type BlockKind, type Called, type End, endOf, type NoteKind, type StreamEvent } from './events.ts'
 import type { Opaque } from './request.ts'
 import type { Usage } from './usage.ts'
 
 export interface Block {
   kind: BlockKind
   item?: string | undefined
-  call?: { id: string; name: string } | undefined
+  call?: Called | undefined
   of?: Opaque | undefined
   /** Joined deltas: the text, or a call's arguments. */
   text: string

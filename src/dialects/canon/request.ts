@@ -7,7 +7,7 @@ import type { JsonObject } from '../../core/json.ts'
 export type DialectId = string
 
 /** What we do not understand: written back verbatim to the same dialect, dropped and recorded towards another. */
-export interface Opaque {
+export type Opaque = {
   dialect: DialectId
   type: string
   data: JsonObject

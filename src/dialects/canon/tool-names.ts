@@ -1,11 +1,21 @@
-/** Names of tools that a provider does not take: replaced in the request, and the caller's own again in the reply. */
+/**
+ * Names of tools as a provider is sent them: those that it does not take are replaced, and a tool of a namespace has one name.
+ * The reply has the caller's own again.
+ */
 import { createHash } from 'node:crypto'
 import { offeredTools } from './allowed-tools.ts'
 import type { StreamEvent } from './events.ts'
-import type { CanonicalRequest, Item, ToolChoice, ToolSpec } from './request.ts'
+import type { CanonicalRequest, Item, Opaque, ToolChoice, ToolSpec } from './request.ts'
 
-/** The caller's names by those that the provider is sent. */
-export type SentNames = ReadonlyMap<string, string>
+/** What stands behind the names that the provider was sent. */
+export interface SentNames {
+  /** The caller's names by those that took their place. */
+  readonly renamed?: ReadonlyMap<string, string> | undefined
+  /** How the caller's format writes calls of functions that stand for tools of other kinds, by the function's name. */
+  readonly own?: OwnCalls | undefined
+}
+
+export type OwnCalls = ReadonlyMap<string, Opaque>
 
 /** Which names of functions a provider takes, of the 1 to 128 letters, digits, dashes and underscores that callers may use. */
 export interface NameRule {
@@ -18,13 +28,34 @@ export interface NameRule {
 /** Hexadecimal digits of the digest that ends a name of ours. */
 const DIGEST = 12
 
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
+
 const LETTER = /^[A-Za-z_]/
 
 /** The same name always becomes the same, since later turns repeat the calls of earlier ones; different ones never do. */
 function taken(name: string, { most, beginsWithLetter }: NameRule): string {
-  const digest = createHash('sha256').update(name).digest('hex').slice(0, DIGEST)
+  const digest = sha256(name).slice(0, DIGEST)
   const from = beginsWithLetter && !LETTER.test(name) ? `_${name}` : name
   return `${from.slice(0, most - DIGEST - 1)}_${digest}`
+}
+
+/** Between a namespace and its tool. */
+const JOINT = '__'
+
+/** The longest name that OpenAI's formats and Gemini's take, and the digits that end a name that is not simply joined. */
+const FLAT = { longest: 64, digits: 8 }
+
+/**
+ * The name of the function that stands for a tool of a namespace. It depends on the two names alone, so that each turn
+ * and each process sends the same, and prompts stay cached. Two tools never have the same one: a name in which the joint
+ * could be elsewhere ends with a digest of both.
+ */
+export function flattenTool(namespace: string, tool: string): string {
+  const joined = namespace + JOINT + tool
+  const isClear = joined.indexOf(JOINT) === namespace.length && !joined.includes(JOINT, namespace.length + 1)
+  if (isClear && joined.length <= FLAT.longest && /^[A-Za-z0-9_-]+$/.test(joined)) return joined
+  const begin = joined.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, FLAT.longest - FLAT.digits - 1)
+  return `${begin}_${sha256(`${namespace}\0${tool}`).slice(0, FLAT.digits)}`
 }
 
 function namesNotTaken({ tools, toolChoice, items }: CanonicalRequest, { most, beginsWithLetter }: NameRule): Set<string> | undefined {
@@ -41,7 +72,10 @@ function namesNotTaken({ tools, toolChoice, items }: CanonicalRequest, { most, b
 }
 
 /** A copy of the request in which each function has a name that the provider takes; undefined where each has one now. */
-export function withTakenNames(request: CanonicalRequest, rule: NameRule): { request: CanonicalRequest; names: SentNames } | undefined {
+export function withTakenNames(
+  request: CanonicalRequest,
+  rule: NameRule,
+): { request: CanonicalRequest; names: ReadonlyMap<string, string> } | undefined {
   const refused = namesNotTaken(request, rule)
   if (refused === undefined) return undefined
   const names = new Map<string, string>()
@@ -63,11 +97,13 @@ export function withTakenNames(request: CanonicalRequest, rule: NameRule): { req
 }
 
 /** Gives calls the caller's names, in place. @param from number of the first event that may have another one. */
-export function restoreNames(events: readonly StreamEvent[], names: SentNames, from = 0): void {
+export function restoreNames(events: readonly StreamEvent[], { renamed, own }: SentNames, from = 0): void {
   for (let i = from; i < events.length; i++) {
     const event = events[i]
     if (event?.type !== 'block-start' || !event.call) continue
-    const name = names.get(event.call.name)
-    if (name !== undefined) event.call.name = name
+    const { call } = event
+    call.name = renamed?.get(call.name) ?? call.name
+    const form = own?.get(call.name)
+    if (form) call.own = form
   }
 }

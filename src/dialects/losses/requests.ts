@@ -136,7 +136,8 @@ const CHAT_CALLERS: readonly Row[] = [
 ]
 
 const RESPONSES_CALLERS: readonly Row[] = [
-  [['openai-chat', 'anthropic', 'gemini'], FIELD, ['input[function_call in a namespace].namespace'], 'input.function_call.namespace'],
+  [['openai-chat', 'anthropic', 'gemini'], FIELD, ['input[agent_message].author'], 'agent_message.author'],
+  [['openai-chat', 'anthropic', 'gemini'], FIELD, ['input[agent_message].recipient'], 'agent_message.recipient'],
   [['openai-chat', 'openai-responses', 'anthropic', 'gemini'], TIER, ['service_tier'], 'service_tier'],
   [['anthropic'], AUDIO, ['input[message].content[input_audio]'], 'input_audio'],
   [['openai-chat', 'openai-responses'], CACHE_PLACE, ['cache_control.ttl'], 'cache_control'],
@@ -183,12 +184,23 @@ const RESPONSES_CALLERS: readonly Row[] = [
       'trace',
     ],
   ],
-  [['openai-chat', 'anthropic', 'gemini'], ITEM_ID, ['input[function_call].id', 'input[function_call_output].id', 'input[message].id']],
+  [
+    ['openai-chat', 'anthropic', 'gemini'],
+    ITEM_ID,
+    [
+      'input[custom_tool_call].id',
+      'input[custom_tool_call_output].id',
+      'input[function_call].id',
+      'input[function_call_output].id',
+      'input[local_shell_call].id',
+      'input[local_shell_call_output].id',
+      'input[message].id',
+    ],
+  ],
   [
     ['openai-chat', 'anthropic', 'gemini'],
     NATIVE_ITEM,
     [
-      'input[agent_message]',
       'input[apply_patch_call]',
       'input[apply_patch_call_output]',
       'input[code_interpreter_call]',
@@ -196,12 +208,8 @@ const RESPONSES_CALLERS: readonly Row[] = [
       'input[computer_call]',
       'input[computer_call_output]',
       'input[context_compaction]',
-      'input[custom_tool_call]',
-      'input[custom_tool_call_output]',
       'input[file_search_call]',
       'input[image_generation_call]',
-      'input[local_shell_call]',
-      'input[local_shell_call_output]',
       'input[mcp_approval_request]',
       'input[mcp_approval_response]',
       'input[mcp_call]',
@@ -218,11 +226,8 @@ const RESPONSES_CALLERS: readonly Row[] = [
     [
       'tools[code_interpreter]',
       'tools[computer_use_preview]',
-      'tools[custom]',
       'tools[file_search]',
       'tools[image_generation]',
-      'tools[local_shell]',
-      'tools[namespace]',
       'tools[web_search]',
       'tools[web_search_preview]',
     ],

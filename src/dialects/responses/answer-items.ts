@@ -1,7 +1,7 @@
 /** Output items that come in one piece: what only this wire knows, what the gateway's tools did, images, spoken answers. */
 
 import { isObject, type Json, type JsonObject, present, stringOf } from '../../core/json.ts'
-import { type BlockKind, COMMON } from '../canon/events.ts'
+import { type BlockKind, type Called, COMMON } from '../canon/events.ts'
 import type { Opaque } from '../canon/request.ts'
 import { WIRE } from './wire.ts'
 
@@ -17,7 +17,7 @@ function nativeData(data: JsonObject): JsonObject | undefined {
 export interface NewBlock {
   kind: BlockKind
   item?: string | undefined
-  call?: { id: string; name: string } | undefined
+  call?: Called | undefined
   of?: Opaque | undefined
 }
 

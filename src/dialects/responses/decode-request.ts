@@ -1,6 +1,7 @@
 /** The caller's Responses body as a canonical request. */
 
 import { isObject, type Json, type JsonObject, objectsOf, present, stringOf } from '../../core/json.ts'
+import type { FunctionSpec } from '../canon/deferred-tools.ts'
 import { GATEWAY_KEYS } from '../canon/gateway-fields.ts'
 import { otherMembers, withNative } from '../canon/native.ts'
 import type { CanonicalRequest, OutputFormat, Reasoning, Sampling, ToolChoice, ToolSpec } from '../canon/request.ts'
@@ -64,7 +65,7 @@ export const PARAMETERS: readonly (readonly [field: string, name: string])[] = [
 
 const FUNCTION_KNOWN: ReadonlySet<string> = new Set(['type', 'name', 'description', 'parameters', 'strict'])
 
-function functionTool(tool: JsonObject, beside: Set<string>): ToolSpec {
+export function functionTool(tool: JsonObject, beside: Set<string>): FunctionSpec {
   const spec = present({
     kind: 'function',
     name: String(tool.name),
@@ -72,7 +73,7 @@ function functionTool(tool: JsonObject, beside: Set<string>): ToolSpec {
     parameters: tool.parameters,
     strict: tool.strict,
     deferLoading: tool.defer_loading === true ? true : undefined,
-  }) as unknown as ToolSpec
+  }) as unknown as FunctionSpec
   const others = otherMembers(tool, FUNCTION_KNOWN)
   if (others === undefined) return spec
   for (const key in others) beside.add(`tools.function.${key}`)
@@ -92,7 +93,8 @@ function decodeChoice(choice: Json | undefined): ToolChoice | undefined {
   // Mistral's word for it.
   if (choice === 'any') return { mode: 'required' }
   if (!isObject(choice)) return undefined
-  if (choice.type === 'function') return { mode: 'named', name: String(choice.name) }
+  // A tool of a namespace has its name there alone.
+  if (choice.type === 'function' && (choice.namespace ?? null) === null) return { mode: 'named', name: String(choice.name) }
   const colon = String(choice.type).indexOf(':')
   if (colon > 0) return { mode: 'named', name: String(choice.type).slice(colon + 1) }
   return { mode: 'opaque', of: { dialect: WIRE, type: String(choice.type), data: choice } }

@@ -5,6 +5,7 @@ import type { StreamEvent } from '../canon/events.ts'
 import type { Final, ReplyContext, StreamEncoder } from '../types.ts'
 import { spokenWords } from './answer-items.ts'
 import { itemSnapshot, logprobsOf, type OutputItem, OutputItems, type Part, partSnapshot } from './output-items.ts'
+import { CALL_EVENTS, calledName, callType } from './own-calls.ts'
 import { closingJson, endingOf, openingJson, restIn } from './result-object.ts'
 import { progressFrame, wholeFrames } from './whole-frames.ts'
 import { DONE, eventFrame } from './wire.ts'
@@ -15,13 +16,11 @@ const NAMES = {
   refusal: { delta: 'response.refusal.delta', done: 'response.refusal.done', field: 'refusal' },
   reasoning: { delta: 'response.reasoning_text.delta', done: 'response.reasoning_text.done', field: 'text' },
   summary: { delta: 'response.reasoning_summary_text.delta', done: 'response.reasoning_summary_text.done', field: 'text' },
-  call: { delta: 'response.function_call_arguments.delta', done: 'response.function_call_arguments.done', field: 'arguments' },
 } as const
 
-type Named = keyof typeof NAMES
-
-function isNamed(kind: string): kind is Named {
-  return kind in NAMES
+/** Undefined for parts that no events show, such as the arguments of a search for tools. */
+function namesOf({ kind, item: { call } }: Part): { delta: string; done: string; field: string } | undefined {
+  return kind === 'call' ? CALL_EVENTS[callType(call)] : (NAMES as Partial<Record<string, (typeof NAMES)[keyof typeof NAMES]>>)[kind]
 }
 
 /** `response.created` and `response.in_progress`. */
@@ -128,17 +127,25 @@ export class ResponsesStreamEncoder implements StreamEncoder {
 
   private delta(part: Part, text: string): string {
     const { kind } = part
-    if (!isNamed(kind)) return ''
     let out = ''
     if (!part.begun) {
       this.items.begin(part)
       out = this.open(part)
     }
+    if (kind === 'call') return this.callDelta(part, part.input ? part.input.push(text) : text)
+    const names = namesOf(part)
+    if (!names) return ''
     part.text += text
-    if (kind !== 'text') return out + eventFrame(this.ctx, NAMES[kind].delta, part.head + JSON.stringify(text))
+    if (kind !== 'text') return out + eventFrame(this.ctx, names.delta, part.head + JSON.stringify(text))
     const logprobs = this.pending.length === 0 ? '[]' : JSON.stringify(this.pending)
     this.pending = []
     return out + eventFrame(this.ctx, 'response.output_text.delta', `${part.head}${JSON.stringify(text)},"logprobs":${logprobs}`)
+  }
+
+  private callDelta(part: Part, text: string): string {
+    part.text += text
+    const names = namesOf(part)
+    return names === undefined || text === '' ? '' : eventFrame(this.ctx, names.delta, part.head + JSON.stringify(text))
   }
 
   private note(event: Extract<StreamEvent, { type: 'block-note' }>): string {
@@ -170,15 +177,18 @@ export class ResponsesStreamEncoder implements StreamEncoder {
 
   private endPart(part: Part): string {
     const { kind } = part
-    if (part.ended || !part.begun || !isNamed(kind)) return ''
+    const names = namesOf(part)
+    if (part.ended || !part.begun) return ''
     part.ended = true
+    const rest = part.input ? this.callDelta(part, part.input.end()) : ''
+    if (!names) return ''
     this.pending = []
     const place = position(part)
-    let fields = `${place},"${NAMES[kind].field}":${JSON.stringify(part.text)}`
+    let fields = `${place},"${names.field}":${JSON.stringify(part.text)}`
     if (kind === 'text') fields += `,"logprobs":${JSON.stringify(part.logprobs)}`
-    if (kind === 'call') fields += `,"name":${JSON.stringify(part.item.call?.name ?? '')}`
-    const out = eventFrame(this.ctx, NAMES[kind].done, fields)
-    if (kind === 'call') return out
+    if (part.item.type === 'function_call') fields += `,"name":${JSON.stringify(calledName(part.item.call))}`
+    const out = eventFrame(this.ctx, names.done, fields)
+    if (kind === 'call') return rest + out
     const type = kind === 'summary' ? 'response.reasoning_summary_part.done' : 'response.content_part.done'
     return out + eventFrame(this.ctx, type, `${place},"part":${JSON.stringify(partSnapshot(part))}`)
   }

@@ -6,12 +6,14 @@ import type { ClientDialect, Final, ReplyContext, UpstreamDialect } from '../typ
 import { addedNativeTools } from './added-tools.ts'
 import { spokenWords } from './answer-items.ts'
 import { checkRequest } from './check.ts'
+import { isClientTool } from './client-tools.ts'
 import { decodeRequest } from './decode-request.ts'
 import { decodeResult } from './decode-result.ts'
 import { ResponsesStreamDecoder } from './decode-stream.ts'
 import { encodeRequest } from './encode-request.ts'
 import { debugEvent, openStream, ResponsesStreamEncoder } from './encode-stream.ts'
 import { decodeFault } from './fault.ts'
+import { flatten, nameClash } from './flatten.ts'
 import { OutputItems } from './output-items.ts'
 import { responsesFields, responsesParameters } from './parameters.ts'
 import { responsesPass } from './pass.ts'
@@ -33,6 +35,7 @@ const overHttp: ClientDialect = {
   // As OpenAI answers (github.com/openai/codex, codex-rs/codex-api/src/sse/responses.rs, test context_window_error_is_fatal): Codex
   // compacts on the event, and takes a 400 for the end of its turn.
   overflowInStream: true,
+  clientTools: { has: isClientTool, flatten, clash: nameClash },
   expand: withPrompt,
   withPreset,
   check: checkRequest,
@@ -78,7 +81,7 @@ function encodeResult(folded: Folded, ctx: ReplyContext, final: Final): string {
     const part = items.start(block)
     if (part === undefined) continue
     if (block.text !== '' && !part.begun) items.begin(part)
-    part.text = block.text
+    part.text = part.input ? part.input.push(block.text) + part.input.end() : block.text
     for (const { note, data } of block.notes) items.note(part, note, data)
     if (block.closed) part.item.open--
   }

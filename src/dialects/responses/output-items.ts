@@ -4,11 +4,13 @@
  */
 
 import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
-import type { BlockKind, NoteKind } from '../canon/events.ts'
+import type { BlockKind, Called, NoteKind } from '../canon/events.ts'
 import { wrapReasoning } from '../canon/wrapped-reasoning.ts'
 import type { ReplyContext } from '../types.ts'
 import { type NewBlock, outcomeItem, shownAnnotation, wholeItem } from './answer-items.ts'
 import { isOwnFormat } from './foreign-reasoning.ts'
+import { InputText } from './input-text.ts'
+import { type CallType, callItem, callType } from './own-calls.ts'
 import { ENCRYPTED } from './target.ts'
 import { WIRE } from './wire.ts'
 
@@ -21,6 +23,8 @@ export interface Part {
   /** `content_index` or `summary_index`; the arguments of a call have none. */
   index: number
   text: string
+  /** Reads the free text of a custom tool out of its arguments. */
+  readonly input: InputText | undefined
   readonly annotations: JsonObject[]
   readonly logprobs: JsonObject[]
   /** True once the events that open the part have been written. */
@@ -33,11 +37,11 @@ export interface Part {
 export interface OutputItem {
   readonly index: number
   readonly id: string
-  readonly type: 'message' | 'reasoning' | 'function_call' | 'whole'
+  readonly type: 'message' | 'reasoning' | CallType | 'whole'
   /** The canon's key of the item, where the blocks carry one. */
   readonly key: string | undefined
   readonly parts: Part[]
-  readonly call: { id: string; name: string } | undefined
+  readonly call: Called | undefined
   whole: JsonObject | undefined
   /** Of a message. */
   readonly phase: string | undefined
@@ -57,13 +61,21 @@ export interface OutputItem {
 
 type ItemType = OutputItem['type']
 
-function itemTypeOf(kind: BlockKind): ItemType {
+function itemTypeOf({ kind, call }: NewBlock): ItemType {
   if (kind === 'text' || kind === 'refusal') return 'message'
   if (kind === 'reasoning' || kind === 'summary') return 'reasoning'
-  return kind === 'call' ? 'function_call' : 'whole'
+  return kind === 'call' ? callType(call) : 'whole'
 }
 
-const PREFIX: Readonly<Record<ItemType, string>> = { message: 'msg', reasoning: 'rs', function_call: 'fc', whole: 'item' }
+const PREFIX: Readonly<Record<ItemType, string>> = {
+  message: 'msg',
+  reasoning: 'rs',
+  function_call: 'fc',
+  custom_tool_call: 'ctc',
+  tool_search_call: 'tsc',
+  local_shell_call: 'lsh',
+  whole: 'item',
+}
 
 /** Every key that strict clients demand of an entry. */
 function logprobEntry(entry: JsonObject): JsonObject {
@@ -139,17 +151,10 @@ export function itemSnapshot(item: OutputItem, status: 'in_progress' | 'complete
       }
     case 'reasoning':
       return reasoningSnapshot(item, status)
-    case 'function_call':
-      return {
-        id: item.id,
-        type: 'function_call',
-        status,
-        call_id: item.call?.id ?? '',
-        name: item.call?.name ?? '',
-        arguments: item.parts[0]?.text ?? '',
-      }
     case 'whole':
       return { ...item.whole, ...(status === 'in_progress' && item.whole?.status !== undefined ? { status } : {}) }
+    default:
+      return callItem(item.call, item.parts[0]?.text ?? '', { id: item.id, status })
   }
 }
 
@@ -176,7 +181,7 @@ export class OutputItems {
    * @returns undefined where this wire has no form for the block.
    */
   start(block: NewBlock): Part | undefined {
-    const type = itemTypeOf(block.kind)
+    const type = itemTypeOf(block)
     const whole = type === 'whole' ? wholeItem(block) : undefined
     if (type === 'whole' && whole === undefined) return undefined
     const last = this.all.at(-1)
@@ -185,7 +190,8 @@ export class OutputItems {
     const index = type === 'reasoning' ? -1 : item.parts.length
     const raw = block.kind === 'reasoning'
     const kind = raw && this.summaries ? 'summary' : block.kind
-    const part: Part = { item, kind, raw, index, text: '', annotations: [], logprobs: [], begun: false, ended: false, head: '' }
+    const input = type === 'custom_tool_call' ? new InputText() : undefined
+    const part: Part = { item, kind, raw, index, text: '', input, annotations: [], logprobs: [], begun: false, ended: false, head: '' }
     item.parts.push(part)
     item.open++
     // A reasoning block may hold nothing but encrypted content: its part begins with its first text.

@@ -4,6 +4,7 @@ import { Fault } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { GATEWAY_KEYS } from '../canon/gateway-fields.ts'
 import type { Encoded, Final, PassResult, PassWire, ReplyContext, Target } from '../types.ts'
+import { needsFunctions } from './client-tools.ts'
 import { hasFailed } from './decode-result.ts'
 import { PATH } from './encode-request.ts'
 import { isForeign } from './foreign-reasoning.ts'
@@ -39,8 +40,10 @@ function passResult(body: JsonObject, ctx: ReplyContext): PassResult {
   }
 }
 
-/** Reasoning of another family must not reach the provider: the translate lane leaves it out. */
-function admits({ input }: JsonObject): boolean {
+/** Reasoning of another family must not reach the provider, nor a kind of tool that it does not know: the translate lane sees to both. */
+function admits(body: JsonObject, { quirks }: Target): boolean {
+  if (quirks.functions_only === true && needsFunctions(body)) return false
+  const { input } = body
   if (!Array.isArray(input)) return true
   for (const item of input) if (isObject(item) && item.type === 'reasoning' && isForeign(item)) return false
   return true

@@ -30,6 +30,10 @@ export const responsesQuirks = {
   safety_identifier_length: safetyIdentifierLength,
   web_search: webSearch,
   native_tools: listOf('Tools that the provider runs or knows itself.', oneOf('A tool.', ['apply_patch', 'shell'])),
+  functions_only: Type.Boolean({
+    description:
+      'The provider knows no tools of the types `namespace`, `custom`, `local_shell` and no `tool_search` that the caller runs: functions stand for them.',
+  }),
   media_urls: mediaUrls,
   body,
 }

@@ -5,7 +5,7 @@ import { shapeBody } from '../../dialects/canon/quirks.ts'
 import { accountLetters, withOwnReasoning } from '../../dialects/canon/reasoning-owner.ts'
 import type { CanonicalRequest } from '../../dialects/canon/request.ts'
 import { withTakenNames } from '../../dialects/canon/tool-names.ts'
-import type { Encoded, Target, UpstreamDialect } from '../../dialects/types.ts'
+import type { ClientDialect, Encoded, Target, UpstreamDialect } from '../../dialects/types.ts'
 import type { Tap } from '../../plugin-api/index.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { ChainDependencies } from '../dependencies.ts'
@@ -13,6 +13,7 @@ import type { Accepted, MaybePlanned, Planned } from '../exchange.ts'
 import { loweredCap, upstreamCap } from '../money/reservation.ts'
 import type { SentBody } from '../refusal/callers-view.ts'
 import { EventPath } from '../reply/event-path.ts'
+import { takesClientTools } from '../route/dialect-ability.ts'
 import { needsMedia, withMedia } from '../route/media-fetch.ts'
 import type { EventSink } from '../run.ts'
 import { AnswerCheck, type Demands, demandsLost } from './answer-check.ts'
@@ -115,7 +116,9 @@ function encode({ exchange, endpoint, dialect, lane, target, stops }: EndpointCa
   const encoded =
     lane !== 'translate' && dialect.pass
       ? dialect.pass.request(exchange.request.body, target)
-      : encodeCanonical(withMedia(exchange, target.quirks), target, (request) => encodeNamed(dialect, request, target))
+      : encodeCanonical(withMedia(exchange, target.quirks), target, (request) =>
+          encodeFlat(exchange.request.client, dialect, request, target),
+        )
   if (target.quirks.body) shapeBody(encoded.body, target.quirks)
   if (loweredCap(exchange, endpoint) !== undefined && !encoded.dropped.includes('max_tokens')) encoded.dropped.push('max_tokens')
   // Nothing is lost: the answer is cut here.
@@ -123,11 +126,20 @@ function encode({ exchange, endpoint, dialect, lane, target, stops }: EndpointCa
   return encoded
 }
 
+/** Encodes the request with functions in place of tools that only the caller's format has, where the provider does not know them. */
+function encodeFlat(client: ClientDialect, dialect: UpstreamDialect, request: CanonicalRequest, target: Target): Encoded {
+  const flat = takesClientTools(client, dialect, target.quirks) ? undefined : client.clientTools?.flatten(request)
+  if (!flat) return encodeNamed(dialect, request, target)
+  const encoded = encodeNamed(dialect, flat.request, target)
+  const dropped = [...new Set([...encoded.dropped, ...flat.dropped])]
+  return flat.own.size === 0 ? { ...encoded, dropped } : { ...encoded, dropped, toolNames: { ...encoded.toolNames, own: flat.own } }
+}
+
 /** Encodes the request with names of tools that the provider takes. */
 function encodeNamed(dialect: UpstreamDialect, request: CanonicalRequest, target: Target): Encoded {
   const renamed = dialect.toolNames && withTakenNames(request, dialect.toolNames)
   if (!renamed) return dialect.encodeRequest(request, target)
-  return { ...dialect.encodeRequest(renamed.request, target), toolNames: renamed.names }
+  return { ...dialect.encodeRequest(renamed.request, target), toolNames: { renamed: renamed.names } }
 }
 
 /** Encodes the request with the reasoning that the endpoint's own account made. */

@@ -6,7 +6,8 @@ import { isObject } from '../../core/json.ts'
 import { sentParameters } from '../../dialects/canon/parameters.ts'
 import { isStoredFile } from '../../dialects/canon/provider-files.ts'
 import type { Opaque } from '../../dialects/canon/request.ts'
-import type { UpstreamDialect } from '../../dialects/types.ts'
+import type { Quirks } from '../../dialects/quirks.ts'
+import type { ClientDialect, UpstreamDialect } from '../../dialects/types.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { endpointTag, type Removed } from '../../routing/index.ts'
 import type { ChainDependencies, ModelLookup } from '../dependencies.ts'
@@ -25,7 +26,7 @@ interface NativeThing {
   /** Type of the tool, or kind of the file. */
   type: string
   words: Words
-  isIn(dialect: UpstreamDialect): boolean
+  isIn(dialect: UpstreamDialect, quirks: Quirks): boolean
 }
 
 interface Words {
@@ -51,7 +52,21 @@ const FILE: Words = {
   none: 'no configured endpoint takes it',
 }
 
+/** Two tools of a caller that would be functions of one name at providers that know functions alone. */
+const CLASH: Words = {
+  lack: (type) => `two tools would have the name ${type} there`,
+  refusal: (type, requested) =>
+    `two tools have the name ${type}, since providers of ${requested} know functions alone: a tool t of a namespace n is n__t there; expected another name`,
+  able: 'these endpoints have namespaces: ',
+  none: 'no configured endpoint has namespaces',
+}
+
 const NONE: NativeThing[] = []
+
+/** True for an endpoint that has the caller's own kinds of tools, so that no functions need stand for them. */
+export function takesClientTools(client: ClientDialect, dialect: UpstreamDialect, quirks: Quirks): boolean {
+  return dialect.wire === client.id && quirks.functions_only !== true
+}
 
 export class DialectAbility {
   /** True where the request holds something that not every dialect can express. */
@@ -118,7 +133,7 @@ export class DialectAbility {
 
   private has(endpoint: Endpoint, thing: NativeThing): boolean {
     const dialect = this.upstreams.get(endpoint.provider.dialect)
-    return dialect !== undefined && thing.isIn(dialect)
+    return dialect !== undefined && thing.isIn(dialect, endpoint.quirks ?? endpoint.provider.quirks)
   }
 
   private able(): Endpoint[] {
@@ -134,17 +149,27 @@ export class DialectAbility {
   }
 }
 
-/** Tools that are neither functions nor the gateway's own; a body without them is not decoded for this. */
+/** Tools that are neither functions nor the gateway's own nor the caller's; a body without them is not decoded for this. */
 function nativeTools(exchange: Accepted): NativeThing[] {
-  const { body, client } = exchange.request
-  const { tools } = body
-  const elsewhere = client.nativeTools?.(body).map(nativeTool) ?? NONE
-  if (!Array.isArray(tools) || !tools.some((tool) => isObject(tool) && tool.type !== undefined && tool.type !== 'function'))
-    return elsewhere
-  const listed = exchange.request
-    .canonical()
-    .tools.flatMap((tool, at) => (tool.kind === 'opaque' ? [nativeTool({ path: `tools[${at}].type`, of: tool.of })] : []))
-  return [...listed, ...elsewhere]
+  const { request } = exchange
+  const { tools } = request.body
+  const elsewhere = request.client.nativeTools?.(request.body) ?? []
+  const isListed = Array.isArray(tools) && tools.some((tool) => isObject(tool) && tool.type !== undefined && tool.type !== 'function')
+  if (!isListed && elsewhere.length === 0) return NONE
+  const listed = isListed
+    ? request.canonical().tools.flatMap((tool, at) => (tool.kind === 'opaque' ? [{ path: `tools[${at}].type`, of: tool.of }] : []))
+    : []
+  const all = [...listed, ...elsewhere]
+  const native = all.filter(({ of }) => request.client.clientTools?.has(of) !== true)
+  const things = native.map(nativeTool)
+  return native.length === all.length ? things : [...things, ...clashes(exchange)]
+}
+
+function clashes({ request }: Accepted): NativeThing[] {
+  const { client } = request
+  const clash = client.clientTools?.clash(request.canonical())
+  if (!clash) return NONE
+  return [{ path: clash.at, type: clash.name, words: CLASH, isIn: (dialect, quirks) => takesClientTools(client, dialect, quirks) }]
 }
 
 function nativeTool({ path, of }: { path: string; of: Opaque }): NativeThing {
