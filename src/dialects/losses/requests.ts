@@ -312,7 +312,6 @@ const MESSAGES_CALLERS: readonly Row[] = [
   [['openai-chat', 'openai-responses', 'gemini'], FIELD, ['output_config.task_budget'], 'output_config'],
   [['openai-chat', 'openai-responses', 'gemini'], FIELD, ['speed'], 'speed'],
   [['openai-chat', 'openai-responses', 'gemini'], FIELD, ['tools[].allowed_callers'], 'tools.custom.allowed_callers'],
-  [['openai-chat', 'openai-responses', 'gemini'], FIELD, ['tools[].defer_loading'], 'tools.custom.defer_loading'],
   [['openai-chat', 'openai-responses', 'gemini'], FIELD, ['tools[].eager_input_streaming'], 'tools.custom.eager_input_streaming'],
   [['openai-chat', 'openai-responses', 'gemini'], FIELD, ['tools[].input_examples[].place'], 'tools.custom.input_examples'],
   [
@@ -342,7 +341,6 @@ const MESSAGES_CALLERS: readonly Row[] = [
       'messages[assistant].content[web_search_tool_result]',
       'messages[user].content[search_result]',
       'messages[user].content[tool_result].content[search_result]',
-      'messages[user].content[tool_result].content[tool_reference]',
     ],
     TYPE,
   ],

@@ -9,6 +9,7 @@ import { citationOf } from './citations.ts'
 import { decodeRequest, expectsThinking, hidesThinking } from './decode-request.ts'
 import { MessagesStreamEncoder } from './encode-stream.ts'
 import { errorOf, faultBody } from './fault-body.ts'
+import { withFoundTools } from './found-tools.ts'
 import { gatewayFields } from './gateway-fields.ts'
 import { gatewayToolBlocks } from './gateway-tools.ts'
 import { debugEvent, messageHead, OwnMembers, openStream } from './message.ts'
@@ -38,6 +39,8 @@ export const messagesClient: ClientDialect = {
   debug: debugEvent,
   streamEncoder: (ctx) => new MessagesStreamEncoder(ctx),
   encodeResult,
+  // Its own tools are those of providers: `DialectAbility` finds endpoints that have them.
+  clientTools: { has: () => false, flatten: withFoundTools, clash: () => undefined },
 }
 
 function textBlocks({ kind, text, notes }: Block): JsonObject[] {

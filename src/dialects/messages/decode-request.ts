@@ -1,5 +1,6 @@
 /** A checked Messages body as a canonical request. What the canon has no words for goes along as `wire.ts` describes. */
 import { isObject, type JsonObject, present, stringOf } from '../../core/json.ts'
+import type { FunctionSpec } from '../canon/deferred-tools.ts'
 import { GATEWAY_KEYS } from '../canon/gateway-fields.ts'
 import type { CanonicalRequest, Item, Opaque, OutputFormat, Part, Reasoning, Sampling, ToolChoice, ToolSpec } from '../canon/request.ts'
 import { cacheMark, fullMark } from './cache-mark.ts'
@@ -196,9 +197,9 @@ function nameBeside(request: CanonicalRequest, fields: JsonObject): void {
 
 const CUSTOM: ReadonlySet<string> = new Set(['type', 'name', 'description', 'input_schema', 'strict', 'cache_control'])
 
-function functionTool(tool: JsonObject): ToolSpec {
+export function functionTool(tool: JsonObject): FunctionSpec {
   const { name, description, input_schema, strict } = tool
-  const spec: ToolSpec = { kind: 'function', name: String(name) }
+  const spec: FunctionSpec = { kind: 'function', name: String(name) }
   if (typeof description === 'string') spec.description = description
   if (isObject(input_schema)) spec.parameters = input_schema
   if (typeof strict === 'boolean') spec.strict = strict

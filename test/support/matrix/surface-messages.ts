@@ -128,7 +128,7 @@ const TOOLS = [
     cache_control: cache,
     input_examples: [{ place: text }],
     eager_input_streaming: pick(true, false),
-    defer_loading: pick(true, false),
+    defer_loading: pick(false, true),
     allowed_callers: pick(['direct'], ['code_execution_20260120']),
   },
 ]
