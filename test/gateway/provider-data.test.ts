@@ -182,13 +182,26 @@ models:
     await gateway.close()
     await upstream.close()
   })
-  const ask = (model: string) =>
+  const ask = (model: string, more: JsonObject = {}) =>
     gateway.post('/v1/responses', {
       model,
       input: 'Hello',
       tools: [{ type: 'function', name: 'f', parameters: { type: 'object' } }, { type: 'web_search' }],
+      ...more,
     })
-  const refused = await ask('acme/one')
+  for (const more of [
+    { tools: [{ type: 'web_search' }] },
+    { tool_choice: { type: 'web_search' } },
+    { provider: { require_parameters: true } },
+    { tools: [{ type: 'function', name: 'f', parameters: { type: 'object' } }, { type: 'code_interpreter' }] },
+  ])
+    t.equal((await ask('acme/one', more)).status, 400, JSON.stringify(more))
+  t.equal(upstream.requests.length, 0)
+  const spared = await ask('acme/one', { tool_choice: 'required' })
+  t.equal(spared.status, 200, "beside the caller's own tools a search is left out")
+  t.match(upstream.requests.at(-1)?.json.tools, [{ type: 'function', function: { name: 'f' } }])
+  t.equal(upstream.requests.at(-1)?.json.tool_choice, 'required')
+  const refused = await ask('acme/one', { tool_choice: { type: 'web_search' } })
   t.equal(refused.status, 400)
   t.match(await refused.json(), {
     error: {
@@ -197,7 +210,7 @@ models:
       availability: { code: 'constraint_filtered', constraint: { field: 'tools[1].type' }, fallback_models: ['acme/both'] },
     },
   })
-  t.equal(upstream.requests.length, 0)
+  t.equal(upstream.requests.length, 1)
   const hidden = { type: 'additional_tools', role: 'developer', tools: [{ type: 'function', name: 'g', parameters: { type: 'object' } }] }
   const moved = (...more: JsonObject[]) =>
     gateway.post('/v1/responses', {

@@ -76,11 +76,17 @@ export class DialectAbility {
   private readonly upstreams: ChainDependencies['upstreams']
   private readonly things: readonly NativeThing[]
 
-  constructor(exchange: Accepted, catalog: ModelLookup, upstreams: ChainDependencies['upstreams']) {
+  /** @param spared types of tools that the request can do without: encoders leave them out and record it. */
+  constructor(
+    exchange: Accepted,
+    catalog: ModelLookup,
+    upstreams: ChainDependencies['upstreams'],
+    spared: (type: string) => boolean = () => false,
+  ) {
     this.exchange = exchange
     this.catalog = catalog
     this.upstreams = upstreams
-    const tools = nativeTools(exchange)
+    const tools = nativeTools(exchange).filter(({ words, type }) => words !== TOOL || !spared(type))
     const files = storedFiles(exchange)
     this.things = files.length === 0 ? tools : [...tools, ...files]
     this.isNeeded = this.things.length > 0
@@ -89,6 +95,12 @@ export class DialectAbility {
   /** For the request as it is now. */
   anew(): DialectAbility {
     return new DialectAbility(this.exchange, this.catalog, this.upstreams)
+  }
+
+  /** Without tools of these types; undefined where there are none. */
+  sparing(spared: (type: string) => boolean): DialectAbility | undefined {
+    if (!this.things.some(({ words, type }) => words === TOOL && spared(type))) return undefined
+    return new DialectAbility(this.exchange, this.catalog, this.upstreams, spared)
   }
 
   /** Parameters that reach the provider. */

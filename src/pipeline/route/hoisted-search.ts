@@ -5,7 +5,7 @@ import type { Opaque, ToolSpec, WrittenAt } from '../../dialects/canon/request.t
 import { hasEngines } from '../../plugin-api/index.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { PluginSetting } from '../dependencies.ts'
-import type { Accepted } from '../exchange.ts'
+import type { Accepted, Aimed } from '../exchange.ts'
 
 const TOOL = 'web_search'
 
@@ -75,6 +75,22 @@ export function hoistSearch(exchange: Accepted, plugins: readonly PluginSetting[
 
 function isSearch(tool: ToolSpec): tool is { kind: 'opaque'; of: Opaque } {
   return tool.kind === 'opaque' && NATIVE.test(tool.of.type)
+}
+
+/**
+ * True where the request can do without its search: it offers the model tools of the caller's own beside it, as coding agents
+ * do in every request, and neither chooses the search nor demands that nothing is left out.
+ */
+export function sparesSearch({ request, wish: { preferences } }: Aimed): boolean {
+  const { tools, toolChoice } = request.canonical()
+  const chosen = toolChoice?.mode === 'opaque' && NATIVE.test(toolChoice.of.type)
+  const hasOwn = tools.some((tool) => tool.kind === 'function' || (tool.kind === 'opaque' && request.client.clientTools?.has(tool.of)))
+  return hasOwn && !chosen && preferences.require_parameters !== true
+}
+
+/** True for the type of a provider's search. */
+export function isSearchType(type: string): boolean {
+  return NATIVE.test(type)
 }
 
 /** The parameters of the gateway's tool, and where the caller wrote each of them. */
