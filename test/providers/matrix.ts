@@ -42,7 +42,7 @@ function rootOf(preset: string): string {
   return /^(?:https?:\/\/[^/]+|\$\{[^}]+\})(\/.*?)?\/?$/.exec(String(address))?.[1] ?? ''
 }
 
-function configuration(standIns: readonly StandIn[]): string {
+function configuration(standIns: readonly StandIn[], yaml: string): string {
   const ruled = new Map(standIns.map((standIn) => [slugOf(standIn.rules), standIn]))
   const own = [...ruled].map(
     ([slug, { rules, url }]) => `  ${slug}: { preset: ${rules.preset}, base_url: "${url}${rootOf(rules.preset)}" }`,
@@ -52,7 +52,7 @@ function configuration(standIns: readonly StandIn[]): string {
   const models = standIns.flatMap(({ rules }) =>
     rules.models.filter(({ entry }) => entry !== undefined).map(({ slug, entry }) => `  ${slug}:\n${entry?.replace(/^/gm, '    ')}`),
   )
-  return `
+  return `${yaml}
 providers:
 ${own.join('\n')}
 ${others.map(([slug, preset]) => `  ${slug}: { preset: ${preset} }`).join('\n')}
@@ -92,12 +92,12 @@ export interface Outcome {
   readonly returned: number
 }
 
-/** Starts a gateway before these stand-ins; all stop when `root` ends. */
-export async function startMatrix(root: Test, rules: readonly Rules[] = RULES): Promise<Matrix> {
+/** Starts a gateway before these stand-ins; all stop when `root` ends. @param yaml more of its configuration. */
+export async function startMatrix(root: Pick<Test, 'teardown'>, rules: readonly Rules[] = RULES, yaml = ''): Promise<Matrix> {
   const standIns: StandIn[] = []
   for (const each of rules) standIns.push(await startStandIn(each, rootOf(each.preset)))
   root.teardown(() => Promise.all(standIns.map((standIn) => standIn.close())))
-  const gateway = await startGateway(configuration(standIns), { env: environment(rules) })
+  const gateway = await startGateway(configuration(standIns, yaml), { env: environment(rules) })
   root.teardown(() => gateway.close())
   return { gateway, standIns, run: (cell) => runCell(gateway, standIns, cell) }
 }

@@ -12,6 +12,7 @@ import { type Answer, type Seen, sseAnswer, startUpstream } from '../../support/
 import { answerFor, type Said, type WireName } from '../../support/wire.ts'
 import { configOf } from '../support/house.ts'
 import { installed, type Place, type Run, run } from './agent.ts'
+import { withAllTools } from './codex-tools.ts'
 import { report } from './report.ts'
 
 const VERSION = '0.169.0'
@@ -19,8 +20,7 @@ const VERSION = '0.169.0'
 /** The agent chooses its tools by the model's name: a grammar tool, a list of tools as input, a namespace. */
 const MODELS = { grammar: 'openai/gpt-5.5', input: 'openai/gpt-6.1-sol', namespace: 'acme/one' } as const
 
-/** What switches off the tools that only an OpenAI provider runs. */
-const PLAIN = ['-c', 'web_search="disabled"', '--disable', 'multi_agent']
+const TASK = 'List the files here, then write note.txt.'
 
 const place = installed('@openai/codex', VERSION)
 const PATCH = '*** Begin Patch\n*** Add File: note.txt\n+written through the gateway\n*** End Patch\n'
@@ -70,7 +70,6 @@ interface Scene {
   dialect: WireName
   model: string
   turns: readonly (Said | (() => Answer))[]
-  more?: readonly string[]
   lane?: Lane
 }
 
@@ -79,11 +78,11 @@ interface Played extends Run {
   logs: readonly string[]
 }
 
-async function agent(at: Place, url: string, { model, more = [] }: Pick<Scene, 'model' | 'more'>, key: string): Promise<Run> {
+async function agent(at: Place, url: string, { model, task = TASK }: { model: string; task?: string }, key: string): Promise<Run> {
   const provider = `{name="headgate",base_url="${url}/v1",wire_api="responses",env_key="HEADGATE_KEY",request_max_retries=0,stream_max_retries=0}`
   const settings = ['-c', 'model_provider="headgate"', '-c', `model_providers.headgate=${provider}`]
-  const args = ['exec', '--skip-git-repo-check', '-s', 'danger-full-access', '--json', '-m', model, ...settings, ...more]
-  return run(at, join(at.root, 'node_modules/.bin/codex'), [...args, 'List the files here, then write note.txt.'], {
+  const args = ['exec', '--skip-git-repo-check', '-s', 'danger-full-access', '--json', '-m', model, ...settings]
+  return run(at, join(at.root, 'node_modules/.bin/codex'), [...args, task], {
     CODEX_HOME: at.home,
     HEADGATE_KEY: key,
   })
@@ -152,24 +151,14 @@ async function withNamespaces(model: string): Promise<void> {
   report(`codex, ${model}, openai-responses`, played.seen)
 }
 
-/** Towards another dialect a tool of OpenAI's own is refused by name. */
-async function refused(dialect: WireName, model: string, tool: string): Promise<void> {
-  const played = await play({ dialect, model, turns: [DONE] })
-  assert.notEqual(played.code, 0)
-  assert.match(played.out, new RegExp(`tools\\[\\d+\\]\\.type: ${tool} `))
-  assert.equal(played.seen.length, 0, 'no provider is asked')
-  console.log(`ok - codex, ${model}, ${dialect}: 400 names ${tool}`)
-}
-
-/** Without those tools it works on every dialect. */
-async function withPlainTools(dialect: WireName): Promise<void> {
+/** Reasoning goes back on every dialect, with all of the agent's tools. */
+async function withReasoning(dialect: WireName): Promise<void> {
   writeFileSync(note, '')
   const write = shell('call_write', 'echo written through the gateway > note.txt')
   const played = await play({
     dialect,
     model: MODELS.namespace,
     turns: [{ ...shell('call_ls', 'ls -1'), reasoning: ['first ', 'I look'], signature: ENCRYPTED_TEXT }, write, DONE],
-    more: PLAIN,
   })
   assert.equal(played.code, 0, played.err + played.out)
   assert.match(played.out, /I wrote note\.txt\./)
@@ -185,11 +174,8 @@ try {
   for (const lane of ['pass', 'observe', 'translate'] as const) await withItsOwnTools(lane)
   await withNamespaces(MODELS.namespace)
   await withNamespaces(MODELS.input)
-  for (const dialect of ['openai-chat', 'anthropic', 'gemini'] as const) {
-    await refused(dialect, MODELS.grammar, 'custom')
-    await refused(dialect, MODELS.namespace, 'namespace')
-    await withPlainTools(dialect)
-  }
+  for (const dialect of ['openai-chat', 'anthropic', 'gemini'] as const) await withReasoning(dialect)
+  await withAllTools(place, (at, { url, key, model }, task) => agent(at, url, { model, task }, key))
 } finally {
   place.remove()
 }
