@@ -1,5 +1,5 @@
 /**
- * Responses over many WebSockets: `node bench/websockets.ts [--connections 1000] [--turns 10] [--at-once 100] [--aborts 100] [--json]`.
+ * Responses over many WebSockets: `node bench/websockets.ts [--connections 1000] [--turns 10] [--at-once 50] [--aborts 100] [--json]`.
  * Opens the connections, holds all of them, and requests the responses of each one after the other, each continuing the one before, so
  * many at once over all connections.
  * The provider, in this process, checks that it gets every conversation whole; the client checks each event's number and text.
@@ -19,7 +19,7 @@ const { values } = parseArgs({
   options: {
     connections: { type: 'string', default: '1000' },
     turns: { type: 'string', default: '10' },
-    'at-once': { type: 'string', default: '100' },
+    'at-once': { type: 'string', default: '50' },
     aborts: { type: 'string', default: '100' },
     json: { type: 'boolean', default: false },
   },
@@ -41,6 +41,8 @@ interface Item {
 /** When the provider's side of a response that waits was closed, by the text of its request. */
 const closed = new Map<string, number>()
 const wrong: string[] = []
+/** Requests that failed before their first event, and were sent again. */
+let repeated = 0
 
 function event(type: string, fields: object): string {
   return `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`
@@ -97,13 +99,41 @@ async function provide(request: IncomingMessage, response: ServerResponse): Prom
 
 interface Message {
   type: string
+  status?: number
   sequence_number?: number
   delta?: string
   response?: { id: string }
 }
 
-/** @returns the id of the response, undefined where it was cut or wrong. */
-function respond(ws: WebSocket, text: string, previous: string | undefined): Promise<string | undefined> {
+const textOf = (at: number, turn: number): string => `${at} ${turn} word`
+
+/**
+ * One response of a conversation. Where the gateway or the provider has no time now it is requested again, with the whole conversation:
+ * a response whose continuation fails is forgotten. @returns the id of the response, undefined where it was cut.
+ */
+async function respond(ws: WebSocket, at: number, turn: number, previous: string | undefined): Promise<string | undefined> {
+  const text = textOf(at, turn)
+  const last = { role: 'user', content: text }
+  let id = await request(ws, text, { input: previous === undefined ? wholeOf(at, turn) : [last], previous_response_id: previous })
+  while (id === 'failed') {
+    repeated++
+    await new Promise((resolve) => setTimeout(resolve, 1_000))
+    id = await request(ws, text, { input: wholeOf(at, turn) })
+  }
+  return id
+}
+
+/** The items of a conversation up to the request of a turn. */
+function wholeOf(at: number, turn: number): Item[] {
+  const items: Item[] = []
+  for (let earlier = 1; earlier < turn; earlier++) {
+    const content = textOf(at, earlier)
+    items.push({ role: 'user', content }, { role: 'assistant', content })
+  }
+  return [...items, { role: 'user', content: textOf(at, turn) }]
+}
+
+function request(ws: WebSocket, text: string, body: object): Promise<string | undefined> {
   return new Promise((resolve) => {
     let next = 0
     let said = ''
@@ -115,6 +145,10 @@ function respond(ws: WebSocket, text: string, previous: string | undefined): Pro
     const left = (): void => end(undefined)
     const take = (data: Buffer): void => {
       const message = JSON.parse(data.toString()) as Message
+      if ((message.status ?? 0) >= 500 && next === 0) {
+        end('failed')
+        return
+      }
       if (message.sequence_number !== next++) wrong.push(`${text}: event ${next - 1} is ${data.toString().slice(0, 200)}`)
       if (message.type === 'response.output_text.delta') said += message.delta
       if (message.type !== 'response.completed' && message.type !== 'error') return
@@ -123,8 +157,7 @@ function respond(ws: WebSocket, text: string, previous: string | undefined): Pro
     }
     ws.on('message', take)
     ws.on('close', left)
-    const input = [{ role: 'user', content: text }]
-    ws.send(JSON.stringify({ type: 'response.create', model: 'bench/responses', input, previous_response_id: previous }))
+    ws.send(JSON.stringify({ type: 'response.create', model: 'bench/responses', ...body }))
   })
 }
 
@@ -161,7 +194,7 @@ async function main(): Promise<void> {
   const gateway = await startGateway((provider.address() as AddressInfo).port, { startMs: START_MS })
   const pid = gateway.child.pid ?? 0
   // The code of the WebSockets is loaded with the first one.
-  await respond(await open(gateway.port), '0 1', undefined)
+  await respond(await open(gateway.port), 0, 1, undefined)
   const before = residentMegabytes(pid)
   const sockets: WebSocket[] = []
   while (sockets.length < CONNECTIONS) sockets.push(...(await Promise.all(Array.from({ length: 50 }, () => open(gateway.port)))))
@@ -174,7 +207,7 @@ async function main(): Promise<void> {
     for (let next = waiting.shift(); next; next = waiting.shift()) {
       const { ws, at, turn } = next
       const last = previous.get(at) ?? Promise.resolve(undefined)
-      const reply = last.then((id) => respond(ws, `${at} ${turn} word`, id))
+      const reply = last.then((id) => respond(ws, at, turn, id))
       previous.set(at, reply)
       if ((await reply) !== undefined) done++
     }
@@ -192,10 +225,10 @@ async function main(): Promise<void> {
   const [median, last] = [beyond[Math.floor(beyond.length / 2)] ?? 0, beyond.at(-1) ?? 0]
   await gateway.stop()
   const kilobytes = ((held - before) * 1024) / CONNECTIONS
-  if (values.json) console.log(JSON.stringify({ done, seconds, alive, kilobytes, before, held, after, median, last, wrong }))
+  if (values.json) console.log(JSON.stringify({ done, repeated, seconds, alive, kilobytes, before, held, after, median, last, wrong }))
   else {
     console.log(
-      `${alive} of ${sockets.length} connections held, ${done} of ${CONNECTIONS * TURNS} responses in ${seconds.toFixed(1)} s, ${wrong.length} wrong`,
+      `${alive} of ${sockets.length} connections held, ${done} of ${CONNECTIONS * TURNS} responses in ${seconds.toFixed(1)} s, ${wrong.length} wrong, ${repeated} sent again after a 5xx`,
     )
     console.log(
       `memory ${before.toFixed(0)} MB before, ${held.toFixed(0)} MB with all idle (${kilobytes.toFixed(1)} KB each), ${after.toFixed(0)} MB after`,
