@@ -28,11 +28,12 @@ export class OwnerBookkeeping {
   private reports: Reconciliation[]
 
   private constructor(bookkeeping: Bookkeeping, options: OwnerBookkeepingOptions) {
-    const { credit, journal, keys, guardrails } = bookkeeping
+    const { credit, journal, keys, guardrails, compactionKeys } = bookkeeping
     this.own = bookkeeping
     this.options = options
     this.reports = [bookkeeping.recovered]
-    this.record = credit instanceof Credit ? new LocalRecord({ journal, keys, guardrails, credit, clock: options.clock }) : undefined
+    this.record =
+      credit instanceof Credit ? new LocalRecord({ journal, keys, guardrails, compactionKeys, credit, clock: options.clock }) : undefined
   }
 
   /** Opens the store and takes in what is left of earlier runs. @throws Fault `unavailable` naming the file or the store. */

@@ -8,6 +8,7 @@ import type { Clock, Timer } from '../core/clock.ts'
 import { Credit } from '../ledger/accounts.ts'
 import type { CreditBook } from '../ledger/credit.ts'
 import type { Journal, LedgerReader, Reconciliation } from '../ledger/types.ts'
+import type { CompactionKeyStore } from '../store/compaction-keys.ts'
 import type { GuardrailStore } from '../store/guardrails.ts'
 import { type JournalNews, openJournal } from '../store/journal.ts'
 import type { KeyStore } from '../store/keys.ts'
@@ -31,6 +32,7 @@ export interface Bookkeeping {
   readonly keys: KeyStore
   /** Those of the store, as they hold in this process. */
   readonly guardrails: HeldGuardrails
+  readonly compactionKeys: CompactionKeyStore
   /** Takes what guardrails of store and file find. */
   readonly audit: AuditTrail
   /** What is shown of generations, of this process and of all others. */
@@ -94,8 +96,8 @@ async function alone(options: BookkeepingOptions): Promise<Bookkeeping> {
     await bookkeeping.guardrails.load()
     if (aside) return bookkeeping
     await bookkeeping.audit.load()
-    const { journal, keys, guardrails, credit } = bookkeeping
-    const record = new LocalRecord({ journal, keys, guardrails, credit, clock })
+    const { journal, keys, guardrails, compactionKeys, credit } = bookkeeping
+    const record = new LocalRecord({ journal, keys, guardrails, compactionKeys, credit, clock })
     const into = { record, durability, clock, report }
     const reports = await inherited(options, async ({ path }) => (await takeIn(path, path, into)).recovered)
     const whole = reports.length === 0 ? bookkeeping : { ...bookkeeping, recovered: joinRecoveries([bookkeeping.recovered, ...reports]) }
@@ -166,7 +168,7 @@ export function keepLocally(
   clock: Clock,
   { aside = false, report = () => {} }: { aside?: boolean | undefined; report?: (news: BookkeepingNews) => void } = {},
 ): Bookkeeping & { credit: Credit } {
-  const { journal, keys } = store
+  const { journal, keys, compactionKeys } = store
   const recovered = aside ? journal.unsettled() : journal.reconcile()
   const credit = new Credit(clock, journal)
   const guardrails = new HeldGuardrails({ store: store.guardrails, clock, report })
@@ -185,7 +187,7 @@ export function keepLocally(
     windows: () => credit.windows(),
     ...(usePage ? { usePage: usePage.bind(journal) } : {}),
   }
-  return { journal, keys, guardrails, audit, credit, ledger, recovered, processes: () => 1, close }
+  return { journal, keys, guardrails, compactionKeys, audit, credit, ledger, recovered, processes: () => 1, close }
 }
 
 /** File of a process's own journal; undefined where it is kept in memory. */

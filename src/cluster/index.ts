@@ -3,6 +3,7 @@ import type { Clock } from '../core/clock.ts'
 import { asFault } from '../core/faults.ts'
 import type { CreditBook } from '../ledger/credit.ts'
 import type { GenerationRecord, Journal, LedgerReader } from '../ledger/types.ts'
+import type { CompactionKeyStore } from '../store/compaction-keys.ts'
 import { GUARDRAILS_CHANGED } from '../store/guardrails.ts'
 import type { KeyStore } from '../store/keys.ts'
 import type { StoreOfRecord } from '../store/record.ts'
@@ -43,6 +44,7 @@ export interface Joined {
   readonly credit: CreditBook
   readonly keys: KeyStore
   readonly guardrails: HeldGuardrails
+  readonly compactionKeys: CompactionKeyStore
   readonly audit: AuditTrail
   /** Generations of this process first, then those of all; what is exported has all that this process settled before. */
   readonly ledger: LedgerReader
@@ -156,7 +158,8 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
     await forwarding.flush()
   }
   const ledger = ledgerOf(journal, record.ledger, flush)
-  return { journal, credit, keys, guardrails, audit, ledger, ready, nodes: () => pulses.nodes, close }
+  const { compactionKeys } = record
+  return { journal, credit, keys, guardrails, compactionKeys, audit, ledger, ready, nodes: () => pulses.nodes, close }
 }
 
 /** Without a bound: what arrives late must not end leases of this life. @returns false if the record does not answer. */

@@ -3,6 +3,7 @@ import { deserialize, serialize } from 'node:v8'
 import type { Config } from '../config/config.ts'
 import type { Json } from '../core/json.ts'
 import type { GenerationRecord, Sums, UseQuery, UseRow } from '../ledger/types.ts'
+import type { CompactionKey } from '../store/compaction-keys.ts'
 import type { Assignment, AssignmentKind, AuditQuery, AuditRow, GuardrailSnapshot, StoredGuardrail } from '../store/guardrails.ts'
 import type { KeyRecord, StoredKey } from '../store/keys.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows } from '../store/record.ts'
@@ -91,6 +92,10 @@ export interface OwnerOffer {
   guardrailFindings(query: AuditQuery): AuditRow[]
   guardrailPrune(before: number, most: number, age: number): number
   guardrailSecret(): string
+
+  compactionKeys(now: number): readonly CompactionKey[]
+  compactionKeyAdd(now: number): CompactionKey
+  compactionKeyRemove(number: number): boolean
 
   ledgerFind(id: string): GenerationRecord | undefined
   /** Begins to read; the number is for `ledgerNext`. */

@@ -9,6 +9,7 @@ import type { KeyRecord, KeyStore, StoredKey } from '../store/keys.ts'
 import type { StoreOfRecord } from '../store/record.ts'
 import { type Answers, Line, type Port } from './ipc-line.ts'
 import { type OwnerOffer, type Replaced, sentBalance, sentSums, type WorkerOffer } from './messages.ts'
+import { compactionKeyAnswers } from './remote-compaction-keys.ts'
 import { guardrailAnswers } from './remote-guardrails.ts'
 import type { CounterAnswer, CounterAsk, Counters, Topic } from './shared/types.ts'
 
@@ -63,6 +64,7 @@ export class OwnerDesk {
       ...this.moneyAnswers(account),
       ...this.keyAnswers(),
       ...guardrailAnswers(() => new WatchedGuardrails(this.record.guardrails, () => this.urge())),
+      ...compactionKeyAnswers(() => this.record.compactionKeys),
       ...this.ledgerAnswers(readings),
       counter: (ask: CounterAsk): CounterAnswer | Promise<CounterAnswer> => this.options.counters.take(ask),
       news: (topic: Topic, message: Json) => {

@@ -1,11 +1,13 @@
 /** The store of record in a worker: sends every call to the owner. */
 import { Fault } from '../core/faults.ts'
 import type { GenerationRecord, LedgerReader, Sums, UseQuery, UseRow } from '../ledger/types.ts'
+import type { CompactionKeyStore } from '../store/compaction-keys.ts'
 import type { GuardrailStore } from '../store/guardrails.ts'
 import type { KeyRecord, KeyStore, StoredKey } from '../store/keys.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows, StoreOfRecord } from '../store/record.ts'
 import type { Line } from './ipc-line.ts'
 import { balanceFrom, type OwnerOffer, sumsFrom, type WorkerOffer } from './messages.ts'
+import { RemoteCompactionKeys } from './remote-compaction-keys.ts'
 import { RemoteGuardrails } from './remote-guardrails.ts'
 
 export type OwnerLine = Line<OwnerOffer, WorkerOffer>
@@ -14,6 +16,7 @@ export class RemoteRecord implements StoreOfRecord {
   readonly keys: KeyStore
   readonly ledger: LedgerReader
   readonly guardrails: GuardrailStore
+  readonly compactionKeys: CompactionKeyStore
   private readonly line: OwnerLine
   private readonly listeners: (() => void)[] = []
 
@@ -22,6 +25,7 @@ export class RemoteRecord implements StoreOfRecord {
     this.keys = new RemoteKeys(line)
     this.ledger = new RemoteLedger(line)
     this.guardrails = new RemoteGuardrails(line)
+    this.compactionKeys = new RemoteCompactionKeys(line)
   }
 
   /** Calls `hear` whenever the owner knows that a pulse would bring something. */

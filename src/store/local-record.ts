@@ -7,6 +7,7 @@ import { generationId } from '../core/ids.ts'
 import { holdWithin } from '../core/money.ts'
 import type { Credit } from '../ledger/accounts.ts'
 import type { Journal, LedgerReader, SettleRow } from '../ledger/types.ts'
+import type { CompactionKeyStore } from './compaction-keys.ts'
 import { GUARDRAILS_CHANGED, type GuardrailStore, WatchedGuardrails } from './guardrails.ts'
 import { KeyNews, WatchedKeys } from './key-news.ts'
 import type { KeyStore } from './keys.ts'
@@ -23,6 +24,7 @@ export interface LocalRecordOptions {
   readonly journal: RecordJournal
   readonly keys: KeyStore
   readonly guardrails: GuardrailStore
+  readonly compactionKeys: CompactionKeyStore
   /** Of the whole journal. */
   readonly credit: Credit
   readonly clock: Clock
@@ -35,6 +37,7 @@ export class LocalRecord implements StoreOfRecord {
   readonly keys: KeyStore
   readonly ledger: LedgerReader
   readonly guardrails: GuardrailStore
+  readonly compactionKeys: CompactionKeyStore
   private readonly journal: RecordJournal
   private readonly credit: Credit
   private readonly leases: LeaseBook
@@ -43,7 +46,7 @@ export class LocalRecord implements StoreOfRecord {
   /** Generations that wait for the journal's commit. */
   private readonly arriving = new Map<number, Promise<void>>()
 
-  constructor({ journal, keys, guardrails, credit, clock }: LocalRecordOptions) {
+  constructor({ journal, keys, guardrails, compactionKeys, credit, clock }: LocalRecordOptions) {
     this.journal = journal
     this.ledger = journal
     this.credit = credit
@@ -51,6 +54,7 @@ export class LocalRecord implements StoreOfRecord {
     this.news = new KeyNews(`${Math.floor(clock.now()).toString(36)}${Math.floor(clock.random() * 2 ** 40).toString(36)}`)
     this.keys = new WatchedKeys(keys, (hash) => this.news.note(hash))
     this.guardrails = new WatchedGuardrails(guardrails, () => this.news.note(GUARDRAILS_CHANGED))
+    this.compactionKeys = compactionKeys
     this.leases = new LeaseBook(() => clock.monotonic())
   }
 

@@ -97,6 +97,9 @@ const CARRIED_BY_PAYER = { key: 'text', payer: 'text', day: 'count', count: 'cou
 /** Random texts that every process of one gateway knows and that no other program gets. */
 const SECRET = { name: 'text', value: 'text' } as const
 
+/** Keys of compaction items; the highest number encrypts. */
+const COMPACTION_KEY = { number: 'count', value: 'text', created_at: 'count' } as const
+
 /** Rows that change all the time find room on their own page. */
 const ROOMY = sql`with (fillfactor = 50)`
 
@@ -265,6 +268,10 @@ const STEPS: readonly Step[] = [
     if (script.database !== 'sqlite') return
     script.table('charged_below', { seq: 'count' }, ['seq'])
     script.raw(sql`insert into charged_below select ifnull(max(seq), 0) + 1 from hold`)
+  },
+  // Compaction items are encrypted with keys that every process of a gateway knows; the first one is made on first use.
+  (script) => {
+    script.table('compaction_key', COMPACTION_KEY, ['number'])
   },
 ]
 

@@ -2,6 +2,7 @@
 import type { Clock } from '../core/clock.ts'
 import { badField } from '../core/faults.ts'
 import type { Journal } from '../ledger/types.ts'
+import { type CompactionKeyStore, MemoryCompactionKeys, SqliteCompactionKeys } from './compaction-keys.ts'
 import type { GuardrailStore } from './guardrails.ts'
 import { type JournalNews, SqliteJournal } from './journal.ts'
 import { type KeyStore, SqliteKeys } from './keys.ts'
@@ -15,6 +16,7 @@ export interface Store {
   readonly journal: Journal & Prunable
   readonly keys: KeyStore
   readonly guardrails: GuardrailStore
+  readonly compactionKeys: CompactionKeyStore
   /** Commits what waits and gives the file free; calling it again does nothing. */
   close(): void
 }
@@ -35,11 +37,23 @@ export function openStore(url: string, options: StoreOptions): Store {
   const { clock, report } = options
   if (url === 'memory:') {
     const journal = new MemoryJournal(report)
-    return { journal, keys: new MemoryKeys(clock), guardrails: new MemoryGuardrails(), close: () => journal.close() }
+    return {
+      journal,
+      keys: new MemoryKeys(clock),
+      guardrails: new MemoryGuardrails(),
+      compactionKeys: new MemoryCompactionKeys(),
+      close: () => journal.close(),
+    }
   }
   const path = url.startsWith('sqlite:') ? url.slice('sqlite:'.length) : ''
   if (path === '') throw badField('store.url', 'expected sqlite:<path> or memory:')
   const db = openDatabase(path, options.durability ?? 'process')
   const journal = new SqliteJournal(db, { clock, report })
-  return { journal, keys: new SqliteKeys(db, clock), guardrails: new SqliteGuardrails(db), close: () => journal.close() }
+  return {
+    journal,
+    keys: new SqliteKeys(db, clock),
+    guardrails: new SqliteGuardrails(db),
+    compactionKeys: new SqliteCompactionKeys(db),
+    close: () => journal.close(),
+  }
 }

@@ -47,4 +47,7 @@ export const SQLITE_MIGRATIONS: readonly (readonly string[])[] = [
     'create table "charged_below" ("seq" integer not null, constraint "charged_below_pkey" primary key ("seq")) strict',
     'insert into charged_below select ifnull(max(seq), 0) + 1 from hold',
   ],
+  [
+    'create table "compaction_key" ("number" integer not null, "value" text not null, "created_at" integer not null, constraint "compaction_key_pkey" primary key ("number")) strict',
+  ],
 ]

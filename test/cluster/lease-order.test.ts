@@ -4,6 +4,7 @@ import { joinRecord } from '../../src/cluster/index.ts'
 import { LeasedCredit } from '../../src/cluster/leased-credit.ts'
 import { Fault } from '../../src/core/faults.ts'
 import { Credit } from '../../src/ledger/accounts.ts'
+import { MemoryCompactionKeys } from '../../src/store/compaction-keys.ts'
 import { LocalRecord } from '../../src/store/local-record.ts'
 import { MemoryJournal, MemoryKeys } from '../../src/store/memory.ts'
 import { MemoryGuardrails } from '../../src/store/memory-guardrails.ts'
@@ -32,6 +33,7 @@ class SlowRecord extends LocalRecord {
       journal: new MemoryJournal(),
       keys: new MemoryKeys(clock),
       guardrails: new MemoryGuardrails(),
+      compactionKeys: new MemoryCompactionKeys(),
       credit: new Credit(clock),
       clock,
     })

@@ -2,6 +2,7 @@
 import { Fault } from '../../src/core/faults.ts'
 import { Credit } from '../../src/ledger/accounts.ts'
 import type { LedgerReader } from '../../src/ledger/types.ts'
+import { type CompactionKeyStore, MemoryCompactionKeys } from '../../src/store/compaction-keys.ts'
 import type { GuardrailStore } from '../../src/store/guardrails.ts'
 import type { KeyStore } from '../../src/store/keys.ts'
 import { LocalRecord } from '../../src/store/local-record.ts'
@@ -24,6 +25,7 @@ export function memoryRecord(clock: FakeClock): LocalRecord {
     journal,
     keys: new MemoryKeys(clock),
     guardrails: new MemoryGuardrails(),
+    compactionKeys: new MemoryCompactionKeys(),
     credit: new Credit(clock),
     clock,
   })
@@ -35,6 +37,7 @@ export class ScriptedRecord implements StoreOfRecord {
   readonly keys: KeyStore
   readonly ledger: LedgerReader
   readonly guardrails: GuardrailStore
+  readonly compactionKeys: CompactionKeyStore
   private readonly modes = new Map<Call, Mode>()
   private watchers: (() => void)[] = []
   private delayed: (() => Promise<unknown>)[] = []
@@ -44,6 +47,7 @@ export class ScriptedRecord implements StoreOfRecord {
     this.inner = inner
     this.ledger = this.inner.ledger
     this.guardrails = this.inner.guardrails
+    this.compactionKeys = this.inner.compactionKeys
     const { keys } = this.inner
     this.keys = {
       find: (hash) => this.run('find', [hash], async () => keys.find(hash)),

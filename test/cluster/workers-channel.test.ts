@@ -7,6 +7,7 @@ import { Fault } from '../../src/core/faults.ts'
 import type { Json } from '../../src/core/json.ts'
 import { Credit } from '../../src/ledger/accounts.ts'
 import { LedgerScans } from '../../src/ledger/scans.ts'
+import { MemoryCompactionKeys } from '../../src/store/compaction-keys.ts'
 import { LocalRecord } from '../../src/store/local-record.ts'
 import { MemoryJournal, MemoryKeys } from '../../src/store/memory.ts'
 import { MemoryGuardrails } from '../../src/store/memory-guardrails.ts'
@@ -27,6 +28,7 @@ function office(clock: Clock): Office {
     journal: new MemoryJournal(),
     keys: new MemoryKeys(clock),
     guardrails: new MemoryGuardrails(),
+    compactionKeys: new MemoryCompactionKeys(),
     credit: new Credit(clock),
     clock,
   })

@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { Credit } from '../../src/ledger/accounts.ts'
+import { MemoryCompactionKeys } from '../../src/store/compaction-keys.ts'
 import { SqliteJournal } from '../../src/store/journal.ts'
 import { LocalRecord } from '../../src/store/local-record.ts'
 import { MemoryKeys } from '../../src/store/memory.ts'
@@ -13,9 +14,9 @@ import { FakeClock } from '../support/clock.ts'
 import { ask, balance, leaseFrom, type OpenedRecord, pulseOf, recordContract } from './record-contract.ts'
 import { apiKey, holdRow, settleRow } from './samples.ts'
 
-function recordOf({ journal, keys, guardrails }: Pick<Store, 'journal' | 'keys' | 'guardrails'>, clock: FakeClock): LocalRecord {
+function recordOf({ journal, keys, guardrails, compactionKeys }: Omit<Store, 'close'>, clock: FakeClock): LocalRecord {
   const credit = new Credit(clock, journal)
-  return new LocalRecord({ journal, keys, guardrails, credit, clock })
+  return new LocalRecord({ journal, keys, guardrails, compactionKeys, credit, clock })
 }
 
 recordContract(t, 'memory', async (clock) => {
@@ -80,7 +81,10 @@ t.test('what the file refuses is not charged, and comes in once when there is ro
   const clock = new FakeClock()
   const db = openDatabase(join(t.testdir(), 'full.db'), 'process')
   const journal = new SqliteJournal(db, { clock })
-  const record = recordOf({ journal, keys: new MemoryKeys(clock), guardrails: new MemoryGuardrails() }, clock)
+  const record = recordOf(
+    { journal, keys: new MemoryKeys(clock), guardrails: new MemoryGuardrails(), compactionKeys: new MemoryCompactionKeys() },
+    clock,
+  )
   await record.lease('n1', ask('a', 500))
   await record.take('n1', [row(1, 10)])
   db.exec('PRAGMA query_only = ON')

@@ -7,6 +7,7 @@ import { scanUse } from '../../src/ledger/use.ts'
 import type { LimitReset } from '../../src/plugin-api/key.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, Pulse, SettledRows, StoreOfRecord } from '../../src/store/record.ts'
 import { FakeClock } from '../support/clock.ts'
+import { recordCompactionKeysContract } from './record-compaction-keys-contract.ts'
 import { recordGuardrailsContract } from './record-guardrails-contract.ts'
 import { recordKeysContract } from './record-keys-contract.ts'
 import { recordModelContract } from './record-model-contract.ts'
@@ -95,6 +96,7 @@ export function recordContract(t: Test, name: string, open: OpenRecord): void {
   living(t, suite)
   recordKeysContract(t, name, open)
   recordGuardrailsContract(t, name, open)
+  recordCompactionKeysContract(t, name, open)
   recordModelContract(t, name, open)
 }
 

@@ -8,6 +8,7 @@ import { cutNano } from '../../core/money.ts'
 import { migrationsFor, SCHEMA_VERSION } from '../migrations.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows, StoreOfRecord } from '../record.ts'
 import { newerSchema } from '../schema.ts'
+import { PostgresCompactionKeys } from './compaction-keys.ts'
 import { Connection, type ConnectionNews, type Prepared, type Session, TIME_LIMITS, type TimeLimits } from './connection.ts'
 import { type Connections, closeConnections, openConnections } from './connections.ts'
 import { PostgresGuardrails } from './guardrails.ts'
@@ -88,6 +89,7 @@ export class PostgresRecord implements StoreOfRecord {
   readonly keys: PostgresKeys
   readonly ledger: PostgresLedger
   readonly guardrails: PostgresGuardrails
+  readonly compactionKeys: PostgresCompactionKeys
   private readonly connections: Connections
 
   constructor(connections: Connections, clock: Clock) {
@@ -95,6 +97,7 @@ export class PostgresRecord implements StoreOfRecord {
     this.keys = new PostgresKeys(connections, clock)
     this.ledger = new PostgresLedger(connections.readings)
     this.guardrails = new PostgresGuardrails(connections)
+    this.compactionKeys = new PostgresCompactionKeys(connections)
   }
 
   async take(node: string, rows: readonly SettledRows[]): Promise<void> {

@@ -101,6 +101,12 @@ export interface SecretTable {
   value: string
 }
 
+export interface CompactionKeyTable {
+  number: number
+  value: string
+  created_at: number
+}
+
 export interface Tables {
   generation: GenerationTable
   api_key: KeyTable
@@ -111,6 +117,7 @@ export interface Tables {
   guardrail_assignment: AssignmentTable
   guardrail_audit: AuditTable
   secret: SecretTable
+  compaction_key: CompactionKeyTable
 }
 
 /** PostgreSQL's text knows no NUL, and one row that is refused would hold up its journal for ever. */

@@ -1,0 +1,95 @@
+/** Keys that encrypt compaction items: made once in the store of record, numbered, the same for every process of a gateway. */
+import { randomBytes } from 'node:crypto'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { Fault } from '../core/faults.ts'
+import { integer, text } from './sqlite.ts'
+
+export interface CompactionKey {
+  /** Items name it. The highest one encrypts, all of them decrypt. */
+  readonly number: number
+  /** 32 bytes, base64url. */
+  readonly value: string
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number
+}
+
+type Maybe<T> = T | Promise<T>
+
+/** Every change is durable when it returns. All of it may throw Fault `unavailable`. */
+export interface CompactionKeyStore {
+  /** All keys, the oldest first; the first one is made where there is none. @param now milliseconds since the epoch. */
+  all(now: number): Maybe<readonly CompactionKey[]>
+  /** Makes the next key. @param now milliseconds since the epoch. */
+  add(now: number): Maybe<CompactionKey>
+  /** @returns false where no key has this number, or the newest one has it. */
+  remove(number: number): Maybe<boolean>
+}
+
+const KEY_BYTES = 32
+
+export const newKeyValue = (): string => randomBytes(KEY_BYTES).toString('base64url')
+
+const FIRST = 'INSERT INTO compaction_key SELECT 1, ?, ? WHERE NOT EXISTS (SELECT 1 FROM compaction_key)'
+const NEXT = 'INSERT INTO compaction_key SELECT ifnull(max(number), 0) + 1, ?, ? FROM compaction_key RETURNING *'
+const ALL = 'SELECT * FROM compaction_key ORDER BY number'
+const REMOVE = 'DELETE FROM compaction_key WHERE number = ? AND number < (SELECT max(number) FROM compaction_key)'
+
+export class SqliteCompactionKeys implements CompactionKeyStore {
+  private readonly db: DatabaseSync
+
+  constructor(db: DatabaseSync) {
+    this.db = db
+  }
+
+  all(now: number): CompactionKey[] {
+    return this.run(() => {
+      const found = this.db.prepare(ALL).all()
+      if (found.length > 0) return found.map(keyFrom)
+      this.db.prepare(FIRST).run(newKeyValue(), Math.floor(now))
+      return this.db.prepare(ALL).all().map(keyFrom)
+    })
+  }
+
+  add(now: number): CompactionKey {
+    return this.run(() => keyFrom(this.db.prepare(NEXT).get(newKeyValue(), Math.floor(now))))
+  }
+
+  remove(number: number): boolean {
+    return this.run(() => this.db.prepare(REMOVE).run(number).changes === 1)
+  }
+
+  /** Each statement commits by itself. @throws Fault `unavailable`. */
+  private run<T>(work: () => T): T {
+    try {
+      return work()
+    } catch (cause) {
+      throw new Fault('unavailable', { message: 'The store of compaction keys cannot be used', cause })
+    }
+  }
+}
+
+function keyFrom(row: ReturnType<StatementSync['get']>): CompactionKey {
+  return { number: integer(row?.number), value: text(row?.value), createdAt: integer(row?.created_at) }
+}
+
+export class MemoryCompactionKeys implements CompactionKeyStore {
+  private keys: CompactionKey[] = []
+
+  all(now: number): readonly CompactionKey[] {
+    if (this.keys.length === 0) this.add(now)
+    return this.keys
+  }
+
+  add(now: number): CompactionKey {
+    const key = { number: (this.keys.at(-1)?.number ?? 0) + 1, value: newKeyValue(), createdAt: Math.floor(now) }
+    this.keys = [...this.keys, key]
+    return key
+  }
+
+  remove(number: number): boolean {
+    const left = this.keys.filter((key, at) => key.number !== number || at === this.keys.length - 1)
+    const removed = left.length < this.keys.length
+    this.keys = left
+    return removed
+  }
+}

@@ -1,0 +1,51 @@
+/** Keys of compaction items in PostgreSQL: made under the lock of key changes, so that two processes never make the same number. */
+import { sql } from 'kysely'
+import { type CompactionKey, type CompactionKeyStore, newKeyValue } from '../compaction-keys.ts'
+import type { Session } from './connection.ts'
+import type { Connections } from './connections.ts'
+import { changing } from './keys.ts'
+import { type CompactionKeyTable, query } from './tables.ts'
+
+export class PostgresCompactionKeys implements CompactionKeyStore {
+  private readonly connections: Pick<Connections, 'readings' | 'changes'>
+
+  constructor(connections: Pick<Connections, 'readings' | 'changes'>) {
+    this.connections = connections
+  }
+
+  async all(now: number): Promise<CompactionKey[]> {
+    const found = await this.connections.readings.run(ALL)
+    if (found.length > 0) return found.map(keyFrom)
+    return changing(this.connections.changes, async (session) => {
+      const rows = await session.run(ALL)
+      return rows.length > 0 ? rows.map(keyFrom) : [await made(session, now)]
+    })
+  }
+
+  add(now: number): Promise<CompactionKey> {
+    return changing(this.connections.changes, (session) => made(session, now))
+  }
+
+  remove(number: number): Promise<boolean> {
+    return changing(this.connections.changes, async (session) => {
+      const newest = query.selectFrom('compaction_key').select(({ fn }) => fn.max('number').as('number'))
+      const removing = query.deleteFrom('compaction_key').where('number', '=', number).where('number', '<', newest).returning('number')
+      return (await session.run(removing.compile())).length === 1
+    })
+  }
+}
+
+const ALL = query.selectFrom('compaction_key').selectAll().orderBy('number').compile()
+
+async function made(session: Session, now: number): Promise<CompactionKey> {
+  const insert = sql<CompactionKeyTable>`
+    insert into compaction_key (number, value, created_at)
+    select coalesce(max(number), 0) + 1, ${newKeyValue()}, ${Math.floor(now)}::bigint from compaction_key returning *`
+  const [row] = await session.run(insert.compile(query))
+  if (!row) throw new TypeError('expected the key that was just made')
+  return keyFrom(row)
+}
+
+function keyFrom({ number, value, created_at: createdAt }: CompactionKeyTable): CompactionKey {
+  return { number, value, createdAt }
+}
