@@ -17,6 +17,7 @@ import { Admission } from '../../src/pipeline/request/admit.ts'
 import { Attempts } from '../../src/pipeline/request/attempt-buckets.ts'
 import { buildCatalog } from '../../src/routing/catalog/catalog.ts'
 import { HealthBook, StickySessions } from '../../src/routing/index.ts'
+import { EncryptedTexts } from '../../src/services/compaction/encrypted-texts.ts'
 import { DiskFiles } from '../../src/services/files/index.ts'
 import { Pools } from '../../src/services/upstream/pools.ts'
 import { MemoryJournal, MemoryKeys } from '../../src/store/memory.ts'
@@ -110,6 +111,7 @@ export class SimulatedGateway {
       upstreams: new Map([['sim', providers.dialect()]]),
       wires: new Map(),
       files,
+      summaries: new EncryptedTexts({ load: () => [], clock }),
       tools: serverTools,
       host: { clock, estimateTokens, files },
       toolDialect,

@@ -2,7 +2,7 @@
 import { type TSchema, Type } from 'typebox'
 import type { FaultCode } from '../core/faults.ts'
 import type { DescribedOperation, DescribedParameter } from './openapi.ts'
-import { chatCompletion, completion, embeddings, message, plan, response, tokenCount } from './openapi-replies.ts'
+import { chatCompletion, compactedResponse, completion, embeddings, message, plan, response, tokenCount } from './openapi-replies.ts'
 import { messagesFault } from './openapi-schemas.ts'
 
 /** Schemas that check the bodies of the client formats. */
@@ -91,6 +91,19 @@ export function generationOperations(bodies: RequestSchemas, models: ExampleMode
       summary: 'Create a response',
       body: { schema: bodies.responses, examples: examplesOf({ model, input: 'Say hello.' }) },
       reply: { description: 'The answer.', schema: response },
+    },
+    {
+      ...answers,
+      streams: false,
+      path: '/responses/compact',
+      id: 'compactResponse',
+      summary: 'Compact a conversation',
+      description: 'The model writes a summary. It comes back as one item that only this gateway can open, for the same key.',
+      body: {
+        schema: bodies.responses,
+        examples: { plain: { summary: 'A conversation', value: { model, input: [{ role: 'user', content: 'Say hello.' }] } } },
+      },
+      reply: { description: "The user's messages, followed by one compaction item.", schema: compactedResponse },
     },
     {
       ...answers,

@@ -22,6 +22,15 @@ export const response = Type.Object({
   usage: maybe(Type.Object({ input_tokens: tokens(), output_tokens: tokens(), total_tokens: tokens(), cost: cost() })),
 })
 
+export const compactedResponse = Type.Object({
+  id: id(),
+  object: Type.Literal('response.compaction'),
+  created_at: Type.Integer(),
+  model: Type.String(),
+  output: Type.Array(Type.Object({ type: Type.String() }), { description: "The user's messages, then the item." }),
+  usage: Type.Object({ input_tokens: tokens(), output_tokens: tokens(), total_tokens: tokens(), cost: cost() }),
+})
+
 export const chatCompletion = Type.Object({
   id: id(),
   object: Type.Literal('chat.completion'),

@@ -39,6 +39,7 @@ import { operations } from '../server/operations.ts'
 import { type LoopSource, Overload, systemLoop } from '../server/overload.ts'
 import { ProcessGauges } from '../server/process-gauges.ts'
 import { planWitness, witnessWith } from '../server/witness.ts'
+import { EncryptedTexts } from '../services/compaction/encrypted-texts.ts'
 import { closeDocuments } from '../services/documents/index.ts'
 import { DiskFiles } from '../services/files/index.ts'
 import { closeRobots } from '../services/pages/index.ts'
@@ -345,6 +346,7 @@ function partsOf(
     retries: new RetryBudget(),
     drains: new DrainSlots(),
     files,
+    summaries: new EncryptedTexts({ load: (now) => store.compactionKeys.all(now), clock }),
     pools: new Pools(),
     upstreams: upstreamDialects,
     wires: embeddingWires,

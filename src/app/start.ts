@@ -12,7 +12,7 @@ import type { Lane } from '../pipeline/attempt/turn.ts'
 import { type AdminRoute, startAdmin } from '../server/admin.ts'
 import { adminAddresses } from '../server/admin-token.ts'
 import { Drain } from '../server/drain.ts'
-import { guardrailCommandRoute, keyCommandRoute } from '../server/key-command-route.ts'
+import { compactionCommandRoute, guardrailCommandRoute, keyCommandRoute } from '../server/key-command-route.ts'
 import { listen } from '../server/listener.ts'
 import { METRICS_TYPE, metricsText } from '../server/metrics.ts'
 import type { LoopSource } from '../server/overload.ts'
@@ -137,6 +137,7 @@ async function administered(
       ...ledgerRoutes({ ledger: store.ledger, scans: runtime.scans }, store.recovered),
       ...keyCommandRoute(() => runtime.management),
       ...guardrailCommandRoute(() => runtime.management),
+      ...compactionCommandRoute({ compactionKeys: store.compactionKeys, clock: runtime.dependencies.clock }),
     ]),
     onError: runtime.oops,
   })

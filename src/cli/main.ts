@@ -53,6 +53,8 @@ const HELP = `headgate: one address in front of many model providers
   headgate guardrails audit [--since TIME|SPAN] [--key KEY] [--guardrail NAME] [--json]
       Shows what guardrails have found: kinds and hashes, the text only where a guardrail keeps it. SPAN is such as 24h or 7d.
       These ask the running gateway, and open its file where none runs.
+  headgate compaction list | rotate | remove NUMBER [--json] [--config FILE]
+      Shows the keys that encrypt compaction items, makes a new one, or removes an old one: items that it encrypted no longer open.
 
   --help     this text
   --version  the version
@@ -100,6 +102,7 @@ export async function run(argv: readonly string[]): Promise<void> {
   else if (verb === 'docs' && rest.length === 0 && values.out)
     process.exitCode = await (await import('./docs.ts')).docs(values.out, values.config)
   else if (verb === 'keys') process.exitCode = await (await import('./keys.ts')).keys(rest, values)
+  else if (verb === 'compaction') process.exitCode = await (await import('./compaction.ts')).compaction(rest, values)
   else if (verb === 'guardrails') process.exitCode = await (await import('./guardrails.ts')).guardrails(rest, values)
   else if (verb === 'credits') process.exitCode = await (await import('./keys.ts')).credits(rest, values)
   else if (verb === 'ledger' && first !== undefined && rest.length === 1)

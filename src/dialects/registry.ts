@@ -9,7 +9,7 @@ import type { EmbeddingFormat } from './embeddings/provider-body.ts'
 import { voyageEmbedding } from './embeddings/voyage.ts'
 import { geminiUpstream } from './gemini/index.ts'
 import { anthropicUpstream, messagesClient, messagesCounting } from './messages/index.ts'
-import { openaiResponses, responsesClient } from './responses/index.ts'
+import { compactClient, openaiResponses, responsesClient } from './responses/index.ts'
 import { simEmbedding } from './sim/embed.ts'
 import { simUpstream } from './sim/index.ts'
 import type { ClientDialect, EmbeddingWire, ProviderWire, UpstreamDialect } from './types.ts'
@@ -20,6 +20,7 @@ export const toolDialect = responsesClient
 /** Client dialects by the path that they answer. */
 export const clientDialects: ReadonlyMap<string, ClientDialect> = new Map([
   ['/v1/responses', responsesClient],
+  ['/v1/responses/compact', compactClient],
   ['/v1/chat/completions', chatClient],
   ['/v1/completions', completionsClient],
   ['/v1/messages', messagesClient],

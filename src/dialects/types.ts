@@ -5,6 +5,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Fault, FaultFacts } from '../core/faults.ts'
 import type { Json, JsonObject } from '../core/json.ts'
 import type { ClientTools } from './canon/client-tools.ts'
+import type { ClientCompaction } from './canon/compaction.ts'
 import type { End, StreamEvent } from './canon/events.ts'
 import type { FieldNames } from './canon/field-names.ts'
 import type { Folded } from './canon/fold.ts'
@@ -106,6 +107,8 @@ export interface ClientDialect {
   readonly clientTools?: ClientTools | undefined
   /** The error body of a plain HTTP reply, where it is not the standard one. */
   faultBody?: ((fault: Fault, facts: FaultFacts) => JsonObject) | undefined
+  /** Present where the format knows compaction. */
+  readonly compaction?: ClientCompaction | undefined
   /** Present where the operation answers with vectors instead of words. */
   readonly embedding?: EmbeddingClient | undefined
   /** Present where the operation counts the input's tokens instead of answering: the body of its reply. */

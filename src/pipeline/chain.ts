@@ -4,6 +4,7 @@ import type { ClientDialect } from '../dialects/types.ts'
 import { attemptLayer } from './attempt/attempt.ts'
 import { callEndpoint } from './attempt/call-endpoint.ts'
 import { bodyFor } from './attempt/endpoint-call.ts'
+import { compactLayer } from './compaction/compact.ts'
 import { countTokens } from './count-tokens.ts'
 import type { ChainDependencies, ChainSettings } from './dependencies.ts'
 import { vectorBodyFor } from './embeddings/calls.ts'
@@ -84,6 +85,12 @@ const LAYERS = inOrder(
     'slug to models to endpoints, each exclusion with its reason',
   ),
   row('guard', ({ settings }) => guardLayer(settings.guardrails), ALL, 'guardrails over the request, before anything else sees the text'),
+  row(
+    'compact',
+    ({ operation, dependencies }) => compactLayer(dependencies, operation === 'plan'),
+    ['generate', 'plan'],
+    'turns a request for compaction into one for a summary',
+  ),
   row('filter', filters, ['embed', 'plan'], 'which endpoints can read the inputs of an embedding'),
   row('shape', shapes, ['generate', 'plan'], 'request plugins, which need to know what the endpoints can do'),
   row('converse', converses, ['generate', 'plan'], 'the server-tool loop: runs what is below once per turn'),

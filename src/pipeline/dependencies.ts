@@ -14,6 +14,7 @@ import type { Journal } from '../ledger/types.ts'
 import type { ApiKey, Cancel, Host, Plugin, ServerTool, SessionTool } from '../plugin-api/index.ts'
 import type { Model, Provider } from '../routing/catalog/types.ts'
 import type { HealthBook, StickySessions } from '../routing/index.ts'
+import type { EncryptedTexts } from '../services/compaction/encrypted-texts.ts'
 import type { FileStore } from '../services/files/types.ts'
 import type { OutboundPolicy } from '../services/outbound/policy.ts'
 import type { Pools } from '../services/upstream/pools.ts'
@@ -118,6 +119,8 @@ export interface ChainDependencies {
   /** Absent where no body waits for others. */
   bodies?: BodyQueue
   files: FileStore
+  /** Encrypts and decrypts the summaries of compaction items. */
+  summaries: EncryptedTexts
   retries: RetryBudget
   drains: DrainSlots
   pools: Pools

@@ -108,6 +108,8 @@ export class Run {
   toolNames: ReadonlySet<string> | undefined
   /** True where a provider may pause a turn that the gateway then goes on with. */
   mayPause = false
+  /** Turns the answer into what the caller gets of it, behind all guardrails; a new one for each attempt. */
+  lastTap: (() => Tap) | undefined
   /** What the caller sees of the gateway's own tools before the first turn; taken once it has been shown. */
   opening: readonly ShownItem[] | undefined
   /** Ids of endpoints that have refused reasoning of this conversation. */

@@ -1,7 +1,15 @@
-/** The admin listener's routes for the command line: commands on keys, which change something, and on guardrails. */
+/** The admin listener's routes for the command line: commands on keys and on compaction keys, which change something, and on guardrails. */
 import type { IncomingMessage } from 'node:http'
-import { type GuardrailReading, type KeySource, runGuardrailCommand, runKeyCommand } from '../api/index.ts'
+import {
+  type CompactionSource,
+  type GuardrailReading,
+  type KeySource,
+  runCompactionCommand,
+  runGuardrailCommand,
+  runKeyCommand,
+} from '../api/index.ts'
 import { Fault } from '../core/faults.ts'
+import type { JsonObject } from '../core/json.ts'
 import { parseBody } from '../pipeline/request/read.ts'
 import type { AdminRoute } from './admin.ts'
 
@@ -11,25 +19,27 @@ const DEEPEST = 8
 
 export const KEY_COMMAND_PATH = '/keys/command'
 export const GUARDRAIL_COMMAND_PATH = '/guardrails/command'
+export const COMPACTION_COMMAND_PATH = '/compaction/command'
 
 /** @param source called for each command, since a reload changes it. */
 export function keyCommandRoute(source: () => KeySource): [name: string, route: AdminRoute][] {
-  const run: AdminRoute = async (request) => {
-    requireJson(request)
-    const body = parseBody(await bodyOf(request), DEEPEST)
-    return { status: 200, body: await runKeyCommand(body, source()) }
-  }
-  return [[`POST ${KEY_COMMAND_PATH}`, run]]
+  return [[`POST ${KEY_COMMAND_PATH}`, commandRoute((command) => runKeyCommand(command, source()))]]
 }
 
 /** Lists guardrails and their findings. Read-only: no command here changes them. */
 export function guardrailCommandRoute(source: () => GuardrailReading): [name: string, route: AdminRoute][] {
-  const run: AdminRoute = async (request) => {
+  return [[`POST ${GUARDRAIL_COMMAND_PATH}`, commandRoute((command) => runGuardrailCommand(command, source()))]]
+}
+
+export function compactionCommandRoute(source: CompactionSource): [name: string, route: AdminRoute][] {
+  return [[`POST ${COMPACTION_COMMAND_PATH}`, commandRoute((command) => runCompactionCommand(command, source))]]
+}
+
+function commandRoute(run: (command: JsonObject) => Promise<JsonObject>): AdminRoute {
+  return async (request) => {
     requireJson(request)
-    const body = parseBody(await bodyOf(request), DEEPEST)
-    return { status: 200, body: await runGuardrailCommand(body, source()) }
+    return { status: 200, body: await run(parseBody(await bodyOf(request), DEEPEST)) }
   }
-  return [[`POST ${GUARDRAIL_COMMAND_PATH}`, run]]
 }
 
 /** A web page cannot send this type elsewhere without a preflight, which no route here answers (Fetch standard, CORS-safelisted types). */

@@ -25,6 +25,7 @@ const CLOSED: [method: string, path: string][] = [
   ['GET', '/ledger/recovery'],
   ['POST', '/keys/command'],
   ['POST', '/guardrails/command'],
+  ['POST', '/compaction/command'],
   ['GET', '/nothing-here'],
 ]
 

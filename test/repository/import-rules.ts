@@ -66,6 +66,7 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   pages: ['core', 'documents', 'outbound', 'search', 'threads'],
   search: ['core', 'outbound'],
   files: ['core'],
+  compaction: ['core'],
   panel: ['core'],
   sandbox: ['core'],
   mcp: ['core', 'outbound'],

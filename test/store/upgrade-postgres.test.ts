@@ -8,6 +8,7 @@ import { startGateway } from '../support/gateway.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { setDatabaseTime } from '../support/postgres-clock.ts'
 import {
+  checkCompacts,
   checkGoesOn,
   compareStates,
   FIXTURE_VERSIONS,
@@ -64,6 +65,7 @@ function tests(server: TestPostgres): void {
       await gateway.restart()
       t.match((await readState(gateway)).keys, wanted.keys, 'also after another start')
       await checkGoesOn(t, gateway, wanted)
+      await checkCompacts(t, gateway)
       const empty = { url: await server.database(), journal: join(t.testdir(), 'journal.db') }
       const fresh = await startGateway(fixtureConfig(empty, upstream.url), { clock: new FakeClock(1, RECORDED_AT) })
       await fresh.close()

@@ -6,6 +6,7 @@ import { SCHEMA_VERSION } from '../../src/store/schema.ts'
 import { FakeClock } from '../support/clock.ts'
 import { oneModel, startGateway } from '../support/gateway.ts'
 import {
+  checkCompacts,
   checkGoesOn,
   compareStates,
   FIXTURE_VERSIONS,
@@ -34,6 +35,7 @@ for (const version of FIXTURE_VERSIONS)
     await gateway.restart()
     t.match((await readState(gateway)).keys, wanted.keys, 'also after another start')
     await checkGoesOn(t, gateway, wanted)
+    await checkCompacts(t, gateway)
   })
 
 t.test('a file of a newer version is refused, the error names both versions, and the file stays as it is', async (t) => {

@@ -171,6 +171,20 @@ export async function checkGoesOn(t: Test, gateway: Gateway, wanted: StoredState
   t.match(await (await adminFetch(`${gateway.admin}/ledger/verify`)).json(), { ok: true, problems: [] }, 'the sums agree')
 }
 
+/** What this version adds works on the store as well: a compaction item is made, and opens after another start. */
+export async function checkCompacts(t: Test, gateway: Gateway): Promise<void> {
+  const send = async (path: string, input: JsonObject[]): Promise<JsonObject> => {
+    const reply = await gateway.post(path, { model: 'acme/fixed', input }, { authorization: `Bearer ${APP}` })
+    t.equal(reply.status, 200, path)
+    return (await reply.json()) as JsonObject
+  }
+  const { output } = await send('/v1/responses/compact', [{ role: 'user', content: 'Hello' }])
+  const items = output as JsonObject[]
+  t.match(items.at(-1), { type: 'compaction', encrypted_content: /^hgc1\.1\./ })
+  await gateway.restart()
+  t.match(await send('/v1/responses', items), { status: 'completed' })
+}
+
 /** Versions of which there is a fixture. */
 export const FIXTURE_VERSIONS: readonly string[] = readdirSync(FIXTURES)
 

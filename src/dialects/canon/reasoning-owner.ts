@@ -109,11 +109,14 @@ function fitReasoning(item: ReasoningItem, { account, takesReasoning }: Reader):
   return own.encrypted === encrypted && own.signature === signature ? undefined : [own]
 }
 
+/** Items that stand for a conversation: without them it would go on from nothing, so they are never left out for a refusal. */
+const KEPT: ReadonlySet<string> = new Set(['compaction', 'compaction_summary', 'context_compaction'])
+
 /** An item of one wire alone, such as a summary of the conversation that the provider encrypted. */
 function fitOpaque(item: Extract<Item, { kind: 'opaque' }>, { account, takesReasoning }: Reader, dropped: Set<string>): Item[] | undefined {
   const { encrypted_content: encrypted } = item.of.data
   if (typeof encrypted !== 'string') return undefined
-  const own = takesReasoning ? ownReasoning(encrypted, account) : undefined
+  const own = takesReasoning || KEPT.has(item.of.type) ? ownReasoning(encrypted, account) : undefined
   if (own === undefined) {
     dropped.add(item.of.type)
     return []

@@ -7,6 +7,8 @@ import { addedNativeTools } from './added-tools.ts'
 import { spokenWords } from './answer-items.ts'
 import { checkRequest } from './check.ts'
 import { isClientTool } from './client-tools.ts'
+import { checkCompact, encodeCompacted, withTrigger } from './compact-operation.ts'
+import { responsesCompaction } from './compaction.ts'
 import { decodeRequest } from './decode-request.ts'
 import { decodeResult } from './decode-result.ts'
 import { ResponsesStreamDecoder } from './decode-stream.ts'
@@ -40,6 +42,7 @@ const overHttp: ClientDialect = {
   withPreset,
   check: checkRequest,
   decodeRequest,
+  compaction: responsesCompaction,
   open: openStream,
   debug: debugEvent,
   streamEncoder: (ctx) => new ResponsesStreamEncoder(ctx),
@@ -48,6 +51,15 @@ const overHttp: ClientDialect = {
 
 /** The same with its form over a WebSocket. */
 export const responsesClient: ClientDialect = { ...overHttp, socket: socketFormat(overHttp) }
+
+/** POST /v1/responses/compact: as a request that ends with a trigger, but that the reply is one object of its own. */
+export const compactClient: ClientDialect = {
+  ...overHttp,
+  compaction: { ...responsesCompaction, isOperation: true },
+  expand: (body, prompts) => withTrigger(withPrompt(body, prompts)),
+  check: checkCompact,
+  encodeResult: encodeCompacted,
+}
 
 /** A provider that speaks Responses. */
 export const openaiResponses: UpstreamDialect = {

@@ -29,6 +29,10 @@ export const responsesQuirks = {
   user_length: userLength,
   safety_identifier_length: safetyIdentifierLength,
   web_search: webSearch,
+  compaction: oneOf(
+    '`native`: the provider compacts conversations itself, and only its own account can read the items that it makes. If unset: the gateway has the model write a summary, which every model can go on from.',
+    ['native'],
+  ),
   native_tools: listOf('Tools that the provider runs or knows itself.', oneOf('A tool.', ['apply_patch', 'shell'])),
   functions_only: Type.Boolean({
     description:

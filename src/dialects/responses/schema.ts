@@ -99,6 +99,7 @@ export const ITEM_CHECKS: ReadonlyMap<string, Check> = new Map([
       }),
     ),
   ],
+  ['compaction', checker(Type.Object({ encrypted_content: word() }))],
   ['item_reference', checker(Type.Object({ id: word() }))],
 ])
 

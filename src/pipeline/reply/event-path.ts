@@ -51,11 +51,11 @@ export class EventPath implements EventSink {
   }
 
   /** The first tap's entrance, each tap's exit being the next one's entrance. */
-  private chained({ run: { taps }, guard: { vault } }: Guarded): (event: StreamEvent) => void {
+  private chained({ run: { taps, lastTap }, guard: { vault } }: Guarded): (event: StreamEvent) => void {
     let entry = this.guarded ? (event: StreamEvent) => this.leave(event) : (event: StreamEvent) => void this.batch.push(event)
-    if (taps.length === 0 && !this.guarded && !vault) return entry
+    if (taps.length === 0 && !this.guarded && !vault && !lastTap) return entry
     // What comes back is the caller's own: no guardrail reads it again.
-    const last = [this.guard, this.engines, vault && new RestoreTap(vault)].filter((tap) => tap !== undefined)
+    const last = [this.guard, this.engines, vault && new RestoreTap(vault), lastTap?.()].filter((tap) => tap !== undefined)
     for (const tap of [...taps.filter((one) => one.mode === 'mutate'), ...last].reverse()) {
       const next = entry
       entry = (event) => tap.push(event, next)

@@ -1,5 +1,6 @@
 /** The request of a client, from the moment that its body has been read and checked. */
 import type { JsonObject } from '../../core/json.ts'
+import type { CompactionFacts } from '../../dialects/canon/compaction.ts'
 import type { GatewayFields } from '../../dialects/canon/gateway-fields.ts'
 import type { CanonicalRequest } from '../../dialects/canon/request.ts'
 import type { ClientDialect } from '../../dialects/types.ts'
@@ -24,6 +25,8 @@ export class ClientRequest {
   readonly edits: string[] = []
   /** As the caller sent it: without what a preset or a stored prompt has added. */
   sent: JsonObject
+  /** What the body says of compaction; undefined for nearly all. Items of the gateway's own are messages by now. */
+  compaction: CompactionFacts | undefined
   private current: JsonObject
   private canon: CanonicalRequest | undefined
 

@@ -5,6 +5,7 @@ import { escapesLetters, isObject, type JsonObject, JsonSize, membersExceed, pat
 import { type GatewayFields, gatewayFields } from '../../dialects/canon/gateway-fields.ts'
 import { type Preset, sends } from '../../dialects/canon/presets.ts'
 import type { ClientDialect } from '../../dialects/types.ts'
+import { openItems } from '../compaction/opened-items.ts'
 import type { ChainDependencies, ChainSettings } from '../dependencies.ts'
 import { type Accepted, type Authenticated, advance } from '../exchange.ts'
 import type { Layer, Reply } from '../layer.ts'
@@ -16,7 +17,7 @@ import { fillInFiles } from './stored-files.ts'
 
 export function readLayer(
   settings: ChainSettings,
-  { admission, files, bodies }: Pick<ChainDependencies, 'admission' | 'files' | 'bodies'>,
+  { admission, files, bodies, summaries }: Pick<ChainDependencies, 'admission' | 'files' | 'bodies' | 'summaries'>,
 ): Layer<Authenticated, Accepted> {
   return (next) =>
     async function handle(exchange): Promise<Reply> {
@@ -48,10 +49,16 @@ export function readLayer(
       if (counting) await counting
       const client = exchange.head.client.recognise?.(sent, exchange.head.headers) ?? exchange.head.client
       const expanded = client.expand?.(sent, settings.prompts) ?? sent
-      const { body, fields } = withPreset(expanded, client, settings)
-      client.check(body)
+      const { body: whole, fields } = withPreset(expanded, client, settings)
+      client.check(whole)
+      const facts = client.compaction?.find(whole)
+      const opened =
+        client.compaction && facts ? await openItems(exchange, { body: whole, facts }, client.compaction, summaries) : undefined
+      const body = opened?.body ?? whole
       const accepted = acceptBody(exchange, client, body, body === sent ? { text: parsed.text, bytes: bytes.length } : textOf(body), fields)
+      if (opened && accepted.request.bytes > settings.maxBody) throw new Fault('too_large', { message: OPENED_TOO_LARGE })
       accepted.request.sent = sent
+      accepted.request.compaction = opened?.facts
       // This function's own variables live as long as the reply.
       bytes = EMPTY
       parsed.text = ''
@@ -131,6 +138,8 @@ function mayHoldMedia(text: string): boolean {
 }
 
 const EMPTY = Buffer.alloc(0)
+
+const OPENED_TOO_LARGE = 'Request payload too large: with its compaction items opened it is longer than is accepted'
 
 /**
  * Objects and arrays of one body: 250,000 of the smallest take 0.1 s to parse and to check, 2.7 million (8 MB) 0.9 s. A conversation

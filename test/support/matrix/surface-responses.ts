@@ -133,8 +133,6 @@ const OWN_ITEMS = [
   { type: 'mcp_approval_request', id: like('mcpr_*'), name: text, arguments: jsonText, server_label: text },
   { type: 'mcp_approval_response', approval_request_id: text, approve: pick(true, false), reason: text },
   { type: 'mcp_call', id: like('mcp_*'), name: text, arguments: jsonText, server_label: text, output: text },
-  { type: 'compaction', id: like('cmp_*'), encrypted_content: text },
-  { type: 'context_compaction', encrypted_content: text },
   { type: 'additional_tools', role: 'developer', tools: [{ type: 'function', name: text, parameters: {} }] },
   { type: 'agent_message', author: text, recipient: text, content: [{ type: 'input_text', text }] },
   { '#': 'function_call in a namespace', type: 'function_call', call_id: 'call_9', name: 'spaced', arguments: jsonText, namespace: text },

@@ -1,0 +1,53 @@
+/** `headgate compaction …`: the keys of compaction items. Sent to the running gateway, and done on its file where none runs. */
+import { type CompactionCommand, runCompactionCommand } from '../api/index.ts'
+import { loadConfig } from '../config/load.ts'
+import { systemClock } from '../core/clock.ts'
+import { isObject, type JsonObject } from '../core/json.ts'
+import { COMPACTION_COMMAND_PATH } from '../server/key-command-route.ts'
+import { CONSOLE, type Streams } from './console.ts'
+import { askOwner, onStore } from './owner-command.ts'
+import { table } from './plan-table.ts'
+import { SHIPPED_CONFIG } from './shipped-config.ts'
+
+export interface CompactionFlags {
+  config?: string
+  json?: boolean
+}
+
+/** @param words behind `compaction`. @returns the exit code: 2 where the words make no command. */
+export async function compaction(words: readonly string[], flags: CompactionFlags, streams: Streams = CONSOLE): Promise<number> {
+  const command = commandOf(words)
+  if (!command) {
+    streams.error('headgate: compaction: expected list, rotate or remove NUMBER')
+    return 2
+  }
+  try {
+    const config = loadConfig(flags.config ?? SHIPPED_CONFIG, process.env)
+    const reply =
+      (await askOwner(COMPACTION_COMMAND_PATH, command, config)) ??
+      (await onStore(config, ({ compactionKeys }) => runCompactionCommand(command, { compactionKeys, clock: systemClock })))
+    streams.out(flags.json ? JSON.stringify(reply, null, 2) : keyTable(reply))
+    return 0
+  } catch (error) {
+    streams.error(`headgate: ${error instanceof Error ? error.message : error}`)
+    return 1
+  }
+}
+
+function commandOf([verb, number, ...rest]: readonly string[]): CompactionCommand | undefined {
+  if ((verb === 'list' || verb === 'rotate') && number === undefined) return { verb }
+  if (verb !== 'remove' || number === undefined || rest.length > 0 || !/^\d{1,15}$/.test(number)) return undefined
+  return { verb, key: Number(number) }
+}
+
+function keyTable({ data }: JsonObject): string {
+  const keys = Array.isArray(data) ? data.filter(isObject) : []
+  return table(
+    ['key', 'made', 'use'],
+    keys.map(({ number, created_at: made, encrypts }) => [
+      String(number),
+      String(made).slice(0, 16).replace('T', ' '),
+      encrypts ? 'encrypts and decrypts' : 'decrypts',
+    ]),
+  )
+}

@@ -1,0 +1,131 @@
+/**
+ * Compaction: a request for it becomes a request for a summary, in whatever format its provider speaks, and the caller gets the summary
+ * as an item that only this gateway can open. Providers that do it themselves are left to it where the operator says so.
+ */
+import { badField, Fault } from '../../core/faults.ts'
+import { isObject } from '../../core/json.ts'
+import type { ClientCompaction, CompactionItem } from '../../dialects/canon/compaction.ts'
+import { accountLetters, ownReasoning } from '../../dialects/canon/reasoning-owner.ts'
+import type { CanonicalRequest, Item, ToolSpec } from '../../dialects/canon/request.ts'
+import type { Endpoint } from '../../routing/catalog/types.ts'
+import type { ChainDependencies } from '../dependencies.ts'
+import { type Guarded, narrow } from '../exchange.ts'
+import type { Layer, Reply, Service } from '../layer.ts'
+import { SummaryTap } from './summary-tap.ts'
+
+/** The last message of the request. The conversation before it stays as it was in every turn, so that the provider's cache is read. */
+const ASSIGNMENT = `Write a summary of the whole conversation above. Another model will go on with the work and will see your summary in place of the conversation, so whatever you leave out is lost. State:
+- what the user wants: every request, rule and preference that still holds, in the user's own words where they matter;
+- what has been done and what was decided, each with its reason;
+- how things stand now: files, commands, results and errors, with the exact names, paths, numbers and identifiers that are still needed;
+- what is left to do, in order, and what was being done last.
+Write it as plain text. Do not call tools, do not go on with the work, and do not mention this message.`
+
+type CompactDependencies = Pick<ChainDependencies, 'upstreams' | 'summaries'>
+
+/** @param isPlan true where nothing is called, so that no summary comes. */
+export function compactLayer(dependencies: CompactDependencies, isPlan: boolean): Layer<Guarded> {
+  return (next) =>
+    function handle(exchange) {
+      const { compaction: facts, client } = exchange.request
+      if (!facts || !client.compaction) return next(exchange)
+      const routed = facts.items.length > 0 ? narrow(exchange, readersOf(exchange, facts.items, dependencies)) : exchange
+      if (!facts.isRequested) return next(routed)
+      const native = routed.route.endpoints.filter(({ quirks, provider }) => (quirks ?? provider.quirks).compaction === 'native')
+      if (native.length > 0) return next(leftToProvider(narrow(routed, native), client.compaction))
+      requestSummary(routed)
+      return isPlan ? next(routed) : summarised(routed, next, client.compaction, dependencies)
+    }
+}
+
+/** The reply of the operation has another form than the provider's. */
+function leftToProvider(exchange: Guarded, { isOperation }: ClientCompaction): Guarded {
+  if (isOperation) exchange.request.edit('compact', () => {})
+  return exchange
+}
+
+/**
+ * The endpoints that can read items which a provider made: those of its wire, and of the account where that is known.
+ * @throws Fault 400 where there is none: without its item the conversation would go on from nothing.
+ */
+function readersOf(
+  { route, request: { client }, wish }: Guarded,
+  items: readonly CompactionItem[],
+  { upstreams }: CompactDependencies,
+): readonly Endpoint[] {
+  const reads = (endpoint: Endpoint, { encrypted }: CompactionItem): boolean => {
+    const dialect = upstreams.get(endpoint.provider.dialect)
+    if (dialect?.wire !== client.id) return false
+    const account = dialect.bindsReasoning?.(endpoint.quirks ?? endpoint.provider.quirks) ? accountLetters(endpoint.provider) : undefined
+    return ownReasoning(encrypted, account) !== undefined
+  }
+  const readers = route.endpoints.filter((endpoint) => items.every((item) => reads(endpoint, item)))
+  if (readers.length > 0) return readers
+  const unread = items.find((item) => !route.endpoints.some((endpoint) => reads(endpoint, item))) ?? items[0]
+  throw badField(
+    unread?.path ?? 'input',
+    `this compaction item was made at a provider, and only the account that made it can read it: no endpoint of ${wish.requested} belongs to it`,
+  )
+}
+
+async function summarised(
+  exchange: Guarded,
+  next: Service<Guarded>,
+  { isOperation, item }: ClientCompaction,
+  { summaries }: CompactDependencies,
+): Promise<Reply> {
+  await summaries.prepare()
+  const { identity } = exchange.auth.key
+  let tap: SummaryTap | undefined
+  exchange.run.lastTap = () => {
+    tap = new SummaryTap((summary) => item(summaries.encrypt(summary, identity), exchange.run.ctx))
+    return tap
+  }
+  const reply = await next(exchange)
+  const { turn } = reply
+  if (tap?.isWritten || turn.aborted || turn.fault || turn.refused) return reply
+  return unwritten(reply, isOperation)
+}
+
+function requestSummary(exchange: Guarded): void {
+  const { request } = exchange
+  const assignment: Item = { kind: 'message', role: 'user', parts: [{ kind: 'text', text: ASSIGNMENT }] }
+  const { tools } = request.body
+  // The loop of server tools looks for them there.
+  if (Array.isArray(tools))
+    request.replaceBody({ ...request.body, tools: tools.filter((tool) => !isObject(tool) || !String(tool.type).includes(':')) })
+  const isCallers = (tool: ToolSpec): boolean =>
+    tool.kind === 'function' || (tool.kind === 'opaque' && request.client.clientTools?.has(tool.of) === true)
+  request.edit('compact', (draft) => {
+    draft.tools = draft.tools.filter(isCallers)
+    shapeDraft(draft, assignment)
+  })
+  // It is ours: guardrails read what callers, tools and plugins say.
+  exchange.guard.read?.items.add(assignment)
+}
+
+/** Tools stay, for the provider's cache and for the calls in the conversation; none of them may be called. */
+function shapeDraft(draft: CanonicalRequest, assignment: Item): void {
+  draft.items = draft.items.filter((item) => item.kind !== 'opaque' || item.of.type !== 'compaction_trigger')
+  draft.items.push(assignment)
+  draft.toolChoice = draft.tools.length > 0 ? { mode: 'none' } : undefined
+  const { stop: _stop, logprobs: _logprobs, topLogprobs: _top, ...sampling } = draft.sampling
+  draft.sampling = sampling
+  delete draft.format
+  delete draft.verbosity
+  delete draft.modalities
+}
+
+/** The model has not written a whole summary. What it did is paid for, as with an answer that a guardrail refuses. */
+function unwritten(reply: Reply, isOperation: boolean): Reply {
+  const { turn } = reply
+  const reason = turn.end?.reason
+  // The caller's format says so by itself.
+  if (!isOperation && (reason === 'length' || reason === 'content_filter')) return reply
+  const fault =
+    reason === 'length'
+      ? badField('max_output_tokens', 'the model reached its output cap before its summary was complete')
+      : new Fault('upstream_empty', { message: 'The model wrote no summary of the conversation' })
+  turn.refused = fault
+  return { turn, finish: (final) => reply.finish({ ...final, end: { reason: 'error' }, fault }) }
+}
