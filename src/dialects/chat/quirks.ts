@@ -45,8 +45,8 @@ export const chatQuirks = {
   logprobs: oneOf('`count`: the provider takes the number of alternatives as `logprobs`; it has no `top_logprobs`.', ['count']),
   forced_tools: forcedTools,
   tool_choice: oneOf(
-    '`auto`: the provider takes no other `tool_choice`: `auto` is sent instead of one that forces a call, and with `none` the tools are left out.',
-    ['auto'],
+    '`auto`: the provider takes no other `tool_choice`: `auto` is sent instead of one that forces a call, and with `none` the tools are left out. `words`: it takes no tool by its name: the named ones alone are sent, with `required` or `auto`.',
+    ['auto', 'words'],
   ),
   effort_with_tools: flag('False: the provider refuses `reasoning_effort` in a request with tools; it is left out there.'),
   json_schema: oneOf(

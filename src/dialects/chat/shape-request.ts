@@ -1,5 +1,5 @@
 /** What an endpoint wants of a chat body: one function for the pass and the translate lane. */
-import { isObject, type JsonObject } from '../../core/json.ts'
+import { isObject, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
 import { effortForBudget, nearestEffort } from '../canon/efforts.ts'
 import { type CapWire, sendsCap } from '../canon/output-cap.ts'
 import type { Reasoning } from '../canon/request.ts'
@@ -80,8 +80,24 @@ function fitChoice(body: JsonObject, quirks: Quirks, dropped: string[]): void {
     remove(body, 'tools')
     remove(body, 'tool_choice')
     remove(body, 'parallel_tool_calls')
-  }
+  } else if (quirks.tool_choice === 'words' && isObject(body.tool_choice)) chooseInWords(body, body.tool_choice, dropped)
 }
+
+/** Offers the named tools alone, which a word then chooses from; where none of them is offered, the choice is lost. */
+function chooseInWords(body: JsonObject, choice: JsonObject, dropped: string[]): void {
+  const allowed = isObject(choice.allowed_tools) ? choice.allowed_tools : undefined
+  const names = new Set((allowed ? objectsOf(allowed.tools) : [choice]).map(nameIn).filter((name) => name !== undefined))
+  const named = objectsOf(body.tools).filter((tool) => names.has(nameIn(tool) ?? ''))
+  if (named.length > 0) {
+    body.tools = named
+    body.tool_choice = allowed && allowed.mode !== 'required' ? 'auto' : 'required'
+    return
+  }
+  body.tool_choice = 'auto'
+  dropped.push('tool_choice')
+}
+
+const nameIn = ({ function: named }: JsonObject): string | undefined => (isObject(named) ? stringOf(named.name) : undefined)
 
 const CAP_FIELDS = ['max_completion_tokens', 'max_tokens'] as const
 const CAP_FIELDS_OLD = ['max_tokens', 'max_completion_tokens'] as const

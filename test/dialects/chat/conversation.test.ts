@@ -1,6 +1,6 @@
 /** Conversations as providers take them: roles, ids of calls, media of results, reasoning of earlier turns. Both lanes agree. */
 import t from 'tap'
-import { isObject, type JsonObject } from '../../../src/core/json.ts'
+import { isObject, type Json, type JsonObject } from '../../../src/core/json.ts'
 import { chatClient, openaiChat } from '../../../src/dialects/chat/index.ts'
 import type { Quirks } from '../../../src/dialects/quirks.ts'
 import type { Target } from '../../../src/dialects/types.ts'
@@ -104,6 +104,26 @@ t.test('a forced call becomes a free choice where the provider refuses to be for
   t.same([forced.body.tool_choice, forced.dropped], ['auto', ['tool_choice']])
   const free = sent([user], onlyAuto, { tools, tool_choice: 'none', parallel_tool_calls: false })
   t.same([free.body.tools, free.body.tool_choice, free.dropped], [undefined, undefined, []], 'no tools instead of none to be called')
+})
+
+t.test('tools are chosen by words where the provider takes no name (github.com/ggml-org/llama.cpp/issues/26535)', async (t) => {
+  const fn = (name: string): JsonObject => ({ type: 'function', function: { name } })
+  const words: Quirks = { tool_choice: 'words' }
+  const tools = [fn('look'), fn('listen')]
+  const chosen = (choice: Json): unknown[] => {
+    const { body, dropped } = sent([user], words, { tools, tool_choice: choice })
+    return [body.tools, body.tool_choice, dropped]
+  }
+  const allowed = (mode: string, ...names: string[]): JsonObject => ({
+    type: 'allowed_tools',
+    allowed_tools: { mode, tools: names.map(fn) },
+  })
+  t.same(chosen(fn('listen')), [[fn('listen')], 'required', []], 'the named tool alone, and it must be called')
+  t.same(chosen(allowed('required', 'look', 'listen')), [tools, 'required', []])
+  t.same(chosen(allowed('auto', 'look')), [[fn('look')], 'auto', []])
+  t.same(chosen(fn('other')), [tools, 'auto', ['tool_choice']], 'a tool that is not offered')
+  for (const word of ['none', 'auto', 'required']) t.same(chosen(word), [tools, word, []])
+  t.same(sent([user], {}, { tools, tool_choice: fn('look') }).body.tool_choice, fn('look'), 'elsewhere the name is sent')
 })
 
 t.test(
