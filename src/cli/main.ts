@@ -25,6 +25,11 @@ const HELP = `headgate: one address in front of many model providers
       LIST=NAME where the list's name is not known. PATTERN: of names or slugs, * stands for any text.
   headgate providers [list | show PRESET] [--json]
       Lists the provider presets, or shows one: its settings, its variables, and the rules of the provider with their sources.
+  headgate agents [list | show AGENT] [--model SLUG] [--url ADDRESS] [--json] [--config FILE]
+      Shows for each coding agent, or for one, what to paste so that it uses this gateway: files and lines of a shell, with KEY for the key.
+      The models are those of \`agents\` in the configuration, else the default model or SLUG.
+  headgate agents check AGENT [--model SLUG] [--url ADDRESS] [--config FILE]
+      Asks the running gateway, with the key in HEADGATE_KEY, what would become of what the agent sends at its start. Nothing is charged.
   headgate probe PROVIDER [--model MODEL] [--yes] [--record FILE] [--json] [--config FILE]
       Sends a short matrix of requests to a real provider with its key: text, a stream, a tool loop, a forced tool, structured output,
       the smallest cap, an image, reasoning over two turns. Shows what the provider refuses, in its own words; exit code 1 if it does.
@@ -97,6 +102,7 @@ export async function run(argv: readonly string[]): Promise<void> {
     process.exitCode = await (await import('./policy-tests.ts')).policyTests(first)
   else if (verb === 'models') process.exitCode = await (await import('./models.ts')).models(rest, values)
   else if (verb === 'providers') process.exitCode = (await import('./providers.ts')).providers(rest, values)
+  else if (verb === 'agents') process.exitCode = await (await import('./agents.ts')).agents(rest, values)
   else if (verb === 'probe') process.exitCode = await (await import('./probe.ts')).probe(rest, values)
   else if (verb === 'plugins') process.exitCode = await (await import('./plugins.ts')).plugins(rest, values)
   else if (verb === 'docs' && rest.length === 0 && values.out)
@@ -137,6 +143,7 @@ function parse(argv: readonly string[]) {
       yes: { type: 'boolean' },
       chain: { type: 'boolean' },
       out: { type: 'string' },
+      url: { type: 'string' },
       since: { type: 'string' },
       guardrail: { type: 'string' },
       help: { type: 'boolean', short: 'h' },

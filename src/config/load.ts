@@ -1,6 +1,7 @@
 /** Reads, checks and resolves a configuration file. */
 import { readFileSync } from 'node:fs'
 import { dirname, resolve as resolvePath } from 'node:path'
+import { agentAliases } from './agents/index.ts'
 import { buildConfig, type Config } from './config.ts'
 import type { Environment } from './expand.ts'
 import { DEVELOPMENT_KEY, developmentKeyRefusal } from './keys.ts'
@@ -31,7 +32,7 @@ export function loadConfig(path: string, env: Environment, options: LoadOptions 
   const main = new Source(path, options.text ?? readText(path), env)
   if (main.unreadable) stopAt(main.problems)
   applyProviderPresets(main, env)
-  const raw = validate(configSchema, main) as unknown as RawConfig
+  const raw = withAgentAliases(validate(configSchema, main) as unknown as RawConfig)
   if (main.isWrong([])) stopAt(main.problems)
   leaveOutEngines(raw, main)
   const files: [ModelFile, ...ModelFile[]] = [{ source: main, models: raw.models ?? {} }]
@@ -134,4 +135,11 @@ function merged(files: ModelFiles): RawModels {
   const all: RawModels = {}
   for (const { models } of [...files.slice(1), files[0]]) Object.assign(all, models)
   return all
+}
+
+/** Aliases of the file win over those that the setting `agents` stands for. */
+function withAgentAliases(raw: RawConfig): RawConfig {
+  if (raw.agents === undefined) return raw
+  const made = Object.fromEntries(agentAliases(raw.agents).map(({ alias, target }) => [alias, target]))
+  return { ...raw, aliases: { ...made, ...raw.aliases } }
 }

@@ -2,6 +2,7 @@
 import { postgresTransport, redisProblem } from '../core/transport.ts'
 import { EMBEDDING, GENERATING } from '../dialects/quirks.ts'
 import { ENDPOINT_LISTS } from '../routing/criteria/index.ts'
+import { AGENTS, agentAliases } from './agents/index.ts'
 import { PER_MILLION_EXPECTED } from './fields/scalars.ts'
 import { checkGuardrails } from './guardrails.ts'
 import { checkPlugins } from './plugins.ts'
@@ -216,10 +217,21 @@ function checkKeys(raw: RawConfig, main: Source): void {
   }
 }
 
+/** A role that an agent has no model for would be without effect. */
+function checkAgents({ agents = {} }: RawConfig, main: Source): void {
+  for (const { name, names } of AGENTS)
+    for (const role of Object.keys(agents[name] ?? {}))
+      if (!Object.hasOwn(names, role))
+        main.report(['agents', name, role], `this agent has no such model, expected one of: ${Object.keys(names).join(', ')}`, 'key')
+}
+
 function checkAliases(raw: RawConfig, main: Source, references: References): void {
   const aliases = raw.aliases ?? {}
+  checkAgents(raw, main)
+  const made = new Map(agentAliases(raw.agents).map((each) => [each.alias, each]))
   for (const [alias, target] of Object.entries(aliases)) {
-    const at = ['aliases', alias]
+    const by = made.get(alias)
+    const at = by?.target === target ? ['agents', by.agent, by.role] : ['aliases', alias]
     if (alias.includes('*')) main.report(at, 'expected a slug without *', 'key')
     if (raw.models && Object.hasOwn(raw.models, alias)) main.report(at, 'a model has this slug, expected another', 'key')
     if (target.includes('*')) main.report(at, 'expected a slug without *')

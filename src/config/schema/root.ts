@@ -1,5 +1,6 @@
 /** The schema of the whole file and of a catalogue file. */
 import { type Static, Type } from 'typebox'
+import { AGENTS, ROLES } from '../agents/index.ts'
 import { ALIAS, closed, count, flag, line, listOf, mapOf, modelSlug, oneOf, withDefault } from '../fields/scalars.ts'
 import { guardrail } from './guardrail-filters.ts'
 import { models } from './models.ts'
@@ -44,6 +45,15 @@ export const configSchema = closed('Configuration of headgate.', {
   ),
   models: withDefault(models, {}),
   aliases: withDefault(mapOf('Other slugs or names for models.', ALIAS, 'a model slug, or a bare name', modelSlug('The model meant.')), {}),
+  agents: withDefault(
+    mapOf(
+      'Models for the names that coding agents send, by agent.',
+      `^(${AGENTS.map(({ name }) => name).join('|')})$`,
+      `one of: ${AGENTS.map(({ name }) => name).join(', ')}`,
+      mapOf('By role.', `^(${ROLES.join('|')})$`, `one of: ${ROLES.join(', ')}`, modelSlug('The model meant.')),
+    ),
+    {},
+  ),
   default_model: Type.Optional(modelSlug('Model of a request that names none.')),
   provider: Type.Optional(preferences),
   limits: withDefault(limits, {}),

@@ -1,0 +1,37 @@
+/** pi, by the Chat Completions format. */
+import { type Agent, type AgentModel, distinctModels, jsonText } from './agent.ts'
+
+const listed = ({ name, context, maxOutput }: AgentModel): object => ({
+  id: name,
+  ...(context === undefined ? {} : { contextWindow: context }),
+  ...(maxOutput === undefined ? {} : { maxTokens: maxOutput }),
+})
+
+export const pi: Agent = {
+  name: 'pi',
+  title: 'pi',
+  package: 'npm @mariozechner/pi-coding-agent 0.73.1',
+  sources: ['docs/models.md and docs/settings.md of the package'],
+  format: 'chat',
+  names: { main: ['pi/main'] },
+  setUp: (place) => [
+    {
+      to: '~/.pi/agent/models.json',
+      text: jsonText({
+        providers: {
+          headgate: {
+            baseUrl: `${place.url}/v1`,
+            api: 'openai-completions',
+            apiKey: 'HEADGATE_KEY',
+            // Each turn names its session, so that the conversation stays where it is cached.
+            compat: { sendSessionAffinityHeaders: true },
+            models: distinctModels(place).map(listed),
+          },
+        },
+      }),
+    },
+    { to: '~/.pi/agent/settings.json', text: jsonText({ defaultProvider: 'headgate', defaultModel: place.models.main.name }) },
+    { to: 'shell', text: `export HEADGATE_KEY=${place.key}` },
+  ],
+  starts: [{ role: 'main', tools: true, body: { stream: true, stream_options: { include_usage: true } } }],
+}
