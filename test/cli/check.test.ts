@@ -14,6 +14,20 @@ t.test('check --chain prints the layers of every operation', async (t) => {
   const [answers] = out.split('embed:')
   t.same(
     [...answers.matchAll(/^ +\d+\. (\w+) /gm)].map(([, layer]) => layer),
-    ['receive', 'authenticate', 'admit', 'read', 'account', 'resolve', 'guard', 'shape', 'converse', 'reread', 'plan', 'attempt'],
+    [
+      'receive',
+      'authenticate',
+      'admit',
+      'read',
+      'account',
+      'resolve',
+      'guard',
+      'compact',
+      'shape',
+      'converse',
+      'reread',
+      'plan',
+      'attempt',
+    ],
   )
 })

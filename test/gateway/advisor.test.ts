@@ -232,7 +232,8 @@ t.test('an advisor that cannot be asked is an error to the model', async (t) => 
   const cases: [parameters: JsonObject, args: JsonObject, error: RegExp][] = [
     [{ model: 'acme/two' }, { prompt: ' ' }, /the argument prompt is missing/],
     [{ model: 'acme/none' }, { prompt: 'x' }, /No such model: acme\/none/],
-    [{}, { prompt: 'x', model: 'nonsense' }, /model slug/],
+    [{}, { prompt: 'x', model: 'nonsense' }, /No such model: nonsense/],
+    [{}, { prompt: 'x', model: 'a/b c' }, /model slug/],
   ]
   await every(t, 'every case', async (t) => {
     for (const [parameters, args, error] of cases) {

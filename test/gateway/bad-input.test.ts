@@ -160,7 +160,9 @@ t.test('C-186: unknown and malformed models', async (t) => {
     for (const path of [RESPONSES, CHAT]) {
       const error = await refused(t, `${path} unknown`, ask(path, { model: 'acme/none', stream: true }), 404)
       t.match(error, { availability: { code: 'model_not_found', requested_models: ['acme/none'] } })
-      for (const model of ['acme', 'acme/', '/one', 'acme/one two', 'acme//one']) {
+      // A bare name may be one that an agent has built in (issue 18, line 11).
+      t.match((await refused(t, `${path} bare`, ask(path, { model: 'acme' }), 404)).message, /No such model: acme/)
+      for (const model of ['acme/', '/one', 'acme/one two', 'acme//one']) {
         const malformed = await refused(t, `${path} ${model}`, ask(path, { model }), 400)
         t.match(malformed.message, /model/)
       }

@@ -78,18 +78,10 @@ const CHAT_CALLERS: readonly Row[] = [
   [
     ['openai-chat', 'openai-responses', 'anthropic', 'gemini'],
     GATEWAY,
-    [
-      'debug',
-      'max_tool_calls',
-      'plugins[]',
-      'provider',
-      'route',
-      'session_id',
-      'stop_server_tools_when[step_count_is]',
-      'trace',
-      'transforms',
-    ],
+    ['debug', 'max_tool_calls', 'plugins[]', 'provider', 'route', 'stop_server_tools_when[step_count_is]', 'trace', 'transforms'],
   ],
+  // At Responses it is the cache key.
+  [['openai-chat', 'anthropic', 'gemini'], GATEWAY, ['session_id']],
   [['openai-chat', 'openai-responses', 'anthropic'], HIDING, ['include_reasoning', 'reasoning.exclude']],
   [['anthropic', 'gemini'], NAMES, ['messages[assistant].name', 'messages[system].name', 'messages[user].name'], 'messages.name'],
   [['openai-responses'], NAMES, ['messages[assistant].name', 'messages[system].name', 'messages[user].name'], 'message.name'],
@@ -326,8 +318,10 @@ const MESSAGES_CALLERS: readonly Row[] = [
   [
     ['openai-chat', 'openai-responses', 'anthropic', 'gemini'],
     GATEWAY,
-    ['plugins[]', 'provider', 'route', 'session_id', 'stop_server_tools_when[step_count_is]', 'trace'],
+    ['plugins[]', 'provider', 'route', 'stop_server_tools_when[step_count_is]', 'trace'],
   ],
+  // At Responses it is the cache key.
+  [['openai-chat', 'anthropic', 'gemini'], GATEWAY, ['session_id']],
   [
     ['openai-chat', 'openai-responses', 'gemini'],
     NATIVE_ITEM,

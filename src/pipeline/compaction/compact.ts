@@ -31,7 +31,7 @@ export function compactLayer(dependencies: CompactDependencies, isPlan: boolean)
       if (!facts || !client.compaction) return next(exchange)
       const routed = facts.items.length > 0 ? narrow(exchange, readersOf(exchange, facts.items, dependencies)) : exchange
       if (!facts.isRequested) return next(routed)
-      const native = routed.route.endpoints.filter(({ quirks, provider }) => (quirks ?? provider.quirks).compaction === 'native')
+      const native = routed.route.endpoints.filter(({ provider, quirks = provider.quirks }) => quirks.compaction === 'native')
       if (native.length > 0) return next(leftToProvider(narrow(routed, native), client.compaction))
       requestSummary(routed)
       return isPlan ? next(routed) : summarised(routed, next, client.compaction, dependencies)
