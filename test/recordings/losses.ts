@@ -43,8 +43,12 @@ const DEFAULTS: readonly (readonly [RegExp, Json, WireName?])[] = [
   // What this provider shows of its thoughts is a summary, and it is always requested.
   [/^reasoning\.summary$/, 'auto', 'gemini'],
   [/^thinking\.display$/, 'summarized', 'gemini'],
+  // Callers of other formats who request thinking get a summary there in any case.
+  [/^thinking\.display$/, 'summarized', 'openai-responses'],
   // Schemas of strict tools and of structured outputs have it in any case (@anthropic-ai/sdk 1.14.0, lib/transform-json-schema).
   [/\.additionalProperties$/, false, 'anthropic'],
+  // A tool that something has named is offered as the provider would show it then.
+  [/\.defer_loading$/, true],
   // The signature is part of each block in any case.
   [/^include\[\]$/, 'reasoning.encrypted_content', 'anthropic'],
   // The only value that there is (types of openai 7.1.0, `PromptCacheBreakpoint`): the mark itself says it.
@@ -65,6 +69,15 @@ function disallowed(body: JsonObject, { at }: RequestLeaf): boolean {
   if (at[0] !== 'tools' || !isObject(body.tool_choice) || body.tool_choice.type !== 'allowed_tools') return false
   const tool = object((body.tools as Json[])[at[1] as number])
   return !list(body.tool_choice.tools).some(({ name }) => name === tool.name)
+}
+
+/** A deferred tool is shown to other providers once something names it (docs/dialects.md, "Provider tools"). */
+function withheld(body: JsonObject, { at }: RequestLeaf): boolean {
+  if (at[0] !== 'tools') return false
+  const { defer_loading: deferred, name } = object((body.tools as Json[])[at[1] as number])
+  if (deferred !== true) return false
+  const named = new RegExp(`"(tool_)?name":${JSON.stringify(name).replace(/[$]/g, '\\$')}`)
+  return !named.test(JSON.stringify([body.messages, body.tool_choice ?? null]))
 }
 
 /** The leaves of a request; the arguments of a call are read, since formats differ in whether they are text. */
@@ -173,7 +186,12 @@ export class LossCheck {
     const missing: RequestLeaf[] = []
     const seen = new Arrived({ path, arrived })
     for (const leaf of leaves)
-      if (!seen.has(leaf) && !usual(leaf, wire) && !disallowed(body, leaf) && !(await this.matters(client, wire, body, leaf)))
+      if (
+        !seen.has(leaf) &&
+        !usual(leaf, wire) &&
+        !(disallowed(body, leaf) || withheld(body, leaf)) &&
+        !(await this.matters(client, wire, body, leaf))
+      )
         missing.push(leaf)
     if (missing.length === 0) return []
     const dropped = await droppedOf(this.scene, id)
