@@ -135,6 +135,7 @@ function send(attempt: StreamAttempt | WholeAttempt, call: EndpointCall, encoded
       ? [...headers, 'x-client-request-id', exchange.head.id, ...encoded.headers]
       : [...headers, 'x-client-request-id', exchange.head.id],
     body: JSON.stringify(encoded.body),
+    streamed: exchange.request.stream,
   }
   const reply = new AnswerOrError(attempt, {
     clock: exchange.head.clock,

@@ -52,9 +52,14 @@ interface Member {
   place: number
 }
 
+export interface PoolRequest extends DispatcherType.DispatchOptions {
+  /** The reply is to be an event stream: undici's parser hands on its pieces without a copy of each, as Node's does not (decision 16). */
+  streamed?: boolean
+}
+
 /**
  * Connections to one provider address, each with one request at a time; a free one is found in constant time. Requests whose
- * body is a text go over those of `WholeRequests`, all others over undici's clients.
+ * body is a text and whose reply is whole go over those of `WholeRequests`, all others over undici's clients.
  * In place of undici's `Pool`, which walks all its clients twice per dispatch and keeps a client for ever
  * (`kGetDispatcher` and `kHasDispatcher` in lib/dispatcher/pool.js of 8.12.4). A connection that closes leaves at once.
  */
@@ -96,8 +101,8 @@ export class ConnectionPool extends Dispatcher {
   }
 
   /** @returns true: there is no limit at which a request waits for a connection. */
-  override dispatch(options: DispatcherType.DispatchOptions, handler: DispatcherType.DispatchHandler): boolean {
-    if (!this.ended && this.whole.send(options, handler)) return true
+  override dispatch(options: PoolRequest, handler: DispatcherType.DispatchHandler): boolean {
+    if (!this.ended && options.streamed !== true && this.whole.send(options, handler)) return true
     const member = this.idle.pop() ?? this.open()
     member.place = -1
     member.client.dispatch(options, handler)
