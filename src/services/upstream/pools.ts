@@ -95,7 +95,7 @@ export class ConnectionPool extends Dispatcher {
     return this.idle.length + this.whole.idleCount
   }
 
-  /** True where a request whose body is a text goes over a connection that stands already. */
+  /** True where a request whose reply is whole goes over a connection that stands already. */
   get isReady(): boolean {
     return this.whole.idleCount > 0
   }

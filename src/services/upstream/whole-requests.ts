@@ -1,4 +1,4 @@
-/** The connections of one provider address for requests whose body is a text: a free one is found in constant time. */
+/** The connections of one provider address for requests whose body is a text and whose reply is whole: a free one is found in constant time. */
 import { performance } from 'node:perf_hooks'
 import type { Dispatcher } from 'undici'
 import type buildConnector from 'undici/lib/core/connect.js'
