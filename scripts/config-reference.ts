@@ -28,6 +28,7 @@ const TABLES = [
   'shared',
   'auth.keys',
   'auth.sign_in',
+  'secrets',
   'providers',
   'models',
   'models.endpoints',

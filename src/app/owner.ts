@@ -26,9 +26,9 @@ import { freeAddress } from '../server/listener.ts'
 import { METRICS_TYPE, MergedMetrics } from '../server/metrics.ts'
 import { ProcessGauges } from '../server/process-gauges.ts'
 import { DiskFiles } from '../services/files/index.ts'
+import { ConfigReader } from './config-reader.ts'
 import { OwnerBookkeeping } from './owner-bookkeeping.ts'
 import { OwnerSettings } from './owner-settings.ts'
-import { loadWhole } from './plugin-list.ts'
 import { StoreAlerts } from './store-alerts.ts'
 
 export interface OwnOptions {
@@ -60,7 +60,8 @@ const CLOSING = 15_000
 
 /** Starts the workers and waits until all of them listen. @throws ConfigError, Fault or a system error, with nothing left open. */
 export async function own(options: OwnOptions): Promise<Owning> {
-  const owner = new Owner(options, await read(options))
+  const reader = new ConfigReader(options.configFile, process.env)
+  const owner = new Owner(options, reader, await read(reader, options))
   try {
     return await owner.start()
   } catch (error) {
@@ -76,14 +77,15 @@ function temporaryFiles(closers: Closer[]): string {
   return path
 }
 
-function read({ configFile, host, port }: OwnOptions): Config | Promise<Config> {
-  return loadWhole(configFile, process.env, { host, port })
+function read(reader: ConfigReader, { host, port }: OwnOptions): Config | Promise<Config> {
+  return reader.whole({ host, port })
 }
 
 type Closer = () => Promise<void> | void
 
 class Owner {
   private readonly options: OwnOptions
+  private readonly reader: ConfigReader
   private readonly clock: Clock = systemClock
   private readonly logs = openLog(systemClock, undefined, WHOLE_BYTES)
   private readonly log: Log = this.logs.log
@@ -97,8 +99,9 @@ class Owner {
   /** Of this run; makes names that no other program can guess. */
   private readonly secret = randomUUID()
 
-  constructor(options: OwnOptions, config: Config) {
+  constructor(options: OwnOptions, reader: ConfigReader, config: Config) {
     this.options = options
+    this.reader = reader
     this.settings = new OwnerSettings(config)
   }
 
@@ -121,12 +124,14 @@ class Owner {
     settings.port = await freeAddress(config.server.host, config.server.port)
     const url = await crew.start()
     const watch = watchConfig(config, {
-      load: () => read(this.options),
+      load: () => read(this.reader, this.options),
       clock: this.clock,
       tallies: this.tallies,
       onReload: (reload) => this.reload(reload, crew),
     })
     closers.push(() => watch.close())
+    const { log, tallies } = this
+    closers.push(this.reader.follow({ every: () => settings.config.secrets.refresh, changed: () => void watch.reload(), log, tallies }))
     const drain: Owning['drain'] = {
       get open() {
         return crew.members.length

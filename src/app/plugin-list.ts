@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs'
 import { type ShippedEntry, shippedPlugins } from '../../plugins/registry.ts'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/expand.ts'
-import { type LoadOptions, loadConfig } from '../config/load.ts'
 import type { PluginsConfig } from '../config/plugins.ts'
 import { ConfigError, type Path } from '../config/problems.ts'
 import { Source } from '../config/source.ts'
@@ -32,15 +31,6 @@ const lists = new WeakMap<PluginsConfig, readonly ListedPlugin[]>()
 export interface ConfigText {
   text?: string | undefined
   env: Environment
-}
-
-/**
- * Reads a configuration with the plugins that it names.
- * @returns a promise only where there are such plugins.
- * @throws ConfigError
- */
-export function loadWhole(path: string, env: Environment, options: LoadOptions = {}): Config | Promise<Config> {
-  return withPlugins(loadConfig(path, env, options), { env, text: options.text })
 }
 
 /** Loads the plugins that a configuration names, and checks what it says of plugins. @throws ConfigError */

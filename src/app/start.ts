@@ -4,7 +4,6 @@ import { ledgerRoutes } from '../api/ledger.ts'
 import { type Bookkeeping, openBookkeeping, type WorkerPlace } from '../cluster/bookkeeping.ts'
 import { connectShared } from '../cluster/shared/index.ts'
 import type { Config } from '../config/config.ts'
-import { loadConfig } from '../config/load.ts'
 import { type Reload, type WatchOptions, watchConfig } from '../config/watch.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import { type Log, openLog, WHOLE_BYTES } from '../core/log.ts'
@@ -16,6 +15,7 @@ import { compactionCommandRoute, guardrailCommandRoute, keyCommandRoute } from '
 import { listen } from '../server/listener.ts'
 import { METRICS_TYPE, metricsText } from '../server/metrics.ts'
 import type { LoopSource } from '../server/overload.ts'
+import { ConfigReader } from './config-reader.ts'
 import { withPlugins } from './plugin-list.ts'
 import { Runtime } from './runtime.ts'
 import { StoreAlerts } from './store-alerts.ts'
@@ -67,8 +67,10 @@ const UNWATCHED: Pick<WatchOptions, 'signals' | 'watchFile'> = {
 export async function start(options: StartOptions): Promise<Running> {
   const { clock = systemClock, env = process.env } = options
   const { configText: text } = options
-  const read = options.load ?? (() => loadConfig(options.configFile, env, { text, host: options.host, port: options.port }))
-  const load = (): Config | Promise<Config> => withPlugins(read(), { env, text })
+  const given = options.load
+  const reader = new ConfigReader(options.configFile, env, clock)
+  const load = (): Config | Promise<Config> =>
+    given ? withPlugins(given(), { env, text }) : reader.whole({ text, host: options.host, port: options.port })
   const config = await load()
   const closers: Closers = []
   const close = async (): Promise<void> => {
@@ -99,6 +101,12 @@ export async function start(options: StartOptions): Promise<Running> {
     const notReady = (): string[] => [...(drain.draining ? ['draining'] : []), ...alerts.reasons()]
     const adminUrl = options.worker ? '' : await administered(runtime, { store, notReady }, closers)
     const reload = reloading(config, { load, clock, runtime, options }, closers)
+    if (!given) {
+      const { log } = logs
+      closers.push(
+        reader.follow({ every: () => runtime.config.secrets.refresh, changed: () => void reload(), log, tallies: runtime.tallies }),
+      )
+    }
     void runtime.discover()
     return { url, adminUrl, runtime, store, drain, notReady, reload, close }
   } catch (error) {

@@ -1,7 +1,7 @@
 /** `headgate agents …`: what to paste so that a coding agent uses this gateway, and whether what it sends at its start would work. */
+import { readConfig } from '../app/config-reader.ts'
 import { AGENTS, type Agent, type AgentModel, type Place, ROLES, type Role } from '../config/agents/index.ts'
 import type { Config } from '../config/config.ts'
-import { loadConfig } from '../config/load.ts'
 import { ConfigError } from '../config/problems.ts'
 import { hint } from '../config/suggest.ts'
 import { buildCatalog, type Catalog } from '../routing/catalog/catalog.ts'
@@ -45,7 +45,7 @@ export async function agents(
     return 1
   }
   try {
-    const config = loadConfig(flags.config ?? SHIPPED_CONFIG, env)
+    const config = await readConfig(flags.config ?? SHIPPED_CONFIG, env)
     const catalog = buildCatalog(config)
     const places = (agent ? [agent] : AGENTS).map((each) => ({ agent: each, place: placeOf(each, { config, catalog, flags }) }))
     const [first] = places

@@ -1,6 +1,6 @@
 /** `headgate check FILE`: says whether a file can be served, without opening a port. */
 
-import { loadWhole } from '../app/plugin-list.ts'
+import { loadWhole } from '../app/config-reader.ts'
 import { ConfigError } from '../config/problems.ts'
 import { layersOf, OPERATIONS } from '../pipeline/chain.ts'
 import { CONSOLE, plural, type Streams } from './console.ts'

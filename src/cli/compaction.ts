@@ -1,6 +1,7 @@
 /** `headgate compaction …`: the keys of compaction items. Sent to the running gateway, and done on its file where none runs. */
+
 import { type CompactionCommand, runCompactionCommand } from '../api/index.ts'
-import { loadConfig } from '../config/load.ts'
+import { readConfig } from '../app/config-reader.ts'
 import { systemClock } from '../core/clock.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
 import { COMPACTION_COMMAND_PATH } from '../server/key-command-route.ts'
@@ -22,7 +23,7 @@ export async function compaction(words: readonly string[], flags: CompactionFlag
     return 2
   }
   try {
-    const config = loadConfig(flags.config ?? SHIPPED_CONFIG, process.env)
+    const config = await readConfig(flags.config ?? SHIPPED_CONFIG, process.env)
     const reply =
       (await askOwner(COMPACTION_COMMAND_PATH, command, config)) ??
       (await onStore(config, ({ compactionKeys }) => runCompactionCommand(command, { compactionKeys, clock: systemClock })))

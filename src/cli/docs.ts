@@ -1,8 +1,8 @@
 /** `headgate docs`: the reference of `/docs` as static files, for a web server or a browser without a gateway. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { readConfig } from '../app/config-reader.ts'
 import { referenceDocument } from '../app/reference.ts'
-import { loadConfig } from '../config/load.ts'
 import { ConfigError } from '../config/problems.ts'
 import { buildCatalog } from '../routing/catalog/catalog.ts'
 import { docsPages, FILE_ADDRESSES } from '../server/docs/pages.ts'
@@ -22,7 +22,7 @@ export async function docs(
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): Promise<number> {
   try {
-    const config = loadConfig(file, env)
+    const config = await readConfig(file, env)
     const document = referenceDocument({ brand: config.brand.word, models: buildCatalog(config).models })
     const files = new Map([[FILE_ADDRESSES.document, `${JSON.stringify(document, null, 2)}\n`]])
     for (const [slug, html] of docsPages(document, FILE_ADDRESSES)) files.set(FILE_ADDRESSES.page(slug), html())

@@ -1,8 +1,9 @@
 /** `headgate guardrails …`: what guardrails there are, and what they have found. Calls the running gateway, or reads its store. */
+
 import { type GuardrailCommand, runGuardrailCommand } from '../api/index.ts'
+import { readConfig } from '../app/config-reader.ts'
 import type { Config } from '../config/config.ts'
 import { resolveKeys } from '../config/keys.ts'
-import { loadConfig } from '../config/load.ts'
 import { badField } from '../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
 import { GUARDRAIL_COMMAND_PATH } from '../server/key-command-route.ts'
@@ -31,7 +32,7 @@ export async function guardrails(words: readonly string[], flags: GuardrailFlags
     return 2
   }
   try {
-    const config = loadConfig(flags.config ?? SHIPPED_CONFIG, process.env)
+    const config = await readConfig(flags.config ?? SHIPPED_CONFIG, process.env)
     const work = (ask: Ask) => perform(verb, name, { flags, streams, ask })
     const reply = await askOwner(GUARDRAIL_COMMAND_PATH, { verb: 'list' }, config)
     if (reply) await work((command) => fromOwner(command, config))

@@ -1,8 +1,9 @@
 /** `headgate keys …` and `headgate credits …`: sent to the running gateway, and done on its file where none runs. */
+
 import { type KeyCommand, runKeyCommand } from '../api/index.ts'
+import { readConfig } from '../app/config-reader.ts'
 import type { Config } from '../config/config.ts'
 import { resolveKeys } from '../config/keys.ts'
-import { loadConfig } from '../config/load.ts'
 import { systemClock } from '../core/clock.ts'
 import { badField } from '../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
@@ -50,7 +51,7 @@ export function credits(words: readonly string[], flags: KeyFlags, streams: Stre
 async function perform(wanted: KeyCommand | (() => KeyCommand), flags: KeyFlags, streams: Streams): Promise<number> {
   try {
     const command = typeof wanted === 'function' ? wanted() : wanted
-    const config = loadConfig(flags.config ?? SHIPPED_CONFIG, process.env)
+    const config = await readConfig(flags.config ?? SHIPPED_CONFIG, process.env)
     const reply = (await askOwner(KEY_COMMAND_PATH, command, config)) ?? (await onFile(command, config))
     streams.out(flags.json ? JSON.stringify(reply, null, 2) : keyReport(command, reply, Date.now()))
     return 0

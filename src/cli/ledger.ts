@@ -2,9 +2,9 @@
 import { json } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { exportLines } from '../api/ledger.ts'
+import { readConfig } from '../app/config-reader.ts'
 import { type Bookkeeping, openBookkeeping } from '../cluster/bookkeeping.ts'
 import type { Config } from '../config/config.ts'
-import { loadConfig } from '../config/load.ts'
 import { systemClock } from '../core/clock.ts'
 import { usdText } from '../core/money.ts'
 import type { Reconciliation } from '../ledger/types.ts'
@@ -19,7 +19,7 @@ export async function ledger(verb: string, configFile = SHIPPED_CONFIG): Promise
     return 2
   }
   try {
-    const config = loadConfig(configFile, process.env)
+    const config = await readConfig(configFile, process.env)
     // A long ledger takes its time, so there is no limit to it.
     const reply = await requestAdmin({ method: 'GET', path: `/ledger/${verb}`, headers: { 'cache-control': 'no-cache' } }, config)
     if (verb === 'export') {

@@ -1,8 +1,8 @@
 /** `headgate models …`: what a configuration declares, and how that differs from what a provider lists. */
 import { writeFileSync } from 'node:fs'
+import { readConfig } from '../app/config-reader.ts'
 import { providerListing } from '../app/provider-listing.ts'
 import type { Config } from '../config/config.ts'
-import { loadConfig } from '../config/load.ts'
 import { ConfigError } from '../config/problems.ts'
 import type { JsonObject } from '../core/json.ts'
 import { buildCatalog, type Catalog } from '../routing/catalog/catalog.ts'
@@ -46,7 +46,7 @@ export async function models(
     return refuse(streams, `--kind: expected one of: ${KINDS.join(', ')}, found ${flags.kind}`)
   try {
     // An import looks at prices alone, of all that the file names.
-    const config = loadConfig(flags.config ?? SHIPPED_CONFIG, env, { lookOnly: verb === 'import' })
+    const config = await readConfig(flags.config ?? SHIPPED_CONFIG, env, { lookOnly: verb === 'import' })
     streams.out(await work(config))
     return 0
   } catch (error) {

@@ -1,6 +1,6 @@
 /** `headgate plan CONFIG REQUEST.json`: what would become of a request, without a port, a store or a call. */
 import { readFileSync } from 'node:fs'
-import { loadWhole } from '../app/plugin-list.ts'
+import { loadWhole } from '../app/config-reader.ts'
 import { ConfigError } from '../config/problems.ts'
 import { systemClock } from '../core/clock.ts'
 import { PLAN_FORMATS } from '../pipeline/plan/format.ts'

@@ -1,6 +1,7 @@
 /** `headgate plugins`: which plugins there are, which are on, and what the operator has set. */
 
-import { listedPlugins, loadWhole, pluginSettings } from '../app/plugin-list.ts'
+import { loadWhole } from '../app/config-reader.ts'
+import { listedPlugins, pluginSettings } from '../app/plugin-list.ts'
 import type { Config } from '../config/config.ts'
 import { ConfigError } from '../config/problems.ts'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'

@@ -1,7 +1,7 @@
 /** `headgate test DIR`: policy tests for an operator's own CI. Nothing is called, opened or written. */
 import { readdirSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { loadWhole } from '../app/plugin-list.ts'
+import { loadWhole } from '../app/config-reader.ts'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/expand.ts'
 import { ConfigError } from '../config/problems.ts'

@@ -59,7 +59,7 @@ export async function probe(
     return 2
   }
   try {
-    const subject = subjectOf(name, flags.config ?? SHIPPED_CONFIG, { model: flags.model, env })
+    const subject = await subjectOf(name, flags.config ?? SHIPPED_CONFIG, { model: flags.model, env })
     const chosen = casesFor(subject)
     const head = announcement(subject, chosen)
     if (flags.yes !== true) {

@@ -1,9 +1,18 @@
-/** `${NAME}`, `${NAME:-default}` and `${NAME?}` in the strings of a file; `$${` stands for `${`. */
+/**
+ * `${NAME}`, `${NAME:-default}` and `${NAME?}` in the strings of a file, and references to secrets that stand elsewhere, such as
+ * `${file:/run/secrets/openai}`; `$${` stands for `${`.
+ */
 
+/** Variables by name, and secrets that were read by their references. */
 export type Environment = Readonly<Record<string, string | undefined>>
+
+/** Places of secrets outside the environment; `src/services/secrets` reads them. */
+export const SECRET_SCHEMES = ['file', 'command', 'vault'] as const
 
 export interface Expansion {
   text: string
+  /** Such as `vault:secret/data/app#key`, whether or not they were read; absent where there are none. */
+  references?: string[]
   /** True where a variable took part: the text may be a secret. */
   expanded: boolean
   /** Name of a `${NAME?}` that is not set. */
@@ -13,6 +22,7 @@ export interface Expansion {
 }
 
 const PART = /\$\$\{|\$\{([^}]*)(\}?)/g
+const REFERENCE = new RegExp(`^(?:${SECRET_SCHEMES.join('|')}):[^-]`)
 const FORM = /^([A-Za-z_][A-Za-z0-9_]*)(?:(\?)|:-([\s\S]*))?$/
 
 /** An empty variable counts as not set. Values are not expanded again. */
@@ -21,7 +31,13 @@ export function expand(source: string, env: Environment): Expansion {
   const result: Expansion = { text: '', expanded: false }
   result.text = source.replace(PART, (whole, inner: string | undefined, close: string | undefined) => {
     if (whole === '$${') return '${'
-    const [, name, optional, fallback] = (close === '}' && FORM.exec(inner ?? '')) || []
+    if (close === '}' && inner !== undefined && REFERENCE.test(inner)) {
+      result.expanded = true
+      result.references = [...(result.references ?? []), inner]
+      if (env[inner] === undefined) result.problem ??= `the secret ${inner} is not available here, expected a variable`
+      return env[inner] ?? ''
+    }
+    const [, name, optional, fallback] = (close === '}' && FORM.exec((inner ?? '').replace(/^env:(?=[A-Za-z_])/, ''))) || []
     if (name === undefined) {
       result.problem ??= `malformed variable, expected \${NAME}, \${NAME:-default} or \${NAME?}`
       return ''

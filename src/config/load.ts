@@ -10,6 +10,7 @@ import { applyProviderPresets } from './provider-presets.ts'
 import type { ModelFile, ModelFiles } from './references.ts'
 import { checkRules } from './rules.ts'
 import { catalogSchema, configSchema, type RawConfig, type RawModels } from './schema/root.ts'
+import { secretFiles } from './secret-references.ts'
 import { Source } from './source.ts'
 import { validate } from './validate.ts'
 
@@ -44,6 +45,7 @@ export function loadConfig(path: string, env: Environment, options: LoadOptions 
     const catalog = readCatalog(file, env, (why) => main.report(['catalog', index], why))
     if (catalog) files.push(catalog)
   }
+  paths.push(...secretFiles(main.references.keys(), path))
   for (const { source } of files) source.beginRules()
   checkRules(raw, main, files, options.lookOnly)
   stopAt(files.flatMap(({ source }) => inOrder(source.problems)))

@@ -24,6 +24,8 @@ export class Source {
   readonly problems: Problem[] = []
   /** Paths of strings that hold the text of a variable. */
   readonly expanded = new Set<string>()
+  /** References to secrets, each with the path of a string that has it. */
+  readonly references = new Map<string, Path>()
   /** Paths of strings whose `${NAME?}` is not set, with that name. */
   readonly unset = new Map<string, string>()
   /** True where the text is no YAML: then there is no data to check. */
@@ -264,6 +266,7 @@ export class Source {
       return null
     }
     const result = expand(value, this.env)
+    for (const reference of result.references ?? []) this.references.set(reference, path)
     if (result.problem !== undefined) {
       this.unknown.add(placeKey(path))
       this.report(path, result.problem)

@@ -5,6 +5,7 @@
  */
 import type { TSchema } from 'typebox'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
+import { SECRET_SCHEMES } from './expand.ts'
 import type { Extras } from './fields/scalars.ts'
 import type { Path } from './problems.ts'
 import { checkScalar } from './scalar-checks.ts'
@@ -31,6 +32,8 @@ export interface Rule extends Extras {
 }
 
 const LATER = 'not available in this version'
+/** A secret that begins like this would be sent to a provider as it stands. */
+const SECRET = new RegExp(`^(?:env|${SECRET_SCHEMES.join('|')}):`)
 
 /**
  * @returns the data with numbers and booleans that variables gave as text put right; problems are in the source. A value that
@@ -120,7 +123,9 @@ class Validation {
     const later = rule.unavailable?.find((prefix) => value.startsWith(prefix))
     const short = value.length < (rule.minLength ?? 0)
     const long = value.length > (rule.maxLength ?? Number.POSITIVE_INFINITY)
-    if (later !== undefined) this.source.report(path, `"${later}" is ${LATER}`)
+    if (rule.secret && SECRET.test(value) && !this.source.isExpanded(path))
+      this.source.report(path, 'found the place of a secret as plain text, expected it in braces with a $ before them')
+    else if (later !== undefined) this.source.report(path, `"${later}" is ${LATER}`)
     else if (short) this.source.report(path, 'expected text that is not empty')
     else if (long) this.source.report(path, `${value.length} characters, expected at most ${rule.maxLength}`)
     else if (rule.pattern !== undefined && !new RegExp(rule.pattern).test(value)) {

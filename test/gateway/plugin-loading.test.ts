@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
-import { loadWhole } from '../../src/app/plugin-list.ts'
+import { loadWhole } from '../../src/app/config-reader.ts'
 import { check } from '../../src/cli/check.ts'
 import { type PluginFlags, plugins } from '../../src/cli/plugins.ts'
 import { ConfigError } from '../../src/config/problems.ts'

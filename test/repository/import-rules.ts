@@ -69,6 +69,7 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   compaction: ['core'],
   panel: ['core'],
   sandbox: ['core'],
+  secrets: ['core', 'outbound'],
   mcp: ['core', 'outbound'],
   upstream: ['core', 'sse'],
   'plugin-api': ['canon', 'core', 'documents', 'guardrails', 'mcp', 'outbound', 'pages', 'panel', 'sandbox', 'search'],

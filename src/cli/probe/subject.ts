@@ -1,5 +1,6 @@
 /** What is probed: one model at one provider, in a configuration of its own. */
 import { randomBytes } from 'node:crypto'
+import { readConfig } from '../../app/config-reader.ts'
 import type { Config, EndpointConfig, ModelConfig, ProviderConfig } from '../../config/config.ts'
 import { loadConfig } from '../../config/load.ts'
 import { presetNames, providerPreset } from '../../config/provider-presets.ts'
@@ -20,8 +21,12 @@ export interface Subject {
 export const SLUG = 'probe/model'
 
 /** @param name a provider of the file, or a preset. @throws Error with a sentence. */
-export function subjectOf(name: string, file: string, { model, env }: { model: string | undefined; env: Environment }): Subject {
-  const own = loadConfig(file, env)
+export async function subjectOf(
+  name: string,
+  file: string,
+  { model, env }: { model: string | undefined; env: Environment },
+): Promise<Subject> {
+  const own = await readConfig(file, env)
   const isOwn = own.skipped.includes(name) || own.providers.some(({ slug }) => slug === name)
   const isPreset = presetNames().includes(name)
   if (!isOwn && !isPreset)

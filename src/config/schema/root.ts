@@ -1,7 +1,7 @@
 /** The schema of the whole file and of a catalogue file. */
 import { type Static, Type } from 'typebox'
 import { AGENTS, ROLES } from '../agents/index.ts'
-import { ALIAS, closed, count, flag, line, listOf, mapOf, modelSlug, oneOf, withDefault } from '../fields/scalars.ts'
+import { ALIAS, closed, count, duration, flag, line, listOf, mapOf, modelSlug, oneOf, withDefault } from '../fields/scalars.ts'
 import { guardrail } from './guardrail-filters.ts'
 import { models } from './models.ts'
 import { plugins } from './plugins.ts'
@@ -38,6 +38,15 @@ export const configSchema = closed('Configuration of headgate.', {
   store: withDefault(store, {}),
   shared: withDefault(shared, {}),
   auth: withDefault(auth, {}),
+  secrets: withDefault(
+    closed('Secrets that this file refers to, such as those of mounted files or of Vault.', {
+      refresh: withDefault(
+        duration('Time after which they are looked at again; a change reloads this file. Files are looked at twice a second.'),
+        '5m',
+      ),
+    }),
+    {},
+  ),
   providers,
   catalog: withDefault(
     listOf('Files with further models, relative to this one. Models of this file take precedence.', line('A YAML file.', 1024)),

@@ -1,0 +1,59 @@
+/** Secrets that the configuration refers to: read at the start and at each reload, and looked at again from time to time. */
+import { commandSecrets } from './command.ts'
+import { fileSecrets } from './file.ts'
+import { SECRET_CAP, type SecretPlace, type SecretSource } from './types.ts'
+import { vaultSecrets } from './vault.ts'
+
+export type { SecretPlace, SecretSource } from './types.ts'
+
+/** A new one is its file, its line here and its scheme in `src/config/expand.ts`. */
+const SOURCES: readonly SecretSource[] = [fileSecrets, commandSecrets, vaultSecrets]
+
+export interface SecretReading {
+  /** Texts by reference. */
+  readonly values: Readonly<Record<string, string>>
+  /** Why a reference has no text. */
+  readonly failed: ReadonlyMap<string, string>
+  /** Why a reference has the text of an earlier reading. */
+  readonly kept: ReadonlyMap<string, string>
+}
+
+export class Secrets {
+  private held: Readonly<Record<string, string>> = {}
+
+  /** Reads secrets, all at once. One that cannot be read keeps the text of the last reading, if it has one. */
+  async read(references: readonly string[], place: SecretPlace): Promise<SecretReading> {
+    const values: Record<string, string> = {}
+    const failed = new Map<string, string>()
+    const kept = new Map<string, string>()
+    await Promise.all(
+      references.map(async (reference) => {
+        try {
+          values[reference] = await secretAt(reference, place)
+        } catch (error) {
+          const last = this.held[reference]
+          if (last !== undefined) values[reference] = last
+          const why = error instanceof Error ? error.message : 'unknown error'
+          ;(last === undefined ? failed : kept).set(reference, why)
+        }
+      }),
+    )
+    this.held = values
+    return { values, failed, kept }
+  }
+
+  /** True where a reading differs from the one before it. */
+  static differs(before: SecretReading['values'], after: SecretReading['values']): boolean {
+    return Object.entries(after).some(([reference, text]) => before[reference] !== text)
+  }
+}
+
+async function secretAt(reference: string, place: SecretPlace): Promise<string> {
+  const colon = reference.indexOf(':')
+  const source = SOURCES.find(({ scheme }) => scheme === reference.slice(0, colon))
+  if (!source) throw new Error('no such source of secrets')
+  const text = (await source.read(reference.slice(colon + 1), place)).replace(/\r?\n$/, '')
+  if (text === '') throw new Error('it is empty')
+  if (text.length > SECRET_CAP) throw new Error(`it is longer than ${SECRET_CAP} characters`)
+  return text
+}

@@ -1,0 +1,24 @@
+/** A place where secrets are kept. */
+import type { Clock } from '../../core/clock.ts'
+
+export interface SecretPlace {
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Directory of the configuration. */
+  readonly directory: string
+  readonly clock: Clock
+}
+
+export interface SecretSource {
+  /** What stands before the colon of a reference. */
+  readonly scheme: string
+  /**
+   * @param name what stands behind the colon.
+   * @throws Error with half a sentence that says why, and holds nothing of a secret.
+   */
+  read(name: string, place: SecretPlace): Promise<string>
+}
+
+/** Milliseconds for one secret. */
+export const SECRET_TIMEOUT = 10_000
+/** Bytes of one secret. */
+export const SECRET_CAP = 65_536

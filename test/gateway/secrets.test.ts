@@ -1,0 +1,207 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the files hold references of their own
+/** Secrets that the configuration refers to: where they come from, how a new one is taken, and what an unreachable place does. */
+import { mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { start } from '../../src/app/start.ts'
+import { ConfigError } from '../../src/config/problems.ts'
+import { FakeClock } from '../support/clock.ts'
+import { eventually } from '../support/eventually.ts'
+import { every } from '../support/every.ts'
+import { BASE, type Gateway, KEY, startGateway } from '../support/gateway.ts'
+import { startUpstream, type Upstream } from '../support/upstream.ts'
+
+const BODY = { model: 'acme/one', messages: [{ role: 'user', content: 'Hello' }] }
+const ANSWER = JSON.stringify({
+  id: 'c1',
+  object: 'chat.completion',
+  created: 1,
+  model: 'one',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+})
+
+interface Scene {
+  readonly directory: string
+  readonly provider: Upstream
+  /** The configuration with this text as the provider's key. */
+  yaml(key: string): string
+  /** Last keys that the provider has seen. */
+  keys(): string[]
+}
+
+async function scene(t: Test): Promise<Scene> {
+  const directory = mkdtempSync(join(tmpdir(), 'headgate-secrets-'))
+  t.teardown(() => rmSync(directory, { recursive: true }))
+  const provider = await startUpstream(() => ({ headers: { 'content-type': 'application/json' }, body: [ANSWER] }))
+  t.teardown(() => provider.close())
+  return {
+    directory,
+    provider,
+    yaml: (key) => `
+providers: { acme: { dialect: openai-chat, base_url: "${provider.url}/v1", key: "${key}" } }
+models: { acme/one: { endpoints: [ { provider: acme, model: one, price: free } ] } }
+`,
+    keys: () => provider.requests.map(({ headers }) => String(headers.authorization).replace('Bearer ', '')),
+  }
+}
+
+async function started(t: Test, yaml: string, options: Parameters<typeof startGateway>[1]): Promise<Gateway> {
+  const gateway = await startGateway(yaml, options)
+  t.teardown(() => gateway.close())
+  return gateway
+}
+
+t.test('a secret comes from a file, a command or a variable, without the line end behind it', async (t) => {
+  const { directory, yaml, keys } = await scene(t)
+  writeFileSync(join(directory, 'key'), 'sk-from-file\n')
+  const gateway = await started(t, yaml('${file:key}'), { directory })
+  await gateway.post('/v1/chat/completions', BODY)
+  await gateway.reconfigure(yaml(`\${file:${join(directory, 'key')}}`))
+  await gateway.post('/v1/chat/completions', BODY)
+  await gateway.reconfigure(yaml("${command:printf 'sk-from-%s' command}"))
+  await gateway.post('/v1/chat/completions', BODY)
+  await gateway.reconfigure(yaml('sk-${env:NAME:-unset}-${file:key}'))
+  await gateway.post('/v1/chat/completions', BODY)
+  t.same(keys(), ['sk-from-file', 'sk-from-file', 'sk-from-command', 'sk-unset-sk-from-file'])
+})
+
+t.test('a mounted file that is swapped is taken under load, and no request fails', async (t) => {
+  const { directory, yaml, keys } = await scene(t)
+  // As Kubernetes mounts a secret: a link to a link to a directory, which is replaced by a rename.
+  const mount = (name: string, secret: string): void => {
+    writeFileSync(join(directory, name), secret)
+    symlinkSync(name, join(directory, 'next'))
+    renameSync(join(directory, 'next'), join(directory, 'key'))
+  }
+  mount('first', 'sk-first')
+  const file = join(directory, 'headgate.yaml')
+  writeFileSync(file, `${BASE}auth: { keys: [ { name: test, key: "${KEY}" } ] }\n${yaml('${file:key}')}`)
+  const running = await start({ configFile: file, env: {}, log: () => {}, watch: true })
+  t.teardown(() => running.close())
+  const statuses = new Set<number>()
+  let done = false
+  const call = async (): Promise<void> => {
+    const reply = await fetch(`${running.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+      body: JSON.stringify(BODY),
+    })
+    statuses.add(reply.status)
+    await reply.text()
+  }
+  const load = Array.from({ length: 4 }, async () => {
+    while (!done) await call()
+  })
+  await eventually('requests with the first key', () => keys().includes('sk-first'))
+  mount('second', 'sk-second')
+  await eventually('requests with the second key', () => keys().includes('sk-second'))
+  done = true
+  await Promise.all(load)
+  t.same([...statuses], [200])
+})
+
+/** As Vault answers: https://developer.hashicorp.com/vault/api-docs/secret/kv/kv-v2. */
+async function startVault(t: Test) {
+  const state = { secrets: { key: 'sk-vault' } as Record<string, unknown>, status: 200, reads: 0 }
+  const server = createServer((request, response) => {
+    state.reads++
+    const answer = (status: number, body: unknown): void => {
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+    }
+    const { 'x-vault-token': token, 'x-vault-namespace': namespace } = request.headers
+    if (state.status !== 200) answer(state.status, { errors: ['internal error'] })
+    else if (token !== 'hvs.right' || namespace !== 'team') answer(403, { errors: ['permission denied'] })
+    else if (request.url === '/v1/kv/app') answer(200, { data: { key: 'sk-version-one' }, lease_duration: 3600 })
+    else if (request.url !== '/v1/secret/data/app%20one') answer(404, { errors: [] })
+    else answer(200, { data: { data: state.secrets, metadata: { version: 1, deletion_time: '' } } })
+  })
+  server.listen(0, '127.0.0.1')
+  await eventually('Vault listens', () => server.listening)
+  t.teardown(() => server.close())
+  const env = {
+    VAULT_ADDR: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    VAULT_TOKEN: 'hvs.right',
+    VAULT_NAMESPACE: 'team',
+  }
+  return { state, env }
+}
+
+const V2 = '${vault:secret/data/app one#key}'
+
+t.test('a secret comes from either version of the KV engine of Vault', async (t) => {
+  const { directory, yaml, keys } = await scene(t)
+  const { env } = await startVault(t)
+  const gateway = await started(t, yaml(V2), { directory, env })
+  await gateway.post('/v1/chat/completions', BODY)
+  await gateway.reconfigure(yaml('${vault:kv/app#key}'))
+  await gateway.post('/v1/chat/completions', BODY)
+  t.same(keys(), ['sk-vault', 'sk-version-one'])
+})
+
+t.test('a secret that changes in Vault is taken at the next look, and the last one stays while Vault is down', async (t) => {
+  const { directory, yaml, keys } = await scene(t)
+  const { env, state } = await startVault(t)
+  const clock = new FakeClock()
+  const gateway = await started(t, `secrets: { refresh: 60s }\n${yaml(V2)}`, { directory, env, clock })
+  const look = async (): Promise<void> => {
+    const before = state.reads
+    clock.advance(60_000)
+    await eventually('a look at the secret', () => state.reads > before)
+  }
+  state.secrets = { key: 'sk-rotated' }
+  await look()
+  await eventually('a reload', () => gateway.logs.some((line) => line.includes('reloaded')))
+  state.status = 503
+  await look()
+  const alert = await eventually('an alert', () => gateway.logs.find((line) => line.includes('its last value stays in use')))
+  await gateway.post('/v1/chat/completions', BODY)
+  const metrics = await (await fetch(`${gateway.admin}/metrics`)).text()
+  t.match(alert, /"secret":"vault:secret\/data\/app one#key","why":"status 503"/)
+  t.match(metrics, /headgate_secret_failures_total 1\n/)
+  t.same(keys(), ['sk-rotated'])
+  state.status = 200
+  state.secrets = { key: 'sk-rotated-again' }
+  await look()
+  await eventually('the newest key', async () => {
+    await gateway.post('/v1/chat/completions', BODY)
+    return keys().includes('sk-rotated-again')
+  })
+})
+
+t.test('what cannot be read at the start is refused at its place, with the reason', async (t) => {
+  const { directory, yaml } = await scene(t)
+  const { env } = await startVault(t)
+  writeFileSync(join(directory, 'empty'), '\n')
+  writeFileSync(join(directory, 'long'), 'x'.repeat(70_000))
+  const problems = async (key: string, more: Record<string, string> = {}): Promise<string> => {
+    const error = await startGateway(yaml(key), { directory, env: { ...env, ...more } }).catch((thrown: unknown) => thrown)
+    if (!(error instanceof ConfigError)) throw new Error(`expected a ConfigError, found ${error}`)
+    return error.message.replace(/^.*headgate\.yaml:\d+:\d+: /, '')
+  }
+  const cases: [key: string, why: string, more?: Record<string, string>][] = [
+    ['${file:missing}', 'the secret file:missing cannot be read: ENOENT'],
+    ['${file:empty}', 'the secret file:empty cannot be read: it is empty'],
+    ['${file:long}', 'the secret file:long cannot be read: it is longer than 65536 bytes'],
+    ['${file:.}', 'the secret file:. cannot be read: it is no file'],
+    ['${command:echo sk-hidden; exit 3}', 'the secret command:echo sk-hidden; exit 3 cannot be read: it ended with code 3'],
+    ['${vault:secret/data/app one#no}', 'the secret vault:secret/data/app one#no cannot be read: the secret has no text in the field no'],
+    ['${vault:secret/data/app one}', 'the secret vault:secret/data/app one cannot be read: expected vault:PATH#FIELD'],
+    [V2, 'the secret vault:secret/data/app one#key cannot be read: status 403', { VAULT_TOKEN: 'hvs.wrong' }],
+    [V2, 'the secret vault:secret/data/app one#key cannot be read: VAULT_ADDR is not set to the address of the server', { VAULT_ADDR: '' }],
+    ['file:key', 'found the place of a secret as plain text, expected it in braces with a $ before them'],
+  ]
+  await every(t, 'each is refused', async (t) => {
+    for (const [key, why, more] of cases) t.equal(await problems(key, more), `providers.acme.key: ${why}`, key)
+  })
+})
+
+t.test('a reference in a comment is not read', async (t) => {
+  const { directory, yaml, keys } = await scene(t)
+  const gateway = await started(t, `# key: "\${file:missing}"\n${yaml('sk-plain')}`, { directory })
+  await gateway.post('/v1/chat/completions', BODY)
+  t.same(keys(), ['sk-plain'])
+})
