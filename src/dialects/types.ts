@@ -219,6 +219,8 @@ export interface PassStream extends PassFacts {
   close(): string
   /** True once a content frame has been returned: the commit point. */
   readonly committed: boolean
+  /** True where `feed` returned only words of the model the last time: nothing that its provider signed or encrypted. */
+  readonly plain: boolean
   /** Bytes of content frames returned so far, for the estimate after an abort. */
   readonly relayed: number
   /** Images among them, each of them `MEDIA_BYTES`. */

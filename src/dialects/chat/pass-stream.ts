@@ -1,158 +1,18 @@
 /** The pass lane of a chat stream: content chunks keep their bytes, everything else is read and written anew. */
 import { Fault, unreadable } from '../../core/faults.ts'
-import { escapesLetters, isObject, type JsonObject } from '../../core/json.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
 import type { End } from '../canon/events.ts'
 import type { Usage } from '../canon/usage.ts'
 import { binary, FrameSplitter, frameData, utf8 } from '../sse/frames.ts'
 import type { Final, PassStream, ReplyContext } from '../types.ts'
-import { joinParts, THINKING } from './content-parts.ts'
+import { joinParts } from './content-parts.ts'
 import { choiceFault, chunkHead, closingChunks, faultIn, servedTier, unify } from './decode-stream.ts'
-import { dropEmptyMembers, FUNCTION_CALL } from './empty-members.ts'
+import { dropEmptyMembers } from './empty-members.ts'
 import { LateMembers } from './late-members.ts'
-import { mirroredFrame, mirrorReasoning, mirrorsByText, REASONING } from './mirror-reasoning.ts'
-import { frameWords, isImage, Skeleton } from './pass-skeleton.ts'
+import { mirrorReasoning, mirrorsByText } from './mirror-reasoning.ts'
+import { Envelope, frameWords, isImage, ourHeader } from './pass-envelope.ts'
 import { ToolCalls } from './tool-calls.ts'
 import { usageIn } from './usage.ts'
-
-const TOOL_CALLS = '"tool_calls"'
-/** Only the first fragment of a call has a name. */
-const NAME = '"name":'
-const ERROR = '"error":'
-const USAGE = '"usage":'
-const LF = 10
-/** Chunks in a row that may fit no skeleton before none is looked for any more. */
-const MAX_MISSES = 8
-
-/** Two ways in which serialisers write JSON; a third one is left to the slow path. */
-const STYLES = [
-  { choices: ',"choices":[', finish: '"finish_reason":"', usage: '"usage":{', noUsage: ',"usage":null' },
-  { choices: ', "choices": [', finish: '"finish_reason": "', usage: '"usage": {', noUsage: ', "usage": null' },
-] as const
-
-/**
- * The bytes that all chunks of one upstream stream begin with, learned from one of them, and what they become.
- * Quotes inside JSON strings are escaped, so none of these texts can stand in what the model said.
- */
-class Envelope {
-  private readonly prefix: string
-  private readonly ours: string
-  private readonly style: (typeof STYLES)[number]
-  private skeleton: Skeleton | undefined
-  private misses = 0
-  /** Content bytes of the last batch that was rewritten. */
-  content = 0
-  /** Images among it. */
-  images = 0
-
-  private constructor(prefix: string, ours: string, style: (typeof STYLES)[number]) {
-    this.prefix = prefix
-    this.ours = ours
-    this.style = style
-  }
-
-  /**
-   * @param frame a whole frame, binary; its members before `choices` are the envelope.
-   * @returns undefined where the frame is not written in a way that can be patched by text.
-   */
-  static learn(frame: string, ctx: ReplyContext): Envelope | undefined {
-    if (!frame.startsWith('data: {') || frame.indexOf('\n') !== frame.length - 2) return undefined
-    for (const style of STYLES) {
-      const at = frame.indexOf(style.choices)
-      if (at === -1) continue
-      const header = parseHeader(frame.slice(6, at))
-      if (!header) return undefined
-      const ours = `data: ${binary(JSON.stringify(ourHeader(header, ctx)).slice(0, -1))}`
-      return new Envelope(frame.slice(0, at), ours, style)
-    }
-    return undefined
-  }
-
-  /**
-   * A batch of whole frames with our envelope, everything behind it as it came.
-   * @param calls false where frames with tool calls must be looked at one by one.
-   * @returns undefined if any frame is not a plain content chunk with the learned envelope.
-   */
-  rewrite(batch: string, calls: boolean): string | undefined {
-    const { skeleton } = this
-    if (skeleton && (calls || !skeleton.ofCalls)) {
-      const out = skeleton.rewrite(batch)
-      if (out !== undefined) {
-        this.misses = 0
-        this.content = skeleton.words
-        this.images = 0
-        return out
-      }
-    }
-    const out = this.scan(batch, calls)
-    if (out !== undefined && this.misses < MAX_MISSES) {
-      this.misses++
-      const first = batch.slice(0, batch.indexOf('\n\n') + 2)
-      this.skeleton = Skeleton.learn(first, this.prefix, this.ours, this.style.noUsage) ?? skeleton
-    }
-    return out
-  }
-
-  /** One frame that has been read already: it need not be looked through again. */
-  rewriteRead(frame: string): string | undefined {
-    const { prefix, ours, style } = this
-    if (!frame.startsWith(prefix) || frame.indexOf('\n') !== frame.length - 2 || frame.includes(style.usage)) return undefined
-    this.content = frameWords(frame)
-    this.images = isImage(frame, this.content) ? 1 : 0
-    const rest = mirroredFrame(frame.slice(prefix.length))
-    return rest === undefined ? undefined : ours + rest.replace(style.noUsage, '')
-  }
-
-  /** As `rewrite`, by looking for what must not be in a content chunk. */
-  private scan(batch: string, calls: boolean): string | undefined {
-    const { prefix, ours, style } = this
-    if (!batch.startsWith(prefix) || batch.includes(style.finish) || batch.includes(ERROR) || batch.includes(THINKING)) return undefined
-    // A member's name that is written with escapes would be missed here.
-    if (escapesLetters(batch)) return undefined
-    if ((batch.includes(TOOL_CALLS) && (!calls || batch.includes(NAME))) || batch.includes(FUNCTION_CALL)) return undefined
-    let text = batch
-    if (batch.includes(USAGE)) {
-      if (batch.includes(style.usage)) return undefined
-      text = batch.replaceAll(style.noUsage, '')
-    }
-    const mirrors = batch.includes(REASONING)
-    let out = ''
-    let content = 0
-    let images = 0
-    for (let at = 0; at < text.length; ) {
-      if (text.slice(at, at + prefix.length) !== prefix) return undefined
-      const end = text.indexOf('\n', at + prefix.length)
-      if (text.charCodeAt(end + 1) !== LF) return undefined
-      const rest = text.slice(at + prefix.length, end + 2)
-      const shown = mirrors ? mirroredFrame(rest) : rest
-      if (shown === undefined) return undefined
-      out += ours + shown
-      const words = frameWords(rest)
-      content += words
-      if (isImage(rest, words)) images++
-      at = end + 2
-    }
-    this.content = content
-    this.images = images
-    return out
-  }
-}
-
-function parseHeader(text: string): JsonObject | undefined {
-  try {
-    const header = JSON.parse(`${utf8(text)}}`) as JsonObject
-    return typeof header.id === 'string' && !header.usage ? header : undefined
-  } catch {
-    return undefined
-  }
-}
-
-/** Our id, model and provider in a chunk's members; `usage` is only ever ours, in the last chunk. */
-function ourHeader(chunk: JsonObject, ctx: ReplyContext): JsonObject {
-  const out: JsonObject = { ...chunk, id: ctx.id, object: 'chat.completion.chunk', model: ctx.model }
-  if (ctx.provider !== '') out.provider = ctx.provider
-  delete out.usage
-  return out
-}
 
 /** Fragments of calls that must be in order before further ones are trusted unread. */
 const TRUSTED_FRAGMENTS = 2
@@ -176,6 +36,7 @@ export class ChatPassStream implements PassStream {
   end?: End
   fault?: Fault
   committed = false
+  plain = false
   relayed = 0
   images = 0
   private readonly ctx: ReplyContext
@@ -203,6 +64,7 @@ export class ChatPassStream implements PassStream {
   }
 
   feed(chunk: Buffer): string {
+    this.plain = false
     if (this.done) return ''
     let batch: string
     try {
@@ -216,6 +78,7 @@ export class ChatPassStream implements PassStream {
       if (out !== undefined) {
         this.relayed += this.envelope.content
         this.images += this.envelope.images
+        this.plain = this.envelope.plain
         return out
       }
     }

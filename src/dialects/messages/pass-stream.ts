@@ -44,11 +44,12 @@ export class PassStreamOfMessages implements PassStream {
   end?: End
   fault?: Fault
   committed = false
+  plain = false
   relayed = 0
   readonly images = 0
   private readonly ctx: ReplyContext
   private readonly splitter = new FrameSplitter()
-  private readonly run: ContentRun = { end: 0, words: 0, calls: false }
+  private readonly run: ContentRun = { end: 0, words: 0, calls: false, plain: false }
   /** Frames before the commit point that go on with it, as they came. */
   private held = ''
   private message: JsonObject | undefined
@@ -64,6 +65,7 @@ export class PassStreamOfMessages implements PassStream {
   }
 
   feed(chunk: Buffer): string {
+    this.plain = false
     if (this.over) return ''
     try {
       const frames = this.splitter.push(chunk)
@@ -108,7 +110,10 @@ export class PassStreamOfMessages implements PassStream {
         if (run.end > at) {
           this.relayed += run.words
           if (run.calls) this.sawCall = true
-          if (at === 0 && run.end === frames.length) return frames
+          if (at === 0 && run.end === frames.length) {
+            this.plain = run.plain
+            return frames
+          }
           out += frames.slice(at, run.end)
           at = run.end
           continue
@@ -245,6 +250,8 @@ interface ContentRun {
   words: number
   /** True where a call of the caller's tools begins in it. */
   calls: boolean
+  /** True where all of it is text deltas. */
+  plain: boolean
 }
 
 /**
@@ -254,17 +261,21 @@ interface ContentRun {
 function contentRun(frames: string, at: number, run: ContentRun): void {
   run.words = 0
   run.calls = false
+  run.plain = true
   let slash = frames.indexOf('\\', at)
   let from = at
   while (frames.startsWith(CONTENT, from)) {
     const end = frames.indexOf('\n\n', from) + 2
     if (frames.startsWith(DELTA, from)) {
       const escapes = slash !== -1 && slash < end
-      const usual = !escapes && frames.startsWith(TEXT, from + BEFORE_INNER) && frames.startsWith(TAIL, end - TAIL.length)
+      const text = frames.startsWith(TEXT, from + BEFORE_INNER)
+      const usual = !escapes && text && frames.startsWith(TAIL, end - TAIL.length)
+      if (!text) run.plain = false
       run.words += usual ? end - from - BONES : wordsOf(frames, from, end)
       if (escapes) slash = frames.indexOf('\\', end)
     } else if (frames.startsWith(START, from)) {
       const frame = frames.slice(from, end)
+      run.plain = false
       if (frame.includes(SEARCH)) break
       run.calls ||= frame.includes(CALL)
     }

@@ -70,6 +70,8 @@ function parseFrames(kept: string[]): JsonObject[] {
 
 export class OpenItems {
   private kept: string[] = []
+  /** Characters of what is kept of open items, and of all. */
+  private openSize = 0
   private size = 0
   private open = 0
   private readonly finished: string[] = []
@@ -97,7 +99,8 @@ export class OpenItems {
     this.finished.push(frame)
     this.size += frame.length
     if (this.open > 0) return
-    this.size -= this.kept.reduce((sum, each) => sum + each.length, 0)
+    this.size -= this.openSize
+    this.openSize = 0
     this.kept = []
   }
 
@@ -105,6 +108,7 @@ export class OpenItems {
   keep(frames: string): void {
     if (this.open <= 0 || frames === '' || this.size > MAX_KEPT) return
     this.kept.push(frames)
+    this.openSize += frames.length
     this.size += frames.length
   }
 

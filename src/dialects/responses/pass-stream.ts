@@ -3,16 +3,16 @@ import { Fault, unreadable } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
 import { PAID_TOOLS } from '../../core/price.ts'
 import { MEDIA_BYTES } from '../canon/events.ts'
-import { binary, FrameSplitter, frameData, textBytes, utf8 } from '../sse/frames.ts'
+import { binary, FrameSplitter, frameData, utf8 } from '../sse/frames.ts'
 import type { Final, PassFacts, PassStream, ReplyContext } from '../types.ts'
 import { closeStream, openStream } from './encode-stream.ts'
 import { decodeFault } from './fault.ts'
+import { CALL_DONE, digitsEnd, FrameView, spells } from './frame-view.ts'
 import { factsOf } from './pass-facts.ts'
 import { OpenItems, parseFrame } from './pass-repair.ts'
 import { closingJson, endingOf, restOf } from './result-object.ts'
 import { decodeUsage, ShownItems } from './usage.ts'
 
-const CALL_DONE = 'response.function_call_arguments.done'
 const PARTIAL_IMAGE = 'image_generation_call.partial_image'
 /** Finished items that are counted: they are read, the others travel unread. */
 const COUNTED = new RegExp(`"type":"(?:${['web_search', 'image_generation', ...PAID_TOOLS].join('|')})_call"`)
@@ -53,10 +53,11 @@ export class ResponsesPassStream implements PassStream {
   end: PassFacts['end']
   fault: PassFacts['fault']
   committed = false
+  plain = false
   relayed = 0
   private readonly ctx: ReplyContext
   private readonly splitter = new FrameSplitter()
-  private readonly view: FrameView = { end: 0, json: -1, name: 0, nameEnd: 0 }
+  private readonly view = new FrameView()
   private readonly items = new OpenItems()
   private readonly shown = new ShownItems()
   /** Content frames before the commit point, as they came. */
@@ -119,15 +120,20 @@ export class ResponsesPassStream implements PassStream {
     if (this.committed) return this.relay(frames)
     let at = 0
     while (at < frames.length && !this.over) {
-      viewFrame(frames, at, this.view)
+      this.view.read(frames, at)
       const frame = frames.slice(at, this.view.end)
       at = this.view.end
+      // Ours take its place.
+      if (this.view.isOpening(frames)) continue
       const message = this.parse(frame)
       if (message === undefined) continue
       const type = String(message.type)
       if (this.lifecycle(type, message)) continue
       this.held += frame
-      if (showsContent(type, message)) return this.commit() + this.relay(frames.slice(at))
+      if (!showsContent(type, message)) continue
+      const out = this.commit() + this.relay(frames.slice(at))
+      this.plain = false
+      return out
     }
     return ''
   }
@@ -153,42 +159,35 @@ export class ResponsesPassStream implements PassStream {
     const { ctx, view, over } = this
     let out = ''
     let from = 0
+    this.plain = true
     for (let at = 0; at < frames.length; at = view.end) {
-      viewFrame(frames, at, view)
-      const digits = view.json === -1 || !this.isContent(frames) ? -1 : sequenceAt(frames, view)
-      if (digits === -1) {
-        const frame = frames.slice(at, view.end)
-        const { end } = view
-        out += frames.slice(from, at) + this.rewrite(frame)
-        view.end = end
-        from = this.over && !over ? frames.length : end
-        if (from === frames.length) break
-        continue
+      if (!view.readText(frames, at)) {
+        this.plain = false
+        view.read(frames, at)
+        if (!view.readContent(frames)) {
+          const { end } = view
+          out += frames.slice(from, at) + this.rewrite(frames.slice(at, end))
+          view.end = end
+          from = this.over && !over ? frames.length : end
+          if (from === frames.length) break
+          continue
+        }
+        if (!view.named) {
+          out += `${frames.slice(from, at)}event: ${view.type(frames)}\n`
+          from = at
+        }
+        this.watch(frames, at)
       }
-      if (view.json === at + DATA.length) {
-        out += `${frames.slice(from, at)}event: ${frames.slice(view.json + TYPE_AT, view.nameEnd)}\n`
-        from = at
-      }
-      if (!spells(frames, digits, ctx.sequence)) {
-        out += frames.slice(from, digits) + ctx.sequence
-        from = digitsEnd(frames, digits)
+      if (!spells(frames, view.digits, ctx.sequence)) {
+        out += frames.slice(from, view.digits) + ctx.sequence
+        from = digitsEnd(frames, view.digits)
       }
       ctx.sequence++
-      this.relayed += deltaBytes(frames, view)
-      this.watch(frames, at)
+      this.relayed += view.words
     }
     const all = from === 0 && out === '' ? frames : out + frames.slice(from)
     this.items.keep(all)
     return all
-  }
-
-  /** Types of content have a second dot (`response.output_text.delta`), those of the lifecycle have none. */
-  private isContent(frames: string): boolean {
-    if (frames.startsWith('output_text.delta"', this.view.name)) return true
-    // Strict clients demand the name of the function here; not every provider sends it.
-    if (frames.startsWith(`${CALL_DONE.slice(9)}"`, this.view.name)) return false
-    const dot = frames.indexOf('.', this.view.name)
-    return dot !== -1 && dot < this.view.nameEnd
   }
 
   /** Items that come and go, so that a cut stream can close what is open. */
@@ -268,120 +267,7 @@ export class ResponsesPassStream implements PassStream {
   }
 }
 
-interface FrameView {
-  /** Just behind the frame's blank line. */
-  end: number
-  /** Where the JSON begins; -1 where the frame is not of the usual form and must be parsed. */
-  json: number
-  /** Where the type's name begins, behind `response.`. */
-  name: number
-  /** The quote that ends the name. */
-  nameEnd: number
-}
-
-const EVENT = 'event: '
-const DATA = 'data: '
-const HEAD = '{"type":"response.'
-/** Where the type begins in the JSON, and the name in the type. */
-const TYPE_AT = '{"type":"'.length
-const NAME_AT = HEAD.length - TYPE_AT
-const AFTER_TYPE = ',"sequence_number":'
-const KEY = '"sequence_number":'
-
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-const NEWLINE = 0x0a
-
-function isDigit(code: number): boolean {
-  return code >= 0x30 && code <= 0x39
-}
-
-/**
- * Reads a raw frame of this wire just far enough to send it on: its type, and where its sequence number stands.
- * Fills `view` with the frame that begins at `at`; `text` ends with a blank line.
- */
-function viewFrame(text: string, at: number, view: FrameView): void {
-  let data = at
-  let line = text.indexOf('\n', at)
-  const named = text.startsWith(EVENT, at)
-  if (named) {
-    data = line + 1
-    line = text.indexOf('\n', data)
-  }
-  view.json = -1
-  if (line === -1 || text.charCodeAt(line + 1) !== NEWLINE) {
-    view.end = text.indexOf('\n\n', at) + 2
-    return
-  }
-  view.end = line + 2
-  const json = data + DATA.length
-  if (!text.startsWith(DATA, data) || !text.startsWith(HEAD, json)) return
-  view.name = json + HEAD.length
-  view.nameEnd = text.indexOf('"', view.name)
-  // An event line that differs from the type is written anew: the two must match (Open Responses specification, "Streaming").
-  if (!named || isMatched(text, view, at + EVENT.length, data - 1)) view.json = json
-}
-
-/** @param from, to the event line behind its name. */
-function isMatched(text: string, view: FrameView, from: number, to: number): boolean {
-  const start = view.name - NAME_AT
-  return to - from === view.nameEnd - start && text.slice(from, to) === text.slice(start, view.nameEnd)
-}
-
 /** True for a type that an event line can hold. */
 function isName(type: string): boolean {
   return /^[\w.:-]+$/.test(type)
-}
-
-/** Walks over the members of the outermost object; strings and nested values cannot deceive it. */
-function searchTopLevel(text: string, from: number, to: number): number {
-  let depth = 0
-  for (let i = from; i < to; i++) {
-    const code = text.charCodeAt(i)
-    if (code === QUOTE) {
-      const start = i
-      for (i++; i < to && text.charCodeAt(i) !== QUOTE; i++) if (text.charCodeAt(i) === BACKSLASH) i++
-      if (depth === 1 && i - start === KEY.length - 2 && text.startsWith(KEY, start)) return i + 2
-    } else if (code === 0x7b || code === 0x5b) depth++
-    else if (code === 0x7d || code === 0x5d) depth--
-  }
-  return -1
-}
-
-/** @returns where the digits of the top-level `sequence_number` begin, -1 where it has none. */
-function sequenceAt(text: string, view: FrameView): number {
-  let at = -1
-  if (text.startsWith(AFTER_TYPE, view.nameEnd + 1)) at = view.nameEnd + 1 + AFTER_TYPE.length
-  else {
-    // As the last member: what stands before the closing brace of the object is at the top level.
-    let i = view.end - 4
-    while (isDigit(text.charCodeAt(i))) i--
-    if (text.charCodeAt(view.end - 3) === 0x7d && text.startsWith(KEY, i + 1 - KEY.length)) at = i + 1
-    else at = searchTopLevel(text, view.json, view.end)
-  }
-  return at !== -1 && isDigit(text.charCodeAt(at)) ? at : -1
-}
-
-const DELTA = '"delta":"'
-
-/** Bytes of the text that a delta brings; 0 for any other frame: those that end a part only say it again. */
-function deltaBytes(text: string, view: FrameView): number {
-  if (!text.startsWith('.delta', view.nameEnd - 6)) return 0
-  const from = text.indexOf(DELTA, view.nameEnd)
-  return from === -1 || from >= view.end ? 0 : textBytes(text, from + DELTA.length)
-}
-
-/** @returns just behind the last digit of a number. */
-function digitsEnd(text: string, at: number): number {
-  let end = at
-  while (isDigit(text.charCodeAt(end))) end++
-  return end
-}
-
-/** True where the digits at `at` spell `value`. */
-function spells(text: string, at: number, value: number): boolean {
-  let number = 0
-  let i = at
-  for (; isDigit(text.charCodeAt(i)); i++) number = number * 10 + text.charCodeAt(i) - 0x30
-  return number === value
 }

@@ -24,7 +24,9 @@ function isPlainFrames(chunk: Buffer): boolean {
   if (end < 9 || chunk[end] !== LF || chunk[end - 1] !== LF) return false
   if (chunk[0] === 0x64) return chunk[5] === 0x20 && chunk[6] === 0x7b && chunk[7] === 0x22 && chunk[8] !== 0x74 && chunk[4] === 0x3a
   if (chunk[0] !== 0x65 || chunk[5] !== 0x3a || chunk[6] !== 0x20) return false
-  const data = chunk.indexOf(LF) + 1
+  // A name has some thirty letters: a loop over them is shorter than a call into Node.
+  let data = 8
+  while (chunk[data - 1] !== LF) data++
   return chunk[data] === 0x64 && !DOUBTFUL.has(chunk[7]) && !DOUBTFUL.has(chunk[data + TYPE])
 }
 

@@ -63,7 +63,8 @@ export class PassRelay implements Relay {
     return this.stream.fault
   }
   feed(chunk: Buffer): string {
-    return this.marked(this.stream.feed(chunk))
+    const text = this.stream.feed(chunk)
+    return this.stream.plain ? text : this.marked(text)
   }
   close(): string {
     return this.marked(this.stream.close())

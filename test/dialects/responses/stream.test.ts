@@ -765,3 +765,10 @@ t.test('faults of a provider', async (t) => {
   })
   t.same(openaiResponses.auth('k'), ['authorization', 'Bearer k'])
 })
+
+t.test('events that open a reply are not read, whatever they hold', async (t) => {
+  const good = fixture('text.sse').toString('utf8')
+  const broken = good.replace(/^data: \{"type":"response\.(created|in_progress)".*$/gm, 'data: {"type":"response.$1","response":{')
+  t.not(broken, good)
+  t.equal(pass(Buffer.from(broken)).text, pass(Buffer.from(good)).text)
+})

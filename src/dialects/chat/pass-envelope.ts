@@ -1,0 +1,262 @@
+/** What the chunks of one upstream stream have in common, and what it becomes: plain content is patched by text, without a parse. */
+import { escapesLetters, type JsonObject } from '../../core/json.ts'
+import { MEDIA_BYTES } from '../canon/events.ts'
+import { binary, escapeExcess, textBytes, utf8 } from '../sse/frames.ts'
+import type { ReplyContext } from '../types.ts'
+import { THINKING } from './content-parts.ts'
+import { FUNCTION_CALL } from './empty-members.ts'
+import { copiesOf, endOfString, mirroredFrame, REASONING } from './mirror-reasoning.ts'
+
+const TOOL_CALLS = '"tool_calls"'
+/** Only the first fragment of a call has a name. */
+const NAME = '"name":'
+const ERROR = '"error":'
+const USAGE = '"usage":'
+const LF = 10
+/** Chunks in a row that may fit no skeleton before none is looked for any more. */
+const MAX_MISSES = 8
+
+/** Members of a delta whose text is the model's words. */
+const WORDS = ['content', 'reasoning', 'reasoning_content', 'arguments']
+const MARKERS = WORDS.flatMap((name) => [`"${name}":"`, `"${name}": "`])
+
+/** A frame without words that is longer than this holds an image or a sound. */
+const LONG_FRAME = 8_192
+
+/** Bytes of the model's words in one frame; at least 1, since content that is no text counts for something as well. */
+export function frameWords(frame: string): number {
+  for (const marker of MARKERS) {
+    const at = frame.indexOf(marker)
+    const words = at === -1 ? 0 : textBytes(frame, at + marker.length)
+    if (words > 0) return words
+  }
+  return frame.length > LONG_FRAME ? MEDIA_BYTES : 1
+}
+
+/** True for a frame that counts as an image. @param words what `frameWords` returned for it. */
+export function isImage(frame: string, words: number): boolean {
+  return words === MEDIA_BYTES && frame.length > LONG_FRAME && frame.includes('"images":')
+}
+
+/** What all chunks of one kind have around the model's words: compared in one go, without a scan. */
+class Skeleton {
+  /** True for fragments of a call's arguments. */
+  readonly ofCalls: boolean
+  private readonly before: string
+  private readonly after: string
+  private readonly ourBefore: string
+  private readonly ourAfter: string
+  /** The member of the words, where they are reasoning that goes out under several names. */
+  private readonly mirrors: string | undefined
+  /** Bytes of the model's words in the last batch. */
+  words = 0
+
+  private constructor(parts: {
+    before: string
+    after: string
+    ourBefore: string
+    ourAfter: string
+    ofCalls: boolean
+    mirrors: string | undefined
+  }) {
+    this.ofCalls = parts.ofCalls
+    this.mirrors = parts.mirrors
+    this.before = parts.before
+    this.after = parts.after
+    this.ourBefore = parts.ourBefore
+    this.ourAfter = parts.ourAfter
+  }
+
+  /**
+   * @param frame one frame that is known to be a plain content chunk.
+   * @param prefix its head, and `ours` what becomes of it.
+   * @param noUsage the text of an empty usage, which is left out.
+   */
+  static learn(frame: string, prefix: string, ours: string, noUsage: string): Skeleton | undefined {
+    const colon = noUsage.startsWith(', ') ? '": "' : '":"'
+    for (const name of WORDS) {
+      const marker = `"${name}${colon}`
+      const at = frame.indexOf(marker, prefix.length)
+      if (at === -1) continue
+      const from = at + marker.length
+      const end = endOfString(frame, from)
+      if (end === -1) return undefined
+      const after = frame.slice(end)
+      const shown = frame.includes(REASONING) ? mirroredFrame(frame) : frame
+      const mirrors = shown === frame ? undefined : name
+      const isReasoning = name === 'reasoning' || name === 'reasoning_content'
+      // Reasoning beside other words, and what has to be parsed, is looked at frame by frame; empty reasoning teaches nothing.
+      if (shown === undefined || (isReasoning ? end === from : mirrors !== undefined)) return undefined
+      return new Skeleton({
+        before: frame.slice(0, from),
+        after,
+        ourBefore: ours + frame.slice(prefix.length, from),
+        ourAfter: after.slice(mirrors === undefined ? 0 : 1).replace(noUsage, ''),
+        ofCalls: name === 'arguments',
+        mirrors,
+      })
+    }
+    return undefined
+  }
+
+  /**
+   * The batch with our envelope; undefined if any of its frames has another skeleton.
+   * A cut compared whole takes a quarter of the time of `startsWith`, which goes from character to character.
+   */
+  rewrite(batch: string): string | undefined {
+    const { before, after, ourBefore, ourAfter, mirrors } = this
+    const isPlain = mirrors === 'reasoning'
+    let out = ''
+    let words = 0
+    for (let at = 0; at < batch.length; ) {
+      const from = at + before.length
+      if (batch.slice(at, from) !== before) return undefined
+      const end = batch.indexOf('\n', from)
+      const to = end + 2 - after.length
+      if (to < from || batch.slice(to, end + 2) !== after) return undefined
+      const text = batch.slice(from, to)
+      // Empty reasoning is not repeated under other names.
+      if (mirrors !== undefined && text === '') return undefined
+      out += mirrors === undefined ? ourBefore + text + ourAfter : ourBefore + text + copiesOf(text, isPlain) + ourAfter
+      words += to - from
+      at = end + 2
+    }
+    this.words = words - escapeExcess(batch)
+    return out
+  }
+}
+
+/** Two ways in which serialisers write JSON; a third one is left to the slow path. */
+const STYLES = [
+  { choices: ',"choices":[', finish: '"finish_reason":"', usage: '"usage":{', noUsage: ',"usage":null' },
+  { choices: ', "choices": [', finish: '"finish_reason": "', usage: '"usage": {', noUsage: ', "usage": null' },
+] as const
+
+/**
+ * The bytes that all chunks of one upstream stream begin with, learned from one of them, and what they become.
+ * Quotes inside JSON strings are escaped, so none of these texts can stand in what the model said.
+ */
+export class Envelope {
+  private readonly prefix: string
+  private readonly ours: string
+  private readonly style: (typeof STYLES)[number]
+  private skeleton: Skeleton | undefined
+  private misses = 0
+  /** Content bytes of the last batch that was rewritten. */
+  content = 0
+  /** Images among it. */
+  images = 0
+  /** True where all of it has the skeleton of one member of words: there is nothing else in it. */
+  plain = false
+
+  private constructor(prefix: string, ours: string, style: (typeof STYLES)[number]) {
+    this.prefix = prefix
+    this.ours = ours
+    this.style = style
+  }
+
+  /**
+   * @param frame a whole frame, binary; its members before `choices` are the envelope.
+   * @returns undefined where the frame is not written in a way that can be patched by text.
+   */
+  static learn(frame: string, ctx: ReplyContext): Envelope | undefined {
+    if (!frame.startsWith('data: {') || frame.indexOf('\n') !== frame.length - 2) return undefined
+    for (const style of STYLES) {
+      const at = frame.indexOf(style.choices)
+      if (at === -1) continue
+      const header = parseHeader(frame.slice(6, at))
+      if (!header) return undefined
+      const ours = `data: ${binary(JSON.stringify(ourHeader(header, ctx)).slice(0, -1))}`
+      return new Envelope(frame.slice(0, at), ours, style)
+    }
+    return undefined
+  }
+
+  /**
+   * A batch of whole frames with our envelope, everything behind it as it came.
+   * @param calls false where frames with tool calls must be looked at one by one.
+   * @returns undefined if any frame is not a plain content chunk with the learned envelope.
+   */
+  rewrite(batch: string, calls: boolean): string | undefined {
+    const { skeleton } = this
+    this.plain = false
+    if (skeleton && (calls || !skeleton.ofCalls)) {
+      const out = skeleton.rewrite(batch)
+      if (out !== undefined) {
+        this.misses = 0
+        this.content = skeleton.words
+        this.images = 0
+        this.plain = true
+        return out
+      }
+    }
+    const out = this.scan(batch, calls)
+    if (out !== undefined && this.misses < MAX_MISSES) {
+      this.misses++
+      const first = batch.slice(0, batch.indexOf('\n\n') + 2)
+      this.skeleton = Skeleton.learn(first, this.prefix, this.ours, this.style.noUsage) ?? skeleton
+    }
+    return out
+  }
+
+  /** One frame that has been read already: it need not be looked through again. */
+  rewriteRead(frame: string): string | undefined {
+    const { prefix, ours, style } = this
+    if (!frame.startsWith(prefix) || frame.indexOf('\n') !== frame.length - 2 || frame.includes(style.usage)) return undefined
+    this.content = frameWords(frame)
+    this.images = isImage(frame, this.content) ? 1 : 0
+    const rest = mirroredFrame(frame.slice(prefix.length))
+    return rest === undefined ? undefined : ours + rest.replace(style.noUsage, '')
+  }
+
+  /** As `rewrite`, by looking for what must not be in a content chunk. */
+  private scan(batch: string, calls: boolean): string | undefined {
+    const { prefix, ours, style } = this
+    if (!batch.startsWith(prefix) || batch.includes(style.finish) || batch.includes(ERROR) || batch.includes(THINKING)) return undefined
+    // A member's name that is written with escapes would be missed here.
+    if (escapesLetters(batch)) return undefined
+    if ((batch.includes(TOOL_CALLS) && (!calls || batch.includes(NAME))) || batch.includes(FUNCTION_CALL)) return undefined
+    let text = batch
+    if (batch.includes(USAGE)) {
+      if (batch.includes(style.usage)) return undefined
+      text = batch.replaceAll(style.noUsage, '')
+    }
+    const mirrors = batch.includes(REASONING)
+    let out = ''
+    let content = 0
+    let images = 0
+    for (let at = 0; at < text.length; ) {
+      if (text.slice(at, at + prefix.length) !== prefix) return undefined
+      const end = text.indexOf('\n', at + prefix.length)
+      if (text.charCodeAt(end + 1) !== LF) return undefined
+      const rest = text.slice(at + prefix.length, end + 2)
+      const shown = mirrors ? mirroredFrame(rest) : rest
+      if (shown === undefined) return undefined
+      out += ours + shown
+      const words = frameWords(rest)
+      content += words
+      if (isImage(rest, words)) images++
+      at = end + 2
+    }
+    this.content = content
+    this.images = images
+    return out
+  }
+}
+
+function parseHeader(text: string): JsonObject | undefined {
+  try {
+    const header = JSON.parse(`${utf8(text)}}`) as JsonObject
+    return typeof header.id === 'string' && !header.usage ? header : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Our id, model and provider in a chunk's members; `usage` is only ever ours, in the last chunk. */
+export function ourHeader(chunk: JsonObject, ctx: ReplyContext): JsonObject {
+  const out: JsonObject = { ...chunk, id: ctx.id, object: 'chat.completion.chunk', model: ctx.model }
+  if (ctx.provider !== '') out.provider = ctx.provider
+  delete out.usage
+  return out
+}

@@ -1,0 +1,174 @@
+/** Reads raw frames of this wire just far enough to send them on: their type, where their number stands, how much they say. */
+import { textBytes } from '../sse/frames.ts'
+
+const EVENT = 'event: '
+const DATA = 'data: '
+const HEAD = '{"type":"response.'
+/** Where the type begins in the JSON, and the name in the type. */
+const TYPE_AT = '{"type":"'.length
+const NAME_AT = HEAD.length - TYPE_AT
+const AFTER_TYPE = ',"sequence_number":'
+const KEY = '"sequence_number":'
+const DELTA = '"delta":"'
+/** How a text delta begins at OpenAI and at most others, up to its number. */
+const TEXT_DELTA = 'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","sequence_number":'
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const NEWLINE = 0x0a
+
+export const CALL_DONE = 'response.function_call_arguments.done'
+/** Events that open a reply, without `response.`: they hold nothing but the request. */
+const OPENING = ['created"', 'in_progress"', 'queued"']
+
+/** One frame of a batch; each text that it takes is the batch, which ends with a blank line. */
+export class FrameView {
+  /** Just behind the frame's blank line. */
+  end = 0
+  /** Where the JSON begins; -1 where the frame is not of the usual form and must be parsed. */
+  private json = -1
+  /** Where the type's name begins, behind `response.`. */
+  name = 0
+  /** The quote that ends the name. */
+  private nameEnd = 0
+  /** True where it has an event line. */
+  named = false
+  /** Where the digits of its number begin. */
+  digits = -1
+  /** Bytes of the text that a delta brings; 0 for any other frame: those that end a part only say it again. */
+  words = 0
+  /** What stood between the number and the words of the last text delta: most streams repeat it. */
+  private between = ''
+
+  /**
+   * Reads a text delta of the usual form, which nearly every frame is. A cut that is compared whole is the fastest comparison.
+   * @returns false for any other frame, of which nothing is known then.
+   */
+  readText(text: string, at: number): boolean {
+    const digits = at + TEXT_DELTA.length
+    if (text.slice(at, digits) !== TEXT_DELTA) return false
+    const line = text.indexOf('\n', digits)
+    const after = digitsEnd(text, digits)
+    if (after === digits || text.charCodeAt(line + 1) !== NEWLINE) return false
+    let words = after + this.between.length
+    if (this.between === '' || text.slice(after, words) !== this.between) {
+      words = text.indexOf(DELTA, after) + DELTA.length
+      if (words < after || words > line) return false
+      this.between = text.slice(after, words)
+    }
+    this.end = line + 2
+    this.digits = digits
+    this.words = textBytes(text, words)
+    return true
+  }
+
+  /** Reads where the frame at `at` ends and, where its form is usual, its type. */
+  read(text: string, at: number): void {
+    let data = at
+    let line = text.indexOf('\n', at)
+    this.named = text.startsWith(EVENT, at)
+    if (this.named) {
+      data = line + 1
+      line = text.indexOf('\n', data)
+    }
+    this.json = -1
+    if (line === -1 || text.charCodeAt(line + 1) !== NEWLINE) {
+      this.end = text.indexOf('\n\n', at) + 2
+      return
+    }
+    this.end = line + 2
+    const json = data + DATA.length
+    if (!text.startsWith(DATA, data) || !text.startsWith(HEAD, json)) return
+    this.name = json + HEAD.length
+    this.nameEnd = text.indexOf('"', this.name)
+    // An event line that differs from the type is written anew: the two must match (Open Responses specification, "Streaming").
+    if (!this.named || this.matches(text, at + EVENT.length, data - 1)) this.json = json
+  }
+
+  /** After `read`: number and words of a frame of content. @returns false for one that must be parsed. */
+  readContent(text: string): boolean {
+    if (this.json === -1 || !this.isContent(text)) return false
+    this.digits = this.sequenceAt(text)
+    if (this.digits === -1) return false
+    this.words = this.deltaBytes(text)
+    return true
+  }
+
+  /** After `read`: true for an event that opens a reply. */
+  isOpening(text: string): boolean {
+    return this.json !== -1 && OPENING.some((name) => text.startsWith(name, this.name))
+  }
+
+  type(text: string): string {
+    return text.slice(this.json + TYPE_AT, this.nameEnd)
+  }
+
+  /** @param from, to the event line behind its name. */
+  private matches(text: string, from: number, to: number): boolean {
+    const start = this.name - NAME_AT
+    return to - from === this.nameEnd - start && text.slice(from, to) === text.slice(start, this.nameEnd)
+  }
+
+  /** Types of content have a second dot (`response.output_text.delta`), those of the lifecycle have none. */
+  private isContent(text: string): boolean {
+    if (text.startsWith('output_text.delta"', this.name)) return true
+    // Strict clients demand the name of the function here; not every provider sends it.
+    if (text.startsWith(`${CALL_DONE.slice(9)}"`, this.name)) return false
+    const dot = text.indexOf('.', this.name)
+    return dot !== -1 && dot < this.nameEnd
+  }
+
+  /** @returns where the digits of the top-level `sequence_number` begin, -1 where it has none. */
+  private sequenceAt(text: string): number {
+    let at = -1
+    if (text.startsWith(AFTER_TYPE, this.nameEnd + 1)) at = this.nameEnd + 1 + AFTER_TYPE.length
+    else {
+      // As the last member: what stands before the closing brace of the object is at the top level.
+      let i = this.end - 4
+      while (isDigit(text.charCodeAt(i))) i--
+      if (text.charCodeAt(this.end - 3) === 0x7d && text.startsWith(KEY, i + 1 - KEY.length)) at = i + 1
+      else at = searchTopLevel(text, this.json, this.end)
+    }
+    return at !== -1 && isDigit(text.charCodeAt(at)) ? at : -1
+  }
+
+  private deltaBytes(text: string): number {
+    if (!text.startsWith('.delta', this.nameEnd - 6)) return 0
+    const from = text.indexOf(DELTA, this.nameEnd)
+    return from === -1 || from >= this.end ? 0 : textBytes(text, from + DELTA.length)
+  }
+}
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39
+}
+
+/** Walks over the members of the outermost object; strings and nested values cannot deceive it. */
+function searchTopLevel(text: string, from: number, to: number): number {
+  let depth = 0
+  for (let i = from; i < to; i++) {
+    const code = text.charCodeAt(i)
+    if (code === QUOTE) {
+      const start = i
+      for (i++; i < to && text.charCodeAt(i) !== QUOTE; i++) if (text.charCodeAt(i) === BACKSLASH) i++
+      if (depth === 1 && i - start === KEY.length - 2 && text.startsWith(KEY, start)) return i + 2
+    } else if (code === 0x7b || code === 0x5b) depth++
+    else if (code === 0x7d || code === 0x5d) depth--
+  }
+  return -1
+}
+
+/** @returns just behind the last digit of a number. */
+export function digitsEnd(text: string, at: number): number {
+  let end = at
+  while (isDigit(text.charCodeAt(end))) end++
+  return end
+}
+
+/** True where the digits at `at` spell `value`. */
+export function spells(text: string, at: number, value: number): boolean {
+  let number = 0
+  let i = at
+  for (; isDigit(text.charCodeAt(i)); i++) number = number * 10 + text.charCodeAt(i) - 0x30
+  return number === value
+}
