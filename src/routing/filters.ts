@@ -36,6 +36,7 @@ export function filterEndpoints(endpoints: readonly Endpoint[], needs: RouteNeed
   const wanted: AnyCriterion[] = []
   const wishes: unknown[] = []
   for (const criterion of provider === NO_PREFERENCES ? WITHOUT_FIELDS : ALL) {
+    if (criterion.need !== undefined && needs[criterion.need] === undefined) continue
     const wish = criterion.wish(provider, needs)
     if (wish === undefined) continue
     wanted.push(criterion)

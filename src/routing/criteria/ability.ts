@@ -6,6 +6,7 @@ export const status = criterion({
   name: 'status',
   refusal: { code: 'no_endpoints' },
   removes: 'that is out of service',
+  need: 'unavailable',
   wish: (_preferences, { unavailable }) => unavailable,
   test: (endpoint, unavailable) => !unavailable(endpoint),
   explain: () => 'out of service',
@@ -15,6 +16,7 @@ export const dialect = criterion({
   name: 'dialect',
   refusal: { code: 'constraint_filtered', field: 'tools' },
   removes: "whose format cannot express something that the request needs, such as another provider's own tool",
+  need: 'unable',
   wish: (_preferences, { unable }) => unable,
   test: (endpoint, unable) => unable(endpoint) === undefined,
   explain: (endpoint, unable) => unable(endpoint) ?? '',
@@ -24,6 +26,7 @@ export const inputModality = criterion({
   name: 'input_modality',
   refusal: { code: 'constraint_filtered', field: 'input' },
   removes: 'whose model does not accept an image, audio, video or file of the request',
+  need: 'input',
   wish: (_preferences, { input }) => input,
   // Of a model that does not declare what it reads the provider decides.
   test: ({ model }, input) => model.anyInput === true || firstMissing(input, model.input) === undefined,
@@ -34,6 +37,7 @@ export const outputModality = criterion({
   name: 'output_modality',
   refusal: { code: 'constraint_filtered', field: 'modalities' },
   removes: 'whose model cannot produce what `modalities` names',
+  need: 'output',
   wish: (_preferences, { output }) => output,
   test: ({ model }, output) => firstMissing(output, model.output) === undefined,
   explain: ({ model }, output) => `gives no ${firstMissing(output, model.output)} output`,
@@ -48,6 +52,7 @@ export const context = criterion({
   name: 'context',
   refusal: { code: 'constraint_filtered', excludedBy: 'context_length', field: 'input' },
   removes: 'whose context is too short for input and output together; the estimate is rather too high than too low',
+  need: 'contextTokens',
   wish: (_preferences, { contextTokens, maxOutput: cap = 0 }) => (contextTokens === undefined ? undefined : { input: contextTokens, cap }),
   test: (endpoint, need) => tokensAt(endpoint, need) <= (contextOf(endpoint) ?? Number.POSITIVE_INFINITY),
   explain: (endpoint, need) => `its context of ${contextOf(endpoint)} tokens is shorter than ${tokensAt(endpoint, need)}`,
@@ -74,6 +79,7 @@ export const maxOutput = criterion({
   refusal: { code: 'constraint_filtered', field: 'max_output_tokens', badRequest: true },
   removes:
     'whose `max_output` is below the output cap that the request sets, with `require_parameters` or if another endpoint of the same model writes as much; otherwise the cap is lowered',
+  need: 'maxOutput',
   wish: ({ require_parameters: strict }: { readonly require_parameters?: boolean | null }, { maxOutput: cap }) =>
     cap === undefined ? undefined : { cap, strict: strict === true },
   test: (endpoint, { cap, strict }) => !strict || writes(endpoint, cap),

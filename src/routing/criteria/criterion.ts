@@ -142,6 +142,8 @@ export interface Criterion<Name extends string = string, Own extends Fields = Fi
   readonly refusal: Refusal
   /** Which endpoints it removes, for docs/routing.md: "an endpoint …". */
   readonly removes: string
+  /** The need of a request without which it has no wish. */
+  readonly need: keyof RequestNeeds | undefined
   /** What this request wants, worked out once per request; undefined: nothing, and no endpoint is tested. */
   wish(preferences: Merged<Own>, needs: RequestNeeds): Wish | undefined
   readonly test: Tests<Wish>['test'] | undefined
@@ -149,7 +151,7 @@ export interface Criterion<Name extends string = string, Own extends Fields = Fi
   readonly outdone: Tests<Wish>['outdone'] | undefined
 }
 
-type Optional = 'fields' | 'modelFlag' | 'modelQuery' | 'test' | 'explain' | 'outdone'
+type Optional = 'fields' | 'need' | 'modelFlag' | 'modelQuery' | 'test' | 'explain' | 'outdone'
 type Declared<Name extends string, Own extends Fields, Wish> = Omit<Criterion<Name, Own, Wish>, Optional> &
   Partial<Pick<Criterion<Name, Own, Wish>, Optional>>
 
@@ -157,6 +159,6 @@ type Declared<Name extends string, Own extends Fields, Wish> = Omit<Criterion<Na
 export function criterion<const Name extends string, Wish, const Own extends Fields = Record<never, Field>>(
   declared: Declared<Name, Own, Wish>,
 ): Criterion<Name, Own, Wish> {
-  const { name, fields = {} as Own, modelFlag, modelQuery, refusal, removes, wish, test, explain, outdone } = declared
-  return { name, fields, modelFlag, modelQuery, refusal, removes, wish, test, explain, outdone }
+  const { name, fields = {} as Own, modelFlag, modelQuery, refusal, removes, need, wish, test, explain, outdone } = declared
+  return { name, fields, modelFlag, modelQuery, refusal, removes, need, wish, test, explain, outdone }
 }

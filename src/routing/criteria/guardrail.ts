@@ -5,6 +5,7 @@ export const guardrail = criterion({
   name: 'guardrail',
   refusal: { code: 'constraint_filtered' },
   removes: 'that a [guardrail](guardrails.md) does not allow',
+  need: 'barred',
   wish: (_preferences, { barred }) => barred,
   test: (endpoint, barred) => barred(endpoint) === undefined,
   explain: (endpoint, barred) => barred(endpoint) ?? '',

@@ -21,6 +21,7 @@ export const requireParameters = criterion({
   },
   refusal: { code: 'constraint_filtered', excludedBy: 'require_parameters' },
   removes: 'that does not accept every parameter of the request',
+  need: 'used',
   wish: ({ require_parameters: strict }, { used, sent, effort }): Wish | undefined => (strict && used ? { used, sent, effort } : undefined),
   test: (endpoint, wish) => missingFrom(endpoint, wish) === undefined,
   explain: (endpoint, wish) => `does not take ${missingFrom(endpoint, wish)}`,
@@ -33,6 +34,7 @@ export const softParameters = criterion({
   name: 'soft_parameters',
   refusal: { code: 'constraint_filtered', field: 'provider.require_parameters' },
   removes: 'that does not accept the `tools`, `response_format` or `verbosity` of the request, if another endpoint does',
+  need: 'used',
   wish: (_preferences, { used, sent }): Wish | undefined =>
     used && SOFT_PARAMETERS.some((name) => used.has(name)) ? { used, sent } : undefined,
   outdone(kept, { used, sent }) {
