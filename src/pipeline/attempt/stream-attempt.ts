@@ -60,10 +60,10 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
       return
     }
     this.relay(text)
-    if (relay.fault) this.fail(relay.fault)
+    if (relay.facts.fault) this.fail(relay.facts.fault)
     // The caller has all that it gets; the provider need not write on.
     else if (relay.isCut) this.end()
-    else if (relay.end && countsOutput(relay.usage)) {
+    else if (relay.facts.end && countsOutput(relay.facts.usage)) {
       this.endedAt ??= this.exchange.head.clock.monotonic()
       this.flow?.answered?.()
     }
@@ -90,7 +90,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
     this.note()
     if (!this.committed) {
       this.pending += text
-      if (!relay.committed) return
+      if (!relay.facts.committed) return
       this.commit()
       text = this.pending
       this.pending = ''
@@ -119,15 +119,15 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
   private ended(): void {
     if (this.over) return
     const { relay } = this.plan
-    if (relay.fault) {
-      this.fail(relay.fault)
+    if (relay.facts.fault) {
+      this.fail(relay.facts.fault)
       return
     }
-    if (!relay.end) {
+    if (!relay.facts.end) {
       this.fail(new Fault(this.committed ? 'upstream_cut' : 'upstream_empty'))
       return
     }
-    if (!this.committed && relay.end.reason === 'error') {
+    if (!this.committed && relay.facts.end.reason === 'error') {
       this.fail(new Fault('upstream_error'))
       return
     }
@@ -142,7 +142,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
     if (this.over) return
     const { relay } = this.plan
     // Some providers keep the connection open after their last event: an answer that has ended is whole.
-    if ((fault.code === 'upstream_silent' || fault.code === 'upstream_overlong') && relay.end && !relay.fault) {
+    if ((fault.code === 'upstream_silent' || fault.code === 'upstream_overlong') && relay.facts.end && !relay.facts.fault) {
       this.end()
       return
     }
@@ -199,22 +199,23 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
   /** Notes which content a report of usage covers, and when content began. */
   private note(): void {
     const { relay } = this.plan
-    if (relay.usage !== this.report) {
+    const { facts } = relay
+    if (facts.usage !== this.report) {
       // What came in the same chunk may have come after it.
-      if (countsMore(relay.usage, this.report)) {
+      if (countsMore(facts.usage, this.report)) {
         this.covered = this.before
         this.coveredImages = this.imagesBefore
       }
-      this.report = relay.usage
+      this.report = facts.usage
     }
-    this.before = relay.relayed
-    this.imagesBefore = relay.images
-    if (this.contentAt === undefined && (relay.begun ?? relay.committed)) this.contentAt = this.exchange.head.clock.monotonic()
+    this.before = facts.relayed
+    this.imagesBefore = facts.images
+    if (this.contentAt === undefined && (relay.begun ?? facts.committed)) this.contentAt = this.exchange.head.clock.monotonic()
   }
 
   protected override facts() {
     this.note()
-    const { usage, end, relayed, images } = this.plan.relay
+    const { usage, end, relayed, images } = this.plan.relay.facts
     const begun = this.contentAt !== undefined
     const { heldBack } = this
     // The report with which an answer ends covers all of it.

@@ -9,13 +9,18 @@ import type { Tap } from '../../plugin-api/index.ts'
 import type { EventSink, LateReader } from '../run.ts'
 import { StopCutter } from './stop-cutter.ts'
 
-export interface Relay extends PassFacts {
-  /** True if `feed` returns bytes, one per character; else text. */
-  readonly raw: boolean
+/** What has come through a relay. */
+export interface RelayFacts extends PassFacts {
   /** True once content has been returned: the commit point. */
   readonly committed: boolean
   readonly relayed: number
   readonly images: number
+}
+
+export interface Relay {
+  /** True if `feed` returns bytes, one per character; else text. */
+  readonly raw: boolean
+  readonly facts: RelayFacts
   feed(chunk: Buffer): string
   close(): string
   /** The upstream broke off: what taps hold is handed on. */
@@ -37,40 +42,22 @@ export interface Relay extends PassFacts {
 /** Same wire on both sides: frames travel with a short list of patches. */
 export class PassRelay implements Relay {
   readonly raw = true
-  private readonly stream: PassStream
+  readonly facts: PassStream
   private readonly mark: ((text: string) => string) | undefined
   /** @param mark what becomes of text on its way: reasoning gets the mark of its account. */
   constructor(stream: PassStream, mark: ((text: string) => string) | undefined) {
-    this.stream = stream
+    this.facts = stream
     this.mark = mark
   }
-  get committed(): boolean {
-    return this.stream.committed
-  }
-  get relayed(): number {
-    return this.stream.relayed
-  }
-  get images(): number {
-    return this.stream.images
-  }
-  get usage() {
-    return this.stream.usage
-  }
-  get end() {
-    return this.stream.end
-  }
-  get fault(): Fault | undefined {
-    return this.stream.fault
-  }
   feed(chunk: Buffer): string {
-    const text = this.stream.feed(chunk)
-    return this.stream.plain ? text : this.marked(text)
+    const text = this.facts.feed(chunk)
+    return this.facts.plain ? text : this.marked(text)
   }
   close(): string {
-    return this.marked(this.stream.close())
+    return this.marked(this.facts.close())
   }
   finish(final: Final): string {
-    return this.marked(this.stream.finish(final))
+    return this.marked(this.facts.finish(final))
   }
   private marked(text: string): string {
     return this.mark ? this.mark(text) : text
@@ -129,8 +116,9 @@ export function finishAll(taps: readonly Tap[]): void {
 }
 
 /** Decoded, tapped, encoded. Events are held until the first content, so that a failed attempt leaves no trace. */
-export class EventRelay implements Relay {
+export class EventRelay implements Relay, RelayFacts {
   readonly raw = false
+  readonly facts: RelayFacts = this
   begun = false
   relayed = 0
   images = 0
