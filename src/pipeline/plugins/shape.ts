@@ -51,12 +51,13 @@ function layerOf(plugins: readonly PluginSetting[], dependencies: RunDependencie
 function runsOf(exchange: Guarded, plugins: readonly PluginSetting[], dependencies: RunDependencies): PluginRun[] | undefined {
   const entries = exchange.wish.plugins
   let runs: PluginRun[] | undefined
+  const view = new ExchangeView(exchange)
   for (const setting of plugins) {
     const entry = entries.length > 0 ? entries.find(({ id }) => id === setting.plugin.id) : undefined
     if (!entry && !acts(setting)) continue
     if (entry && (isOff(entry, setting) || !acts(setting))) configOf(setting, entries)
     else {
-      const run = entry ? new PluginRun(exchange, setting, dependencies) : runUnnamed(exchange, setting, dependencies)
+      const run = entry ? new PluginRun(exchange, setting, dependencies) : runUnnamed(exchange, setting, { view, dependencies })
       if (!run) continue
       if (run.lives) run.begin(entries)
       runs ??= []
@@ -66,9 +67,14 @@ function runsOf(exchange: Guarded, plugins: readonly PluginSetting[], dependenci
   return runs
 }
 
-function runUnnamed(exchange: Guarded, setting: PluginSetting, dependencies: RunDependencies): PluginRun | undefined {
+interface Unnamed {
+  view: ExchangeView
+  dependencies: RunDependencies
+}
+
+function runUnnamed(exchange: Guarded, setting: PluginSetting, { view, dependencies }: Unnamed): PluginRun | undefined {
   try {
-    return isOn(setting, exchange) ? new PluginRun(exchange, setting, dependencies) : undefined
+    return isOn(setting, view) ? new PluginRun(exchange, setting, dependencies) : undefined
   } catch (thrown) {
     const run = new PluginRun(exchange, setting, dependencies)
     run.stumbled(thrown)
@@ -89,8 +95,8 @@ function mayActUnnamed({ plugin, defaults }: PluginSetting): boolean {
   return defaults.enabled === true || (defaults.enabled !== false && plugin.implied !== undefined)
 }
 
-function isOn({ plugin, defaults }: PluginSetting, exchange: Guarded): boolean {
-  return defaults.enabled === true || (defaults.enabled !== false && plugin.implied?.(new ExchangeView(exchange)) === true)
+function isOn({ plugin, defaults }: PluginSetting, view: ExchangeView): boolean {
+  return defaults.enabled === true || (defaults.enabled !== false && plugin.implied?.(view) === true)
 }
 
 /** One after the other, from the given place on. @returns a promise only where a plugin waits for something. */
