@@ -101,7 +101,7 @@ function laneOf(exchange: Planned, dialect: UpstreamDialect, target: Target, for
   const { pass } = dialect
   return chooseLane({
     sameWire: pass?.client === exchange.request.client.id,
-    edited: exchange.request.edited || needsMedia(exchange, target.quirks),
+    edited: exchange.request.edited || (exchange.request.mayHoldMedia && needsMedia(exchange, target.quirks)),
     mutated:
       exchange.run.toolNames !== undefined ||
       exchange.guard.answers !== undefined ||

@@ -13,6 +13,8 @@ export interface ReadBody {
   readonly gateway: GatewayFields
   /** False where the body surely holds text alone. */
   readonly mayHoldMedia: boolean
+  /** False where its tools are all functions, or it has none. */
+  readonly hasOtherTools: boolean
 }
 
 export class ClientRequest {
@@ -21,6 +23,7 @@ export class ClientRequest {
   readonly gateway: GatewayFields
   readonly stream: boolean
   readonly mayHoldMedia: boolean
+  readonly hasOtherTools: boolean
   /** Names of the layers that changed the canonical form, in order. */
   readonly edits: string[] = []
   /** As the caller sent it: without what a preset or a stored prompt has added. */
@@ -30,7 +33,7 @@ export class ClientRequest {
   private current: JsonObject
   private canon: CanonicalRequest | undefined
 
-  constructor({ client, body, bytes, gateway, mayHoldMedia }: ReadBody) {
+  constructor({ client, body, bytes, gateway, mayHoldMedia, hasOtherTools }: ReadBody) {
     this.client = client
     this.sent = body
     this.current = body
@@ -38,6 +41,7 @@ export class ClientRequest {
     this.gateway = gateway
     this.stream = body.stream === true
     this.mayHoldMedia = mayHoldMedia
+    this.hasOtherTools = hasOtherTools
   }
 
   /** With what a preset or a stored prompt has added, and but for the inputs of an embedding, in which guardrails hide what is not to go out. */

@@ -62,7 +62,7 @@ export function readLayer(
       // This function's own variables live as long as the reply.
       bytes = EMPTY
       parsed.text = ''
-      const filling = fillInFiles(accepted, files, settings.maxBody)
+      const filling = accepted.request.mayHoldMedia ? fillInFiles(accepted, files, settings.maxBody) : undefined
       if (filling) await filling
       // Awaited: handing a promise on from an async function costs three turns of the microtask queue instead of one.
       if (!accepted.request.stream) return await next(accepted)
@@ -99,13 +99,12 @@ export function acceptBody<From extends Authenticated>(
   { text, bytes }: BodyText,
   preset?: PresetFields,
 ): From & Accepted {
-  checkToolCount(body)
   const { headers } = exchange.head
   const session = headers['x-session-id']
   const shared = gatewayFields(body, typeof session === 'string' ? session : agentSession(headers, body))
   const own = client.gatewayFields?.(body)
   const gateway: GatewayFields = own || preset ? { ...shared, ...own, ...preset } : shared
-  const request = new ClientRequest({ client, body, bytes, gateway, mayHoldMedia: mayHoldMedia(text) })
+  const request = new ClientRequest({ client, body, bytes, gateway, mayHoldMedia: mayHoldMedia(text), hasOtherTools: hasOtherTools(body) })
   const ctx = exchange.run.ctx as { body: JsonObject; model: string }
   ctx.body = body
   ctx.model = gateway.model ?? ''
@@ -115,15 +114,19 @@ export function acceptBody<From extends Authenticated>(
 /** Tools that a request may have that are more than functions of the caller's: each is set up, and some call a server of their own. */
 const MOST_TOOLS = 128
 
-/** Types of functions; the messages format may leave the word out. */
-const FUNCTIONS: ReadonlySet<unknown> = new Set([undefined, null, 'function', 'custom'])
-
-/** @throws Fault 400. */
-function checkToolCount({ tools }: JsonObject): void {
-  if (!Array.isArray(tools) || tools.length <= MOST_TOOLS) return
-  let others = 0
-  for (const tool of tools) if (isObject(tool) && !FUNCTIONS.has(tool.type)) others++
-  if (others > MOST_TOOLS) throw badField('tools', `expected at most ${MOST_TOOLS} tools that are no functions, found ${others}`)
+/** True where a tool is more than a function, whose type the messages format may leave out. @throws Fault 400 for too many. */
+function hasOtherTools({ tools }: JsonObject): boolean {
+  if (!Array.isArray(tools)) return false
+  let others = false
+  let count = 0
+  for (const tool of tools) {
+    if (!isObject(tool) || tool.type === undefined || tool.type === 'function') continue
+    others = true
+    // The caller runs them as it runs functions.
+    if (tool.type !== null && tool.type !== 'custom') count++
+  }
+  if (count > MOST_TOOLS) throw badField('tools', `expected at most ${MOST_TOOLS} tools that are no functions, found ${count}`)
+  return others
 }
 
 /** The end of `"type"`, in which a part that is no text says so. A search begins with the first letter: quotes and t are frequent. */

@@ -10,11 +10,12 @@ import type { Accepted } from '../exchange.ts'
 type Media = Extract<Part, { kind: 'media' }>
 
 /**
+ * @param exchange whose body may hold media.
  * @param most bytes of all files of one request together: they are held in memory, as a body is.
  * @returns a promise only where the request names such files. @throws Fault 400 naming the field, 413, 503.
  */
 export function fillInFiles(exchange: Accepted, files: FileStore, most: number): Promise<void> | undefined {
-  if (!exchange.request.mayHoldMedia || exchange.request.client.embedding) return undefined
+  if (exchange.request.client.embedding) return undefined
   const ids = namedFiles(exchange.request.canonical().items, files)
   if (ids.size === 0) return undefined
   return urlsOf(ids, exchange, files, most).then((found) =>

@@ -2,7 +2,6 @@
 
 import { entryAt } from '../../core/entry-at.ts'
 import { DOCS_URL, Fault } from '../../core/faults.ts'
-import { isObject } from '../../core/json.ts'
 import { sentParameters } from '../../dialects/canon/parameters.ts'
 import { isStoredFile } from '../../dialects/canon/provider-files.ts'
 import type { Opaque } from '../../dialects/canon/request.ts'
@@ -68,6 +67,18 @@ export function takesClientTools(client: ClientDialect, dialect: UpstreamDialect
   return dialect.wire === client.id && quirks.functions_only !== true
 }
 
+/** Parameters that reach the provider. */
+export function sentTo(endpoint: Endpoint, upstreams: ChainDependencies['upstreams']): ReadonlySet<string> | undefined {
+  const dialect = upstreams.get(endpoint.provider.dialect)
+  if (!dialect) return undefined
+  let sent = sentBy.get(dialect)
+  if (!sent) {
+    sent = sentParameters(dialect.parameters)
+    sentBy.set(dialect, sent)
+  }
+  return sent
+}
+
 export class DialectAbility {
   /** True where the request holds something that not every dialect can express. */
   readonly isNeeded: boolean
@@ -101,18 +112,6 @@ export class DialectAbility {
   sparing(spared: (type: string) => boolean): DialectAbility | undefined {
     if (!this.things.some(({ words, type }) => words === TOOL && spared(type))) return undefined
     return new DialectAbility(this.exchange, this.catalog, this.upstreams, spared)
-  }
-
-  /** Parameters that reach the provider. */
-  sent(endpoint: Endpoint): ReadonlySet<string> | undefined {
-    const dialect = this.upstreams.get(endpoint.provider.dialect)
-    if (!dialect) return undefined
-    let sent = sentBy.get(dialect)
-    if (!sent) {
-      sent = sentParameters(dialect.parameters)
-      sentBy.set(dialect, sent)
-    }
-    return sent
   }
 
   /** The first thing in the request that the endpoint's dialect cannot express; undefined where it can express all. */
@@ -164,11 +163,9 @@ export class DialectAbility {
 /** Tools that are neither functions nor the gateway's own nor the caller's; a body without them is not decoded for this. */
 function nativeTools(exchange: Accepted): NativeThing[] {
   const { request } = exchange
-  const { tools } = request.body
   const elsewhere = request.client.nativeTools?.(request.body) ?? []
-  const isListed = Array.isArray(tools) && tools.some((tool) => isObject(tool) && tool.type !== undefined && tool.type !== 'function')
-  if (!isListed && elsewhere.length === 0) return NONE
-  const listed = isListed
+  if (!request.hasOtherTools && elsewhere.length === 0) return NONE
+  const listed = request.hasOtherTools
     ? request.canonical().tools.flatMap((tool, at) => (tool.kind === 'opaque' ? [{ path: `tools[${at}].type`, of: tool.of }] : []))
     : []
   const all = [...listed, ...elsewhere]

@@ -25,9 +25,9 @@ export interface MediaLimits {
 
 const quirksOf = ({ quirks, provider }: Endpoint): Quirks => quirks ?? provider.quirks
 
-/** Whether a provider with these quirks gets data in place of addresses that the request has. */
+/** Whether a provider with these quirks gets data in place of addresses that a request has which may hold media. */
 export function needsMedia({ request }: Accepted, quirks: Quirks): boolean {
-  return quirks.media_urls === 'inline' && request.mayHoldMedia && !request.client.embedding && addressesOf(request.canonical()).size > 0
+  return quirks.media_urls === 'inline' && !request.client.embedding && addressesOf(request.canonical()).size > 0
 }
 
 /** The request as such a provider gets it; the canonical one where nothing has been fetched. */

@@ -35,7 +35,9 @@ export function planLayer(
     async function handle(exchange): Promise<Reply> {
       const order = orderOf(exchange, dependencies)
       // Before the hold, which counts what is fetched by its size.
-      const fetching = fetchMedia(exchange, order.candidates, { policy: outbound, most: maxBody })
+      const fetching = exchange.request.mayHoldMedia
+        ? fetchMedia(exchange, order.candidates, { policy: outbound, most: maxBody })
+        : undefined
       const wanted = fetching ? await fetching : order.candidates
       // The body may have taken its time, and earlier turns have: what holds is the key as it is now.
       const found = keys.find(exchange.auth.key.hash)

@@ -17,7 +17,7 @@ import type { Layer } from '../layer.ts'
 import { isLimited } from '../money/hold.ts'
 import { unpriced } from '../money/provider-prices.ts'
 import { advisorBar, advisorsIn } from './advisors.ts'
-import { DialectAbility } from './dialect-ability.ts'
+import { DialectAbility, sentTo } from './dialect-ability.ts'
 import { hoistSearch, isSearchType, needsHoisting, sparesSearch } from './hoisted-search.ts'
 import { hoistTools, leaveToProviders, offersShared } from './hoisted-tools.ts'
 import { findModels, type ModelChoice } from './model-choice.ts'
@@ -79,10 +79,12 @@ export function resolveLayer(settings: ChainSettings, dependencies: ResolveDepen
   return (next) =>
     function handle(exchange) {
       const choice = findModels(exchange, settings)
-      const ability = new DialectAbility(exchange, settings.catalog, dependencies.upstreams)
+      const { hasOtherTools, mayHoldMedia, client } = exchange.request
+      const mayBeNeeded = hasOtherTools || mayHoldMedia || client.nativeTools !== undefined
+      const ability = mayBeNeeded ? new DialectAbility(exchange, settings.catalog, dependencies.upstreams) : undefined
       const bound = settings.guardrails.length > 0 ? boundFor(settings.guardrails, exchange.auth.key) : UNBOUND
       const aimed = advance(exchange, 'wish', wishOf(exchange, choice, { bound, ability, settings }))
-      const bounds = { ability, terms: bound.terms, plugins: settings.plugins }
+      const bounds = { ability, terms: bound.terms, plugins: settings.plugins, upstreams: dependencies.upstreams }
       const { models, router } = choice
       if (!router) return next(settled(advance(aimed, 'route', { models, endpoints: serving(aimed, endpointsOf(models), bounds) })))
       const routable = routableModels(aimed, settings.catalog)
@@ -98,6 +100,8 @@ export function resolveLayer(settings: ChainSettings, dependencies: ResolveDepen
 
   /** Searches and tools that the providers of all endpoints have are left to them. */
   function settled(exchange: Routed): Routed {
+    const { hasOtherTools, edited } = exchange.request
+    if (!hasOtherTools && !edited) return exchange
     if (offersSearch(exchange)) settleSearch(exchange, settings.plugins, dependencies.upstreams)
     if (offersShared(exchange)) leaveToProviders(exchange, dependencies.upstreams)
     return exchange
@@ -109,7 +113,7 @@ const NO_ADVISORS: readonly Advisor[] = []
 
 interface Bounded {
   bound: Bound
-  ability: DialectAbility
+  ability: DialectAbility | undefined
   settings: ChainSettings
 }
 
@@ -124,7 +128,7 @@ function wishOf(exchange: Accepted, choice: ModelChoice, { bound, ability, setti
     models: router ? [] : models,
     preferences: bound.requireParameters ? { ...preferences, require_parameters: true } : preferences,
     budgets: bound.budgets,
-    advisors: ability.isNeeded ? advisorsIn(exchange, settings.catalog) : NO_ADVISORS,
+    advisors: ability?.isNeeded ? advisorsIn(exchange, settings.catalog) : NO_ADVISORS,
   }
 }
 
@@ -161,16 +165,18 @@ function preferencesOf({ request: { gateway }, auth: { key } }: Accepted, varian
 
 /** What decides beside the preferences. */
 interface Bounds {
-  ability: DialectAbility
+  /** Absent where every dialect can express the request. */
+  ability: DialectAbility | undefined
   terms: BoundTerms | undefined
   plugins: readonly PluginSetting[]
+  upstreams: ChainDependencies['upstreams']
   /** No endpoint takes all kinds of input: plugins read what they can. */
   reading?: boolean
 }
 
 function serving(exchange: Aimed, all: readonly Endpoint[], bounds: Bounds): readonly Endpoint[] {
-  const { ability, terms, plugins } = bounds
-  if (ability.isNeeded && needsHoisting(exchange) && hoistSearch(exchange, plugins, all))
+  const { ability, terms, plugins, upstreams } = bounds
+  if (ability?.isNeeded && needsHoisting(exchange) && hoistSearch(exchange, plugins, all))
     return serving(exchange, all, { ...bounds, ability: ability.anew() })
   const needsParameters =
     exchange.wish.preferences.require_parameters === true ||
@@ -187,8 +193,8 @@ function serving(exchange: Aimed, all: readonly Endpoint[], bounds: Bounds): rea
     output: outputModalities(exchange),
     used: needsParameters ? exchange.request.canonical().used : undefined,
     effort: needsParameters ? exchange.request.canonical().reasoning?.effort : undefined,
-    sent: needsParameters ? (endpoint) => ability.sent(endpoint) : undefined,
-    unable: ability.isNeeded ? (endpoint) => ability.lacks(endpoint) : undefined,
+    sent: needsParameters ? (endpoint) => sentTo(endpoint, upstreams) : undefined,
+    unable: ability?.isNeeded ? (endpoint) => ability.lacks(endpoint) : undefined,
     serviceTier: tierOf(exchange.request.gateway.serviceTier),
     priceMoment: exchange.wish.preferences.max_price ? priceMoment(exchange, all) : undefined,
     barred:
@@ -203,7 +209,7 @@ function serving(exchange: Aimed, all: readonly Endpoint[], bounds: Bounds): rea
   if (kept.length === 0) {
     if (!bounds.reading && otherwise.size > 0 && removed.some(({ filter }) => filter === 'input_modality'))
       return serving(exchange, all, { ...bounds, reading: true })
-    if (removed.some(({ filter }) => filter === 'dialect')) {
+    if (ability && removed.some(({ filter }) => filter === 'dialect')) {
       const found = hoistSearch(exchange, plugins, all)
       if (hoistTools(exchange) || found) return serving(exchange, all, { ...bounds, ability: ability.anew() })
       const spared = sparesSearch(exchange) ? ability.sparing(isSearchType) : undefined
