@@ -25,14 +25,14 @@ export class RetryBudget {
   enter(models: readonly Model[]): void {
     for (let i = 0; i < models.length; i++) {
       const budget = this.of(entryAt(models, i))
-      budget.refill(REFILL / models.length)
-      if (isFirst(models, i)) budget.enter()
+      budget.stock = Math.min(STOCK, budget.stock + REFILL / models.length)
+      if (isFirst(models, i)) budget.active++
     }
   }
 
   /** The turn has ended. @param models the same as at its beginning. */
   leave(models: readonly Model[]): void {
-    for (let i = 0; i < models.length; i++) if (isFirst(models, i)) this.of(entryAt(models, i)).leave()
+    for (let i = 0; i < models.length; i++) if (isFirst(models, i)) this.of(entryAt(models, i)).active--
   }
 
   /** @returns undefined if too many turns of the model wait for a retry already, or too many of its retries have failed. */
@@ -42,7 +42,7 @@ export class RetryBudget {
 
   /** Forgets the budgets of other models, except where a turn is open. @param slugs of models and wildcards. */
   keep(slugs: ReadonlySet<string>): void {
-    for (const [slug, budget] of this.budgets) if (!slugs.has(slug) && !budget.isOpen) this.budgets.delete(slug)
+    for (const [slug, budget] of this.budgets) if (!slugs.has(slug) && budget.active === 0) this.budgets.delete(slug)
   }
 
   private of(model: Model): ModelBudget {
@@ -66,25 +66,10 @@ function isFirst(models: readonly Model[], at: number): boolean {
 }
 
 class ModelBudget {
-  private active = 0
+  /** Turns that may use the model now. */
+  active = 0
+  stock = STOCK
   private waiting = 0
-  private stock = STOCK
-
-  get isOpen(): boolean {
-    return this.active > 0
-  }
-
-  enter(): void {
-    this.active++
-  }
-
-  refill(share: number): void {
-    this.stock = Math.min(STOCK, this.stock + share)
-  }
-
-  leave(): void {
-    this.active--
-  }
 
   take(): RetryPermit | undefined {
     if (this.stock < 1 || this.waiting >= Math.max(LEAST, this.active * SHARE)) return undefined
