@@ -772,3 +772,27 @@ t.test('events that open a reply are not read, whatever they hold', async (t) =>
   t.not(broken, good)
   t.equal(pass(Buffer.from(broken)).text, pass(Buffer.from(good)).text)
 })
+
+t.test('only deltas count as relayed text, in whichever form they come', async (t) => {
+  /** Bytes of the text of all deltas, and one for the commit. */
+  const said = (stream: string): number =>
+    [...stream.matchAll(/"delta":"((?:[^"\\]|\\.)*)"/g)].reduce(
+      (sum, [, text]) => sum + Buffer.byteLength(JSON.parse(`"${text}"`) as string),
+      1,
+    )
+  for (const name of ['text', 'text-sorted', 'tools', 'reasoning-summary']) {
+    const usual = fixture(`${name}.sse`).toString()
+    const forms: Record<string, string> = {
+      usual,
+      'without event lines': usual.replace(/^event: .*\n/gm, ''),
+      'the number last': usual.replace(/("sequence_number":\d+),(.*)\}$/gm, '$2,$1}').replaceAll(',,', ','),
+      'escapes in the text': usual.replace(
+        /"delta":"([a-zA-Z])/g,
+        (_whole, letter: string) => `"delta":"\\u00${letter.charCodeAt(0).toString(16)}`,
+      ),
+    }
+    await every(t, name, async (t) => {
+      for (const [form, sent] of Object.entries(forms)) t.equal(pass(Buffer.from(sent)).stream.relayed, said(usual), form)
+    })
+  }
+})
