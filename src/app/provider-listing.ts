@@ -2,12 +2,12 @@
 import { lookup } from 'node:dns/promises'
 import type { JsonObject } from '../core/json.ts'
 import { upstreamDialects } from '../dialects/registry.ts'
-import { providerAddress } from '../pipeline/route/provider-address.ts'
+import { credentialHeaders, providerAddress } from '../pipeline/route/provider-address.ts'
 import type { Listing } from '../routing/catalog/discover.ts'
 import { describedList } from '../routing/catalog/server-facts.ts'
 import type { Provider } from '../routing/catalog/types.ts'
 import { isNeighbour } from '../services/outbound/addresses.ts'
-import { askServer, fetchListing } from '../services/upstream/listing.ts'
+import { askServer, fetchListing, type HeadersFor } from '../services/upstream/listing.ts'
 
 /**
  * What a provider with `discover` serves, and whether it is a server of the operator's own.
@@ -33,7 +33,12 @@ export async function providerListing(provider: Provider): Promise<JsonObject> {
   const dialect = upstreamDialects.get(provider.dialect)
   if (!dialect) throw new Error(`the dialect ${provider.dialect} has no list of models`)
   const { headers } = providerAddress(provider, dialect)
-  if (dialect.listing) return dialect.listing.read(await fetchListing(provider, dialect.listing.path, headers))
-  const list = await fetchListing(provider, '/models', headers)
-  return provider.discover ? describedList(list, (path, body) => askServer(provider, { path, body }, headers)) : list
+  const { credential } = provider
+  if (credential && !credential.ready(Date.now())) await credential.refresh()
+  const headersFor: HeadersFor = credential
+    ? (call) => [...headers, ...credentialHeaders(credential, { provider, dialect }, call)]
+    : () => headers
+  if (dialect.listing) return dialect.listing.read(await fetchListing(provider, dialect.listing.path, headersFor))
+  const list = await fetchListing(provider, '/models', headersFor)
+  return provider.discover ? describedList(list, (path, body) => askServer(provider, { path, body }, headersFor)) : list
 }

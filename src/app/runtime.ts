@@ -40,6 +40,8 @@ import { type LoopSource, Overload, systemLoop } from '../server/overload.ts'
 import { ProcessGauges } from '../server/process-gauges.ts'
 import { planWitness, witnessWith } from '../server/witness.ts'
 import { EncryptedTexts } from '../services/compaction/encrypted-texts.ts'
+import { Credentials } from '../services/credentials/credentials.ts'
+import { CREDENTIAL_SOURCES } from '../services/credentials/sources/index.ts'
 import { closeDocuments } from '../services/documents/index.ts'
 import { DiskFiles } from '../services/files/index.ts'
 import { closeRobots } from '../services/pages/index.ts'
@@ -95,6 +97,7 @@ export class Runtime {
   readonly addresses: ClientAddresses
   private keys: readonly ApiKey[]
   private readonly discovery: Discovery
+  private readonly credentials: Credentials
   private readonly storedGuardrails = new StoredSettings()
   /** True while patterns of stored guardrails are compiled: those that come meanwhile are regarded with them. */
   private regarding = false
@@ -121,6 +124,7 @@ export class Runtime {
     )
     this.consentBuckets = consentBuckets(clock)
     this.ids = new GenerationIds(Math.max(store.journal.lastSeq(), source.worker?.last ?? 0), source.worker?.slot)
+    this.credentials = new Credentials(CREDENTIAL_SOURCES, { clock, tallies: this.tallies, log })
     this.discovery = new Discovery({
       clock,
       fetch: discoveredListing,
@@ -212,7 +216,7 @@ export class Runtime {
   }
 
   private catalogOf(config: Config): Catalog {
-    const catalog = buildCatalog(config, this.discovery.listings)
+    const catalog = this.credentials.during(() => buildCatalog(config, this.discovery.listings, this.credentials))
     this.dependencies.health.protect(catalog.models.flatMap(({ endpoints }) => endpoints.map(({ id }) => id)))
     return catalog
   }
@@ -220,6 +224,7 @@ export class Runtime {
   async close(): Promise<void> {
     this.dependencies.drains.close()
     this.discovery.close()
+    this.credentials.close()
     await this.passThrough.ifMade((proxy) => proxy.close())
     this.gauges.close()
     this.overload.close()

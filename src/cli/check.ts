@@ -1,8 +1,12 @@
 /** `headgate check FILE`: says whether a file can be served, without opening a port. */
 
 import { loadWhole } from '../app/config-reader.ts'
+import type { Config } from '../config/config.ts'
 import { ConfigError } from '../config/problems.ts'
 import { layersOf, OPERATIONS } from '../pipeline/chain.ts'
+import { endpointId } from '../routing/catalog/endpoints.ts'
+import { type CredentialSettings, credentialOnTop } from '../services/credentials/settings.ts'
+import { describeCredential } from '../services/credentials/sources/index.ts'
 import { CONSOLE, plural, type Streams } from './console.ts'
 
 /** `headgate check --chain`: the layers that a request of each operation goes through, in order. @returns the exit code. */
@@ -32,6 +36,8 @@ export async function check(
       plural(config.keys.length, 'key'),
     ]
     streams.out(`${file}: ok, ${counts.join(', ')}`)
+    for (const [place, { source, settings }] of credentialsIn(config))
+      streams.out(`${file}: credential of ${place}: ${describeCredential(source, settings, env)}`)
     if (config.skipped.length > 0) streams.out(`${file}: left out for want of their variables: ${config.skipped.join(', ')}`)
     return 0
   } catch (error) {
@@ -39,4 +45,17 @@ export async function check(
     streams.error(error.message)
     return 1
   }
+}
+
+/** Credentials by where they stand: of providers, and of endpoints with settings of their own. */
+function credentialsIn({ providers, models }: Config): (readonly [place: string, settings: CredentialSettings])[] {
+  const bases = new Map(providers.map(({ slug, credential }) => [slug, credential]))
+  const ofProviders = providers.flatMap(({ slug, credential }) => (credential ? [[`provider ${slug}`, credential] as const] : []))
+  const ofEndpoints = Object.entries(models).flatMap(([slug, { endpoints }]) =>
+    endpoints.flatMap(({ credential, provider, variant, tier }) => {
+      const settings = credential && credentialOnTop(credential, bases.get(provider))
+      return settings ? [[`endpoint ${endpointId(slug, provider, variant ?? tier)}`, settings] as const] : []
+    }),
+  )
+  return [...ofProviders, ...ofEndpoints]
 }

@@ -4,10 +4,14 @@ import { readConfig } from '../app/config-reader.ts'
 import { providerListing } from '../app/provider-listing.ts'
 import type { Config } from '../config/config.ts'
 import { ConfigError } from '../config/problems.ts'
+import { systemClock } from '../core/clock.ts'
 import type { JsonObject } from '../core/json.ts'
+import { Tallies } from '../core/metrics.ts'
 import { buildCatalog, type Catalog } from '../routing/catalog/catalog.ts'
 import { aliasEntry, modelEntry } from '../routing/catalog/entry.ts'
 import type { Model, ModelKind } from '../routing/catalog/types.ts'
+import { Credentials } from '../services/credentials/credentials.ts'
+import { CREDENTIAL_SOURCES } from '../services/credentials/sources/index.ts'
 import { CONSOLE, type Streams } from './console.ts'
 import { diffText, modelTable, modelText } from './model-table.ts'
 import { compareListing, newModelsYaml } from './models-sync.ts'
@@ -101,12 +105,16 @@ function importer(from: string, { provider, match, write, json = false }: ModelF
 }
 
 async function synced(config: Config, name: string, { json, write }: ModelFlags): Promise<string> {
-  const { providers } = buildCatalog(config)
-  const provider = providers.get(knownProvider(config, name))
+  const own = { ...config, providers: config.providers.filter(({ slug }) => slug === knownProvider(config, name)), models: {} }
+  const silent = { error: () => {}, warn: () => {}, info: () => {} }
+  const credentials = new Credentials(CREDENTIAL_SOURCES, { clock: systemClock, tallies: new Tallies(), log: silent })
+  const provider = buildCatalog(own, undefined, credentials).providers.get(name)
   if (!provider?.baseUrl) throw new Error(`${name} is inside this process: it has no list of its own`)
-  const listing = await providerListing(provider).catch((error: unknown) => {
-    throw new Error(`${name} at ${provider.baseUrl} gives no list: ${error instanceof Error ? error.message : error}`)
-  })
+  const listing = await providerListing(provider)
+    .catch((error: unknown) => {
+      throw new Error(`${name} at ${provider.baseUrl} gives no list: ${error instanceof Error ? error.message : error}`)
+    })
+    .finally(() => credentials.close())
   const diff = compareListing(config, name, listing)
   const { note, yaml } = write === undefined ? { note: '', yaml: undefined } : snippet(config, write, diff)
   if (write !== undefined && yaml !== undefined) writeFileSync(write, yaml, { flag: 'wx' })

@@ -2,6 +2,7 @@
 import { postgresTransport, redisProblem } from '../core/transport.ts'
 import { EMBEDDING, GENERATING } from '../dialects/quirks.ts'
 import { ENDPOINT_LISTS } from '../routing/criteria/index.ts'
+import { CREDENTIAL_SOURCES } from '../services/credentials/sources/index.ts'
 import { AGENTS, agentAliases } from './agents/index.ts'
 import { PER_MILLION_EXPECTED } from './fields/scalars.ts'
 import { checkGuardrails } from './guardrails.ts'
@@ -174,7 +175,7 @@ function checkProvider(provider: RawConfig['providers'][string], at: Path, main:
   if (remote && provider.base_url === undefined)
     main.reportMissing(at, 'base_url', `"base_url" is missing, expected the address of the provider`)
   if (remote && provider.faults) main.report([...at, 'faults'], 'faults are for the dialect sim, expected none here', 'key')
-  for (const key of ['base_url', 'key', 'discover', 'pass_through', 'headers'] as const) {
+  for (const key of ['base_url', 'key', 'credential', 'discover', 'pass_through', 'headers'] as const) {
     if (local && provider[key] !== undefined) main.report([...at, key], 'the dialect sim makes no calls, expected no such key', 'key')
   }
   if (!main.isWrong([...at, 'dialect'])) {
@@ -185,10 +186,39 @@ function checkProvider(provider: RawConfig['providers'][string], at: Path, main:
     if (HOP_BY_HOP.has(name.toLowerCase()))
       main.report([...at, 'headers', name], 'this header belongs to the connection, expected another', 'key')
   }
+  checkCredential(provider, at, main)
   const { first_byte: first, total } = provider.timeouts ?? {}
   if (first !== undefined && total !== undefined && milliseconds(first) > milliseconds(total)) {
     main.report([...at, 'timeouts', 'first_byte'], `expected at most the total of ${total}`)
   }
+}
+
+/** A provider has a key or a credential, and the credential one source. */
+function checkCredential({ credential, key, auth, headers = {} }: RawProvider, at: Path, main: Source): void {
+  if (!credential) return
+  if (key !== undefined) main.report([...at, 'credential'], 'a credential beside a key, expected one of them', 'key')
+  const place = [...at, 'credential']
+  checkSources(Object.keys(credential), place, main)
+  const taken = ['authorization', 'x-api-key', ...(auth ? [auth.header.toLowerCase()] : [])]
+  for (const name of Object.keys(headers)) {
+    if (taken.includes(name.toLowerCase()))
+      main.report([...at, 'headers', name], 'the credential is sent in this header, expected another', 'key')
+  }
+}
+
+function checkSources(keys: readonly string[], place: Path, main: Source): void {
+  const named = keys.filter((name) => name !== 'refresh')
+  if (named.length === 1 || main.isMisnamed(place) || SOURCES.some((name) => main.isWrong([...place, name]))) return
+  main.report(place, `expected one of these keys: ${SOURCES.join(', ')}`, 'key')
+}
+
+const SOURCES = CREDENTIAL_SOURCES.map(({ name }) => name)
+
+/** An endpoint's settings are on top of its provider's, or a source of their own. */
+function checkEndpointCredential(credential: object, provider: RawProvider | undefined, place: Path, main: Source): void {
+  checkSources(Object.keys(credential), place, main)
+  if (provider?.key !== undefined) main.report(place, 'the provider has a key, expected a provider with a credential', 'key')
+  if (provider?.dialect === 'sim') main.report(place, 'the dialect sim makes no calls, expected no such key', 'key')
 }
 
 /** RFC 9110 section 7.6.1, and what framing or addressing is made of. */
@@ -306,6 +336,8 @@ function checkKind(model: RawModels[string], slug: string, raw: RawConfig, sourc
         `the dialect ${dialect} ${embeds ? 'gives no embeddings' : 'gives embeddings only'}, expected one of ${formats.join(', ')}`,
       )
     checkQuirks(endpoint, dialect, place, source)
+    if (endpoint.credential)
+      checkEndpointCredential(endpoint.credential, raw.providers[endpoint.provider], [...place, 'credential'], source)
     const { price } = endpoint
     if (typeof price !== 'object') continue
     if (!embeds && price.completion === undefined)

@@ -73,6 +73,9 @@ export const FAULTS = {
   upstream_garbled: row(502, 'provider_unavailable', 'Provider returned an unreadable answer', 'upstream', 'next'),
   upstream_empty: row(502, 'provider_unavailable', 'Provider returned an empty answer', 'upstream', 'next'),
   upstream_silent: row(524, 'timeout', 'Request timed out: the provider did not answer in time', 'upstream', 'next'),
+  // the credential that the gateway fetches for a provider: another endpoint may serve, so the request goes on as after its faults
+  credential_unavailable: row(500, 'server', 'The gateway has no valid credential for the provider', 'upstream', 'next'),
+  credential_refused: row(500, 'server', "The provider refused the gateway's credential", 'upstream', 'next'),
   // limits of the operator's on a reply that still arrives: the provider has not failed
   upstream_overlong: row(524, 'timeout', 'Request timed out: the answer took longer than is allowed', 'upstream', 'next'),
   upstream_oversized: row(502, 'provider_unavailable', 'Provider returned an answer larger than is allowed', 'upstream', 'next'),

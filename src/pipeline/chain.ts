@@ -3,6 +3,7 @@
 import type { ClientDialect } from '../dialects/types.ts'
 import { attemptLayer } from './attempt/attempt.ts'
 import { callEndpoint } from './attempt/call-endpoint.ts'
+import { withCredential } from './attempt/credential.ts'
 import { bodyFor } from './attempt/endpoint-call.ts'
 import { compactLayer } from './compaction/compact.ts'
 import { countTokens } from './count-tokens.ts'
@@ -154,12 +155,12 @@ function preview({ settings, dependencies }: Composition): Service<Guarded> {
 const ENDS: Readonly<Record<Operation, { name: string; end: (composition: Composition) => Service<never>; what: string }>> = {
   generate: {
     name: 'attempt',
-    end: ({ dependencies }) => attemptLayer(dependencies, { call: callEndpoint, rewrite: bodyFor }),
+    end: ({ dependencies }) => attemptLayer(dependencies, { call: withCredential(callEndpoint), rewrite: bodyFor }),
     what: 'one endpoint after the other, until content comes',
   },
   embed: {
     name: 'attempt',
-    end: ({ dependencies }) => attemptLayer(dependencies, { call: embedAt, rewrite: vectorBodyFor }),
+    end: ({ dependencies }) => attemptLayer(dependencies, { call: withCredential(embedAt), rewrite: vectorBodyFor }),
     what: 'one endpoint after the other, until the vectors are there',
   },
   count: { name: 'count', end: ({ dependencies }) => countTokens(dependencies), what: 'has a provider count that does, else estimates' },

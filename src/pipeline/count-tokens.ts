@@ -8,17 +8,19 @@ import { withTakenNames } from '../dialects/canon/tool-names.ts'
 import type { UpstreamDialect } from '../dialects/types.ts'
 import { estimateTokens } from '../ledger/usage-estimate.ts'
 import type { Endpoint } from '../routing/catalog/types.ts'
+import type { Grant } from '../services/credentials/types.ts'
 import { type BodyReceiver, UpstreamCall } from '../services/upstream/call.ts'
 import { JsonBody } from '../services/upstream/json-body.ts'
 import { AnswerOrError } from './attempt/answer-or-error.ts'
 import { countAttempt } from './attempt/attempt.ts'
+import { present } from './attempt/credential.ts'
 import { encodeCanonical, targetOf } from './attempt/endpoint-call.ts'
 import { answeredHere } from './attempt/turn.ts'
 import type { ChainDependencies } from './dependencies.ts'
 import type { Guarded } from './exchange.ts'
 import type { Reply, Service } from './layer.ts'
 import { endedEarly } from './reply/final-fault.ts'
-import { callPath, providerAddress } from './route/provider-address.ts'
+import { callPath, credentialHeaders, providerAddress } from './route/provider-address.ts'
 
 /** A count is a short object. */
 const CAP = 64 * 1024
@@ -78,17 +80,21 @@ async function countAt(
   })
   // A path of the operator's own is that of generations.
   const path = callPath(address, { ...provider, path: undefined }, { path: encoded.path, model: endpoint.upstreamModel })
-  call.send(dependencies.pools.for(address), {
-    path,
-    headers: [...address.headers, ...(encoded.headers ?? [])],
-    body: JSON.stringify(encoded.body),
-  })
+  const body = JSON.stringify(encoded.body)
+  const { credential } = endpoint
+  let used: Grant | undefined
   try {
+    if (credential && !credential.ready(exchange.head.clock.now())) await present(credential, exchange)
+    const own = credential ? credentialHeaders(credential, { provider, dialect }, { path, body }) : []
+    used = credential?.grant
+    call.send(dependencies.pools.for(address), { path, headers: [...address.headers, ...(encoded.headers ?? []), ...own], body })
     return counter.decode(await gathered.done)
   } catch (thrown) {
     const fault = asFault(thrown)
     if (fault.origin !== 'upstream' || fault.retry === 'never') throw fault
     countAttempt(dependencies.tallies, provider.slug, fault.code)
+    // The estimate is worth more than another call; the next request gets another credential.
+    if (credential && fault.code === 'upstream_auth') credential.renew(used).catch(() => {})
     return undefined
   } finally {
     takeBack()

@@ -19,13 +19,16 @@ const MOST_UNNAMED = 4096
 /** A refusal for the place that the caller or the gateway is in, by the provider's own word for it. */
 const PLACE = /country|region|territor|location|geo/i
 
+/** The operator's own limits, and a credential that cannot be fetched: the endpoint serves as soon as there is one. */
+const NO_OUTAGE: ReadonlySet<Fault['code']> = new Set(['upstream_overlong', 'upstream_oversized', 'credential_unavailable'])
+
 /**
  * True where a fault says that the endpoint is failing. What the caller got wrong does not (400, 409, 413, 422, an unknown id), nor does
  * a rate limit, which has its own cool-down, nor a refusal for the place (contract section 5.2, rule 6), nor an answer that
  * passes the operator's limits while it arrives.
  */
 export function isOutage(fault: Fault): boolean {
-  if (fault.code === 'upstream_overlong' || fault.code === 'upstream_oversized') return false
+  if (NO_OUTAGE.has(fault.code)) return false
   if (fault.origin !== 'upstream' || isRejection(fault) || fault.status === 429) return false
   return fault.code !== 'upstream_auth' || !PLACE.test(String(fault.metadata?.provider_code ?? ''))
 }

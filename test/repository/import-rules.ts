@@ -48,12 +48,12 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   fields: ['core'],
   'plugins/settings': ['fields'],
   // Of the dialects the configuration knows the tables of quirks alone, and of the plugins their settings: it never loads their code.
-  config: ['core', 'criteria', 'dialects/quirks', 'fields', 'plugins/list'],
+  config: ['core', 'criteria', 'credentials', 'credentials/sources', 'dialects/quirks', 'fields', 'plugins/list'],
   'dialects/types': ['canon', 'core'],
   'dialects/*': ['canon', 'core', 'sse', 'dialects/types'],
   'dialects/quirks': ['dialects/*', 'canon', 'core'],
   'dialects/registry': ['dialects/*', 'dialects/types', 'core', 'canon'],
-  catalog: ['core', 'canon', 'criteria'],
+  catalog: ['core', 'canon', 'credentials', 'criteria'],
   routing: ['core', 'canon', 'criteria'],
   ledger: ['core', 'canon'],
   store: ['core', 'canon'],
@@ -72,6 +72,9 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   secrets: ['core', 'outbound'],
   mcp: ['core', 'outbound'],
   upstream: ['core', 'sse'],
+  credentials: ['core'],
+  // The configuration reads their settings; libraries are imported where a source is opened.
+  'credentials/sources': ['core', 'credentials', 'fields'],
   'plugin-api': ['canon', 'core', 'documents', 'guardrails', 'mcp', 'outbound', 'pages', 'panel', 'sandbox', 'search'],
   tools: ['plugin-api'],
   'plugins/*': ['plugin-api'],
@@ -114,6 +117,7 @@ export function layerOf(path: string): string | undefined {
   if (root === 'plugins') return second === undefined ? 'plugins/list' : second === 'settings.ts' ? 'plugins/settings' : `plugins/${first}`
   if (root !== 'src') return undefined
   if (first === undefined || second === undefined) return first
+  if (path.startsWith('src/services/credentials/sources/')) return 'credentials/sources'
   if (first === 'services' || OWN_LAYERS[first]?.includes(second)) return second
   return first === 'dialects' ? `dialects/${second.replace(/\.ts$/, '')}` : first
 }

@@ -18,7 +18,7 @@ import {
   SLUG_EXPECTED,
 } from '../fields/scalars.ts'
 import { quantization } from './preferences.ts'
-import { quirks } from './providers.ts'
+import { endpointCredential, quirks } from './providers.ts'
 
 const clock = (description: string) =>
   Type.String({
@@ -153,6 +153,7 @@ const endpoint = closed('One model at one provider.', {
   context: Type.Optional(count("Tokens of input and output, where it differs from the model's.")),
   max_output: Type.Optional(count("Tokens of output, where it differs from the model's.")),
   quirks: Type.Optional(quirks),
+  credential: Type.Optional(endpointCredential),
   supported_parameters: Type.Optional(
     listOf('Parameters that the endpoint accepts, by their names in the model list. If unset: all.', oneOf('A parameter.', PARAMETERS)),
   ),

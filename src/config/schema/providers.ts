@@ -1,6 +1,8 @@
 /** Providers: one account at one address each. */
 import { type TSchema, Type } from 'typebox'
+import type { JsonObject } from '../../core/json.ts'
 import { DIALECTS, OPERATION_PATH, QUIRKS, type Quirks } from '../../dialects/quirks.ts'
+import { CREDENTIAL_SOURCES } from '../../services/credentials/sources/index.ts'
 import {
   asWritten,
   closed,
@@ -78,6 +80,22 @@ const discover = Type.Union([Type.Boolean(), discovery], {
   expected: 'true, false or an object with `every` and `price`',
 })
 
+const sources: Record<string, TSchema> = Object.fromEntries(CREDENTIAL_SOURCES.map(({ name, settings }) => [name, Type.Optional(settings)]))
+
+const credential = closed('A credential that rotates, in place of `key`: one source, named by its key here.', {
+  ...sources,
+  refresh: Type.Optional(
+    duration(
+      'Time after which it is fetched again at the latest. If unset: ahead of the end that the answer states; `5m` where it states none.',
+    ),
+  ),
+})
+
+/** Of an endpoint, on top of its provider's. */
+export const endpointCredential = asWritten(
+  Type.Unsafe<JsonObject>(closed("Settings on top of the provider's `credential` for this endpoint, such as another role.", sources)),
+)
+
 export const provider = closed('One provider.', {
   preset: Type.Optional(
     line('Name of a shipped preset that this entry begins with; every other field of the entry comes on top of it.', 64),
@@ -89,6 +107,7 @@ export const provider = closed('One provider.', {
     url('Address by which the price snapshot knows the provider, if `base_url` is another one, such as that of a proxy in front of it.'),
   ),
   key: Type.Optional(secret('Key of the account. If its variable is marked ? and not set, the provider is left out.')),
+  credential: Type.Optional(credential),
   account: Type.Optional(
     line(
       'Name of your account at the provider. Reasoning that a provider signed or encrypted is sent back only to the account that made it; entries of the same name share it, and a new key changes nothing. If unset: each pair of `base_url` and `key` is an account.',

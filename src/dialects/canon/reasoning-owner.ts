@@ -16,6 +16,8 @@ interface Account {
   readonly account?: string | undefined
   readonly baseUrl?: string | undefined
   readonly key?: string | undefined
+  /** In place of a key. The fingerprint is that of its settings, so that a new token changes nothing. */
+  readonly credential?: { readonly fingerprint: string } | undefined
 }
 
 const letters = new WeakMap<Account, string>()
@@ -24,7 +26,7 @@ const letters = new WeakMap<Account, string>()
 export function accountLetters(provider: Account): string {
   let found = letters.get(provider)
   if (found === undefined) {
-    const { account, baseUrl = '', key = '' } = provider
+    const { account, baseUrl = '', credential, key = credential?.fingerprint ?? '' } = provider
     const owner = account === undefined ? ['address', baseUrl, key] : ['account', account]
     found = hash('sha256', JSON.stringify(['reasoning', ...owner]), 'base64url').slice(0, 8)
     letters.set(provider, found)

@@ -291,7 +291,7 @@ function failed(fault: Fault, endpoint: Endpoint, dependencies: ChainDependencie
   if (fault.origin === 'upstream') dependencies.health.failure(endpoint, fault, since)
   else dependencies.health.abandoned(endpoint)
   countAttempt(dependencies.tallies, endpoint.provider.slug, fault.code)
-  if (fault.code === 'upstream_auth') dependencies.alarm(endpoint.provider, fault)
+  if (fault.code === 'upstream_auth' || fault.code === 'credential_refused') dependencies.alarm(endpoint.provider, fault)
 }
 
 function served(exchange: Planned, { endpoint, usage, writing }: Turn, started: number, dependencies: ChainDependencies): void {

@@ -15,7 +15,7 @@ import type { Reply } from '../layer.ts'
 import { finishAll, ObserveRelay, PassRelay, type Relay, TranslateRelay } from '../reply/relays.ts'
 import { ReplyStream } from '../reply/reply-stream.ts'
 import { StopCutter } from '../reply/stop-cutter.ts'
-import { callPath, providerAddress } from '../route/provider-address.ts'
+import { callPath, credentialHeaders, providerAddress } from '../route/provider-address.ts'
 import { AnswerOrError, isSuccess } from './answer-or-error.ts'
 import { beginTurn, callOf, type EndpointCall } from './endpoint-call.ts'
 import { runLocal } from './local-attempt.ts'
@@ -137,6 +137,7 @@ function send(attempt: StreamAttempt | WholeAttempt, call: EndpointCall, encoded
     body: JSON.stringify(encoded.body),
     streamed: exchange.request.stream,
   }
+  if (endpoint.credential) request.headers.push(...credentialHeaders(endpoint.credential, { provider, dialect }, request))
   const reply = new AnswerOrError(attempt, {
     clock: exchange.head.clock,
     decode: (status, body) => dialect.decodeFault(status, body),

@@ -9,7 +9,7 @@ import { UpstreamCall } from '../../services/upstream/call.ts'
 import { AnswerOrError, isSuccess } from '../attempt/answer-or-error.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import type { Planned } from '../exchange.ts'
-import { callPath, providerAddress } from '../route/provider-address.ts'
+import { callPath, credentialHeaders, providerAddress } from '../route/provider-address.ts'
 import { type Brought, EmbeddingCall } from './call.ts'
 
 /** A call at a provider inside this process: its numbers are written as the caller wants them, with nothing to scan. */
@@ -78,6 +78,7 @@ export function callProvider({ exchange, endpoint, wire, target, ask }: Provider
     headers: [...address.headers, 'x-client-request-id', exchange.head.id, ...(encoded.headers ?? [])],
     body: JSON.stringify(encoded.body),
   }
+  if (endpoint.credential) request.headers.push(...credentialHeaders(endpoint.credential, { provider, dialect: wire }, request))
   const call = new EmbeddingCall(ask, wire)
   const reply = new AnswerOrError(call, {
     clock: exchange.head.clock,

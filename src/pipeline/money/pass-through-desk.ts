@@ -27,6 +27,9 @@ export interface PassThroughSettings {
   providers: ReadonlyMap<string, Provider>
 }
 
+/** Statuses by which a provider refuses a credential. */
+const REFUSES_CREDENTIAL: ReadonlySet<number> = new Set([401, 403])
+
 /** @returns a promise where there is no room now. @throws Fault 503. */
 type Reserve = (payer: string) => Promise<void> | undefined
 
@@ -78,12 +81,29 @@ export class PassThroughDesk {
 
   private call(booking: Booking, request: IncomingMessage): PassThroughCall {
     const { provider } = booking
+    const { credential } = provider
+    const used = credential?.grant
     const dialect = this.dependencies.upstreams.get(provider.dialect)
     return {
       provider,
       path: (request.url ?? '').slice(PASS_THROUGH_PREFIX.length + provider.slug.length),
       auth: provider.key === undefined || !dialect ? undefined : keyHeader(provider, provider.key, dialect),
-      onEnd: (end) => this.settle(booking, end),
+      authorize:
+        credential && dialect
+          ? (method, { origin, pathname, search }) =>
+              credential.headers({
+                method,
+                origin,
+                path: pathname + search,
+                body: '',
+                keyHeader: (key) => keyHeader(provider, key, dialect),
+              })
+          : undefined,
+      onEnd: (end) => {
+        // The body is spent, so this request cannot be made again; the next one gets another credential.
+        if (credential && REFUSES_CREDENTIAL.has(end.status ?? 0)) credential.renew(used).catch(() => {})
+        return this.settle(booking, end)
+      },
     }
   }
 
@@ -100,6 +120,8 @@ export class PassThroughDesk {
     if (!provider || provider.passThroughPrice === undefined)
       throw new Fault('not_found', { message: `No pass-through to ${slug.slice(0, 64)}` })
     const budgets = this.budgetsOf(key)
+    const { credential } = provider
+    if (credential && !credential.ready(dependencies.clock.now())) await credential.refresh()
     await dependencies.admission.request(key)
     await reserve?.(bucketOf(key))
     const price = provider.passThroughPrice

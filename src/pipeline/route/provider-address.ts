@@ -3,6 +3,7 @@
 import { Fault } from '../../core/faults.ts'
 import type { ProviderWire } from '../../dialects/types.ts'
 import type { Provider } from '../../routing/catalog/types.ts'
+import type { Credential } from '../../services/credentials/credential.ts'
 
 export interface ProviderAddress {
   origin: string
@@ -35,6 +36,24 @@ export function providerAddress(provider: Provider, dialect: Addressed): Provide
 export function keyHeader({ auth }: Provider, key: string, dialect: Addressed): [name: string, value: string] {
   if (!auth) return dialect.auth(key)
   return [auth.header, auth.scheme === '' ? key : `${auth.scheme} ${key}`]
+}
+
+/** One call, as far as a credential signs it. */
+export interface CallFacts {
+  /** With its query. */
+  path: string
+  body: string
+  method?: string
+}
+
+/** Headers that a credential adds to one call of a provider that has one: name, value, name, value. */
+export function credentialHeaders(
+  credential: Credential,
+  { provider, dialect }: { provider: Provider; dialect: Addressed },
+  { method = 'POST', path, body }: CallFacts,
+): readonly string[] {
+  const { origin } = providerAddress(provider, dialect)
+  return credential.headers({ method, origin, path, body, keyHeader: (key) => keyHeader(provider, key, dialect) })
 }
 
 /**

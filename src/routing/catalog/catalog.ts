@@ -2,8 +2,9 @@
 import { LRUCache } from 'lru-cache'
 import type { Config, ModelConfig, ProviderConfig } from '../../config/config.ts'
 import { compareVersions, familyMember, isLatestSlug, latestSlug } from '../../core/model-family.ts'
+import { type CredentialLookup, credentialOnTop } from '../../services/credentials/settings.ts'
 import { discoveredModels, type Listing } from './discover.ts'
-import { buildModel } from './endpoints.ts'
+import { buildModel, type EndpointParts } from './endpoints.ts'
 import { loadSnapshot } from './price-snapshot.ts'
 import type { Model, Provider } from './types.ts'
 
@@ -54,15 +55,17 @@ const MOST_STEPS = 32
 
 /**
  * @param listings what providers list, by slug, for providers with `discover: true`.
+ * @param credentials absent where no provider is going to be called.
  */
-export function buildCatalog(config: Config, listings: ReadonlyMap<string, Listing> = new Map()): Catalog {
-  return new BuiltCatalog(config, listings)
+export function buildCatalog(config: Config, listings: ReadonlyMap<string, Listing> = new Map(), credentials?: CredentialLookup): Catalog {
+  return new BuiltCatalog(config, listings, credentials)
 }
 
 class BuiltCatalog implements Catalog {
   readonly providers: ReadonlyMap<string, Provider>
   readonly models: readonly Model[]
   readonly aliases: ReadonlyMap<string, string>
+  readonly credentialOf: EndpointParts['credentialOf']
   private readonly bySlug = new Map<string, Model>()
   /** By author. */
   private readonly wildcards = new Map<string, ModelConfig>()
@@ -72,14 +75,17 @@ class BuiltCatalog implements Catalog {
   private readonly latest = new Map<string, Model>()
   private readonly made = new LRUCache<string, Model>({ max: MOST_MADE })
 
-  constructor(config: Config, listings: ReadonlyMap<string, Listing>) {
-    this.providers = new Map(config.providers.map((provider) => [provider.slug, buildProvider(provider)]))
+  constructor(config: Config, listings: ReadonlyMap<string, Listing>, credentials: CredentialLookup | undefined) {
+    this.providers = new Map(config.providers.map((provider) => [provider.slug, buildProvider(provider, credentials)]))
+    this.credentialOf = endpointCredentials(config, credentials)
     this.aliases = new Map(Object.entries(config.aliases))
     for (const [slug, model] of Object.entries(config.models)) {
       if (slug.endsWith('/*')) {
         this.wildcards.set(slug.slice(0, -2), model)
         if (model.endpoints.some(({ price }) => price === 'snapshot')) loadSnapshot()
-      } else this.bySlug.set(slug, buildModel(slug, model, this.providers))
+        // Looked up now, so that it outlives the reload, whichever names are called.
+        buildModel(slug, model, this)
+      } else this.bySlug.set(slug, buildModel(slug, model, this))
     }
     for (const provider of this.providers.values()) {
       const listing = provider.discover ? listings.get(provider.slug) : undefined
@@ -149,7 +155,7 @@ class BuiltCatalog implements Catalog {
     const name = `${kind} ${slug}`
     let model = this.made.get(name)
     if (!model) {
-      model = buildModel(slug, { kind, ...config }, this.providers, { slug: `${author}/*`, tail: slug.slice(slash + 1) })
+      model = buildModel(slug, { kind, ...config }, this, { slug: `${author}/*`, tail: slug.slice(slash + 1) })
       this.made.set(name, model)
     }
     return model
@@ -162,6 +168,16 @@ function isNewer(model: Model, rival: Model): boolean {
 
 const member = (model: Model) => familyMember(model.slug.slice(model.slug.indexOf('/') + 1))
 
-function buildProvider(config: ProviderConfig): Provider {
-  return Object.freeze({ ...config })
+function buildProvider({ credential, ...config }: ProviderConfig, credentials: CredentialLookup | undefined): Provider {
+  const own = credential && credentials?.of({ provider: config.slug }, credential)
+  return Object.freeze({ ...config, ...(own === undefined ? {} : { credential: own }) })
+}
+
+/** @returns finds the credential of an endpoint that has settings of its own. */
+function endpointCredentials({ providers }: Config, credentials: CredentialLookup | undefined): EndpointParts['credentialOf'] {
+  const bases = new Map(providers.map(({ slug, credential }) => [slug, credential]))
+  return (provider, endpoint, own) => {
+    const settings = credentialOnTop(own, bases.get(provider))
+    return settings && credentials?.of({ provider, endpoint }, settings)
+  }
 }

@@ -79,6 +79,7 @@ function discovered(provider: Provider, { id, entry, price }: Found): Model {
     tier: undefined,
     supported: undefined,
     scores: {},
+    credential: provider.credential,
   })
   return model
 }

@@ -1,8 +1,10 @@
 /** One model with its endpoints, from its declaration. */
 import type { EndpointConfig, ModelConfig } from '../../config/config.ts'
+import type { JsonObject } from '../../core/json.ts'
 import { type Rate, rateFromUsd, rateFromUsdPerMillion } from '../../core/money.ts'
 import { type DayWindow, PAID_TOOLS, type PriceOverride, type RateKind, type Rates } from '../../core/price.ts'
 import { mergeQuirks } from '../../dialects/canon/quirks.ts'
+import type { Credential } from '../../services/credentials/credential.ts'
 import { MODEL_FLAGS } from '../criteria/index.ts'
 import { snapshotPrice } from './price-snapshot.ts'
 import type { Endpoint, Model, Provider } from './types.ts'
@@ -18,8 +20,15 @@ export interface Wildcard {
   readonly tail: string
 }
 
+/** What endpoints are made of beside their own entries. */
+export interface EndpointParts {
+  readonly providers: ReadonlyMap<string, Provider>
+  /** The credential of an endpoint with settings of its own. @param endpoint its id; that of the wildcard behind one. */
+  credentialOf(provider: string, endpoint: string, own: JsonObject): Credential | undefined
+}
+
 /** @param wildcard absent for a model that the configuration names. */
-export function buildModel(slug: string, config: ModelConfig, providers: ReadonlyMap<string, Provider>, wildcard?: Wildcard): Model {
+export function buildModel(slug: string, config: ModelConfig, parts: EndpointParts, wildcard?: Wildcard): Model {
   const draft: Draft = {
     slug,
     ...(wildcard === undefined ? {} : { wildcard: wildcard.slug }),
@@ -41,8 +50,11 @@ export function buildModel(slug: string, config: ModelConfig, providers: Readonl
     endpoints: [],
   }
   for (const endpoint of config.endpoints) {
-    const provider = providers.get(endpoint.provider)
-    if (provider) draft.endpoints.push(buildEndpoint(draft, provider, endpoint, wildcard))
+    const provider = parts.providers.get(endpoint.provider)
+    if (!provider) continue
+    const built = buildEndpoint(draft, provider, endpoint, wildcard)
+    const { credential: own } = endpoint
+    draft.endpoints.push(own ? { ...built, credential: parts.credentialOf(provider.slug, built.wildcardId ?? built.id, own) } : built)
   }
   return draft
 }
@@ -67,6 +79,7 @@ function buildEndpoint(model: Model, provider: Provider, config: EndpointConfig,
     tier: config.tier,
     scores: config.scores === undefined ? model.scores : { ...model.scores, ...config.scores },
     supported: config.supported_parameters && new Set(config.supported_parameters),
+    credential: provider.credential,
     ...(config.quirks === undefined ? {} : { quirks: mergeQuirks(provider.quirks, config.quirks) }),
     ...(wildcard === undefined ? {} : { wildcardId: endpointId(wildcard.slug, provider.slug, suffix) }),
   }

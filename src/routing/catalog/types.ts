@@ -3,6 +3,7 @@
 import type { Price } from '../../core/price.ts'
 import type { DialectId } from '../../dialects/canon/request.ts'
 import type { Quirks } from '../../dialects/quirks.ts'
+import type { Credential } from '../../services/credentials/credential.ts'
 
 export type { Price }
 
@@ -36,6 +37,8 @@ export interface Provider {
   /** By which the price snapshot knows it, where that is not the base URL. */
   readonly snapshotUrl?: string | undefined
   readonly key?: string | undefined
+  /** In place of `key`: fetched, and renewed before it ends. */
+  readonly credential?: Credential | undefined
   /** Name of the account, which signed and encrypted reasoning belongs to. */
   readonly account?: string | undefined
   readonly headers: Readonly<Record<string, string>>
@@ -79,6 +82,8 @@ export interface Endpoint {
   readonly scores: Readonly<Record<string, number>>
   /** The provider's quirks with the endpoint's own on top; absent where it has none of its own. */
   readonly quirks?: Quirks | undefined
+  /** The provider's, or one with settings of the endpoint's own; undefined where the provider has a key or nothing. */
+  readonly credential: Credential | undefined
   /** Of a model behind a wildcard: the id that all its names share, such as `local/*@ollama`. */
   readonly wildcardId?: string | undefined
 }

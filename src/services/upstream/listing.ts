@@ -5,15 +5,18 @@ import { isObject, type JsonObject } from '../../core/json.ts'
 import { request as requestHttp } from '../../core/node-http.ts'
 import type { Provider } from '../../routing/catalog/types.ts'
 
+/** Headers of one call: name, value, name, value. */
+export type HeadersFor = (call: { method: string; path: string; body: string }) => readonly string[]
+
 const PATIENCE = 2000
 const LONGEST = 8 * 1024 * 1024
 
 /**
  * `GET {base_url}{path}`.
- * @param headers those of every call to the provider: name, value, name, value.
+ * @param headers those of a call to the provider.
  * @throws where the provider does not answer in time, or the answer is no JSON object.
  */
-export function fetchListing(provider: Provider, path: string, headers: readonly string[]): Promise<JsonObject> {
+export function fetchListing(provider: Provider, path: string, headers: HeadersFor): Promise<JsonObject> {
   return requestJson(addressOf(provider, provider.baseUrl ?? '', path), headers)
 }
 
@@ -25,7 +28,7 @@ export interface ServerQuestion {
 }
 
 /** Fetches what the server states about itself. As `fetchListing` otherwise. */
-export function askServer(provider: Provider, { path, body }: ServerQuestion, headers: readonly string[]): Promise<JsonObject> {
+export function askServer(provider: Provider, { path, body }: ServerQuestion, headers: HeadersFor): Promise<JsonObject> {
   return requestJson(addressOf(provider, (provider.baseUrl ?? '').replace(/\/v1\/*$/, ''), path), headers, body)
 }
 
@@ -35,15 +38,16 @@ function addressOf(provider: Provider, base: string, path: string): URL {
   return url
 }
 
-async function requestJson(url: URL, headers: readonly string[], fields?: JsonObject): Promise<JsonObject> {
+async function requestJson(url: URL, headers: HeadersFor, fields?: JsonObject): Promise<JsonObject> {
   const signal = AbortSignal.timeout(PATIENCE)
   const body = fields === undefined ? undefined : JSON.stringify(fields)
   const length = body === undefined ? [] : ['content-length', String(Buffer.byteLength(body))]
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     const request = url.protocol === 'https:' ? requestHttps : requestHttp
     // A list of headers is sent as it is: nothing is added to it, not even the host.
-    const all = ['host', url.host, ...headers, ...length]
-    const outgoing = request(url, { method: body === undefined ? 'GET' : 'POST', headers: all, signal, agent: false }, resolve)
+    const method = body === undefined ? 'GET' : 'POST'
+    const all = ['host', url.host, ...headers({ method, path: url.pathname + url.search, body: body ?? '' }), ...length]
+    const outgoing = request(url, { method, headers: all, signal, agent: false }, resolve)
     outgoing.on('error', reject).end(body)
   })
   const chunks: Buffer[] = []

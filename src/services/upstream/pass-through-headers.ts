@@ -36,6 +36,8 @@ export interface UpstreamExtras {
   readonly headers: Readonly<Record<string, string>>
   /** Header that carries the provider's key; it replaces the caller's field of that name. */
   readonly auth: readonly [name: string, value: string] | undefined
+  /** Those of a credential: name, value, name, value. */
+  readonly credential?: readonly string[] | undefined
 }
 
 /** How the body of a request is framed towards the provider (RFC 9112 section 6). */
@@ -58,6 +60,8 @@ export function upstreamHeaders(headers: IncomingHttpHeaders, extras: UpstreamEx
   const kept = endToEnd(headers, NOT_UPSTREAM)
   for (const [name, value] of Object.entries(extras.headers)) kept[name.toLowerCase()] = value
   if (extras.auth) kept[extras.auth[0].toLowerCase()] = extras.auth[1]
+  const { credential = [] } = extras
+  for (let at = 0; at + 1 < credential.length; at += 2) kept[`${credential[at]}`.toLowerCase()] = credential[at + 1]
   return kept
 }
 

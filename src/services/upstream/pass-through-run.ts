@@ -22,6 +22,8 @@ export interface PassThroughCall {
   readonly path: string
   /** Name and value of the header that carries the provider's key. */
   readonly auth: readonly [name: string, value: string] | undefined
+  /** Headers of a credential for this call: name, value, name, value. */
+  readonly authorize?: ((method: string, target: URL) => readonly string[]) | undefined
   /** Called exactly once. The end of a completed reply waits for the promise, and is cut if it rejects. */
   readonly onEnd: (end: PassThroughEnd) => Promise<void> | undefined
 }
@@ -116,7 +118,8 @@ export class PassThroughRun {
     const { response } = this
     this.providerStatus = status
     if (REFUSES_US.has(status)) {
-      this.fail(new Fault('upstream_auth', { metadata: { provider_code: status } }))
+      const code = this.call.authorize && status !== 402 ? 'credential_refused' : 'upstream_auth'
+      this.fail(new Fault(code, { metadata: { provider_code: status } }))
       return false
     }
     const problem = framingProblem(headers)

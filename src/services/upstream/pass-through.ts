@@ -104,12 +104,13 @@ export class PassThroughProxy {
     if (run.leftAlready(request.socket)) return
     try {
       const { provider, auth } = call
+      const method = request.method ?? 'GET'
       const target = passThroughTarget(provider, call.path)
       const framing = framingOf(request.headers)
-      const headers = upstreamHeaders(request.headers, { headers: provider.headers, auth })
+      const headers = upstreamHeaders(request.headers, { headers: provider.headers, auth, credential: call.authorize?.(method, target) })
       if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
       const pool = this.pools.for({ origin: target.origin, connectTimeout: provider.timeouts.connect })
-      const head = { method: request.method ?? 'GET', path: target.pathname + target.search, headers, framing }
+      const head = { method, path: target.pathname + target.search, headers, framing }
       new PassThroughRequest(run).send(pool, request, head)
     } catch (error) {
       run.fail(error instanceof Fault ? error : new Fault('internal', { cause: error }))
@@ -127,7 +128,8 @@ export class PassThroughProxy {
       if (!isHandshake(request)) throw badField('Upgrade', HANDSHAKE)
       const { provider, auth } = call
       const target = passThroughTarget(provider, call.path)
-      request.headers = upgradeRequestHeaders(request.headers, { headers: provider.headers, auth })
+      const credential = call.authorize?.('GET', target)
+      request.headers = upgradeRequestHeaders(request.headers, { headers: provider.headers, auth, credential })
       this.tunnel.open({ request, socket, head, response }, run, target)
     } catch (error) {
       run.fail(error instanceof Fault ? error : new Fault('internal', { cause: error }))

@@ -1,0 +1,272 @@
+/**
+ * One credential that rotates: fetched once for all who wait, refreshed ahead of its end, kept while it holds. A source
+ * (`sources/`) says how it is fetched.
+ */
+import type { Clock, Timer } from '../../core/clock.ts'
+import { Fault } from '../../core/faults.ts'
+import type { Log } from '../../core/log.ts'
+import { counter, gauge, type Tallies } from '../../core/metrics.ts'
+import { closed, open } from '../../core/tallies.ts'
+import { CredentialError, type CredentialedCall, type FetchGrant, type Grant } from './types.ts'
+
+const refreshes = counter(
+  'credential_refreshes_total',
+  'Fetches of credentials for providers. `outcome` is `ok`, `failed`, or `refused` where a provider refused one that should hold.',
+  { labels: [open('provider'), closed('outcome')], limit: 200 },
+)
+const failing = gauge('credentials_failing', 'Credentials of providers whose last fetch has failed.')
+
+/** Milliseconds for one fetch. */
+const LIMIT = 30_000
+/** A credential is fetched anew one to two times this long before its end, or this part of its life where that is shorter. */
+const AHEAD = { ms: 5 * 60_000, part: 0.25 }
+/** A credential counts as ended this long before its end, or this part of its life, so that it does not end on its way. */
+const MARGIN = { ms: 10_000, part: 0.05 }
+/** Milliseconds between two fetches where neither the answer nor the settings say. */
+const USUAL = 5 * 60_000
+/** Milliseconds between retries: doubled from the first to the longest. */
+const RETRY = { first: 1_000, longest: 60_000 }
+/** Milliseconds after a failed fetch in which a request does not start another. */
+const REST = 1_000
+/** Milliseconds between two fetches that a refusal causes: a provider that refuses everything must not cause more. */
+const FORCED = 30_000
+
+/** A credential of one provider or endpoint, as those who call it see it. */
+export interface Credential {
+  /** True while it can be used. @param now milliseconds since the epoch. */
+  ready(now: number): boolean
+  /** Fetches it, once for all who wait. Rejects with the fault `credential_unavailable`. */
+  refresh(): Promise<void>
+  /** What is used now: handed back to `renew` where the provider refuses it. */
+  readonly grant: Grant | undefined
+  /**
+   * The provider has refused a credential that should hold: fetches another, at most every 30 s.
+   * @returns whether there is another one now.
+   */
+  renew(refused: Grant | undefined): Promise<boolean>
+  /** Headers of one call: name, value, name, value. @throws Fault where there is none. */
+  headers(call: CredentialedCall): readonly string[]
+  /** True for a text that shows the credential. */
+  isIn(text: string): boolean
+  /** Stands for the settings of its source, and shows nothing of them. */
+  readonly fingerprint: string
+}
+
+export interface CredentialOptions {
+  readonly provider: string
+  readonly source: string
+  /** All that the configuration says of it, as text: where that stays the credential stays. */
+  readonly terms: string
+  readonly fingerprint: string
+  /** Opens the source; its code is loaded then. */
+  readonly open: () => Promise<FetchGrant>
+  readonly refresh: number | undefined
+  /** Base URL that signatures are made for in place of that of the call. */
+  readonly signedFor?: string | undefined
+}
+
+export interface CredentialParts {
+  readonly clock: Clock
+  readonly tallies: Tallies
+  readonly log: Pick<Log, 'error' | 'warn' | 'info'>
+}
+
+export class RefreshedCredential implements Credential {
+  grant: Grant | undefined
+  readonly terms: string
+  readonly fingerprint: string
+  private readonly options: CredentialOptions
+  private readonly parts: CredentialParts
+  private fetchGrant: FetchGrant | undefined
+  /** Until when the grant can be used; milliseconds since the epoch. */
+  private until = Number.NEGATIVE_INFINITY
+  private pending: Promise<void> | undefined
+  private timer: Timer | undefined
+  /** Fetches that have failed in a row. */
+  private failures = 0
+  /** Whether the log says that nothing is left. */
+  private isEndLogged = false
+  /** Monotonic milliseconds. */
+  private failedAt = Number.NEGATIVE_INFINITY
+  private forcedAt = Number.NEGATIVE_INFINITY
+  private isClosed = false
+
+  constructor(options: CredentialOptions, parts: CredentialParts) {
+    this.options = options
+    this.parts = parts
+    this.terms = options.terms
+    this.fingerprint = options.fingerprint
+  }
+
+  ready(now: number): boolean {
+    return now < this.until
+  }
+
+  refresh(): Promise<void> {
+    if (this.pending) return this.pending
+    if (this.parts.clock.monotonic() - this.failedAt < REST) return Promise.reject(unavailable())
+    return this.fetch()
+  }
+
+  async renew(refused: Grant | undefined): Promise<boolean> {
+    const { clock } = this.parts
+    if (this.grant === refused && !this.pending) {
+      if (clock.monotonic() - this.forcedAt < FORCED) return false
+      this.forcedAt = clock.monotonic()
+      this.count('refused')
+    }
+    if (this.grant === refused) {
+      try {
+        await (this.pending ?? this.fetch())
+      } catch {
+        return false
+      }
+    }
+    return this.ready(clock.now()) && !isSame(this.grant, refused)
+  }
+
+  headers(call: CredentialedCall): readonly string[] {
+    if (!this.grant) throw unavailable()
+    const { signedFor } = this.options
+    return this.grant.headers(signedFor === undefined ? call : callAt(call, signedFor), this.parts.clock.now())
+  }
+
+  isIn(text: string): boolean {
+    return this.grant?.secrets.some((secret) => text.includes(secret)) === true
+  }
+
+  /** Fetches it now and, from then on, ahead of its end. */
+  start(): void {
+    this.fetch().catch(() => {})
+  }
+
+  /** No more is fetched by itself; what is there can still be used. */
+  close(): void {
+    this.isClosed = true
+    this.timer?.cancel()
+    if (this.failures > 0) this.parts.tallies.of(failing).add(-1)
+    this.failures = 0
+  }
+
+  private fetch(): Promise<void> {
+    this.timer?.cancel()
+    this.pending ??= this.fetchOnce().finally(() => {
+      this.pending = undefined
+    })
+    return this.pending
+  }
+
+  private async fetchOnce(): Promise<void> {
+    const { clock } = this.parts
+    const controller = new AbortController()
+    let expire = (): void => {}
+    const late = new Promise<never>((_, reject) => {
+      expire = () => reject(new CredentialError(`no answer within ${LIMIT / 1000} seconds`))
+    })
+    const timer = clock.after(LIMIT, () => {
+      expire()
+      controller.abort()
+    })
+    try {
+      this.take(await Promise.race([this.fetched(controller.signal), late]))
+    } catch (error) {
+      this.failed(error)
+      throw unavailable(error)
+    } finally {
+      timer.cancel()
+    }
+  }
+
+  private async fetched(signal: AbortSignal): Promise<Grant> {
+    this.fetchGrant ??= await this.options.open()
+    const { clock } = this.parts
+    const grant = await this.fetchGrant(signal, clock.now())
+    if (grant.expiresAt !== undefined && grant.expiresAt <= clock.now()) throw new CredentialError('the source gives one that has expired')
+    return grant
+  }
+
+  private take(grant: Grant): void {
+    const { clock, log } = this.parts
+    const now = clock.now()
+    const life = grant.expiresAt === undefined ? Number.POSITIVE_INFINITY : grant.expiresAt - now
+    this.grant = grant
+    this.until = now + life - Math.min(MARGIN.ms, life * MARGIN.part)
+    this.count('ok')
+    if (this.failures > 0) {
+      this.failures = 0
+      this.parts.tallies.of(failing).add(-1)
+      log.info(this.names, 'the credential of a provider can be fetched again')
+    }
+    this.failedAt = Number.NEGATIVE_INFINITY
+    this.isEndLogged = false
+    this.arm(this.pauseAfter(life))
+  }
+
+  /** Milliseconds until it is fetched again. */
+  private pauseAfter(life: number): number {
+    const { refresh } = this.options
+    const chance = this.parts.clock.random()
+    const ahead = Math.min(AHEAD.ms, life * AHEAD.part) * (1 + chance)
+    const every = refresh ?? (life === Number.POSITIVE_INFINITY ? USUAL : Number.POSITIVE_INFINITY)
+    return Math.max(RETRY.first, Math.min(life - ahead, every * (1 - chance / 10)))
+  }
+
+  private failed(error: unknown): void {
+    const { clock, log } = this.parts
+    this.failedAt = clock.monotonic()
+    this.failures++
+    this.count('failed')
+    if (this.failures === 1) this.parts.tallies.of(failing).add(1)
+    const reason = reasonOf(error)
+    const left = this.until - clock.now()
+    if (left > 0) {
+      if (this.failures === 1)
+        log.warn(
+          { ...this.names, reason, ...(Number.isFinite(left) ? { seconds_left: Math.floor(left / 1000) } : {}) },
+          'the credential of a provider cannot be refreshed: the one at hand is used while it holds',
+        )
+    } else if (!this.isEndLogged) {
+      this.isEndLogged = true
+      log.error({ ...this.names, reason }, 'no credential for a provider: requests there fail until one can be fetched')
+    }
+    const pause = Math.min(RETRY.longest, RETRY.first * 2 ** Math.min(16, this.failures - 1))
+    this.arm(pause * (0.5 + clock.random() / 2))
+  }
+
+  private arm(ms: number): void {
+    this.timer?.cancel()
+    if (!this.isClosed) this.timer = this.parts.clock.after(ms, () => this.start())
+  }
+
+  private count(outcome: string): void {
+    this.parts.tallies.of(refreshes).series(this.options.provider, outcome).add()
+  }
+
+  private get names(): { provider: string; source: string } {
+    const { provider, source } = this.options
+    return { provider, source }
+  }
+}
+
+function unavailable(cause?: unknown): Fault {
+  return new Fault('credential_unavailable', { metadata: { credential: 'unavailable' }, cause })
+}
+
+function isSame(one: Grant | undefined, other: Grant | undefined): boolean {
+  if (!one || !other) return one === other
+  return one.secrets.length === other.secrets.length && one.secrets.every((secret, index) => secret === other.secrets[index])
+}
+
+/** What the log may show: of errors that are not ours the kind alone, since their messages may quote what was sent. */
+function reasonOf(error: unknown): string {
+  if (error instanceof CredentialError) return error.message
+  if (!(error instanceof Error)) return 'failed'
+  return 'code' in error && typeof error.code === 'string' ? error.code : error.name
+}
+
+/** The call as the provider behind a forwarder sees it. */
+function callAt(call: CredentialedCall, base: string): CredentialedCall {
+  const { origin, pathname } = new URL(base)
+  const { method, path, body } = call
+  return { method, origin, path: pathname.replace(/\/+$/, '') + path, body, keyHeader: (key) => call.keyHeader(key) }
+}

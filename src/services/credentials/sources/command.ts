@@ -1,0 +1,35 @@
+/** `credential: { command: [...] }`: a token from the output of a program. */
+import { Type } from 'typebox'
+import { asWritten } from '../../../config/fields/scalars.ts'
+import { LONGEST, tokenGrant } from '../token-answer.ts'
+import { CredentialError, credentialSource, type FetchGrant } from '../types.ts'
+
+const settings = asWritten(
+  Type.Array(Type.String({ description: 'A word of the command.', minLength: 1, maxLength: 4096 }), {
+    description:
+      'Program and arguments, run without a shell; the token is what it prints, such as `[gcloud, auth, print-access-token]`. It gets the environment of the gateway.',
+    minItems: 1,
+    maxItems: 64,
+    expected: 'a list of a program and its arguments',
+  }),
+)
+
+export const command = credentialSource({
+  name: 'command',
+  settings,
+  describe: ([program = '']) => `the output of ${program}`,
+  open: ([program = '', ...words]): FetchGrant => {
+    return async (signal, now) => {
+      const { execFile } = await import('node:child_process')
+      const output = await new Promise<string>((resolve, reject) => {
+        execFile(program, words, { signal, maxBuffer: LONGEST, timeout: 0, windowsHide: true }, (error, stdout) => {
+          if (!error) resolve(stdout)
+          // Neither the message nor the output: they may quote what was passed, or be the token.
+          else if (typeof error.code === 'number') reject(new CredentialError(`the command ended with code ${error.code}`))
+          else reject(new CredentialError(`the command failed (${error.code ?? error.signal ?? 'stopped'})`))
+        })
+      })
+      return tokenGrant(output, now)
+    }
+  },
+})

@@ -1,0 +1,12 @@
+/** The one list of sources of credentials: a new one is its file here and its line. */
+import type { CredentialSource } from '../types.ts'
+import { command } from './command.ts'
+import { file } from './file.ts'
+import { url } from './url.ts'
+
+export const CREDENTIAL_SOURCES: readonly CredentialSource[] = [command, file, url]
+
+/** Where a credential would come from, in words. */
+export function describeCredential(source: string, settings: unknown, env: Readonly<Record<string, string | undefined>>): string {
+  return CREDENTIAL_SOURCES.find(({ name }) => name === source)?.describe(settings, env) ?? source
+}
