@@ -6,12 +6,13 @@
  * large counts (HEADGATE_LONG=1). `--clients` runs only the tests of third-party clients, which have
  * a lock file of their own. `--servers` runs only the tests that start a PostgreSQL or a Redis of their own, or a gateway of
  * several processes, and those that say so in their head because they take long; a filter finds them as well.
+ * `--agents` runs only the real coding agents (`test/agents/*.agent.ts`), one after the other: a short task each, everything with `--long`.
  * `--recordings` runs only the tests that replay recorded traffic of real providers, which is no part of the repository.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { delimiter, dirname, join } from 'node:path'
+import { basename, delimiter, dirname, join } from 'node:path'
 import { Report } from './support/report.ts'
 
 const ROOT = dirname(import.meta.dirname)
@@ -20,9 +21,9 @@ const CLIENTS = 'test/clients/'
 const RECORDINGS = 'test/recordings/'
 /** Milliseconds that each file took when it ran last, on this machine. */
 const TIMES = join(ROOT, 'node_modules', '.cache', 'test-times.json')
-const FLAGS = ['--long', '--clients', '--servers', '--recordings']
-/** Seconds that one file may take: far more than it does, on a busy machine too. */
-const FILE_SECONDS = { short: 300, long: 7200 }
+const FLAGS = ['--long', '--clients', '--servers', '--recordings', '--agents']
+/** Seconds that one file may take: far more than it does, on a busy machine too. An agent is installed first. */
+const FILE_SECONDS = { short: 300, agent: 900, long: 7200 }
 /** Seconds after which a file that has not ended by itself is killed. */
 const GRACE = 20
 const NODE = Number.parseInt(process.versions.node, 10) < 24 ? join(BIN, 'node') : process.execPath
@@ -32,6 +33,7 @@ interface Choice {
   clients: boolean
   servers: boolean
   recordings: boolean
+  agents: boolean
   filters: string[]
 }
 
@@ -42,11 +44,12 @@ function choiceOf(args: readonly string[]): Choice {
     console.error(`unknown option ${unknown}; known are ${FLAGS.join(', ')}`)
     process.exit(2)
   }
-  const [long, clients, servers, recordings] = FLAGS.map((flag) => flags.includes(flag))
-  return { long, clients, servers, recordings, filters: args.filter((arg) => !arg.startsWith('--')) }
+  const [long, clients, servers, recordings, agents] = FLAGS.map((flag) => flags.includes(flag))
+  return { long, clients, servers, recordings, agents, filters: args.filter((arg) => !arg.startsWith('--')) }
 }
 
 function filesOf(choice: Choice): string[] {
+  if (choice.agents) return agentFiles(choice.filters)
   const patterns = choice.long ? ['test/**/*.test.ts', 'test/**/*.long.ts'] : ['test/**/*.test.ts']
   return globSync(patterns, { cwd: ROOT, exclude: (path) => path.endsWith('node_modules') })
     .map((path) => path.replaceAll('\\', '/'))
@@ -55,6 +58,12 @@ function filesOf(choice: Choice): string[] {
     .filter((path) => choice.clients || choice.long || choice.filters.length > 0 || needsServers(path) === choice.servers)
     .filter((path) => choice.filters.length === 0 || choice.filters.some((filter) => path.includes(filter)))
     .sort()
+}
+
+/** The files of the agents that are named, of all where none is. */
+function agentFiles(names: readonly string[]): string[] {
+  const files = globSync('test/agents/*.agent.ts', { cwd: ROOT }).map((path) => path.replaceAll('\\', '/'))
+  return files.filter((path) => names.length === 0 || names.includes(basename(path, '.agent.ts'))).sort()
 }
 
 /** True for a test that starts a database, a cache or workers, some of which are nothing without one on the machine; and for the longest. */
@@ -140,13 +149,13 @@ async function run(choice: Choice): Promise<void> {
   const files = longestFirst(filesOf(choice))
   const report = new Report({ verbose: choice.filters.length > 0 })
   if (files.length === 0) console.error('no test file matches')
-  const seconds = choice.long ? FILE_SECONDS.long : FILE_SECONDS.short
+  const seconds = choice.long ? FILE_SECONDS.long : choice.agents ? FILE_SECONDS.agent : FILE_SECONDS.short
   const env = { ...environment(choice), TAP_TIMEOUT: String(seconds) }
   const next = files.values()
   const work = async (): Promise<void> => {
     for (const file of next) if (!stopped) await runFile(file, report, { seconds, env })
   }
-  await Promise.all(Array.from({ length: availableParallelism() }, work))
+  await Promise.all(Array.from({ length: choice.agents ? 1 : availableParallelism() }, work))
   process.exitCode = report.close()
   if (!stopped) keepTimes(report)
 }

@@ -37,12 +37,13 @@ const SIGNING = ['openai', 'anthropic', 'gemini']
 const slugOf = (rules: Rules): string => rules.slug ?? rules.preset
 
 /** The path of a preset's address, such as `/v1`. */
-function rootOf(preset: string): string {
+export function rootOf(preset: string): string {
   const { base_url: address } = providerPreset(preset).provider
   return /^(?:https?:\/\/[^/]+|\$\{[^}]+\})(\/.*?)?\/?$/.exec(String(address))?.[1] ?? ''
 }
 
-function configuration(standIns: readonly StandIn[], yaml: string): string {
+/** YAML of a gateway with these stand-ins as its providers, and the shipped catalogue. @param yaml stands in front. */
+export function configuration(standIns: readonly StandIn[], yaml: string): string {
   const ruled = new Map(standIns.map((standIn) => [slugOf(standIn.rules), standIn]))
   const own = [...ruled].map(
     ([slug, { rules, url }]) => `  ${slug}: { preset: ${rules.preset}, base_url: "${url}${rootOf(rules.preset)}" }`,
@@ -61,7 +62,8 @@ models:${models.length > 0 ? `\n${models.join('\n')}` : ' {}'}
 `
 }
 
-function environment(rules: readonly Rules[]): Record<string, string> {
+/** The variables that the presets of these rules read. */
+export function environment(rules: readonly Rules[]): Record<string, string> {
   const names = rules.flatMap(({ preset }) => Object.keys(providerPreset(preset).variables))
   return Object.fromEntries(names.map((name) => [name, SECRET]))
 }

@@ -94,6 +94,12 @@ export interface Rules {
   rewrite?(written: JsonObject): JsonObject
 }
 
+/** What the model says, and what a stream waits for when half of it is sent. */
+export interface Played {
+  readonly said: Said
+  readonly wait?: (() => Promise<undefined>) | undefined
+}
+
 export interface StandIn {
   readonly rules: Rules
   readonly url: string
@@ -104,6 +110,8 @@ export interface StandIn {
   readonly refused: { readonly refusal: Refusal; readonly body: JsonObject }[]
   /** What the model says next. */
   said: Said
+  /** Chooses what the model says by the request, in place of `said`. */
+  play: ((call: Call) => Played) | undefined
   /** The next request that the rules accept fails, once: with this status, or the reply ends before any content. */
   failNext: number | 'cut' | undefined
   close(): Promise<void>
@@ -127,6 +135,11 @@ function rewritten(answer: Answer, rewrite: (written: JsonObject) => JsonObject)
 function cutAnswer({ body = [], ...answer }: Answer): Answer {
   const [first] = body
   return { ...answer, body: typeof first === 'string' ? [first.slice(0, first.length / 2)] : [], after: 'close' }
+}
+
+function withWait(frames: readonly string[], wait: Played['wait']): Answer['body'] {
+  const half = Math.floor(frames.length / 2)
+  return wait ? [...frames.slice(0, half), wait, ...frames.slice(half)] : frames
 }
 
 /** @param root path of the preset's address, such as `/v1`. */
@@ -154,9 +167,10 @@ export async function startStandIn(rules: Rules, root: string): Promise<StandIn>
     standIn.failNext = undefined
     if (typeof failure === 'number') return jsonAnswer(wire.error(failure, 'overloaded'), failure)
     if (failure === undefined) standIn.accepted.push(body)
-    const said = rules.says?.(standIn.said, call) ?? standIn.said
+    const { said: next, wait }: Played = standIn.play?.(call) ?? { said: standIn.said }
+    const said = rules.says?.(next, call) ?? next
     const answer = isStream
-      ? { headers: { 'content-type': 'text/event-stream' }, body: wire.frames({ ...said, model: model.name }) }
+      ? { headers: { 'content-type': 'text/event-stream' }, body: withWait(wire.frames({ ...said, model: model.name }), wait) }
       : jsonAnswer(wire.reply({ ...said, model: model.name }))
     const own = rules.rewrite ? rewritten(answer, rules.rewrite) : answer
     return failure === 'cut' ? cutAnswer(own) : own
@@ -168,6 +182,7 @@ export async function startStandIn(rules: Rules, root: string): Promise<StandIn>
     accepted: [],
     refused: [],
     said: { text: ['Fine.'] },
+    play: undefined,
     failNext: undefined,
     close: () => upstream.close(),
   }

@@ -79,15 +79,11 @@ function items(said: Said): Item[] {
   if (said.text) content.push({ type: 'output_text', text: said.text.join(''), annotations: annotations(said), logprobs: [] })
   if (said.refusal) content.push({ type: 'refusal', refusal: said.refusal.join('') })
   if (content.length) output.push({ id: 'msg_1', type: 'message', status: finalStatus(said), role: 'assistant', content })
-  for (const [index, call] of (said.calls ?? []).entries())
-    output.push({
-      id: `fc_${index + 1}`,
-      type: 'function_call',
-      status: 'completed',
-      call_id: call.id,
-      name: call.name,
-      arguments: call.args.join(''),
-    })
+  for (const [index, { id, name, namespace, custom, args }] of (said.calls ?? []).entries()) {
+    const kind = custom ? { id: `ctc_${index + 1}`, type: 'custom_tool_call' } : { id: `fc_${index + 1}`, type: 'function_call' }
+    const text = custom ? { input: args.join('') } : { arguments: args.join('') }
+    output.push({ ...kind, status: 'completed', call_id: id, name, ...(namespace === undefined ? {} : { namespace }), ...text })
+  }
   return output
 }
 
@@ -152,9 +148,12 @@ class Frames {
 
   call(item: Item, index: number, pieces: readonly string[]): void {
     const place = { item_id: item.id, output_index: index }
-    this.add('response.output_item.added', { output_index: index, item: { ...item, status: 'in_progress', arguments: '' } })
-    for (const delta of pieces) this.add('response.function_call_arguments.delta', { ...place, delta })
-    this.add('response.function_call_arguments.done', { ...place, name: item.name, arguments: pieces.join('') })
+    const custom = item.type === 'custom_tool_call'
+    const kind = custom ? 'custom_tool_call_input' : 'function_call_arguments'
+    const member = custom ? 'input' : 'arguments'
+    this.add('response.output_item.added', { output_index: index, item: { ...item, status: 'in_progress', [member]: '' } })
+    for (const delta of pieces) this.add(`response.${kind}.delta`, { ...place, delta })
+    this.add(`response.${kind}.done`, { ...place, ...(custom ? {} : { name: item.name }), [member]: pieces.join('') })
     this.add('response.output_item.done', { output_index: index, item })
   }
 }

@@ -11,6 +11,10 @@ export interface SaidCall {
   name: string
   /** Argument text in the pieces in which it streams. */
   args: readonly string[]
+  /** Of a tool within a namespace, which the Responses API alone has. */
+  namespace?: string | undefined
+  /** True for a tool that takes free text, at the Responses API: `args` is the text itself. */
+  custom?: boolean | undefined
 }
 
 export interface SaidUsage {

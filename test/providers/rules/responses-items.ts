@@ -81,6 +81,8 @@ const ITEMS: Readonly<Record<string, Schema>> = {
   }),
   message: closed({
     type: Type.Optional(words('message')),
+    // As the API lists them (ResponseInputMessageItem); Codex 0.169.0 gives its own.
+    id: maybe(Type.String()),
     role: words('user', 'system', 'developer'),
     content: Type.Union([Type.String(), Type.Array(inputPart)]),
     status,
@@ -148,6 +150,9 @@ const body = departures(
         ),
       ),
     ),
+    // In no type; Codex 0.169.0 sends it to every provider, with keys of OpenAI and of Azure too, which refused other fields of the
+    // same requests (github.com/openai/codex/issues/29469, 30161, 37432; codex-rs/codex-api/src/common.rs, ResponsesApiRequest).
+    client_metadata: maybe(Type.Record(Type.String(), Type.String())),
     max_output_tokens: maybe(Type.Integer()),
     max_tool_calls: maybe(Type.Integer()),
     metadata: maybe(Type.Record(Type.String(), Type.String({ maxLength: 512 }))),

@@ -1,0 +1,181 @@
+/** A scripted model: it goes through steps, and finds the next one in the conversation, since agents send other requests in between. */
+import type { Call, Played } from '../providers/stand-in.ts'
+import { Gate, type Seen } from '../support/upstream.ts'
+import type { Said, SaidCall, WireName } from '../support/wire.ts'
+import type { Action, Acts, CertifiedAgent, Place, ToolCall } from './agent-run.ts'
+import { type View, type ViewedCall, viewOf } from './conversation.ts'
+
+export interface Step {
+  readonly name: string
+  readonly action: Action
+  /** What the result of each call holds. */
+  readonly results?: readonly RegExp[]
+  /** True where the provider reports with this step that the context is nearly full. */
+  readonly fills?: true
+}
+
+export interface ModelOptions {
+  readonly agent: CertifiedAgent
+  readonly place: Place
+  readonly wire: WireName
+  readonly steps: readonly Step[]
+  /** The last words. */
+  readonly final: string
+  /** Tokens of a full context. */
+  readonly context: number
+  /** True where the last words stop half way. */
+  readonly stalls?: boolean
+}
+
+/** What the requests of a scenario came to; tokens are counted as four bytes each. */
+export interface Traffic {
+  requests: number
+  sent: number
+  /** Of those, tokens with which an earlier request began too: what a provider can read from its cache. */
+  repeated: number
+  received: number
+}
+
+const TOKEN = 4
+const tokens = (bytes: number): number => Math.ceil(bytes / TOKEN)
+
+function commonStart(a: string, b: string): number {
+  let at = 0
+  while (at < a.length && a.charCodeAt(at) === b.charCodeAt(at)) at++
+  return at
+}
+
+/** True for a call as the model made it; agents may add arguments. */
+function isSame(seen: ViewedCall, { name, args }: ToolCall): boolean {
+  if (seen.name !== name) return false
+  if (typeof args === 'string') return seen.args.includes(args.trim())
+  const known = JSON.parse(seen.args || '{}') as Record<string, unknown>
+  return Object.entries(args).every(([member, value]) => JSON.stringify(known[member]) === JSON.stringify(value))
+}
+
+/** In three pieces, as providers stream arguments. */
+function pieces(text: string): string[] {
+  return [text.slice(0, 5), text.slice(5, 12), text.slice(12)].filter((piece) => piece !== '')
+}
+
+const mark = (step: Step): string => `(step ${step.name} is done)`
+
+export class Model {
+  readonly problems: string[] = []
+  readonly traffic: Traffic = { requests: 0, sent: 0, repeated: 0, received: 0 }
+  /** Results of the calls of each step, as the provider got them last. */
+  readonly results = new Map<string, readonly string[]>()
+  /** Images in the largest request. */
+  images = 0
+  summaries = 0
+  /** The last request of the conversation itself. */
+  last: View | undefined
+  /** The request whose reply stands still half way. */
+  readonly stalled: Promise<Seen>
+  readonly #options: ModelOptions
+  readonly #earlier: string[] = []
+  #stall: (seen: Seen) => void = () => {}
+
+  constructor(options: ModelOptions) {
+    this.#options = options
+    this.stalled = new Promise((resolve) => {
+      this.#stall = resolve
+    })
+  }
+
+  /** For `StandIn.play`. */
+  readonly play = (call: Call): Played => {
+    const view = viewOf(this.#options.wire, call.body)
+    const { said, step } = this.#choose(view)
+    const output = JSON.stringify(said).length
+    const usage = this.#count(view, output)
+    const full = step?.fills ? { ...usage, input: this.#options.context, cached: 0 } : usage
+    const wait = this.#options.stalls && said.text?.join('') === this.#options.final ? this.#waitFor(call.request) : undefined
+    return { said: { ...said, usage: full }, wait }
+  }
+
+  /** What of the steps did not come to pass. */
+  missing(): string[] {
+    return this.#options.steps.flatMap(({ name, results = [] }) => {
+      const got = this.results.get(name)
+      if (!got) return [`step ${name} was not done`]
+      return results.flatMap((wanted, at) =>
+        wanted.test(got[at] ?? '') ? [] : [`result ${at + 1} of step ${name}: ${got[at]?.slice(0, 2000)}`],
+      )
+    })
+  }
+
+  #choose(view: View): { said: Said; step?: Step } {
+    const { agent, final, steps } = this.#options
+    try {
+      this.images = Math.max(this.images, view.images)
+      if (agent.asksForSummary?.(view)) return { said: this.#summary(view) }
+      if (!(agent.isMain?.(view) ?? view.tools.length > 0)) return { said: agent.aside?.(view) ?? { text: ['Reading ', 'notes'] } }
+      this.last = view
+      for (const step of steps) {
+        const acts = this.#actsOf(step, view)
+        if (!this.#isDone(step, acts, view)) return { said: typeof acts === 'string' ? { text: [acts] } : this.#calls(step, acts), step }
+      }
+      return { said: { reasoning: ['All steps ', 'are done'], text: [final.slice(0, 5), final.slice(5)] } }
+    } catch (error) {
+      this.problems.push(`the model: ${error instanceof Error ? error.message : String(error)}`)
+      return { said: { text: ['I cannot go on.'] } }
+    }
+  }
+
+  #actsOf(step: Step, view: View): Acts {
+    const acts = this.#options.agent.acts(step.action, view, this.#options.place)
+    if (acts === undefined) throw new Error(`the agent cannot ${step.action.do}`)
+    return acts
+  }
+
+  #isDone(step: Step, acts: Acts, view: View): boolean {
+    if ([view.said, view.system, ...view.heard].some((text) => text.includes(mark(step)))) return true
+    if (typeof acts === 'string') {
+      if (!view.said.includes(acts.trim())) return false
+      this.results.set(step.name, [[...view.heard, view.system].join('\n')])
+      return true
+    }
+    const seen = acts.map((call) => view.calls.find((each) => each.result !== undefined && isSame(each, call)))
+    if (seen.includes(undefined)) return false
+    this.results.set(
+      step.name,
+      seen.map((call) => call?.result ?? ''),
+    )
+    return true
+  }
+
+  #calls(step: Step, acts: readonly ToolCall[]): Said {
+    const calls = acts.map(({ name, namespace, args }, at): SaidCall => {
+      const text = typeof args === 'string' ? args : JSON.stringify(args)
+      return { id: `call_${step.name}_${at}`, name, namespace, custom: typeof args === 'string', args: pieces(text) }
+    })
+    return { reasoning: ['I take the step ', step.name], calls }
+  }
+
+  #summary(view: View): Said {
+    this.summaries++
+    const { agent, steps } = this.#options
+    const done = steps.filter((step) => this.results.has(step.name) || this.#isDone(step, this.#actsOf(step, this.last ?? view), view))
+    const text = `What was done so far: ${done.map(mark).join(' ')}`
+    return { text: [agent.summary?.(text) ?? text] }
+  }
+
+  #count({ cacheable }: View, output: number): { input: number; output: number; cached: number } {
+    const repeated = Math.max(0, ...this.#earlier.map((each) => commonStart(each, cacheable)))
+    this.#earlier.push(cacheable)
+    const usage = { input: tokens(cacheable.length), output: tokens(output), cached: tokens(repeated) }
+    this.traffic.requests++
+    this.traffic.sent += usage.input
+    this.traffic.repeated += usage.cached
+    this.traffic.received += usage.output
+    return usage
+  }
+
+  #waitFor(request: Seen): () => Promise<undefined> {
+    return () => {
+      this.#stall(request)
+      return new Gate().step()
+    }
+  }
+}

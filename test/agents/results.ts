@@ -1,0 +1,130 @@
+/** What the suite has found, kept in `results/`, and the parts of the documents that are made of it. */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { markdownTable, withSections } from '../../scripts/markdown-table.ts'
+import { AGENTS } from '../../src/config/agents/index.ts'
+import type { WireName } from '../support/wire.ts'
+import type { Format, ScenarioName } from './agent-run.ts'
+import type { Traffic } from './model.ts'
+
+export interface Cell {
+  /** Why it is not run, or what is known not to work; absent where it works. */
+  readonly not?: string
+  /** What a reader has to know beside. */
+  readonly note?: string
+}
+
+export interface WireResults {
+  readonly scenarios: Readonly<Partial<Record<ScenarioName, Cell>>>
+  /** Of the task. */
+  readonly traffic: Traffic
+  /** Fields of the agent's requests that the gateway left out or changed. */
+  readonly leftOut: readonly string[]
+}
+
+export interface Results {
+  readonly agent: string
+  readonly package: string
+  readonly version: string
+  readonly formats: Readonly<Partial<Record<Format, Readonly<Partial<Record<WireName, WireResults>>>>>>
+}
+
+const FOLDER = join(import.meta.dirname, 'results')
+const DOCS = join(dirname(dirname(import.meta.dirname)), 'docs', 'agents')
+const WIRES: readonly WireName[] = ['openai-chat', 'openai-responses', 'anthropic', 'gemini']
+const FORMATS: Readonly<Record<Format, string>> = { chat: 'Chat Completions', messages: 'Messages', responses: 'Responses' }
+
+export function readResults(agent: string): Results | undefined {
+  const path = join(FOLDER, `${agent}.json`)
+  return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as Results) : undefined
+}
+
+export function writeResults(results: Results): void {
+  writeFileSync(join(FOLDER, `${results.agent}.json`), `${JSON.stringify(results, undefined, 2)}\n`)
+}
+
+/** In two figures, since paths and dates of a run change the rest. */
+export function rounded(count: number): number {
+  const unit = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(1, count))) - 1)
+  return Math.round(count / unit) * unit
+}
+
+type WireMap = Readonly<Partial<Record<WireName, WireResults>>>
+
+const formatsOf = ({ formats }: Results): [Format, WireMap][] => Object.entries(formats) as [Format, WireMap][]
+const cellsOf = (results: WireResults | undefined): [string, Cell][] => Object.entries(results?.scenarios ?? {})
+
+function summary(results: WireResults | undefined): string {
+  const cells = cellsOf(results)
+  const missing = cells.filter(([, { not }]) => not !== undefined).map(([name]) => name)
+  if (cells.length === 0) return 'not run'
+  return missing.length === 0 ? `all ${cells.length}` : `${cells.length - missing.length} of ${cells.length}: not ${missing.join(', ')}`
+}
+
+/** The table of docs/agents/README.md: a row for each agent and format, a column for each wire. */
+export function overview(all: readonly Results[]): string {
+  const rows = all.flatMap((results) =>
+    formatsOf(results).map(([format, wires]) => {
+      const title = AGENTS.find(({ name }) => name === results.agent)?.title ?? results.agent
+      return [`[${title}](${results.agent}.md)`, results.version, FORMATS[format], ...WIRES.map((wire) => summary(wires[wire]))]
+    }),
+  )
+  return markdownTable(['Agent', 'Version', 'Format', ...WIRES.map((wire) => `\`${wire}\``)], rows)
+}
+
+/** The block of an agent's page. */
+export function page(results: Results): string {
+  const parts = formatsOf(results).map(([format, wires]) => formatPart(format, wires))
+  return [`Certified with \`${results.package}\` ${results.version}.`, ...parts].join('\n\n')
+}
+
+class Footnotes {
+  readonly #texts: string[] = []
+
+  mark(text: string): string {
+    const at = this.#texts.includes(text) ? this.#texts.indexOf(text) : this.#texts.push(text) - 1
+    return ` (${at + 1})`
+  }
+
+  get lines(): string {
+    return this.#texts.map((text, at) => `${at + 1}. ${text}`).join('\n')
+  }
+}
+
+function formatPart(format: Format, wires: WireMap): string {
+  const notes = new Footnotes()
+  const shown = (cell: Cell | undefined): string => {
+    if (!cell) return 'not run'
+    const { not, note } = cell
+    return `${not === undefined ? 'yes' : 'no'}${(not ?? note) ? notes.mark(`${not ?? note}`) : ''}`
+  }
+  const names = [...new Set(WIRES.flatMap((wire) => cellsOf(wires[wire]).map(([name]) => name)))] as ScenarioName[]
+  const rows = names.map((name) => [name, ...WIRES.map((wire) => shown(wires[wire]?.scenarios[name]))])
+  const measured = WIRES.flatMap((wire) => {
+    const found = wires[wire]
+    if (!found) return []
+    const { requests, sent, repeated, received } = found.traffic
+    const left = found.leftOut.map((name) => `\`${name}\``).join(', ')
+    return [[`\`${wire}\``, ...[requests, sent, repeated, received].map((count) => count.toLocaleString('en')), left || 'nothing']]
+  })
+  return [
+    `Over ${FORMATS[format]}, by what the provider speaks:`,
+    markdownTable(['Scenario', ...WIRES.map((wire) => `\`${wire}\``)], rows),
+    ...(notes.lines === '' ? [] : [notes.lines]),
+    'The task, in tokens of four bytes:',
+    markdownTable(['Provider', 'Requests', 'Tokens sent', 'Of them as before', 'Tokens of replies', 'Left out or changed'], measured),
+  ].join('\n\n')
+}
+
+/** The documents as they have to be: text by path. */
+export function documents(): Map<string, string> {
+  const all = AGENTS.flatMap(({ name }) => readResults(name) ?? [])
+  const found = new Map<string, string>()
+  const put = (file: string, section: string, text: string): void => {
+    const path = join(DOCS, file)
+    found.set(path, withSections(readFileSync(path, 'utf8'), { [section]: text }))
+  }
+  put('README.md', 'agents', overview(all))
+  for (const results of all) put(`${results.agent}.md`, 'certified', page(results))
+  return found
+}
