@@ -11,7 +11,7 @@ import { type ApiReply, ok } from './reply.ts'
 import { WORKSPACE } from './workspace.ts'
 
 export interface ActivitySource extends KeySource {
-  readonly scans: Pick<LedgerScans, 'use'>
+  readonly scans: Pick<LedgerScans, 'use' | 'sessions'>
 }
 
 const DAYS = 30

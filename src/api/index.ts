@@ -24,3 +24,4 @@ export { countModels, listEmbeddingModels, listKeyModels, listModels, oneModel, 
 export { listPresets, onePreset } from './presets.ts'
 export { listProviders } from './providers.ts'
 export type { ApiReply } from './reply.ts'
+export { readSessions, runSessionCommand, type SessionCommand, type SessionSource } from './sessions.ts'

@@ -57,7 +57,7 @@ export async function runKeyCommand(command: unknown, source: KeySource): Promis
   return (await changeKey(hash, { disabled: verb === 'disable' }, source)).body
 }
 
-async function hashNamed(named: string | undefined, source: KeySource): Promise<string> {
+export async function hashNamed(named: string | undefined, source: Pick<KeySource, 'configured' | 'store'>): Promise<string> {
   if (named === undefined) throw badField('key', 'is required: a name, a hash or the beginning of a hash')
   const keys = await allKeys(source)
   const exact = keys.filter((key) => key.hash === named)

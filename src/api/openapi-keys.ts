@@ -3,7 +3,19 @@ import { checkWish } from './auth-code.ts'
 import { checkExchange } from './auth-exchange.ts'
 import { checkChanges, checkMaking } from './key-body.ts'
 import { type DescribedOperation, type DescribedParameter, withNotes } from './openapi.ts'
-import { activity, consentCode, credits, deleted, exchangedKey, generation, keyList, madeKey, oneKey, ownKey } from './openapi-schemas.ts'
+import {
+  activity,
+  consentCode,
+  credits,
+  deleted,
+  exchangedKey,
+  generation,
+  keyList,
+  madeKey,
+  oneKey,
+  ownKey,
+  sessions,
+} from './openapi-schemas.ts'
 
 const HASH: DescribedParameter = {
   name: 'hash',
@@ -144,6 +156,37 @@ function recordOperations(): DescribedOperation[] {
       ],
       reply: { description: 'Rows, the latest day first.', schema: activity },
       faults: ['bad_request'],
+    },
+    {
+      ...manages,
+      tag: 'Records',
+      method: 'get',
+      path: '/sessions',
+      id: 'listSessions',
+      summary: 'List sessions with their tokens and cost',
+      description:
+        'Sums of the settled requests of a period by key and session, the session that was used last first. The session is the `session_id` of a request, the header `X-Session-Id`, the id that a coding agent sends with its requests, or `prompt_cache_key`.',
+      parameters: [
+        {
+          name: 'since',
+          in: 'query',
+          description: 'Begin of the period; 24 hours before its end without it, at most 31 days.',
+          schema: { type: 'string', format: 'date-time' },
+        },
+        { name: 'until', in: 'query', description: 'End of the period; now without it.', schema: { type: 'string', format: 'date-time' } },
+        { name: 'api_key_hash', in: 'query', description: 'Only this key.', schema: { type: 'string', pattern: '^[0-9a-f]{64}$' } },
+        { name: 'session_id', in: 'query', description: 'Only this session.', schema: { type: 'string', maxLength: 256 } },
+        { name: 'offset', in: 'query', description: 'Sessions to skip.', schema: { type: 'integer', minimum: 0 }, example: 0 },
+        {
+          name: 'limit',
+          in: 'query',
+          description: 'Sessions per page at most; 100 without it.',
+          schema: { type: 'integer', minimum: 1, maximum: 1000 },
+          example: 100,
+        },
+      ],
+      reply: { description: 'Sessions.', schema: sessions },
+      faults: ['bad_request', 'unavailable'],
     },
     {
       method: 'get',

@@ -177,6 +177,31 @@ export const activity = data(
   ),
 )
 
+export const sessions = Type.Object({
+  data: Type.Array(
+    Type.Object({
+      session_id: text(),
+      api_key_hash: text(),
+      api_key_name: maybe(text('Null for a key that is gone.')),
+      models: texts(),
+      requests: whole('Settled requests, those that failed among them: one for each turn of an agent.'),
+      failed_requests: whole(),
+      prompt_tokens: whole('All input tokens, cached ones among them.'),
+      cached_tokens: whole('Input tokens read from a cache.'),
+      cache_write_tokens: whole('Input tokens written to a cache.'),
+      completion_tokens: whole('All output tokens, reasoning among them.'),
+      reasoning_tokens: whole(),
+      usage: amount('USD.'),
+      cache_discount: amount('USD that caches of the providers have saved; negative where writing to them cost more.'),
+      first_request_at: text('In the period.'),
+      last_request_at: text(),
+    }),
+  ),
+  total_count: whole('Sessions of all pages together.'),
+  since: text(),
+  until: text(),
+})
+
 export const generation = data(
   Type.Object({
     id: text(),

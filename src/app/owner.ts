@@ -21,7 +21,7 @@ import { buildCatalog, type Catalog } from '../routing/catalog/catalog.ts'
 import { type AdminRoute, startAdmin } from '../server/admin.ts'
 import { adminAddresses } from '../server/admin-token.ts'
 import type { Drain } from '../server/drain.ts'
-import { compactionCommandRoute, guardrailCommandRoute, keyCommandRoute } from '../server/key-command-route.ts'
+import { compactionCommandRoute, guardrailCommandRoute, keyCommandRoute, sessionCommandRoute } from '../server/key-command-route.ts'
 import { freeAddress } from '../server/listener.ts'
 import { METRICS_TYPE, MergedMetrics } from '../server/metrics.ts'
 import { ProcessGauges } from '../server/process-gauges.ts'
@@ -234,6 +234,7 @@ class Owner {
         ...ledgerRoutes({ ledger: kept.ledger, scans }, recovered),
         ...keyCommandRoute(source),
         ...guardrailCommandRoute(source),
+        ...sessionCommandRoute(() => ({ ...source(), scans })),
         ...compactionCommandRoute({ compactionKeys: kept.compactionKeys, clock: this.clock }),
       ]),
       onError: this.oops,

@@ -11,7 +11,7 @@ import type { Lane } from '../pipeline/attempt/turn.ts'
 import { type AdminRoute, startAdmin } from '../server/admin.ts'
 import { adminAddresses } from '../server/admin-token.ts'
 import { Drain } from '../server/drain.ts'
-import { compactionCommandRoute, guardrailCommandRoute, keyCommandRoute } from '../server/key-command-route.ts'
+import { compactionCommandRoute, guardrailCommandRoute, keyCommandRoute, sessionCommandRoute } from '../server/key-command-route.ts'
 import { listen } from '../server/listener.ts'
 import { METRICS_TYPE, metricsText } from '../server/metrics.ts'
 import type { LoopSource } from '../server/overload.ts'
@@ -146,6 +146,7 @@ async function administered(
       ...keyCommandRoute(() => runtime.management),
       ...guardrailCommandRoute(() => runtime.management),
       ...compactionCommandRoute({ compactionKeys: store.compactionKeys, clock: runtime.dependencies.clock }),
+      ...sessionCommandRoute(() => runtime.management),
     ]),
     onError: runtime.oops,
   })

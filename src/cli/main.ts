@@ -53,6 +53,9 @@ const HELP = `headgate: one address in front of many model providers
       KEY is a name, a hash or the beginning of a hash; rotate gives the key a new secret. Keys of the file change there.
   headgate credits [add KEY USD]
       Shows what was spent and what is left under limits, or raises the limit of a key.
+  headgate sessions [--since TIME|SPAN] [--key KEY] [--session ID] [--json]
+      Shows what each conversation of an agent has used: requests, tokens, what was read from and written to caches, cost. The last 24h
+      without --since, at most 31d.
   headgate guardrails list [--json] | show NAME [--json]
       Shows the guardrails of the file and of the store, and whom they hold for.
   headgate guardrails audit [--since TIME|SPAN] [--key KEY] [--guardrail NAME] [--json]
@@ -108,6 +111,7 @@ export async function run(argv: readonly string[]): Promise<void> {
   else if (verb === 'docs' && rest.length === 0 && values.out)
     process.exitCode = await (await import('./docs.ts')).docs(values.out, values.config)
   else if (verb === 'keys') process.exitCode = await (await import('./keys.ts')).keys(rest, values)
+  else if (verb === 'sessions') process.exitCode = await (await import('./sessions.ts')).sessions(rest, values)
   else if (verb === 'compaction') process.exitCode = await (await import('./compaction.ts')).compaction(rest, values)
   else if (verb === 'guardrails') process.exitCode = await (await import('./guardrails.ts')).guardrails(rest, values)
   else if (verb === 'credits') process.exitCode = await (await import('./keys.ts')).credits(rest, values)
@@ -146,6 +150,7 @@ function parse(argv: readonly string[]) {
       url: { type: 'string' },
       since: { type: 'string' },
       guardrail: { type: 'string' },
+      session: { type: 'string' },
       help: { type: 'boolean', short: 'h' },
       version: { type: 'boolean' },
     },

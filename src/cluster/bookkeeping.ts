@@ -178,7 +178,7 @@ export function keepLocally(
     await audit.close()
     store.close()
   }
-  const { usePage } = journal
+  const { usePage, sessionPage } = journal
   const ledger: LedgerReader = {
     find: (id) => journal.find(id),
     export: (since) => journal.export(since),
@@ -186,6 +186,7 @@ export function keepLocally(
     carried: () => journal.carried?.() ?? new Map(),
     windows: () => credit.windows(),
     ...(usePage ? { usePage: usePage.bind(journal) } : {}),
+    ...(sessionPage ? { sessionPage: sessionPage.bind(journal) } : {}),
   }
   return { journal, keys, guardrails, compactionKeys, audit, credit, ledger, recovered, processes: () => 1, close }
 }

@@ -174,21 +174,23 @@ async function leasesEnded(record: StoreOfRecord, node: string): Promise<boolean
 }
 
 /** The sums of the record, once all that this process has settled is in it. */
-function useOf(record: LedgerReader, flush: () => Promise<void>): Pick<LedgerReader, 'use' | 'usePage'> {
-  const { use, usePage } = record
-  if (use)
-    return {
-      use: async (query) => {
-        await flush()
-        return use.call(record, query)
-      },
-    }
-  if (!usePage) return {}
-  return {
-    usePage: async (query, after) => {
-      if (after === '') await flush()
-      return usePage.call(record, query, after)
+function sumsOf(record: LedgerReader, flush: () => Promise<void>): Pick<LedgerReader, 'use' | 'usePage' | 'sessions' | 'sessionPage'> {
+  const flushed = <Given extends unknown[], Sums>(read: (...given: Given) => Sums | Promise<Sums>) => ({
+    whole: async (...given: Given): Promise<Sums> => {
+      await flush()
+      return read.apply(record, given)
     },
+    page: async (...given: Given): Promise<Sums> => {
+      if (given[1] === '') await flush()
+      return read.apply(record, given)
+    },
+  })
+  const { use, usePage, sessions, sessionPage } = record
+  return {
+    ...(use ? { use: flushed(use).whole } : {}),
+    ...(usePage ? { usePage: flushed(usePage).page } : {}),
+    ...(sessions ? { sessions: flushed(sessions).whole } : {}),
+    ...(sessionPage ? { sessionPage: flushed(sessionPage).page } : {}),
   }
 }
 
@@ -199,7 +201,7 @@ function ledgerOf(journal: Journal, record: LedgerReader, flush: () => Promise<v
       await flush()
       yield* record.export(since)
     },
-    ...useOf(record, flush),
+    ...sumsOf(record, flush),
     spent: async () => {
       await flush()
       return record.spent()

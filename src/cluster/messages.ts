@@ -2,7 +2,7 @@
 import { deserialize, serialize } from 'node:v8'
 import type { Config } from '../config/config.ts'
 import type { Json } from '../core/json.ts'
-import type { GenerationRecord, Sums, UseQuery, UseRow } from '../ledger/types.ts'
+import type { GenerationRecord, SessionList, SessionQuery, SessionSlice, Sums, UseQuery, UseRow } from '../ledger/types.ts'
 import type { CompactionKey } from '../store/compaction-keys.ts'
 import type { Assignment, AssignmentKind, AuditQuery, AuditRow, GuardrailSnapshot, StoredGuardrail } from '../store/guardrails.ts'
 import type { KeyRecord, StoredKey } from '../store/keys.ts'
@@ -105,6 +105,7 @@ export interface OwnerOffer {
   ledgerEnd(reading: number): null
   ledgerUse(query: UseQuery): readonly UseRow[]
   ledgerSpent(): [key: string, nano: string][]
+  ledgerSessions(query: SessionQuery, slice: SessionSlice): SessionList
   ledgerCarried(): [key: string, nano: string][]
 
   counter(ask: CounterAsk): CounterAnswer

@@ -22,7 +22,7 @@ export interface DeskOptions {
   /** Absent where workers join a store of record by themselves. */
   record?: StoreOfRecord | undefined
   /** Scans for all workers, one at a time. */
-  scans: Pick<LedgerScans, 'use'>
+  scans: Pick<LedgerScans, 'use' | 'sessions'>
   counters: Counters
   /** Called with errors that are no faults. */
   oops: (error: unknown) => void
@@ -154,6 +154,7 @@ export class OwnerDesk {
       ledgerNext: (reading) => readings.next(reading),
       ledgerEnd: (reading) => readings.end(reading),
       ledgerUse: (query) => this.options.scans.use(query),
+      ledgerSessions: (query, slice) => this.options.scans.sessions(query, slice),
       ledgerSpent: async () => sentSums(await this.record.ledger.spent()),
       ledgerCarried: async () => sentSums((await this.record.ledger.carried?.()) ?? new Map()),
     } satisfies Partial<Answers<OwnerOffer>>

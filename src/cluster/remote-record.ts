@@ -1,6 +1,6 @@
 /** The store of record in a worker: sends every call to the owner. */
 import { Fault } from '../core/faults.ts'
-import type { GenerationRecord, LedgerReader, Sums, UseQuery, UseRow } from '../ledger/types.ts'
+import type { GenerationRecord, LedgerReader, SessionList, SessionQuery, SessionSlice, Sums, UseQuery, UseRow } from '../ledger/types.ts'
 import type { CompactionKeyStore } from '../store/compaction-keys.ts'
 import type { GuardrailStore } from '../store/guardrails.ts'
 import type { KeyRecord, KeyStore, StoredKey } from '../store/keys.ts'
@@ -152,6 +152,10 @@ class RemoteLedger implements LedgerReader {
   /** The owner scans for all its workers, one scan at a time. */
   use(query: UseQuery): Promise<readonly UseRow[]> {
     return this.line.ask('ledgerUse', query)
+  }
+
+  sessions(query: SessionQuery, slice: SessionSlice): Promise<SessionList> {
+    return this.line.ask('ledgerSessions', query, slice)
   }
 
   async spent(): Promise<Sums> {

@@ -4,7 +4,8 @@
  */
 import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
-import type { LedgerReader, UseQuery, UseRow } from './types.ts'
+import { scanSessions } from './session-use.ts'
+import type { LedgerReader, SessionList, SessionQuery, SessionSlice, SessionUse, UseQuery, UseRow } from './types.ts'
 import { DAY_MS, scanUse } from './use.ts'
 import { type Verdict, verifyLedger } from './verify.ts'
 
@@ -18,8 +19,10 @@ const MOST_FILTERED = 32
 /** Different scans that may wait for their turn, and the `Retry-After` in seconds of those beyond. */
 const MOST_WAITING = 8
 const RETRY_SECONDS = 10
-/** A verdict is kept for this many times as long as its scan took: callers that want no fresh one take a tenth of the process at most. */
-const VERDICT_LIFE = 10
+/** A result is kept for this many times as long as its scan took: callers that want no fresh one take a tenth of the process at most. */
+const LIFE = 10
+/** Lists of sessions that are kept. */
+const MOST_SESSION_LISTS = 4
 
 /** A verdict that may be shared or kept. */
 export interface DatedVerdict extends Verdict {
@@ -44,6 +47,7 @@ export class LedgerScans {
   private readonly clock: Pick<Clock, 'now' | 'monotonic'>
   private readonly days = new Map<number, Kept<readonly UseRow[]>>()
   private readonly filtered = new Map<string, Kept<readonly UseRow[]>>()
+  private readonly sessionLists = new Map<string, Kept<readonly SessionUse[]>>()
   private readonly running = new Map<string, Scan>()
   private verdict: Kept<DatedVerdict> | undefined
   private last: Promise<unknown> = Promise.resolve()
@@ -63,6 +67,27 @@ export class LedgerScans {
   }
 
   /**
+   * Sums per session, the one that was used last first. Those of a long scan are kept for ten times as long as it took.
+   * @throws Fault 400 where there are too many sessions; `unavailable` where too many scans wait, or the ledger cannot be read.
+   */
+  async sessions(query: SessionQuery, slice: SessionSlice): Promise<SessionList> {
+    if (this.ledger.sessions) return this.ledger.sessions(query, slice)
+    const { from, until, keys, session } = query
+    const name = JSON.stringify(['sessions', from, until, keys, session])
+    const kept = this.sessionLists.get(name)
+    const rows = isKept(kept, this.clock.monotonic()) ? kept.value : await this.once(name, () => this.sessionScan(name, query))
+    return { total: rows.length, rows: rows.slice(slice.offset, slice.offset + slice.limit) }
+  }
+
+  private async sessionScan(name: string, query: SessionQuery): Promise<readonly SessionUse[]> {
+    const begun = this.clock.monotonic()
+    const value = await scanSessions(this.ledger, query)
+    const ended = this.clock.monotonic()
+    keep(this.sessionLists, name, { value, until: ended + LIFE * (ended - begun) }, MOST_SESSION_LISTS)
+    return value
+  }
+
+  /**
    * The sum of the entries against the balances, and the rules that every row keeps.
    * The verdict of a long scan is kept for ten times as long as the scan took; it states when the scan began.
    * @param options.fresh only a scan that begins from now on will do. @throws Fault `unavailable`.
@@ -74,7 +99,7 @@ export class LedgerScans {
       const checked_at = new Date(this.clock.now()).toISOString()
       const value = { ...(await verifyLedger(this.ledger)), checked_at }
       const ended = this.clock.monotonic()
-      this.verdict = { value, until: ended + VERDICT_LIFE * (ended - begun) }
+      this.verdict = { value, until: ended + LIFE * (ended - begun) }
       return value
     }
     return this.once('verify', scan, fresh)
@@ -115,12 +140,7 @@ export class LedgerScans {
     if (isKept(kept, this.clock.monotonic())) return kept.value
     return this.once(name, async () => {
       const value = await scanUse(this.ledger, query)
-      this.filtered.delete(name)
-      this.filtered.set(name, { value, until: this.clock.monotonic() + FRESH_MS })
-      for (const oldest of this.filtered.keys()) {
-        if (this.filtered.size <= MOST_FILTERED) break
-        this.filtered.delete(oldest)
-      }
+      keep(this.filtered, name, { value, until: this.clock.monotonic() + FRESH_MS }, MOST_FILTERED)
       return value
     })
   }
@@ -152,4 +172,14 @@ export class LedgerScans {
 
 function isKept<T>(kept: Kept<T> | undefined, now: number): kept is Kept<T> {
   return kept !== undefined && kept.until > now
+}
+
+/** Keeps a result, and forgets the oldest ones beyond `most`. */
+function keep<T>(results: Map<string, Kept<T>>, name: string, result: Kept<T>, most: number): void {
+  results.delete(name)
+  results.set(name, result)
+  for (const oldest of results.keys()) {
+    if (results.size <= most) break
+    results.delete(oldest)
+  }
 }

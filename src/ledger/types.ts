@@ -121,6 +121,57 @@ export interface UsePage {
   readonly next?: string
 }
 
+export interface SessionQuery {
+  /** Milliseconds since the epoch of the admission: from here on, and before there. */
+  readonly from: number
+  readonly until: number
+  /** Identities; absent: all keys. */
+  readonly keys?: readonly string[]
+  /** Absent: all sessions. */
+  readonly session?: string
+}
+
+/** Sums of the settled generations of one session of one key. */
+export interface SessionUse {
+  readonly key: string
+  readonly session: string
+  readonly models: readonly string[]
+  readonly requests: number
+  /** Of `requests`: those that failed, or whose outcome is unknown. */
+  readonly failed: number
+  /** Nano-dollars. */
+  readonly cost: bigint
+  readonly input: number
+  readonly output: number
+  readonly cached: number
+  readonly cacheWrite: number
+  readonly reasoning: number
+  /** Nano-dollars that caches of the providers have saved; negative where writing to them cost more. */
+  readonly cacheSaved: number
+  /** Milliseconds since the epoch: admission of the first and of the last one. */
+  readonly first: number
+  readonly last: number
+}
+
+/** Sums of some consecutive generations, and where the next page begins. */
+export interface SessionPage {
+  readonly rows: readonly SessionUse[]
+  /** Absent after the last page. */
+  readonly next?: string
+}
+
+/** A part of the sessions of a query, the one that was used last first. */
+export interface SessionList {
+  readonly total: number
+  readonly rows: readonly SessionUse[]
+}
+
+/** Sessions to skip, and sessions at most. */
+export interface SessionSlice {
+  readonly offset: number
+  readonly limit: number
+}
+
 /** What the ledger shows: the journal of a process alone, or the store of record behind several. */
 export interface LedgerReader {
   find(id: string): GenerationRecord | undefined | Promise<GenerationRecord | undefined>
@@ -139,6 +190,10 @@ export interface LedgerReader {
   usePage?(query: UseQuery, after: string): UsePage | Promise<UsePage>
   /** The sums themselves, where another process keeps them. */
   use?(query: UseQuery): Promise<readonly UseRow[]>
+  /** As `usePage`, by session; generations without one are left out. */
+  sessionPage?(query: SessionQuery, after: string): SessionPage | Promise<SessionPage>
+  /** As `use`, by session. */
+  sessions?(query: SessionQuery, slice: SessionSlice): Promise<SessionList>
 }
 
 /** What was settled because a crash had left it open. */

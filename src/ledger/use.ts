@@ -1,7 +1,7 @@
 /** What was used per day, model, endpoint and provider: the figures behind `/v1/activity` and the order `top-weekly`. */
 import { factsOf } from './facts.ts'
 import { Pace } from './pace.ts'
-import type { GenerationRecord, LedgerReader, UsePage, UseQuery, UseRow } from './types.ts'
+import type { GenerationRecord, LedgerReader, UseQuery, UseRow } from './types.ts'
 
 export const DAY_MS = 86_400_000
 /** Nano-dollars of a dollar. */
@@ -10,29 +10,43 @@ const NANO = 1e9
 /** Reads every generation of the query, in slices. @throws Fault `unavailable` where the ledger cannot be read. */
 export async function scanUse(ledger: LedgerReader, query: UseQuery): Promise<UseRow[]> {
   const sums = new Sums()
-  if (ledger.usePage) await byPages(ledger.usePage.bind(ledger), query, sums)
-  else await byRecords(ledger, query, sums)
+  const { usePage } = ledger
+  if (usePage)
+    await eachPage(
+      (after) => usePage.call(ledger, query, after),
+      (row) => sums.add(row),
+    )
+  else await eachSettled(ledger, query, (record, settled) => sums.add(rowOf(record, settled)))
   return sums.rows()
 }
 
-type ReadPage = NonNullable<LedgerReader['usePage']>
+interface Page<Row> {
+  readonly rows: readonly Row[]
+  readonly next?: string
+}
 
-async function byPages(read: ReadPage, query: UseQuery, sums: Sums): Promise<void> {
+/** Reads one page after the other, and rests in between. @param read the page behind `after`; '' begins. */
+export async function eachPage<Row>(read: (after: string) => Page<Row> | Promise<Page<Row>>, add: (row: Row) => void): Promise<void> {
   const pace = new Pace()
   for (let after: string | undefined = ''; after !== undefined; ) {
-    const page: UsePage = await read(query, after)
-    for (const row of page.rows) sums.add(row)
+    const page: Page<Row> = await read(after)
+    for (const row of page.rows) add(row)
     after = page.next
     if (pace.over) await pace.rest()
   }
 }
 
-async function byRecords(ledger: LedgerReader, { from, until, keys }: UseQuery, sums: Sums): Promise<void> {
+/** Reads the settled generations of the query one by one, and rests in between. */
+export async function eachSettled(
+  ledger: LedgerReader,
+  { from, until, keys }: UseQuery,
+  add: (record: GenerationRecord, settled: NonNullable<GenerationRecord['settled']>) => void,
+): Promise<void> {
   const pace = new Pace()
   const wanted = keys && new Set(keys)
   for await (const record of ledger.export(from)) {
     if (record.at >= until) break
-    if (record.settled && (!wanted || wanted.has(record.hold.key))) sums.add(rowOf(record, record.settled))
+    if (record.settled && (!wanted || wanted.has(record.hold.key))) add(record, record.settled)
     if (pace.over) await pace.rest()
   }
 }
@@ -51,11 +65,16 @@ function rowOf({ at, hold }: GenerationRecord, settled: NonNullable<GenerationRe
     input,
     output,
     reasoning,
-    cacheSaved: typeof saved === 'number' ? Math.round(saved * NANO) : 0,
+    cacheSaved: savedNano(saved),
   }
 }
 
-function textOr(value: unknown, otherwise: string): string {
+/** @param saved the fact `cache_discount`: USD. @returns whole nano-dollars. */
+export function savedNano(saved: unknown): number {
+  return typeof saved === 'number' ? Math.round(saved * NANO) : 0
+}
+
+export function textOr(value: unknown, otherwise: string): string {
   return typeof value === 'string' && value !== '' ? value : otherwise
 }
 

@@ -1,4 +1,4 @@
-/** The admin listener's routes for the command line: commands on keys and on compaction keys, which change something, and on guardrails. */
+/** The admin listener's routes for the command line: commands on keys and on compaction keys, which change something, on guardrails and sessions. */
 import type { IncomingMessage } from 'node:http'
 import {
   type CompactionSource,
@@ -7,6 +7,8 @@ import {
   runCompactionCommand,
   runGuardrailCommand,
   runKeyCommand,
+  runSessionCommand,
+  type SessionSource,
 } from '../api/index.ts'
 import { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
@@ -20,6 +22,7 @@ const DEEPEST = 8
 export const KEY_COMMAND_PATH = '/keys/command'
 export const GUARDRAIL_COMMAND_PATH = '/guardrails/command'
 export const COMPACTION_COMMAND_PATH = '/compaction/command'
+export const SESSION_COMMAND_PATH = '/sessions/command'
 
 /** @param source called for each command, since a reload changes it. */
 export function keyCommandRoute(source: () => KeySource): [name: string, route: AdminRoute][] {
@@ -33,6 +36,11 @@ export function guardrailCommandRoute(source: () => GuardrailReading): [name: st
 
 export function compactionCommandRoute(source: CompactionSource): [name: string, route: AdminRoute][] {
   return [[`POST ${COMPACTION_COMMAND_PATH}`, commandRoute((command) => runCompactionCommand(command, source))]]
+}
+
+/** Read-only. @param source called for each command, since a reload changes it. */
+export function sessionCommandRoute(source: () => SessionSource): [name: string, route: AdminRoute][] {
+  return [[`POST ${SESSION_COMMAND_PATH}`, commandRoute((command) => runSessionCommand(command, source()))]]
 }
 
 function commandRoute(run: (command: JsonObject) => Promise<JsonObject>): AdminRoute {

@@ -1,4 +1,4 @@
-/** Operations that only management keys may call: keys, guardrails, credits, activity. */
+/** Operations that only management keys may call: keys, guardrails, credits, activity, sessions. */
 import {
   type ActivitySource,
   type ApiReply,
@@ -15,6 +15,7 @@ import {
   oneKey,
   readActivity,
   readCredits,
+  readSessions,
   removeGuardrail,
   removeKey,
   unassign,
@@ -42,6 +43,7 @@ const PATHS: Readonly<Record<string, Readonly<Record<string, Act>>>> = {
     POST: async (request, source) => createKey(await bodyOf(request, source), source),
   },
   '/v1/credits': { GET: (_request, source) => readCredits(source) },
+  '/v1/sessions': { GET: ({ query }, source) => readSessions(query, source) },
   '/v1/activity': { GET: ({ query }, source) => readActivity(query, source) },
 }
 

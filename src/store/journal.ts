@@ -9,6 +9,8 @@ import type {
   Journal,
   KeyCharges,
   Reconciliation,
+  SessionPage,
+  SessionQuery,
   SettleRow,
   SettleStatus,
   UsePage,
@@ -191,6 +193,12 @@ export class SqliteJournal implements Journal {
     if (after === '') this.queue.flush()
     this.sums ??= new SqliteUse(this.db)
     return this.sums.read(query, after)
+  }
+
+  sessionPage(query: SessionQuery, after: string): SessionPage {
+    if (after === '') this.queue.flush()
+    this.sums ??= new SqliteUse(this.db)
+    return this.sums.readSessions(query, after)
   }
 
   /** In one transaction; of those named only the settled ones go. @throws what SQLite throws; then all are still there. */

@@ -44,7 +44,11 @@ function scene(count = 2) {
   const clock = new FakeClock()
   const processes: FakeProcess[] = []
   const inherited: number[] = []
-  const desk = new OwnerDesk({ scans: { use: async () => [] }, counters: new MemoryCounters(clock), oops: () => {} })
+  const desk = new OwnerDesk({
+    scans: { use: async () => [], sessions: async () => ({ total: 0, rows: [] }) },
+    counters: new MemoryCounters(clock),
+    oops: () => {},
+  })
   const welcome: Reception['welcome'] = () => ({ slot: 1, count, config: '', record: false, last: 0, secret: 's' })
   const logged: string[] = []
   const tallies = new Tallies()

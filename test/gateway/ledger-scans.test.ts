@@ -22,7 +22,7 @@ const journal = new SqliteJournal(openDatabase(file, 'process'), { clock: new Fa
 for (let index = 0; index < ROWS; index++) {
   const seq = YESTERDAY * 4096 + index
   journal.hold(holdRow(seq))
-  journal.settle(settleRow(seq, 2))
+  journal.settle(settleRow(seq, 2, { facts: `{"provider":"Here","session_id":"session ${index % 900}"}` }))
 }
 await journal.committed()
 journal.close()
@@ -58,6 +58,7 @@ async function answeredDuring(scan: Promise<Response>, { url }: Gateway): Promis
 const scans: Record<string, () => Promise<Response>> = {
   '/ledger/verify': () => adminFetch(`${gateway.admin}/ledger/verify`),
   '/v1/activity': () => gateway.get('/v1/activity'),
+  '/v1/sessions': () => gateway.get('/v1/sessions?since=2026-01-04&until=2026-01-05'),
 }
 
 for (const [path, scan] of Object.entries(scans))

@@ -211,6 +211,7 @@ const OPERATIONS: readonly Operation[] = [
     answer: { data: { total_credits: Number, total_usage: Number } },
     methods: ['GET'],
   },
+  { method: 'GET', path: () => '/v1/sessions', access: 'management', status: 200, answer: { data: [] }, methods: ['GET'] },
   { method: 'GET', path: () => '/v1/activity', access: 'management', status: 200, answer: { data: [] }, methods: ['GET'] },
   list('/v1/key', { data: { label: /\.\.\./ } }),
   list('/v1/models'),

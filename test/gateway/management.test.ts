@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { adminFetch } from '../support/admin.ts'
-import { FakeClock } from '../support/clock.ts'
+import { JumpingClock } from '../support/clock.ts'
 import { every } from '../support/every.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { rawExchange } from '../support/raw.ts'
@@ -38,17 +38,6 @@ models:
     endpoints:
       - { provider: first, model: upstream-model, price: { prompt: "0", completion: "0", request: "1.00" } }
 `
-
-/** Time that jumps without running what is due: nothing here waits for a timer. */
-class JumpingClock extends FakeClock {
-  jumped = 0
-  override now(): number {
-    return super.now() + this.jumped
-  }
-  jumpTo(iso: string): void {
-    this.jumped += Date.parse(iso) - this.now()
-  }
-}
 
 interface Scene {
   gateway: Gateway

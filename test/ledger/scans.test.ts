@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
 import { LedgerScans } from '../../src/ledger/scans.ts'
-import type { GenerationRecord, LedgerReader, SettleStatus, UseQuery, UseRow } from '../../src/ledger/types.ts'
+import { scanSessions } from '../../src/ledger/session-use.ts'
+import type { GenerationRecord, LedgerReader, SessionUse, SettleStatus, UseQuery, UseRow } from '../../src/ledger/types.ts'
 import { DAY_MS, scanUse } from '../../src/ledger/use.ts'
 import { AdaptivePage } from '../../src/store/adaptive-page.ts'
 import { SqliteJournal } from '../../src/store/journal.ts'
@@ -189,9 +190,16 @@ const FACTS = [
   '{"provider":"There","cache_discount":-0.000000003}',
   '{"provider":"There","cache_discount":"0.5"}',
   '{"model":"","provider":null,"note":"\\u0000"}',
+  '{"session_id":"one"}',
+  '{"session_id":"one","model":"acme/two","cache_discount":0.5}',
+  '{"session_id":"two \\"quoted\\""}',
+  '{"session_id":7}',
 ]
 
 const byName = (rows: readonly UseRow[]): string[] => rows.map((row) => JSON.stringify({ ...row, cost: String(row.cost) })).sort()
+
+const sessionText = (rows: readonly SessionUse[]): string =>
+  JSON.stringify(rows.map((row) => ({ ...row, cost: String(row.cost), models: [...row.models].sort() })))
 
 t.test('SQLite sums what the rows say, whatever they are', async (t) => {
   const directory = t.testdir()
@@ -205,13 +213,15 @@ t.test('SQLite sums what the rows say, whatever they are', async (t) => {
     settled: fc.boolean(),
   })
   let compared = 0
+  let summed = 0
   await fc.assert(
     fc.asyncProperty(
       fc.uniqueArray(row, { selector: ({ seq }) => seq, maxLength: 40 }),
       fc.nat(3),
       fc.integer({ min: 1, max: 5 }),
       fc.option(fc.constantFrom(['a'], ['b', 'c'], []), { freq: 1 }),
-      async (rows, first, length, keys) => {
+      fc.option(fc.constantFrom('one', 'two "quoted"', 'three'), { freq: 1 }),
+      async (rows, first, length, keys, session) => {
         const memory = new MemoryJournal()
         const sqlite = new SqliteJournal(openDatabase(join(directory, `${files++}.db`), 'process'), { clock: new FakeClock() })
         for (const journal of [memory, sqlite])
@@ -222,7 +232,11 @@ t.test('SQLite sums what the rows say, whatever they are', async (t) => {
         await Promise.all([memory.committed(), sqlite.committed()])
         const query = { from: first * DAY_MS, until: (first + length) * DAY_MS, ...(keys ? { keys } : {}) }
         const [expected, found] = [await scanUse(memory, query), await scanUse(sqlite, query)]
+        const ofSession = session === null ? query : { ...query, session }
+        const [sessions, inSqlite] = [await scanSessions(memory, ofSession), await scanSessions(sqlite, ofSession)]
         sqlite.close()
+        if (sessionText(inSqlite) !== sessionText(sessions)) throw new Error(`${sessionText(inSqlite)} instead of ${sessionText(sessions)}`)
+        summed += sessions.length
         if (JSON.stringify(byName(found)) !== JSON.stringify(byName(expected)))
           throw new Error(`${JSON.stringify(found)} instead of ${JSON.stringify(expected)}`)
         compared += expected.length
@@ -231,6 +245,7 @@ t.test('SQLite sums what the rows say, whatever they are', async (t) => {
     property(60, 3000),
   )
   t.ok(compared > 20, `${compared} sums were compared`)
+  t.ok(summed > 10, `${summed} sessions were compared`)
 })
 
 t.test('pages end where the next one begins', async (t) => {
@@ -257,4 +272,43 @@ t.test('sums are exact whatever they come to', async (t) => {
   }
   await journal.committed()
   t.match(await scanUse(journal, days(0, 1)), [{ requests: count, cost: BigInt(count) * BigInt(Number.MAX_SAFE_INTEGER) }])
+})
+
+t.test('a period with more sessions than memory should hold is refused', async (t) => {
+  const rows = function* (): Generator<GenerationRecord> {
+    for (let index = 0; index <= 50_000; index++) {
+      const settled = settleRow(index, 1, { facts: `{"session_id":"${index}"}` })
+      yield { id: '', at: TODAY, hold: holdRow(index), settled }
+    }
+  }
+  const ledger = { find: () => undefined, spent: () => new Map<string, bigint>(), export: rows }
+  await t.rejects(scanSessions(ledger, days(0, 1)), { code: 'bad_request', message: /more than 50000 sessions/ })
+})
+
+t.test('sessions of a long scan are kept for ten times as long', async (t) => {
+  const clock = new FakeClock()
+  let scanned = 0
+  const ledger = {
+    find: () => undefined,
+    spent: () => new Map<string, bigint>(),
+    async *export(): AsyncGenerator<GenerationRecord> {
+      scanned++
+      await clock.advance(2_000)
+      for (let index = 0; index < 3; index++)
+        yield { id: '', at: TODAY + index, hold: holdRow(index), settled: settleRow(index, 1, { facts: `{"session_id":"s${index}"}` }) }
+    },
+  }
+  const scans = new LedgerScans(ledger, clock)
+  const read = async (offset: number, query = days(0, 1)) => {
+    const { total, rows } = await scans.sessions(query, { offset, limit: 2 })
+    return [total, ...rows.map(({ session }) => session)]
+  }
+  t.same(await read(0), [3, 's2', 's1'])
+  t.same(await read(2), [3, 's0'], 'the next page is of the same scan')
+  t.equal(scanned, 1)
+  t.same(await read(0, days(0, 2)), [3, 's2', 's1'])
+  t.equal(scanned, 2, 'another period is another scan')
+  await clock.advance(20_000)
+  await read(0)
+  t.equal(scanned, 3)
 })

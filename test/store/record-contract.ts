@@ -2,7 +2,8 @@
 import type { Test } from 'tap'
 import { generationId } from '../../src/core/ids.ts'
 import { fixedAsk } from '../../src/ledger/credit.ts'
-import type { UseRow } from '../../src/ledger/types.ts'
+import { scanSessions } from '../../src/ledger/session-use.ts'
+import type { SessionUse, UseRow } from '../../src/ledger/types.ts'
 import { scanUse } from '../../src/ledger/use.ts'
 import type { LimitReset } from '../../src/plugin-api/key.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, Pulse, SettledRows, StoreOfRecord } from '../../src/store/record.ts'
@@ -175,6 +176,29 @@ function taking(t: Test, { name, fresh }: Suite): void {
       const expected = await scanUse(single, query)
       t.equal(expected.length, keys?.[0] === 'nobody' ? 0 : 8)
       t.same(sorted(await scanUse(ledger, query)), sorted(expected), String(keys))
+    }
+  })
+
+  t.test(`${name}: sums of sessions are those of the rows, of all keys and of some`, async (t) => {
+    const { record, now } = await fresh(t)
+    const at = Math.floor(now() / DAY) * DAY
+    const facts = ['{"session_id":"one","model":"acme/two","cache_discount":0.000000123}', '{"session_id":"two \\u00e9"}', '{}']
+    const rows = Array.from({ length: 1200 }, (_, index) => {
+      const row = generation((at + index) * 4096, index % 5 === 0 ? 'b' : 'a', index, at + index)
+      const status = index % 7 === 0 ? ('failed' as const) : ('completed' as const)
+      return { ...row, settled: { ...row.settled, status, facts: facts[index % 3] } }
+    })
+    await record.take('n1', rows)
+    const { ledger } = record
+    const single = { find: ledger.find.bind(ledger), export: ledger.export.bind(ledger), spent: ledger.spent.bind(ledger) }
+    const texts = (found: readonly SessionUse[]): string[] =>
+      found.map((row) => JSON.stringify(Object.entries({ ...row, cost: String(row.cost) }).sort()))
+    const QUERIES = [{}, { keys: ['b'] }, { session: 'two é' }, { keys: ['a'], session: 'one' }, { keys: ['nobody'] }]
+    for (const filter of QUERIES) {
+      const query = { from: at + 100, until: at + 1150, ...filter }
+      const expected = await scanSessions(single, query)
+      t.equal(expected.length, [4, 2, 2, 1, 0][QUERIES.indexOf(filter)])
+      t.same(texts(await scanSessions(ledger, query)), texts(expected), JSON.stringify(filter))
     }
   })
 

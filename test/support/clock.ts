@@ -96,3 +96,14 @@ export class FakeClock implements Clock {
     return found
   }
 }
+
+/** Time that jumps without running what is due: for tests in which nothing waits for a timer. */
+export class JumpingClock extends FakeClock {
+  jumped = 0
+  override now(): number {
+    return super.now() + this.jumped
+  }
+  jumpTo(iso: string): void {
+    this.jumped += Date.parse(iso) - this.now()
+  }
+}

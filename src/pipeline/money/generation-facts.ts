@@ -14,6 +14,9 @@ import { factsText } from './facts-text.ts'
 import { pricedEndpoint, tariffOf } from './provider-prices.ts'
 import { creditCap } from './reservation.ts'
 
+/** As `session_id`. */
+const LONGEST_SESSION = 256
+
 /**
  * What equals a column of the hold, or follows from the others, is left out: `ledger/generation.ts` fills it in.
  * @param charged the last turn, finished or not.
@@ -38,7 +41,7 @@ export function generationFacts(exchange: Accepted & Exchange, settlement: Settl
     operation: request.client.id,
     api_type: request.client.embedding ? 'embeddings' : undefined,
     user: typeof request.body.user === 'string' ? request.body.user : undefined,
-    session_id: request.gateway.sessionId,
+    session_id: request.gateway.sessionId ?? cacheKeyOf(request.body),
     finish_reason: finish?.reason,
     native_finish_reason: finish?.raw === finish?.reason ? undefined : finish?.raw,
     latency: Math.round(exchange.run.firstContentAt === 0 ? elapsed : exchange.run.firstContentAt - head.started),
@@ -69,6 +72,11 @@ export function generationFacts(exchange: Accepted & Exchange, settlement: Settl
     app_title: shortened(headers[brandHeaders(head.brand).title] ?? headers['x-title']),
   }
   return factsText(facts)
+}
+
+/** The name that a caller gives conversations with a common beginning, where it names no session. */
+function cacheKeyOf({ prompt_cache_key: key }: JsonObject): string | undefined {
+  return typeof key === 'string' && key !== '' && key.length <= LONGEST_SESSION ? key : undefined
 }
 
 /** Without the place, in which words of the answer may stand. */

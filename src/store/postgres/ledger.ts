@@ -1,7 +1,17 @@
 /** The ledger of all processes, as PostgreSQL keeps it. */
 import { sql } from 'kysely'
 import { parseGenerationId } from '../../core/ids.ts'
-import type { GenerationRecord, LedgerReader, RecordedWindows, UsePage, UseQuery, UseRow } from '../../ledger/types.ts'
+import type {
+  GenerationRecord,
+  LedgerReader,
+  RecordedWindows,
+  SessionPage,
+  SessionQuery,
+  SessionUse,
+  UsePage,
+  UseQuery,
+  UseRow,
+} from '../../ledger/types.ts'
 import { AdaptivePage } from '../adaptive-page.ts'
 import { DAY_MS, recordOf, sumByAccount, TICKS } from '../rows.ts'
 import type { Connection } from './connection.ts'
@@ -64,6 +74,17 @@ export class PostgresLedger implements LedgerReader {
     this.page.took(performance.now() - begun)
     const rows = found.filter(({ day }) => day !== END)
     const end = found.find(({ day }) => day === END)
+    return { rows, ...(end?.requests === size ? { next: end.model } : {}) }
+  }
+
+  /** As `usePage`, by session. @throws Fault `unavailable`. */
+  async sessionPage(wanted: SessionQuery, after: string): Promise<SessionPage> {
+    const begun = performance.now()
+    const { size } = this.page
+    const found = await this.connection.run(sessionsOf(wanted, after, size).compile(query))
+    this.page.took(performance.now() - begun)
+    const end = found.find(({ key }) => key === null)
+    const rows = found.flatMap(({ key, model, ...sums }): SessionUse[] => (key === null ? [] : [{ ...sums, key, models: [model] }]))
     return { rows, ...(end?.requests === size ? { next: end.model } : {}) }
   }
 
@@ -143,23 +164,53 @@ const SAVED = sql.raw(`case when facts like '{%' and json_typeof(${jsonOf('facts
 /** The `day` of a row that is no sum: `model` has the last generation of the page, `requests` how many the page has. */
 const END = -1
 
-function useOf({ from, until, keys }: UseQuery, after: string, size: number) {
+/** The generations of one page. */
+function pageOf({ from, until }: Pick<UseQuery, 'from' | 'until'>, after: string, size: number) {
   const [seq, tag] = after === '' ? [Math.max(0, Math.ceil(from * TICKS)), ''] : after.split(' ')
-  const wanted = keys ? sql`where key = any(${keys.map(storable)})` : sql``
+  return sql`page as materialized (
+    select * from generation where (seq, tag) > (${seq}::bigint, ${tag}::text) and seq < ${Math.floor(until * TICKS)}::bigint
+    order by seq, tag limit ${size}
+  )`
+}
+
+/** The last generation of the page, as the first column of a row that is no sum. */
+const LAST = sql.raw("(select seq || ' ' || tag from page order by seq desc, tag desc limit 1)")
+
+function useOf(wanted: UseQuery, after: string, size: number) {
+  const ofKeys = wanted.keys ? sql`where key = any(${wanted.keys.map(storable)})` : sql``
   return sql<UseRow>`
-    with page as materialized (
-      select * from generation where (seq, tag) > (${seq}::bigint, ${tag}::text) and seq < ${Math.floor(until * TICKS)}::bigint
-      order by seq, tag limit ${size}
-    ), sums as (
+    with ${pageOf(wanted, after, size)}, sums as (
       select seq / ${TICKS}::bigint / ${DAY_MS}::bigint * ${DAY_MS}::bigint as day, ${fact('model', 'model')} as model,
         ${fact('endpoint', 'endpoint')} as endpoint, ${fact('provider', "''")} as provider,
         status not in ('failed', 'unknown') as answered, count(*) as requests, sum(cost) as cost,
         sum(input)::bigint as input, sum(output)::bigint as output, sum(reasoning)::bigint as reasoning,
         sum(${SAVED})::float8 as "cacheSaved"
-      from page ${wanted} group by 1, 2, 3, 4, 5
+      from page ${ofKeys} group by 1, 2, 3, 4, 5
     )
-    select ${END}::bigint as day, (select seq || ' ' || tag from page order by seq desc, tag desc limit 1) as model, '' as endpoint,
+    select ${END}::bigint as day, ${LAST} as model, '' as endpoint,
       '' as provider, false as answered, count(*) as requests, 0::numeric as cost, 0::bigint as input, 0::bigint as output,
       0::bigint as reasoning, 0::float8 as "cacheSaved" from page
+    union all select * from sums`
+}
+
+/** `key` is null in the row that is no sum: `model` has the last generation of the page, `requests` how many the page has. */
+type SessionRow = Omit<SessionUse, 'key' | 'models'> & { readonly key: string | null; readonly model: string }
+
+function sessionsOf(wanted: SessionQuery, after: string, size: number) {
+  const session = fact('session_id', "''")
+  const ofKeys = wanted.keys ? sql`and key = any(${wanted.keys.map(storable)})` : sql``
+  const named = wanted.session === undefined ? sql`` : sql`and ${session} = ${storable(wanted.session)}`
+  return sql<SessionRow>`
+    with ${pageOf(wanted, after, size)}, sums as (
+      select key, ${session} as session, ${fact('model', 'model')} as model, count(*) as requests,
+        count(*) filter (where status in ('failed', 'unknown')) as failed, sum(cost) as cost, sum(input)::bigint as input,
+        sum(output)::bigint as output, sum(cached)::bigint as cached, sum(cache_write)::bigint as "cacheWrite",
+        sum(reasoning)::bigint as reasoning, sum(${SAVED})::float8 as "cacheSaved", min(seq) / ${TICKS}::bigint as first,
+        max(seq) / ${TICKS}::bigint as last
+      from page where ${session} <> '' ${ofKeys} ${named} group by 1, 2, 3
+    )
+    select null as key, '' as session, ${LAST} as model, count(*) as requests, 0::bigint as failed, 0::numeric as cost,
+      0::bigint as input, 0::bigint as output, 0::bigint as cached, 0::bigint as "cacheWrite", 0::bigint as reasoning,
+      0::float8 as "cacheSaved", 0::bigint as first, 0::bigint as last from page
     union all select * from sums`
 }

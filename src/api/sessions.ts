@@ -1,0 +1,120 @@
+/** GET /v1/sessions and `headgate sessions`: what each conversation of an agent has used, from the ledger. */
+import { Type } from 'typebox'
+import { checker } from '../core/check.ts'
+import type { Clock } from '../core/clock.ts'
+import { badField } from '../core/faults.ts'
+import type { JsonObject } from '../core/json.ts'
+import { usd } from '../core/money.ts'
+import type { LedgerScans } from '../ledger/scans.ts'
+import type { SessionUse } from '../ledger/types.ts'
+import { hashNamed } from './key-commands.ts'
+import { allKeys, type KeySource } from './key-entry.ts'
+import { integerOf } from './query.ts'
+import { type ApiReply, ok } from './reply.ts'
+
+export interface SessionSource extends Pick<KeySource, 'configured' | 'store'> {
+  readonly scans: Pick<LedgerScans, 'sessions'>
+  readonly clock: Pick<Clock, 'now'>
+}
+
+/** Milliseconds: the period without `since`, and the longest one. */
+const USUAL_MS = 86_400_000
+const LONGEST_MS = 31 * 86_400_000
+/** Edges of a period are whole minutes where the caller names none, so that callers share a scan. */
+const STEP_MS = 60_000
+const MOST = 1_000
+const USUAL = 100
+/** As `session_id` of a request. */
+const LONGEST_ID = 256
+
+/**
+ * The sessions of a period, the one that was used last first: sums of their requests that were admitted in it and are settled.
+ * @param query with `since`, `until`, `api_key_hash`, `session_id`, `offset`, `limit`. @throws Fault 400 naming the query parameter.
+ */
+export async function readSessions(query: URLSearchParams, source: SessionSource): Promise<ApiReply> {
+  const now = Math.floor(source.clock.now() / STEP_MS) * STEP_MS
+  const until = timeOf(query, 'until') ?? now + STEP_MS
+  const since = timeOf(query, 'since') ?? until - USUAL_MS
+  // An end that the caller has not named may be a minute later than now.
+  if (since >= until || until - since > LONGEST_MS + STEP_MS)
+    throw badField('since', 'expected a time before `until`, and at most 31 days before it')
+  const offset = integerOf(query, 'offset', 0, Number.MAX_SAFE_INTEGER) ?? 0
+  const limit = integerOf(query, 'limit', 1, MOST) ?? USUAL
+  const session = query.get('session_id') || undefined
+  if (session !== undefined && session.length > LONGEST_ID) throw badField('session_id', `expected at most ${LONGEST_ID} characters`)
+  const keys = await allKeys(source)
+  const hash = query.get('api_key_hash')
+  if (hash && !/^[0-9a-f]{64}$/.test(hash)) throw badField('api_key_hash', 'expected 64 hexadecimal digits in lower case')
+  // A key that is gone is known by the hash that it was made with.
+  const identity = hash ? (keys.find((key) => key.hash === hash)?.identity ?? hash) : undefined
+  const wanted = { from: since, until, ...(identity ? { keys: [identity] } : {}), ...(session ? { session } : {}) }
+  const { total, rows } = await source.scans.sessions(wanted, { offset, limit })
+  const byIdentity = new Map(keys.map((key) => [key.identity, key]))
+  const data = rows.map((row) => {
+    const key = byIdentity.get(row.key)
+    return { ...entryOf(row), api_key_hash: key?.hash ?? row.key, api_key_name: key?.name ?? null }
+  })
+  return ok({ data, total_count: total, since: new Date(since).toISOString(), until: new Date(until).toISOString() })
+}
+
+function entryOf(row: SessionUse): JsonObject {
+  return {
+    session_id: row.session,
+    models: [...row.models],
+    requests: row.requests,
+    failed_requests: row.failed,
+    prompt_tokens: row.input,
+    cached_tokens: row.cached,
+    cache_write_tokens: row.cacheWrite,
+    completion_tokens: row.output,
+    reasoning_tokens: row.reasoning,
+    usage: usd(row.cost),
+    cache_discount: usd(row.cacheSaved),
+    first_request_at: new Date(row.first).toISOString(),
+    last_request_at: new Date(row.last).toISOString(),
+  }
+}
+
+/** @returns milliseconds since the epoch. @throws Fault 400. */
+function timeOf(query: URLSearchParams, name: string): number | undefined {
+  const text = query.get(name)
+  if (text === null || text === '') return undefined
+  const time = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?Z)?$/.test(text) ? Date.parse(text) : Number.NaN
+  if (!(time >= 0)) throw badField(name, 'expected a UTC time such as 2027-01-31T08:00:00Z')
+  return time
+}
+
+export interface SessionCommand {
+  since?: string
+  /** A key's name, its hash, or the beginning of the hash. */
+  key?: string
+  session?: string
+  offset?: number
+  limit?: number
+}
+
+const checkCommand = checker(
+  Type.Object(
+    {
+      since: Type.Optional(Type.String()),
+      key: Type.Optional(Type.String({ minLength: 1 })),
+      session: Type.Optional(Type.String({ minLength: 1 })),
+      offset: Type.Optional(Type.Integer({ minimum: 0 })),
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MOST })),
+    },
+    { additionalProperties: false },
+  ),
+)
+
+/** @param command as it was sent, not checked yet. @throws Fault 400 naming the field, 404 for a key that is not there. */
+export async function runSessionCommand(command: unknown, source: SessionSource): Promise<JsonObject> {
+  checkCommand(command)
+  const { since, key, session, offset, limit } = command as SessionCommand
+  const query = new URLSearchParams()
+  if (since !== undefined) query.set('since', since)
+  if (key !== undefined) query.set('api_key_hash', await hashNamed(key, source))
+  if (session !== undefined) query.set('session_id', session)
+  if (offset !== undefined) query.set('offset', String(offset))
+  if (limit !== undefined) query.set('limit', String(limit))
+  return (await readSessions(query, source)).body
+}
