@@ -2,7 +2,7 @@
 import { dirname, join } from 'node:path'
 import { type JsonObject, present } from '../core/json.ts'
 import { hashOf } from '../core/secret.ts'
-import { credentialSettings } from '../services/credentials/settings.ts'
+import { credentialSettings, keyPool } from '../services/credentials/settings.ts'
 import type { Environment } from './expand.ts'
 import { guardrailConfig } from './guardrails.ts'
 import { DEVELOPMENT_KEY, FALLBACK_NAME, keyConfig, plainKey } from './keys.ts'
@@ -119,7 +119,7 @@ interface ProviderTerms {
 }
 
 function providerConfig(slug: string, settings: Resolved<typeof provider>, { isPassThroughOpen, hasFirstByte }: ProviderTerms) {
-  const { name = slug, baseUrl, auth, credential, query, timeouts, discover, quirks, faults, passThrough, ...others } = settings
+  const { name = slug, baseUrl, auth, credential, keys, query, timeouts, discover, quirks, faults, passThrough, ...others } = settings
   const list = discover === true ? resolved(discovery, {}) : discover
   return {
     ...others,
@@ -136,7 +136,7 @@ function providerConfig(slug: string, settings: Resolved<typeof provider>, { isP
     ...present({
       // Paths of operations begin with a slash.
       baseUrl: baseUrl?.replace(/\/+$/, ''),
-      credential: credential && credentialSettings(credential as JsonObject),
+      credential: keys ? keyPool(keys) : credential && credentialSettings(credential as JsonObject),
       auth: auth && { header: auth.header.toLowerCase(), scheme: auth.scheme ?? '' },
       query: query && new URLSearchParams(query).toString(),
       discovery: list === false ? undefined : list,

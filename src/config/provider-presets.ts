@@ -75,8 +75,9 @@ export function applyProviderPresets(main: Source, env: Environment): void {
     const source = new Source(file, readFileSync(file, 'utf8'), env, ([section]) => section === 'provider')
     const preset = isObject(source.data) ? source.data.provider : undefined
     if (!isObject(preset)) continue
-    // A key and a credential are two ways to say one thing.
-    const instead = entry.credential !== undefined ? ['key'] : entry.key !== undefined ? ['credential'] : []
+    // A key, keys and a credential are three ways to say one thing.
+    const ways = ['key', 'keys', 'credential']
+    const instead = ways.some((name) => entry[name] !== undefined) ? ways.filter((name) => entry[name] === undefined) : []
     main.adopt(['providers', slug], source, ['provider'], [...Object.keys(entry), ...instead])
     for (const name of instead) delete preset[name]
     providers[slug] = { ...preset, ...entry, ...joinedQuirks(preset, entry) }

@@ -175,7 +175,7 @@ function checkProvider(provider: RawConfig['providers'][string], at: Path, main:
   if (remote && provider.base_url === undefined)
     main.reportMissing(at, 'base_url', `"base_url" is missing, expected the address of the provider`)
   if (remote && provider.faults) main.report([...at, 'faults'], 'faults are for the dialect sim, expected none here', 'key')
-  for (const key of ['base_url', 'key', 'credential', 'discover', 'pass_through', 'headers'] as const) {
+  for (const key of ['base_url', 'key', 'keys', 'credential', 'discover', 'pass_through', 'headers'] as const) {
     if (local && provider[key] !== undefined) main.report([...at, key], 'the dialect sim makes no calls, expected no such key', 'key')
   }
   if (!main.isWrong([...at, 'dialect'])) {
@@ -193,10 +193,13 @@ function checkProvider(provider: RawConfig['providers'][string], at: Path, main:
   }
 }
 
-/** A provider has a key or a credential, and the credential one source. */
-function checkCredential({ credential, key, auth, headers = {} }: RawProvider, at: Path, main: Source): void {
+/** A provider has a key, several keys or a credential, and the credential one source. */
+function checkCredential({ credential, key, keys, auth, headers = {} }: RawProvider, at: Path, main: Source): void {
+  const names = new Set(keys?.map(({ name }, index) => name ?? String(index + 1)))
+  if (keys && names.size < keys.length) main.report([...at, 'keys'], 'two keys of one name, expected another')
+  if (keys && key !== undefined) main.report([...at, 'keys'], 'keys beside a key, expected one of them', 'key')
   if (!credential) return
-  if (key !== undefined) main.report([...at, 'credential'], 'a credential beside a key, expected one of them', 'key')
+  if (key !== undefined || keys) main.report([...at, 'credential'], 'a credential beside a key, expected one of them', 'key')
   const place = [...at, 'credential']
   checkSources(Object.keys(credential), place, main)
   const taken = ['authorization', 'x-api-key', ...(auth ? [auth.header.toLowerCase()] : [])]

@@ -81,7 +81,7 @@ async function countAt(
   // A path of the operator's own is that of generations.
   const path = callPath(address, { ...provider, path: undefined }, { path: encoded.path, model: endpoint.upstreamModel })
   const body = JSON.stringify(encoded.body)
-  const { credential } = endpoint
+  const credential = endpoint.credential?.forCall()
   let used: Grant | undefined
   try {
     if (credential && !credential.ready(exchange.head.clock.now())) await present(credential, exchange)

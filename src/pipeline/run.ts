@@ -7,6 +7,7 @@ import type { Final, ReplyContext } from '../dialects/types.ts'
 import type { AttemptRecord, ShownItem, Stage, Tap } from '../plugin-api/index.ts'
 import type { Endpoint } from '../routing/catalog/types.ts'
 import type { Removed } from '../routing/index.ts'
+import type { Credential } from '../services/credentials/credential.ts'
 import type { Turn } from './attempt/turn.ts'
 import { type HoldPart, NO_PART } from './money/hold.ts'
 
@@ -114,6 +115,8 @@ export class Run {
   opening: readonly ShownItem[] | undefined
   /** Ids of endpoints that have refused reasoning of this conversation. */
   withoutReasoning: Set<string> | undefined
+  /** Of the running attempt, where its endpoint has one: the credential or the key of a pool that it is called with. */
+  credential: Credential | undefined
   /** Media that the request names by address, as data URLs, where a provider in question takes no addresses. */
   media: ReadonlyMap<string, string> | undefined
   /** Turns begun so far; more than one in a tool loop. */

@@ -3,9 +3,9 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { check } from '../../src/cli/check.ts'
+import { FakeClock } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
-import { FakeClock } from '../support/clock.ts'
 import { JSON_TYPE, startUpstream, type Upstream } from '../support/upstream.ts'
 
 const CHAT = { model: 'acme/one', messages: [{ role: 'user', content: 'hi' }] }
@@ -76,7 +76,17 @@ async function scene(t: Test, { directory }: { directory?: string } = {}): Promi
     const end = ends.get(token)
     if (end === undefined || end <= clock.now() || made.refuses(token)) return refusal(token)
     if (seen.path.endsWith('/embeddings'))
-      return { headers: JSON_TYPE, body: [JSON.stringify({ object: 'list', model: 'v', data: [{ index: 0, embedding: [0.5, 0.5] }], usage: { prompt_tokens: 1, total_tokens: 1 } })] }
+      return {
+        headers: JSON_TYPE,
+        body: [
+          JSON.stringify({
+            object: 'list',
+            model: 'v',
+            data: [{ index: 0, embedding: [0.5, 0.5] }],
+            usage: { prompt_tokens: 1, total_tokens: 1 },
+          }),
+        ],
+      }
     return { headers: JSON_TYPE, body: [ANSWER] }
   })
   const text = config(identity.url, provider.url)
@@ -253,7 +263,10 @@ t.test('check says where a credential would come from, and what is wrong with it
   t.match(await run(url), 'credential of provider p: the service at https://id.test/token')
   t.notMatch(await run(url), /hush-hush/)
   t.match(await run('credential: { command: [gcloud, --secret] }'), /credential of provider p: the output of gcloud$/m)
-  t.match(await run('credential: { file: /run/token }', ', credential: { command: [x] }'), 'credential of endpoint acme/a@p: the output of x')
+  t.match(
+    await run('credential: { file: /run/token }', ', credential: { command: [x] }'),
+    'credential of endpoint acme/a@p: the output of x',
+  )
   t.match(await run('key: k, credential: { file: /run/token }'), 'a credential beside a key')
   t.match(await run('credential: { refresh: 5m }'), 'expected one of these keys: command, file, url')
   t.match(await run('credential: { file: /run/a, command: [x] }'), 'expected one of these keys')
@@ -261,4 +274,3 @@ t.test('check says where a credential would come from, and what is wrong with it
   t.match(await run('credential: { file: /run/a }, headers: { Authorization: x }'), 'the credential is sent in this header')
   t.match(await run('key: k', ', credential: { file: /run/a }'), 'the provider has a key')
 })
-

@@ -45,7 +45,13 @@ const token = (text: string, now: number, seconds: number): Grant => tokenGrant(
 
 /** What the provider would be sent. */
 const sent = (credential: Credential): string => {
-  const call = { method: 'POST', origin: 'https://acme.test', path: '/', body: '', keyHeader: (key: string) => ['authorization', key] as const }
+  const call = {
+    method: 'POST',
+    origin: 'https://acme.test',
+    path: '/',
+    body: '',
+    keyHeader: (key: string) => ['authorization', key] as const,
+  }
   return credential.headers(call)[1] ?? ''
 }
 
@@ -88,7 +94,14 @@ t.test('gateways that start together do not refresh together', async (t) => {
 function withClock(clock: FakeClock): { credential: RefreshedCredential; at: () => number } {
   const log = { error: () => {}, warn: () => {}, info: () => {} }
   const credential = new RefreshedCredential(
-    { provider: 'acme', source: 'test', terms: '{}', fingerprint: 'f', refresh: undefined, open: async () => async (_, now) => token('t', now, 3600) },
+    {
+      provider: 'acme',
+      source: 'test',
+      terms: '{}',
+      fingerprint: 'f',
+      refresh: undefined,
+      open: async () => async (_, now) => token('t', now, 3600),
+    },
     { clock, tallies: new Tallies(), log },
   )
   return { credential, at: () => Math.round(Math.min(...clock.waiting)) }
@@ -105,7 +118,11 @@ t.test('while the identity service is down the token is used as long as it holds
   await clock.advance(9 * MINUTE)
   t.equal(credential.ready(clock.now()), true, 'one minute is left')
   t.equal(sent(credential), 't1')
-  t.match(lines, [{ level: 'warn', fields: { provider: 'acme', reason: 'the service replied with status 503' } }], 'one line, not one a retry')
+  t.match(
+    lines,
+    [{ level: 'warn', fields: { provider: 'acme', reason: 'the service replied with status 503' } }],
+    'one line, not one a retry',
+  )
   t.equal((await counted()).failing, 1)
   isDown = false
   await clock.advance(MINUTE)
@@ -188,7 +205,17 @@ t.test('what a source says of the end of a token', async (t) => {
   await every(t, 'the end is read', (t) => {
     for (const [answer, end] of CASES) t.equal(tokenGrant(answer, now).expiresAt, end, answer)
   })
-  const WRONG = ['', '{}', '{"token":5}', '{"token":""}', '{broken', 'two words', 'line\nline', '{"token":"a","expires_in":"soon"}', '{"token":"a","expires_at":"soon"}']
+  const WRONG = [
+    '',
+    '{}',
+    '{"token":5}',
+    '{"token":""}',
+    '{broken',
+    'two words',
+    'line\nline',
+    '{"token":"a","expires_in":"soon"}',
+    '{"token":"a","expires_at":"soon"}',
+  ]
   await every(t, 'what is no token is refused', (t) => {
     for (const answer of WRONG) t.ok(thrownBy(() => tokenGrant(answer, now)) instanceof CredentialError, answer)
   })
@@ -219,7 +246,10 @@ t.test('a reload keeps what has not changed, and closes the rest', async (t) => 
   const of = (settings: string) => credentials.of({ provider: 'acme' }, { source: 'test', settings })
   const first = credentials.during(() => of('one'))
   await settle()
-  t.equal(credentials.during(() => of('one')), first)
+  t.equal(
+    credentials.during(() => of('one')),
+    first,
+  )
   t.equal(fetches, 1, 'the token stays')
   const second = credentials.during(() => of('two'))
   await settle()
@@ -227,11 +257,17 @@ t.test('a reload keeps what has not changed, and closes the rest', async (t) => 
   t.equal(fetches, 2)
   await clock.advance(60 * MINUTE)
   t.equal(sent(first), 't1', 'a request under way can still use the old one, which is not refreshed any more')
-  t.throws(() => credentials.during(() => {
-    of('three')
-    throw new Error('broken')
-  }))
-  t.equal(credentials.during(() => of('two')), second, 'a configuration that cannot be composed changes nothing')
+  t.throws(() =>
+    credentials.during(() => {
+      of('three')
+      throw new Error('broken')
+    }),
+  )
+  t.equal(
+    credentials.during(() => of('two')),
+    second,
+    'a configuration that cannot be composed changes nothing',
+  )
   credentials.close()
   await settle()
   t.strictSame(clock.waiting, [], 'nothing waits any more')

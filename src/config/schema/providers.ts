@@ -6,7 +6,9 @@ import { CREDENTIAL_SOURCES } from '../../services/credentials/sources/index.ts'
 import {
   asWritten,
   closed,
+  count,
   duration,
+  entryName,
   flag,
   line,
   listOf,
@@ -108,6 +110,20 @@ export const provider = closed('One provider.', {
   ),
   key: Type.Optional(secret('Key of the account. If its variable is marked ? and not set, the provider is left out.')),
   credential: Type.Optional(credential),
+  keys: Type.Optional(
+    listOf(
+      'Several keys of one account, in place of `key`: calls are spread over them, a conversation keeps its key. One that the provider refuses is left out for ten minutes, one that it limits rests for as long as it says.',
+      closed('One key.', {
+        name: Type.Optional(entryName('For logs and metrics. If unset: its number in the list.')),
+        key: secret('The key.'),
+        weight: withDefault(count('Its share of the calls, in proportion to the others.'), 1),
+        requests_per_minute: Type.Optional(
+          count('Calls that it is given within a minute, by each process, as long as another key has room.'),
+        ),
+      }),
+      1,
+    ),
+  ),
   account: Type.Optional(
     line(
       'Name of your account at the provider. Reasoning that a provider signed or encrypted is sent back only to the account that made it; entries of the same name share it, and a new key changes nothing. If unset: each pair of `base_url` and `key` is an account.',

@@ -137,7 +137,10 @@ function send(attempt: StreamAttempt | WholeAttempt, call: EndpointCall, encoded
     body: JSON.stringify(encoded.body),
     streamed: exchange.request.stream,
   }
-  if (endpoint.credential) request.headers.push(...credentialHeaders(endpoint.credential, { provider, dialect }, request))
+  if (endpoint.credential) {
+    const credential = exchange.run.credential ?? endpoint.credential
+    request.headers.push(...credentialHeaders(credential, { provider, dialect }, request))
+  }
   const reply = new AnswerOrError(attempt, {
     clock: exchange.head.clock,
     decode: (status, body) => dialect.decodeFault(status, body),

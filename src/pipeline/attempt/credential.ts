@@ -1,6 +1,7 @@
 /** Calls of endpoints whose credential rotates: it is there before the call, and replaced once where the provider refuses it. */
 import { asFault, Fault } from '../../core/faults.ts'
 import type { Credential } from '../../services/credentials/credential.ts'
+import type { Grant } from '../../services/credentials/types.ts'
 import type { Planned, Received } from '../exchange.ts'
 import type { Reply } from '../layer.ts'
 import { endedEarly } from '../reply/final-fault.ts'
@@ -15,29 +16,49 @@ export function withCredential<Dependencies>(call: Call<Dependencies>): Call<Dep
   }
 }
 
-async function credentialed(call: () => Promise<Reply>, credential: Credential, exchange: Planned): Promise<Reply> {
+/** Calls of one attempt: the first, and those with another credential or key. */
+const MOST_CALLS = 3
+
+async function credentialed(call: () => Promise<Reply>, source: Credential, exchange: Planned): Promise<Reply> {
   const { head, run, trail } = exchange
-  if (!credential.ready(head.clock.now())) await present(credential, exchange)
-  const used = credential.grant
-  try {
-    return await call()
-  } catch (thrown) {
-    const fault = asFault(thrown)
-    const status = trail.attempts.at(-1)?.status
-    if (!isRefusal(fault, status)) throw hidden(fault, credential)
-    if (head.cancel.aborted || !(await credential.renew(used))) throw refused(fault)
-    // The caller may have left meanwhile.
-    if (head.cancel.aborted) throw endedEarly(exchange, [])
-    run.unfinished = undefined
-    const record = trail.attempts.at(-1)
-    if (record) record.status = null
+  const conversation = exchange.plan.conversation?.name
+  let credential = source.forCall(conversation)
+  for (let calls = 1; ; calls++) {
+    if (!credential.ready(head.clock.now())) await present(credential, exchange)
+    run.credential = credential
+    const used = credential.grant
     try {
       return await call()
-    } catch (again) {
-      const second = asFault(again)
-      throw isRefusal(second, trail.attempts.at(-1)?.status) ? refused(second) : hidden(second, credential)
+    } catch (thrown) {
+      const fault = asFault(thrown)
+      const record = trail.attempts.at(-1)
+      const isRefused = isRefusal(fault, record?.status)
+      const failure = isRefused ? refused(fault) : hidden(fault, credential)
+      if (head.cancel.aborted) throw failure
+      const left = isRefused ? await afterRefusal(credential, used) : afterLimit(credential, fault)
+      const next = left ? (left === 'same' ? credential : source.another?.(conversation)) : undefined
+      if (!next || calls === MOST_CALLS) throw failure
+      // The caller may have left meanwhile.
+      if (head.cancel.aborted) throw endedEarly(exchange, [])
+      credential = next
+      run.unfinished = undefined
+      if (record) record.status = null
     }
   }
+}
+
+/** What the call may be made with again: the same credential, fetched anew, or another key of its pool. */
+type Left = 'same' | 'another' | undefined
+
+async function afterRefusal(credential: Credential, used: Grant | undefined): Promise<Left> {
+  return (await credential.renew(used)) ? 'same' : 'another'
+}
+
+/** A rate limit of one key says nothing of the others. */
+function afterLimit(credential: Credential, { status, retryAfter }: Fault): Left {
+  if (status !== 429 || !credential.limited) return undefined
+  credential.limited(retryAfter)
+  return 'another'
 }
 
 /**

@@ -78,7 +78,10 @@ export function callProvider({ exchange, endpoint, wire, target, ask }: Provider
     headers: [...address.headers, 'x-client-request-id', exchange.head.id, ...(encoded.headers ?? [])],
     body: JSON.stringify(encoded.body),
   }
-  if (endpoint.credential) request.headers.push(...credentialHeaders(endpoint.credential, { provider, dialect: wire }, request))
+  if (endpoint.credential) {
+    const credential = exchange.run.credential ?? endpoint.credential
+    request.headers.push(...credentialHeaders(credential, { provider, dialect: wire }, request))
+  }
   const call = new EmbeddingCall(ask, wire)
   const reply = new AnswerOrError(call, {
     clock: exchange.head.clock,

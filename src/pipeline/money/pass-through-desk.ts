@@ -81,7 +81,7 @@ export class PassThroughDesk {
 
   private call(booking: Booking, request: IncomingMessage): PassThroughCall {
     const { provider } = booking
-    const { credential } = provider
+    const credential = provider.credential?.forCall()
     const used = credential?.grant
     const dialect = this.dependencies.upstreams.get(provider.dialect)
     return {

@@ -35,6 +35,12 @@ const FORCED = 30_000
 export interface Credential {
   /** True while it can be used. @param now milliseconds since the epoch. */
   ready(now: number): boolean
+  /** What one call uses, as a key of a pool. @param conversation the name of what it belongs to; undefined where it has none. */
+  forCall(conversation?: string): Credential
+  /** Of a pool: one that can still be used, after a call with another has failed; undefined where none is left. */
+  another?(conversation?: string): Credential | undefined
+  /** The provider's rate limit is reached, for as many seconds as it says. Present where others may be used meanwhile. */
+  limited?(wait: number | undefined): void
   /** Fetches it, once for all who wait. Rejects with the fault `credential_unavailable`. */
   refresh(): Promise<void>
   /** What is used now: handed back to `renew` where the provider refuses it. */
@@ -96,6 +102,10 @@ export class RefreshedCredential implements Credential {
     this.parts = parts
     this.terms = options.terms
     this.fingerprint = options.fingerprint
+  }
+
+  forCall(): Credential {
+    return this
   }
 
   ready(now: number): boolean {

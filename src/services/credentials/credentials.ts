@@ -1,15 +1,18 @@
 /** The credentials that a configuration uses. One whose settings a reload does not change stays, with what it has fetched. */
 import { hash } from 'node:crypto'
 import { type Credential, type CredentialParts, RefreshedCredential } from './credential.ts'
+import { KeyPool } from './key-pool.ts'
 import type { CredentialLookup, CredentialOwner, CredentialSettings } from './settings.ts'
 import type { CredentialSource } from './types.ts'
+
+type Live = RefreshedCredential | KeyPool
 
 export class Credentials implements CredentialLookup {
   private readonly sources: readonly CredentialSource[]
   private readonly parts: CredentialParts
-  private live = new Map<string, RefreshedCredential>()
+  private live = new Map<string, Live>()
   /** Those of the configuration before, while another one is composed. */
-  private before: Map<string, RefreshedCredential> | undefined
+  private before: Map<string, Live> | undefined
 
   constructor(sources: readonly CredentialSource[], parts: CredentialParts) {
     this.sources = sources
@@ -43,11 +46,24 @@ export class Credentials implements CredentialLookup {
       this.live.set(name, known)
       return known
     }
+    const made = this.made(owner, settings, terms)
+    this.live.set(name, made)
+    made.start()
+    return made
+  }
+
+  close(): void {
+    for (const credential of this.live.values()) credential.close()
+    this.live.clear()
+  }
+
+  private made({ provider }: CredentialOwner, settings: CredentialSettings, terms: string): Live {
+    if (settings.keys) return new KeyPool({ provider, terms, keys: settings.keys }, this.parts)
     const source = this.sources.find((each) => each.name === settings.source)
     if (!source) throw new TypeError(`there is no source of credentials ${settings.source}`)
-    const made = new RefreshedCredential(
+    return new RefreshedCredential(
       {
-        provider: owner.provider,
+        provider,
         source: source.name,
         terms,
         fingerprint: hash('sha256', JSON.stringify([settings.source, settings.settings]), 'base64url'),
@@ -57,13 +73,5 @@ export class Credentials implements CredentialLookup {
       },
       this.parts,
     )
-    this.live.set(name, made)
-    made.start()
-    return made
-  }
-
-  close(): void {
-    for (const credential of this.live.values()) credential.close()
-    this.live.clear()
   }
 }

@@ -1,12 +1,15 @@
 /** The settings of a credential, of a provider and of an endpoint on top, and what finds the credential of them. */
 import { isObject, type Json, type JsonObject, present } from '../../core/json.ts'
 import type { Credential } from './credential.ts'
+import type { KeySettings } from './key-pool.ts'
 
 /** `providers.NAME.credential`, as the configuration resolves it. */
 export interface CredentialSettings {
   /** Name of the source. */
   readonly source: string
   readonly settings: Json
+  /** Of a pool of keys, which needs no source. */
+  readonly keys?: readonly KeySettings[] | undefined
   /** Milliseconds after which it is fetched again at the latest. */
   readonly refresh?: number | undefined
   /** Base URL that signatures are made for, where calls go through a forwarder to it. */
@@ -31,6 +34,9 @@ export function credentialSettings({ refresh, ...sources }: JsonObject): Credent
   if (source === undefined || settings === undefined) return undefined
   return { source, settings, ...present({ refresh: typeof refresh === 'number' ? refresh : undefined }) }
 }
+
+/** Several keys of one account. */
+export const keyPool = (keys: readonly KeySettings[]): CredentialSettings => ({ source: 'keys', settings: null, keys })
 
 /** The settings of an endpoint on top of its provider's: of the same source field by field. @param own by name of the source. */
 export function credentialOnTop(own: JsonObject, base: CredentialSettings | undefined): CredentialSettings | undefined {
