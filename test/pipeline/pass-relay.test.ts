@@ -43,3 +43,21 @@ for (const wire of ['openai-chat', 'openai-responses', 'anthropic'] as const)
         if (size === 1) t.ok(searched <= chunks - 2, 'chunks of text alone are not searched')
       })
   })
+
+t.test('openai-chat: the same signature beside the words of each chunk', async (t) => {
+  const pass = upstreamDialects.get('openai-chat')?.pass
+  if (!pass) throw new Error('no pass lane')
+  const relay = new PassRelay(pass.stream(context()), (text) => markText(text, pass.signed, LETTERS))
+  const details = [{ type: 'reasoning.encrypted', data: SIGNED, index: 0 }]
+  let out = ''
+  for (const content of ['One ', 'two ', 'three ', 'four ', 'five.']) {
+    const chunk = {
+      id: 'chatcmpl-1',
+      created: 1,
+      model: 'up',
+      choices: [{ index: 0, delta: { role: 'assistant', content, reasoning: 'Hm', reasoning_details: details } }],
+    }
+    out += relay.feed(Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`))
+  }
+  t.equal(out.split(`${markOf(LETTERS)}${SIGNED}`).length - 1, 5, out)
+})

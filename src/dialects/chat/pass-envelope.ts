@@ -19,6 +19,9 @@ const MAX_MISSES = 8
 const WORDS = ['content', 'reasoning', 'reasoning_content', 'arguments']
 const MARKERS = WORDS.flatMap((name) => [`"${name}":"`, `"${name}": "`])
 
+/** Members of details of reasoning that hold what a provider signed or encrypted. */
+const SIGNED = /"(?:signature|data)":/
+
 /** A frame without words that is longer than this holds an image or a sound. */
 const LONG_FRAME = 8_192
 
@@ -41,6 +44,8 @@ export function isImage(frame: string, words: number): boolean {
 class Skeleton {
   /** True for fragments of a call's arguments. */
   readonly ofCalls: boolean
+  /** True where nothing around the words is signed or encrypted, not even the same thing in each chunk. */
+  readonly isPlain: boolean
   private readonly before: string
   private readonly after: string
   private readonly ourBefore: string
@@ -62,6 +67,7 @@ class Skeleton {
     this.mirrors = parts.mirrors
     this.before = parts.before
     this.after = parts.after
+    this.isPlain = !SIGNED.test(parts.before + parts.after)
     this.ourBefore = parts.ourBefore
     this.ourAfter = parts.ourAfter
   }
@@ -185,7 +191,7 @@ export class Envelope {
         this.misses = 0
         this.content = skeleton.words
         this.images = 0
-        this.plain = true
+        this.plain = skeleton.isPlain
         return out
       }
     }
