@@ -1,7 +1,8 @@
 /**
- * The test command: `node test/run.ts [--long | --clients | --servers | --recordings] [filter …]`.
- * Runs the test files, each a tap script in a process of its own: those that took longest in the last run first, as many at once
- * as there are processors. Ends with the plain line `N passed, N failed`.
+ * The test command: `node test/run.ts [--long | --clients | --servers | --recordings] [--alone] [filter …]`.
+ * Runs the test files, each a tap script: several in a process, one after another, but for those that change or measure the process
+ * (`support/file-groups.ts`). What took longest in the last run comes first, as many processes at once as there are processors.
+ * Ends with the plain line `N passed, N failed`. `--alone` gives each file a process of its own.
  * A filter keeps the files whose path contains it. `--long` adds the `*.long.ts` files and the
  * large counts (HEADGATE_LONG=1). `--clients` runs only the tests of third-party clients, which have
  * a lock file of their own. `--servers` runs only the tests that start a PostgreSQL or a Redis of their own, or a gateway of
@@ -13,6 +14,8 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { basename, delimiter, dirname, join } from 'node:path'
+import { FileGroups } from './support/file-groups.ts'
+import { FileOutputs } from './support/file-outputs.ts'
 import { Report } from './support/report.ts'
 
 const ROOT = dirname(import.meta.dirname)
@@ -21,7 +24,9 @@ const CLIENTS = 'test/clients/'
 const RECORDINGS = 'test/recordings/'
 /** Milliseconds that each file took when it ran last, on this machine. */
 const TIMES = join(ROOT, 'node_modules', '.cache', 'test-times.json')
-const FLAGS = ['--long', '--clients', '--servers', '--recordings', '--agents']
+const FLAGS = ['--long', '--clients', '--servers', '--recordings', '--agents', '--alone']
+/** Runs the files of a list in one process. */
+const ONE_PROCESS = join('test', 'support', 'one-process.ts')
 /** Seconds that one file may take: far more than it does, on a busy machine too. An agent is installed first. */
 const FILE_SECONDS = { short: 300, agent: 900, long: 7200 }
 /** Seconds after which a file that has not ended by itself is killed. */
@@ -34,6 +39,7 @@ interface Choice {
   servers: boolean
   recordings: boolean
   agents: boolean
+  alone: boolean
   filters: string[]
 }
 
@@ -44,8 +50,8 @@ function choiceOf(args: readonly string[]): Choice {
     console.error(`unknown option ${unknown}; known are ${FLAGS.join(', ')}`)
     process.exit(2)
   }
-  const [long, clients, servers, recordings, agents] = FLAGS.map((flag) => flags.includes(flag))
-  return { long, clients, servers, recordings, agents, filters: args.filter((arg) => !arg.startsWith('--')) }
+  const [long, clients, servers, recordings, agents, alone] = FLAGS.map((flag) => flags.includes(flag))
+  return { long, clients, servers, recordings, agents, alone, filters: args.filter((arg) => !arg.startsWith('--')) }
 }
 
 function filesOf(choice: Choice): string[] {
@@ -73,6 +79,13 @@ function needsServers(path: string): boolean {
   return starts || text.slice(0, text.indexOf('*/')).includes('Runs with `npm run test:servers`')
 }
 
+/** Files that run in one process. Those that take long, or need programs beside the gateway, gain nothing by sharing one. */
+function groupsOf(choice: Choice): string[][] {
+  const { long, clients, servers, recordings, agents, alone } = choice
+  const each = long || clients || servers || recordings || agents || alone
+  return new FileGroups(ROOT).of(filesOf(choice), (file) => each || needsServers(file))
+}
+
 function lastTimes(): Record<string, number> {
   try {
     return JSON.parse(readFileSync(TIMES, 'utf8')) as Record<string, number>
@@ -86,11 +99,11 @@ function keepTimes(report: Report): void {
   writeFileSync(TIMES, JSON.stringify({ ...lastTimes(), ...Object.fromEntries(report.times) }))
 }
 
-/** Longest first, so that none is left running alone at the end; new files before all of them. */
-function longestFirst(files: readonly string[]): string[] {
+/** Longest first, so that none is left running alone at the end; those with new files before all of them. */
+function longestFirst(groups: readonly string[][]): string[][] {
   const times = lastTimes()
-  const timeOf = (file: string): number => times[file] ?? Number.POSITIVE_INFINITY
-  return files.toSorted((a, b) => (timeOf(a) === timeOf(b) ? 0 : timeOf(b) - timeOf(a)))
+  const timeOf = (files: string[]): number => files.reduce((sum, file) => sum + (times[file] ?? Number.POSITIVE_INFINITY), 0)
+  return groups.toSorted((a, b) => (timeOf(a) === timeOf(b) ? 0 : timeOf(b) - timeOf(a)))
 }
 
 function commit(): string {
@@ -117,28 +130,36 @@ function environment(choice: Choice): NodeJS.ProcessEnv {
   return env
 }
 
-/** Runs one file as a process of its own. @returns its exit. */
-function runFile(file: string, report: Report, { seconds, env }: { seconds: number; env: NodeJS.ProcessEnv }): Promise<void> {
-  const begun = performance.now()
-  const lines = report.file(file)
-  const child = spawn(NODE, [file], { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'inherit'] })
+interface Setting {
+  report: Report
+  seconds: number
+  env: NodeJS.ProcessEnv
+}
+
+/** Runs files in a process of theirs, one after another. @returns those that did not begin, because one before them ended the process. */
+function runFiles(files: readonly string[], { report, seconds, env }: Setting): Promise<string[]> {
+  const list = { HEADGATE_TEST_FILES: JSON.stringify(files) }
+  const [args, more] = files.length === 1 ? [files, {}] : [[ONE_PROCESS], list]
+  const child = spawn(NODE, args, { cwd: ROOT, env: { ...env, ...more }, stdio: ['ignore', 'pipe', 'inherit'] })
   running.add(child)
   let expired: string | undefined
   // The file itself fails the test that takes too long; this is for one that cannot even do that.
-  const timer = setTimeout(
-    () => {
-      expired = `${seconds} s`
+  let timer: NodeJS.Timeout | undefined
+  const outputs = new FileOutputs(report, files, (last) => {
+    clearTimeout(timer)
+    const patience = last ? GRACE : seconds + GRACE
+    timer = setTimeout(() => {
+      expired = `${patience} s`
       child.kill('SIGKILL')
-    },
-    (seconds + GRACE) * 1000,
-  )
-  child.stdout.on('data', (chunk: Buffer) => lines.write(chunk))
+    }, patience * 1000)
+  })
+  child.stdout.setEncoding('utf8').on('data', (text: string) => outputs.write(text))
   return new Promise((resolve) => {
     const end = (code: number | null, signal: NodeJS.Signals | null): void => {
       if (!running.delete(child)) return
+      const left = outputs.end({ code, signal, expired })
       clearTimeout(timer)
-      lines.end({ code, signal, expired, time: Math.round(performance.now() - begun) })
-      resolve()
+      resolve(left)
     }
     child.on('error', () => end(127, null))
     child.on('close', end)
@@ -146,14 +167,14 @@ function runFile(file: string, report: Report, { seconds, env }: { seconds: numb
 }
 
 async function run(choice: Choice): Promise<void> {
-  const files = longestFirst(filesOf(choice))
+  const groups = longestFirst(groupsOf(choice))
   const report = new Report({ verbose: choice.filters.length > 0 })
-  if (files.length === 0) console.error('no test file matches')
+  if (groups.length === 0) console.error('no test file matches')
   const seconds = choice.long ? FILE_SECONDS.long : choice.agents ? FILE_SECONDS.agent : FILE_SECONDS.short
-  const env = { ...environment(choice), TAP_TIMEOUT: String(seconds) }
-  const next = files.values()
+  const setting = { report, seconds, env: { ...environment(choice), TAP_TIMEOUT: String(seconds) } }
+  const next = groups.values()
   const work = async (): Promise<void> => {
-    for (const file of next) if (!stopped) await runFile(file, report, { seconds, env })
+    for (const files of next) for (let left = files; left.length > 0 && !stopped; ) left = await runFiles(left, setting)
   }
   await Promise.all(Array.from({ length: choice.agents ? 1 : availableParallelism() }, work))
   process.exitCode = report.close()

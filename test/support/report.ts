@@ -63,6 +63,14 @@ export interface FileEnd {
   expired?: string | undefined
   /** Milliseconds that it took. */
   time?: number
+  /** Files that ran before it in the same process. */
+  after?: readonly string[]
+}
+
+/** Takes what a test file writes to its standard output, then how it ended. */
+export interface FileReport {
+  write(text: string | Buffer): void
+  end(end: FileEnd): void
 }
 
 export class Report {
@@ -82,8 +90,7 @@ export class Report {
     this.verbose = verbose
   }
 
-  /** One test file: takes what it writes to its standard output, then how it ended. */
-  file(name: string): { write(chunk: Buffer): void; end(end: FileEnd): void } {
+  file(name: string): FileReport {
     const parser = new Parser()
     const counts = { passed: 0, failed: 0, skipped: 0 }
     const fail = (what: string, diagnostics: Diagnostics | null): void => {
@@ -98,8 +105,8 @@ export class Report {
     parser.on('comment', (comment: string) => this.comment(comment.trim()))
     if (this.verbose) parser.on('extra', (text: string) => this.out(text.replace(/\n$/, '')))
     return {
-      write: (chunk) => parser.write(chunk),
-      end: ({ code, signal, expired, time }) => {
+      write: (text) => parser.write(text),
+      end: ({ code, signal, expired, time, after = [] }) => {
         parser.end()
         const { ok, plan, failures } = parser.results ?? { ok: false }
         if (counts.failed === 0) {
@@ -117,6 +124,7 @@ export class Report {
         )
         // At once, so that a log that is cut off still shows why.
         for (const lines of this.failures.splice(0)) this.out(lines.join('\n'))
+        if (counts.failed > 0 && after.length > 0) this.out(`    in one process after ${after.join(', ')}`)
       },
     }
   }
