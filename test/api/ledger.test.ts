@@ -9,6 +9,7 @@ import { startAdmin } from '../../src/server/admin.ts'
 import { ADMIN_TOKEN, adminFetch } from '../support/admin.ts'
 import { FakeClock } from '../support/clock.ts'
 import { runProgram } from '../support/program.ts'
+import { simulated } from '../support/simulated.ts'
 
 t.test('the verdict of a long scan is shared, unless a caller wants none that is kept', async (t) => {
   const clock = new FakeClock()
@@ -42,10 +43,7 @@ t.test('the verdict of a long scan is shared, unless a caller wants none that is
   t.equal(scans, 2)
 
   const file = join(t.testdir(), 'headgate.yaml')
-  writeFileSync(
-    file,
-    `admin: { host: 127.0.0.1, port: ${new URL(admin.url).port}, token: ${ADMIN_TOKEN} }\nproviders: { sim: { dialect: sim } }\nmodels: { sim/echo: { endpoints: [ { provider: sim, model: echo, price: free } ] } }\n`,
-  )
+  writeFileSync(file, `admin: { host: 127.0.0.1, port: ${new URL(admin.url).port}, token: ${ADMIN_TOKEN} }\n${simulated()}`)
   const command = runProgram(['ledger', 'verify', '--config', file])
   t.equal((await command.exited).code, 0, command.out())
   t.equal(scans, 3, 'the command line gets a new one')

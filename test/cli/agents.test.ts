@@ -10,6 +10,7 @@ import { isObject, type JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
 import { list, object } from '../support/fold.ts'
 import { startGateway } from '../support/gateway.ts'
+import { printed } from '../support/printed.ts'
 
 const SECRET = 'sk-router-v1-0123456789abcdef'
 
@@ -30,11 +31,7 @@ agents:
 async function run(t: Test, words: string[], flags: AgentFlags = {}, { config = CONFIG, key }: { config?: string; key?: string } = {}) {
   const file = join(t.testdir(), 'headgate.yaml')
   writeFileSync(file, config)
-  const out: string[] = []
-  const error: string[] = []
-  const streams = { out: (line: string) => out.push(line), error: (line: string) => error.push(line) }
-  const code = await agents(words, { config: file, ...flags }, streams, key === undefined ? {} : { HEADGATE_KEY: key })
-  return { code, out: out.join('\n'), error: error.join('\n') }
+  return printed((streams) => agents(words, { config: file, ...flags }, streams, key === undefined ? {} : { HEADGATE_KEY: key }))
 }
 
 t.test('the setting makes aliases of the names that agents send, and an alias of the file wins', async (t) => {

@@ -2,11 +2,14 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
+import type { Streams } from '../../src/cli/console.ts'
 import { credits, type KeyFlags, keyReport, keys } from '../../src/cli/keys.ts'
 import type { JsonObject } from '../../src/core/json.ts'
 import { freePorts } from '../support/crash/configuration.ts'
 import { every } from '../support/every.ts'
+import { type Printed, printed } from '../support/printed.ts'
 import { runProgram, serveProgram } from '../support/program.ts'
+import { simulated } from '../support/simulated.ts'
 
 const SECRET = 'sk-router-v1-0123456789abcdef'
 
@@ -19,30 +22,15 @@ async function configFile(t: Test, store?: string): Promise<string> {
 admin: { port: ${(await freePorts(1))[0]} }
 store: { url: "${store ?? `sqlite:${join(directory, 'ledger.db')}`}" }
 auth: { keys: [ { name: app, key: "${SECRET}", limit: "2.00" } ] }
-providers: { sim: { dialect: sim } }
-models: { sim/echo: { endpoints: [ { provider: sim, model: echo, price: { prompt: "0", completion: "0", request: "0.5" } } ] } }
-`,
+${simulated('price: { prompt: "0", completion: "0", request: "0.5" }')}`,
   )
   return file
 }
 
-interface Said {
-  code: number
-  out: string
-  error: string
-}
+type Verb = (words: readonly string[], flags: KeyFlags, streams: Streams) => Promise<number>
 
-type Verb = (
-  words: readonly string[],
-  flags: KeyFlags,
-  streams: { out: (line: string) => void; error: (line: string) => void },
-) => Promise<number>
-
-async function say(verb: Verb, words: string, flags: KeyFlags): Promise<Said> {
-  const out: string[] = []
-  const error: string[] = []
-  const code = await verb(words === '' ? [] : words.split(' '), flags, { out: (line) => out.push(line), error: (line) => error.push(line) })
-  return { code, out: out.join('\n'), error: error.join('\n') }
+function say(verb: Verb, words: string, flags: KeyFlags): Promise<Printed> {
+  return printed((streams) => verb(words === '' ? [] : words.split(' '), flags, streams))
 }
 
 const status = async (url: string, secret: string): Promise<number> => {
@@ -55,7 +43,7 @@ const status = async (url: string, secret: string): Promise<number> => {
   return response.status
 }
 
-const secretIn = ({ out }: Said): string => /sk-router-v2-[0-9a-f]{64}/.exec(out)?.[0] ?? ''
+const secretIn = ({ out }: Printed): string => /sk-router-v2-[0-9a-f]{64}/.exec(out)?.[0] ?? ''
 
 t.test('on a stopped gateway, then on the running one, then stopped again', async (t) => {
   const config = await configFile(t)

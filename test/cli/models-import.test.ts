@@ -11,6 +11,7 @@ import { decimalText } from '../../src/core/decimal.ts'
 import type { JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
 import { LITELLM, MODELS_DEV, manyModels } from '../support/price-lists.ts'
+import { type Printed, printed } from '../support/printed.ts'
 
 const CONFIG = `
 providers:
@@ -34,7 +35,7 @@ models:
 interface Scene {
   list: string
   out: string
-  run(flags?: ModelFlags): Promise<{ code: number; out: string; error: string }>
+  run(flags?: ModelFlags): Promise<Printed>
   written(): Record<string, JsonObject & { endpoints: JsonObject[] }>
 }
 
@@ -46,12 +47,7 @@ function scene(t: Test, content: unknown, config = CONFIG): Scene {
   return {
     list,
     out,
-    run: async (flags = {}) => {
-      const [printed, error]: [string[], string[]] = [[], []]
-      const streams = { out: (line: string) => printed.push(line), error: (line: string) => error.push(line) }
-      const code = await models(['import'], { config: file, from: list, ...flags }, streams, {})
-      return { code, out: printed.join('\n'), error: error.join('\n') }
-    },
+    run: (flags = {}) => printed((streams) => models(['import'], { config: file, from: list, ...flags }, streams, {})),
     written: () => (parse(readFileSync(out, 'utf8')) as { models: ReturnType<Scene['written']> }).models,
   }
 }

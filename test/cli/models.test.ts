@@ -7,6 +7,7 @@ import { type ModelFlags, models } from '../../src/cli/models.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import type { JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
+import { type Printed, printed } from '../support/printed.ts'
 import { jsonAnswer, refusingUrl, startUpstream, type Upstream } from '../support/upstream.ts'
 
 const SECRET = 'sk-provider-secret-0123456789'
@@ -40,12 +41,6 @@ models:
 aliases: { "first": acme/one }
 `
 
-interface Printed {
-  code: number
-  out: string
-  error: string
-}
-
 interface Scene {
   directory: string
   run(words: string[], flags?: ModelFlags, config?: string): Promise<Printed>
@@ -58,10 +53,7 @@ function scene(t: Test, url = 'http://127.0.0.1:9'): Scene {
     run: async (words, flags = {}, config = CONFIG) => {
       const file = join(directory, 'headgate.yaml')
       writeFileSync(file, config)
-      const [out, error]: [string[], string[]] = [[], []]
-      const streams = { out: (line: string) => out.push(line), error: (line: string) => error.push(line) }
-      const code = await models(words, { config: file, ...flags }, streams, { AYE_URL: url, AYE_KEY: SECRET })
-      return { code, out: out.join('\n'), error: error.join('\n') }
+      return printed((streams) => models(words, { config: file, ...flags }, streams, { AYE_URL: url, AYE_KEY: SECRET }))
     },
   }
 }

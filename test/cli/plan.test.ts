@@ -3,6 +3,7 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { type PlanFlags, plan } from '../../src/cli/plan.ts'
+import { type Printed, printed } from '../support/printed.ts'
 import { runProgram } from '../support/program.ts'
 
 const CONFIG = `
@@ -28,22 +29,15 @@ guardrails:
 const ENV = { AYE_URL: 'http://127.0.0.1:9/v1' }
 const QUESTION = { model: 'acme/one', messages: [{ role: 'user', content: 'Hello' }], seed: 4 }
 
-interface Printed {
-  code: number
-  out: string
-  error: string
-}
-
 function scene(t: Test): (request: unknown, flags?: PlanFlags, config?: string) => Promise<Printed> {
   const directory = t.testdir()
   return async (request, flags = {}, config = CONFIG) => {
     const [configFile, requestFile] = [join(directory, 'headgate.yaml'), join(directory, 'request.json')]
     writeFileSync(configFile, config)
     writeFileSync(requestFile, typeof request === 'string' ? request : JSON.stringify(request))
-    const [out, error]: [string[], string[]] = [[], []]
-    const code = await plan([configFile, requestFile], flags, ENV, { out: (line) => out.push(line), error: (line) => error.push(line) })
+    const shown = await printed((streams) => plan([configFile, requestFile], flags, ENV, streams))
     t.notOk(existsSync(join(directory, 'ledger.db')), 'no store is opened')
-    return { code, out: out.join('\n'), error: error.join('\n') }
+    return shown
   }
 }
 
@@ -143,11 +137,9 @@ t.test('what cannot be read', async (t) => {
   const [keys] = /auth:[\s\S]*(?=providers:)/.exec(CONFIG) ?? ['']
   const managing = CONFIG.replace(keys, 'auth: { keys: [ { name: ops, key: "sk-ops-0123456789", management: true } ] }\n')
   t.match(await run(QUESTION, {}, managing), { code: 1, error: 'headgate: no key of the configuration may generate' })
-  const [out, error]: [string[], string[]] = [[], []]
-  const streams = { out: (line: string) => out.push(line), error: (line: string) => error.push(line) }
   const directory = t.testdir({ 'headgate.yaml': CONFIG })
-  t.equal(await plan([join(directory, 'headgate.yaml'), join(directory, 'none.json')], {}, ENV, streams), 1)
-  t.match(error, [/headgate: .*none\.json/])
+  const args = [join(directory, 'headgate.yaml'), join(directory, 'none.json')] as const
+  t.match(await printed((streams) => plan(args, {}, ENV, streams)), { code: 1, error: /^headgate: .*none\.json.*$/ })
 })
 
 t.test('the program itself', async (t) => {

@@ -6,6 +6,7 @@ import { Redactor } from '../../src/cli/probe/redact.ts'
 import { type ProbeFlags, probe } from '../../src/cli/probe.ts'
 import type { JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
+import { type Printed, printed } from '../support/printed.ts'
 import { type Answer, jsonAnswer, type Seen, sseAnswer, startUpstream, type Upstream } from '../support/upstream.ts'
 
 const KEY = 'sk-acme-0123456789abcdef0123'
@@ -70,7 +71,7 @@ function standIn({ json }: Seen): Answer {
 interface Scene {
   upstream: Upstream
   directory: string
-  run(words: string[], flags?: ProbeFlags): Promise<{ code: number; out: string; error: string }>
+  run(words: string[], flags?: ProbeFlags): Promise<Printed>
 }
 
 async function scene(t: Test, script = standIn): Promise<Scene> {
@@ -83,12 +84,7 @@ async function scene(t: Test, script = standIn): Promise<Scene> {
   return {
     upstream,
     directory,
-    run: async (words, flags = {}) => {
-      const [out, error]: [string[], string[]] = [[], []]
-      const streams = { out: (line: string) => out.push(line), error: (line: string) => error.push(line) }
-      const code = await probe(words, { config, ...flags }, streams, env)
-      return { code, out: out.join('\n'), error: error.join('\n') }
-    },
+    run: (words, flags = {}) => printed((streams) => probe(words, { config, ...flags }, streams, env)),
   }
 }
 

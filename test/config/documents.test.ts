@@ -14,6 +14,7 @@ import { SCHEMA_VERSION } from '../../src/store/schema.ts'
 import { serverTools } from '../../src/tools/registry.ts'
 import { paths, programFiles, ROOT, read } from '../repository/source-tree.ts'
 import { every } from '../support/every.ts'
+import { printed } from '../support/printed.ts'
 
 const PAGES = ['README.md', 'CONTRIBUTING.md', ...paths('docs/**/*.md', 'src/**/*.md', 'plugins/**/*.md', 'config/*.md')]
 
@@ -127,9 +128,7 @@ t.test('every JSON in the documents is JSON, and every body that is sent by curl
 })
 
 t.test('the policy tests in the documents pass', async (t) => {
-  const out: string[] = []
-  const streams = { out: (line: string) => out.push(line), error: (line: string) => out.push(line) }
-  t.equal(await policyTests(join(directory, 'tests.yaml'), {}, streams), 0, out.join('\n'))
+  t.match(await printed((streams) => policyTests(join(directory, 'tests.yaml'), {}, streams)), { code: 0 })
 })
 
 /** With the keys switched on that stand in comments, as whoever copies the file would. */

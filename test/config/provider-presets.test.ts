@@ -7,6 +7,7 @@ import { loadConfig } from '../../src/config/load.ts'
 import { presetNames, providerPreset } from '../../src/config/provider-presets.ts'
 import { isObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
+import { printed } from '../support/printed.ts'
 
 const names = presetNames()
 
@@ -83,20 +84,14 @@ t.test('an error never quotes a variable of a preset', async (t) => {
 })
 
 t.test('headgate providers lists the presets and shows one', async (t) => {
-  const run = (...words: string[]) => {
-    const out: string[] = []
-    const error: string[] = []
-    const streams = { out: (line: string) => out.push(line), error: (line: string) => error.push(line) }
-    const code = providers(words, {}, streams, { MISTRAL_API_KEY: 'sk-secret' })
-    return { code, out: out.join('\n'), error: error.join('\n') }
-  }
-  const list = run()
+  const run = (...words: string[]) => printed((streams) => providers(words, {}, streams, { MISTRAL_API_KEY: 'sk-secret' }))
+  const list = await run()
   t.match(list.out, /mistral +Mistral +openai-chat +recorded +all set\n/)
   t.match(list.out, /groq +Groq +openai-chat +recorded +GROQ_API_KEY\n/)
-  const { out } = run('show', 'mistral')
+  const { out } = await run('show', 'mistral')
   t.match(out, /tool_ids: alphanumeric_9/)
   t.match(out, /code 3280/, 'with the rules')
   t.notMatch(out, /sk-secret/)
-  t.same(run('show', 'groqq'), { code: 1, out: '', error: 'headgate: there is no preset groqq, did you mean "groq"?' })
-  t.same(run('show'), { code: 2, out: '', error: 'headgate: providers: expected list or show PRESET' })
+  t.same(await run('show', 'groqq'), { code: 1, out: '', error: 'headgate: there is no preset groqq, did you mean "groq"?' })
+  t.same(await run('show'), { code: 2, out: '', error: 'headgate: providers: expected list or show PRESET' })
 })

@@ -8,10 +8,9 @@ import { ConfigError } from '../../src/config/problems.ts'
 import { type ConfigWatch, type Reload, restartReasons, watchConfig } from '../../src/config/watch.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { FakeClock } from '../support/clock.ts'
+import { simulated } from '../support/simulated.ts'
 
-const text = (model: string, more = ''): string => `providers: { sim: { dialect: sim } }
-models: { sim/echo: { endpoints: [ { provider: sim, model: ${model} } ] } }
-${more}`
+const text = (model: string, more = ''): string => `${simulated('', model)}${more}`
 
 interface Scene {
   file: string

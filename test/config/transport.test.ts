@@ -10,19 +10,17 @@ import { openPostgres } from '../../src/store/postgres/record.ts'
 import { FakeClock } from '../support/clock.ts'
 import { every } from '../support/every.ts'
 import { startGateway } from '../support/gateway.ts'
+import { type Printed, printed } from '../support/printed.ts'
+import { simulated } from '../support/simulated.ts'
 
 const file = (store: string, shared = ''): string => `
 store: { url: "${store}" }
 ${shared}
-providers: { sim: { dialect: sim } }
-models: { x/y: { endpoints: [ { provider: sim, model: echo } ] } }
-`
+${simulated()}`
 
-async function checked(t: Test, text: string): Promise<{ code: number; error: string }> {
+function checked(t: Test, text: string): Promise<Printed> {
   const path = `${t.testdir({ 'headgate.yaml': text })}/headgate.yaml`
-  const error: string[] = []
-  const code = await check(path, {}, { out: () => undefined, error: (line) => error.push(line) })
-  return { code, error: error.join('\n') }
+  return printed((streams) => check(path, {}, streams))
 }
 
 t.test('a Redis of another machine needs rediss, or a word', async (t) => {

@@ -8,6 +8,7 @@ import { query } from '../../src/store/postgres/tables.ts'
 import { FakeClock } from '../support/clock.ts'
 import { startGateway } from '../support/gateway.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { simulated } from '../support/simulated.ts'
 
 const server = await startPostgres(t)
 if (server) suite(server)
@@ -56,10 +57,8 @@ function suite(server: TestPostgres): void {
     const gateway = await startGateway(`
 store: { url: "${lesser}", journal: "${directory}/journal.db" }
 auth: { keys: [ { name: app, key: "sk-router-v1-0123456789abcdef0123456789abcdef", limit: "1.00" } ] }
-providers: { sim: { dialect: sim } }
-models: { x/y: { endpoints: [ { provider: sim, model: echo, price: { prompt: "1.00", completion: "2.00" } } ] } }
-`)
-    const reply = await gateway.post('/v1/chat/completions', { model: 'x/y', messages: [{ role: 'user', content: 'hello' }] })
+${simulated('price: { prompt: "1.00", completion: "2.00" }')}`)
+    const reply = await gateway.post('/v1/chat/completions', { model: 'sim/echo', messages: [{ role: 'user', content: 'hello' }] })
     t.equal(reply.status, 200)
     await gateway.close()
     const [{ spent }] = await server.query(url, 'SELECT max(spent)::int AS spent FROM balance')
