@@ -8,6 +8,7 @@ import { preferences } from '../../src/config/schema/preferences.ts'
 import { providerPreferences } from '../../src/dialects/canon/gateway-schema.ts'
 import { type AnyCriterion, CRITERIA, CRITERION_FIELDS, type Field } from '../../src/routing/criteria/index.ts'
 import { ROOT, read } from '../repository/source-tree.ts'
+import { every } from '../support/every.ts'
 
 const ALL: readonly AnyCriterion[] = CRITERIA
 
@@ -15,12 +16,14 @@ t.test('each criterion removes endpoints, explains why, and has its line in the 
   const routing = read('docs/routing.md')
   const operations = read('docs/operations.md')
   t.equal(new Set(ALL.map(({ name }) => name)).size, ALL.length, 'names are unique')
-  for (const { name, test, explain, outdone, removes, refusal } of ALL) {
-    t.ok(test ? explain : outdone, `${name}: a test and its explanation, or a comparison`)
-    t.match(removes, /^(that|whose|of) /, `${name}: "removes an endpoint …"`)
-    t.ok(routing.includes(`\n| \`${name}\` | ${removes} |\n`), `${name}: its line in docs/routing.md`)
-    for (const word of [refusal.code, refusal.excludedBy ?? refusal.code]) t.ok(operations.includes(`\`${word}\``), `${name}: ${word}`)
-  }
+  await every(t, 'every criterion', (t) => {
+    for (const { name, test, explain, outdone, removes, refusal } of ALL) {
+      t.ok(test ? explain : outdone, `${name}: a test and its explanation, or a comparison`)
+      t.match(removes, /^(that|whose|of) /, `${name}: "removes an endpoint …"`)
+      t.ok(routing.includes(`\n| \`${name}\` | ${removes} |\n`), `${name}: its line in docs/routing.md`)
+      for (const word of [refusal.code, refusal.excludedBy ?? refusal.code]) t.ok(operations.includes(`\`${word}\``), `${name}: ${word}`)
+    }
+  })
 })
 
 t.test('each field has its text in the schemas and in the documents', async (t) => {
@@ -33,12 +36,14 @@ t.test('each field has its text in the schemas and in the documents', async (t) 
     Object.keys(CRITERION_FIELDS),
     'a field belongs to one criterion',
   )
-  for (const [name, { text }] of fields) {
-    t.match(text, /\w.*\.$/, `${name}: a sentence`)
-    t.equal(wire[name]?.description, text, `${name}: the schema of requests`)
-    t.equal(settings[name]?.description, text, `${name}: the schema of the configuration`)
-    t.ok(routing.includes(`\n| \`${name}\` | `), `${name}: docs/routing.md`)
-  }
+  await every(t, 'every field', (t) => {
+    for (const [name, { text }] of fields) {
+      t.match(text, /\w.*\.$/, `${name}: a sentence`)
+      t.equal(wire[name]?.description, text, `${name}: the schema of requests`)
+      t.equal(settings[name]?.description, text, `${name}: the schema of the configuration`)
+      t.ok(routing.includes(`\n| \`${name}\` | `), `${name}: docs/routing.md`)
+    }
+  })
 })
 
 /** A criterion as an author of one would write it. */
