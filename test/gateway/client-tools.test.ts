@@ -261,3 +261,33 @@ await every(t, 'words that Codex has its provider encrypt are said to be plain',
   t.match(output, [{ type: 'function_call', name: 'send_message', namespace: 'collaboration', encrypted_function_args: [] }])
   t.notMatch(lastSeen().body, 'encrypted')
 })
+
+t.test('what a tool put out without a call reads as words', async (t) => {
+  said = { text: ['fine'] }
+  const input = [user, { type: 'function_call_output', name: 'watch', namespace: 'ci', output: 'build 7 failed' }]
+  for (const dialect of DIALECTS) {
+    await ask(dialect, { input })
+    t.match(lastSeen().body, /Output of the tool ci__watch:/, dialect)
+    t.match(lastSeen().body, /build 7 failed/, dialect)
+  }
+  await ask('full', { input })
+  t.match(list(lastSeen().json.input)[1], input[1], 'as it is where the provider knows it')
+})
+
+t.test("the provider's own search for tools, beside namespaces", async (t) => {
+  said = { text: ['fine'] }
+  const tools = [
+    { type: 'tool_search' },
+    {
+      type: 'namespace',
+      name: 'crm',
+      description: 'Customers.',
+      tools: [{ type: 'function', name: 'find', parameters: { type: 'object' }, defer_loading: true }],
+    },
+  ]
+  for (const dialect of DIALECTS) {
+    await ask(dialect, { tools })
+    const { names } = offered(lastSeen())
+    t.ok(names.includes('crm__find'), `${dialect}: ${names}`)
+  }
+})

@@ -25,6 +25,13 @@ export function serverToolName(type: string): string | undefined {
 /** The type of a tool or of the choice of one; what has none is a function. */
 export const toolType = ({ type }: JsonObject): string => (typeof type === 'string' ? type : 'function')
 
+/** @returns what stands under `custom`. */
+function checkCustom({ custom }: JsonObject, at: string): JsonObject {
+  if (!isObject(custom)) throw badField(`${at}.custom`, 'expected an object')
+  if (typeof custom.name !== 'string' || custom.name === '') throw badField(`${at}.custom.name`, 'expected a name')
+  return custom
+}
+
 function checkTools(tools: JsonObject[]): void {
   for (const [index, tool] of tools.entries()) {
     if (tool.type === undefined && tool.function === undefined) throw badField(`tools[${index}].type`, 'is required')
@@ -33,6 +40,7 @@ function checkTools(tools: JsonObject[]): void {
       if (tool.function === undefined) throw badField(`tools[${index}].function`, 'is required')
       continue
     }
+    if (type === 'custom') checkCustom(tool, `tools[${index}]`)
     const name = serverToolName(type)
     if (name === undefined && !NATIVE_SEARCH.has(type) && !isObject(tool[type]))
       throw badField(`tools[${index}].type`, 'expected function or a server tool')
@@ -97,6 +105,10 @@ function checkPart(part: JsonObject, at: string): void {
 function checkCalls(calls: Json, at: string): void {
   if (!Array.isArray(calls)) return
   for (const [index, call] of (calls as JsonObject[]).entries()) {
+    if (call.type === 'custom') {
+      const { input } = checkCustom(call, `${at}.tool_calls[${index}]`)
+      if (typeof input !== 'string') throw badField(`${at}.tool_calls[${index}].custom.input`, 'expected a string')
+    }
     if (call.type !== undefined && call.type !== 'function' && !isObject(call.function)) continue
     const where = `${at}.tool_calls[${index}].function`
     if (!isObject(call.function)) throw badField(where, 'expected an object')

@@ -5,8 +5,10 @@ import type { JsonObject } from '../../core/json.ts'
 import { CallSignatures } from '../canon/call-signature.ts'
 import { MEMBERS } from '../canon/events.ts'
 import type { Block, Folded } from '../canon/fold.ts'
+import { InputText } from '../canon/input-text.ts'
 import type { Final, ReplyContext } from '../types.ts'
 import { nestedAnnotation } from './annotations.ts'
+import { CUSTOM, isCustomCall } from './client-tools.ts'
 import { hidesReasoning } from './decode-request.ts'
 import { LateMembers } from './late-members.ts'
 import { audioOf, imageOf } from './media.ts'
@@ -66,11 +68,23 @@ function annotationsOf(blocks: readonly Block[]): JsonObject[] {
   })
 }
 
+function inputText(args: string): string {
+  const input = new InputText()
+  return input.push(args) + input.end()
+}
+
 /** An entry of `tool_calls`; undefined for a block that is no call of this wire. */
 function callOf({ kind, call, of, text }: Block, signatures: CallSignatures): JsonObject | undefined {
   const own = of?.dialect === WIRE && of.type === OPAQUE.call ? of.data : undefined
   if (kind === 'opaque') return own
   if (kind !== 'call') return undefined
+  if (isCustomCall(call))
+    return {
+      ...signatures.membersOf(call?.id),
+      id: call?.id ?? '',
+      type: CUSTOM,
+      custom: { name: call?.name ?? '', input: inputText(text) },
+    }
   return {
     ...signatures.membersOf(call?.id),
     ...own,

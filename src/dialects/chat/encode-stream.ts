@@ -4,8 +4,10 @@ import type { JsonObject } from '../../core/json.ts'
 import { quote } from '../../core/quote.ts'
 import { CallSignatures } from '../canon/call-signature.ts'
 import { type BlockKind, MEMBERS, type StreamEvent } from '../canon/events.ts'
+import { InputText } from '../canon/input-text.ts'
 import type { Final, ReplyContext, StreamEncoder } from '../types.ts'
 import { nestedAnnotation } from './annotations.ts'
+import { isCustomCall } from './client-tools.ts'
 import { hidesReasoning } from './decode-request.ts'
 import { chunkHead, closingChunks } from './decode-stream.ts'
 import { LateMembers } from './late-members.ts'
@@ -30,6 +32,8 @@ interface OpenBlock {
   hidden: boolean
   /** Of a text: characters of content in front of it. */
   place: number
+  /** Reads the free text of a custom tool out of its arguments. */
+  input: InputText | undefined
 }
 
 const TAIL = ',"finish_reason":null,"native_finish_reason":null}]}\n\n'
@@ -67,7 +71,7 @@ export class ChatStreamEncoder implements StreamEncoder {
         out += this.text(event.block, event.text, merged ? next : undefined)
       } else if (event.type === 'block-start') out += this.start(event)
       else if (event.type === 'block-note') out += this.note(event)
-      else if (event.type === 'block-end') this.blocks.delete(event.block)
+      else if (event.type === 'block-end') out += this.end(event.block)
       else if (event.type === 'opaque') out += this.opaque(event.of)
     }
     return out
@@ -105,6 +109,7 @@ export class ChatStreamEncoder implements StreamEncoder {
       item: event.item,
       hidden: false,
       place: this.written,
+      input: undefined,
     }
     this.blocks.set(event.block, block)
     switch (event.kind) {
@@ -120,12 +125,26 @@ export class ChatStreamEncoder implements StreamEncoder {
         return ''
       case 'call':
         block.index = this.calls++
+        if (isCustomCall(event.call)) return this.custom(event, block)
         block.before = `"tool_calls":[{"index":${block.index},"function":{"arguments":`
         block.after = '}}]'
         return this.call(event, block.index)
       default:
         return this.whole(event)
     }
+  }
+
+  private custom({ call }: Start, block: OpenBlock): string {
+    const { index } = block
+    block.input = new InputText()
+    block.before = `"tool_calls":[{"index":${index},"custom":{"input":`
+    block.after = '}}]'
+    const signed = this.signatures.membersOf(call?.id)
+    const others = signed === undefined ? '' : `,${JSON.stringify(signed).slice(1, -1)}`
+    const name = JSON.stringify(call?.name ?? '')
+    return this.chunk(
+      `"tool_calls":[{"index":${index},"id":${JSON.stringify(call?.id ?? '')},"type":"custom","custom":{"name":${name},"input":""}${others}}]`,
+    )
   }
 
   private call({ call, of }: Start, index: number): string {
@@ -155,7 +174,18 @@ export class ChatStreamEncoder implements StreamEncoder {
     if (block.kind === 'reasoning' || block.kind === 'summary') return this.thought(block, text)
     if (block.before === '') return ''
     if (block.kind === 'text') this.written += text.length
+    if (block.input) return this.piece(block, block.input.push(text))
     return this.chunk(block.before + quote(text) + block.after, logprobs && `,"logprobs":${JSON.stringify(logprobs.data)}`)
+  }
+
+  private piece({ before, after }: OpenBlock, text: string): string {
+    return text === '' ? '' : this.chunk(before + quote(text) + after)
+  }
+
+  private end(number: number): string {
+    const block = this.blocks.get(number)
+    this.blocks.delete(number)
+    return block?.input ? this.piece(block, block.input.end()) : ''
   }
 
   private thought(block: OpenBlock, text: string): string {

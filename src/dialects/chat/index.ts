@@ -1,6 +1,7 @@
 /** The chat dialect: what callers speak and what OpenAI-compatible providers speak. */
 import type { ClientDialect, UpstreamDialect } from '../types.ts'
 import { check } from './check.ts'
+import { chatClientTools } from './client-tools.ts'
 import { decodeRequest } from './decode-request.ts'
 import { decodeResult } from './decode-result.ts'
 import { ChatStreamDecoder, debugChunk } from './decode-stream.ts'
@@ -23,6 +24,7 @@ export const chatClient: ClientDialect = {
   capFields: ['max_completion_tokens', 'max_tokens'],
   withPreset,
   check,
+  clientTools: chatClientTools,
   decodeRequest,
   open: () => '',
   debug: debugChunk,

@@ -6,6 +6,7 @@ import { isObject, type JsonObject } from '../../core/json.ts'
 import type { End } from '../canon/events.ts'
 import { GATEWAY_KEYS } from '../canon/gateway-fields.ts'
 import type { Encoded, Final, PassResult, PassWire, ReplyContext, Target } from '../types.ts'
+import { needsFunctions } from './client-tools.ts'
 import { hidesReasoning, messagesOf } from './decode-request.ts'
 import { firstChoice } from './decode-result.ts'
 import { choiceFault, servedTier, unify } from './decode-stream.ts'
@@ -91,8 +92,8 @@ export const chatPass: PassWire = {
   client: CLIENT_ID,
   signed:
     /"signature":\s?"(?=[^"])|"type":\s?"reasoning\.encrypted",[^{}]{0,400}?"data":\s?"(?=[^"])|"data":\s?"(?=[\w+/=-]+",[^{}]{0,400}"reasoning\.encrypted")/g,
-  // Reasoning that the caller excluded is left out only where the reply is re-encoded.
-  admits: (body) => !hidesReasoning(body),
+  // Reasoning that the caller excluded is left out only where the reply is re-encoded, and so are functions in place of other tools.
+  admits: (body, { quirks }) => !hidesReasoning(body) && (quirks.custom_tools === true || !needsFunctions(body)),
   request: passRequest,
   result: passResult,
   stream: (ctx) => new ChatPassStream(ctx),

@@ -43,6 +43,7 @@ export const chatQuirks = {
   tool_parameters: oneOf('`required`: a tool without parameters is refused; an empty schema is sent.', ['required']),
   stop: oneOf('`list`: a single stop sequence is sent as a list.', ['list']),
   logprobs: oneOf('`count`: the provider takes the number of alternatives as `logprobs`; it has no `top_logprobs`.', ['count']),
+  custom_tools: flag('True: the provider takes tools of the type `custom`. Otherwise functions stand for them.'),
   forced_tools: forcedTools,
   tool_choice: oneOf(
     '`auto`: the provider takes no other `tool_choice`: `auto` is sent instead of one that forces a call, and with `none` the tools are left out. `words`: it takes no tool by its name: the named ones alone are sent, with `required` or `auto`.',

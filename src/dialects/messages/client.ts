@@ -40,7 +40,7 @@ export const messagesClient: ClientDialect = {
   streamEncoder: (ctx) => new MessagesStreamEncoder(ctx),
   encodeResult,
   // Its own tools are those of providers: `DialectAbility` finds endpoints that have them.
-  clientTools: { has: () => false, flatten: withFoundTools, clash: () => undefined },
+  clientTools: { areKnown: () => true, has: () => false, flatten: withFoundTools, clash: () => undefined },
 }
 
 function textBlocks({ kind, text, notes }: Block): JsonObject[] {

@@ -4,6 +4,7 @@
  * (OpenAI SDK 7.57.0: NamespaceTool, CustomTool, ToolSearchTool with `execution: client`, Tool.LocalShell).
  */
 import { isObject, type Json, type JsonObject, objectsOf, present, stringOf } from '../../core/json.ts'
+import { freeTextFunction } from '../canon/client-tools.ts'
 import type { FunctionSpec } from '../canon/deferred-tools.ts'
 import type { Opaque } from '../canon/request.ts'
 import { flattenTool } from '../canon/tool-names.ts'
@@ -75,24 +76,12 @@ export function ownCall(type: string, name: string, namespace: Json | undefined)
   return { dialect: WIRE, type, data: present({ name, namespace: space }) }
 }
 
-const INPUT: JsonObject = {
-  type: 'object',
-  properties: { input: { type: 'string', description: 'The whole input of the tool, as plain text.' } },
-  required: ['input'],
-  additionalProperties: false,
-}
-
-/** The grammar is for the model to keep to: nothing enforces it. */
-function customDescription({ description, format }: JsonObject, lost: Lost): string {
-  const words = stringOf(description) ?? ''
-  if (!isObject(format) || format.type !== 'grammar') return words
-  lost.add('tools.custom.format')
-  const grammar = `The input must match this ${stringOf(format.syntax) ?? ''} grammar:\n${stringOf(format.definition) ?? ''}`
-  return words === '' ? grammar : `${words}\n\n${grammar}`
-}
-
 function customTool(tool: JsonObject, lost: Lost): FunctionSpec {
-  const spec: FunctionSpec = { kind: 'function', name: String(tool.name), description: customDescription(tool, lost), parameters: INPUT }
+  const { description, format } = tool
+  const isGrammar = isObject(format) && format.type === 'grammar'
+  if (isGrammar) lost.add('tools.custom.format')
+  const grammar = isGrammar ? { syntax: stringOf(format.syntax) ?? '', definition: stringOf(format.definition) ?? '' } : undefined
+  const spec = freeTextFunction({ name: String(tool.name), description: stringOf(description) ?? '', grammar })
   if (tool.defer_loading === true) spec.deferLoading = true
   return spec
 }

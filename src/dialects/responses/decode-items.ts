@@ -93,7 +93,7 @@ export function decodeItems(input: Json | undefined, beside: Set<string>): Item[
     if (type === 'message') items.push(withOthers(decodeMessage(item, beside), item, type, beside))
     else if (type === 'reasoning') items.push(withOthers(decodeReasoning(item), item, type, beside))
     else if (type === 'function_call' && isPlainCall(item)) items.push(withOthers(decodeCall(item), item, type, beside))
-    else if (type === 'function_call_output' && !opaqueCalls.has(callId))
+    else if (type === 'function_call_output' && typeof item.call_id === 'string' && !opaqueCalls.has(callId))
       items.push(withOthers(decodeResult(item, beside), item, type, beside))
     else if (type !== 'item_reference') {
       if (type === 'function_call') opaqueCalls.add(callId)

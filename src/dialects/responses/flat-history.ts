@@ -55,6 +55,12 @@ function agentMessage({ content, author, recipient }: JsonObject, lost: Lost): F
   return { item: { kind: 'message', role: 'user', parts: decodeParts(texts, lost) } }
 }
 
+/** What a tool put out without a call, as the user's: no other wire has a place for it (openai 7.57.0, `ResponseInputItem.FunctionCallOutput`). */
+function toolMessage({ name, namespace, output }: JsonObject, lost: Lost): FlatItem {
+  const tool = typeof name === 'string' ? `the tool ${flatName(name, namespace)}` : 'a tool'
+  return { item: { kind: 'message', role: 'user', parts: [{ kind: 'text', text: `Output of ${tool}:` }, ...decodeParts(output, lost)] } }
+}
+
 function searchResult({ call_id: callId }: JsonObject, found: readonly FunctionSpec[]): FlatItem {
   return { item: result(callId, [{ kind: 'text', text: foundText(found) }]) }
 }
@@ -93,6 +99,8 @@ export function flatItem({ dialect, type, data }: Opaque, { shellCalls, offer, l
       return typeof data.call_id === 'string' ? { item: call(data.call_id, SEARCH, data.arguments ?? {}) } : undefined
     case AGENT:
       return agentMessage(data, lost)
+    case 'function_call_output':
+      return typeof data.call_id === 'string' ? undefined : toolMessage(data, lost)
     case 'tool_search_output':
       return typeof data.call_id === 'string' ? searchResult(data, offer(objectsOf(data.tools))) : undefined
   }

@@ -37,7 +37,7 @@ const overHttp: ClientDialect = {
   // As OpenAI answers (github.com/openai/codex, codex-rs/codex-api/src/sse/responses.rs, test context_window_error_is_fatal): Codex
   // compacts on the event, and takes a 400 for the end of its turn.
   overflowInStream: true,
-  clientTools: { has: isClientTool, flatten, clash: nameClash },
+  clientTools: { areKnown: (quirks) => quirks.functions_only !== true, has: isClientTool, flatten, clash: nameClash },
   expand: withPrompt,
   withPreset,
   check: checkRequest,

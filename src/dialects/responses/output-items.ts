@@ -5,11 +5,11 @@
 
 import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
 import type { BlockKind, Called, NoteKind } from '../canon/events.ts'
+import { InputText } from '../canon/input-text.ts'
 import { wrapReasoning } from '../canon/wrapped-reasoning.ts'
 import type { ReplyContext } from '../types.ts'
 import { type NewBlock, outcomeItem, shownAnnotation, wholeItem } from './answer-items.ts'
 import { isOwnFormat } from './foreign-reasoning.ts'
-import { InputText } from './input-text.ts'
 import { type CallType, callItem, callType } from './own-calls.ts'
 import { ENCRYPTED } from './target.ts'
 import { WIRE } from './wire.ts'

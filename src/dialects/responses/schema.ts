@@ -85,7 +85,8 @@ type Check = ReturnType<typeof checker>
 export const ITEM_CHECKS: ReadonlyMap<string, Check> = new Map([
   ['message', checker(Type.Object({ role: Type.Enum(['user', 'system', 'developer', 'assistant']), content: Type.Optional(content()) }))],
   ['function_call', checker(Type.Object({ call_id: word(), name: word(), arguments: Type.String() }))],
-  ['function_call_output', checker(Type.Object({ call_id: word(), output: output() }))],
+  // What a tool put out by itself, without a call: types of openai 7.57.0, `ResponseInputItem.FunctionCallOutput`.
+  ['function_call_output', checker(Type.Object({ call_id: maybe(word()), output: output() }))],
   ['custom_tool_call', checker(Type.Object({ call_id: word(), name: word(), input: Type.String() }))],
   ['custom_tool_call_output', checker(Type.Object({ call_id: word(), output: output() }))],
   [

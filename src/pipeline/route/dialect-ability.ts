@@ -64,7 +64,7 @@ const NONE: NativeThing[] = []
 
 /** True for an endpoint that has the caller's own kinds of tools, so that no functions need stand for them. */
 export function takesClientTools(client: ClientDialect, dialect: UpstreamDialect, quirks: Quirks): boolean {
-  return dialect.wire === client.id && quirks.functions_only !== true
+  return dialect.wire === client.id && client.clientTools?.areKnown(quirks) !== false
 }
 
 /** Parameters that reach the provider. */
