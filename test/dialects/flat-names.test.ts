@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import t from 'tap'
 import { flattenTool } from '../../src/dialects/canon/tool-names.ts'
-import { InputText } from '../../src/dialects/responses/input-text.ts'
+import { InputText } from '../../src/dialects/canon/input-text.ts'
 import { every } from '../support/every.ts'
 
 const digest = (namespace: string, tool: string): string =>
