@@ -191,6 +191,7 @@ models:
     })
   for (const more of [
     { tools: [{ type: 'web_search' }] },
+    { tools: [{ type: 'image_generation' }] },
     { tool_choice: { type: 'web_search' } },
     { provider: { require_parameters: true } },
     { tools: [{ type: 'function', name: 'f', parameters: { type: 'object' } }, { type: 'code_interpreter' }] },
@@ -201,6 +202,16 @@ models:
   t.equal(spared.status, 200, "beside the caller's own tools a search is left out")
   t.match(upstream.requests.at(-1)?.json.tools, [{ type: 'function', function: { name: 'f' } }])
   t.equal(upstream.requests.at(-1)?.json.tool_choice, 'required')
+  const agents = [{ type: 'function', name: 'f', parameters: { type: 'object' } }, { type: 'web_search' }, { type: 'image_generation' }]
+  const drawn = await ask('acme/one', { tools: agents })
+  t.equal(drawn.status, 200, 'so is the tool for images, which Cline offers to every model')
+  t.same(
+    (upstream.requests.at(-1)?.json.tools as JsonObject[]).map(({ type }) => type),
+    ['function'],
+  )
+  const record = await gateway.get(`/v1/generation?id=${drawn.headers.get('x-generation-id')}`)
+  t.match(await record.json(), { data: { provider_responses: [{ dropped: ['tools.web_search', 'tools.image_generation'] }] } })
+  t.equal((await ask('acme/one', { tools: agents, tool_choice: { type: 'image_generation' } })).status, 400)
   const refused = await ask('acme/one', { tool_choice: { type: 'web_search' } })
   t.equal(refused.status, 400)
   t.match(await refused.json(), {
@@ -210,7 +221,7 @@ models:
       availability: { code: 'constraint_filtered', constraint: { field: 'tools[1].type' }, fallback_models: ['acme/both'] },
     },
   })
-  t.equal(upstream.requests.length, 1)
+  t.equal(upstream.requests.length, 2)
   const hidden = { type: 'additional_tools', role: 'developer', tools: [{ type: 'function', name: 'g', parameters: { type: 'object' } }] }
   const moved = (...more: JsonObject[]) =>
     gateway.post('/v1/responses', {

@@ -8,6 +8,7 @@ import type { PluginSetting } from '../dependencies.ts'
 import type { Accepted, Aimed } from '../exchange.ts'
 
 const TOOL = 'web_search'
+const IMAGES = 'image_generation'
 
 /** Name of the edit. */
 export const HOISTED = 'hoisted-search'
@@ -78,19 +79,19 @@ function isSearch(tool: ToolSpec): tool is { kind: 'opaque'; of: Opaque } {
 }
 
 /**
- * True where the request can do without its search: it offers the model tools of the caller's own beside it, as coding agents
- * do in every request, and neither chooses the search nor demands that nothing is left out.
+ * True where the request can do without its search and its tool for images: it offers the model tools of the caller's own beside
+ * them, as coding agents do in every request, and neither chooses one of them nor demands that nothing is left out.
  */
-export function sparesSearch({ request, wish: { preferences } }: Aimed): boolean {
+export function sparesTools({ request, wish: { preferences } }: Aimed): boolean {
   const { tools, toolChoice } = request.canonical()
-  const chosen = toolChoice?.mode === 'opaque' && NATIVE.test(toolChoice.of.type)
+  const chosen = toolChoice?.mode === 'opaque' && isSpareType(toolChoice.of.type)
   const hasOwn = tools.some((tool) => tool.kind === 'function' || (tool.kind === 'opaque' && request.client.clientTools?.has(tool.of)))
   return hasOwn && !chosen && preferences.require_parameters !== true
 }
 
-/** True for the type of a provider's search. */
-export function isSearchType(type: string): boolean {
-  return NATIVE.test(type)
+/** True for the type of a provider's search, or of its tool for images: npm cline 3.0.65 offers both to every model at its provider `openai-native`. */
+export function isSpareType(type: string): boolean {
+  return NATIVE.test(type) || type === IMAGES
 }
 
 /** The parameters of the gateway's tool, and where the caller wrote each of them. */

@@ -18,7 +18,7 @@ import { isLimited } from '../money/hold.ts'
 import { unpriced } from '../money/provider-prices.ts'
 import { advisorBar, advisorsIn } from './advisors.ts'
 import { DialectAbility, sentTo } from './dialect-ability.ts'
-import { hoistSearch, isSearchType, needsHoisting, sparesSearch } from './hoisted-search.ts'
+import { hoistSearch, isSpareType, needsHoisting, sparesTools } from './hoisted-search.ts'
 import { hoistTools, leaveToProviders, offersShared } from './hoisted-tools.ts'
 import { findModels, type ModelChoice } from './model-choice.ts'
 import { offersSearch, settleSearch } from './native-search.ts'
@@ -212,7 +212,7 @@ function serving(exchange: Aimed, all: readonly Endpoint[], bounds: Bounds): rea
     if (ability && removed.some(({ filter }) => filter === 'dialect')) {
       const found = hoistSearch(exchange, plugins, all)
       if (hoistTools(exchange) || found) return serving(exchange, all, { ...bounds, ability: ability.anew() })
-      const spared = sparesSearch(exchange) ? ability.sparing(isSearchType) : undefined
+      const spared = sparesTools(exchange) ? ability.sparing(isSpareType) : undefined
       if (spared) return serving(exchange, all, { ...bounds, ability: spared })
       throw ability.fault(removed, exchange.wish)
     }
