@@ -69,7 +69,13 @@ function placeOf(agent: Agent, { config, catalog, flags }: Source): Place {
   const chosen = config.agents[agent.name] ?? {}
   const named = (name: string): AgentModel => {
     const model = catalog.find(name)?.model
-    return { name, context: model?.context, maxOutput: model?.maxOutput }
+    return {
+      name,
+      context: model?.context,
+      maxOutput: model?.maxOutput,
+      images: model?.anyInput !== true && model?.input.includes('image') === true,
+      reasons: model?.endpoints.some((endpoint) => endpoint.supported?.has('reasoning')) === true,
+    }
   }
   const main = flags.model ?? (chosen.main === undefined ? undefined : agent.names.main?.[0]) ?? config.defaultModel ?? firstModel(catalog)
   if (!catalog.find(main)) throw new Error(`no such model: ${main}`)

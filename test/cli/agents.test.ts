@@ -98,6 +98,35 @@ t.test('each agent has blocks that can be pasted, with the address, KEY and the 
   t.ok(texts(shown).every((text) => !text.includes(SECRET)))
 })
 
+t.test('what a model declares is in the blocks: images, reasoning and its context', async (t) => {
+  const endpoint = '{ provider: sim, model: echo, price: free, supported_parameters: [tools, reasoning] }'
+  const config = CONFIG.slice(0, CONFIG.indexOf('aliases:')).replace(
+    /acme\/large: .*/,
+    `acme/large: { context: 200000, max_output: 64000, input: [text, image], endpoints: [ ${endpoint} ] }`,
+  )
+  const block = async (agent: string, model: string): Promise<string> => {
+    const { out } = await run(t, ['show', agent], { json: true, model }, { config })
+    return String(list((JSON.parse(out) as JsonObject[])[0]?.blocks)[0]?.text)
+  }
+  const able: Readonly<Record<string, RegExp[]>> = {
+    opencode: [/"attachment": true/, /"image"/, /"reasoning": true/],
+    pi: [/"image"/, /"reasoning": true/],
+    'qwen-code': [/"image": true/],
+    llm: [/^ {2}vision: true$/m],
+  }
+  await every(t, 'every agent', async (t) => {
+    for (const [agent, marks] of Object.entries(able)) {
+      const [declared, silent] = [await block(agent, 'acme/large'), await block(agent, 'acme/small')]
+      for (const mark of marks) {
+        t.match(declared, mark, agent)
+        t.notMatch(silent, mark, `${agent}: what a model does not declare is not claimed`)
+      }
+    }
+  })
+  t.match(await block('qwen-code', 'acme/small'), /"contextWindowSize": 100000/)
+  t.match(await block('cline', 'acme/small'), /^cline auth --provider openai-compatible .*--baseurl http:\/\/127\.0\.0\.1:8088\/v1$/)
+})
+
 t.test('without the setting the models are named by their slugs', async (t) => {
   const config = CONFIG.slice(0, CONFIG.indexOf('aliases:'))
   const { out } = await run(t, ['show', 'claude-code'], { model: 'acme/small', url: 'https://ai.example.com/' }, { config })

@@ -12,6 +12,10 @@ export interface AgentModel {
   /** Tokens; undefined where the model does not declare them. */
   readonly context: number | undefined
   readonly maxOutput: number | undefined
+  /** True where the model declares that it reads images. */
+  readonly images?: boolean
+  /** True where an endpoint of the model declares that it takes a reasoning effort. */
+  readonly reasons?: boolean
 }
 
 /** What the set-up of an agent is made of. */

@@ -12,13 +12,14 @@ export const llm: Agent = {
     {
       to: 'extra-openai-models.yaml in the directory of `llm logs path`',
       text: distinctModels(place)
-        .flatMap(({ name }) => [
+        .flatMap(({ name, images }) => [
           `- model_id: ${name}`,
           `  model_name: ${name}`,
           `  api_base: ${place.url}/v1`,
           '  api_key_name: headgate',
           '  supports_tools: true',
           '  supports_schema: true',
+          ...(images ? ['  vision: true'] : []),
         ])
         .join('\n'),
     },

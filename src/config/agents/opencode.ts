@@ -5,6 +5,12 @@ import { type Agent, type AgentModel, distinctModels, jsonText } from './agent.t
 const limits = ({ context, maxOutput }: AgentModel): object =>
   context === undefined || maxOutput === undefined ? {} : { limit: { context, output: maxOutput } }
 
+/** opencode takes a model that says nothing of it for one that neither reads images nor reasons. */
+const abilities = ({ images, reasons }: AgentModel): object => ({
+  ...(images ? { attachment: true, modalities: { input: ['text', 'image'], output: ['text'] } } : {}),
+  ...(reasons ? { reasoning: true } : {}),
+})
+
 export const opencode: Agent = {
   name: 'opencode',
   title: 'opencode',
@@ -25,7 +31,9 @@ export const opencode: Agent = {
             npm: '@ai-sdk/openai-compatible',
             name: 'headgate',
             options: { baseURL: `${place.url}/v1`, apiKey: '{env:HEADGATE_KEY}' },
-            models: Object.fromEntries(distinctModels(place).map((model) => [model.name, { name: model.name, ...limits(model) }])),
+            models: Object.fromEntries(
+              distinctModels(place).map((model) => [model.name, { name: model.name, ...limits(model), ...abilities(model) }]),
+            ),
           },
         },
       }),

@@ -1,10 +1,13 @@
 /** pi, by the Chat Completions format. */
 import { type Agent, type AgentModel, distinctModels, jsonText } from './agent.ts'
 
-const listed = ({ name, context, maxOutput }: AgentModel): object => ({
+/** pi takes a model that says nothing of it for one that neither reads images nor reasons, and sends it neither. */
+const listed = ({ name, context, maxOutput, images, reasons }: AgentModel): object => ({
   id: name,
   ...(context === undefined ? {} : { contextWindow: context }),
   ...(maxOutput === undefined ? {} : { maxTokens: maxOutput }),
+  ...(images ? { input: ['text', 'image'] } : {}),
+  ...(reasons ? { reasoning: true } : {}),
 })
 
 export const pi: Agent = {

@@ -1,11 +1,17 @@
 /** Qwen Code, by the Chat Completions format. */
-import { type Agent, distinctModels, jsonText } from './agent.ts'
+import { type Agent, type AgentModel, distinctModels, jsonText } from './agent.ts'
+
+/** What Qwen Code would guess from the model's name. */
+function facts({ context, images }: AgentModel): object {
+  const known = { ...(context === undefined ? {} : { contextWindowSize: context }), ...(images ? { modalities: { image: true } } : {}) }
+  return Object.keys(known).length === 0 ? {} : { generationConfig: known }
+}
 
 export const qwenCode: Agent = {
   name: 'qwen-code',
   title: 'Qwen Code',
   package: 'npm @qwen-code/qwen-code 0.15.10',
-  sources: ['bundled/qc-helper/docs/configuration/auth.md and settings.md of the package'],
+  sources: ['bundled/qc-helper/docs/configuration/auth.md, model-providers.md and settings.md of the package'],
   format: 'chat',
   names: { main: ['qwen-code/main'], small: ['qwen-code/small'] },
   setUp: (place) => [
@@ -13,7 +19,13 @@ export const qwenCode: Agent = {
       to: '~/.qwen/settings.json',
       text: jsonText({
         modelProviders: {
-          openai: distinctModels(place).map(({ name }) => ({ id: name, name, baseUrl: `${place.url}/v1`, envKey: 'HEADGATE_KEY' })),
+          openai: distinctModels(place).map((model) => ({
+            id: model.name,
+            name: model.name,
+            baseUrl: `${place.url}/v1`,
+            envKey: 'HEADGATE_KEY',
+            ...facts(model),
+          })),
         },
         security: { auth: { selectedType: 'openai' } },
         model: { name: place.models.main.name },
