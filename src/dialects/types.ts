@@ -132,12 +132,20 @@ export interface SocketBody {
 
 /** A message that requests a response. */
 export interface SocketRequest {
+  /** The lane that it runs in; undefined: the connection's own. Requests of one lane run one after the other. */
+  readonly lane: string | undefined
   /** Id of the response that it continues; undefined where it holds the whole conversation. */
   readonly continues: string | undefined
   /** False where nothing is to be generated: a later request continues from what it holds. */
   readonly generates: boolean
   /** @param history the conversation as it stood after the response that is continued. @throws Fault 400. */
   body(history: Buffer | undefined): SocketBody
+}
+
+/** A message that is answered at once, by another one. */
+export interface SocketAnswer {
+  /** JSON. */
+  readonly answer: Buffer
 }
 
 /** Requests as messages of a WebSocket; each event of the reply is a message, too. */
@@ -147,11 +155,13 @@ export interface SocketFormat {
   /** False where the handshake names a version of the format that is not known. */
   knows(headers: IncomingHttpHeaders): boolean
   /** @returns undefined for a message that wants no reply. @throws Fault 400. */
-  read(message: Buffer): SocketRequest | undefined
+  read(message: Buffer): SocketRequest | SocketAnswer | undefined
   /** @param last the reply's last event. @returns the conversation with the reply in it, undefined where the reply has failed. */
   after(conversation: Buffer, last: Buffer): Buffer | undefined
   /** A failure in place of a reply, as a message. @param json the dialect's `faultBody`. @param headers those of a reply over HTTP. */
   headed(json: string, headers: OutgoingHttpHeaders): string
+  /** What the JSON of an event of a lane begins with, in place of its brace; '' for the connection's own lane. */
+  laneMark(lane: string | undefined): string
 }
 
 /** Everything about an endpoint that encoding a request may depend on. */

@@ -73,3 +73,33 @@ t.test('its error has the code, and the connection stays', async (t) => {
   t.equal(house.seen().length, 0, 'a warm-up calls no provider')
   ws.close()
 })
+
+t.test('two lanes of one connection, and a fork', async (t) => {
+  house.script({ text: ['the plan'] }, { text: ['the plan'] }, { text: ['the plan'] })
+  const { ws, next } = connect()
+  const create = (stream_id: string, text: string, previous?: string) =>
+    ws.send({
+      type: 'response.create',
+      stream_id,
+      model: modelOf('openai-chat'),
+      input: text,
+      ...(previous ? { previous_response_id: previous } : {}),
+    })
+  const ends = async (...lanes: string[]): Promise<Map<string, string>> => {
+    const ids = new Map<string, string>()
+    while (ids.size < lanes.length) {
+      const event = await next()
+      if (event.type === 'error' || event.type === 'response.failed') throw new Error(JSON.stringify(event))
+      if (event.type === 'response.completed') ids.set(String(event.stream_id), event.response.id)
+    }
+    return ids
+  }
+  create('planner', 'Draft a plan.')
+  create('research', 'List risks.')
+  const ids = await ends('planner', 'research')
+  t.same([...ids.keys()].sort(), ['planner', 'research'])
+  create('critic', 'Find gaps.', ids.get('planner'))
+  t.same([...(await ends('critic')).keys()], ['critic'])
+  t.match(house.seen().at(-1)?.body, /Draft a plan[\s\S]*the plan[\s\S]*Find gaps/)
+  ws.close()
+})

@@ -51,19 +51,53 @@ async function begun(client: ResponsesSocket): Promise<void> {
 
 const usedMemory = ({ gateway }: Scene): number => gateway.running.runtime.bodies.used
 
-t.test('a message in mid-response is refused, and the response goes on', async (t) => {
-  const { open, gate, upstream } = await scene(t)
+t.test('a request in mid-response waits, and is refused where many wait', async (t) => {
+  const one = await scene(t)
+  const { open, gate, upstream } = one
   const client = await open()
   await begun(client)
-  client.send({ type: 'response.create', model, input: 'Hello' })
+  for (let at = 0; at < 65; at++) client.send({ type: 'response.create', model, generate: false, input: `Hello ${at}` })
   const refused = (await client.reply()).at(-1)
   t.match(refused, { type: 'error', status: 409, error: { code: 'response_already_in_flight' } })
+  t.ok(usedMemory(one) > 0, 'those that wait count in the memory of bodies')
   gate.open()
   const end = endOf(await client.reply())
   t.match(end, { type: 'response.completed', response: { output: [{ content: [{ text: 'first last' }] }] } })
+  for (let at = 0; at < 64; at++) t.equal(endOf(await client.reply()).type, 'response.completed')
   t.equal(upstream.requests.length, 1)
-  const next = await client.respond({ model, previous_response_id: (end.response as JsonObject).id, input: 'More' })
-  t.equal(endOf(next).type, 'response.completed')
+  client.ws.close()
+  await eventually('its memory', () => usedMemory(one) === 0)
+})
+
+t.test('at most 16 responses run at the same time', async (t) => {
+  const one = await scene(t)
+  const { open, gate, upstream } = one
+  const client = await open()
+  for (let at = 0; at < 20; at++) client.send({ type: 'response.create', model, input: 'wait', stream_id: `lane-${at}` })
+  await eventually('the first 16', () => upstream.requests.length === 16)
+  await steady(() => upstream.requests.length)
+  t.equal(upstream.requests.length, 16)
+  gate.open()
+  await eventually('all', () => client.messages.filter(({ type }) => type === 'response.completed').length === 20)
+  client.send({ type: 'response.create', model, input: 'wait', stream_id: 'lane-0' })
+  await eventually('all memory but that of conversations', () => one.gateway.running.runtime.bodies.used > 0)
+  client.ws.close()
+  await eventually('its memory', () => usedMemory(one) === 0)
+})
+
+t.test('what waits is dropped with its client', async (t) => {
+  const one = await scene(t)
+  const { open, clock, upstream } = one
+  const leaving = await open()
+  await begun(leaving)
+  for (const stream_id of ['a', 'a']) leaving.send({ type: 'response.create', model, input: 'wait', stream_id })
+  leaving.send({ type: 'response.create', model, input: 'Never' })
+  await eventually('two run', () => upstream.requests.length === 2)
+  leaving.ws.terminate()
+  await eventually('it is noticed', () => clock.waiting.includes(READ_ON))
+  await clock.advance(READ_ON)
+  await eventually('its memory', () => usedMemory(one) === 0)
+  t.equal(upstream.requests.length, 2, 'nothing that waited has begun')
 })
 
 t.test('a client that leaves in mid-response stops the provider at once, and pays what was spent', async (t) => {
@@ -265,7 +299,7 @@ t.test('connections are bounded, and half of them are for one key', async (t) =>
 
 t.test('a connection ends after 60 minutes, one with a response in flight after that', async (t) => {
   const server = 'server: { host: 127.0.0.1, port: 0, deadline: 7200s }\n'
-  const { clock, gate, open } = await scene(t, server)
+  const { clock, gate, open, upstream } = await scene(t, server)
   const idle = await open()
   const busy = await open()
   for (let pings = 1; pings < 118; pings++) {
@@ -273,6 +307,10 @@ t.test('a connection ends after 60 minutes, one with a response in flight after 
     await eventually('both are pinged', () => idle.pings === pings && busy.pings === pings)
   }
   await begun(busy)
+  busy.send({ type: 'response.create', model, input: 'Never' })
+  busy.send({ type: 'response.create', model, input: 'wait', stream_id: 'b' })
+  busy.send({ type: 'response.create', model, input: 'Never', stream_id: 'b' })
+  await eventually('two run', () => upstream.requests.length === 2)
   await eventually('the end of the idle one', async () => {
     await clock.advance(MINUTE / 2)
     return idle.closed
@@ -281,10 +319,16 @@ t.test('a connection ends after 60 minutes, one with a response in flight after 
   t.match(idle.messages, [limit])
   t.match(idle.closed, { code: 1000 })
   t.equal(busy.closed, undefined)
+  const refused = await eventually('what waits is refused', () => {
+    const errors = busy.messages.filter(({ type }) => type === 'error')
+    return errors.length === 2 ? errors : undefined
+  })
+  t.match(refused, [limit, { ...limit, stream_id: 'b' }])
   gate.open()
-  t.equal(endOf(await busy.reply()).type, 'response.completed')
-  t.match(await busy.reply(), [limit])
   t.match(await busy.ended(), { code: 1000 })
+  t.equal(busy.messages.filter(({ type }) => type === 'response.completed').length, 2, 'what runs ends first')
+  t.match(busy.messages.at(-1), limit)
+  t.equal(upstream.requests.length, 2)
 })
 
 t.test('a shutdown lets the response in flight end, and closes the others at once', async (t) => {

@@ -1,12 +1,13 @@
-/** Responses over WebSocket: the same events as messages, one response after the other, each of which may continue the one before. */
+/** Responses over WebSocket: the same events as messages, in lanes, each of which may continue a response before it. */
 import t, { type Test } from 'tap'
 import type { Json, JsonObject } from '../../src/core/json.ts'
+import { eventually } from '../support/eventually.ts'
 import { every } from '../support/every.ts'
 import { eventsOf } from '../support/fold.ts'
 import { type Gateway, oneModel, startGateway } from '../support/gateway.ts'
 import { endOf, idOf, openSocket, type ResponsesSocket, refusedSocket } from '../support/responses-socket.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
-import { answerFor, type Said } from '../support/wire.ts'
+import { Gate, sseAnswer, startUpstream, type Upstream } from '../support/upstream.ts'
+import { answerFor, framesFor, type Said } from '../support/wire.ts'
 
 interface Scene {
   gateway: Gateway
@@ -154,11 +155,10 @@ t.test('what is no request is refused, and the connection stays', async (t) => {
     ['no json', /JSON object/],
     ['[]', /JSON object/],
     ['{"type":"response.create"', /JSON object/],
-    ['{"type":"response.steer","previous_response_id":"x","input":"x"}', /type: expected response.create/],
+    ['{"type":"response.append"}', /type: expected response.create/],
     ['{}', /type: expected response.create/],
     [`{"type":"response.create","model":"${model}"}`, /input: is required/],
     [`{"type":"response.create","model":"${model}","input":7}`, /input: expected/],
-    [`{"type":"response.create","model":"${model}","input":"x","stream_id":"a"}`, /stream_id/],
     [`{"type":"response.create","model":"${model}","input":"x","background":true}`, /background/],
     [`{"type":"response.create","model":"${model}","input":"x","store":true}`, /store/],
     [`{"type":"response.create","model":"${model}","input":"x","previous_response_id":7}`, /previous_response_id: expected/],
@@ -177,6 +177,108 @@ t.test('what is no request is refused, and the connection stays', async (t) => {
   t.equal(upstream.requests.length, 1)
   client.ws.send(Buffer.from('{}'), { binary: true })
   t.match(await client.ended(), { code: 1003 })
+})
+
+/** The messages of one lane, without the mark of the lane. */
+const ofLane = (client: ResponsesSocket, lane: string): JsonObject[] =>
+  client.messages.filter(({ stream_id: id }) => id === lane).map(({ stream_id: _, ...event }) => event)
+
+t.test('lanes run at the same time, requests of one lane one after the other', async (t) => {
+  const { upstream, open } = await scene(t)
+  const gate = new Gate()
+  upstream.script = (seen) => {
+    const frames = framesFor(seen.path, { text: ['first ', 'last'] })
+    const cut = frames.findIndex((frame) => frame.includes('last'))
+    return sseAnswer(seen.body.includes('"wait"') ? [...frames.slice(0, cut), gate.step, ...frames.slice(cut)] : frames)
+  }
+  const client = await open()
+  client.send({ type: 'response.create', model, input: 'wait', stream_id: 'planner' })
+  client.send({ type: 'response.create', model, input: 'Behind', stream_id: 'planner' })
+  client.send({ type: 'response.create', model, input: 'Hello', stream_id: 're.search-1' })
+  client.send({ type: 'response.create', model, input: 'wait' })
+  client.send({ type: 'response.create', model, input: 'Behind', stream_id: null })
+  const ended = (lane: string) => ofLane(client, lane).filter(({ type }) => type === 'response.completed').length
+  const own = () => client.messages.filter((event) => !('stream_id' in event))
+  await eventually('the lane that does not wait', () => ended('re.search-1') === 1)
+  await eventually('the others have begun', () => ofLane(client, 'planner').length > 2 && own().length > 2)
+  t.equal(ended('planner') + own().filter(({ type }) => type === 'response.completed').length, 0)
+  t.equal(upstream.requests.length, 3, 'what stands behind a response waits')
+  gate.open()
+  await eventually('all', () => ended('planner') === 2 && own().filter(({ type }) => type === 'response.completed').length === 2)
+  const inOrder = (events: readonly JsonObject[]): unknown[] =>
+    events.filter(({ type }) => type === 'response.created' || type === 'response.completed').map(({ type }) => type)
+  for (const events of [ofLane(client, 'planner'), own()])
+    t.same(inOrder(events), ['response.created', 'response.completed', 'response.created', 'response.completed'])
+  t.same(
+    ofLane(client, 're.search-1').map(({ sequence_number: number }) => number),
+    ofLane(client, 're.search-1').map((_, at) => at),
+    'events of a lane are whole and in order',
+  )
+})
+
+t.test('any lane may continue the last response of another one, and a failure there leaves it', async (t) => {
+  const { upstream, says, open } = await scene(t)
+  says({ text: ['plan'] }, { text: ['critique'] }, { text: ['more'] })
+  const client = await open()
+  const first = await client.respond({ model, input: 'Plan it', stream_id: 'main' })
+  t.equal(endOf(first).stream_id, 'main')
+  const failed = endOf(await client.respond({ model: 'acme/none', previous_response_id: idOf(first), input: 'x', stream_id: 'other' }))
+  t.match(failed, { type: 'error', status: 404, stream_id: 'other', error: { code: 'model_not_found' } })
+  const fork = await client.respond({ model, previous_response_id: idOf(first), input: 'Criticise it', stream_id: 'critic' })
+  t.match(endOf(fork), { type: 'response.completed', stream_id: 'critic', response: { previous_response_id: idOf(first) } })
+  const onward = await client.respond({ model, previous_response_id: idOf(first), input: 'Go on', stream_id: 'main' })
+  t.match(endOf(onward), { type: 'response.completed', stream_id: 'main' })
+  t.match(
+    upstream.requests.map(({ json }) => (json.input as JsonObject[]).length),
+    [1, 3, 3],
+  )
+  const gone = endOf(await client.respond({ model, previous_response_id: idOf(first), input: 'x' }))
+  t.match(gone, { error: { code: 'previous_response_not_found' } }, 'no lane has it any more')
+  const again = endOf(await client.respond({ model: 'acme/none', previous_response_id: idOf(fork), input: 'x', stream_id: 'critic' }))
+  t.match(again, { status: 404, stream_id: 'critic' })
+  const dropped = endOf(await client.respond({ model, previous_response_id: idOf(fork), input: 'x', stream_id: 'critic' }))
+  t.match(dropped, { stream_id: 'critic', error: { code: 'previous_response_not_found' } }, 'its own lane forgets it')
+})
+
+t.test('names of lanes are checked and bounded', async (t) => {
+  const { open } = await scene(t)
+  const client = await open()
+  for (const name of ['', 'a b', 'é', '"', 7, 'x'.repeat(257)]) {
+    const failure = endOf(await client.respond({ model, input: 'x', stream_id: name }))
+    t.match(failure, { type: 'error', status: 400, error: { code: 'invalid_stream_id', param: 'stream_id' } }, JSON.stringify(name))
+    t.notOk('stream_id' in failure)
+  }
+  for (let at = 0; at < 32; at++) await client.respond({ model, input: 'x', generate: false, stream_id: `agent_${at}` })
+  t.match(endOf(await client.respond({ model, input: 'x', stream_id: 'agent_32' })), {
+    type: 'error',
+    status: 400,
+    stream_id: 'agent_32',
+    error: { code: 'websocket_stream_limit_reached', param: 'stream_id' },
+  })
+  t.match(endOf(await client.respond({ model, input: 'x', stream_id: 'agent_3' })), { type: 'response.completed', stream_id: 'agent_3' })
+  t.equal(endOf(await client.respond({ model, input: 'x' })).type, 'response.completed', 'its own lane is none of them')
+})
+
+t.test('input for a response in flight comes back', async (t) => {
+  const { open } = await scene(t)
+  const client = await open()
+  const steer = async (message: JsonObject): Promise<JsonObject> => {
+    const before = client.messages.length
+    client.send({ type: 'response.steer', ...message })
+    await eventually('the reply', () => client.messages.length > before)
+    return client.messages.at(-1) ?? {}
+  }
+  const input = [{ role: 'user', content: 'Stop {"}' }]
+  t.match(await steer({ previous_response_id: 'resp_1', input }), {
+    type: 'response.steer.failed',
+    sequence_number: 0,
+    error: { code: 'steering_not_supported', type: 'invalid_request_error', message: String },
+    steer: { previous_response_id: 'resp_1', input },
+  })
+  t.match(await steer({ input }), { type: 'response.steer.failed', error: { code: 'invalid_input' }, steer: { input } })
+  t.match(await steer({ previous_response_id: 'resp_1' }), { type: 'response.steer.failed', error: { code: 'invalid_input' } })
+  client.send({ type: 'response.create', model, input: 'Hello' })
+  await eventually('the connection stays', () => client.messages.some(({ type }) => type === 'response.completed'))
 })
 
 t.test('handshakes are refused as requests are', async (t) => {

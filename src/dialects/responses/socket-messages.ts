@@ -1,12 +1,13 @@
 /**
- * Responses over a WebSocket: what a client's message stands for, and how failures are written. OpenAI's guide "WebSocket mode";
- * `ResponsesClientEvent` and `ResponsesServerEvent` of the package openai 7.57.0; Open Responses specification 2026-04-24.
+ * Responses over a WebSocket: what a client's message stands for, and how failures are written. OpenAI's guide "WebSocket mode" in
+ * its version with `stream_id`; `ResponsesClientEvent` and `ResponsesServerEvent` of the package openai 7.57.0; Open Responses
+ * specification 2026-04-24.
  */
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import { badField, Fault, type FaultFacts, faultBody } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { type Member, membersOf } from '../../core/json-members.ts'
-import type { ClientDialect, SocketBody, SocketFormat, SocketRequest } from '../types.ts'
+import type { ClientDialect, SocketAnswer, SocketBody, SocketFormat, SocketRequest } from '../types.ts'
 
 /**
  * Codex names the version of the format: `OpenAI-Beta: responses_websockets=2026-02-06` (codex 0.169.0), and uses HTTP after a 426.
@@ -43,21 +44,74 @@ function shortValue(message: Buffer, member: Member | undefined): unknown {
 
 const LONGEST_VALUE = 1024
 
-function read(message: Buffer): SocketRequest | undefined {
+/** Input for a response that is being generated (`ResponseSteerEvent`). */
+const STEERING = 'response.steer'
+
+/** Guide, "Complete example". */
+const LANE = /^[\w.-]{1,256}$/
+
+function read(message: Buffer): SocketRequest | SocketAnswer | undefined {
   const members = membersOf(message)
   if (!members) throw new Fault('bad_request', { message: 'message: expected a JSON object' })
   const byName = new Map(members.map((member) => [member.name, member]))
   const value = (name: string): unknown => shortValue(message, byName.get(name))
   const type = value('type')
   if (type === ACKNOWLEDGEMENT) return undefined
+  if (type === STEERING) return { answer: steerFailed(message, byName.get('input'), value('previous_response_id')) }
   if (type !== 'response.create') throw badField('type', 'expected response.create')
-  if ((value('stream_id') ?? null) !== null) throw badField('stream_id', 'a connection has one stream here: open another connection')
+  const lane = laneIn(message, byName.get('stream_id'))
   const previous = value('previous_response_id') ?? undefined
-  if (previous !== undefined && typeof previous !== 'string') throw badField('previous_response_id', 'expected the id of a response')
+  const continues = typeof previous === 'string' ? previous : undefined
   const generates = value('generate') !== false
   const rest = members.filter(({ name }) => !ENVELOPE.has(name))
   const input = byName.get('input')
-  return { continues: previous, generates, body: (history) => bodyOf({ message, rest, input, mayLack: !generates }, history) }
+  const body = (history: Buffer | undefined): SocketBody => {
+    if (previous !== continues) throw badField('previous_response_id', 'expected the id of a response')
+    return bodyOf({ message, rest, input, mayLack: !generates }, history)
+  }
+  return { lane, continues, generates, body }
+}
+
+/** @throws Fault 400 with the code of the guide, "Errors to handle". */
+function laneIn(message: Buffer, member: Member | undefined): string | undefined {
+  if (!member) return undefined
+  const lane = shortValue(message, member)
+  if (lane === null) return undefined
+  if (typeof lane === 'string' && LANE.test(lane)) return lane
+  throw new Fault('bad_request', {
+    message: 'stream_id: expected 1 to 256 letters, digits, underscores, hyphens and periods',
+    metadata: { field: 'stream_id', code: 'invalid_stream_id' },
+  })
+}
+
+/** The mark of a lane consists of characters that JSON writes as they are. */
+const laneMark = (lane: string | undefined): string => (lane === undefined ? '' : `{"stream_id":"${lane}",`)
+
+/**
+ * Steering needs a model that takes input while it answers. The client gets its input back, for a `response.create` of its own
+ * once the response has ended (`ResponseSteerFailedEvent`, code `steering_not_supported`).
+ */
+function steerFailed(message: Buffer, input: Member | undefined, previous: unknown): Buffer {
+  const valid = typeof previous === 'string' && input !== undefined
+  const event = {
+    type: 'response.steer.failed',
+    sequence_number: 0,
+    error: valid
+      ? {
+          type: 'invalid_request_error',
+          code: 'steering_not_supported',
+          message: 'Steering is not supported here: send the input with response.create once the response has ended',
+        }
+      : { type: 'invalid_request_error', code: 'invalid_input', message: 'Expected previous_response_id and input' },
+    steer: { previous_response_id: typeof previous === 'string' ? previous : '' },
+  }
+  if (!input) return Buffer.from(JSON.stringify(event))
+  // `steer` stands last.
+  return Buffer.concat([
+    Buffer.from(`${JSON.stringify(event).slice(0, -2)},"input":`),
+    message.subarray(input.from, input.to),
+    Buffer.from('}}'),
+  ])
 }
 
 interface Parts {
@@ -159,5 +213,6 @@ export function socketFormat(client: ClientDialect): SocketFormat {
     read,
     after,
     headed,
+    laneMark,
   }
 }

@@ -15,9 +15,13 @@ export class EventMessages {
   /** The last event, as long as it is text. */
   private last: string | undefined
 
-  constructor(ws: WebSocket, socket: Socket) {
+  private readonly mark: string
+
+  /** @param mark stands in place of the brace that events begin with, where it is not empty. */
+  constructor(ws: WebSocket, socket: Socket, mark: string) {
     this.ws = ws
     this.socket = socket
+    this.mark = mark
   }
 
   /** @param text whole events; comments between them become pings. @param raw true where it holds bytes, one per character. @returns false if the client should be waited for. */
@@ -48,9 +52,11 @@ export class EventMessages {
     }
     const json = events.slice(line + LINE_OF_DATA.length, end)
     if (json === DONE) return
-    if (raw) this.ws.send(Buffer.from(json, 'latin1'), { binary: false })
+    const { mark } = this
+    const message = mark === '' ? json : mark + json.slice(1)
+    if (raw) this.ws.send(Buffer.from(message, 'latin1'), { binary: false })
     else {
-      this.ws.send(json)
+      this.ws.send(message)
       this.last = json
     }
   }

@@ -1,12 +1,11 @@
-/** One WebSocket over which a client requests responses, one after the other, each of which may continue the one before. */
+/** One WebSocket over which a client requests responses, each of which may continue one before it. */
 import { Fault, faultReply } from '../../core/faults.ts'
-import type { SocketRequest } from '../../dialects/types.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
-import type { BodyShare } from '../body-memory.ts'
 import { onDrain, wasCut } from '../drain.ts'
-import type { Histories, Keeper } from './histories.ts'
+import type { Histories } from './histories.ts'
+import { type Lane, Lanes, type Waiting } from './lanes.ts'
 import { MessageArrival } from './message-arrival.ts'
-import { type Channel, SocketConnection } from './socket-connection.ts'
+import { type Channel, failureMessage, SocketConnection } from './socket-connection.ts'
 
 /** What the gateway does for all of its WebSockets. */
 export interface SocketHost {
@@ -23,6 +22,8 @@ const LONGEST = 60 * 60_000
 /** Milliseconds without a byte, pongs among them; a client that does not read for a while cannot answer a ping. */
 const LONGEST_SILENCE = 5 * 60_000
 
+const MOST_LISTENERS = 100
+
 /** Codes of RFC 6455 section 7.4.1, and 1013 of the IANA registry. */
 const NORMAL = 1000
 const GOING_AWAY = 1001
@@ -34,33 +35,20 @@ const LIMIT_REACHED = new Fault('bad_request', {
   message: 'A WebSocket lasts at most 60 minutes: open a new one to go on',
   metadata: { code: 'websocket_connection_limit_reached' },
 })
-const IN_FLIGHT = new Fault('conflict', {
-  message: 'A response is in flight on this connection: wait for its end, or open another connection',
-  metadata: { code: 'response_already_in_flight' },
-})
 
 function notFound(id: string): Fault {
   return new Fault('bad_request', {
-    message: `previous_response_id: ${id.slice(0, 64)} is not the last response of this connection; send the whole conversation in input`,
+    message: `previous_response_id: ${id.slice(0, 64)} is not the last response of a stream of this connection; send the whole conversation in input`,
     metadata: { field: 'previous_response_id', code: 'previous_response_not_found' },
   })
 }
 
-interface Last {
-  readonly id: string
-  readonly conversation: Buffer
-}
-
-export class ResponseSocket implements Keeper {
-  readonly payer: string
+export class ResponseSocket {
   private readonly channel: Channel
   private readonly host: SocketHost
-  private readonly histories: Histories
+  private readonly lanes: Lanes
   private readonly arrival: MessageArrival
   private readonly opened: number
-  /** The response in flight. */
-  private turn: Exchange | undefined
-  private last: Last | undefined
   /** Set once no further response may begin. */
   private ending: 'drain' | 'age' | undefined
   /** When something came last. Monotonic milliseconds. */
@@ -69,12 +57,13 @@ export class ResponseSocket implements Keeper {
   constructor(channel: Channel, { payer, host, histories }: { payer: string; host: SocketHost; histories: Histories }) {
     const { ws, socket, source } = channel
     this.channel = channel
-    this.payer = payer
     this.host = host
-    this.histories = histories
+    this.lanes = new Lanes(payer, histories)
     this.opened = source.clock.monotonic()
     this.heardAt = this.opened
     this.arrival = new MessageArrival(ws, socket, { ...source, payer, refuse: (fault) => this.refuse(fault) })
+    // Each response of several at the same time may wait for the socket.
+    socket.setMaxListeners(MOST_LISTENERS)
     ws.on('message', (data, isBinary) => this.message(data as Buffer, isBinary))
     // The library closes the connection by itself.
     ws.on('error', () => {})
@@ -83,10 +72,6 @@ export class ResponseSocket implements Keeper {
     socket.on('data', this.heard)
     socket.once('end', this.heard)
     onDrain(socket, () => this.end('drain'))
-  }
-
-  forget(): void {
-    this.last = undefined
   }
 
   /** Called from time to time: ends a connection that is too old, or whose client does not answer. */
@@ -105,12 +90,13 @@ export class ResponseSocket implements Keeper {
   private readonly heard = (): void => {
     const { ws, source } = this.channel
     this.heardAt = source.clock.monotonic()
-    if (this.turn && ws.readyState !== ws.OPEN) this.gone()
+    if (ws.readyState !== ws.OPEN) this.gone()
   }
 
   private message(data: Buffer, isBinary: boolean): void {
     const { ws, format } = this.channel
     const share = this.arrival.whole()
+    let name: string | undefined
     try {
       if (ws.readyState !== ws.OPEN) share.release()
       else if (isBinary) {
@@ -118,64 +104,73 @@ export class ResponseSocket implements Keeper {
         ws.close(UNSUPPORTED, 'text messages are expected')
       } else {
         const request = format.read(data)
-        const refusal = request && (this.turn ? IN_FLIGHT : this.host.refusal(data.length))
-        if (refusal) throw refusal
-        if (request) this.begin(request, data.length, share)
-        else share.release()
+        if (request && 'lane' in request) {
+          name = request.lane
+          const refusal = this.host.refusal(data.length)
+          if (refusal) throw refusal
+          this.lanes.wait({ lane: this.lanes.at(name), request, length: data.length, share })
+          this.begin()
+        } else {
+          share.release()
+          if (request) this.send(request.answer)
+        }
       }
     } catch (thrown) {
       share.release()
       if (!(thrown instanceof Fault)) throw thrown
-      this.fail(thrown)
+      this.fail(thrown, name)
     }
   }
 
-  private begin(request: SocketRequest, length: number, share: BodyShare): void {
+  /** Begins with the requests whose turn it is. */
+  private begin(): void {
+    if (this.ending) return
+    for (let next = this.lanes.next(); next; next = this.lanes.next()) this.run(next)
+  }
+
+  private run({ lane, request, length, share }: Waiting): void {
     const { continues, generates } = request
-    const history = continues !== undefined && this.last?.id === continues ? this.last.conversation : undefined
-    const body = (): ReturnType<SocketRequest['body']> => {
+    const history = continues === undefined ? undefined : this.lanes.after(continues)
+    const body = (): ReturnType<typeof request.body> => {
       if (continues !== undefined && !history) throw notFound(continues)
       return request.body(history)
     }
     // What stands in the body beside the message and the conversation is shorter than this.
     const most = length + (history?.length ?? 0) + 64
-    const connection = new SocketConnection(this.channel, { length: most, body, share, ended: (last) => this.ended(turn, last, continues) })
+    const ended = (last: Buffer | undefined): void => this.ended(lane, { turn, last, continues })
+    const connection = new SocketConnection(this.channel, { lane: lane.name, length: most, body, share, ended })
     const turn = this.host.exchange(connection, this.channel)
-    this.turn = turn
+    lane.turn = turn
     void this.host.run(turn, generates).then((expected) => {
       connection.release()
-      if (this.turn !== turn) return
+      if (lane.turn !== turn) return
       // The reply has no end: the client has left, or something unexpected failed.
-      this.turn = undefined
+      lane.turn = undefined
       if (!expected) this.terminate()
     })
   }
 
-  private ended(turn: Exchange, last: Buffer | undefined, continues: string | undefined): void {
-    if (this.turn !== turn) return
-    this.turn = undefined
+  private ended(lane: Lane, { turn, last, continues }: { turn: Exchange; last: Buffer | undefined; continues: string | undefined }): void {
+    if (lane.turn !== turn) return
+    lane.turn = undefined
+    const { ws, format } = this.channel
     const { conversation } = turn.head.connection as SocketConnection
-    const after = last && conversation && this.channel.format.after(conversation, last)
-    if (after) this.keep({ id: turn.head.id, conversation: after })
-    // Open Responses specification 2026-04-24, "WebSocket": a response whose continuation has failed is forgotten.
-    else if (continues !== undefined && continues === this.last?.id) this.drop()
+    const after = last && conversation && ws.readyState === ws.OPEN ? format.after(conversation, last) : undefined
+    if (after) this.lanes.keep(lane, { id: turn.head.id, conversation: after })
+    // A response whose continuation has failed is forgotten, but for one of another lane (guide, "How continuation works").
+    else if (continues !== undefined && continues === lane.last?.id) this.lanes.drop(lane)
     if (this.ending) this.end(this.ending)
+    else this.begin()
   }
 
-  private keep(last: Last): void {
-    this.last =
-      this.channel.ws.readyState === this.channel.ws.OPEN && this.histories.keep(this, last.conversation.length) ? last : undefined
-  }
-
-  private drop(): void {
-    this.last = undefined
-    this.histories.drop(this)
-  }
-
-  /** Closes the connection, after the response in flight. */
+  /** Closes the connection, after the responses in flight; those that wait do not begin. */
   private end(why: 'drain' | 'age'): void {
     this.ending = why
-    if (this.turn) return
+    for (const { lane, share } of this.lanes.takeWaiting()) {
+      share.release()
+      this.fail(why === 'age' ? LIMIT_REACHED : new Fault('shutdown'), lane.name)
+    }
+    if (!this.lanes.isIdle) return
     if (why === 'age') this.fail(LIMIT_REACHED)
     if (why === 'age') this.channel.ws.close(NORMAL, 'a connection lasts at most 60 minutes')
     else this.channel.ws.close(GOING_AWAY, 'the gateway is shutting down')
@@ -188,24 +183,26 @@ export class ResponseSocket implements Keeper {
     this.gone()
   }
 
-  private fail(fault: Fault): void {
-    const { ws, socket, format } = this.channel
+  private fail(fault: Fault, lane?: string): void {
+    const { headers, json } = faultReply(fault, { body: this.channel.format.client.faultBody })
+    this.send(failureMessage(this.channel, lane, json, headers))
+  }
+
+  private send(json: string | Buffer): void {
+    const { ws, socket } = this.channel
     // A client that sends without reading would fill the memory with refusals.
-    if (socket.writableNeedDrain) {
-      ws.terminate()
-      return
-    }
-    const { headers, json } = faultReply(fault, { body: format.client.faultBody })
-    ws.send(format.headed(json, headers))
+    if (socket.writableNeedDrain) ws.terminate()
+    else ws.send(json, { binary: false })
   }
 
   private closed(): void {
     this.channel.watch.end()
-    this.drop()
+    for (const lane of this.lanes.all) this.lanes.drop(lane)
     this.gone()
   }
 
   private gone(): void {
-    this.turn?.head.cancel.abort(new Fault(wasCut(this.channel.socket) ? 'shutdown' : 'client_gone'))
+    for (const { share } of this.lanes.takeWaiting()) share.release()
+    for (const { turn } of this.lanes.all) turn?.head.cancel.abort(new Fault(wasCut(this.channel.socket) ? 'shutdown' : 'client_gone'))
   }
 }

@@ -40,6 +40,7 @@ export function watchOver(socket: Socket, clock: HttpConnectionSource['clock']):
 }
 
 export interface Incoming {
+  readonly lane: string | undefined
   /** Bytes of the body, about: at least as many. */
   readonly length: number
   /** @throws Fault 400. */
@@ -60,6 +61,18 @@ const POLICY = 1008
 /** The conversation of a request is kept beside what is made of its body. */
 const WEIGHT = BODY_WEIGHT + 1
 
+/** A failure as a message of its lane. @param json the dialect's `faultBody`. */
+export function failureMessage(
+  { format }: Pick<Channel, 'format'>,
+  lane: string | undefined,
+  json: string,
+  headers: OutgoingHttpHeaders,
+): string {
+  const mark = format.laneMark(lane)
+  const text = format.headed(json, headers)
+  return mark === '' ? text : mark + text.slice(1)
+}
+
 export class SocketConnection implements ClientConnection {
   readonly contentLength: number
   /** The conversation of the request; undefined until its body has been read. */
@@ -79,7 +92,7 @@ export class SocketConnection implements ClientConnection {
     this.incoming = incoming
     this.contentLength = incoming.length
     this.body = incoming.body
-    this.messages = new EventMessages(channel.ws, channel.socket)
+    this.messages = new EventMessages(channel.ws, channel.socket, channel.format.laneMark(incoming.lane))
   }
 
   address(): string {
@@ -114,8 +127,8 @@ export class SocketConnection implements ClientConnection {
   /** A failure: a reply that is no stream has no other use here. */
   whole(status: number, headers: OutgoingHttpHeaders, json: string | readonly Buffer[]): void {
     if (this.over) return
-    const { ws, format } = this.channel
-    ws.send(format.headed(typeof json === 'string' ? json : Buffer.concat(json).toString(), headers))
+    const { ws } = this.channel
+    ws.send(failureMessage(this.channel, this.incoming.lane, typeof json === 'string' ? json : Buffer.concat(json).toString(), headers))
     this.end(undefined)
     if (status === UNAUTHORIZED) ws.close(POLICY, 'the key can no longer be used')
   }
