@@ -89,6 +89,8 @@ export function generationOperations(bodies: RequestSchemas, models: ExampleMode
       path: '/responses',
       id: 'createResponse',
       summary: 'Create a response',
+      description:
+        'The same path takes WebSockets, which OpenAPI cannot describe as an operation: a `GET` with `Upgrade: websocket`, the key in `Authorization`, and then one text message `{"type": "response.create", …}` with the fields of this body for each response. Every event of the stream is one message. `stream_id` names a lane of several at the same time, `previous_response_id` continues the last response of a lane, `generate: false` prepares one without a call of a provider. A handshake of an unknown version, or while WebSockets are switched off, gets 426.',
       body: { schema: bodies.responses, examples: examplesOf({ model, input: 'Say hello.' }) },
       reply: { description: 'The answer.', schema: response },
     },

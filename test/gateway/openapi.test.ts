@@ -99,6 +99,12 @@ t.test('every operation of a client format is described', async (t) => {
   for (const path of clientDialects.keys()) t.ok(paths.includes(path), path)
 })
 
+t.test('WebSockets of Responses are described with the operation that they request', async (t) => {
+  const found = operationsOf(document).find(({ operation }) => operation.operationId === 'createResponse')
+  for (const word of ['Upgrade: websocket', 'response.create', 'stream_id', 'previous_response_id', 'generate: false', '426'])
+    t.match(found?.operation.description, word)
+})
+
 /** Names that only a running gateway knows, in place of those of the examples. */
 const actual: Record<string, string> = {}
 
