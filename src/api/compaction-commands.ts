@@ -4,7 +4,7 @@ import { checker } from '../core/check.ts'
 import type { Clock } from '../core/clock.ts'
 import { badField, Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
-import type { CompactionKeyStore } from '../store/compaction-keys.ts'
+import type { CompactionKeys } from '../services/compaction/compaction-keys.ts'
 
 export interface CompactionCommand {
   verb: 'list' | 'rotate' | 'remove'
@@ -13,7 +13,7 @@ export interface CompactionCommand {
 }
 
 export interface CompactionSource {
-  readonly compactionKeys: CompactionKeyStore
+  readonly compactionKeys: Pick<CompactionKeys, 'all' | 'add' | 'remove'>
   readonly clock: Pick<Clock, 'now'>
 }
 

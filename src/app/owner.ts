@@ -27,6 +27,7 @@ import { METRICS_TYPE, MergedMetrics } from '../server/metrics.ts'
 import { ProcessGauges } from '../server/process-gauges.ts'
 import { DiskFiles } from '../services/files/index.ts'
 import { ConfigReader } from './config-reader.ts'
+import { operatorsCompactionKeys } from './operators-compaction-keys.ts'
 import { OwnerBookkeeping } from './owner-bookkeeping.ts'
 import { OwnerSettings } from './owner-settings.ts'
 import { StoreAlerts } from './store-alerts.ts'
@@ -233,9 +234,17 @@ class Owner {
       routes: new Map<string, AdminRoute>([
         ...ledgerRoutes({ ledger: kept.ledger, scans }, recovered),
         ...keyCommandRoute(source),
-        ...guardrailCommandRoute(source),
         ...sessionCommandRoute(() => ({ ...source(), scans })),
-        ...compactionCommandRoute({ compactionKeys: kept.compactionKeys, clock: this.clock }),
+        ...guardrailCommandRoute(source),
+        ...compactionCommandRoute({
+          compactionKeys: operatorsCompactionKeys({
+            store: kept.compactionKeys,
+            config: this.settings.config,
+            clock: this.clock,
+            log: this.log,
+          }),
+          clock: this.clock,
+        }),
       ]),
       onError: this.oops,
     })

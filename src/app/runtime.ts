@@ -39,6 +39,7 @@ import { operations } from '../server/operations.ts'
 import { type LoopSource, Overload, systemLoop } from '../server/overload.ts'
 import { ProcessGauges } from '../server/process-gauges.ts'
 import { planWitness, witnessWith } from '../server/witness.ts'
+import { CompactionKeys } from '../services/compaction/compaction-keys.ts'
 import { EncryptedTexts } from '../services/compaction/encrypted-texts.ts'
 import { Credentials } from '../services/credentials/credentials.ts'
 import { CREDENTIAL_SOURCES } from '../services/credentials/sources/index.ts'
@@ -336,6 +337,7 @@ function partsOf(
   const { burst, perMinute } = config.server.authFailures
   const health = new HealthBook(clock)
   const sessions = new StickySessions(clock)
+  const compactionKeys = new CompactionKeys(store.compactionKeys, config.compaction)
   health.share(shared.news)
   sessions.share(shared.news)
   return {
@@ -351,7 +353,7 @@ function partsOf(
     retries: new RetryBudget(),
     drains: new DrainSlots(),
     files,
-    summaries: new EncryptedTexts({ load: (now) => store.compactionKeys.all(now), clock }),
+    summaries: new EncryptedTexts({ load: (now) => compactionKeys.all(now), clock }),
     pools: new Pools(),
     upstreams: upstreamDialects,
     wires: embeddingWires,

@@ -16,6 +16,7 @@ import { listen } from '../server/listener.ts'
 import { METRICS_TYPE, metricsText } from '../server/metrics.ts'
 import type { LoopSource } from '../server/overload.ts'
 import { ConfigReader } from './config-reader.ts'
+import { operatorsCompactionKeys } from './operators-compaction-keys.ts'
 import { withPlugins } from './plugin-list.ts'
 import { Runtime } from './runtime.ts'
 import { StoreAlerts } from './store-alerts.ts'
@@ -99,7 +100,7 @@ export async function start(options: StartOptions): Promise<Running> {
     const drain = new Drain(clock, () => runtime.config.server.drain)
     const url = await listening({ runtime, clock }, drain, closers)
     const notReady = (): string[] => [...(drain.draining ? ['draining'] : []), ...alerts.reasons()]
-    const adminUrl = options.worker ? '' : await administered(runtime, { store, notReady }, closers)
+    const adminUrl = options.worker ? '' : await administered(runtime, { store, notReady, log: logs.log }, closers)
     const reload = reloading(config, { load, clock, runtime, options }, closers)
     if (!given) {
       const { log } = logs
@@ -134,9 +135,10 @@ async function ledgerOf(config: Config, { clock, alerts, log, worker }: Bookkeep
 /** The operator's listener. @returns its address. */
 async function administered(
   runtime: Runtime,
-  { store, notReady }: { store: Bookkeeping; notReady: () => string[] },
+  { store, notReady, log }: { store: Bookkeeping; notReady: () => string[]; log: Log },
   closers: Closers,
 ): Promise<string> {
+  const { clock } = runtime.dependencies
   const admin = await startAdmin({
     ...adminAddresses(runtime.config, closers),
     metrics: { contentType: METRICS_TYPE, text: async () => metricsText(await runtime.tallies.snapshot()) },
@@ -144,9 +146,12 @@ async function administered(
     routes: new Map<string, AdminRoute>([
       ...ledgerRoutes({ ledger: store.ledger, scans: runtime.scans }, store.recovered),
       ...keyCommandRoute(() => runtime.management),
-      ...guardrailCommandRoute(() => runtime.management),
-      ...compactionCommandRoute({ compactionKeys: store.compactionKeys, clock: runtime.dependencies.clock }),
       ...sessionCommandRoute(() => runtime.management),
+      ...guardrailCommandRoute(() => runtime.management),
+      ...compactionCommandRoute({
+        compactionKeys: operatorsCompactionKeys({ store: store.compactionKeys, config: runtime.config, clock, log }),
+        clock,
+      }),
     ]),
     onError: runtime.oops,
   })

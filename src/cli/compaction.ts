@@ -5,6 +5,7 @@ import { readConfig } from '../app/config-reader.ts'
 import { systemClock } from '../core/clock.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
 import { COMPACTION_COMMAND_PATH } from '../server/key-command-route.ts'
+import { CompactionKeys } from '../services/compaction/compaction-keys.ts'
 import { CONSOLE, type Streams } from './console.ts'
 import { askOwner, onStore } from './owner-command.ts'
 import { table } from './plan-table.ts'
@@ -26,7 +27,10 @@ export async function compaction(words: readonly string[], flags: CompactionFlag
     const config = await readConfig(flags.config ?? SHIPPED_CONFIG, process.env)
     const reply =
       (await askOwner(COMPACTION_COMMAND_PATH, command, config)) ??
-      (await onStore(config, ({ compactionKeys }) => runCompactionCommand(command, { compactionKeys, clock: systemClock })))
+      (await onStore(config, ({ compactionKeys: stored }) => {
+        const compactionKeys = new CompactionKeys(stored, config.compaction)
+        return runCompactionCommand(command, { compactionKeys, clock: systemClock })
+      }))
     streams.out(flags.json ? JSON.stringify(reply, null, 2) : keyTable(reply))
     return 0
   } catch (error) {

@@ -93,8 +93,9 @@ export interface OwnerOffer {
   guardrailPrune(before: number, most: number, age: number): number
   guardrailSecret(): string
 
-  compactionKeys(now: number): readonly CompactionKey[]
-  compactionKeyAdd(now: number): CompactionKey
+  compactionKeys(now: number, first: string): readonly CompactionKey[]
+  compactionKeyAdd(now: number, value: string): CompactionKey
+  compactionKeyRewrite(number: number, from: string, to: string): boolean
   compactionKeyRemove(number: number): boolean
 
   ledgerFind(id: string): GenerationRecord | undefined
@@ -104,8 +105,8 @@ export interface OwnerOffer {
   ledgerNext(reading: number): GenerationRecord[]
   ledgerEnd(reading: number): null
   ledgerUse(query: UseQuery): readonly UseRow[]
-  ledgerSpent(): [key: string, nano: string][]
   ledgerSessions(query: SessionQuery, slice: SessionSlice): SessionList
+  ledgerSpent(): [key: string, nano: string][]
   ledgerCarried(): [key: string, nano: string][]
 
   counter(ask: CounterAsk): CounterAnswer

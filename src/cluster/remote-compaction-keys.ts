@@ -10,12 +10,16 @@ export class RemoteCompactionKeys implements CompactionKeyStore {
     this.line = line
   }
 
-  all(now: number): Promise<readonly CompactionKey[]> {
-    return this.line.ask('compactionKeys', now)
+  all(now: number, first: string): Promise<readonly CompactionKey[]> {
+    return this.line.ask('compactionKeys', now, first)
   }
 
-  add(now: number): Promise<CompactionKey> {
-    return this.line.ask('compactionKeyAdd', now)
+  add(now: number, value: string): Promise<CompactionKey> {
+    return this.line.ask('compactionKeyAdd', now, value)
+  }
+
+  rewrite(number: number, from: string, to: string): Promise<boolean> {
+    return this.line.ask('compactionKeyRewrite', number, from, to)
   }
 
   remove(number: number): Promise<boolean> {
@@ -26,8 +30,9 @@ export class RemoteCompactionKeys implements CompactionKeyStore {
 /** @param store of the record; called for each request of a worker. */
 export function compactionKeyAnswers(store: () => CompactionKeyStore) {
   return {
-    compactionKeys: async (now) => store().all(now),
-    compactionKeyAdd: async (now) => store().add(now),
+    compactionKeys: async (now, first) => store().all(now, first),
+    compactionKeyAdd: async (now, value) => store().add(now, value),
+    compactionKeyRewrite: async (number, from, to) => store().rewrite(number, from, to),
     compactionKeyRemove: async (number) => store().remove(number),
   } satisfies Partial<Answers<OwnerOffer>>
 }

@@ -1,5 +1,4 @@
 /** Keys that encrypt compaction items: made once in the store of record, numbered, the same for every process of a gateway. */
-import { randomBytes } from 'node:crypto'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { Fault } from '../core/faults.ts'
 import { integer, text } from './sqlite.ts'
@@ -7,7 +6,7 @@ import { integer, text } from './sqlite.ts'
 export interface CompactionKey {
   /** Items name it. The highest one encrypts, all of them decrypt. */
   readonly number: number
-  /** 32 bytes, base64url. */
+  /** As its maker wrote it. */
   readonly value: string
   /** Milliseconds since the epoch. */
   readonly createdAt: number
@@ -17,21 +16,20 @@ type Maybe<T> = T | Promise<T>
 
 /** Every change is durable when it returns. All of it may throw Fault `unavailable`. */
 export interface CompactionKeyStore {
-  /** All keys, the oldest first; the first one is made where there is none. @param now milliseconds since the epoch. */
-  all(now: number): Maybe<readonly CompactionKey[]>
+  /** All keys, the oldest first; the first one is made where there is none. @param now milliseconds since the epoch. @param first its value. */
+  all(now: number, first: string): Maybe<readonly CompactionKey[]>
   /** Makes the next key. @param now milliseconds since the epoch. */
-  add(now: number): Maybe<CompactionKey>
+  add(now: number, value: string): Maybe<CompactionKey>
+  /** Writes the value of a key in another way. @returns false where it is not `from`. */
+  rewrite(number: number, from: string, to: string): Maybe<boolean>
   /** @returns false where no key has this number, or the newest one has it. */
   remove(number: number): Maybe<boolean>
 }
 
-const KEY_BYTES = 32
-
-export const newKeyValue = (): string => randomBytes(KEY_BYTES).toString('base64url')
-
 const FIRST = 'INSERT INTO compaction_key SELECT 1, ?, ? WHERE NOT EXISTS (SELECT 1 FROM compaction_key)'
 const NEXT = 'INSERT INTO compaction_key SELECT ifnull(max(number), 0) + 1, ?, ? FROM compaction_key RETURNING *'
 const ALL = 'SELECT * FROM compaction_key ORDER BY number'
+const REWRITE = 'UPDATE compaction_key SET value = ? WHERE number = ? AND value = ?'
 const REMOVE = 'DELETE FROM compaction_key WHERE number = ? AND number < (SELECT max(number) FROM compaction_key)'
 
 export class SqliteCompactionKeys implements CompactionKeyStore {
@@ -41,17 +39,27 @@ export class SqliteCompactionKeys implements CompactionKeyStore {
     this.db = db
   }
 
-  all(now: number): CompactionKey[] {
+  all(now: number, first: string): CompactionKey[] {
     return this.run(() => {
       const found = this.db.prepare(ALL).all()
       if (found.length > 0) return found.map(keyFrom)
-      this.db.prepare(FIRST).run(newKeyValue(), Math.floor(now))
+      this.db.prepare(FIRST).run(first, Math.floor(now))
       return this.db.prepare(ALL).all().map(keyFrom)
     })
   }
 
-  add(now: number): CompactionKey {
-    return this.run(() => keyFrom(this.db.prepare(NEXT).get(newKeyValue(), Math.floor(now))))
+  add(now: number, value: string): CompactionKey {
+    return this.run(() => keyFrom(this.db.prepare(NEXT).get(value, Math.floor(now))))
+  }
+
+  rewrite(number: number, from: string, to: string): boolean {
+    return this.run(() => {
+      // The page of the file must not keep the former value in its free space (sqlite.org/pragma.html, "secure_delete").
+      this.db.exec('PRAGMA secure_delete = ON')
+      const { changes } = this.db.prepare(REWRITE).run(to, number, from)
+      this.db.exec('PRAGMA secure_delete = OFF')
+      return changes === 1
+    })
   }
 
   remove(number: number): boolean {
@@ -75,15 +83,22 @@ function keyFrom(row: ReturnType<StatementSync['get']>): CompactionKey {
 export class MemoryCompactionKeys implements CompactionKeyStore {
   private keys: CompactionKey[] = []
 
-  all(now: number): readonly CompactionKey[] {
-    if (this.keys.length === 0) this.add(now)
+  all(now: number, first: string): readonly CompactionKey[] {
+    if (this.keys.length === 0) this.add(now, first)
     return this.keys
   }
 
-  add(now: number): CompactionKey {
-    const key = { number: (this.keys.at(-1)?.number ?? 0) + 1, value: newKeyValue(), createdAt: Math.floor(now) }
+  add(now: number, value: string): CompactionKey {
+    const key = { number: (this.keys.at(-1)?.number ?? 0) + 1, value, createdAt: Math.floor(now) }
     this.keys = [...this.keys, key]
     return key
+  }
+
+  rewrite(number: number, from: string, to: string): boolean {
+    const isIt = (key: CompactionKey): boolean => key.number === number && key.value === from
+    const found = this.keys.some(isIt)
+    this.keys = this.keys.map((key) => (isIt(key) ? { ...key, value: to } : key))
+    return found
   }
 
   remove(number: number): boolean {

@@ -1,5 +1,7 @@
 /** Keys of compaction items: items outlive restarts, new secrets and new keys, and end with the key that made them. */
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { adminFetch } from '../support/admin.ts'
@@ -79,4 +81,62 @@ t.test('an item of a key that another process has just made waits for the next r
   t.equal((await send(gateway, goingOn('gemini', item))).status, 200, 'others do not wait')
   await clock.advance(1_000)
   t.match(await waiting, { status: 400, text: /no longer has/ })
+})
+
+const FIRST_KEY = 'first-key-of-the-operator-0123456789'
+const SECOND_KEY = 'second-key-of-the-operator-012345678'
+
+t.test("with the operator's key, keys stand in the store encrypted with it, those that were there before as well", async (t) => {
+  const file = join(t.testdir(), 'ledger.db')
+  const stored = (): string[] => {
+    const db = new DatabaseSync(file)
+    try {
+      return db
+        .prepare('SELECT value FROM compaction_key ORDER BY number')
+        .all()
+        .map(({ value }) => String(value))
+    } finally {
+      db.close()
+    }
+  }
+  const begin = (more: string) => compactionScene(t, { store: `sqlite:${file}`, more })
+  // A running gateway has the file to itself.
+  const before = await begin('')
+  const old = await madeItem(before.gateway)
+  await before.gateway.close()
+  const plain = stored()
+  t.match(plain, [/^[\w-]{43}$/], 'without one as they are')
+
+  const first = await begin(`compaction: { key: "${FIRST_KEY}" }`)
+  t.equal((await send(first.gateway, goingOn('gemini', old))).status, 200)
+  const rotated = await command(first.gateway, { verb: 'rotate' })
+  t.match(rotated.keys, [{ number: 1 }, { number: 2, encrypts: true }])
+  t.notMatch(rotated.text, /hgk1/)
+  await first.gateway.close()
+  const firsts = stored()
+  t.match(firsts, [/^hgk1\./, /^hgk1\./])
+  t.notOk(readFileSync(file, 'latin1').includes(plain[0] ?? '-'), 'the file no longer has the key')
+
+  const second = await begin(`compaction: { key: "${SECOND_KEY}", former_keys: [ "${FIRST_KEY}" ] }`)
+  const fresh = await madeItem(second.gateway)
+  t.match(fresh.encrypted_content, /^hgc1\.2\./)
+  await second.gateway.close()
+  const seconds = stored()
+  t.notOk(seconds.some((value, at) => value === firsts[at]), 'both are under the new one')
+
+  const alone = await begin(`compaction: { key: "${SECOND_KEY}" }`)
+  for (const item of [old, fresh])
+    t.equal((await send(alone.gateway, goingOn('gemini', item))).status, 200, 'the former one is needed no longer')
+  await alone.gateway.close()
+  t.same(stored(), seconds, 'what stands there well is not written again')
+
+  for (const more of ['', `compaction: { key: "${FIRST_KEY}" }`]) {
+    const { gateway } = await begin(more)
+    t.match(await send(gateway, goingOn('gemini', fresh)), { status: 503, text: /neither compaction\.key nor in compaction\.former_keys/ })
+    t.match(await command(gateway, { verb: 'list' }), { status: 503 })
+    if (more !== '') t.match(gateway.logs.join(''), /keys of compaction items cannot be read/)
+    t.notMatch(gateway.logs.join(''), /key-of-the-operator|hgk1/)
+    await gateway.close()
+  }
+  t.same(stored(), seconds, 'and nothing was lost')
 })

@@ -8,7 +8,7 @@ import { plugins } from './plugins.ts'
 import { limits, preferences } from './preferences.ts'
 import { presets } from './presets.ts'
 import { type provider, providers } from './providers.ts'
-import { admin, auth, brand, type key, server, shared, store } from './server.ts'
+import { admin, auth, brand, compaction, type key, server, shared, store } from './server.ts'
 
 /** Guardrails. */
 const guardrails = listOf('Guardrails, all of which apply.', guardrail)
@@ -36,6 +36,7 @@ export const configSchema = closed('Configuration of headgate.', {
   admin: withDefault(admin, {}),
   brand: withDefault(brand, {}),
   store: withDefault(store, {}),
+  compaction: withDefault(compaction, {}),
   shared: withDefault(shared, {}),
   auth: withDefault(auth, {}),
   secrets: withDefault(

@@ -222,6 +222,23 @@ export const store = closed('Where holds, settlements and keys are kept.', {
   ),
 })
 
+export const compaction = closed('Keys of compaction items.', {
+  key: atStart(
+    Type.Optional(
+      secret(
+        'Encrypts the keys of compaction items in the store; 32 random characters or more, set by an environment variable. If unset: they stand there as plain text.',
+        32,
+      ),
+    ),
+  ),
+  former_keys: atStart(
+    withDefault(
+      listOf('Former values of `key`: what they encrypted is read, and encrypted with `key`.', secret('A former value.', 32)),
+      [],
+    ),
+  ),
+})
+
 export const shared = closed('A Redis that several processes share.', {
   url: atStart(
     Type.Optional(

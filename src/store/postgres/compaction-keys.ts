@@ -1,6 +1,6 @@
 /** Keys of compaction items in PostgreSQL: made under the lock of key changes, so that two processes never make the same number. */
 import { sql } from 'kysely'
-import { type CompactionKey, type CompactionKeyStore, newKeyValue } from '../compaction-keys.ts'
+import type { CompactionKey, CompactionKeyStore } from '../compaction-keys.ts'
 import type { Session } from './connection.ts'
 import type { Connections } from './connections.ts'
 import { changing } from './keys.ts'
@@ -13,17 +13,24 @@ export class PostgresCompactionKeys implements CompactionKeyStore {
     this.connections = connections
   }
 
-  async all(now: number): Promise<CompactionKey[]> {
+  async all(now: number, first: string): Promise<CompactionKey[]> {
     const found = await this.connections.readings.run(ALL)
     if (found.length > 0) return found.map(keyFrom)
     return changing(this.connections.changes, async (session) => {
       const rows = await session.run(ALL)
-      return rows.length > 0 ? rows.map(keyFrom) : [await made(session, now)]
+      return rows.length > 0 ? rows.map(keyFrom) : [await made(session, now, first)]
     })
   }
 
-  add(now: number): Promise<CompactionKey> {
-    return changing(this.connections.changes, (session) => made(session, now))
+  add(now: number, value: string): Promise<CompactionKey> {
+    return changing(this.connections.changes, (session) => made(session, now, value))
+  }
+
+  rewrite(number: number, from: string, to: string): Promise<boolean> {
+    return changing(this.connections.changes, async (session) => {
+      const writing = query.updateTable('compaction_key').set({ value: to }).where('number', '=', number).where('value', '=', from)
+      return (await session.run(writing.returning('number').compile())).length === 1
+    })
   }
 
   remove(number: number): Promise<boolean> {
@@ -37,10 +44,10 @@ export class PostgresCompactionKeys implements CompactionKeyStore {
 
 const ALL = query.selectFrom('compaction_key').selectAll().orderBy('number').compile()
 
-async function made(session: Session, now: number): Promise<CompactionKey> {
+async function made(session: Session, now: number, value: string): Promise<CompactionKey> {
   const insert = sql<CompactionKeyTable>`
     insert into compaction_key (number, value, created_at)
-    select coalesce(max(number), 0) + 1, ${newKeyValue()}, ${Math.floor(now)}::bigint from compaction_key returning *`
+    select coalesce(max(number), 0) + 1, ${value}, ${Math.floor(now)}::bigint from compaction_key returning *`
   const [row] = await session.run(insert.compile(query))
   if (!row) throw new TypeError('expected the key that was just made')
   return keyFrom(row)
