@@ -33,6 +33,10 @@ export const responsesQuirks = {
     '`native`: the provider compacts conversations itself, and only its own account can read the items that it makes. If unset: the gateway has the model write a summary, which every model can go on from.',
     ['native'],
   ),
+  external_web_access: Type.Boolean({
+    description:
+      'False: the provider refuses `external_web_access` of a search. Where it is true it is left out; a search that may not fetch anything new is left out whole.',
+  }),
   native_tools: listOf('Tools that the provider runs or knows itself.', oneOf('A tool.', ['apply_patch', 'shell'])),
   functions_only: Type.Boolean({
     description:

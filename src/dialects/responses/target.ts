@@ -1,5 +1,5 @@
 /** What an endpoint requires of a body of this wire; the same for a translated body and a passed one. */
-import { isObject, type JsonObject } from '../../core/json.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { fitFormat, fitFunctions } from '../canon/closed-schema.ts'
 import { effortForBudget, nearestEffort } from '../canon/efforts.ts'
 import { type CapWire, sendsCap } from '../canon/output-cap.ts'
@@ -117,6 +117,26 @@ function fitInclude(body: JsonObject, target: Target): void {
   else delete body.include
 }
 
+const isSearch = ({ type }: JsonObject): boolean => typeof type === 'string' && type.startsWith('web_search')
+
+/** Without `external_web_access` a provider searches live, so that a search which must not is left out (openai 7.57.0, `WebSearchTool`). */
+function fitSearch(body: JsonObject, { quirks }: Target, dropped: string[]): void {
+  const { tools } = body
+  if (quirks.external_web_access !== false || !Array.isArray(tools)) return
+  const isStated = (tool: Json): tool is JsonObject => isObject(tool) && isSearch(tool) && tool.external_web_access !== undefined
+  if (!tools.some(isStated)) return
+  body.tools = tools.flatMap((tool): Json[] => {
+    if (!isStated(tool)) return [tool]
+    const { external_web_access: access, ...rest } = tool
+    if (access !== false) return [rest]
+    dropped.push('tools.web_search')
+    return []
+  })
+  if (Array.isArray(body.tools) && body.tools.length > 0) return
+  delete body.tools
+  take(body, 'tool_choice', 'tool_choice', dropped)
+}
+
 function fitTier(body: JsonObject, { tier }: Target, dropped: string[]): void {
   const { service_tier: requested } = body
   if (losesTier(requested, tier)) dropped.push('service_tier')
@@ -142,6 +162,7 @@ export function fitToTarget(body: JsonObject, target: Target, dropped: string[])
   fitInclude(body, target)
   if (target.quirks.closed_schemas === true) fitSchemas(body, dropped)
   fitReasoning(body, target, dropped)
+  fitSearch(body, target, dropped)
   fitCap(body, target, dropped)
   fitParameters(body, target, dropped)
   fitUser(body, target, dropped)

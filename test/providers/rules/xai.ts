@@ -96,6 +96,9 @@ function modelRefusal({ body, model }: Call): Refusal | undefined {
   // github.com/openclaw/openclaw/issues/12910; the document: "the only supported value is `reasoning.encrypted_content`".
   const includes = Array.isArray(body.include) ? body.include : []
   if (includes.some((each) => each !== 'reasoning.encrypted_content')) return bad('Argument not supported: include', '400')
+  // github.com/lidge-jun/opencodex/issues/2240
+  if (list(body.tools).some((tool) => tool.external_web_access !== undefined))
+    return bad('Argument not supported: external_web_access', '400')
   // github.com/10-X-eng/vibecad/issues/4
   if (body.instructions !== undefined && body.previous_response_id !== undefined)
     return bad('Argument not supported: instructions and previous_response_id together', '400')
