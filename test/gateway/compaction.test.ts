@@ -34,9 +34,17 @@ t.test('a trigger at the end of a stream brings one item, on every wire', async 
     t.equal(list(last.output).length, 1, wire)
     t.same(
       events.map(({ type }) => type),
-      ['response.created', 'response.in_progress', 'response.output_item.added', 'response.output_item.done', 'response.completed'],
+      [
+        'response.created',
+        'response.in_progress',
+        'response.output_item.added',
+        'response.compaction.compacting',
+        'response.output_item.done',
+        'response.completed',
+      ],
       wire,
     )
+    t.match(events[3], { item_id: item.id, output_index: 0, sequence_number: 3 }, wire)
     t.notMatch(text, WORD, 'no word of the summary')
     const sent = seen.at(-1)?.body ?? ''
     t.notMatch(sent, 'compaction_trigger', `${wire}: the provider is asked for a summary`)

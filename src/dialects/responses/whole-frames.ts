@@ -30,6 +30,8 @@ const SCRIPTS: Readonly<Record<string, readonly (string | Growth)[]>> = {
   function_call: [growth('function_call_arguments', 'arguments')],
   apply_patch_call: [growth('apply_patch_call_operation_diff', 'operation', 'diff')],
   mcp_call: ['in_progress', growth('mcp_call_arguments', 'arguments'), 'completed', 'failed'],
+  // `ResponseCompactionCompactingEvent` (types of openai 7.57.0). The item comes whole, so it is one event.
+  compaction: ['compacting'],
   mcp_list_tools: ['in_progress', 'completed', 'failed'],
 }
 
