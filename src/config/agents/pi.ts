@@ -26,8 +26,8 @@ export const pi: Agent = {
             baseUrl: `${place.url}/v1`,
             api: 'openai-completions',
             apiKey: 'HEADGATE_KEY',
-            // Each turn names its session, so that the conversation stays where it is cached.
-            compat: { sendSessionAffinityHeaders: true },
+            // Each turn names its session, so that the conversation stays where it is cached, and marks what Anthropic has to cache.
+            compat: { sendSessionAffinityHeaders: true, cacheControlFormat: 'anthropic' },
             models: distinctModels(place).map(listed),
           },
         },
