@@ -1,0 +1,73 @@
+/** opencode, which speaks the three formats. */
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { opencode } from '../../src/config/agents/opencode.ts'
+import type { JsonObject } from '../../src/core/json.ts'
+import { type Account, type Action, type Acts, callOf, type Format, offered, type Place } from './agent-run.ts'
+import { certify } from './certify.ts'
+import type { View } from './conversation.ts'
+import { MCP_SERVER } from './world.ts'
+
+const CONFIG = '.config/opencode/opencode.json'
+
+/** The package of the AI SDK that speaks the format. */
+const PACKAGES: Readonly<Record<Format, string>> = {
+  chat: '@ai-sdk/openai-compatible',
+  messages: '@ai-sdk/anthropic',
+  responses: '@ai-sdk/openai',
+}
+
+function acts(action: Action, view: View, { work }: { work: string }): Acts | undefined {
+  const bash = (command: string) => callOf(offered(view, /^bash$/), { command, description: 'A command' })
+  const read = (file: string) => callOf(offered(view, /^read$/), { filePath: join(work, file) })
+  switch (action.do) {
+    case 'list':
+      return [bash('ls -1')]
+    case 'read':
+      return action.files.map(read)
+    case 'run':
+      return action.commands.map(bash)
+    case 'write':
+      return [callOf(offered(view, /^write$/), { filePath: join(work, action.file), content: action.text })]
+    case 'mcp':
+      return [callOf(offered(view, new RegExp(`${MCP_SERVER.name}_${action.tool}$`)), action.args)]
+    case 'look':
+      return [read(action.file)]
+  }
+}
+
+/** The program itself is in the package of the platform; the script that would put it in place is not run. */
+function program(install: string): string {
+  const modules = join(install, 'node_modules')
+  const [platform] = readdirSync(modules).filter((name) => /^opencode-\w+-\w+$/.test(name))
+  return join(modules, platform, 'bin/opencode')
+}
+
+/** The blocks of the chat format, with another package. */
+function writeOtherFormat({ home, env }: Place, { url, key, models }: Account, format: Format): void {
+  const { name, context, maxOutput } = models.main
+  // The list of models has null where a model declares none.
+  const main = { name, context: context ?? undefined, maxOutput: maxOutput ?? undefined, images: true, reasons: true }
+  const [file] = opencode.setUp({ url, key, models: { main, plan: main, small: main, background: main }, servesOwnNames: true })
+  mkdirSync(dirname(join(home, CONFIG)), { recursive: true })
+  writeFileSync(join(home, CONFIG), file.text.replace(PACKAGES.chat, PACKAGES[format]))
+  env.HEADGATE_KEY = key
+}
+
+await certify({
+  name: 'opencode',
+  formats: ['chat', 'messages', 'responses'],
+  program,
+  prepare(place, account, format) {
+    if (format !== 'chat') writeOtherFormat(place, account, format)
+    if (place.scenario !== 'MCP') return
+    const file = join(place.home, CONFIG)
+    const { name, command, args } = MCP_SERVER
+    const mcp = { [name]: { type: 'local', command: [command, ...args], enabled: true } }
+    writeFileSync(file, JSON.stringify({ ...(JSON.parse(readFileSync(file, 'utf8')) as JsonObject), mcp }))
+  },
+  command: (prompt, { resume }) => ['run', '--auto', ...(resume ? ['--continue'] : []), prompt],
+  acts,
+  asksForSummary: ({ system }) => system.includes('summarization agent'),
+  returnsReasoning: (format) => format !== 'chat',
+})

@@ -1,0 +1,60 @@
+/** Qwen Code. */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { qwenCode } from '../../src/config/agents/qwen-code.ts'
+import type { JsonObject } from '../../src/core/json.ts'
+import { type Account, type Action, type Acts, callOf, offered, type Place } from './agent-run.ts'
+import { certify } from './certify.ts'
+import type { View } from './conversation.ts'
+import { MCP_SERVER } from './world.ts'
+
+const SETTINGS = '.qwen/settings.json'
+
+function acts(action: Action, view: View, { work }: { work: string }): Acts | undefined {
+  const read = (file: string) => callOf(offered(view, /^read_file$/), { file_path: join(work, file) })
+  switch (action.do) {
+    case 'list':
+      return [callOf(offered(view, /^list_directory$/), { path: work })]
+    case 'read':
+      return action.files.map(read)
+    case 'run':
+      return action.commands.map((command) => callOf(offered(view, /^run_shell_command$/), { command, is_background: false }))
+    case 'write':
+      return [callOf(offered(view, /^write_file$/), { file_path: join(work, action.file), content: action.text })]
+    case 'mcp':
+      return [callOf(offered(view, new RegExp(`^mcp__${MCP_SERVER.name}__${action.tool}$`)), action.args)]
+    case 'look':
+      return [read(action.file)]
+  }
+}
+
+/** The blocks of the chat format, for its other protocol. */
+function writeOtherFormat({ home, env }: Place, { url, key, models }: Account): void {
+  const { name, context, maxOutput } = models.main
+  // The list of models has null where a model declares none.
+  const main = { name, context: context ?? undefined, maxOutput: maxOutput ?? undefined, images: true, reasons: true }
+  const [file] = qwenCode.setUp({ url, key, models: { main, plan: main, small: main, background: main }, servesOwnNames: true })
+  mkdirSync(dirname(join(home, SETTINGS)), { recursive: true })
+  // Anthropic's SDK adds the version to the address itself.
+  writeFileSync(join(home, SETTINGS), file.text.replaceAll('"openai"', '"anthropic"').replaceAll(`${url}/v1`, url))
+  env.HEADGATE_KEY = key
+}
+
+await certify({
+  name: 'qwen-code',
+  formats: ['chat', 'messages'],
+  program: (install) => join(install, 'node_modules/.bin/qwen'),
+  prepare(place, account, format) {
+    if (format !== 'chat') writeOtherFormat(place, account)
+    if (place.scenario !== 'MCP') return
+    const file = join(place.home, SETTINGS)
+    const { name, command, args } = MCP_SERVER
+    const mcpServers = { [name]: { command, args } }
+    writeFileSync(file, JSON.stringify({ ...(JSON.parse(readFileSync(file, 'utf8')) as JsonObject), mcpServers }))
+  },
+  command: (prompt, { resume }) => ['--yolo', ...(resume ? ['--continue'] : []), prompt],
+  acts,
+  asksForSummary: ({ system }) => system.includes('<state_snapshot>'),
+  summary: (text) => `<state_snapshot>${text}</state_snapshot>`,
+  returnsReasoning: (format) => format !== 'chat',
+})
