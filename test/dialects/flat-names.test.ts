@@ -1,8 +1,8 @@
 /** The name of a function that stands for a tool of a namespace: a pure function, and no two tools have the same. */
 import { createHash } from 'node:crypto'
 import t from 'tap'
-import { flattenTool } from '../../src/dialects/canon/tool-names.ts'
 import { InputText } from '../../src/dialects/canon/input-text.ts'
+import { flattenTool } from '../../src/dialects/canon/tool-names.ts'
 import { every } from '../support/every.ts'
 
 const digest = (namespace: string, tool: string): string =>

@@ -101,7 +101,7 @@ t.test('wrong types in responses', async (t) => {
   const wrong: readonly [JsonObject, string][] = [
     [{ input: 5 }, 'input'],
     [{ input: [5] }, 'input'],
-    [{ input: [{ type: 'function_call_output', output: 'x' }] }, 'input'],
+    [{ input: [{ type: 'function_call_output', call_id: 5, output: 'x' }] }, 'input'],
     [{ model: 5 }, 'model'],
     [{ model: '' }, 'model'],
     [{ models: 'acme/one' }, 'models'],

@@ -122,7 +122,10 @@ t.test("with the operator's key, keys stand in the store encrypted with it, thos
   t.match(fresh.encrypted_content, /^hgc1\.2\./)
   await second.gateway.close()
   const seconds = stored()
-  t.notOk(seconds.some((value, at) => value === firsts[at]), 'both are under the new one')
+  t.notOk(
+    seconds.some((value, at) => value === firsts[at]),
+    'both are under the new one',
+  )
 
   const alone = await begin(`compaction: { key: "${SECOND_KEY}" }`)
   for (const item of [old, fresh])

@@ -72,7 +72,7 @@ t.test('health, readiness and metrics', async (t) => {
       t.match(metrics, new RegExp(`^headgate_\\w*${word}\\w*(\\{| )`, 'm'), word)
   })
   t.match(metrics, /lane="pass"/)
-  t.notMatch(metrics, /secret|someone|sk-router/, 'no key and no user’s words')
+  t.notMatch(metrics, /secret words|someone|sk-router|provider-secret/, 'no key and no user’s words')
   t.notMatch(gateway.logs.join('\n'), /secret words|sk-router|someone/, 'nor in the log')
   t.equal((await adminFetch(`${gateway.admin}/nothing`)).status, 404)
   t.equal((await fetch(`${gateway.url}/metrics`)).status, 404, 'not on the public port')

@@ -25,14 +25,24 @@ async function sumOf(gateway: Gateway, name: string): Promise<number | undefined
 }
 
 async function scene(): Promise<{ gateway: Gateway; upstream: Upstream }> {
-  const upstream = await startUpstream((seen) => answerFor(seen, { text: ['Hello'] }))
+  const upstream = await startUpstream((seen) =>
+    seen.headers['x-api-key'] === 'sk-refused' ? { status: 401, body: ['{}'] } : answerFor(seen, { text: ['Hello'] }),
+  )
   t.teardown(() => upstream.close())
   const gateway = await startGateway(
     `server: { host: 127.0.0.1, port: 0, body_memory: 1MB }
 auth: { keys: [ { name: test, key: "${KEY}" } ] }
 guardrails:
   - { name: mail, content_filter_builtins: [ { slug: email, action: flag } ] }
-${oneModel(upstream.url, 'anthropic')}`,
+${oneModel(upstream.url, 'anthropic').replace(
+  'providers:',
+  `providers:
+  pool: { dialect: anthropic, base_url: "${upstream.url}/v1", keys: [ { key: sk-refused }, { key: sk-taken, requests_per_minute: 1 } ] }
+  token: { dialect: anthropic, base_url: "${upstream.url}/v1", credential: { command: [echo, a-token] } }`,
+)}
+  acme/pool: { endpoints: [ { provider: pool, model: upstream-model, price: free } ] }
+  acme/token: { endpoints: [ { provider: token, model: upstream-model, price: free } ] }
+`,
     { directory: t.testdir() },
   )
   t.teardown(() => gateway.close())
@@ -53,6 +63,8 @@ const MOVED = [
   'headgate_answer_checks_total',
   'headgate_reloads_total',
   'headgate_reload_failures_total',
+  'headgate_credential_refreshes_total',
+  'headgate_provider_key_refusals_total',
 ]
 
 t.test('every documented metric is written', async (t) => {
@@ -61,6 +73,8 @@ t.test('every documented metric is written', async (t) => {
   t.ok(names.length > 10, `${names.length} metrics are documented`)
   // Messages has no such format: the gateway itself checks the answer.
   await (await gateway.post('/v1/chat/completions', { ...BODY, response_format: { type: 'json_object' } })).text()
+  for (const model of ['acme/token', 'acme/pool', 'acme/pool', 'acme/pool', 'acme/pool'])
+    await (await gateway.post('/v1/chat/completions', { ...BODY, model })).text()
   const gate = new Gate()
   const [first, ...rest] = framesFor('/v1/messages', { text: ['Hello', ' there'] })
   upstream.script = () => sseAnswer([first, ...rest.slice(0, 1), gate.step, ...rest.slice(1)])

@@ -12,7 +12,7 @@ import { CredentialError, type CredentialedCall, type FetchGrant, type Grant } f
 const refreshes = counter(
   'credential_refreshes_total',
   'Fetches of credentials for providers. `outcome` is `ok`, `failed`, or `refused` where a provider refused one that should hold.',
-  { labels: [open('provider'), closed('outcome')], limit: 200 },
+  { labels: [open('provider'), closed('outcome')], limit: 60 },
 )
 const failing = gauge('credentials_failing', 'Credentials of providers whose last fetch has failed.')
 

@@ -11,7 +11,7 @@ import type { CredentialedCall, Grant } from './types.ts'
 
 const refusals = counter('provider_key_refusals_total', 'Keys of a pool that a provider refused. `key` is the name of the key.', {
   labels: [open('provider'), open('key')],
-  limit: 500,
+  limit: 60,
 })
 
 /** Milliseconds for which a refused key is left out: the operator may have had it unlocked by then. */

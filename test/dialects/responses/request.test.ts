@@ -67,7 +67,7 @@ t.test('each bad field is a 400 that names it', async (t) => {
     [ok({ input: [{ role: 'user', content: 5 }] }), 'input[0].content'],
     [ok({ input: [{ role: 'user', content: [{ type: 'input_text' }] }] }), 'input[0].content[0].text', /is required/],
     [ok({ input: [{ role: 'user', content: [{ type: 'input_image', detail: 'max' }] }] }), 'input[0].content[0].detail'],
-    [ok({ input: [{ type: 'function_call_output', output: 'x' }] }), 'input[0].call_id', /is required/],
+    [ok({ input: [{ type: 'function_call', name: 'f', arguments: '{}' }] }), 'input[0].call_id', /is required/],
     [ok({ input: [{ type: 'function_call', call_id: 'c', name: 'f', arguments: {} }] }), 'input[0].arguments'],
     [ok({ input: [{ type: 'item_reference', id: 'msg_1' }] }), 'input[0].id', /same input/],
   ]
