@@ -144,7 +144,10 @@ async function kill(stage: Stage): Promise<Outcome> {
   const before = await spent()
   started.kill()
   await early
-  const closed = await Promise.race([seen.closed, eventually('the end of the request to the provider', () => false).catch(() => undefined)])
+  const closed = await Promise.race([
+    seen.closed,
+    eventually<undefined>('the end of the request to the provider', () => undefined).catch(() => undefined),
+  ])
   if (!closed?.aborted) problems.push("the provider's request is not ended")
   const charged = await eventually('the charge', async () => (await spent()) > before, { limit: 10_000 }).catch(() => false)
   if (!charged) problems.push(`what was spent is not charged: ${before} before and after`)

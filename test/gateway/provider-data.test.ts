@@ -206,7 +206,7 @@ models:
   const drawn = await ask('acme/one', { tools: agents })
   t.equal(drawn.status, 200, 'so is the tool for images, which Cline offers to every model')
   t.same(
-    (upstream.requests.at(-1)?.json.tools as JsonObject[]).map(({ type }) => type),
+    (upstream.requests.at(-1)?.json.tools as JsonObject[] | undefined)?.map(({ type }) => type),
     ['function'],
   )
   const record = await gateway.get(`/v1/generation?id=${drawn.headers.get('x-generation-id')}`)
