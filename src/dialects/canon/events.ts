@@ -1,6 +1,6 @@
 /** The nine canonical events. A result is folded events: streaming and non-streaming share one path. */
 import type { Fault } from '../../core/faults.ts'
-import type { JsonObject } from '../../core/json.ts'
+import type { Json, JsonObject } from '../../core/json.ts'
 import type { Opaque } from './request.ts'
 import type { Usage } from './usage.ts'
 
@@ -103,4 +103,12 @@ export function isContent(event: StreamEvent): boolean {
     return event.kind !== 'text' && event.kind !== 'reasoning' && event.kind !== 'summary' && event.kind !== 'refusal'
   // The family of the reasoning to come is no content.
   return event.type === 'block-note' && event.note !== 'format'
+}
+
+/**
+ * True for the beginning of another answer within a stream: a service between has lost the first one and goes on with a second, and the
+ * two are no answer together. Others repeat the beginning of the same answer, which says nothing (github.com/vercel/ai/pull/18332).
+ */
+export function isAnother(id: Json | undefined, first: Json | undefined): boolean {
+  return typeof id === 'string' && id !== '' && typeof first === 'string' && id !== first
 }

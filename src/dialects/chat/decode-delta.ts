@@ -60,6 +60,11 @@ export class DeltaReader {
   private readonly callBlocks: CallBlock[] = []
   private audio: JsonObject | undefined
 
+  /** True once any content has come. */
+  get hasBegun(): boolean {
+    return this.next > 0
+  }
+
   get hasCalls(): boolean {
     return this.callBlocks.length > 0
   }

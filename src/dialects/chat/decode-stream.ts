@@ -6,7 +6,7 @@ import type { Usage } from '../canon/usage.ts'
 import type { Final, ReplyContext, StreamDecoder } from '../types.ts'
 import { DeltaReader } from './decode-delta.ts'
 import { decodeFault } from './fault.ts'
-import { ReplyMembers } from './late-members.ts'
+import { ReplyIdentity, ReplyMembers } from './late-members.ts'
 import { usageIn, usageText } from './usage.ts'
 import { WIRE } from './wire.ts'
 
@@ -29,6 +29,7 @@ export class ChatStreamDecoder implements StreamDecoder {
   private tier: string | undefined
   private fingerprint: string | undefined
   private readonly members = new ReplyMembers()
+  private readonly identity = new ReplyIdentity()
   private over = false
 
   feed(data: string, _event: string | undefined, out: StreamEvent[]): void {
@@ -66,6 +67,10 @@ export class ChatStreamDecoder implements StreamDecoder {
     if (typeof chunk.system_fingerprint === 'string') this.fingerprint = chunk.system_fingerprint
     this.beside(this.members.read(chunk), out)
     const choice = Array.isArray(chunk.choices) ? chunk.choices.find((each) => isObject(each) && (each.index ?? 0) === 0) : undefined
+    if (this.identity.isAnother(chunk, choice && isObject(choice) ? choice.delta : undefined, this.deltas.hasBegun)) {
+      this.fail(new Fault('upstream_garbled'), out)
+      return
+    }
     if (isObject(choice)) this.choice(choice, out)
     if (this.over) return
     const usage = usageIn(chunk, this.usage)

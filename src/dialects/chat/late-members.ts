@@ -2,7 +2,7 @@
  * Top-level members of chunks that the gateway does not pass on, such as `moderation`, `prompt_filter_results` of Azure or `x_groq`: they
  * go to the caller with the usage chunk, which it writes itself.
  */
-import type { Json, JsonObject } from '../../core/json.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 
 /** Members that the gateway sets in every chunk, or reads; `obfuscation` pads one chunk alone. */
 const SET: ReadonlySet<string> = new Set([
@@ -70,5 +70,25 @@ export class LateMembers {
     let text = fingerprint === undefined ? '' : `,"${FINGERPRINT}":${JSON.stringify(fingerprint)}`
     for (const [key, value] of this.members) text += `,${JSON.stringify(key)}:${value}`
     return text
+  }
+}
+
+/** Whether a stream goes on with the answer that it began: providers differ in what they repeat. */
+export class ReplyIdentity {
+  private id: string | undefined
+  /** True once two chunks in a row had one id: some providers give each chunk its own. */
+  steady = false
+
+  /** @returns true for the beginning of another answer: another id, and the role again. @param said true once content has come. */
+  isAnother({ id }: JsonObject, delta: Json | undefined, said: boolean): boolean {
+    if (typeof id !== 'string' || id === '' || id === this.id) {
+      if (id === this.id && this.id !== undefined) this.steady = true
+      return false
+    }
+    const began = this.id !== undefined
+    if (began && said && this.steady) return isObject(delta) && delta.role === 'assistant'
+    this.steady = false
+    this.id = id
+    return false
   }
 }

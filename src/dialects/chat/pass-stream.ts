@@ -6,7 +6,7 @@ import type { Usage } from '../canon/usage.ts'
 import { binary, FrameSplitter, frameData, utf8 } from '../sse/frames.ts'
 import type { Final, PassStream, ReplyContext } from '../types.ts'
 import { choiceFault, chunkHead, closingChunks, faultIn, servedTier, unify } from './decode-stream.ts'
-import { LateMembers } from './late-members.ts'
+import { LateMembers, ReplyIdentity } from './late-members.ts'
 import { mirrorReasoning, mirrorsByText } from './mirror-reasoning.ts'
 import { Envelope, frameWords, isImage, ourHeader } from './pass-envelope.ts'
 import { dropEmptyMembers, joinParts } from './tidy-message.ts'
@@ -56,6 +56,7 @@ export class ChatPassStream implements PassStream {
   /** Members of the finishing choice that are not ours, such as its log probabilities. */
   private rest = ''
   private readonly late: LateMembers
+  private readonly identity = new ReplyIdentity()
 
   constructor(ctx: ReplyContext) {
     this.ctx = ctx
@@ -78,6 +79,8 @@ export class ChatPassStream implements PassStream {
         this.relayed += this.envelope.content
         this.images += this.envelope.images
         this.plain = this.envelope.plain
+        // The envelope has the id.
+        this.identity.steady = true
         return out
       }
     }
@@ -145,6 +148,7 @@ export class ChatPassStream implements PassStream {
     if (!isObject(choice)) this.late.keep(chunk)
     if (!isObject(choice)) return ''
     const delta = isObject(choice.delta) ? choice.delta : {}
+    if (this.identity.isAnother(chunk, delta, this.committed)) return this.fail(new Fault('upstream_garbled'))
     const joined = joinParts(delta)
     const mirrored = mirrorReasoning(delta)
     let edited = this.tidy(delta, choice) || joined

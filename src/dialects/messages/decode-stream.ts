@@ -2,7 +2,7 @@
 
 import { Fault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
-import type { End, StreamEvent } from '../canon/events.ts'
+import { type End, isAnother, type StreamEvent } from '../canon/events.ts'
 import type { Usage } from '../canon/usage.ts'
 import type { StreamDecoder } from '../types.ts'
 import { BlockDecoder } from './decode-block.ts'
@@ -13,14 +13,6 @@ import { OPAQUE, WIRE } from './wire.ts'
 
 /** Members of a message that only callers of this wire are shown. */
 export const MEMBERS = ['container', 'context_management', 'stop_details', 'diagnostics', 'input_transformations'] as const
-
-/**
- * True for the beginning of another message within a stream: a service between has lost the first answer and goes on with a second one,
- * and the two are no answer together. Others repeat the beginning of the same message, which says nothing (github.com/vercel/ai/pull/18332).
- */
-export function isAnother(id: Json | undefined, first: Json | undefined): boolean {
-  return typeof id === 'string' && typeof first === 'string' && id !== first
-}
 
 /** True for an event or a reply that is an error, whatever else it claims. */
 export function isError(message: JsonObject): boolean {

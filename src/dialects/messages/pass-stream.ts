@@ -1,11 +1,11 @@
 /** The stream of the pass lane: content frames travel as they came, what surrounds them is ours. */
 import { Fault, unreadable } from '../../core/faults.ts'
 import { isObject, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
-import type { End } from '../canon/events.ts'
+import { type End, isAnother } from '../canon/events.ts'
 import type { Usage } from '../canon/usage.ts'
 import { binary, FrameSplitter, frameData, textBytes, utf8 } from '../sse/frames.ts'
 import type { Final, PassStream, ReplyContext } from '../types.ts'
-import { endOf, isAnother, isError, MEMBERS } from './decode-stream.ts'
+import { endOf, isError, MEMBERS } from './decode-stream.ts'
 import { MessagesStreamEncoder } from './encode-stream.ts'
 import { decodeFault } from './fault.ts'
 import { messageHead } from './message.ts'

@@ -2,7 +2,7 @@
 
 import { Fault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
-import type { BlockKind, StreamEvent } from '../canon/events.ts'
+import { type BlockKind, isAnother, type StreamEvent } from '../canon/events.ts'
 import type { StreamDecoder } from '../types.ts'
 import { canonicalAnnotation, messageOf } from './answer-items.ts'
 import { decodeFault, endOf } from './fault.ts'
@@ -38,6 +38,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   private readonly items = new Map<number, OpenItem>()
   private readonly numbers = { next: 0 }
   private started = false
+  private id: Json | undefined
   private ended = false
   private sawCall = false
   private sawItem = false
@@ -97,9 +98,14 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   ])
 
   private start(message: JsonObject, out: StreamEvent[]): void {
-    if (this.started) return
+    const response = isObject(message.response) ? message.response : {}
+    if (this.started) {
+      if (this.sawItem && isAnother(response.id, this.id)) this.fault(new Fault('upstream_garbled'), out)
+      return
+    }
     this.started = true
-    const model = isObject(message.response) ? stringOf(message.response.model) : undefined
+    this.id = response.id
+    const model = stringOf(response.model)
     out.push(model === undefined ? { type: 'start' } : { type: 'start', model })
   }
 

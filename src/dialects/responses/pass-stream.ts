@@ -2,7 +2,7 @@
 import { Fault, unreadable } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
 import { PAID_TOOLS } from '../../core/price.ts'
-import { MEDIA_BYTES } from '../canon/events.ts'
+import { isAnother, MEDIA_BYTES } from '../canon/events.ts'
 import { binary, FrameSplitter, frameData, utf8 } from '../sse/frames.ts'
 import type { Final, PassFacts, PassStream, ReplyContext } from '../types.ts'
 import { closeStream, openStream } from './encode-stream.ts'
@@ -66,6 +66,8 @@ export class ResponsesPassStream implements PassStream {
   private terminal: JsonObject | undefined
   private over = false
   private anything = false
+  /** The last event that opened the upstream's response before its content: read only where another one comes. */
+  private opening = ''
 
   constructor(ctx: ReplyContext) {
     this.ctx = ctx
@@ -124,11 +126,17 @@ export class ResponsesPassStream implements PassStream {
       const frame = frames.slice(at, this.view.end)
       at = this.view.end
       // Ours take its place.
-      if (this.view.isOpening(frames)) continue
+      if (this.view.isOpening(frames)) {
+        this.opening = frame
+        continue
+      }
       const message = this.parse(frame)
       if (message === undefined) continue
       const type = String(message.type)
-      if (this.lifecycle(type, message)) continue
+      if (this.lifecycle(type, message)) {
+        this.opening = frame
+        continue
+      }
       this.held += frame
       if (!showsContent(type, message)) continue
       const out = this.commit() + this.relay(frames.slice(at))
@@ -247,6 +255,12 @@ export class ResponsesPassStream implements PassStream {
     return message
   }
 
+  /** Of the upstream's response. */
+  private id(): Json | undefined {
+    const response = this.opening === '' ? undefined : this.parse(this.opening)?.response
+    return isObject(response) ? response.id : undefined
+  }
+
   /** @returns true for an event that does not travel: the upstream's lifecycle, its errors, its keep-alives. */
   private lifecycle(type: string, message: JsonObject): boolean {
     if (type.startsWith('response.') && type.includes('.', 9)) return false
@@ -254,9 +268,11 @@ export class ResponsesPassStream implements PassStream {
       this.stop(decodeFault(200, message))
       return true
     }
-    if (type !== 'response.completed' && type !== 'response.incomplete' && type !== 'response.failed' && type !== 'response.cancelled')
-      return true
     const response = isObject(message.response) ? message.response : {}
+    if (type !== 'response.completed' && type !== 'response.incomplete' && type !== 'response.failed' && type !== 'response.cancelled') {
+      if (this.committed && isAnother(response.id, this.id())) this.stop(new Fault('upstream_garbled'))
+      return true
+    }
     const facts = factsOf(type === 'response.failed' ? { ...response, status: 'failed' } : response, this.shown)
     this.usage = facts.usage
     this.end = facts.end
