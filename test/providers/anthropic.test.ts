@@ -234,6 +234,7 @@ t.test('a schema keeps to the subset, and its description says the rest', async 
     'response_format.schema.minItems',
     'response_format.schema.minLength',
     'response_format.schema.minimum',
+    'response_format.schema.oneOf',
   ])
 })
 
@@ -280,4 +281,17 @@ t.test('the provider’s own search for tools goes to the provider, whatever els
       t.same(list(body.tools).slice(0, 2), [search, deferred])
       t.same(list(body.messages)[1], messages[1])
     }
+})
+
+t.test('alternatives of which one is wanted become any of them, beside others in an allOf', async (t) => {
+  const text = { type: 'string' }
+  const both = { anyOf: [text, { type: 'number' }], oneOf: [text, { type: 'null' }] }
+  const schema = { type: 'object', properties: { one: { oneOf: [text, { type: 'null' }] }, both }, additionalProperties: false }
+  const { status, body, dropped } = await chat(SONNET, { response_format: { type: 'json_schema', json_schema: { name: 'x', schema } } })
+  t.equal(status, 200, JSON.stringify(standIn.refused))
+  t.same(object(object(object(object(body.output_config).format).schema).properties), {
+    one: { anyOf: [text, { type: 'null' }] },
+    both: { anyOf: both.anyOf, allOf: [{ anyOf: both.oneOf }] },
+  })
+  t.match(dropped, ['response_format.name', 'response_format.schema.oneOf'])
 })

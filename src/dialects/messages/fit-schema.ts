@@ -42,16 +42,27 @@ function isTaken(schema: JsonObject, key: string, value: Json): boolean {
   }
 }
 
+/**
+ * `oneOf` as `anyOf`, which is the nearest that this wire has; beside another `anyOf` in an `allOf`, which takes no `$ref`
+ * (platform.claude.com, Structured outputs, "JSON Schema limitations"): there it stands in the description.
+ */
+function keepChoice({ oneOf: original }: JsonObject, fitted: JsonObject, { oneOf, lost }: { oneOf: Json; lost: JsonObject }): void {
+  if (fitted.anyOf === undefined) fitted.anyOf = oneOf
+  else if (JSON.stringify(oneOf).includes('"$ref"')) lost.oneOf = original
+  else fitted.allOf = [...(Array.isArray(fitted.allOf) ? fitted.allOf : []), { anyOf: oneOf }]
+}
+
 /** @param lose is called with each keyword that stands in a description from now on. @returns a new schema. */
 export function fitSchema(schema: JsonObject, lose: (keyword: string) => void): JsonObject {
   const fit = (inner: JsonObject): JsonObject => fitSchema(inner, lose)
   const fitted: JsonObject = {}
   const lost: JsonObject = {}
+  let oneOf: Json | undefined
   for (const [key, value] of Object.entries(schema)) {
     if (value === undefined || NOTES.has(key)) continue
     if (key === 'properties' || key === '$defs' || key === 'definitions' || key === 'anyOf' || key === 'allOf')
       fitted[key] = mapped(value, fit)
-    else if (key === 'oneOf') fitted.anyOf ??= mapped(value, fit)
+    else if (key === 'oneOf') oneOf = mapped(value, fit)
     else if (key === 'items' && isObject(value)) fitted.items = fit(value)
     else if (isTaken(schema, key, value)) fitted[key] = value
     else if (key !== 'additionalProperties') lost[key] = value
@@ -60,12 +71,15 @@ export function fitSchema(schema: JsonObject, lose: (keyword: string) => void): 
       if (value !== false) lose(key)
     }
   }
+  if (oneOf !== undefined) keepChoice(schema, fitted, { oneOf, lost })
   if (isObjectSchema(schema)) {
     fitted.type ??= 'object'
     fitted.additionalProperties = false
   }
   const keywords = Object.keys(lost)
   for (const keyword of keywords) lose(keyword)
+  // Any one of the alternatives, where exactly one was wanted.
+  if (oneOf !== undefined) lose('oneOf')
   if (keywords.length > 0) {
     const rules = `Must be valid against ${JSON.stringify(lost)}.`
     fitted.description = typeof schema.description === 'string' ? `${schema.description}\n\n${rules}` : rules
