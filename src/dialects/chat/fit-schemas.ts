@@ -2,15 +2,43 @@
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { fitFormat, fitFunctions } from '../canon/closed-schema.ts'
 import type { Quirks } from '../quirks.ts'
+import { fitMfjs } from './mfjs.ts'
 
 /** Changes `response_format`, `tools` and, for a schema in words, `messages` of a body; the caller's own are never touched. */
 export function fitSchemas(body: JsonObject, quirks: Quirks, dropped: string[]): void {
   if (quirks.json_schema === 'json_object') withoutSchema(body, dropped)
+  if (quirks.loose_schemas === false) withoutLoose(body, dropped)
+  if (quirks.schemas === 'mfjs') writeMfjs(body, dropped)
   if (quirks.closed_schemas !== true) return
   if (Array.isArray(body.tools)) body.tools = fitFunctions(body.tools, 'function', dropped)
   const described = schemaOf(body.response_format)
   const fitted = described && fitFormat(described, dropped)
   if (fitted !== described && fitted !== undefined) body.response_format = { type: 'json_schema', json_schema: fitted }
+}
+
+/** Without `strict: false`, which some providers do not know. */
+function withoutLoose(body: JsonObject, dropped: string[]): void {
+  const described = schemaOf(body.response_format)
+  if (described === undefined || described.strict === undefined || described.strict === true) return
+  const { strict, ...json_schema } = described
+  body.response_format = { type: 'json_schema', json_schema }
+  if (strict === false) dropped.push('response_format.strict')
+}
+
+function writeMfjs(body: JsonObject, dropped: string[]): void {
+  const lost = new Set<string>()
+  if (Array.isArray(body.tools))
+    body.tools = body.tools.map((tool) => {
+      if (!isObject(tool) || !isObject(tool.function) || !isObject(tool.function.parameters)) return tool
+      const parameters = fitMfjs(tool.function.parameters, true, (keyword) => lost.add(`tools.parameters.${keyword}`))
+      return { ...tool, function: { ...tool.function, parameters } }
+    })
+  const described = schemaOf(body.response_format)
+  if (described !== undefined && isObject(described.schema)) {
+    const schema = fitMfjs(described.schema, false, (keyword) => lost.add(`response_format.schema.${keyword}`))
+    body.response_format = { type: 'json_schema', json_schema: { ...described, schema } }
+  }
+  dropped.push(...lost)
 }
 
 function schemaOf(format: Json | undefined): JsonObject | undefined {

@@ -54,6 +54,11 @@ export const chatQuirks = {
     '`json_object`: the provider takes no schema of the answer; JSON output is requested without one, and the schema stands in the system message.',
     ['json_object'],
   ),
+  loose_schemas: flag('False: the provider takes `strict` of the schema of an answer only as true; `false` is left out.'),
+  schemas: oneOf(
+    '`mfjs`: schemas of tools and of the answer are written in the subset of JSON Schema of that name; what it cannot say is left out or stands beside it.',
+    ['mfjs'],
+  ),
   cache_control: flag('True: the provider takes `cache_control` on parts of messages and on tools. Otherwise the marks are left out.'),
   closed_schemas: closedSchemas,
   explicit_caching: explicitCaching,

@@ -3,11 +3,12 @@
  * refusals that users report. Fields outside the document are not known to be refused, save those that reports name.
  */
 import { Type } from 'typebox'
-import { isObject, type Json, type JsonObject } from '../../../src/core/json.ts'
+import { isObject, type JsonObject } from '../../../src/core/json.ts'
 import { list, object } from '../../support/fold.ts'
 import { departures, words } from '../schema.ts'
 import type { Call, Refusal, Rules } from '../stand-in.ts'
 import { anyObject, asReasoningContent, bearer, contentOf, may, refusal, responseFormat, unpaired } from './chat-parts.ts'
+import { unflavored } from './moonshot-schema.ts'
 
 const text = Type.Object({ type: words('text'), text: Type.String() })
 const image = Type.Object({
@@ -58,38 +59,19 @@ const departure = departures(
 
 const bad = (message: string): Refusal => refusal(400, message)
 
-/** What "Moonshot flavored JSON schema" refuses. @returns the first place that departs from it. */
-function unflavored(schema: Json | undefined, path: string): string | undefined {
-  if (!isObject(schema)) return undefined
-  // github.com/anomalyco/opencode/issues/39995
-  if (schema.$ref !== undefined || Array.isArray(schema.items)) return `At path '${path}': $ref and lists of items are not supported`
-  const { anyOf: options } = schema
-  // github.com/openJiuwen-ai/jiuwenswarm/issues/3942
-  if (Array.isArray(options) && schema.type !== undefined)
-    return `At path '${path}': when using anyOf, type should be defined in anyOf items instead of the parent schema`
-  // github.com/earendil-works/pi/issues/4138
-  if (path !== '' && options === undefined && schema.type === undefined && schema.enum === undefined)
-    return `At path '${path}': type is not defined`
-  const at = (name: string): string => (path === '' ? name : `${path}.${name}`)
-  const below: [string, Json | undefined][] = [
-    ...Object.entries(object(schema.properties)).map(([name, each]): [string, Json | undefined] => [at(`properties.${name}`), each]),
-    ...(Array.isArray(options) ? options.map((each, index): [string, Json] => [at(`anyOf.${index}`), each]) : []),
-    [at('items'), schema.items],
-  ]
-  for (const [name, each] of below) {
-    const found = unflavored(each, name)
-    if (found !== undefined) return found
-  }
-  return undefined
-}
-
 function schemaRefusal(body: JsonObject): Refusal | undefined {
   for (const { function: defined } of list(body.tools)) {
-    const wrong = unflavored(object(defined).parameters, '')
+    const { parameters } = object(defined)
+    // github.com/Hmbown/Codewhale/pull/4613
+    const wrong = object(parameters).type === 'object' ? unflavored(parameters) : "parameters.type is required and must be 'object'"
     if (wrong !== undefined)
       return bad(`Invalid request: tools.function.parameters is not a valid moonshot flavored json schema, details: <${wrong}>`)
   }
-  return undefined
+  const { schema, strict } = object(object(body.response_format).json_schema)
+  const wrong = schema === undefined || strict === false ? undefined : unflavored(schema)
+  return wrong === undefined
+    ? undefined
+    : bad(`Invalid request: response_format.json_schema is not a valid moonshot flavored json schema, details: <${wrong}>`)
 }
 
 /** What thinking, which is on unless the request switches it off, asks beyond the document. */
@@ -145,7 +127,7 @@ export const moonshot: Rules = {
     'https://platform.kimi.ai/docs/guide/use-kimi-vision-model',
     'github.com/continuedev/continue/issues/11600',
     'github.com/AstrBotDevs/AstrBot/issues/7805',
-    'github.com/anomalyco/opencode/issues/39995',
+    'github.com/MoonshotAI/walle at 196bb0c, docs/walle.md and its validator',
   ],
   models: [kimi('kimi-k2.6'), kimi('kimi-k3')],
   path: () => '/chat/completions',
