@@ -157,3 +157,29 @@ t.test('another format has no place for them', async (t) => {
       t.notMatch((await ask(gateway, client, stream)).text, /moderation|filter|x_groq|fp_1/, `${client} at ${dialect}, stream ${stream}`)
   }
 })
+
+t.test('the fingerprint of an answer that is cut', async (t) => {
+  const cut = await startUpstream(({ json }) => {
+    const chunks = ['Hel', 'lo STOP', ' more'].map((content) =>
+      frame({
+        id: 'c',
+        object: 'chat.completion.chunk',
+        model: 'm',
+        system_fingerprint: 'fp_9',
+        choices: [{ index: 0, delta: { content } }],
+      }),
+    )
+    // Without its end where the request is to be cut by the provider.
+    return sseAnswer(json.user === 'cut' ? chunks : [...chunks, 'data: [DONE]\n\n'])
+  })
+  t.teardown(() => cut.close())
+  for (const lane of LANES) {
+    const gateway = await startGateway(oneModel(cut.url, 'openai-chat', { endpoint: 'supported_parameters: [max_tokens]' }), { lane })
+    t.teardown(() => gateway.close())
+    const broken = await ask(gateway, 'chat', true, { user: 'cut' })
+    t.match(broken.members.error, { code: 502 })
+    t.match(broken.text, '"system_fingerprint":"fp_9"', `${lane}, cut by the provider`)
+    const stopped = await ask(gateway, 'chat', true, { stop: ['STOP'] })
+    t.match(stopped.members, { system_fingerprint: 'fp_9' }, `${lane}, cut at a stop sequence`)
+  }
+})

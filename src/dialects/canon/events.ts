@@ -61,7 +61,8 @@ export type Called = {
 }
 
 export type StreamEvent =
-  | { type: 'start'; model?: string }
+  /** `fingerprint` as in the end, which a reply that is cut does not have. */
+  | { type: 'start'; model?: string; fingerprint?: string }
   | {
       type: 'block-start'
       /** Rises by one per block over the whole exchange. */

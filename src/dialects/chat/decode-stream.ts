@@ -59,12 +59,16 @@ export class ChatStreamDecoder implements StreamDecoder {
       this.fail(fault, out)
       return
     }
+    const { model, system_fingerprint: fingerprint } = chunk
+    if (typeof fingerprint === 'string') this.fingerprint = fingerprint
     if (!this.started) {
       this.started = true
-      out.push(typeof chunk.model === 'string' ? { type: 'start', model: chunk.model } : { type: 'start' })
+      const start: StreamEvent = { type: 'start' }
+      if (typeof model === 'string') start.model = model
+      if (this.fingerprint !== undefined) start.fingerprint = this.fingerprint
+      out.push(start)
     }
     this.tier = servedTier(chunk.service_tier) ?? this.tier
-    if (typeof chunk.system_fingerprint === 'string') this.fingerprint = chunk.system_fingerprint
     this.beside(this.members.read(chunk), out)
     const choice = Array.isArray(chunk.choices) ? chunk.choices.find((each) => isObject(each) && (each.index ?? 0) === 0) : undefined
     if (this.identity.isAnother(chunk, choice && isObject(choice) ? choice.delta : undefined, this.deltas.hasBegun)) {
@@ -170,7 +174,7 @@ export function closingChunks(
   if (final.fault) {
     const error = JSON.stringify((faultBody(final.fault) as { error: JsonObject }).error)
     const choice = `{"index":0,"delta":{"content":""},"finish_reason":"error","native_finish_reason":${native}}`
-    return `${head},"error":${error},"choices":[${choice}]${lastMembers(ctx, final)}${DONE}`
+    return `${head},"error":${error},"choices":[${choice}]${closing.members}${lastMembers(ctx, final)}${DONE}`
   }
   const choice = `{"index":0,"delta":${closing.delta},"finish_reason":${JSON.stringify(reason)},"native_finish_reason":${native}${closing.rest}}`
   return `${head},"choices":[${choice}]}\n\n${head},"choices":[]${closing.members}${lastMembers(ctx, final)}${DONE}`

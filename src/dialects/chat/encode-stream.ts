@@ -52,6 +52,7 @@ export class ChatStreamEncoder implements StreamEncoder {
   private roleSent = false
   /** Characters of content so far. */
   private written = 0
+  private fingerprint: string | undefined
 
   constructor(ctx: ReplyContext) {
     this.ctx = ctx
@@ -73,6 +74,7 @@ export class ChatStreamEncoder implements StreamEncoder {
       else if (event.type === 'block-note') out += this.note(event)
       else if (event.type === 'block-end') out += this.end(event.block)
       else if (event.type === 'opaque') out += this.opaque(event.of)
+      else if (event.type === 'start') this.fingerprint = event.fingerprint
     }
     return out
   }
@@ -82,7 +84,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     return closingChunks(this.ctx, final, chunkHead(this.ctx, this.ctx.created), {
       delta,
       rest: '',
-      members: this.late.text(final.end.fingerprint),
+      members: this.late.text(final.end.fingerprint ?? this.fingerprint),
     })
   }
 

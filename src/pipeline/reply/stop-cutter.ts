@@ -11,6 +11,7 @@ export class StopCutter {
   /** By block of text: what may be the beginning of a sequence. */
   private readonly held = new Map<number, string>()
   private readonly open = new Set<number>()
+  private fingerprint: string | undefined
 
   constructor(sequences: readonly string[]) {
     this.sequences = sequences
@@ -28,6 +29,7 @@ export class StopCutter {
   }
 
   private take(event: StreamEvent, out: StreamEvent[]): void {
+    if (event.type === 'start') this.fingerprint = event.fingerprint
     if (event.type === 'block-start') {
       this.open.add(event.block)
       if (event.kind === 'text') this.held.set(event.block, '')
@@ -59,7 +61,9 @@ export class StopCutter {
     this.held.delete(block)
     for (const each of this.held.keys()) this.release(each, out)
     for (const each of this.open) out.push({ type: 'block-end', block: each })
-    out.push({ type: 'end', reason: 'stop', sequence: found.sequence })
+    const end: StreamEvent = { type: 'end', reason: 'stop', sequence: found.sequence }
+    if (this.fingerprint !== undefined) end.fingerprint = this.fingerprint
+    out.push(end)
   }
 
   /** The sequence that begins first; of two at one place the one that the caller named first. */
