@@ -35,8 +35,12 @@ function writeOtherFormat({ home, env }: Place, { url, key, models }: Account): 
   const main = { name, context: context ?? undefined, maxOutput: maxOutput ?? undefined, images: true, reasons: true }
   const [file] = qwenCode.setUp({ url, key, models: { main, plan: main, small: main, background: main }, servesOwnNames: true })
   mkdirSync(dirname(join(home, SETTINGS)), { recursive: true })
-  // Anthropic's SDK adds the version to the address itself.
-  writeFileSync(join(home, SETTINGS), file.text.replaceAll('"openai"', '"anthropic"').replaceAll(`${url}/v1`, url))
+  // Anthropic's SDK adds the version to the address itself; without a cap Qwen Code asks for more thinking than it allows output.
+  const text = file.text
+    .replaceAll('"openai"', '"anthropic"')
+    .replaceAll(`${url}/v1`, url)
+    .replace('"generationConfig": {', '"generationConfig": { "samplingParams": { "max_tokens": 32000 },')
+  writeFileSync(join(home, SETTINGS), text)
   env.HEADGATE_KEY = key
 }
 
