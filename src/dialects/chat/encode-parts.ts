@@ -31,7 +31,8 @@ function encodeMedia(part: Media): JsonObject | string {
       // An image that only another provider holds has no form here.
       if (part.url === undefined) return 'input_image.file_id'
       const image: JsonObject = { url: part.url }
-      if (part.detail !== undefined) image.detail = part.detail
+      // `auto`, which Responses callers must name, is the default, and not every provider's word (MiniMax: low, default, high).
+      if (part.detail !== undefined && part.detail !== 'auto') image.detail = part.detail
       return { type: 'image_url', image_url: image }
     }
     case 'audio':

@@ -4,6 +4,7 @@ import { anthropic } from './anthropic.ts'
 import { baseten } from './baseten.ts'
 import { cerebras } from './cerebras.ts'
 import { cohereChat } from './cohere-chat.ts'
+import { deepinfra } from './deepinfra.ts'
 import { deepseek } from './deepseek.ts'
 import { fireworks } from './fireworks.ts'
 import { gemini } from './gemini.ts'
@@ -11,6 +12,7 @@ import { groq } from './groq.ts'
 import { huggingface } from './huggingface.ts'
 import { litellm } from './litellm.ts'
 import { llamaCpp } from './llama-cpp.ts'
+import { minimaxChat } from './minimax-chat.ts'
 import { mistral } from './mistral.ts'
 import { moonshot } from './moonshot.ts'
 import { nebius } from './nebius.ts'
@@ -19,6 +21,7 @@ import { azureOpenai, openai } from './openai.ts'
 import { openaiChat } from './openai-chat.ts'
 import { openrouter } from './openrouter.ts'
 import { perplexity } from './perplexity.ts'
+import { qwen } from './qwen.ts'
 import { sambanova } from './sambanova.ts'
 import { sglang } from './sglang.ts'
 import { together } from './together.ts'
@@ -56,4 +59,7 @@ export const RULES: readonly Rules[] = [
   vllm,
   xai,
   zai,
+  deepinfra,
+  minimaxChat,
+  qwen,
 ]
