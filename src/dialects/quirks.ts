@@ -4,6 +4,7 @@
  */
 import type { Static } from 'typebox'
 import type { JsonObject } from '../core/json.ts'
+import { bedrockQuirks } from './bedrock/quirks.ts'
 import type { QuirkTable } from './canon/quirks.ts'
 import { chatQuirks } from './chat/quirks.ts'
 import { batchQuirks, embeddingQuirks, openaiEmbeddingQuirks } from './embeddings/quirks.ts'
@@ -25,6 +26,7 @@ const KNOWN = {
   'openai-responses': { generates: true, embeds: true, quirks: { ...responsesQuirks, ...openaiEmbeddingQuirks } },
   anthropic: { generates: true, embeds: false, quirks: messagesQuirks },
   gemini: { generates: true, embeds: true, quirks: { ...geminiQuirks, ...embeddingQuirks } },
+  'bedrock-converse': { generates: true, embeds: false, quirks: bedrockQuirks },
   sim: { generates: true, embeds: true, quirks: batchQuirks },
   cohere: { generates: false, embeds: true, quirks: embeddingQuirks },
   voyage: { generates: false, embeds: true, quirks: embeddingQuirks },

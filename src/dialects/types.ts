@@ -21,6 +21,7 @@ import type { ServiceTier } from './canon/service-tier.ts'
 import type { NameRule, SentNames } from './canon/tool-names.ts'
 import type { Usage } from './canon/usage.ts'
 import type { Quirks } from './quirks.ts'
+import type { Framing } from './sse/framing.ts'
 import type { VectorForm, WrittenVector } from './vectors/written.ts'
 
 /** Facts of one reply, shared by all that write a piece of it. */
@@ -205,7 +206,7 @@ export interface Encoded {
 }
 
 export interface StreamDecoder {
-  /** One SSE frame. Malformed data becomes a `fault` event, never a throw. */
+  /** One frame. Malformed data becomes a `fault` event, never a throw. */
   feed(data: string, event: string | undefined, out: StreamEvent[]): void
   /** The upstream closed: a missing end becomes a `fault` event. */
   end(out: StreamEvent[]): void
@@ -282,9 +283,15 @@ export interface ProviderWire {
 
 export interface UpstreamDialect extends ProviderWire {
   encodeRequest(request: CanonicalRequest, target: Target): Encoded
-  streamDecoder(): StreamDecoder
-  /** A whole reply as events, ending with `usage` and `end` (or `fault`). Malformed bodies become a `fault` event. */
-  decodeResult(body: JsonObject, out: StreamEvent[]): void
+  /** Absent where streams are server-sent events. */
+  readonly framing?: Framing | undefined
+  /** @param quirks of the endpoint that answers; by default none. */
+  streamDecoder(quirks?: Quirks): StreamDecoder
+  /**
+   * A whole reply as events, ending with `usage` and `end` (or `fault`). Malformed bodies become a `fault` event.
+   * @param quirks of the endpoint that answers; by default none.
+   */
+  decodeResult(body: JsonObject, out: StreamEvent[], quirks?: Quirks): void
   /** Names of the parts of a request on this wire. */
   readonly fields?: FieldNames | undefined
   /** What becomes of each parameter: the encoder keeps to it, and endpoints are chosen by it. */

@@ -114,9 +114,10 @@ function at(value: Json | undefined, path: string): Json[] {
   return found.filter((each) => each !== undefined)
 }
 
-/** True where the mark is a leaf of the value, or the name of a member in it. */
+/** True where the mark is a leaf of the value, or the name of a member in it, or in JSON text that it holds. */
 function holds(value: Json | undefined, mark: Json): boolean {
   if (value === mark) return true
+  if (typeof value === 'string' && value.startsWith('{')) return value.includes(JSON.stringify(mark))
   if (Array.isArray(value)) return value.some((each) => holds(each, mark))
   return isObject(value) && Object.entries(value).some(([key, each]) => key === mark || holds(each, mark))
 }

@@ -12,6 +12,7 @@ const READERS: Readonly<Record<string, readonly string[]>> = {
   'openai-responses': ['responses', 'embeddings'],
   anthropic: ['messages'],
   gemini: ['gemini', 'embeddings'],
+  'bedrock-converse': ['bedrock'],
   cohere: ['embeddings'],
   voyage: ['embeddings'],
   sim: ['sim'],

@@ -6,7 +6,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import type { JsonObject } from '../../src/core/json.ts'
 import { type Answer, jsonAnswer, type Seen, startUpstream } from '../support/upstream.ts'
-import { type Said, WIRES, type WireName } from '../support/wire.ts'
+import { ALL_WIRES, type AnyWireName, type Said, streamAnswer, type Wire } from '../support/wire.ts'
 
 export interface Refusal {
   readonly status: number
@@ -78,7 +78,7 @@ export interface Rules {
   readonly preset: string
   /** Its name under `providers`, where the shipped catalogue knows it by another one. */
   readonly slug?: string
-  readonly wire: WireName
+  readonly wire: AnyWireName
   /** What the rules rest on: package and version, reference, names of recordings, issues. */
   readonly sources: readonly string[]
   readonly models: readonly RuledModel[]
@@ -134,17 +134,19 @@ function rewritten(answer: Answer, rewrite: (written: JsonObject) => JsonObject)
 /** The first part of a reply whose connection closes before any content: half of what comes first. */
 function cutAnswer({ body = [], ...answer }: Answer): Answer {
   const [first] = body
-  return { ...answer, body: typeof first === 'string' ? [first.slice(0, first.length / 2)] : [], after: 'close' }
+  const half = typeof first === 'string' || Buffer.isBuffer(first) ? [first.slice(0, Math.floor(first.length / 2))] : []
+  return { ...answer, body: half, after: 'close' }
 }
 
-function withWait(frames: readonly string[], wait: Played['wait']): Answer['body'] {
-  const half = Math.floor(frames.length / 2)
-  return wait ? [...frames.slice(0, half), wait, ...frames.slice(half)] : frames
+/** The same with a wait in its middle. */
+function withWait({ body = [], ...answer }: Answer, wait: Played['wait']): Answer {
+  const half = Math.floor(body.length / 2)
+  return { ...answer, body: wait ? [...body.slice(0, half), wait, ...body.slice(half)] : body }
 }
 
 /** @param root path of the preset's address, such as `/v1`. */
 export async function startStandIn(rules: Rules, root: string): Promise<StandIn> {
-  const wire = WIRES[rules.wire]
+  const wire: Wire = ALL_WIRES[rules.wire]
   const signatures = new Signatures()
   const refuse = (refusal: Refusal, body: JsonObject): Answer => {
     standIn.refused.push({ refusal, body })
@@ -170,7 +172,7 @@ export async function startStandIn(rules: Rules, root: string): Promise<StandIn>
     const { said: next, wait }: Played = standIn.play?.(call) ?? { said: standIn.said }
     const said = rules.says?.(next, call) ?? next
     const answer = isStream
-      ? { headers: { 'content-type': 'text/event-stream' }, body: withWait(wire.frames({ ...said, model: model.name }), wait) }
+      ? withWait(streamAnswer(wire, wire.frames({ ...said, model: model.name })), wait)
       : jsonAnswer(wire.reply({ ...said, model: model.name }))
     const own = rules.rewrite ? rewritten(answer, rules.rewrite) : answer
     return failure === 'cut' ? cutAnswer(own) : own

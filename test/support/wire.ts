@@ -1,7 +1,9 @@
 /** What a model says, free of any dialect, and the four ways in which providers put it on the wire. */
 import type { JsonObject } from '../../src/core/json.ts'
+import { EVENT_STREAM_TYPE } from './event-stream.ts'
 import { type Answer, jsonAnswer, type Script, type Seen, sseAnswer } from './upstream.ts'
 import { anthropicError, anthropicErrorFrame, anthropicFrames, anthropicReply } from './wire-anthropic.ts'
+import { bedrockBroken, bedrockError, bedrockFrames, bedrockReply } from './wire-bedrock.ts'
 import { chatFrames, chatReply } from './wire-chat.ts'
 import { geminiError, geminiFrames, geminiReply } from './wire-gemini.ts'
 import { responsesFrames, responsesReply } from './wire-responses.ts'
@@ -73,6 +75,8 @@ export interface Wire {
   brokenFrame(message: string): string
   /** True where the request asks for a stream. */
   streams(request: Seen): boolean
+  /** Media type of streams whose frames are binary, one character for each byte; absent for server-sent events. */
+  binary?: string
 }
 
 const openaiError = (_status: number, message: string): JsonObject => ({
@@ -115,6 +119,21 @@ export const WIRES = {
 
 export type WireName = keyof typeof WIRES
 
+/** Wires of stand-ins and recordings: those of the matrices, and the ones that are tested by themselves. */
+export const ALL_WIRES = {
+  ...WIRES,
+  'bedrock-converse': {
+    frames: bedrockFrames,
+    reply: bedrockReply,
+    error: (_status, message) => bedrockError(message),
+    brokenFrame: bedrockBroken,
+    streams: (request) => request.path.endsWith('/converse-stream'),
+    binary: EVENT_STREAM_TYPE,
+  },
+} as const satisfies Record<string, Wire>
+
+export type AnyWireName = keyof typeof ALL_WIRES
+
 /** The wire that the path of a request to a provider names. */
 export function wireOf(path: string): WireName {
   const plain = path.replace(/\?.*$/s, '')
@@ -123,13 +142,17 @@ export function wireOf(path: string): WireName {
   return /:(?:streamG|g)enerateContent$/.test(plain) ? 'gemini' : 'openai-chat'
 }
 
+function anyWireOf(path: string): Wire {
+  return ALL_WIRES[/\/converse(-stream)?$/.test(path) ? 'bedrock-converse' : wireOf(path)]
+}
+
 /** The frames of a stream in the dialect that the request's path names. */
 export function framesFor(path: string, said: Said): string[] {
-  return WIRES[wireOf(path)].frames(said)
+  return anyWireOf(path).frames(said)
 }
 
 export function replyFor(path: string, said: Said): JsonObject {
-  return WIRES[wireOf(path)].reply(said)
+  return anyWireOf(path).reply(said)
 }
 
 /** A whole /responses object with more output items in front. */
@@ -140,8 +163,14 @@ export function responsesReplyWith(said: Said, items: readonly JsonObject[]): Js
 
 /** Answers a request as a sound provider would, streaming if asked. */
 export function answerFor(request: Seen, said: Said): Answer {
-  const wire = WIRES[wireOf(request.path)]
-  return wire.streams(request) ? sseAnswer(wire.frames(said)) : jsonAnswer(wire.reply(said))
+  const wire = anyWireOf(request.path)
+  return wire.streams(request) ? streamAnswer(wire, wire.frames(said)) : jsonAnswer(wire.reply(said))
+}
+
+/** Frames of a wire as a stream of its kind. */
+export function streamAnswer({ binary }: Wire, frames: readonly string[]): Answer {
+  if (binary === undefined) return sseAnswer(frames)
+  return { headers: { 'content-type': binary }, body: frames.map((frame) => Buffer.from(frame, 'latin1')) }
 }
 
 /** A sound provider that always says the same. */

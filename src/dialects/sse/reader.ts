@@ -1,14 +1,13 @@
 /** Server-sent events as text: eventsource-parser behind one streaming UTF-8 decoder. */
 import { createParser, type EventSourceParser } from 'eventsource-parser'
 import { MAX_FRAME } from './frames.ts'
+import type { FrameReader, OnFrame } from './framing.ts'
 
-export type OnEvent = (data: string, event: string | undefined) => void
-
-export class EventReader {
+export class EventReader implements FrameReader {
   private readonly parser: EventSourceParser
   private readonly decoder = new TextDecoder('utf-8')
 
-  constructor(onEvent: OnEvent) {
+  constructor(onEvent: OnFrame) {
     this.parser = createParser({
       onEvent: (message) => onEvent(message.data, message.event),
       onError: ({ type }) => {

@@ -52,14 +52,16 @@ function streamed(call: EndpointCall, encoded: Encoded, dependencies: ChainDepen
   return attempt.done
 }
 
-function relayFor({ exchange, dialect, lane, stops, observers, target: { account } }: EndpointCall, { toolNames }: Encoded): Relay {
+function relayFor({ exchange, dialect, lane, stops, observers, target }: EndpointCall, { toolNames }: Encoded): Relay {
+  const { account, quirks } = target
   if (lane === 'translate' || !dialect.pass) {
-    const decoder = named(dialect.streamDecoder(), toolNames)
-    return new TranslateRelay(exchange.run.path ?? beginTurn(exchange), decoder, { observers, account, stops })
+    const decoder = named(dialect.streamDecoder(quirks), toolNames)
+    const { framing } = dialect
+    return new TranslateRelay(exchange.run.path ?? beginTurn(exchange), decoder, { observers, account, stops, framing })
   }
   const stream = dialect.pass.stream(exchange.run.ctx)
   const mark = marking(dialect.pass, account)
-  return lane === 'observe' ? new ObserveRelay(stream, dialect.streamDecoder(), { observers, mark }) : new PassRelay(stream, mark)
+  return lane === 'observe' ? new ObserveRelay(stream, dialect.streamDecoder(quirks), { observers, mark }) : new PassRelay(stream, mark)
 }
 
 /** Marks what the provider signed or encrypted with its account; undefined where it is bound to none. */
@@ -97,13 +99,13 @@ function whole(call: EndpointCall, encoded: Encoded, dependencies: ChainDependen
 }
 
 function readWhole(
-  { exchange, dialect, lane, stops, observers, target: { account } }: EndpointCall,
+  { exchange, dialect, lane, stops, observers, target: { account, quirks } }: EndpointCall,
   { toolNames }: Encoded,
   body: JsonObject,
 ): WholeResult {
   let events: StreamEvent[] = []
   if (lane !== 'pass') {
-    dialect.decodeResult(body, events)
+    dialect.decodeResult(body, events, quirks)
     if (toolNames) restoreNames(events, toolNames)
     if (account !== undefined) markEvents(events, account)
     if (stops) events = new StopCutter(stops).push(events)
@@ -116,7 +118,7 @@ function readWhole(
     const finish = (final: Final): string => (mark ? mark(result.finish(final)) : result.finish(final))
     const { usage, end, fault } = result
     if (countsOutput(usage) || fault) return { usage, end, fault, finish }
-    if (lane === 'pass') dialect.decodeResult(body, events)
+    if (lane === 'pass') dialect.decodeResult(body, events, quirks)
     return { usage, end, content: contentBytes(events), finish }
   }
   return translated(events, exchange.run.path ?? beginTurn(exchange))
@@ -144,7 +146,7 @@ function send(attempt: StreamAttempt | WholeAttempt, call: EndpointCall, encoded
   const reply = new AnswerOrError(attempt, {
     clock: exchange.head.clock,
     decode: (status, body) => dialect.decodeFault(status, body),
-    accepts: exchange.request.stream ? isEventStream : isSuccess,
+    accepts: exchange.request.stream ? (status, head) => isStream(status, head, dialect.framing?.type) : isSuccess,
     trail: exchange.trail,
   })
   const upstream = new UpstreamCall(reply, exchange.head.clock, exchange.request.stream ? provider.timeouts : address.timeouts)
@@ -152,6 +154,6 @@ function send(attempt: StreamAttempt | WholeAttempt, call: EndpointCall, encoded
   upstream.send(pool, request)
 }
 
-function isEventStream(status: number, headers: IncomingHttpHeaders): boolean {
-  return status >= 200 && status <= 299 && headers['content-type']?.toLowerCase().startsWith('text/event-stream') === true
+function isStream(status: number, headers: IncomingHttpHeaders, type = 'text/event-stream'): boolean {
+  return status >= 200 && status <= 299 && headers['content-type']?.toLowerCase().startsWith(type) === true
 }

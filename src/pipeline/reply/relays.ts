@@ -3,6 +3,7 @@
 import { type Fault, unreadable } from '../../core/faults.ts'
 import { endOf, isContent, MEDIA_BYTES, type StreamEvent } from '../../dialects/canon/events.ts'
 import { markEvents } from '../../dialects/canon/reasoning-owner.ts'
+import type { FrameReader, Framing } from '../../dialects/sse/framing.ts'
 import { EventReader } from '../../dialects/sse/reader.ts'
 import type { Final, PassFacts, PassStream, StreamDecoder } from '../../dialects/types.ts'
 import type { Tap } from '../../plugin-api/index.ts'
@@ -200,11 +201,13 @@ interface Translation {
   readonly observers: readonly Tap[]
   readonly account: string | undefined
   readonly stops: readonly string[] | undefined
+  /** Undefined for server-sent events. */
+  readonly framing: Framing | undefined
 }
 
 /** The event relay behind a provider's event stream. */
 export class TranslateRelay extends EventRelay {
-  private readonly reader: EventReader
+  private readonly reader: FrameReader
   private readonly decoder: StreamDecoder
   private readonly observers: readonly Tap[]
   private readonly account: string | undefined
@@ -212,13 +215,14 @@ export class TranslateRelay extends EventRelay {
   private events: StreamEvent[] = []
 
   /** @param account whose mark signed and encrypted reasoning gets. @param stops sequences at which the answer is cut. */
-  constructor(path: EventSink, decoder: StreamDecoder, { observers, account, stops }: Translation) {
+  constructor(path: EventSink, decoder: StreamDecoder, { observers, account, stops, framing }: Translation) {
     super(path)
     this.decoder = decoder
     this.observers = observers
     this.account = account
     this.cutter = stops && new StopCutter(stops)
-    this.reader = new EventReader((data, event) => decoder.feed(data, event, this.events))
+    const onFrame = (data: string, event: string | undefined): void => decoder.feed(data, event, this.events)
+    this.reader = framing?.reader(onFrame) ?? new EventReader(onFrame)
   }
 
   override feed(chunk: Buffer): string {

@@ -1,7 +1,7 @@
 /** Where a provider is and the headers of every call to it: made once per provider. */
 
 import { Fault } from '../../core/faults.ts'
-import type { ProviderWire } from '../../dialects/types.ts'
+import type { ProviderWire, UpstreamDialect } from '../../dialects/types.ts'
 import type { Provider } from '../../routing/catalog/types.ts'
 import type { Credential } from '../../services/credentials/credential.ts'
 
@@ -20,7 +20,7 @@ export interface ProviderAddress {
 }
 
 /** What a dialect adds to every call. */
-type Addressed = Pick<ProviderWire, 'auth' | 'headers'>
+type Addressed = Pick<ProviderWire, 'auth' | 'headers'> & Pick<Partial<UpstreamDialect>, 'framing'>
 
 const known = new WeakMap<Provider, ProviderAddress>()
 
@@ -82,7 +82,7 @@ function make(provider: Provider, dialect: Addressed): ProviderAddress {
     query: provider.query === undefined ? '' : `?${provider.query}`,
     connectTimeout: provider.timeouts.connect,
     headers: [...own].flat(),
-    streamHeaders: [...own, ['accept', 'text/event-stream']].flat(),
+    streamHeaders: [...own, ['accept', dialect.framing?.type ?? 'text/event-stream']].flat(),
     timeouts: { ...provider.timeouts, firstByte: provider.timeouts.firstByteWhole },
   }
 }

@@ -2,6 +2,7 @@
 import type { Rules } from '../stand-in.ts'
 import { anthropic } from './anthropic.ts'
 import { baseten } from './baseten.ts'
+import { bedrock } from './bedrock.ts'
 import { cerebras } from './cerebras.ts'
 import { cohereChat } from './cohere-chat.ts'
 import { deepinfra } from './deepinfra.ts'
@@ -43,6 +44,7 @@ export const RULES: readonly Rules[] = [
   cerebras,
   openrouter,
   baseten,
+  bedrock,
   cohereChat,
   fireworks,
   huggingface,

@@ -1,0 +1,179 @@
+/** The events of `ConverseStream`, and the whole reply of `Converse`, as canonical events. */
+import { Fault, unreadable } from '../../core/faults.ts'
+import { isObject, type Json, type JsonObject, stringOf } from '../../core/json.ts'
+import type { End, EndReason, StreamEvent } from '../canon/events.ts'
+import { count, noUsage, type Usage, withEarlierSides } from '../canon/usage.ts'
+import type { Quirks } from '../quirks.ts'
+import type { StreamDecoder } from '../types.ts'
+import { BlockReader } from './decode-blocks.ts'
+import { EXCEPTION } from './event-stream.ts'
+import { decodeException, decodeFault } from './fault.ts'
+import { signsReasoning } from './wire.ts'
+
+/** `StopReason`. */
+const REASONS: ReadonlyMap<string, EndReason> = new Map([
+  ['end_turn', 'stop'],
+  ['stop_sequence', 'stop'],
+  ['tool_use', 'tool_calls'],
+  ['max_tokens', 'length'],
+  ['model_context_window_exceeded', 'length'],
+  ['guardrail_intervened', 'content_filter'],
+  ['content_filtered', 'content_filter'],
+  ['malformed_model_output', 'error'],
+  ['malformed_tool_use', 'error'],
+  // Not among the words of this wire; Claude has it, and the service passes on words of models.
+  ['refusal', 'content_filter'],
+])
+
+/** Tiers by the words of all formats; a reserved one is no tier that callers know. */
+const TIERS: ReadonlySet<unknown> = new Set(['default', 'flex', 'priority'])
+
+export class ConverseStreamDecoder implements StreamDecoder {
+  private readonly blocks: BlockReader
+  private started = false
+  private over = false
+  private stopped: JsonObject | undefined
+  private tier: string | undefined
+
+  constructor(quirks: Quirks = {}) {
+    this.blocks = new BlockReader(signsReasoning(quirks))
+  }
+
+  feed(data: string, event: string | undefined, out: StreamEvent[]): void {
+    if (this.over || event === undefined) return
+    let value: unknown
+    try {
+      value = JSON.parse(data)
+    } catch {
+      value = undefined
+    }
+    if (event.startsWith(EXCEPTION)) this.fail(decodeException(event.slice(EXCEPTION.length), isObject(value) ? value : {}), out)
+    else if (!isObject(value)) this.fail(new Fault('upstream_garbled'), out)
+    else this.event(event, value, out)
+  }
+
+  /** One event. What cannot be read becomes a fault. */
+  event(type: string, value: JsonObject, out: StreamEvent[]): void {
+    if (this.over) return
+    try {
+      this.read(type, value, out)
+    } catch (cause) {
+      this.fail(unreadable(cause), out)
+    }
+  }
+
+  /** The usage comes behind the end of the message; a stream without it has ended all the same. */
+  end(out: StreamEvent[]): void {
+    if (this.over) return
+    if (this.stopped) this.complete(out)
+    else this.fail(new Fault(this.started ? 'upstream_cut' : 'upstream_empty'), out)
+  }
+
+  private read(type: string, value: JsonObject, out: StreamEvent[]): void {
+    const { contentBlockIndex: index } = value
+    switch (type) {
+      case 'messageStart':
+        if (this.started) this.fail(new Fault('upstream_garbled'), out)
+        else this.begin(out)
+        return
+      case 'contentBlockStart':
+        this.begin(out)
+        if (typeof index === 'number' && isObject(value.start)) this.blocks.start(index, value.start, out)
+        return
+      case 'contentBlockDelta':
+        this.begin(out)
+        if (typeof index === 'number' && isObject(value.delta)) this.blocks.delta(index, value.delta, out)
+        return
+      case 'contentBlockStop':
+        if (typeof index === 'number') this.blocks.stop(index, out)
+        return
+      case 'messageStop':
+        this.begin(out)
+        this.stopped = value
+        return
+      case 'metadata':
+        this.metadata(value, out)
+        if (this.stopped) this.complete(out)
+    }
+  }
+
+  /** A content block of a whole reply. */
+  whole(index: number, block: JsonObject, out: StreamEvent[]): void {
+    this.begin(out)
+    this.blocks.whole(index, block, out)
+  }
+
+  private begin(out: StreamEvent[]): void {
+    if (this.started) return
+    this.started = true
+    out.push({ type: 'start' })
+  }
+
+  private metadata({ usage, serviceTier }: JsonObject, out: StreamEvent[]): void {
+    const read = decodeUsage(usage)
+    if (read) out.push({ type: 'usage', usage: read })
+    const tier = isObject(serviceTier) ? serviceTier.type : undefined
+    if (TIERS.has(tier)) this.tier = String(tier)
+  }
+
+  private complete(out: StreamEvent[]): void {
+    this.over = true
+    this.blocks.stopAll(out)
+    const { stopReason, additionalModelResponseFields: fields } = this.stopped ?? {}
+    const raw = stringOf(stopReason)
+    const end: End = { reason: REASONS.get(raw ?? '') ?? (this.blocks.sawCall ? 'tool_calls' : 'stop') }
+    if (raw !== undefined) end.raw = raw
+    const sequence = sequenceIn(fields)
+    if (sequence !== undefined && raw === 'stop_sequence') end.sequence = sequence
+    if (this.tier !== undefined) end.tier = this.tier
+    out.push({ type: 'end', ...end })
+  }
+
+  private fail(fault: Fault, out: StreamEvent[]): void {
+    this.over = true
+    out.push({ type: 'fault', fault })
+  }
+}
+
+/** The field that `additionalModelResponseFieldPaths` requests. */
+function sequenceIn(fields: Json | undefined): string | undefined {
+  if (!isObject(fields)) return undefined
+  const delta = isObject(fields.delta) ? fields.delta : fields
+  return stringOf(delta.stop_sequence)
+}
+
+/** `TokenUsage`: what was read from the cache and written to it is counted beside the input (recording test_bedrock_cache_write_and_read). */
+function decodeUsage(usage: Json | undefined): Usage | undefined {
+  if (!isObject(usage)) return undefined
+  const { inputTokens, outputTokens, cacheDetails } = usage
+  const counted = { input: typeof inputTokens === 'number', output: typeof outputTokens === 'number' }
+  if (!counted.input && !counted.output) return undefined
+  const cached = count(usage.cacheReadInputTokens)
+  const cacheWrite = count(usage.cacheWriteInputTokens)
+  let long = 0
+  for (const each of Array.isArray(cacheDetails) ? cacheDetails : [])
+    if (isObject(each) && each.ttl === '1h') long += count(each.inputTokens)
+  const own: Usage = { ...noUsage(), input: count(inputTokens) + cached + cacheWrite, output: count(outputTokens), cached, cacheWrite }
+  if (long > 0) own.cacheWriteLong = Math.min(long, cacheWrite)
+  return withEarlierSides(own, undefined, counted)
+}
+
+/** A whole reply: it is read as a short stream, so that both fold alike. */
+export function decodeResult(body: JsonObject, out: StreamEvent[], quirks?: Quirks): void {
+  const message = isObject(body.output) ? body.output.message : undefined
+  if (!isObject(message) || !Array.isArray(message.content)) {
+    out.push({ type: 'fault', fault: decodeFault(200, body) })
+    return
+  }
+  const decoder = new ConverseStreamDecoder(quirks)
+  decoder.event('messageStart', {}, out)
+  try {
+    for (const [index, block] of message.content.entries()) if (isObject(block)) decoder.whole(index, block, out)
+  } catch (cause) {
+    // Arguments that are nested deeper than can be written again.
+    out.push({ type: 'fault', fault: unreadable(cause) })
+    return
+  }
+  decoder.event('messageStop', body, out)
+  decoder.event('metadata', body, out)
+}

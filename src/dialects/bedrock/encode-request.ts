@@ -1,0 +1,193 @@
+/** A canonical request as the body of `Converse` and `ConverseStream`. */
+import { isObject, type Json, type JsonObject, present } from '../../core/json.ts'
+import { fitSchema } from '../canon/claude-schema.ts'
+import { type CapWire, sendsCap } from '../canon/output-cap.ts'
+import type { CanonicalRequest, Sampling } from '../canon/request.ts'
+import { losesTier, tierToSend } from '../canon/service-tier.ts'
+import type { Encoded, Target } from '../types.ts'
+import { ConversationWriter } from './encode-messages.ts'
+import { metadataField, nativeFields } from './native-fields.ts'
+import { keepThinkingRules, thinkingFields } from './thinking.ts'
+import { encodeToolConfig } from './tools.ts'
+import { operationPath, signsReasoning } from './wire.ts'
+
+/** Sampling that the wire has no field for. */
+const UNSUPPORTED: readonly (readonly [keyof Sampling, string])[] = [
+  ['minP', 'min_p'],
+  ['topA', 'top_a'],
+  ['frequencyPenalty', 'frequency_penalty'],
+  ['presencePenalty', 'presence_penalty'],
+  ['repetitionPenalty', 'repetition_penalty'],
+  ['seed', 'seed'],
+  ['logitBias', 'logit_bias'],
+  ['logprobs', 'logprobs'],
+  ['topLogprobs', 'top_logprobs'],
+]
+
+export const bedrockCap: CapWire = {
+  sends: (rules, held) => sendsCap(rules, 'max_tokens', held),
+  written: ({ inferenceConfig: config }) => (isObject(config) && typeof config.maxTokens === 'number' ? config.maxTokens : undefined),
+}
+
+/** The value where the endpoint takes the parameter; else it is recorded. */
+function ifTaken<T>(value: T | undefined, name: string, { supported, quirks }: Target, dropped: Set<string>): T | undefined {
+  if (value === undefined) return undefined
+  if ((supported?.has(name) ?? true) && quirks.body?.drop?.includes(name) !== true) return value
+  dropped.add(name)
+  return undefined
+}
+
+/** Lower of what the caller wants and what the hold was computed for. */
+function capOf({ sampling: { maxOutput } }: CanonicalRequest, target: Target, dropped: Set<string>): number | undefined {
+  const { outputCap: held } = target
+  if (bedrockCap.sends(target, held !== undefined)) return held === undefined ? maxOutput : Math.min(maxOutput ?? held, held)
+  if (maxOutput !== undefined) dropped.add('max_tokens')
+  return undefined
+}
+
+function inferenceConfig(
+  { sampling, extras }: CanonicalRequest,
+  target: Target,
+  cap: number | undefined,
+  dropped: Set<string>,
+): JsonObject {
+  for (const [key, name] of UNSUPPORTED) if (sampling[key] !== undefined && sampling[key] !== false) dropped.add(name)
+  let temperature = ifTaken(sampling.temperature, 'temperature', target, dropped)
+  let topP = ifTaken(sampling.topP, 'top_p', target, dropped)
+  // Other formats go up to 2 (InferenceConfiguration: 0 to 1).
+  if (temperature !== undefined && temperature > 1) {
+    temperature = 1
+    dropped.add('temperature')
+  }
+  // Claude refuses the two together; callers of other formats mostly leave one of them at its default.
+  if (signsReasoning(target.quirks) && extras?.dialect !== 'messages' && temperature !== undefined && topP !== undefined) {
+    if (temperature !== 1 && topP !== 1) dropped.add('top_p')
+    if (temperature === 1 && topP !== 1) temperature = undefined
+    else topP = undefined
+  }
+  const stops = ifTaken(sampling.stop, 'stop', target, dropped)?.filter((sequence) => sequence.trim() !== '')
+  if (stops && stops.length < (sampling.stop?.length ?? 0)) dropped.add('stop')
+  return present({ maxTokens: cap, temperature, topP, stopSequences: stops?.length ? stops : undefined })
+}
+
+/** `topK` has no place of its own: families of models have it under names of theirs (recordings test_bedrock_top_k_anthropic_variant, …_nova_variant). */
+function topKFields({ sampling: { topK } }: CanonicalRequest, target: Target, dropped: Set<string>): JsonObject {
+  const value = ifTaken(topK, 'top_k', target, dropped)
+  if (value === undefined) return {}
+  return target.quirks.top_k === 'inferenceConfig' ? { inferenceConfig: { topK: value } } : { [target.quirks.top_k ?? 'top_k']: value }
+}
+
+const JSON_INSTRUCTION = 'Reply with one JSON object and nothing else: no text before or behind it, no code fence.'
+
+interface Format {
+  readonly outputConfig?: JsonObject
+  readonly instruction?: string
+}
+
+function formatOf({ format }: CanonicalRequest, { quirks, supported }: Target, dropped: Set<string>): Format {
+  if (!format || format.type === 'text') return {}
+  const isTaken = supported === undefined || supported.has('response_format') || supported.has('structured_outputs')
+  if (!isTaken || quirks.body?.drop?.includes('response_format')) {
+    dropped.add('response_format')
+    return {}
+  }
+  if (format.type === 'json_object') return { instruction: JSON_INSTRUCTION }
+  const schema = format.schema ?? { type: 'object' }
+  if (quirks.json_schema === 'words') {
+    dropped.add('response_format')
+    return { instruction: `${JSON_INSTRUCTION} It must be valid against this JSON Schema: ${JSON.stringify(schema)}` }
+  }
+  const fitted = fitSchema(schema, (keyword) => dropped.add(`response_format.schema.${keyword}`))
+  // The name that Claude's own format needs none of; the service takes letters, digits, dashes and underscores.
+  const name = format.name?.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, 64)
+  const jsonSchema = present({ schema: JSON.stringify(fitted), name: name || undefined, description: format.description || undefined })
+  return { outputConfig: { textFormat: { type: 'json_schema', structure: { jsonSchema } } } }
+}
+
+/** `additionalModelRequestFields` of a caller and the operator's, with what the encoder itself puts there; later ones win, members of objects singly. */
+function merged(...all: readonly (JsonObject | undefined)[]): JsonObject | undefined {
+  const whole: JsonObject = {}
+  for (const fields of all)
+    for (const [name, value] of Object.entries(fields ?? {})) {
+      const before: Json | undefined = whole[name]
+      whole[name] = isObject(before) && isObject(value) ? { ...before, ...value } : value
+    }
+  return Object.keys(whole).length > 0 ? whole : undefined
+}
+
+/** Fields that other wires have and this one lacks. */
+function recordUnsaid(request: CanonicalRequest, dropped: Set<string>): void {
+  const rest: [value: unknown, name: string][] = [
+    [request.verbosity, 'verbosity'],
+    [request.prediction, 'prediction'],
+    [request.user, 'user'],
+    [request.safetyIdentifier, 'safety_identifier'],
+    [request.cacheKey, 'prompt_cache_key'],
+    [request.imageConfig, 'image_config'],
+    [request.audio, 'audio'],
+  ]
+  for (const [value, name] of rest) if (value !== undefined) dropped.add(name)
+  if (request.modalities?.some((each) => each !== 'text')) dropped.add('modalities')
+  if (request.include?.some((each) => each !== 'reasoning.encrypted_content')) dropped.add('include')
+}
+
+/** A text that the model is to continue, where it cannot do so. */
+function withoutPrefill(messages: JsonObject[], { quirks }: Target, dropped: Set<string>): JsonObject[] {
+  if (quirks.body?.drop?.includes('prefill') !== true || messages.at(-1)?.role !== 'assistant') return messages
+  dropped.add('prefill')
+  return messages.slice(0, -1)
+}
+
+/** A mark for the whole request: the last place that takes one, as Claude's own API has it. */
+function markWhole(messages: JsonObject[], { cache }: CanonicalRequest, { quirks }: Target, dropped: Set<string>): void {
+  if (!cache) return
+  const last = messages.at(-1)
+  const content = Array.isArray(last?.content) ? last.content : []
+  const end = content.at(-1)
+  const isTaken = last?.role === 'user' && isObject(end) && end.document === undefined && end.cachePoint === undefined
+  if (!isTaken || quirks.body?.drop?.includes('cache_control')) dropped.add('cache_control')
+  else content.push({ cachePoint: cache.ttl === '1h' ? { type: 'default', ttl: '1h' } : { type: 'default' } })
+}
+
+/** @returns path, body and the canonical names of what the caller sent and this upstream cannot take. */
+export function encodeRequest(request: CanonicalRequest, target: Target): Encoded {
+  const dropped = new Set<string>()
+  const { quirks } = target
+  const writer = new ConversationWriter(target, dropped)
+  for (const item of request.items) writer.write(item)
+  const conversation = writer.finish()
+  const system = conversation.system
+  const messages = withoutPrefill(conversation.messages, target, dropped)
+  markWhole(messages, request, target, dropped)
+  const cap = capOf(request, target, dropped)
+  const own: JsonObject = { ...thinkingFields(request, target, { cap, dropped }), ...topKFields(request, target, dropped) }
+  const body: JsonObject = { messages }
+  const config = inferenceConfig(request, target, cap, dropped)
+  if (Object.keys(config).length > 0) body.inferenceConfig = config
+  const isBound = keepThinkingRules(body, own, dropped)
+  const tools = encodeToolConfig(request, messages, { target, dropped, forces: quirks.forced_tools !== false && !isBound })
+  const format = formatOf(request, target, dropped)
+  for (const instruction of [tools.instruction, format.instruction]) if (instruction !== undefined) system.push({ text: instruction })
+  if (system.length > 0) body.system = system
+  if (tools.toolConfig) body.toolConfig = tools.toolConfig
+  if (format.outputConfig) body.outputConfig = format.outputConfig
+  const requested = request.serviceTier
+  const tier = tierToSend(requested, target.tier)
+  if (losesTier(requested, target.tier)) dropped.add('service_tier')
+  if (tier !== undefined) body.serviceTier = { type: tier }
+  recordUnsaid(request, dropped)
+  const { additionalModelRequestFields: given, ...native } = nativeFields(request, target, dropped)
+  const fields = merged(isObject(given) ? given : undefined, own, tools.fields, quirks.model_fields)
+  if (fields) body.additionalModelRequestFields = fields
+  // The sequence that was met, which Claude alone reports.
+  if (config.stopSequences !== undefined && signsReasoning(quirks))
+    body.additionalModelResponseFieldPaths = ['/stop_sequence', '/delta/stop_sequence']
+  Object.assign(body, metadataField(request, dropped), native)
+  const encoded: Encoded = {
+    path: operationPath(target.model, target.stream ? 'converse-stream' : 'converse'),
+    body,
+    dropped: [...dropped],
+  }
+  if (format.instruction !== undefined && request.format?.type === 'json_object') encoded.looseFormat = true
+  return encoded
+}

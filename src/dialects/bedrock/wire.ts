@@ -1,0 +1,23 @@
+/**
+ * What every file of this wire shares. Reference: types of @aws-sdk/client-bedrock-runtime 3.1164.0 (`ConverseRequest`, `ConverseResponse`,
+ * `ConverseStreamOutput`).
+ */
+import type { Quirks } from '../quirks.ts'
+
+export const WIRE = 'bedrock-converse'
+
+/** Marks reasoning that Claude has signed or encrypted: all its providers take it (platform.claude.com, Extended thinking, "Signatures"). */
+export const CLAUDE_FORMAT = 'anthropic-claude-v1'
+
+/** Marks reasoning that another model has encrypted: only this service knows what it is. */
+export const OWN_FORMAT = 'amazon-bedrock-v1'
+
+/** True for an endpoint whose model is requested to think as Claude is, and signs what it thinks. */
+export function signsReasoning(quirks: Quirks): boolean {
+  return quirks.thinking === undefined || quirks.thinking === 'budget' || quirks.thinking === 'adaptive'
+}
+
+/** Path of an operation on a model. Its name may be an ARN, whose slash must not part the path (github.com/vercel/ai/issues/17523). */
+export function operationPath(model: string, operation: string): string {
+  return `/model/${encodeURIComponent(model)}/${operation}`
+}
