@@ -2,7 +2,7 @@
 import type { JsonObject } from '../../src/core/json.ts'
 import type { FoldedReply } from '../support/fold.ts'
 import { CLIENTS, type Client } from '../support/matrix/clients.ts'
-import type { WireName } from '../support/wire.ts'
+import type { AnyWireName } from '../support/wire.ts'
 
 /** A request that leaves nothing of a reply out. */
 const SHORT: Readonly<Record<Client['id'], JsonObject>> = {
@@ -11,12 +11,12 @@ const SHORT: Readonly<Record<Client['id'], JsonObject>> = {
   messages: { messages: [{ role: 'user', content: 'Hello' }], max_tokens: 4096, thinking: { type: 'enabled', budget_tokens: 1024 } },
 }
 
-const SAME: Readonly<Record<Client['id'], WireName>> = { chat: 'openai-chat', responses: 'openai-responses', messages: 'anthropic' }
+const SAME: Readonly<Record<Client['id'], AnyWireName>> = { chat: 'openai-chat', responses: 'openai-responses', messages: 'anthropic' }
 
-export const sameWire = (client: Client, wire: WireName): boolean => SAME[client.id] === wire
+export const sameWire = (client: Client, wire: AnyWireName): boolean => SAME[client.id] === wire
 
 /** The client whose format is this wire. */
-export const clientOf = (wire: WireName): Client | undefined => CLIENTS.find((client) => sameWire(client, wire))
+export const clientOf = (wire: AnyWireName): Client | undefined => CLIENTS.find((client) => sameWire(client, wire))
 
 export const shortRequest = (client: Client, model: string, stream: boolean): JsonObject => ({ model, ...SHORT[client.id], stream })
 

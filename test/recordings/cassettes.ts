@@ -7,7 +7,8 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parse } from 'yaml'
 import type { Json, JsonObject } from '../../src/core/json.ts'
-import type { WireName } from '../support/wire.ts'
+import { EVENT_STREAM_TYPE } from '../support/event-stream.ts'
+import type { AnyWireName } from '../support/wire.ts'
 
 /** One request of a generation, and what the provider answered. */
 export interface Exchange {
@@ -15,16 +16,20 @@ export interface Exchange {
   readonly cassette: string
   /** Its position among the interactions of the cassette, from 0. */
   readonly index: number
-  readonly wire: WireName
+  readonly wire: AnyWireName
   readonly host: string
   /** Of the request, with names in lower case. */
   readonly requestHeaders: Readonly<Record<string, string>>
   readonly request: JsonObject
+  /** As the provider calls it, in the body or in the path. */
+  readonly model: string
   readonly status: number
   /** Of the response, without those that describe one connection or one coding of the body. */
   readonly headers: Readonly<Record<string, string>>
-  /** The body as the provider sent it. */
+  /** The body as the provider sent it; of a binary stream, one character for each byte. */
   readonly body: string
+  /** True where the body is binary. */
+  readonly binary: boolean
   readonly streamed: boolean
 }
 
@@ -64,7 +69,8 @@ function headersOf(side: Side): Record<string, string> {
 }
 
 /** Operations of generations by the end of their path. */
-const OPERATIONS: readonly (readonly [RegExp, WireName])[] = [
+const OPERATIONS: readonly (readonly [RegExp, AnyWireName])[] = [
+  [/\/model\/[^/]+\/converse(-stream)?$/, 'bedrock-converse'],
   [/\/chat\/completions$/, 'openai-chat'],
   [/\/responses$/, 'openai-responses'],
   [/\/v1\/messages$/, 'anthropic'],
@@ -72,8 +78,8 @@ const OPERATIONS: readonly (readonly [RegExp, WireName])[] = [
 ]
 
 /** The wire of a request, or the reason why it is not replayed. */
-function operationOf(method: string, url: URL): { wire: WireName } | { skip: string } {
-  if (/\/model\/[^/]+\/(converse|converse-stream|invoke|count-tokens)$/.test(url.pathname)) return { skip: 'Bedrock’s own format' }
+function operationOf(method: string, url: URL): { wire: AnyWireName } | { skip: string } {
+  if (/\/model\/[^/]+\/invoke$/.test(url.pathname)) return { skip: 'Bedrock’s InvokeModel' }
   if (/embed(dings|ContentS?)?$/i.test(url.pathname) || /embedContent/i.test(url.pathname)) return { skip: 'embeddings' }
   if (/count_?tokens$|\/input_tokens$|\/tokenize$/i.test(url.pathname)) return { skip: 'a count of tokens' }
   if (url.pathname.endsWith('/responses/compact')) return { skip: 'a compaction of its own operation' }
@@ -84,14 +90,29 @@ function operationOf(method: string, url: URL): { wire: WireName } | { skip: str
 
 function textOf(body: Json | undefined): string | undefined {
   if (typeof body === 'string') return body
-  const inner = typeof body === 'object' && body !== null && !Array.isArray(body) ? body.string : undefined
+  const inner: unknown = typeof body === 'object' && body !== null && !Array.isArray(body) ? body.string : undefined
+  if (inner instanceof Uint8Array) return Buffer.from(inner).toString('latin1')
   return typeof inner === 'string' ? inner : undefined
+}
+
+function parsed(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json
+  } catch {
+    // One cassette has lost parts of a long text.
+    return undefined
+  }
 }
 
 function requestOf(side: Side): JsonObject | undefined {
   const body = side.parsed_body ?? side.body
-  const value = typeof body === 'string' ? (JSON.parse(body) as Json) : body
+  const value = typeof body === 'string' ? parsed(body) : body
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined
+}
+
+function modelOf(request: JsonObject, url: URL): string {
+  if (typeof request.model === 'string') return request.model
+  return decodeURIComponent(/\/model\/([^/]+)\//.exec(url.pathname)?.[1] ?? '')
 }
 
 function exchangeOf(interaction: Interaction, cassette: string, index: number): Exchange | { skip: string } {
@@ -104,6 +125,7 @@ function exchangeOf(interaction: Interaction, cassette: string, index: number): 
   const asked = requestOf(request)
   if (body === undefined || asked === undefined) return { skip: 'a body that was not kept' }
   const headers = headersOf(response)
+  const type = headers['content-type'] ?? ''
   return {
     cassette,
     index,
@@ -111,10 +133,12 @@ function exchangeOf(interaction: Interaction, cassette: string, index: number): 
     host: url.hostname,
     requestHeaders: headersOf(request),
     request: asked,
+    model: modelOf(asked, url),
     status: response.status?.code ?? 0,
     headers,
     body,
-    streamed: (headers['content-type'] ?? '').startsWith('text/event-stream'),
+    binary: type.startsWith(EVENT_STREAM_TYPE),
+    streamed: type.startsWith('text/event-stream') || type.startsWith(EVENT_STREAM_TYPE),
   }
 }
 

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { isObject, type Json } from '../../src/core/json.ts'
 import type { FoldedReply } from '../support/fold.ts'
 import { holds } from '../support/matrix/markers.ts'
-import type { WireName } from '../support/wire.ts'
+import type { AnyWireName } from '../support/wire.ts'
 import { type Client, sameWire } from './callers.ts'
 import { argsOf, type Expected, object, text } from './expected.ts'
 
@@ -24,7 +24,7 @@ function unwrapped(secret: string): Json {
 const WENT_WRONG: Readonly<Record<Client['id'], string>> = { chat: 'error', responses: 'failed', messages: '' }
 
 /** The caller's word for the end; a provider of the same wire chooses it itself. */
-function wordOf(client: Client, wire: WireName, { end, word }: Expected): string {
+function wordOf(client: Client, wire: AnyWireName, { end, word }: Expected): string {
   if (end === 'error') return WENT_WRONG[client.id]
   if (!sameWire(client, wire) || client.id === 'responses') return client.ends[end]
   return word
@@ -69,7 +69,7 @@ function usageDifferences(expected: Expected, got: FoldedReply): Difference[] {
 }
 
 /** All places at which the caller's reply differs from the recorded one. */
-export function differences(client: Client, wire: WireName, expected: Expected, got: FoldedReply): Difference[] {
+export function differences(client: Client, wire: AnyWireName, expected: Expected, got: FoldedReply): Difference[] {
   const found: Difference[] = []
   for (const leaf of ['text', 'reasoning', 'refusal'] as const)
     if (got[leaf] !== expected[leaf]) found.push({ leaf, expected: expected[leaf], got: got[leaf] })

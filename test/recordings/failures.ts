@@ -46,10 +46,17 @@ export function failureOf(exchange: Exchange): Failure | undefined {
   const blocked = text(object(reply?.promptFeedback).blockReason)
   if (blocked !== '' && list(reply?.candidates).length === 0) return { status: 400, code: blocked, sentence: '' }
   if (exchange.status < 300) return isReply(exchange, reply) ? undefined : { status: 502, code: '', sentence: '' }
+  if (exchange.wire === 'bedrock-converse') return converseFailure(exchange.status, text(reply?.message))
   const error = object(reply?.error)
   const code = text(error.status) || text(error.code) || text(error.type)
   const isMissing = missing(exchange.status, code)
   return { status: isMissing ? 404 : exchange.status, code, sentence: isMissing ? '' : beginningOf(text(error.message)) }
+}
+
+/** The body has a sentence alone: the type of the exception stands in a header that the recordings do not have. */
+function converseFailure(status: number, sentence: string): Failure {
+  const isMissing = /model identifier is invalid/.test(sentence)
+  return { status: isMissing ? 404 : status, code: String(status), sentence: isMissing ? '' : beginningOf(sentence) }
 }
 
 /** Compares what the caller got in place of an answer. */

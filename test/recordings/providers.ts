@@ -1,11 +1,11 @@
 /** The providers of the recordings as an operator would configure them: one entry per host and wire, with the shipped presets. */
-import type { WireName } from '../support/wire.ts'
+import type { AnyWireName, WireName } from '../support/wire.ts'
 import type { Exchange } from './cassettes.ts'
 
 interface Provider {
   name: string
   host: RegExp
-  wire: WireName
+  wire: AnyWireName
   /** The shipped preset that recorded requests of this provider must pass. */
   preset?: string
   /** In the words of docs/configuration.md#quirks, on top of the preset. */
@@ -42,6 +42,25 @@ const PROVIDERS: readonly Provider[] = [
   { name: 'claude', host: /./, wire: 'anthropic', preset: 'anthropic' },
   { name: 'gemini-level', host: /./, wire: 'gemini', model: LEVEL, preset: 'gemini', quirks: 'thinking: level' },
   { name: 'gemini', host: /./, wire: 'gemini', preset: 'gemini' },
+  // How each family of models is requested to think.
+  {
+    name: 'bedrock-adaptive',
+    host: /./,
+    wire: 'bedrock-converse',
+    model: /claude-sonnet-4-6/,
+    preset: 'bedrock',
+    quirks: 'thinking: adaptive',
+  },
+  { name: 'bedrock-claude', host: /./, wire: 'bedrock-converse', model: /claude|inference-profile/, preset: 'bedrock' },
+  {
+    name: 'bedrock-nova',
+    host: /./,
+    wire: 'bedrock-converse',
+    model: /nova/,
+    preset: 'bedrock',
+    quirks: 'thinking: reasoningConfig, top_k: inferenceConfig',
+  },
+  { name: 'bedrock-other', host: /./, wire: 'bedrock-converse', preset: 'bedrock', quirks: 'thinking: none' },
 ]
 
 /** The name by which a provider's own model is called, in every entry. */
@@ -50,8 +69,7 @@ export const UPSTREAM_MODEL = 'upstream-model'
 const slugOf = (provider: Provider): string => `recorded/${provider.name}`
 
 /** The model through which this exchange goes to its own provider. */
-export function modelFor({ host, wire, request }: Exchange): string {
-  const name = typeof request.model === 'string' ? request.model : ''
+export function modelFor({ host, wire, model: name }: Exchange): string {
   const found = PROVIDERS.find((each) => each.wire === wire && each.host.test(host) && (each.model?.test(name) ?? true))
   if (!found) throw new Error(`no provider for ${host}`)
   return slugOf(found)

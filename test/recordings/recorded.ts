@@ -1,25 +1,28 @@
 /** What an exchange's recorded reply holds, whatever its wire. */
 import type { JsonObject } from '../../src/core/json.ts'
-import type { WireName } from '../support/wire.ts'
+import type { AnyWireName } from '../support/wire.ts'
 import type { Exchange } from './cassettes.ts'
 import type { Expected } from './expected.ts'
 import { readMessage, readMessageStream } from './read-anthropic.ts'
+import { readConverse, readConverseStream } from './read-bedrock.ts'
 import { readChat, readChatStream } from './read-chat.ts'
 import { readGemini, readGeminiStream } from './read-gemini.ts'
 import { readResponse, readResponseStream } from './read-responses.ts'
 
-const WHOLE: Readonly<Record<WireName, (reply: JsonObject) => Expected>> = {
+const WHOLE: Readonly<Record<AnyWireName, (reply: JsonObject) => Expected>> = {
   'openai-chat': readChat,
   'openai-responses': readResponse,
   anthropic: readMessage,
   gemini: (reply) => readGemini([reply]),
+  'bedrock-converse': readConverse,
 }
 
-const STREAM: Readonly<Record<WireName, (stream: string) => Expected>> = {
+const STREAM: Readonly<Record<AnyWireName, (stream: string) => Expected>> = {
   'openai-chat': readChatStream,
   'openai-responses': readResponseStream,
   anthropic: readMessageStream,
   gemini: readGeminiStream,
+  'bedrock-converse': readConverseStream,
 }
 
 export function expectedOf(exchange: Exchange): Expected {

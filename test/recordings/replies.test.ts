@@ -41,8 +41,9 @@ if (folder !== undefined)
     t.teardown(() => gateway.close())
     const tally = new Tally('replies')
     for (const exchange of exchanges) {
-      const { status, headers, body, streamed } = exchange
-      upstream.script = () => ({ status, headers, body: [body] })
+      const { status, headers, body, streamed, binary } = exchange
+      const bytes = binary ? Buffer.from(body, 'latin1') : body
+      upstream.script = () => ({ status, headers, body: [bytes] })
       for (const client of CLIENTS) {
         const response = await gateway.post(client.path, shortRequest(client, modelFor(exchange), streamed))
         tally.settle(t, exchange, client.id, replyDifferences(client, exchange, response.status, await response.text()))

@@ -3,7 +3,7 @@
  * says that the gateway sets itself ("Changes to replies in the lane `pass`").
  */
 import { isObject, type Json, type JsonObject } from '../../src/core/json.ts'
-import type { WireName } from '../support/wire.ts'
+import type { AnyWireName } from '../support/wire.ts'
 import type { Exchange } from './cassettes.ts'
 import type { Difference } from './compare.ts'
 import { eventsIn, object, text } from './expected.ts'
@@ -78,7 +78,7 @@ function once(leaves: readonly Leaf[]): Leaf[] {
 }
 
 /** Leaves of the events, each under the type of its event. The terminal event of a Responses stream is compared as a reply. */
-function eventLeaves(wire: WireName, events: readonly JsonObject[]): Leaf[] {
+function eventLeaves(wire: AnyWireName, events: readonly JsonObject[]): Leaf[] {
   const set = SET_IN_EVENTS[wire]
   return events.flatMap((event) => {
     const type = text(event.type)
@@ -92,7 +92,7 @@ function eventLeaves(wire: WireName, events: readonly JsonObject[]): Leaf[] {
 const terminal = (events: readonly JsonObject[]): JsonObject =>
   object(events.findLast(({ type }) => /^response\.(completed|incomplete|failed)$/.test(text(type)))?.response)
 
-function wholeLeaves(wire: WireName, reply: JsonObject): Leaf[] {
+function wholeLeaves(wire: AnyWireName, reply: JsonObject): Leaf[] {
   // An identifier that is empty is replaced.
   return leavesOf(reply).filter(({ path, value }) => !SET_WHOLE[wire]?.test(path) && !(path.endsWith('.id') && value === ''))
 }
