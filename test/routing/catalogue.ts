@@ -68,6 +68,7 @@ export function model(slug: string, endpoints: readonly (string | EndpointFacts)
       variant: undefined,
       tier: undefined,
       supported: undefined,
+      credential: undefined,
       scores: {},
       ...own,
     })
