@@ -36,7 +36,7 @@ export async function providerListing(provider: Provider): Promise<JsonObject> {
   const { credential } = provider
   if (credential && !credential.ready(Date.now())) await credential.refresh()
   const headersFor: HeadersFor = credential
-    ? (call) => [...headers, ...credentialHeaders(credential, { provider, dialect }, call)]
+    ? (call) => [...headers, ...credentialHeaders(credential, { provider, dialect }, { ...call, headers })]
     : () => headers
   if (dialect.listing) return dialect.listing.read(await fetchListing(provider, dialect.listing.path, headersFor))
   const list = await fetchListing(provider, '/models', headersFor)

@@ -85,9 +85,10 @@ async function countAt(
   let used: Grant | undefined
   try {
     if (credential && !credential.ready(exchange.head.clock.now())) await present(credential, exchange)
-    const own = credential ? credentialHeaders(credential, { provider, dialect }, { path, body }) : []
+    const headers = [...address.headers, ...(encoded.headers ?? [])]
+    if (credential) headers.push(...credentialHeaders(credential, { provider, dialect }, { path, body, headers }))
     used = credential?.grant
-    call.send(dependencies.pools.for(address), { path, headers: [...address.headers, ...(encoded.headers ?? []), ...own], body })
+    call.send(dependencies.pools.for(address), { path, headers, body })
     return counter.decode(await gathered.done)
   } catch (thrown) {
     const fault = asFault(thrown)

@@ -91,6 +91,14 @@ providers: { sim: { dialect: sim } }
 models: { ${SLUG}: { endpoints: [{ provider: sim, model: echo }] } }
 `
   const base = loadConfig('probe.yaml', {}, { text })
-  const there = { ...provider, baseUrl: address, snapshotUrl: provider.snapshotUrl ?? provider.baseUrl, discover: false }
+  const { credential } = provider
+  const there = {
+    ...provider,
+    baseUrl: address,
+    snapshotUrl: provider.snapshotUrl ?? provider.baseUrl,
+    discover: false,
+    // The forwarder hands the signature on to the provider.
+    ...(credential ? { credential: { ...credential, signedFor: provider.baseUrl } } : {}),
+  }
   return { config: { ...base, providers: [there], models: { [SLUG]: model } }, key }
 }

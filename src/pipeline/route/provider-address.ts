@@ -43,6 +43,8 @@ export interface CallFacts {
   /** With its query. */
   path: string
   body: string
+  /** Name, value, name, value. */
+  headers: readonly string[]
   method?: string
 }
 
@@ -50,10 +52,10 @@ export interface CallFacts {
 export function credentialHeaders(
   credential: Credential,
   { provider, dialect }: { provider: Provider; dialect: Addressed },
-  { method = 'POST', path, body }: CallFacts,
+  { method = 'POST', path, body, headers }: CallFacts,
 ): readonly string[] {
   const { origin } = providerAddress(provider, dialect)
-  return credential.headers({ method, origin, path, body, keyHeader: (key) => keyHeader(provider, key, dialect) })
+  return credential.headers({ method, origin, path, body, headers, keyHeader: (key) => keyHeader(provider, key, dialect) })
 }
 
 /**

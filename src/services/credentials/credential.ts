@@ -277,6 +277,6 @@ function reasonOf(error: unknown): string {
 /** The call as the provider behind a forwarder sees it. */
 function callAt(call: CredentialedCall, base: string): CredentialedCall {
   const { origin, pathname } = new URL(base)
-  const { method, path, body } = call
-  return { method, origin, path: pathname.replace(/\/+$/, '') + path, body, keyHeader: (key) => call.keyHeader(key) }
+  const { method, path, body, headers } = call
+  return { method, origin, path: pathname.replace(/\/+$/, '') + path, body, headers, keyHeader: (key) => call.keyHeader(key) }
 }

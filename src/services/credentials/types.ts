@@ -21,8 +21,6 @@ export interface Grant {
   readonly expiresAt: number | undefined
   /** Texts that no log and no error may show. */
   readonly secrets: readonly string[]
-  /** True where the headers depend on the body of a call. */
-  readonly signsBody?: boolean
   /** Headers of one call: name, value, name, value. @param now milliseconds since the epoch. */
   headers(call: CredentialedCall, now: number): readonly string[]
 }
@@ -44,6 +42,8 @@ export interface CredentialSource<S extends TSchema = TSchema> {
   readonly name: string
   /** Schema of what stands under that key, which the source reads as it is written. */
   readonly settings: S
+  /** True where the headers depend on the body of a call, so that the pass-through cannot stream one. */
+  readonly signsBody?: boolean
   /** Where the credential would come from, for `headgate check`: no secret, and no call. */
   describe(settings: Static<S>, env: Environment): string
   open(settings: Static<S>): FetchGrant | Promise<FetchGrant>
