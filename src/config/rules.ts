@@ -186,6 +186,7 @@ function checkProvider(provider: RawConfig['providers'][string], at: Path, main:
     if (HOP_BY_HOP.has(name.toLowerCase()))
       main.report([...at, 'headers', name], 'this header belongs to the connection, expected another', 'key')
   }
+  checkKeys(provider, at, main)
   checkCredential(provider, at, main)
   const { first_byte: first, total } = provider.timeouts ?? {}
   if (first !== undefined && total !== undefined && milliseconds(first) > milliseconds(total)) {
@@ -193,15 +194,27 @@ function checkProvider(provider: RawConfig['providers'][string], at: Path, main:
   }
 }
 
-/** A provider has a key, several keys or a credential, and the credential one source. */
-function checkCredential({ credential, key, keys, auth, headers = {} }: RawProvider, at: Path, main: Source): void {
+/** A provider has a key, several keys or a credential. */
+function checkKeys({ key, keys, credential }: RawProvider, at: Path, main: Source): void {
   const names = new Set(keys?.map(({ name }, index) => name ?? String(index + 1)))
   if (keys && names.size < keys.length) main.report([...at, 'keys'], 'two keys of one name, expected another')
   if (keys && key !== undefined) main.report([...at, 'keys'], 'keys beside a key, expected one of them', 'key')
+  if (credential && (key !== undefined || keys))
+    main.report([...at, 'credential'], 'a credential beside a key, expected one of them', 'key')
+}
+
+/** A credential has one source, and its header no other value. */
+function checkCredential({ credential, auth, headers = {}, pass_through: opens }: RawProvider, at: Path, main: Source): void {
   if (!credential) return
-  if (key !== undefined || keys) main.report([...at, 'credential'], 'a credential beside a key, expected one of them', 'key')
   const place = [...at, 'credential']
   checkSources(Object.keys(credential), place, main)
+  const signing = CREDENTIAL_SOURCES.find(({ name, signsBody }) => signsBody === true && Object.hasOwn(credential, name))
+  if (opens && signing)
+    main.report(
+      [...at, 'pass_through'],
+      `the credential ${signing.name} signs whole bodies, and the pass-through streams them: expected no such key`,
+      'key',
+    )
   const taken = ['authorization', 'x-api-key', ...(auth ? [auth.header.toLowerCase()] : [])]
   for (const name of Object.keys(headers)) {
     if (taken.includes(name.toLowerCase()))
@@ -220,6 +233,12 @@ const SOURCES = CREDENTIAL_SOURCES.map(({ name }) => name)
 /** An endpoint's settings are on top of its provider's, or a source of their own. */
 function checkEndpointCredential(credential: object, provider: RawProvider | undefined, place: Path, main: Source): void {
   checkSources(Object.keys(credential), place, main)
+  for (const { name, settings } of CREDENTIAL_SOURCES) {
+    if (!Object.hasOwn(credential, name) || !('required' in settings)) continue
+    const own = { ...(provider?.credential as Record<string, object> | undefined)?.[name], ...(credential as Record<string, object>)[name] }
+    for (const field of settings.required as string[])
+      if (!Object.hasOwn(own, field)) main.reportMissing([...place, name], field, `"${field}" is missing here and at the provider`)
+  }
   if (provider?.key !== undefined) main.report(place, 'the provider has a key, expected a provider with a credential', 'key')
   if (provider?.dialect === 'sim') main.report(place, 'the dialect sim makes no calls, expected no such key', 'key')
 }

@@ -36,6 +36,7 @@ const FOR_LATER = [
   'turndown',
   '@modelcontextprotocol/client',
   '@pydantic/genai-prices',
+  '@aws-sdk/credential-providers',
 ]
 
 test('a start loads what serving needs, and nothing of what is off', async (t) => {

@@ -93,9 +93,17 @@ const credential = closed('A credential that rotates, in place of `key`: one sou
   ),
 })
 
+/** What is left out of these comes from the provider: `checkEndpointCredential` finds what neither has. */
+const partial: Record<string, TSchema> = Object.fromEntries(
+  CREDENTIAL_SOURCES.map(({ name, settings }) => [
+    name,
+    Type.Optional({ ...settings, ...('required' in settings ? { required: [] } : {}) }),
+  ]),
+)
+
 /** Of an endpoint, on top of its provider's. */
 export const endpointCredential = asWritten(
-  Type.Unsafe<JsonObject>(closed("Settings on top of the provider's `credential` for this endpoint, such as another role.", sources)),
+  Type.Unsafe<JsonObject>(closed("Settings on top of the provider's `credential` for this endpoint, such as another role.", partial)),
 )
 
 export const provider = closed('One provider.', {
