@@ -103,6 +103,19 @@ for (const stream of [false, true]) {
   })
 }
 
+for (const stream of [false, true])
+  t.test(`messages: the last block of a signed answer is its text, ${stream ? 'streamed' : 'whole'}`, async (t) => {
+    const thinking = { type: 'enabled', budget_tokens: 1024 }
+    standIn.said = { reasoning: ['It rains.'], text: ['Take a coat.'] }
+    const { content } = await post('/v1/messages', { model: MODEL, max_tokens: 2000, thinking, messages: [question], stream })
+    t.same(
+      list(content).map(({ type }) => type),
+      ['thinking', 'text'],
+      'Claude Code 2.1.330 prints the last block',
+    )
+    t.equal(object(list(content)[1]).text, 'Take a coat.')
+  })
+
 t.test('the stand-in refuses what Google refuses', async (t) => {
   const message = await chatCalls(false)
   const [first, second] = list(message.tool_calls)

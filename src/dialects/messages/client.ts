@@ -15,7 +15,7 @@ import { gatewayToolBlocks } from './gateway-tools.ts'
 import { debugEvent, messageHead, OwnMembers, openStream } from './message.ts'
 import { messagesFields } from './parameters.ts'
 import { withPreset } from './preset.ts'
-import { ownBlock, redactedBlock, textBlock, thinkingBlock, toolUseBlock } from './reply-blocks.ts'
+import { ownBlock, redactedBlock, textBlock, thinkingBlock, toolUseBlock, withoutTrailing } from './reply-blocks.ts'
 import { Thought } from './thought.ts'
 import { parsedInput } from './tool-input.ts'
 import { CLIENT_ID } from './wire.ts'
@@ -96,7 +96,7 @@ function contentOf({ blocks }: Folded, body: JsonObject): JsonObject[] {
     content.push(...blocksOf(block, shown, gatewayTools))
     if (block.kind === 'server') gatewayTools++
   }
-  return content
+  return withoutTrailing(content)
 }
 
 /**

@@ -55,6 +55,9 @@ export class MessagesStreamEncoder implements StreamEncoder {
   /** Index of the next block. */
   private next = 0
   private gatewayTools = 0
+  /** Encrypted reasoning behind a text, which waits for a block behind it (`withoutTrailing`). */
+  private held: string[] = []
+  private endsInText = false
   private refused = false
 
   constructor(ctx: ReplyContext) {
@@ -131,10 +134,12 @@ export class MessagesStreamEncoder implements StreamEncoder {
   }
 
   private begin(track: Track, block: JsonObject): string {
+    const held = this.takeHeld()
+    this.endsInText = track.kind === 'text' || track.kind === 'refusal'
     const index = this.next++
     const [type, member] = DELTAS[track.kind] ?? ['', '']
     track.head = `event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},"delta":{"type":"${type}","${member}":`
-    return eventFrame('content_block_start', `,"index":${index},"content_block":${JSON.stringify(block)}`)
+    return held + eventFrame('content_block_start', `,"index":${index},"content_block":${JSON.stringify(block)}`)
   }
 
   /** A delta of another type than the block's usual ones; the block has begun, as the last one. */
@@ -143,7 +148,20 @@ export class MessagesStreamEncoder implements StreamEncoder {
   }
 
   private whole(block: JsonObject | undefined): string {
-    return block === undefined ? '' : wholeBlock(block, this.next++)
+    if (block === undefined) return ''
+    this.endsInText = false
+    return this.takeHeld() + wholeBlock(block, this.next++)
+  }
+
+  private takeHeld(): string {
+    const held = this.held.splice(0)
+    return held.map((data) => wholeBlock(redactedBlock(data), this.next++)).join('')
+  }
+
+  private redacted(data: string): string {
+    if (!this.endsInText) return this.whole(redactedBlock(data))
+    this.held.push(data)
+    return ''
   }
 
   private text(track: Track, text: string): string {
@@ -188,7 +206,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
   private end(track: Track): string {
     let out = track.thought ? this.endThought(track, track.thought) : ''
     if (track.head !== '') out += eventFrame('content_block_stop', `,"index":${this.next - 1}`)
-    if (track.thought) for (const data of track.thought.takeRedacted()) out += this.whole(redactedBlock(data))
+    if (track.thought) for (const data of track.thought.takeRedacted()) out += this.redacted(data)
     return out
   }
 

@@ -22,6 +22,15 @@ export function redactedBlock(data: string): JsonObject {
   return { type: 'redacted_thinking', data }
 }
 
+/**
+ * Without encrypted reasoning behind the last text. Gemini signs a text at its end, and takes it back unsigned (ai.google.dev/gemini-api/docs/
+ * thought-signatures); Claude Code 2.1.330 prints the last block alone, and so nothing where that is no text (test/agents/claude-code.agent.ts).
+ */
+export function withoutTrailing(content: readonly JsonObject[]): JsonObject[] {
+  const last = content.findLastIndex(({ type }) => type !== 'redacted_thinking')
+  return content[last]?.type === 'text' ? content.slice(0, last + 1) : [...content]
+}
+
 interface WrittenCall {
   readonly call: { id: string; name: string } | undefined
   /** The block as a provider of this wire sent it, for members that the canon has no words for. */
