@@ -186,7 +186,7 @@ function checkProvider(provider: RawConfig['providers'][string], at: Path, main:
     if (HOP_BY_HOP.has(name.toLowerCase()))
       main.report([...at, 'headers', name], 'this header belongs to the connection, expected another', 'key')
   }
-  checkKeys(provider, at, main)
+  checkProviderKeys(provider, at, main)
   checkCredential(provider, at, main)
   const { first_byte: first, total } = provider.timeouts ?? {}
   if (first !== undefined && total !== undefined && milliseconds(first) > milliseconds(total)) {
@@ -195,7 +195,7 @@ function checkProvider(provider: RawConfig['providers'][string], at: Path, main:
 }
 
 /** A provider has a key, several keys or a credential. */
-function checkKeys({ key, keys, credential }: RawProvider, at: Path, main: Source): void {
+function checkProviderKeys({ key, keys, credential }: RawProvider, at: Path, main: Source): void {
   const names = new Set(keys?.map(({ name }, index) => name ?? String(index + 1)))
   if (keys && names.size < keys.length) main.report([...at, 'keys'], 'two keys of one name, expected another')
   if (keys && key !== undefined) main.report([...at, 'keys'], 'keys beside a key, expected one of them', 'key')

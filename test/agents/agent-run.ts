@@ -3,9 +3,9 @@ import type { Place as SetUpPlace } from '../../src/config/agents/index.ts'
 import type { JsonObject } from '../../src/core/json.ts'
 import type { Said, WireName } from '../support/wire.ts'
 import type { OfferedTool, View } from './conversation.ts'
+import type { Scenario } from './scenarios.ts'
 
 export type Format = 'chat' | 'messages' | 'responses'
-export type ScenarioName = 'task' | 'parallel' | 'large result' | 'compaction' | 'MCP' | 'image' | 'kill'
 
 /** Where an agent runs: everything is thrown away afterwards, but the install. */
 export interface Place {
@@ -15,8 +15,10 @@ export interface Place {
   readonly home: string
   /** A repository of git with a few files, in which it works. */
   readonly work: string
-  readonly scenario: ScenarioName
+  /** Name of what is run. */
+  readonly scenario: string
   readonly wire: WireName
+  readonly format: Format
   /** Variables of the agent's process beside PATH, HOME, TMPDIR and LANG; may be added to. */
   readonly env: Record<string, string>
 }
@@ -43,6 +45,8 @@ export type Action =
   | { readonly do: 'mcp'; readonly tool: string; readonly args: JsonObject }
   /** An image file. */
   | { readonly do: 'look'; readonly file: string }
+  /** Something that this agent alone can do. */
+  | { readonly do: 'own'; readonly what: string }
 
 /** One call of a tool of the agent. */
 export interface ToolCall {
@@ -95,8 +99,12 @@ export interface CertifiedAgent {
   readonly compactCommand?: string
   /** Tokens at which the agent believes its context to be full; those of the model where absent. */
   contextOf?(account: Account): number
-  /** True where the model's signed reasoning has to come back to it in this format. */
+  /** True where the model's signed reasoning comes back to it in this format. */
   returnsReasoning?(format: Format): boolean
+  /** What this agent alone can do, beside the scenarios for all. */
+  readonly own?: readonly Scenario[]
+  /** YAML for the gateway's configuration. @param model slug of the model that the stand-in serves. */
+  settings?(model: string): string
   /** Why a scenario is not run: by its name, or its name and a wire, such as `image openai-chat`. */
   readonly cannot?: Readonly<Record<string, string>>
 }

@@ -1,7 +1,7 @@
 /**
  * Certifies one agent: every scenario on every provider wire, in each format that it speaks; without `--long` one task on one wire.
  * HEADGATE_ONLY=`openai-chat/image` keeps the cells whose name has all the words between slashes; HEADGATE_KEEP names a directory
- * for homes and working directories of failed runs. With `--long` and HEADGATE_WRITE=1 results and documents are written.
+ * for homes and working directories of failed runs. With HEADGATE_WRITE=1 the results of what was run, and the documents, are written.
  */
 import { writeFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
@@ -19,6 +19,8 @@ const SHORT: readonly WireName[] = ['gemini']
 
 const isChosen = (...names: string[]): boolean => ONLY?.every((word) => names.includes(word)) ?? true
 
+const scenariosOf = ({ own = [] }: CertifiedAgent): readonly Scenario[] => [...SCENARIOS, ...own]
+
 interface Bench {
   readonly agent: CertifiedAgent
   readonly install: string
@@ -29,7 +31,7 @@ interface Bench {
 async function runScenario(t: Test, { agent, install, format, world }: Bench, scenario: Scenario) {
   const name = `${agent.name}, ${format} to ${world.wire}, ${scenario.name}`
   const not = agent.cannot?.[scenario.name] ?? agent.cannot?.[`${scenario.name} ${world.wire}`]
-  if (not !== undefined) return { cell: { not } as Cell }
+  if (not !== undefined) return { cell: { not } satisfies Cell }
   const begun = performance.now()
   const firstLine = world.gateway.logs.length
   const stage = await setStage(agent, world, { install, scenario: scenario.name, format })
@@ -40,7 +42,8 @@ async function runScenario(t: Test, { agent, install, format, world }: Bench, sc
     console.error(
       `${problems.length === 0 ? 'ok    ' : 'not ok'}  ${name}  ${((performance.now() - begun) / 1000).toFixed(1)} s${note ? `  ${note}` : ''}`,
     )
-    return { cell: (note === undefined ? {} : { note }) as Cell, traffic, dropped: await leftOut(stage, firstLine) }
+    const cell: Cell | undefined = problems.length > 0 ? undefined : note === undefined ? {} : { note }
+    return { cell, traffic, dropped: await leftOut(stage, firstLine) }
   } finally {
     stage.remove()
   }
@@ -48,14 +51,13 @@ async function runScenario(t: Test, { agent, install, format, world }: Bench, sc
 
 async function runWire(t: Test, bench: Bench): Promise<WireResults> {
   const scenarios: Record<string, Cell> = {}
-  const none = { requests: 0, sent: 0, repeated: 0, received: 0 }
-  let results: WireResults = { scenarios, traffic: none, leftOut: [] }
+  let results: WireResults = { scenarios }
   const { wire } = bench.world
-  for (const scenario of LONG || ONLY ? SCENARIOS : SCENARIOS.slice(0, 1)) {
+  for (const scenario of LONG || ONLY ? scenariosOf(bench.agent) : SCENARIOS.slice(0, 1)) {
     if (!isChosen(bench.format, wire, scenario.name)) continue
     const { cell, traffic, dropped } = await runScenario(t, bench, scenario)
-    scenarios[scenario.name] = cell
-    if (scenario.name !== 'task' || !traffic) continue
+    if (cell) scenarios[scenario.name] = cell
+    if (scenario.name !== 'task' || !cell || !traffic) continue
     const { requests, sent, repeated, received } = traffic
     const figures = { requests, sent: rounded(sent), repeated: rounded(repeated), received: rounded(received) }
     results = { ...results, traffic: figures, leftOut: dropped ?? [] }
@@ -74,24 +76,25 @@ export async function certify(agent: CertifiedAgent): Promise<void> {
     await t.test(`${agent.name} cannot be installed`, { skip: why }, () => undefined)
     return
   }
-  const formats: Partial<Record<Format, Partial<Record<WireName, WireResults>>>> = {}
   for (const format of LONG || ONLY ? agent.formats : agent.formats.slice(0, 1)) {
-    const wires: Partial<Record<WireName, WireResults>> = {}
-    formats[format] = wires
     for (const wire of LONG || ONLY ? WIRE_NAMES : SHORT) {
-      if (!SCENARIOS.some(({ name }) => isChosen(format, wire, name))) continue
+      if (!scenariosOf(agent).some(({ name }) => isChosen(format, wire, name))) continue
       await t.test(`${agent.name}, ${format} to ${wire}`, { timeout: 3_600_000 }, async (t) => {
-        const world = await openWorld(agent.name, wire)
+        const world = await openWorld(agent, wire)
         try {
-          wires[wire] = await runWire(t, { agent, install, format, world })
+          write(agent.name, format, { [wire]: await runWire(t, { agent, install, format, world }) })
         } finally {
           await world.close()
         }
       })
     }
   }
-  if (!LONG || ONLY || process.env.HEADGATE_WRITE !== '1' || !t.passing()) return
-  const { manager, name, version } = packageOf(agent.name)
-  writeResults({ agent: agent.name, package: `${manager} ${name}`, version, formats })
+}
+
+/** At once, so that a run that is stopped has written what it found. */
+function write(agent: string, format: Format, wires: Partial<Record<WireName, WireResults>>): void {
+  if (process.env.HEADGATE_WRITE !== '1') return
+  const { manager, name, version } = packageOf(agent)
+  writeResults({ agent, package: `${manager} ${name}`, version, formats: { [format]: wires } })
   for (const [path, text] of documents()) writeFileSync(path, text)
 }

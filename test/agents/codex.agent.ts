@@ -1,12 +1,36 @@
 /** OpenAI's Codex, which speaks the Responses format. */
 import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Action, type Acts, callOf, offered } from './agent-run.ts'
+import type { Said } from '../support/wire.ts'
+import { type Action, type Acts, callOf, offered, type ToolCall } from './agent-run.ts'
 import { certify } from './certify.ts'
+import { CODEX_SCENARIOS, KNOWN, SUBTASK } from './codex-scenarios.ts'
 import type { View } from './conversation.ts'
 import { MCP_SERVER } from './world.ts'
 
-const command = (view: View, cmd: string) => callOf(offered(view, /^exec_command$/), { cmd })
+/** Where Codex has a tool for scripts, commands run in one. */
+function command(view: View, cmd: string): ToolCall {
+  const exec = view.tools.find(({ name }) => /^(functions__)?exec$/.test(name))
+  if (!exec) return callOf(offered(view, /^exec_command$/), { cmd })
+  return free(exec, `const r = await tools.exec_command({ cmd: ${JSON.stringify(cmd)} });\ntext(r.output);\n`)
+}
+
+/** Free text, or the function that stands for it. */
+const free = (tool: Parameters<typeof callOf>[0], text: string): ToolCall => callOf(tool, tool.kind === 'custom' ? text : { input: text })
+
+function write(view: View, file: string, text: string): ToolCall {
+  const patch = view.tools.find(({ name }) => name === 'apply_patch')
+  const lines = text.replace(/\n$/, '')
+  // For a model that it does not know, Codex has no tool for patches.
+  if (!patch) return command(view, `cat > ${file} <<'EOF'\n${lines}\nEOF`)
+  return free(patch, `*** Begin Patch\n*** Add File: ${file}\n${lines.replace(/^/gm, '+')}\n*** End Patch\n`)
+}
+
+function own(view: View, what: string): ToolCall {
+  if (what === 'spawn') return callOf(offered(view, /spawn_agent$/), { message: SUBTASK })
+  const spawned = view.calls.find(({ name }) => name.endsWith('spawn_agent'))?.result ?? ''
+  return callOf(offered(view, /wait_agent$/), { targets: [/agent_id\W+([\w-]+)/.exec(spawned)?.[1] ?? ''] })
+}
 
 function acts(action: Action, view: View): Acts | undefined {
   switch (action.do) {
@@ -16,28 +40,41 @@ function acts(action: Action, view: View): Acts | undefined {
       return action.files.map((file) => command(view, `cat ${file}`))
     case 'run':
       return action.commands.map((each) => command(view, each))
-    case 'write': {
-      const text = `*** Begin Patch\n*** Add File: ${action.file}\n${action.text.replace(/\n$/, '').replace(/^/gm, '+')}\n*** End Patch\n`
-      const patch = view.tools.find(({ name }) => name === 'apply_patch')
-      // For a model that it does not know, Codex takes patches through the shell.
-      if (!patch) return [command(view, `apply_patch <<'EOF'\n${text}EOF`)]
-      return [callOf(patch, patch.kind === 'custom' ? text : { input: text })]
-    }
+    case 'write':
+      return [write(view, action.file, action.text)]
     case 'mcp':
-      return [callOf(offered(view, new RegExp(`${MCP_SERVER.name}__${action.tool}$|${MCP_SERVER.name}_*${action.tool}$`)), action.args)]
+      return [callOf(offered(view, new RegExp(`${MCP_SERVER.name}_*${action.tool}(_[0-9a-f]{8})?$`)), action.args)]
     case 'look':
       return [callOf(offered(view, /^view_image$/), { path: action.file })]
+    case 'own':
+      return [own(view, action.what)]
   }
 }
+
+const isSubAgent = ({ heard }: View): boolean => heard.some((text) => text.includes(SUBTASK))
+const BEGUN: Said = { text: ['I have ', 'begun.'] }
 
 await certify({
   name: 'codex',
   formats: ['responses'],
+  own: CODEX_SCENARIOS,
   program: (install) => join(install, 'node_modules/.bin/codex'),
+  settings: (model) =>
+    `aliases: { ${Object.values(KNOWN)
+      .map((name) => `${name}: ${model}`)
+      .join(', ')} }`,
   prepare({ home, scenario }) {
     if (scenario !== 'MCP') return
     const { name, command, args } = MCP_SERVER
-    const lines = ['', `[mcp_servers.${name}]`, `command = ${JSON.stringify(command)}`, `args = ${JSON.stringify(args)}`]
+    // Without `required` the first request goes out before the server has said what it can do.
+    const lines = [
+      '',
+      `[mcp_servers.${name}]`,
+      `command = ${JSON.stringify(command)}`,
+      `args = ${JSON.stringify(args)}`,
+      'startup_timeout_sec = 120',
+      'required = true',
+    ]
     appendFileSync(join(home, '.codex/config.toml'), `${lines.join('\n')}\n`)
   },
   command: (prompt, { resume }) => [
@@ -48,7 +85,11 @@ await certify({
     prompt,
   ],
   acts,
-  asksForSummary: ({ heard }) => /CONTEXT CHECKPOINT COMPACTION|handoff summary/i.test(heard.at(-1) ?? ''),
+  isMain: (view) => view.tools.length > 0 && !isSubAgent(view),
+  aside: (view) => (isSubAgent(view) ? BEGUN : undefined),
+  // Its own words, and those of the gateway where that writes the summary.
+  asksForSummary: ({ heard }) =>
+    /CONTEXT CHECKPOINT COMPACTION|handoff summary|Write a summary of the whole conversation/i.test(heard.at(-1) ?? ''),
   contextOf: ({ models }) => models.main.context ?? 272_000,
   returnsReasoning: () => true,
 })

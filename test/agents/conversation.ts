@@ -63,6 +63,11 @@ function imagesIn(value: Json | undefined): number {
   return Object.values(value).reduce<number>((sum, each) => sum + imagesIn(each), 0)
 }
 
+/** What Google gets as an object, as the text that the other wires have. */
+function resultText(response: JsonObject): string {
+  return Object.keys(response).length === 1 ? textOf(response) : JSON.stringify(response)
+}
+
 function answer(draft: Draft, id: Json | undefined, result: Json | undefined): void {
   const call = draft.calls.find((each) => each.id === id)
   if (call) call.result = textOf(result)
@@ -134,12 +139,14 @@ function readGemini(body: JsonObject, draft: Draft): void {
   draft.turns = list(body.contents)
   for (const { role, parts } of list(body.contents))
     for (const part of list(parts)) {
-      const { name, args, response } = object(part.functionCall ?? part.functionResponse)
-      if (part.functionCall) draft.calls.push({ id: '', name: String(name), args: JSON.stringify(args ?? {}), result: undefined })
+      const { id, name, args, response } = object(part.functionCall ?? part.functionResponse)
+      if (part.functionCall)
+        draft.calls.push({ id: String(id ?? ''), name: String(name), args: JSON.stringify(args ?? {}), result: undefined })
       else if (part.functionResponse) {
         // Google pairs by order where there are no ids.
-        const call = draft.calls.find((each) => each.name === name && each.result === undefined)
-        if (call) call.result = textOf(response)
+        const fits = (each: ViewedCall): boolean => (id === undefined ? each.name === name && each.result === undefined : each.id === id)
+        const call = draft.calls.find(fits)
+        if (call) call.result = resultText(object(response))
       } else if (typeof part.text === 'string' && part.thought !== true) (role === 'model' ? draft.said : draft.heard).push(part.text)
     }
 }

@@ -148,7 +148,7 @@ export class Model {
   #calls(step: Step, acts: readonly ToolCall[]): Said {
     const calls = acts.map(({ name, namespace, args }, at): SaidCall => {
       const text = typeof args === 'string' ? args : JSON.stringify(args)
-      return { id: `call_${step.name}_${at}`, name, namespace, custom: typeof args === 'string', args: pieces(text) }
+      return { id: `call_${this.traffic.requests}_${at}`, name, namespace, custom: typeof args === 'string', args: pieces(text) }
     })
     return { reasoning: ['I take the step ', step.name], calls }
   }

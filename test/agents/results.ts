@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { markdownTable, withSections } from '../../scripts/markdown-table.ts'
 import { AGENTS } from '../../src/config/agents/index.ts'
 import type { WireName } from '../support/wire.ts'
-import type { Format, ScenarioName } from './agent-run.ts'
+import type { Format } from './agent-run.ts'
 import type { Traffic } from './model.ts'
 
 export interface Cell {
@@ -15,11 +15,11 @@ export interface Cell {
 }
 
 export interface WireResults {
-  readonly scenarios: Readonly<Partial<Record<ScenarioName, Cell>>>
-  /** Of the task. */
-  readonly traffic: Traffic
-  /** Fields of the agent's requests that the gateway left out or changed. */
-  readonly leftOut: readonly string[]
+  readonly scenarios: Readonly<Record<string, Cell>>
+  /** Of the task, once it was run. */
+  readonly traffic?: Traffic
+  /** Fields of the task's requests that the gateway left out or changed. */
+  readonly leftOut?: readonly string[]
 }
 
 export interface Results {
@@ -39,8 +39,24 @@ export function readResults(agent: string): Results | undefined {
   return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as Results) : undefined
 }
 
-export function writeResults(results: Results): void {
+/** Results of the same version that were not found anew stay. */
+export function writeResults(found: Results): void {
+  const before = readResults(found.agent)
+  const results = before?.version === found.version ? merged(before, found) : found
   writeFileSync(join(FOLDER, `${results.agent}.json`), `${JSON.stringify(results, undefined, 2)}\n`)
+}
+
+function merged(before: Results, found: Results): Results {
+  const formats: Partial<Record<Format, Partial<Record<WireName, WireResults>>>> = structuredClone(before.formats) as object
+  for (const [format, wires] of formatsOf(found)) {
+    const own = { ...formats[format] }
+    formats[format] = own
+    for (const wire of WIRES) {
+      const [old, next] = [own[wire], wires[wire]]
+      if (next) own[wire] = { ...old, ...next, scenarios: { ...old?.scenarios, ...next.scenarios } }
+    }
+  }
+  return { ...found, formats }
 }
 
 /** In two figures, since paths and dates of a run change the rest. */
@@ -98,13 +114,13 @@ function formatPart(format: Format, wires: WireMap): string {
     const { not, note } = cell
     return `${not === undefined ? 'yes' : 'no'}${(not ?? note) ? notes.mark(`${not ?? note}`) : ''}`
   }
-  const names = [...new Set(WIRES.flatMap((wire) => cellsOf(wires[wire]).map(([name]) => name)))] as ScenarioName[]
+  const names = [...new Set(WIRES.flatMap((wire) => cellsOf(wires[wire]).map(([name]) => name)))]
   const rows = names.map((name) => [name, ...WIRES.map((wire) => shown(wires[wire]?.scenarios[name]))])
   const measured = WIRES.flatMap((wire) => {
     const found = wires[wire]
-    if (!found) return []
+    if (!found?.traffic) return []
     const { requests, sent, repeated, received } = found.traffic
-    const left = found.leftOut.map((name) => `\`${name}\``).join(', ')
+    const left = (found.leftOut ?? []).map((name) => `\`${name}\``).join(', ')
     return [[`\`${wire}\``, ...[requests, sent, repeated, received].map((count) => count.toLocaleString('en')), left || 'nothing']]
   })
   return [

@@ -1,7 +1,6 @@
 /** What every agent has to manage on every wire. */
 import { eventually } from '../support/eventually.ts'
 import { object } from '../support/fold.ts'
-import type { ScenarioName } from './agent-run.ts'
 import { numberOf } from './mcp-server.ts'
 import { Model, type ModelOptions, type Step, type Traffic } from './model.ts'
 import { BIG, committed, FILES, type Run, type Stage, startProcess, textIn, WORDS } from './world.ts'
@@ -15,7 +14,7 @@ export interface Outcome {
 }
 
 export interface Scenario {
-  readonly name: ScenarioName
+  readonly name: string
   /** For the documents. */
   readonly text: string
   run(stage: Stage): Promise<Outcome>
@@ -36,7 +35,7 @@ const READ: Step = {
 const WRITE: Step = { name: 'write', action: { do: 'write', ...NOTE } }
 const SAVE: Step = { name: 'commit', action: { do: 'run', commands: [`git add -A && git commit -m '${COMMIT}'`] } }
 
-interface Played extends Run {
+export interface Played extends Run {
   readonly model: Model
   readonly problems: string[]
 }
@@ -60,7 +59,7 @@ function problemsOf({ world }: Stage, model: Model, { code, out, err }: Run): st
 }
 
 /** Prompts one after the other in one conversation. */
-async function play(stage: Stage, steps: readonly Step[], prompts: readonly string[], image?: string): Promise<Played> {
+export async function runSteps(stage: Stage, steps: readonly Step[], prompts: readonly string[], image?: string): Promise<Played> {
   const { agent, place } = stage
   const model = modelFor(stage, { steps })
   let run: Run = { code: null, out: '', err: '' }
@@ -73,12 +72,15 @@ async function play(stage: Stage, steps: readonly Step[], prompts: readonly stri
 }
 
 async function task(stage: Stage): Promise<Outcome> {
-  const { problems, model } = await play(stage, [LIST, READ, WRITE, SAVE], [TASK])
+  const { problems, model } = await runSteps(stage, [LIST, READ, WRITE, SAVE], [TASK])
   const { place, world } = stage
   const { subject, files } = committed(place.work)
   if (textIn(place.work, NOTE.file)?.trim() !== NOTE.text.trim()) problems.push(`note.txt holds ${textIn(place.work, NOTE.file)}`)
   if (subject !== COMMIT || !files.includes(NOTE.file)) problems.push(`the last commit is ${subject}: ${files}`)
   const { returned } = world.standIn.signatures
+  // Chat completions of OpenAI show no reasoning.
+  if (stage.agent.returnsReasoning?.(place.format) && world.wire !== 'openai-chat' && returned === 0)
+    problems.push('signed reasoning is lost')
   return { problems, traffic: model.traffic, note: returned > 0 ? 'signed reasoning comes back' : undefined }
 }
 
@@ -90,12 +92,16 @@ async function parallel(stage: Stage): Promise<Outcome> {
     action: { do: 'run', commands: words.map((word) => `printf '%s-%s' ${word} answer`) },
     results: words.map((word) => new RegExp(`^(?![^]*${words.find((each) => each !== word)}-answer)[^]*${word}-answer`)),
   }
-  const { problems, model } = await play(stage, [step], ['Run both commands at once.'])
+  const { problems, model } = await runSteps(stage, [step], ['Run both commands at once.'])
   return { problems, traffic: model.traffic }
 }
 
 async function largeResult(stage: Stage): Promise<Outcome> {
-  const { problems, model } = await play(stage, [{ name: 'big', action: { do: 'run', commands: [`cat ${FILES.big}`] } }], ['Show big.txt.'])
+  const { problems, model } = await runSteps(
+    stage,
+    [{ name: 'big', action: { do: 'run', commands: [`cat ${FILES.big}`] } }],
+    ['Show big.txt.'],
+  )
   const [result = ''] = model.results.get('big') ?? []
   if (!/line 00000 of/.test(result)) problems.push(`the result is ${result.slice(0, 500)}`)
   const kilobytes = Math.round(result.length / 1024)
@@ -107,7 +113,7 @@ async function compaction(stage: Stage): Promise<Outcome> {
   const { compactCommand } = agent
   const reads: Step = { ...READ, ...(compactCommand === undefined ? { fills: true } : {}) }
   const prompts = compactCommand === undefined ? [TASK] : [TASK, compactCommand, 'Which words did you read?']
-  const { problems, model } = await play(stage, compactCommand === undefined ? [LIST, reads, WRITE] : [LIST, reads], prompts)
+  const { problems, model } = await runSteps(stage, compactCommand === undefined ? [LIST, reads, WRITE] : [LIST, reads], prompts)
   if (model.summaries === 0) problems.push('no summary was requested')
   if (!model.last || ![...model.last.heard, model.last.said, model.last.system].some((text) => text.includes('What was done so far')))
     problems.push('the summary does not come back')
@@ -118,13 +124,13 @@ async function compaction(stage: Stage): Promise<Outcome> {
 async function mcp(stage: Stage): Promise<Outcome> {
   const word = 'porcelain'
   const step: Step = { name: 'lookup', action: { do: 'mcp', tool: 'lookup', args: { word } }, results: [new RegExp(numberOf(word))] }
-  const { problems, model } = await play(stage, [step], ['Look the word porcelain up in the ledger.'])
+  const { problems, model } = await runSteps(stage, [step], ['Look the word porcelain up in the ledger.'])
   return { problems, traffic: model.traffic }
 }
 
 async function image(stage: Stage): Promise<Outcome> {
   const step: Step = { name: 'look', action: { do: 'look', file: FILES.image } }
-  const { problems, model } = await play(stage, [step], ['What is on red.png?'], FILES.image)
+  const { problems, model } = await runSteps(stage, [step], ['What is on red.png?'], FILES.image)
   if (model.images === 0) problems.push('no image reaches the provider')
   return { problems, traffic: model.traffic }
 }
@@ -138,17 +144,17 @@ async function kill(stage: Stage): Promise<Outcome> {
     return reply.data.usage
   }
   const problems: string[] = []
-  const early = started.ended.then((run) => run)
-  const seen = await Promise.race([model.stalled, early.then(() => undefined)])
-  if (!seen) return { problems: problemsOf(stage, model, await early), traffic: model.traffic }
+  const seen = await Promise.race([model.stalled, started.ended.then(() => undefined)])
+  if (!seen) return { problems: problemsOf(stage, model, await started.ended), traffic: model.traffic }
   const before = await spent()
   started.kill()
-  await early
-  const closed = await Promise.race([
-    seen.closed,
-    eventually<undefined>('the end of the request to the provider', () => undefined).catch(() => undefined),
-  ])
-  if (!closed?.aborted) problems.push("the provider's request is not ended")
+  await started.ended
+  let isClosed = false
+  void seen.closed.then(() => {
+    isClosed = true
+  })
+  await eventually('the end of the request to the provider', () => isClosed).catch(() => undefined)
+  if (!isClosed || !seen.aborted) problems.push("the provider's request is not ended")
   const charged = await eventually('the charge', async () => (await spent()) > before, { limit: 10_000 }).catch(() => false)
   if (!charged) problems.push(`what was spent is not charged: ${before} before and after`)
   return { problems: [...problems, ...model.problems], traffic: model.traffic }
@@ -163,6 +169,13 @@ export const SCENARIOS: readonly Scenario[] = [
   { name: 'image', text: 'an image file reaches the model', run: image },
   { name: 'kill', text: "killed in mid-stream: the provider's request ends, and what was spent is charged", run: kill },
 ]
+
+/** One of them by its name. */
+export function scenarioOf(name: string): Scenario {
+  const found = SCENARIOS.find((each) => each.name === name)
+  if (!found) throw new Error(`no scenario ${name}`)
+  return found
+}
 
 /** Fields that the gateway left out of the requests, by the records of the generations. @param from index of the first line of the log. */
 export async function leftOut({ world: { gateway } }: Stage, from: number): Promise<string[]> {

@@ -11,7 +11,7 @@ import { RULES } from '../providers/rules/index.ts'
 import { type StandIn, startStandIn } from '../providers/stand-in.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import type { WireName } from '../support/wire.ts'
-import type { Account, CertifiedAgent, Format, Place, ScenarioName } from './agent-run.ts'
+import type { Account, CertifiedAgent, Format, Place } from './agent-run.ts'
 
 /** The preset and the model that stand for each wire. */
 const STAND_INS: Readonly<Record<WireName, { preset: string; model: string }>> = {
@@ -63,15 +63,14 @@ async function modelsOf(gateway: Gateway, agent: string, slug: string): Promise<
   return { main: model, plan: model, small: model, background: model }
 }
 
-/** @param yaml more of the gateway's configuration. */
-export async function openWorld(agent: string, wire: WireName, yaml = ''): Promise<World> {
+export async function openWorld({ name: agent, settings }: CertifiedAgent, wire: WireName): Promise<World> {
   const { preset, model } = STAND_INS[wire]
   const rules = RULES.filter((each) => each.preset === preset)
   const standIn = await startStandIn(rules[0], rootOf(preset))
   const directory = mkdtempSync(join(tmpdir(), 'headgate-agents-'))
   const env = environment(rules)
   const roles = Object.keys(AGENTS.find(({ name }) => name === agent)?.names ?? {}).map((role) => `${role}: ${model}`)
-  const text = configuration([standIn], `agents: { ${agent}: { ${roles.join(', ')} } }\n${yaml}`)
+  const text = configuration([standIn], `agents: { ${agent}: { ${roles.join(', ')} } }\n${settings?.(model) ?? ''}`)
   const gateway = await startGateway(text, { directory, env })
   const blocks = await shownBlocks(agent, join(directory, 'headgate.yaml'), { url: gateway.url, env })
   return {
@@ -139,7 +138,7 @@ export interface Stage {
 export async function setStage(
   agent: CertifiedAgent,
   world: World,
-  { install, scenario, format }: { install: string; scenario: ScenarioName; format: Format },
+  { install, scenario, format }: { install: string; scenario: string; format: Format },
 ): Promise<Stage> {
   const root = mkdtempSync(join(tmpdir(), 'headgate-agent-'))
   const home = join(root, 'home')
@@ -147,7 +146,7 @@ export async function setStage(
   // Codex makes no programs of its own below the directory for temporary files: this is one beside the home.
   for (const path of [home, work, join(root, 'tmp')]) mkdirSync(path)
   fill(work)
-  const place: Place = { install, home, work, scenario, wire: world.wire, env: {} }
+  const place: Place = { install, home, work, scenario, wire: world.wire, format, env: {} }
   const isShown = AGENTS.find(({ name }) => name === agent.name)?.format === format
   if (isShown)
     for (const block of world.blocks) await paste(agent, place, { ...block, text: block.text.replace(/\bKEY\b/g, world.account.key) })
@@ -234,8 +233,11 @@ export function textIn(work: string, file: string): string | undefined {
   }
 }
 
-/** Keeps the working directory and home of a failed run: where `HEADGATE_KEEP` says. */
-export function keep({ place }: Stage, name: string): void {
+/** Keeps the working directory and home of a failed run, and what the provider refused: where `HEADGATE_KEEP` says. */
+export function keep({ place, world }: Stage, name: string): void {
   const folder = process.env.HEADGATE_KEEP
-  if (folder) cpSync(dirname(place.work), join(folder, name), { recursive: true })
+  if (!folder) return
+  cpSync(dirname(place.work), join(folder, name), { recursive: true })
+  const requests = { refused: world.standIn.refused, last: world.standIn.accepted.at(-1) }
+  writeFileSync(join(folder, name, 'requests.json'), JSON.stringify(requests, undefined, 1))
 }

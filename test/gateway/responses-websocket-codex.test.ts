@@ -1,6 +1,6 @@
 /**
  * The messages of Codex's own WebSocket, as codex 0.169.0 sent them in a session (`test/fixtures/codex-websocket.json`; texts,
- * descriptions of tools and ids are shortened). `test/clients/agents/codex-websocket.ts` runs the agent itself.
+ * descriptions of tools and ids are shortened). `test/agents/codex.agent.ts` runs the agent itself.
  */
 import { readFileSync } from 'node:fs'
 import t from 'tap'

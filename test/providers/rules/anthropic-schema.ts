@@ -183,6 +183,20 @@ const BETA_FIELDS: readonly (readonly [field: string, beta: string])[] = [
   ['mcp_servers', 'mcp-client-2026-09-15'],
 ]
 
+/** A system message within the conversation sets the effort of later turns (platform.claude.com/docs/build-with-claude/effort-per-message). */
+const EFFORT_INSIDE = [
+  'mid-conversation-output-config-2026-07-01',
+  // With which Claude Code 2.1.330 sends it to Anthropic.
+  'per-turn-control-2026-07-01',
+]
+
+function withoutEffort(message: JsonObject): JsonObject {
+  const { output_config: config, ...rest } = message
+  const { effort = 'low', ...others } = object(config)
+  const isKnown = ['low', 'medium', 'high', 'xhigh', 'max'].includes(String(effort)) && Object.keys(others).length === 0
+  return message.role === 'system' && isKnown ? rest : message
+}
+
 const checkBody = departures(closed(BODY))
 const checks = new Map<string, ReturnType<typeof departures>>(Object.entries(BLOCKS).map(([type, schema]) => [type, departures(schema)]))
 
@@ -207,7 +221,10 @@ function firstOf<T>(all: readonly T[], check: (each: T, i: number) => Departure 
 /** The first departure from the types. @param betas values of `anthropic-beta`. */
 export function departure(body: JsonObject, betas: readonly string[]): Departure | undefined {
   const allowed = new Set(BETA_FIELDS.filter(([, beta]) => betas.includes(beta)).map(([field]) => field))
-  const plain = Object.fromEntries(Object.entries(body).filter(([field]) => !allowed.has(field)))
+  const fields = Object.fromEntries(Object.entries(body).filter(([field]) => !allowed.has(field)))
+  const plain = EFFORT_INSIDE.some((beta) => betas.includes(beta))
+    ? { ...fields, messages: list(body.messages).map(withoutEffort) }
+    : fields
   const wrong = checkBody(plain)
   if (wrong) return wrong
   return firstOf(list(body.messages), ({ role, content }, i) =>

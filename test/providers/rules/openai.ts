@@ -1,6 +1,7 @@
 /** api.openai.com at /v1/responses, and the same API at Azure. */
 import type { Said } from '../../support/wire.ts'
 import type { Call, Rules } from '../stand-in.ts'
+import { withoutOwnFields } from './responses-items.ts'
 import { type ResponsesModel, refusal, responsesRefusal } from './responses-rules.ts'
 
 const SOURCES = [
@@ -33,7 +34,7 @@ export const openai: Rules = {
     headers.authorization === `Bearer ${key}`
       ? undefined
       : refusal({ message: 'Incorrect API key provided: ********.', code: 'invalid_api_key', status: 401 }),
-  check: responsesRefusal,
+  check: (call) => responsesRefusal({ ...call, body: withoutOwnFields(call.body) }),
   says,
 }
 
@@ -48,6 +49,7 @@ export const azureOpenai: Rules = {
   ...openai,
   preset: 'azure-openai',
   sources: [...SOURCES, 'npm openai 7.57.0, azure.js'],
+  check: responsesRefusal,
   models: [
     azureModel(
       MODELS.mini,

@@ -46,7 +46,8 @@ const ITEMS: Readonly<Record<string, Schema>> = {
     type: words('reasoning'),
     id: Type.Optional(Type.String()),
     summary: Type.Array(closed({ type: words('summary_text'), text: Type.String() })),
-    content: Type.Optional(Type.Array(closed({ type: words('reasoning_text'), text: Type.String() }))),
+    // Codex sends null where there is none (0.169.0; codex-rs/protocol/src/models.rs, `should_serialize_reasoning_content`).
+    content: maybe(Type.Array(closed({ type: words('reasoning_text'), text: Type.String() }))),
     encrypted_content: maybe(Type.String()),
     // `status` is among the types; requests are refused with it (github.com/BerriAI/litellm/issues/13420).
   }),
@@ -188,6 +189,12 @@ const body = departures(
     user: Type.Optional(Type.String({ maxLength: 64 })),
   }),
 )
+
+/** A field of OpenAI's own, which Codex sends to a provider of that name alone; Azure refuses it (github.com/openai/codex/issues/30161). */
+export function withoutOwnFields(request: JsonObject): JsonObject {
+  if (!Array.isArray(request.input)) return request
+  return { ...request, input: list(request.input).map(({ internal_chat_message_metadata_passthrough: _own, ...item }) => item) }
+}
 
 function itemDeparture(item: JsonObject, index: number): Departure | undefined {
   const type = String(item.type ?? 'message')
