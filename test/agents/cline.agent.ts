@@ -38,7 +38,5 @@ await certify({
   },
   command: (prompt) => [prompt],
   acts,
-  asksForSummary: ({ system }) => system.includes('Summarize the provided coding session'),
-  // Of a model that it does not know.
-  contextOf: () => 128_000,
+  cannot: { compaction: 'not run: Cline goes by its own estimate of the size, and compacts at 115,000 tokens' },
 })

@@ -52,7 +52,9 @@ function writeOtherFormat({ home, env }: Place, { url, key, models }: Account, f
 function compactSoon(home: string): void {
   const settings = JSON.parse(readFileSync(join(home, SETTINGS), 'utf8')) as JsonObject
   writeFileSync(join(home, SETTINGS), JSON.stringify({ ...settings, compaction: { reserveTokens: 8000, keepRecentTokens: 1 } }))
-  const models = readFileSync(join(home, MODELS), 'utf8').replaceAll(/"contextWindow": \d+/g, '"contextWindow": 9000')
+  const models = readFileSync(join(home, MODELS), 'utf8')
+    .replaceAll(/"contextWindow": \d+,\s*/g, '')
+    .replaceAll('"id": "pi/main"', '"id": "pi/main", "contextWindow": 9000')
   writeFileSync(join(home, MODELS), models)
 }
 

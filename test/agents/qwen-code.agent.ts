@@ -39,7 +39,7 @@ function writeOtherFormat({ home, env }: Place, { url, key, models }: Account): 
   const text = file.text
     .replaceAll('"openai"', '"anthropic"')
     .replaceAll(`${url}/v1`, url)
-    .replace('"generationConfig": {', '"generationConfig": { "samplingParams": { "max_tokens": 32000 },')
+    .replace('"generationConfig": {', '"generationConfig": { "samplingParams": { "max_tokens": 64000 },')
   writeFileSync(join(home, SETTINGS), text)
   env.HEADGATE_KEY = key
 }
