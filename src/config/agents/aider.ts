@@ -5,7 +5,7 @@ export const aider: Agent = {
   name: 'aider',
   title: 'Aider',
   package: 'pip aider-chat 0.86.2',
-  sources: ['https://aider.chat/docs/llms/openai-compat.html', 'docs/agents/aider.md: run by hand on 2026-11-23'],
+  sources: ['https://aider.chat/docs/llms/openai-compat.html', 'docs/agents/aider.md: run by hand on 2026-11-26'],
   format: 'chat',
   names: { main: ['aider/main'], small: ['aider/small'] },
   setUp: ({ url, key, models: { main, small } }) => [
