@@ -209,7 +209,12 @@ async function filledIn(code: string): Promise<string> {
 
 const printsStatus = (code: string): boolean => code.includes('%{http_code}')
 
+/** Milliseconds that one block may take: the whole file takes longer the more blocks there are, and the busier the machine is. */
+const BLOCK = 110_000
+const wholeFile = t
+
 async function runBlock(t: Test, { at, code, above, prints }: Block, folder: string): Promise<void> {
+  wholeFile.setTimeout(BLOCK)
   // A page that reads the store's file has a reader whose gateway ran before.
   const script = (/\bheadgate\.db$/m.test(code) ? 'headgate keys list > first.txt\n' : '') + (await filledIn(code))
   const refused = isObject(prints) && 'error' in prints
@@ -235,7 +240,6 @@ async function runBlock(t: Test, { at, code, above, prints }: Block, folder: str
 
 // Most of the time is that of the commands' own starts.
 t.jobs = 2
-t.setTimeout(110_000)
 for (const page of PAGES) {
   const runnable = blocks.filter((block) => block.page === page && block.excuse === undefined)
   if (runnable.length === 0) continue
