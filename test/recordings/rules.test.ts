@@ -4,6 +4,7 @@
  */
 import t from 'tap'
 import { providerPreset } from '../../src/config/provider-presets.ts'
+import { bedrock } from '../providers/rules/bedrock.ts'
 import { RULES } from '../providers/rules/index.ts'
 import { type Refusal, type Rules, Signatures } from '../providers/stand-in.ts'
 import { every } from '../support/every.ts'
@@ -40,4 +41,25 @@ if (folder !== undefined)
       })
     }
     t.ok(checked >= 190, `${checked} requests`)
+  })
+
+/** Families of models of the stand-in, each by one of its models; other families have fields of their own. */
+const FAMILIES: readonly (readonly [RegExp, string])[] = [
+  [/claude/, 'us.anthropic.claude-sonnet-4-6'],
+  [/nova/, 'us.amazon.nova-2-lite-v1:0'],
+]
+
+if (folder !== undefined)
+  await t.test('the rules of Bedrock accept what it accepted of two families, signed reasoning aside', async (t) => {
+    const request = new Seen({ rawHeaders: [], headers: {} } as never, { on: () => undefined } as never)
+    let checked = 0
+    for (const exchange of readRecordings(folder).exchanges) {
+      const name = FAMILIES.find(([family]) => family.test(exchange.model))?.[1]
+      if (exchange.wire !== bedrock.wire || exchange.status >= 300 || name === undefined) continue
+      if (JSON.stringify(exchange.request).includes('"reasoningContent"')) continue
+      const refusal = bedrock.check({ body: exchange.request, request, model: { slug: name, name }, signatures: new Signatures() })
+      t.equal(JSON.stringify(refusal?.body), undefined, `${exchange.cassette} ${exchange.index}`)
+      checked++
+    }
+    t.ok(checked >= 100, `${checked} requests`)
   })

@@ -19,9 +19,9 @@ function unionRefusal(blocks: readonly JsonObject[], path: string): string | und
 }
 
 function textRefusal(blocks: readonly JsonObject[], path: string): string | undefined {
-  // NousResearch/hermes-agent issue 55092, measured.
+  // NousResearch/hermes-agent issue 55092, measured; a line end alone was recorded as accepted (test_bedrock_cache_write_and_read).
   for (const [index, { text }] of blocks.entries())
-    if (typeof text === 'string' && text.trim() === '')
+    if (typeof text === 'string' && /^ *$/.test(text))
       return `The text field in the ContentBlock object at ${path}.${index} is blank. Add text to the text field, and try again.`
   return undefined
 }
