@@ -29,6 +29,7 @@ const TABLES = [
   'auth.keys',
   'auth.sign_in',
   'secrets',
+  'compaction',
   'providers',
   'models',
   'models.endpoints',

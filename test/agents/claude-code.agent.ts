@@ -8,7 +8,7 @@ import { MCP_SERVER } from './world.ts'
 
 const bash = (view: View, command: string) => callOf(offered(view, /^Bash$/), { command, description: 'Runs a command' })
 
-function acts(action: Action, view: View, work: string): Acts {
+function acts(action: Action, view: View, work: string): Acts | undefined {
   switch (action.do) {
     case 'list':
       return [bash(view, 'ls -1')]
@@ -28,6 +28,8 @@ function acts(action: Action, view: View, work: string): Acts {
     }
     case 'look':
       return [callOf(offered(view, /^Read$/), { file_path: join(work, action.file) })]
+    case 'own':
+      return undefined
   }
 }
 

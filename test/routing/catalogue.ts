@@ -58,7 +58,6 @@ export function model(slug: string, endpoints: readonly (string | EndpointFacts)
     list.push({
       id: `${[`${slug}@${at.slug}`, ...suffix].join('/')}`,
       provider: at,
-      credential: undefined,
       model: made,
       upstreamModel: slug,
       price: usdPerMillion('1'),

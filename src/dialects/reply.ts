@@ -1,0 +1,44 @@
+/** What is known of one reply while it is written, and at its end. */
+import type { Fault } from '../core/faults.ts'
+import type { JsonObject } from '../core/json.ts'
+import type { End } from './canon/events.ts'
+import type { Usage } from './canon/usage.ts'
+
+/** Facts of one reply, shared by all that write a piece of it. */
+export interface ReplyContext {
+  /** `gen-…`: the id that clients see, in every lane. */
+  readonly id: string
+  /** Unix seconds. */
+  readonly created: number
+  /** Public slug that serves; the requested one until an endpoint has committed. */
+  model: string
+  /** Display name of the provider; empty until an endpoint has committed. */
+  provider: string
+  /** The caller's body, for the settings that replies echo. */
+  readonly body: JsonObject
+  /** White-label word of `router_metadata`, `router:…` and the keep-alive comment. */
+  readonly brand: string
+  /** Next `sequence_number`; the writer of an event takes it and adds one. */
+  sequence: number
+  /** True once `ClientDialect.open` has been written. */
+  opened: boolean
+}
+
+/** What is known only when the reply has ended and its cost is settled. */
+export interface Final {
+  /** Normalised usage: the same value that the ledger charges. */
+  usage: Usage
+  /** Nano-dollars: the whole charge, and its share of input and output tokens. */
+  cost: number
+  inputCost: number
+  outputCost: number
+  end: End
+  /** Set when the exchange failed; a stream then ends with the dialect's one terminal error. */
+  fault?: Fault | undefined
+  /** Unix seconds. */
+  completedAt: number
+  /** `router_metadata` if the caller requested it. */
+  metadata?: JsonObject | undefined
+  /** Calls of server tools in this exchange, the searches that they ran and the pages that they fetched; absent where there were none. */
+  serverTools?: { requested: number; executed: number; searches?: number; fetches?: number } | undefined
+}
