@@ -57,5 +57,7 @@ await certify({
   acts: (action, view, { work }) => acts(action, view, work),
   asksForSummary: ({ heard }) => /create a detailed summary of the conversation/i.test(heard.at(-1) ?? ''),
   summary: (text) => `<analysis>All is known.</analysis>\n<summary>\n${text}\n</summary>`,
+  // What it assumes of its own names, whatever model serves them.
+  contextOf: ({ models }) => models.main.context ?? 1_000_000,
   returnsReasoning: () => true,
 })

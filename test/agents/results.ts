@@ -32,6 +32,8 @@ export interface Results {
 const FOLDER = join(import.meta.dirname, 'results')
 const DOCS = join(dirname(dirname(import.meta.dirname)), 'docs', 'agents')
 const WIRES: readonly WireName[] = ['openai-chat', 'openai-responses', 'anthropic', 'gemini']
+/** The scenarios for all agents, as their rows stand; an agent's own come behind. */
+const ORDER = ['task', 'parallel', 'large result', 'compaction', 'MCP', 'image', 'kill']
 const FORMATS: Readonly<Record<Format, string>> = { chat: 'Chat Completions', messages: 'Messages', responses: 'Responses' }
 
 export function readResults(agent: string): Results | undefined {
@@ -70,19 +72,22 @@ type WireMap = Readonly<Partial<Record<WireName, WireResults>>>
 const formatsOf = ({ formats }: Results): [Format, WireMap][] => Object.entries(formats) as [Format, WireMap][]
 const cellsOf = (results: WireResults | undefined): [string, Cell][] => Object.entries(results?.scenarios ?? {})
 
-function summary(results: WireResults | undefined): string {
+/** @param known names of all scenarios that were run on any wire. */
+function summary(results: WireResults | undefined, known: ReadonlySet<string>): string {
   const cells = cellsOf(results)
-  const missing = cells.filter(([, { not }]) => not !== undefined).map(([name]) => name)
+  const works = cells.filter(([, { not }]) => not === undefined).map(([name]) => name)
+  const missing = [...known].filter((name) => !works.includes(name))
   if (cells.length === 0) return 'not run'
-  return missing.length === 0 ? `all ${cells.length}` : `${cells.length - missing.length} of ${cells.length}: not ${missing.join(', ')}`
+  return missing.length === 0 ? `all ${known.size}` : `${works.length} of ${known.size}: not ${missing.join(', ')}`
 }
 
 /** The table of docs/agents/README.md: a row for each agent and format, a column for each wire. */
 export function overview(all: readonly Results[]): string {
   const rows = all.flatMap((results) =>
     formatsOf(results).map(([format, wires]) => {
+      const known = new Set(WIRES.flatMap((wire) => cellsOf(wires[wire]).map(([name]) => name)))
       const title = AGENTS.find(({ name }) => name === results.agent)?.title ?? results.agent
-      return [`[${title}](${results.agent}.md)`, results.version, FORMATS[format], ...WIRES.map((wire) => summary(wires[wire]))]
+      return [`[${title}](${results.agent}.md)`, results.version, FORMATS[format], ...WIRES.map((wire) => summary(wires[wire], known))]
     }),
   )
   return markdownTable(['Agent', 'Version', 'Format', ...WIRES.map((wire) => `\`${wire}\``)], rows)
@@ -115,6 +120,8 @@ function formatPart(format: Format, wires: WireMap): string {
     return `${not === undefined ? 'yes' : 'no'}${(not ?? note) ? notes.mark(`${not ?? note}`) : ''}`
   }
   const names = [...new Set(WIRES.flatMap((wire) => cellsOf(wires[wire]).map(([name]) => name)))]
+  const place = (name: string): number => (ORDER.includes(name) ? ORDER.indexOf(name) : ORDER.length)
+  names.sort((a, b) => place(a) - place(b))
   const rows = names.map((name) => [name, ...WIRES.map((wire) => shown(wires[wire]?.scenarios[name]))])
   const measured = WIRES.flatMap((wire) => {
     const found = wires[wire]
