@@ -11,16 +11,38 @@ const MOST_SECONDS = 100_000_000_000
 
 /**
  * The token is `access_token` or `token` of an object, else the text itself. Its end is `expires_at` (seconds or milliseconds since the
- * epoch, or a date), `expires_in` (seconds, RFC 6749 section 5.1), or the `exp` of a JWT (RFC 7519 section 4.1.4).
+ * epoch, or a date), `expires_in` (seconds, RFC 6749 section 5.1), or the `exp` of a JWT (RFC 7519 section 4.1.4). Google's
+ * generateAccessToken names them `accessToken` and `expireTime`, the managed identities of Azure the end `expires_on`.
  * @param now milliseconds since the epoch.
  */
 export function tokenGrant(answer: string, now: number): Grant {
+  const { token, expiresAt } = readToken(answer, now)
+  return new Token(token, expiresAt)
+}
+
+/**
+ * A token that is sent as `Authorization: Bearer` whatever the dialect has for keys (RFC 6750 section 2.1).
+ * @param more further headers of each call: name, value, name, value.
+ */
+export function bearerGrant({ token, expiresAt }: ReadToken, more: readonly string[] = []): Grant {
+  const headers = ['authorization', `Bearer ${token}`, ...more]
+  return { expiresAt, secrets: [token], headers: () => headers }
+}
+
+export interface ReadToken {
+  readonly token: string
+  /** Milliseconds since the epoch; undefined where nothing states it. */
+  readonly expiresAt: number | undefined
+}
+
+/** As for `tokenGrant`. */
+export function readToken(answer: string, now: number): ReadToken {
   const text = answer.trim()
   const fields = text.startsWith('{') ? parsed(text) : undefined
-  const token = fields ? (fields.access_token ?? fields.token) : text
+  const token = fields ? (fields.access_token ?? fields.accessToken ?? fields.token) : text
   if (typeof token !== 'string' || token === '') throw new CredentialError('the answer holds no token')
   if (!TOKEN.test(token)) throw new CredentialError('the token is no visible ASCII text without spaces')
-  return new Token(token, (fields && statedEnd(fields, now)) ?? jwtEnd(token))
+  return { token, expiresAt: (fields && statedEnd(fields, now)) ?? jwtEnd(token) }
 }
 
 class Token implements Grant {
@@ -49,7 +71,9 @@ function parsed(text: string): JsonObject {
   throw new CredentialError('the answer begins like a JSON object and is none')
 }
 
-function statedEnd({ expires_at: at, expires_in: seconds }: JsonObject, now: number): number | undefined {
+function statedEnd(fields: JsonObject, now: number): number | undefined {
+  const { expires_in: seconds } = fields
+  const at = fields.expires_at ?? fields.expireTime ?? fields.expires_on
   if (at !== undefined && at !== null) {
     const number = numberOf(at)
     const end = number === undefined ? Date.parse(String(at)) : number < MOST_SECONDS ? number * 1000 : number

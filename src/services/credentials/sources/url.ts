@@ -1,8 +1,9 @@
 /** `credential: { url: ... }`: a token from a service, such as the token endpoint of OAuth 2.0. */
 import { Type } from 'typebox'
 import { url as address, asWritten, closed, mapOf } from '../../../config/fields/scalars.ts'
-import { LONGEST, tokenGrant } from '../token-answer.ts'
-import { CredentialError, credentialSource, type FetchGrant } from '../types.ts'
+import { identityAnswer } from '../identity-call.ts'
+import { tokenGrant } from '../token-answer.ts'
+import { credentialSource, type FetchGrant } from '../types.ts'
 
 const value = (description: string) =>
   Type.String({ description, pattern: '^[\\x20-\\x7e]{0,4096}$', secret: true, expected: 'visible ASCII text' })
@@ -31,31 +32,7 @@ export const url = credentialSource({
     const target = new URL(at)
     for (const [name, text] of Object.entries(query ?? {})) target.searchParams.set(name, text)
     return async (signal, now) => {
-      const reply = await fetch(target, {
-        method: form ? 'POST' : 'GET',
-        headers: { accept: 'application/json, text/plain;q=0.5', ...headers },
-        redirect: 'manual',
-        signal,
-        ...(form ? { body: new URLSearchParams(form) } : {}),
-      }).catch(() => {
-        throw new CredentialError('the service cannot be reached')
-      })
-      if (reply.status !== 200) {
-        await reply.body?.cancel()
-        throw new CredentialError(`the service replied with status ${reply.status}`)
-      }
-      return tokenGrant(await shortText(reply), now)
+      return tokenGrant(await identityAnswer({ service: 'the service', url: target, headers, form }, signal), now)
     }
   },
 })
-
-async function shortText({ body }: Response): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of body ?? []) {
-    size += chunk.length
-    if (size > LONGEST) throw new CredentialError('the reply is too long for a token')
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString('utf8')
-}

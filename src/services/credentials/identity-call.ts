@@ -1,0 +1,98 @@
+/** One call of an identity service: bounded, without redirects, and with errors that quote nothing but known words. */
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { LONGEST } from './token-answer.ts'
+import { CredentialError } from './types.ts'
+
+export interface IdentityCall {
+  /** What is called, as the log names it. */
+  readonly service: string
+  readonly url: string | URL
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** Makes it a POST. */
+  readonly form?: Readonly<Record<string, string>> | undefined
+  /** Makes it a POST. */
+  readonly json?: JsonObject | undefined
+  /** Header of the reply by which the service is known. */
+  readonly proof?: readonly [name: string, value: string] | undefined
+}
+
+/**
+ * Words of errors that a log may show: RFC 6749 section 5.2, RFC 8693 section 2.2.2, `google.rpc.Code`, and of Entra ID
+ * `invalid_resource`. Every other text may quote what was sent.
+ */
+const WORDS = new Set(
+  `invalid_request invalid_client invalid_grant unauthorized_client unsupported_grant_type invalid_scope invalid_target access_denied
+  invalid_resource temporarily_unavailable server_error INVALID_ARGUMENT FAILED_PRECONDITION UNAUTHENTICATED PERMISSION_DENIED NOT_FOUND
+  RESOURCE_EXHAUSTED UNAVAILABLE INTERNAL`.split(/\s+/),
+)
+
+/** The body of a reply with status 200. */
+export async function identityAnswer({ service, url, headers, form, json, proof }: IdentityCall, signal: AbortSignal): Promise<string> {
+  const body = form ? new URLSearchParams(form) : json ? JSON.stringify(json) : undefined
+  const reply = await fetch(url, {
+    method: body === undefined ? 'GET' : 'POST',
+    headers: { accept: 'application/json, text/plain;q=0.5', ...(json ? { 'content-type': 'application/json' } : {}), ...headers },
+    redirect: 'manual',
+    signal,
+    ...(body === undefined ? {} : { body }),
+  }).catch(() => {
+    throw new CredentialError(`${service} cannot be reached`)
+  })
+  const text = await shortText(reply, service)
+  if (reply.status !== 200) throw new CredentialError(`${service} replied with status ${reply.status}${reasonIn(text)}`)
+  if (proof && reply.headers.get(proof[0]) !== proof[1]) throw new CredentialError(`${service} is not what answers there`)
+  return text
+}
+
+async function shortText({ body }: Response, service: string): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  try {
+    for await (const chunk of body ?? []) {
+      size += chunk.length
+      if (size > LONGEST) break
+      chunks.push(chunk)
+    }
+  } catch {
+    throw new CredentialError(`the reply of ${service} broke off`)
+  }
+  if (size > LONGEST) throw new CredentialError(`the reply of ${service} is too long for a token`)
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+/** ` (invalid_client, AADSTS7000215)`, or nothing. */
+function reasonIn(text: string): string {
+  const body = jsonObject(text)
+  if (!body) return ''
+  const { error, error_codes: codes } = body
+  const word = isObject(error) ? error.status : error
+  const words = typeof word === 'string' && WORDS.has(word) ? [word] : []
+  const [code] = Array.isArray(codes) ? codes : []
+  if (typeof code === 'number' && Number.isInteger(code) && code > 0 && code < 1e9) words.push(`AADSTS${code}`)
+  return words.length > 0 ? ` (${words.join(', ')})` : ''
+}
+
+/** Undefined for what is no object of JSON. */
+export function jsonObject(text: string): JsonObject | undefined {
+  try {
+    const value = JSON.parse(text) as Json
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The text of a file, such as a key or a projected token. @param what as the log names it. */
+export async function fileText(path: string, what: string): Promise<string> {
+  const { open } = await import('node:fs/promises')
+  const handle = await open(path).catch(({ code }: NodeJS.ErrnoException) => {
+    throw new CredentialError(`${what} cannot be read (${code ?? 'failed'})`)
+  })
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(LONGEST + 1), 0, LONGEST + 1, 0)
+    if (bytesRead > LONGEST) throw new CredentialError(`${what} is too long`)
+    return buffer.toString('utf8', 0, bytesRead)
+  } finally {
+    await handle.close()
+  }
+}
