@@ -141,12 +141,15 @@ const WAYS = CLIENTS.flatMap((client) => [false, true].map((stream): Way => ({ c
 async function eachWay(name: string, run: (t: Test, wire: WireName, way: Way) => Promise<void>): Promise<void> {
   await t.test(name, async (t) => {
     for (const wire of WIRES)
-      for (const way of WAYS)
+      for (const way of WAYS) {
+        // Gemini signs the text here, and Messages callers get no block behind the last text.
+        if (wire === 'gemini' && way.client.id === 'messages') continue
         await every(t, `${way.client.id} → ${wire}${way.stream ? ', streamed' : ''}`, async (t) => {
           a.seen.length = 0
           b.seen.length = 0
           await run(t, wire, way)
         })
+      }
   })
 }
 
