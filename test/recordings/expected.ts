@@ -31,6 +31,8 @@ export interface Expected {
   reasoning: string
   /** Signatures, and reasoning that only its provider can read; each in all the forms in which the provider sends it. */
   secrets: string[][]
+  /** Of them those that sign a text. */
+  ofText: Set<string>
   refusal: string
   calls: ExpectedCall[]
   citations: ExpectedCitation[]
@@ -45,6 +47,7 @@ export const nothing = (): Expected => ({
   text: '',
   reasoning: '',
   secrets: [],
+  ofText: new Set(),
   refusal: '',
   calls: [],
   citations: [],

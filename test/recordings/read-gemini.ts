@@ -19,6 +19,7 @@ function addPart(said: Expected, part: JsonObject): void {
   if (part.thought === true) said.reasoning += text(part.text)
   else said.text += text(part.text)
   if (text(part.thoughtSignature) !== '') said.secrets.push([text(part.thoughtSignature)])
+  if (text(part.thoughtSignature) !== '' && part.functionCall === undefined) said.ofText.add(text(part.thoughtSignature))
   if (part.functionCall !== undefined) {
     const { id, name, args } = object(part.functionCall)
     said.calls.push({ id: text(id), name: text(name), args: argsOf(args) })
