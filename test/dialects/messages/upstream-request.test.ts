@@ -447,7 +447,10 @@ t.test('thinking: a caller of this wire is taken by its word', async (t) => {
     thinking,
     { task_budget, effort: 'low' },
   ])
-  t.same(think({ reasoning: { maxTokens: 8000 } }, { quirks: { thinking: 'adaptive' } }), [{ type: 'adaptive' }, { effort: 'high' }])
+  const decides = { quirks: { thinking: 'adaptive' as const } }
+  // With a budget the thinking is shown unless the caller says otherwise; these models omit it unless they are requested to show it.
+  t.same(think({ reasoning: { maxTokens: 8000 } }, decides), [{ type: 'adaptive', display: 'summarized' }, { effort: 'high' }])
+  t.same(think({ reasoning: { maxTokens: 8000, exclude: true } }, decides)[0], { type: 'adaptive', display: 'omitted' })
 })
 
 t.test('what thinking forbids', async (t) => {
