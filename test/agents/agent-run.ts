@@ -101,6 +101,8 @@ export interface CertifiedAgent {
   contextOf?(account: Account): number
   /** True where the model's signed reasoning comes back to it in this format. */
   returnsReasoning?(format: Format): boolean
+  /** Why it does not come back after all from one wire: by format and wire, such as `messages gemini`. */
+  readonly losesReasoning?: Readonly<Record<string, string>>
   /** What this agent alone can do, beside the scenarios for all. */
   readonly own?: readonly Scenario[]
   /** YAML for the gateway's configuration. @param model slug of the model that the stand-in serves. */

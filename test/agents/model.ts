@@ -31,7 +31,7 @@ export interface ModelOptions {
 export interface Traffic {
   requests: number
   sent: number
-  /** Of those, tokens with which an earlier request began too: what a provider can read from its cache. */
+  /** Of those, tokens with which an earlier request began too, as far as the provider keeps that: what it reads from its cache. */
   repeated: number
   received: number
 }
@@ -43,6 +43,12 @@ function commonStart(a: string, b: string): number {
   let at = 0
   while (at < a.length && a.charCodeAt(at) === b.charCodeAt(at)) at++
   return at
+}
+
+/** What a provider keeps of a request: Anthropic what stands before the last mark (its reference, prompt caching), the others all of it. */
+function kept(wire: WireName, { body, cacheable }: View): string {
+  if (wire !== 'anthropic' || body.cache_control !== undefined) return cacheable
+  return cacheable.slice(0, Math.max(0, cacheable.lastIndexOf('"cache_control"')))
 }
 
 /** True for a call as the model made it; agents may add arguments. */
@@ -161,9 +167,10 @@ export class Model {
     return { text: [agent.summary?.(text) ?? text] }
   }
 
-  #count({ cacheable }: View, output: number): { input: number; output: number; cached: number } {
+  #count(view: View, output: number): { input: number; output: number; cached: number } {
+    const { cacheable } = view
     const repeated = Math.max(0, ...this.#earlier.map((each) => commonStart(each, cacheable)))
-    this.#earlier.push(cacheable)
+    this.#earlier.push(kept(this.#options.wire, view))
     const usage = { input: tokens(cacheable.length), output: tokens(output), cached: tokens(repeated) }
     this.traffic.requests++
     this.traffic.sent += usage.input

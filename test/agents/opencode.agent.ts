@@ -46,8 +46,7 @@ function program(install: string): string {
 /** The blocks of the chat format, with another package. */
 function writeOtherFormat({ home, env }: Place, { url, key, models }: Account, format: Format): void {
   const { name, context, maxOutput } = models.main
-  // The list of models has null where a model declares none.
-  const main = { name, context: context ?? undefined, maxOutput: maxOutput ?? undefined, images: true, reasons: true }
+  const main = { name, context, maxOutput, images: true, reasons: true }
   const [file] = opencode.setUp({ url, key, models: { main, plan: main, small: main, background: main }, servesOwnNames: true })
   mkdirSync(dirname(join(home, CONFIG)), { recursive: true })
   writeFileSync(join(home, CONFIG), file.text.replace(PACKAGES.chat, PACKAGES[format]))
@@ -70,4 +69,10 @@ await certify({
   acts,
   asksForSummary: ({ system }) => system.includes('summarization agent'),
   returnsReasoning: (format) => format !== 'chat',
+  losesReasoning: {
+    'chat gemini':
+      "signatures are lost: @ai-sdk/openai-compatible keeps them below the provider's name, and sends back those below `google`",
+    'messages gemini':
+      'signatures are lost: OpenCode asks for no thinking here, and @ai-sdk/anthropic drops those that stand with the calls',
+  },
 })

@@ -35,8 +35,7 @@ function acts(action: Action, view: View): Acts | undefined {
 /** The blocks of the chat format, with another `api`. */
 function writeOtherFormat({ home, env }: Place, { url, key, models }: Account, format: Format): void {
   const { name, context, maxOutput } = models.main
-  // The list of models has null where a model declares none.
-  const main = { name, context: context ?? undefined, maxOutput: maxOutput ?? undefined, images: true, reasons: true }
+  const main = { name, context, maxOutput, images: true, reasons: true }
   for (const { to, text } of pi.setUp({ url, key, models: { main, plan: main, small: main, background: main }, servesOwnNames: true })) {
     if (to === 'shell') continue
     const path = join(home, to.slice(2))

@@ -31,8 +31,7 @@ function acts(action: Action, view: View, { work }: { work: string }): Acts | un
 /** The blocks of the chat format, for its other protocol. */
 function writeOtherFormat({ home, env }: Place, { url, key, models }: Account): void {
   const { name, context, maxOutput } = models.main
-  // The list of models has null where a model declares none.
-  const main = { name, context: context ?? undefined, maxOutput: maxOutput ?? undefined, images: true, reasons: true }
+  const main = { name, context, maxOutput, images: true, reasons: true }
   const [file] = qwenCode.setUp({ url, key, models: { main, plan: main, small: main, background: main }, servesOwnNames: true })
   mkdirSync(dirname(join(home, SETTINGS)), { recursive: true })
   // Anthropic's SDK adds the version to the address itself; without a cap Qwen Code asks for more thinking than it allows output.
@@ -61,4 +60,5 @@ await certify({
   asksForSummary: ({ system }) => system.includes('<state_snapshot>'),
   summary: (text) => `<state_snapshot>${text}</state_snapshot>`,
   returnsReasoning: (format) => format !== 'chat',
+  losesReasoning: { 'messages gemini': 'signatures are lost: Qwen Code drops `redacted_thinking`, in which those of calls stand' },
 })

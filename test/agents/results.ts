@@ -134,8 +134,8 @@ function formatPart(format: Format, wires: WireMap): string {
     `Over ${FORMATS[format]}, by what the provider speaks:`,
     markdownTable(['Scenario', ...WIRES.map((wire) => `\`${wire}\``)], rows),
     ...(notes.lines === '' ? [] : [notes.lines]),
-    'The task, in tokens of four bytes:',
-    markdownTable(['Provider', 'Requests', 'Tokens sent', 'Of them as before', 'Tokens of replies', 'Left out or changed'], measured),
+    'What the task costs, in tokens of four bytes:',
+    markdownTable(['Provider', 'Requests', 'Tokens sent', 'Of them from the cache', 'Tokens of replies', 'Left out or changed'], measured),
   ].join('\n\n')
 }
 

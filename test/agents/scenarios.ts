@@ -78,10 +78,13 @@ async function task(stage: Stage): Promise<Outcome> {
   if (textIn(place.work, NOTE.file)?.trim() !== NOTE.text.trim()) problems.push(`note.txt holds ${textIn(place.work, NOTE.file)}`)
   if (subject !== COMMIT || !files.includes(NOTE.file)) problems.push(`the last commit is ${subject}: ${files}`)
   const { returned } = world.standIn.signatures
+  const { returnsReasoning, losesReasoning } = stage.agent
+  const why = losesReasoning?.[`${place.format} ${world.wire}`]
   // Chat completions of OpenAI show no reasoning.
-  if (stage.agent.returnsReasoning?.(place.format) && world.wire !== 'openai-chat' && returned === 0)
+  if (returnsReasoning?.(place.format) && world.wire !== 'openai-chat' && returned === 0 && why === undefined)
     problems.push('signed reasoning is lost')
-  return { problems, traffic: model.traffic, note: returned > 0 ? 'signed reasoning comes back' : undefined }
+  if (why !== undefined && returned > 0) problems.push("signed reasoning comes back, other than the agent's file says")
+  return { problems, traffic: model.traffic, note: returned > 0 ? 'signed reasoning comes back' : why }
 }
 
 async function parallel(stage: Stage): Promise<Outcome> {
@@ -103,7 +106,8 @@ async function largeResult(stage: Stage): Promise<Outcome> {
     ['Show big.txt.'],
   )
   const [result = ''] = model.results.get('big') ?? []
-  if (!/line 00000 of/.test(result)) problems.push(`the result is ${result.slice(0, 500)}`)
+  // Agents that shorten it keep its beginning or its end.
+  if (!result.includes('line 00000 of') && !result.includes(WORDS.end)) problems.push(`the result is ${result.slice(0, 500)}`)
   const kilobytes = Math.round(result.length / 1024)
   return { problems, traffic: model.traffic, note: `the agent sends ${kilobytes} of ${BIG / 1024} KB` }
 }

@@ -55,11 +55,12 @@ async function shownBlocks(agent: string, config: string, { url, env }: { url: s
 
 async function modelsOf(gateway: Gateway, agent: string, slug: string): Promise<SetUpPlace['models']> {
   const reply = (await (await gateway.get('/v1/models')).json()) as {
-    data: { id: string; context_length?: number; top_provider?: { max_completion_tokens?: number } }[]
+    data: { id: string; context_length?: number | null; top_provider?: { max_completion_tokens?: number | null } }[]
   }
   const known = reply.data.find(({ id }) => id === slug)
   const name = AGENTS.find((each) => each.name === agent)?.names.main?.[0] ?? slug
-  const model = { name, context: known?.context_length, maxOutput: known?.top_provider?.max_completion_tokens }
+  // The list has null where a model declares none.
+  const model = { name, context: known?.context_length ?? undefined, maxOutput: known?.top_provider?.max_completion_tokens ?? undefined }
   return { main: model, plan: model, small: model, background: model }
 }
 
@@ -114,7 +115,7 @@ function fill(work: string): void {
   writeFileSync(join(work, FILES.beta), `The second word is ${WORDS.beta}.\n`)
   const lines = Array.from(
     { length: Math.ceil(BIG / 60) },
-    (_, at) => `line ${String(at).padStart(5, '0')} of the big file, which is long enough to`,
+    (_, at) => `line ${String(at).padStart(5, '0')} of the big file, which is long enough to fill it`,
   )
   writeFileSync(join(work, FILES.big), `${lines.join('\n')}\n${WORDS.end}\n`)
   writeFileSync(join(work, FILES.image), png())
