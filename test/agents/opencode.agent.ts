@@ -53,12 +53,21 @@ function writeOtherFormat({ home, env }: Place, { url, key, models }: Account, f
   env.HEADGATE_KEY = key
 }
 
+/** OpenCode compacts a model whose limits stand in the file alone: they are set where the model declares none to headgate. */
+function stateLimits(home: string): void {
+  const path = join(home, CONFIG)
+  const config = JSON.parse(readFileSync(path, 'utf8')) as { provider: { headgate: { models: Record<string, JsonObject> } } }
+  for (const model of Object.values(config.provider.headgate.models)) model.limit ??= { context: 200_000, output: 32_000 }
+  writeFileSync(path, JSON.stringify(config))
+}
+
 await certify({
   name: 'opencode',
   formats: ['chat', 'messages', 'responses'],
   program,
   prepare(place, account, format) {
     if (format !== 'chat') writeOtherFormat(place, account, format)
+    if (place.scenario === 'compaction') stateLimits(place.home)
     if (place.scenario !== 'MCP') return
     const file = join(place.home, CONFIG)
     const { name, command, args } = MCP_SERVER

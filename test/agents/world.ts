@@ -107,7 +107,7 @@ function png(): Buffer {
 
 export const FILES = { alpha: 'alpha.txt', beta: 'beta.txt', big: 'big.txt', image: 'red.png' } as const
 /** Words that stand in the files, and nowhere else. */
-export const WORDS = { alpha: 'marigold', beta: 'quicksilver', end: 'last-line-of-the-big-file' } as const
+export const WORDS = { alpha: 'marigold', beta: 'quicksilver' } as const
 export const BIG = 300 * 1024
 
 function fill(work: string): void {
@@ -117,7 +117,7 @@ function fill(work: string): void {
     { length: Math.ceil(BIG / 60) },
     (_, at) => `line ${String(at).padStart(5, '0')} of the big file, which is long enough to fill it`,
   )
-  writeFileSync(join(work, FILES.big), `${lines.join('\n')}\n${WORDS.end}\n`)
+  writeFileSync(join(work, FILES.big), `${lines.join('\n')}\n`)
   writeFileSync(join(work, FILES.image), png())
   const git = (...args: string[]): unknown =>
     execFileSync('git', ['-c', 'init.defaultBranch=main', ...args], { cwd: work, stdio: 'ignore' })
