@@ -50,13 +50,13 @@ async function runScenario(t: Test, { agent, install, format, world }: Bench, sc
 }
 
 async function runWire(t: Test, bench: Bench): Promise<WireResults> {
-  const scenarios: Record<string, Cell> = {}
+  const scenarios: Record<string, Cell | undefined> = {}
   let results: WireResults = { scenarios }
   const { wire } = bench.world
   for (const scenario of LONG || ONLY ? scenariosOf(bench.agent) : SCENARIOS.slice(0, 1)) {
     if (!isChosen(bench.format, wire, scenario.name)) continue
     const { cell, traffic, dropped } = await runScenario(t, bench, scenario)
-    if (cell) scenarios[scenario.name] = cell
+    scenarios[scenario.name] = cell
     if (scenario.name !== 'task' || !cell || !traffic) continue
     const { requests, sent, repeated, received } = traffic
     const figures = { requests, sent: rounded(sent), repeated: rounded(repeated), received: rounded(received) }

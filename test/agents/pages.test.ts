@@ -4,7 +4,7 @@ import { basename } from 'node:path'
 import t from 'tap'
 import { AGENTS } from '../../src/config/agents/index.ts'
 import { packageOf } from './install.ts'
-import { documents, readResults } from './results.ts'
+import { documents, merged, overview, type Results, readResults } from './results.ts'
 
 t.test('documents of the agents show the results', async (t) => {
   for (const [path, text] of documents()) {
@@ -18,4 +18,15 @@ t.test('results are those of the pinned version', async (t) => {
   for (const { agent, version } of found)
     t.equal(version, packageOf(agent).version, `test/agents/results/${agent}.json: HEADGATE_WRITE=1 npm run test:agents -- --long ${agent}`)
   t.ok(found.length > 0)
+})
+
+t.test('a scenario that fails loses its earlier result, and what was not run is not counted as done', async (t) => {
+  const results = (scenarios: object): Results => ({
+    agent: 'pi',
+    package: 'npm pi',
+    version: '1.0.0',
+    formats: { chat: { gemini: { scenarios: scenarios as Record<string, object | undefined> } } },
+  })
+  const after = merged(results({ task: {}, image: {} }), results({ image: undefined, kill: { not: 'because' } }))
+  t.match(overview([JSON.parse(JSON.stringify(after)) as Results]), /\| not run +\| 1 of 7: not kill; 5 not run \|/)
 })

@@ -15,7 +15,8 @@ export interface Cell {
 }
 
 export interface WireResults {
-  readonly scenarios: Readonly<Record<string, Cell>>
+  /** Undefined where it failed, so that an earlier result goes. */
+  readonly scenarios: Readonly<Record<string, Cell | undefined>>
   /** Of the task, once it was run. */
   readonly traffic?: Traffic
   /** Fields of the task's requests that the gateway left out or changed. */
@@ -48,7 +49,7 @@ export function writeResults(found: Results): void {
   writeFileSync(join(FOLDER, `${results.agent}.json`), `${JSON.stringify(results, undefined, 2)}\n`)
 }
 
-function merged(before: Results, found: Results): Results {
+export function merged(before: Results, found: Results): Results {
   const formats: Partial<Record<Format, Partial<Record<WireName, WireResults>>>> = structuredClone(before.formats) as object
   for (const [format, wires] of formatsOf(found)) {
     const own = { ...formats[format] }
@@ -70,22 +71,28 @@ export function rounded(count: number): number {
 type WireMap = Readonly<Partial<Record<WireName, WireResults>>>
 
 const formatsOf = ({ formats }: Results): [Format, WireMap][] => Object.entries(formats) as [Format, WireMap][]
-const cellsOf = (results: WireResults | undefined): [string, Cell][] => Object.entries(results?.scenarios ?? {})
 
-/** @param known names of all scenarios that were run on any wire. */
+function cellsOf(results: WireResults | undefined): [string, Cell][] {
+  return Object.entries(results?.scenarios ?? {}).flatMap(([name, cell]) => (cell === undefined ? [] : [[name, cell]]))
+}
+
+/** @param known names of all scenarios: those for all agents, and the agent's own that were run on any wire. */
 function summary(results: WireResults | undefined, known: ReadonlySet<string>): string {
   const cells = cellsOf(results)
-  const works = cells.filter(([, { not }]) => not === undefined).map(([name]) => name)
-  const missing = [...known].filter((name) => !works.includes(name))
   if (cells.length === 0) return 'not run'
-  return missing.length === 0 ? `all ${known.size}` : `${works.length} of ${known.size}: not ${missing.join(', ')}`
+  const failing = cells.filter(([, { not }]) => not !== undefined).map(([name]) => name)
+  const works = cells.length - failing.length
+  if (works === known.size) return `all ${known.size}`
+  const unrun = known.size - cells.length
+  const missing = [...(failing.length > 0 ? [`not ${failing.join(', ')}`] : []), ...(unrun > 0 ? [`${unrun} not run`] : [])]
+  return `${works} of ${known.size}: ${missing.join('; ')}`
 }
 
 /** The table of docs/agents/README.md: a row for each agent and format, a column for each wire. */
 export function overview(all: readonly Results[]): string {
   const rows = all.flatMap((results) =>
     formatsOf(results).map(([format, wires]) => {
-      const known = new Set(WIRES.flatMap((wire) => cellsOf(wires[wire]).map(([name]) => name)))
+      const known = new Set([...ORDER, ...WIRES.flatMap((wire) => cellsOf(wires[wire]).map(([name]) => name))])
       const title = AGENTS.find(({ name }) => name === results.agent)?.title ?? results.agent
       return [`[${title}](${results.agent}.md)`, results.version, FORMATS[format], ...WIRES.map((wire) => summary(wires[wire], known))]
     }),
