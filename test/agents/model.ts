@@ -162,9 +162,19 @@ export class Model {
   #summary(view: View): Said {
     this.summaries++
     const { agent, steps } = this.#options
-    const done = steps.filter((step) => this.results.has(step.name) || this.#isDone(step, this.#actsOf(step, this.last ?? view), view))
+    const done = steps.filter((step) => {
+      return this.results.has(step.name) || this.#isDone(step, this.#actsOf(step, this.last ?? view), view) || this.#isRetold(step, view)
+    })
     const text = `What was done so far: ${done.map(mark).join(' ')}`
     return { text: [agent.summary?.(text) ?? text] }
+  }
+
+  /** True where the conversation that is to be summarised comes as text, with the results in it, as OpenCode's does. */
+  #isRetold({ name, results = [] }: Step, view: View): boolean {
+    const text = view.heard.join('\n')
+    if (results.length === 0 || !results.every((result) => result.test(text))) return false
+    this.results.set(name, Array<string>(results.length).fill(text))
+    return true
   }
 
   #count(view: View, output: number): { input: number; output: number; cached: number } {
