@@ -123,6 +123,8 @@ export interface FaultOptions {
   providerStatus?: number | undefined
   /** The provider refuses reasoning of earlier turns that is sent back to it: without it the request may do. */
   refusesReasoning?: boolean | undefined
+  /** The provider takes the credential, but what it stands for may not do this: another credential of it may no more. */
+  lacksRights?: boolean | undefined
   /** The provider's own sentence, as it came. */
   sentence?: string | undefined
   headers?: Record<string, string>
@@ -142,6 +144,7 @@ export class Fault extends Error {
   readonly retryAfter: number | undefined
   readonly providerStatus: number | undefined
   readonly refusesReasoning: boolean
+  readonly lacksRights: boolean
   /** Private, so that nothing which writes down an error's members has it. */
   readonly #sentence: string | undefined
   readonly headers: Record<string, string> | undefined
@@ -158,6 +161,7 @@ export class Fault extends Error {
     this.retryAfter = options.retryAfter
     this.providerStatus = options.providerStatus
     this.refusesReasoning = options.refusesReasoning === true
+    this.lacksRights = options.lacksRights === true
     this.#sentence = options.sentence
     this.headers = options.headers
   }

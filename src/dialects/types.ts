@@ -234,11 +234,17 @@ export interface LocalRun {
   abort(): void
 }
 
+/** By their names in lower case. */
+export type ReplyHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
+
 /** How a provider is addressed and how it refuses, for every operation. */
 export interface ProviderWire {
   readonly id: DialectId
-  /** An error status, or an error inside a 200. Never quotes the provider's key or internals. */
-  decodeFault(status: number, body: Json | undefined): Fault
+  /**
+   * An error status, or an error inside a 200. Never quotes the provider's key or internals.
+   * @param headers of the reply, where it is an error as a whole.
+   */
+  decodeFault(status: number, body: Json | undefined, headers?: ReplyHeaders): Fault
   /** Name and value of the header that carries the provider's key. */
   auth(key: string): [name: string, value: string]
   /** Headers of every call, such as the version of the API. */

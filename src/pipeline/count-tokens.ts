@@ -13,7 +13,7 @@ import { type BodyReceiver, UpstreamCall } from '../services/upstream/call.ts'
 import { JsonBody } from '../services/upstream/json-body.ts'
 import { AnswerOrError } from './attempt/answer-or-error.ts'
 import { countAttempt } from './attempt/attempt.ts'
-import { present } from './attempt/credential.ts'
+import { isRefusal, present } from './attempt/credential.ts'
 import { encodeCanonical, targetOf } from './attempt/endpoint-call.ts'
 import { answeredHere } from './attempt/turn.ts'
 import type { ChainDependencies } from './dependencies.ts'
@@ -70,7 +70,7 @@ async function countAt(
   const gathered = new GatheredJson()
   const reply = new AnswerOrError(gathered, {
     clock: exchange.head.clock,
-    decode: (status, body) => dialect.decodeFault(status, body),
+    decode: (status, body, head) => dialect.decodeFault(status, body, head),
     accepts: (status) => status === 200,
   })
   const call = new UpstreamCall(reply, exchange.head.clock, provider.timeouts)
@@ -95,7 +95,7 @@ async function countAt(
     if (fault.origin !== 'upstream' || fault.retry === 'never') throw fault
     countAttempt(dependencies.tallies, provider.slug, fault.code)
     // The estimate is worth more than another call; the next request gets another credential.
-    if (credential && fault.code === 'upstream_auth') credential.renew(used).catch(() => {})
+    if (credential && isRefusal(fault, undefined)) credential.renew(used).catch(() => {})
     return undefined
   } finally {
     takeBack()

@@ -11,7 +11,7 @@ const CAP = 64 * 1024
 
 export interface AnswerRules {
   clock: Clock
-  decode: (status: number, body: Json | undefined) => Fault
+  decode: (status: number, body: Json | undefined, headers: IncomingHttpHeaders) => Fault
   /** True for the head of an answer. */
   accepts: (status: number, headers: IncomingHttpHeaders) => boolean
   /** Where the status of every reply is noted; a count of tokens has none. */
@@ -57,6 +57,7 @@ export class AnswerOrError implements Receiver {
 
 class ErrorBody {
   private readonly status: number
+  private readonly headers: IncomingHttpHeaders
   private readonly retryAfter: number | undefined
   private readonly chunks: Buffer[] = []
   private size = 0
@@ -64,6 +65,7 @@ class ErrorBody {
 
   constructor(status: number, headers: IncomingHttpHeaders, { clock, decode }: AnswerRules) {
     this.status = status
+    this.headers = headers
     this.retryAfter = retryAfterSeconds(headers['retry-after'], clock)
     this.decode = decode
   }
@@ -84,10 +86,11 @@ class ErrorBody {
     const body = parse(Buffer.concat(this.chunks))
     if (this.status >= 200 && this.status < 300 && !(isObject(body) && body.error)) return new Fault('upstream_garbled')
     if (this.status >= 300 && this.status < 400) return new Fault('upstream_error')
-    const fault = this.decode(this.status, body)
+    const fault = this.decode(this.status, body, this.headers)
     if (this.retryAfter === undefined || fault.retryAfter !== undefined) return fault
-    const { message, metadata, providerStatus, refusesReasoning, sentence } = fault
-    return new Fault(fault.code, { message, metadata, providerStatus, refusesReasoning, sentence, retryAfter: this.retryAfter })
+    const { message, metadata, providerStatus, refusesReasoning, lacksRights, sentence } = fault
+    const kept = { message, metadata, providerStatus, refusesReasoning, lacksRights, sentence }
+    return new Fault(fault.code, { ...kept, retryAfter: this.retryAfter })
   }
 }
 

@@ -145,7 +145,7 @@ function send(attempt: StreamAttempt | WholeAttempt, call: EndpointCall, encoded
   }
   const reply = new AnswerOrError(attempt, {
     clock: exchange.head.clock,
-    decode: (status, body) => dialect.decodeFault(status, body),
+    decode: (status, body, head) => dialect.decodeFault(status, body, head),
     accepts: exchange.request.stream ? (status, head) => isStream(status, head, dialect.framing?.type) : isSuccess,
     trail: exchange.trail,
   })

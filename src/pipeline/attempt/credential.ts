@@ -72,9 +72,9 @@ export function present(credential: Credential, exchange: Received): Promise<voi
   })
 }
 
-/** A refusal of the credential, and not of the account's unpaid bill. @param status of the provider's reply. */
+/** A refusal of the credential, and neither of the account's unpaid bill nor of its rights. @param status of the provider's reply. */
 export function isRefusal(fault: Fault, status: number | null | undefined): boolean {
-  return fault.code === 'upstream_auth' && status !== 402 && status !== 429
+  return fault.code === 'upstream_auth' && !fault.lacksRights && status !== 402 && status !== 429
 }
 
 /** Without the provider's own words, which may quote the credential. */
@@ -85,6 +85,6 @@ export function refused({ retryAfter, providerStatus }: Fault): Fault {
 /** What a dialect took for a harmless word may be what the provider was sent. */
 function hidden(fault: Fault, credential: Credential): Fault {
   if (!credential.isIn(`${fault.message}${JSON.stringify(fault.metadata)}${fault.sentence ?? ''}`)) return fault
-  const { retryAfter, providerStatus, refusesReasoning } = fault
-  return new Fault(fault.code, { retryAfter, providerStatus, refusesReasoning })
+  const { retryAfter, providerStatus, refusesReasoning, lacksRights } = fault
+  return new Fault(fault.code, { retryAfter, providerStatus, refusesReasoning, lacksRights })
 }

@@ -85,7 +85,7 @@ export function callProvider({ exchange, endpoint, wire, target, ask }: Provider
   const call = new EmbeddingCall(ask, wire)
   const reply = new AnswerOrError(call, {
     clock: exchange.head.clock,
-    decode: (status, body) => wire.decodeFault(status, body),
+    decode: (status, body, head) => wire.decodeFault(status, body, head),
     accepts: isSuccess,
     trail: exchange.trail,
   })
