@@ -1,7 +1,7 @@
 /** Schemas of tools and answers in the subset that Moonshot takes, against its stand-in. */
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
-import { fitMfjs } from '../../src/dialects/chat/mfjs.ts'
+import { MfjsFitter } from '../../src/dialects/chat/mfjs.ts'
 import { every } from '../support/every.ts'
 import { list, object } from '../support/fold.ts'
 import { CLIENTS } from '../support/matrix/clients.ts'
@@ -73,7 +73,7 @@ for (const client of CLIENTS)
   })
 
 t.test('what a schema says is kept', async (t) => {
-  const fit = (schema: JsonObject): JsonObject => fitMfjs(schema, true, () => {})
+  const fit = (schema: JsonObject): JsonObject => new MfjsFitter().fit(schema, true, () => {})
   await every(t, 'kept', async (t) => {
     t.same(object(fit({ type: 'object', properties: { note: { type: ['string', 'null'], minLength: 1 } } }).properties).note, {
       anyOf: [{ type: 'string', minLength: 1 }, { type: 'null' }],
@@ -123,12 +123,37 @@ t.test('a schema that multiplies what it holds costs little, and goes as it is',
     properties: { x: { properties: wide, anyOf: Array.from({ length: 900 }, () => ({ required: ['p1'] })) } },
   }
   t.equal(
-    fitMfjs(schema, true, () => {}),
+    new MfjsFitter().fit(schema, true, () => {}),
     schema,
   )
   const self = {
     allOf: [{ $ref: '#/$defs/a' }, { $ref: '#/$defs/a' }, { type: 'object' }],
     $defs: { a: { properties: { a: { allOf: [{ $ref: '#/$defs/a' }, { $ref: '#' }, {}] } } } },
   }
-  t.ok(list([fitMfjs(self, true, () => {})]).length === 1, 'one that holds itself ends')
+  t.ok(list([new MfjsFitter().fit(self, true, () => {})]).length === 1, 'one that holds itself ends')
+})
+
+t.test('a schema that goes as it is loses nothing, and leaves the next one its share', async (t) => {
+  const fitter = new MfjsFitter()
+  const lost: string[] = []
+  const $defs = Object.fromEntries(
+    Array.from({ length: 28 }, (_, index) => {
+      const $ref = `#/$defs/d${index + 1}`
+      return [`d${index}`, { oneOf: [{ properties: { l: { $ref, not: {} }, r: { $ref, not: {} } } }] }]
+    }),
+  )
+  const doubling: JsonObject = { type: 'object', properties: { x: { $ref: '#/$defs/d0', not: {} } }, $defs }
+  t.equal(
+    fitter.fit(doubling, true, (keyword) => lost.push(keyword)),
+    doubling,
+  )
+  t.same(lost, [])
+  const plain: JsonObject = {
+    type: 'object',
+    properties: { to: { type: ['string', 'null'], minLength: 1, description: 'Where to go next' } },
+  }
+  t.same(object(fitter.fit(plain, true, () => {}).properties).to, {
+    description: 'Where to go next',
+    anyOf: [{ type: 'string', minLength: 1 }, { type: 'null' }],
+  })
 })

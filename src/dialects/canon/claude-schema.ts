@@ -42,49 +42,75 @@ function isTaken(schema: JsonObject, key: string, value: Json): boolean {
   }
 }
 
-/**
- * `oneOf` as `anyOf`, which is the nearest that this wire has; beside another `anyOf` in an `allOf`, which takes no `$ref`
- * (platform.claude.com, Structured outputs, "JSON Schema limitations"): there it stands in the description.
- */
-function keepChoice({ oneOf: original }: JsonObject, fitted: JsonObject, { oneOf, lost }: { oneOf: Json; lost: JsonObject }): void {
-  if (fitted.anyOf === undefined) fitted.anyOf = oneOf
-  else if (JSON.stringify(oneOf).includes('"$ref"')) lost.oneOf = original
-  else fitted.allOf = [...(Array.isArray(fitted.allOf) ? fitted.allOf : []), { anyOf: oneOf }]
+/** A schema that holds no other, as most are, and is sent as it is. */
+function isSimple(schema: JsonObject): boolean {
+  for (const keyword in schema) if (!KEPT.has(keyword)) return false
+  return schema.type !== undefined && !hasType(schema, 'object')
 }
 
-/** @param lose is called with each keyword that stands in a description from now on. @returns a new schema. */
-export function fitSchema(schema: JsonObject, lose: (keyword: string) => void): JsonObject {
-  const fit = (inner: JsonObject): JsonObject => fitSchema(inner, lose)
+/** What fitting the schemas within one needs. */
+interface Fitting {
+  /** Is called with each keyword that stands in a description from now on. */
+  readonly lose: (keyword: string) => void
+  /** True where no schema within has a reference: each is looked through once, however deep it lies. */
+  readonly hasNoRef: boolean
+}
+
+const hasNoRef = (schema: Json): boolean => !JSON.stringify(schema).includes('"$ref"')
+
+/**
+ * `oneOf` goes as `anyOf`, which is the nearest that this wire has; beside another `anyOf` in an `allOf`, which takes no `$ref`
+ * (platform.claude.com, Structured outputs, "JSON Schema limitations"): there it stands in the description.
+ */
+function writeChoice(oneOf: Json, written: { fitted: JsonObject; lost: JsonObject }, { lose, hasNoRef: known }: Fitting): void {
+  const { fitted, lost } = written
+  if (fitted.anyOf === undefined) fitted.anyOf = mapped(oneOf, (inner) => fit(inner, { lose, hasNoRef: known }))
+  else if (known || hasNoRef(oneOf))
+    fitted.allOf = [
+      ...(Array.isArray(fitted.allOf) ? fitted.allOf : []),
+      { anyOf: mapped(oneOf, (inner) => fit(inner, { lose, hasNoRef: true })) },
+    ]
+  else lost.oneOf = oneOf
+  // Any one of the alternatives, where exactly one was wanted.
+  lose('oneOf')
+}
+
+function fit(schema: JsonObject, fitting: Fitting): JsonObject {
+  if (isSimple(schema)) return schema
+  const inside = (inner: JsonObject): JsonObject => fit(inner, fitting)
   const fitted: JsonObject = {}
   const lost: JsonObject = {}
-  let oneOf: Json | undefined
   for (const [key, value] of Object.entries(schema)) {
-    if (value === undefined || NOTES.has(key)) continue
+    if (value === undefined || key === 'oneOf' || NOTES.has(key)) continue
     if (key === 'properties' || key === '$defs' || key === 'definitions' || key === 'anyOf' || key === 'allOf')
-      fitted[key] = mapped(value, fit)
-    else if (key === 'oneOf') oneOf = mapped(value, fit)
-    else if (key === 'items' && isObject(value)) fitted.items = fit(value)
+      fitted[key] = mapped(value, inside)
+    else if (key === 'items' && isObject(value)) fitted.items = inside(value)
     else if (isTaken(schema, key, value)) fitted[key] = value
     else if (key !== 'additionalProperties') lost[key] = value
     else {
       fitted[key] = false
-      if (value !== false) lose(key)
+      if (value !== false) fitting.lose(key)
     }
   }
-  if (oneOf !== undefined) keepChoice(schema, fitted, { oneOf, lost })
+  for (const keyword in lost) fitting.lose(keyword)
+  if (schema.oneOf !== undefined) writeChoice(schema.oneOf, { fitted, lost }, fitting)
   if (isObjectSchema(schema)) {
     fitted.type ??= 'object'
     fitted.additionalProperties = false
   }
-  const keywords = Object.keys(lost)
-  for (const keyword of keywords) lose(keyword)
-  // Any one of the alternatives, where exactly one was wanted.
-  if (oneOf !== undefined) lose('oneOf')
-  if (keywords.length > 0) {
+  if (Object.keys(lost).length > 0) {
     const rules = `Must be valid against ${JSON.stringify(lost)}.`
     fitted.description = typeof schema.description === 'string' ? `${schema.description}\n\n${rules}` : rules
   }
   return fitted
+}
+
+/**
+ * @param lose is called with each keyword that stands in a description from now on.
+ * @returns the schema as it is to be sent; the caller's own is not touched.
+ */
+export function fitSchema(schema: JsonObject, lose: (keyword: string) => void): JsonObject {
+  return fit(schema, { lose, hasNoRef: false })
 }
 
 /** True for a schema that this wire takes as it is. */

@@ -16,7 +16,8 @@ function isClosedBelow(schema: Json | undefined, depth: number): boolean {
   const { type, properties, required } = schema
   if (type === 'object' || (Array.isArray(type) && type.includes('object')) || isObject(properties)) {
     if (schema.additionalProperties !== false) return false
-    for (const name in isObject(properties) ? properties : {}) if (!Array.isArray(required) || !required.includes(name)) return false
+    const names = new Set(Array.isArray(required) ? required : [])
+    for (const name in isObject(properties) ? properties : {}) if (!names.has(name)) return false
   }
   for (const group of [properties, schema.$defs, schema.definitions])
     if (isObject(group)) for (const name in group) if (!isClosedBelow(group[name], depth + 1)) return false

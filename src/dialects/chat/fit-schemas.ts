@@ -2,7 +2,7 @@
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { fitFormat, fitFunctions } from '../canon/closed-schema.ts'
 import type { Quirks } from '../quirks.ts'
-import { fitMfjs } from './mfjs.ts'
+import { MfjsFitter } from './mfjs.ts'
 
 /** Changes `response_format`, `tools` and, for a schema in words, `messages` of a body; the caller's own are never touched. */
 export function fitSchemas(body: JsonObject, quirks: Quirks, dropped: string[]): void {
@@ -27,15 +27,16 @@ function withoutLoose(body: JsonObject, dropped: string[]): void {
 
 function writeMfjs(body: JsonObject, dropped: string[]): void {
   const lost = new Set<string>()
+  const fitter = new MfjsFitter()
   if (Array.isArray(body.tools))
     body.tools = body.tools.map((tool) => {
       if (!isObject(tool) || !isObject(tool.function) || !isObject(tool.function.parameters)) return tool
-      const parameters = fitMfjs(tool.function.parameters, true, (keyword) => lost.add(`tools.parameters.${keyword}`))
+      const parameters = fitter.fit(tool.function.parameters, true, (keyword) => lost.add(`tools.parameters.${keyword}`))
       return { ...tool, function: { ...tool.function, parameters } }
     })
   const described = schemaOf(body.response_format)
   if (described !== undefined && isObject(described.schema)) {
-    const schema = fitMfjs(described.schema, false, (keyword) => lost.add(`response_format.schema.${keyword}`))
+    const schema = fitter.fit(described.schema, false, (keyword) => lost.add(`response_format.schema.${keyword}`))
     body.response_format = { type: 'json_schema', json_schema: { ...described, schema } }
   }
   dropped.push(...lost)

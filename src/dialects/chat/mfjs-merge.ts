@@ -21,19 +21,82 @@ export function lengthOf(value: Json | undefined, most: number): number {
   if (typeof value === 'string') return value.length
   if (typeof value !== 'object' || value === null) return 4
   let length = 2
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length && length <= most; index++) length += 1 + lengthOf(value[index], most - length)
+    return length
+  }
   for (const name in value) {
-    length += name.length + 4 + lengthOf(Array.isArray(value) ? value[Number(name)] : value[name], most - length)
+    length += name.length + 4 + lengthOf(value[name], most - length)
     if (length > most) break
   }
   return length
 }
 
+/** Keywords whose sub-schemas are fitted, and count where that happens. */
+const HOLDERS: ReadonlySet<string> = new Set(['properties', 'anyOf', 'oneOf', 'allOf', 'items', 'additionalProperties'])
+
+/** Definitions are looked up, and not copied. */
+const ASIDE: ReadonlySet<string> = new Set(['$defs', 'definitions'])
+
+/** What a schema, a keyword and a member cost at least. */
+const NODE = 32
+const ENTRY = 8
+
+/** Keywords beyond these, which no schema in use has, cost more: large objects are copied slowly. */
+const USUAL_KEYWORDS = 40
+const UNUSUAL = 100
+
+export class TooDear extends Error {}
+
+/** What fitting one schema may cost: characters that are read, compared or written, each time that it happens. */
+export class Budget {
+  spent = 0
+  readonly most: number
+
+  constructor(most: number) {
+    this.most = most
+  }
+
+  /** @throws {TooDear} where nothing is left. */
+  spend(cost: number): void {
+    this.spent += cost
+    if (this.spent > this.most) throw new TooDear()
+  }
+
+  /** Counts a schema without those that its keywords hold. */
+  read(schema: JsonObject): void {
+    let cost = NODE
+    let keywords = 0
+    for (const keyword in schema) {
+      const { [keyword]: value } = schema
+      cost += (++keywords > USUAL_KEYWORDS ? UNUSUAL : ENTRY) + keyword.length
+      if (ASIDE.has(keyword)) continue
+      if (!HOLDERS.has(keyword) || (keyword === 'items' && Array.isArray(value))) cost += lengthOf(value, this.most)
+      else if (Array.isArray(value)) cost += ENTRY * value.length
+      else if (keyword === 'properties' && isObject(value)) for (const name in value) cost += ENTRY + name.length
+    }
+    this.spend(cost)
+  }
+}
+
+/** What joining two schemas needs. */
+export interface Joining {
+  readonly budget: Budget
+  /** Is called with each keyword that cannot be said of both. */
+  readonly lose: (keyword: string) => void
+}
+
 /** Schemas beyond this length are the same only where they are one object. */
 const COMPARED = 500
 
-export const isSame = (first: Json | undefined, second: Json | undefined): boolean =>
-  first === second ||
-  (lengthOf(first, COMPARED) < COMPARED && lengthOf(second, COMPARED) < COMPARED && JSON.stringify(first) === JSON.stringify(second))
+/** One word for each value that is told from others: its text, or the value itself where that is long. */
+export function wordOf(value: Json, budget: Budget): Json {
+  const length = lengthOf(value, COMPARED)
+  budget.spend(length)
+  return length < COMPARED ? JSON.stringify(value) : value
+}
+
+const isSame = (first: Json, second: Json, budget: Budget): boolean => first === second || wordOf(first, budget) === wordOf(second, budget)
 
 const listOf = (value: Json | undefined): Json[] => (Array.isArray(value) ? value : value === undefined ? [] : [value])
 
@@ -46,7 +109,7 @@ function sharedTypes(first: Json, second: Json): Json[] {
   return [...shared]
 }
 
-function bothOf(keyword: string, first: Json, second: Json, lose: (keyword: string) => void): Json {
+function bothOf(keyword: string, first: Json, second: Json, joining: Joining): Json {
   if (keyword === 'required') return [...new Set([...listOf(first), ...listOf(second)])]
   if (keyword === 'type') {
     const shared = sharedTypes(first, second)
@@ -57,31 +120,33 @@ function bothOf(keyword: string, first: Json, second: Json, lose: (keyword: stri
     const shared = listOf(first).filter((value) => other.has(value))
     if (shared.length > 0) return shared
   }
-  if (keyword === 'properties' && isObject(first) && isObject(second)) return joinedProperties(first, second, lose)
+  if (keyword === 'properties' && isObject(first) && isObject(second)) return joinedProperties(first, second, joining)
   if (keyword === 'additionalProperties' && (first === false || second === false)) return false
   if (typeof first === 'number' && typeof second === 'number' && /^(?:min|exclusiveMin)/.test(keyword)) return Math.max(first, second)
   if (typeof first === 'number' && typeof second === 'number' && /^(?:max|exclusiveMax)/.test(keyword)) return Math.min(first, second)
-  if (!isNote(keyword) && keyword !== 'default' && !isSame(first, second)) lose(keyword)
+  if (!isNote(keyword) && keyword !== 'default' && !isSame(first, second, joining.budget)) joining.lose(keyword)
   return second
 }
 
-function joinedProperties(first: JsonObject, second: JsonObject, lose: (keyword: string) => void): JsonObject {
+function joinedProperties(first: JsonObject, second: JsonObject, joining: Joining): JsonObject {
   const joined: JsonObject = { ...first }
   for (const [name, schema] of Object.entries(second)) {
     const { [name]: known } = joined
     const isBoth = isObject(known) && isObject(schema) && known.$ref === undefined && schema.$ref === undefined
-    joined[name] = isBoth ? conjoined(known, schema, lose) : (schema ?? null)
+    joined[name] = isBoth ? conjoined(known, schema, joining) : (schema ?? null)
   }
   return joined
 }
 
 /** @returns a new schema that is valid where both are; where that cannot be said, the second one's keyword, and the loss is recorded. */
-export function conjoined(first: JsonObject, second: JsonObject, lose: (keyword: string) => void): JsonObject {
+export function conjoined(first: JsonObject, second: JsonObject, joining: Joining): JsonObject {
+  joining.budget.read(first)
+  joining.budget.read(second)
   const joined: JsonObject = { ...first }
   for (const [keyword, value] of Object.entries(second)) {
     if (value === undefined) continue
     const { [keyword]: known } = joined
-    joined[keyword] = known === undefined ? value : bothOf(keyword, known, value, lose)
+    joined[keyword] = known === undefined ? value : bothOf(keyword, known, value, joining)
   }
   return joined
 }

@@ -4,18 +4,23 @@ import { isNote } from './mfjs-merge.ts'
 
 const TYPES = ['string', 'number', 'integer', 'boolean', 'object', 'array', 'null'] as const
 type Type = (typeof TYPES)[number]
+const NAMES: ReadonlySet<unknown> = new Set(TYPES)
+
+const OBJECT = ['properties', 'required', 'additionalProperties', 'patternProperties', 'propertyNames', 'minProperties', 'maxProperties']
+const DEPENDENT = ['dependentRequired', 'dependentSchemas', 'dependencies']
+const LIST = ['items', 'prefixItems', 'additionalItems', 'contains', 'uniqueItems', 'minItems', 'maxItems', 'minContains', 'maxContains']
+const TEXT = ['minLength', 'maxLength', 'pattern', 'format', 'contentEncoding', 'contentMediaType', 'contentSchema']
+const NUMBER = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf']
 
 /** The types whose values a keyword speaks of. */
-const SPEAK_OF: readonly (readonly [RegExp, readonly Type[]])[] = [
-  [/^(?:properties|required|additionalProperties|patternProperties|propertyNames|(?:min|max)Properties|dependent\w+)$/, ['object']],
-  [/^(?:items|prefixItems|additionalItems|contains|uniqueItems|(?:min|max)(?:Items|Contains)|unevaluatedItems)$/, ['array']],
-  [/^(?:(?:min|max)Length|pattern|format|content\w+)$/, ['string']],
-  [/^(?:minimum|maximum|exclusiveMinimum|exclusiveMaximum|multipleOf)$/, ['number', 'integer']],
-]
+const SPEAK_OF: ReadonlyMap<string, readonly Type[]> = new Map<string, readonly Type[]>([
+  ...[...OBJECT, ...DEPENDENT].map((name): [string, readonly Type[]] => [name, ['object']]),
+  ...[...LIST, 'unevaluatedItems'].map((name): [string, readonly Type[]] => [name, ['array']]),
+  ...TEXT.map((name): [string, readonly Type[]] => [name, ['string']]),
+  ...NUMBER.map((name): [string, readonly Type[]] => [name, ['number', 'integer']]),
+])
 
-const spokenOf = (keyword: string): readonly Type[] | undefined => SPEAK_OF.find(([names]) => names.test(keyword))?.[1]
-
-const isType = (value: Json | undefined): value is Type => TYPES.some((type) => type === value)
+export const isType = (value: Json | undefined): value is Type => NAMES.has(value)
 
 function typeOf(value: Json, declared: readonly Type[]): Type | undefined {
   if (value === null) return 'null'
@@ -28,7 +33,7 @@ function typeOf(value: Json, declared: readonly Type[]): Type | undefined {
 /** The types that a node without one speaks of: those of its keywords, or all. */
 function implied(schema: JsonObject): readonly Type[] {
   for (const keyword of Object.keys(schema)) {
-    const types = spokenOf(keyword)
+    const types = SPEAK_OF.get(keyword)
     if (types) return types.slice(0, 1)
   }
   return TYPES
@@ -48,7 +53,11 @@ function enumerated(schema: JsonObject, values: readonly Json[], declared: reado
   for (const value of values) {
     const type = typeOf(value, declared)
     if (type === undefined) lose('enum')
-    else if (declared.length === 0 || declared.includes(type)) byType.set(type, [...(byType.get(type) ?? []), value])
+    else if (declared.length === 0 || declared.includes(type)) {
+      const known = byType.get(type)
+      if (known) known.push(value)
+      else byType.set(type, [value])
+    }
   }
   const types = [...byType.keys()]
   const [first, second] = types
@@ -69,7 +78,7 @@ function byType(schema: JsonObject, types: readonly Type[]): JsonObject {
   const branches = new Map(types.map((type): [Type, JsonObject] => [type, { type }]))
   for (const [keyword, value] of Object.entries(schema)) {
     if (keyword === 'type' || keyword === 'default') continue
-    const spoken = spokenOf(keyword)
+    const spoken = SPEAK_OF.get(keyword)
     if (spoken === undefined) outer[keyword] = value
     for (const type of spoken ?? []) {
       const branch = branches.get(type)

@@ -4,8 +4,8 @@
  * A schema outside it is refused with 400; keywords that the subset does not name pass, and the model may read them.
  */
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
-import { conjoined, isNote, isSame, lengthOf, UNSAID } from './mfjs-merge.ts'
-import { typed } from './mfjs-types.ts'
+import { Budget, conjoined, isNote, lengthOf, TooDear, UNSAID, wordOf } from './mfjs-merge.ts'
+import { isType, typed } from './mfjs-types.ts'
 
 /** Names that no property may have. */
 const RESERVED: ReadonlySet<string> = new Set(['$defs', '$ref', 'anyOf', 'required', 'additionalProperties'])
@@ -16,14 +16,25 @@ const KEPT: ReadonlySet<string> = new Set([
   ...['default', 'minLength', 'maxLength', 'minimum', 'maximum', 'minItems', 'maxItems'],
 ])
 
+/** Keywords that are sent as they are beside one type. */
+const SIMPLE: ReadonlySet<string> = new Set([
+  ...['type', 'title', 'description', 'minLength', 'maxLength', 'minimum', 'maximum', 'minItems', 'maxItems'],
+])
+
+/** A schema of one type that holds no other, as most are. */
+function isSimple(schema: JsonObject): boolean {
+  for (const keyword in schema) if (!SIMPLE.has(keyword)) return false
+  return isType(schema.type)
+}
+
 /** Characters of the largest schema that the provider takes. */
 const LONGEST = 120_000
 
-/** Characters that one schema may cost by what is written several times: alternatives multiply what stands beside them. */
-const MOST_SPENT = 4 * LONGEST
+/** What a schema may cost for each of its characters: alternatives multiply what stands beside them. */
+const COST = 2
 
-/** What a sub-schema costs at least. */
-const NODE = 16
+/** What the schemas of one request may cost beyond that, all together: small ones multiply more. One gets half of what is left. */
+const SPARE = 100_000
 
 /** Schemas below each other: as many as the provider takes. */
 const DEEPEST = 30
@@ -39,25 +50,25 @@ const any = (): JsonObject => ({ type: ['string', 'number', 'integer', 'boolean'
 
 class Fitter {
   private readonly root: JsonObject
-  private readonly lose: (keyword: string) => void
+  readonly budget: Budget
+  readonly lose: (keyword: string) => void
   private readonly defs: JsonObject = {}
   private readonly names = new Map<string, string>()
   /** References whose targets are being written in their place. */
   private readonly inlined = new Set<string>()
-  private spent = 0
   private depth = 0
   /** Definitions that are being written. */
   private defining = 0
 
-  constructor(root: JsonObject, lose: (keyword: string) => void) {
+  constructor(root: JsonObject, budget: Budget, lose: (keyword: string) => void) {
     this.root = root
+    this.budget = budget
     this.lose = lose
   }
 
   /** @param mustBeObject true for the parameters of a tool, whose root is a plain object. */
   fit(mustBeObject: boolean): JsonObject {
     const fitted = mustBeObject ? this.objectRoot() : this.node(this.root)
-    if (this.spent > MOST_SPENT) return this.root
     if (typeof this.root.$id === 'string') fitted.$id = this.root.$id
     return Object.keys(this.defs).length > 0 ? { ...fitted, $defs: this.defs } : fitted
   }
@@ -75,14 +86,18 @@ class Fitter {
 
   /** What all alternatives have in common: every property of any of them, and those required that all require. */
   private widest(all: readonly JsonObject[]): JsonObject {
-    const variants = new Map<string, Json[]>()
+    const variants = new Map<string, Map<Json, Json>>()
     for (const { properties } of all)
       for (const [name, schema = null] of Object.entries(isObject(properties) ? properties : {})) {
-        const known = variants.get(name) ?? []
-        if (!known.some((each) => isSame(each, schema))) variants.set(name, [...known, schema])
+        const known = variants.get(name) ?? new Map<Json, Json>()
+        known.set(wordOf(schema, this.budget), schema)
+        variants.set(name, known)
       }
     const properties: JsonObject = {}
-    for (const [name, known] of variants) properties[name] = known.length === 1 ? known[0] : { anyOf: known }
+    for (const [name, known] of variants) {
+      const [only = null, ...more] = known.values()
+      properties[name] = more.length === 0 ? only : { anyOf: [only, ...more] }
+    }
     const required = all.map((each) => new Set(Array.isArray(each.required) ? each.required : []))
     const [first, ...others] = required
     const common = [...(first ?? [])].filter((name) => others.every((names) => names.has(name)))
@@ -91,9 +106,8 @@ class Fitter {
   }
 
   private node(schema: Json | undefined): JsonObject {
-    this.spent += NODE
-    if (this.spent > MOST_SPENT) return {}
     if (!isObject(schema)) {
+      this.budget.read({})
       if (schema !== true) this.lose('false')
       return any()
     }
@@ -101,6 +115,8 @@ class Fitter {
       this.lose('$ref')
       return any()
     }
+    this.budget.read(schema)
+    if (isSimple(schema)) return schema
     this.depth++
     const fitted = this.written(schema)
     this.depth--
@@ -110,16 +126,17 @@ class Fitter {
   private written(schema: JsonObject): JsonObject {
     if (typeof schema.$ref === 'string') return this.reference(schema, schema.$ref)
     const only = onlyPart(schema)
-    if (only) return this.written(only)
+    if (only) {
+      this.budget.read(only)
+      return this.written(only)
+    }
     const whole = this.simple(schema)
     if (Array.isArray(whole.anyOf)) return this.alternatives(whole, whole.anyOf)
     return this.typedNode(whole)
   }
 
   private joined(first: JsonObject, second: JsonObject): JsonObject {
-    if (this.spent > MOST_SPENT) return second
-    this.spent += lengthOf(first, MOST_SPENT) + lengthOf(second, MOST_SPENT)
-    return conjoined(first, second, this.lose)
+    return conjoined(first, second, this)
   }
 
   /** Without `allOf`, `oneOf` and `const`, which the subset does not have. */
@@ -151,11 +168,9 @@ class Fitter {
       else rest[keyword] = value
     }
     const moved = Object.keys(rest).length > 0
-    const size = moved ? lengthOf(rest, MOST_SPENT) : 0
     const anyOf: JsonObject[] = []
     for (const branch of branches) {
-      if (this.spent > MOST_SPENT) break
-      this.spent += moved ? size : 0
+      if (moved) this.budget.read(rest)
       if (!moved || !isObject(branch)) anyOf.push(this.node(moved ? rest : branch))
       else if (typeof branch.$ref === 'string') anyOf.push(this.reference({ ...rest, ...branch }, branch.$ref))
       else anyOf.push(this.node(this.joined(rest, branch)))
@@ -224,8 +239,7 @@ class Fitter {
 
   /** A schema that must not be a reference, such as a part of `allOf`: the target of one is written in its place. */
   private part(schema: JsonObject): JsonObject {
-    this.spent += NODE
-    if (this.spent > MOST_SPENT) return {}
+    this.budget.read(schema)
     const { $ref: pointer, ...beside } = schema
     if (typeof pointer !== 'string') return this.simple(schema)
     const target = this.inlined.has(pointer) ? undefined : this.target(pointer)
@@ -265,12 +279,31 @@ class Fitter {
   }
 }
 
-/**
- * @param mustBeObject true for the parameters of a tool.
- * @param lose is called with each keyword that the provider does not keep to from now on.
- * @returns a new schema; the same one where it is larger than the provider takes, which then refuses it in its own words.
- */
-export function fitMfjs(schema: JsonObject, mustBeObject: boolean, lose: (keyword: string) => void): JsonObject {
-  if (lengthOf(schema, LONGEST) > LONGEST) return schema
-  return new Fitter(schema, lose).fit(mustBeObject)
+/** Fits the schemas of one request, which share what they may cost. */
+export class MfjsFitter {
+  private spare = SPARE
+
+  /**
+   * @param mustBeObject true for the parameters of a tool.
+   * @param lose is called with each keyword that the provider does not keep to from now on.
+   * @returns a new schema; the same one where it is larger than the provider takes, or would cost too much: the provider then answers in
+   * its own words.
+   */
+  fit(schema: JsonObject, mustBeObject: boolean, lose: (keyword: string) => void): JsonObject {
+    const length = lengthOf(schema, LONGEST)
+    if (length > LONGEST) return schema
+    const own = COST * length
+    const budget = new Budget(own + this.spare / 2)
+    const lost = new Set<string>()
+    try {
+      const fitted = new Fitter(schema, budget, (keyword) => lost.add(keyword)).fit(mustBeObject)
+      for (const keyword of lost) lose(keyword)
+      return fitted
+    } catch (error) {
+      if (error instanceof TooDear) return schema
+      throw error
+    } finally {
+      this.spare -= Math.max(0, Math.min(budget.spent, budget.most) - own)
+    }
+  }
 }

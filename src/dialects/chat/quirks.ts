@@ -56,7 +56,7 @@ export const chatQuirks = {
   ),
   loose_schemas: flag('False: the provider takes `strict` of the schema of an answer only as true; `false` is left out.'),
   schemas: oneOf(
-    '`mfjs`: schemas of tools and of the answer are written in the subset of JSON Schema of that name; what it cannot say is left out or stands beside it.',
+    '`mfjs`: schemas of tools and of the answer are written in the subset of JSON Schema of that name; what it cannot say is left out or stands beside it. A schema of more than 120,000 characters, or one that multiplies when it is written so, is sent as it is.',
     ['mfjs'],
   ),
   cache_control: flag('True: the provider takes `cache_control` on parts of messages and on tools. Otherwise the marks are left out.'),

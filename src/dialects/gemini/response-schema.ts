@@ -15,6 +15,18 @@ const ENFORCED: ReadonlySet<string> = new Set([
   ...['required', 'propertyOrdering'],
 ])
 
+const SIMPLE: ReadonlySet<string> = new Set([
+  'type',
+  'format',
+  'title',
+  'description',
+  'enum',
+  'minItems',
+  'maxItems',
+  'minimum',
+  'maximum',
+])
+
 /** Keywords that restrict nothing. */
 const NOTES: ReadonlySet<string> = new Set(['$schema', '$comment', 'default', 'example', 'examples', 'deprecated', 'readOnly', 'writeOnly'])
 
@@ -25,9 +37,15 @@ function fitted(keyword: string, value: Json, lost: (keyword: string) => void): 
   return SINGLE.has(keyword) ? subSchema(value, lost) : value
 }
 
+/** A schema that holds no other, as most are, and is sent as it is. */
+function isSimple(schema: JsonObject): boolean {
+  for (const keyword in schema) if (!SIMPLE.has(keyword)) return false
+  return true
+}
+
 /** In a sub-schema nothing but names with `$` may stand beside a `$ref`; the rest stands around it. */
 function subSchema(schema: Json, lost: (keyword: string) => void): Json {
-  if (!isObject(schema)) return schema
+  if (!isObject(schema) || isSimple(schema)) return schema
   const fit = fitSchema(schema, lost)
   const { $ref, ...rest } = fit
   if ($ref === undefined || rest.anyOf !== undefined || Object.keys(rest).every((name) => name.startsWith('$'))) return fit
