@@ -89,7 +89,7 @@ export interface Joining {
 /** Schemas beyond this length are the same only where they are one object. */
 const COMPARED = 500
 
-/** One word for each value that is told from others: its text, or the value itself where that is long. */
+/** What equal values share: their text, or the value itself where that is long. */
 export function wordOf(value: Json, budget: Budget): Json {
   const length = lengthOf(value, COMPARED)
   budget.spend(length)

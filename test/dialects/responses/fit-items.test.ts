@@ -99,6 +99,22 @@ t.test('the nearest effort is sent and recorded, and an unsupported none becomes
   }
 })
 
+t.test('a cap below the least that the provider takes is raised to it, and recorded', async (t) => {
+  // github.com/earendil-works/pi/issues/6265
+  const facts = target({ quirks: { min_output_tokens: 16 } })
+  for (const [cap, least] of [
+    [1, 16],
+    [15, 16],
+    [16, 16],
+    [400, 400],
+  ]) {
+    const { body, dropped } = passWire.request({ model: 'a/b', input: 'Hi', max_output_tokens: cap }, facts)
+    t.equal(body.max_output_tokens, least)
+    t.same(dropped, cap === least ? [] : ['max_tokens'], `a cap of ${cap}`)
+  }
+  t.notMatch(passWire.request({ model: 'a/b', input: 'Hi' }, facts).body, { max_output_tokens: 16 }, 'none is added')
+})
+
 const OPEN = { type: 'object', properties: { a: { type: 'string' }, b: { type: 'string' } }, required: ['a'], additionalProperties: false }
 const CLOSED = { ...OPEN, required: ['a', 'b'] }
 
