@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import type { Json, JsonObject } from '../../../src/core/json.ts'
 import { list, object } from '../../support/fold.ts'
 import type { Said } from '../../support/wire.ts'
-import type { Call, Signatures } from '../stand-in.ts'
+import { type Call, Signatures } from '../stand-in.ts'
 
 /** Facts of a model, from its page and its migration guide. */
 export interface ModelFacts {
@@ -80,6 +80,8 @@ function signatureRefusal(call: Call, facts: ModelFacts): string | undefined {
   for (const [i, { content }] of list(body.messages).entries())
     for (const [j, block] of list(content).entries()) {
       if (block.type !== 'thinking') continue
+      // Of Claude at Bedrock: signatures hold at all its providers (platform.claude.com, Extended thinking).
+      if (Signatures.isIssued(String(block.signature))) continue
       const [maker, prefix, hmac] = String(block.signature).split('.')
       const at = `messages.${i}.content.${j}: Invalid \`signature\` in \`thinking\` block.`
       if (hmac === undefined || !signatures.verify(hmac, `${maker}.${prefix}.${String(block.thinking)}`)) return at
