@@ -80,8 +80,19 @@ export function applyProviderPresets(main: Source, env: Environment): void {
     const instead = ways.some((name) => entry[name] !== undefined) ? ways.filter((name) => entry[name] === undefined) : []
     main.adopt(['providers', slug], source, ['provider'], [...Object.keys(entry), ...instead])
     for (const name of instead) delete preset[name]
-    providers[slug] = { ...preset, ...entry, ...joinedQuirks(preset, entry) }
+    const credential = joinedCredential(preset, entry)
+    if (credential) main.adopt(['providers', slug, ...credential.at], source, ['provider', ...credential.at], credential.own)
+    providers[slug] = { ...preset, ...entry, ...joinedQuirks(preset, entry), ...credential?.joined }
   }
+}
+
+/** The settings of an entry's credential on top of the preset's, where both are of one source: `{ aws: {} }` is the preset's. */
+function joinedCredential({ credential: ofPreset }: JsonObject, { credential: own }: JsonObject) {
+  if (!isObject(ofPreset) || !isObject(own)) return undefined
+  const [name] = Object.keys(ofPreset)
+  const [below, above] = name === undefined ? [] : [ofPreset[name], own[name]]
+  if (name === undefined || !isObject(below) || !isObject(above)) return undefined
+  return { at: ['credential', name], own: Object.keys(above), joined: { credential: { ...own, [name]: { ...below, ...above } } } }
 }
 
 function joinedQuirks({ quirks: ofPreset }: JsonObject, { quirks: own }: JsonObject): { quirks?: Json } {

@@ -16,14 +16,15 @@ const load = (entry: string, env: Environment, kind = 'generate') =>
     text: `providers:\n  one: ${entry}\nmodels:\n  acme/one: { kind: ${kind}, endpoints: [ { provider: one, model: m } ] }\n`,
   })
 
-const addressFor = (name: string): string => (/_(URL|HOST|BASE)$/.test(name) ? 'https://provider.example/v1' : 'value-1')
+const valueFor = (name: string): string =>
+  name.endsWith('_REGION') ? 'us-east-1' : /_(URL|HOST|BASE)$/.test(name) ? 'https://provider.example/v1' : 'value-1'
 
 t.test('every preset is a provider that the gateway takes', async (t) => {
   t.ok(names.length >= 40, `${names.length} presets`)
   await every(t, 'every preset', async (t) => {
     for (const name of names) {
       const { variables, provider } = providerPreset(name)
-      const env = Object.fromEntries(Object.keys(variables).map((variable) => [variable, addressFor(variable)]))
+      const env = Object.fromEntries(Object.keys(variables).map((variable) => [variable, valueFor(variable)]))
       const kind = provider.dialect === 'cohere' || provider.dialect === 'voyage' ? 'embedding' : 'generate'
       t.match(load(`{ preset: ${name} }`, env, kind).providers, [{ slug: 'one', dialect: provider.dialect, name: provider.name }], name)
       const used = [...JSON.stringify(provider).matchAll(/\$\{([A-Z0-9_]+)/g)].map(([, variable]) => variable)
@@ -64,6 +65,25 @@ t.test('an entry comes on top of its preset', async (t) => {
   const { body } = changed.quirks
   t.match(body, { set: { a: 1 }, rename: { seed: 'random_seed' } })
   t.ok(isObject(body) && Array.isArray(body.drop) && body.drop.includes('logit_bias') && body.drop.includes('x_one'))
+})
+
+t.test('a credential comes on top of its preset field by field, and a key takes its place', async (t) => {
+  const env = { AWS_REGION: 'eu-west-1', OWN_KEY: 'bedrock-api-key' }
+  const one = (entry: string, variables: Environment = env) => load(entry, variables).providers[0]
+  const region = { source: 'aws', settings: { region: 'eu-west-1' } }
+  t.match(one('{ preset: bedrock }'), { credential: region, baseUrl: 'https://bedrock-runtime.eu-west-1.amazonaws.com' })
+  t.same(one('{ preset: bedrock, credential: { aws: {} } }')?.credential, region)
+  t.same(one('{ preset: bedrock, credential: { aws: { profile: work } } }')?.credential, {
+    source: 'aws',
+    settings: { region: 'eu-west-1', profile: 'work' },
+  })
+  t.match(one('{ preset: bedrock, credential: { file: /run/token } }')?.credential, { source: 'file' })
+  t.match(one('{ preset: bedrock, key: "${OWN_KEY}" }'), { key: 'bedrock-api-key', credential: undefined })
+  t.match(one('{ preset: bedrock, base_url: "https://proxy.example", credential: { aws: { region: us-east-1 } } }', {}), {
+    credential: { settings: { region: 'us-east-1' } },
+  })
+  const { skipped } = load('{ preset: bedrock, base_url: "https://proxy.example", credential: { aws: {} } }', {})
+  t.same(skipped, ['one'], 'without a region it is left out')
 })
 
 t.test('a preset whose variable is not set leaves its provider out', async (t) => {

@@ -31,8 +31,8 @@ async function scene(t: Test, answer: (index: number) => Answer | undefined): Pr
   const gateway = await startGateway(
     `
 providers:
-  aws: { preset: bedrock, base_url: "${upstream.url}" }
-  other: { preset: bedrock, base_url: "${upstream.url}" }
+  aws: { preset: bedrock, key: bedrock-api-key, base_url: "${upstream.url}" }
+  other: { preset: bedrock, key: bedrock-api-key, base_url: "${upstream.url}" }
 models:
   aws/claude:
     max_output: 20000
@@ -42,7 +42,7 @@ models:
       - { provider: aws, model: first, price: free }
       - { provider: other, model: second, price: free }
 `,
-    { env: { AWS_REGION: 'us-east-1', AWS_BEARER_TOKEN_BEDROCK: 'bedrock-api-key' } },
+    { env: { AWS_REGION: 'us-east-1' } },
   )
   t.teardown(() => gateway.close())
   return { gateway, upstream }
@@ -170,11 +170,11 @@ t.test('what the operator sets is sent over what callers send', async (t) => {
   const set = await startGateway(
     `
 providers:
-  aws: { preset: bedrock, base_url: "${upstream.url}", quirks: ${quirks} }
+  aws: { preset: bedrock, key: bedrock-api-key, base_url: "${upstream.url}", quirks: ${quirks} }
 models:
   aws/claude: { endpoints: [ { provider: aws, model: m, price: free } ] }
 `,
-    { env: { AWS_REGION: 'us-east-1', AWS_BEARER_TOKEN_BEDROCK: 'bedrock-api-key' } },
+    { env: { AWS_REGION: 'us-east-1' } },
   )
   t.teardown(() => set.close())
   const guardrailConfig = { guardrailIdentifier: 'theirs', guardrailVersion: '1' }

@@ -46,7 +46,8 @@ export function rootOf(preset: string): string {
 export function configuration(standIns: readonly StandIn[], yaml: string): string {
   const ruled = new Map(standIns.map((standIn) => [slugOf(standIn.rules), standIn]))
   const own = [...ruled].map(
-    ([slug, { rules, url }]) => `  ${slug}: { preset: ${rules.preset}, base_url: "${url}${rootOf(rules.preset)}" }`,
+    ([slug, { rules, url }]) =>
+      `  ${slug}: { preset: ${rules.preset}, base_url: "${url}${rootOf(rules.preset)}"${rules.settings ? `, ${rules.settings}` : ''} }`,
   )
   const others = Object.entries(SHIPPED).filter(([slug]) => !ruled.has(slug))
   const files = readdirSync(CATALOGUE).filter((name) => name.endsWith('.yaml'))
@@ -65,7 +66,7 @@ models:${models.length > 0 ? `\n${models.join('\n')}` : ' {}'}
 /** The variables that the presets of these rules read. */
 export function environment(rules: readonly Rules[]): Record<string, string> {
   const names = rules.flatMap(({ preset }) => Object.keys(providerPreset(preset).variables))
-  return Object.fromEntries(names.map((name) => [name, SECRET]))
+  return Object.assign(Object.fromEntries(names.map((name) => [name, SECRET])), ...rules.map(({ variables }) => variables))
 }
 
 export interface Matrix {

@@ -12,6 +12,7 @@ export interface Refusal {
   readonly status: number
   /** As this provider writes it. */
   readonly body: JsonObject
+  readonly headers?: Record<string, string>
 }
 
 const issuedAnywhere = new Set<string>()
@@ -79,6 +80,10 @@ export interface Rules {
   /** Its name under `providers`, where the shipped catalogue knows it by another one. */
   readonly slug?: string
   readonly wire: AnyWireName
+  /** YAML of more settings of the provider, in a mapping of one line. */
+  readonly settings?: string
+  /** Variables of the preset that are no secrets. */
+  readonly variables?: Readonly<Record<string, string>>
   /** What the rules rest on: package and version, reference, names of recordings, issues. */
   readonly sources: readonly string[]
   readonly models: readonly RuledModel[]
@@ -150,7 +155,7 @@ export async function startStandIn(rules: Rules, root: string): Promise<StandIn>
   const signatures = new Signatures()
   const refuse = (refusal: Refusal, body: JsonObject): Answer => {
     standIn.refused.push({ refusal, body })
-    return jsonAnswer(refusal.body, refusal.status)
+    return jsonAnswer(refusal.body, refusal.status, refusal.headers)
   }
   const upstream = await startUpstream((request) => {
     // A list of models that the gateway discovers.

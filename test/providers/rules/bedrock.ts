@@ -1,7 +1,7 @@
 /** What bedrock-runtime.REGION.amazonaws.com accepts at Converse and ConverseStream; messages as users and recordings show them. */
 import type { JsonObject } from '../../../src/core/json.ts'
 import { list, object } from '../../support/fold.ts'
-import type { Call, Refusal, Rules } from '../stand-in.ts'
+import { type Call, type Refusal, type Rules, SECRET } from '../stand-in.ts'
 import { schemaRefusal } from './anthropic-json-schema.ts'
 import { factsOf, modelRefusal, thought } from './bedrock-models.ts'
 import { departure } from './bedrock-schema.ts'
@@ -206,6 +206,8 @@ const PROFILE = 'arn:aws:bedrock:us-east-1:123456789012:application-inference-pr
 
 export const bedrock: Rules = {
   preset: 'bedrock',
+  settings: `key: ${SECRET}`,
+  variables: { AWS_REGION: 'us-east-1' },
   wire: 'bedrock-converse',
   sources: [
     'npm @aws-sdk/client-bedrock-runtime 3.1164.0 (ConverseRequest, ConverseStreamRequest)',
