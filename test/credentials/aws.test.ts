@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { check } from '../../src/cli/check.ts'
-import { type Aws, EXTERNAL_ID, startAws, USER } from '../support/aws.ts'
+import { type Aws, EXTERNAL_ID, startAws, USER, withVariables } from '../support/aws.ts'
 import { FakeClock } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
@@ -19,17 +19,6 @@ const ANSWER = JSON.stringify({
   usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
 })
 const STREAM = `data: ${JSON.stringify({ id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta: { content: 'hello' }, finish_reason: 'stop' }] })}\n\ndata: [DONE]\n\n`
-
-/** The SDK reads the variables of the process. */
-function withVariables(t: Test, variables: Record<string, string>): void {
-  const before = { ...process.env }
-  for (const name of Object.keys(process.env)) if (name.startsWith('AWS_')) delete process.env[name]
-  Object.assign(process.env, { AWS_CONFIG_FILE: '/nonexistent', AWS_SHARED_CREDENTIALS_FILE: '/nonexistent', ...variables })
-  t.teardown(() => {
-    for (const name of Object.keys(process.env)) if (!(name in before)) delete process.env[name]
-    Object.assign(process.env, before)
-  })
-}
 
 interface Scene {
   aws: Aws

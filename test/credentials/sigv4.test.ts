@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import t from 'tap'
+import { operationPath } from '../../src/dialects/bedrock/wire.ts'
 import { Sigv4Signer } from '../../src/services/credentials/aws/sigv4.ts'
 import { every } from '../support/every.ts'
 import { property } from '../support/seed.ts'
@@ -45,6 +46,31 @@ t.test("AWS's test vectors", async (t) => {
     const signer = new Sigv4Signer({ ...KEYS, sessionToken: token }, SCOPE, (each) => each !== 'host')
     const own = signer.headers({ method, origin: `https://${host}`, path, body, headers: headers.flat() }, NOW)
     t.equal(own[own.indexOf('authorization') + 1], authorization, name)
+  }
+})
+
+t.test('names of models are escaped once in the path and twice in the signature', async (t) => {
+  // As @smithy/signature-v4 5.7.5 signs the path that the client of Bedrock 3.1164.0 makes of each (`/model/{modelId}/converse`).
+  for (const [model, signature] of [
+    ['us.anthropic.claude-sonnet-4-5-20250929-v1:0', 'ba3c44cef75e6a6c94301432aa76c4e13da058bb2d6cb846cfda5139f515cff1'],
+    [
+      'arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/mi1dadi0g15f',
+      '8feed41a741d7d4edcdf030c501c9212d49a5d2c8b9c3f11e09a89e78d62e2d5',
+    ],
+  ] as const) {
+    const origin = 'https://bedrock-runtime.us-east-1.amazonaws.com'
+    const path = operationPath(model, 'converse')
+    const headers = ['content-type', 'application/json']
+    const own = new Sigv4Signer(KEYS, { region: 'us-east-1', service: 'bedrock' }).headers(
+      { method: 'POST', origin, path, headers, body: '{}' },
+      NOW,
+    )
+    t.match(own[own.indexOf('authorization') + 1], `Signature=${signature}`, path)
+    const verdict = verifySigv4(
+      { method: 'POST', path, headers: ['host', new URL(origin).host, ...headers, ...own], body: Buffer.from('{}') },
+      { secretOf: () => KEYS.secretAccessKey, now: NOW, region: 'us-east-1', service: 'bedrock' },
+    )
+    t.match(verdict, { accessKeyId: 'AKIDEXAMPLE' }, 'the verifier agrees')
   }
 })
 

@@ -4,8 +4,10 @@
  * EC2 and ECS ("Retrieve security credentials from instance metadata", "Task IAM role"), and from nothing of the gateway's.
  */
 import { createPublicKey, generateKeyPairSync, randomBytes, sign, verify } from 'node:crypto'
+import type { Test } from 'tap'
+import type { JsonObject } from '../../src/core/json.ts'
 import { verifySigv4 } from './sigv4-verifier.ts'
-import { type Answer, JSON_TYPE, type Seen, startUpstream, type Upstream } from './upstream.ts'
+import { type Answer, JSON_TYPE, jsonAnswer, type Seen, startUpstream, type Upstream } from './upstream.ts'
 
 export const REGION = 'us-east-1'
 /** Long-lived keys of a user, as a profile would have them. */
@@ -25,6 +27,8 @@ export interface Aws {
   readonly imds: Upstream
   readonly ecs: Upstream
   readonly service: Upstream
+  /** What the service says to a call that it does not take; undefined for one that is signed well. */
+  refusal(seen: Seen): { status: number; headers: Record<string, string>; body: JsonObject } | undefined
   /** Who made each call of the service that was accepted. */
   readonly callers: string[]
   /** Seconds for which new keys hold. */
@@ -41,6 +45,17 @@ export interface Aws {
 const ECS_TOKEN = 'container-authorization-0123456789'
 export const EXTERNAL_ID = 'partner-4711'
 const TRUSTED = 'https://oidc.eks.test/id/cluster'
+
+/** Until the test ends the process has these variables of AWS and no others: the SDK reads them there. */
+export function withVariables(t: Pick<Test, 'teardown'>, variables: Record<string, string>): void {
+  const before = { ...process.env }
+  for (const name of Object.keys(process.env)) if (name.startsWith('AWS_')) delete process.env[name]
+  Object.assign(process.env, { AWS_CONFIG_FILE: '/nonexistent', AWS_SHARED_CREDENTIALS_FILE: '/nonexistent', ...variables })
+  t.teardown(() => {
+    for (const name of Object.keys(process.env)) if (!(name in before)) delete process.env[name]
+    Object.assign(process.env, before)
+  })
+}
 
 /** @param now milliseconds since the epoch: when keys end. @param answer of the service to a call that is signed well. */
 export async function startAws(now: () => number, answer: (seen: Seen) => Answer): Promise<Aws> {
@@ -123,16 +138,8 @@ export async function startAws(now: () => number, answer: (seen: Seen) => Answer
   )
 
   const service = await startUpstream((seen) => {
-    const signer = signerOf(seen, 'bedrock', now())
-    if (typeof signer !== 'string') {
-      aws.callers.push(signer.who)
-      return answer(seen)
-    }
-    return {
-      status: 403,
-      headers: { ...JSON_TYPE, 'x-amzn-errortype': 'ExpiredTokenException' },
-      body: [JSON.stringify({ message: signer })],
-    }
+    const refused = aws.refusal(seen)
+    return refused ? jsonAnswer(refused.body, refused.status, refused.headers) : answer(seen)
   })
 
   const aws: Aws = {
@@ -140,6 +147,12 @@ export async function startAws(now: () => number, answer: (seen: Seen) => Answer
     imds,
     ecs,
     service,
+    refusal: (seen) => {
+      const signer = signerOf(seen, 'bedrock', now())
+      if (typeof signer === 'string') return exceptionOf(signer)
+      aws.callers.push(signer.who)
+      return undefined
+    },
     callers: [],
     life: 3600,
     revoked: new Set(),
@@ -159,6 +172,21 @@ export async function startAws(now: () => number, answer: (seen: Seen) => Answer
     },
   }
   return aws
+}
+
+/** "Common errors" of the API reference of Bedrock, with the header as users have seen it (aws-samples/amazon-bedrock-client-for-mac issue 1). */
+export function exceptionOf(message: string) {
+  const types: readonly (readonly [RegExp, string])[] = [
+    [/expired/, 'ExpiredTokenException'],
+    [/security token is invalid/, 'UnrecognizedClientException'],
+    [/authorization/, 'MissingAuthenticationTokenException'],
+  ]
+  const type = types.find(([words]) => words.test(message))?.[1] ?? 'InvalidSignatureException'
+  return {
+    status: 403,
+    headers: { 'x-amzn-errortype': `${type}:http://internal.amazon.com/coral/com.amazon.coral.service/` },
+    body: { message },
+  }
 }
 
 function stsError(status: number, code: string, message: string): Answer {

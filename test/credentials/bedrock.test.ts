@@ -1,0 +1,203 @@
+/** Signed calls of Bedrock: a stand-in that checks each signature and speaks the binary event stream, with keys that end. */
+import t, { type Test } from 'tap'
+import type { JsonObject } from '../../src/core/json.ts'
+import { cellsOf, startMatrix } from '../providers/matrix.ts'
+import { bedrock } from '../providers/rules/bedrock.ts'
+import { SCENARIOS } from '../providers/scenarios.ts'
+import { type Aws, startAws, USER, withVariables } from '../support/aws.ts'
+import { FakeClock } from '../support/clock.ts'
+import { pdfOf } from '../support/documents.ts'
+import { eventually } from '../support/eventually.ts'
+import { every } from '../support/every.ts'
+import { list, object } from '../support/fold.ts'
+import { type Gateway, startGateway } from '../support/gateway.ts'
+import { CLIENTS, type Client } from '../support/matrix/clients.ts'
+import { type Answer, jsonAnswer } from '../support/upstream.ts'
+import { answerFor, type Said } from '../support/wire.ts'
+
+// Thousands of real calls: a minute on a busy machine.
+t.setTimeout(180_000)
+
+const ROLE = 'arn:aws:iam::123456789012:role/work'
+const USER_ENV = { AWS_ACCESS_KEY_ID: USER.accessKeyId, AWS_SECRET_ACCESS_KEY: USER.secretAccessKey }
+const SAID: Said = { text: ['Fine.'] }
+const PROFILE = 'arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/mi1dadi0g15f'
+
+t.test('every conversation of the matrix, signed with keys of the instance', async (t) => {
+  const aws = await startAws(Date.now, () => ({}))
+  t.teardown(() => aws.close())
+  withVariables(t, aws.env.imds)
+  const rules = { ...bedrock, settings: 'credential: { aws: {} }', denied: aws.refusal }
+  const matrix = await startMatrix(t, [rules])
+  for (const model of rules.models)
+    await every(t, model.name, async (t) => {
+      for (const cell of cellsOf(matrix.standIns, SCENARIOS).filter((each) => each.model === model)) {
+        const name = `${cell.scenario.name}, ${cell.client.id}${cell.stream ? ', streamed' : ''}`
+        const outcome = await matrix.run(cell)
+        t.same(outcome.problems, [], name)
+        t.equal(outcome.refused, undefined, name)
+      }
+    })
+  const [standIn] = matrix.standIns
+  t.equal(standIn.refused.length, 0, 'nothing was refused')
+  t.ok(standIn.accepted.length > 300, `${standIn.accepted.length} calls`)
+  t.strictSame(new Set(aws.callers), new Set(['instance']))
+})
+
+/** Marks the first part of the one message for the cache, as each format does. */
+function withCachePoint({ id }: Client, body: JsonObject): JsonObject {
+  const [message] = list(body.messages ?? body.input).filter(({ role }) => role === 'user')
+  const [first, ...rest] = list(message.content)
+  const mark = id === 'responses' ? { prompt_cache_breakpoint: { mode: 'explicit' } } : { cache_control: { type: 'ephemeral' } }
+  message.content = [{ ...first, ...mark }, ...rest]
+  return body
+}
+
+t.test('images, documents and cache points, signed with keys of the container', async (t) => {
+  const aws = await startAws(Date.now, () => ({}))
+  t.teardown(() => aws.close())
+  withVariables(t, aws.env.ecs)
+  const { gateway, standIns } = await startMatrix(t, [{ ...bedrock, settings: 'credential: { aws: {} }', denied: aws.refusal }])
+  const [standIn] = standIns
+  standIn.said = SAID
+  const file = `data:application/pdf;base64,${pdfOf(['Gruss']).toString('base64')}`
+  const image = `data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==`
+  await every(t, 'every client, streamed and not', async (t) => {
+    for (const client of CLIENTS)
+      for (const stream of [false, true]) {
+        const name = `${client.id}${stream ? ', streamed' : ''}`
+        const asked = client.write({ turns: [{ user: [{ text: 'Look, 世界' }, { image }, { file, name: 'a.pdf' }] }] })
+        const response = await gateway.post(client.path, { model: 'bedrock/profile', stream, ...withCachePoint(client, asked) })
+        const text = await response.text()
+        t.equal(response.status, 200, `${name} ${text}`)
+        const reply = stream ? client.foldStream(text) : client.fold(JSON.parse(text) as JsonObject)
+        t.equal(reply.text, 'Fine.', name)
+        const content = list(object(list(standIn.accepted.at(-1)?.messages)[0]).content)
+        t.same(
+          content.flatMap((block) => Object.keys(block)),
+          ['text', 'cachePoint', 'image', 'document'],
+          name,
+        )
+      }
+  })
+  t.equal(standIn.refused.length, 0, 'nothing was refused')
+  t.strictSame(aws.callers, Array(6).fill('container'))
+})
+
+interface Scene {
+  aws: Aws
+  gateway: Gateway
+  clock: FakeClock
+  ask(more?: JsonObject): Promise<Response>
+}
+
+/** Keys of a role, whose fetches its STS counts. @param answer to calls that are signed well. */
+async function scene(t: Test, answer?: () => Answer | undefined, life = 3600): Promise<Scene> {
+  // By the time of this machine, since the clients of the SDK sign by it.
+  const clock = new FakeClock(1, Date.now())
+  const aws = await startAws(
+    () => clock.now(),
+    (seen) => answer?.() ?? answerFor(seen, SAID),
+  )
+  aws.life = life
+  withVariables(t, { ...aws.env.sts, ...USER_ENV })
+  const gateway = await startGateway(
+    `
+providers:
+  aws: { preset: bedrock, base_url: "${aws.service.url}", credential: { aws: { role: "${ROLE}" } } }
+models:
+  aws/claude: { max_output: 1000, endpoints: [ { provider: aws, model: "${PROFILE}", price: free } ] }
+`,
+    { clock, env: { AWS_REGION: 'us-east-1' } },
+  )
+  t.teardown(() => Promise.all([gateway.close(), aws.close()]))
+  const body = { model: 'aws/claude', messages: [{ role: 'user', content: 'grüße' }] }
+  return { aws, gateway, clock, ask: (more = {}) => gateway.post('/v1/chat/completions', { ...body, ...more }) }
+}
+
+const settled = ({ clock }: Scene) => eventually('no fetch is under way', () => !clock.waiting.includes(30_000))
+
+t.test('a refusal of the credential fetches other keys once', async (t) => {
+  await every(t, 'every exception', async (t) => {
+    for (const [type, status, message] of [
+      ['ExpiredTokenException', 403, 'The security token included in the request is expired'],
+      // An expired session behind which there is no body.
+      ['ExpiredTokenException', 400, undefined],
+      ['UnrecognizedClientException', 403, 'The security token included in the request is invalid.'],
+      ['InvalidSignatureException', 403, 'The request signature we calculated does not match the signature you provided.'],
+    ] as const) {
+      let refusals = 1
+      const refusal = (): Answer => ({ ...jsonAnswer({ message }, status, { 'x-amzn-errortype': type }), ...(message ? {} : { body: [] }) })
+      const made = await scene(t, () => (refusals-- > 0 ? refusal() : undefined))
+      const name = `${status} ${type}`
+      t.equal((await made.ask()).status, 200, `${name}: other keys are taken`)
+      t.equal(made.aws.sts.requests.length, 2, `${name}: one more fetch`)
+      refusals = Number.POSITIVE_INFINITY
+      for (const stream of [false, true]) {
+        const reply = await made.ask({ stream })
+        t.equal(reply.status, 500, name)
+        t.match(await reply.json(), { error: { metadata: { credential: 'refused' } } }, name)
+      }
+      t.equal(made.aws.sts.requests.length, 2, `${name}: no more fetches within half a minute`)
+    }
+  })
+})
+
+t.test('a model that the account may not use fetches no other keys', async (t) => {
+  await every(t, 'every sentence', async (t) => {
+    for (const message of [
+      "You don't have access to the model with the specified model ID.",
+      `User: ${ROLE.replace(':role/', ':assumed-role/')}/headgate is not authorized to perform: bedrock:InvokeModel on resource: ${PROFILE}`,
+    ]) {
+      const made = await scene(t, () => jsonAnswer({ message }, 403, { 'x-amzn-errortype': 'AccessDeniedException:http://internal/' }))
+      await made.ask()
+      await settled(made)
+      for (let count = 0; count < 5; count++) {
+        await made.clock.advance(31_000)
+        const reply = await made.ask()
+        t.equal(reply.status, 502, message)
+        const { error } = (await reply.json()) as { error: { metadata: JsonObject } }
+        t.equal(error.metadata.provider_code, 'AccessDeniedException', message)
+        t.equal(error.metadata.credential, undefined, message)
+      }
+      t.equal(made.aws.sts.requests.length, 1, `${message}: one fetch`)
+      t.equal(made.aws.service.requests.length, 6, `${message}: one call for each request`)
+    }
+  })
+})
+
+/** Calls in each step of 100 ms. */
+const CALLS = 20
+const STEPS = 150
+
+t.test('200 requests per second meet no end of keys, also while STS is down', async (t) => {
+  const made = await scene(t, undefined, 10)
+  const { aws, clock } = made
+  t.equal((await made.ask()).status, 200)
+  const { script } = aws.sts
+  const statuses: number[] = []
+  const send = async (stream: boolean) => {
+    const reply = await made.ask({ stream })
+    const text = await reply.text()
+    statuses.push(text.includes('Fine.') ? reply.status : 0)
+  }
+  let running: Promise<unknown> = Promise.resolve()
+  for (let step = 0; step < STEPS; step++) {
+    // Keys are fetched anew from the middle of their life on.
+    if (step === 40) aws.sts.script = () => ({ status: 503 })
+    if (step === 80) aws.sts.script = script
+    const sent = Promise.all(Array.from({ length: CALLS }, (_, index) => send(index % 4 === 0)))
+    await clock.advance(100)
+    // Calls of one step are on their way while time goes on.
+    await running
+    running = sent
+  }
+  await running
+  t.equal(statuses.length, STEPS * CALLS)
+  t.strictSame(new Set(statuses), new Set([200]), `${statuses.length} requests`)
+  t.equal(aws.callers.length, 1 + STEPS * CALLS, 'each call was accepted the first time')
+  t.equal(aws.service.requests.length, 1 + STEPS * CALLS)
+  const keys = aws.service.requests.map(({ headers }) => /Credential=([A-Z0-9]+)/.exec(`${headers.authorization}`)?.[1])
+  t.ok(new Set(keys).size >= 2, `${new Set(keys).size} sets of keys`)
+  t.match(made.gateway.logs.join(''), 'cannot be refreshed')
+})
