@@ -54,8 +54,9 @@ const ENVIRONMENT = Object.fromEntries(
   blocks.flatMap(({ text }) => [...text.matchAll(/\$\{([A-Z0-9_]+)/g)].map(([, name]) => [name, exampleOf(name)])),
 )
 
-/** An address where the name is that of one. */
+/** An address or a region where the name is that of one. */
 function exampleOf(name: string): string {
+  if (name.endsWith('_REGION')) return 'us-east-1'
   return /_(URL|HOST|BASE)$/.test(name) ? `https://${name.toLowerCase().replaceAll('_', '-')}.example` : `value-of-${name.toLowerCase()}`
 }
 
