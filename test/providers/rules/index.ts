@@ -13,6 +13,7 @@ import { groq } from './groq.ts'
 import { huggingface } from './huggingface.ts'
 import { litellm } from './litellm.ts'
 import { llamaCpp } from './llama-cpp.ts'
+import { minimax } from './minimax.ts'
 import { minimaxChat } from './minimax-chat.ts'
 import { mistral } from './mistral.ts'
 import { moonshot } from './moonshot.ts'
@@ -62,6 +63,7 @@ export const RULES: readonly Rules[] = [
   xai,
   zai,
   deepinfra,
+  minimax,
   minimaxChat,
   qwen,
 ]
