@@ -7,7 +7,9 @@ import { FakeClock } from '../support/clock.ts'
 import { GoogleCloud } from '../support/clouds/google.ts'
 import { type CloudScene, cloudScene, shown, withVariables } from '../support/clouds/scene.ts'
 import { every } from '../support/every.ts'
-import { startUpstream } from '../support/upstream.ts'
+import { startGateway } from '../support/gateway.ts'
+import { jsonAnswer, startUpstream } from '../support/upstream.ts'
+import { WIRES } from '../support/wire.ts'
 
 const ACCOUNT = 'headgate@acme.iam.gserviceaccount.com'
 const TARGET = 'models@acme.iam.gserviceaccount.com'
@@ -277,6 +279,61 @@ t.test('a token that Vertex AI refuses is told apart from one that cannot be fet
   t.match(text, /"credential":"refused"/)
   t.match(await made.metrics(), /headgate_attempts_total\{[^}]*outcome="credential_refused"[^}]*\} 1/)
   t.strictSame(await shown(made, cloud.secrets, text), [])
+})
+
+t.test('the presets of Vertex AI call a project with a token, in both formats', async (t) => {
+  const { cloud, file } = await setUp(t)
+  withVariables(t, { GOOGLE_APPLICATION_CREDENTIALS: file('key.json', cloud.keyFile()) })
+  const said = { text: ['Hello.'] }
+  const vertex = await startUpstream((seen) => {
+    if (cloud.callerOf(seen) !== ACCOUNT) return { status: 401, body: ['no'] }
+    if (seen.path.includes('count-tokens')) return jsonAnswer({ input_tokens: 7 })
+    const wire = seen.path.includes('/publishers/anthropic/') ? 'anthropic' : 'gemini'
+    return seen.path.includes(':stream')
+      ? { headers: { 'content-type': 'text/event-stream' }, body: WIRES[wire].frames({ ...said, model: 'm' }) }
+      : jsonAnswer(WIRES[wire].reply({ ...said, model: 'm' }))
+  })
+  const at = `${vertex.url}/v1/projects/acme/locations/global/publishers`
+  const gateway = await startGateway(
+    `providers:
+  gemini: { preset: vertex-gemini, base_url: "${at}/google" }
+  claude: { preset: vertex-claude, base_url: "${at}/anthropic" }
+models:
+  acme/gemini: { endpoints: [ { provider: gemini, model: gemini-3.5-flash, price: free } ] }
+  acme/claude: { endpoints: [ { provider: claude, model: "claude-haiku-4-5@20251001", price: free } ] }
+`,
+    { clock: cloud.clock, env: { GOOGLE_CLOUD_PROJECT: 'acme' } },
+  )
+  t.teardown(() => Promise.all([gateway.close(), vertex.close()]))
+  const messages = [{ role: 'user', content: 'hi' }]
+  const bodies: string[] = []
+  for (const [path, model, stream] of [
+    ['/v1/chat/completions', 'acme/gemini', false],
+    ['/v1/chat/completions', 'acme/claude', false],
+    ['/v1/messages', 'acme/claude', false],
+    ['/v1/messages', 'acme/claude', true],
+    ['/v1/messages/count_tokens', 'acme/claude', false],
+  ] as const) {
+    const reply = await gateway.post(path, { model, stream, max_tokens: 100, messages })
+    t.equal(reply.status, 200, `${path} ${model}`)
+    bodies.push(await reply.text())
+  }
+  t.match(bodies, [/Hello/, /Hello/, /Hello/, /Hello/, /"input_tokens":7/])
+  t.strictSame(
+    vertex.requests.map(({ path }) => path.replace(/^.*publishers/, '')),
+    [
+      '/google/models/gemini-3.5-flash:generateContent',
+      '/anthropic/models/claude-haiku-4-5@20251001:rawPredict',
+      '/anthropic/models/claude-haiku-4-5@20251001:rawPredict',
+      '/anthropic/models/claude-haiku-4-5@20251001:streamRawPredict',
+      '/anthropic/models/count-tokens:rawPredict',
+    ],
+  )
+  t.match(vertex.requests[2]?.json, { anthropic_version: 'vertex-2023-10-16', model: undefined }, 'also where the body passes')
+  t.notOk(
+    vertex.requests.some(({ headers }) => headers['x-api-key'] ?? headers['x-goog-api-key']),
+    'no header for keys',
+  )
 })
 
 t.test('check says which source would be used', async (t) => {

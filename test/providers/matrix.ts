@@ -39,16 +39,19 @@ const slugOf = (rules: Rules): string => rules.slug ?? rules.preset
 /** The path of a preset's address, such as `/v1`. */
 export function rootOf(preset: string): string {
   const { base_url: address } = providerPreset(preset).provider
-  return /^(?:https?:\/\/[^/]+|\$\{[^}]+\})(\/.*?)?\/?$/.exec(String(address))?.[1] ?? ''
+  const path = /^(?:https?:\/\/[^/]+|\$\{[^}]+\})(\/.*?)?\/?$/.exec(String(address))?.[1] ?? ''
+  return path.replace(/\$\{[^}]+\}/g, SECRET)
 }
 
 /** YAML of a gateway with these stand-ins as its providers, and the shipped catalogue. @param yaml stands in front. */
 export function configuration(standIns: readonly StandIn[], yaml: string): string {
   const ruled = new Map(standIns.map((standIn) => [slugOf(standIn.rules), standIn]))
-  const own = [...ruled].map(
-    ([slug, { rules, url }]) =>
-      `  ${slug}: { preset: ${rules.preset}, base_url: "${url}${rootOf(rules.preset)}"${rules.settings ? `, ${rules.settings}` : ''} }`,
-  )
+  const own = [...ruled].map(([slug, { rules, url }]) => {
+    // A key in place of what a cloud would give: how tokens are fetched is tested in `test/credentials/`.
+    const settings = rules.settings ?? (providerPreset(rules.preset).provider.credential ? `key: ${SECRET}` : undefined)
+    const more = settings === undefined ? '' : `, ${settings}`
+    return `  ${slug}: { preset: ${rules.preset}, base_url: "${url}${rootOf(rules.preset)}"${more} }`
+  })
   const others = Object.entries(SHIPPED).filter(([slug]) => !ruled.has(slug))
   const files = readdirSync(CATALOGUE).filter((name) => name.endsWith('.yaml'))
   const models = standIns.flatMap(({ rules }) =>

@@ -8,13 +8,10 @@ import type { Encoded, Target } from '../types.ts'
 import { markPrefix } from './cache-prefix.ts'
 import { cacheControl, marked, type WriteContext } from './encode-blocks.ts'
 import { type SystemInside, TurnWriter } from './encode-messages.ts'
-import { betaHeaders, fitToTarget, isPrefill, neverSends } from './fit-target.ts'
+import { betaHeaders, fitToTarget, isPrefill, neverSends, placed } from './fit-target.ts'
 import { instruct, keepThinkingRules, planThinking, relaxChoice, unbindThinking } from './thinking.ts'
 import { searchTool } from './web-search.ts'
 import { nativeOf, WIRE } from './wire.ts'
-
-/** Behind a base URL without `/v1`, as the provider's own SDKs take it. */
-export const PATH = '/v1/messages'
 
 /** The API wants the type even of a schema that says nothing else. */
 function inputSchema(parameters: JsonObject | null | undefined): JsonObject {
@@ -188,7 +185,7 @@ function finished(body: JsonObject, target: Target, context: WriteContext): Enco
   if (target.quirks.forced_tools === false) relaxChoice(body, dropped, target.quirks.system_messages === true)
   for (const beta of unbindThinking(body, target, dropped) ?? []) context.betas.add(beta)
   const headers = betaHeaders(body, target, context.betas)
-  const encoded: Encoded = { path: PATH, body, dropped: [...new Set(dropped)] }
+  const encoded: Encoded = { path: placed(body, target), body, dropped: [...new Set(dropped)] }
   if (headers) encoded.headers = headers
   return encoded
 }

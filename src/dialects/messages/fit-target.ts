@@ -5,6 +5,26 @@ import { losesTier, takeTierWords, tierToSend } from '../canon/service-tier.ts'
 import { hashedUser } from '../canon/user.ts'
 import type { Target } from '../types.ts'
 
+/** Behind a base URL without `/v1`, as the provider's own SDKs take it. */
+export const PATH = '/v1/messages'
+
+/** The only version that Vertex AI takes in a body (platform.claude.com, Claude on Vertex AI). */
+const VERTEX_VERSION = 'vertex-2023-10-16'
+
+/**
+ * The path for a body, which loses the model where the path names it.
+ * @param operation behind `PATH`; on Vertex AI it stands in the place of a model.
+ */
+export function placed(body: JsonObject, { model, stream, quirks }: Target, operation?: 'count_tokens'): string {
+  if (quirks.raw_predict !== true) return operation === undefined ? PATH : `${PATH}/${operation}`
+  body.anthropic_version = VERTEX_VERSION
+  // npm @anthropic-ai/vertex-sdk 1.1.3, client.js: this call alone has its model in the body.
+  if (operation === 'count_tokens') return '/models/count-tokens:rawPredict'
+  delete body.model
+  // Names have a version behind an @, which needs no encoding in a path.
+  return `/models/${encodeURIComponent(model).replaceAll('%40', '@')}:${stream ? 'streamRawPredict' : 'rawPredict'}`
+}
+
 /** Where a parameter stands in the body; the first of its names is the one that is recorded. */
 const FIELDS: readonly { names: readonly [string, ...string[]]; paths: readonly string[] }[] = [
   { names: ['temperature'], paths: ['temperature'] },

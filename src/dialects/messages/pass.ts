@@ -8,10 +8,9 @@ import type { Encoded, Final, PassFacts, PassResult, PassWire, ReplyContext, Tar
 import { markPrefix } from './cache-prefix.ts'
 import { serverToolName } from './check.ts'
 import { endOf, isError } from './decode-stream.ts'
-import { PATH } from './encode-request.ts'
 import { decodeFault } from './fault.ts'
 import { errorOf } from './fault-body.ts'
-import { betaHeaders, fitToTarget, isPrefill, neverSends } from './fit-target.ts'
+import { betaHeaders, fitToTarget, isPrefill, neverSends, placed } from './fit-target.ts'
 import { holdsForeignBlocks } from './foreign-blocks.ts'
 import { messageHead, OwnMembers } from './message.ts'
 import { PassStreamOfMessages } from './pass-stream.ts'
@@ -59,7 +58,8 @@ function passRequest(body: JsonObject, target: Target): Encoded {
   if (body.cache_control === undefined) markPrefix(copy, target)
   fitToTarget(copy, target, dropped)
   const headers = betaHeaders(copy, target, unbindThinking(copy, target, dropped, false))
-  return headers ? { path: PATH, body: copy, headers, dropped } : { path: PATH, body: copy, dropped }
+  const path = placed(copy, target)
+  return headers ? { path, body: copy, headers, dropped } : { path, body: copy, dropped }
 }
 
 function factsOf(body: JsonObject): PassFacts {

@@ -27,6 +27,9 @@ export const messagesQuirks = {
     minimum: 1,
     maximum: 100_000,
   }),
+  raw_predict: flag(
+    'True: the path names the model, `/models/NAME:rawPredict` or `:streamRawPredict`, and the body has the version, as on Vertex AI.',
+  ),
   web_search: webSearch,
   web_search_tool: word("Type of the provider's search tool. If unset: `web_search_20250305`."),
   media_urls: mediaUrls,

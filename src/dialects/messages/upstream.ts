@@ -9,9 +9,9 @@ import type { ClientDialect, Encoded, Target, UpstreamDialect } from '../types.t
 import { check } from './check.ts'
 import { messagesClient } from './client.ts'
 import { isError, MessagesStreamDecoder } from './decode-stream.ts'
-import { encodeRequest, PATH } from './encode-request.ts'
+import { encodeRequest } from './encode-request.ts'
 import { decodeFault } from './fault.ts'
-import { messagesCap } from './fit-target.ts'
+import { messagesCap, placed } from './fit-target.ts'
 import { anthropicParameters, messagesFields } from './parameters.ts'
 import { messagesPass } from './pass.ts'
 import { searchWire } from './web-search.ts'
@@ -52,7 +52,6 @@ export const messagesCounting: ClientDialect = {
 
 /** Fields that the count takes; those of an answer it refuses. */
 const COUNTED = [
-  'model',
   'messages',
   'system',
   'tools',
@@ -70,9 +69,9 @@ const countTokens = {
   /** The request as it would be sent, without what belongs to its answer. */
   encode(request: CanonicalRequest, target: Target): Encoded {
     const encoded = encodeRequest(request, { ...target, stream: false })
-    const body: JsonObject = {}
+    const body: JsonObject = { model: target.model }
     for (const field of COUNTED) if (encoded.body[field] !== undefined) body[field] = encoded.body[field]
-    return { ...encoded, path: `${PATH}/count_tokens`, body }
+    return { ...encoded, path: placed(body, target, 'count_tokens'), body }
   },
 
   /** @returns undefined where the reply holds no count. */

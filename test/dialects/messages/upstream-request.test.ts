@@ -671,3 +671,21 @@ t.test('any conversation comes out in a legal order', async (t) => {
     )
   })
 })
+
+t.test('Vertex AI: the path names the model, the body has the version', async (t) => {
+  const vertex = { model: 'claude-haiku-4-5@20251001', quirks: { raw_predict: true } }
+  for (const [stream, method] of [
+    [false, 'rawPredict'],
+    [true, 'streamRawPredict'],
+  ] as const) {
+    const { path, body } = anthropicUpstream.encodeRequest(request(), target({ ...vertex, stream }))
+    t.equal(path, `/models/claude-haiku-4-5@20251001:${method}`)
+    t.match(body, { anthropic_version: 'vertex-2023-10-16', model: undefined, stream: stream ? true : undefined })
+  }
+  t.equal(anthropicUpstream.encodeRequest(request(), target({ ...vertex, model: 'a/../b' })).path, '/models/a%2F..%2Fb:rawPredict')
+  const count = anthropicUpstream.countTokens?.encode(request(), target(vertex))
+  t.match(count, {
+    path: '/models/count-tokens:rawPredict',
+    body: { model: 'claude-haiku-4-5@20251001', anthropic_version: 'vertex-2023-10-16', messages: [{}] },
+  })
+})

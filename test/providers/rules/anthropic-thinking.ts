@@ -56,6 +56,11 @@ function prefixAt(body: JsonObject, index: number): string {
     .slice(0, 16)
 }
 
+/** Signatures hold at every provider of Claude (platform.claude.com, Extended thinking, `signature`): of another one the text is not known here. */
+function isClaudes(signatures: Signatures, hmac: string, text: string): boolean {
+  return signatures.verify(hmac, text) || (Signatures.isIssued(hmac) && !signatures.verify(hmac))
+}
+
 /** `model.prefix.hmac`: opaque to callers. */
 function signed(signatures: Signatures, text: string, model: string, prefix: string): string {
   return `${model}.${prefix}.${signatures.issue(`${model}.${prefix}.${text}`)}`
@@ -84,7 +89,7 @@ function signatureRefusal(call: Call, facts: ModelFacts): string | undefined {
       if (Signatures.isIssued(String(block.signature))) continue
       const [maker, prefix, hmac] = String(block.signature).split('.')
       const at = `messages.${i}.content.${j}: Invalid \`signature\` in \`thinking\` block.`
-      if (hmac === undefined || !signatures.verify(hmac, `${maker}.${prefix}.${String(block.thinking)}`)) return at
+      if (hmac === undefined || !isClaudes(signatures, hmac, `${maker}.${prefix}.${String(block.thinking)}`)) return at
       // Another model's block is dropped without an error ("Thinking blocks are tied to the model").
       if (!facts.preserved || maker !== model.name || prefix === prefixAt(body, i) || drops) continue
       return `${at} The block is bound to a different conversation. Remove the block, or set \`thinking.block_binding.prefix_mismatch_behavior\` to "drop_block".`

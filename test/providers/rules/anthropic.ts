@@ -38,7 +38,7 @@ const FACTS: Readonly<Record<string, ModelFacts>> = {
 
 const factsOf = (model: RuledModel): ModelFacts => FACTS[model.name] ?? NEWEST
 
-const refused = (message: string): Refusal => ({
+export const refused = (message: string): Refusal => ({
   status: 400,
   // Recorded: test_anthropic_explicit_effort_xhigh_unsupported_model_errors.
   body: { type: 'error', error: { type: 'invalid_request_error', message }, request_id: 'req_refused' },
@@ -158,6 +158,12 @@ function ruleBroken(call: Call, betas: readonly string[]): string | undefined {
 function check(call: Call): Refusal | undefined {
   const { headers } = call.request
   if (headers['anthropic-version'] !== '2023-06-01') return refused('anthropic-version: header is required')
+  return checkBody(call)
+}
+
+/** Without what differs between the provider's own address and those of clouds. */
+export function checkBody(call: Call): Refusal | undefined {
+  const { headers } = call.request
   const betas = String(headers['anthropic-beta'] ?? '').split(',')
   const broken = ruleBroken(call, betas)
   return broken === undefined ? undefined : refused(broken)

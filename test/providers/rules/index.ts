@@ -27,6 +27,7 @@ import { qwen } from './qwen.ts'
 import { sambanova } from './sambanova.ts'
 import { sglang } from './sglang.ts'
 import { together } from './together.ts'
+import { vertexClaude } from './vertex-claude.ts'
 import { vertexGemini } from './vertex-gemini.ts'
 import { crusoe, vllm } from './vllm.ts'
 import { xai } from './xai.ts'
@@ -39,6 +40,7 @@ export const RULES: readonly Rules[] = [
   anthropic,
   gemini,
   vertexGemini,
+  vertexClaude,
   mistral,
   deepseek,
   groq,

@@ -1,5 +1,6 @@
-/** What Gemini on Vertex AI accepts with an API key (discovery document aiplatform v1beta1, revision 20261106). */
-import type { Rules } from '../stand-in.ts'
+/** What Gemini on Vertex AI accepts at a project's address (discovery document aiplatform v1beta1, revision 20261106). */
+import type { Seen } from '../../support/upstream.ts'
+import type { Refusal, Rules } from '../stand-in.ts'
 import { vertexFields } from './google-body.ts'
 import { conversationCheck, signed, streamCheck } from './google-checks.ts'
 
@@ -9,10 +10,16 @@ const entry = (model: string, quirks: string): string => `endpoints:
     price: { prompt: "0.50", completion: "3.00" }
     quirks: ${quirks}`
 
+/** Of every address of Vertex AI, for a token that does not hold. */
+export const vertexDenied = ({ headers }: Seen, token: string): Refusal | undefined =>
+  headers.authorization === `Bearer ${token}` && headers['x-goog-api-key'] === undefined && headers['x-api-key'] === undefined
+    ? undefined
+    : { status: 401, body: { error: UNAUTHENTICATED } }
+
 const UNAUTHENTICATED = {
   code: 401,
   message:
-    'API keys are not supported by this API. Expected OAuth2 access token or other authentication credentials that assert a principal.',
+    'Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid authentication credential.',
   status: 'UNAUTHENTICATED',
 }
 
@@ -35,7 +42,7 @@ export const vertexGemini: Rules = {
     { slug: 'vertex/gemini-2.5-flash', name: 'gemini-2.5-flash', entry: entry('gemini-2.5-flash', '{}'), reasons: true, images: true },
   ],
   path: (model, stream) => `/models/${model.name}:${stream ? 'streamGenerateContent' : 'generateContent'}`,
-  denied: (request, key) => (request.headers['x-goog-api-key'] === key ? undefined : { status: 401, body: { error: UNAUTHENTICATED } }),
+  denied: vertexDenied,
   check: (call) => streamCheck(call) ?? vertexFields(call.body) ?? conversationCheck(call),
   says: signed,
 }
