@@ -2,7 +2,7 @@
  * Several keys of one account as one credential (issue 19). A conversation keeps its key as long as that can be used; other calls are
  * spread by weight. A key that the provider refuses is left out for a while, one that it limits rests.
  */
-import { createHash } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'
 import { counter } from '../../core/metrics.ts'
 import { open } from '../../core/tallies.ts'
@@ -45,7 +45,7 @@ export class KeyPool implements Credential {
   constructor({ provider, terms, keys }: PoolOptions, parts: CredentialParts) {
     this.terms = terms
     this.clock = parts.clock
-    this.fingerprint = keys[0]?.key ?? ''
+    this.fingerprint = hash('sha256', keys[0]?.key ?? '', 'base64url')
     this.keys = keys.map((settings, index) => new PooledKey({ provider, settings, pool: this, number: index + 1 }, parts))
   }
 
