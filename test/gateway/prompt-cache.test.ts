@@ -1,4 +1,4 @@
-/** Marks for the provider's cache that the operator wants on every request, before a provider that caches as Anthropic does. */
+/** Marks for the provider's cache that the gateway sets, before a provider that caches as Anthropic does. */
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
@@ -60,8 +60,10 @@ const gateway = await startGateway(`
 providers:
   one: { dialect: anthropic, base_url: "${upstream.url}", key: k, quirks: { cache_prefix: 5m, cache_minimum: 512 } }
   plain: { dialect: anthropic, base_url: "${upstream.url}", key: k }
+  never: { dialect: anthropic, base_url: "${upstream.url}", key: k, quirks: { cache_prefix: off } }
 models:
   acme/one: { endpoints: [ { provider: one, model: up, price: { prompt: "2.00", completion: "10.00", cached: "0.10", cache_write: "2.50" } } ] }
+  acme/never: { endpoints: [ { provider: never, model: up, price: { prompt: "2.00", completion: "10.00" } } ] }
   acme/plain: { endpoints: [ { provider: plain, model: up, price: { prompt: "2.00", completion: "10.00", cached: "0.10", cache_write: "2.50" } } ] }
 `)
 t.teardown(async () => {
@@ -102,6 +104,40 @@ t.test('a conversation reads from the cache what its turns before have sent', as
     })
 })
 
+const call = (n: number) => ({ calls: [{ id: `call_${n}`, name: 'weather', args: {} }] })
+const result = (n: number) => ({ results: [{ id: `call_${n}`, parts: [{ text: `${n}: ${LONG}` }] }] })
+const LOOP = [
+  { user: [{ text: 'Oslo, then Rome?' }] },
+  call(1),
+  result(1),
+  call(2),
+  result(2),
+  { assistant: 'Done.' },
+  { user: [{ text: 'And?' }] },
+]
+
+t.test('by default a conversation with results of tools is cached for callers of formats without marks', async (t) => {
+  for (const client of CLIENTS) {
+    cached.clear()
+    const ask = async (length: number, model = 'acme/plain'): Promise<JsonObject> => {
+      const asked = { system: LONG, tools, turns: LOOP.slice(0, length) }
+      return record(await gateway.post(client.path, { model, ...client.write(asked) }))
+    }
+    const read: number[] = []
+    for (const length of [1, 3, 5, 7]) read.push(Number((await ask(length)).native_tokens_cached))
+    const marks = upstream.requests.slice(-4).map((seen) => marksIn(seen.json))
+    if (client.id === 'messages') {
+      t.same(marks, [[], [], [], []], 'callers of Messages set their own')
+      continue
+    }
+    // System, then the result just come and the message of the caller before it; then the ends of the answers before the newest turn.
+    t.same(marks, [[], [1, 2, 4], [1, 4, 6], [1, 5, 7]], client.id)
+    t.ok(read[0] === 0 && read[1] === 0 && Number(read[2]) > 1000 && Number(read[3]) > Number(read[2]), `${client.id} read ${read}`)
+    await ask(5, 'acme/never')
+    t.same(marksIn(upstream.requests.at(-1)?.json ?? {}), [], `${client.id}, switched off`)
+  }
+})
+
 t.test('a turn of more blocks than the provider looks back is found again', async (t) => {
   cached.clear()
   const parts = (count: number): JsonObject[] =>
@@ -139,7 +175,11 @@ t.test('the marks of the caller, and its null, win', async (t) => {
   t.same(marksIn(await sent(chat, '/v1/chat/completions')), [])
   t.same(marksIn(await sent({ instructions: LONG, input: 'Hello', cache_control: null, max_tokens: undefined }, '/v1/responses')), [])
   t.same(marksIn(await sent({ system: 'Short.', messages: [user('Hello')] })), [], 'too short to be cached')
-  t.same(marksIn(await sent({ model: 'acme/plain', system: LONG, messages: [user('Hello')] })), [], 'without the quirk nothing is marked')
+  t.same(
+    marksIn(await sent({ model: 'acme/plain', system: LONG, messages: [user('Hello')] })),
+    [],
+    'without the quirk and without tools nothing is marked',
+  )
   const deferred = { name: 'b', description: LONG, input_schema: { type: 'object' }, defer_loading: true }
   const tools = [{ name: 'a', description: LONG, input_schema: { type: 'object' } }, deferred]
   t.same(marksIn(await sent({ messages: [user('Hello')], tools })), [0], 'a deferred tool has no mark')

@@ -1,12 +1,15 @@
 /**
- * Marks for the provider's cache that the operator wants on every request (quirk `cache_prefix`): the stable prefix, which is tools, system
- * and the turns before the newest. Rules: at most four marks; the prefix goes tools, system, messages; what a mark finds again was written
+ * Marks for the provider's cache (quirk `cache_prefix`): on the stable prefix, which is tools, system and the turns before the newest, and
+ * on results of tools, since the request after them begins with them. Unless the operator sets otherwise, callers of formats whose own
+ * providers cache without marks get them where the conversation has results of tools: it goes on, so that what is written to the cache is
+ * read again. Rules: at most four marks; the prefix goes tools, system, messages; what a mark finds again was written
  * at most 20 blocks before it; reasoning takes no mark (platform.claude.com, Prompt caching, "Cache limitations"; ThinkingBlockParam,
  * @anthropic-ai/sdk 1.14.0).
  */
 import { bytesOf, isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
 import type { Target } from '../types.ts'
 import { cacheControl } from './encode-blocks.ts'
+import { neverSends } from './fit-target.ts'
 
 /** Tokens of the shortest prefix that is cached, where the endpoint's data name none. */
 const USUAL_MINIMUM = 1024
@@ -38,19 +41,32 @@ function markedContent(content: Json | undefined, mark: JsonObject): Json[] | un
 /** A deferred tool is no part of the prompt at its beginning (Tool.defer_loading, @anthropic-ai/sdk 1.14.0). */
 const isShown = (tool: JsonObject): boolean => tool.defer_loading !== true && (tool.type ?? 'custom') === 'custom'
 
+const holdsResults = (message: JsonObject | undefined): boolean => objectsOf(message?.content).some(({ type }) => type === 'tool_result')
+
 /**
- * Ends of the turns before the newest: where this request's mark goes, and where that of the request before it was. The second is needed
- * where a turn has more blocks than the provider looks back.
+ * Messages that get a mark: the end of what the next request begins with, and where the mark of the request before was. The second is
+ * needed where a turn has more blocks than the provider looks back. Behind results of tools the model goes on, so their message is the
+ * end; another newest turn may be sent anew in other words, so the end is the answer before it.
  */
 function turnEnds(messages: readonly JsonObject[]): number[] {
+  const role = holdsResults(messages.at(-1)) ? 'user' : 'assistant'
   const ends: number[] = []
-  for (let i = messages.length - 2; i >= 0 && ends.length < 2; i--) if (messages[i]?.role === 'assistant') ends.push(i)
+  for (let i = messages.length - 1; i >= 0 && ends.length < 2; i--) if (messages[i]?.role === role) ends.push(i)
   return ends
 }
 
-/** @param body is changed; its lists are copied first. */
-export function markPrefix(body: JsonObject, { quirks }: Target): void {
-  const ttl = quirks.cache_prefix
+/** How long the provider is to keep the prefix; undefined where it is not marked. @param ownFormat whether the caller could set marks itself. */
+function timeToLive(body: JsonObject, target: Target, ownFormat: boolean): '5m' | '1h' | undefined {
+  const wanted = target.quirks.cache_prefix ?? 'auto'
+  if (wanted === 'off') return undefined
+  if (wanted !== 'auto') return wanted
+  return !ownFormat && !neverSends(target, 'cache_control') && objectsOf(body.messages).some(holdsResults) ? '5m' : undefined
+}
+
+/** @param body is changed; its lists are copied first. @param ownFormat whether the caller speaks Messages. */
+export function markPrefix(body: JsonObject, target: Target, ownFormat: boolean): void {
+  const { quirks } = target
+  const ttl = timeToLive(body, target, ownFormat)
   if (ttl === undefined || isDecided(body)) return
   const mark = cacheControl({ ttl })
   const least = (quirks.cache_minimum ?? USUAL_MINIMUM) * BYTES_PER_TOKEN

@@ -163,7 +163,7 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Encode
     body.output_config = { ...(plan.effort === undefined ? {} : { effort: plan.effort }), ...(format ? { format } : {}) }
   if (request.serviceTier !== undefined) body.service_tier = request.serviceTier
   if (request.cache) body.cache_control = cacheControl(request.cache)
-  else if (request.cache === undefined) markPrefix(body, target)
+  else if (request.cache === undefined) markPrefix(body, target, context.sameWire)
   addUser(body, request, dropped)
   recordUnsaid(request, dropped)
   addExtras(body, request, dropped)

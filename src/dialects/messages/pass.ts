@@ -55,7 +55,7 @@ function passRequest(body: JsonObject, target: Target): Encoded {
   const user = stringOf(metadata.user_id) ?? stringOf(body.user) ?? stringOf(body.safety_identifier)
   if (user !== undefined && metadata.user_id !== user) copy.metadata = { ...metadata, user_id: user }
   const dropped: string[] = RECORDED.filter((key) => (body[key] ?? null) !== null)
-  if (body.cache_control === undefined) markPrefix(copy, target)
+  if (body.cache_control === undefined) markPrefix(copy, target, true)
   fitToTarget(copy, target, dropped)
   const headers = betaHeaders(copy, target, unbindThinking(copy, target, dropped, false))
   const path = placed(copy, target)

@@ -19,8 +19,8 @@ export const messagesQuirks = {
   forced_tools: forcedTools,
   system_messages: flag('Whether system messages may be in the middle of a conversation. If unset: only for callers of this format.'),
   cache_prefix: oneOf(
-    'Tools, system and the turns before the newest are marked for the cache of the provider, for this long, where the caller sets no marks. If unset: they are not.',
-    ['5m', '1h'],
+    'Tools, system, the turns before the newest and results of tools are marked for the cache of the provider, for this long, where the caller sets no marks. `auto`: for `5m`, for callers of other formats whose conversation has results of tools. If unset: `auto`.',
+    ['auto', '5m', '1h', 'off'],
   ),
   cache_minimum: Type.Integer({
     description: 'Tokens of the shortest prompt that the provider caches, for `cache_prefix`. If unset: 1024.',
