@@ -18,7 +18,8 @@ import { openStore, type Store } from '../store/open.ts'
 import type { ConnectionNews } from '../store/postgres/connection.ts'
 import type { StoreOfRecord } from '../store/record.ts'
 import { joinRecoveries } from '../store/recovery.ts'
-import { type Prunable, Retention, type RetentionNews } from '../store/retention.ts'
+import { type Prunable, type RetentionNews, startRetention } from '../store/retention.ts'
+import { type Rollable, type RollupNews, startRollup } from '../store/rollup.ts'
 import type { Durability } from '../store/sqlite.ts'
 import { AuditTrail } from './audit-trail.ts'
 import { HeldGuardrails } from './held-guardrails.ts'
@@ -233,12 +234,13 @@ function nodeName(journal: string | undefined): string {
 
 type UpkeepNews =
   | RetentionNews
+  | RollupNews
   /** A process is lost for good: what it had leased, in nano-dollars, may be spent by others. */
   | { kind: 'lease-freed'; node: string; nano: number }
 
 interface UpkeepOptions {
   /** Where generations are kept. */
-  store: Prunable
+  store: Prunable & Partial<Rollable>
   /** What guardrails found is kept as long as generations. */
   guardrails: Pick<GuardrailStore, 'prune'>
   /** Absent where no process leases. */
@@ -254,16 +256,19 @@ interface UpkeepOptions {
 /** Milliseconds between two looks for processes that are lost. */
 const LOOK = 60_000
 
+/** The store in memory sums its rows when it is read. */
+const isRollable = (store: Partial<Rollable>): store is Rollable => store.roll !== undefined
+
 /**
- * Periodic work on the store: removes old generations, and frees leases of processes that never came back.
+ * Periodic work on the store: adds up use, removes old generations, and frees leases of processes that never came back.
  * Begins the upkeep. @returns a function that ends it. Several processes may keep up one store.
  */
 export function keepUp({ store, guardrails, record, retention, lostGrace, clock, report }: UpkeepOptions): () => void {
-  const removing = retention === undefined ? undefined : new Retention({ store, keep: retention, clock, report })
-  const findings =
-    retention === undefined
-      ? undefined
-      : new Retention({ store: guardrails, keep: retention, clock, report: (news) => news.kind !== 'pruned' && report(news) })
+  const tasks = isRollable(store) ? [startRollup(store, clock, report)] : []
+  if (retention !== undefined) {
+    tasks.push(startRetention({ store, keep: retention, clock, report }))
+    tasks.push(startRetention({ store: guardrails, keep: retention, clock, report: (news) => news.kind !== 'pruned' && report(news) }))
+  }
   let timer: Timer | undefined
   let ended = false
   const look = async (): Promise<void> => {
@@ -278,7 +283,6 @@ export function keepUp({ store, guardrails, record, retention, lostGrace, clock,
   return () => {
     ended = true
     timer?.cancel()
-    removing?.close()
-    findings?.close()
+    for (const task of tasks) task.close()
   }
 }

@@ -18,8 +18,8 @@ export interface HoldRow {
   floor: number
 }
 
-/** Whose charge a generation is. */
-export type HoldOwner = Pick<HoldRow, 'key' | 'payer'>
+/** Whose charge a generation is, and what it was held for. */
+export type HoldOwner = Pick<HoldRow, 'key' | 'payer' | 'model' | 'endpoint'>
 
 export type SettleStatus = 'completed' | 'incomplete' | 'failed' | 'aborted' | 'unknown'
 

@@ -5,11 +5,9 @@
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { DayCharge, HoldOwner, KeyCharges, SettleRow } from '../ledger/types.ts'
-import { chargedAt, DAY_MS, TICKS } from './rows.ts'
+import { chargedAt, DAY_MS, NANO, TICKS } from './rows.ts'
 import { bigInteger, integer, text } from './sqlite.ts'
-
-/** Sums are kept in whole dollars and a rest, for SQLite's integers end at 9.2e18 nano-dollars and its sums throw there. */
-export const NANO = 1_000_000_000
+import type { SqliteRollups } from './sqlite-rollups.ts'
 
 /** The sums are written when they have this many settlements, or when there are this many of them: about a millisecond. */
 const MOST_SETTLEMENTS = 1_000
@@ -43,6 +41,7 @@ const ADD_OPEN = `INSERT INTO charged (key, payer, day, count, dollars, nano)
     dollars = dollars + excluded.dollars + (nano + excluded.nano) / ${NANO}, nano = (nano + excluded.nano) % ${NANO}`
 const RECONCILE = `INSERT INTO settlement (seq, status, cost, input, output, cached, cache_write, reasoning, estimated, facts)
   SELECT seq, 'unknown', floor, 0, 0, 0, 0, 0, 1, '{}' FROM hold WHERE seq NOT IN (SELECT seq FROM settlement)`
+const OPEN_BELOW = 'SELECT seq FROM hold WHERE seq < ? AND seq NOT IN (SELECT seq FROM settlement)'
 const SPENT_BY_DAY = `WITH charge AS MATERIALIZED (
     SELECT key, payer, day, sum(dollars) AS dollars, sum(nano) AS nano
     FROM (SELECT key, payer, day, dollars, nano FROM charged WHERE day >= ?1
@@ -135,14 +134,15 @@ export class ChargedSums {
     this.taken.add(seq)
   }
 
-  /** A settlement of the batch that is being written. @param find reads its hold. */
-  settle(row: SettleRow, find: () => HoldOwner | undefined): void {
+  /** A settlement of the batch that is being written. @param find reads its hold. @returns whose it is. */
+  settle(row: SettleRow, find: () => HoldOwner | undefined): HoldOwner | undefined {
     const doubted = this.taken.size > 0 && this.taken.has(row.seq)
     const owner = (doubted ? undefined : row.owner) ?? find()
     if (row.seq > this.highest) this.highest = row.seq
-    if (!owner) return
+    if (!owner) return undefined
     const sums = row.seq < this.watermark ? this.late : this.batch
     sums.add({ key: owner.key, payer: owner.payer ?? '', day: Math.floor(chargedAt(row) / DAY_MS) }, 1, 0, row.cost)
+    return owner
   }
 
   /** Writes what the table needs of the batch, within its transaction. */
@@ -179,11 +179,13 @@ export class ChargedSums {
   }
 
   /** Settles all open holds at their floor. @throws what SQLite throws; then nothing was settled. */
-  settleOpen(): void {
+  settleOpen(rollups: Pick<SqliteRollups, 'below' | 'add'>): void {
     this.highest = Math.max(this.highest, integer(this.db.prepare('SELECT ifnull(max(seq), 0) AS seq FROM hold').get()?.seq))
     this.atOnce(() => {
       this.db.exec(ADD_OPEN)
+      const late = this.db.prepare(OPEN_BELOW).all(rollups.below)
       this.db.exec(RECONCILE)
+      rollups.add(late.map(({ seq }) => integer(seq)))
     })
   }
 

@@ -22,6 +22,7 @@ import { ChargedSums, chargesOf, takeOff } from './charged.ts'
 import { recoveryOf } from './recovery.ts'
 import { checkHold, checkSettle, DAY_MS, findRecord, recordOf, sumByAccount, TICKS } from './rows.ts'
 import { type Durability, integer, openDatabase, text } from './sqlite.ts'
+import { SqliteRollups } from './sqlite-rollups.ts'
 import { SqliteUse } from './sqlite-use.ts'
 
 /** What an operator should know of; no row's content is in it. */
@@ -82,6 +83,7 @@ export class SqliteJournal implements Journal {
   private logSince = 0
   private retryTimer: Timer | undefined
   private readonly charged: ChargedSums
+  private readonly rollups: SqliteRollups
   private sums: SqliteUse | undefined
 
   constructor(db: DatabaseSync, options: Omit<JournalOptions, 'durability'>) {
@@ -97,6 +99,7 @@ export class SqliteJournal implements Journal {
     this.last = integer(db.prepare('SELECT ifnull(max(seq), 0) AS seq FROM hold').get()?.seq)
     this.writeNothing = `PRAGMA user_version = ${integer(db.prepare('PRAGMA user_version').get()?.user_version)}`
     this.charged = new ChargedSums(db)
+    this.rollups = new SqliteRollups(db, this.last)
     this.queue = new BatchQueue({
       write: (holds, settles) => this.write(holds, settles),
       knows: (seq) => this.knows(seq),
@@ -131,7 +134,7 @@ export class SqliteJournal implements Journal {
   reconcile(): Reconciliation {
     const found = this.unsettled()
     try {
-      if (found.count > 0) this.charged.settleOpen()
+      if (found.count > 0) this.charged.settleOpen(this.rollups)
     } catch (cause) {
       const why = cause instanceof Error ? cause.message : cause
       throw new Fault('unavailable', { message: `store ${this.db.location()}: what was left open cannot be settled: ${why}`, cause })
@@ -153,9 +156,21 @@ export class SqliteJournal implements Journal {
 
   /** Removes the oldest settled generations admitted before a moment; their sums stay. @throws what SQLite throws. */
   prune(before: number, most: number): number {
-    const count = pruneGenerations(this.db, this.charged, before, most)
+    const count = pruneGenerations(this.db, { charged: this.charged, rollups: this.rollups }, before, most)
     if (count > 0) this.logged(count)
     return count
+  }
+
+  /** Brings the tables of sums of use up to date, see `SqliteRollups`. @throws what SQLite throws. */
+  roll(now: number, most: number): number {
+    const count = this.rollups.roll(now, most)
+    if (count > 0) this.logged(count)
+    return count
+  }
+
+  /** Removes the oldest day of the sums of use. @returns whether there was one before the moment. @throws what SQLite throws. */
+  forgetUse(before: number): boolean {
+    return this.rollups.forget(before)
   }
 
   spentByDay(since: number): Iterable<DayCharge> {
@@ -191,13 +206,13 @@ export class SqliteJournal implements Journal {
 
   usePage(query: UseQuery, after: string): UsePage {
     if (after === '') this.queue.flush()
-    this.sums ??= new SqliteUse(this.db)
+    this.sums ??= new SqliteUse(this.db, this.rollups)
     return this.sums.read(query, after)
   }
 
   sessionPage(query: SessionQuery, after: string): SessionPage {
     if (after === '') this.queue.flush()
-    this.sums ??= new SqliteUse(this.db)
+    this.sums ??= new SqliteUse(this.db, this.rollups)
     return this.sums.readSessions(query, after)
   }
 
@@ -225,11 +240,12 @@ export class SqliteJournal implements Journal {
     this.checkpointTimer?.cancel()
     this.retryTimer?.cancel()
     this.charged.close()
+    this.rollups.close()
     this.db.close()
   }
 
   private write(holds: readonly HoldRow[], settles: readonly SettleRow[]): void {
-    const { charged, insertHold, insertSettlement } = this
+    const { charged, insertHold, insertSettlement, rollups } = this
     const duplicates: number[] = []
     try {
       this.begin.run()
@@ -253,17 +269,26 @@ export class SqliteJournal implements Journal {
           row.facts,
           row.at,
         )
-        if (done.changes === 0) duplicates.push(row.seq)
-        else charged.settle(row, () => holdFrom(this.selectHold.get(row.seq)))
+        if (done.changes === 0) {
+          duplicates.push(row.seq)
+          continue
+        }
+        rollups.settle(
+          row,
+          charged.settle(row, () => holdFrom(this.selectHold.get(row.seq))),
+        )
       }
       charged.write()
+      rollups.write()
       this.commit.run()
     } catch (cause) {
       charged.ended(false)
+      rollups.ended(false)
       if (this.db.isOpen && this.db.isTransaction) this.db.exec('ROLLBACK')
       throw cause
     }
     charged.ended(true)
+    rollups.ended(true)
     this.logged(holds.length + settles.length)
     for (const seq of duplicates) this.report({ kind: 'duplicate', seq })
   }

@@ -21,8 +21,8 @@ import { jsonOf } from './postgres/json-text.ts'
 
 export type Database = 'sqlite' | 'postgres'
 
-/** A column, by what it holds. A `sum` begins with 0, a `flag` is true or false, `optional` ones may be null. */
-type Kind = 'count' | 'sum' | 'text' | 'flag' | 'optional count' | 'optional text'
+/** A column, by what it holds. A `sum` begins with 0, a `flag` is true or false, a `real` may be negative, `optional` ones may be null. */
+type Kind = 'count' | 'sum' | 'real' | 'text' | 'flag' | 'optional count' | 'optional text'
 type Columns = Readonly<Record<string, Kind>>
 
 const HOLD = { seq: 'count', tag: 'text', key: 'text', model: 'text', endpoint: 'text', hold: 'count', floor: 'count' } as const
@@ -100,6 +100,24 @@ const SECRET = { name: 'text', value: 'text' } as const
 /** Keys of compaction items; the highest number encrypts. */
 const COMPACTION_KEY = { number: 'count', value: 'text', created_at: 'count' } as const
 
+/** What a row of `use_by_hour` or `use_by_key` is the sum of; `saved` is nano-dollars. Cost as in `CARRIED_BY_PAYER`. */
+const USE = {
+  model: 'text',
+  endpoint: 'text',
+  provider: 'text',
+  status: 'text',
+  count: 'count',
+  dollars: 'count',
+  nano: 'count',
+  input: 'count',
+  output: 'count',
+  cached: 'count',
+  cache_write: 'count',
+  reasoning: 'count',
+  saved: 'real',
+} as const
+const USE_NAMES = ['model', 'endpoint', 'provider', 'status'] as const
+
 /** Rows that change all the time find room on their own page. */
 const ROOMY = sql`with (fillfactor = 50)`
 
@@ -150,6 +168,7 @@ class Script {
   }
 
   private type(kind: Kind) {
+    if (kind === 'real') return this.database === 'sqlite' ? 'real' : 'double precision'
     if (this.database === 'sqlite') return kind.endsWith('text') ? 'text' : 'integer'
     if (kind === 'flag') return 'boolean'
     // Names are compared byte by byte, whatever the language of the server.
@@ -272,6 +291,14 @@ const STEPS: readonly Step[] = [
   // Compaction items are encrypted with keys that every process of a gateway knows; the first one is made on first use.
   (script) => {
     script.table('compaction_key', COMPACTION_KEY, ['number'])
+  },
+  // Sums of use by hour (since the epoch), and by day and key: they have the generations below a watermark, 0 at first.
+  (script) => {
+    script.table('use_by_hour', { hour: 'count', ...USE }, ['hour', ...USE_NAMES])
+    script.table('use_by_key', { day: 'count', key: 'text', ...USE }, ['day', 'key', ...USE_NAMES])
+    script.table('use_below', { seq: 'count' }, ['seq'])
+    script.raw(sql`insert into use_below values (0)`)
+    if (script.database === 'postgres') for (const text of POSTGRES_FUNCTIONS) script.raw(sql.raw(text))
   },
 ]
 

@@ -3,6 +3,10 @@ import { generationId, parseGenerationId } from '../core/ids.ts'
 import type { GenerationRecord, HoldRow, KeyCharges, SettleRow } from '../ledger/types.ts'
 
 export const DAY_MS = 86_400_000
+export const HOUR_MS = 3_600_000
+
+/** Sums are kept in whole dollars and a rest, for SQLite's integers end at 9.2e18 nano-dollars and its sums throw there. */
+export const NANO = 1_000_000_000
 
 /** Ticks of the sequence per millisecond, as `core/ids.ts` lays them out. */
 export const TICKS = 4096

@@ -50,4 +50,10 @@ export const SQLITE_MIGRATIONS: readonly (readonly string[])[] = [
   [
     'create table "compaction_key" ("number" integer not null, "value" text not null, "created_at" integer not null, constraint "compaction_key_pkey" primary key ("number")) strict',
   ],
+  [
+    'create table "use_by_hour" ("hour" integer not null, "model" text not null, "endpoint" text not null, "provider" text not null, "status" text not null, "count" integer not null, "dollars" integer not null, "nano" integer not null, "input" integer not null, "output" integer not null, "cached" integer not null, "cache_write" integer not null, "reasoning" integer not null, "saved" real not null, constraint "use_by_hour_pkey" primary key ("hour", "model", "endpoint", "provider", "status")) strict, without rowid',
+    'create table "use_by_key" ("day" integer not null, "key" text not null, "model" text not null, "endpoint" text not null, "provider" text not null, "status" text not null, "count" integer not null, "dollars" integer not null, "nano" integer not null, "input" integer not null, "output" integer not null, "cached" integer not null, "cache_write" integer not null, "reasoning" integer not null, "saved" real not null, constraint "use_by_key_pkey" primary key ("day", "key", "model", "endpoint", "provider", "status")) strict, without rowid',
+    'create table "use_below" ("seq" integer not null, constraint "use_below_pkey" primary key ("seq")) strict',
+    'insert into use_below values (0)',
+  ],
 ]

@@ -2,21 +2,15 @@
 import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite'
 import type { SessionPage, SessionQuery, SessionUse, UsePage, UseQuery, UseRow } from '../ledger/types.ts'
 import { AdaptivePage } from './adaptive-page.ts'
-import { NANO } from './charged.ts'
-import { DAY_MS, TICKS } from './rows.ts'
+import { DAY_MS, HOUR_MS, NANO, TICKS } from './rows.ts'
 import { integer, text } from './sqlite.ts'
+import type { SqliteRollups, UseSum } from './sqlite-rollups.ts'
+import { fact, SAVED } from './use-facts.ts'
 
 /** Generations of one page, and milliseconds that it should take. */
 const PAGE = { least: 100, most: 2_000, target: 1 }
 
 const END_OF_PAGE = 'SELECT count(*) AS count, max(seq) AS last FROM (SELECT seq FROM hold WHERE seq > ? AND seq < ? ORDER BY seq LIMIT ?)'
-
-/** A fact of the settlement, or the hold's own where none is recorded. Facts that are no JSON count as none. */
-const fact = (name: string, otherwise: string): string =>
-  `ifnull(nullif(iif(json_valid(facts) AND json_type(facts, '$.${name}') = 'text', facts ->> '$.${name}', ''), ''), ${otherwise})`
-
-/** Whole nano-dollars, so that their sum is exact. */
-const SAVED = `iif(json_valid(facts) AND json_type(facts, '$.cache_discount') IN ('integer', 'real'), round((facts ->> '$.cache_discount') * ${NANO}), 0)`
 
 const sumsOf = (keys: string): string => `
   SELECT hold.seq / ${TICKS} / ${DAY_MS} AS day, ${fact('model', 'hold.model')} AS model, ${fact('endpoint', 'hold.endpoint')} AS endpoint,
@@ -24,6 +18,15 @@ const sumsOf = (keys: string): string => `
     sum(cost / ${NANO}) AS dollars, sum(cost % ${NANO}) AS nano,
     sum(input) AS input, sum(output) AS output, sum(reasoning) AS reasoning, total(${SAVED}) AS saved
   FROM hold JOIN settlement USING (seq) WHERE hold.seq > ? AND hold.seq <= ? ${keys} GROUP BY 1, 2, 3, 4, 5`
+
+/** Of one day, as the tables of sums have it. */
+const rollupOf = (from: string): string => `
+  SELECT ?1 AS day, model, endpoint, provider, status NOT IN ('failed', 'unknown') AS answered, sum(count) AS requests,
+    sum(dollars) AS dollars, sum(nano) AS nano, sum(input) AS input, sum(output) AS output, sum(reasoning) AS reasoning, total(saved) AS saved
+  FROM ${from} GROUP BY 2, 3, 4, 5`
+
+const DAY_OF_ALL = rollupOf(`use_by_hour WHERE hour >= ?1 * ${DAY_MS / HOUR_MS} AND hour < (?1 + 1) * ${DAY_MS / HOUR_MS}`)
+const DAY_OF_KEYS = rollupOf('use_by_key WHERE day = ?1 AND key IN (SELECT value FROM json_each(?2))')
 
 const SESSION = fact('session_id', "''")
 
@@ -40,24 +43,63 @@ export class SqliteUse {
   private readonly endOfPage: StatementSync
   private readonly sums: StatementSync
   private readonly sumsOfKeys: StatementSync
+  private readonly dayOfAll: StatementSync
+  private readonly dayOfKeys: StatementSync
   private sessionSums: StatementSync | undefined
   private readonly db: DatabaseSync
+  private readonly rollups: Pick<SqliteRollups, 'below' | 'start' | 'sums'>
   private readonly page = new AdaptivePage(PAGE)
 
-  constructor(db: DatabaseSync) {
+  constructor(db: DatabaseSync, rollups: Pick<SqliteRollups, 'below' | 'start' | 'sums'>) {
     this.db = db
+    this.rollups = rollups
     this.endOfPage = db.prepare(END_OF_PAGE)
     this.sums = db.prepare(sumsOf(''))
     this.sumsOfKeys = db.prepare(sumsOf('AND hold.key IN (SELECT value FROM json_each(?))'))
+    this.dayOfAll = db.prepare(DAY_OF_ALL)
+    this.dayOfKeys = db.prepare(DAY_OF_KEYS)
   }
 
-  /** @throws what SQLite throws. */
+  /**
+   * Of whole days first what is summed in memory, with the days of the tables from the watermark's on, in one step, since these change;
+   * then each earlier day of the tables. Last, the rows that are in neither, as they were when the first page was read.
+   * @param after '' begins; `<watermark> <day>` where a day comes next; else the sequence of the last row. @throws what SQLite throws.
+   */
   read(query: UseQuery, after: string): UsePage {
     const { keys } = query
-    return this.pageOf(query, after, (first, last) => {
-      const found = keys ? this.sumsOfKeys.all(first, last, JSON.stringify(keys)) : this.sums.all(first, last)
-      return found.map(useFrom)
-    })
+    if (!isWholeDays(query)) return this.pageOf(query, after, (first, last) => this.rowsOf(first, last, keys))
+    const [from, until] = [query.from / DAY_MS, query.until / DAY_MS]
+    if (after !== '' && !after.includes(' '))
+      return this.pageOf({ ...query, until: Math.min(query.until, this.rollups.start / TICKS) }, after, (first, last) =>
+        this.rowsOf(first, last, keys),
+      )
+    const [below = this.rollups.below, day] = after === '' ? [] : after.split(' ').map(Number)
+    const open = Math.max(from, Math.floor(below / TICKS / DAY_MS))
+    const rows = day === undefined ? this.inMemory(query) : this.dayOf(day, keys)
+    if (day === undefined) for (let each = open; each < until; each++) rows.push(...this.dayOf(each, keys))
+    const next = Math.min(day ?? open, until) - 1
+    if (next >= from) return { rows, next: `${below} ${next}` }
+    return below < this.rollups.start ? { rows, next: String(Math.max(below, query.from * TICKS) - 1) } : { rows }
+  }
+
+  private rowsOf(first: number, last: number, keys: UseQuery['keys']): UseRow[] {
+    const found = keys ? this.sumsOfKeys.all(first, last, JSON.stringify(keys)) : this.sums.all(first, last)
+    return found.map(useFrom)
+  }
+
+  /** As the tables have it. @param day since the epoch. */
+  private dayOf(day: number, keys: UseQuery['keys']): UseRow[] {
+    return (keys ? this.dayOfKeys.all(day, JSON.stringify(keys)) : this.dayOfAll.all(day)).map(useFrom)
+  }
+
+  private inMemory({ from, until, keys }: UseQuery): UseRow[] {
+    const wanted = keys && new Set(keys)
+    const rows: UseRow[] = []
+    for (const sum of this.rollups.sums()) {
+      const at = sum.hour * HOUR_MS
+      if (at >= from && at < until && (!wanted || wanted.has(sum.key))) rows.push(useOf(sum))
+    }
+    return rows
   }
 
   /** @throws what SQLite throws. */
@@ -107,6 +149,15 @@ function useFrom(row: Row): UseRow {
     reasoning: integer(row.reasoning),
     cacheSaved: Number(row.saved),
   }
+}
+
+const isWholeDays = ({ from, until }: UseQuery): boolean => from % DAY_MS === 0 && until % DAY_MS === 0
+
+function useOf({ hour, model, endpoint, provider, status, count, dollars, nano, input, output, reasoning, saved }: UseSum): UseRow {
+  const cost = BigInt(dollars) * BigInt(NANO) + BigInt(nano)
+  const answered = status !== 'failed' && status !== 'unknown'
+  const day = Math.floor((hour * HOUR_MS) / DAY_MS) * DAY_MS
+  return { day, model, endpoint, provider, answered, requests: count, cost, input, output, reasoning, cacheSaved: saved }
 }
 
 function sessionFrom(row: Row): SessionUse {

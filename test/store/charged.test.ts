@@ -55,7 +55,7 @@ async function apply(journal: SqliteJournal, step: Exclude<Step, { kind: 'stop' 
     const seq = seqOf(step.index)
     const known = step.kind !== 'hold' && [...journal.export()].some(({ hold }) => hold.seq === seq)
     if (step.kind !== 'settle') journal.hold(holdRow(seq, { ...keyOf(step.index), floor: step.cost }))
-    const owner = step.cost % 2 === 0 ? keyOf(step.index) : undefined
+    const owner = step.cost % 2 === 0 ? holdRow(seq, keyOf(step.index)) : undefined
     if (step.kind === 'both' || known) journal.settle(settleRow(seq, step.cost, { at: Math.floor(seq / TICKS) + step.late, owner }))
     await journal.committed()
   }
@@ -149,7 +149,7 @@ t.test('a settlement counts for the owner of the hold that stands under its numb
   journal.hold(holdRow(1, { key: 'first' }))
   await journal.committed()
   journal.hold(holdRow(1, { key: 'second', tag: 'another-tag0' }))
-  journal.settle(settleRow(1, 7, { owner: { key: 'second' } }))
+  journal.settle(settleRow(1, 7, { owner: holdRow(0, { key: 'second' }) }))
   await journal.committed()
   t.same([...journal.spent()], [['first', 7n]])
   t.match(await verifyLedger(journal), { ok: true })

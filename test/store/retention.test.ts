@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { verify, verifyLedger } from '../../src/ledger/verify.ts'
 import { SqliteJournal } from '../../src/store/journal.ts'
 import { MemoryJournal } from '../../src/store/memory.ts'
-import { Retention, type RetentionNews, SHORTEST_RETENTION } from '../../src/store/retention.ts'
+import { type RetentionNews, SHORTEST_RETENTION, startRetention } from '../../src/store/retention.ts'
 import { openDatabase } from '../../src/store/sqlite.ts'
 import { FakeClock, turn } from '../support/clock.ts'
 import { every } from '../support/every.ts'
@@ -167,7 +167,7 @@ t.test('rounds come by the clock, and a round takes a breath after every batch',
   journal.settle(settleRow(young, 1))
   await journal.committed()
   const rows = (): number => [...journal.export()].length
-  const retention = new Retention({ store: journal, keep: SHORTEST_RETENTION, clock, report: (item) => news.push(item) })
+  const retention = startRetention({ store: journal, keep: SHORTEST_RETENTION, clock, report: (item) => news.push(item) })
   await clock.advance(59_999)
   t.equal(rows(), 651, 'the start has other work')
   const left: number[] = []
@@ -201,7 +201,7 @@ t.test('a round that fails is told, and the next one comes', async (t) => {
       return 7
     },
   }
-  const retention = new Retention({ store, keep: SHORTEST_RETENTION, clock, report: (item) => news.push(item) })
+  const retention = startRetention({ store, keep: SHORTEST_RETENTION, clock, report: (item) => news.push(item) })
   await clock.advance(60_000)
   await clock.advance(3_600_000)
   t.same(news, [
@@ -217,7 +217,7 @@ t.test('closed in the middle of a batch, it arms nothing and tells nothing', asy
   const clock = new FakeClock()
   const gate = Promise.withResolvers<number>()
   const news: RetentionNews[] = []
-  const retention = new Retention({
+  const retention = startRetention({
     store: { prune: () => gate.promise },
     keep: SHORTEST_RETENTION,
     clock,
@@ -235,6 +235,6 @@ t.test('less than 32 days cannot be kept', async (t) => {
   const store = { prune: () => 0 }
   await every(t, 'every keep', async (t) => {
     for (const keep of [SHORTEST_RETENTION - 1, 0, Number.NaN])
-      t.throws(() => new Retention({ store, keep, clock: new FakeClock() }), RangeError)
+      t.throws(() => startRetention({ store, keep, clock: new FakeClock() }), RangeError)
   })
 })

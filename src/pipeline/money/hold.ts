@@ -116,7 +116,8 @@ export class Hold {
   write(journal: Journal, row: Omit<HoldRow, 'hold' | 'floor'>): Promise<void> {
     const { seq, tag, key, payer, model, endpoint } = row
     const { floor } = this
-    this.owner = { key, payer }
+    // A row that is written again keeps its names.
+    this.owner ??= { key, payer, model, endpoint }
     journal.hold({ seq, tag, key, payer, model, endpoint, hold: this.amount, floor })
     this.state = 'written'
     const write = ++this.writes

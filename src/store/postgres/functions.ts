@@ -5,6 +5,7 @@
  * payer's where it has one.
  */
 import { LEASE } from './lease-function.ts'
+import { addUse, FORGET_USE, HOLD_WATERMARK, ROLL } from './rollup-functions.ts'
 
 const DAY = 86_400_000
 
@@ -54,8 +55,15 @@ CREATE OR REPLACE FUNCTION headgate_take(the_node text, seqs bigint[], tags text
   RETURNS void LANGUAGE plpgsql AS $body$
 DECLARE
   moment bigint;
+  below bigint;
+  late_seqs bigint[];
+  late_tags text[];
 BEGIN
   PERFORM headgate_lock(keys || array_remove(payers, ''));
+  PERFORM ${HOLD_WATERMARK};
+  SELECT u.seq INTO below FROM use_below u;
+  SELECT array_agg(r.seq), array_agg(r.tag) INTO late_seqs, late_tags FROM unnest(seqs, tags) AS r (seq, tag)
+    WHERE r.seq < below AND NOT EXISTS (SELECT 1 FROM generation g WHERE g.seq = r.seq AND g.tag = r.tag);
   moment := headgate_now();
   WITH given AS (
     SELECT r.*, CASE WHEN r.at > 0 THEN r.at ELSE r.seq / 4096 END AS said, coalesce(l.granted_at, 0) AS granted_at
@@ -104,6 +112,9 @@ BEGIN
     week = s.week, weekly = CASE WHEN s.week > b.week THEN 0 ELSE b.weekly END + s.weekly,
     month = s.month, monthly = CASE WHEN s.month > b.month THEN 0 ELSE b.monthly END + s.monthly
   FROM sums s LEFT JOIN released r USING (account) WHERE b.key = s.account;
+  IF late_seqs IS NOT NULL THEN
+    ${addUse('(seq, tag) IN (SELECT r.seq, r.tag FROM unnest(late_seqs, late_tags) AS r (seq, tag))')};
+  END IF;
 END
 $body$`
 
@@ -222,4 +233,16 @@ END
 $body$`
 
 /** As they are now: they may be made before the tables that they name have all their columns. */
-export const POSTGRES_FUNCTIONS: readonly string[] = [NOW, WINDOW, LOCK, LEASE, TAKE, GIVE_BACK, END_LEASES, FORGET_LOST, REBUILD]
+export const POSTGRES_FUNCTIONS: readonly string[] = [
+  NOW,
+  WINDOW,
+  LOCK,
+  LEASE,
+  TAKE,
+  GIVE_BACK,
+  END_LEASES,
+  FORGET_LOST,
+  REBUILD,
+  ROLL,
+  FORGET_USE,
+]

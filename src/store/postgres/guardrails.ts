@@ -17,7 +17,8 @@ import { AUDIT_SECRET, kindFrom, SECRET_BYTES } from '../sqlite-guardrails.ts'
 import type { Session } from './connection.ts'
 import type { Connections } from './connections.ts'
 import { changing, noteChanges } from './keys.ts'
-import { type AssignmentTable, type AuditTable, type GuardrailTable, LOCKS, query, storable } from './tables.ts'
+import { LOCKS } from './locks.ts'
+import { type AssignmentTable, type AuditTable, type GuardrailTable, query, storable } from './tables.ts'
 
 /** Rows of one statement: a statement takes 65,535 values. */
 const MOST_ROWS = 500

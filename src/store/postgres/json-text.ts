@@ -12,3 +12,12 @@ export function jsonOf(column: string): string {
   const replaced = `regexp_replace(${column}, ${escapes}, repeat(${backslash}, 2) || 'ufffd', 'g')`
   return `(case when strpos(${column}, ${backslash} || 'u') > 0 then ${replaced} else ${column} end)::json`
 }
+
+/** A fact of the settlement as text, or another expression where none is recorded. */
+export function factOf(name: string, otherwise: string): string {
+  return `coalesce(nullif(case when facts like '{%' then ${jsonOf('facts')} ->> '${name}' end, ''), ${otherwise})`
+}
+
+/** Whole nano-dollars that the cache has saved. */
+export const SAVED = `case when facts like '{%' and json_typeof(${jsonOf('facts')} -> 'cache_discount') = 'number'
+  then round((${jsonOf('facts')} ->> 'cache_discount')::numeric * 1000000000) else 0 end`

@@ -5,7 +5,8 @@ import { Fault } from '../../core/faults.ts'
 import { type KeyRecord, type KeyStore, policyFrom, policyText, type StoredKey } from '../keys.ts'
 import type { Connection, Prepared, Session } from './connection.ts'
 import type { Connections } from './connections.ts'
-import { type KeyTable, LOCKS, query, storable } from './tables.ts'
+import { LOCKS } from './locks.ts'
+import { type KeyTable, query, storable } from './tables.ts'
 
 const FIND: Prepared = { name: 'headgate_find_keys', text: 'SELECT * FROM api_key WHERE hash = ANY ($1)' }
 

@@ -13,11 +13,12 @@ import type {
   UseRow,
 } from '../../ledger/types.ts'
 import { AdaptivePage } from '../adaptive-page.ts'
-import { DAY_MS, recordOf, sumByAccount, TICKS } from '../rows.ts'
+import { DAY_MS, HOUR_MS, recordOf, sumByAccount, TICKS } from '../rows.ts'
 import type { Connection } from './connection.ts'
 import { GenerationLookUps } from './generation-look-ups.ts'
-import { jsonOf } from './json-text.ts'
-import { type GenerationTable, LOCKS, query, storable } from './tables.ts'
+import { factOf, SAVED as SAVED_TEXT } from './json-text.ts'
+import { LOCKS } from './locks.ts'
+import { type GenerationTable, query, storable } from './tables.ts'
 
 const PAGE = 500
 /** Generations of one page of sums, and milliseconds that it should take: other statements wait for no more of the server. */
@@ -66,8 +67,12 @@ export class PostgresLedger implements LedgerReader {
     }
   }
 
-  /** Sums of the generations behind `after`, `<seq> <tag>` of the last one. @throws Fault `unavailable`. */
+  /**
+   * The sums that are kept of whole days, then the generations above the watermark that they stood at.
+   * @param after `<seq> <tag>` of the last generation; '' begins. @throws Fault `unavailable`.
+   */
   async usePage(wanted: UseQuery, after: string): Promise<UsePage> {
+    if (after === '' && wanted.from % DAY_MS === 0 && wanted.until % DAY_MS === 0) return this.rollupPage(wanted)
     const begun = performance.now()
     const { size } = this.page
     const found = await this.connection.run(useOf(wanted, after, size).compile(query))
@@ -75,6 +80,14 @@ export class PostgresLedger implements LedgerReader {
     const rows = found.filter(({ day }) => day !== END)
     const end = found.find(({ day }) => day === END)
     return { rows, ...(end?.requests === size ? { next: end.model } : {}) }
+  }
+
+  private async rollupPage(wanted: UseQuery): Promise<UsePage> {
+    const found = await this.connection.run(rollupsOf(wanted).compile(query))
+    const below = found.find(({ day }) => day === END)?.requests ?? 0
+    // No tag is empty: the page begins with the first generation of this sequence.
+    const next = `${Math.max(below, Math.ceil(wanted.from * TICKS))} `
+    return { rows: found.filter(({ day }) => day !== END), ...(below < wanted.until * TICKS ? { next } : {}) }
   }
 
   /** As `usePage`, by session. @throws Fault `unavailable`. */
@@ -130,7 +143,7 @@ export class PostgresLedger implements LedgerReader {
     const statement = sql<{ count: number }>`
       with mine as materialized (
         select pg_try_advisory_xact_lock(${LOCKS.program}::int, ${LOCKS.retention}::int) as got,
-          least(${Math.floor(before)}::bigint, headgate_now() - ${Math.ceil(age)}::bigint) * ${TICKS}::bigint as bound
+          least(least(${Math.floor(before)}::bigint, headgate_now() - ${Math.ceil(age)}::bigint) * ${TICKS}::bigint, (select seq from use_below)) as bound
       ), old as (
         select seq, tag from generation, mine where got and seq < (select bound from mine) order by seq, tag limit ${most}
       ), gone as (
@@ -153,13 +166,8 @@ function recordFrom(row: GenerationTable): GenerationRecord {
   return recordOf({ seq, tag, key, ...(payer === '' ? {} : { payer }), model, endpoint, hold, floor }, settled)
 }
 
-/** A fact of the settlement, or the hold's own where none is recorded. */
-const fact = (name: string, otherwise: string) =>
-  sql.raw(`coalesce(nullif(case when facts like '{%' then ${jsonOf('facts')} ->> '${name}' end, ''), ${otherwise})`)
-
-/** Whole nano-dollars that the cache has saved. */
-const SAVED = sql.raw(`case when facts like '{%' and json_typeof(${jsonOf('facts')} -> 'cache_discount') = 'number'
-  then round((${jsonOf('facts')} ->> 'cache_discount')::numeric * 1000000000) else 0 end`)
+const fact = (name: string, otherwise: string) => sql.raw(factOf(name, otherwise))
+const SAVED = sql.raw(SAVED_TEXT)
 
 /** The `day` of a row that is no sum: `model` has the last generation of the page, `requests` how many the page has. */
 const END = -1
@@ -191,6 +199,18 @@ function useOf(wanted: UseQuery, after: string, size: number) {
       '' as provider, false as answered, count(*) as requests, 0::numeric as cost, 0::bigint as input, 0::bigint as output,
       0::bigint as reasoning, 0::float8 as "cacheSaved" from page
     union all select * from sums`
+}
+
+/** As the tables of sums have it, and in `requests` of the row that is no sum the watermark. */
+function rollupsOf({ from, until, keys }: UseQuery) {
+  const byKey = sql`select day * ${DAY_MS}::bigint as moment, * from use_by_key where key = any(${(keys ?? []).map(storable)})`
+  const byHour = sql`select hour * ${HOUR_MS}::bigint as moment, * from use_by_hour`
+  return sql<UseRow>`
+    select ${END}::bigint as day, '' as model, '' as endpoint, '' as provider, false as answered, seq as requests, 0::numeric as cost,
+      0::bigint as input, 0::bigint as output, 0::bigint as reasoning, 0::float8 as "cacheSaved" from use_below
+    union all select moment / ${DAY_MS}::bigint * ${DAY_MS}::bigint, model, endpoint, provider, status not in ('failed', 'unknown'),
+      sum(count)::bigint, sum(dollars) * 1000000000 + sum(nano), sum(input)::bigint, sum(output)::bigint, sum(reasoning)::bigint, sum(saved)
+    from (${keys ? byKey : byHour}) as u where moment >= ${from}::bigint and moment < ${until}::bigint group by 1, 2, 3, 4, 5`
 }
 
 /** `key` is null in the row that is no sum: `model` has the last generation of the page, `requests` how many the page has. */

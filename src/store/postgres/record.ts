@@ -14,7 +14,8 @@ import { type Connections, closeConnections, openConnections } from './connectio
 import { PostgresGuardrails } from './guardrails.ts'
 import { PostgresKeys } from './keys.ts'
 import { PostgresLedger } from './ledger.ts'
-import { LOCKS, query, storable } from './tables.ts'
+import { LOCKS } from './locks.ts'
+import { query, storable } from './tables.ts'
 
 export type PostgresNews = ConnectionNews
 
@@ -30,6 +31,8 @@ export interface PostgresOptions {
 const MOST_ROWS = 500
 /** Milliseconds for which a process that has reported what lies idle is not called on again. */
 const QUIET = 1000
+/** Milliseconds: younger generations mostly still run, and each that is settled after the watermark has passed it costs a statement of its own. */
+const ROLL_AGE = 60_000
 const NO_CHANGE = Number.MAX_SAFE_INTEGER
 
 const TAKE = prepared('take', `SELECT headgate_take(${numbered(19)})`)
@@ -37,6 +40,8 @@ const LEASE = prepared('lease', `SELECT granted, hold, lefts, waiting FROM headg
 const GIVE_BACK = prepared('give_back', `SELECT headgate_give_back(${numbered(5)})`)
 const END_LEASES = prepared('end_leases', 'SELECT lost FROM headgate_end_leases(ARRAY[$1::text])')
 const FORGET_LOST = prepared('forget_lost', 'SELECT lost, freed FROM headgate_forget_lost($1)')
+const ROLL = prepared('roll', 'SELECT headgate_roll((headgate_now() - $1) * 4096, $2) AS count')
+const FORGET_USE = prepared('forget_use', 'SELECT headgate_forget_use($1) AS count')
 const REBUILD = prepared('rebuild', 'SELECT headgate_rebuild_windows($1) AS count')
 /** What keys have spent that others issued counts at those as well. */
 const SPENT = prepared('spent', 'SELECT coalesce(sum(spent - issued), 0) AS spent FROM balance')
@@ -159,8 +164,26 @@ export class PostgresRecord implements StoreOfRecord {
   }
 
   /** See `PostgresLedger.prune`. */
-  prune(before: number, most: number, age = 0): Promise<number> {
+  async prune(before: number, most: number, age = 0): Promise<number> {
+    // What goes has to be in the sums of use.
+    await this.addUse(age, most)
     return this.ledger.prune(before, most, age)
+  }
+
+  /** Adds the next generations to the sums of use, see `rollup-functions.ts`. The database's clock says which are old enough. */
+  roll(_now: number, most: number): Promise<number> {
+    return this.addUse(ROLL_AGE, most)
+  }
+
+  /** Removes the oldest day of the sums of use. @returns whether there was one before the moment. */
+  async forgetUse(before: number): Promise<boolean> {
+    const [row] = await this.connections.readings.call<{ count: number }>(FORGET_USE, [Math.floor(before)])
+    return (row?.count ?? 0) > 0
+  }
+
+  private async addUse(age: number, most: number): Promise<number> {
+    const [row] = await this.connections.readings.call<{ count: number }>(ROLL, [Math.ceil(age), most])
+    return row?.count ?? 0
   }
 
   async close(): Promise<void> {

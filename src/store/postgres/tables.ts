@@ -127,6 +127,3 @@ export function storable(text: string): string {
 
 /** Only compiles; `Connection` runs what it makes. */
 export const query = compiler<Tables>('postgres')
-
-/** Classes of advisory locks: the first number is the program's, the second what is locked. */
-export const LOCKS = { program: 0x48474154, migration: 1, keys: 2, retention: 3 } as const

@@ -1,0 +1,277 @@
+/**
+ * Sums of use that are kept beside the generations, by hour and by day and key, so that no page of an operator reads single
+ * generations. The tables have the settled generations below a watermark; later ones are summed here as they are settled, and reach
+ * the tables some minutes after. What an earlier process has left above the watermark, by a crash or before there were sums, is read
+ * from its rows a page at a time.
+ */
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { isObject, type Json, type JsonObject, stringOf } from '../core/json.ts'
+import type { HoldOwner, SettleRow } from '../ledger/types.ts'
+import { DAY_MS, HOUR_MS, NANO, TICKS } from './rows.ts'
+import { integer, text } from './sqlite.ts'
+import { fact, SAVED } from './use-facts.ts'
+
+const PAGE = 'SELECT count(*) AS count, max(seq) AS last FROM (SELECT seq FROM hold WHERE seq >= ? AND seq < ? ORDER BY seq LIMIT ?)'
+
+const NAMES = ['model', 'endpoint', 'provider', 'status'] as const
+const TOKENS = ['input', 'output', 'cached', 'cache_write', 'reasoning'] as const
+const SUMS = ['count', 'dollars', 'nano', ...TOKENS, 'saved'] as const
+/** Of one generation: providers report what they like, and a sum beyond 64 bits would fail the statement for all others. */
+const MOST_TOKENS = 1e11
+
+/** Milliseconds for which generations are summed here: nearly all are settled then, and each later one costs a statement of its own. */
+const AGE = 600_000
+/** Sequences of one bucket: 4 seconds. */
+const BUCKET = TICKS * 4096
+/** Sums that are held here, about 10 MB; beyond, the oldest reach the tables earlier. */
+const MOST_SUMS = 20_000
+
+/** @param where which generations. */
+const sumsOf = (where: string): string => `
+  SELECT hold.seq / ${TICKS} / ${HOUR_MS} AS hour, key, ${fact('model', 'hold.model')} AS model, ${fact('endpoint', 'hold.endpoint')} AS endpoint,
+    ${fact('provider', "''")} AS provider, status, count(*) AS count, sum(cost / ${NANO}) AS dollars, sum(cost % ${NANO}) AS nano,
+    ${TOKENS.map((name) => `sum(min(${name}, ${MOST_TOKENS})) AS ${name}`).join(', ')}, total(${SAVED}) AS saved
+  FROM hold JOIN settlement USING (seq) WHERE ${where} GROUP BY 1, 2, 3, 4, 5, 6`
+
+function add(table: string, key: readonly string[]): string {
+  const columns = [...key, ...NAMES, ...SUMS]
+  const plain = SUMS.filter((name) => name !== 'dollars' && name !== 'nano').map((name) => `${name} = ${name} + excluded.${name}`)
+  return `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})
+    ON CONFLICT (${[...key, ...NAMES].join(', ')}) DO UPDATE SET ${plain.join(', ')},
+      dollars = dollars + excluded.dollars + (nano + excluded.nano) / ${NANO}, nano = (nano + excluded.nano) % ${NANO}`
+}
+
+type SumName = (typeof SUMS)[number]
+
+/** The sum of some generations of one hour, key, model, endpoint, provider and status. */
+export interface UseSum extends Record<SumName, number> {
+  readonly hour: number
+  readonly key: string
+  readonly model: string
+  readonly endpoint: string
+  readonly provider: string
+  readonly status: string
+}
+
+export class SqliteRollups {
+  /** The tables have exactly the settled generations below this sequence. */
+  below: number
+  /** Generations from this sequence on are summed here; those between `below` and it are still to be read. */
+  readonly start: number
+  private highest: number
+  private readonly recent = new Map<number, Map<string, UseSum>>()
+  private size = 0
+  /** Of the transaction that is being written: settlements from `start` on with their owners, and sequences below the watermark. */
+  private batch: [SettleRow, HoldOwner][] = []
+  private late: number[] = []
+  private readonly db: DatabaseSync
+  private readonly page: StatementSync
+  private readonly ofRange: StatementSync
+  private readonly ofNamed: StatementSync
+  private readonly addHour: StatementSync
+  private readonly addKey: StatementSync
+  private readonly raise: StatementSync
+  private readonly oldest: readonly StatementSync[]
+
+  /** @param last the highest sequence in the database. @throws what SQLite throws. */
+  constructor(db: DatabaseSync, last: number) {
+    this.db = db
+    this.below = integer(db.prepare('SELECT seq FROM use_below').get()?.seq)
+    this.start = Math.max(this.below, last + 1)
+    this.highest = this.start - 1
+    this.page = db.prepare(PAGE)
+    this.ofRange = db.prepare(sumsOf('hold.seq >= ? AND hold.seq <= ?'))
+    this.ofNamed = db.prepare(sumsOf('hold.seq IN (SELECT value FROM json_each(?))'))
+    this.addHour = db.prepare(add('use_by_hour', ['hour']))
+    this.addKey = db.prepare(add('use_by_key', ['day', 'key']))
+    this.raise = db.prepare('UPDATE use_below SET seq = ?')
+    const forget = (table: string, column: string): StatementSync =>
+      db.prepare(`DELETE FROM ${table} WHERE ${column} < ?1 AND ${column} = (SELECT min(${column}) FROM ${table})`)
+    this.oldest = [forget('use_by_key', 'day'), forget('use_by_hour', 'hour')]
+  }
+
+  /** A settlement of the batch that is being written. */
+  settle(row: SettleRow, owner: HoldOwner | undefined): void {
+    if (row.seq < this.below) this.late.push(row.seq)
+    else if (row.seq >= this.start && owner) this.batch.push([row, owner])
+  }
+
+  /** Writes what the tables need of the batch, within its transaction. */
+  write(): void {
+    if (this.late.length > 0) this.add(this.late)
+  }
+
+  /** The batch is committed, or was refused: then its settlements come again. */
+  ended(committed: boolean): void {
+    if (committed) for (const [row, owner] of this.batch) this.count(row, owner)
+    if (this.batch.length > 0) this.batch = []
+    if (this.late.length > 0) this.late = []
+  }
+
+  /** Adds settled generations below the watermark that are not in the tables; within the caller's transaction. */
+  add(seqs: readonly number[]): void {
+    this.put(sumsFrom(this.ofNamed.iterate(JSON.stringify(seqs))))
+  }
+
+  /**
+   * Adds to the tables what an earlier process has left, then what has been summed here for some minutes; a part of it in one transaction.
+   * @param now milliseconds since the epoch. @param most generations, or sums. @returns less than `most` where nothing is left to do.
+   * @throws what SQLite throws; then nothing has changed.
+   */
+  roll(now: number, most: number): number {
+    if (this.below < this.start) {
+      const page = this.page.get(this.below, this.start, most)
+      const count = integer(page?.count)
+      this.addRows(count < most ? this.start - 1 : integer(page?.last))
+      if (count >= most) return count
+    }
+    const due: number[] = []
+    let count = 0
+    let more = false
+    for (const [bucket, sums] of [...this.recent].sort(([a], [b]) => a - b)) {
+      if (this.size - count <= MOST_SUMS && (bucket + 1) * BUCKET > (now - AGE) * TICKS) break
+      more = count >= most
+      if (more) break
+      due.push(bucket)
+      count += sums.size
+    }
+    const last = due.at(-1)
+    if (last !== undefined) this.flush(due, (last + 1) * BUCKET - 1)
+    return more ? most : 0
+  }
+
+  /** Has all generations up to this sequence in the tables. @throws what SQLite throws; then nothing has changed. */
+  addUpTo(last: number): void {
+    if (last < this.below) return
+    if (this.below < this.start) this.addRows(Math.min(last, this.start - 1))
+    if (last >= this.start) this.flush([...this.recent.keys()], Math.max(last, this.highest))
+  }
+
+  /** Before the file is closed: the next start reads no rows. What cannot be written it reads. */
+  close(): void {
+    if (this.below < this.start || this.recent.size === 0) return
+    try {
+      this.flush([...this.recent.keys()], this.highest)
+    } catch {}
+  }
+
+  /** What is not in the tables yet, but for what an earlier process has left. */
+  *sums(): Iterable<UseSum> {
+    for (const sums of this.recent.values()) yield* sums.values()
+  }
+
+  /** Removes the oldest day and the oldest hour, where they began before a moment. @returns whether there was one. */
+  forget(before: number): boolean {
+    const bounds = [Math.floor(before / DAY_MS), Math.floor(before / HOUR_MS)]
+    return this.oldest.map((statement, i) => Number(statement.run(bounds[i] ?? 0).changes) > 0).includes(true)
+  }
+
+  private count(row: SettleRow, owner: HoldOwner): void {
+    const { model, endpoint, provider, cache_discount: saved } = factsOf(row.facts)
+    const bucket = Math.floor(row.seq / BUCKET)
+    let sums = this.recent.get(bucket)
+    if (!sums) {
+      sums = new Map()
+      this.recent.set(bucket, sums)
+    }
+    if (row.seq > this.highest) this.highest = row.seq
+    const before = sums.size
+    addTo(sums, {
+      hour: Math.floor(row.seq / TICKS / HOUR_MS),
+      key: owner.key,
+      model: stringOf(model) || owner.model,
+      endpoint: stringOf(endpoint) || owner.endpoint,
+      provider: stringOf(provider) ?? '',
+      status: row.status,
+      count: 1,
+      dollars: Math.floor(row.cost / NANO),
+      nano: row.cost % NANO,
+      input: Math.min(row.input, MOST_TOKENS),
+      output: Math.min(row.output, MOST_TOKENS),
+      cached: Math.min(row.cached, MOST_TOKENS),
+      cache_write: Math.min(row.cacheWrite, MOST_TOKENS),
+      reasoning: Math.min(row.reasoning, MOST_TOKENS),
+      saved: typeof saved === 'number' ? Math.round(saved * NANO) : 0,
+    })
+    this.size += sums.size - before
+  }
+
+  private addRows(last: number): void {
+    this.atOnce(() => {
+      this.put(sumsFrom(this.ofRange.iterate(this.below, last)))
+      this.raise.run(last + 1)
+    })
+    this.below = last + 1
+  }
+
+  /** @param last the watermark is raised beyond it: no bucket with a lower sequence stays. */
+  private flush(buckets: readonly number[], last: number): void {
+    const sums = buckets.flatMap((bucket) => [...(this.recent.get(bucket)?.values() ?? [])])
+    const below = Math.max(this.below, last + 1)
+    this.atOnce(() => {
+      this.put(sums)
+      this.raise.run(below)
+    })
+    this.below = below
+    for (const bucket of buckets) this.recent.delete(bucket)
+    this.size -= sums.length
+  }
+
+  private atOnce(work: () => void): void {
+    try {
+      this.db.exec('BEGIN IMMEDIATE')
+      work()
+      this.db.exec('COMMIT')
+    } catch (thrown) {
+      if (this.db.isOpen && this.db.isTransaction) this.db.exec('ROLLBACK')
+      throw thrown
+    }
+  }
+
+  private put(sums: Iterable<UseSum>): void {
+    const hours = new Map<string, UseSum>()
+    const days = new Map<string, UseSum>()
+    for (const sum of sums) {
+      addTo(hours, { ...sum, key: '' })
+      addTo(days, { ...sum, hour: Math.floor((sum.hour * HOUR_MS) / DAY_MS) })
+    }
+    for (const sum of hours.values()) this.addHour.run(sum.hour, ...columnsOf(sum))
+    for (const sum of days.values()) this.addKey.run(sum.hour, sum.key, ...columnsOf(sum))
+  }
+}
+
+function addTo(sums: Map<string, UseSum>, more: UseSum): void {
+  const name = `${more.hour}\n${more.key}\n${more.model}\n${more.endpoint}\n${more.provider}\n${more.status}`
+  const sum = sums.get(name)
+  if (sum) for (const each of SUMS) sum[each] += more[each]
+  else sums.set(name, more)
+}
+
+function* sumsFrom(rows: Iterable<Record<string, unknown>>): Iterable<UseSum> {
+  for (const row of rows)
+    yield {
+      hour: Number(row.hour),
+      key: text(row.key as string),
+      model: text(row.model as string),
+      endpoint: text(row.endpoint as string),
+      provider: text(row.provider as string),
+      status: text(row.status as string),
+      ...(Object.fromEntries(SUMS.map((name) => [name, Number(row[name])])) as Record<SumName, number>),
+    }
+}
+
+/** Of earlier programs some are no JSON. */
+function factsOf(text: string): JsonObject {
+  try {
+    const facts = JSON.parse(text || '{}') as Json
+    return isObject(facts) ? facts : {}
+  } catch {
+    return {}
+  }
+}
+
+/** Cost with a rest below a billion, as the tables have it. */
+function columnsOf({ model, endpoint, provider, status, dollars, nano, ...sum }: UseSum): (string | number)[] {
+  const cost = [dollars + Math.floor(nano / NANO), nano % NANO]
+  return [model, endpoint, provider, status, sum.count, ...cost, ...TOKENS.map((name) => sum[name]), sum.saved]
+}

@@ -1,0 +1,62 @@
+/** Sums of use on PostgreSQL, with processes that hand generations in while they are added up. */
+import t, { type Test } from 'tap'
+import type { UseRow } from '../../src/ledger/types.ts'
+import { scanUse } from '../../src/ledger/use.ts'
+import { openPostgres } from '../../src/store/postgres/record.ts'
+import { FakeClock } from '../support/clock.ts'
+import { startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { clocked } from '../support/postgres-clock.ts'
+import { generation } from './record-contract.ts'
+
+const DAY = 86_400_000
+const server = await startPostgres(t)
+if (server) suite(server)
+else t.plan(0, 'PostgreSQL is not installed')
+
+function suite(server: TestPostgres): void {
+  const opened = async (t: Test, url: string) => {
+    const clock = new FakeClock()
+    const record = await clocked(await openPostgres(url, { clock }), clock, server, url)
+    t.teardown(() => record.close())
+    return { record, now: () => clock.now() }
+  }
+
+  t.test('sums of use are those of the rows, whatever is handed in while they are added up', async (t) => {
+    const url = await server.database()
+    const { record, now } = await opened(t, url)
+    const { record: other } = await opened(t, url)
+    const today = Math.floor(now() / DAY) * DAY
+    const rows = Array.from({ length: 900 }, (_, index) => {
+      const at = today - ((index * 7) % 3) * DAY + index * 1000
+      const row = generation(at * 4096, `k${index % 4}`, index, at)
+      const facts = index % 2 === 0 ? '{"model":"acme/two","provider":"Here","cache_discount":0.5}' : '{}'
+      return { ...row, settled: { ...row.settled, facts, status: index % 7 === 0 ? ('failed' as const) : ('completed' as const) } }
+    })
+    const batches = Array.from({ length: 30 }, (_, index) => rows.filter((_, at) => at % 30 === index))
+    let rolled = 0
+    const taking = Promise.all(
+      batches.flatMap((batch, i) => [(i % 2 ? record : other).take('n1', batch), other.take('n2', batch.slice(0, 9))]),
+    )
+    const rolling = (async () => {
+      for (let round = 0; round < 12; round++) rolled += await (round % 2 ? record : other).roll(today - DAY + round * 40_000_000, 50)
+    })()
+    await Promise.all([taking, rolling])
+    t.ok(rolled > 0 && rolled < rows.length, `${rolled} were added up`)
+    const { ledger } = record
+    const plain = { find: ledger.find.bind(ledger), export: ledger.export.bind(ledger), spent: ledger.spent.bind(ledger) }
+    const sorted = (found: readonly UseRow[]): string[] =>
+      found.map((row) => JSON.stringify({ ...row, cost: String(row.cost) }, Object.keys(row).sort())).sort()
+    const agree = async (what: string): Promise<void> => {
+      for (const keys of [undefined, ['k1', 'k2']]) {
+        const query = { from: today - 2 * DAY, until: today + DAY, ...(keys ? { keys } : {}) }
+        t.same(sorted(await scanUse(ledger, query)), sorted(await scanUse(plain, query)), `${what}, ${keys ?? 'all keys'}`)
+      }
+    }
+    await agree('with some above the watermark')
+    const before = sorted(await scanUse(ledger, { from: today - 2 * DAY, until: today + DAY }))
+    const gone = await record.prune(today, 600)
+    t.ok(gone > 0, `${gone} have left`)
+    t.same(sorted(await scanUse(ledger, { from: today - 2 * DAY, until: today + DAY })), before, 'what has left stays in the sums')
+    t.equal(await record.forgetUse(today), true)
+  })
+}

@@ -1,0 +1,172 @@
+/** Sums of use beside the generations: whatever is added up, settled late, removed or left by a crash, they are those of the rows. */
+import { join } from 'node:path'
+import fc from 'fast-check'
+import t, { type Test } from 'tap'
+import type { HoldRow, SettleRow, UseQuery, UseRow } from '../../src/ledger/types.ts'
+import { DAY_MS, scanUse } from '../../src/ledger/use.ts'
+import { SqliteJournal } from '../../src/store/journal.ts'
+import { MemoryJournal } from '../../src/store/memory.ts'
+import { startRollup } from '../../src/store/rollup.ts'
+import { openDatabase } from '../../src/store/sqlite.ts'
+import { FakeClock } from '../support/clock.ts'
+import { property } from '../support/seed.ts'
+import { holdRow, settleRow } from './samples.ts'
+
+const TICKS = 4096
+const FIRST = Date.UTC(2026, 0, 1)
+const DAYS = 4
+const clock = new FakeClock()
+
+const open = (t: Test, file = join(t.testdir(), 'headgate.db')): [string, SqliteJournal] => [
+  file,
+  new SqliteJournal(openDatabase(file, 'process'), { clock }),
+]
+
+const nameOf = (row: UseRow): string => [row.day, row.model, row.endpoint, row.provider, row.answered].join('\n')
+const sorted = (rows: readonly UseRow[]): UseRow[] => rows.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
+
+const QUERIES: UseQuery[] = [
+  { from: FIRST, until: FIRST + DAYS * DAY_MS },
+  { from: FIRST, until: FIRST + DAYS * DAY_MS, keys: ['a'] },
+  { from: FIRST + DAY_MS, until: FIRST + 2 * DAY_MS },
+  { from: FIRST + DAY_MS, until: FIRST + 3 * DAY_MS, keys: ['b', 'c'] },
+  { from: FIRST + 5_000, until: FIRST + 2 * DAY_MS + 1 },
+]
+
+interface Sample {
+  readonly hold: HoldRow
+  readonly settled: SettleRow
+  /** Step at which it is settled; undefined: it never is. */
+  readonly at: number | undefined
+}
+
+const STEPS = 4
+
+const samples = fc
+  .array(
+    fc.record({
+      time: fc.integer({ min: 0, max: DAYS * DAY_MS - 1 }),
+      key: fc.constantFrom('a', 'b', 'c'),
+      model: fc.constantFrom('acme/one', 'acme/two'),
+      status: fc.constantFrom('completed' as const, 'failed' as const, 'aborted' as const),
+      cost: fc.constantFrom(0, 7, 1_999_999_999, Number.MAX_SAFE_INTEGER),
+      facts: fc.constantFrom('{}', '{"provider":"Here","cache_discount":-0.5}', '{"model":"acme/other"}', '', '{"provider":5}'),
+      at: fc.constantFrom(0, 0, 1, 2, 3, undefined),
+    }),
+    { maxLength: 30 },
+  )
+  .map((list) =>
+    list.map(({ time, key, model, status, cost, facts, at }, index): Sample => {
+      const seq = (FIRST + time) * TICKS + index
+      return { hold: holdRow(seq, { key, model }), settled: settleRow(seq, cost, { status, facts }), at }
+    }),
+  )
+
+const works = fc.array(
+  fc.record({
+    roll: fc.option(fc.record({ before: fc.integer({ min: 0, max: DAYS * 24 }), most: fc.integer({ min: 1, max: 9 }) })),
+    reopen: fc.boolean(),
+  }),
+  { minLength: STEPS, maxLength: STEPS },
+)
+
+t.test('whatever is added up when, the sums are those of the rows', async (t) => {
+  let compared = 0
+  await fc.assert(
+    fc.asyncProperty(samples, works, async (samples, works) => {
+      let [file, journal] = open(t)
+      const plain = new MemoryJournal()
+      try {
+        for (const [step, { roll, reopen }] of works.entries()) {
+          for (const { hold, settled, at } of samples) {
+            if (step === 0) for (const each of [journal, plain]) each.hold(hold)
+            if (at === step) for (const each of [journal, plain]) each.settle(settled)
+          }
+          await Promise.all([journal.committed(), plain.committed()])
+          if (roll) journal.roll(FIRST + roll.before * 3_600_000, roll.most)
+          if (reopen) {
+            journal.close()
+            journal = open(t, file)[1]
+          }
+        }
+        for (const each of [journal, plain]) each.reconcile()
+        for (const query of QUERIES) {
+          const [found, expected] = [await scanUse(journal, query), await scanUse(plain, query)]
+          if (JSON.stringify(sorted(found), text) !== JSON.stringify(sorted(expected), text))
+            throw new Error(`${JSON.stringify(query)}: ${JSON.stringify(found, text)}, expected ${JSON.stringify(expected, text)}`)
+          compared += expected.length
+        }
+      } finally {
+        journal.close()
+        plain.close()
+      }
+    }),
+    property(100, 3000),
+  )
+  t.ok(compared > 100, `${compared} sums were compared`)
+})
+
+/** JSON of rows, whose costs are big integers. */
+function text(_: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? String(value) : value
+}
+
+t.test('a page that was begun counts nothing twice that is added up meanwhile', async (t) => {
+  const [, journal] = open(t)
+  t.teardown(() => journal.close())
+  for (let i = 0; i < 40; i++) {
+    journal.hold(holdRow((FIRST + i * 2 * 3_600_000) * TICKS))
+    journal.settle(settleRow((FIRST + i * 2 * 3_600_000) * TICKS, 1))
+  }
+  await journal.committed()
+  journal.roll(FIRST + 30 * 3_600_000, 100)
+  const query = { from: FIRST, until: FIRST + DAYS * DAY_MS }
+  let requests = 0
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    const page = journal.usePage(query, after)
+    requests += page.rows.reduce((sum, row) => sum + row.requests, 0)
+    journal.roll(FIRST + DAYS * DAY_MS, 7)
+    after = page.next
+  }
+  t.equal(requests, 40)
+})
+
+t.test('generations that leave the store stay in the sums', async (t) => {
+  const [, journal] = open(t)
+  t.teardown(() => journal.close())
+  for (let i = 0; i < 10; i++) {
+    journal.hold(holdRow((FIRST + i * 3_600_000) * TICKS))
+    journal.settle(settleRow((FIRST + i * 3_600_000) * TICKS, 3))
+  }
+  await journal.committed()
+  const query = { from: FIRST, until: FIRST + DAYS * DAY_MS }
+  const before = await scanUse(journal, query)
+  t.equal(journal.prune(FIRST + 8 * 3_600_000, 100), 8)
+  t.equal([...journal.export()].length, 2)
+  t.same(await scanUse(journal, query), before)
+})
+
+t.test('the task brings the tables up to date, and forgets sums of more than 400 days', async (t) => {
+  const clock = new FakeClock()
+  const [, journal] = open(t)
+  const task = startRollup(journal, clock, ({ cause }) => t.fail(String(cause)))
+  t.teardown(() => {
+    task.close()
+    journal.close()
+  })
+  const write = async (...times: number[]): Promise<void> => {
+    for (const time of times) {
+      journal.hold(holdRow(time * TICKS))
+      journal.settle(settleRow(time * TICKS, 1))
+    }
+    await journal.committed()
+  }
+  const now = clock.now()
+  await write(now - 401 * DAY_MS, now - 700_000, now - 650_000, now - 30_000)
+  await clock.advance(5_000)
+  const day = (time: number) => ({ from: Math.floor(time / DAY_MS) * DAY_MS, until: (Math.floor(time / DAY_MS) + 1) * DAY_MS })
+  t.same(await scanUse(journal, day(now - 401 * DAY_MS)), [], 'the oldest day is forgotten')
+  t.match(await scanUse(journal, day(now)), [{ requests: 3 }])
+  await write(now - 690_000)
+  t.match(await scanUse(journal, day(now)), [{ requests: 4 }], 'one that comes late is added with its settlement')
+})
