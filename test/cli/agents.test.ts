@@ -106,13 +106,16 @@ t.test('what a model declares is in the blocks: images, reasoning and its contex
   )
   const block = async (agent: string, model: string): Promise<string> => {
     const { out } = await run(t, ['show', agent], { json: true, model }, { config })
-    return String(list((JSON.parse(out) as JsonObject[])[0]?.blocks)[0]?.text)
+    return list((JSON.parse(out) as JsonObject[])[0]?.blocks)
+      .map(({ text }) => String(text))
+      .join('\n')
   }
   const able: Readonly<Record<string, RegExp[]>> = {
     opencode: [/"attachment": true/, /"image"/, /"reasoning": true/],
     pi: [/"image"/, /"reasoning": true/],
     'qwen-code': [/"image": true/],
     llm: [/^ {2}vision: true$/m],
+    aider: [/"supports_vision": true/],
   }
   await every(t, 'every agent', async (t) => {
     for (const [agent, marks] of Object.entries(able)) {
@@ -124,6 +127,7 @@ t.test('what a model declares is in the blocks: images, reasoning and its contex
     }
   })
   t.match(await block('qwen-code', 'acme/small'), /"contextWindowSize": 100000/)
+  t.match(await block('aider', 'acme/small'), /"openai\/acme\/small": \{[^}]*"max_input_tokens": 100000,\s*"max_output_tokens": 8000/)
   t.match(await block('cline', 'acme/small'), /^cline auth --provider openai-compatible .*--baseurl http:\/\/127\.0\.0\.1:8088\/v1$/)
 })
 
