@@ -63,5 +63,8 @@ await certify({
     ...(image === undefined ? [] : ['--attachment', image]),
   ],
   acts,
-  cannot: { MCP: 'llm has no MCP servers', compaction: 'llm does not summarise conversations' },
+  cannot: {
+    MCP: 'llm has no MCP client of its own: plugins bring one, which the suite does not install',
+    compaction: 'llm does not summarise conversations: it sends all of one again',
+  },
 })
