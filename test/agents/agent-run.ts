@@ -56,7 +56,7 @@ export interface ToolCall {
   readonly args: JsonObject | string
 }
 
-/** Calls, or text where the agent takes its orders from text. */
+/** Calls, or text where the agent takes its orders from text: empty where it does this without an order. */
 export type Acts = readonly ToolCall[] | string
 
 export interface CommandOptions {
@@ -103,7 +103,7 @@ export interface CertifiedAgent {
   returnsReasoning?(format: Format): boolean
   /** Why it does not come back after all from one wire: by format and wire, such as `messages gemini`. */
   readonly losesReasoning?: Readonly<Record<string, string>>
-  /** What this agent alone can do, beside the scenarios for all. */
+  /** What this agent alone can do, beside the scenarios for all; one with the name of such a scenario stands in its place. */
   readonly own?: readonly Scenario[]
   /** YAML for the gateway's configuration. @param model slug of the model that the stand-in serves. */
   settings?(model: string): string

@@ -19,7 +19,11 @@ const SHORT: readonly WireName[] = ['gemini']
 
 const isChosen = (...names: string[]): boolean => ONLY?.every((word) => names.includes(word)) ?? true
 
-const scenariosOf = ({ own = [] }: CertifiedAgent): readonly Scenario[] => [...SCENARIOS, ...own]
+/** An agent's own scenario stands in place of the common one of its name. */
+const scenariosOf = ({ own = [] }: CertifiedAgent): readonly Scenario[] => [
+  ...SCENARIOS.map((common) => own.find(({ name }) => name === common.name) ?? common),
+  ...own.filter(({ name }) => !SCENARIOS.some((common) => common.name === name)),
+]
 
 interface Bench {
   readonly agent: CertifiedAgent
@@ -53,7 +57,7 @@ async function runWire(t: Test, bench: Bench): Promise<WireResults> {
   const scenarios: Record<string, Cell | undefined> = {}
   let results: WireResults = { scenarios }
   const { wire } = bench.world
-  for (const scenario of LONG || ONLY ? scenariosOf(bench.agent) : SCENARIOS.slice(0, 1)) {
+  for (const scenario of LONG || ONLY ? scenariosOf(bench.agent) : scenariosOf(bench.agent).slice(0, 1)) {
     if (!isChosen(bench.format, wire, scenario.name)) continue
     const { cell, traffic, dropped } = await runScenario(t, bench, scenario)
     scenarios[scenario.name] = cell

@@ -138,8 +138,10 @@ export class Model {
   #isDone(step: Step, acts: Acts, view: View): boolean {
     if ([view.said, view.system, ...view.heard].some((text) => text.includes(mark(step)))) return true
     if (typeof acts === 'string') {
-      if (!view.said.includes(acts.trim())) return false
-      this.results.set(step.name, [[...view.heard, view.system].join('\n')])
+      // What was said stands in a user's message where the conversation is to be summarised.
+      if (![view.said, ...view.heard].some((text) => text.includes(acts.trim()))) return false
+      const text = [...view.heard, view.system].join('\n')
+      this.results.set(step.name, Array<string>(Math.max(1, step.results?.length ?? 0)).fill(text))
       return true
     }
     const seen = acts.map((call) => view.calls.find((each) => each.result !== undefined && isSame(each, call)))

@@ -1,6 +1,7 @@
 /** What every agent has to manage on every wire. */
 import { eventually } from '../support/eventually.ts'
 import { object } from '../support/fold.ts'
+import type { Place } from './agent-run.ts'
 import { numberOf } from './mcp-server.ts'
 import { Model, type ModelOptions, type Step, type Traffic } from './model.ts'
 import { BIG, committed, FILES, type Run, type Stage, startProcess, textIn, WORDS } from './world.ts'
@@ -21,18 +22,18 @@ export interface Scenario {
 }
 
 const NOTE = { file: 'note.txt', text: 'marigold and quicksilver, "written" through the gateway\n' }
-const COMMIT = 'Add the note'
+export const COMMIT = 'Add the note'
 const FINAL = 'The work is finished: cobalt.'
 const TASK =
   'List the files here, read alpha.txt and beta.txt at once, write what they say to note.txt and commit it with the message "Add the note".'
 
-const LIST: Step = { name: 'list', action: { do: 'list' }, results: [/alpha\.txt/] }
-const READ: Step = {
+export const LIST: Step = { name: 'list', action: { do: 'list' }, results: [/alpha\.txt/] }
+export const READ: Step = {
   name: 'read',
   action: { do: 'read', files: [FILES.alpha, FILES.beta] },
   results: [new RegExp(WORDS.alpha), new RegExp(WORDS.beta)],
 }
-const WRITE: Step = { name: 'write', action: { do: 'write', ...NOTE } }
+export const WRITE: Step = { name: 'write', action: { do: 'write', ...NOTE } }
 const SAVE: Step = { name: 'commit', action: { do: 'run', commands: [`git add -A && git commit -m '${COMMIT}'`] } }
 
 export interface Played extends Run {
@@ -71,12 +72,20 @@ export async function runSteps(stage: Stage, steps: readonly Step[], prompts: re
   return { ...run, model, problems: problemsOf(stage, model, run) }
 }
 
+/** What is wrong with the note and its commit. */
+export function noteProblems({ work }: Place): string[] {
+  const { subject, files } = committed(work)
+  const text = textIn(work, NOTE.file)
+  return [
+    ...(text?.trim() === NOTE.text.trim() ? [] : [`note.txt holds ${text}`]),
+    ...(subject === COMMIT && files.includes(NOTE.file) ? [] : [`the last commit is ${subject}: ${files}`]),
+  ]
+}
+
 async function task(stage: Stage): Promise<Outcome> {
   const { problems, model } = await runSteps(stage, [LIST, READ, WRITE, SAVE], [TASK])
   const { place, world } = stage
-  const { subject, files } = committed(place.work)
-  if (textIn(place.work, NOTE.file)?.trim() !== NOTE.text.trim()) problems.push(`note.txt holds ${textIn(place.work, NOTE.file)}`)
-  if (subject !== COMMIT || !files.includes(NOTE.file)) problems.push(`the last commit is ${subject}: ${files}`)
+  problems.push(...noteProblems(place))
   const { returned } = world.standIn.signatures
   const { returnsReasoning, losesReasoning } = stage.agent
   const why = losesReasoning?.[`${place.format} ${world.wire}`]
@@ -112,15 +121,22 @@ async function largeResult(stage: Stage): Promise<Outcome> {
   return { problems, traffic: model.traffic, note: `the agent sends ${kilobytes} of ${BIG / 1024} KB` }
 }
 
+/** What is wrong with how the conversation was summarised. */
+export function summaryProblems({ last, summaries }: Model): string[] {
+  const texts = last ? [...last.heard, last.said, last.system] : []
+  return [
+    ...(summaries === 0 ? ['no summary was requested'] : []),
+    ...(texts.some((text) => text.includes('What was done so far')) ? [] : ['the summary does not come back']),
+  ]
+}
+
 async function compaction(stage: Stage): Promise<Outcome> {
   const { agent, place } = stage
   const { compactCommand } = agent
   const reads: Step = { ...READ, ...(compactCommand === undefined ? { fills: true } : {}) }
   const prompts = compactCommand === undefined ? [TASK] : [TASK, compactCommand, 'Which words did you read?']
   const { problems, model } = await runSteps(stage, compactCommand === undefined ? [LIST, reads, WRITE] : [LIST, reads], prompts)
-  if (model.summaries === 0) problems.push('no summary was requested')
-  if (!model.last || ![...model.last.heard, model.last.said, model.last.system].some((text) => text.includes('What was done so far')))
-    problems.push('the summary does not come back')
+  problems.push(...summaryProblems(model))
   if (compactCommand === undefined && textIn(place.work, NOTE.file) === undefined) problems.push('the work does not go on')
   return { problems, traffic: model.traffic }
 }
