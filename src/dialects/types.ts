@@ -61,8 +61,8 @@ export interface ClientDialect {
    * What the operator wrote never makes a body wrong: a value that the dialect cannot say is left out.
    */
   withPreset?(body: JsonObject, preset: Preset): JsonObject
-  /** @throws Fault 400 naming the field, or unmet rules of the contract. */
-  check(body: JsonObject): void
+  /** @param headers of the request, where it has its own. @throws Fault 400 naming the field, or unmet rules of the contract. */
+  check(body: JsonObject, headers?: IncomingHttpHeaders): void
   decodeRequest(body: JsonObject): CanonicalRequest
   /** What the dialect says in words of its own about the gateway's fields; laid over the shared ones. */
   gatewayFields?(body: JsonObject): Partial<GatewayFields>

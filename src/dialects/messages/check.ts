@@ -1,4 +1,5 @@
 /** The rules of a Messages request: its schema, then what a schema says badly (contract sections 3 and 9). */
+import type { IncomingHttpHeaders } from 'node:http'
 import { badField } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { MOST_PARTS } from '../canon/bounds.ts'
@@ -37,11 +38,20 @@ function checkChoice(choice: JsonObject): void {
   if (choice.type === 'tool' && choice.name === undefined) throw badField('tool_choice.name', 'is required')
 }
 
-function checkThinking(thinking: JsonObject, cap: number): void {
+/** With it a budget is that of a whole turn of tool calls, and may exceed the cap of one reply (platform.claude.com, Extended thinking, "Budget rules and tuning"). */
+const INTERLEAVED = 'interleaved-thinking-2025-05-14'
+
+function namesBeta(name: string, { betas }: JsonObject, headers: IncomingHttpHeaders): boolean {
+  const named = [headers['anthropic-beta'], headers['x-anthropic-beta'], betas].flat().join()
+  return named.split(',').some((each) => each.trim() === name)
+}
+
+function checkThinking(thinking: JsonObject, body: JsonObject, headers: IncomingHttpHeaders): void {
   if (thinking.type !== 'enabled') return
-  const budget = thinking.budget_tokens
+  const [budget, cap] = [thinking.budget_tokens, body.max_tokens as number]
   if (typeof budget !== 'number') throw badField('thinking.budget_tokens', 'is required')
-  if (budget >= cap) throw badField('thinking.budget_tokens', `must be less than max_tokens (${cap})`)
+  if (budget >= cap && !namesBeta(INTERLEAVED, body, headers))
+    throw badField('thinking.budget_tokens', `must be less than max_tokens (${cap})`)
 }
 
 function checkMessages(messages: JsonObject[]): void {
@@ -53,8 +63,8 @@ function checkMessages(messages: JsonObject[]): void {
 
 const filled = (value: Json | undefined): boolean => Array.isArray(value) && value.length > 0
 
-/** @throws Fault 400 naming the field and what was expected. */
-export function check(body: JsonObject): void {
+/** @param headers have the betas, unless the body lists them. @throws Fault 400 naming the field and what was expected. */
+export function check(body: JsonObject, headers: IncomingHttpHeaders = {}): void {
   checkShape(body)
   checkGatewayRules(body)
   if (filled(body.fallbacks) && filled(body.models)) throw badField('fallbacks', 'expected either models or fallbacks')
@@ -62,7 +72,7 @@ export function check(body: JsonObject): void {
   checkMessages(body.messages as JsonObject[])
   if (Array.isArray(body.tools)) checkTools(body.tools as JsonObject[])
   if (isObject(body.tool_choice)) checkChoice(body.tool_choice)
-  if (isObject(body.thinking)) checkThinking(body.thinking, body.max_tokens as number)
+  if (isObject(body.thinking)) checkThinking(body.thinking, body, headers)
 }
 
 interface Rule {

@@ -6,6 +6,7 @@ import type { CanonicalRequest, Item, Opaque, OutputFormat, Part, Reasoning, Sam
 import { cacheMark, fullMark } from './cache-mark.ts'
 import { isCustomTool, serverToolName } from './check.ts'
 import { decodeMessages } from './decode-messages.ts'
+import { MOST_SHARE } from './fit-target.ts'
 import { requestedTier } from './gateway-fields.ts'
 import { beside, FORMAT_NAME, WIRE, withNative } from './wire.ts'
 
@@ -68,13 +69,19 @@ function sampling(body: JsonObject, used: Set<string>): Sampling {
   return out
 }
 
+/** True for the budget of a turn of several replies, with interleaved thinking: other wires know only that of one reply, which its cap bounds. */
+function exceedsCap({ thinking, max_tokens: cap }: JsonObject): boolean {
+  const budget = isObject(thinking) ? thinking.budget_tokens : undefined
+  return typeof budget === 'number' && typeof cap === 'number' && budget >= cap
+}
+
 /** `thinking` and the effort that stands beside it; undefined where the caller sent neither. This wire gets `thinking` as it came. */
 function reasoning(body: JsonObject): Reasoning | undefined {
   const out: Reasoning = {}
   if (isObject(body.output_config) && typeof body.output_config.effort === 'string') out.effort = body.output_config.effort
   if (isObject(body.thinking)) {
     const { type, budget_tokens, display } = body.thinking
-    if (type === 'enabled') out.maxTokens = budget_tokens as number
+    if (type === 'enabled') out.maxTokens = exceedsCap(body) ? Math.floor(Number(body.max_tokens) * MOST_SHARE) : (budget_tokens as number)
     else out.enabled = type !== 'disabled'
     if (display === 'summarized') out.summary = 'auto'
     if (display === 'omitted') out.exclude = true
@@ -87,10 +94,12 @@ function reasoning(body: JsonObject): Reasoning | undefined {
 const DISPLAYS: ReadonlySet<unknown> = new Set([undefined, null, 'summarized', 'omitted'])
 
 /** Names, for other wires, the members of `thinking` that the canon cannot say; `between_tools` is thinking, but not before the reply. */
-function nameThinking({ thinking }: JsonObject, fields: JsonObject): void {
+function nameThinking(body: JsonObject, fields: JsonObject): void {
+  const { thinking } = body
   if (!isObject(thinking)) return
   for (const key in beside(thinking, THINKING)) fields[`thinking.${key}`] = undefined
   if (thinking.type === 'between_tools') fields['thinking.type'] = undefined
+  if (exceedsCap(body)) fields['thinking.budget_tokens'] = undefined
   if (!DISPLAYS.has(thinking.display)) fields['thinking.display'] = undefined
 }
 

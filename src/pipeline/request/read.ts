@@ -50,7 +50,7 @@ export function readLayer(
       const client = exchange.head.client.recognise?.(sent, exchange.head.headers) ?? exchange.head.client
       const expanded = client.expand?.(sent, settings.prompts) ?? sent
       const { body: whole, fields } = withPreset(expanded, client, settings)
-      client.check(whole)
+      client.check(whole, exchange.head.headers)
       const facts = client.compaction?.find(whole)
       const opened =
         client.compaction && facts ? await openItems(exchange, { body: whole, facts }, client.compaction, summaries) : undefined
