@@ -7,7 +7,7 @@
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /** Places of secrets outside the environment; `src/services/secrets` reads them. */
-export const SECRET_SCHEMES = ['file', 'command', 'vault'] as const
+export const SECRET_SCHEMES = ['file', 'command', 'vault', 'aws-secretsmanager', 'aws-parameterstore', 'google-secretmanager'] as const
 
 export interface Expansion {
   text: string

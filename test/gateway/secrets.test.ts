@@ -1,62 +1,19 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the files hold references of their own
 /** Secrets that the configuration refers to: where they come from, how a new one is taken, and what an unreachable place does. */
-import { mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { start } from '../../src/app/start.ts'
-import { ConfigError } from '../../src/config/problems.ts'
 import { FakeClock } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
 import { every } from '../support/every.ts'
-import { BASE, type Gateway, KEY, startGateway } from '../support/gateway.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
-
-const BODY = { model: 'acme/one', messages: [{ role: 'user', content: 'Hello' }] }
-const ANSWER = JSON.stringify({
-  id: 'c1',
-  object: 'chat.completion',
-  created: 1,
-  model: 'one',
-  choices: [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }],
-  usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
-})
-
-interface Scene {
-  readonly directory: string
-  readonly provider: Upstream
-  /** The configuration with this text as the provider's key. */
-  yaml(key: string): string
-  /** Last keys that the provider has seen. */
-  keys(): string[]
-}
-
-async function scene(t: Test): Promise<Scene> {
-  const directory = mkdtempSync(join(tmpdir(), 'headgate-secrets-'))
-  t.teardown(() => rmSync(directory, { recursive: true }))
-  const provider = await startUpstream(() => ({ headers: { 'content-type': 'application/json' }, body: [ANSWER] }))
-  t.teardown(() => provider.close())
-  return {
-    directory,
-    provider,
-    yaml: (key) => `
-providers: { acme: { dialect: openai-chat, base_url: "${provider.url}/v1", key: "${key}" } }
-models: { acme/one: { endpoints: [ { provider: acme, model: one, price: free } ] } }
-`,
-    keys: () => provider.requests.map(({ headers }) => String(headers.authorization).replace('Bearer ', '')),
-  }
-}
-
-async function started(t: Test, yaml: string, options: Parameters<typeof startGateway>[1]): Promise<Gateway> {
-  const gateway = await startGateway(yaml, options)
-  t.teardown(() => gateway.close())
-  return gateway
-}
+import { BASE, KEY } from '../support/gateway.ts'
+import { BODY, problemAtStart, secretScene, started } from '../support/secret-scene.ts'
 
 t.test('a secret comes from a file, a command or a variable, without the line end behind it', async (t) => {
-  const { directory, yaml, keys } = await scene(t)
+  const { directory, yaml, keys } = await secretScene(t)
   writeFileSync(join(directory, 'key'), 'sk-from-file\n')
   const gateway = await started(t, yaml('${file:key}'), { directory })
   await gateway.post('/v1/chat/completions', BODY)
@@ -70,7 +27,7 @@ t.test('a secret comes from a file, a command or a variable, without the line en
 })
 
 t.test('a mounted file that is swapped is taken under load, and no request fails', async (t) => {
-  const { directory, yaml, keys } = await scene(t)
+  const { directory, yaml, keys } = await secretScene(t)
   // As Kubernetes mounts a secret: a link to a link to a directory, which is replaced by a rename.
   const mount = (name: string, secret: string): void => {
     writeFileSync(join(directory, name), secret)
@@ -133,7 +90,7 @@ async function startVault(t: Test) {
 const V2 = '${vault:secret/data/app one#key}'
 
 t.test('a secret comes from either version of the KV engine of Vault', async (t) => {
-  const { directory, yaml, keys } = await scene(t)
+  const { directory, yaml, keys } = await secretScene(t)
   const { env } = await startVault(t)
   const gateway = await started(t, yaml(V2), { directory, env })
   await gateway.post('/v1/chat/completions', BODY)
@@ -143,7 +100,7 @@ t.test('a secret comes from either version of the KV engine of Vault', async (t)
 })
 
 t.test('a secret that changes in Vault is taken at the next look, and the last one stays while Vault is down', async (t) => {
-  const { directory, yaml, keys } = await scene(t)
+  const { directory, yaml, keys } = await secretScene(t)
   const { env, state } = await startVault(t)
   const clock = new FakeClock()
   const gateway = await started(t, `secrets: { refresh: 60s }\n${yaml(V2)}`, { directory, env, clock })
@@ -173,15 +130,12 @@ t.test('a secret that changes in Vault is taken at the next look, and the last o
 })
 
 t.test('what cannot be read at the start is refused at its place, with the reason', async (t) => {
-  const { directory, yaml } = await scene(t)
+  const { directory, yaml } = await secretScene(t)
   const { env } = await startVault(t)
   writeFileSync(join(directory, 'empty'), '\n')
   writeFileSync(join(directory, 'long'), 'x'.repeat(70_000))
-  const problems = async (key: string, more: Record<string, string> = {}): Promise<string> => {
-    const error = await startGateway(yaml(key), { directory, env: { ...env, ...more } }).catch((thrown: unknown) => thrown)
-    if (!(error instanceof ConfigError)) throw new Error(`expected a ConfigError, found ${error}`)
-    return error.message.replace(/^.*headgate\.yaml:\d+:\d+: /, '')
-  }
+  const problems = (key: string, more: Record<string, string> = {}): Promise<string> =>
+    problemAtStart(yaml(key), { directory, env: { ...env, ...more } })
   const cases: [key: string, why: string, more?: Record<string, string>][] = [
     ['${file:missing}', 'the secret file:missing cannot be read: ENOENT'],
     ['${file:empty}', 'the secret file:empty cannot be read: it is empty'],
@@ -200,7 +154,7 @@ t.test('what cannot be read at the start is refused at its place, with the reaso
 })
 
 t.test('a reference in a comment is not read', async (t) => {
-  const { directory, yaml, keys } = await scene(t)
+  const { directory, yaml, keys } = await secretScene(t)
   const gateway = await started(t, `# key: "\${file:missing}"\n${yaml('sk-plain')}`, { directory })
   await gateway.post('/v1/chat/completions', BODY)
   t.same(keys(), ['sk-plain'])

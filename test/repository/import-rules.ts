@@ -69,7 +69,8 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   compaction: ['core'],
   panel: ['core'],
   sandbox: ['core'],
-  secrets: ['core', 'outbound'],
+  // Managers of secrets in the clouds are called with the credentials that providers there are called with.
+  secrets: ['core', 'credentials', 'outbound'],
   mcp: ['core', 'outbound'],
   upstream: ['core', 'sse'],
   credentials: ['core'],

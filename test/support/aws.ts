@@ -22,13 +22,21 @@ interface Issued {
   who: string
 }
 
+interface Exception {
+  status: number
+  headers: Record<string, string>
+  body: JsonObject
+}
+
 export interface Aws {
   readonly sts: Upstream
   readonly imds: Upstream
   readonly ecs: Upstream
   readonly service: Upstream
   /** What the service says to a call that it does not take; undefined for one that is signed well. */
-  refusal(seen: Seen): { status: number; headers: Record<string, string>; body: JsonObject } | undefined
+  refusal(seen: Seen): Exception | undefined
+  /** The same of another service or region. */
+  refusalOf(seen: Seen, scope: { service: string; region: string }): Exception | undefined
   /** Who made each call of the service that was accepted. */
   readonly callers: string[]
   /** Seconds for which new keys hold. */
@@ -76,10 +84,10 @@ export async function startAws(now: () => number, answer: (seen: Seen) => Answer
     return { id, ...made, ends: new Date(made.end).toISOString().replace(/\.\d+Z$/, 'Z') }
   }
   /** Who signed, or the refusal. Times of signatures are those of this machine, since the SDK's clients sign by it. */
-  const signerOf = (seen: Seen, service: string, at: number): Issued | string => {
+  const signerOf = (seen: Seen, service: string, at: number, region = REGION): Issued | string => {
     const verdict = verifySigv4(
       { method: seen.method, path: seen.path, headers: seen.rawHeaders, body: Buffer.from(seen.body) },
-      { secretOf: (id) => keys.get(id)?.secret, now: at, region: REGION, service },
+      { secretOf: (id) => keys.get(id)?.secret, now: at, region, service },
     )
     if (typeof verdict === 'string') return verdict
     const found = keys.get(verdict.accessKeyId)
@@ -147,8 +155,9 @@ export async function startAws(now: () => number, answer: (seen: Seen) => Answer
     imds,
     ecs,
     service,
-    refusal: (seen) => {
-      const signer = signerOf(seen, 'bedrock', now())
+    refusal: (seen) => aws.refusalOf(seen, { service: 'bedrock', region: REGION }),
+    refusalOf: (seen, { service, region }) => {
+      const signer = signerOf(seen, service, now(), region)
       if (typeof signer === 'string') return exceptionOf(signer)
       aws.callers.push(signer.who)
       return undefined

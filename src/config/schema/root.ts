@@ -40,7 +40,7 @@ export const configSchema = closed('Configuration of headgate.', {
   shared: withDefault(shared, {}),
   auth: withDefault(auth, {}),
   secrets: withDefault(
-    closed('Secrets that this file refers to, such as those of mounted files or of Vault.', {
+    closed('Secrets that this file refers to, such as those of mounted files, of Vault or of a cloud.', {
       refresh: withDefault(
         duration('Time after which they are looked at again; a change reloads this file. Files are looked at twice a second.'),
         '5m',

@@ -7,6 +7,7 @@ import { Fault } from '../../core/faults.ts'
 import type { Log } from '../../core/log.ts'
 import { counter, gauge, type Tallies } from '../../core/metrics.ts'
 import { closed, open } from '../../core/tallies.ts'
+import { withinLimit } from './time-limit.ts'
 import { CredentialError, type CredentialedCall, type FetchGrant, type Grant } from './types.ts'
 
 const refreshes = counter(
@@ -167,23 +168,12 @@ export class RefreshedCredential implements Credential {
   }
 
   private async fetchOnce(): Promise<void> {
-    const { clock } = this.parts
-    const controller = new AbortController()
-    let expire = (): void => {}
-    const late = new Promise<never>((_, reject) => {
-      expire = () => reject(new CredentialError(`no answer within ${LIMIT / 1000} seconds`))
-    })
-    const timer = clock.after(LIMIT, () => {
-      expire()
-      controller.abort()
-    })
+    const late = () => new CredentialError(`no answer within ${LIMIT / 1000} seconds`)
     try {
-      this.take(await Promise.race([this.fetched(controller.signal), late]))
+      this.take(await withinLimit({ clock: this.parts.clock, ms: LIMIT, late }, (signal) => this.fetched(signal)))
     } catch (error) {
       this.failed(error)
       throw unavailable(error)
-    } finally {
-      timer.cancel()
     }
   }
 
@@ -268,7 +258,7 @@ function isSame(one: Grant | undefined, other: Grant | undefined): boolean {
 }
 
 /** What the log may show: of errors that are not ours the kind alone, since their messages may quote what was sent. */
-function reasonOf(error: unknown): string {
+export function reasonOf(error: unknown): string {
   if (error instanceof CredentialError) return error.message
   if (!(error instanceof Error)) return 'failed'
   return 'code' in error && typeof error.code === 'string' ? error.code : error.name

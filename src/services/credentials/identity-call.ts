@@ -1,4 +1,4 @@
-/** One call of an identity service: bounded, without redirects, and with errors that quote nothing but known words. */
+/** One call of an identity service or of a manager of secrets: bounded, without redirects, and with errors that quote known words alone. */
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { LONGEST } from './token-answer.ts'
 import { CredentialError } from './types.ts'
@@ -14,20 +14,28 @@ export interface IdentityCall {
   readonly json?: JsonObject | undefined
   /** Header of the reply by which the service is known. */
   readonly proof?: readonly [name: string, value: string] | undefined
+  /** Bytes of the reply, at most; as many as a token may have where absent. */
+  readonly longest?: number | undefined
 }
 
 /**
- * Words of errors that a log may show: RFC 6749 section 5.2, RFC 8693 section 2.2.2, `google.rpc.Code`, and of Entra ID
- * `invalid_resource`. Every other text may quote what was sent.
+ * Words of errors that a log may show: RFC 6749 section 5.2, RFC 8693 section 2.2.2, `google.rpc.Code`, of Entra ID
+ * `invalid_resource`, and of AWS the errors of reading secrets and parameters (npm @aws-sdk/client-secrets-manager 3.1164.0,
+ * GetSecretValue; @aws-sdk/client-ssm 3.1169.0, GetParameter) beside those that all services have. Every other text may quote what was
+ * sent.
  */
 const WORDS = new Set(
   `invalid_request invalid_client invalid_grant unauthorized_client unsupported_grant_type invalid_scope invalid_target access_denied
   invalid_resource temporarily_unavailable server_error INVALID_ARGUMENT FAILED_PRECONDITION UNAUTHENTICATED PERMISSION_DENIED NOT_FOUND
-  RESOURCE_EXHAUSTED UNAVAILABLE INTERNAL`.split(/\s+/),
+  RESOURCE_EXHAUSTED UNAVAILABLE INTERNAL DecryptionFailure InternalServiceError InvalidParameterException InvalidRequestException
+  ResourceNotFoundException InternalServerError InvalidKeyId ParameterNotFound ParameterVersionNotFound AccessDeniedException
+  ExpiredTokenException IncompleteSignatureException InvalidSignatureException MissingAuthenticationTokenException ThrottlingException
+  UnrecognizedClientException ValidationException`.split(/\s+/),
 )
 
 /** The body of a reply with status 200. */
-export async function identityAnswer({ service, url, headers, form, json, proof }: IdentityCall, signal: AbortSignal): Promise<string> {
+export async function identityAnswer(call: IdentityCall, signal: AbortSignal): Promise<string> {
+  const { service, url, headers, form, json, proof } = call
   const body = form ? new URLSearchParams(form) : json ? JSON.stringify(json) : undefined
   const reply = await fetch(url, {
     method: body === undefined ? 'GET' : 'POST',
@@ -38,25 +46,25 @@ export async function identityAnswer({ service, url, headers, form, json, proof 
   }).catch(() => {
     throw new CredentialError(`${service} cannot be reached`)
   })
-  const text = await shortText(reply, service)
+  const text = await shortText(reply, call)
   if (reply.status !== 200) throw new CredentialError(`${service} replied with status ${reply.status}${reasonIn(text)}`)
   if (proof && reply.headers.get(proof[0]) !== proof[1]) throw new CredentialError(`${service} is not what answers there`)
   return text
 }
 
-async function shortText({ body }: Response, service: string): Promise<string> {
+async function shortText({ body }: Response, { service, longest = LONGEST }: IdentityCall): Promise<string> {
   const chunks: Uint8Array[] = []
   let size = 0
   try {
     for await (const chunk of body ?? []) {
       size += chunk.length
-      if (size > LONGEST) break
+      if (size > longest) break
       chunks.push(chunk)
     }
   } catch {
     throw new CredentialError(`the reply of ${service} broke off`)
   }
-  if (size > LONGEST) throw new CredentialError(`the reply of ${service} is too long for a token`)
+  if (size > longest) throw new CredentialError(`the reply of ${service} is too long`)
   return Buffer.concat(chunks).toString('utf8')
 }
 
@@ -64,8 +72,9 @@ async function shortText({ body }: Response, service: string): Promise<string> {
 function reasonIn(text: string): string {
   const body = jsonObject(text)
   if (!body) return ''
-  const { error, error_codes: codes } = body
-  const word = isObject(error) ? error.status : error
+  const { error, error_codes: codes, __type: type } = body
+  // AWS may name the namespace of an error before it (Smithy, AWS JSON 1.1 protocol, "Operation error serialization").
+  const word = typeof type === 'string' ? type.replace(/^.*#/, '') : isObject(error) ? error.status : error
   const words = typeof word === 'string' && WORDS.has(word) ? [word] : []
   const [code] = Array.isArray(codes) ? codes : []
   if (typeof code === 'number' && Number.isInteger(code) && code > 0 && code < 1e9) words.push(`AADSTS${code}`)

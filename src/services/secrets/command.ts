@@ -5,13 +5,15 @@ import { SECRET_CAP, SECRET_TIMEOUT, type SecretSource } from './types.ts'
 export const commandSecrets: SecretSource = {
   scheme: 'command',
   // By the shell of the system, since people paste lines with quotes, pipes and variables.
-  read: (line, { env, directory }) =>
-    new Promise((resolve, reject) => {
-      exec(line, { cwd: directory, env, timeout: SECRET_TIMEOUT, maxBuffer: SECRET_CAP, killSignal: 'SIGKILL' }, (error, output) => {
-        if (!error) resolve(output)
-        else reject(new Error(problemOf(error)))
-      })
-    }),
+  open:
+    ({ env, directory }) =>
+    (line) =>
+      new Promise((resolve, reject) => {
+        exec(line, { cwd: directory, env, timeout: SECRET_TIMEOUT, maxBuffer: SECRET_CAP, killSignal: 'SIGKILL' }, (error, output) => {
+          if (!error) resolve(output)
+          else reject(new Error(problemOf(error)))
+        })
+      }),
 }
 
 /** Never what the command wrote, which may be the secret. */

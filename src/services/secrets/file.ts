@@ -5,17 +5,19 @@ import { SECRET_CAP, type SecretSource } from './types.ts'
 
 export const fileSecrets: SecretSource = {
   scheme: 'file',
-  read: async (name, { directory }) => {
-    const file = await open(resolve(directory, name)).catch((error: NodeJS.ErrnoException) => {
-      throw new Error(error.code ?? 'unreadable')
-    })
-    try {
-      if (!(await file.stat()).isFile()) throw new Error('it is no file')
-      const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(SECRET_CAP + 1), position: 0 })
-      if (bytesRead > SECRET_CAP) throw new Error(`it is longer than ${SECRET_CAP} bytes`)
-      return buffer.toString('utf8', 0, bytesRead)
-    } finally {
-      await file.close()
-    }
-  },
+  open:
+    ({ directory }) =>
+    async (name) => {
+      const file = await open(resolve(directory, name)).catch((error: NodeJS.ErrnoException) => {
+        throw new Error(error.code ?? 'unreadable')
+      })
+      try {
+        if (!(await file.stat()).isFile()) throw new Error('it is no file')
+        const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(SECRET_CAP + 1), position: 0 })
+        if (bytesRead > SECRET_CAP) throw new Error(`it is longer than ${SECRET_CAP} bytes`)
+        return buffer.toString('utf8', 0, bytesRead)
+      } finally {
+        await file.close()
+      }
+    },
 }

@@ -1,13 +1,15 @@
 /** Secrets that the configuration refers to: read at the start and at each reload, and looked at again from time to time. */
+import { awsParameters, awsSecrets } from './aws.ts'
 import { commandSecrets } from './command.ts'
 import { fileSecrets } from './file.ts'
-import { SECRET_CAP, type SecretPlace, type SecretSource } from './types.ts'
+import { googleSecrets } from './google.ts'
+import { type ReadSecret, SECRET_CAP, type SecretPlace, type SecretSource } from './types.ts'
 import { vaultSecrets } from './vault.ts'
 
 export type { SecretPlace, SecretSource } from './types.ts'
 
 /** A new one is its file, its line here and its scheme in `src/config/expand.ts`. */
-const SOURCES: readonly SecretSource[] = [fileSecrets, commandSecrets, vaultSecrets]
+const SOURCES: readonly SecretSource[] = [fileSecrets, commandSecrets, vaultSecrets, awsSecrets, awsParameters, googleSecrets]
 
 export interface SecretReading {
   /** Texts by reference. */
@@ -26,10 +28,16 @@ export class Secrets {
     const values: Record<string, string> = {}
     const failed = new Map<string, string>()
     const kept = new Map<string, string>()
+    const readings = new Map<SecretSource, ReadSecret>()
+    const reading = (source: SecretSource): ReadSecret => {
+      const known = readings.get(source) ?? source.open(place)
+      readings.set(source, known)
+      return known
+    }
     await Promise.all(
       references.map(async (reference) => {
         try {
-          values[reference] = await secretAt(reference, place)
+          values[reference] = await secretAt(reference, reading)
         } catch (error) {
           const last = this.held[reference]
           if (last !== undefined) values[reference] = last
@@ -48,11 +56,11 @@ export class Secrets {
   }
 }
 
-async function secretAt(reference: string, place: SecretPlace): Promise<string> {
+async function secretAt(reference: string, reading: (source: SecretSource) => ReadSecret): Promise<string> {
   const colon = reference.indexOf(':')
   const source = SOURCES.find(({ scheme }) => scheme === reference.slice(0, colon))
   if (!source) throw new Error('no such source of secrets')
-  const text = (await source.read(reference.slice(colon + 1), place)).replace(/\r?\n$/, '')
+  const text = (await reading(source)(reference.slice(colon + 1))).replace(/\r?\n$/, '')
   if (text === '') throw new Error('it is empty')
   if (text.length > SECRET_CAP) throw new Error(`it is longer than ${SECRET_CAP} characters`)
   return text

@@ -11,12 +11,15 @@ export interface SecretPlace {
 export interface SecretSource {
   /** What stands before the colon of a reference. */
   readonly scheme: string
-  /**
-   * @param name what stands behind the colon.
-   * @throws Error with half a sentence that says why, and holds nothing of a secret.
-   */
-  read(name: string, place: SecretPlace): Promise<string>
+  /** Begins one reading of all secrets: what they share, such as an access token, is fetched once for it. */
+  open(place: SecretPlace): ReadSecret
 }
+
+/**
+ * @param name what stands behind the colon.
+ * @throws Error with half a sentence that says why, and holds nothing of a secret.
+ */
+export type ReadSecret = (name: string) => Promise<string>
 
 /** Milliseconds for one secret. */
 export const SECRET_TIMEOUT = 10_000

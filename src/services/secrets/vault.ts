@@ -14,7 +14,7 @@ const never = (): (() => void) => () => {}
 
 export const vaultSecrets: SecretSource = {
   scheme: 'vault',
-  read: async (name, place) => {
+  open: (place) => async (name) => {
     const { env, clock } = place
     const [, path, field] = /^\/?([^#]+)#(.+)$/.exec(name) ?? []
     if (path === undefined || field === undefined) throw new Error('expected vault:PATH#FIELD')

@@ -6,7 +6,8 @@ import { jsonAnswer, type Seen, startUpstream, type Upstream } from '../upstream
 
 export const CHAT = { model: 'acme/one', messages: [{ role: 'user', content: 'hi' }] }
 
-const ANSWER = {
+/** A chat completion. */
+export const ANSWER = {
   id: 'c1',
   object: 'chat.completion',
   created: 1,

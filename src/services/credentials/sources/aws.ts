@@ -1,7 +1,7 @@
 /** `credential: { aws: ... }`: keys of AWS from its standard chain, which sign each call (Signature Version 4). */
 import { Type } from 'typebox'
 import { asWritten, closed, line, secret } from '../../../config/fields/scalars.ts'
-import { CredentialError, credentialSource, type FetchGrant, type Grant } from '../types.ts'
+import { credentialSource } from '../types.ts'
 
 const settings = asWritten(
   closed(
@@ -39,13 +39,6 @@ const settings = asWritten(
   ),
 )
 
-interface AwsIdentity {
-  readonly accessKeyId: string
-  readonly secretAccessKey: string
-  readonly sessionToken?: string | undefined
-  readonly expiration?: Date | undefined
-}
-
 export const aws = credentialSource({
   name: 'aws',
   settings,
@@ -54,59 +47,11 @@ export const aws = credentialSource({
     const chain = profile === undefined ? linkOf(env) : `profile ${profile} of the shared files`
     return `aws in ${region}: ${role === undefined ? chain : `role ${role}, assumed with ${chain}`}`
   },
-  open: async ({
-    region,
-    service = 'bedrock',
-    profile,
-    role,
-    external_id: externalId,
-    session_name: session = 'headgate',
-  }): Promise<FetchGrant> => {
-    const { fromNodeProviderChain, fromTemporaryCredentials } = await import('@aws-sdk/credential-providers')
-    const { Sigv4Signer } = await import('../aws/sigv4.ts')
-    // The clients of the chain have a logger that writes to the console.
-    const quiet = { trace: () => {}, debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
-    const terms = {
-      ...(profile === undefined ? {} : { profile }),
-      clientConfig: { region, logger: quiet },
-      logger: quiet,
-      ignoreCache: true,
-    }
-    const chain = async () => fromNodeProviderChain(terms)({ forceRefresh: true })
-    const fetchIdentity = (): Promise<AwsIdentity> =>
-      role === undefined
-        ? chain()
-        : fromTemporaryCredentials({
-            masterCredentials: chain,
-            params: { RoleArn: role, RoleSessionName: session, ...(externalId === undefined ? {} : { ExternalId: externalId }) },
-            clientConfig: { region, logger: quiet },
-            logger: quiet,
-          })()
-    return async () => {
-      const { accessKeyId, secretAccessKey, sessionToken, expiration } = await fetchIdentity().catch((error: unknown) => {
-        throw new CredentialError(reasonOf(error))
-      })
-      const signer = new Sigv4Signer({ accessKeyId, secretAccessKey, sessionToken }, { region, service })
-      return {
-        expiresAt: expiration?.getTime(),
-        secrets: [secretAccessKey, ...(sessionToken === undefined ? [] : [sessionToken])],
-        headers: (call, now) => signer.headers(call, now),
-      } satisfies Grant
-    }
+  open: async (written) => {
+    const { awsGrants } = await import('../aws/chain.ts')
+    return awsGrants(written)
   },
 })
-
-/** Characters of a message that the log gets. */
-const LONGEST_REASON = 200
-/** What might be a key or a token. */
-const OPAQUE = /[\w+/=.-]{30,}/g
-
-/** The kind of an error of the SDK and its first line: further lines of a wrong signature quote the request with its session token. */
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return 'the chain failed'
-  const [first = ''] = error.message.split('\n')
-  return `${error.name}: ${first.replaceAll(OPAQUE, '…').slice(0, LONGEST_REASON)}`
-}
 
 /** The link of the chain that comes first with these variables, in the order of `@aws-sdk/credential-provider-node` 3.972.98. */
 function linkOf(env: Readonly<Record<string, string | undefined>>): string {

@@ -1,0 +1,62 @@
+/** Keys of AWS from its standard chain, fetched anew each time. The SDK reads the variables and files of the process itself. */
+import { CredentialError, type FetchGrant, type Grant } from '../types.ts'
+import { type AwsKeys, type AwsScope, Sigv4Signer } from './sigv4.ts'
+
+export interface AwsSettings {
+  /** Of the calls that are signed, and where a role is assumed. */
+  readonly region: string
+  readonly service?: string | undefined
+  readonly profile?: string | undefined
+  readonly role?: string | undefined
+  readonly external_id?: string | undefined
+  readonly session_name?: string | undefined
+}
+
+interface AwsIdentity extends AwsKeys {
+  readonly expiration?: Date | undefined
+}
+
+/** The clients of the chain have a logger that writes to the console. */
+const QUIET = { trace: () => {}, debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
+
+/** @throws CredentialError */
+export async function awsKeys(settings: AwsSettings): Promise<AwsIdentity> {
+  const { fromNodeProviderChain, fromTemporaryCredentials } = await import('@aws-sdk/credential-providers')
+  const { region, profile, role, external_id: externalId, session_name: session = 'headgate' } = settings
+  const clientConfig = { region, logger: QUIET }
+  const terms = { ...(profile === undefined ? {} : { profile }), clientConfig, logger: QUIET, ignoreCache: true }
+  const chain = async () => fromNodeProviderChain(terms)({ forceRefresh: true })
+  const params =
+    role === undefined
+      ? undefined
+      : { RoleArn: role, RoleSessionName: session, ...(externalId === undefined ? {} : { ExternalId: externalId }) }
+  const identity = params ? fromTemporaryCredentials({ masterCredentials: chain, params, clientConfig, logger: QUIET })() : chain()
+  return await identity.catch((error: unknown) => {
+    throw new CredentialError(reasonOf(error))
+  })
+}
+
+export function awsGrants(settings: AwsSettings): FetchGrant {
+  const scope: AwsScope = { region: settings.region, service: settings.service ?? 'bedrock' }
+  return async () => {
+    const { accessKeyId, secretAccessKey, sessionToken, expiration } = await awsKeys(settings)
+    const signer = new Sigv4Signer({ accessKeyId, secretAccessKey, sessionToken }, scope)
+    return {
+      expiresAt: expiration?.getTime(),
+      secrets: [secretAccessKey, ...(sessionToken === undefined ? [] : [sessionToken])],
+      headers: (call, now) => signer.headers(call, now),
+    } satisfies Grant
+  }
+}
+
+/** Characters of a message that the log gets. */
+const LONGEST_REASON = 200
+/** What might be a key or a token. */
+const OPAQUE = /[\w+/=.-]{30,}/g
+
+/** The kind of an error of the SDK and its first line: further lines of a wrong signature quote the request with its session token. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'the chain failed'
+  const [first = ''] = error.message.split('\n')
+  return `${error.name}: ${first.replaceAll(OPAQUE, '…').slice(0, LONGEST_REASON)}`
+}

@@ -1,0 +1,117 @@
+/**
+ * `${aws-secretsmanager:NAME#FIELD}` and `${aws-parameterstore:NAME#FIELD}`: a secret of AWS Secrets Manager and a parameter of Systems
+ * Manager, by name or ARN, with the keys of AWS's standard chain. The names before the colon are those of Spring Cloud AWS 3
+ * (`SecretsManagerConfigDataLocationResolver`, `ParameterStoreConfigDataLocationResolver`). Operations and fields: npm
+ * @aws-sdk/client-secrets-manager 3.1164.0 (GetSecretValue), @aws-sdk/client-ssm 3.1169.0 (GetParameter), in the protocol AWS JSON 1.1.
+ */
+import { isObject, type JsonObject, stringOf } from '../../core/json.ts'
+import { awsKeys } from '../credentials/aws/chain.ts'
+import { type AwsKeys, Sigv4Signer } from '../credentials/aws/sigv4.ts'
+import { identityAnswer, jsonObject } from '../credentials/identity-call.ts'
+import { LONGEST_REPLY, nameAndField, partOf, withinTime } from './cloud.ts'
+import type { SecretPlace, SecretSource } from './types.ts'
+
+interface AwsService {
+  /** For people. */
+  readonly title: string
+  /** As signatures and host names have it. */
+  readonly service: string
+  /** As the SDK names the variable of its address. */
+  readonly variable: string
+  readonly target: string
+  input(name: string): JsonObject
+  /** Undefined where the reply holds no text. */
+  textIn(reply: JsonObject): string | undefined
+}
+
+export const awsSecrets = sourceOf('aws-secretsmanager', {
+  title: 'AWS Secrets Manager',
+  service: 'secretsmanager',
+  variable: 'AWS_ENDPOINT_URL_SECRETS_MANAGER',
+  target: 'secretsmanager.GetSecretValue',
+  input: (name) => ({ SecretId: name }),
+  textIn: ({ SecretString: text, SecretBinary: bytes }) =>
+    stringOf(text) ?? (typeof bytes === 'string' ? Buffer.from(bytes, 'base64').toString('utf8') : undefined),
+})
+
+export const awsParameters = sourceOf('aws-parameterstore', {
+  title: 'AWS Systems Manager',
+  service: 'ssm',
+  variable: 'AWS_ENDPOINT_URL_SSM',
+  target: 'AmazonSSM.GetParameter',
+  input: (name) => ({ Name: name, WithDecryption: true }),
+  textIn: ({ Parameter: parameter }) => (isObject(parameter) ? stringOf(parameter.Value) : undefined),
+})
+
+function sourceOf(scheme: string, service: AwsService): SecretSource {
+  return {
+    scheme,
+    open: (place) => {
+      const keys = new Map<string, Promise<AwsKeys>>()
+      const keysFor = (region: string): Promise<AwsKeys> => {
+        const known = keys.get(region) ?? awsKeys({ region })
+        keys.set(region, known)
+        return known
+      }
+      return async (reference) => {
+        const { name, field } = nameAndField(reference)
+        const region = regionOf(name, service, place)
+        const url = endpointOf(region, service, place)
+        const text = await withinTime(
+          place,
+          async (signal) => await textOf(service, { name, region, url, keys: await keysFor(region), signal, place }),
+        )
+        if (text === undefined) throw new Error('there is no text in it')
+        return partOf(text, field)
+      }
+    },
+  }
+}
+
+interface Call {
+  readonly name: string
+  readonly region: string
+  readonly url: string
+  readonly keys: AwsKeys
+  readonly signal: AbortSignal
+  readonly place: SecretPlace
+}
+
+async function textOf(service: AwsService, { name, region, url, keys, signal, place }: Call): Promise<string | undefined> {
+  const json = service.input(name)
+  const own = { 'content-type': 'application/x-amz-json-1.1', 'x-amz-target': service.target }
+  const { origin, pathname } = new URL(url)
+  const signed = new Sigv4Signer(keys, { region, service: service.service }).headers(
+    { method: 'POST', origin, path: pathname, body: JSON.stringify(json), headers: Object.entries(own).flat() },
+    place.clock.now(),
+  )
+  const headers: Record<string, string> = { ...own }
+  for (let at = 0; at + 1 < signed.length; at += 2) headers[`${signed[at]}`] = `${signed[at + 1]}`
+  const reply = jsonObject(await identityAnswer({ service: service.title, url, headers, json, longest: LONGEST_REPLY }, signal))
+  return reply && service.textIn(reply)
+}
+
+/** An ARN is `arn:PARTITION:SERVICE:REGION:ACCOUNT:…`. */
+function regionOf(name: string, { service }: AwsService, { env }: SecretPlace): string {
+  if (name === '') throw new Error('expected a name or an ARN')
+  if (name.startsWith('arn:')) {
+    const [, , its, region] = name.split(':')
+    if (its !== service || !region || !REGION.test(region)) throw new Error(`expected an ARN of ${service} with its region`)
+    return region
+  }
+  const region = env.AWS_REGION || env.AWS_DEFAULT_REGION
+  if (!region) throw new Error('neither AWS_REGION nor the ARN of the secret names a region')
+  if (!REGION.test(region)) throw new Error('AWS_REGION is no region such as us-east-1')
+  return region
+}
+
+const REGION = /^[a-z]{2}(?:-[a-z]+)+-\d{1,2}$/
+
+/** In the order of the SDK (npm @smithy/core 3.41.1, submodules/endpoints); addresses in the shared files are not read. */
+function endpointOf(region: string, { service, variable }: AwsService, { env }: SecretPlace): string {
+  const stated = env.AWS_IGNORE_CONFIGURED_ENDPOINT_URLS === 'true' ? undefined : env[variable] || env.AWS_ENDPOINT_URL
+  if (!stated) return `https://${service}.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}/`
+  const url = URL.parse(stated)
+  if (!url) throw new Error(`${env[variable] ? variable : 'AWS_ENDPOINT_URL'} is no address`)
+  return url.href
+}
