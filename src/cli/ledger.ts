@@ -1,7 +1,7 @@
-/** `headgate ledger export|verify|recovery`: calls the running gateway, and opens the file itself only when none answers. */
+/** `headgate ledger export|verify|recovery|rebuild`: calls the running gateway, and opens the file itself only when none answers. */
 import { json } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
-import { exportLines } from '../api/ledger.ts'
+import { exportLines, rebuild } from '../api/ledger.ts'
 import { readConfig } from '../app/config-reader.ts'
 import { type Bookkeeping, openBookkeeping } from '../cluster/bookkeeping.ts'
 import type { Config } from '../config/config.ts'
@@ -14,14 +14,15 @@ import { SHIPPED_CONFIG } from './shipped-config.ts'
 
 /** @returns the exit code. */
 export async function ledger(verb: string, configFile = SHIPPED_CONFIG): Promise<number> {
-  if (verb !== 'export' && verb !== 'verify' && verb !== 'recovery') {
-    process.stderr.write(`headgate: ledger: expected export, verify or recovery, found ${verb}\n`)
+  if (verb !== 'export' && verb !== 'verify' && verb !== 'recovery' && verb !== 'rebuild') {
+    process.stderr.write(`headgate: ledger: expected export, verify, recovery or rebuild, found ${verb}\n`)
     return 2
   }
   try {
     const config = await readConfig(configFile, process.env)
     // A long ledger takes its time, so there is no limit to it.
-    const reply = await requestAdmin({ method: 'GET', path: `/ledger/${verb}`, headers: { 'cache-control': 'no-cache' } }, config)
+    const method = verb === 'rebuild' ? 'POST' : 'GET'
+    const reply = await requestAdmin({ method, path: `/ledger/${verb}`, headers: { 'cache-control': 'no-cache' } }, config)
     if (verb === 'export') {
       if (reply) await written(reply)
       else await fromStore(config, ({ ledger }) => written(exportLines(ledger)))
@@ -30,6 +31,13 @@ export async function ledger(verb: string, configFile = SHIPPED_CONFIG): Promise
     if (verb === 'recovery') {
       if (!reply) tellRecovery(await fromStore(config, async ({ recovered }) => recovered), 'open: the next start will charge')
       else tellRecovery((await json(reply)) as Reconciliation, 'settled as unknown at the start, charged')
+      return 0
+    }
+    if (verb === 'rebuild') {
+      const { from } = reply ? ((await json(reply)) as { from: string | null }) : await fromStore(config, ({ ledger }) => rebuild(ledger))
+      process.stdout.write(
+        from === null ? 'the store keeps no sums of use\n' : `sums of use are made anew from ${from} on, in the background\n`,
+      )
       return 0
     }
     const found = reply ? ((await json(reply)) as Verdict) : await fromStore(config, ({ ledger }) => verifyLedger(ledger))

@@ -45,6 +45,8 @@ const HELP = `headgate: one address in front of many model providers
       Adds up the ledger; exit code 1 if entries and balances differ.
   headgate ledger recovery [--config FILE]
       Shows what the last start settled because a crash had left it open, or what the next start is going to settle.
+  headgate ledger rebuild [--config FILE]
+      Has the sums of use made anew from the generations, in the background.
   headgate keys list [--json] [--config FILE]
       Shows all keys with their limits and what they have spent.
   headgate keys create NAME [--limit USD] [--reset daily|weekly|monthly] [--expires TIME] [--management]

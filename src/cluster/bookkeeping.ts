@@ -179,7 +179,7 @@ export function keepLocally(
     await audit.close()
     store.close()
   }
-  const { usePage, sessionPage } = journal
+  const { usePage, rebuildUse, sessionPage } = journal
   const ledger: LedgerReader = {
     find: (id) => journal.find(id),
     export: (since) => journal.export(since),
@@ -187,6 +187,7 @@ export function keepLocally(
     carried: () => journal.carried?.() ?? new Map(),
     windows: () => credit.windows(),
     ...(usePage ? { usePage: usePage.bind(journal) } : {}),
+    ...(rebuildUse ? { rebuildUse: rebuildUse.bind(journal) } : {}),
     ...(sessionPage ? { sessionPage: sessionPage.bind(journal) } : {}),
   }
   return { journal, keys, guardrails, compactionKeys, audit, credit, ledger, recovered, processes: () => 1, close }

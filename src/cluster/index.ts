@@ -174,7 +174,10 @@ async function leasesEnded(record: StoreOfRecord, node: string): Promise<boolean
 }
 
 /** The sums of the record, once all that this process has settled is in it. */
-function sumsOf(record: LedgerReader, flush: () => Promise<void>): Pick<LedgerReader, 'use' | 'usePage' | 'sessions' | 'sessionPage'> {
+function sumsOf(
+  record: LedgerReader,
+  flush: () => Promise<void>,
+): Pick<LedgerReader, 'use' | 'usePage' | 'rebuildUse' | 'sessions' | 'sessionPage'> {
   const flushed = <Given extends unknown[], Sums>(read: (...given: Given) => Sums | Promise<Sums>) => ({
     whole: async (...given: Given): Promise<Sums> => {
       await flush()
@@ -185,10 +188,11 @@ function sumsOf(record: LedgerReader, flush: () => Promise<void>): Pick<LedgerRe
       return read.apply(record, given)
     },
   })
-  const { use, usePage, sessions, sessionPage } = record
+  const { use, usePage, rebuildUse, sessions, sessionPage } = record
   return {
     ...(use ? { use: flushed(use).whole } : {}),
     ...(usePage ? { usePage: flushed(usePage).page } : {}),
+    ...(rebuildUse ? { rebuildUse: () => rebuildUse.call(record) } : {}),
     ...(sessions ? { sessions: flushed(sessions).whole } : {}),
     ...(sessionPage ? { sessionPage: flushed(sessionPage).page } : {}),
   }

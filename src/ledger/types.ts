@@ -188,6 +188,11 @@ export interface LedgerReader {
    * be read. A page of a store in this process takes a few milliseconds.
    */
   usePage?(query: UseQuery, after: string): UsePage | Promise<UsePage>
+  /**
+   * Has the sums of use made anew from the generations that are there; figures stay right meanwhile.
+   * Absent where no sums are kept. @returns milliseconds since the epoch: from this day on.
+   */
+  rebuildUse?(): number | Promise<number>
   /** The sums themselves, where another process keeps them. */
   use?(query: UseQuery): Promise<readonly UseRow[]>
   /** As `usePage`, by session; generations without one are left out. */

@@ -168,6 +168,12 @@ export class SqliteJournal implements Journal {
     return count
   }
 
+  /** @returns milliseconds since the epoch: from this day on the sums of use are made anew. @throws what SQLite throws. */
+  rebuildUse(): number {
+    this.queue.flush()
+    return this.rollups.rebuild() * DAY_MS
+  }
+
   /** Removes the oldest day of the sums of use. @returns whether there was one before the moment. @throws what SQLite throws. */
   forgetUse(before: number): boolean {
     return this.rollups.forget(before)

@@ -57,7 +57,7 @@ export class SqliteRollups {
   /** The tables have exactly the settled generations below this sequence. */
   below: number
   /** Generations from this sequence on are summed here; those between `below` and it are still to be read. */
-  readonly start: number
+  start: number
   private highest: number
   private readonly recent = new Map<number, Map<string, UseSum>>()
   private size = 0
@@ -153,6 +153,28 @@ export class SqliteRollups {
     try {
       this.flush([...this.recent.keys()], this.highest)
     } catch {}
+  }
+
+  /**
+   * Forgets the sums of the days whose generations are all there, so that `roll` makes them anew.
+   * @returns the first of these days, since the epoch. @throws what SQLite throws; then nothing has changed.
+   */
+  rebuild(): number {
+    const row = this.db.prepare('SELECT (SELECT min(seq) FROM hold) AS oldest, EXISTS (SELECT 1 FROM carried) AS carried').get()
+    // Retention may have removed a part of the oldest day; where nothing is left, nothing can be made anew.
+    const removed = row?.oldest === null || row?.carried === 1
+    const day = Math.floor(Number(row?.oldest ?? this.below) / TICKS / DAY_MS) + (removed ? 1 : 0)
+    const below = Math.min(day * DAY_MS * TICKS, Math.max(this.below, this.highest + 1))
+    this.atOnce(() => {
+      this.db.prepare('DELETE FROM use_by_key WHERE day >= ?').run(day)
+      this.db.prepare('DELETE FROM use_by_hour WHERE hour >= ?').run((day * DAY_MS) / HOUR_MS)
+      this.raise.run(below)
+    })
+    this.below = below
+    this.start = Math.max(below, this.highest + 1)
+    this.recent.clear()
+    this.size = 0
+    return day
   }
 
   /** What is not in the tables yet, but for what an earlier process has left. */

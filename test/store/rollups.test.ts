@@ -146,6 +146,32 @@ t.test('generations that leave the store stay in the sums', async (t) => {
   t.same(await scanUse(journal, query), before)
 })
 
+t.test('sums are made anew of the days that are whole, and figures stay right meanwhile', async (t) => {
+  const file = join(t.testdir(), 'headgate.db')
+  const db = openDatabase(file, 'process')
+  const journal = new SqliteJournal(db, { clock })
+  t.teardown(() => journal.close())
+  t.equal(journal.rebuildUse(), DAY_MS, 'there is none yet')
+  for (let i = 0; i < 20; i++) {
+    journal.hold(holdRow((FIRST + i * 5 * 3_600_000) * TICKS))
+    journal.settle(settleRow((FIRST + i * 5 * 3_600_000) * TICKS, 3))
+  }
+  await journal.committed()
+  const query = { from: FIRST, until: FIRST + 5 * DAY_MS }
+  const whole = sorted(await scanUse(journal, query))
+  t.equal(journal.prune(FIRST + 10 * 3_600_000, 100), 2)
+  while (journal.roll(FIRST + 9 * DAY_MS, 3) >= 3);
+  db.exec('UPDATE use_by_hour SET count = count + 5; UPDATE use_by_key SET count = 0')
+  t.notSame(sorted(await scanUse(journal, query)), whole)
+  t.equal(journal.rebuildUse(), FIRST + DAY_MS, 'a part of the first day was removed')
+  const after = { ...query, from: FIRST + DAY_MS }
+  t.same(sorted(await scanUse(journal, after)), whole.slice(1), 'from the rows')
+  while (journal.roll(FIRST + 9 * DAY_MS, 3) >= 3);
+  t.same(sorted(await scanUse(journal, after)), whole.slice(1), 'from the tables')
+  const ofKeys = { ...after, keys: ['dev'] }
+  t.same(sorted(await scanUse(journal, ofKeys)), whole.slice(1), 'by key')
+})
+
 t.test('the task brings the tables up to date, and forgets sums of more than 400 days', async (t) => {
   const clock = new FakeClock()
   const [, journal] = open(t)

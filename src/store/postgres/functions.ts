@@ -5,7 +5,7 @@
  * payer's where it has one.
  */
 import { LEASE } from './lease-function.ts'
-import { addUse, FORGET_USE, HOLD_WATERMARK, ROLL } from './rollup-functions.ts'
+import { addUse, FORGET_USE, HOLD_WATERMARK, REBUILD_USE, ROLL } from './rollup-functions.ts'
 
 const DAY = 86_400_000
 
@@ -245,4 +245,5 @@ export const POSTGRES_FUNCTIONS: readonly string[] = [
   REBUILD,
   ROLL,
   FORGET_USE,
+  REBUILD_USE,
 ]

@@ -90,6 +90,12 @@ export class PostgresLedger implements LedgerReader {
     return { rows: found.filter(({ day }) => day !== END), ...(below < wanted.until * TICKS ? { next } : {}) }
   }
 
+  /** See `REBUILD_USE`. @throws Fault `unavailable`. */
+  async rebuildUse(): Promise<number> {
+    const [row] = await this.connection.run(sql<{ day: number }>`select headgate_rebuild_use() as day`.compile(query))
+    return (row?.day ?? 0) * DAY_MS
+  }
+
   /** As `usePage`, by session. @throws Fault `unavailable`. */
   async sessionPage(wanted: SessionQuery, after: string): Promise<SessionPage> {
     const begun = performance.now()

@@ -7,6 +7,7 @@ import { factOf, SAVED } from './json-text.ts'
 import { LOCKS } from './locks.ts'
 
 const HOUR = 3_600_000
+const DAY = 86_400_000
 const NANO = 1_000_000_000
 /** As in `sqlite-rollups.ts`. */
 const MOST_TOKENS = '100000000000'
@@ -68,10 +69,31 @@ DECLARE
   days bigint;
   hours bigint;
 BEGIN
-  DELETE FROM use_by_key WHERE day < moment / 86400000 AND day = (SELECT min(day) FROM use_by_key);
+  DELETE FROM use_by_key WHERE day < moment / ${DAY} AND day = (SELECT min(day) FROM use_by_key);
   GET DIAGNOSTICS days = ROW_COUNT;
   DELETE FROM use_by_hour WHERE hour < moment / ${HOUR} AND hour = (SELECT min(hour) FROM use_by_hour);
   GET DIAGNOSTICS hours = ROW_COUNT;
   RETURN days + hours;
+END
+$body$`
+
+/**
+ * Forgets the sums of the days whose generations are all there: they are made anew below the watermark, which goes back.
+ * @returns the first of these days, since the epoch.
+ */
+export const REBUILD_USE = `
+CREATE OR REPLACE FUNCTION headgate_rebuild_use() RETURNS bigint LANGUAGE plpgsql AS $body$
+DECLARE
+  the_day bigint;
+BEGIN
+  PERFORM pg_advisory_xact_lock(${LOCKS.program}, ${LOCKS.rolling});
+  PERFORM pg_advisory_xact_lock(${LOCKS.program}, ${LOCKS.watermark});
+  -- Retention may have removed a part of the oldest day; where nothing is left, nothing can be made anew.
+  SELECT coalesce(min(g.seq), (SELECT seq FROM use_below)) / 4096 / ${DAY}
+    + CASE WHEN min(g.seq) IS NULL OR EXISTS (SELECT 1 FROM carried) THEN 1 ELSE 0 END INTO the_day FROM generation g;
+  DELETE FROM use_by_key WHERE day >= the_day;
+  DELETE FROM use_by_hour WHERE hour >= the_day * 24;
+  UPDATE use_below SET seq = least(seq, the_day * ${DAY} * 4096);
+  RETURN the_day;
 END
 $body$`
