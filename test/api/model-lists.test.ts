@@ -250,7 +250,8 @@ t.test('requests with anthropic-version get the list in the form of Anthropic, i
     return (await reply.json()) as JsonObject
   }
   const all = await list('')
-  t.match(all, { has_more: false, first_id: 'acme/one', data: [{ type: 'model', id: 'acme/one', created_at: '2026-09-01T00:00:00Z' }] })
+  const one = { type: 'model', id: 'acme/one', created_at: '2026-09-01T00:00:00Z', max_input_tokens: 8000, max_tokens: 1000 }
+  t.match(all, { has_more: false, first_id: 'acme/one', data: [one] })
   const ids = (page: JsonObject): string[] => (page.data as { id: string }[]).map(({ id }) => id)
   const first = await list('?limit=1')
   t.match(first, { has_more: true, last_id: 'acme/one' })

@@ -100,16 +100,23 @@ t.test('Claude Code reads the tokens of the request and of the context', async (
   t.same(numbers.exec(String(await message('anthropic')))?.slice(1), ['213462', '200000'])
 })
 
-t.test('after content an overflow ends a Response as incomplete, and is an error event elsewhere', async (t) => {
-  script = (seen) => {
+/** A Responses provider whose stream fails after some content. */
+const failing =
+  (error: JsonObject) =>
+  (seen: Seen): Answer => {
     const frames = framesFor(seen.path, { text: ['one ', 'two'] })
     const shown = frames.slice(0, frames.findIndex((frame) => frame.includes('two')) + 1)
-    const error = { code: 'context_length_exceeded', message: 'Too long.' }
     const failed = { type: 'response.failed', response: { id: 'r', object: 'response', status: 'failed', output: [], error } }
     return sseAnswer([...shown, `event: response.failed\ndata: ${JSON.stringify(failed)}\n\n`])
   }
-  const last = async (client: Client): Promise<JsonObject> =>
-    eventsOf(await (await ask(client, 'acme/openai-responses', true)).text()).at(-1) ?? {}
+
+/** The last event that a caller gets of it. */
+async function last(client: Client): Promise<JsonObject> {
+  return eventsOf(await (await ask(client, 'acme/openai-responses', true)).text()).at(-1) ?? {}
+}
+
+t.test('after content an overflow ends a Response as incomplete, and is an error event elsewhere', async (t) => {
+  script = failing({ code: 'context_length_exceeded', message: 'Too long.' })
   t.match(await last('responses'), {
     type: 'response.incomplete',
     response: { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' }, error: null },
@@ -118,6 +125,36 @@ t.test('after content an overflow ends a Response as incomplete, and is an error
   const chat = await last('chat')
   t.match(chat, { error: { code: 400, metadata: { error_type: 'context_length_exceeded' } } })
   t.equal(list(chat.choices).length, 1)
+})
+
+t.test('an error has its status as a number, its class in the words of OpenAI, and the field at fault', async (t) => {
+  script = () => jsonAnswer({ error: { message: 'Slow down.' } }, 429)
+  const wrongField = await gateway.post(CLIENTS.chat, {
+    model: 'acme/short',
+    messages: [{ role: 'user', content: 'Hello' }],
+    temperature: 'warm',
+  })
+  const wrongKey = await gateway.post(CLIENTS.responses, { model: 'acme/short', input: 'Hello' }, { authorization: 'Bearer sk-wrong' })
+  const found: [Response, JsonObject][] = [
+    [wrongField, { code: 400, type: 'invalid_request_error', param: 'temperature', metadata: { error_type: 'invalid_request' } }],
+    [wrongKey, { code: 401, type: 'authentication_error', param: null, metadata: { error_type: 'authentication' } }],
+    [
+      await ask('chat', 'acme/openai-chat', false),
+      { code: 429, type: 'rate_limit_error', param: null, metadata: { error_type: 'rate_limit_exceeded' } },
+    ],
+  ]
+  for (const [response, error] of found) t.match(await response.json(), { error })
+  const messages = await ask('messages', 'acme/openai-chat', false)
+  t.match(await messages.json(), { type: 'error', error: { type: 'rate_limit_error', code: 429, error_type: 'rate_limit_exceeded' } })
+})
+
+t.test('an error in a stream has the number for chat callers, and a word of the list for those of Responses', async (t) => {
+  script = failing({ code: 'rate_limit_exceeded', message: 'Slow down.' })
+  t.match(await last('chat'), {
+    error: { code: 429, type: 'rate_limit_error', param: null, metadata: { error_type: 'rate_limit_exceeded' } },
+  })
+  t.match(await last('responses'), { type: 'response.failed', response: { status: 'failed', error: { code: 'rate_limit_exceeded' } } })
+  t.match(await last('messages'), { type: 'error', error: { type: 'rate_limit_error' } })
 })
 
 t.test('a plan of a stream is refused by its status', async (t) => {
