@@ -1,20 +1,22 @@
 /** What a provider says that it serves, in the form that the catalogue reads. */
 import { lookup } from 'node:dns/promises'
+import type { Clock } from '../core/clock.ts'
 import type { JsonObject } from '../core/json.ts'
 import { upstreamDialects } from '../dialects/registry.ts'
 import { credentialHeaders, providerAddress } from '../pipeline/route/provider-address.ts'
 import type { Listing } from '../routing/catalog/discover.ts'
 import { describedList } from '../routing/catalog/server-facts.ts'
 import type { Provider } from '../routing/catalog/types.ts'
+import type { Credential } from '../services/credentials/credential.ts'
 import { isNeighbour } from '../services/outbound/addresses.ts'
-import { askServer, fetchListing, type HeadersFor } from '../services/upstream/listing.ts'
+import { askServer, fetchListing, type HeadersFor, ListingError } from '../services/upstream/listing.ts'
 
 /**
  * What a provider with `discover` serves, and whether it is a server of the operator's own.
  * @throws where it does not answer with a list, or its host cannot be looked up: the last list then stands, and its prices.
  */
-export async function discoveredListing(provider: Provider): Promise<Listing> {
-  const [list, local] = await Promise.all([providerListing(provider), isNearby(provider)])
+export async function discoveredListing(provider: Provider, clock: Clock): Promise<Listing> {
+  const [list, local] = await Promise.all([providerListing(provider, clock), isNearby(provider)])
   return { list, local }
 }
 
@@ -25,16 +27,34 @@ async function isNearby({ baseUrl = '' }: Provider): Promise<boolean> {
   return found.length > 0 && found.every(({ address }) => isNeighbour(address.replace(/^::ffff:(?=\d)/, '')))
 }
 
+/** Replies to a credential that has been revoked; AWS has 403 for it. */
+const REFUSES_CREDENTIAL: ReadonlySet<number> = new Set([401, 403])
+
 /**
  * `{ data: [{ id, created?, context_length?, … }] }`. A self-hosted server, which `discover` marks, is called for facts of its models.
+ * A refused credential is replaced once. A key of a pool stays there: it may do without the right to list models.
  * @throws where it does not answer with a list.
  */
-export async function providerListing(provider: Provider): Promise<JsonObject> {
+export async function providerListing(provider: Provider, clock: Clock): Promise<JsonObject> {
+  const source = provider.credential
+  if (!source) return await listingWith(provider, undefined)
+  const credential = source.forCall()
+  if (!credential.ready(clock.now())) await credential.refresh()
+  const used = credential.grant
+  try {
+    return await listingWith(provider, credential)
+  } catch (error) {
+    if (!(error instanceof ListingError) || !REFUSES_CREDENTIAL.has(error.status)) throw error
+    const next = source.another ? source.another([credential]) : (await credential.renew(used)) ? credential : undefined
+    if (!next) throw error
+    return await listingWith(provider, next)
+  }
+}
+
+async function listingWith(provider: Provider, credential: Credential | undefined): Promise<JsonObject> {
   const dialect = upstreamDialects.get(provider.dialect)
   if (!dialect) throw new Error(`the dialect ${provider.dialect} has no list of models`)
   const { headers } = providerAddress(provider, dialect)
-  const { credential } = provider
-  if (credential && !credential.ready(Date.now())) await credential.refresh()
   const headersFor: HeadersFor = credential
     ? (call) => [...headers, ...credentialHeaders(credential, { provider, dialect }, { ...call, headers })]
     : () => headers

@@ -128,7 +128,7 @@ export class Runtime {
     this.credentials = new Credentials(CREDENTIAL_SOURCES, { clock, tallies: this.tallies, log })
     this.discovery = new Discovery({
       clock,
-      fetch: discoveredListing,
+      fetch: (provider) => discoveredListing(provider, clock),
       changed: () => this.relist(),
       failed: ({ slug }) => log.debug({ provider: slug }, 'no list of models: the provider does not answer'),
     })

@@ -110,7 +110,7 @@ async function synced(config: Config, name: string, { json, write }: ModelFlags)
   const credentials = new Credentials(CREDENTIAL_SOURCES, { clock: systemClock, tallies: new Tallies(), log: silent })
   const provider = buildCatalog(own, undefined, credentials).providers.get(name)
   if (!provider?.baseUrl) throw new Error(`${name} is inside this process: it has no list of its own`)
-  const listing = await providerListing(provider)
+  const listing = await providerListing(provider, systemClock)
     .catch((error: unknown) => {
       throw new Error(`${name} at ${provider.baseUrl} gives no list: ${error instanceof Error ? error.message : error}`)
     })

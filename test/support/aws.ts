@@ -37,6 +37,8 @@ export interface Aws {
   refusal(seen: Seen): Exception | undefined
   /** The same of another service or region. */
   refusalOf(seen: Seen, scope: { service: string; region: string }): Exception | undefined
+  /** Temporary keys of somebody. */
+  issue(who: string): Issued & { id: string }
   /** Who made each call of the service that was accepted. */
   readonly callers: string[]
   /** Seconds for which new keys hold. */
@@ -162,6 +164,7 @@ export async function startAws(now: () => number, answer: (seen: Seen) => Answer
       aws.callers.push(signer.who)
       return undefined
     },
+    issue,
     callers: [],
     life: 3600,
     revoked: new Set(),

@@ -22,11 +22,13 @@ const MOST_CALLS = 3
 async function credentialed(call: () => Promise<Reply>, source: Credential, exchange: Planned): Promise<Reply> {
   const { head, run, trail } = exchange
   const conversation = exchange.plan.conversation?.name
+  const tried: Credential[] = []
   let credential = source.forCall(conversation)
   for (let calls = 1; ; calls++) {
     if (!credential.ready(head.clock.now())) await present(credential, exchange)
     run.credential = credential
     const used = credential.grant
+    tried.push(credential)
     try {
       return await call()
     } catch (thrown) {
@@ -36,7 +38,7 @@ async function credentialed(call: () => Promise<Reply>, source: Credential, exch
       const failure = isRefused ? refused(fault) : hidden(fault, credential)
       if (head.cancel.aborted) throw failure
       const left = isRefused ? await afterRefusal(credential, used) : afterLimit(credential, fault)
-      const next = left ? (left === 'same' ? credential : source.another?.(conversation)) : undefined
+      const next = left ? (left === 'same' ? credential : source.another?.(tried, conversation)) : undefined
       if (!next || calls === MOST_CALLS) throw failure
       // The caller may have left meanwhile.
       if (head.cancel.aborted) throw endedEarly(exchange, [])

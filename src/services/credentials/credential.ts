@@ -38,8 +38,8 @@ export interface Credential {
   ready(now: number): boolean
   /** What one call uses, as a key of a pool. @param conversation the name of what it belongs to; undefined where it has none. */
   forCall(conversation?: string): Credential
-  /** Of a pool: one that can still be used, after a call with another has failed; undefined where none is left. */
-  another?(conversation?: string): Credential | undefined
+  /** Of a pool: one that can still be used, after calls with these have failed; undefined where none is left. */
+  another?(tried: readonly Credential[], conversation?: string): Credential | undefined
   /** The provider's rate limit is reached, for as many seconds as it says. Present where others may be used meanwhile. */
   limited?(wait: number | undefined): void
   /** Fetches it, once for all who wait. Rejects with the fault `credential_unavailable`. */
@@ -57,6 +57,8 @@ export interface Credential {
   isIn(text: string): boolean
   /** Stands for the settings of its source, and shows nothing of them. */
   readonly fingerprint: string
+  /** The fingerprint: facts of a provider are compared as JSON. */
+  toJSON(): string
 }
 
 export interface CredentialOptions {
@@ -103,6 +105,10 @@ export class RefreshedCredential implements Credential {
     this.parts = parts
     this.terms = options.terms
     this.fingerprint = options.fingerprint
+  }
+
+  toJSON(): string {
+    return this.fingerprint
   }
 
   forCall(): Credential {

@@ -61,21 +61,30 @@ export class KeyPool implements Credential {
     return Promise.resolve(false)
   }
 
+  toJSON(): string {
+    return this.fingerprint
+  }
+
   /** Calls of one conversation get one key, so that caches of the provider that belong to a key are found. */
   forCall(conversation?: string): PooledKey {
     const now = this.clock.monotonic()
     const usable = this.keys.filter((key) => key.isUsable(now))
     // Where none is left the provider decides: a refusal may have been its mistake.
-    const from = usable.length > 0 ? usable : this.keys
+    return this.begun(usable.length > 0 ? usable : this.keys, conversation)
+  }
+
+  another(tried: readonly Credential[], conversation?: string): PooledKey | undefined {
+    const now = this.clock.monotonic()
+    const left = this.keys.filter((key) => key.isUsable(now) && !tried.includes(key))
+    return left.length > 0 ? this.begun(left, conversation) : undefined
+  }
+
+  private begun(from: readonly PooledKey[], conversation: string | undefined): PooledKey {
+    const now = this.clock.monotonic()
     const roomy = from.filter((key) => key.hasRoom(now))
     const chosen = this.chosen(roomy.length > 0 ? roomy : from, conversation)
     chosen.begin(now)
     return chosen
-  }
-
-  another(conversation?: string): PooledKey | undefined {
-    const now = this.clock.monotonic()
-    return this.keys.some((key) => key.isUsable(now)) ? this.forCall(conversation) : undefined
   }
 
   headers(call: CredentialedCall): readonly string[] {
@@ -151,6 +160,10 @@ class PooledKey implements Credential {
 
   refresh(): Promise<void> {
     return Promise.resolve()
+  }
+
+  toJSON(): string {
+    return this.fingerprint
   }
 
   forCall(): Credential {

@@ -11,6 +11,16 @@ export type HeadersFor = (call: { method: string; path: string; body: string }) 
 const PATIENCE = 2000
 const LONGEST = 8 * 1024 * 1024
 
+/** The provider answers with something that is no list. */
+export class ListingError extends Error {
+  readonly status: number
+
+  constructor(status: number) {
+    super(`unexpected answer with status ${status}`)
+    this.status = status
+  }
+}
+
 /**
  * `GET {base_url}{path}`.
  * @param headers those of a call to the provider.
@@ -57,7 +67,9 @@ async function requestJson(url: URL, headers: HeadersFor, fields?: JsonObject): 
     if (size > LONGEST) throw new Error('the list of models is too long')
     chunks.push(chunk)
   }
+  const { statusCode: status } = response
+  if (status !== 200) throw new ListingError(status ?? 0)
   const listing: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'))
-  if (response.statusCode !== 200 || !isObject(listing)) throw new Error(`unexpected answer with status ${response.statusCode}`)
+  if (!isObject(listing)) throw new ListingError(status)
   return listing
 }

@@ -23,14 +23,15 @@ const QUIET = { trace: () => {}, debug: () => {}, info: () => {}, warn: () => {}
 export async function awsKeys(settings: AwsSettings): Promise<AwsIdentity> {
   const { fromNodeProviderChain, fromTemporaryCredentials } = await import('@aws-sdk/credential-providers')
   const { region, profile, role, external_id: externalId, session_name: session = 'headgate' } = settings
-  const clientConfig = { region, logger: QUIET }
-  const terms = { ...(profile === undefined ? {} : { profile }), clientConfig, logger: QUIET, ignoreCache: true }
+  const client = { region, logger: QUIET }
+  // `clientConfig` would come before the region of a profile's SSO session (npm @aws-sdk/credential-provider-sso 3.972.97).
+  const terms = { ...(profile === undefined ? {} : { profile }), parentClientConfig: client, logger: QUIET, ignoreCache: true }
   const chain = async () => fromNodeProviderChain(terms)({ forceRefresh: true })
   const params =
     role === undefined
       ? undefined
       : { RoleArn: role, RoleSessionName: session, ...(externalId === undefined ? {} : { ExternalId: externalId }) }
-  const identity = params ? fromTemporaryCredentials({ masterCredentials: chain, params, clientConfig, logger: QUIET })() : chain()
+  const identity = params ? fromTemporaryCredentials({ masterCredentials: chain, params, clientConfig: client, logger: QUIET })() : chain()
   return await identity.catch((error: unknown) => {
     throw new CredentialError(reasonOf(error))
   })
