@@ -4,6 +4,7 @@ import { isObject, type Json, type JsonObject } from '../../src/core/json.ts'
 import { PARAMETERS, type ParameterName } from '../../src/dialects/canon/parameters.ts'
 import { clientDialects, upstreamDialects } from '../../src/dialects/registry.ts'
 import type { Encoded, Target, UpstreamDialect } from '../../src/dialects/types.ts'
+import { every } from '../support/every.ts'
 
 interface Sample {
   client: 'chat' | 'responses'
@@ -140,7 +141,7 @@ for (const dialect of upstreamDialects.values()) {
   t.test(dialect.id, async (t) => {
     t.same(Object.keys(dialect.parameters).sort(), [...PARAMETERS].sort(), 'every parameter has an outcome')
     for (const name of PARAMETERS) {
-      await t.test(name, async (t) => {
+      await every(t, name, (t) => {
         const outcome = dialect.parameters[name]
         const sample = sampleOf(name, 'as' in outcome ? outcome.as : undefined)
         const sent = encode(dialect, sample.client, { ...sample.beside, ...sample.fields })

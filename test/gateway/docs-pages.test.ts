@@ -2,8 +2,9 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { parseHTML } from 'linkedom'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { every } from '../support/every.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { plainNode } from '../support/program.ts'
 import { type DocumentOperation, objectOf, objectsOf, operationsOf } from './openapi-rules.ts'
@@ -55,27 +56,48 @@ const pageOf = ({ operation }: DocumentOperation): FetchedPage => {
   return pages[paths.indexOf(`/docs/${tag.toLowerCase()}`)]
 }
 const sectionOf = (described: DocumentOperation) => pageOf(described).page.getElementById(String(described.operation.operationId))
+type Section = ReturnType<typeof sectionOf>
 
 t.test('every operation has a section with its path, its fields and its replies, and a line in the menu of every page', async (t) => {
-  for (const described of operations) {
-    const { method, path, operation } = described
-    const section = sectionOf(described)
-    const where = String(operation.operationId)
-    t.equal(section?.querySelector('.address')?.textContent, `${method.toUpperCase()} /v1${path}`, where)
+  const everyOperation = (what: string, assert: (t: Test, described: DocumentOperation, section: Section, where: string) => void) =>
+    every(t, what, (t) => {
+      for (const described of operations) assert(t, described, sectionOf(described), String(described.operation.operationId))
+    })
+  await everyOperation('its path', (t, { method, path }, section, where) =>
+    t.equal(section?.querySelector('.address')?.textContent, `${method.toUpperCase()} /v1${path}`, where),
+  )
+  await everyOperation('its fields', (t, { operation }, section, where) => {
     for (const { name } of objectsOf(operation.parameters)) t.match(section?.textContent, String(name), where)
+  })
+  await everyOperation('its replies', (t, { operation }, section, where) => {
     for (const status of Object.keys(objectOf(operation.responses))) t.match(section?.textContent, status, where)
+  })
+  await everyOperation('an example in each language', (t, _, section, where) => {
     for (const language of ['curl', 'python', 'typescript']) t.ok(section?.querySelector(`pre[data-language="${language}"]`), where)
-    for (const { page, path: at } of pages)
-      t.ok(page.querySelector(`nav a[href="${pageOf(described).path}#${where}"]`), `${where} in the menu of ${at}`)
-  }
-  for (const name of Object.keys(objectOf(objectOf(document.components).schemas)))
-    t.ok(pages.at(-1)?.page.getElementById(name)?.querySelector('.fields, .type'), name)
+  })
+  await everyOperation('a line in every menu', (t, described, _, where) => {
+    for (const { page, path } of pages)
+      t.ok(page.querySelector(`nav a[href="${pageOf(described).path}#${where}"]`), `${where} in the menu of ${path}`)
+  })
+  await every(t, 'every schema has its fields', (t) => {
+    for (const name of Object.keys(objectOf(objectOf(document.components).schemas)))
+      t.ok(pages.at(-1)?.page.getElementById(name)?.querySelector('.fields, .type'), name)
+  })
 })
 
 t.test('pages are sound: every element ends, ids are unique, links lead somewhere, controls have names', async (t) => {
   const ids = new Map(pages.map(({ path, page }) => [path, [...page.querySelectorAll('[id]')].map(({ id }) => id)]))
-  for (const { path, html, page } of pages) {
+  const everyPage = (what: string, assert: (t: Test, fetched: FetchedPage) => void) =>
+    every(t, what, (t) => {
+      for (const fetched of pages) assert(t, fetched)
+    })
+  await everyPage('its head, its title, its size', (t, { path, html, page }) => {
     t.match(html, /^<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">/)
+    t.equal(page.querySelectorAll('h1').length, 1, path)
+    t.equal(page.querySelectorAll('title').length, 1, path)
+    t.ok(html.length < 200_000, `${path}: ${html.length} bytes`)
+  })
+  await everyPage('all elements end', (t, { path, html }) => {
     const open = [...html.matchAll(/<(\/?)([a-z][a-z0-9]*)([^>]*)>/g)].reduce<string[]>((stack, [tag, closes, name, rest]) => {
       if (closes) {
         const ended = stack.pop()
@@ -84,34 +106,41 @@ t.test('pages are sound: every element ends, ids are unique, links lead somewher
       if (!closes && !rest.endsWith('/') && !['meta', 'link', 'input', 'wbr'].includes(name)) stack.push(name)
       return stack
     }, [])
-    t.same(open, [], `${path}: all elements end`)
+    t.same(open, [], path)
+  })
+  await everyPage('its ids are unique, and its links lead somewhere', (t, { path, page }) => {
     t.equal(new Set(ids.get(path)).size, ids.get(path)?.length, `${path}: ids`)
-    t.equal(page.querySelectorAll('h1').length, 1, path)
-    t.equal(page.querySelectorAll('title').length, 1, path)
     for (const link of page.querySelectorAll('a')) {
       const [target, id] = (link.getAttribute('href') ?? '').split('#')
       if (target === '/openapi.json') continue
       const there = ids.get(target === '' ? path : target)
       if (!there || (id !== undefined && !there.includes(id))) t.fail(`${path}: ${link.getAttribute('href')} leads nowhere`)
     }
+  })
+  await everyPage('its controls have names', (t, { path, page }) => {
     for (const control of page.querySelectorAll('button, input, select'))
       t.ok(control.getAttribute('aria-label') ?? control.textContent, `${path}: ${control.outerHTML}`)
-    t.ok(html.length < 200_000, `${path}: ${html.length} bytes`)
-  }
+  })
 })
 
 t.test('nothing comes from elsewhere, and the policy allows nothing else', async (t) => {
-  for (const { path, reply, html, page } of pages) {
-    t.equal(
-      reply.headers.get('content-security-policy'),
-      "default-src 'none'; style-src 'self'; script-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-      path,
-    )
-    t.equal(reply.headers.get('x-content-type-options'), 'nosniff')
-    t.notMatch(html, /<img|<iframe|<form|<style|\bon\w+=|style="|<script>/i, path)
-    for (const element of page.querySelectorAll('[src], [href], [action], [srcset], [data], [poster]'))
-      t.match(element.getAttribute('src') ?? element.getAttribute('href'), /^(#|\/docs|\/openapi\.json$)/, path)
-  }
+  await every(t, 'the headers of every page', (t) => {
+    for (const { path, reply } of pages) {
+      t.equal(
+        reply.headers.get('content-security-policy'),
+        "default-src 'none'; style-src 'self'; script-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        path,
+      )
+      t.equal(reply.headers.get('x-content-type-options'), 'nosniff')
+    }
+  })
+  await every(t, 'no page loads or runs anything of another place', (t) => {
+    for (const { path, html, page } of pages) {
+      t.notMatch(html, /<img|<iframe|<form|<style|\bon\w+=|style="|<script>/i, path)
+      for (const element of page.querySelectorAll('[src], [href], [action], [srcset], [data], [poster]'))
+        t.match(element.getAttribute('src') ?? element.getAttribute('href'), /^(#|\/docs|\/openapi\.json$)/, path)
+    }
+  })
   for (const [file, type] of [
     ['page.css', 'text/css; charset=utf-8'],
     ['page.js', 'text/javascript; charset=utf-8'],
