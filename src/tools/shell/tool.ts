@@ -3,6 +3,8 @@ import {
   badField,
   isObject,
   type JsonObject,
+  type Opaque,
+  type Recalled,
   type Sandbox,
   type SessionTool,
   type ShownItem,
@@ -14,7 +16,6 @@ import {
 } from '../../plugin-api/index.ts'
 import { type Action, actionOf, outputOf, shownAction } from './action.ts'
 import { type Environment, environmentOf, neededSandbox, RequestContainer } from './environment.ts'
-import { idFor, recallsShell } from './items.ts'
 
 interface Form {
   /** True for the tool of the API, whose items are other ones than those of the gateway's own. */
@@ -143,4 +144,26 @@ function handOver(args: JsonObject, callId: string): ToolOutcome {
     shown: [{ kind: 'opaque', of: { dialect: 'responses', type: 'shell_call', data } }],
     handOver: true,
   }
+}
+
+function idFor(prefix: string, callId: string): string {
+  return `${prefix}_${callId.replace(/[^A-Za-z0-9]/g, '')}`
+}
+
+/** @param own type of the gateway's own items: `router:shell`. */
+function recallsShell(own: string): (item: Opaque) => readonly Recalled[] | undefined {
+  return ({ dialect, type, data }) => {
+    if (dialect !== 'responses') return undefined
+    const callId = String(data.call_id)
+    const call = (): Recalled => ({ kind: 'call', callId, function: 'shell', args: argumentsOf(data) })
+    const result = (): Recalled => ({ kind: 'result', callId, text: JSON.stringify(data.output ?? []) })
+    if (type === 'shell_call') return [call()]
+    if (type === 'shell_call_output') return [result()]
+    return type === own && typeof data.call_id === 'string' ? [call(), result()] : undefined
+  }
+}
+
+/** As the model wrote them, where the caller has kept that. */
+function argumentsOf({ arguments: written, action }: JsonObject): string {
+  return typeof written === 'string' ? written : JSON.stringify(action ?? {})
 }

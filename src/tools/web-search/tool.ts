@@ -1,15 +1,35 @@
 /** Lets the model search the web with the engine that the operator has configured, within the caller's limits. */
 import {
+  accountFor,
   Citations,
+  type EngineAccount,
   type Host,
   hasEngines,
   type JsonObject,
+  type SearchParameters,
   type SessionTool,
+  searchDesk,
+  searchParameters,
   searchWeb,
   type ToolOutcome,
   type ToolSession,
 } from '../../plugin-api/index.ts'
-import { parseConfig, type WebSearchConfig } from './config.ts'
+
+/** The caller's `parameters` of the tool, with the account of the engine that is called. */
+interface WebSearchConfig extends SearchParameters {
+  account: EngineAccount
+}
+
+/**
+ * @param at path of the tool in the request.
+ * @param settings the operator's, of the plugin `web`.
+ * @throws Fault 400 naming the path; it says what is to be configured where no engine is.
+ */
+function parseConfig(parameters: JsonObject, at: string, settings: JsonObject): WebSearchConfig {
+  const checked = searchParameters(parameters, `${at}.parameters`)
+  const account = accountFor(searchDesk(settings), parameters.engine ?? undefined, { at: `${at}.parameters.engine`, of: `${at}.type` })
+  return { ...checked, account }
+}
 
 /** The searches of one request: counted, paid, and cited in the answer. */
 class SearchSession implements ToolSession {
