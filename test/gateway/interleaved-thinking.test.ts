@@ -24,12 +24,13 @@ const provider = (dialect: string, quirks = '{}') =>
 const gateway = await startGateway(`
 providers:
   claude: ${provider('anthropic')}
+  adaptive: ${provider('anthropic', '{ thinking: adaptive }')}
   gemini: ${provider('gemini')}
   chat: ${provider('openai-chat', '{ reasoning: object }')}
   responses: ${provider('openai-responses')}
   bedrock: ${provider('bedrock-converse', '{ thinking: budget }')}
 models:
-${['claude', 'gemini', 'chat', 'responses', 'bedrock'].map((name) => `  acme/${name}: { endpoints: [ { provider: ${name}, model: m, price: free, max_output: 64000 } ] }`).join('\n')}
+${['claude', 'adaptive', 'gemini', 'chat', 'responses', 'bedrock'].map((name) => `  acme/${name}: { endpoints: [ { provider: ${name}, model: m, price: free, max_output: 64000 } ] }`).join('\n')}
 `)
 t.teardown(async () => {
   await gateway.close()
@@ -52,6 +53,13 @@ t.test('Anthropic gets it as it came', async (t) => {
   t.equal((await send('claude', { betas: ['interleaved-thinking-2025-05-14'] }, {})).status, 200, 'the body may list the beta')
 })
 
+t.test('a model that decides itself gets the effort that Anthropic has by default', async (t) => {
+  const { status, sent, dropped } = await send('adaptive')
+  t.equal(status, 200)
+  t.match(sent, { max_tokens: 8000, thinking: { type: 'adaptive' }, output_config: { effort: 'high' } })
+  t.same(dropped ?? [], [])
+})
+
 t.test('without the beta it is refused, as by Anthropic', async (t) => {
   for (const headers of [{}, { 'anthropic-beta': 'effort-2025-11-24' }] as Record<string, string>[]) {
     const { status, reply } = await send('claude', {}, headers)
@@ -69,10 +77,10 @@ t.test('other wires know a budget for one reply alone: it leaves room for an ans
   for (const [model, budgetIn] of found) {
     const { status, sent, dropped } = await send(model)
     t.equal(status, 200)
-    t.equal(budgetIn(sent), 7600, model)
+    t.equal(budgetIn(sent), 6400, model)
     t.ok(dropped?.includes('thinking.budget_tokens'), model)
   }
   const { status, sent } = await send('responses')
   t.equal(status, 200)
-  t.match(sent.reasoning, { effort: 'high' }, 'and an effort stands for nearly all of the output')
+  t.match(sent.reasoning, { effort: 'high' }, 'and an effort is the one of Anthropic, no more')
 })

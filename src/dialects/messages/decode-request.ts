@@ -6,7 +6,6 @@ import type { CanonicalRequest, Item, Opaque, OutputFormat, Part, Reasoning, Sam
 import { cacheMark, fullMark } from './cache-mark.ts'
 import { isCustomTool, serverToolName } from './check.ts'
 import { decodeMessages } from './decode-messages.ts'
-import { MOST_SHARE } from './fit-target.ts'
 import { requestedTier } from './gateway-fields.ts'
 import { beside, FORMAT_NAME, WIRE, withNative } from './wire.ts'
 
@@ -69,6 +68,9 @@ function sampling(body: JsonObject, used: Set<string>): Sampling {
   return out
 }
 
+/** Of the output: what the effort high stands for, which is the API's own (platform.claude.com, Extended thinking, "Migrating to adaptive thinking"). */
+const HIGH_SHARE = 0.8
+
 /** True for the budget of a turn of several replies, with interleaved thinking: other wires know only that of one reply, which its cap bounds. */
 function exceedsCap({ thinking, max_tokens: cap }: JsonObject): boolean {
   const budget = isObject(thinking) ? thinking.budget_tokens : undefined
@@ -81,7 +83,7 @@ function reasoning(body: JsonObject): Reasoning | undefined {
   if (isObject(body.output_config) && typeof body.output_config.effort === 'string') out.effort = body.output_config.effort
   if (isObject(body.thinking)) {
     const { type, budget_tokens, display } = body.thinking
-    if (type === 'enabled') out.maxTokens = exceedsCap(body) ? Math.floor(Number(body.max_tokens) * MOST_SHARE) : (budget_tokens as number)
+    if (type === 'enabled') out.maxTokens = exceedsCap(body) ? Math.floor(Number(body.max_tokens) * HIGH_SHARE) : (budget_tokens as number)
     else out.enabled = type !== 'disabled'
     if (display === 'summarized') out.summary = 'auto'
     if (display === 'omitted') out.exclude = true

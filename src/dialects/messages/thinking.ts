@@ -138,7 +138,7 @@ function planNative(request: CanonicalRequest, target: Target, caps: Caps, dropp
   if (OFF.has(thinking.type)) return planOff(target, effort, maxTokens, dropped)
   if (thinking.type !== 'enabled') return { ...plan, thinking }
   const { budget_tokens: budget, ...rest } = thinking
-  const wanted = typeof budget === 'number' ? effortOfBudget(budget, maxTokens) : 'medium'
+  const wanted = typeof budget === 'number' ? effortOfBudget(reasoning.maxTokens ?? budget, maxTokens) : 'medium'
   // Models that take a budget show their thinking by default, those that decide themselves hide it: Qwen Code 0.15.10 sends back only
   // what has a text, so the signature went with it.
   const shown = { ...withDisplay({}, true), ...rest, type: 'adaptive' }
