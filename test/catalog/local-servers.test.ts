@@ -4,7 +4,7 @@ import type { JsonObject } from '../../src/core/json.ts'
 import { describedList } from '../../src/routing/catalog/server-facts.ts'
 import { every } from '../support/every.ts'
 import { startGateway } from '../support/gateway.ts'
-import { type Answer, Gate, jsonAnswer, refusingUrl, type Seen, startUpstream, type Upstream } from '../support/upstream.ts'
+import { type Answer, Gate, jsonAnswer, REFUSING_URL, type Seen, startUpstream, type Upstream } from '../support/upstream.ts'
 
 /** What a server answers, by path; anything else is a 404 in HTML, as such servers have it. */
 type Recorded = Record<string, JsonObject | ((seen: Seen) => Answer)>
@@ -208,7 +208,7 @@ providers:
   silent: { dialect: openai-chat, base_url: "${silent.url}/v1", discover: true }
   broken: { dialect: openai-chat, base_url: "${broken.url}/v1", discover: true }
   failing: { dialect: openai-chat, base_url: "${failing.url}/v1", discover: true }
-  gone: { dialect: openai-chat, base_url: "${await refusingUrl()}/v1", discover: true }
+  gone: { dialect: openai-chat, base_url: "${REFUSING_URL}/v1", discover: true }
   sim: { dialect: sim }
 models:
   sim/echo: { endpoints: [{ provider: sim, model: echo }] }

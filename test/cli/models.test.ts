@@ -8,7 +8,7 @@ import { loadConfig } from '../../src/config/load.ts'
 import type { JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
 import { type Printed, printed } from '../support/printed.ts'
-import { jsonAnswer, refusingUrl, startUpstream, type Upstream } from '../support/upstream.ts'
+import { jsonAnswer, REFUSING_URL, startUpstream, type Upstream } from '../support/upstream.ts'
 
 const SECRET = 'sk-provider-secret-0123456789'
 
@@ -242,7 +242,7 @@ t.test('a provider that gives no list: said in one line, without its key', async
   const answers = [await scene(t, upstream.url).run(['sync', 'aye'])]
   upstream.script = () => ({ body: ['<html>'] })
   answers.push(await scene(t, upstream.url).run(['sync', 'aye']))
-  answers.push(await scene(t, await refusingUrl()).run(['sync', 'aye']))
+  answers.push(await scene(t, REFUSING_URL).run(['sync', 'aye']))
   await every(t, 'every case', async (t) => {
     for (const { code, out, error } of answers) {
       t.same([code, out], [1, ''])

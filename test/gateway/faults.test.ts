@@ -6,7 +6,7 @@ import { object } from '../support/fold.ts'
 import { countLane } from '../support/lanes.ts'
 import { heardLeave, READ_ON } from '../support/leaving.ts'
 import { allWays, type Bench, faultOf, foldOf, nameOf, passPause, TIMEOUTS, type Way, withBench } from '../support/pair-bench.ts'
-import { type Answer, Gate, JSON_TYPE, jsonAnswer, refusingUrl, type Seen, sseAnswer, startUpstream } from '../support/upstream.ts'
+import { type Answer, Gate, JSON_TYPE, jsonAnswer, REFUSING_URL, type Seen, sseAnswer, startUpstream } from '../support/upstream.ts'
 import { answerFor, framesFor, replyFor, type Said, upstreamError } from '../support/wire.ts'
 
 const root = t
@@ -129,15 +129,14 @@ for (const failure of BEFORE_CONTENT)
   })
 
 t.test('before content: connection refused', async (t) => {
-  const address = await refusingUrl()
   await every(t, 'every way', async (t) => {
     for (const way of ways)
       for (const stream of [false, true]) {
-        await withBench({ way, backup: true, address, script: () => ({}) }, async (bench) => {
+        await withBench({ way, backup: true, address: REFUSING_URL, script: () => ({}) }, async (bench) => {
           const [response] = await Promise.all([bench.ask(stream), passPause(bench.clock)])
           t.equal((await foldOf(way, response)).text, 'from the backup', nameOf(way))
         })
-        await withBench({ way, backup: false, address, script: () => ({}) }, async (bench) => {
+        await withBench({ way, backup: false, address: REFUSING_URL, script: () => ({}) }, async (bench) => {
           const [response] = await Promise.all([bench.ask(stream), passPause(bench.clock)])
           const { error } = await faultOf(t, response, 502, 'provider_unavailable')
           t.notMatch(JSON.stringify(error), /127\.0\.0\.1|ECONN/, 'no address')

@@ -7,7 +7,7 @@ import { foldMessage, foldMessageStream } from './fold-messages.ts'
 import { lanesOf } from './lanes.ts'
 import { parseReply, RawClient, rawExchange } from './raw.ts'
 import { type FileEnd, Report } from './report.ts'
-import { Gate, refusingUrl, SSE_TYPE, sseAnswer, startUpstream } from './upstream.ts'
+import { Gate, REFUSING_URL, SSE_TYPE, sseAnswer, startUpstream } from './upstream.ts'
 import { framesFor, replyFor, type Said, says } from './wire.ts'
 
 const SAID: readonly Said[] = [
@@ -116,7 +116,7 @@ t.test('the upstream misbehaves as scripted and keeps a record', async (t) => {
   aborter.abort()
   t.equal((await seen.closed).aborted, true)
   gate.open()
-  await t.rejects(fetch(await refusingUrl()))
+  await t.rejects(fetch(REFUSING_URL))
 })
 
 t.test('raw bytes go out and come back', async (t) => {

@@ -4,7 +4,6 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import type { JsonObject } from '../../src/core/json.ts'
-import { freePorts } from './crash/configuration.ts'
 
 /** How one answer ends, instead of as HTTP wants it. */
 export type Ending = 'close' | 'reset' | 'stall'
@@ -143,11 +142,8 @@ export async function startUpstream(script: Script): Promise<Upstream> {
   return upstream
 }
 
-/** An address at which nothing listens. */
-export async function refusingUrl(): Promise<string> {
-  const [port] = await freePorts(1)
-  return `http://127.0.0.1:${port}`
-}
+/** An address at which nothing listens: the port has no service (IANA), and none of ours gets one below 1,024. */
+export const REFUSING_URL = 'http://127.0.0.1:4'
 
 /** An address with TLS whose handshake is never answered: no connection ever stands. */
 export async function startMuteUpstream(): Promise<{ url: string; connected: Promise<void>; close(): void }> {

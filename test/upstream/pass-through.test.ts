@@ -11,7 +11,7 @@ import { FakeClock } from '../support/clock.ts'
 import { every } from '../support/every.ts'
 import { addressOf, LIMITS, listening, startFront } from '../support/pass-through-front.ts'
 import { parseReply, RawClient, rawExchange } from '../support/raw.ts'
-import { Gate, jsonAnswer, refusingUrl, sseAnswer, startUpstream } from '../support/upstream.ts'
+import { Gate, jsonAnswer, REFUSING_URL, sseAnswer, startUpstream } from '../support/upstream.ts'
 
 /** A provider that answers every connection with fixed bytes, once the head of a request has come. */
 async function startRaw(answer: (socket: Socket, head: string) => void): Promise<{ url: string; heads: string[]; close(): Promise<void> }> {
@@ -104,7 +104,7 @@ t.test('an upstream that dies in the middle of a body closes the caller', async 
 })
 
 t.test('failures before the head are error bodies', async (t) => {
-  const nobody = await startFront(await refusingUrl())
+  const nobody = await startFront(REFUSING_URL)
   const refused = await fetch(`${nobody.url}/x`)
   t.equal(refused.status, 502)
   t.match(await refused.json(), { error: { code: 502, message: String, metadata: { error_type: 'provider_unavailable' } } })
@@ -337,7 +337,7 @@ t.test('a WebSocket that the upstream refuses is answered in HTTP', async (t) =>
     'GET /x HTTP/1.1\r\nHost: g\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: a\r\nAuthorization: Bearer our-client\r\n\r\n'
   const upstream = await startUpstream(() => jsonAnswer({ error: 'not here' }, 404))
   const front = await startFront(upstream.url)
-  const nobody = await startFront(await refusingUrl())
+  const nobody = await startFront(REFUSING_URL)
   t.teardown(() => Promise.all([front.close(), nobody.close(), upstream.close()]))
   const reply = parseReply(await rawExchange(front.url, handshake))
   t.equal(reply.status, 404)

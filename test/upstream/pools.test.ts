@@ -4,7 +4,7 @@ import type { Dispatcher } from 'undici'
 import { type ConnectionPool, connectionsMade, MOST_IDLE, Pools } from '../../src/services/upstream/pools.ts'
 import { eventually } from '../support/eventually.ts'
 import { type RawUpstream, startRawUpstream } from '../support/raw-upstream.ts'
-import { refusingUrl } from '../support/upstream.ts'
+import { REFUSING_URL } from '../support/upstream.ts'
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 
@@ -108,7 +108,7 @@ t.test('requests that fail before they are sent leave nothing behind', async (t)
   t.equal(await ask(pool).done, 'ok')
   t.equal(upstream.requests.length, 2)
   const pools = new Pools()
-  const nobody = pools.for({ origin: await refusingUrl(), connectTimeout: 5_000 })
+  const nobody = pools.for({ origin: REFUSING_URL, connectTimeout: 5_000 })
   await t.rejects(ask(nobody).done, { code: 'ECONNREFUSED' })
   t.equal(nobody.size, 0)
   await pools.close()
