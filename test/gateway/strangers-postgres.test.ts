@@ -10,6 +10,8 @@ import { startPostgres } from '../support/postgres.ts'
 const BOSS = 'sk-router-v1-boss-0123456789abcdef'
 /** Of the configuration: it needs no look-up, and its limit is leased from the record. */
 const APP = 'sk-router-v1-app-0123456789abcdef'
+/** Milliseconds for which a token counts as unknown once it was looked up (`src/cluster/cached-keys.ts`). */
+const UNKNOWN_FOR = 10_000
 const postgres = await startPostgres(t)
 
 const YAML = `
@@ -60,7 +62,7 @@ else {
     t.same([...seen].sort(), [401, 429])
   })
 
-  t.test('a token that was unknown works within a second of the key being made elsewhere', async (t) => {
+  t.test('a token that was unknown works as soon as the key is made elsewhere', async (t) => {
     t.testdir()
     const url = await postgres.database()
     const [one, two] = [await gatewayOn(t, url, 'one'), await gatewayOn(t, url, 'two')]
@@ -74,7 +76,8 @@ else {
     const from = performance.now()
     await eventually('the key', async () => (await statusOf(one, key)) === 200 || undefined)
     const taken = Math.round(performance.now() - from)
-    t.ok(taken < 1000, `${taken} ms`)
+    // By the news of the key, in a moment; without it the token would be unknown for the whole time.
+    t.ok(taken < UNKNOWN_FOR - 1_000, `${taken} ms`)
   })
 
   t.test('look-ups that hang keep no money waiting', async (t) => {
