@@ -15,6 +15,9 @@ import { responsesQuirks } from './responses/quirks.ts'
 export { mergeQuirks } from './canon/quirks.ts'
 export { OPERATION_PATH } from './embeddings/quirks.ts'
 
+/** Bedrock has a path of its own, and no search of the web. */
+const { raw_predict: _path, web_search: _search, web_search_tool: _tool, ...claudeQuirks } = messagesQuirks
+
 interface Known {
   readonly generates: boolean
   readonly embeds: boolean
@@ -27,6 +30,7 @@ const KNOWN = {
   anthropic: { generates: true, embeds: false, quirks: messagesQuirks },
   gemini: { generates: true, embeds: true, quirks: { ...geminiQuirks, ...embeddingQuirks } },
   'bedrock-converse': { generates: true, embeds: false, quirks: bedrockQuirks },
+  'bedrock-anthropic': { generates: true, embeds: false, quirks: claudeQuirks },
   sim: { generates: true, embeds: true, quirks: batchQuirks },
   cohere: { generates: false, embeds: true, quirks: embeddingQuirks },
   voyage: { generates: false, embeds: true, quirks: embeddingQuirks },

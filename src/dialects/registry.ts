@@ -1,4 +1,5 @@
 /** The one list of dialects: a new one is its folder, a line here and a line in `quirks.ts`. */
+import { claudeOnBedrock } from './bedrock/claude.ts'
 import { bedrockConverse } from './bedrock/index.ts'
 import { chatClient, openaiChat } from './chat/index.ts'
 import { completionsClient } from './chat/legacy-completions.ts'
@@ -30,7 +31,9 @@ export const clientDialects: ReadonlyMap<string, ClientDialect> = new Map([
 ])
 
 export const upstreamDialects: ReadonlyMap<string, UpstreamDialect> = new Map(
-  [openaiChat, openaiResponses, anthropicUpstream, geminiUpstream, bedrockConverse, simUpstream].map((dialect) => [dialect.id, dialect]),
+  [openaiChat, openaiResponses, anthropicUpstream, geminiUpstream, bedrockConverse, claudeOnBedrock(anthropicUpstream), simUpstream].map(
+    (dialect) => [dialect.id, dialect],
+  ),
 )
 
 /** A format of embeddings, at providers that are addressed as their dialect has it. */

@@ -176,7 +176,7 @@ export const SHAPE: Broken[] = [
     'no dialect',
     'sim: { dialect: sim }',
     'sim: { }',
-    '7:3: providers.sim: "dialect" is missing, expected one of: openai-chat, openai-responses, anthropic, gemini, bedrock-converse, sim, cohere, voyage',
+    '7:3: providers.sim: "dialect" is missing, expected one of: openai-chat, openai-responses, anthropic, gemini, bedrock-converse, bedrock-anthropic, sim, cohere, voyage',
   ),
   spoil('nothing where a mapping belongs', 'sim: { dialect: sim }', 'sim:', '7:7: providers.sim: found nothing, expected a mapping'),
   spoil(
@@ -679,13 +679,13 @@ export const RULES: Broken[] = [
     'a model that generates at a provider of embeddings',
     'dialect: openai-responses',
     'dialect: cohere',
-    '13:21: models["openai/gpt-5-mini"].endpoints[0].provider: the dialect cohere gives embeddings only, expected one of openai-chat, openai-responses, anthropic, gemini, bedrock-converse, sim',
+    '13:21: models["openai/gpt-5-mini"].endpoints[0].provider: the dialect cohere gives embeddings only, expected one of openai-chat, openai-responses, anthropic, gemini, bedrock-converse, bedrock-anthropic, sim',
   ),
   spoil(
     'a list of models and a pass-through where there are embeddings only',
     'dialect: openai-responses,',
     'dialect: voyage, discover: true, pass_through: { price: "0.01" },',
-    '13:21: models["openai/gpt-5-mini"].endpoints[0].provider: the dialect voyage gives embeddings only, expected one of openai-chat, openai-responses, anthropic, gemini, bedrock-converse, sim',
+    '13:21: models["openai/gpt-5-mini"].endpoints[0].provider: the dialect voyage gives embeddings only, expected one of openai-chat, openai-responses, anthropic, gemini, bedrock-converse, bedrock-anthropic, sim',
     '6:30: providers.openai.discover: the dialect voyage gives embeddings only, expected no such key',
     '6:46: providers.openai.pass_through: the dialect voyage gives embeddings only, expected no such key',
   ),
@@ -771,7 +771,7 @@ export const VARIABLES: Broken[] = [
     'dialect: sim',
     'dialect: "${DIALECT}"',
     { DIALECT: 'hunter2' },
-    '7:19: providers.sim.dialect: expected one of: openai-chat, openai-responses, anthropic, gemini, bedrock-converse, sim, cohere, voyage',
+    '7:19: providers.sim.dialect: expected one of: openai-chat, openai-responses, anthropic, gemini, bedrock-converse, bedrock-anthropic, sim, cohere, voyage',
   ),
   variable(
     'the development key beyond loopback',

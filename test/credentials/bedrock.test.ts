@@ -3,6 +3,7 @@ import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { cellsOf, startMatrix } from '../providers/matrix.ts'
 import { bedrock } from '../providers/rules/bedrock.ts'
+import { bedrockClaude } from '../providers/rules/bedrock-claude.ts'
 import { SCENARIOS } from '../providers/scenarios.ts'
 import { type Aws, startAws, USER, withVariables } from '../support/aws.ts'
 import { FakeClock } from '../support/clock.ts'
@@ -23,26 +24,27 @@ const USER_ENV = { AWS_ACCESS_KEY_ID: USER.accessKeyId, AWS_SECRET_ACCESS_KEY: U
 const SAID: Said = { text: ['Fine.'] }
 const PROFILE = 'arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/mi1dadi0g15f'
 
-t.test('every conversation of the matrix, signed with keys of the instance', async (t) => {
-  const aws = await startAws(Date.now, () => ({}))
-  t.teardown(() => aws.close())
-  withVariables(t, aws.env.imds)
-  const rules = { ...bedrock, settings: 'credential: { aws: {} }', denied: aws.refusal }
-  const matrix = await startMatrix(t, [rules])
-  for (const model of rules.models)
-    await every(t, model.name, async (t) => {
-      for (const cell of cellsOf(matrix.standIns, SCENARIOS).filter((each) => each.model === model)) {
-        const name = `${cell.scenario.name}, ${cell.client.id}${cell.stream ? ', streamed' : ''}`
-        const outcome = await matrix.run(cell)
-        t.same(outcome.problems, [], name)
-        t.equal(outcome.refused, undefined, name)
-      }
-    })
-  const [standIn] = matrix.standIns
-  t.equal(standIn.refused.length, 0, 'nothing was refused')
-  t.ok(standIn.accepted.length > 300, `${standIn.accepted.length} calls`)
-  t.strictSame(new Set(aws.callers), new Set(['instance']))
-})
+for (const preset of [bedrock, bedrockClaude])
+  t.test(`every conversation of the matrix at ${preset.preset}, signed with keys of the instance`, async (t) => {
+    const aws = await startAws(Date.now, () => ({}))
+    t.teardown(() => aws.close())
+    withVariables(t, aws.env.imds)
+    const rules = { ...preset, settings: 'credential: { aws: {} }', denied: aws.refusal }
+    const matrix = await startMatrix(t, [rules])
+    for (const model of rules.models)
+      await every(t, model.name, async (t) => {
+        for (const cell of cellsOf(matrix.standIns, SCENARIOS).filter((each) => each.model === model)) {
+          const name = `${cell.scenario.name}, ${cell.client.id}${cell.stream ? ', streamed' : ''}`
+          const outcome = await matrix.run(cell)
+          t.same(outcome.problems, [], name)
+          t.equal(outcome.refused, undefined, name)
+        }
+      })
+    const [standIn] = matrix.standIns
+    t.equal(standIn.refused.length, 0, 'nothing was refused')
+    t.ok(standIn.accepted.length > 200, `${standIn.accepted.length} calls`)
+    t.strictSame(new Set(aws.callers), new Set(['instance']))
+  })
 
 /** Marks the first part of the one message for the cache, as each format does. */
 function withCachePoint({ id }: Client, body: JsonObject): JsonObject {
@@ -53,36 +55,44 @@ function withCachePoint({ id }: Client, body: JsonObject): JsonObject {
   return body
 }
 
-t.test('images, documents and cache points, signed with keys of the container', async (t) => {
-  const aws = await startAws(Date.now, () => ({}))
-  t.teardown(() => aws.close())
-  withVariables(t, aws.env.ecs)
-  const { gateway, standIns } = await startMatrix(t, [{ ...bedrock, settings: 'credential: { aws: {} }', denied: aws.refusal }])
-  const [standIn] = standIns
-  standIn.said = SAID
-  const file = `data:application/pdf;base64,${pdfOf(['Gruss']).toString('base64')}`
-  const image = `data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==`
-  await every(t, 'every client, streamed and not', async (t) => {
-    for (const client of CLIENTS)
-      for (const stream of [false, true]) {
-        const name = `${client.id}${stream ? ', streamed' : ''}`
-        const asked = client.write({ turns: [{ user: [{ text: 'Look, 世界' }, { image }, { file, name: 'a.pdf' }] }] })
-        const response = await gateway.post(client.path, { model: 'bedrock/profile', stream, ...withCachePoint(client, asked) })
-        const text = await response.text()
-        t.equal(response.status, 200, `${name} ${text}`)
-        const reply = stream ? client.foldStream(text) : client.fold(JSON.parse(text) as JsonObject)
-        t.equal(reply.text, 'Fine.', name)
-        const content = list(object(list(standIn.accepted.at(-1)?.messages)[0]).content)
-        t.same(
-          content.flatMap((block) => Object.keys(block)),
-          ['text', 'cachePoint', 'image', 'document'],
-          name,
-        )
-      }
+/** What came of each part of the message: its kinds, with a mark behind what is marked. */
+function partsIn(body: JsonObject): string[] {
+  const content = list(object(list(body.messages)[0]).content)
+  return content.flatMap((block) => {
+    if (block.type === undefined) return Object.keys(block)
+    return block.cache_control === undefined ? [String(block.type)] : [String(block.type), 'cachePoint']
   })
-  t.equal(standIn.refused.length, 0, 'nothing was refused')
-  t.strictSame(aws.callers, Array(6).fill('container'))
-})
+}
+
+for (const [preset, model] of [
+  [bedrock, 'bedrock/profile'],
+  [bedrockClaude, 'bedrock-claude/profile'],
+] as const)
+  t.test(`images, documents and cache points at ${preset.preset}, signed with keys of the container`, async (t) => {
+    const aws = await startAws(Date.now, () => ({}))
+    t.teardown(() => aws.close())
+    withVariables(t, aws.env.ecs)
+    const { gateway, standIns } = await startMatrix(t, [{ ...preset, settings: 'credential: { aws: {} }', denied: aws.refusal }])
+    const [standIn] = standIns
+    standIn.said = SAID
+    const file = `data:application/pdf;base64,${pdfOf(['Gruss']).toString('base64')}`
+    const image = `data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==`
+    await every(t, 'every client, streamed and not', async (t) => {
+      for (const client of CLIENTS)
+        for (const stream of [false, true]) {
+          const name = `${client.id}${stream ? ', streamed' : ''}`
+          const asked = client.write({ turns: [{ user: [{ text: 'Look, 世界' }, { image }, { file, name: 'a.pdf' }] }] })
+          const response = await gateway.post(client.path, { model, stream, ...withCachePoint(client, asked) })
+          const text = await response.text()
+          t.equal(response.status, 200, `${name} ${text}`)
+          const reply = stream ? client.foldStream(text) : client.fold(JSON.parse(text) as JsonObject)
+          t.equal(reply.text, 'Fine.', name)
+          t.same(partsIn(standIn.accepted.at(-1) ?? {}), ['text', 'cachePoint', 'image', 'document'], name)
+        }
+    })
+    t.equal(standIn.refused.length, 0, 'nothing was refused')
+    t.strictSame(aws.callers, Array(6).fill('container'))
+  })
 
 interface Scene {
   aws: Aws

@@ -123,10 +123,15 @@ function holds(value: Json | undefined, mark: Json): boolean {
   return isObject(value) && Object.entries(value).some(([key, each]) => key === mark || holds(each, mark))
 }
 
+/** The body, with headers beside its fields. */
+function allOf({ body, headers = [] }: Encoded): JsonObject {
+  return { ...body, ...Object.fromEntries(headers.flatMap((name, i) => (i % 2 === 0 ? [[name, headers[i + 1] ?? null]] : []))) }
+}
+
 function arrives(t: Test, field: string, sample: Sample, sent: Encoded, without: Encoded): void {
-  const found = at(sent.body, field)
+  const found = at(allOf(sent), field)
   t.not(found.length, 0, `${field} is there`)
-  t.notSame(found, at(without.body, field), `${field} is there because it was asked for`)
+  t.notSame(found, at(allOf(without), field), `${field} is there because it was asked for`)
   const { mark } = sample
   if (mark !== undefined) t.ok(holds(found, mark), `${field} holds ${JSON.stringify(mark)}: ${JSON.stringify(found)}`)
 }

@@ -68,9 +68,13 @@ function headersOf(side: Side): Record<string, string> {
   return headers
 }
 
+/** Other models have bodies of their own. */
+const CLAUDE_INVOKED = /\/model\/[^/]*claude[^/]*\/invoke$/
+
 /** Operations of generations by the end of their path. */
 const OPERATIONS: readonly (readonly [RegExp, AnyWireName])[] = [
   [/\/model\/[^/]+\/converse(-stream)?$/, 'bedrock-converse'],
+  [CLAUDE_INVOKED, 'bedrock-anthropic'],
   [/\/chat\/completions$/, 'openai-chat'],
   [/\/responses$/, 'openai-responses'],
   [/\/v1\/messages$/, 'anthropic'],
@@ -79,7 +83,7 @@ const OPERATIONS: readonly (readonly [RegExp, AnyWireName])[] = [
 
 /** The wire of a request, or the reason why it is not replayed. */
 function operationOf(method: string, url: URL): { wire: AnyWireName } | { skip: string } {
-  if (/\/model\/[^/]+\/invoke$/.test(url.pathname)) return { skip: 'Bedrock’s InvokeModel' }
+  if (/\/model\/[^/]+\/invoke$/.test(url.pathname) && !CLAUDE_INVOKED.test(url.pathname)) return { skip: 'InvokeModel of other models' }
   if (/embed(dings|ContentS?)?$/i.test(url.pathname) || /embedContent/i.test(url.pathname)) return { skip: 'embeddings' }
   if (/count_?tokens$|\/input_tokens$|\/tokenize$/i.test(url.pathname)) return { skip: 'a count of tokens' }
   if (url.pathname.endsWith('/responses/compact')) return { skip: 'a compaction of its own operation' }

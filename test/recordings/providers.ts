@@ -60,6 +60,7 @@ const PROVIDERS: readonly Provider[] = [
     preset: 'bedrock',
     quirks: 'thinking: reasoningConfig, top_k: inferenceConfig',
   },
+  { name: 'bedrock-invoke', host: /./, wire: 'bedrock-anthropic', preset: 'bedrock-claude' },
   { name: 'bedrock-other', host: /./, wire: 'bedrock-converse', preset: 'bedrock', quirks: 'thinking: none' },
 ]
 

@@ -15,6 +15,7 @@ const WHOLE: Readonly<Record<AnyWireName, (reply: JsonObject) => Expected>> = {
   anthropic: readMessage,
   gemini: (reply) => readGemini([reply]),
   'bedrock-converse': readConverse,
+  'bedrock-anthropic': readMessage,
 }
 
 const STREAM: Readonly<Record<AnyWireName, (stream: string) => Expected>> = {
@@ -23,6 +24,9 @@ const STREAM: Readonly<Record<AnyWireName, (stream: string) => Expected>> = {
   anthropic: readMessageStream,
   gemini: readGeminiStream,
   'bedrock-converse': readConverseStream,
+  'bedrock-anthropic': () => {
+    throw new Error('no stream of InvokeModelWithResponseStream is recorded')
+  },
 }
 
 export function expectedOf(exchange: Exchange): Expected {

@@ -4,6 +4,7 @@ import { EVENT_STREAM_TYPE } from './event-stream.ts'
 import { type Answer, jsonAnswer, type Script, type Seen, sseAnswer } from './upstream.ts'
 import { anthropicError, anthropicErrorFrame, anthropicFrames, anthropicReply } from './wire-anthropic.ts'
 import { bedrockBroken, bedrockError, bedrockFrames, bedrockReply } from './wire-bedrock.ts'
+import { bedrockClaudeFrames } from './wire-bedrock-claude.ts'
 import { chatFrames, chatReply } from './wire-chat.ts'
 import { geminiError, geminiFrames, geminiReply } from './wire-gemini.ts'
 import { responsesFrames, responsesReply } from './wire-responses.ts'
@@ -130,6 +131,14 @@ export const ALL_WIRES = {
     streams: (request) => request.path.endsWith('/converse-stream'),
     binary: EVENT_STREAM_TYPE,
   },
+  'bedrock-anthropic': {
+    frames: bedrockClaudeFrames,
+    reply: anthropicReply,
+    error: (_status, message) => bedrockError(message),
+    brokenFrame: bedrockBroken,
+    streams: (request) => request.path.endsWith('/invoke-with-response-stream'),
+    binary: EVENT_STREAM_TYPE,
+  },
 } as const satisfies Record<string, Wire>
 
 export type AnyWireName = keyof typeof ALL_WIRES
@@ -143,7 +152,8 @@ export function wireOf(path: string): WireName {
 }
 
 function anyWireOf(path: string): Wire {
-  return ALL_WIRES[/\/converse(-stream)?$/.test(path) ? 'bedrock-converse' : wireOf(path)]
+  if (/\/converse(-stream)?$/.test(path)) return ALL_WIRES['bedrock-converse']
+  return ALL_WIRES[/\/invoke(-with-response-stream)?$/.test(path) ? 'bedrock-anthropic' : wireOf(path)]
 }
 
 /** The frames of a stream in the dialect that the request's path names. */

@@ -7,7 +7,7 @@ import { bedrockCap, encodeRequest } from './encode-request.ts'
 import { EventStreamReader, STREAM_TYPE } from './event-stream.ts'
 import { decodeFault } from './fault.ts'
 import { bedrockFields, bedrockParameters } from './parameters.ts'
-import { operationPath, signsReasoning, WIRE } from './wire.ts'
+import { bearer, decodeCount, operationPath, signsReasoning, WIRE } from './wire.ts'
 
 export const bedrockConverse: UpstreamDialect = {
   id: 'bedrock-converse',
@@ -16,8 +16,7 @@ export const bedrockConverse: UpstreamDialect = {
   streamDecoder: (quirks) => new ConverseStreamDecoder(quirks),
   decodeResult,
   decodeFault,
-  // Amazon Bedrock API keys (docs.aws.amazon.com/bedrock/latest/userguide/api-keys-use.html).
-  auth: (key) => ['authorization', `Bearer ${key}`],
+  auth: bearer,
   parameters: bedrockParameters,
   fields: bedrockFields,
   cap: bedrockCap,
@@ -36,8 +35,4 @@ function encodeCount(request: CanonicalRequest, target: Target): Encoded {
   for (const field of ['messages', 'system', 'toolConfig', 'additionalModelRequestFields'])
     if (body[field] !== undefined) converse[field] = body[field]
   return { path: operationPath(target.model, 'count-tokens'), body: { input: { converse } }, dropped }
-}
-
-function decodeCount({ inputTokens }: JsonObject): number | undefined {
-  return typeof inputTokens === 'number' && Number.isSafeInteger(inputTokens) && inputTokens >= 0 ? inputTokens : undefined
 }

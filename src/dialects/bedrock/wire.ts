@@ -2,6 +2,7 @@
  * What every file of this wire shares. Reference: types of @aws-sdk/client-bedrock-runtime 3.1164.0 (`ConverseRequest`, `ConverseResponse`,
  * `ConverseStreamOutput`).
  */
+import type { JsonObject } from '../../core/json.ts'
 import type { Quirks } from '../quirks.ts'
 
 export const WIRE = 'bedrock-converse'
@@ -20,4 +21,14 @@ export function signsReasoning(quirks: Quirks): boolean {
 /** Path of an operation on a model. Its name may be an ARN, whose slash must not part the path (github.com/vercel/ai/issues/17523). */
 export function operationPath(model: string, operation: string): string {
   return `/model/${encodeURIComponent(model)}/${operation}`
+}
+
+/** Amazon Bedrock API keys (docs.aws.amazon.com/bedrock/latest/userguide/api-keys-use.html). */
+export function bearer(key: string): [name: string, value: string] {
+  return ['authorization', `Bearer ${key}`]
+}
+
+/** The reply of `CountTokens`. @returns undefined where it holds no count. */
+export function decodeCount({ inputTokens }: JsonObject): number | undefined {
+  return typeof inputTokens === 'number' && Number.isSafeInteger(inputTokens) && inputTokens >= 0 ? inputTokens : undefined
 }

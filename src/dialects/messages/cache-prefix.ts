@@ -63,6 +63,23 @@ function timeToLive(body: JsonObject, target: Target, ownFormat: boolean): '5m' 
   return !ownFormat && !neverSends(target, 'cache_control') && objectsOf(body.messages).some(holdsResults) ? '5m' : undefined
 }
 
+/**
+ * A mark of the whole request, which caches up to its last block, on that block itself, for providers that refuse `cache_control` beside
+ * the messages (github.com/UKGovernmentBEIS/inspect_ai/pull/3851).
+ * @param body is changed; its lists are copied first.
+ */
+export function markLastBlock(body: JsonObject, { quirks }: Target, dropped: string[]): void {
+  const { cache_control: mark } = body
+  if (quirks.cache_whole !== false || mark === undefined) return
+  delete body.cache_control
+  if (!isObject(mark)) return
+  const messages = objectsOf(body.messages)
+  const last = messages.at(-1)
+  const content = markedContent(last?.content, mark)
+  if (last && content) body.messages = messages.with(-1, { ...last, content })
+  else dropped.push('cache_control')
+}
+
 /** @param body is changed; its lists are copied first. @param ownFormat whether the caller speaks Messages. */
 export function markPrefix(body: JsonObject, target: Target, ownFormat: boolean): void {
   const { quirks } = target

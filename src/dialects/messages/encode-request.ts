@@ -5,7 +5,7 @@ import { fitSchema } from '../canon/claude-schema.ts'
 import { nativeSearchIn } from '../canon/native-search.ts'
 import type { CanonicalRequest, OutputFormat, Sampling, ToolChoice, ToolSpec } from '../canon/request.ts'
 import type { Encoded, Target } from '../types.ts'
-import { markPrefix } from './cache-prefix.ts'
+import { markLastBlock, markPrefix } from './cache-prefix.ts'
 import { cacheControl, marked, type WriteContext } from './encode-blocks.ts'
 import { type SystemInside, TurnWriter } from './encode-messages.ts'
 import { betaHeaders, fitToTarget, isPrefill, neverSends, placed } from './fit-target.ts'
@@ -24,7 +24,8 @@ function encodeTool(tool: ToolSpec, context: WriteContext, { quirks }: Target): 
     const spec: JsonObject = { name: tool.name }
     if (tool.description !== undefined) spec.description = tool.description
     spec.input_schema = inputSchema(tool.parameters)
-    if (tool.strict === true) {
+    if (tool.strict === true && quirks.json_schema === 'words') context.dropped.add('tools.strict')
+    else if (tool.strict === true) {
       spec.strict = true
       // Same-wire callers know the rules; their schema stays as it is.
       if (!context.sameWire)
@@ -84,8 +85,8 @@ function addSampling(body: JsonObject, sampling: Sampling, { sameWire, dropped }
   if (sequences.length < stop.length) dropped.add('stop')
 }
 
-function encodeFormat(format: OutputFormat | undefined, { sameWire, dropped }: WriteContext): JsonObject | undefined {
-  if (format?.type !== 'json_schema') return undefined
+function encodeFormat(format: OutputFormat | undefined, { sameWire, dropped }: WriteContext, { quirks }: Target): JsonObject | undefined {
+  if (format?.type !== 'json_schema' || quirks.json_schema === 'words') return undefined
   if (!sameWire) {
     if (format.name !== undefined) dropped.add('response_format.name')
     if (format.description !== undefined) dropped.add('response_format.description')
@@ -158,7 +159,7 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Encode
   }
   addSampling(body, request.sampling, context)
   if (plan.thinking) body.thinking = plan.thinking
-  const format = encodeFormat(request.format, context)
+  const format = encodeFormat(request.format, context, target)
   if (format || plan.effort !== undefined)
     body.output_config = { ...(plan.effort === undefined ? {} : { effort: plan.effort }), ...(format ? { format } : {}) }
   if (request.serviceTier !== undefined) body.service_tier = request.serviceTier
@@ -168,8 +169,8 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Encode
   recordUnsaid(request, dropped)
   addExtras(body, request, dropped)
   if (neverSends(target, 'prefill')) dropPrefill(body, dropped)
-  // The format has no such field; at providers with one, an instruction stands beside it, too (OpenAI API reference, `json_object`).
-  if (request.format?.type === 'json_object') instruct(body, JSON_INSTRUCTION)
+  const instruction = formatInstruction(request, target, dropped)
+  if (instruction !== undefined) instruct(body, instruction)
   const encoded = finished(body, target, context)
   if (request.format?.type === 'json_object') encoded.looseFormat = true
   return encoded
@@ -177,14 +178,28 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Encode
 
 const JSON_INSTRUCTION = 'Reply with one JSON object and nothing else: no text before or behind it, no code fence.'
 
+/**
+ * What the model is given to read where the wire has no field for the format of the answer, or the provider does not take it. At providers
+ * with such a field an instruction stands beside it, too (OpenAI API reference, `json_object`).
+ */
+function formatInstruction({ format }: CanonicalRequest, { quirks, supported }: Target, dropped: Set<string>): string | undefined {
+  if (format?.type === 'json_object') return JSON_INSTRUCTION
+  if (format?.type !== 'json_schema' || quirks.json_schema !== 'words') return undefined
+  dropped.add('response_format')
+  const isTaken = supported === undefined || supported.has('response_format') || supported.has('structured_outputs')
+  if (!isTaken || quirks.body?.drop?.includes('response_format')) return undefined
+  return `${JSON_INSTRUCTION} It must be valid against this JSON Schema: ${JSON.stringify(format.schema ?? { type: 'object' })}`
+}
+
 function finished(body: JsonObject, target: Target, context: WriteContext): Encoded {
   const dropped = [...context.dropped]
+  markLastBlock(body, target, dropped)
   limitMarks(body, dropped, neverSends(target, 'cache_control') ? 0 : undefined)
   fitToTarget(body, target, dropped)
   keepThinkingRules(body, dropped)
   if (target.quirks.forced_tools === false) relaxChoice(body, dropped, target.quirks.system_messages === true)
   for (const beta of unbindThinking(body, target, dropped) ?? []) context.betas.add(beta)
-  const headers = betaHeaders(body, target, context.betas)
+  const headers = betaHeaders(body, target, context.betas, dropped)
   const encoded: Encoded = { path: placed(body, target), body, dropped: [...new Set(dropped)] }
   if (headers) encoded.headers = headers
   return encoded

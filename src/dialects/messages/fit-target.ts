@@ -163,15 +163,27 @@ export function neverSends({ quirks }: Target, name: string): boolean {
   return quirks.body?.drop?.includes(name) === true
 }
 
+/** Members of a body that list betas: the one of the SDK of the format, and the one that Bedrock takes. */
+const BETA_MEMBERS = ['betas', 'anthropic_beta'] as const
+
 /**
- * `anthropic-beta`: what the caller requests, by header or in the body, and what the written body needs, each once.
- * @param body loses its `betas`, which the provider knows by header alone.
+ * `anthropic-beta`: what the caller requests, by header or in the body, and what the written body needs, each once, as far as the
+ * provider takes it (quirk `betas`).
+ * @param body loses its lists of betas, which the provider knows by header alone.
  * @returns name and value; undefined where there is none.
  */
-export function betaHeaders(body: JsonObject, target: Target, needed?: ReadonlySet<string>): string[] | undefined {
-  const listed = Array.isArray(body.betas) ? body.betas.map(String) : []
-  if (body.betas !== undefined) delete body.betas
+export function betaHeaders(body: JsonObject, target: Target, needed: ReadonlySet<string>, dropped: string[]): string[] | undefined {
+  const listed: string[] = []
+  for (const member of BETA_MEMBERS) {
+    const names = body[member]
+    if (names === undefined) continue
+    if (Array.isArray(names)) listed.push(...names.map(String))
+    delete body[member]
+  }
   const requested = (target.betas ?? '').split(',').map((name) => name.trim())
-  const all = new Set([...requested, ...listed, ...(needed ?? [])].filter((name) => /^[\x21-\x2b\x2d-\x7e]+$/.test(name)))
-  return all.size === 0 ? undefined : ['anthropic-beta', [...all].join(',')]
+  const all = new Set([...requested, ...listed, ...needed].filter((name) => /^[\x21-\x2b\x2d-\x7e]+$/.test(name)))
+  const taken = target.quirks.betas
+  const sent = taken ? [...all].filter((name) => taken.includes(name)) : [...all]
+  if (sent.length < all.size) dropped.push('betas')
+  return sent.length === 0 ? undefined : ['anthropic-beta', sent.join(',')]
 }

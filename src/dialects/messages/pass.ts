@@ -5,7 +5,7 @@ import { isObject, type JsonObject, objectsOf, stringOf } from '../../core/json.
 import { fitsSchema } from '../canon/claude-schema.ts'
 import { GATEWAY_KEYS } from '../canon/gateway-fields.ts'
 import type { Encoded, Final, PassFacts, PassResult, PassWire, ReplyContext, Target } from '../types.ts'
-import { markPrefix } from './cache-prefix.ts'
+import { markLastBlock, markPrefix } from './cache-prefix.ts'
 import { serverToolName } from './check.ts'
 import { endOf, isError } from './decode-stream.ts'
 import { decodeFault } from './fault.ts'
@@ -27,6 +27,7 @@ const OWN_KEYS: ReadonlySet<string> = new Set([
   'prompt_cache_options',
   'modalities',
 ])
+const NONE: ReadonlySet<string> = new Set()
 const RECORDED = ['prompt_cache_key', 'prompt_cache_options', 'modalities'] as const
 
 function hasGatewayTools({ tools }: JsonObject): boolean {
@@ -40,6 +41,8 @@ function needsRewriting(body: JsonObject, target: Target): boolean {
   if (isForeignThinking(body, target) || (target.quirks.forced_tools === false && isForced(body.tool_choice))) return true
   const format = isObject(body.output_config) ? body.output_config.format : undefined
   if (isObject(format) && isObject(format.schema) && !fitsSchema(format.schema)) return true
+  if (target.quirks.json_schema === 'words' && (isObject(format) || objectsOf(body.tools).some(({ strict }) => strict === true)))
+    return true
   return target.quirks.system_messages === false && objectsOf(body.messages).some(({ role }) => role === 'system')
 }
 
@@ -57,7 +60,8 @@ function passRequest(body: JsonObject, target: Target): Encoded {
   const dropped: string[] = RECORDED.filter((key) => (body[key] ?? null) !== null)
   if (body.cache_control === undefined) markPrefix(copy, target, true)
   fitToTarget(copy, target, dropped)
-  const headers = betaHeaders(copy, target, unbindThinking(copy, target, dropped, false))
+  markLastBlock(copy, target, dropped)
+  const headers = betaHeaders(copy, target, unbindThinking(copy, target, dropped, false) ?? NONE, dropped)
   const path = placed(copy, target)
   return headers ? { path, body: copy, headers, dropped } : { path, body: copy, dropped }
 }

@@ -1,6 +1,6 @@
 /** Quirks of providers that speak the Messages API. */
 import { Type } from 'typebox'
-import { body, efforts, flag, forcedTools, mediaUrls, oneOf, webSearch, word } from '../canon/quirks.ts'
+import { body, efforts, flag, forcedTools, listOf, mediaUrls, oneOf, webSearch, word } from '../canon/quirks.ts'
 
 export const messagesQuirks = {
   thinking: oneOf('How reasoning is requested: a budget in tokens, or an effort (`adaptive`). If unset: a budget.', ['budget', 'adaptive']),
@@ -27,6 +27,14 @@ export const messagesQuirks = {
     minimum: 1,
     maximum: 100_000,
   }),
+  cache_whole: flag(
+    'False: the provider takes no `cache_control` of the whole request; its mark goes to the last block that takes one. If unset: it is sent as it is.',
+  ),
+  json_schema: oneOf(
+    '`words`: the model takes no schema of the answer and no strict tools; the schema stands in the system prompt. If unset: the schema is enforced.',
+    ['words'],
+  ),
+  betas: listOf('Names in `anthropic-beta` that the provider takes; others are left out. If unset: all.', word('A name.', 128)),
   raw_predict: flag(
     'True: the path names the model, `/models/NAME:rawPredict` or `:streamRawPredict`, and the body has the version, as on Vertex AI.',
   ),

@@ -54,14 +54,15 @@ function streamed(call: EndpointCall, encoded: Encoded, dependencies: ChainDepen
 
 function relayFor({ exchange, dialect, lane, stops, observers, target }: EndpointCall, { toolNames }: Encoded): Relay {
   const { account, quirks } = target
+  const { framing } = dialect
   if (lane === 'translate' || !dialect.pass) {
     const decoder = named(dialect.streamDecoder(quirks), toolNames)
-    const { framing } = dialect
     return new TranslateRelay(exchange.run.path ?? beginTurn(exchange), decoder, { observers, account, stops, framing })
   }
   const stream = dialect.pass.stream(exchange.run.ctx)
   const mark = marking(dialect.pass, account)
-  return lane === 'observe' ? new ObserveRelay(stream, dialect.streamDecoder(quirks), { observers, mark }) : new PassRelay(stream, mark)
+  if (lane === 'pass') return new PassRelay(stream, mark)
+  return new ObserveRelay(stream, dialect.streamDecoder(quirks), { observers, mark, framing })
 }
 
 /** Marks what the provider signed or encrypted with its account; undefined where it is bound to none. */

@@ -67,7 +67,7 @@ export class PassRelay implements Relay {
 
 /** As pass, with the events decoded on the side for taps that only read. */
 export class ObserveRelay extends PassRelay {
-  private readonly reader: EventReader
+  private readonly reader: FrameReader
   private readonly decoder: StreamDecoder
   private readonly taps: readonly Tap[]
   private events: StreamEvent[] = []
@@ -75,16 +75,21 @@ export class ObserveRelay extends PassRelay {
   constructor(
     stream: PassStream,
     decoder: StreamDecoder,
-    { observers, mark }: { observers: readonly Tap[]; mark: ((text: string) => string) | undefined },
+    { observers, mark, framing }: Pick<Translation, 'observers' | 'framing'> & { mark: ((text: string) => string) | undefined },
   ) {
     super(stream, mark)
     this.decoder = decoder
     this.taps = observers
-    this.reader = new EventReader((data, event) => decoder.feed(data, event, this.events))
+    const onFrame = (data: string, event: string | undefined): void => decoder.feed(data, event, this.events)
+    this.reader = framing?.reader(onFrame) ?? new EventReader(onFrame)
   }
 
   override feed(chunk: Buffer): string {
-    this.reader.push(chunk)
+    try {
+      this.reader.push(chunk)
+    } catch (cause) {
+      this.events.push({ type: 'fault', fault: unreadable(cause) })
+    }
     this.show()
     return super.feed(chunk)
   }

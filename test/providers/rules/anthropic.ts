@@ -131,9 +131,9 @@ function toolsRefusal({ tools, tool_choice: choice }: JsonObject): string | unde
   return undefined
 }
 
-function ruleBroken(call: Call, betas: readonly string[]): string | undefined {
-  const { body, model } = call
-  const facts = factsOf(model)
+/** The first rule of the format that a request breaks. @param betas features that it requests. */
+export function ruleBroken(call: Call, betas: readonly string[], facts: ModelFacts): string | undefined {
+  const { body } = call
   const wrong = departure(body, betas)
   if (wrong) return `${wrong.path}: ${wrong.message === 'unknown field' ? 'Extra inputs are not permitted' : wrong.message}`
   const messages = list(body.messages)
@@ -165,7 +165,7 @@ function check(call: Call): Refusal | undefined {
 export function checkBody(call: Call): Refusal | undefined {
   const { headers } = call.request
   const betas = String(headers['anthropic-beta'] ?? '').split(',')
-  const broken = ruleBroken(call, betas)
+  const broken = ruleBroken(call, betas, factsOf(call.model))
   return broken === undefined ? undefined : refused(broken)
 }
 

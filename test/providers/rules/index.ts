@@ -3,6 +3,7 @@ import type { Rules } from '../stand-in.ts'
 import { anthropic } from './anthropic.ts'
 import { baseten } from './baseten.ts'
 import { bedrock } from './bedrock.ts'
+import { bedrockClaude } from './bedrock-claude.ts'
 import { cerebras } from './cerebras.ts'
 import { cohereChat } from './cohere-chat.ts'
 import { deepinfra } from './deepinfra.ts'
@@ -48,6 +49,7 @@ export const RULES: readonly Rules[] = [
   openrouter,
   baseten,
   bedrock,
+  bedrockClaude,
   cohereChat,
   fireworks,
   huggingface,
