@@ -38,7 +38,7 @@ export const upstreamDialects: ReadonlyMap<string, UpstreamDialect> = new Map(
 
 /** A format of embeddings, at providers that are addressed as their dialect has it. */
 function at({ id, auth, headers, decodeFault }: ProviderWire, format: EmbeddingFormat): EmbeddingWire {
-  return { ...format, id, auth, headers, decodeFault }
+  return { ...format, id, auth, decodeFault, ...(headers ? { headers } : {}) }
 }
 
 /** Formats of embeddings by the dialects of their providers. */

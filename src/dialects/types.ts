@@ -247,8 +247,8 @@ export interface ProviderWire {
   decodeFault(status: number, body: Json | undefined, headers?: ReplyHeaders): Fault
   /** Name and value of the header that carries the provider's key. */
   auth(key: string): [name: string, value: string]
-  /** Headers of every call, such as the version of the API. */
-  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** Headers of every call, such as the version of the API. @param quirks of the provider. */
+  headers?(quirks: Quirks): Readonly<Record<string, string>>
 }
 
 export interface UpstreamDialect extends ProviderWire {

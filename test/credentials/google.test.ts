@@ -281,6 +281,8 @@ t.test('a token that Vertex AI refuses is told apart from one that cannot be fet
   t.strictSame(await shown(made, cloud.secrets, text), [])
 })
 
+const BETAS = { 'anthropic-beta': 'claude-code-20250219,context-1m-2025-08-07' }
+
 t.test('the presets of Vertex AI call a project with a token, in both formats', async (t) => {
   const { cloud, file } = await setUp(t)
   withVariables(t, { GOOGLE_APPLICATION_CREDENTIALS: file('key.json', cloud.keyFile()) })
@@ -314,7 +316,7 @@ models:
     ['/v1/messages', 'acme/claude', true],
     ['/v1/messages/count_tokens', 'acme/claude', false],
   ] as const) {
-    const reply = await gateway.post(path, { model, stream, max_tokens: 100, messages })
+    const reply = await gateway.post(path, { model, stream, max_tokens: 100, messages }, BETAS)
     t.equal(reply.status, 200, `${path} ${model}`)
     bodies.push(await reply.text())
   }
@@ -333,6 +335,15 @@ models:
   t.notOk(
     vertex.requests.some(({ headers }) => headers['x-api-key'] ?? headers['x-goog-api-key']),
     'no header for keys',
+  )
+  t.notOk(
+    vertex.requests.some(({ headers }) => headers['anthropic-version']),
+    'the version stands in the body',
+  )
+  t.same(
+    vertex.requests.map(({ headers }) => headers['anthropic-beta']),
+    [undefined, 'context-1m-2025-08-07', 'context-1m-2025-08-07', 'context-1m-2025-08-07', undefined],
+    'betas that are known there, and none for a count',
   )
 })
 

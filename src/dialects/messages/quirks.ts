@@ -36,7 +36,7 @@ export const messagesQuirks = {
   ),
   betas: listOf('Names in `anthropic-beta` that the provider takes; others are left out. If unset: all.', word('A name.', 128)),
   raw_predict: flag(
-    'True: the path names the model, `/models/NAME:rawPredict` or `:streamRawPredict`, and the body has the version, as on Vertex AI.',
+    'True: the path names the model, `/models/NAME:rawPredict` or `:streamRawPredict`, and the body has the version in place of the header, as on Vertex AI.',
   ),
   web_search: webSearch,
   web_search_tool: word("Type of the provider's search tool. If unset: `web_search_20250305`."),

@@ -71,6 +71,7 @@ const countTokens = {
     const encoded = encodeRequest(request, { ...target, stream: false })
     const body: JsonObject = { model: target.model }
     for (const field of COUNTED) if (encoded.body[field] !== undefined) body[field] = encoded.body[field]
+    if (target.quirks.raw_predict === true) return plainCount(encoded, body, target)
     return { ...encoded, path: placed(body, target, 'count_tokens'), body }
   },
 
@@ -81,8 +82,18 @@ const countTokens = {
   },
 }
 
-/** The version of the API, which every call has to name. */
-const VERSION = '2023-06-01'
+/** The count on Vertex AI takes no betas (github.com/anthropics/claude-code/issues/11154), nor what one allows. */
+function plainCount({ dropped }: Encoded, body: JsonObject, target: Target): Encoded {
+  const { thinking } = body
+  if (isObject(thinking) && thinking.block_binding !== undefined) {
+    const { block_binding: _, ...rest } = thinking
+    body.thinking = rest
+  }
+  return { path: placed(body, target, 'count_tokens'), body, dropped }
+}
+
+/** The version of the API, which every call has to name; on Vertex AI it stands in the body alone (npm @anthropic-ai/vertex-sdk 1.1.3, client.js). */
+const VERSION = { 'anthropic-version': '2023-06-01' } as const
 
 /** A provider that speaks Messages; its base URL ends before `/v1`. */
 export const anthropicUpstream: UpstreamDialect = {
@@ -92,7 +103,7 @@ export const anthropicUpstream: UpstreamDialect = {
   decodeResult,
   decodeFault,
   auth: (key) => ['x-api-key', key],
-  headers: { 'anthropic-version': VERSION },
+  headers: ({ raw_predict: isInBody }) => (isInBody === true ? {} : VERSION),
   parameters: anthropicParameters,
   fields: messagesFields,
   cap: messagesCap,

@@ -75,7 +75,7 @@ function make(provider: Provider, dialect: Addressed): ProviderAddress {
     ['content-type', 'application/json'],
     ['user-agent', 'headgate'],
   ])
-  for (const [name, value] of Object.entries(dialect.headers ?? {})) own.set(name, value)
+  for (const [name, value] of Object.entries(dialect.headers?.(provider.quirks) ?? {})) own.set(name, value)
   if (provider.key !== undefined) own.set(...keyHeader(provider, provider.key, dialect))
   for (const [name, value] of Object.entries(provider.headers)) own.set(name.toLowerCase(), value)
   return {

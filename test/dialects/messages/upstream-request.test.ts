@@ -30,7 +30,8 @@ t.test('the least request', async (t) => {
   t.same(body, { model: 'claude-sonnet-4-5', max_tokens: 4096, messages: [{ role: 'user', content: 'hi' }] })
   t.same([dropped, headers], [[], undefined])
   t.same(anthropicUpstream.auth('k'), ['x-api-key', 'k'])
-  t.same(anthropicUpstream.headers, { 'anthropic-version': '2023-06-01' })
+  t.same(anthropicUpstream.headers?.({}), { 'anthropic-version': '2023-06-01' })
+  t.same(anthropicUpstream.headers?.({ raw_predict: true }), {}, 'where the body has it')
   t.equal(encoded({}, { stream: true }).body.stream, true)
 })
 
