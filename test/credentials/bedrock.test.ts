@@ -125,6 +125,36 @@ models:
   return { aws, gateway, clock, ask: (more = {}) => gateway.post('/v1/chat/completions', { ...body, ...more }) }
 }
 
+t.test('the address that speaks the OpenAI format is signed as well', async (t) => {
+  const aws = await startAws(Date.now, (seen) => answerFor(seen, SAID))
+  withVariables(t, USER_ENV)
+  const gateway = await startGateway(
+    `
+providers:
+  aws: { preset: bedrock-openai, base_url: "${aws.service.url}/openai/v1" }
+models:
+  aws/gpt-oss: { endpoints: [ { provider: aws, model: "openai.gpt-oss-120b-1:0", price: free } ] }
+`,
+    { env: { AWS_REGION: 'us-east-1' } },
+  )
+  t.teardown(() => Promise.all([gateway.close(), aws.close()]))
+  await every(t, 'every client, streamed and not', async (t) => {
+    for (const client of CLIENTS)
+      for (const stream of [false, true]) {
+        const asked = client.write({ turns: [{ user: [{ text: 'Hello' }] }] })
+        const response = await gateway.post(client.path, { model: 'aws/gpt-oss', stream, top_k: 3, ...asked })
+        const text = await response.text()
+        const reply = stream ? client.foldStream(text) : client.fold(JSON.parse(text) as JsonObject)
+        t.equal(reply.text, 'Fine.', `${client.id}, ${stream}`)
+        t.match(aws.service.requests.at(-1), {
+          path: '/openai/v1/chat/completions',
+          json: { model: 'openai.gpt-oss-120b-1:0', top_k: undefined },
+        })
+      }
+  })
+  t.strictSame(aws.callers, Array(6).fill('user'))
+})
+
 const settled = ({ clock }: Scene) => eventually('no fetch is under way', () => !clock.waiting.includes(30_000))
 
 t.test('a refusal of the credential fetches other keys once', async (t) => {
