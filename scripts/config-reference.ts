@@ -28,6 +28,7 @@ const TABLES = [
   'shared',
   'auth.keys',
   'auth.sign_in',
+  'telemetry',
   'secrets',
   'compaction',
   'providers',

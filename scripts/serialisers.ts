@@ -30,6 +30,8 @@ const SERIALISERS = {
         in: number,
         out: number,
         cost_nano: number,
+        trace_id: text,
+        span_id: text,
         cause: text,
         msg: text,
       },

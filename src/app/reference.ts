@@ -1,5 +1,4 @@
 /** The description of the API that is served: the schemas of the client formats, put together with what the operations say of themselves. */
-import { readFileSync } from 'node:fs'
 import { type TSchema, Type } from 'typebox'
 import { openApi, withNotes } from '../api/openapi.ts'
 import { file, fileOperations } from '../api/openapi-files.ts'
@@ -16,14 +15,13 @@ import { embeddingSchema } from '../dialects/embeddings/check.ts'
 import { checkShape as checkMessages } from '../dialects/messages/schema.ts'
 import { ITEM_CHECKS, responsesRequest } from '../dialects/responses/schema.ts'
 import type { Model } from '../routing/catalog/types.ts'
+import { programVersion } from './version.ts'
 
 export interface ReferenceSource {
   readonly brand: string
   /** Of the catalogue: examples name some of them. */
   readonly models: readonly Model[]
 }
-
-const { version: VERSION } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
 
 const TAGS = [
   { name: 'Generation', description: 'Answers of models in three client formats. Each format reaches every provider.' },
@@ -43,7 +41,7 @@ export function referenceDocument({ brand, models }: ReferenceSource): JsonObjec
   const examples = examplesFrom(models)
   return openApi({
     brand,
-    version: VERSION,
+    version: programVersion(),
     tags: TAGS,
     operations: [
       ...generationOperations(bodies, examples, brand),

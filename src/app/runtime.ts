@@ -38,6 +38,7 @@ import { Gateway, type Serving } from '../server/gateway.ts'
 import { operations } from '../server/operations.ts'
 import { type LoopSource, Overload, systemLoop } from '../server/overload.ts'
 import { ProcessGauges } from '../server/process-gauges.ts'
+import { ExchangeSpans } from '../server/traces/exchange-spans.ts'
 import { planWitness, witnessWith } from '../server/witness.ts'
 import { CompactionKeys } from '../services/compaction/compaction-keys.ts'
 import { EncryptedTexts } from '../services/compaction/encrypted-texts.ts'
@@ -46,12 +47,14 @@ import { CREDENTIAL_SOURCES } from '../services/credentials/sources/index.ts'
 import { closeDocuments } from '../services/documents/index.ts'
 import { DiskFiles } from '../services/files/index.ts'
 import { closeRobots } from '../services/pages/index.ts'
+import { Telemetry } from '../services/telemetry/telemetry.ts'
 import type { PassThroughProxy } from '../services/upstream/pass-through.ts'
 import { Pools } from '../services/upstream/pools.ts'
 import { serverTools } from '../tools/registry.ts'
 import { namable, StoredSettings, tryOut } from './guardrail-settings.ts'
 import { discoveredListing } from './provider-listing.ts'
 import { chainSettings, keyLookup } from './settings.ts'
+import { programVersion } from './version.ts'
 
 export interface RuntimeSource {
   config: Config
@@ -85,6 +88,7 @@ export class Runtime {
   private readonly source: RuntimeSource
   readonly dependencies: ChainDependencies
   private readonly overload: Overload
+  private readonly telemetry: Telemetry
   /** Outlives a reload, as what it has read stays true. */
   readonly scans: LedgerScans
   /** Of the request bodies of all callers. */
@@ -114,7 +118,9 @@ export class Runtime {
     this.files = new DiskFiles(config.store.files, clock)
     this.scans = new LedgerScans(store.ledger, clock)
     this.overload = new Overload(source.loop ?? systemLoop, this.tallies, () => this.refused())
-    this.dependencies = partsOf(source, this.tallies, { files: this.files, bodies: this.overload })
+    this.telemetry = new Telemetry({ clock, log, tallies: this.tallies, version: programVersion })
+    this.telemetry.apply(config.telemetry)
+    this.dependencies = partsOf(source, this.tallies, { files: this.files, bodies: this.overload, telemetry: this.telemetry })
     showAvailability(source.shared, this.tallies)
     store.audit.showIn(this.tallies)
     this.passThrough = new FirstUse(
@@ -151,6 +157,7 @@ export class Runtime {
         tallies: this.tallies,
       },
       overload: this.overload,
+      telemetry: this.telemetry,
     })
     store.guardrails.onChange(() => void this.regard().catch(this.oops))
   }
@@ -165,6 +172,7 @@ export class Runtime {
       this.keys = this.keysAfter(reload.config)
       this.catalog = this.catalogOf(reload.config)
       this.gateway.serving = this.compose()
+      this.telemetry.apply(reload.config.telemetry)
       this.resizeBodies()
       log.info({ file: reload.config.file }, 'configuration reloaded')
       void this.discover()
@@ -227,6 +235,7 @@ export class Runtime {
     this.discovery.close()
     this.credentials.close()
     await this.passThrough.ifMade((proxy) => proxy.close())
+    await this.telemetry.close()
     this.gauges.close()
     this.overload.close()
     await this.dependencies.pools.close()
@@ -332,12 +341,13 @@ export class Runtime {
 function partsOf(
   { config, clock, store, logs, shared, forcedLane }: RuntimeSource,
   tallies: Tallies,
-  { files, bodies }: { files: DiskFiles; bodies: Overload },
+  { files, bodies, telemetry }: { files: DiskFiles; bodies: Overload; telemetry: Telemetry },
 ): ChainDependencies {
   const { burst, perMinute } = config.server.authFailures
   const health = new HealthBook(clock)
   const sessions = new StickySessions(clock)
   const compactionKeys = new CompactionKeys(store.compactionKeys, config.compaction)
+  const spans = new ExchangeSpans(telemetry, clientDialects)
   health.share(shared.news)
   sessions.share(shared.news)
   return {
@@ -360,7 +370,8 @@ function partsOf(
     tools: serverTools,
     host: { clock, estimateTokens, files },
     toolDialect,
-    witness: witnessWith(tallies, logs, store.audit),
+    witness: witnessWith(tallies, logs, { audit: store.audit, spans }),
+    refusing: (exchange, fault) => spans.refusing(exchange, fault),
     alarm: (provider, fault) => logs.log.error({ provider: provider.slug, fault: fault.code }, "a provider refused the gateway's own key"),
     overrun: (exchange, { excess, unrecovered }) => {
       const provider = exchange.run.committedEndpoint?.provider.slug ?? ''

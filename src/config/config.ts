@@ -10,6 +10,7 @@ import { pluginsConfig } from './plugins.ts'
 import { type Resolved, resolved } from './resolved.ts'
 import { discovery, type provider } from './schema/providers.ts'
 import { configSchema, type RawConfig, type RawModels } from './schema/root.ts'
+import { telemetryConfig } from './telemetry.ts'
 
 /** A file that has passed the checks. */
 export interface Checked {
@@ -75,6 +76,7 @@ export function buildConfig(checked: Checked) {
       ? keys.some(isPublished)
       : isPublished(fallbackKey) && list.every(({ key, credential }) => key === undefined && credential === undefined),
     providers: list,
+    telemetry: telemetryConfig(settings.telemetry, env),
     /** Names of providers left out because of an unset `${NAME?}`. */
     skipped: [...checked.skippedProviders],
     plugins,

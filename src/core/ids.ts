@@ -75,3 +75,17 @@ export function parseGenerationId(id: string): { seq: number; tag: string } | un
   const [, seq, tag] = /^gen-([0-9a-z]{1,11})-([A-Za-z0-9_-]{12})$/.exec(id) ?? []
   return seq !== undefined && tag !== undefined ? { seq: Number.parseInt(seq, 36), tag } : undefined
 }
+
+const hexPool = Buffer.allocUnsafe(8 * 1024)
+let hexText = ''
+let hexUsed = 0
+
+/** Random bits as lower-case hexadecimal digits, as traces and spans are named; one system call per 1,024 spans. */
+export function randomHex(digits: 16 | 32): string {
+  if (hexUsed + digits > hexText.length) {
+    hexText = randomFillSync(hexPool).toString('hex')
+    hexUsed = 0
+  }
+  hexUsed += digits
+  return hexText.slice(hexUsed - digits, hexUsed)
+}

@@ -132,6 +132,8 @@ export interface ChainDependencies {
   /** Format in which tools call models: that of the Responses API. */
   toolDialect: ClientDialect
   witness: Witness
+  /** A refusal is about to be written. */
+  refusing?: (exchange: Exchange, fault: Fault) => void
   /** A provider refused our own key. */
   alarm: (provider: Provider, fault: Fault) => void
   /** A provider went past the agreed bounds: nano-dollars beyond the hold, and those of them that no allowance could pay. */

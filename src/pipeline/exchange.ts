@@ -301,10 +301,13 @@ export function clientOf({ head, request }: Pick<Exchange, 'head' | 'request'>):
   return request?.client ?? head.client
 }
 
-/** Headers with the id of the generation; the SDKs of the caller's format show it as the id of the request. */
-export function idHeaders(exchange: Pick<Exchange, 'head' | 'request'>): Record<string, string> {
+/** Headers with the id of the generation, which the SDKs of the caller's format show as the id of the request, and that of the trace. */
+export function idHeaders(exchange: Pick<Exchange, 'head' | 'request' | 'trail'>): Record<string, string> {
   const { id } = exchange.head
-  return { 'X-Generation-Id': id, [clientOf(exchange).requestIdHeader ?? 'X-Request-Id']: id }
+  const headers: Record<string, string> = { 'X-Generation-Id': id, [clientOf(exchange).requestIdHeader ?? 'X-Request-Id']: id }
+  const { trace } = exchange.trail
+  if (trace) headers['X-Trace-Id'] = trace.traceId
+  return headers
 }
 
 /** The slug as the caller sent it, as far as it is known. */

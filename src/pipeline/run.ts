@@ -8,6 +8,7 @@ import type { AttemptRecord, ShownItem, Stage, Tap } from '../plugin-api/index.t
 import type { Endpoint } from '../routing/catalog/types.ts'
 import type { Removed } from '../routing/index.ts'
 import type { Credential } from '../services/credentials/credential.ts'
+import type { RequestTrace } from '../services/telemetry/trace-context.ts'
 import type { Turn } from './attempt/turn.ts'
 import { type HoldPart, NO_PART } from './money/hold.ts'
 
@@ -72,10 +73,25 @@ export interface EventSink {
   finish(final: Final): string
 }
 
+/** An attempt with what the gateway itself wants to know of it. Times are monotonic milliseconds; 0 stands for none. */
+export interface NotedAttempt extends AttemptRecord {
+  readonly at: Endpoint
+  readonly started: number
+  ended: number
+  /** First content. */
+  contentAt: number
+  /** What it answered; absent where it failed before any content. */
+  answer: Turn | undefined
+  /** Id of its span; made ahead only where a provider is sent it. */
+  span: string | undefined
+}
+
 /** What has happened to an exchange so far, for the log line, the metadata and the ledger: lists that only grow. */
 export class Trail {
   readonly stages: Stage[] = []
-  readonly attempts: AttemptRecord[] = []
+  readonly attempts: NotedAttempt[] = []
+  /** Its trace; undefined where the request is not traced and continues no trace. */
+  trace: RequestTrace | undefined
   /** Endpoints that a filter took out, each with its reason. */
   removed: readonly Removed[] = []
   /** Ids of the plugins that act on it, in the order in which they run. */

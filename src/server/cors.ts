@@ -6,6 +6,7 @@ const READABLE = [
   'X-Request-Id',
   'Request-Id',
   'X-Generation-Id',
+  'X-Trace-Id',
   'Retry-After',
   'X-RateLimit-Limit',
   'X-RateLimit-Remaining',

@@ -12,6 +12,7 @@ import type { ClientConnection } from '../pipeline/client-connection.ts'
 import { Exchange } from '../pipeline/exchange.ts'
 import { dialectByBody, type PlanDialects, planDialects } from '../pipeline/plan/format.ts'
 import { brandHeaders } from '../pipeline/request/receive.ts'
+import type { Telemetry } from '../services/telemetry/telemetry.ts'
 import type { Page } from './consent-page.ts'
 import type { Cors } from './cors.ts'
 import { wasCut } from './drain.ts'
@@ -104,6 +105,7 @@ export class Gateway implements RequestHandler {
   private readonly oops: (error: unknown) => void
   private readonly connections: HttpConnectionSource
   private readonly overload: Pick<Overload, 'refuses'>
+  private readonly telemetry: Pick<Telemetry, 'tracing'>
   private readonly sockets: ResponseSockets
   /** What is answered under overload, by the dialect of the caller. */
   private readonly overloaded = new Map<ClientDialect | undefined, Refusal>()
@@ -117,6 +119,7 @@ export class Gateway implements RequestHandler {
     oops: (error: unknown) => void
     connections: HttpConnectionSource
     overload: Pick<Overload, 'refuses'>
+    telemetry: Pick<Telemetry, 'tracing'>
   }) {
     this.serving = source.serving
     this.clock = source.clock
@@ -126,6 +129,7 @@ export class Gateway implements RequestHandler {
     this.oops = source.oops
     this.connections = source.connections
     this.overload = source.overload
+    this.telemetry = source.telemetry
     this.sockets = new ResponseSockets({
       connections: this.connections,
       serving: () => this.serving.sockets,
@@ -219,7 +223,10 @@ export class Gateway implements RequestHandler {
     }
     const format = queryOf(request).get('format')
     const client = dialectByBody(this.formats, format, this.serving.embeds)
-    this.complete(this.open(client, request, response, expectsContinue), this.serving.fronts.plan, response)
+    const opened = this.open(client, request, response, expectsContinue)
+    // A plan leaves no spans.
+    opened.exchange.trail.trace = undefined
+    this.complete(opened, this.serving.fronts.plan, response)
   }
 
   /** Ends the WebSockets of responses, which a listener that closes would wait for. */
@@ -229,7 +236,7 @@ export class Gateway implements RequestHandler {
 
   private exchange(client: ClientDialect, request: IncomingMessage, connection: ClientConnection): Exchange {
     const { brand } = this.serving
-    return new Exchange({
+    const exchange = new Exchange({
       id: this.ids.next(this.clock.now()),
       client,
       headers: request.headers,
@@ -238,6 +245,9 @@ export class Gateway implements RequestHandler {
       brand,
       wantsMetadata: wantsMetadata(request, brand),
     })
+    const { tracing } = this.telemetry
+    if (tracing) exchange.trail.trace = tracing.begin(request.headers)
+    return exchange
   }
 
   private respond(exchange: Exchange, generates: boolean): Promise<boolean> {

@@ -147,19 +147,33 @@ const asInteger = serializer.asInteger.bind(serializer)
             json += addComma_0 ? ",\"cost_nano\":" : ((addComma_0 = true), "{\"cost_nano\":")
             json += asNumber(value_cost_nano_19)
           }
-          const value_cause_20 = obj["cause"]
-          if (value_cause_20 !== undefined) {
-            json += addComma_0 ? ",\"cause\":" : ((addComma_0 = true), "{\"cause\":")
-        if (typeof value_cause_20 !== 'string') {
-          if (value_cause_20 === null) { json += JSON_STR_EMPTY_STRING } else if (value_cause_20 instanceof Date) { json += JSON_STR_QUOTE + value_cause_20.toISOString() + JSON_STR_QUOTE } else if (value_cause_20 instanceof RegExp) { json += asString(value_cause_20.source) } else { json += asString(value_cause_20.toString()) }
-        } else { json += asString(value_cause_20) }
+          const value_trace_id_20 = obj["trace_id"]
+          if (value_trace_id_20 !== undefined) {
+            json += addComma_0 ? ",\"trace_id\":" : ((addComma_0 = true), "{\"trace_id\":")
+        if (typeof value_trace_id_20 !== 'string') {
+          if (value_trace_id_20 === null) { json += JSON_STR_EMPTY_STRING } else if (value_trace_id_20 instanceof Date) { json += JSON_STR_QUOTE + value_trace_id_20.toISOString() + JSON_STR_QUOTE } else if (value_trace_id_20 instanceof RegExp) { json += asString(value_trace_id_20.source) } else { json += asString(value_trace_id_20.toString()) }
+        } else { json += asString(value_trace_id_20) }
           }
-          const value_msg_21 = obj["msg"]
-          if (value_msg_21 !== undefined) {
+          const value_span_id_21 = obj["span_id"]
+          if (value_span_id_21 !== undefined) {
+            json += addComma_0 ? ",\"span_id\":" : ((addComma_0 = true), "{\"span_id\":")
+        if (typeof value_span_id_21 !== 'string') {
+          if (value_span_id_21 === null) { json += JSON_STR_EMPTY_STRING } else if (value_span_id_21 instanceof Date) { json += JSON_STR_QUOTE + value_span_id_21.toISOString() + JSON_STR_QUOTE } else if (value_span_id_21 instanceof RegExp) { json += asString(value_span_id_21.source) } else { json += asString(value_span_id_21.toString()) }
+        } else { json += asString(value_span_id_21) }
+          }
+          const value_cause_22 = obj["cause"]
+          if (value_cause_22 !== undefined) {
+            json += addComma_0 ? ",\"cause\":" : ((addComma_0 = true), "{\"cause\":")
+        if (typeof value_cause_22 !== 'string') {
+          if (value_cause_22 === null) { json += JSON_STR_EMPTY_STRING } else if (value_cause_22 instanceof Date) { json += JSON_STR_QUOTE + value_cause_22.toISOString() + JSON_STR_QUOTE } else if (value_cause_22 instanceof RegExp) { json += asString(value_cause_22.source) } else { json += asString(value_cause_22.toString()) }
+        } else { json += asString(value_cause_22) }
+          }
+          const value_msg_23 = obj["msg"]
+          if (value_msg_23 !== undefined) {
             json += addComma_0 ? ",\"msg\":" : ((addComma_0 = true), "{\"msg\":")
-        if (typeof value_msg_21 !== 'string') {
-          if (value_msg_21 === null) { json += JSON_STR_EMPTY_STRING } else if (value_msg_21 instanceof Date) { json += JSON_STR_QUOTE + value_msg_21.toISOString() + JSON_STR_QUOTE } else if (value_msg_21 instanceof RegExp) { json += asString(value_msg_21.source) } else { json += asString(value_msg_21.toString()) }
-        } else { json += asString(value_msg_21) }
+        if (typeof value_msg_23 !== 'string') {
+          if (value_msg_23 === null) { json += JSON_STR_EMPTY_STRING } else if (value_msg_23 instanceof Date) { json += JSON_STR_QUOTE + value_msg_23.toISOString() + JSON_STR_QUOTE } else if (value_msg_23 instanceof RegExp) { json += asString(value_msg_23.source) } else { json += asString(value_msg_23.toString()) }
+        } else { json += asString(value_msg_23) }
           }
 if (!addComma_0) json += JSON_STR_BEGIN_OBJECT
 return json + JSON_STR_END_OBJECT

@@ -8,6 +8,7 @@ import { clientOf, type Exchange } from '../pipeline/exchange.ts'
 import { findingsOf } from '../pipeline/guard/guardrail-findings.ts'
 import { ExchangeMetrics } from './exchange-metrics.ts'
 import { logLine } from './log-line.ts'
+import type { ExchangeSpans } from './traces/exchange-spans.ts'
 
 const guardrailHits = counter(
   'guardrail_hits_total',
@@ -21,10 +22,16 @@ const answerChecks = counter(
   { labels: [open('provider'), closed('verdict')], limit: 160 },
 )
 
-/** @param audit takes what guardrails found, without waiting for anything. */
-export function witnessWith(tallies: Tallies, logs: LogSink, audit?: Pick<AuditTrail, 'note'>): Witness {
+export interface Recorders {
+  /** Takes what guardrails found, without waiting for anything. */
+  readonly audit?: Pick<AuditTrail, 'note'>
+  readonly spans?: Pick<ExchangeSpans, 'record'>
+}
+
+export function witnessWith(tallies: Tallies, logs: LogSink, { audit, spans }: Recorders = {}): Witness {
   const exchanges = new ExchangeMetrics(tallies)
-  return (exchange, { status, fault, lane }) => {
+  return (exchange, end) => {
+    const { status, fault, lane } = end
     const { head, run, auth, request } = exchange
     const { clock, costs } = head
     const { final } = run
@@ -59,6 +66,8 @@ export function witnessWith(tallies: Tallies, logs: LogSink, audit?: Pick<AuditT
         .of(answerChecks)
         .series(endpoint?.provider.slug ?? '', check)
         .add()
+    spans?.record(exchange, end)
+    const { trace } = exchange.trail
     const model = endpoint?.model.slug ?? (exchange.route?.models ?? exchange.wish?.models)?.[0]?.slug
     const line = {
       level: fault?.code === 'internal' ? 50 : 30,
@@ -80,6 +89,8 @@ export function witnessWith(tallies: Tallies, logs: LogSink, audit?: Pick<AuditT
       in: usage?.input,
       out: usage?.output,
       cost_nano: final?.cost,
+      trace_id: trace?.traceId,
+      span_id: trace?.spanId,
       cause: fault?.code === 'internal' ? stackWithoutMessage(fault.cause) : undefined,
       msg: 'exchange',
     }

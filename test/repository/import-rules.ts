@@ -48,7 +48,7 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   fields: ['core'],
   'plugins/settings': ['fields'],
   // Of the dialects the configuration knows the tables of quirks alone, and of the plugins their settings: it never loads their code.
-  config: ['core', 'criteria', 'credentials', 'credentials/sources', 'dialects/quirks', 'fields', 'plugins/list'],
+  config: ['core', 'criteria', 'credentials', 'credentials/sources', 'dialects/quirks', 'fields', 'plugins/list', 'telemetry'],
   'dialects/types': ['canon', 'core'],
   'dialects/*': ['canon', 'core', 'sse', 'dialects/types'],
   'dialects/quirks': ['dialects/*', 'canon', 'core'],
@@ -73,6 +73,7 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   secrets: ['core', 'credentials', 'outbound'],
   mcp: ['core', 'outbound'],
   upstream: ['core', 'sse'],
+  telemetry: ['core'],
   credentials: ['core'],
   // The configuration reads their settings; libraries are imported where a source is opened.
   'credentials/sources': ['core', 'credentials', 'fields'],
@@ -91,13 +92,14 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'shared',
     'guardrails',
     'outbound',
+    'telemetry',
     'threads',
     'upstream',
     'vectors',
     'plugin-api',
   ],
   api: ['catalog', 'criteria', 'routing', 'ledger', 'store', 'core'],
-  server: ['pipeline', 'api', 'sse', 'core'],
+  server: ['pipeline', 'api', 'sse', 'telemetry', 'core'],
 }
 
 /** Roots of the program: they load whatever they compose. */

@@ -17,6 +17,7 @@ export function provider(slug: string, facts: Partial<Provider> = {}): Provider 
     zdr: true,
     about: {},
     user: 'pass',
+    traceContext: 'none',
     quirks: {},
     discover: false,
     ...facts,

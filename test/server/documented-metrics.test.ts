@@ -2,6 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { startCollector } from '../support/collector.ts'
+import { eventually } from '../support/eventually.ts'
 import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
 import { Gate, sseAnswer, startUpstream, type Upstream } from '../support/upstream.ts'
 import { answerFor, framesFor } from '../support/wire.ts'
@@ -29,9 +31,14 @@ async function scene(): Promise<{ gateway: Gateway; upstream: Upstream }> {
     seen.headers['x-api-key'] === 'sk-refused' ? { status: 401, body: ['{}'] } : answerFor(seen, { text: ['Hello'] }),
   )
   t.teardown(() => upstream.close())
+  const collector = await startCollector()
+  t.teardown(() => collector.close())
+  // partial_success { rejected_spans: 1 }
+  collector.answer = () => ({ status: 200, body: Buffer.from([0x0a, 2, 0x08, 1]) })
   const gateway = await startGateway(
     `server: { host: 127.0.0.1, port: 0, body_memory: 1MB }
 auth: { keys: [ { name: test, key: "${KEY}" } ] }
+telemetry: { endpoint: "${collector.url}" }
 guardrails:
   - { name: mail, content_filter_builtins: [ { slug: email, action: flag } ] }
 ${oneModel(upstream.url, 'anthropic').replace(
@@ -84,6 +91,7 @@ t.test('every documented metric is written', async (t) => {
   t.equal(refused.status, 503, 'a body without room')
   await gateway.running.reload()
   await gateway.reconfigure('nonsense: [').catch(() => undefined)
+  await eventually('an export', async () => ((await sumOf(gateway, 'headgate_otel_exported_total')) ?? 0) > 0)
   for (const name of names) t.ok((await sumOf(gateway, name)) !== undefined, `${name} has a sample`)
   for (const name of MOVED) t.ok(((await sumOf(gateway, name)) ?? 0) > 0, `${name} has moved`)
   gate.open()

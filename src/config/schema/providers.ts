@@ -3,6 +3,7 @@ import { type TSchema, Type } from 'typebox'
 import type { JsonObject } from '../../core/json.ts'
 import { DIALECTS, OPERATION_PATH, QUIRKS, type Quirks } from '../../dialects/quirks.ts'
 import { CREDENTIAL_SOURCES } from '../../services/credentials/sources/index.ts'
+import { TRACE_SCOPES } from '../../services/telemetry/trace-context.ts'
 import {
   asWritten,
   closed,
@@ -162,6 +163,16 @@ export const provider = closed('One provider.', {
   user: withDefault(
     oneOf('Whether `user` and `safety_identifier` are passed on, hashed with SHA-256, or left out.', ['pass', 'hash', 'drop']),
     'pass',
+  ),
+  trace_context: withDefault(
+    oneOf(
+      "What of a request's trace is sent along: `none`; `trace`, the headers `traceparent` and `tracestate`; `baggage`, these and the caller's `baggage`.",
+      TRACE_SCOPES,
+    ),
+    'none',
+  ),
+  telemetry_name: Type.Optional(
+    line('`gen_ai.provider.name` in traces, where the conventions have a word for the provider. If unset: the name of the entry.', 64),
   ),
   headers: withDefault(
     mapOf(

@@ -9,6 +9,7 @@ import { limits, preferences } from './preferences.ts'
 import { presets } from './presets.ts'
 import { type provider, providers } from './providers.ts'
 import { admin, auth, brand, compaction, type key, server, shared, store } from './server.ts'
+import { telemetry } from './telemetry.ts'
 
 /** Guardrails. */
 const guardrails = listOf('Guardrails, all of which apply.', guardrail)
@@ -39,6 +40,7 @@ export const configSchema = closed('Configuration of headgate.', {
   compaction: withDefault(compaction, {}),
   shared: withDefault(shared, {}),
   auth: withDefault(auth, {}),
+  telemetry: withDefault(telemetry, {}),
   secrets: withDefault(
     closed('Secrets that this file refers to, such as those of mounted files, of Vault or of a cloud.', {
       refresh: withDefault(

@@ -12,7 +12,6 @@ import { open } from '../../core/tallies.ts'
 import { isBound } from '../../dialects/canon/reasoning-owner.ts'
 import type { Usage } from '../../dialects/canon/usage.ts'
 import { countedUsage } from '../../ledger/settlement.ts'
-import type { AttemptRecord } from '../../plugin-api/exchange.ts'
 import type { Endpoint, Provider } from '../../routing/catalog/types.ts'
 import { isOutage, type StickySessions } from '../../routing/index.ts'
 import type { ChainDependencies } from '../dependencies.ts'
@@ -22,6 +21,7 @@ import { countOf, lostToSlowReader } from '../money/turn-count.ts'
 import { aboutCallersItem, explained, type Rewrite, type SentBody } from '../refusal/callers-view.ts'
 import { endedEarly, type Failure, finalFault } from '../reply/final-fault.ts'
 import { cachesCheaper } from '../route/conversation.ts'
+import type { NotedAttempt } from '../run.ts'
 import type { RetryPermit } from './retry-budget.ts'
 import type { Turn } from './turn.ts'
 
@@ -78,10 +78,10 @@ export function attemptLayer<Dependencies extends ChainDependencies>(
           const fault = attemptFailed(exchange, thrown, running, dependencies)
           permit.end(!isOutage(fault) && fault.status !== 429)
           if (fault.origin !== 'upstream') throw exchange.head.cancel.aborted ? endedEarly(exchange, failures) : fault
-          failures.push({ endpoint, fault, status: running.record.status })
+          failures.push({ endpoint, fault, status: running.status })
         } finally {
           exchange.run.whenCommitted = undefined
-          exchange.run.upstreamMs += exchange.head.clock.monotonic() - running.started
+          close(exchange, running)
         }
       }
     } finally {
@@ -94,8 +94,8 @@ export function attemptLayer<Dependencies extends ChainDependencies>(
 }
 
 /** The reply has begun: its error is the last event of the stream. */
-function explainTurn(exchange: Planned, turn: Turn, { endpoint, record }: RunningAttempt, written: Rewrite): void {
-  if (turn.fault) turn.fault = explained(exchange, { endpoint, fault: turn.fault, status: record.status }, written)
+function explainTurn(exchange: Planned, turn: Turn, { at: endpoint, status }: NotedAttempt, written: Rewrite): void {
+  if (turn.fault) turn.fault = explained(exchange, { endpoint, fault: turn.fault, status }, written)
 }
 
 /**
@@ -197,15 +197,15 @@ function pause(clock: Clock): Promise<true> {
 function withoutReasoning(
   thrown: unknown,
   exchange: Planned,
-  running: RunningAttempt,
+  running: NotedAttempt,
   dependencies: ChainDependencies,
-): RunningAttempt | undefined {
+): NotedAttempt | undefined {
   if (!(thrown instanceof Fault) || !thrown.refusesReasoning || exchange.head.cancel.aborted) return undefined
-  const { endpoint, started } = running
+  const { at: endpoint } = running
   const refused = exchange.run.withoutReasoning
   if (refused?.has(endpoint.id) || !exchange.request.canonical().items.some(isBound)) return undefined
   attemptFailed(exchange, thrown, running, dependencies)
-  exchange.run.upstreamMs += exchange.head.clock.monotonic() - started
+  close(exchange, running)
   exchange.run.withoutReasoning = (refused ?? new Set()).add(endpoint.id)
   exchange.run.unfinished = undefined
   return beginAttempt(exchange, endpoint, dependencies)
@@ -221,35 +221,38 @@ export function countAttempt(tallies: Tallies, provider: string, outcome: string
   tallies.of(attempts).series(provider, outcome).add()
 }
 
-/** One endpoint's turn: what is written down of it, and when it began on the monotonic clock. */
-interface RunningAttempt {
-  readonly endpoint: Endpoint
-  readonly record: AttemptRecord
-  readonly started: number
-}
-
-function beginAttempt(exchange: Planned, endpoint: Endpoint, dependencies: ChainDependencies): RunningAttempt {
-  const record: AttemptRecord = {
+function beginAttempt(exchange: Planned, endpoint: Endpoint, dependencies: ChainDependencies): NotedAttempt {
+  exchange.plan.watch?.begin()
+  dependencies.health.dispatched(endpoint)
+  const attempt: NotedAttempt = {
     provider: endpoint.provider.name,
     model: endpoint.model.slug,
     endpoint: endpoint.id,
     status: null,
     latency: 0,
     turn: exchange.run.turns,
+    at: endpoint,
+    started: exchange.head.clock.monotonic(),
+    ended: 0,
+    contentAt: 0,
+    answer: undefined,
+    span: undefined,
   }
-  exchange.trail.attempts.push(record)
-  exchange.plan.watch?.begin()
-  dependencies.health.dispatched(endpoint)
-  return { endpoint, record, started: exchange.head.clock.monotonic() }
+  exchange.trail.attempts.push(attempt)
+  return attempt
+}
+
+/** The attempt is over: the time counts as waiting for providers. */
+function close(exchange: Planned, attempt: NotedAttempt): void {
+  attempt.ended = exchange.head.clock.monotonic()
+  exchange.run.upstreamMs += attempt.ended - attempt.started
 }
 
 /** The endpoint has answered, if only with a beginning. */
-function attemptAnswered(
-  exchange: Planned,
-  turn: Turn,
-  { endpoint, record, started }: RunningAttempt,
-  dependencies: ChainDependencies,
-): void {
+function attemptAnswered(exchange: Planned, turn: Turn, record: NotedAttempt, dependencies: ChainDependencies): void {
+  const { at: endpoint, started } = record
+  record.answer = turn
+  record.contentAt = exchange.run.contentAt
   exchange.head.costs.turns.push(turn)
   exchange.run.lastTurn = turn
   exchange.run.unfinished = undefined
@@ -270,12 +273,8 @@ function attemptAnswered(
 }
 
 /** Nothing has reached the caller. @returns the fault as the caller may see it. */
-function attemptFailed(
-  exchange: Planned,
-  thrown: unknown,
-  { endpoint, record, started }: RunningAttempt,
-  dependencies: ChainDependencies,
-): Fault {
+function attemptFailed(exchange: Planned, thrown: unknown, record: NotedAttempt, dependencies: ChainDependencies): Fault {
+  const { at: endpoint, started } = record
   const raw = asFault(thrown)
   const fault = keyless(aboutCallersItem(raw, exchange.request.sent) ?? raw, endpoint.provider)
   record.status = raw.providerStatus ?? record.status

@@ -17,6 +17,7 @@ import { ReplyStream } from '../reply/reply-stream.ts'
 import { StopCutter } from '../reply/stop-cutter.ts'
 import { callPath, credentialHeaders, providerAddress } from '../route/provider-address.ts'
 import { AnswerOrError, isSuccess } from './answer-or-error.ts'
+import { traceOf } from './call-trace.ts'
 import { beginTurn, callOf, type EndpointCall } from './endpoint-call.ts'
 import { runLocal } from './local-attempt.ts'
 import { StreamAttempt } from './stream-attempt.ts'
@@ -140,6 +141,7 @@ function send(attempt: StreamAttempt | WholeAttempt, call: EndpointCall, encoded
     body: JSON.stringify(encoded.body),
     streamed: exchange.request.stream,
   }
+  if (provider.traceContext !== 'none') request.headers.push(...traceOf(exchange, provider.traceContext))
   if (endpoint.credential) {
     const credential = exchange.run.credential ?? endpoint.credential
     request.headers.push(...credentialHeaders(credential, { provider, dialect }, request))

@@ -7,6 +7,7 @@ import { type WrittenVector, writeFloats } from '../../dialects/vectors/written.
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { UpstreamCall } from '../../services/upstream/call.ts'
 import { AnswerOrError, isSuccess } from '../attempt/answer-or-error.ts'
+import { traceOf } from '../attempt/call-trace.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import type { Planned } from '../exchange.ts'
 import { callPath, credentialHeaders, providerAddress } from '../route/provider-address.ts'
@@ -78,6 +79,7 @@ export function callProvider({ exchange, endpoint, wire, target, ask }: Provider
     headers: [...address.headers, 'x-client-request-id', exchange.head.id, ...(encoded.headers ?? [])],
     body: JSON.stringify(encoded.body),
   }
+  if (provider.traceContext !== 'none') request.headers.push(...traceOf(exchange, provider.traceContext))
   if (endpoint.credential) {
     const credential = exchange.run.credential ?? endpoint.credential
     request.headers.push(...credentialHeaders(credential, { provider, dialect: wire }, request))

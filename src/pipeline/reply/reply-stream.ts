@@ -5,7 +5,7 @@ import type { JsonObject } from '../../core/json.ts'
 import { type Accepted, idHeaders } from '../exchange.ts'
 import type { StreamedReply } from '../run.ts'
 
-type Streamed = Pick<Accepted, 'head' | 'request' | 'run'>
+type Streamed = Pick<Accepted, 'head' | 'request' | 'run' | 'trail'>
 
 export class ReplyStream implements StreamedReply {
   /** True once the head has gone out: a failure is then an event of the stream. */

@@ -59,6 +59,8 @@ export function readLayer(
       if (opened && accepted.request.bytes > settings.maxBody) throw new Fault('too_large', { message: OPENED_TOO_LARGE })
       accepted.request.sent = sent
       accepted.request.compaction = opened?.facts
+      const { trace } = accepted.request.gateway
+      if (trace) exchange.trail.trace?.adopt(trace.trace_id, trace.parent_span_id)
       // This function's own variables live as long as the reply.
       bytes = EMPTY
       parsed.text = ''

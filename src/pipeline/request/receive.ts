@@ -31,6 +31,7 @@ export function receiveLayer(settings: ChainSettings, dependencies: ChainDepende
         dependencies.witness(exchange, { status: plainly ? refused.status : aborted ? 499 : 200, fault: fault ?? refused, lane })
       } catch (thrown) {
         const fault = absoluteDocs(asFault(thrown), settings.publicUrl)
+        dependencies.refusing?.(exchange, fault)
         refuse(exchange, fault)
         dependencies.witness(exchange, { status: fault.status, fault })
       } finally {

@@ -100,6 +100,7 @@ function childOf(outer: Guarded, client: ClientDialect): Authenticated {
     within: { costs, depth: depth + 1, at },
   })
   exchange.run.silence = outer.run.silence
+  exchange.trail.trace = outer.trail.trace
   return advance(exchange, 'auth', outer.auth)
 }
 

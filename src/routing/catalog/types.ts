@@ -4,6 +4,7 @@ import type { Price } from '../../core/price.ts'
 import type { DialectId } from '../../dialects/canon/request.ts'
 import type { Quirks } from '../../dialects/quirks.ts'
 import type { Credential } from '../../services/credentials/credential.ts'
+import type { TraceScope } from '../../services/telemetry/trace-context.ts'
 
 export type { Price }
 
@@ -55,6 +56,10 @@ export interface Provider {
   /** Facts for people, as `GET /v1/providers` shows them. */
   readonly about: ProviderFacts
   readonly user: 'pass' | 'hash' | 'drop'
+  /** What of a request's trace it is sent. */
+  readonly traceContext: TraceScope
+  /** Its name in traces, where that is not `slug`. */
+  readonly telemetryName?: string | undefined
   readonly quirks: Quirks
   readonly discover: boolean
   /** Set where `discover` is: milliseconds between two questions, and what the models cost where that is stated. */

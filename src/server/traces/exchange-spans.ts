@@ -1,0 +1,207 @@
+/**
+ * Spans of an exchange, written once it has ended from what it has noted of itself: while it runs nothing is made for them but the ids
+ * that others are sent.
+ */
+import type { Fault } from '../../core/faults.ts'
+import { randomHex } from '../../core/ids.ts'
+import { usd } from '../../core/money.ts'
+import type { ClientDialect } from '../../dialects/types.ts'
+import type { Lane } from '../../pipeline/attempt/turn.ts'
+import { clientOf, type Exchange, requestedOf } from '../../pipeline/exchange.ts'
+import type { NotedAttempt } from '../../pipeline/run.ts'
+import { Double, KIND, SpanWriter } from '../../services/telemetry/otlp.ts'
+import type { Telemetry, Tracing } from '../../services/telemetry/telemetry.ts'
+import { type RequestTrace, readTracestate } from '../../services/telemetry/trace-context.ts'
+import { SocketConnection } from '../sockets/socket-connection.ts'
+import { cut, operationOf, seconds, writeCallersNames, writeParameters, writeProvider, writeUsage } from './attributes.ts'
+
+export interface EndOfExchange {
+  readonly status: number
+  readonly fault?: Fault | undefined
+  readonly lane?: Lane
+}
+
+/** What the conventions call a generation at providers of a dialect, where that is not `chat`. */
+const OPERATIONS: Readonly<Record<string, string>> = { gemini: 'generate_content' }
+
+/** The caller has left before the end of its reply; nothing of the kind is sent. */
+const LEFT = 499
+
+export class ExchangeSpans {
+  private readonly telemetry: Pick<Telemetry, 'tracing'>
+  private readonly spans = new SpanWriter()
+  /** Paths by the dialects that answer there. */
+  private readonly routes: ReadonlyMap<ClientDialect, string>
+
+  /** @param clients client dialects by path. */
+  constructor(telemetry: Pick<Telemetry, 'tracing'>, clients: ReadonlyMap<string, ClientDialect>) {
+    this.telemetry = telemetry
+    this.routes = new Map([...clients].map(([path, client]) => [client, path]))
+  }
+
+  /** A refusal is about to be written: if its spans will be kept, it names its trace. */
+  refusing(exchange: Exchange, { status }: Fault): void {
+    const { tracing } = this.telemetry
+    if (tracing?.settings.onError && status >= 500) exchange.trail.trace ??= adopted(tracing, exchange)
+  }
+
+  /** The exchange has ended. */
+  record(exchange: Exchange, end: EndOfExchange): void {
+    const { tracing } = this.telemetry
+    if (!tracing) return
+    const trace = tracedBy(tracing, exchange, end)
+    if (!trace) return
+    try {
+      this.server(exchange, trace, end)
+      this.attempts(exchange, trace)
+      tracing.exporter.add(this.spans.take())
+    } catch (error) {
+      // Half a request's spans must not become part of the next one's.
+      this.spans.take()
+      throw error
+    }
+  }
+
+  /** The request as its caller sees it. */
+  private server(exchange: Exchange, trace: RequestTrace, { status, fault, lane }: EndOfExchange): void {
+    const { head, run, auth, request, trail } = exchange
+    const { spans } = this
+    const client = clientOf(exchange)
+    const route = this.routes.get(head.client) ?? ''
+    const isSocket = head.connection instanceof SocketConnection
+    const error = status === LEFT ? 'client_gone' : fault?.code
+    spans.begin({
+      traceId: trace.traceId,
+      spanId: trace.spanId,
+      parentId: trace.parentId,
+      parentIsRemote: trace.parentId !== undefined,
+      state: trace.parentId === undefined ? '' : (readTracestate(head.headers.tracestate) ?? ''),
+      name: `${isSocket ? 'WebSocket' : 'POST'} ${route}`,
+      kind: KIND.server,
+      start: head.at,
+      end: head.at + head.clock.monotonic() - head.started,
+    })
+    if (isSocket) spans.attribute('network.protocol.name', 'websocket')
+    else {
+      spans.attribute('http.request.method', 'POST')
+      if (status !== LEFT) spans.attribute('http.response.status_code', status)
+    }
+    spans.attribute('http.route', route)
+    spans.attribute('url.path', route)
+    // The listener has no TLS of its own.
+    spans.attribute('url.scheme', 'http')
+    spans.attribute('error.type', error)
+    spans.attribute('gen_ai.operation.name', operationOf(client))
+    spans.attribute('headgate.generation.id', head.id)
+    spans.attribute('headgate.client', client.id)
+    if (auth) spans.attribute('headgate.key.name', auth.key.name)
+    if (request) {
+      spans.attribute('gen_ai.request.model', cut(requestedOf(exchange)) || undefined)
+      spans.attribute('gen_ai.request.stream', request.stream)
+    }
+    spans.attribute('gen_ai.response.id', run.committedEndpoint && head.id)
+    spans.attribute('gen_ai.response.model', run.committedEndpoint?.model.slug)
+    if (run.final && !fault) spans.attribute('gen_ai.response.finish_reasons', [run.final.end.reason])
+    if (request?.stream && run.firstContentAt > 0) {
+      spans.attribute('gen_ai.response.time_to_first_chunk', seconds(run.firstContentAt - head.started))
+    }
+    spans.attribute('headgate.lane', lane)
+    spans.attribute('headgate.attempts', trail.attempts.length)
+    spans.attribute('headgate.upstream_seconds', seconds(run.upstreamMs))
+    if (run.final) spans.attribute('headgate.cost_usd', new Double(usd(run.final.cost)))
+    writeCallersNames(spans, exchange)
+    // A request that the caller got wrong is no error of a server span (HTTP spans, "Status").
+    spans.end(status >= 500 || (status === 200 && fault !== undefined && fault.origin !== 'client'))
+  }
+
+  /** Calls of providers; each after the first of its turn is linked to the one that it stands in for. */
+  private attempts(exchange: Exchange, trace: RequestTrace): void {
+    let before: NotedAttempt | undefined
+    for (const attempt of exchange.trail.attempts) {
+      attempt.span ??= randomHex(16)
+      this.attempt(exchange, attempt, { trace, before: before?.turn === attempt.turn ? before.span : undefined })
+      before = attempt
+    }
+  }
+
+  private attempt(exchange: Exchange, attempt: NotedAttempt, { trace, before }: { trace: RequestTrace; before: string | undefined }): void {
+    const { head, request } = exchange
+    const { spans } = this
+    const { at: endpoint, answer, span = '' } = attempt
+    const { provider, model, upstreamModel } = endpoint
+    const client = clientOf(exchange)
+    const operation = client.embedding ? 'embeddings' : (OPERATIONS[provider.dialect] ?? 'chat')
+    const zero = head.at - head.started
+    spans.begin({
+      traceId: trace.traceId,
+      spanId: span,
+      parentId: trace.spanId,
+      parentIsRemote: false,
+      state: '',
+      name: `${operation} ${upstreamModel}`,
+      kind: KIND.client,
+      start: zero + attempt.started,
+      end: zero + attempt.ended,
+    })
+    spans.attribute('gen_ai.operation.name', operation)
+    writeProvider(spans, provider)
+    spans.attribute('gen_ai.request.model', upstreamModel)
+    spans.attribute('headgate.model', model.slug)
+    spans.attribute('headgate.provider', provider.slug)
+    spans.attribute('headgate.endpoint', endpoint.id)
+    spans.attribute('headgate.turn', attempt.turn)
+    if (attempt.status !== null) spans.attribute('http.response.status_code', attempt.status)
+    spans.attribute('error.type', attempt.code)
+    if (request) {
+      spans.attribute('gen_ai.request.stream', request.stream)
+      writeParameters(spans, request.body)
+    }
+    if (attempt.dropped) spans.attribute('headgate.dropped', attempt.dropped)
+    if (answer) {
+      if (request?.stream && attempt.contentAt > 0) {
+        spans.attribute('gen_ai.response.time_to_first_chunk', seconds(attempt.contentAt - attempt.started))
+      }
+      if (answer.end) spans.attribute('gen_ai.response.finish_reasons', [answer.end.reason])
+      if (answer.usage) writeUsage(spans, answer.usage)
+      spans.attribute('headgate.lane', answer.lane)
+    }
+    if (before !== undefined) spans.link(trace.traceId, before, 'retry')
+    spans.end(attempt.code !== undefined)
+  }
+}
+
+/** The trace under which the spans of an exchange are kept; undefined where they are not. */
+function tracedBy(tracing: Tracing, exchange: Exchange, end: EndOfExchange): RequestTrace | undefined {
+  const { trail } = exchange
+  const { trace } = trail
+  // The flag of a caller without a key would be a way to have the gateway work for nothing.
+  if (trace?.sampled && trace.byCaller && !exchange.auth) trace.sampled = tracing.draws(trace.traceId)
+  if (trace?.sampled) return trace
+  if (!isWorth(tracing, exchange, end)) return undefined
+  trail.trace ??= adopted(tracing, exchange)
+  trail.trace.sampled = true
+  return trail.trace
+}
+
+/** A trace that begins late, under the names that the body gives. */
+function adopted(tracing: Tracing, { request }: Exchange): RequestTrace {
+  const trace = tracing.own(false)
+  const names = request?.gateway.trace
+  if (names) trace.adopt(names.trace_id, names.parent_span_id)
+  return trace
+}
+
+/** True for a request that was slow, or that went wrong by no fault of its caller. */
+function isWorth({ settings }: Tracing, { head, trail }: Exchange, { status, fault }: EndOfExchange): boolean {
+  const { onError, slow } = settings
+  if (slow !== undefined && head.clock.monotonic() - head.started >= slow) return true
+  if (!onError) return false
+  return status >= 500 || (fault !== undefined && fault.origin === 'upstream') || trail.attempts.some(hasFailed)
+}
+
+/** What a provider answers to a request that it takes for wrong is no failure of the provider. */
+const CALLERS: ReadonlySet<number> = new Set([400, 404, 413, 415, 422])
+
+function hasFailed({ code, status }: NotedAttempt): boolean {
+  return code !== undefined && code !== 'client_gone' && code !== 'shutdown' && !(status !== null && CALLERS.has(status))
+}

@@ -1,0 +1,120 @@
+/** What of a gateway is exported. It outlives a reload; what a configuration decides is replaced whole. */
+import type { IncomingHttpHeaders } from 'node:http'
+import { hostname } from 'node:os'
+import type { Clock } from '../../core/clock.ts'
+import { randomHex } from '../../core/ids.ts'
+import type { Log } from '../../core/log.ts'
+import type { Tallies } from '../../core/metrics.ts'
+import { addressOf, Exporter } from './exporter.ts'
+import type { Attribute, Reporter } from './otlp.ts'
+import type { TelemetrySettings, TraceSettings } from './settings.ts'
+import { RequestTrace, readTraceparent } from './trace-context.ts'
+
+/** The general conventions that are followed; docs/observability.md names those of GenAI, which have no release yet. */
+export const SCHEMA_URL = 'https://opentelemetry.io/schemas/1.42.0'
+
+export interface TelemetrySource {
+  readonly clock: Clock
+  readonly log: Log
+  readonly tallies: Tallies
+  /** Of this program; called once something is exported. */
+  readonly version: () => string
+}
+
+export class Telemetry {
+  /** Undefined where requests are not traced: one test is then all that they cost. */
+  tracing: Tracing | undefined
+  private readonly source: TelemetrySource
+  private applied: string | undefined
+  /** Names this process in every export: several report under one service. */
+  private readonly instance = `${hostname()}-${process.pid}-${randomHex(16)}`
+  private readonly closing = new Set<Promise<void>>()
+
+  constructor(source: TelemetrySource) {
+    this.source = source
+  }
+
+  /** Takes settings over. What waits under former ones is still sent to where they said. */
+  apply(settings: TelemetrySettings): void {
+    const wanted = JSON.stringify(settings)
+    if (wanted === this.applied) return
+    this.applied = wanted
+    const { log, clock, tallies } = this.source
+    for (const problem of settings.problems) log.warn({ problem }, 'telemetry: a setting of the environment is not followed')
+    this.endTracing()
+    const { traces } = settings
+    if (!traces) return
+    const exporter = new Exporter({ signal: 'traces', target: traces, reporter: this.reporter(settings), clock, log, tallies })
+    this.tracing = new Tracing(traces, clock, exporter)
+    log.info({ endpoint: addressOf(traces), ratio: traces.ratio }, 'requests are traced')
+  }
+
+  async close(): Promise<void> {
+    this.endTracing()
+    await Promise.all(this.closing)
+  }
+
+  private endTracing(): void {
+    const ended = this.tracing?.exporter.close()
+    this.tracing = undefined
+    if (!ended) return
+    this.closing.add(ended)
+    void ended.then(() => this.closing.delete(ended))
+  }
+
+  private reporter({ resource }: TelemetrySettings): Reporter {
+    const version = this.source.version()
+    const about: Record<string, Attribute> = {
+      'service.version': version,
+      'service.instance.id': this.instance,
+      'process.pid': process.pid,
+      'telemetry.sdk.name': 'headgate',
+      'telemetry.sdk.language': 'nodejs',
+      'telemetry.sdk.version': version,
+      ...resource,
+    }
+    return { resource: about, scope: { name: 'headgate', version }, schemaUrl: SCHEMA_URL }
+  }
+}
+
+/** Which requests are traced, and where their spans go. */
+export class Tracing {
+  readonly exporter: Exporter
+  readonly settings: TraceSettings
+  private readonly clock: Clock
+
+  constructor(settings: TraceSettings, clock: Clock, exporter: Exporter) {
+    this.settings = settings
+    this.clock = clock
+    this.exporter = exporter
+  }
+
+  /**
+   * Decides by the head of a request. Nothing is drawn, made or parsed for one that is not sampled and continues no trace.
+   * @returns undefined for those.
+   */
+  begin({ traceparent }: IncomingHttpHeaders): RequestTrace | undefined {
+    if (traceparent !== undefined) {
+      const caller = readTraceparent(traceparent)
+      if (caller) {
+        const byCaller = this.settings.followParent
+        const sampled = byCaller ? caller.sampled : this.draws(caller.traceId)
+        return new RequestTrace(caller.traceId, { parentId: caller.spanId, sampled, byCaller })
+      }
+    }
+    const { ratio } = this.settings
+    if (ratio >= 1 || (ratio > 0 && this.clock.random() < ratio)) return this.own(true)
+    return undefined
+  }
+
+  /** For a request that turns out to be worth its spans, or whose refusal is to name its trace. */
+  own(sampled: boolean): RequestTrace {
+    return new RequestTrace(randomHex(32), { parentId: undefined, sampled, byCaller: false })
+  }
+
+  /** As another gateway with the same ratio would decide: by the last 13 digits of the trace, which are random. */
+  draws(traceId: string): boolean {
+    const { ratio } = this.settings
+    return ratio >= 1 || Number.parseInt(traceId.slice(-13), 16) < ratio * 0x10_0000_0000_0000
+  }
+}
