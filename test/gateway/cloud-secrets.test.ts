@@ -17,7 +17,7 @@ import {
 import { eventually } from '../support/eventually.ts'
 import { every } from '../support/every.ts'
 import { BODY, problemAtStart, type SecretScene, secretScene, started } from '../support/secret-scene.ts'
-import { refusingUrl } from '../support/upstream.ts'
+import { REFUSING_URL } from '../support/upstream.ts'
 
 type Environment = Record<string, string>
 
@@ -231,7 +231,7 @@ t.test('what AWS does not give at the start is refused with the name of the refe
     [
       'aws-secretsmanager:prod/plain',
       'AWS Secrets Manager cannot be reached',
-      { AWS_ENDPOINT_URL_SECRETS_MANAGER: '', AWS_ENDPOINT_URL: await refusingUrl() },
+      { AWS_ENDPOINT_URL_SECRETS_MANAGER: '', AWS_ENDPOINT_URL: REFUSING_URL },
     ],
   ]
   await every(t, 'each is refused', async (t) => {
@@ -257,7 +257,7 @@ t.test('what Google does not give at the start is refused with the name of the r
     ['google-secretmanager:acme/key', 'expected google-secretmanager:projects/PROJECT/secrets/SECRET, perhaps with /versions/VERSION'],
     [`${key}#acme`, 'the secret is no JSON object, which the field acme would be in'],
     [key, 'the credentials file cannot be read (ENOENT)', { GOOGLE_APPLICATION_CREDENTIALS: '/nonexistent' }],
-    [key, 'Google Secret Manager cannot be reached', { CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER: await refusingUrl() }],
+    [key, 'Google Secret Manager cannot be reached', { CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER: REFUSING_URL }],
   ]
   const problem = (reference: string, more: Environment = {}): Promise<string> =>
     problemAtStart(yaml(`\${${reference}}`), { directory, env: { ...env, ...more }, clock })

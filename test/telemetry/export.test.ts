@@ -4,7 +4,7 @@ import { FakeClock } from '../support/clock.ts'
 import { type Collector, startCollector } from '../support/collector.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
-import { Gate, refusingUrl } from '../support/upstream.ts'
+import { Gate, REFUSING_URL } from '../support/upstream.ts'
 
 const yaml = (endpoint: string, more = ''): string => `
 telemetry: { endpoint: "${endpoint}"${more} }
@@ -159,7 +159,7 @@ t.test('what a collector takes in part is counted', async (t) => {
 })
 
 t.test('the end of the process does not wait for a collector that is away', async (t) => {
-  const gateway = await startGateway(yaml(await refusingUrl()))
+  const gateway = await startGateway(yaml(REFUSING_URL))
   t.same(await ask(gateway, 2), [200, 200])
   const before = performance.now()
   await gateway.close()
