@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the files hold references of their own
 /** Secrets that the configuration refers to: where they come from, how a new one is taken, and what an unreachable place does. */
-import { renameSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { start } from '../../src/app/start.ts'
 import { FakeClock } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
 import { every } from '../support/every.ts'
-import { BASE, KEY } from '../support/gateway.ts'
+import { BASE, type Gateway, KEY } from '../support/gateway.ts'
 import { BODY, problemAtStart, secretScene, started } from '../support/secret-scene.ts'
 
 t.test('a secret comes from a file, a command or a variable, without the line end behind it', async (t) => {
@@ -26,40 +26,65 @@ t.test('a secret comes from a file, a command or a variable, without the line en
   t.same(keys(), ['sk-from-file', 'sk-from-file', 'sk-from-command', 'sk-unset-sk-from-file'])
 })
 
-t.test('a mounted file that is swapped is taken under load, and no request fails', async (t) => {
-  const { directory, yaml, keys } = await secretScene(t)
-  // As Kubernetes mounts a secret: a link to a link to a directory, which is replaced by a rename.
-  const mount = (name: string, secret: string): void => {
-    writeFileSync(join(directory, name), secret)
-    symlinkSync(name, join(directory, 'next'))
-    renameSync(join(directory, 'next'), join(directory, 'key'))
-  }
-  mount('first', 'sk-first')
-  const file = join(directory, 'headgate.yaml')
-  writeFileSync(file, `${BASE}auth: { keys: [ { name: test, key: "${KEY}" } ] }\n${yaml('${file:key}')}`)
-  const running = await start({ configFile: file, env: {}, log: () => {}, watch: true })
-  t.teardown(() => running.close())
-  const statuses = new Set<number>()
-  let done = false
-  const call = async (): Promise<void> => {
-    const reply = await fetch(`${running.url}/v1/chat/completions`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
-      body: JSON.stringify(BODY),
+/** Ways to replace a mounted file in one step: the secret that is written first, and the next ones. */
+const MOUNTS: Record<string, (directory: string) => (secret: string) => void> = {
+  'a link that is replaced': (directory) => {
+    let count = 0
+    return (secret) => {
+      const name = `file-${++count}`
+      writeFileSync(join(directory, name), secret)
+      symlinkSync(name, join(directory, 'next'))
+      renameSync(join(directory, 'next'), join(directory, 'key'))
+    }
+  },
+  // As the kubelet writes it (k8s.io/kubernetes, pkg/volume/util/atomic_writer.go): `key` is a link into `..data`, a link to a directory
+  // that is named by the time. A rename replaces `..data`, and the directory before it is removed.
+  'a volume of Kubernetes': (directory) => {
+    let count = 0
+    return (secret) => {
+      const name = `..2026_01_05_12_00_0${++count}.123456789`
+      mkdirSync(join(directory, name))
+      writeFileSync(join(directory, name, 'key'), secret)
+      symlinkSync(name, join(directory, '..data_tmp'))
+      renameSync(join(directory, '..data_tmp'), join(directory, '..data'))
+      if (count === 1) symlinkSync('..data/key', join(directory, 'key'))
+      else rmSync(join(directory, `..2026_01_05_12_00_0${count - 1}.123456789`), { recursive: true })
+    }
+  },
+}
+
+for (const [name, mounted] of Object.entries(MOUNTS)) {
+  t.test(`${name} under load is taken, and no request fails`, async (t) => {
+    const { directory, yaml, keys } = await secretScene(t)
+    const write = mounted(directory)
+    write('sk-first')
+    const file = join(directory, 'headgate.yaml')
+    writeFileSync(file, `${BASE}auth: { keys: [ { name: test, key: "${KEY}" } ] }\n${yaml('${file:key}')}`)
+    const running = await start({ configFile: file, env: {}, log: () => {}, watch: true })
+    t.teardown(() => running.close())
+    const statuses = new Set<number>()
+    let done = false
+    const call = async (): Promise<void> => {
+      const reply = await fetch(`${running.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+        body: JSON.stringify(BODY),
+      })
+      statuses.add(reply.status)
+      await reply.text()
+    }
+    const load = Array.from({ length: 4 }, async () => {
+      while (!done) await call()
     })
-    statuses.add(reply.status)
-    await reply.text()
-  }
-  const load = Array.from({ length: 4 }, async () => {
-    while (!done) await call()
+    for (const secret of ['sk-first', 'sk-second', 'sk-third']) {
+      if (secret !== 'sk-first') write(secret)
+      await eventually(`requests with ${secret}`, () => keys().includes(secret))
+    }
+    done = true
+    await Promise.all(load)
+    t.same([...statuses], [200])
   })
-  await eventually('requests with the first key', () => keys().includes('sk-first'))
-  mount('second', 'sk-second')
-  await eventually('requests with the second key', () => keys().includes('sk-second'))
-  done = true
-  await Promise.all(load)
-  t.same([...statuses], [200])
-})
+}
 
 /** As Vault answers: https://developer.hashicorp.com/vault/api-docs/secret/kv/kv-v2. */
 async function startVault(t: Test) {
@@ -127,6 +152,68 @@ t.test('a secret that changes in Vault is taken at the next look, and the last o
     await gateway.post('/v1/chat/completions', BODY)
     return keys().includes('sk-rotated-again')
   })
+})
+
+/** What an operator sees of a secret that cannot be read again. */
+async function alarms({ logs, admin }: Gateway) {
+  const alert = await eventually('an alert', () => logs.find((line) => line.includes('its last value stays in use')))
+  const metrics = await (await fetch(`${admin}/metrics`)).text()
+  const ready = await fetch(`${admin}/readyz`)
+  return { alert: JSON.parse(alert) as unknown, failures: /headgate_secret_failures_total (\d+)/.exec(metrics)?.[1], ready: ready.status }
+}
+
+t.test('a Vault that refuses later is an alert and a count, and the gateway stays ready with the last value', async (t) => {
+  const { directory, yaml, keys } = await secretScene(t)
+  const { env, state } = await startVault(t)
+  const clock = new FakeClock()
+  const gateway = await started(t, `secrets: { refresh: 60s }\n${yaml(V2)}`, { directory, env, clock })
+  state.status = 403
+  clock.advance(60_000)
+  t.match(await alarms(gateway), {
+    alert: { level: 50, secret: 'vault:secret/data/app one#key', why: 'status 403' },
+    failures: '1',
+    ready: 200,
+  })
+  t.equal((await gateway.post('/v1/chat/completions', BODY)).status, 200)
+  t.same(keys(), ['sk-vault'])
+})
+
+/** Writes the id of a process that it has started, and waits for it. */
+const HANGS = 'sleep 600 & echo $! > pid; wait'
+
+async function hasEnded(directory: string): Promise<boolean> {
+  const pid = Number(readFileSync(join(directory, 'pid'), 'utf8'))
+  return await eventually('the end of what the command has started', () => !existsSync(`/proc/${pid}`))
+}
+
+t.test('a command that hangs at the start is an error after ten seconds, and what it started ends', async (t) => {
+  const { directory, yaml } = await secretScene(t)
+  const clock = new FakeClock()
+  const problem = problemAtStart(yaml(`\${command:${HANGS}}`), { directory, env: process.env, clock })
+  await eventually('the command runs', () => existsSync(join(directory, 'pid')))
+  await clock.advance(10_000)
+  t.equal(await problem, `providers.acme.key: the secret command:${HANGS} cannot be read: it ran longer than 10 s`)
+  t.ok(await hasEnded(directory))
+})
+
+t.test('a command that hangs later is an alert and a count, and the last value stays in use', async (t) => {
+  const { directory, yaml, keys } = await secretScene(t)
+  const clock = new FakeClock()
+  const line = `test -e hang && (${HANGS}); printf sk-first`
+  const gateway = await started(t, `secrets: { refresh: 60s }\n${yaml(`\${command:${line}}`)}`, { directory, env: process.env, clock })
+  writeFileSync(join(directory, 'hang'), '')
+  await clock.advance(60_000)
+  await eventually('the command runs', () => existsSync(join(directory, 'pid')))
+  t.equal((await gateway.post('/v1/chat/completions', BODY)).status, 200, 'requests do not wait for it')
+  await clock.advance(10_000)
+  t.match(await alarms(gateway), {
+    alert: { level: 50, secret: `command:${line}`, why: 'it ran longer than 10 s' },
+    failures: '1',
+    ready: 200,
+  })
+  t.equal((await gateway.post('/v1/chat/completions', BODY)).status, 200)
+  t.same(keys(), ['sk-first', 'sk-first'])
+  t.ok(await hasEnded(directory))
 })
 
 t.test('what cannot be read at the start is refused at its place, with the reason', async (t) => {
