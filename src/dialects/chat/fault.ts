@@ -2,6 +2,7 @@
 import { Fault, type FaultCode } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, stringOf } from '../../core/json.ts'
 import { type ErrorDetail, errorDetail } from '../canon/error-detail.ts'
+import { isAboutRights } from '../canon/refused-credential.ts'
 
 const SAFE_WORD = /^[A-Za-z][\w.-]{0,63}$/
 const SAFE_PARAM = /^[A-Za-z_][\w.[\]-]{0,79}$/
@@ -109,7 +110,8 @@ export function decodeFault(status: number, body: Json | undefined): Fault {
   const named = [error.code, error.type, error.status].find((value) => typeof value === 'string' && SAFE_WORD.test(value))
   const metadata: JsonObject = { provider_code: (named as string | undefined) ?? String(effective) }
   const providerStatus = status < 400 ? statusIn(error) : undefined
-  const given = { metadata, providerStatus, sentence, refusesReasoning: REFUSES_REASONING.test(sentences(error)) }
+  const lacksRights = code === 'upstream_auth' && isAboutRights(effective, words, sentence ?? '')
+  const given = { metadata, providerStatus, sentence, lacksRights, refusesReasoning: REFUSES_REASONING.test(sentences(error)) }
   const param = stringOf(error.param) ?? field
   if (!NAMES_FIELD.has(code) || param === undefined || !SAFE_PARAM.test(param)) return new Fault(code, given)
   metadata.field = param

@@ -1,6 +1,7 @@
 /** A provider's error as one of our faults. */
 import { Fault, type FaultCode, upstreamFault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
+import { isAboutRights } from '../canon/refused-credential.ts'
 
 /** `google.rpc.Code` by name. */
 const BY_WORD: ReadonlyMap<string, FaultCode> = new Map([
@@ -91,7 +92,8 @@ export function decodeFault(status: number, body: Json | undefined): Fault {
   const retryAfter = pauseOf(error)
   const providerStatus = status < 400 && real === error.code ? real : undefined
   const sentence = stringOf(error.message)
-  const given = { metadata, retryAfter, providerStatus, sentence, refusesReasoning: REFUSES_REASONING.test(sentence ?? '') }
+  const lacksRights = code === 'upstream_auth' && isAboutRights(real, `${reason ?? ''} ${stringOf(error.status) ?? ''}`, sentence ?? '')
+  const given = { metadata, retryAfter, providerStatus, sentence, lacksRights, refusesReasoning: REFUSES_REASONING.test(sentence ?? '') }
   if (code !== 'upstream_rejected') return new Fault(code, given)
   const [violation] = objectsOf(detailOf(error, 'BadRequest')?.fieldViolations)
   const field = stringOf(violation?.field)

@@ -1,6 +1,7 @@
 /** Errors of an upstream of this wire, by the fault table. */
 import { Fault, type FaultCode, upstreamFault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { isAboutRights } from '../canon/refused-credential.ts'
 
 /** The provider's own types, whatever status they come with. */
 const BY_TYPE: Readonly<Record<string, FaultCode>> = {
@@ -82,7 +83,12 @@ export function decodeFault(status: number, body: Json | undefined): Fault {
   if (shown !== '') metadata.provider_code = shown
   else if (status >= 400) metadata.provider_code = String(status)
   const field = isWrong(code) ? FIELD.exec(message)?.[1] : undefined
-  const given = { metadata, sentence: message === '' ? undefined : message, refusesReasoning: REFUSES_REASONING.test(message) }
+  const given = {
+    metadata,
+    sentence: message === '' ? undefined : message,
+    lacksRights: code === 'upstream_auth' && isAboutRights(status, type, message),
+    refusesReasoning: REFUSES_REASONING.test(message),
+  }
   if (field === undefined) return new Fault(code, given)
   metadata.field = field
   return new Fault(code, { message: `Provider rejected the request (${field})`, ...given })

@@ -3,6 +3,7 @@
 import { Fault, type FaultCode, upstreamFault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, stringOf } from '../../core/json.ts'
 import type { End, EndReason } from '../canon/events.ts'
+import { isAboutRights } from '../canon/refused-credential.ts'
 
 /** Codes that say more than the status does; the first expression that matches wins. */
 const BY_CODE: readonly (readonly [RegExp, FaultCode])[] = [
@@ -71,7 +72,8 @@ export function decodeFault(status: number, body: Json | undefined): Fault {
   else if (status >= 400) metadata.provider_code = status
   const param = plainWord(error.param)
   const sentence = stringOf(error.message) ?? stringOf(outer.error)
-  const given = { metadata, providerStatus, sentence, refusesReasoning: refusesReasoning(word, sentence ?? '') }
+  const lacksRights = code === 'upstream_auth' && isAboutRights(real, word ?? '', sentence ?? '')
+  const given = { metadata, providerStatus, sentence, lacksRights, refusesReasoning: refusesReasoning(word, sentence ?? '') }
   if ((code !== 'upstream_rejected' && code !== 'upstream_unprocessable') || param === undefined) return new Fault(code, given)
   metadata.field = param
   return new Fault(code, {

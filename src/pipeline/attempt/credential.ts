@@ -37,7 +37,7 @@ async function credentialed(call: () => Promise<Reply>, source: Credential, exch
       const isRefused = isRefusal(fault, record?.status)
       const failure = isRefused ? refused(fault) : hidden(fault, credential)
       if (head.cancel.aborted) throw failure
-      const left = isRefused ? await afterRefusal(credential, used) : afterLimit(credential, fault)
+      const left = isRefused ? await afterRefusal(credential, used) : afterOther(credential, fault)
       const next = left ? (left === 'same' ? credential : source.another?.(tried, conversation)) : undefined
       if (!next || calls === MOST_CALLS) throw failure
       // The caller may have left meanwhile.
@@ -56,9 +56,14 @@ async function afterRefusal(credential: Credential, used: Grant | undefined): Pr
   return (await credential.renew(used)) ? 'same' : 'another'
 }
 
-/** A rate limit of one key says nothing of the others. */
-function afterLimit(credential: Credential, { status, retryAfter }: Fault): Left {
-  if (status !== 429 || !credential.limited) return undefined
+/**
+ * A rate limit of one key says nothing of the others. Nor do rights that are missing or a bill that is unpaid: then another key is tried,
+ * and this one stays, since callers choose what they need rights for.
+ */
+function afterOther(credential: Credential, { code, status, retryAfter }: Fault): Left {
+  if (!credential.limited) return undefined
+  if (code === 'upstream_auth') return 'another'
+  if (status !== 429) return undefined
   credential.limited(retryAfter)
   return 'another'
 }

@@ -100,8 +100,9 @@ export class PassThroughDesk {
               })
           : undefined,
       onEnd: (end) => {
-        // The body is spent, so this request cannot be made again; the next one gets another credential.
-        if (credential && REFUSES_CREDENTIAL.has(end.status ?? 0)) credential.renew(used).catch(() => {})
+        // The body is spent, so this request cannot be made again; the next one gets another credential. The caller has chosen the path,
+        // which may be one that no key of the account may call: that says nothing of a key of a pool, which would be left out.
+        if (credential && !provider.credential?.another && REFUSES_CREDENTIAL.has(end.status ?? 0)) credential.renew(used).catch(() => {})
         return this.settle(booking, end)
       },
     }

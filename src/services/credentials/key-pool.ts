@@ -135,8 +135,9 @@ class PooledKey implements Credential {
   /** Requests that it may still begin, as of `countedAt`. */
   private room: number
   private countedAt = Number.NEGATIVE_INFINITY
-  /** Monotonic milliseconds until which it is not used. */
+  /** Monotonic milliseconds until which it is not used: after a limit, and after a refusal. */
   private restsUntil = Number.NEGATIVE_INFINITY
+  private leftOutUntil = Number.NEGATIVE_INFINITY
 
   constructor({ provider, settings, pool, number }: KeyOptions, parts: CredentialParts) {
     this.provider = provider
@@ -179,7 +180,7 @@ class PooledKey implements Credential {
   }
 
   isUsable(now: number): boolean {
-    return now >= this.restsUntil
+    return now >= this.restsUntil && now >= this.leftOutUntil
   }
 
   /** False where its own limit is reached; counted by each process for itself. */
@@ -197,8 +198,10 @@ class PooledKey implements Credential {
   /** The provider has refused the key: it is left out, and nothing else can be had for it. */
   renew(): Promise<boolean> {
     const { clock, log, tallies } = this.parts
-    this.restsUntil = clock.monotonic() + REFUSED
     tallies.of(refusals).series(this.provider, this.name).add()
+    // Where no key is left they are used all the same: that is no news.
+    if (clock.monotonic() < this.leftOutUntil) return Promise.resolve(false)
+    this.leftOutUntil = clock.monotonic() + REFUSED
     log.error({ provider: this.provider, key: this.name }, 'a key of a provider is refused and left out for ten minutes')
     return Promise.resolve(false)
   }
