@@ -91,7 +91,11 @@ t.test('gateways that start together do not refresh together', async (t) => {
   t.ok(moments.size > 15, `${moments.size} different moments of 20`)
 })
 
-function withClock(clock: FakeClock): { credential: RefreshedCredential; at: () => number } {
+/** @param fetched what the source gives. */
+function withClock(
+  clock: FakeClock,
+  fetched: (now: number) => Grant = (now) => token('t', now, 3600),
+): { credential: RefreshedCredential; at: () => number } {
   const log = { error: () => {}, warn: () => {}, info: () => {} }
   const credential = new RefreshedCredential(
     {
@@ -100,7 +104,7 @@ function withClock(clock: FakeClock): { credential: RefreshedCredential; at: () 
       terms: '{}',
       fingerprint: 'f',
       refresh: undefined,
-      open: async () => async (_, now) => token('t', now, 3600),
+      open: async () => async (_, now) => fetched(now),
     },
     { clock, tallies: new Tallies(), log },
   )
@@ -130,6 +134,27 @@ t.test('while the identity service is down the token is used as long as it holds
   t.not(sent(credential), 't1', 'a retry has fetched another before the end')
   t.equal((await counted()).failing, 0)
   t.equal(lines.at(-1)?.level, 'info')
+})
+
+t.test('an identity service that is down for two thirds of the life of a short token leaves no gap', async (t) => {
+  await every(t, 'whenever its retries come', async (t) => {
+    for (let seed = 1; seed <= 40; seed++) {
+      const clock = new FakeClock(seed)
+      let upAt = 0
+      const { credential } = withClock(clock, (now) => {
+        if (clock.monotonic() < upAt) throw new CredentialError('down')
+        return token(`t${clock.monotonic()}`, now, 3)
+      })
+      await credential.refresh()
+      upAt = clock.monotonic() + 2_000
+      for (let step = 0; step < 80; step++) {
+        await clock.advance(50)
+        await settle()
+        t.ok(credential.ready(clock.now()), `seed ${seed}, after ${clock.monotonic()} ms`)
+      }
+      credential.close()
+    }
+  })
 })
 
 t.test('without a token requests get a fault of its own, and do not storm the identity service', async (t) => {

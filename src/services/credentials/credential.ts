@@ -27,6 +27,8 @@ const MARGIN = { ms: 10_000, part: 0.05 }
 const USUAL = 5 * 60_000
 /** Milliseconds between retries: doubled from the first to the longest. */
 const RETRY = { first: 1_000, longest: 60_000 }
+/** While the old credential holds: a part of the time that is left to it, at least this many milliseconds, so that some come before its end. */
+const RETRY_WHILE_HELD = { part: 0.25, shortest: 100 }
 /** Milliseconds after a failed fetch in which a request does not start another. */
 const REST = 1_000
 /** Milliseconds between two fetches that a refusal causes: a provider that refuses everything must not cause more. */
@@ -235,7 +237,8 @@ export class RefreshedCredential implements Credential {
       this.isEndLogged = true
       log.error({ ...this.names, reason }, 'no credential for a provider: requests there fail until one can be fetched')
     }
-    const pause = Math.min(RETRY.longest, RETRY.first * 2 ** Math.min(16, this.failures - 1))
+    const held = left > 0 ? Math.max(RETRY_WHILE_HELD.shortest, left * RETRY_WHILE_HELD.part) : Number.POSITIVE_INFINITY
+    const pause = Math.min(held, RETRY.longest, RETRY.first * 2 ** Math.min(16, this.failures - 1))
     this.arm(pause * (0.5 + clock.random() / 2))
   }
 
