@@ -44,6 +44,7 @@ import { CompactionKeys } from '../services/compaction/compaction-keys.ts'
 import { EncryptedTexts } from '../services/compaction/encrypted-texts.ts'
 import { Credentials } from '../services/credentials/credentials.ts'
 import { CREDENTIAL_SOURCES } from '../services/credentials/sources/index.ts'
+import type { Environment } from '../services/credentials/types.ts'
 import { closeDocuments } from '../services/documents/index.ts'
 import { DiskFiles } from '../services/files/index.ts'
 import { closeRobots } from '../services/pages/index.ts'
@@ -65,6 +66,8 @@ export interface RuntimeSource {
   /** Where this process is one of several on this machine. */
   worker?: WorkerPlace | undefined
   forcedLane: Lane | undefined
+  /** Variables that credentials are found by. Absent where no provider is called. */
+  env?: Environment | undefined
   /** Instead of Node's own measurement. */
   loop?: LoopSource | undefined
 }
@@ -131,7 +134,7 @@ export class Runtime {
     )
     this.consentBuckets = consentBuckets(clock)
     this.ids = new GenerationIds(Math.max(store.journal.lastSeq(), source.worker?.last ?? 0), source.worker?.slot)
-    this.credentials = new Credentials(CREDENTIAL_SOURCES, { clock, tallies: this.tallies, log })
+    this.credentials = new Credentials(CREDENTIAL_SOURCES, { clock, tallies: this.tallies, log, env: source.env })
     this.discovery = new Discovery({
       clock,
       fetch: (provider) => discoveredListing(provider, clock),

@@ -95,6 +95,7 @@ export async function start(options: StartOptions): Promise<Running> {
       worker: options.worker,
       forcedLane: options.lane,
       loop: options.loop,
+      env,
     })
     closers.push(() => runtime.close())
     const drain = new Drain(clock, () => runtime.config.server.drain)

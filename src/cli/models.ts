@@ -12,6 +12,7 @@ import { aliasEntry, modelEntry } from '../routing/catalog/entry.ts'
 import type { Model, ModelKind } from '../routing/catalog/types.ts'
 import { Credentials } from '../services/credentials/credentials.ts'
 import { CREDENTIAL_SOURCES } from '../services/credentials/sources/index.ts'
+import type { Environment } from '../services/credentials/types.ts'
 import { CONSOLE, type Streams } from './console.ts'
 import { diffText, modelTable, modelText } from './model-table.ts'
 import { compareListing, newModelsYaml } from './models-sync.ts'
@@ -41,7 +42,7 @@ export async function models(
   words: readonly string[],
   flags: ModelFlags,
   streams: Streams = CONSOLE,
-  env: Readonly<Record<string, string | undefined>> = process.env,
+  env: Environment = process.env,
 ): Promise<number> {
   const [verb = 'list', name, ...rest] = words
   const work = workOf(verb, name, flags)
@@ -51,7 +52,7 @@ export async function models(
   try {
     // An import looks at prices alone, of all that the file names.
     const config = await readConfig(flags.config ?? SHIPPED_CONFIG, env, { lookOnly: verb === 'import' })
-    streams.out(await work(config))
+    streams.out(await work(config, env))
     return 0
   } catch (error) {
     streams.error(error instanceof ConfigError ? error.message : `headgate: ${error instanceof Error ? error.message : error}`)
@@ -85,10 +86,12 @@ function shown(config: Config, slug: string, { json }: ModelFlags): string {
 }
 
 /** Models whose names contain the requested name. */
-function workOf(verb: string, name: string | undefined, flags: ModelFlags): ((config: Config) => Promise<string> | string) | undefined {
+type Work = (config: Config, env: Environment) => Promise<string> | string
+
+function workOf(verb: string, name: string | undefined, flags: ModelFlags): Work | undefined {
   if (verb === 'list' && name === undefined) return (config) => listed(config, flags)
   if (verb === 'show' && name !== undefined) return (config) => shown(config, name, flags)
-  if (verb === 'sync' && name !== undefined) return (config) => synced(config, name, flags)
+  if (verb === 'sync' && name !== undefined) return (config, env) => synced(config, name, { ...flags, env })
   if (verb === 'import' && name === undefined && flags.from !== undefined) return importer(flags.from, flags)
   return undefined
 }
@@ -104,10 +107,10 @@ function importer(from: string, { provider, match, write, json = false }: ModelF
   return async (config) => (await import('./models-import.ts')).importModels(config, options)
 }
 
-async function synced(config: Config, name: string, { json, write }: ModelFlags): Promise<string> {
+async function synced(config: Config, name: string, { json, write, env }: ModelFlags & { env: Environment }): Promise<string> {
   const own = { ...config, providers: config.providers.filter(({ slug }) => slug === knownProvider(config, name)), models: {} }
   const silent = { error: () => {}, warn: () => {}, info: () => {} }
-  const credentials = new Credentials(CREDENTIAL_SOURCES, { clock: systemClock, tallies: new Tallies(), log: silent })
+  const credentials = new Credentials(CREDENTIAL_SOURCES, { clock: systemClock, tallies: new Tallies(), log: silent, env })
   const provider = buildCatalog(own, undefined, credentials).providers.get(name)
   if (!provider?.baseUrl) throw new Error(`${name} is inside this process: it has no list of its own`)
   const listing = await providerListing(provider, systemClock)

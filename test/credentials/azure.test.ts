@@ -8,15 +8,6 @@ import { Azure, CLIENT, TENANT } from '../support/clouds/azure.ts'
 import { type CloudScene, cloudScene, shown, withVariables } from '../support/clouds/scene.ts'
 import { every } from '../support/every.ts'
 
-/** None of the machine's own. */
-const NONE = Object.fromEntries(
-  `AZURE_TENANT_ID AZURE_CLIENT_ID AZURE_CLIENT_SECRET AZURE_CLIENT_CERTIFICATE_PATH AZURE_CLIENT_CERTIFICATE_PASSWORD
-  AZURE_FEDERATED_TOKEN_FILE AZURE_AUTHORITY_HOST AZURE_POD_IDENTITY_AUTHORITY_HOST IDENTITY_ENDPOINT IDENTITY_HEADER
-  IDENTITY_SERVER_THUMBPRINT`
-    .split(/\s+/)
-    .map((name) => [name, undefined]),
-)
-
 interface Cloud {
   azure: Azure
   clock: FakeClock
@@ -26,7 +17,6 @@ interface Cloud {
 
 async function setUp(t: Test): Promise<Cloud> {
   const directory = t.testdir()
-  withVariables(t, NONE)
   const clock = new FakeClock()
   const azure = await Azure.start(clock)
   t.teardown(() => azure.server.close())

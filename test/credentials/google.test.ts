@@ -14,15 +14,6 @@ import { WIRES } from '../support/wire.ts'
 const ACCOUNT = 'headgate@acme.iam.gserviceaccount.com'
 const TARGET = 'models@acme.iam.gserviceaccount.com'
 
-/** None of the machine's own. */
-const NONE = {
-  GOOGLE_APPLICATION_CREDENTIALS: undefined,
-  GOOGLE_CLOUD_QUOTA_PROJECT: undefined,
-  CLOUDSDK_CONFIG: undefined,
-  GCE_METADATA_IP: undefined,
-  GCE_METADATA_HOST: '127.0.0.1:1',
-}
-
 interface Cloud {
   cloud: GoogleCloud
   clock: FakeClock
@@ -35,7 +26,8 @@ interface Cloud {
 
 async function setUp(t: Test): Promise<Cloud> {
   const directory = t.testdir()
-  withVariables(t, { ...NONE, HOME: directory })
+  // Nothing answers there, unless a test says where.
+  withVariables(t, { GCE_METADATA_HOST: '127.0.0.1:1', HOME: directory })
   const clock = new FakeClock()
   const cloud = await GoogleCloud.start(clock)
   t.teardown(() => cloud.server.close())
@@ -285,7 +277,7 @@ const BETAS = { 'anthropic-beta': 'claude-code-20250219,context-1m-2025-08-07' }
 
 t.test('the presets of Vertex AI call a project with a token, in both formats', async (t) => {
   const { cloud, file } = await setUp(t)
-  withVariables(t, { GOOGLE_APPLICATION_CREDENTIALS: file('key.json', cloud.keyFile()) })
+  const env = { GOOGLE_APPLICATION_CREDENTIALS: file('key.json', cloud.keyFile()) }
   const said = { text: ['Hello.'] }
   const vertex = await startUpstream((seen) => {
     if (cloud.callerOf(seen) !== ACCOUNT) return { status: 401, body: ['no'] }
@@ -304,7 +296,7 @@ models:
   acme/gemini: { endpoints: [ { provider: gemini, model: gemini-3.5-flash, price: free } ] }
   acme/claude: { endpoints: [ { provider: claude, model: "claude-haiku-4-5@20251001", price: free } ] }
 `,
-    { clock: cloud.clock, env: { GOOGLE_CLOUD_PROJECT: 'acme' } },
+    { clock: cloud.clock, env: { ...env, GOOGLE_CLOUD_PROJECT: 'acme' } },
   )
   t.teardown(() => Promise.all([gateway.close(), vertex.close()]))
   const messages = [{ role: 'user', content: 'hi' }]

@@ -4,7 +4,7 @@ import { Tallies } from '../../src/core/metrics.ts'
 import { type Credential, RefreshedCredential } from '../../src/services/credentials/credential.ts'
 import { Credentials } from '../../src/services/credentials/credentials.ts'
 import { tokenGrant } from '../../src/services/credentials/token-answer.ts'
-import { CredentialError, credentialSource, type Grant } from '../../src/services/credentials/types.ts'
+import { CredentialError, credentialSource, type FetchGrant, type Grant } from '../../src/services/credentials/types.ts'
 import { FakeClock, turn } from '../support/clock.ts'
 import { every } from '../support/every.ts'
 
@@ -254,20 +254,18 @@ function thrownBy(run: () => unknown): unknown {
   }
 }
 
+const sourceWith = (open: () => Promise<FetchGrant>) =>
+  credentialSource({ name: 'test', settings: { type: 'string' } as never, describe: () => '', open })
+
 t.test('a reload keeps what has not changed, and closes the rest', async (t) => {
   const clock = new FakeClock()
   let fetches = 0
-  const source = credentialSource({
-    name: 'test',
-    settings: { type: 'string' } as never,
-    describe: () => '',
-    open: () => async (_, now) => {
-      fetches++
-      return token(`t${fetches}`, now, 3600)
-    },
+  const source = sourceWith(async () => async (_, now) => {
+    fetches++
+    return token(`t${fetches}`, now, 3600)
   })
   const log = { error: () => {}, warn: () => {}, info: () => {} }
-  const credentials = new Credentials([source], { clock, tallies: new Tallies(), log })
+  const credentials = new Credentials([source], { clock, tallies: new Tallies(), log, env: {} })
   const of = (settings: string) => credentials.of({ provider: 'acme' }, { source: 'test', settings })
   const first = credentials.during(() => of('one'))
   await settle()
@@ -296,4 +294,19 @@ t.test('a reload keeps what has not changed, and closes the rest', async (t) => 
   credentials.close()
   await settle()
   t.strictSame(clock.waiting, [], 'nothing waits any more')
+})
+
+t.test('where no provider is called, as in a rehearsal of a plan, nothing is fetched', async (t) => {
+  const clock = new FakeClock()
+  let opened = 0
+  const source = sourceWith(async () => {
+    opened++
+    throw new CredentialError('nothing here')
+  })
+  const log = { error: () => {}, warn: () => {}, info: () => {} }
+  const credentials = new Credentials([source], { clock, tallies: new Tallies(), log })
+  credentials.during(() => credentials.of({ provider: 'acme' }, { source: 'test', settings: 'one' }))
+  await clock.advance(60 * MINUTE)
+  t.equal(opened, 0)
+  t.strictSame(clock.waiting, [])
 })

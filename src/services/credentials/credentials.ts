@@ -3,18 +3,23 @@ import { hash } from 'node:crypto'
 import { type Credential, type CredentialParts, RefreshedCredential } from './credential.ts'
 import { KeyPool } from './key-pool.ts'
 import type { CredentialLookup, CredentialOwner, CredentialSettings } from './settings.ts'
-import type { CredentialSource } from './types.ts'
+import type { CredentialSource, Environment } from './types.ts'
 
 type Live = RefreshedCredential | KeyPool
 
+interface CredentialsParts extends CredentialParts {
+  /** Absent where no provider is called: then nothing is fetched ahead of a call. */
+  readonly env?: Environment | undefined
+}
+
 export class Credentials implements CredentialLookup {
   private readonly sources: readonly CredentialSource[]
-  private readonly parts: CredentialParts
+  private readonly parts: CredentialsParts
   private live = new Map<string, Live>()
   /** Those of the configuration before, while another one is composed. */
   private before: Map<string, Live> | undefined
 
-  constructor(sources: readonly CredentialSource[], parts: CredentialParts) {
+  constructor(sources: readonly CredentialSource[], parts: CredentialsParts) {
     this.sources = sources
     this.parts = parts
   }
@@ -48,7 +53,7 @@ export class Credentials implements CredentialLookup {
     }
     const made = this.made(owner, settings, terms)
     this.live.set(name, made)
-    made.start()
+    if (this.parts.env) made.start()
     return made
   }
 
@@ -67,7 +72,7 @@ export class Credentials implements CredentialLookup {
         source: source.name,
         terms,
         fingerprint: hash('sha256', JSON.stringify([settings.source, settings.settings]), 'base64url'),
-        open: async () => source.open(settings.settings),
+        open: async () => source.open(settings.settings, this.parts.env ?? {}),
         refresh: settings.refresh,
         signedFor: settings.signedFor,
       },

@@ -31,7 +31,8 @@ export interface Grant {
  */
 export type FetchGrant = (signal: AbortSignal, now: number) => Promise<Grant>
 
-type Environment = Readonly<Record<string, string | undefined>>
+/** Variables of the process. */
+export type Environment = Readonly<Record<string, string | undefined>>
 
 /**
  * One source: a file in `sources/` and a line in its list. The configuration loads that file for its settings, so that libraries are
@@ -46,7 +47,7 @@ export interface CredentialSource<S extends TSchema = TSchema> {
   readonly signsBody?: boolean
   /** Where the credential would come from, for `headgate check`: no secret, and no call. */
   describe(settings: Static<S>, env: Environment): string
-  open(settings: Static<S>): FetchGrant | Promise<FetchGrant>
+  open(settings: Static<S>, env: Environment): FetchGrant | Promise<FetchGrant>
 }
 
 /** A fetch that failed, in words that a log may show: never with what the source said. */

@@ -41,7 +41,7 @@ export async function cloudScene(
     `providers: { first: { dialect: openai-chat, base_url: "${provider.url}/v1", credential: ${credential}${more} } }
 models: { acme/one: { endpoints: [ { provider: first, model: m, price: free } ] } }
 `,
-    { clock },
+    { clock, env: environments.get(t) ?? {} },
   )
   t.teardown(() => Promise.all([gateway.close(), provider.close()]))
   return {
@@ -58,15 +58,9 @@ export async function shown(made: CloudScene, secrets: readonly string[], replie
   return secrets.filter((secret) => secret !== '' && texts.includes(secret))
 }
 
-/** Sets variables for one test, and takes them back. */
-export function withVariables(t: Test, variables: Readonly<Record<string, string | undefined>>): void {
-  const before = Object.fromEntries(Object.keys(variables).map((name) => [name, process.env[name]]))
-  const set = (all: Readonly<Record<string, string | undefined>>) => {
-    for (const [name, value] of Object.entries(all)) {
-      if (value === undefined) delete process.env[name]
-      else process.env[name] = value
-    }
-  }
-  set(variables)
-  t.teardown(() => set(before))
+const environments = new WeakMap<Test, Record<string, string>>()
+
+/** Sets variables of the gateway that a test will start. */
+export function withVariables(t: Test, variables: Readonly<Record<string, string>>): void {
+  environments.set(t, { ...environments.get(t), ...variables })
 }

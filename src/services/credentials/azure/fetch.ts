@@ -3,8 +3,8 @@ import { randomUUID, X509Certificate } from 'node:crypto'
 import { fileText, identityAnswer } from '../identity-call.ts'
 import { rsaKey, signedJwt } from '../signed-jwt.ts'
 import { bearerGrant, readToken } from '../token-answer.ts'
-import { CredentialError, type FetchGrant } from '../types.ts'
-import { type AzureApplication, type AzureMachine, type AzureSettings, azurePlace, type Environment } from './place.ts'
+import { CredentialError, type Environment, type FetchGrant } from '../types.ts'
+import { type AzureApplication, type AzureMachine, type AzureSettings, azurePlace } from './place.ts'
 
 /** Of Azure OpenAI and the other services of Microsoft Foundry. */
 const SCOPE = 'https://cognitiveservices.azure.com/.default'

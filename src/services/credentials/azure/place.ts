@@ -1,4 +1,6 @@
 /** Which identity of Microsoft Entra ID is used, in the order of DefaultAzureCredential (@azure/identity 4.13.1), without its tries. */
+import type { Environment } from '../types.ts'
+
 export interface AzureSettings {
   readonly tenant?: string
   readonly client_id?: string
@@ -10,8 +12,6 @@ export interface AzureSettings {
   readonly authority?: string
   readonly scope?: string
 }
-
-export type Environment = Readonly<Record<string, string | undefined>>
 
 /** An application of a tenant, and how it proves itself. */
 export interface AzureApplication {

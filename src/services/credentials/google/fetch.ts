@@ -2,10 +2,10 @@
 import type { JsonObject } from '../../../core/json.ts'
 import { fileText, identityAnswer, jsonObject } from '../identity-call.ts'
 import { bearerGrant, type ReadToken, readToken } from '../token-answer.ts'
-import { CredentialError, type FetchGrant } from '../types.ts'
+import { CredentialError, type Environment, type FetchGrant } from '../types.ts'
 import { fromFile } from './file-kinds.ts'
 import { CLOUD, type GoogleFetch, impersonated } from './impersonation.ts'
-import { type Environment, type GoogleSettings, googlePlace } from './place.ts'
+import { type GoogleSettings, googlePlace } from './place.ts'
 
 const IAM = 'https://iamcredentials.googleapis.com'
 

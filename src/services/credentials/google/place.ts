@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { jsonObject } from '../identity-call.ts'
+import type { Environment } from '../types.ts'
 
 export interface GoogleSettings {
   readonly file?: string
@@ -11,8 +12,6 @@ export interface GoogleSettings {
   readonly iam_url?: string
   readonly quota_project?: string
 }
-
-export type Environment = Readonly<Record<string, string | undefined>>
 
 /** A file, and what names it; or the metadata server of the machine. */
 export type GooglePlace = { readonly file: string; readonly by: string } | { readonly metadata: string }

@@ -18,11 +18,11 @@ export const command = credentialSource({
   name: 'command',
   settings,
   describe: ([program = '']) => `the output of ${program}`,
-  open: ([program = '', ...words]): FetchGrant => {
+  open: ([program = '', ...words], env): FetchGrant => {
     return async (signal, now) => {
       const { execFile } = await import('node:child_process')
       const output = await new Promise<string>((resolve, reject) => {
-        execFile(program, words, { signal, maxBuffer: LONGEST, timeout: 0, windowsHide: true }, (error, stdout) => {
+        execFile(program, words, { env, signal, maxBuffer: LONGEST, timeout: 0, windowsHide: true }, (error, stdout) => {
           if (!error) resolve(stdout)
           // Neither the message nor the output: they may quote what was passed, or be the token.
           else if (typeof error.code === 'number') reject(new CredentialError(`the command ended with code ${error.code}`))
