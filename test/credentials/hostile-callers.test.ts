@@ -75,6 +75,13 @@ const CREDENTIAL: Case[] = [
   [ofResponses, 401, BAD_KEY],
   [ofChat, 401, undefined],
   [ofChat, 403, { status: 403, title: 'Forbidden', detail: 'Authorization failed' }],
+  [ofChat, 403, { message: 'The security token included in the request is expired' }],
+  [
+    ofChat,
+    403,
+    { message: 'The request signature we calculated does not match the signature you provided. Check your AWS Secret Access Key.' },
+  ],
+  [ofChat, 403, { message: 'Signature expired: 20260105T120000Z is now earlier than 20260105T121500Z' }],
   [ofMessages, 401, anthropic('authentication_error', 'invalid x-api-key')],
   [ofMessages, 403, anthropic('permission_error', 'OAuth token has been revoked. Please obtain a new token.')],
   [ofGemini, 400, google(400, 'INVALID_ARGUMENT', 'API key not valid. Please pass a valid API key.', 'API_KEY_INVALID')],

@@ -11,6 +11,7 @@
  *   CONSUMER_SUSPENDED (github.com/continuedev/continue/issues/10902) and API_KEY_SERVICE_BLOCKED (issues/12781 there) for a key, and
  *   without a reason "Your API key was reported as leaked" (issues/10513 there).
  * - Azure: 401 `PermissionDenied`, "lacks the required data action" (github.com/microsoft-foundry/foundry-samples/issues/155).
+ * - AWS, whose signatures cover endpoints of OpenAI's format as well: 403 with the words of `src/dialects/bedrock/fault.ts`.
  * - NVIDIA: 403 "Authorization failed" for a wrong key (github.com/Alishahryar1/free-claude-code/issues/1242).
  */
 const ABOUT_RIGHTS =
@@ -18,7 +19,7 @@ const ABOUT_RIGHTS =
 const ABOUT_CREDENTIAL = [
   /(?:invalid|incorrect|wrong|expired|revoked|unknown|leaked|disabled|suspended|blocked|deleted|malformed|missing|no)[ _](?:x-)?(?:api[ _-]?)?(?:key|token|credential)/i,
   /(?:key|token|credentials?|consumer)\b.{0,60}\b(?:invalid|incorrect|not valid|not found|expired|revoked|leaked|disabled|suspended|blocked|deleted)\b/i,
-  /authenticat|authorization failed|API_KEY_|CONSUMER_SUSPENDED|ACCESS_TOKEN_(?:EXPIRED|TYPE)/i,
+  /authenticat|authorization failed|request signature|signature expired|API_KEY_|CONSUMER_SUSPENDED|ACCESS_TOKEN_(?:EXPIRED|TYPE)/i,
 ]
 /** What a message quotes may be the caller's, such as the name of a model. */
 const QUOTED = /`[^`]{0,200}`|'[^']{0,200}'|"[^"]{0,200}"/g
