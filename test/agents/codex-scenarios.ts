@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
-import { runSteps, type Scenario, scenarioOf } from './scenarios.ts'
-import type { Stage } from './world.ts'
+import { type Outcome, runSteps, type Scenario, scenarioOf } from './scenarios.ts'
+import { openWorld, type Stage, type World } from './world.ts'
 
 /** Names that Codex knows: it chooses its tools by them. The gateway has them as aliases. */
 export const KNOWN = { patch: 'team/gpt-5.5', script: 'team/gpt-6.1-sol' } as const
@@ -45,20 +45,38 @@ async function listenBetween(url: string): Promise<{ url: string; lines: string[
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, lines, close: () => server.close() }
 }
 
+/** The task with `supports_websockets`, in a world that may be another one than that of the settings. @param wanted kinds of requests. */
+async function taskOverWebSocket(stage: Stage, world: World, wanted: string): Promise<Outcome> {
+  const between = await listenBetween(world.account.url)
+  changeSettings(stage, stage.world.account.url, between.url)
+  changeSettings(stage, 'wire_api = "responses"', 'wire_api = "responses"\nsupports_websockets = true')
+  try {
+    const outcome = await task.run({ ...stage, world })
+    const lines = [...new Set(between.lines.map((line) => line.split(' ')[0]))].join(', ')
+    return lines === wanted ? outcome : { ...outcome, problems: [...outcome.problems, `requests: ${lines}`] }
+  } finally {
+    between.close()
+  }
+}
+
 const webSocket: Scenario = {
   name: 'WebSocket',
   text: 'the task with `supports_websockets`: nothing goes over HTTP',
+  run: (stage) => taskOverWebSocket(stage, stage.world, 'GET'),
+}
+
+const withoutWebSocket: Scenario = {
+  name: 'WebSocket switched off',
+  text: 'the task with `supports_websockets` at a gateway that has none: a 426, and all goes over HTTP',
   async run(stage) {
-    const between = await listenBetween(stage.world.account.url)
-    changeSettings(stage, stage.world.account.url, between.url)
-    changeSettings(stage, 'wire_api = "responses"', 'wire_api = "responses"\nsupports_websockets = true')
+    const { agent } = stage
+    const off = 'server: { host: 127.0.0.1, port: 0, responses_websocket: { enabled: false } }'
+    const settings = (model: string): string => `${agent.settings?.(model) ?? ''}\n${off}`
+    const world = await openWorld({ ...agent, settings }, stage.world.wire)
     try {
-      const outcome = await task.run(stage)
-      const lines = [...new Set(between.lines)]
-      const wrong = lines.join() === 'GET /v1/responses ' ? [] : [`requests: ${lines.join(', ')}`]
-      return { ...outcome, problems: [...outcome.problems, ...wrong] }
+      return await taskOverWebSocket(stage, world, 'GET, POST')
     } finally {
-      between.close()
+      await world.close()
     }
   },
 }
@@ -95,5 +113,6 @@ export const CODEX_SCENARIOS: readonly Scenario[] = [
   withModel('script', KNOWN.script, 'the task with commands in a script, as for `gpt-6.1-sol`'),
   subAgent,
   webSocket,
+  withoutWebSocket,
   serverCompaction,
 ]
