@@ -1,10 +1,22 @@
 /** Cline, by the Chat Completions format. */
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Action, type Acts, callOf, offered } from './agent-run.ts'
 import { certify } from './certify.ts'
 import type { View } from './conversation.ts'
 import { MCP_SERVER } from './world.ts'
+
+/**
+ * Tokens of a full context, in the scenario of compaction: Cline takes what the provider counted for no more than four times its own
+ * estimate, so a short conversation never fills a large one (@cline/core 0.0.86).
+ */
+const CONTEXT = 20_000
+
+function setContext(file: string): void {
+  const before = JSON.parse(readFileSync(file, 'utf8')) as { providers: Record<string, { settings: object }> }
+  for (const provider of Object.values(before.providers)) provider.settings = { ...provider.settings, contextWindow: CONTEXT }
+  writeFileSync(file, JSON.stringify(before))
+}
 
 function acts(action: Action, view: View, { work }: { work: string }): Acts | undefined {
   const run = (command: string) => callOf(offered(view, /^run_commands$/), { commands: [command] })
@@ -30,13 +42,14 @@ await certify({
   formats: ['chat'],
   program: (install) => join(install, 'node_modules/.bin/cline'),
   prepare({ home, scenario }) {
-    if (scenario !== 'MCP') return
-    const { name, command, args } = MCP_SERVER
     const folder = join(home, '.cline/data/settings')
-    mkdirSync(folder, { recursive: true })
-    writeFileSync(join(folder, 'cline_mcp_settings.json'), JSON.stringify({ mcpServers: { [name]: { command, args } } }))
+    const { name, command, args } = MCP_SERVER
+    if (scenario === 'MCP')
+      writeFileSync(join(folder, 'cline_mcp_settings.json'), JSON.stringify({ mcpServers: { [name]: { command, args } } }))
+    if (scenario === 'compaction') setContext(join(folder, 'providers.json'))
   },
   command: (prompt) => [prompt],
   acts,
-  cannot: { compaction: 'not run: Cline goes by its own estimate of the size, and compacts at 115,000 tokens' },
+  contextOf: () => CONTEXT,
+  asksForSummary: ({ heard, tools }) => tools.length === 0 && /summar/i.test(heard.at(-1) ?? ''),
 })

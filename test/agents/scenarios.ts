@@ -4,7 +4,8 @@ import { object } from '../support/fold.ts'
 import type { Place } from './agent-run.ts'
 import { numberOf } from './mcp-server.ts'
 import { Model, type ModelOptions, type Step, type Traffic } from './model.ts'
-import { BIG, committed, FILES, type Run, type Stage, startProcess, textIn, WORDS } from './world.ts'
+import { type Run, startProcess } from './start-process.ts'
+import { BIG, committed, FILES, type Stage, textIn, WORDS } from './world.ts'
 
 export interface Outcome {
   /** What must not be; empty where the agent has managed it. */

@@ -1,8 +1,8 @@
 /** Where the agents run: the real gateway before a strict stand-in of one provider wire, and the agent as a process with a home of its own. */
-import { execFileSync, spawn } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { delimiter, dirname, join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { crc32, deflateSync } from 'node:zlib'
 import { agents } from '../../src/cli/agents.ts'
 import { AGENTS, type Place as SetUpPlace } from '../../src/config/agents/index.ts'
@@ -12,6 +12,7 @@ import { type StandIn, startStandIn } from '../providers/stand-in.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import type { WireName } from '../support/wire.ts'
 import type { Account, CertifiedAgent, Format, Place } from './agent-run.ts'
+import { endAllOf, startProcess } from './start-process.ts'
 
 /** The preset and the model that stand for each wire. */
 const STAND_INS: Readonly<Record<WireName, { preset: string; model: string }>> = {
@@ -24,9 +25,6 @@ export const WIRE_NAMES = Object.keys(STAND_INS) as WireName[]
 
 /** How an agent starts the MCP server named `ledger`. */
 export const MCP_SERVER = { name: 'ledger', command: process.execPath, args: [join(import.meta.dirname, 'mcp-server.ts')] } as const
-
-/** Milliseconds that a run of an agent may take, on a busy machine too. */
-const PATIENCE = 240_000
 
 interface Block {
   readonly to: string
@@ -152,7 +150,11 @@ export async function setStage(
   if (isShown)
     for (const block of world.blocks) await paste(agent, place, { ...block, text: block.text.replace(/\bKEY\b/g, world.account.key) })
   await agent.prepare?.(place, world.account, format)
-  return { agent, world, place, remove: () => rmSync(root, { recursive: true, force: true }) }
+  const remove = (): void => {
+    endAllOf(home)
+    rmSync(root, { recursive: true, force: true })
+  }
+  return { agent, world, place, remove }
 }
 
 async function paste(agent: CertifiedAgent, place: Place, { to, text }: Block): Promise<void> {
@@ -170,53 +172,6 @@ async function paste(agent: CertifiedAgent, place: Place, { to, text }: Block): 
       if (code !== 0) throw new Error(`${line}: ${out}${err}`)
     }
   }
-}
-
-export interface Run {
-  code: number | null
-  out: string
-  err: string
-}
-
-export interface Started {
-  readonly ended: Promise<Run>
-  /** Ends the agent and all that it has started, at once. */
-  kill(): void
-}
-
-/** Starts a program with the agent's variables; a group of processes that ends as one. */
-export function startProcess(agent: CertifiedAgent, place: Place, [command, ...args]: readonly string[]): Started {
-  const path = [dirname(agent.program(place.install)), dirname(process.execPath), process.env.PATH].join(delimiter)
-  const child = spawn(command, args, {
-    cwd: place.work,
-    env: { PATH: path, HOME: place.home, TMPDIR: join(dirname(place.home), 'tmp'), LANG: 'C.UTF-8', ...place.env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-    detached: true,
-  })
-  const kill = (): void => {
-    try {
-      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
-    } catch {
-      // It has ended by itself.
-    }
-  }
-  const timer = setTimeout(kill, PATIENCE)
-  const result: Run = { code: null, out: '', err: '' }
-  child.stdout.on('data', (chunk: Buffer) => {
-    result.out += chunk.toString()
-  })
-  child.stderr.on('data', (chunk: Buffer) => {
-    result.err += chunk.toString()
-  })
-  const ended = new Promise<Run>((resolve, reject) => {
-    child.on('error', reject)
-    child.on('close', (code) => {
-      clearTimeout(timer)
-      kill()
-      resolve({ ...result, code })
-    })
-  })
-  return { ended, kill }
 }
 
 /** What a repository of git holds after the agent's work. */
