@@ -21,8 +21,13 @@ function acts(action: Action, view: View, { work }: { work: string }): Acts | un
       return action.commands.map((command) => callOf(offered(view, /^run_shell_command$/), { command, is_background: false }))
     case 'write':
       return [callOf(offered(view, /^write_file$/), { file_path: join(work, action.file), content: action.text })]
-    case 'mcp':
-      return [callOf(offered(view, new RegExp(`^mcp__${MCP_SERVER.name}__${action.tool}$`)), action.args)]
+    case 'mcp': {
+      const name = `mcp__${MCP_SERVER.name}__${action.tool}`
+      // Qwen Code defers the tools of MCP servers until they are searched for.
+      const search = view.tools.find((tool) => tool.name === 'tool_search')
+      if (search && !view.tools.some((tool) => tool.name === name)) return [callOf(search, { query: `select:${name}` })]
+      return [callOf(offered(view, new RegExp(`^${name}$`)), action.args)]
+    }
     case 'look':
       return [read(action.file)]
   }
@@ -34,14 +39,16 @@ function writeOtherFormat({ home, env }: Place, { url, key, models }: Account): 
   const main = { name, context, maxOutput, images: true, reasons: true }
   const [file] = qwenCode.setUp({ url, key, models: { main, plan: main, small: main, background: main }, servesOwnNames: true })
   mkdirSync(dirname(join(home, SETTINGS)), { recursive: true })
-  // Anthropic's SDK adds the version to the address itself; without a cap Qwen Code asks for more thinking than it allows output.
-  const text = file.text
-    .replaceAll('"openai"', '"anthropic"')
-    .replaceAll(`${url}/v1`, url)
-    .replace('"generationConfig": {', '"generationConfig": { "samplingParams": { "max_tokens": 64000 },')
-  writeFileSync(join(home, SETTINGS), text)
+  // Anthropic's SDK adds the version to the address itself.
+  writeFileSync(join(home, SETTINGS), file.text.replaceAll('"openai"', '"anthropic"').replaceAll(`${url}/v1`, url))
   env.HEADGATE_KEY = key
 }
+
+/**
+ * Qwen Code takes 1,000 tokens off what the provider counted of the request for a summary, as those of its own words, and keeps the
+ * conversation as it was where the rest is no longer than the summary (`ChatCompressionService` of the package): a user says more here.
+ */
+const LONG_PROMPT = ' Each file has one line, and each line ends with a word that matters.'.repeat(30)
 
 await certify({
   name: 'qwen-code',
@@ -55,7 +62,11 @@ await certify({
     const mcpServers = { [name]: { command, args } }
     writeFileSync(file, JSON.stringify({ ...(JSON.parse(readFileSync(file, 'utf8')) as JsonObject), mcpServers }))
   },
-  command: (prompt, { resume }) => ['--yolo', ...(resume ? ['--continue'] : []), prompt],
+  command: (prompt, { resume }, { scenario }) => [
+    '--yolo',
+    ...(resume ? ['--continue'] : []),
+    scenario === 'compaction' ? `${prompt}${LONG_PROMPT}` : prompt,
+  ],
   acts,
   asksForSummary: ({ system }) => system.includes('<state_snapshot>'),
   summary: (text) => `<state_snapshot>${text}</state_snapshot>`,
