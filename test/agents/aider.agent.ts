@@ -1,8 +1,8 @@
 /** Aider, which has no tools: it takes its edits from the text of a reply, and commits them itself. */
-import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs'
+import { appendFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { aider } from '../../src/config/agents/aider.ts'
-import type { Account, Action, Acts, Format, Place } from './agent-run.ts'
+import type { Account, Action, Acts, Place } from './agent-run.ts'
 import { AIDER_SCENARIOS, EDIT_BLOCKS } from './aider-scenarios.ts'
 import { certify } from './certify.ts'
 import type { View } from './conversation.ts'
@@ -39,7 +39,6 @@ function acts(action: Action, view: View): Acts | undefined {
 function writeOtherFormat({ home, env }: Place, { url, key, models }: Account): void {
   const { name, context, maxOutput } = models.main
   const main = { name, context, maxOutput, images: true }
-  mkdirSync(home, { recursive: true })
   for (const { to, text } of aider.setUp({ url, key, models: { main, plan: main, small: main, background: main }, servesOwnNames: true }))
     writeFileSync(
       join(home, to.slice(2)),
@@ -60,7 +59,7 @@ await certify({
   formats: ['chat', 'messages'],
   own: AIDER_SCENARIOS,
   program: (install) => join(install, 'bin/aider'),
-  prepare(place, account, format: Format) {
+  prepare(place, account, format) {
     if (format !== 'chat') writeOtherFormat(place, account)
     if (place.scenario === EDIT_BLOCKS) appendFileSync(join(place.home, '.aider.conf.yml'), '\nedit-format: diff\n')
   },
