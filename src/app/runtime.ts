@@ -375,7 +375,11 @@ function partsOf(
     toolDialect,
     witness: witnessWith(tallies, logs, { audit: store.audit, spans }),
     refusing: (exchange, fault) => spans.refusing(exchange, fault),
-    alarm: (provider, fault) => logs.log.error({ provider: provider.slug, fault: fault.code }, "a provider refused the gateway's own key"),
+    alarm: ({ slug }, { code }, denial) =>
+      logs.log.error(
+        { provider: slug, fault: code, ...(denial === undefined ? {} : { denial }) },
+        "a provider refused the gateway's own key",
+      ),
     overrun: (exchange, { excess, unrecovered }) => {
       const provider = exchange.run.committedEndpoint?.provider.slug ?? ''
       countAttempt(tallies, provider, 'overrun')

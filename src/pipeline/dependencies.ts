@@ -135,7 +135,7 @@ export interface ChainDependencies {
   /** A refusal is about to be written. */
   refusing?: (exchange: Exchange, fault: Fault) => void
   /** A provider refused our own key. */
-  alarm: (provider: Provider, fault: Fault) => void
+  alarm: (provider: Provider, fault: Fault, denial: string | undefined) => void
   /** A provider went past the agreed bounds: nano-dollars beyond the hold, and those of them that no allowance could pay. */
   overrun: (exchange: Authenticated, nano: { excess: number; unrecovered: number }) => void
   pluginFailure: (exchange: Authenticated, failure: PluginFailure) => void

@@ -199,7 +199,12 @@ t.test('a model that the account may not use fetches no other keys', async (t) =
         const { error } = (await reply.json()) as { error: { metadata: JsonObject } }
         t.equal(error.metadata.provider_code, 'AccessDeniedException', message)
         t.equal(error.metadata.credential, undefined, message)
+        t.notMatch(JSON.stringify(error), /123456789012|access to the model/, `${message}: the caller is not shown what names the account`)
       }
+      t.ok(
+        made.gateway.logs.some((line) => line.includes(JSON.stringify(message).slice(1, -1)) && line.includes("the gateway's own key")),
+        `${message}: the operator’s log has it`,
+      )
       t.equal(made.aws.sts.requests.length, 1, `${message}: one fetch`)
       t.equal(made.aws.service.requests.length, 6, `${message}: one call for each request`)
     }

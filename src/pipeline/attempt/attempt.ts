@@ -265,10 +265,10 @@ function attemptAnswered(exchange: Planned, turn: Turn, record: NotedAttempt, de
     record.code = turn.fault.code
     turn.fault = keyless(turn.fault, endpoint.provider)
     if (lostToSlowReader(turn)) dependencies.health.abandoned(endpoint)
-    else failed(turn.fault, endpoint, dependencies)
+    else failed(turn.fault, record, dependencies)
   } else if (turn.aborted) dependencies.health.abandoned(endpoint)
   // An end in error after some content: the caller has the answer, the endpoint has not done well.
-  else if (turn.end?.reason === 'error') failed(new Fault('upstream_error'), endpoint, dependencies)
+  else if (turn.end?.reason === 'error') failed(new Fault('upstream_error'), record, dependencies)
   else served(exchange, turn, started, dependencies)
 }
 
@@ -280,17 +280,30 @@ function attemptFailed(exchange: Planned, thrown: unknown, record: NotedAttempt,
   record.status = raw.providerStatus ?? record.status
   record.code = fault.code
   record.latency = Math.round(exchange.head.clock.monotonic() - started)
-  if (fault.origin === 'upstream') failed(fault, endpoint, dependencies, started)
+  if (fault.origin === 'upstream') failed(fault, record, dependencies, started)
   else dependencies.health.abandoned(endpoint)
   return fault
 }
 
 /** @param since when it began to fail, where not just now. */
-function failed(fault: Fault, endpoint: Endpoint, dependencies: ChainDependencies, since?: number): void {
+function failed(fault: Fault, { at: endpoint, status }: NotedAttempt, dependencies: ChainDependencies, since?: number): void {
   if (fault.origin === 'upstream') dependencies.health.failure(endpoint, fault, since)
   else dependencies.health.abandoned(endpoint)
   countAttempt(dependencies.tallies, endpoint.provider.slug, fault.code)
-  if (fault.code === 'upstream_auth' || fault.code === 'credential_refused') dependencies.alarm(endpoint.provider, fault)
+  if (fault.code === 'upstream_auth' || fault.code === 'credential_refused')
+    dependencies.alarm(endpoint.provider, fault, denialIn(fault, status, endpoint.provider))
+}
+
+/** Characters of a sentence that the log has. */
+const LONGEST_DENIAL = 500
+
+/**
+ * What a provider says about rights that are missing: the operator needs it, and it may name accounts, so it is for the log alone. Only of
+ * a 403 that comes before the request is read: other refusals may quote a prompt.
+ */
+function denialIn({ lacksRights, sentence }: Fault, status: number | null, { key }: Provider): string | undefined {
+  if (!lacksRights || status !== 403 || sentence === undefined || (key !== undefined && sentence.includes(key))) return undefined
+  return sentence.slice(0, LONGEST_DENIAL).replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
 }
 
 function served(exchange: Planned, { endpoint, usage, writing }: Turn, started: number, dependencies: ChainDependencies): void {
