@@ -186,5 +186,36 @@ models:
     additionalModelRequestFields: { top_k: 7, max_tokens: undefined },
   })
   t.equal((await gateway.post('/v1/chat/completions', body)).status, 200)
-  t.match(upstream.requests.at(-1)?.json, { guardrailConfig, additionalModelRequestFields: { top_k: 1, max_tokens: undefined } })
+  t.match(upstream.requests.at(-1)?.json, { additionalModelRequestFields: { top_k: 1, max_tokens: undefined } })
+})
+
+t.test('callers use only guardrails that the operator names, since AWS bills them', async (t) => {
+  const { upstream } = await scene(t, () => undefined)
+  const gateway = await startGateway(
+    `
+providers:
+  aws: { preset: bedrock, key: bedrock-api-key, base_url: "${upstream.url}" }
+models:
+  aws/none: { endpoints: [ { provider: aws, model: m, price: free } ] }
+  aws/some: { endpoints: [ { provider: aws, model: m, price: free, quirks: { guardrails: [ "gr-any", "gr-one:1" ] } } ] }
+`,
+    { env: { AWS_REGION: 'us-east-1' } },
+  )
+  t.teardown(() => gateway.close())
+  await every(t, 'every guardrail', async (t) => {
+    for (const [model, name, version, isSent] of [
+      ['none', 'gr-any', '1', false],
+      ['some', 'gr-any', 'DRAFT', true],
+      ['some', 'gr-one', '1', true],
+      ['some', 'gr-one', '2', false],
+      ['some', 'gr-other', '1', false],
+    ] as const) {
+      const guardrailConfig = { guardrailIdentifier: name, guardrailVersion: version }
+      const response = await gateway.post('/v1/chat/completions', { ...ask(`aws/${model}`, false), guardrailConfig })
+      const id = response.headers.get('x-generation-id')
+      const found = object(((await (await gateway.get(`/v1/generation?id=${id}`)).json()) as JsonObject).data)
+      t.same(upstream.requests.at(-1)?.json.guardrailConfig, isSent ? guardrailConfig : undefined, `${model} ${name} ${version}`)
+      t.equal(JSON.stringify(found).includes('"guardrailConfig"'), !isSent, `${model} ${name} ${version}: recorded where it is left out`)
+    }
+  })
 })

@@ -1,16 +1,16 @@
 /** Fields of this wire that callers of other formats may send beside their own, by the service's names. */
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { CanonicalRequest } from '../canon/request.ts'
+import type { Quirks } from '../quirks.ts'
 import type { Target } from '../types.ts'
 
 /**
- * Fields that cost nothing beside tokens. `performanceConfig` and `serviceTier` have prices of their own: they are the endpoint's
- * (`quirks.body.set`, `tier`).
+ * Fields that cost nothing beside tokens. `performanceConfig`, `serviceTier` and guardrails have prices of their own: they are the
+ * endpoint's (`quirks.body.set`, `tier`, `guardrails`).
  */
 const TAKEN: ReadonlySet<string> = new Set([
   'additionalModelRequestFields',
   'additionalModelResponseFieldPaths',
-  'guardrailConfig',
   'promptVariables',
   'requestMetadata',
 ])
@@ -33,11 +33,20 @@ function isFitting(name: string, value: Json | undefined): value is Json {
   return name === 'additionalModelResponseFieldPaths' ? Array.isArray(value) : isObject(value)
 }
 
+/** True for a guardrail that the operator lets callers use: AWS bills each text that one reads (aws.amazon.com/bedrock/pricing, Guardrails). */
+function isAllowed(value: Json | undefined, quirks: Quirks): value is JsonObject {
+  if (!isObject(value)) return false
+  const { guardrailIdentifier: name, guardrailVersion: version } = value
+  const guardrails = quirks.guardrails ?? []
+  return guardrails.includes(String(name)) || guardrails.includes(`${String(name)}:${String(version)}`)
+}
+
 /** @returns the fields as they are sent; others are recorded. */
 export function nativeFields({ extras }: CanonicalRequest, { quirks }: Target, dropped: Set<string>): JsonObject {
   const body: JsonObject = {}
   for (const [name, value] of Object.entries(extras?.fields ?? {})) {
-    if (!TAKEN.has(name) || !isFitting(name, value) || quirks.body?.drop?.includes(name)) dropped.add(name)
+    if (name === 'guardrailConfig' && isAllowed(value, quirks) && !quirks.body?.drop?.includes(name)) body[name] = value
+    else if (!TAKEN.has(name) || !isFitting(name, value) || quirks.body?.drop?.includes(name)) dropped.add(name)
     else if (name === 'additionalModelRequestFields' && isObject(value)) body[name] = withoutPriced(value, name, dropped)
     else body[name] = value
   }

@@ -1,7 +1,7 @@
 /** Quirks of models behind Amazon Bedrock's Converse. */
 import { Type } from 'typebox'
 import type { Json } from '../../core/json.ts'
-import { body, efforts, flag, forcedTools, mediaUrls, oneOf, word } from '../canon/quirks.ts'
+import { body, efforts, flag, forcedTools, listOf, mediaUrls, oneOf, word } from '../canon/quirks.ts'
 
 export const bedrockQuirks = {
   thinking: oneOf(
@@ -22,6 +22,10 @@ export const bedrockQuirks = {
     ['words'],
   ),
   system_messages: flag('Whether system messages may be in the middle of a conversation. If unset: they become text of the user.'),
+  guardrails: listOf(
+    'Guardrails that callers may name in `guardrailConfig`, as `ID` or `ID:VERSION`; AWS bills the account for what they read. If unset: none, and the field is left out.',
+    word('A guardrail.', 2048),
+  ),
   stored_files: flag(
     'True: callers may name images and files as `s3://` addresses, which the service reads with the rights of the account. If unset: they are left out.',
   ),

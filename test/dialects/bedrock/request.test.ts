@@ -322,10 +322,11 @@ t.test('the form of the answer', async (t) => {
 t.test('parameters of the service itself', async (t) => {
   const given = (fields: JsonObject, to = {}) => encode({ extras: { dialect: 'chat', fields } }, to)
   const guardrailConfig = { guardrailIdentifier: 'g-1', guardrailVersion: '1' }
-  t.match(given({ guardrailConfig, additionalModelRequestFields: { top_k: 5 } }).body, {
-    guardrailConfig,
-    additionalModelRequestFields: { top_k: 5 },
+  t.match(given({ guardrailConfig, additionalModelRequestFields: { top_k: 5 } }), {
+    body: { guardrailConfig: undefined, additionalModelRequestFields: { top_k: 5 } },
+    dropped: ['guardrailConfig'],
   })
+  t.match(given({ guardrailConfig }, { quirks: { guardrails: ['g-1'] } }), { body: { guardrailConfig }, dropped: [] })
   t.same(given({ performanceConfig: { latency: 'optimized' }, serviceTier: { type: 'priority' }, unheard_of: 1 }).dropped, [
     'performanceConfig',
     'serviceTier',
