@@ -1,7 +1,7 @@
 /** What a provider says that it serves, in the form that the catalogue reads. */
 import { lookup } from 'node:dns/promises'
 import type { Clock } from '../core/clock.ts'
-import type { JsonObject } from '../core/json.ts'
+import { type JsonObject, objectsOf } from '../core/json.ts'
 import { upstreamDialects } from '../dialects/registry.ts'
 import { credentialHeaders, providerAddress } from '../pipeline/route/provider-address.ts'
 import type { Listing } from '../routing/catalog/discover.ts'
@@ -58,7 +58,11 @@ async function listingWith(provider: Provider, credential: Credential | undefine
   const headersFor: HeadersFor = credential
     ? (call) => [...headers, ...credentialHeaders(credential, { provider, dialect }, { ...call, headers })]
     : () => headers
-  if (dialect.listing) return dialect.listing.read(await fetchListing(provider, dialect.listing.path, headersFor))
+  if (dialect.listing) {
+    const { paths, base, read } = dialect.listing
+    const bodies = await Promise.all(paths.map((path) => fetchListing(provider, path, headersFor, base?.(provider.baseUrl ?? ''))))
+    return { data: bodies.flatMap((body) => objectsOf(read(body).data)) }
+  }
   const list = await fetchListing(provider, '/models', headersFor)
   return provider.discover ? describedList(list, (path, body) => askServer(provider, { path, body }, headersFor)) : list
 }

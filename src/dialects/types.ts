@@ -281,7 +281,10 @@ export interface UpstreamDialect extends ProviderWire {
   readonly wire: DialectId
   /** The provider's list of models, where it is not the OpenAI one under `/models`. */
   readonly listing?: {
-    path: string
+    /** Operations whose lists are joined. */
+    readonly paths: readonly string[]
+    /** Base URL of the lists; absent where it is the provider's. @param baseUrl of the provider. */
+    base?(baseUrl: string): string
     /** In the OpenAI form: `{ data: [{ id, created?, context_length? }] }`. */
     read(body: JsonObject): JsonObject
   }

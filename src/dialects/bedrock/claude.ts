@@ -11,6 +11,7 @@ import type { Encoded, PassWire, Target, UpstreamDialect } from '../types.ts'
 import { asInvocation, TIER_HEADER } from './claude-body.ts'
 import { ClaudePassStream, ClaudeStreamDecoder, claudeFraming } from './claude-stream.ts'
 import { decodeFault } from './fault.ts'
+import { listingOf } from './listing.ts'
 import { bearer, decodeCount, operationPath } from './wire.ts'
 
 /** The service passes on refusals of models behind these words (recordings test_multimodal_tool_returns). */
@@ -18,9 +19,8 @@ const OF_MODEL = /^The model returned the following errors: /
 
 /** @param messages the dialect of Claude's format at its own provider. */
 export function claudeOnBedrock(messages: UpstreamDialect): UpstreamDialect {
-  // The version of the API stands in the body. There are no files, no search of the web and no list of models (platform.claude.com,
-  // Claude on Amazon Bedrock).
-  const { headers: _headers, files: _files, webSearch: _search, listing: _listing, pass, ...format } = messages
+  // The version of the API stands in the body. There are no files and no search of the web (platform.claude.com, Claude on Amazon Bedrock).
+  const { headers: _headers, files: _files, webSearch: _search, pass, ...format } = messages
   return {
     ...format,
     id: 'bedrock-anthropic',
@@ -34,6 +34,7 @@ export function claudeOnBedrock(messages: UpstreamDialect): UpstreamDialect {
     },
     decodeFault: (status, body, headers) => faultOf(messages, decodeFault(status, body, headers), status),
     auth: bearer,
+    listing: listingOf((name) => name.includes('anthropic.claude')),
     countTokens: { encode: (request, target) => countOf(messages, request, target), decode: decodeCount },
     ...(pass ? { pass: passOf(pass) } : {}),
   }

@@ -6,6 +6,7 @@ import { ConverseStreamDecoder, decodeResult } from './decode-stream.ts'
 import { bedrockCap, encodeRequest } from './encode-request.ts'
 import { EventStreamReader, STREAM_TYPE } from './event-stream.ts'
 import { decodeFault } from './fault.ts'
+import { listingOf } from './listing.ts'
 import { bedrockFields, bedrockParameters } from './parameters.ts'
 import { bearer, decodeCount, operationPath, signsReasoning, WIRE } from './wire.ts'
 
@@ -25,6 +26,7 @@ export const bedrockConverse: UpstreamDialect = {
   // ToolSpecification.name: 1 to 64 of `[a-zA-Z0-9_-]`.
   toolNames: { most: 64 },
   wire: WIRE,
+  listing: listingOf(() => true),
   countTokens: { encode: encodeCount, decode: decodeCount },
 }
 

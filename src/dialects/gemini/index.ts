@@ -53,7 +53,7 @@ export const geminiUpstream: UpstreamDialect = {
   // It takes no domains, and most of its models no functions beside it.
   webSearch: { canExpress: ({ allowed, excluded }) => allowed.length + excluded.length === 0, isTool: true, besideFunctions: false },
   wire: WIRE,
-  listing: { path: LISTING_PATH, read: readListing },
+  listing: { paths: [LISTING_PATH], read: readListing },
   countTokens: { encode: encodeCount, decode: decodeCount },
 }
 

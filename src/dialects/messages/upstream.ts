@@ -111,7 +111,7 @@ export const anthropicUpstream: UpstreamDialect = {
   files: { family: 'messages', kinds: ['file', 'image'] },
   webSearch: searchWire,
   wire: WIRE,
-  listing: { path: LISTING_PATH, read: readListing },
+  listing: { paths: [LISTING_PATH], read: readListing },
   countTokens,
   pass: messagesPass,
 }

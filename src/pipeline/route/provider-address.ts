@@ -40,6 +40,8 @@ export function keyHeader({ auth }: Provider, key: string, dialect: Addressed): 
 
 /** One call, as far as a credential signs it. */
 export interface CallFacts {
+  /** Where it is not the provider's own. */
+  origin?: string
   /** With its query. */
   path: string
   body: string
@@ -52,9 +54,8 @@ export interface CallFacts {
 export function credentialHeaders(
   credential: Credential,
   { provider, dialect }: { provider: Provider; dialect: Addressed },
-  { method = 'POST', path, body, headers }: CallFacts,
+  { origin = providerAddress(provider, dialect).origin, method = 'POST', path, body, headers }: CallFacts,
 ): readonly string[] {
-  const { origin } = providerAddress(provider, dialect)
   return credential.headers({ method, origin, path, body, headers, keyHeader: (key) => keyHeader(provider, key, dialect) })
 }
 

@@ -6,7 +6,7 @@ import { request as requestHttp } from '../../core/node-http.ts'
 import type { Provider } from '../../routing/catalog/types.ts'
 
 /** Headers of one call: name, value, name, value. */
-export type HeadersFor = (call: { method: string; path: string; body: string }) => readonly string[]
+export type HeadersFor = (call: { method: string; origin: string; path: string; body: string }) => readonly string[]
 
 const PATIENCE = 2000
 const LONGEST = 8 * 1024 * 1024
@@ -22,12 +22,12 @@ export class ListingError extends Error {
 }
 
 /**
- * `GET {base_url}{path}`.
- * @param headers those of a call to the provider.
+ * `GET {base}{path}`.
+ * @param headers those of a call to the provider. @param base where it is not the provider's base URL.
  * @throws where the provider does not answer in time, or the answer is no JSON object.
  */
-export function fetchListing(provider: Provider, path: string, headers: HeadersFor): Promise<JsonObject> {
-  return requestJson(addressOf(provider, provider.baseUrl ?? '', path), headers)
+export function fetchListing(provider: Provider, path: string, headers: HeadersFor, base = provider.baseUrl ?? ''): Promise<JsonObject> {
+  return requestJson(addressOf(provider, base, path), headers)
 }
 
 export interface ServerQuestion {
@@ -56,7 +56,7 @@ async function requestJson(url: URL, headers: HeadersFor, fields?: JsonObject): 
     const request = url.protocol === 'https:' ? requestHttps : requestHttp
     // A list of headers is sent as it is: nothing is added to it, not even the host.
     const method = body === undefined ? 'GET' : 'POST'
-    const all = ['host', url.host, ...headers({ method, path: url.pathname + url.search, body: body ?? '' }), ...length]
+    const all = ['host', url.host, ...headers({ method, origin: url.origin, path: url.pathname + url.search, body: body ?? '' }), ...length]
     const outgoing = request(url, { method, headers: all, signal, agent: false }, resolve)
     outgoing.on('error', reject).end(body)
   })

@@ -631,7 +631,7 @@ t.test('tokens are counted with instructions and tools', async (t) => {
     }),
     { data: [{ id: 'a', context_length: 100 }, { id: 'embed', kind: 'embedding' }, { id: 'tunedModels/b' }] },
   )
-  t.equal(listing?.path, '/models?pageSize=1000')
+  t.same(listing?.paths, ['/models?pageSize=1000'])
 })
 
 t.test('any order of items becomes contents that alternate, with every call, result and signature', async (t) => {
