@@ -6,9 +6,9 @@ import { requestLosses } from '../src/dialects/losses/requests.ts'
 import { upstreamDialects } from '../src/dialects/registry.ts'
 import { type Cells, markdownTable } from './markdown-table.ts'
 
-const UPSTREAMS: readonly UpstreamName[] = ['openai-chat', 'openai-responses', 'anthropic', 'gemini']
-/** The table of parameters has every format; the lists of losses those that the marker tests walk through. */
-const TABLED = [...UPSTREAMS, 'bedrock-converse']
+const UPSTREAMS: readonly UpstreamName[] = ['openai-chat', 'openai-responses', 'anthropic', 'gemini', 'bedrock-converse']
+/** Formats whose replies the marker tests walk through; a loss of requests at all of them is one at all formats. */
+const REPLYING: ReadonlySet<UpstreamName> = new Set(UPSTREAMS.filter((name) => name !== 'bedrock-converse'))
 const CLIENTS: readonly ClientName[] = ['chat', 'responses', 'messages']
 
 export const code = (text: string): string => `\`${text.replaceAll('|', '\\|')}\``
@@ -39,13 +39,13 @@ export function parametersMarkdown(): string {
   const notes = new Notes()
   const rows = PARAMETERS.map((name) => [
     code(name),
-    ...TABLED.map((upstream) => outcomeText(upstreamDialects.get(upstream)?.parameters[name], notes)),
+    ...UPSTREAMS.map((upstream) => outcomeText(upstreamDialects.get(upstream)?.parameters[name], notes)),
   ])
-  return `${markdownTable(['Parameter', ...TABLED.map(code)], rows)}\n\n${notes.list()}`
+  return `${markdownTable(['Parameter', ...UPSTREAMS.map(code)], rows)}\n\n${notes.list()}`
 }
 
 /** Losses that differ in nothing but the upstream are one row. */
-function lossRows(losses: readonly Loss[]): Cells[] {
+function lossRows(losses: readonly Loss[], formats: number): Cells[] {
   const rows = new Map<string, { loss: Loss; upstreams: Set<UpstreamName> }>()
   for (const loss of losses) {
     const key = [loss.path, loss.reason, loss.lane, loss.recorded].join('\n')
@@ -55,7 +55,7 @@ function lossRows(losses: readonly Loss[]): Cells[] {
   }
   return [...rows.values()].map(({ loss, upstreams }) => [
     code(loss.path),
-    upstreams.size === UPSTREAMS.length ? 'all' : UPSTREAMS.filter((name) => upstreams.has(name)).join(', '),
+    upstreams.size === formats ? 'all' : UPSTREAMS.filter((name) => upstreams.has(name)).join(', '),
     loss.lane === undefined ? loss.reason : `${loss.reason} (only in the lane \`translate\`)`,
     loss.recorded === undefined ? '' : code(loss.recorded),
   ])
@@ -63,10 +63,11 @@ function lossRows(losses: readonly Loss[]): Cells[] {
 
 function section(title: string, client: ClientName, losses: readonly Loss[]): string {
   const mine = losses.filter((loss) => loss.client === client)
-  const head = title === 'Requests' ? ['Field', 'Lost at', 'Reason', 'Recorded as'] : ['Field', 'Lost from', 'Reason']
+  const isRequests = title === 'Requests'
+  const head = isRequests ? ['Field', 'Lost at', 'Reason', 'Recorded as'] : ['Field', 'Lost from', 'Reason']
   return `### ${title} of ${client} callers\n\n${markdownTable(
     head,
-    lossRows(mine).map((cells) => cells.slice(0, head.length)),
+    lossRows(mine, isRequests ? UPSTREAMS.length : REPLYING.size).map((cells) => cells.slice(0, head.length)),
   )}`
 }
 

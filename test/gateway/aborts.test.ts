@@ -10,7 +10,7 @@ import { type Gateway, oneModel, startGateway } from '../support/gateway.ts'
 import { heardLeave, READ_ON } from '../support/leaving.ts'
 import { runs, seed } from '../support/seed.ts'
 import { Gate, JSON_TYPE, type Seen, sseAnswer, startUpstream, type Upstream } from '../support/upstream.ts'
-import { type Said, WIRES, type WireName, wireOf } from '../support/wire.ts'
+import { ALL_WIRES, type AnyWireName, anyWireOf, type Said, streamAnswer, WIRES } from '../support/wire.ts'
 
 const ABORTS = runs(100, 1000)
 const LIMIT = 10
@@ -31,23 +31,26 @@ function saidOf(content: Content): Said {
 }
 
 /** Which format of caller goes with which format of provider. */
-const PAIRS: readonly (readonly [path: string, wire: WireName])[] = [
+const PAIRS: readonly (readonly [path: string, wire: AnyWireName])[] = [
   ['/v1/chat/completions', 'openai-chat'],
   ['/v1/chat/completions', 'openai-responses'],
   ['/v1/chat/completions', 'anthropic'],
   ['/v1/chat/completions', 'gemini'],
   ['/v1/responses', 'openai-responses'],
   ['/v1/messages', 'anthropic'],
+  ['/v1/chat/completions', 'bedrock-converse'],
+  ['/v1/chat/completions', 'bedrock-anthropic'],
+  ['/v1/messages', 'bedrock-anthropic'],
 ]
 
 const yaml = (url: string): string => {
-  const wires = Object.keys(WIRES) as WireName[]
-  const base = (wire: WireName): string => `${url}${wire === 'anthropic' ? '' : '/v1'}`
-  const provider = (wire: WireName, onAbort: string): string =>
+  const wires = Object.keys(ALL_WIRES) as AnyWireName[]
+  const base = (wire: AnyWireName): string => `${url}${wire === 'anthropic' || wire.startsWith('bedrock') ? '' : '/v1'}`
+  const provider = (wire: AnyWireName, onAbort: string): string =>
     `  ${wire}-${onAbort}: { dialect: ${wire}, base_url: "${base(wire)}", key: sk-up, on_abort: ${onAbort}, timeouts: { idle: 31s } }`
-  const model = (wire: WireName, onAbort: string): string =>
+  const model = (wire: AnyWireName, onAbort: string): string =>
     `  acme/${wire}-${onAbort}: { context: 100000, max_output: 1000, endpoints: [ { provider: ${wire}-${onAbort}, model: m, price: { prompt: "1.00", completion: "2.00" } } ] }`
-  const each = (line: (wire: WireName, onAbort: string) => string): string =>
+  const each = (line: (wire: AnyWireName, onAbort: string) => string): string =>
     wires.flatMap((wire) => ['cancel', 'drain'].map((way) => line(wire, way))).join('\n')
   return `
 auth: { keys: [ { name: app, key: sk-router-v1-0123456789abcdef, limit: "${LIMIT}.00" } ] }
@@ -59,7 +62,7 @@ ${each(model)}
 }
 
 /** An event in the middle of a stream that reports the usage so far; undefined where the wire has none. */
-function reportFrame(wire: WireName): string | undefined {
+function reportFrame(wire: AnyWireName): string | undefined {
   const { input, output } = SO_FAR
   const data = (event: JsonObject): string => `data: ${JSON.stringify(event)}\n\n`
   if (wire === 'openai-chat')
@@ -71,9 +74,15 @@ function reportFrame(wire: WireName): string | undefined {
   return undefined
 }
 
+/** What a frame says: events of Claude's format stand in base64 within those of Bedrock. */
+function textIn(frame: string): string {
+  const [, bytes] = /"bytes":"([^"]+)"/.exec(frame) ?? []
+  return bytes === undefined ? frame : Buffer.from(bytes, 'base64').toString('latin1')
+}
+
 interface Plan {
   path: string
-  wire: WireName
+  wire: AnyWireName
   stream: boolean
   drain: boolean
   /** Pieces that the caller reads before it leaves. */
@@ -112,16 +121,17 @@ function serve(upstream: Upstream, plan: Plan, left: Gate): void {
     return undefined
   }
   upstream.script = (request) => {
-    const wire = WIRES[wireOf(request.path)]
+    const wire = anyWireOf(request.path)
     if (!plan.stream) return { headers: JSON_TYPE, body: [wait(request), JSON.stringify(wire.reply(saidOf(plan.content)))] }
     const frames = wire.frames(saidOf(plan.content))
-    const at = frames.findIndex((frame) => frame.includes(`w${plan.cut}`))
+    const at = frames.findIndex((frame) => textIn(frame).includes(`w${plan.cut}`))
     const before = frames
       .slice(0, at)
       .map((frame) => (plan.wire === 'gemini' ? frame.replace(/,"usageMetadata":\{.*?\}\]?\}(?=,|\}\n)/, '') : frame))
     const report = plan.reports && plan.cut > 1 ? reportFrame(plan.wire) : undefined
     if (report) before.splice(before.length - 1, 0, report)
-    return sseAnswer([...before, wait(request), ...frames.slice(at)])
+    const [first, rest] = [before, frames.slice(at)].map((part) => streamAnswer(wire, part))
+    return { ...first, body: [...(first?.body ?? []), wait(request), ...(rest?.body ?? [])] }
   }
 }
 
@@ -193,8 +203,8 @@ function expected(plan: Plan, bytes: number): Bill {
     const since = estimateFromBytes(Buffer.byteLength(pieces[cut - 1]))
     return { input: SO_FAR.input, output: SO_FAR.output + since, most: SO_FAR.output + came, estimated: true }
   }
-  // This wire counts the input as a message begins.
-  return { input: wire === 'anthropic' ? WHOLE.input : estimateFromBytes(bytes), output: came, estimated: true }
+  // These wires count the input as a message begins.
+  return { input: wire.endsWith('anthropic') ? WHOLE.input : estimateFromBytes(bytes), output: came, estimated: true }
 }
 
 t.test('every caller that leaves has one row, billed as stated', async (t) => {
@@ -235,9 +245,9 @@ t.test('every caller that leaves has one row, billed as stated', async (t) => {
 
 t.test('a caller that leaves at any moment leaves no hold behind', async (t) => {
   const upstream = await startUpstream((request) => {
-    const wire = WIRES[wireOf(request.path)]
+    const wire = anyWireOf(request.path)
     return wire.streams(request)
-      ? sseAnswer(wire.frames(saidOf('text')))
+      ? streamAnswer(wire, wire.frames(saidOf('text')))
       : { headers: JSON_TYPE, body: [JSON.stringify(wire.reply(saidOf('text')))] }
   })
   const clock = new FakeClock()

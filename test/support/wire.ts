@@ -151,7 +151,8 @@ export function wireOf(path: string): WireName {
   return /:(?:streamG|g)enerateContent$/.test(plain) ? 'gemini' : 'openai-chat'
 }
 
-function anyWireOf(path: string): Wire {
+/** As `wireOf`, of all wires. */
+export function anyWireOf(path: string): Wire {
   if (/\/converse(-stream)?$/.test(path)) return ALL_WIRES['bedrock-converse']
   return ALL_WIRES[/\/invoke(-with-response-stream)?$/.test(path) ? 'bedrock-anthropic' : wireOf(path)]
 }

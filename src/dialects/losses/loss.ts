@@ -4,7 +4,7 @@
  */
 
 export type ClientName = 'chat' | 'responses' | 'messages'
-export type UpstreamName = 'openai-chat' | 'openai-responses' | 'anthropic' | 'gemini'
+export type UpstreamName = 'openai-chat' | 'openai-responses' | 'anthropic' | 'gemini' | 'bedrock-converse'
 
 export interface Loss {
   readonly client: ClientName

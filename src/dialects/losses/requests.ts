@@ -1,39 +1,41 @@
 /** Leaves of requests that the provider does not see, by client format. Data alone; the tests check every entry. */
 import { type Loss, lossesOf, type Row } from './loss.ts'
+import {
+  AUDIO,
+  CACHE_PLACE,
+  CACHE_SELF,
+  CACHE_TTL,
+  CITATIONS,
+  CITING,
+  FIELD,
+  FILE_ID,
+  FILENAME,
+  FORMAT,
+  GATEWAY,
+  HIDING,
+  ITEM_ID,
+  MARKS,
+  NAMES,
+  NATIVE_ITEM,
+  NOT_ENCRYPTED,
+  NOTE,
+  OTHER_FAMILY,
+  REFUSED,
+  REPLAY,
+  RUN_HERE,
+  SERVER_ITEM,
+  SHOWN,
+  STATUS,
+  STOPS,
+  STRICT,
+  SUMMARY,
+  TIER,
+  UNKNOWN,
+  USAGE,
+  VIDEO,
+} from './reasons.ts'
+import { bedrockRequestLosses } from './requests-bedrock.ts'
 
-const AUDIO = 'the format has no audio input'
-const CACHE_PLACE = 'the format has no cache mark in this place'
-const CACHE_SELF = 'providers of this format cache by themselves'
-const CACHE_TTL = 'a part can be marked for the cache, but without a lifetime'
-const CITATIONS = 'the format has no citations in requests'
-const CITING = 'the format has no field that requests citations of a document'
-const FIELD = 'the format has no field for it'
-const FILENAME = 'files have no name in the format'
-const FILE_ID = 'refused with a 400 that names the field, since the file is stored at another provider'
-const FORMAT = 'the format has no such output format'
-const GATEWAY = 'read by the gateway itself'
-const HIDING = 'the gateway itself leaves reasoning out of the reply'
-const ITEM_ID = 'item ids are valid in their own format only'
-const NAMES = 'messages have no author’s name in the format'
-const MARKS = 'sent only to a provider with the quirk `cache_control` or `explicit_caching`'
-const NATIVE_ITEM = 'only the caller’s format has it'
-const NOTE = 'information for the caller only'
-const REPLAY = 'sent only to a provider with the quirk `reasoning_replay`'
-const REFUSED = 'refused with a 400 that names the tool and the endpoints that have it'
-/** The provider is offered a function in its place. */
-const RUN_HERE = 'run by the gateway or handed to the caller, since the provider has no such tool'
-const OTHER_FAMILY = 'encrypted by another family of providers'
-const SERVER_ITEM = 'providers do not know the tools of the gateway'
-const SHOWN = 'the format does not accept this part of an earlier reply'
-const STATUS = 'items of earlier turns are always complete'
-const STOPS = 'the gateway cuts the answer itself'
-const STRICT = 'the format always enforces the schema'
-const SUMMARY = 'the format has no field for how reasoning is shown'
-const TIER = 'a provider is sent the service tier that its endpoint declares, and no other'
-const UNKNOWN = 'unknown fields are sent only to providers of the caller’s format'
-const NOT_ENCRYPTED = 'the format accepts only reasoning that its own providers encrypted'
-const USAGE = 'usage is always requested and always reported'
-const VIDEO = 'the format has no video input'
 /** The record names the item or block by its type. */
 const TYPE = '[type]'
 
@@ -364,4 +366,5 @@ export const requestLosses: readonly Loss[] = [
   ...lossesOf('chat', CHAT_CALLERS),
   ...lossesOf('responses', RESPONSES_CALLERS),
   ...lossesOf('messages', MESSAGES_CALLERS),
+  ...bedrockRequestLosses,
 ]

@@ -6,7 +6,7 @@ import { object } from '../fold.ts'
 import { type Gateway, startGateway } from '../gateway.ts'
 import { countLane, type Lane, lanesOf } from '../lanes.ts'
 import { type Script, type Seen, startUpstream, type Upstream } from '../upstream.ts'
-import { WIRES, type WireName } from '../wire.ts'
+import { type AnyWireName, WIRES, type WireName } from '../wire.ts'
 import { CLIENTS, type Client } from './clients.ts'
 
 /** USD per million tokens. */
@@ -15,9 +15,9 @@ export const PRICES = { prompt: 1, completion: 2, cached: 0.1, cache_write: 1.25
 export const WIRE_NAMES = Object.keys(WIRES) as WireName[]
 
 /** The model that a provider of this wire serves. */
-export const modelOf = (wire: WireName): string => `acme/${wire}`
+export const modelOf = (wire: AnyWireName): string => `acme/${wire}`
 
-const yaml = (url: string): string => {
+const yaml = (url: string, wires: readonly AnyWireName[]): string => {
   const price = Object.entries(PRICES)
     .map(([name, value]) => `${name}: "${value}"`)
     .join(', ')
@@ -25,24 +25,26 @@ const yaml = (url: string): string => {
 prompts:
   stored: { messages: [ { role: user, content: "Say {{what}} to {{whom}} about {{picture}} and {{paper}}." } ] }
 providers:
-${WIRE_NAMES.map((wire) => `  ${wire}: { name: ${wire}, dialect: ${wire}, base_url: "${url}/${wire}", key: "sk-provider-secret" }`).join('\n')}
+${wires.map((wire) => `  ${wire}: { name: ${wire}, dialect: ${wire}, base_url: "${url}/${wire}", key: "sk-provider-secret" }`).join('\n')}
 models:
-${WIRE_NAMES.map(
-  (wire) => `  ${modelOf(wire)}:
+${wires
+  .map(
+    (wire) => `  ${modelOf(wire)}:
     context: 128000
     max_output: 64000
     input: [ text, image, file, audio, video ]
     output: [ text, image, audio ]
     endpoints: [ { provider: ${wire}, model: upstream-model, price: { ${price} } } ]`,
-).join('\n')}
+  )
+  .join('\n')}
 `
 }
 
 /** One client, one wire, one lane. */
-export interface Cell {
+export interface Cell<W extends AnyWireName = WireName> {
   readonly name: string
   readonly client: Client
-  readonly wire: WireName
+  readonly wire: W
   readonly lane: Lane
   readonly upstream: Upstream
   /** Posts this body for the wire's model. */
@@ -53,26 +55,31 @@ export interface Cell {
   generation(response: Response): Promise<JsonObject>
 }
 
-export interface Field {
+export interface Field<W extends AnyWireName = WireName> {
   readonly upstream: Upstream
-  readonly cells: readonly Cell[]
+  readonly cells: readonly Cell<W>[]
   gateway(lane: Lane): Gateway
 }
 
 /** Starts a gateway per lane before one provider; they stop when `root` ends. */
-export async function startField(root: Test): Promise<Field> {
+export function startField(root: Test): Promise<Field> {
+  return startFieldOf(root, WIRE_NAMES)
+}
+
+/** The same for these formats of providers. */
+export async function startFieldOf<W extends AnyWireName>(root: Test, wires: readonly W[]): Promise<Field<W>> {
   const upstream = await startUpstream(() => ({ status: 500 }))
   root.teardown(() => upstream.close())
   const gateways = new Map<Lane, Gateway>()
   for (const lane of ['pass', 'observe', 'translate'] as const) {
-    const gateway = await startGateway(yaml(upstream.url), { lane })
+    const gateway = await startGateway(yaml(upstream.url, wires), { lane })
     root.teardown(() => gateway.close())
     gateways.set(lane, gateway)
   }
   const gateway = (lane: Lane): Gateway => gateways.get(lane) as Gateway
   const cells = CLIENTS.flatMap((client) =>
-    WIRE_NAMES.flatMap((wire) =>
-      lanesOf(client.id, wire).map((lane): Cell => {
+    wires.flatMap((wire) =>
+      lanesOf(client.id, wire).map((lane): Cell<W> => {
         const ask: Cell['ask'] = (body, headers) => {
           countLane(root, lane)
           return gateway(lane).post(client.path, { model: modelOf(wire), ...body }, headers)

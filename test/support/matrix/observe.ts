@@ -2,7 +2,7 @@
 import type { Json, JsonObject } from '../../../src/core/json.ts'
 import { framesOf, list } from '../fold.ts'
 import { jsonAnswer, sseAnswer } from '../upstream.ts'
-import { type Said, says } from '../wire.ts'
+import { type AnyWireName, type Said, says } from '../wire.ts'
 import type { Cell } from './field.ts'
 import { changed, holds, type Marked, type MarkedLeaf } from './markers.ts'
 import { STREAMED } from './streamed.ts'
@@ -34,7 +34,10 @@ export function droppedOf(generation: JsonObject): string[] {
 }
 
 /** Everything of a request that a provider can see. */
-async function sent(cell: Cell, body: JsonObject): Promise<{ status: number; upstream: Json; response: Response; text: string }> {
+async function sent(
+  cell: Cell<AnyWireName>,
+  body: JsonObject,
+): Promise<{ status: number; upstream: Json; response: Response; text: string }> {
   cell.upstream.script = says(FINE)
   const before = cell.upstream.requests.length
   const response = await cell.ask(body)
@@ -44,7 +47,7 @@ async function sent(cell: Cell, body: JsonObject): Promise<{ status: number; ups
 }
 
 /** What becomes of a request's leaves on their way to the provider. */
-export async function observeRequest(cell: Cell, { body, leaves }: Marked): Promise<Outcome> {
+export async function observeRequest(cell: Cell<AnyWireName>, { body, leaves }: Marked): Promise<Outcome> {
   const { status, upstream, response, text } = await sent(cell, body)
   if (status !== 200) return { status, lost: [], dropped: [], refusal: text }
   const lost: MarkedLeaf[] = []
