@@ -4,6 +4,7 @@ import type { JsonObject } from '../../src/core/json.ts'
 import { FakeClock } from '../support/clock.ts'
 import { every } from '../support/every.ts'
 import { type Gateway, KEY, startGateway } from '../support/gateway.ts'
+import { startScene } from '../support/scene.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { answerFor, says, upstreamError } from '../support/wire.ts'
 
@@ -45,13 +46,13 @@ models:
 aliases: { app/default: acme/one }
 `
 
-interface Scene {
+interface Lists {
   clock: FakeClock
   gateway: Gateway
   get(path: string): Promise<{ status: number; body: JsonObject }>
 }
 
-async function withScene(body: (scene: Scene) => Promise<void>): Promise<void> {
+async function withLists(body: (scene: Lists) => Promise<void>): Promise<void> {
   const clock = new FakeClock(3)
   const first = await startUpstream(async (seen) => {
     await clock.advance(250)
@@ -59,7 +60,7 @@ async function withScene(body: (scene: Scene) => Promise<void>): Promise<void> {
   })
   const second = await startUpstream(says({ text: ['second'] }))
   const gateway = await startGateway(yaml(first.url, second.url), { clock })
-  const get: Scene['get'] = async (path) => {
+  const get: Lists['get'] = async (path) => {
     const response = await gateway.get(path)
     return { status: response.status, body: (await response.json()) as JsonObject }
   }
@@ -99,7 +100,7 @@ const PLAIN = {
 }
 
 t.test('GET /v1/models/{author}/{slug}/endpoints: every field of every endpoint', async (t) => {
-  await withScene(async ({ gateway, get }) => {
+  await withLists(async ({ gateway, get }) => {
     const { status, body } = await get('/v1/models/acme/one/endpoints')
     t.equal(status, 200)
     const { endpoints, ...model } = body.data as JsonObject & { endpoints: JsonObject[] }
@@ -156,7 +157,7 @@ t.test('GET /v1/models/{author}/{slug}/endpoints: every field of every endpoint'
 })
 
 t.test('what an endpoint has lived through stands in its entry', async (t) => {
-  await withScene(async ({ clock, gateway, get }) => {
+  await withLists(async ({ clock, gateway, get }) => {
     const ask = (only: string) =>
       gateway.post('/v1/chat/completions', {
         model: 'acme/one',
@@ -179,7 +180,7 @@ t.test('what an endpoint has lived through stands in its entry', async (t) => {
 })
 
 t.test('GET /v1/endpoints/zdr and GET /v1/providers', async (t) => {
-  await withScene(async ({ get }) => {
+  await withLists(async ({ get }) => {
     const zdr = await get('/v1/endpoints/zdr')
     t.equal(zdr.status, 200)
     t.strictSame((zdr.body.data as JsonObject[])[0], PLAIN, 'the same entry')
@@ -214,7 +215,7 @@ t.test('GET /v1/endpoints/zdr and GET /v1/providers', async (t) => {
 })
 
 t.test('who may ask, and for what', async (t) => {
-  await withScene(async ({ gateway, get }) => {
+  await withLists(async ({ gateway, get }) => {
     await every(t, 'every path', async (t) => {
       for (const path of ['/v1/models/acme/one/endpoints', '/v1/endpoints/zdr', '/v1/providers', '/v1/presets']) {
         t.equal((await fetch(`${gateway.url}${path}`)).status, 401, `${path} asks for a key`)
@@ -241,16 +242,15 @@ t.test('who may ask, and for what', async (t) => {
 })
 
 t.test('GET /v1/models with distillable, and the presets', async (t) => {
-  const upstream = await startUpstream(says({ text: ['fine'] }))
-  t.teardown(() => upstream.close())
-  const gateway = await startGateway(`
-providers: { first: { dialect: openai-chat, base_url: "${upstream.url}/v1" } }
+  const { gateway } = await startScene(t, {
+    config: (url) => `
+providers: { first: { dialect: openai-chat, base_url: "${url}/v1" } }
 models:
   acme/open: { distillable: true, endpoints: [ { provider: first, model: m, price: free } ] }
   acme/closed: { endpoints: [ { provider: first, model: m, price: free } ] }
 presets: { short: { description: Few words, parameters: { temperature: 0 } } }
-`)
-  t.teardown(() => gateway.close())
+`,
+  })
   const ids = async (value: string) => {
     const body = (await (await gateway.get(`/v1/models?distillable=${value}`)).json()) as { data: { id: string }[] }
     return body.data.map(({ id }) => id)

@@ -6,10 +6,11 @@ import { estimateFromBytes } from '../../src/ledger/usage-estimate.ts'
 import { FakeClock, turns } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
 import { every } from '../support/every.ts'
-import { type Gateway, oneModel, startGateway } from '../support/gateway.ts'
+import type { Gateway } from '../support/gateway.ts'
 import { heardLeave, READ_ON } from '../support/leaving.ts'
+import { startScene } from '../support/scene.ts'
 import { runs, seed } from '../support/seed.ts'
-import { Gate, JSON_TYPE, type Seen, sseAnswer, startUpstream, type Upstream } from '../support/upstream.ts'
+import { Gate, JSON_TYPE, type Seen, sseAnswer, type Upstream } from '../support/upstream.ts'
 import { ALL_WIRES, type AnyWireName, anyWireOf, type Said, streamAnswer, WIRES } from '../support/wire.ts'
 
 const ABORTS = runs(100, 1000)
@@ -147,7 +148,7 @@ async function readTo(response: Response, piece: string): Promise<void> {
 }
 
 /** One caller that comes and leaves. @returns bytes of the request. */
-async function leave({ gateway, clock }: Scene, upstream: Upstream, plan: Plan): Promise<number> {
+async function leave({ gateway, clock }: Leaving, upstream: Upstream, plan: Plan): Promise<number> {
   const left = new Gate()
   serve(upstream, plan, left)
   const index = upstream.requests.length
@@ -170,7 +171,7 @@ async function leave({ gateway, clock }: Scene, upstream: Upstream, plan: Plan):
   return Buffer.byteLength(body)
 }
 
-interface Scene {
+interface Leaving {
   gateway: Gateway
   clock: FakeClock
 }
@@ -208,9 +209,7 @@ function expected(plan: Plan, bytes: number): Bill {
 }
 
 t.test('every caller that leaves has one row, billed as stated', async (t) => {
-  const upstream = await startUpstream(() => ({ status: 500 }))
-  const clock = new FakeClock()
-  const gateway = await startGateway(yaml(upstream.url), { clock })
+  const { clock, gateway, upstream } = await startScene(t, { answer: () => ({ status: 500 }), config: yaml })
   const kinds = new Map<string, number>()
   let sum = 0
   await every(t, 'every round', async (t) => {
@@ -239,19 +238,18 @@ t.test('every caller that leaves has one row, billed as stated', async (t) => {
   t.equal(Math.round(key.data.limit_remaining * 1e9), LIMIT * 1e9 - sum, 'and nothing is held any more')
   t.equal(kinds.size, 4, [...kinds].map(([kind, count]) => `${count} ${kind}`).join(', '))
   t.equal(gateway.logs.filter((line) => /"level":"error"/.test(line)).length, 0)
-  await gateway.close()
-  await upstream.close()
 })
 
 t.test('a caller that leaves at any moment leaves no hold behind', async (t) => {
-  const upstream = await startUpstream((request) => {
-    const wire = anyWireOf(request.path)
-    return wire.streams(request)
-      ? streamAnswer(wire, wire.frames(saidOf('text')))
-      : { headers: JSON_TYPE, body: [JSON.stringify(wire.reply(saidOf('text')))] }
+  const { clock, gateway, upstream } = await startScene(t, {
+    answer: (request) => {
+      const wire = anyWireOf(request.path)
+      return wire.streams(request)
+        ? streamAnswer(wire, wire.frames(saidOf('text')))
+        : { headers: JSON_TYPE, body: [JSON.stringify(wire.reply(saidOf('text')))] }
+    },
+    config: yaml,
   })
-  const clock = new FakeClock()
-  const gateway = await startGateway(yaml(upstream.url), { clock })
   const settleAll = async (): Promise<boolean> => {
     await clock.advance(READ_ON)
     return rowsOf(gateway).every(({ settled }) => settled)
@@ -287,26 +285,22 @@ t.test('a caller that leaves at any moment leaves no hold behind', async (t) => 
   const key = (await (await gateway.get('/v1/key')).json()) as { data: { usage: number; limit_remaining: number } }
   t.equal(Math.round(key.data.usage * 1e9), spent)
   t.equal(Math.round(key.data.limit_remaining * 1e9), LIMIT * 1e9 - spent, 'nothing is held')
-  await gateway.close()
-  await upstream.close()
 })
 
 t.test('a cap in the words of another format bounds no charge', async (t) => {
   const pieces = ['w0 once upon a time ', 'w1 there was a caller ', 'w2 who left early']
   const left = new Gate()
-  const upstream = await startUpstream((request) => {
-    const frames = WIRES['openai-chat'].frames({ text: pieces, usage: WHOLE })
-    const at = frames.findIndex((frame) => frame.includes('w2'))
-    const wait = async (): Promise<undefined> => {
-      await Promise.race([left.opened, request.closed])
-      return undefined
-    }
-    return sseAnswer([...frames.slice(0, at), wait, ...frames.slice(at)])
+  const { clock, gateway } = await startScene(t, {
+    answer: (request) => {
+      const frames = WIRES['openai-chat'].frames({ text: pieces, usage: WHOLE })
+      const at = frames.findIndex((frame) => frame.includes('w2'))
+      const wait = async (): Promise<undefined> => {
+        await Promise.race([left.opened, request.closed])
+        return undefined
+      }
+      return sseAnswer([...frames.slice(0, at), wait, ...frames.slice(at)])
+    },
   })
-  t.teardown(() => upstream.close())
-  const clock = new FakeClock()
-  const gateway = await startGateway(oneModel(upstream.url, 'openai-chat'), { clock })
-  t.teardown(() => gateway.close())
   const aborter = new AbortController()
   const body = { model: 'acme/one', stream: true, max_tokens: 500, max_output_tokens: 1, messages: [{ role: 'user', content: 'Hi' }] }
   const response = await fetch(`${gateway.url}/v1/chat/completions`, {

@@ -1,7 +1,7 @@
 /** `router:advisor` over HTTP: who is asked, what it is shown and remembers, what the caller sees. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
-import { eventsOf, ran, type Scene, type SceneOptions, startScene, told, WAYS, wayName } from '../support/asked-models.ts'
+import { type AskedModels, type AskedModelsOptions, eventsOf, ran, startAskedModels, told, WAYS, wayName } from '../support/asked-models.ts'
 import { every } from '../support/every.ts'
 import { inOrder } from '../support/responses-rules.ts'
 import type { Said, SaidCall } from '../support/wire.ts'
@@ -12,18 +12,18 @@ const ask = (args: JsonObject, name = 'router_advisor', id = 'call_1'): SaidCall
 const advisor = (parameters: JsonObject = {}): JsonObject => ({ type: 'router:advisor', parameters })
 const asks = (...calls: SaidCall[]): Said => ({ text: ['Hm. '], calls, usage: { input: 100, output: 10 } })
 
-function scene(t: Test, calls: SaidCall[], more: Partial<SceneOptions> = {}): Promise<Scene> {
-  return startScene(t, {
+function withAdvisor(t: Test, calls: SaidCall[], more: Partial<AskedModelsOptions> = {}): Promise<AskedModels> {
+  return startAskedModels(t, {
     script: (name, seen) => (name !== 'one' || ran(seen) ? (name === 'one' ? DONE : ADVICE) : asks(...calls)),
     ...more,
   })
 }
 
-const messagesTo = (one: Scene, name: 'one' | 'two' | 'three', at = -1): JsonObject[] =>
+const messagesTo = (one: AskedModels, name: 'one' | 'two' | 'three', at = -1): JsonObject[] =>
   one.seen(name).at(at)?.json.messages as JsonObject[]
 
 t.test('the model asks, is told, and the caller sees it, in every format', async (t) => {
-  const one = await scene(t, [ask({ prompt: 'What now?' })])
+  const one = await withAdvisor(t, [ask({ prompt: 'What now?' })])
   const tools = [
     advisor({ model: 'acme/two', instructions: 'Be brief.', temperature: 0.5, max_completion_tokens: 300, reasoning: { effort: 'low' } }),
   ]
@@ -57,7 +57,7 @@ t.test('whose model: the definition, the call, the one that asks', async (t) => 
   ]
   for (const [parameters, args, model] of cases) {
     let calls = 0
-    const one = await startScene(t, { script: () => (calls++ === 0 ? asks(ask(args)) : DONE) })
+    const one = await startAskedModels(t, { script: () => (calls++ === 0 ? asks(ask(args)) : DONE) })
     const { body } = await one.ask({ format: 'responses', stream: false }, { tools: [advisor(parameters)] })
     t.match(
       (body.output as JsonObject[]).find(({ type }) => type === 'router:advisor'),
@@ -69,7 +69,7 @@ t.test('whose model: the definition, the call, the one that asks', async (t) => 
 })
 
 t.test('C-180: two without a name, a name twice, and what else is a 400', async (t) => {
-  const one = await scene(t, [])
+  const one = await withAdvisor(t, [])
   const cases: [tools: JsonObject[], message: RegExp][] = [
     [[advisor(), advisor()], /^tools\[1\]\.parameters\.name: is required/],
     [[advisor({ name: 'a' }), advisor({ name: ' a ' })], /^tools\[1\]\.parameters\.name: expected a name that no other advisor/],
@@ -97,7 +97,7 @@ t.test('C-180: two without a name, a name twice, and what else is a 400', async 
 })
 
 t.test('several advisors at once: each under its own name, with its own memory', async (t) => {
-  const one = await scene(t, [ask({ prompt: 'first?' }, 'router_advisor'), ask({ prompt: 'second?' }, 'router_advisor__1', 'call_2')])
+  const one = await withAdvisor(t, [ask({ prompt: 'first?' }, 'router_advisor'), ask({ prompt: 'second?' }, 'router_advisor__1', 'call_2')])
   const tools = [advisor({ model: 'acme/two' }), advisor({ name: 'the wise', model: 'acme/three' })]
   const { body } = await one.ask({ format: 'responses', stream: false }, { tools })
   const offered = (one.seen('one')[0].json.tools as JsonObject[]).map((tool) => tool.function as JsonObject)
@@ -113,7 +113,7 @@ t.test('several advisors at once: each under its own name, with its own memory',
   t.match((body.usage as JsonObject).server_tool_use_details, { tool_calls_requested: 2 })
   // The conversation goes on: what each has said is what each remembers.
   const input = [{ role: 'user', content: 'What is best?' }, ...output, { role: 'user', content: 'And now?' }]
-  const again = await startScene(t, {
+  const again = await startAskedModels(t, {
     script: (name, seen) =>
       name === 'one' ? (seen.body.includes('call_9') ? DONE : asks(ask({ prompt: 'third?' }, 'router_advisor__1', 'call_9'))) : ADVICE,
   })
@@ -140,13 +140,13 @@ t.test('an advisor remembers in every format, and within a request', async (t) =
   const tools = [advisor({ model: 'acme/two' })]
   await every(t, 'every way', async (t) => {
     for (const way of WAYS.filter(({ stream }) => !stream)) {
-      const first = await scene(t, [ask({ prompt: 'first?' })])
+      const first = await withAdvisor(t, [ask({ prompt: 'first?' })])
       const { body } = await first.ask(way, { tools })
       const user = { role: 'user', content: 'go on' }
       const said = way.format === 'chat' ? (body.choices as JsonObject[])[0].message : { role: 'assistant', content: body.content }
       const history =
         way.format === 'responses' ? { input: [user, ...(body.output as JsonObject[]), user] } : { messages: [user, said, user] }
-      const one = await startScene(t, {
+      const one = await startAskedModels(t, {
         script: (name, seen) =>
           name === 'two'
             ? ADVICE
@@ -167,7 +167,7 @@ t.test('an advisor remembers in every format, and within a request', async (t) =
 })
 
 t.test('with the transcript it sees what the model sees', async (t) => {
-  const one = await scene(t, [ask({})], { model: 'input: [text, image]' })
+  const one = await withAdvisor(t, [ask({})], { model: 'input: [text, image]' })
   const tools = [advisor({ model: 'acme/two', forward_transcript: true, instructions: 'Be brief.' })]
   const picture = { type: 'input_image', image_url: 'data:image/png;base64,iVBORw0KGgo=', detail: 'auto' }
   const input = [
@@ -177,8 +177,9 @@ t.test('with the transcript it sees what the model sees', async (t) => {
     { type: 'function_call_output', call_id: 'c1', output: 'rain' },
     { role: 'user', content: 'So?' },
   ]
-  const script: SceneOptions['script'] = (name, seen) => (name === 'two' ? ADVICE : seen.body.includes('call_1') ? DONE : asks(ask({})))
-  const again = await startScene(t, { script, model: 'input: [text, image]' })
+  const script: AskedModelsOptions['script'] = (name, seen) =>
+    name === 'two' ? ADVICE : seen.body.includes('call_1') ? DONE : asks(ask({}))
+  const again = await startAskedModels(t, { script, model: 'input: [text, image]' })
   t.equal((await again.ask({ format: 'responses', stream: false }, { input, tools })).status, 200)
   const shown = JSON.stringify(messagesTo(again, 'two'))
   await every(t, 'every part', async (t) => {
@@ -196,7 +197,7 @@ t.test('with the transcript it sees what the model sees', async (t) => {
   })
   t.notOk(shown.includes('tool_calls'), 'calls in words: it has no such tools')
   t.equal((await one.ask({ format: 'chat', stream: true }, { tools })).status, 200, 'no prompt is needed')
-  const blind = await startScene(t, { script })
+  const blind = await startAskedModels(t, { script })
   const bare = input.map((item) =>
     'content' in item && Array.isArray(item.content) ? { ...item, content: item.content.slice(0, 1) } : item,
   )
@@ -204,7 +205,7 @@ t.test('with the transcript it sees what the model sees', async (t) => {
 })
 
 t.test('its words come as they are said, to callers of Responses streams that ask for it', async (t) => {
-  const one = await scene(t, [ask({ prompt: 'What now?' })])
+  const one = await withAdvisor(t, [ask({ prompt: 'What now?' })])
   for (const stream of [true, false]) {
     const { raw } = await one.ask({ format: 'responses', stream: true }, { tools: [advisor({ model: 'acme/two', stream })] })
     const events = eventsOf(raw)
@@ -237,7 +238,7 @@ t.test('an advisor that cannot be asked is an error to the model', async (t) => 
   ]
   await every(t, 'every case', async (t) => {
     for (const [parameters, args, error] of cases) {
-      const one = await scene(t, [ask(args)])
+      const one = await withAdvisor(t, [ask(args)])
       const { status, body, reply } = await one.ask({ format: 'responses', stream: false }, { tools: [advisor(parameters)] })
       t.equal(status, 200)
       t.equal(reply.text, 'Hm. So be it.')

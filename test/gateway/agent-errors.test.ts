@@ -3,8 +3,8 @@ import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
 import { list, object } from '../support/fold.ts'
-import { startGateway } from '../support/gateway.ts'
-import { type Answer, jsonAnswer, type Seen, sseAnswer, startUpstream } from '../support/upstream.ts'
+import { startScene } from '../support/scene.ts'
+import { type Answer, jsonAnswer, type Seen, sseAnswer } from '../support/upstream.ts'
 import { framesFor } from '../support/wire.ts'
 
 /** Most input that the endpoint of acme/short takes, by the configuration. */
@@ -20,21 +20,19 @@ const OVERFLOWS: Readonly<Record<string, JsonObject>> = {
 }
 
 let script: (seen: Seen) => Answer = () => jsonAnswer({})
-const upstream = await startUpstream((seen) => script(seen))
-const gateway = await startGateway(`
+const { gateway } = await startScene(t, {
+  answer: (seen) => script(seen),
+  config: (url) => `
 providers:
 ${Object.keys(OVERFLOWS)
-  .map((dialect) => `  ${dialect}: { dialect: ${dialect}, base_url: "${upstream.url}/v1", key: sk-up }`)
+  .map((dialect) => `  ${dialect}: { dialect: ${dialect}, base_url: "${url}/v1", key: sk-up }`)
   .join('\n')}
 models:
 ${Object.keys(OVERFLOWS)
   .map((dialect) => `  acme/${dialect}: { endpoints: [ { provider: ${dialect}, model: m, price: free } ] }`)
   .join('\n')}
   acme/short: { context: ${SHORT}, endpoints: [ { provider: openai-chat, model: m, price: free } ] }
-`)
-t.teardown(async () => {
-  await gateway.close()
-  await upstream.close()
+`,
 })
 
 const CLIENTS = { chat: '/v1/chat/completions', responses: '/v1/responses', messages: '/v1/messages' }

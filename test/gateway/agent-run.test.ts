@@ -69,7 +69,7 @@ async function startWeb(t: Test): Promise<Web> {
   return { site, engine, story }
 }
 
-async function scene(t: Test, dialect: WireName, { site, engine, story }: Web): Promise<{ gateway: Gateway; model: Upstream }> {
+async function withWeb(t: Test, dialect: WireName, { site, engine, story }: Web): Promise<{ gateway: Gateway; model: Upstream }> {
   const model = await startUpstream((seen) => answerFor(seen, story.turns[results(seen)]))
   t.teardown(() => model.close())
   const gateway = await startGateway(`
@@ -264,7 +264,7 @@ t.test('three turns are one reply', async (t) => {
   const first = new Map<AskWay['format'], Json>()
   await every(t, 'every dialect', async (t) => {
     for (const dialect of DIALECTS) {
-      const { gateway, model } = await scene(t, dialect, web)
+      const { gateway, model } = await withWeb(t, dialect, web)
       for (const way of ASK_WAYS) {
         const name = `${dialect} to ${askName(way)}`
         const before = { model: model.requests.length, engine: web.engine.requests.length, site: web.site.requests.length }

@@ -3,9 +3,8 @@ import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
 import { object } from '../support/fold.ts'
-import { startGateway } from '../support/gateway.ts'
-import { startScene } from '../support/providers.ts'
-import { startUpstream } from '../support/upstream.ts'
+import { startProviders } from '../support/providers.ts'
+import { startScene } from '../support/scene.ts'
 import { answerFor } from '../support/wire.ts'
 
 const NAMES = ['aye', 'bee', 'sea']
@@ -31,7 +30,7 @@ const AGENTS: Readonly<Record<string, { client: 'chat' | 'responses' | 'messages
 const uuid = (at: number): string => `0b9a4a5e-0d68-4b6c-8f65-${String(at).padStart(12, '0')}`
 
 t.test("an agent's conversation stays where it was served, by the agent's own id", async (t) => {
-  const scene = await startScene(t, { providers: NAMES })
+  const scene = await startProviders(t, { providers: NAMES })
   await every(t, 'every agent', async (t) => {
     for (const [agent, { client, name }] of Object.entries(AGENTS)) {
       const homes = new Set<string>()
@@ -48,7 +47,7 @@ t.test("an agent's conversation stays where it was served, by the agent's own id
 })
 
 t.test('session_id and x-session-id come before the id of an agent, and a name of another kind is none', async (t) => {
-  const scene = await startScene(t, { providers: NAMES })
+  const scene = await startProviders(t, { providers: NAMES })
   const agent = (at: number) => ({ 'x-claude-code-session-id': uuid(at) })
   const home = await scene.server('messages', { session_id: 'mine' }, agent(0))
   for (let at = 1; at < 8; at++) t.equal(await scene.server('messages', { session_id: 'mine' }, agent(at)), home)
@@ -59,14 +58,12 @@ t.test('session_id and x-session-id come before the id of an agent, and a name o
 })
 
 t.test('Claude Code at a Responses provider: a key for the cache, and a summary of the thinking', async (t) => {
-  const upstream = await startUpstream((seen) => answerFor(seen, { reasoning: ['I look.'], text: ['fine'] }))
-  const gateway = await startGateway(`
-providers: { full: { dialect: openai-responses, base_url: "${upstream.url}/v1", key: sk-up } }
+  const { gateway, upstream } = await startScene(t, {
+    answer: (seen) => answerFor(seen, { reasoning: ['I look.'], text: ['fine'] }),
+    config: (url) => `
+providers: { full: { dialect: openai-responses, base_url: "${url}/v1", key: sk-up } }
 models: { acme/one: { endpoints: [ { provider: full, model: m, price: free } ] } }
-`)
-  t.teardown(async () => {
-    await gateway.close()
-    await upstream.close()
+`,
   })
   const messages = [{ role: 'user', content: 'Hello' }]
   const send = async (body: JsonObject, headers: Record<string, string> = {}, path = '/v1/messages') => {

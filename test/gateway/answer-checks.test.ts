@@ -3,21 +3,21 @@ import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
 import { list, object } from '../support/fold.ts'
-import { startGateway } from '../support/gateway.ts'
 import { CLIENTS, type Client } from '../support/matrix/clients.ts'
-import { startUpstream } from '../support/upstream.ts'
+import { startScene } from '../support/scene.ts'
 import { type Said, says } from '../support/wire.ts'
 
-const upstream = await startUpstream(says({ text: ['{}'] }))
 const price = 'price: free'
-const gateway = await startGateway(`
+const { gateway, upstream } = await startScene(t, {
+  answer: says({ text: ['{}'] }),
+  config: (url) => `
 providers:
-  claude: { dialect: anthropic, base_url: "${upstream.url}", key: sk-up }
-  gemini: { dialect: gemini, base_url: "${upstream.url}/v1", key: sk-up }
-  closed: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: sk-up, quirks: { closed_schemas: true } }
-  words: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: sk-up, quirks: { json_schema: json_object } }
-  responses: { dialect: openai-responses, base_url: "${upstream.url}/v1", key: sk-up, quirks: { closed_schemas: true } }
-  plain: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: sk-up }
+  claude: { dialect: anthropic, base_url: "${url}", key: sk-up }
+  gemini: { dialect: gemini, base_url: "${url}/v1", key: sk-up }
+  closed: { dialect: openai-chat, base_url: "${url}/v1", key: sk-up, quirks: { closed_schemas: true } }
+  words: { dialect: openai-chat, base_url: "${url}/v1", key: sk-up, quirks: { json_schema: json_object } }
+  responses: { dialect: openai-responses, base_url: "${url}/v1", key: sk-up, quirks: { closed_schemas: true } }
+  plain: { dialect: openai-chat, base_url: "${url}/v1", key: sk-up }
 models:
   m/claude: { endpoints: [ { provider: claude, model: up, ${price} } ] }
   m/gemini: { endpoints: [ { provider: gemini, model: up, ${price} } ] }
@@ -26,10 +26,7 @@ models:
   m/lacks: { endpoints: [ { provider: plain, model: up, ${price}, supported_parameters: [ max_tokens ] } ] }
   m/responses: { endpoints: [ { provider: responses, model: up, ${price} } ] }
   m/plain: { endpoints: [ { provider: plain, model: up, ${price} } ] }
-`)
-t.teardown(async () => {
-  await gateway.close()
-  await upstream.close()
+`,
 })
 
 /** The optional property is beyond OpenAI's strict rules, the pattern beyond Claude's and Gemini's subsets. */

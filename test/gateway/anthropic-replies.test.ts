@@ -3,9 +3,9 @@ import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
 import { list, object } from '../support/fold.ts'
-import { startGateway } from '../support/gateway.ts'
 import { CLIENTS } from '../support/matrix/clients.ts'
-import { type Answer, jsonAnswer, type Seen, sseAnswer, startUpstream } from '../support/upstream.ts'
+import { startScene } from '../support/scene.ts'
+import { type Answer, jsonAnswer, type Seen, sseAnswer } from '../support/upstream.ts'
 
 const frame = (type: string, more: JsonObject): string => `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`
 const USAGE = { input_tokens: 10, output_tokens: 5, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 }
@@ -36,16 +36,14 @@ function streamOf(content: readonly JsonObject[], stop: string, usage: JsonObjec
 }
 
 let answer: (seen: Seen) => Answer = () => jsonAnswer(message({ content: [{ type: 'text', text: 'Fine.' }], stop_reason: 'end_turn' }))
-const upstream = await startUpstream((seen) => answer(seen))
-const gateway = await startGateway(`
+const { gateway, upstream } = await startScene(t, {
+  answer: (seen) => answer(seen),
+  config: (url) => `
 providers:
-  one: { dialect: anthropic, base_url: "${upstream.url}", key: sk-up, quirks: { web_search: true } }
+  one: { dialect: anthropic, base_url: "${url}", key: sk-up, quirks: { web_search: true } }
 models:
   acme/one: { max_output: 8000, endpoints: [ { provider: one, model: up, price: { prompt: "1.00", completion: "2.00" } } ] }
-`)
-t.teardown(async () => {
-  await gateway.close()
-  await upstream.close()
+`,
 })
 
 const user = { turns: [{ user: [{ text: 'Hello' }] }] }

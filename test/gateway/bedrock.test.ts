@@ -4,9 +4,9 @@ import type { JsonObject } from '../../src/core/json.ts'
 import { EVENT_STREAM_TYPE, event, exception } from '../support/event-stream.ts'
 import { every } from '../support/every.ts'
 import { list, object } from '../support/fold.ts'
-import { type Gateway, startGateway } from '../support/gateway.ts'
 import { CLIENTS } from '../support/matrix/clients.ts'
-import { type Answer, jsonAnswer, startUpstream, type Upstream } from '../support/upstream.ts'
+import { startScene } from '../support/scene.ts'
+import { type Answer, jsonAnswer } from '../support/upstream.ts'
 import { answerFor, type Said } from '../support/wire.ts'
 import { bedrockFrames } from '../support/wire-bedrock.ts'
 
@@ -19,20 +19,14 @@ const SAID: Said = {
   usage: { input: 20, output: 5, cached: 6, written: 8 },
 }
 
-interface Scene {
-  gateway: Gateway
-  upstream: Upstream
-}
-
-async function scene(t: Test, answer: (index: number) => Answer | undefined): Promise<Scene> {
+function bedrock(t: Test, answer: (index: number) => Answer | undefined) {
   let index = 0
-  const upstream = await startUpstream((request) => answer(index++) ?? answerFor(request, SAID))
-  t.teardown(() => upstream.close())
-  const gateway = await startGateway(
-    `
+  return startScene(t, {
+    answer: (request) => answer(index++) ?? answerFor(request, SAID),
+    config: (url) => `
 providers:
-  aws: { preset: bedrock, key: bedrock-api-key, base_url: "${upstream.url}" }
-  other: { preset: bedrock, key: bedrock-api-key, base_url: "${upstream.url}" }
+  aws: { preset: bedrock, key: bedrock-api-key, base_url: "${url}" }
+  other: { preset: bedrock, key: bedrock-api-key, base_url: "${url}" }
 models:
   aws/claude:
     max_output: 20000
@@ -42,10 +36,8 @@ models:
       - { provider: aws, model: first, price: free }
       - { provider: other, model: second, price: free }
 `,
-    { env: { AWS_REGION: 'us-east-1' } },
-  )
-  t.teardown(() => gateway.close())
-  return { gateway, upstream }
+    env: { AWS_REGION: 'us-east-1' },
+  })
 }
 
 const ask = (model: string, stream: boolean, client = CLIENTS[0]): JsonObject => ({
@@ -58,7 +50,7 @@ const ask = (model: string, stream: boolean, client = CLIENTS[0]): JsonObject =>
 })
 
 t.test('every client format gets the same of a reply, streamed in single bytes or whole', async (t) => {
-  const { gateway, upstream } = await scene(t, () => undefined)
+  const { gateway, upstream } = await bedrock(t, () => undefined)
   upstream.script = (request) => ({ ...answerFor(request, SAID), split: request.path.endsWith('-stream') ? 1 : undefined })
   await every(t, 'every client, streamed and not', async (t) => {
     for (const client of CLIENTS)
@@ -98,7 +90,7 @@ t.test('what fails before any content is tried elsewhere', async (t) => {
       'other framing': { headers: { 'content-type': 'text/event-stream' }, body: ['data: {}\n\n'] },
       'status 503': jsonAnswer({ message: 'Unavailable' }, 503),
     })) {
-      const { gateway, upstream } = await scene(t, (index) => (index === 0 ? failure : undefined))
+      const { gateway, upstream } = await bedrock(t, (index) => (index === 0 ? failure : undefined))
       const text = await (await gateway.post('/v1/chat/completions', ask('aws/two', true))).text()
       t.equal(CLIENTS[0].foldStream(text).text, 'Grüß dich, 世界', name)
       t.equal(upstream.requests.length, 2, `${name}: the second endpoint was called`)
@@ -116,7 +108,7 @@ t.test('what fails behind content ends the stream with one error', async (t) => 
       ['wrong checksum', stream(start, first, Buffer.from(broken)), 502],
       ['closed early', { ...stream(start, first, event('contentBlockStop', { contentBlockIndex: 0 })), after: 'close' as const }, 502],
     ] as const) {
-      const { gateway } = await scene(t, () => failure)
+      const { gateway } = await bedrock(t, () => failure)
       await every(t, 'every client', async (t) => {
         for (const client of CLIENTS) {
           const text = await (await gateway.post(client.path, ask('aws/claude', true, client))).text()
@@ -132,7 +124,7 @@ t.test('what fails behind content ends the stream with one error', async (t) => 
 
 t.test('a refusal reaches the caller with the provider’s sentence and place', async (t) => {
   const message = 'The text field in the ContentBlock object at messages.0.content.0 is blank. Add text to the text field, and try again.'
-  const { gateway } = await scene(t, () => jsonAnswer({ message }, 400))
+  const { gateway } = await bedrock(t, () => jsonAnswer({ message }, 400))
   const response = await gateway.post('/v1/chat/completions', ask('aws/claude', true))
   t.equal(response.status, 400)
   t.match(await response.json(), { error: { message: /is blank/ } })
@@ -140,7 +132,7 @@ t.test('a refusal reaches the caller with the provider’s sentence and place', 
 
 t.test('reasoning that the model refuses is left out in the next call', async (t) => {
   const message = 'User messages cannot contain reasoning content. Please remove the reasoning content and try again.'
-  const { gateway, upstream } = await scene(t, (index) => (index === 0 ? jsonAnswer({ message }, 400) : undefined))
+  const { gateway, upstream } = await bedrock(t, (index) => (index === 0 ? jsonAnswer({ message }, 400) : undefined))
   const body = {
     model: 'aws/claude',
     max_tokens: 2000,
@@ -165,7 +157,7 @@ t.test('reasoning that the model refuses is left out in the next call', async (t
 
 t.test('what the operator sets is sent over what callers send', async (t) => {
   const quirks = `{ body: { set: { guardrailConfig: { guardrailIdentifier: ours, guardrailVersion: "1" }, performanceConfig: { latency: optimized } } }, model_fields: { top_k: 7 } }`
-  const { gateway, upstream } = await scene(t, () => undefined)
+  const { gateway, upstream } = await bedrock(t, () => undefined)
   t.equal(upstream.requests.length, 0)
   const set = await startGateway(
     `
@@ -190,18 +182,17 @@ models:
 })
 
 t.test('callers use only guardrails that the operator names, since AWS bills them', async (t) => {
-  const { upstream } = await scene(t, () => undefined)
-  const gateway = await startGateway(
-    `
+  const { gateway, upstream } = await startScene(t, {
+    answer: (request) => answerFor(request, SAID),
+    config: (url) => `
 providers:
-  aws: { preset: bedrock, key: bedrock-api-key, base_url: "${upstream.url}" }
+  aws: { preset: bedrock, key: bedrock-api-key, base_url: "${url}" }
 models:
   aws/none: { endpoints: [ { provider: aws, model: m, price: free } ] }
   aws/some: { endpoints: [ { provider: aws, model: m, price: free, quirks: { guardrails: [ "gr-any", "gr-one:1" ] } } ] }
 `,
-    { env: { AWS_REGION: 'us-east-1' } },
-  )
-  t.teardown(() => gateway.close())
+    env: { AWS_REGION: 'us-east-1' },
+  })
   await every(t, 'every guardrail', async (t) => {
     for (const [model, name, version, isSent] of [
       ['none', 'gr-any', '1', false],

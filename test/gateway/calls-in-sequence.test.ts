@@ -4,8 +4,8 @@ import type { JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
 import { eventsOf, foldChatStream, foldResponseStream, list, object } from '../support/fold.ts'
 import { foldMessageStream } from '../support/fold-messages.ts'
-import { startGateway } from '../support/gateway.ts'
-import { sseAnswer, startUpstream } from '../support/upstream.ts'
+import { startScene } from '../support/scene.ts'
+import { sseAnswer } from '../support/upstream.ts'
 import { answerFor } from '../support/wire.ts'
 
 type Piece = readonly [index: number, args: string]
@@ -49,30 +49,28 @@ const INTERLEAVED: readonly Piece[] = [
 const CALLS = ['{"a":{"b":"}"}}', '{"c":2}', '{}', '{"d":4}']
 
 let pieces = ORDERED
-const upstream = await startUpstream((seen) => {
-  if (seen.path.endsWith('/chat/completions')) return sseAnswer(chat(pieces))
-  return answerFor(seen, {
-    calls: CALLS.map((args, index) => ({
-      id: `call_${index}`,
-      name: `f${index}`,
-      args: [args.slice(0, 3), args.slice(3)].filter((each) => each !== ''),
-    })),
-  })
-})
 const DIALECTS = { 'openai-chat': '/v1', 'openai-responses': '/v1', anthropic: '', gemini: '/v1beta' }
-const gateway = await startGateway(`
+const { gateway } = await startScene(t, {
+  answer: (seen) => {
+    if (seen.path.endsWith('/chat/completions')) return sseAnswer(chat(pieces))
+    return answerFor(seen, {
+      calls: CALLS.map((args, index) => ({
+        id: `call_${index}`,
+        name: `f${index}`,
+        args: [args.slice(0, 3), args.slice(3)].filter((each) => each !== ''),
+      })),
+    })
+  },
+  config: (url) => `
 providers:
 ${Object.entries(DIALECTS)
-  .map(([dialect, path]) => `  ${dialect}: { dialect: ${dialect}, base_url: "${upstream.url}${path}", key: k }`)
+  .map(([dialect, path]) => `  ${dialect}: { dialect: ${dialect}, base_url: "${url}${path}", key: k }`)
   .join('\n')}
 models:
 ${Object.keys(DIALECTS)
   .map((dialect) => `  m/${dialect}: { endpoints: [ { provider: ${dialect}, model: up, price: free } ] }`)
   .join('\n')}
-`)
-t.teardown(async () => {
-  await gateway.close()
-  await upstream.close()
+`,
 })
 
 const parameters = { type: 'object' }

@@ -6,7 +6,7 @@ import { eventually } from '../support/eventually.ts'
 import { every } from '../support/every.ts'
 import { eventsOf, list, object } from '../support/fold.ts'
 import { messageEventsOf } from '../support/fold-messages.ts'
-import { CLIENTS, type Client, type Scene, type SceneOptions, startScene } from '../support/providers.ts'
+import { CLIENTS, type Client, type Providers, type ProvidersOptions, startProviders } from '../support/providers.ts'
 import { type Seen, sseAnswer } from '../support/upstream.ts'
 import { answerFor, framesFor, says } from '../support/wire.ts'
 
@@ -14,14 +14,14 @@ const HEADER = 'X-Router-Deadline'
 /** The providers' own limits are out of the way. */
 const PATIENT = 'timeouts: { connect: 900s, first_byte: 900s, idle: 900s, total: 900s }'
 
-async function silentScene(t: Test, options: Partial<SceneOptions> = {}): Promise<Scene> {
-  const scene = await startScene(t, { providers: ['aye'], provider: () => PATIENT, ...options })
+async function silentScene(t: Test, options: Partial<ProvidersOptions> = {}): Promise<Providers> {
+  const scene = await startProviders(t, { providers: ['aye'], provider: () => PATIENT, ...options })
   scene.script(() => ({ before: 'stall' }))
   return scene
 }
 
 /** Asks, and checks that the answer comes when so many milliseconds are over, and not before. */
-async function answeredAt(t: Test, scene: Scene, ms: number, ask: () => Promise<Response>): Promise<Response> {
+async function answeredAt(t: Test, scene: Providers, ms: number, ask: () => Promise<Response>): Promise<Response> {
   const calls = scene.upstreams.aye.requests.length
   let answered = false
   const asked = ask().finally(() => {
@@ -212,7 +212,7 @@ t.test('a deadline says nothing of the endpoint', async (t) => {
 })
 
 t.test('the deadline is taken back when the reply has ended', async (t) => {
-  const scene = await startScene(t, { providers: ['aye'] })
+  const scene = await startProviders(t, { providers: ['aye'] })
   scene.script(says({ text: ['fine'] }))
   for (const client of CLIENTS) t.equal((await scene.ask(client, {}, { [HEADER]: '7' })).status, 200)
   await eventually('the deadline is cancelled', () => !scene.clock.waiting.includes(7000))

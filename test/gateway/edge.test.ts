@@ -1,15 +1,12 @@
 /** The listener against raw bytes: what no library would send, and what must never pass. */
 import t, { type Test } from 'tap'
 import { every } from '../support/every.ts'
-import { KEY, oneModel, startGateway } from '../support/gateway.ts'
+import { KEY } from '../support/gateway.ts'
 import { parseReply, RawClient, rawExchange } from '../support/raw.ts'
-import { startUpstream } from '../support/upstream.ts'
+import { startScene } from '../support/scene.ts'
 import { says } from '../support/wire.ts'
 
-const upstream = await startUpstream(says({ text: ['fine'] }))
-t.teardown(() => upstream.close())
-const gateway = await startGateway(`${oneModel(upstream.url, 'openai-chat')}`)
-t.teardown(() => gateway.close())
+const { gateway, upstream } = await startScene(t)
 
 const BODY = JSON.stringify({ model: 'acme/one', messages: [{ role: 'user', content: 'Hello' }] })
 const HOST = 'Host: headgate.example'

@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
-import { CLIENTS, type Client, PATHS, startScene } from '../support/providers.ts'
+import { CLIENTS, type Client, PATHS, startProviders } from '../support/providers.ts'
 import { says } from '../support/wire.ts'
 
 const PNG = 'data:image/png;base64,iVBORw0KGgo='
@@ -46,7 +46,7 @@ function spellings(body: string): [name: string, body: string][] {
 
 t.test('media reaches no endpoint that takes text alone', async (t) => {
   const deaf = `  acme/deaf: { context: 128000, input: [text], endpoints: [ { provider: aye, model: m, price: free } ] }\n`
-  const scene = await startScene(t, { providers: ['aye'], models: deaf })
+  const scene = await startProviders(t, { providers: ['aye'], models: deaf })
   await every(t, 'every client', async (t) => {
     for (const client of CLIENTS)
       for (const part of client === 'chat' ? [IMAGES.chat, SOUND] : [IMAGES[client]])
@@ -63,7 +63,7 @@ t.test('media in any spelling is held for and priced', async (t) => {
   const see = (slug: string) =>
     `  acme/${slug}: { context: 128000, input: [text, image], endpoints: [ { provider: aye, model: m, price: { prompt: "1.00", completion: "1.00", image: "0.01" } } ] }\n`
   const top = `auth: { keys: [ { name: rich, key: "sk-router-v1-0123456789abcdef" }, { name: poor, key: "sk-router-v1-fedcba9876543210", limit: "0.005" } ] }\n`
-  const scene = await startScene(t, { providers: ['aye'], models: see('eye'), top })
+  const scene = await startProviders(t, { providers: ['aye'], models: see('eye'), top })
   scene.script(says({ text: ['seen'], usage: { input: 100, output: 5 } }))
   await every(t, 'every client', async (t) => {
     for (const client of CLIENTS)
@@ -82,7 +82,7 @@ t.test('media in any spelling is held for and priced', async (t) => {
 })
 
 t.test('escapes of other characters keep a body of text what it is', async (t) => {
-  const scene = await startScene(t, { providers: ['aye'] })
+  const scene = await startProviders(t, { providers: ['aye'] })
   await every(t, 'every client', async (t) => {
     for (const client of CLIENTS)
       for (const word of ['\\u00e9', '\\u4e2d\\u6587', '\\u0000', '\\u003cb\\u003e', '\\\\u0074ype', '\\ud83d\\ude00', '\\u0041'])
@@ -102,7 +102,7 @@ t.test('escapes of other characters keep a body of text what it is', async (t) =
 })
 
 t.test('a body that is no UTF-8 is refused: decoding it would make more of it than was held for', async (t) => {
-  const scene = await startScene(t, { providers: ['aye'] })
+  const scene = await startProviders(t, { providers: ['aye'] })
   for (const client of CLIENTS) {
     const [before, after] = bodyWith(client, 'acme/one', { type: 'text', text: '#' }).split('#')
     const body = Buffer.concat([Buffer.from(before), Buffer.alloc(1000, 0xff), Buffer.from(after)])

@@ -4,7 +4,7 @@ import { systemClock } from '../../src/core/clock.ts'
 import type { JsonObject } from '../../src/core/json.ts'
 import { eventually } from '../support/eventually.ts'
 import { every } from '../support/every.ts'
-import { CLIENTS, type Scene, startScene } from '../support/providers.ts'
+import { CLIENTS, type Providers, startProviders } from '../support/providers.ts'
 import { Gate, jsonAnswer } from '../support/upstream.ts'
 import { answerFor, upstreamError } from '../support/wire.ts'
 
@@ -12,7 +12,7 @@ const ORDER = { provider: { order: ['aye', 'bee', 'sea'] } }
 const THREE = ['aye', 'bee', 'sea']
 
 /** Sends so many requests at once, in real time. @returns their statuses. */
-async function burst(scene: Scene, count: number, more: JsonObject): Promise<number[]> {
+async function burst(scene: Providers, count: number, more: JsonObject): Promise<number[]> {
   const sent = Array.from({ length: count }, async () => {
     const response = await scene.ask('chat', more)
     await response.text()
@@ -23,7 +23,7 @@ async function burst(scene: Scene, count: number, more: JsonObject): Promise<num
 
 t.test('the first fallback of a turn needs no permit: a sound backup serves everybody', async (t) => {
   for (const client of CLIENTS) {
-    const scene = await startScene(t, { providers: ['aye', 'bee'] })
+    const scene = await startProviders(t, { providers: ['aye', 'bee'] })
     const [entered, held] = [new Gate(), new Gate()]
     const count = 100
     let waiting = 0
@@ -45,7 +45,7 @@ t.test('the first fallback of a turn needs no permit: a sound backup serves ever
 })
 
 t.test('a fallback that the caller excludes is not made, permit or not', async (t) => {
-  const scene = await startScene(t, { providers: ['aye', 'bee'] })
+  const scene = await startProviders(t, { providers: ['aye', 'bee'] })
   scene.script(() => upstreamError(502), 'aye')
   for (const provider of [{ order: ['aye'], allow_fallbacks: false }, { only: ['aye'] }, { order: ['aye'], ignore: ['bee'] }])
     t.equal(await scene.server('chat', { provider }), '502', JSON.stringify(provider))
@@ -53,7 +53,7 @@ t.test('a fallback that the caller excludes is not made, permit or not', async (
 })
 
 t.test('retry budget: in a storm a fifth of the active turns may be on a further fallback', async (t) => {
-  const scene = await startScene(t, { providers: THREE, clock: systemClock })
+  const scene = await startProviders(t, { providers: THREE, clock: systemClock })
   const held = new Gate()
   const count = 60
   // Each of the two fails once all are there, so that nobody is ejected before.
@@ -88,7 +88,7 @@ t.test('retry budget: in a storm a fifth of the active turns may be on a further
 })
 
 t.test('retry budget: a lasting storm costs at most 1.2 calls per request, and is over when it is over', async (t) => {
-  const scene = await startScene(t, { providers: THREE, clock: systemClock })
+  const scene = await startProviders(t, { providers: THREE, clock: systemClock })
   scene.script(() => upstreamError(500))
   const requests = 600
   await every(t, 'every round', async (t) => {
@@ -105,7 +105,7 @@ t.test('retry budget: a lasting storm costs at most 1.2 calls per request, and i
 })
 
 t.test('a storm of rate limits, which ejects nobody, costs no more', async (t) => {
-  const scene = await startScene(t, { providers: THREE })
+  const scene = await startProviders(t, { providers: THREE })
   scene.script(() => upstreamError(429))
   const requests = 600
   await every(t, 'every round', async (t) => {
@@ -127,7 +127,7 @@ t.test('the names behind a wildcard share one budget: a new one for each request
   const models = `  local/*: { endpoints: [ ${endpoints} ] }\n`
   await every(t, 'every list', async (t) => {
     for (const list of [1, 3]) {
-      const scene = await startScene(t, { providers: FIVE, models, clock: systemClock })
+      const scene = await startProviders(t, { providers: FIVE, models, clock: systemClock })
       scene.script(() => upstreamError(429))
       const requests = 300
       let name = 0
@@ -151,7 +151,7 @@ t.test('the names behind a wildcard share one budget: a new one for each request
 
 t.test('a name behind a wildcard that one provider lacks keeps its free fallback to the other', async (t) => {
   const endpoints = '{ provider: aye, model: "*", price: free }, { provider: bee, model: "*", price: free }'
-  const scene = await startScene(t, { providers: ['aye', 'bee'], models: `  local/*: { endpoints: [ ${endpoints} ] }\n` })
+  const scene = await startProviders(t, { providers: ['aye', 'bee'], models: `  local/*: { endpoints: [ ${endpoints} ] }\n` })
   scene.script(() => upstreamError(404), 'aye')
   await every(t, 'every round', async (t) => {
     for (let i = 0; i < 60; i++)
@@ -163,7 +163,7 @@ t.test('a provider whose list changes renews no permits of other models', async 
   const calls: number[] = []
   await every(t, 'every changes', async (t) => {
     for (const changes of [false, true]) {
-      const scene = await startScene(t, {
+      const scene = await startProviders(t, {
         providers: FIVE,
         provider: (name) => (name === 'aye' ? 'discover: { every: 10s }' : ''),
       })
@@ -192,13 +192,13 @@ t.test('a provider whose list changes renews no permits of other models', async 
   t.equal(calls[1], calls[0], 'as many as with a list that stays')
 })
 
-async function listed(scene: Scene): Promise<string[]> {
+async function listed(scene: Providers): Promise<string[]> {
   const reply = (await (await scene.gateway.get('/v1/models')).json()) as { data: { id: string }[] }
   return reply.data.map(({ id }) => id)
 }
 
 t.test('five failures in a row within 30 s end the free fallback to an endpoint; others keep it', async (t) => {
-  const scene = await startScene(t, { providers: THREE })
+  const scene = await startProviders(t, { providers: THREE })
   scene.script(() => upstreamError(429), 'aye', 'bee')
   const order = (...names: string[]): JsonObject => ({ provider: { order: names, only: names } })
   for (let i = 0; i < 5; i++) await scene.server('chat', order('bee'))
@@ -217,7 +217,7 @@ t.test('five failures in a row within 30 s end the free fallback to an endpoint;
 
 t.test('a model that is down does not take the permits of another', async (t) => {
   const down = `  acme/two: { context: 128000, endpoints: [ { provider: aye, model: down }, { provider: bee, model: down } ] }\n`
-  const scene = await startScene(t, { providers: THREE, models: down, endpoint: () => 'price: free' })
+  const scene = await startProviders(t, { providers: THREE, models: down, endpoint: () => 'price: free' })
   scene.script(() => upstreamError(500), 'aye', 'bee')
   for (let i = 0; i < 100; i++) await scene.server('chat', { model: 'acme/two' })
   // The third endpoint is a further fallback, which needs a permit of this model.
@@ -225,7 +225,7 @@ t.test('a model that is down does not take the permits of another', async (t) =>
 })
 
 t.test('retry budget: it does not stand between a flaky provider and a sound one', async (t) => {
-  const scene = await startScene(t, { providers: ['aye', 'bee'], clock: systemClock })
+  const scene = await startProviders(t, { providers: ['aye', 'bee'], clock: systemClock })
   await scene.server('chat', { provider: { only: ['bee'] } })
   scene.script((seen, index) => (index % 10 < 3 ? upstreamError(500) : answerFor(seen, { text: ['aye'] })), 'aye')
   for (let sent = 0; sent < 300; sent += 50) {

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
 import { eventsOf, object } from '../support/fold.ts'
 import { messageEventsOf } from '../support/fold-messages.ts'
-import { CLIENTS, type Client, type Scene, startScene } from '../support/providers.ts'
+import { CLIENTS, type Client, type Providers, startProviders } from '../support/providers.ts'
 import { type Answer, jsonAnswer, type Seen, sseAnswer } from '../support/upstream.ts'
 import { framesFor, replyFor, says, upstreamError } from '../support/wire.ts'
 
@@ -79,7 +79,7 @@ const RETURN: readonly Failure[] = [
 const LIMITS = 'timeouts: { first_byte: 3s, idle: 3s }'
 const TWO = `  acme/two: { context: 128000, endpoints: [ { provider: bee, model: other, price: { prompt: "5.00", completion: "5.00" } } ] }\n`
 
-async function asked(scene: Scene, asking: Promise<Response>, { wait }: Failure, silent: string): Promise<Response> {
+async function asked(scene: Providers, asking: Promise<Response>, { wait }: Failure, silent: string): Promise<Response> {
   if (wait === undefined) return asking
   await scene.upstreams[silent].request(scene.upstreams[silent].requests.length)
   await scene.clock.advance(wait)
@@ -97,7 +97,7 @@ t.test('C-118: the second provider answers', async (t) => {
   await every(t, 'every case', async (t) => {
     for (const one of MOVE_ON)
       for (const client of CLIENTS) {
-        const scene = await startScene(t, { providers: ['aye', 'bee'], provider: () => LIMITS })
+        const scene = await startProviders(t, { providers: ['aye', 'bee'], provider: () => LIMITS })
         scene.script(one.answer, 'aye')
         const response = await asked(scene, scene.ask(client, ORDER, METADATA), one, 'aye')
         t.equal(response.status, 200, `${client}: ${one.name}`)
@@ -119,7 +119,7 @@ t.test('the record of a generation shows the status that each provider sent', as
   await every(t, 'every case', async (t) => {
     for (const one of MOVE_ON)
       for (const stream of [false, true]) {
-        const scene = await startScene(t, { providers: ['aye', 'bee'], provider: () => LIMITS })
+        const scene = await startProviders(t, { providers: ['aye', 'bee'], provider: () => LIMITS })
         scene.script(one.answer, 'aye')
         const response = await asked(scene, scene.ask('chat', { ...ORDER, stream }), one, 'aye')
         await response.text()
@@ -141,7 +141,7 @@ t.test('C-119 C-136: the statuses of what is returned, and the object that says 
   await every(t, 'every case', async (t) => {
     for (const one of MOVE_ON)
       for (const client of CLIENTS) {
-        const scene = await startScene(t, { providers: ['aye', 'bee'], provider: () => LIMITS })
+        const scene = await startProviders(t, { providers: ['aye', 'bee'], provider: () => LIMITS })
         scene.script(one.answer, 'aye')
         const alone = { provider: { order: ['aye'], allow_fallbacks: false } }
         const response = await asked(scene, scene.ask(client, alone, METADATA), one, 'aye')
@@ -167,7 +167,7 @@ t.test('C-119 C-136: the statuses of what is returned, and the object that says 
 })
 
 t.test('C-120: a request that is wrong is returned, and not tried again on the same model', async (t) => {
-  const scene = await startScene(t, { providers: THREE, models: TWO })
+  const scene = await startProviders(t, { providers: THREE, models: TWO })
   await every(t, 'every case', async (t) => {
     for (const one of RETURN)
       for (const client of CLIENTS) {
@@ -194,7 +194,7 @@ t.test('C-135: whatever fails, the next model is asked; price and model are thos
   await every(t, 'every case', async (t) => {
     for (const one of [...MOVE_ON, ...RETURN])
       for (const stream of [false, true]) {
-        const scene = await startScene(t, { providers: ['aye', 'bee'], provider: () => LIMITS, models: TWO })
+        const scene = await startProviders(t, { providers: ['aye', 'bee'], provider: () => LIMITS, models: TWO })
         scene.script(one.answer, 'aye')
         const only = { models: ['acme/two'], provider: { order: ['aye'], allow_fallbacks: true, ignore: [] }, stream }
         scene.script((seen, index) => (seen.json.model === 'm' ? upstreamError(500) : says({ text: ['two'] })(seen, index)), 'bee')
@@ -213,7 +213,7 @@ t.test('C-135: whatever fails, the next model is asked; price and model are thos
 })
 
 t.test('C-136: where all fail the last error is returned, with those before it', async (t) => {
-  const scene = await startScene(t, { providers: THREE, models: TWO })
+  const scene = await startProviders(t, { providers: THREE, models: TWO })
   scene.script(() => upstreamError(500), 'aye')
   scene.script((seen) => upstreamError(seen.json.model === 'm' ? 429 : 529), 'bee')
   scene.script(() => upstreamError(504), 'sea')
@@ -243,7 +243,7 @@ t.test('C-136: where all fail the last error is returned, with those before it',
 })
 
 t.test('all limited: 429 with the soonest of the hints', async (t) => {
-  const scene = await startScene(t, { providers: THREE })
+  const scene = await startProviders(t, { providers: THREE })
   const hints: [string | undefined, string | undefined, string | undefined, string][] = [
     ['20', '4', '9', '4'],
     [undefined, '7', undefined, '7'],
@@ -266,7 +266,7 @@ t.test('all limited: 429 with the soonest of the hints', async (t) => {
 })
 
 t.test('a final failure after a long silence says in the stream whether waiting helps', async (t) => {
-  const scene = await startScene(t, { providers: ['aye'], provider: () => 'timeouts: { first_byte: 60s, idle: 60s }' })
+  const scene = await startProviders(t, { providers: ['aye'], provider: () => 'timeouts: { first_byte: 60s, idle: 60s }' })
   scene.script(() => ({ before: 'stall' }))
   for (const client of CLIENTS) {
     const before = scene.upstreams.aye.requests.length
@@ -287,7 +287,7 @@ t.test('checks of our own are never tried again', async (t) => {
   const top = `guardrails: [ { name: secrets, direction: input, content_filters: [ { pattern: "forbidden", action: block } ] } ]
 auth: { keys: [ { name: test, key: "sk-router-v1-0123456789abcdef" }, { name: poor, key: "sk-router-v1-fedcba9876543210", limit: "0.000001" } ] }
 `
-  const scene = await startScene(t, { providers: THREE, models: TWO, top })
+  const scene = await startProviders(t, { providers: THREE, models: TWO, top })
   const models = { models: ['acme/two'] }
   const refusals: [number, Promise<Response>][] = [
     [400, scene.ask('chat', { ...models, temperature: 'hot' })],
@@ -300,7 +300,7 @@ auth: { keys: [ { name: test, key: "sk-router-v1-0123456789abcdef" }, { name: po
   t.same(scene.calls(), [0, 0, 0])
 })
 
-async function spent(scene: Scene): Promise<number> {
+async function spent(scene: Providers): Promise<number> {
   return ((await (await scene.gateway.get('/v1/key')).json()) as { data: { usage: number } }).data.usage
 }
 
@@ -312,7 +312,7 @@ function ends(seen: Seen, finish: string | null, text: string, tokens: number): 
   return jsonAnswer(JSON.parse(changed(JSON.stringify(replyFor(seen.path, said)))) as JsonObject)
 }
 
-async function insured(t: Test, scene: Scene, client: Client, stream: boolean, name: string): Promise<void> {
+async function insured(t: Test, scene: Providers, client: Client, stream: boolean, name: string): Promise<void> {
   const before = await spent(scene)
   const response = await scene.ask(client, { stream })
   await response.text()
@@ -323,7 +323,7 @@ async function insured(t: Test, scene: Scene, client: Client, stream: boolean, n
 }
 
 t.test('C-145: what ended in error, or said nothing without a reason, is not charged', async (t) => {
-  const scene = await startScene(t, { providers: ['aye'] })
+  const scene = await startProviders(t, { providers: ['aye'] })
   await every(t, 'every client', async (t) => {
     for (const client of CLIENTS)
       for (const stream of [false, true]) {
@@ -352,7 +352,7 @@ t.test('C-145: what ended in error, or said nothing without a reason, is not cha
 })
 
 t.test('an end in error counts against the endpoint', async (t) => {
-  const scene = await startScene(t, {
+  const scene = await startProviders(t, {
     providers: ['aye', 'bee'],
     endpoint: (name) => `price: { prompt: "${name === 'aye' ? '0.01' : '100'}", completion: "0" }`,
   })
@@ -366,7 +366,7 @@ t.test('an end in error counts against the endpoint', async (t) => {
 
 t.test('calls that no tool of the request would take count against the endpoint', async (t) => {
   const tools = [{ type: 'function', function: { name: 'look', parameters: { type: 'object' } } }]
-  const scene = await startScene(t, {
+  const scene = await startProviders(t, {
     providers: ['aye', 'bee'],
     endpoint: (name) => `price: { prompt: "${name === 'aye' ? '1.00' : '9.00'}", completion: "0" }`,
   })

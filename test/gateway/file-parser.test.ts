@@ -49,7 +49,7 @@ function ocrAnswer(pages: readonly string[], images: readonly string[] = []): Js
   }
 }
 
-interface Scene {
+interface Parsing {
   gateway: Gateway
   model: Upstream
   ocr: Upstream
@@ -57,7 +57,7 @@ interface Scene {
   site: Upstream
 }
 
-interface SceneOptions {
+interface ParsingOptions {
   /** Settings of the plugin; `OCR` and `SITE` stand for the stand-ins' addresses. */
   settings?: string
   input?: string
@@ -70,10 +70,10 @@ interface SceneOptions {
 
 const WITH_OCR = 'ocr: { url: "OCR", key: "ocr-secret" }'
 
-async function scene(
+async function parsing(
   t: Test,
-  { settings = '', input = 'text', key = '', answers, script, models = '', clock }: SceneOptions = {},
-): Promise<Scene> {
+  { settings = '', input = 'text', key = '', answers, script, models = '', clock }: ParsingOptions = {},
+): Promise<Parsing> {
   const model = await startUpstream((seen) => script?.(seen) ?? answerFor(seen, { text: ['It says ', 'forty-two.'] }))
   const ocr = await startUpstream((seen) => answers?.(seen) ?? jsonAnswer(ocrAnswer([`# Scan\n\n${WORDS}`, 'Two'])))
   const site = await startUpstream(({ path }) =>
@@ -140,7 +140,7 @@ const QUESTION: Readonly<Record<Format, (...urls: string[]) => JsonObject>> = {
   }),
 }
 
-async function ask({ gateway }: Scene, format: Format, body: JsonObject): Promise<ReturnType<typeof askedOf>> {
+async function ask({ gateway }: Parsing, format: Format, body: JsonObject): Promise<ReturnType<typeof askedOf>> {
   const reply = await gateway.post(FORMATS[format], { model: 'acme/one', ...body }, { 'x-router-metadata': 'enabled' })
   return askedOf(reply.status, await reply.text())
 }
@@ -160,7 +160,7 @@ function notesIn(value: Json | undefined): JsonObject[] {
   return notes.map(({ type: _, file, ...flat }) => (isObject(file) ? file : flat))
 }
 
-const told = ({ model }: Scene): string => model.requests.at(-1)?.body ?? ''
+const told = ({ model }: Parsing): string => model.requests.at(-1)?.body ?? ''
 const pipeline = (body: JsonObject): JsonObject[] => ((body.router_metadata as JsonObject | undefined)?.pipeline ?? []) as JsonObject[]
 const NOTE = {
   hash: hashOf(PDF),
@@ -173,7 +173,7 @@ const NOTE = {
 }
 
 t.test('a model that takes no files gets the words, in every format', async (t) => {
-  const here = await scene(t)
+  const here = await parsing(t)
   await every(t, 'every case', async (t) => {
     for (const { format, stream } of waysOf('chat', 'responses', 'messages')) {
       const where = `${format}${stream ? ', streamed' : ''}`
@@ -201,7 +201,7 @@ t.test('a model that takes no files gets the words, in every format', async (t) 
 })
 
 t.test('callers who name the plugin get the annotation in the form of their format', async (t) => {
-  const here = await scene(t)
+  const here = await parsing(t)
   await every(t, 'every case', async (t) => {
     for (const { format, stream } of waysOf('responses', 'messages')) {
       const asked = await ask(here, format, { ...QUESTION[format](dataUrl(PDF)), stream, plugins: [{ id: 'file-parser' }] })
@@ -215,7 +215,7 @@ t.test('callers who name the plugin get the annotation in the form of their form
 t.test('C-170 what came back is not read again', async (t) => {
   await every(t, 'every case', async (t) => {
     for (const { format } of waysOf('chat', 'responses', 'messages').filter(({ stream }) => !stream)) {
-      const here = await scene(t, { settings: WITH_OCR })
+      const here = await parsing(t, { settings: WITH_OCR })
       const plugins = [{ id: 'file-parser' }]
       const question = QUESTION[format](dataUrl(PDF))
       const first = await ask(here, format, { ...question, plugins })
@@ -247,7 +247,7 @@ t.test('C-170 what came back is not read again', async (t) => {
 
 t.test('one file in several places is read once, and again without an annotation it is known for a while', async (t) => {
   const clock = new FakeClock(1, Date.now())
-  const here = await scene(t, { settings: WITH_OCR, key: `}, { name: other, key: "${OTHER}"`, clock })
+  const here = await parsing(t, { settings: WITH_OCR, key: `}, { name: other, key: "${OTHER}"`, clock })
   const first = QUESTION.chat(dataUrl(PDF), dataUrl(PDF))
   const asked = await ask(here, 'chat', first)
   t.equal(asked.status, 200, asked.message)
@@ -268,7 +268,7 @@ t.test('one file in several places is read once, and again without an annotation
 
 t.test('the service gets the published request, is paid by the page, and its images go to models that see', async (t) => {
   const images = Array.from({ length: 10 }, (_one, i) => `${IMAGE}${i}`)
-  const here = await scene(t, {
+  const here = await parsing(t, {
     settings: WITH_OCR,
     input: 'text, image',
     answers: () => jsonAnswer(ocrAnswer([WORDS, 'Two', 'Three'], images)),
@@ -292,13 +292,13 @@ t.test('the service gets the published request, is paid by the page, and its ima
 })
 
 t.test('images stay out where the model does not see', async (t) => {
-  const here = await scene(t, { settings: WITH_OCR, answers: () => jsonAnswer(ocrAnswer([WORDS], [IMAGE])) })
+  const here = await parsing(t, { settings: WITH_OCR, answers: () => jsonAnswer(ocrAnswer([WORDS], [IMAGE])) })
   t.equal((await ask(here, 'chat', QUESTION.chat(dataUrl(PDF)))).status, 200)
   t.notMatch(told(here), /image_url/)
 })
 
 t.test('what the service may cost is held before, and a key with less is told so', async (t) => {
-  const here = await scene(t, { settings: 'ocr: { url: "OCR", key: k, max_pages: 100 }', key: ', limit: "0.10"' })
+  const here = await parsing(t, { settings: 'ocr: { url: "OCR", key: k, max_pages: 100 }', key: ', limit: "0.10"' })
   const asked = await ask(here, 'chat', QUESTION.chat(dataUrl(PDF)))
   t.equal(asked.status, 402)
   t.match(asked.message, /plugins of this request may cost up to \$0\.20,/)
@@ -310,7 +310,7 @@ t.test('what the service may cost is held before, and a key with less is told so
 })
 
 t.test('engines by name', async (t) => {
-  const here = await scene(t, { settings: WITH_OCR, input: 'text, file' })
+  const here = await parsing(t, { settings: WITH_OCR, input: 'text, file' })
   const plain = async (engine?: string): Promise<[asked: number, raw: boolean]> => {
     const plugins = [{ id: 'file-parser', ...(engine === undefined ? {} : { pdf: { engine } }) }]
     const before = here.ocr.requests.length
@@ -325,7 +325,7 @@ t.test('engines by name', async (t) => {
 })
 
 t.test('wrong settings name the path', async (t) => {
-  const here = await scene(t)
+  const here = await parsing(t)
   const cases: [JsonObject, RegExp][] = [
     [{ pdf: { engine: 'tesseract' } }, /^plugins\[0\]\.pdf\.engine: expected one of: native, mistral-ocr/],
     [{ pdf: { engine: 'mistral-ocr' } }, /^plugins\[0\]\.pdf\.engine: mistral-ocr is not configured: the operator/],
@@ -345,16 +345,16 @@ t.test('wrong settings name the path', async (t) => {
     ['pdf: { engine: mistral-ocr }', /mistral-ocr is not configured/],
     ['allow_private: [ "**" ]', /allow_private/],
   ] as const)
-    await t.rejects(scene(t, { settings }), { message: problem }, settings)
+    await t.rejects(parsing(t, { settings }), { message: problem }, settings)
 })
 
 t.test('switched off or native, a model without files is no candidate', async (t) => {
-  const here = await scene(t)
+  const here = await parsing(t)
   for (const entry of [{ enabled: false }, { pdf: { engine: 'native' } }]) {
     const asked = await ask(here, 'chat', { ...QUESTION.chat(dataUrl(PDF)), plugins: [{ id: 'file-parser', ...entry }] })
     t.match(asked, { status: 404, message: /file/ })
   }
-  const off = await scene(t, { settings: 'enabled: false' })
+  const off = await parsing(t, { settings: 'enabled: false' })
   t.equal((await ask(off, 'chat', QUESTION.chat(dataUrl(PDF)))).status, 404)
   t.equal(
     (await ask(off, 'chat', { ...QUESTION.chat(dataUrl(PDF)), plugins: [{ id: 'file-parser' }] })).status,
@@ -370,14 +370,14 @@ t.test('the model that was asked for is not passed over for a fallback that take
     input: [ text, file ]
     endpoints: [ { provider: first, model: other-model, price: { prompt: "1.00", completion: "2.00" } } ]
 `
-  const here = await scene(t, { models })
+  const here = await parsing(t, { models })
   const asked = await ask(here, 'chat', { ...QUESTION.chat(dataUrl(PDF)), models: ['acme/two'] })
   t.equal(asked.body.model, 'acme/one')
   t.ok(told(here).includes(WORDS))
 })
 
 t.test('Word, text and several files at once', async (t) => {
-  const here = await scene(t)
+  const here = await parsing(t)
   const docx = docxOf(`${paragraph('Minutes', 'Heading1')}${paragraph('All agreed.')}`)
   const type = 'application/vnd.openxmlformats-officedocument.wordprocessingml.document'
   const urls = [dataUrl(docx, type), dataUrl(Buffer.from('plain grüße'), 'text/plain'), 'data:text/csv,a%2Cb%0A1%2C2', dataUrl(PDF)]
@@ -388,7 +388,7 @@ t.test('Word, text and several files at once', async (t) => {
 })
 
 t.test('plain text of a messages document needs no parsing, and is words all the same', async (t) => {
-  const here = await scene(t)
+  const here = await parsing(t)
   const source = { type: 'text', media_type: 'text/plain', data: 'words of a document' }
   const messages = [{ role: 'user', content: [{ type: 'document', source }] }]
   const asked = await ask(here, 'messages', { max_tokens: 50, messages })
@@ -397,7 +397,7 @@ t.test('plain text of a messages document needs no parsing, and is words all the
 })
 
 t.test('an uploaded file by its id', async (t) => {
-  const here = await scene(t)
+  const here = await parsing(t)
   const form = new FormData()
   form.append('file', new File([new Uint8Array(PDF)], 'stored.pdf'))
   const sent = await fetch(`${here.gateway.url}/v1/files`, { method: 'POST', headers: { authorization: `Bearer ${KEY}` }, body: form })
@@ -412,7 +412,7 @@ t.test('an uploaded file by its id', async (t) => {
 })
 
 t.test('addresses are fetched under guard, and known by themselves', async (t) => {
-  const here = await scene(t, { settings: 'allow_private: [ "SITE" ]' })
+  const here = await parsing(t, { settings: 'allow_private: [ "SITE" ]' })
   const url = `${here.site.url}/paper.pdf`
   const asked = await ask(here, 'responses', { ...QUESTION.responses(url), plugins: [{ id: 'file-parser' }] })
   t.equal(asked.status, 200, asked.message)
@@ -423,7 +423,7 @@ t.test('addresses are fetched under guard, and known by themselves', async (t) =
   t.equal((await ask(here, 'responses', { input, plugins: [{ id: 'file-parser' }] })).status, 200)
   t.equal(here.site.requests.length, 1, 'neither read nor fetched again')
   t.match(await ask(here, 'chat', QUESTION.chat(`${here.site.url}/none.pdf`)), { status: 422, message: /^file 1 of the request/ })
-  const closed = await scene(t)
+  const closed = await parsing(t)
   for (const address of [
     `${closed.site.url}/paper.pdf`,
     'http://169.254.169.254/latest',
@@ -455,7 +455,7 @@ t.test('no form of an address, and no redirect, leads home', async (t) => {
   await listen('127.0.0.2', port, ({ url }, response) => {
     response.writeHead(302, { location: Buffer.from(targets[Number(url?.slice(1))]).toString('latin1') }).end()
   })
-  const here = await scene(t, { settings: `allow_private: [ "127.0.0.2:${port}" ]` })
+  const here = await parsing(t, { settings: `allow_private: [ "127.0.0.2:${port}" ]` })
   const refused = async (t: Test, url: string, what: string): Promise<void> => {
     const asked = await ask(here, 'responses', QUESTION.responses(url))
     t.ok(asked.status >= 400 && asked.status < 500, `${what}: ${asked.status}`)
@@ -479,7 +479,7 @@ t.test('no form of an address, and no redirect, leads home', async (t) => {
 })
 
 t.test('files that cannot be read say which and why, and nothing of what they hold', async (t) => {
-  const here = await scene(t)
+  const here = await parsing(t)
   const bomb = docxOf(paragraph('x'.repeat(70_000_000)))
   const cases: [string, string, number][] = [
     ['broken', dataUrl(Buffer.from('%PDF-1.7 secret-words rubbish')), 422],
@@ -505,7 +505,7 @@ t.test('the service fails: by name that is the end, else what the file holds goe
       () => ({ body: ['junk'] }),
       () => jsonAnswer({ pages: 'none' }),
     ]) {
-      const here = await scene(t, { settings: WITH_OCR, answers })
+      const here = await parsing(t, { settings: WITH_OCR, answers })
       const named = await ask(here, 'chat', {
         ...QUESTION.chat(dataUrl(PDF)),
         plugins: [{ id: 'file-parser', pdf: { engine: 'mistral-ocr' } }],
@@ -524,7 +524,7 @@ t.test('the service fails: by name that is the end, else what the file holds goe
 })
 
 t.test('a file with more pages than are paid for', async (t) => {
-  const here = await scene(t, { settings: 'ocr: { url: "OCR", key: k, max_pages: 1 }' })
+  const here = await parsing(t, { settings: 'ocr: { url: "OCR", key: k, max_pages: 1 }' })
   const named = await ask(here, 'chat', {
     ...QUESTION.chat(dataUrl(PDF)),
     plugins: [{ id: 'file-parser', pdf: { engine: 'mistral-ocr' } }],
@@ -535,7 +535,7 @@ t.test('a file with more pages than are paid for', async (t) => {
 })
 
 t.test('where the provider fails, what was read is in the error', async (t) => {
-  const here = await scene(t, { settings: WITH_OCR, script: () => ({ status: 500, body: ['{}'] }) })
+  const here = await parsing(t, { settings: WITH_OCR, script: () => ({ status: 500, body: ['{}'] }) })
   for (const stream of [false, true]) {
     const asked = await ask(here, 'chat', { ...QUESTION.chat(dataUrl(PDF)), stream })
     t.equal(asked.status, 502)
@@ -548,7 +548,7 @@ t.test('where the provider fails, what was read is in the error', async (t) => {
 })
 
 t.test('a stream that breaks off in the middle tells what was read', async (t) => {
-  const here = await scene(t, {
+  const here = await parsing(t, {
     script: () => ({ ...sseAnswer(chatFrames({ text: ['It says ', 'forty-two.'] }).slice(0, 3)), after: 'reset' }),
   })
   const asked = await ask(here, 'chat', { ...QUESTION.chat(dataUrl(PDF)), stream: true })
@@ -558,21 +558,21 @@ t.test('a stream that breaks off in the middle tells what was read', async (t) =
 })
 
 t.test('one of two files fails: the words of the other, which were paid for, are in the error', async (t) => {
-  const here = await scene(t, { settings: WITH_OCR })
+  const here = await parsing(t, { settings: WITH_OCR })
   const asked = await ask(here, 'chat', QUESTION.chat(dataUrl(PDF), dataUrl(Buffer.from([0, 1, 2, 255]), 'application/octet-stream')))
   t.match(asked, { status: 415, message: /^file 2 of the request: / })
   t.match((asked.body.error as { metadata: JsonObject }).metadata.file_annotations, [{ file: { hash: hashOf(PDF) } }])
 })
 
 t.test('a plan asks nobody', async (t) => {
-  const here = await scene(t, { settings: WITH_OCR })
+  const here = await parsing(t, { settings: WITH_OCR })
   const reply = await here.gateway.post('/v1/plan', { model: 'acme/one', ...QUESTION.chat(dataUrl(PDF)) })
   t.equal(reply.status, 200)
   t.same(here.ocr.requests.length, 0)
 })
 
 t.test('a key that is not in the environment leaves the service out', async (t) => {
-  const here = await scene(t, { settings: `ocr: { url: "OCR", key: "\${SCAN_KEY?}" }` })
+  const here = await parsing(t, { settings: `ocr: { url: "OCR", key: "\${SCAN_KEY?}" }` })
   t.equal((await ask(here, 'chat', QUESTION.chat(dataUrl(PDF)))).status, 200)
   t.same(here.ocr.requests.length, 0)
 })

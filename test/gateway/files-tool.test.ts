@@ -11,12 +11,12 @@ const OTHER = 'sk-router-v1-other0123456789abcdef'
 const TOOLS = { tools: [{ type: 'router:files' }] }
 const MARK = 'marked-words-4411'
 
-interface Scene extends ToolScene {
+interface WithFiles extends ToolScene {
   /** What the model calls for next. */
   next: JsonObject[]
 }
 
-async function scene(t: Test, files = ''): Promise<Scene> {
+async function withFiles(t: Test, files = ''): Promise<WithFiles> {
   const plan: { next: JsonObject[] } = { next: [] }
   const script = (seen: Parameters<typeof ran>[0]): Said =>
     ran(seen) ? { text: ['Done.'] } : { calls: calls('router_files', ...plan.next) }
@@ -26,7 +26,7 @@ auth: { keys: [ { name: test, key: "${KEY}" }, { name: other, key: "${OTHER}" } 
   return Object.assign(plan, await toolScene(t, { script, more }))
 }
 
-async function put({ gateway }: Scene, bytes: Buffer | string, name: string, key = KEY): Promise<string> {
+async function put({ gateway }: WithFiles, bytes: Buffer | string, name: string, key = KEY): Promise<string> {
   const form = new FormData()
   form.append('file', new File([new Uint8Array(Buffer.from(bytes))], name))
   const reply = await fetch(`${gateway.url}/v1/files`, { method: 'POST', headers: { authorization: `Bearer ${key}` }, body: form })
@@ -34,13 +34,16 @@ async function put({ gateway }: Scene, bytes: Buffer | string, name: string, key
 }
 
 /** What the model was told, one object per call. */
-function told({ model }: Scene): JsonObject[] {
+function told({ model }: WithFiles): JsonObject[] {
   const messages = model.requests.at(-1)?.json.messages as JsonObject[]
   return messages.filter(({ role }) => role === 'tool').map(({ content }) => JSON.parse(String(content)) as JsonObject)
 }
 
 /** Runs calls, and gives the first result, and the items that the caller sees. */
-async function run(here: Scene, ...next: JsonObject[]): Promise<{ result: JsonObject; error: string; items: JsonObject[]; asked: Asked }> {
+async function run(
+  here: WithFiles,
+  ...next: JsonObject[]
+): Promise<{ result: JsonObject; error: string; items: JsonObject[]; asked: Asked }> {
   here.next = next
   const asked = await here.ask({ format: 'responses', stream: false }, TOOLS)
   const [first] = told(here)
@@ -49,7 +52,7 @@ async function run(here: Scene, ...next: JsonObject[]): Promise<{ result: JsonOb
 }
 
 t.test('write, list, read, edit: each as an item, and the files are there for their key', async (t) => {
-  const here = await scene(t)
+  const here = await withFiles(t)
   const written = await run(here, { operation: 'write', filename: 'notes.md', content: `# Notes\n\n${MARK} and more` })
   t.match(written.result, { filename: 'notes.md', mime_type: 'text/markdown' })
   t.equal(written.items.length, 1)
@@ -82,7 +85,7 @@ t.test('write, list, read, edit: each as an item, and the files are there for th
 })
 
 t.test('what cannot be done is told to the model, and the answer goes on', async (t) => {
-  const here = await scene(t, ', files: { max_file: 1KB }')
+  const here = await withFiles(t, ', files: { max_file: 1KB }')
   const text = await put(here, 'twice twice', 'a.txt')
   const binary = await put(here, Buffer.from([0xff, 0xfe, 0x00, 0x9c]), 'a.bin')
   const theirs = await put(here, 'theirs', 'b.txt', OTHER)
@@ -119,7 +122,7 @@ t.test('what cannot be done is told to the model, and the answer goes on', async
 })
 
 t.test('documents are read as words, and long ones in part', async (t) => {
-  const here = await scene(t)
+  const here = await withFiles(t)
   const pdf = await put(here, pdfOf([`Page one ${MARK}`]), 'paper.pdf')
   t.match((await run(here, { operation: 'read', file_id: pdf })).result, { content: new RegExp(MARK), filename: 'paper.pdf' })
   const long = await put(here, 'x'.repeat(150_000), 'long.txt')
@@ -131,14 +134,14 @@ t.test('documents are read as words, and long ones in part', async (t) => {
 })
 
 t.test('several calls of one turn at once', async (t) => {
-  const here = await scene(t)
+  const here = await withFiles(t)
   const writes = Array.from({ length: 5 }, (_one, i) => ({ operation: 'write', filename: `${i}.txt`, content: String(i) }))
   const { items } = await run(here, ...writes)
   t.equal(new Set(items.map(({ file_id: id }) => id)).size, 5)
 })
 
 t.test('in every format, whole and streamed', async (t) => {
-  const here = await scene(t)
+  const here = await withFiles(t)
   here.next = [{ operation: 'write', filename: 'a.txt', content: MARK }]
   await every(t, 'every way', async (t) => {
     for (const way of waysOf('chat', 'responses', 'messages')) {

@@ -13,25 +13,29 @@ import { eventually } from '../support/eventually.ts'
 import { every } from '../support/every.ts'
 import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
 import { RawClient } from '../support/raw.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
-import { answerFor } from '../support/wire.ts'
+import { startScene } from '../support/scene.ts'
+import type { Upstream } from '../support/upstream.ts'
+import { says } from '../support/wire.ts'
 
 const OTHER = 'sk-router-v1-other0123456789abcdef'
 const BOSS = 'sk-router-v1-boss00123456789abcdef'
 const MARK = 'marked-content-7731'
 
-interface Scene {
+interface KeepingFiles {
   gateway: Gateway
   model: Upstream
   directory: string
   openai: OpenAI
 }
 
-async function scene(t: Test, { files = '', dialect = 'openai-chat', more = {} as { server?: string } } = {}): Promise<Scene> {
-  const model = await startUpstream((seen) => answerFor(seen, { text: ['Read.'] }))
-  t.teardown(() => model.close())
+async function keepingFiles(
+  t: Test,
+  { files = '', dialect = 'openai-chat', more = {} as { server?: string } } = {},
+): Promise<KeepingFiles> {
   const directory = t.testdir()
-  const gateway = await startGateway(`
+  const { gateway, upstream: model } = await startScene(t, {
+    answer: says({ text: ['Read.'] }),
+    yaml: `
 server: { host: 127.0.0.1, port: 0${more.server ?? ''} }
 store: { url: "memory:", files: { path: "${directory}/kept"${files} } }
 auth:
@@ -39,8 +43,10 @@ auth:
     - { name: test, key: "${KEY}" }
     - { name: other, key: "${OTHER}" }
     - { name: boss, key: "${BOSS}", management: true }
-${oneModel(model.url, dialect, { model: 'input: [ text, image, file ]' })}`)
-  t.teardown(() => gateway.close())
+`,
+    dialect,
+    model: 'input: [ text, image, file ]',
+  })
   return { gateway, model, directory, openai: new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: KEY, maxRetries: 0 }) }
 }
 
@@ -53,16 +59,16 @@ function formOf(bytes: Buffer | string, name = 'a.txt', fields: Record<string, s
   return form
 }
 
-function upload({ gateway }: Scene, form: FormData, key = KEY, headers: Record<string, string> = {}): Promise<Response> {
+function upload({ gateway }: KeepingFiles, form: FormData, key = KEY, headers: Record<string, string> = {}): Promise<Response> {
   return fetch(`${gateway.url}/v1/files`, { method: 'POST', headers: { ...as(key), ...headers }, body: form })
 }
 
-async function put(scene: Scene, bytes: Buffer | string, name?: string): Promise<string> {
+async function put(scene: KeepingFiles, bytes: Buffer | string, name?: string): Promise<string> {
   return String(((await (await upload(scene, formOf(bytes, name))).json()) as JsonObject).id)
 }
 
 /** Names of all that lies on disk. */
-function kept({ directory }: Scene): string[] {
+function kept({ directory }: KeepingFiles): string[] {
   return readdirSync(directory, { recursive: true, encoding: 'utf8' }).filter((name) => name.includes('file-'))
 }
 
@@ -73,7 +79,7 @@ async function told(reply: Response): Promise<{ status: number; message: string 
 }
 
 t.test('the official SDK uploads, lists, reads and deletes', async (t) => {
-  const { openai } = await scene(t)
+  const { openai } = await keepingFiles(t)
   const bytes = randomBytes(300_000)
   const file = await openai.files.create({ file: await toFile(bytes, 'größe.bin'), purpose: 'user_data' })
   t.match(file, { object: 'file', bytes: 300_000, filename: 'größe.bin', purpose: 'user_data', status: 'processed' })
@@ -108,7 +114,7 @@ t.test('the official SDK uploads, lists, reads and deletes', async (t) => {
 })
 
 t.test('clients of messages see their own form', async (t) => {
-  const here = await scene(t)
+  const here = await keepingFiles(t)
   const version = { 'anthropic-version': '2023-06-01' }
   const form = new FormData()
   form.append('file', new File(['x'], 'a.pdf', { type: 'application/pdf' }))
@@ -123,7 +129,7 @@ t.test('clients of messages see their own form', async (t) => {
 })
 
 t.test('another key does not find a file, a management key has none, a stranger gets nothing', async (t) => {
-  const here = await scene(t)
+  const here = await keepingFiles(t)
   const id = await put(here, 'mine')
   const paths = [`/v1/files/${id}`, `/v1/files/${id}/content`]
   for (const path of paths) {
@@ -141,7 +147,7 @@ t.test('another key does not find a file, a management key has none, a stranger 
 })
 
 t.test('other methods, paths and queries', async (t) => {
-  const here = await scene(t)
+  const here = await keepingFiles(t)
   const id = await put(here, 'x')
   const cases: [method: string, path: string, status: number, allow?: string][] = [
     ['PUT', '/v1/files', 405, 'GET, POST'],
@@ -168,7 +174,7 @@ t.test('other methods, paths and queries', async (t) => {
 })
 
 t.test('forms that are refused name what is wrong, and leave nothing', async (t) => {
-  const here = await scene(t, { files: ', max_file: 1KB' })
+  const here = await keepingFiles(t, { files: ', max_file: 1KB' })
   const twice = formOf('x')
   twice.append('file', new File(['y'], 'b.txt'))
   const none = new FormData()
@@ -209,7 +215,7 @@ t.test('forms that are refused name what is wrong, and leave nothing', async (t)
 })
 
 t.test('the quota of a key counts over uploads at once, and is its own', async (t) => {
-  const here = await scene(t, { files: ', max_bytes: 1MB, max_file: 512KB' })
+  const here = await keepingFiles(t, { files: ', max_bytes: 1MB, max_file: 512KB' })
   const replies = await Promise.all(Array.from({ length: 12 }, () => upload(here, formOf(randomBytes(200_000)))))
   const taken = replies.filter(({ status }) => status === 200).length
   t.ok(taken >= 1 && taken <= 5, `${taken} of 12 fit`)
@@ -221,7 +227,7 @@ t.test('the quota of a key counts over uploads at once, and is its own', async (
 })
 
 t.test('a caller that leaves in the middle leaves nothing behind', async (t) => {
-  const here = await scene(t)
+  const here = await keepingFiles(t)
   const client = await RawClient.open(here.gateway.url)
   const type = 'content-type: multipart/form-data; boundary=a'
   client.send(`POST /v1/files HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\n${type}\r\ncontent-length: 100000\r\n\r\n`)
@@ -235,7 +241,7 @@ t.test('a caller that leaves in the middle leaves nothing behind', async (t) => 
 })
 
 t.test('a drain waits for an upload that is under way', async (t) => {
-  const here = await scene(t)
+  const here = await keepingFiles(t)
   const client = await RawClient.open(here.gateway.url)
   const body = `--a\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\nfirst last\r\n--a--`
   const at = body.indexOf('last')
@@ -293,7 +299,7 @@ t.test('an upload is taken as fast as the disk writes it', async (t) => {
 })
 
 t.test('a download waits for whoever reads it', async (t) => {
-  const here = await scene(t, { files: ', max_file: 80MB' })
+  const here = await keepingFiles(t, { files: ', max_file: 80MB' })
   const store = new DiskFiles({ path: join(here.directory, 'kept'), maxFile: 1e8, maxBytes: 1e8 }, { now: () => Date.now() })
   const piece = randomBytes(1024 * 1024)
   const writing = await store.of('test').begin()
@@ -344,7 +350,7 @@ const QUESTIONS: Readonly<Record<string, (id: string) => { path: string; body: J
 t.test('a part that names a file goes on with its bytes, in every format', async (t) => {
   await every(t, 'every dialect', async (t) => {
     for (const dialect of ['openai-chat', 'openai-responses', 'anthropic', 'gemini']) {
-      const here = await scene(t, { dialect })
+      const here = await keepingFiles(t, { dialect })
       const bytes = Buffer.from(`%PDF-1.4 ${MARK}`)
       const id = await put(here, bytes, 'paper.pdf')
       for (const [client, question] of Object.entries(QUESTIONS)) {
@@ -375,7 +381,7 @@ async function told400(gateway: Gateway, path: string, body: JsonObject): Promis
 }
 
 t.test('an image by its id, and text by its id', async (t) => {
-  const here = await scene(t)
+  const here = await keepingFiles(t)
   const png = Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex')
   const id = await put(here, png, 'no-extension')
   const content = [{ type: 'input_image', file_id: id, detail: 'low' }]
@@ -393,7 +399,7 @@ t.test('an image by its id, and text by its id', async (t) => {
 })
 
 t.test('ids of a provider pass as they are', async (t) => {
-  const here = await scene(t, { dialect: 'openai-responses' })
+  const here = await keepingFiles(t, { dialect: 'openai-responses' })
   for (const id of ['file-abc123', 'file_011CNha8iCJcU1wXNR6q4V8w', 'file-6F2ksmvXxt4VdoqmHRw6kL']) {
     const { path, body } = QUESTIONS.responses(id)
     t.equal((await here.gateway.post(path, { model: 'acme/one', ...body })).status, 200)
@@ -402,7 +408,7 @@ t.test('ids of a provider pass as they are', async (t) => {
 })
 
 t.test('files of one request together are bounded', async (t) => {
-  const here = await scene(t, { more: { server: ', max_body: 1MB' } })
+  const here = await keepingFiles(t, { more: { server: ', max_body: 1MB' } })
   const [one, two] = [await put(here, randomBytes(600_000), 'a.pdf'), await put(here, randomBytes(600_000), 'b.pdf')]
   const content = [one, two].map((file_id) => ({ type: 'input_file', file_id }))
   const reply = await here.gateway.post('/v1/responses', { model: 'acme/one', input: [{ role: 'user', content }] })
@@ -417,7 +423,7 @@ t.test('files of one request together are bounded', async (t) => {
 })
 
 t.test('files of a key that is deleted go with it', async (t) => {
-  const here = await scene(t)
+  const here = await keepingFiles(t)
   const headers = { ...as(BOSS), 'content-type': 'application/json' }
   const made = await fetch(`${here.gateway.url}/v1/keys`, { method: 'POST', headers, body: JSON.stringify({ name: 'short-lived' }) })
   const { data, key } = (await made.json()) as { data: { hash: string }; key: string }

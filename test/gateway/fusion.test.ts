@@ -3,13 +3,13 @@ import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { adminFetch } from '../support/admin.ts'
 import {
+  type AskedModels,
+  type AskedModelsOptions,
   eventsOf,
   type Name,
   PRICES,
   ran,
-  type Scene,
-  type SceneOptions,
-  startScene,
+  startAskedModels,
   told,
   WAYS,
   wayName,
@@ -51,13 +51,14 @@ const fusion = (parameters: JsonObject = {}): JsonObject => ({
 const nano = (name: Name, { usage }: Said): number =>
   (usage?.input ?? 0) * PRICES[name][0] * 1000 + (usage?.output ?? 0) * PRICES[name][1] * 1000
 
-type Script = SceneOptions['script']
+type Script = AskedModelsOptions['script']
 const usual: Script = (name, seen) => (name === 'one' ? (ran(seen) ? DONE : ASKS) : name === 'four' ? JUDGED : (OPINIONS[name] ?? DONE))
-const scene = (t: Test, script: Script = usual, more: Partial<SceneOptions> = {}): Promise<Scene> => startScene(t, { script, ...more })
+const fusing = (t: Test, script: Script = usual, more: Partial<AskedModelsOptions> = {}): Promise<AskedModels> =>
+  startAskedModels(t, { script, ...more })
 const itemOf = (body: JsonObject): JsonObject | undefined => (body.output as JsonObject[]).find(({ type }) => type === 'router:fusion')
 
 t.test('a panel is asked, its answers compared, and all is on the one bill', async (t) => {
-  const one = await scene(t)
+  const one = await fusing(t)
   const responses = [
     { model: 'acme/two', content: 'Tea, of course.' },
     { model: 'acme/three', content: 'Coffee.' },
@@ -98,7 +99,7 @@ t.test('a panel is asked, its answers compared, and all is on the one bill', asy
 })
 
 t.test('a streaming caller of Responses hears how far the panel is', async (t) => {
-  const one = await scene(t)
+  const one = await fusing(t)
   const { raw } = await one.ask({ format: 'responses', stream: true }, fusion())
   const events = eventsOf(raw)
   inOrder(t, events, 'fusion')
@@ -142,7 +143,7 @@ t.test('members that fail are reported, and what there is goes on', async (t) =>
   }
   await every(t, 'every case', async (t) => {
     for (const [name, [answer, status]] of Object.entries(fail)) {
-      const one = await scene(t, (model, seen) => (model === 'two' ? answer : usual(model, seen)))
+      const one = await fusing(t, (model, seen) => (model === 'two' ? answer : usual(model, seen)))
       for (const stream of [false, true]) {
         const { body, raw, reply } = await one.ask({ format: 'responses', stream }, fusion())
         t.equal(reply.text, 'Tea.')
@@ -171,7 +172,7 @@ t.test('members that fail are reported, and what there is goes on', async (t) =>
   }
   await every(t, 'every case', async (t) => {
     for (const [name, answer] of Object.entries(silent)) {
-      const one = await scene(t, (model, seen) => (model === 'four' ? answer : usual(model, seen)))
+      const one = await fusing(t, (model, seen) => (model === 'four' ? answer : usual(model, seen)))
       const { body, raw } = await one.ask({ format: 'responses', stream: true }, fusion())
       t.match(itemOf(body), { status: 'completed', responses: [{}, {}] }, `the analyst ${name}`)
       t.notOk('analysis' in (itemOf(body) ?? {}), name)
@@ -188,7 +189,7 @@ t.test('a panel of which nobody answers has a reason', async (t) => {
   ]
   await every(t, 'every case', async (t) => {
     for (const [reason, answer] of cases) {
-      const one = await scene(t, (model, seen) => (model === 'one' ? usual(model, seen) : answer))
+      const one = await fusing(t, (model, seen) => (model === 'one' ? usual(model, seen) : answer))
       const { status, body, reply } = await one.ask({ format: 'responses', stream: false }, fusion())
       t.equal(status, 200)
       t.equal(reply.text, 'Tea.')
@@ -198,7 +199,7 @@ t.test('a panel of which nobody answers has a reason', async (t) => {
       t.equal(one.last().settled?.cost, nano('one', ASKS) + nano('one', DONE))
     }
   })
-  const poor = await scene(t, usual, { key: ', limit: "0.018"' })
+  const poor = await fusing(t, usual, { key: ', limit: "0.018"' })
   const { body } = await poor.ask(
     { format: 'responses', stream: false },
     { ...fusion({ max_completion_tokens: 4000 }), max_output_tokens: 500 },
@@ -214,20 +215,20 @@ t.test('a panel of which nobody answers has a reason', async (t) => {
 
 t.test('it is called once in a turn of the conversation, and not from within', async (t) => {
   const call = (id: string): NonNullable<Said['calls']>[number] => ({ id, name: 'router_fusion', args: ['{"prompt":"Tea or coffee?"}'] })
-  const twice = await scene(t, (name, seen) => (name === 'one' && !ran(seen) ? { calls: [call('a'), call('b')] } : usual(name, seen)))
+  const twice = await fusing(t, (name, seen) => (name === 'one' && !ran(seen) ? { calls: [call('a'), call('b')] } : usual(name, seen)))
   await twice.ask({ format: 'chat', stream: false }, fusion())
   t.match(told(twice.seen('one').at(-1)), [{ status: 'ok' }, { status: 'error', failure_reason: 'fusion_invocation_capped' }])
-  const later = await scene(t, (name, seen) =>
+  const later = await fusing(t, (name, seen) =>
     name === 'one' && !seen.body.includes('"b"') ? { calls: [call(ran(seen) ? 'b' : 'a')] } : usual(name, seen),
   )
   await later.ask({ format: 'chat', stream: false }, fusion())
   t.match(told(later.seen('one').at(-1)), [{ status: 'ok' }, { failure_reason: 'fusion_invocation_capped' }])
   t.equal(later.seen('two').length, 1)
-  const headed = await scene(t, () => DONE)
+  const headed = await fusing(t, () => DONE)
   await headed.ask({ format: 'chat', stream: false }, fusion(), { 'x-router-fusion-depth': '1' })
   t.notOk(headed.seen('one')[0].json.tools, 'who is a member of a panel already does not get it')
   // A member that is itself a panel by its slug is one model.
-  const within = await scene(t, usual, {
+  const within = await fusing(t, usual, {
     yaml: 'plugins: { defaults: { fusion: { enabled: true, analysis_models: [ acme/two ], model: acme/four } } }',
   })
   const { body } = await within.ask({ format: 'responses', stream: false }, fusion({ analysis_models: ['router/fusion'] }))
@@ -236,7 +237,7 @@ t.test('it is called once in a turn of the conversation, and not from within', a
 })
 
 t.test('C-172: what is out of range is a 400, of the tool and of the plugin', async (t) => {
-  const one = await scene(t)
+  const one = await fusing(t)
   const slugs = (count: number): string[] => Array.from({ length: count }, () => 'acme/two')
   const tools = (count: number): JsonObject[] => Array.from({ length: count }, () => ({ type: 'router:datetime' }))
   const cases: [fields: JsonObject, message: RegExp][] = [
@@ -300,7 +301,7 @@ t.test('the members search where an engine is there, cite what they found, and k
       return { calls: [{ id: `s${searched}`, name: 'router_web_search', args: ['{"query":"tea"}'] }], usage: { input: 10, output: 1 } }
     return { text: ['See [a.test](https://a.test/tea).'], usage: { input: 10, output: 1 } }
   }
-  const one = await scene(t, (name, seen) => (name === 'two' ? searching(seen) : usual(name, seen)), { yaml })
+  const one = await fusing(t, (name, seen) => (name === 'two' ? searching(seen) : usual(name, seen)), { yaml })
   const { body } = await one.ask({ format: 'responses', stream: false }, fusion({ analysis_models: ['acme/two'], max_tool_calls: 1 }))
   t.ok(toolsSent(one.seen('two')[0]).includes('router_web_search'))
   t.equal(engine.requests.length, 1, 'one step, and no more')
@@ -317,7 +318,7 @@ t.test('the members search where an engine is there, cite what they found, and k
 t.test('a caller who leaves ends all members at once, and one row is settled', async (t) => {
   await every(t, 'streamed or not', async (t) => {
     for (const stream of [false, true]) {
-      const one = await scene(t, (name, seen) => (name === 'one' ? usual(name, seen) : { before: 'stall' }))
+      const one = await fusing(t, (name, seen) => (name === 'one' ? usual(name, seen) : { before: 'stall' }))
       const leave = new AbortController()
       const asked = fetch(`${one.gateway.url}/v1/responses`, {
         method: 'POST',
@@ -347,7 +348,7 @@ t.test('a caller who leaves ends all members at once, and one row is settled', a
 t.test('the plugin offers the tool, with the panel of the entry, of a preset, of the operator', async (t) => {
   const presets = 'presets: { mine: { analysis_models: [ acme/three ], model: acme/two } }'
   const yaml = `plugins: { defaults: { fusion: { analysis_models: [ acme/two ], model: acme/four, ${presets} } } }`
-  const one = await scene(t, usual, { yaml })
+  const one = await fusing(t, usual, { yaml })
   const cases: [entry: JsonObject | undefined, members: Name[], judge: Name][] = [
     [{}, ['two'], 'four'],
     [{ analysis_models: ['acme/three', 'acme/two'] }, ['three', 'two'], 'four'],
@@ -384,7 +385,7 @@ t.test('the slugs stand for a model with a panel', async (t) => {
       ['router/fusion', 'four', ['two', 'three']],
       ['router/fusion-flash', 'three', ['two']],
     ] as const) {
-      const one = await scene(t, leads(leader), { yaml })
+      const one = await fusing(t, leads(leader), { yaml })
       for (const way of WAYS) {
         const { status, raw, reply, body } = await one.ask(way, { model: slug }, { 'X-Router-Metadata': 'enabled' })
         t.equal(status, 200, raw)
@@ -398,7 +399,7 @@ t.test('the slugs stand for a model with a panel', async (t) => {
     }
   })
   // Without a word of the operator's the catalogue makes up the panel.
-  const bare = await scene(t, (name, seen) => leads('four')(name, seen))
+  const bare = await fusing(t, (name, seen) => leads('four')(name, seen))
   const { body, status } = await bare.ask({ format: 'responses', stream: false }, { model: 'router/fusion' })
   t.equal(status, 200)
   t.equal(body.model, 'acme/four', 'the dearest where nothing tells which is best')
@@ -412,7 +413,7 @@ t.test('the slugs stand for a model with a panel', async (t) => {
 
 t.test('what the panel says leaves the model room to answer', async (t) => {
   const long = 'word '.repeat(4000)
-  const one = await scene(
+  const one = await fusing(
     t,
     (name, seen) => (name === 'one' || name === 'four' ? usual(name, seen) : { text: [long], usage: { input: 1, output: 1 } }),
     {

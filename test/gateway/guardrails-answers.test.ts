@@ -5,8 +5,9 @@ import { FakeClock } from '../support/clock.ts'
 import { every } from '../support/every.ts'
 import { type FoldedReply, foldChat, foldChatStream, foldResponse, foldResponseStream, list, object } from '../support/fold.ts'
 import { foldMessage, foldMessageStream } from '../support/fold-messages.ts'
-import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
-import { Gate, sseAnswer, startUpstream, type Upstream } from '../support/upstream.ts'
+import { type Gateway, KEY } from '../support/gateway.ts'
+import { startScene } from '../support/scene.ts'
+import { Gate, sseAnswer, type Upstream } from '../support/upstream.ts'
 import { framesFor, type Said, says } from '../support/wire.ts'
 
 const DIALECTS = ['openai-chat', 'openai-responses', 'anthropic', 'gemini'] as const
@@ -20,25 +21,23 @@ const STREAM: Record<Client, (text: string) => FoldedReply> = {
   messages: foldMessageStream,
 }
 
-interface Scene {
+interface Guarded {
   gateway: Gateway
   upstream: Upstream
   ask(client: Client, fields?: JsonObject, content?: string): Promise<Response>
 }
 
-async function openScene(t: Test, guardrails: string, more = ''): Promise<Scene> {
-  const upstream = await startUpstream(says({ text: ['ok'] }))
-  const providers = DIALECTS.map((dialect) => `  p-${dialect}: { dialect: ${dialect}, base_url: "${upstream.url}/v1", key: sk-provider }`)
-  const models = DIALECTS.map(
-    (dialect) =>
-      `  acme/${dialect}: { context: 200000, endpoints: [ { provider: p-${dialect}, model: m, price: { prompt: "1.00", completion: "2.00" } } ] }`,
-  )
-  const gateway = await startGateway(
-    `auth: { keys: [ { name: app, key: "${KEY}" } ] }\nguardrails:\n${guardrails}\nproviders:\n${providers.join('\n')}\nmodels:\n${models.join('\n')}\n${more}`,
-  )
-  t.teardown(async () => {
-    await gateway.close()
-    await upstream.close()
+async function guarded(t: Test, guardrails: string, more = ''): Promise<Guarded> {
+  const { gateway, upstream } = await startScene(t, {
+    answer: says({ text: ['ok'] }),
+    config: (url) => {
+      const providers = DIALECTS.map((dialect) => `  p-${dialect}: { dialect: ${dialect}, base_url: "${url}/v1", key: sk-provider }`)
+      const models = DIALECTS.map(
+        (dialect) =>
+          `  acme/${dialect}: { context: 200000, endpoints: [ { provider: p-${dialect}, model: m, price: { prompt: "1.00", completion: "2.00" } } ] }`,
+      )
+      return `auth: { keys: [ { name: app, key: "${KEY}" } ] }\nguardrails:\n${guardrails}\nproviders:\n${providers.join('\n')}\nmodels:\n${models.join('\n')}\n${more}`
+    },
   })
   return {
     gateway,
@@ -82,7 +81,7 @@ const TOOLS: Record<Client, JsonObject[]> = {
 }
 
 t.test('redacted in text, reasoning and arguments, whatever the format and however it is cut', async (t) => {
-  const { ask, upstream } = await openScene(t, REDACT)
+  const { ask, upstream } = await guarded(t, REDACT)
   upstream.script = says(SECRETS)
   await every(t, 'every client', async (t) => {
     for (const client of CLIENTS)
@@ -114,7 +113,7 @@ t.test('redacted in text, reasoning and arguments, whatever the format and howev
 })
 
 t.test('C-161: a guardrail for requests alone does not read the answer, and lanes stay as they were', async (t) => {
-  const { ask, upstream } = await openScene(t, '  - { name: in, content_filter_builtins: [ { slug: email, action: redact } ] }')
+  const { ask, upstream } = await guarded(t, '  - { name: in, content_filter_builtins: [ { slug: email, action: redact } ] }')
   upstream.script = says({ text: ['reach bob@example.com'] })
   for (const stream of [true, false]) {
     const { reply, pipeline } = await read('chat', await ask('chat', { stream }), stream)
@@ -124,7 +123,7 @@ t.test('C-161: a guardrail for requests alone does not read the answer, and lane
 })
 
 t.test('one for answers alone does not read the request', async (t) => {
-  const { ask, upstream } = await openScene(t, REDACT)
+  const { ask, upstream } = await guarded(t, REDACT)
   const { pipeline } = await read('chat', await ask('chat', {}, 'to anna@example.com'), false)
   t.match(upstream.requests.at(-1)?.body, 'anna@example.com')
   t.match(pipeline, [{ data: { action: 'passed', direction: 'output', detected: false } }], 'it is told that the answer was read')
@@ -133,7 +132,7 @@ t.test('one for answers alone does not read the request', async (t) => {
 const BLOCK = '  - { name: out, direction: output, content_filters: [ { pattern: "secret-[0-9]{4}", action: block, label: CODES } ] }'
 
 t.test('blocked while all is held back: a plain 403, one provider asked, its work paid for', async (t) => {
-  const { ask, upstream, gateway } = await openScene(t, BLOCK)
+  const { ask, upstream, gateway } = await guarded(t, BLOCK)
   upstream.script = says({ text: ['sec', 'ret-', '1234', ' and more'] })
   await every(t, 'every client', async (t) => {
     for (const client of CLIENTS)
@@ -167,7 +166,7 @@ t.test('blocked while all is held back: a plain 403, one provider asked, its wor
 })
 
 t.test("blocked after the first content: the stream ends in the dialect's own refusal form", async (t) => {
-  const { ask, upstream, gateway } = await openScene(t, BLOCK)
+  const { ask, upstream, gateway } = await guarded(t, BLOCK)
   upstream.script = says({ text: ['The code is ', 'sec', 'ret-', '1234', ' and more'] })
   await every(t, 'every client', async (t) => {
     for (const client of CLIENTS)
@@ -206,7 +205,7 @@ t.test("blocked after the first content: the stream ends in the dialect's own re
 })
 
 t.test('a flag changes nothing and is told', async (t) => {
-  const { ask, upstream } = await openScene(
+  const { ask, upstream } = await guarded(
     t,
     '  - { name: out, direction: both, content_filter_builtins: [ { slug: email, action: flag } ] }',
   )
@@ -222,7 +221,7 @@ t.test('a flag changes nothing and is told', async (t) => {
 })
 
 t.test('an answer that breaks off: what was held goes out, then the one terminal error', async (t) => {
-  const { ask, upstream } = await openScene(t, REDACT)
+  const { ask, upstream } = await guarded(t, REDACT)
   upstream.script = (request) => {
     const frames = framesFor(request.path, { text: ['mail', ' anna@exam', 'never'] })
     const at = frames.findIndex((frame) => frame.includes('anna'))
@@ -237,7 +236,7 @@ t.test('an answer that breaks off: what was held goes out, then the one terminal
 })
 
 t.test('log probabilities spell the text: they are left out where something may be hidden', async (t) => {
-  const { ask, upstream } = await openScene(t, REDACT)
+  const { ask, upstream } = await guarded(t, REDACT)
   upstream.script = () =>
     sseAnswer([
       `data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', choices: [{ index: 0, delta: { role: 'assistant', content: 'a@example.com ' }, logprobs: { content: [{ token: 'a@example.com', logprob: 0, bytes: [1], top_logprobs: [] }] } }] })}\n\n`,
@@ -253,7 +252,7 @@ const RESTORE =
   '  - { name: hide, restore: true, content_filter_builtins: [ { slug: email, action: redact } ], content_filters: [ { pattern: "code .[0-9]+.", action: redact, label: CODE } ] }'
 
 t.test('restore: what was hidden comes back to the caller alone', async (t) => {
-  const { ask, upstream, gateway } = await openScene(t, RESTORE)
+  const { ask, upstream, gateway } = await guarded(t, RESTORE)
   const request = 'Mail anna@example.com and bob@example.com, again anna@example.com, not [EMAIL_1]; code "7".'
   upstream.script = says({
     reasoning: ['[EMA', 'IL_2] first'],
@@ -279,7 +278,7 @@ t.test('restore: what was hidden comes back to the caller alone', async (t) => {
 })
 
 t.test('restore and a look at the answer: what comes back is not hidden again', async (t) => {
-  const { ask, upstream } = await openScene(
+  const { ask, upstream } = await guarded(
     t,
     '  - { name: hide, direction: both, restore: true, content_filter_builtins: [ { slug: email, action: redact } ] }',
   )
@@ -289,7 +288,7 @@ t.test('restore and a look at the answer: what comes back is not hidden again', 
 })
 
 t.test('what tools of the gateway show is read, too', async (t) => {
-  const { ask, upstream } = await openScene(
+  const { ask, upstream } = await guarded(
     t,
     '  - { name: out, direction: output, content_filters: [ { pattern: "Antarctica", action: redact }, { pattern: "Europe", action: block } ] }',
   )
@@ -313,7 +312,7 @@ t.test('what tools of the gateway show is read, too', async (t) => {
 })
 
 t.test('long answers: found wherever it lies, and others have their turn', async (t) => {
-  const { ask, upstream, gateway } = await openScene(t, `${REDACT}\n${BLOCK.replace('out', 'codes')}`)
+  const { ask, upstream, gateway } = await guarded(t, `${REDACT}\n${BLOCK.replace('out', 'codes')}`)
   const filler = 'All work and no play makes a dull day. '.repeat(20_000)
   upstream.script = says({ text: [`${filler} anna@example.com ${filler}`] })
   const [response, health] = await Promise.all([ask('chat'), fetch(`${gateway.admin}/healthz`)])
@@ -326,12 +325,7 @@ t.test('long answers: found wherever it lies, and others have their turn', async
 
 t.test('silence: where the head has gone out early, a refusal is told in the stream', async (t) => {
   const clock = new FakeClock(5)
-  const upstream = await startUpstream(says({ text: ['ok'] }))
-  const gateway = await startGateway(`guardrails:\n${BLOCK}\n${oneModel(upstream.url, 'openai-chat')}`, { clock })
-  t.teardown(async () => {
-    await gateway.close()
-    await upstream.close()
-  })
+  const { gateway, upstream } = await startScene(t, { answer: says({ text: ['ok'] }), yaml: `guardrails:\n${BLOCK}\n`, clock })
   const gate = new Gate()
   upstream.script = (request) => {
     const frames = framesFor(request.path, { text: ['secret-', '1234'] })
@@ -352,18 +346,16 @@ t.test('silence: where the head has gone out early, a refusal is told in the str
 })
 
 t.test('an answer that may not go on is refused at the first endpoint: no other one is asked', async (t) => {
-  const upstream = await startUpstream(says({ text: ['secret-1234'] }))
-  const gateway = await startGateway(`guardrails:
+  const { gateway, upstream } = await startScene(t, {
+    answer: says({ text: ['secret-1234'] }),
+    config: (url) => `guardrails:
 ${BLOCK}
 providers:
-  one: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: sk-provider }
-  two: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: sk-provider }
+  one: { dialect: openai-chat, base_url: "${url}/v1", key: sk-provider }
+  two: { dialect: openai-chat, base_url: "${url}/v1", key: sk-provider }
 models:
   acme/both: { context: 1000, endpoints: [ { provider: one, model: m, price: free }, { provider: two, model: m, price: free } ] }
-`)
-  t.teardown(async () => {
-    await gateway.close()
-    await upstream.close()
+`,
   })
   for (const stream of [true, false]) {
     const body = { model: 'acme/both', stream, messages: [{ role: 'user', content: 'Hello' }] }

@@ -4,11 +4,12 @@ import type { JsonObject } from '../../src/core/json.ts'
 import { FakeClock } from '../support/clock.ts'
 import { every } from '../support/every.ts'
 import { foldChatStream, list, object } from '../support/fold.ts'
-import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
+import { type Gateway, KEY } from '../support/gateway.ts'
+import { startScene } from '../support/scene.ts'
 import { jsonAnswer, type Script, startUpstream, type Upstream } from '../support/upstream.ts'
 import { type Said, says } from '../support/wire.ts'
 
-interface Scene {
+interface Guarded {
   gateway: Gateway
   upstream: Upstream
   engine: Upstream
@@ -16,18 +17,13 @@ interface Scene {
   ask(content: string): Promise<{ status: number; body: JsonObject }>
 }
 
-async function openScene(t: Test, settings: (url: string) => string, script: Script): Promise<Scene> {
-  const clock = new FakeClock(5)
-  const upstream = await startUpstream(says({ text: ['ok'] }))
+async function guarded(t: Test, settings: (url: string) => string, script: Script): Promise<Guarded> {
   const engine = await startUpstream(script)
-  const gateway = await startGateway(
-    `auth: { keys: [ { name: app, key: "${KEY}" } ] }\nguardrails: [ { name: guard, ${settings(engine.url)} } ]\n${oneModel(upstream.url, 'openai-chat')}`,
-    { clock },
-  )
-  t.teardown(async () => {
-    await gateway.close()
-    await upstream.close()
-    await engine.close()
+  t.teardown(() => engine.close())
+  const { clock, gateway, upstream } = await startScene(t, {
+    answer: says({ text: ['ok'] }),
+    yaml: `auth: { keys: [ { name: app, key: "${KEY}" } ] }\nguardrails: [ { name: guard, ${settings(engine.url)} } ]`,
+    clock: new FakeClock(5),
   })
   return {
     gateway,
@@ -45,7 +41,7 @@ async function openScene(t: Test, settings: (url: string) => string, script: Scr
 const stageOf = (body: JsonObject): JsonObject => object(list(object(body.router_metadata).pipeline ?? [])[0])
 
 t.test('a webhook flags, redacts and blocks', async (t) => {
-  const scene = await openScene(
+  const scene = await guarded(
     t,
     (url) => `engine: { type: webhook, url: "${url}/check", key: hook-secret }`,
     () => jsonAnswer({ flagged: false }),
@@ -76,7 +72,7 @@ t.test('a webhook flags, redacts and blocks', async (t) => {
 
 t.test('an analyser of the Presidio format', async (t) => {
   const text = '😀 Anna lives in Bonn'
-  const scene = await openScene(
+  const scene = await guarded(
     t,
     (url) => `action: redact, engine: { type: presidio, url: "${url}/", entities: [ PERSON, LOCATION ], threshold: 0.6, language: de }`,
     (seen) =>
@@ -110,7 +106,7 @@ t.test('without an answer: closed unless it says open', async (t) => {
   ]
   await every(t, 'every mode', async (t) => {
     for (const mode of ['closed', 'open'] as const) {
-      const scene = await openScene(
+      const scene = await guarded(
         t,
         (url) => `engine: { type: webhook, url: "${url}", timeout: 2s, on_error: ${mode} }`,
         () => ({ status: 500 }),
@@ -135,7 +131,7 @@ t.test('without an answer: closed unless it says open', async (t) => {
 })
 
 t.test('built-in recognisers come first: what they hide no engine sees', async (t) => {
-  const { ask, engine } = await openScene(
+  const { ask, engine } = await guarded(
     t,
     (url) => `content_filter_builtins: [ { slug: email, action: redact } ], engine: { type: webhook, url: "${url}" }`,
     () => jsonAnswer({ flagged: false }),
@@ -149,8 +145,8 @@ async function openAnswers(
   t: Test,
   settings: (url: string) => string,
   script: Script,
-): Promise<Scene & { stream(said: Said): Promise<Response> }> {
-  const scene = await openScene(t, (url) => `direction: output, ${settings(url)}`, script)
+): Promise<Guarded & { stream(said: Said): Promise<Response> }> {
+  const scene = await guarded(t, (url) => `direction: output, ${settings(url)}`, script)
   return {
     ...scene,
     stream: (said) => {

@@ -3,44 +3,41 @@ import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { FakeClock } from '../support/clock.ts'
 import { object } from '../support/fold.ts'
-import { type Gateway, startGateway } from '../support/gateway.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
+import type { Gateway } from '../support/gateway.ts'
+import { startScene } from '../support/scene.ts'
+import type { Upstream } from '../support/upstream.ts'
 import { says } from '../support/wire.ts'
 
 const APP = 'sk-router-v1-appappappappapp'
 const FREE = 'sk-router-v1-freefreefreefree'
 const CHAT = '/v1/chat/completions'
 
-interface Scene {
+interface Guarded {
   gateway: Gateway
   /** Status, message and who served. */
   ask(fields: JsonObject, key?: string): Promise<{ status: number; message: string; provider: unknown; body: JsonObject }>
   upstream: Upstream
 }
 
-async function openScene(t: Test, guardrails: string, more: { app?: string; clock?: FakeClock } = {}): Promise<Scene> {
-  const upstream = await startUpstream(says({ text: ['ok'], usage: { input: 1000, output: 1000 } }))
-  const provider = (name: string, policy = ''): string =>
-    `  ${name}: { name: ${name}, dialect: openai-chat, base_url: "${upstream.url}/v1", key: sk-x${policy} }`
-  const gateway = await startGateway(
-    `auth: { keys: [ { name: app, key: "${APP}"${more.app ?? ''} }, { name: free, key: "${FREE}" } ] }
+async function guarded(t: Test, guardrails: string, more: { app?: string; clock?: FakeClock } = {}): Promise<Guarded> {
+  const provider = (url: string, name: string, policy = ''): string =>
+    `  ${name}: { name: ${name}, dialect: openai-chat, base_url: "${url}/v1", key: sk-x${policy} }`
+  const { gateway, upstream } = await startScene(t, {
+    answer: says({ text: ['ok'], usage: { input: 1000, output: 1000 } }),
+    config: (url) => `auth: { keys: [ { name: app, key: "${APP}"${more.app ?? ''} }, { name: free, key: "${FREE}" } ] }
 guardrails:
 ${guardrails}
 providers:
-${provider('aye')}
-${provider('bee', ', zdr: true, data_collection: deny')}
-${provider('cee', ', data_collection: deny')}
+${provider(url, 'aye')}
+${provider(url, 'bee', ', zdr: true, data_collection: deny')}
+${provider(url, 'cee', ', data_collection: deny')}
 models:
   anthropic/one: { endpoints: [ { provider: aye, model: m, price: { prompt: "1", completion: "1" } }, { provider: bee, model: m, price: { prompt: "5", completion: "5" }, supported_parameters: [ temperature ] } ] }
   openai/two: { endpoints: [ { provider: aye, model: m, price: { prompt: "1", completion: "1" } } ] }
   acme/free: { endpoints: [ { provider: aye, model: m, price: free }, { provider: cee, model: m, price: free } ] }
   acme/secret: { endpoints: [ { provider: aye, model: m } ] }
 `,
-    { clock: more.clock },
-  )
-  t.teardown(async () => {
-    await gateway.close()
-    await upstream.close()
+    clock: more.clock,
   })
   return {
     gateway,
@@ -55,7 +52,7 @@ models:
 }
 
 t.test('C-163: lists of keys and guardrails intersect; what they leave nothing of is a 403 that names them', async (t) => {
-  const { ask, upstream } = await openScene(
+  const { ask, upstream } = await guarded(
     t,
     `  - { name: two-authors, allowed_models: [ "anthropic/*", "acme/*" ] }
   - { name: no-acme, scope: { keys: [ app ] }, ignored_models: [ acme/free ] }`,
@@ -81,7 +78,7 @@ t.test('C-163: lists of keys and guardrails intersect; what they leave nothing o
 })
 
 t.test('providers', async (t) => {
-  const { ask } = await openScene(
+  const { ask } = await guarded(
     t,
     '  - { name: only-bee, scope: { keys: [ app ] }, allowed_providers: [ bee, cee ], ignored_providers: [ cee ] }',
   )
@@ -99,21 +96,21 @@ t.test('providers', async (t) => {
 })
 
 t.test('C-134: zero retention by author cannot be switched off by a request', async (t) => {
-  const { ask } = await openScene(t, '  - { name: encrypted, scope: { keys: [ app ] }, enforce_zdr_anthropic: true }')
+  const { ask } = await guarded(t, '  - { name: encrypted, scope: { keys: [ app ] }, enforce_zdr_anthropic: true }')
   t.equal((await ask({ model: 'anthropic/one', provider: { zdr: false } })).provider, 'bee')
   t.equal((await ask({ model: 'openai/two' })).status, 200, 'another author')
   t.equal((await ask({ model: 'acme/free' })).status, 200)
 })
 
 t.test('the old switch stands for those that are not set', async (t) => {
-  const { ask } = await openScene(t, '  - { name: encrypted, scope: { keys: [ app ] }, enforce_zdr: true, enforce_zdr_openai: false }')
+  const { ask } = await guarded(t, '  - { name: encrypted, scope: { keys: [ app ] }, enforce_zdr: true, enforce_zdr_openai: false }')
   t.equal((await ask({ model: 'anthropic/one' })).provider, 'bee')
   t.equal((await ask({ model: 'openai/two' })).status, 200)
   t.equal((await ask({ model: 'acme/free' })).status, 403)
 })
 
 t.test('data policy, of free and of paid endpoints', async (t) => {
-  const { ask } = await openScene(
+  const { ask } = await guarded(
     t,
     `  - { name: no-free-training, scope: { keys: [ app ] }, enable_free_model_training: false }
   - { name: no-paid-training, scope: { keys: [ free ] }, enable_paid_model_training: false }`,
@@ -125,7 +122,7 @@ t.test('data policy, of free and of paid endpoints', async (t) => {
 })
 
 t.test('highest price and parameters', async (t) => {
-  const { ask } = await openScene(
+  const { ask } = await guarded(
     t,
     `  - { name: cheap, scope: { keys: [ app ] }, max_price: { prompt: "2" } }
   - { name: exact, scope: { keys: [ free ] }, require_parameters: true }`,
@@ -138,7 +135,7 @@ t.test('highest price and parameters', async (t) => {
 })
 
 t.test('a plan says the same', async (t) => {
-  const { gateway } = await openScene(t, '  - { name: only-bee, scope: { keys: [ app ] }, allowed_providers: [ bee ] }')
+  const { gateway } = await guarded(t, '  - { name: only-bee, scope: { keys: [ app ] }, allowed_providers: [ bee ] }')
   const ask = async (model: string): Promise<JsonObject> => {
     const response = await gateway.post(
       '/v1/plan',
@@ -157,7 +154,7 @@ t.test('a plan says the same', async (t) => {
 
 t.test('C-164: a budget holds for each of its keys by itself, and begins anew', async (t) => {
   const clock = new FakeClock(3)
-  const { ask, upstream } = await openScene(
+  const { ask, upstream } = await guarded(
     t,
     `  - { name: pocket, limit_usd: 0.005, reset_interval: daily }
   - { name: purse, scope: { keys: [ free ] }, limit_usd: 10 }`,
@@ -183,7 +180,7 @@ t.test('C-164: a budget holds for each of its keys by itself, and begins anew', 
 })
 
 t.test('C-164: many at once spend no more than the budget', async (t) => {
-  const { ask } = await openScene(t, '  - { name: pocket, limit_usd: 0.0205 }')
+  const { ask } = await guarded(t, '  - { name: pocket, limit_usd: 0.0205 }')
   const statuses = await Promise.all(Array.from({ length: 40 }, async () => (await ask({ model: 'openai/two' })).status))
   const served = statuses.filter((status) => status === 200).length
   t.ok(served >= 1 && served <= 10, `${served} served of two thousandths each`)
@@ -191,6 +188,6 @@ t.test('C-164: many at once spend no more than the budget', async (t) => {
 })
 
 t.test("the tighter of a key's limit and a budget decides", async (t) => {
-  const { ask } = await openScene(t, '  - { name: pocket, limit_usd: 5 }', { app: ', limit: "0.001"' })
+  const { ask } = await guarded(t, '  - { name: pocket, limit_usd: 5 }', { app: ', limit: "0.001"' })
   t.equal((await ask({ model: 'openai/two' })).status, 402)
 })

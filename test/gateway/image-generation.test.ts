@@ -1,7 +1,7 @@
 /** `router:image_generation` over HTTP: which model draws, what the caller gets, what the model hears. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
-import { eventsOf, ran, type Scene, type SceneOptions, startScene, told, WAYS, wayName } from '../support/asked-models.ts'
+import { type AskedModels, type AskedModelsOptions, eventsOf, ran, startAskedModels, told, WAYS, wayName } from '../support/asked-models.ts'
 import { every } from '../support/every.ts'
 import { inOrder } from '../support/responses-rules.ts'
 import { type Answer, jsonAnswer, type Seen } from '../support/upstream.ts'
@@ -27,18 +27,22 @@ function drawing(url: string): Answer {
   return jsonAnswer(reply)
 }
 
-function scene(t: Test, draw: (seen: Seen) => Answer, more: Partial<SceneOptions> = {}): Promise<Scene> {
-  return startScene(t, { script: (name, seen) => (name === 'one' ? (ran(seen) ? DONE : ASKS) : draw(seen)), models: PAINTERS, ...more })
+function withPainter(t: Test, draw: (seen: Seen) => Answer, more: Partial<AskedModelsOptions> = {}): Promise<AskedModels> {
+  return startAskedModels(t, {
+    script: (name, seen) => (name === 'one' ? (ran(seen) ? DONE : ASKS) : draw(seen)),
+    models: PAINTERS,
+    ...more,
+  })
 }
 
-const drawn = (one: Scene): Seen | undefined => one.upstream.requests.findLast(({ json }) => json.model !== 'one')
+const drawn = (one: AskedModels): Seen | undefined => one.upstream.requests.findLast(({ json }) => json.model !== 'one')
 const itemOf = (body: JsonObject): JsonObject | undefined =>
   (body.output as JsonObject[]).find(({ type }) => type === 'router:image_generation')
 
 t.test('the caller gets the image, in every format, and the model only hears of it', async (t) => {
   await every(t, 'every url', async (t) => {
     for (const url of [INLINE, 'https://images.test/fox.png']) {
-      const one = await scene(t, () => drawing(url))
+      const one = await withPainter(t, () => drawing(url))
       for (const way of WAYS) {
         const name = `${url.slice(0, 12)} ${wayName(way)}`
         const { status, raw, reply, body } = await one.ask(
@@ -79,7 +83,7 @@ t.test('settings of the image reach a provider that has words for them', async (
     reply.candidates[0].content.parts = [{ inlineData: { mimeType: 'image/png', data: PIXELS } }]
     return jsonAnswer(reply)
   }
-  const one = await startScene(t, {
+  const one = await startAskedModels(t, {
     script: (name, seen) => (name === 'one' ? (ran(seen) ? DONE : ASKS) : draw()),
     models: PAINTERS,
     dialect: 'gemini',
@@ -98,11 +102,11 @@ t.test('which model draws: the parameter, the operator, the first that can', asy
     [{ model: 'acme/painter' }, 'plugins: { defaults: { image-generation: { model: acme/sketcher } } }', 'painter'],
   ]
   for (const [parameters, yaml, model] of cases) {
-    const one = await scene(t, () => drawing(INLINE), { yaml })
+    const one = await withPainter(t, () => drawing(INLINE), { yaml })
     t.equal((await one.ask({ format: 'chat', stream: false }, tool(parameters))).status, 200)
     t.equal(drawn(one)?.json.model, model)
   }
-  const plugin = await scene(t, () => drawing(INLINE))
+  const plugin = await withPainter(t, () => drawing(INLINE))
   const { body } = await plugin.ask(
     { format: 'responses', stream: false },
     { plugins: [{ id: 'image-generation', model: 'acme/sketcher' }] },
@@ -112,7 +116,7 @@ t.test('which model draws: the parameter, the operator, the first that can', asy
 })
 
 t.test('what is wrong is a 400; a model that gives no image is an error to the model', async (t) => {
-  const one = await scene(t, () => drawing(INLINE))
+  const one = await withPainter(t, () => drawing(INLINE))
   const cases: [parameters: JsonObject, message: RegExp][] = [
     [{ model: 7 }, /^tools\[0\]\.parameters\.model: expected a model slug/],
     [{ model: 'acme/two' }, /parameters\.model: acme\/two makes no images/],
@@ -123,7 +127,7 @@ t.test('what is wrong is a 400; a model that gives no image is an error to the m
     t.equal(status, 400)
     t.match((body.error as JsonObject).message, message)
   }
-  const none = await scene(t, () => drawing(INLINE), { models: '' })
+  const none = await withPainter(t, () => drawing(INLINE), { models: '' })
   const { status, body } = await none.ask({ format: 'chat', stream: false }, tool())
   t.equal(status, 400)
   t.match((body.error as JsonObject).message, /parameters\.model: is required: no model that makes images/)
@@ -134,7 +138,7 @@ t.test('what is wrong is a 400; a model that gives no image is an error to the m
   }
   await every(t, 'every case', async (t) => {
     for (const [name, answer] of Object.entries(failures)) {
-      const failing = await scene(t, () => answer)
+      const failing = await withPainter(t, () => answer)
       for (const stream of [false, true]) {
         const asked = await failing.ask({ format: 'responses', stream }, tool())
         t.equal(asked.reply.text, 'Here it is.', name)

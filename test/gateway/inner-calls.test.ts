@@ -4,13 +4,13 @@ import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { adminFetch } from '../support/admin.ts'
 import {
+  type AskedModels,
+  type AskedModelsOptions,
   eventsOf,
   type Name,
   PRICES,
   ran,
-  type Scene,
-  type SceneOptions,
-  startScene,
+  startAskedModels,
   told,
   WAYS,
   wayName,
@@ -22,6 +22,7 @@ import { every } from '../support/every.ts'
 import { oneModel, startGateway } from '../support/gateway.ts'
 import { heardLeave, READ_ON } from '../support/leaving.ts'
 import { serveProgram } from '../support/program.ts'
+import { startScene } from '../support/scene.ts'
 import { type Answer, Gate, jsonAnswer, type Seen, sseAnswer, startUpstream } from '../support/upstream.ts'
 import { answerFor, framesFor, type Said } from '../support/wire.ts'
 
@@ -46,11 +47,11 @@ const advisor = (parameters: JsonObject = {}): JsonObject => ({
 
 /** The outer model asks once and then answers. */
 const asking =
-  (asks: Said, others: (name: Name, seen: Seen) => Said | Answer | Promise<Answer>): SceneOptions['script'] =>
+  (asks: Said, others: (name: Name, seen: Seen) => Said | Answer | Promise<Answer>): AskedModelsOptions['script'] =>
   (name, seen) =>
     name !== 'one' ? others(name, seen) : ran(seen) ? DONE : asks
 
-async function sound(t: Test, { gateway, held, last }: Scene, name: string): Promise<void> {
+async function sound(t: Test, { gateway, held, last }: AskedModels, name: string): Promise<void> {
   t.equal(held(), 0, `${name}: nothing is held any more`)
   const verdict = await (await adminFetch(`${gateway.admin}/ledger/verify`)).json()
   t.match(verdict, { ok: true, open: 0 }, name)
@@ -58,12 +59,12 @@ async function sound(t: Test, { gateway, held, last }: Scene, name: string): Pro
   t.ok(Number(settled?.cost) <= hold.hold, `${name}: never above the hold`)
 }
 
-const rowCount = ({ gateway }: Scene): number => [...gateway.running.store.journal.export()].length
+const rowCount = ({ gateway }: AskedModels): number => [...gateway.running.store.journal.export()].length
 
 t.test('an inner call is part of the usage, of the cost and of the one row', async (t) => {
   await every(t, 'every dialect', async (t) => {
     for (const dialect of ['openai-chat', 'openai-responses', 'anthropic', 'gemini']) {
-      const scene = await startScene(t, { script: asking(ASKS, () => ADVICE), dialect })
+      const scene = await startAskedModels(t, { script: asking(ASKS, () => ADVICE), dialect })
       for (const way of WAYS) {
         const name = `${dialect} to ${wayName(way)}`
         const rows = rowCount(scene)
@@ -87,7 +88,7 @@ t.test('an inner call is part of the usage, of the cost and of the one row', asy
 
 t.test('the hold is raised, and written down, before the inner call is made', async (t) => {
   const moments: { of: string; held: number; hold: number; floor: number }[] = []
-  const scene = await startScene(t, {
+  const scene = await startAskedModels(t, {
     script: (name, seen) => {
       const { hold } = scene.last()
       moments.push({ of: name, held: scene.held(), hold: hold.hold, floor: hold.floor })
@@ -110,7 +111,7 @@ t.test('the hold is raised, and written down, before the inner call is made', as
 
 t.test('a key that cannot pay the inner call gets an answer without it', async (t) => {
   // Enough for the turns of the outer model, not for one of the other.
-  const scene = await startScene(t, { script: asking(ASKS, () => ADVICE), key: ', limit: "0.012"' })
+  const scene = await startAskedModels(t, { script: asking(ASKS, () => ADVICE), key: ', limit: "0.012"' })
   await every(t, 'every way', async (t) => {
     for (const way of WAYS.filter(({ stream }) => !stream)) {
       const { status, raw, reply } = await scene.ask(way, {
@@ -137,7 +138,7 @@ t.test('an inner call that fails costs nothing, and the answer goes on', async (
     'nothing at all': (seen) => answerFor(seen, { text: [], usage: { input: 5, output: 0 } }),
   }
   let fail: (seen: Seen) => Said | Answer = () => ADVICE
-  const scene = await startScene(t, { script: asking(ASKS, (_, seen) => fail(seen)) })
+  const scene = await startAskedModels(t, { script: asking(ASKS, (_, seen) => fail(seen)) })
   await every(t, 'every case', async (t) => {
     for (const [failure, answer] of Object.entries(failures)) {
       fail = answer
@@ -158,7 +159,7 @@ t.test('an inner call that fails costs nothing, and the answer goes on', async (
 t.test('a caller who leaves ends the inner call, and one row is settled', async (t) => {
   await every(t, 'streamed or not', async (t) => {
     for (const stream of [false, true]) {
-      const scene = await startScene(t, { script: asking(ASKS, () => ({ before: 'stall' })) })
+      const scene = await startAskedModels(t, { script: asking(ASKS, () => ({ before: 'stall' })) })
       const leave = new AbortController()
       const asked = fetch(`${scene.gateway.url}/v1/chat/completions`, {
         method: 'POST',
@@ -197,7 +198,7 @@ t.test('an item that guardrails refuse to show: what runs beside it is given up 
         await gate.opened
         return answerFor(seen, ADVICE)
       }
-      const scene = await startScene(t, { yaml, script: asking(both, (name, seen) => (name === 'two' ? slow(seen) : ADVICE)) })
+      const scene = await startAskedModels(t, { yaml, script: asking(both, (name, seen) => (name === 'two' ? slow(seen) : ADVICE)) })
       const { raw } = await scene.ask(way, { tools: [{ type: 'router:datetime' }, panel] })
       t.match(raw, way.stream ? /content_filter|refusal/ : /blocked/, wayName(way))
       gate.open()
@@ -210,18 +211,18 @@ t.test('an item that guardrails refuse to show: what runs beside it is given up 
 })
 
 t.test('what the caller demands of providers about its data, it demands of all of them', async (t) => {
-  const upstream = await startUpstream((seen) => answerFor(seen, seen.json.model !== 'one' ? ADVICE : ran(seen) ? DONE : ASKS))
-  t.teardown(() => upstream.close())
-  const gateway = await startGateway(`
+  const { gateway, upstream } = await startScene(t, {
+    answer: (seen) => answerFor(seen, seen.json.model !== 'one' ? ADVICE : ran(seen) ? DONE : ASKS),
+    config: (url) => `
 auth: { keys: [ { name: test, key: "${SECRET}" } ] }
 providers:
-  keeps: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: x, data_collection: allow }
-  forgets: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: x, data_collection: deny, zdr: true }
+  keeps: { dialect: openai-chat, base_url: "${url}/v1", key: x, data_collection: allow }
+  forgets: { dialect: openai-chat, base_url: "${url}/v1", key: x, data_collection: deny, zdr: true }
 models:
   acme/one: { endpoints: [ { provider: forgets, model: one, price: free } ] }
   acme/two: { endpoints: [ { provider: keeps, model: two, price: free } ] }
-`)
-  t.teardown(() => gateway.close())
+`,
+  })
   for (const [provider, asked] of [
     [{}, 1],
     [{ zdr: true }, 0],
@@ -239,7 +240,7 @@ models:
 
 t.test('the deadline is one for all', async (t) => {
   const clock = new FakeClock()
-  const scene = await startScene(t, {
+  const scene = await startAskedModels(t, {
     script: asking(ASKS, () => ({ before: 'stall' })),
     clock,
     provider: ', timeouts: { connect: 900s, first_byte: 900s, idle: 900s, total: 900s }',
@@ -262,7 +263,7 @@ t.test('the deadline is one for all', async (t) => {
 t.test('what an inner call had said when the caller left is paid', async (t) => {
   const gate = new Gate()
   const clock = new FakeClock()
-  const scene = await startScene(t, {
+  const scene = await startAskedModels(t, {
     script: asking(ASKS, (_, seen) => sseAnswer([...framesFor(seen.path, ADVICE).slice(0, 2), gate.step])),
     clock,
   })
@@ -290,7 +291,7 @@ t.test('what an inner call had said when the caller left is paid', async (t) => 
 
 t.test('many at once never spend more than the key has', async (t) => {
   const LIMIT = 0.06
-  const scene = await startScene(t, {
+  const scene = await startAskedModels(t, {
     script: asking({ ...ASKS, calls: [call('router_fusion', { prompt: 'x' })] }, () => ADVICE),
     key: `, limit: "${LIMIT}"`,
   })

@@ -1,11 +1,12 @@
 /** How large an input is, for the hold and for the charge of a caller that leaves: no field hides text, and pictures are no text. */
 import t, { type Test } from 'tap'
-import { FakeClock } from '../support/clock.ts'
+import type { FakeClock } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
 import { every } from '../support/every.ts'
-import { type Gateway, KEY, startGateway } from '../support/gateway.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
-import { answerFor } from '../support/wire.ts'
+import { type Gateway, KEY } from '../support/gateway.ts'
+import { startScene } from '../support/scene.ts'
+import type { Upstream } from '../support/upstream.ts'
+import { says } from '../support/wire.ts'
 
 const PRICE = '{ prompt: "1.00", completion: "0", image: "0.01" }'
 /** Nano-dollars of one token. */
@@ -17,7 +18,7 @@ const PNG = 'iVBORw0KGgo'.repeat(100_000)
 const PATHS = { chat: '/v1/chat/completions', responses: '/v1/responses', messages: '/v1/messages' }
 type Format = keyof typeof PATHS
 
-interface Scene {
+interface Sized {
   upstream: Upstream
   gateway: Gateway
   clock: FakeClock
@@ -25,26 +26,22 @@ interface Scene {
   held(format: Format, body: object, model?: string): Promise<{ status: number; tokens: number }>
 }
 
-async function scene(t: Test): Promise<Scene> {
-  const upstream = await startUpstream((seen) => answerFor(seen, { text: ['Hello'], usage: { input: 10, output: 1 } }))
-  t.teardown(() => upstream.close())
+async function sized(t: Test): Promise<Sized> {
   const model = (name: string, provider: string, input: string): string =>
     `  ${name}: { context: 500000, input: [ ${input} ], endpoints: [ { provider: ${provider}, model: m, price: ${PRICE} } ] }`
   const all = 'text, image, file'
   const models = [model('any/chat', 'c', all), model('any/responses', 'r', all), model('any/messages', 'a', all)]
   models.push(model('text/chat', 'c', 'text'), model('text/messages', 'a', 'text'))
-  const clock = new FakeClock()
-  const gateway = await startGateway(
-    `auth: { keys: [ { name: test, key: "${KEY}", limit: "100.00" } ] }
+  const { clock, gateway, upstream } = await startScene(t, {
+    answer: says({ text: ['Hello'], usage: { input: 10, output: 1 } }),
+    config: (url) => `auth: { keys: [ { name: test, key: "${KEY}", limit: "100.00" } ] }
 providers:
-  c: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: sk-up }
-  r: { dialect: openai-responses, base_url: "${upstream.url}/v1", key: sk-up }
-  a: { dialect: anthropic, base_url: "${upstream.url}", key: sk-up }
+  c: { dialect: openai-chat, base_url: "${url}/v1", key: sk-up }
+  r: { dialect: openai-responses, base_url: "${url}/v1", key: sk-up }
+  a: { dialect: anthropic, base_url: "${url}", key: sk-up }
 models:
 ${models.join('\n')}`,
-    { clock },
-  )
-  t.teardown(() => gateway.close())
+  })
   const rows = () => [...gateway.running.store.journal.export()]
   return {
     upstream,
@@ -135,7 +132,7 @@ const PLACES: [Format, string, object][] = [
 ]
 
 t.test('the hold covers a text wherever it stands', async (t) => {
-  const { held } = await scene(t)
+  const { held } = await sized(t)
   await every(t, 'every case', async (t) => {
     for (const [format, place, body] of PLACES) {
       const { status, tokens } = await held(format, body)
@@ -145,7 +142,7 @@ t.test('the hold covers a text wherever it stands', async (t) => {
 })
 
 t.test('a caller that leaves pays for it', async (t) => {
-  const { gateway, upstream, clock } = await scene(t)
+  const { gateway, upstream, clock } = await sized(t)
   upstream.script = () => ({ before: 'stall' })
   const leave = new AbortController()
   const body = JSON.stringify({ model: 'any/chat', messages: [user([picture])], functions: [{ ...fn, description: LONG }] })
@@ -165,7 +162,7 @@ const image = { type: 'image', source: { type: 'base64', media_type: 'image/png'
 const url = `data:image/png;base64,${PNG}`
 
 t.test('pictures that are sent again count as pictures, not as text', async (t) => {
-  const { held } = await scene(t)
+  const { held } = await sized(t)
   for (const [format, what, body] of [
     ['chat', 'of an answer', { messages: agent({ images: [{ type: 'image_url', image_url: { url } }] }) }],
     [
@@ -186,7 +183,7 @@ t.test('pictures that are sent again count as pictures, not as text', async (t) 
 })
 
 t.test('a picture reaches no model that takes text alone, whatever it stands in', async (t) => {
-  const { held } = await scene(t)
+  const { held } = await sized(t)
   for (const [format, what, part] of [
     ['messages', 'a document of blocks', { type: 'document', source: { type: 'content', content: [image] } }],
     ['messages', 'a search result', { type: 'search_result', source: 's', title: 't', content: [image] }],
@@ -203,7 +200,7 @@ t.test('a picture reaches no model that takes text alone, whatever it stands in'
 })
 
 t.test('images in a document have the price of images', async (t) => {
-  const { gateway, held } = await scene(t)
+  const { gateway, held } = await sized(t)
   await held('messages', { messages: [user([{ type: 'document', source: { type: 'content', content: [image, image] } }])] })
   const [row] = gateway.running.store.journal.export()
   t.equal(row.settled?.cost, 2 * 10_000_000 + 10 * PER_TOKEN)

@@ -2,9 +2,10 @@
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { ADMIN_TOKEN } from '../support/admin.ts'
-import { type Gateway, startGateway } from '../support/gateway.ts'
+import type { Gateway } from '../support/gateway.ts'
 import { RawClient } from '../support/raw.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
+import { startScene } from '../support/scene.ts'
+import type { Upstream } from '../support/upstream.ts'
 import { answerFor, type Said } from '../support/wire.ts'
 
 const BOSS = 'sk-router-v1-boss-0123456789abcdef'
@@ -23,18 +24,15 @@ models:
       - { provider: first, model: upstream-model, price: { prompt: "0", completion: "0", request: "1.00" } }
 `
 
-interface Scene {
+interface WithStoredKey {
   gateway: Gateway
   upstream: Upstream
   secret: string
   hash: string
 }
 
-async function scene(t: Test, limit: number | null): Promise<Scene> {
-  const upstream = await startUpstream((seen) => answerFor(seen, { text: ['fine'] }))
-  t.teardown(() => upstream.close())
-  const gateway = await startGateway(configuration(upstream.url))
-  t.teardown(() => gateway.close())
+async function withStoredKey(t: Test, limit: number | null): Promise<WithStoredKey> {
+  const { gateway, upstream } = await startScene(t, { config: configuration })
   const { key, data } = await manage(gateway, 'POST', '/v1/keys', { name: 'app', limit })
   return { gateway, upstream, secret: String(key), hash: String(data?.hash) }
 }
@@ -50,7 +48,7 @@ async function manage({ url }: Pick<Gateway, 'url'>, method: string, path: strin
 const BODY = JSON.stringify({ model: 'acme/one', messages: [{ role: 'user', content: 'Hello' }] })
 
 /** A request of which the gateway has read the head, and waits for the body. */
-async function opened(t: Test, { gateway, secret }: Scene): Promise<RawClient> {
+async function opened(t: Test, { gateway, secret }: WithStoredKey): Promise<RawClient> {
   const client = await RawClient.open(gateway.url)
   t.teardown(() => client.close())
   client.send(
@@ -67,7 +65,7 @@ async function statusOf(client: RawClient): Promise<number> {
 }
 
 t.test('a limit that is lowered meanwhile holds', async (t) => {
-  const place = await scene(t, 5)
+  const place = await withStoredKey(t, 5)
   const client = await opened(t, place)
   t.equal((await manage(place.gateway, 'PATCH', `/v1/keys/${place.hash}`, { limit: 0.5 })).status, 200)
   t.equal(await statusOf(client), 402)
@@ -75,7 +73,7 @@ t.test('a limit that is lowered meanwhile holds', async (t) => {
 })
 
 t.test('a limit that is given to a key without one holds', async (t) => {
-  const place = await scene(t, null)
+  const place = await withStoredKey(t, null)
   const client = await opened(t, place)
   await manage(place.gateway, 'PATCH', `/v1/keys/${place.hash}`, { limit: 0.5 })
   t.equal(await statusOf(client), 402)
@@ -84,7 +82,7 @@ t.test('a limit that is given to a key without one holds', async (t) => {
 
 t.test('a limit that is raised or taken away meanwhile serves', async (t) => {
   for (const limit of [1, null]) {
-    const place = await scene(t, 0.5)
+    const place = await withStoredKey(t, 0.5)
     const client = await opened(t, place)
     await manage(place.gateway, 'PATCH', `/v1/keys/${place.hash}`, { limit })
     t.equal(await statusOf(client), 200)
@@ -93,13 +91,13 @@ t.test('a limit that is raised or taken away meanwhile serves', async (t) => {
 })
 
 t.test('a key that is disabled, deleted or rotated meanwhile buys nothing', async (t) => {
-  const acts: [string, (place: Scene) => Promise<unknown>][] = [
+  const acts: [string, (place: WithStoredKey) => Promise<unknown>][] = [
     ['disabled', ({ gateway, hash }) => manage(gateway, 'PATCH', `/v1/keys/${hash}`, { disabled: true })],
     ['deleted', ({ gateway, hash }) => manage(gateway, 'DELETE', `/v1/keys/${hash}`)],
     ['rotated', ({ gateway, hash }) => manage({ url: gateway.admin }, 'POST', '/keys/command', { verb: 'rotate', key: hash }, ADMIN_TOKEN)],
   ]
   for (const [what, act] of acts) {
-    const place = await scene(t, 5)
+    const place = await withStoredKey(t, 5)
     const client = await opened(t, place)
     await act(place)
     t.equal(await statusOf(client), 401, what)
@@ -108,7 +106,7 @@ t.test('a key that is disabled, deleted or rotated meanwhile buys nothing', asyn
 })
 
 t.test('credit that an issued key spends meanwhile is not spent twice', async (t) => {
-  const place = await scene(t, 3)
+  const place = await withStoredKey(t, 3)
   const { gateway, secret, hash, upstream } = place
   const clients = await Promise.all([1, 2, 3].map(() => opened(t, place)))
   const { data } = await manage(gateway, 'POST', '/v1/auth/keys/code', { callback_url: 'https://app.example/back' }, secret)
@@ -124,7 +122,7 @@ const CALLS: Said = { calls: [{ id: 'call_1', name: 'router_datetime', args: ['{
 const LOOP = JSON.stringify({ ...JSON.parse(BODY), tools: [{ type: 'router:datetime' }] })
 
 /** A request of two turns; `act` runs while the provider answers the first. @returns its status. */
-async function loop({ gateway, upstream, secret }: Scene, act: () => Promise<unknown>): Promise<number> {
+async function loop({ gateway, upstream, secret }: WithStoredKey, act: () => Promise<unknown>): Promise<number> {
   upstream.script = async (seen) => {
     if (/"role":"tool"/.test(seen.body)) return answerFor(seen, { text: ['done'] })
     await act()
@@ -137,7 +135,7 @@ async function loop({ gateway, upstream, secret }: Scene, act: () => Promise<unk
 }
 
 t.test('a turn that follows is held under the limit of then', async (t) => {
-  const place = await scene(t, 5)
+  const place = await withStoredKey(t, 5)
   const patch = (limit: number) => (): Promise<unknown> => manage(place.gateway, 'PATCH', `/v1/keys/${place.hash}`, { limit })
   t.equal(await loop(place, patch(1.5)), 402)
   t.equal(place.upstream.requests.length, 1)
@@ -152,7 +150,7 @@ t.test('a turn that follows is held under the limit of then', async (t) => {
 })
 
 t.test('what a key has begun it ends, though the key is gone', async (t) => {
-  const place = await scene(t, 5)
+  const place = await withStoredKey(t, 5)
   t.equal(await loop(place, () => manage(place.gateway, 'DELETE', `/v1/keys/${place.hash}`)), 200)
   t.equal(place.upstream.requests.length, 2)
 })

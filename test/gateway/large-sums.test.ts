@@ -5,8 +5,8 @@ import { openJournal } from '../../src/store/journal.ts'
 import { holdRow, settleRow } from '../store/samples.ts'
 import { adminFetch } from '../support/admin.ts'
 import { FakeClock } from '../support/clock.ts'
-import { KEY, startGateway } from '../support/gateway.ts'
-import { startUpstream } from '../support/upstream.ts'
+import { KEY } from '../support/gateway.ts'
+import { startScene } from '../support/scene.ts'
 import { says } from '../support/wire.ts'
 
 const MANAGEMENT = 'sk-router-v1-management0000000000000'
@@ -29,19 +29,19 @@ t.test('a key that has spent 10^12 dollars is served on, and its spending is exa
   }
   await journal.committed()
   journal.close()
-  const upstream = await startUpstream(says({ text: ['Hello'], usage: { input: 1, output: 1, cached: 0, reasoning: 0 } }))
-  t.teardown(() => upstream.close())
-  const gateway = await startGateway(`
+  const { gateway } = await startScene(t, {
+    answer: says({ text: ['Hello'], usage: { input: 1, output: 1, cached: 0, reasoning: 0 } }),
+    config: (url) => `
 store: { url: "sqlite:${file}" }
 auth:
   keys:
     - { name: test, key: "${KEY}" }
     - { name: boss, key: "${MANAGEMENT}", management: true }
-providers: { up: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: sk-up } }
+providers: { up: { dialect: openai-chat, base_url: "${url}/v1", key: sk-up } }
 models:
   acme/one: { endpoints: [ { provider: up, model: m, price: { prompt: "1000000.00", completion: "2000000.00" } } ] }
-`)
-  t.teardown(() => gateway.close())
+`,
+  })
   const data = async (path: string, key: string) => {
     const reply = await gateway.get(path, { authorization: `Bearer ${key}` })
     return ((await reply.json()) as { data: { usage?: number; total_usage?: number } }).data

@@ -4,8 +4,8 @@ import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
 import { eventsOf, framesOf, object } from '../support/fold.ts'
-import { startGateway } from '../support/gateway.ts'
-import { type Script, startUpstream } from '../support/upstream.ts'
+import { startScene } from '../support/scene.ts'
+import type { Script } from '../support/upstream.ts'
 import { framesFor, type Said, says, upstreamError } from '../support/wire.ts'
 
 const DIALECTS = { 'openai-chat': '/v1', 'openai-responses': '/v1', anthropic: '', gemini: '/v1beta' } as const
@@ -13,11 +13,12 @@ const SAID: Said = { reasoning: ['Hm.'], text: ['Once ', 'upon ', 'a “time”'
 const TEXT = 'Once upon a “time”'
 
 let script: Script = says(SAID)
-const upstream = await startUpstream((seen, index) => script(seen, index))
-const gateway = await startGateway(`
+const { gateway, upstream } = await startScene(t, {
+  answer: (seen, index) => script(seen, index),
+  config: (url) => `
 providers:
 ${Object.entries(DIALECTS)
-  .map(([id, base]) => `  ${id}: { dialect: ${id}, base_url: "${upstream.url}${base}", key: sk-up }`)
+  .map(([id, base]) => `  ${id}: { dialect: ${id}, base_url: "${url}${base}", key: sk-up }`)
   .join('\n')}
 models:
 ${Object.keys(DIALECTS)
@@ -26,10 +27,7 @@ ${Object.keys(DIALECTS)
   )
   .join('\n')}
 presets: { brief: { system_prompt: "Be brief.", parameters: { temperature: 0.5 } } }
-`)
-t.teardown(async () => {
-  await gateway.close()
-  await upstream.close()
+`,
 })
 
 const PATH = '/v1/completions'

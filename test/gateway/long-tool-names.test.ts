@@ -5,6 +5,7 @@ import { every } from '../support/every.ts'
 import { foldChat, foldChatStream, list, object } from '../support/fold.ts'
 import { foldMessage, foldMessageStream } from '../support/fold-messages.ts'
 import { startGateway } from '../support/gateway.ts'
+import { startScene } from '../support/scene.ts'
 import { jsonAnswer, type Seen, startUpstream } from '../support/upstream.ts'
 import { answerFor } from '../support/wire.ts'
 
@@ -21,17 +22,15 @@ function answer(seen: Seen) {
     return jsonAnswer({ error: { message: 'string too long', type: 'invalid_request_error', code: 'string_above_max_length' } }, 400)
   return answerFor(seen, { calls: [{ id: 'call_1', name: names[1], args: ['{"x":', '1}'] }] })
 }
-const upstream = await startUpstream(answer)
 const DIALECTS = ['openai-chat', 'openai-responses']
-const gateway = await startGateway(`
+const { gateway, upstream } = await startScene(t, {
+  answer,
+  config: (url) => `
 providers:
-${DIALECTS.map((dialect) => `  ${dialect}: { dialect: ${dialect}, base_url: "${upstream.url}/v1", key: k }`).join('\n')}
+${DIALECTS.map((dialect) => `  ${dialect}: { dialect: ${dialect}, base_url: "${url}/v1", key: k }`).join('\n')}
 models:
 ${DIALECTS.map((dialect) => `  m/${dialect}: { endpoints: [ { provider: ${dialect}, model: up, price: free } ] }`).join('\n')}
-`)
-t.teardown(async () => {
-  await gateway.close()
-  await upstream.close()
+`,
 })
 
 const tool = (name: string): JsonObject => ({ name, input_schema: { type: 'object', properties: { x: { type: 'number' } } } })

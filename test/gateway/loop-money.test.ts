@@ -2,8 +2,9 @@
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
-import { type Gateway, startGateway } from '../support/gateway.ts'
-import { type Seen, startUpstream } from '../support/upstream.ts'
+import type { Gateway } from '../support/gateway.ts'
+import { startScene } from '../support/scene.ts'
+import type { Seen } from '../support/upstream.ts'
 import { answerFor, type Said } from '../support/wire.ts'
 
 const CALLS: Said = {
@@ -15,25 +16,25 @@ const DONE: Said = { text: ['done'], usage: { input: 200, output: 20 } }
 const PICTURE = { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } }
 
 /** Prices in nano-dollars: 1,000 and 2,000 per token, and one dollar per image. */
-async function scene(t: Test, reports: boolean): Promise<Gateway> {
+async function twoTurns(t: Test, reports: boolean): Promise<Gateway> {
   const hasResult = (seen: Seen): boolean => /"role":"tool"/.test(seen.body)
-  const upstream = await startUpstream((seen) => {
-    const answer = answerFor(seen, hasResult(seen) ? DONE : CALLS)
-    if (reports || hasResult(seen)) return answer
-    const silent = (text: string): string => text.replace(/"usage":\{[^{}]*(\{[^{}]*\}[^{}]*)*\}/g, '"usage":null')
-    return { ...answer, body: answer.body?.map((piece) => silent(String(piece))) }
-  })
-  t.teardown(() => upstream.close())
-  const gateway = await startGateway(`
+  const { gateway } = await startScene(t, {
+    answer: (seen) => {
+      const answer = answerFor(seen, hasResult(seen) ? DONE : CALLS)
+      if (reports || hasResult(seen)) return answer
+      const silent = (text: string): string => text.replace(/"usage":\{[^{}]*(\{[^{}]*\}[^{}]*)*\}/g, '"usage":null')
+      return { ...answer, body: answer.body?.map((piece) => silent(String(piece))) }
+    },
+    config: (url) => `
 providers:
-  first: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: "sk-provider-secret" }
+  first: { dialect: openai-chat, base_url: "${url}/v1", key: "sk-provider-secret" }
 models:
   acme/one:
     input: [text, image]
     endpoints:
       - { provider: first, model: upstream-model, price: { prompt: "1.00", completion: "2.00", image: "1.00" } }
-`)
-  t.teardown(() => gateway.close())
+`,
+  })
   return gateway
 }
 
@@ -53,8 +54,8 @@ async function loop(gateway: Gateway, stream: boolean, content: JsonObject[] | s
 }
 
 t.test('a turn whose usage nobody reported is charged by estimate', async (t) => {
-  const told = await scene(t, true)
-  const silent = await scene(t, false)
+  const told = await twoTurns(t, true)
+  const silent = await twoTurns(t, false)
   await every(t, 'streamed or not', async (t) => {
     for (const stream of [false, true]) {
       t.match(await loop(told, stream), { input: 300, output: 30, cost: 360_000, estimated: false })
@@ -67,22 +68,22 @@ t.test('a turn whose usage nobody reported is charged by estimate', async (t) =>
 })
 
 t.test('images are sent with every turn, and paid with every turn', async (t) => {
-  const gateway = await scene(t, true)
+  const gateway = await twoTurns(t, true)
   for (const stream of [false, true])
     t.match(await loop(gateway, stream, [{ type: 'text', text: 'What is it?' }, PICTURE]), { input: 300, output: 30, cost: 2_000_360_000 })
 })
 
 t.test('what a turn cost beyond its hold is spent before the next turn', async (t) => {
-  const upstream = await startUpstream((seen) => answerFor(seen, { ...CALLS, usage: { input: 100, output: 5000 } }))
-  t.teardown(() => upstream.close())
-  const gateway = await startGateway(`
+  const { gateway, upstream } = await startScene(t, {
+    answer: (seen) => answerFor(seen, { ...CALLS, usage: { input: 100, output: 5000 } }),
+    config: (url) => `
 auth: { keys: [ { name: small, key: "sk-router-v1-0123456789abcdef", limit: "0.01" } ] }
 providers:
-  first: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: "sk-provider-secret" }
+  first: { dialect: openai-chat, base_url: "${url}/v1", key: "sk-provider-secret" }
 models:
   acme/one: { endpoints: [ { provider: first, model: upstream-model, price: { prompt: "1.00", completion: "2.00" } } ] }
-`)
-  t.teardown(() => gateway.close())
+`,
+  })
   const body = { model: 'acme/one', max_tokens: 10, messages: [{ role: 'user', content: 'Hello' }], tools: [{ type: 'router:datetime' }] }
   const reply = await gateway.post('/v1/chat/completions', body)
   t.equal(reply.status, 402)

@@ -8,7 +8,8 @@ import { JumpingClock } from '../support/clock.ts'
 import { every } from '../support/every.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { rawExchange } from '../support/raw.ts'
-import { Gate, sseAnswer, startUpstream, type Upstream } from '../support/upstream.ts'
+import { startScene } from '../support/scene.ts'
+import { Gate, sseAnswer } from '../support/upstream.ts'
 import { answerFor, framesFor } from '../support/wire.ts'
 
 const SECRETS = {
@@ -39,19 +40,8 @@ models:
       - { provider: first, model: upstream-model, price: { prompt: "0", completion: "0", request: "1.00" } }
 `
 
-interface Scene {
-  gateway: Gateway
-  upstream: Upstream
-  clock: JumpingClock
-}
-
-async function scene(t: Test, store?: string): Promise<Scene> {
-  const upstream = await startUpstream((seen) => answerFor(seen, { text: ['fine'] }))
-  t.teardown(() => upstream.close())
-  const clock = new JumpingClock()
-  const gateway = await startGateway(configuration(upstream.url, store), { clock })
-  t.teardown(() => gateway.close())
-  return { gateway, upstream, clock }
+function managed(t: Test, store?: string) {
+  return startScene(t, { config: (url) => configuration(url, store), clock: new JumpingClock() })
 }
 
 interface Told {
@@ -92,7 +82,7 @@ const list = async (gateway: Gateway, query = '?include_disabled=true'): Promise
   (await call(gateway, ['GET', `/v1/keys${query}`])).body.data as unknown as JsonObject[]
 
 t.test('every operation for every kind of key', async (t) => {
-  const { gateway } = await scene(t)
+  const { gateway } = await managed(t)
   const { hash, key: stored } = await made(gateway, { name: 'stored' })
   const disabled = await made(gateway, { name: 'disabled' })
   await call(gateway, ['PATCH', `/v1/keys/${disabled.hash}`, { disabled: true }])
@@ -138,7 +128,7 @@ t.test('every operation for every kind of key', async (t) => {
 })
 
 t.test('other methods and paths', async (t) => {
-  const { gateway } = await scene(t)
+  const { gateway } = await managed(t)
   await every(t, 'every case', async (t) => {
     for (const [method, path, allow] of [
       ['PUT', '/v1/keys', 'GET, POST'],
@@ -161,7 +151,7 @@ t.test('other methods and paths', async (t) => {
 })
 
 t.test('bad bodies and queries are 400s that name the field', async (t) => {
-  const { gateway } = await scene(t)
+  const { gateway } = await managed(t)
   const { hash } = await made(gateway, { name: 'kept', limit: 2 })
   const before = await list(gateway)
   const shared: [body: JsonObject | string, field: string][] = [
@@ -235,7 +225,7 @@ t.test('bad bodies and queries are 400s that name the field', async (t) => {
 })
 
 t.test('bodies have the limits of completions', async (t) => {
-  const { gateway } = await scene(t)
+  const { gateway } = await managed(t)
   const head = `POST /v1/keys HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${SECRETS.boss}\r\n`
   const raw = (rest: string): Promise<string> => rawExchange(gateway.url, `${head}${rest}`).then((bytes) => bytes.toString())
   const body = '{"name":"raw"}'
@@ -260,7 +250,7 @@ t.test('bodies have the limits of completions', async (t) => {
 })
 
 t.test('a key from its making to its end', async (t) => {
-  const { gateway, clock } = await scene(t)
+  const { gateway, clock } = await managed(t)
   const wish = {
     name: 'Wörker',
     limit: 0.123456789,
@@ -336,7 +326,7 @@ t.test('a key from its making to its end', async (t) => {
 })
 
 t.test('of many changes at once each one counts', async (t) => {
-  const { gateway } = await scene(t)
+  const { gateway } = await managed(t)
   const { hash } = await made(gateway, { name: 'busy' })
   const changes: JsonObject[] = [
     { name: 'other' },
@@ -351,7 +341,7 @@ t.test('of many changes at once each one counts', async (t) => {
 })
 
 t.test('keys of the configuration are shown, and changed only there', async (t) => {
-  const { gateway } = await scene(t)
+  const { gateway } = await managed(t)
   const entry = {
     name: 'app',
     hash: APP,
@@ -371,7 +361,7 @@ t.test('keys of the configuration are shown, and changed only there', async (t) 
 })
 
 t.test('a limit per day over midnight: what was held before settles after it', async (t) => {
-  const { gateway, upstream, clock } = await scene(t)
+  const { gateway, upstream, clock } = await managed(t)
   const { key, hash } = await made(gateway, { name: 'daily', limit: 3, limit_reset: 'daily' })
   const left = async (): Promise<unknown> => {
     const { data } = (await call(gateway, ['GET', `/v1/keys/${hash}`])).body
@@ -407,7 +397,7 @@ t.test('a limit per day over midnight: what was held before settles after it', a
 })
 
 t.test('many at once never pass a limit with a reset', async (t) => {
-  const { gateway } = await scene(t)
+  const { gateway } = await managed(t)
   const { key, hash } = await made(gateway, { name: 'race', limit: 7, limit_reset: 'monthly' })
   const outcomes = await Promise.all(Array.from({ length: 40 }, () => status(gateway, key)))
   t.equal(outcomes.filter((code) => code === 200).length, 7)
@@ -416,7 +406,7 @@ t.test('many at once never pass a limit with a reset', async (t) => {
 })
 
 t.test('after a restart keys, windows and limits are as they were', async (t) => {
-  const { gateway, clock } = await scene(t, `sqlite:${join(t.testdir(), 'ledger.db')}`)
+  const { gateway, clock } = await managed(t, `sqlite:${join(t.testdir(), 'ledger.db')}`)
   const { key, hash } = await made(gateway, { name: 'lasting', limit: 2, limit_reset: 'weekly', creator_user_id: 'me' })
   clock.jumpTo('2026-01-09T12:00:00Z')
   t.equal(await status(gateway, key), 200)
@@ -435,11 +425,12 @@ t.test('after a restart keys, windows and limits are as they were', async (t) =>
 })
 
 t.test('keys of the store obey the rate limits of the configuration', async (t) => {
-  const upstream = await startUpstream((seen) => answerFor(seen, { text: ['fine'] }))
-  t.teardown(() => upstream.close())
   const directory = t.testdir()
-  const gateway = await startGateway(`limits: { requests: 2 }\n${configuration(upstream.url)}`, { clock: new JumpingClock(), directory })
-  t.teardown(() => gateway.close())
+  const { gateway, upstream } = await startScene(t, {
+    config: (url) => `limits: { requests: 2 }\n${configuration(url)}`,
+    clock: new JumpingClock(),
+    directory,
+  })
   const { key } = await made(gateway, { name: 'fast', creator_user_id: 'ada' })
   t.same([await status(gateway, key), await status(gateway, key), await status(gateway, key)], [200, 200, 429])
   t.match((await call(gateway, ['GET', '/v1/key'], key)).body.data, { rate_limit: { requests: 2 }, creator_user_id: 'ada' })
@@ -448,7 +439,7 @@ t.test('keys of the store obey the rate limits of the configuration', async (t) 
 })
 
 t.test('activity: the last 30 full days', async (t) => {
-  const { gateway, clock } = await scene(t)
+  const { gateway, clock } = await managed(t)
   const one = await made(gateway, { name: 'one', creator_user_id: 'ada' })
   const two = await made(gateway, { name: 'two' })
   const spend = async (iso: string, ...keys: string[]): Promise<void> => {
@@ -489,18 +480,13 @@ t.test('activity: the last 30 full days', async (t) => {
 })
 
 t.test('activity: what the caches of providers have saved', async (t) => {
-  const upstream = await startUpstream((seen) =>
-    answerFor(seen, { text: ['fine'], usage: { input: 1000, output: 1, cached: 600, reasoning: 0 } }),
-  )
-  t.teardown(() => upstream.close())
-  const clock = new JumpingClock()
-  const gateway = await startGateway(
-    `${configuration(upstream.url)}  acme/cached:
+  const { clock, gateway } = await startScene(t, {
+    answer: (seen) => answerFor(seen, { text: ['fine'], usage: { input: 1000, output: 1, cached: 600, reasoning: 0 } }),
+    config: (url) => `${configuration(url)}  acme/cached:
     endpoints: [ { provider: first, model: m, price: { prompt: "2.00", completion: "0", cached: "0.50" } } ]
 `,
-    { clock },
-  )
-  t.teardown(() => gateway.close())
+    clock: new JumpingClock(),
+  })
   clock.jumpTo('2026-03-03T12:00:00Z')
   const { key } = await made(gateway, { name: 'cached' })
   const body = { model: 'acme/cached', messages: [{ role: 'user', content: 'Hello' }] }
@@ -515,7 +501,7 @@ t.test('activity: what the caches of providers have saved', async (t) => {
 })
 
 t.test('secrets are in no log, no metric and no error', async (t) => {
-  const { gateway } = await scene(t)
+  const { gateway } = await managed(t)
   const { key, hash } = await made(gateway, { name: 'quiet', limit: 1 })
   await status(gateway, key)
   await status(gateway, key)

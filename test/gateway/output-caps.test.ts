@@ -1,8 +1,9 @@
 /** Which output cap a provider is sent where the caller set none (issue 15, section 2, "holds and leases"). */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
-import { type Gateway, startGateway } from '../support/gateway.ts'
-import { Gate, type Script, type Seen, startUpstream, type Upstream } from '../support/upstream.ts'
+import type { Gateway } from '../support/gateway.ts'
+import { startScene } from '../support/scene.ts'
+import { Gate, type Script, type Seen, type Upstream } from '../support/upstream.ts'
 import { answerFor, type Said, says } from '../support/wire.ts'
 
 const KEY = 'sk-router-v1-limited0000000000'
@@ -24,14 +25,14 @@ interface Setting {
   script?: Script
 }
 
-interface Scene {
+interface Capped {
   gateway: Gateway
   upstream: Upstream
   /** @returns the body that the provider was sent for one chat request. */
   send(fields?: JsonObject): Promise<JsonObject>
 }
 
-async function scene(t: Test, setting: Setting): Promise<Scene> {
+async function capped(t: Test, setting: Setting): Promise<Capped> {
   const {
     limit,
     key = '',
@@ -41,20 +42,20 @@ async function scene(t: Test, setting: Setting): Promise<Scene> {
     dialect = 'openai-chat',
     price = PRICE,
   } = setting
-  const upstream = await startUpstream(setting.script ?? says({ text: ['ok'], usage: { input: 10, output: 0 } }))
-  t.teardown(() => upstream.close())
-  const gateway = await startGateway(`
+  const { gateway, upstream } = await startScene(t, {
+    answer: setting.script ?? says({ text: ['ok'], usage: { input: 10, output: 0 } }),
+    config: (url) => `
 ${configuration}
 auth: { keys: [ { name: a, key: "${KEY}"${limit === undefined ? '' : `, limit: "${limit}"`}${key} } ] }
 providers:
-  first: { dialect: ${dialect}, base_url: "${upstream.url}/v1", key: "sk-provider-secret" }
+  first: { dialect: ${dialect}, base_url: "${url}/v1", key: "sk-provider-secret" }
 models:
   acme/one:
     context: 1000000
     ${model}
     endpoints: [ { provider: first, model: upstream-model, price: ${price}${endpoint} } ]
-`)
-  t.teardown(() => gateway.close())
+`,
+  })
   return {
     gateway,
     upstream,
@@ -68,12 +69,12 @@ models:
 }
 
 t.test('a key with plenty of credit never meets a cap', async (t) => {
-  const { send } = await scene(t, { limit: '1000.00' })
+  const { send } = await capped(t, { limit: '1000.00' })
   t.equal((await send()).max_tokens, undefined, 'max_output is declared: nothing is sent')
 })
 
 t.test('an endpoint without a declared max_output is sent 32,768 tokens', async (t) => {
-  const { send } = await scene(t, { limit: '1000.00', endpoint: '' })
+  const { send } = await capped(t, { limit: '1000.00', endpoint: '' })
   t.equal((await send()).max_tokens, 32_768)
 })
 
@@ -84,7 +85,7 @@ t.test('no cap is sent without a limit, or where output costs nothing', async (t
     { endpoint: '', limit: '1.00', price: '{ prompt: "1.00", completion: "0" }' },
   ]
   for (const setting of cases) {
-    const { send } = await scene(t, setting)
+    const { send } = await capped(t, setting)
     t.equal((await send()).max_tokens, undefined, JSON.stringify(setting))
   }
 })
@@ -97,15 +98,15 @@ t.test('near the limit a request gets half of what is left, in the form of each 
     gemini: (body) => (body.generationConfig as JsonObject).maxOutputTokens,
   }
   for (const [dialect, capOf] of Object.entries(sent)) {
-    const { send } = await scene(t, { limit: '0.40', dialect })
+    const { send } = await capped(t, { limit: '0.40', dialect })
     t.equal(capOf(await send()), 20_000, dialect)
   }
 })
 
 t.test('the last dollars still pay for 4,096 tokens, and less is refused', async (t) => {
-  const { send } = await scene(t, { limit: '0.05' })
+  const { send } = await capped(t, { limit: '0.05' })
   t.equal((await send()).max_tokens, 4096, 'half of what is left would be 2,500 tokens')
-  const poor = await scene(t, { limit: '0.03' })
+  const poor = await capped(t, { limit: '0.03' })
   const response = await poor.gateway.post('/v1/chat/completions', { model: 'acme/one', ...HELLO })
   t.equal(response.status, 402)
   t.match(await response.json(), { error: { metadata: { needed: '0.04096', left: '0.03', affordable_output_tokens: 3000 } } })
@@ -113,7 +114,7 @@ t.test('the last dollars still pay for 4,096 tokens, and less is refused', async
 })
 
 t.test("the caller's own cap is held as it is", async (t) => {
-  const { send, gateway } = await scene(t, { limit: '0.40' })
+  const { send, gateway } = await capped(t, { limit: '0.40' })
   t.equal((await send({ max_tokens: 39_999 })).max_tokens, 39_999, 'all but one token of what is left')
   t.equal((await gateway.post('/v1/chat/completions', { model: 'acme/one', ...HELLO, max_tokens: 40_001 })).status, 402)
 })
@@ -127,7 +128,7 @@ t.test('a default_max_output of key, model or configuration is the cap', async (
     [{ model: 'default_max_output: 600', configuration: 'default_max_output: 700' }, 600],
   ]
   for (const [setting, cap] of cases) {
-    const { send } = await scene(t, { limit: '1000.00', ...setting })
+    const { send } = await capped(t, { limit: '1000.00', ...setting })
     t.equal((await send()).max_tokens, cap, JSON.stringify(setting))
   }
 })
@@ -139,7 +140,7 @@ t.test('parallel requests share the last dollars and stay within the limit', asy
     await gate.opened
     return answerFor(seen, said)
   }
-  const { gateway, upstream } = await scene(t, { limit: '0.40', script })
+  const { gateway, upstream } = await capped(t, { limit: '0.40', script })
   const waiting: Promise<Response>[] = []
   for (let index = 0; index < 3; index++) {
     waiting.push(gateway.post('/v1/chat/completions', { model: 'acme/one', ...HELLO }))
@@ -159,7 +160,7 @@ t.test('parallel requests share the last dollars and stay within the limit', asy
 t.test('each turn of a tool loop is settled, and the next cap is computed anew', async (t) => {
   const calls: Said = { calls: [{ id: 'call_1', name: 'router_datetime', args: ['{}'] }], usage: { input: 10, output: 1000 } }
   const done: Said = { text: ['done'], usage: { input: 10, output: 1000 } }
-  const { send, upstream } = await scene(t, {
+  const { send, upstream } = await capped(t, {
     limit: '0.40',
     script: (seen) => answerFor(seen, /"role":"tool"/.test(seen.body) ? done : calls),
   })
@@ -173,7 +174,7 @@ t.test('each turn of a tool loop is settled, and the next cap is computed anew',
 
 t.test('an answer that ended because of the credit says so', async (t) => {
   const said: Said = { text: ['ok'], end: 'length', usage: { input: 10, output: 20_000 } }
-  const { gateway } = await scene(t, { limit: '0.40', script: (seen) => answerFor(seen, said) })
+  const { gateway } = await capped(t, { limit: '0.40', script: (seen) => answerFor(seen, said) })
   const response = await gateway.post('/v1/chat/completions', { model: 'acme/one', ...HELLO }, { 'x-router-metadata': 'enabled' })
   t.match(await response.json(), { router_metadata: { output_cap: { tokens: 20_000, reason: 'credit' } } })
   const id = response.headers.get('x-generation-id')
@@ -182,19 +183,19 @@ t.test('an answer that ended because of the credit says so', async (t) => {
 
 t.test('an answer that ended at the declared max_output says nothing of the credit', async (t) => {
   const said: Said = { text: ['ok'], end: 'length', usage: { input: 10, output: 128_000 } }
-  const { gateway } = await scene(t, { limit: '1000.00', script: (seen) => answerFor(seen, said) })
+  const { gateway } = await capped(t, { limit: '1000.00', script: (seen) => answerFor(seen, said) })
   const response = await gateway.post('/v1/chat/completions', { model: 'acme/one', ...HELLO }, { 'x-router-metadata': 'enabled' })
   t.equal(((await response.json()) as { router_metadata: JsonObject }).router_metadata.output_cap, undefined)
 })
 
 t.test('an endpoint that the credit cannot pay leaves the plan, and the plan shows the figures', async (t) => {
-  const upstream = await startUpstream(says({ text: ['ok'] }))
-  t.teardown(() => upstream.close())
-  const gateway = await startGateway(`
+  const { gateway } = await startScene(t, {
+    answer: says({ text: ['ok'] }),
+    config: (url) => `
 auth: { keys: [ { name: a, key: "${KEY}", limit: "0.40" } ] }
 providers:
-  dear: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: "sk-provider-secret" }
-  cheap: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: "sk-provider-secret" }
+  dear: { dialect: openai-chat, base_url: "${url}/v1", key: "sk-provider-secret" }
+  cheap: { dialect: openai-chat, base_url: "${url}/v1", key: "sk-provider-secret" }
 models:
   acme/one:
     context: 1000000
@@ -202,8 +203,8 @@ models:
     endpoints:
       - { provider: dear, model: dear-model, price: { prompt: "0", completion: "100.00" } }
       - { provider: cheap, model: cheap-model, price: ${PRICE} }
-`)
-  t.teardown(() => gateway.close())
+`,
+  })
   const preferences = { provider: { order: ['dear', 'cheap'] } }
   const plan = (await (await gateway.post('/v1/plan', { model: 'acme/one', ...HELLO, ...preferences })).json()) as JsonObject
   t.match(plan, {
@@ -234,7 +235,11 @@ t.test('a cap above what the endpoint writes is lowered to that and recorded, in
   for (const [dialect, capOf] of Object.entries(SENT_CAPS))
     for (const limit of [undefined, '100.00'])
       for (const [client, { cap, turns }] of Object.entries(CALLERS)) {
-        const { gateway, upstream } = await scene(t, { dialect, ...(limit === undefined ? {} : { limit }), endpoint: ', max_output: 8192' })
+        const { gateway, upstream } = await capped(t, {
+          dialect,
+          ...(limit === undefined ? {} : { limit }),
+          endpoint: ', max_output: 8192',
+        })
         const send = async (tokens: number) => {
           const body = { model: 'acme/one', [turns]: [{ role: 'user', content: 'Hello' }], [cap]: tokens }
           const response = await gateway.post(PATHS[client], body, { 'x-router-metadata': 'enabled' })
@@ -249,14 +254,14 @@ t.test('a cap above what the endpoint writes is lowered to that and recorded, in
 })
 
 t.test('a lowered cap counts as what it is lowered to where the context is short', async (t) => {
-  const { gateway, upstream } = await scene(t, { endpoint: ', max_output: 8192, context: 20000' })
+  const { gateway, upstream } = await capped(t, { endpoint: ', max_output: 8192, context: 20000' })
   const response = await gateway.post('/v1/chat/completions', { model: 'acme/one', ...HELLO, max_tokens: 32_000 })
   t.equal(response.status, 200)
   t.equal((upstream.requests.at(-1) as Seen).json.max_tokens, 8192)
 })
 
 t.test('where parameters must be honoured, a cap that no endpoint writes is a 400 that names it', async (t) => {
-  const { gateway, upstream } = await scene(t, { endpoint: ', max_output: 8192' })
+  const { gateway, upstream } = await capped(t, { endpoint: ', max_output: 8192' })
   for (const [client, { cap, turns }] of Object.entries(CALLERS)) {
     const body = { model: 'acme/one', [turns]: [{ role: 'user', content: 'Hello' }], provider: { require_parameters: true } }
     const refused = await gateway.post(PATHS[client], { ...body, [cap]: 8193 })
@@ -271,20 +276,20 @@ t.test('where parameters must be honoured, a cap that no endpoint writes is a 40
 })
 
 t.test('an endpoint of the same model that writes as much is preferred, a fallback model is kept', async (t) => {
-  const upstream = await startUpstream(says({ text: ['ok'] }))
-  t.teardown(() => upstream.close())
-  const gateway = await startGateway(`
+  const { gateway } = await startScene(t, {
+    answer: says({ text: ['ok'] }),
+    config: (url) => `
 providers:
-  short: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: sk-up }
-  long: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: sk-up }
+  short: { dialect: openai-chat, base_url: "${url}/v1", key: sk-up }
+  long: { dialect: openai-chat, base_url: "${url}/v1", key: sk-up }
 models:
   acme/one:
     endpoints:
       - { provider: short, model: m, price: free, max_output: 4000 }
       - { provider: long, model: m, price: free, max_output: 64000 }
   acme/two: { endpoints: [ { provider: short, model: m, price: free, max_output: 4000 } ] }
-`)
-  t.teardown(() => gateway.close())
+`,
+  })
   const body = { model: 'acme/one', models: ['acme/two'], ...HELLO, max_tokens: 32_000 }
   t.match(await (await gateway.post('/v1/plan', body)).json(), {
     candidates: [

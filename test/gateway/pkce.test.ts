@@ -13,11 +13,10 @@ import { MemoryKeys } from '../../src/store/memory.ts'
 import { adminFetch } from '../support/admin.ts'
 import { FakeClock } from '../support/clock.ts'
 import { every } from '../support/every.ts'
-import { type Gateway, startGateway } from '../support/gateway.ts'
+import type { Gateway } from '../support/gateway.ts'
 import { parseReply, rawExchange } from '../support/raw.ts'
+import { startScene } from '../support/scene.ts'
 import { property } from '../support/seed.ts'
-import { startUpstream } from '../support/upstream.ts'
-import { answerFor } from '../support/wire.ts'
 
 const ADA = 'sk-router-v1-ada-0123456789abcdef'
 const BOSS = 'sk-router-v1-boss-0123456789abcdef'
@@ -60,18 +59,8 @@ models:
   acme/two: { endpoints: [ { provider: first, model: two, price: { prompt: "0", completion: "0", request: "1.00" } } ] }
 `
 
-interface Scene {
-  gateway: Gateway
-  clock: FakeClock
-}
-
-async function scene(t: Test, more?: string): Promise<Scene> {
-  const upstream = await startUpstream((seen) => answerFor(seen, { text: ['fine'] }))
-  t.teardown(() => upstream.close())
-  const clock = new FakeClock()
-  const gateway = await startGateway(configuration(upstream.url, more), { clock })
-  t.teardown(() => gateway.close())
-  return { gateway, clock }
+function signingIn(t: Test, more?: string) {
+  return startScene(t, { config: (url) => configuration(url, more) })
 }
 
 interface Told {
@@ -118,7 +107,7 @@ const read = async (gateway: Gateway, secret: string): Promise<JsonObject> =>
 const UNKNOWN = { status: 403, body: { error: { code: 403, message: /^The code is unknown, was used, or is older than ten minutes$/ } } }
 
 t.test('S256, plain and without a challenge', async (t) => {
-  const { gateway, clock } = await scene(t)
+  const { gateway, clock } = await signingIn(t)
   const plain = 'a-plain.challenge_with~unreserved-characters-only'
   await every(t, 'every case', async (t) => {
     for (const [name, asked, sent] of [
@@ -147,7 +136,7 @@ t.test('S256, plain and without a challenge', async (t) => {
 })
 
 t.test('a wrong verifier opens nothing, and spoils nothing', async (t) => {
-  const { gateway } = await scene(t)
+  const { gateway } = await signingIn(t)
   const code = await codeFor(gateway, { code_challenge: CHALLENGE, code_challenge_method: 'S256' })
   const before = await keys(gateway)
   await every(t, 'every case', async (t) => {
@@ -182,7 +171,7 @@ t.test('a wrong verifier opens nothing, and spoils nothing', async (t) => {
 })
 
 t.test('codes end after ten minutes, and a code that is changed is no code', async (t) => {
-  const { gateway, clock } = await scene(t)
+  const { gateway, clock } = await signingIn(t)
   const [inTime, late] = [await codeFor(gateway), await codeFor(gateway)]
   const changed = [
     late.slice(1),
@@ -209,7 +198,7 @@ t.test('codes end after ten minutes, and a code that is changed is no code', asy
 })
 
 t.test('of many at once one gets the key', async (t) => {
-  const { gateway } = await scene(t)
+  const { gateway } = await signingIn(t)
   const code = await codeFor(gateway)
   const before = (await keys(gateway)).length
   const replies = await Promise.all(Array.from({ length: 20 }, () => exchange(gateway, { code })))
@@ -218,7 +207,7 @@ t.test('of many at once one gets the key', async (t) => {
 })
 
 t.test('a code opens nothing by itself and is shown to nobody', async (t) => {
-  const { gateway } = await scene(t)
+  const { gateway } = await signingIn(t)
   const code = await codeFor(gateway, { key_label: 'hidden' })
   const digest = createHash('sha256').update(code).digest('hex')
   const shown = JSON.stringify(await keys(gateway))
@@ -234,7 +223,7 @@ t.test('a code opens nothing by itself and is shown to nobody', async (t) => {
 })
 
 t.test('what was consented to is what the key has', async (t) => {
-  const { gateway, clock } = await scene(t)
+  const { gateway, clock } = await signingIn(t)
   const wish = {
     limit: 1.5,
     usage_limit_type: 'monthly',
@@ -267,7 +256,7 @@ t.test('what was consented to is what the key has', async (t) => {
 })
 
 t.test('an issued key draws on the limit of its issuer, below a cap of its own', async (t) => {
-  const { gateway } = await scene(t)
+  const { gateway } = await signingIn(t)
   const giver = await made(gateway, { limit: 5, limit_reset: 'weekly', creator_user_id: 'user_1', expires_at: '2026-06-01T00:00:00Z' })
   t.equal(await generate(gateway, giver.key), 200)
   for (const [body, field, message] of [
@@ -298,7 +287,7 @@ t.test('an issued key draws on the limit of its issuer, below a cap of its own',
 })
 
 t.test('consent ends with the key that gave it', async (t) => {
-  const { gateway, clock } = await scene(t)
+  const { gateway, clock } = await signingIn(t)
   const ends: Record<string, (hash: string) => Promise<unknown>> = {
     disabled: (hash) => call(gateway, 'PATCH', `/v1/keys/${hash}`, { disabled: true }, BOSS),
     deleted: (hash) => call(gateway, 'DELETE', `/v1/keys/${hash}`, undefined, BOSS),
@@ -338,7 +327,7 @@ t.test('consent ends with the key that gave it', async (t) => {
 })
 
 t.test('who may ask for a code, and for how many', async (t) => {
-  const { gateway, clock } = await scene(t)
+  const { gateway, clock } = await signingIn(t)
   t.match(await consent(gateway, {}, BOSS), { status: 403, body: { error: { message: /^Management keys cannot sign in/ } } })
   await every(t, 'every round', async (t) => {
     for (let i = 0; i < 50; i++) t.equal((await consent(gateway)).status, 200)
@@ -359,7 +348,7 @@ t.test('who may ask for a code, and for how many', async (t) => {
 })
 
 t.test('codes that wait count among the keys that one key may have given', async (t) => {
-  const { gateway, clock } = await scene(t)
+  const { gateway, clock } = await signingIn(t)
   await every(t, 'every round', async (t) => {
     for (let i = 0; i < 98; i++) {
       t.equal((await exchange(gateway, { code: await codeFor(gateway) })).status, 200)
@@ -374,7 +363,7 @@ t.test('codes that wait count among the keys that one key may have given', async
 })
 
 t.test('the page counts towards the codes that one key makes', async (t) => {
-  const { gateway, clock } = await scene(t)
+  const { gateway, clock } = await signingIn(t)
   const fields = { callback_url: CALLBACK, key: ADA }
   await every(t, 'every round', async (t) => {
     for (let i = 0; i < 60; i++) t.equal((await send(gateway, fields)).status, i < 50 ? 303 : 409)
@@ -409,7 +398,7 @@ t.test('a code is made without reading all keys, and late ones of other keys go'
 })
 
 t.test('wrong codes are bounded by address', async (t) => {
-  const { gateway, clock } = await scene(t)
+  const { gateway, clock } = await signingIn(t)
   const code = await codeFor(gateway)
   await every(t, 'every round', async (t) => {
     for (let i = 0; i < 100; i++) t.equal((await exchange(gateway, { code: `wrong-${i}` })).status, 403)
@@ -420,7 +409,7 @@ t.test('wrong codes are bounded by address', async (t) => {
 })
 
 t.test('callbacks', async (t) => {
-  const { gateway } = await scene(t)
+  const { gateway } = await signingIn(t)
   await every(t, 'every callback_url', async (t) => {
     for (const callback_url of [
       'https://app.example',
@@ -526,7 +515,7 @@ function checkHeaders(t: Test, { headers }: Shown, target: string): void {
 }
 
 t.test('from the link to the key, as a browser goes', async (t) => {
-  const { gateway } = await scene(t)
+  const { gateway } = await signingIn(t)
   const asked = {
     callback_url: CALLBACK,
     code_challenge: CHALLENGE,
@@ -580,7 +569,7 @@ t.test('from the link to the key, as a browser goes', async (t) => {
 })
 
 t.test('what is wrong with a link is said on the spot', async (t) => {
-  const { gateway } = await scene(t)
+  const { gateway } = await signingIn(t)
   const before = await keys(gateway)
   await every(t, 'every case', async (t) => {
     for (const [query, message] of [
@@ -616,7 +605,7 @@ t.test('what is wrong with a link is said on the spot', async (t) => {
 })
 
 t.test('no value can become markup', async (t) => {
-  const { gateway } = await scene(t)
+  const { gateway } = await signingIn(t)
   const evil = `"'><script>alert(1)</script><img src=x onerror=alert(1)>&lt;`
   const names = [
     'callback_url',
@@ -674,7 +663,7 @@ t.test('whatever an application says, the page has the same elements', async (t)
 })
 
 t.test('forms that are refused', async (t) => {
-  const { gateway, clock } = await scene(t)
+  const { gateway, clock } = await signingIn(t)
   const fields = { callback_url: CALLBACK, key: ADA }
   const before = JSON.stringify(await keys(gateway))
   const origin = new URL(gateway.url).origin
@@ -748,7 +737,7 @@ t.test('forms that are refused', async (t) => {
 })
 
 t.test('other methods, bodies and paths of the operations', async (t) => {
-  const { gateway } = await scene(t)
+  const { gateway } = await signingIn(t)
   await every(t, 'every path', async (t) => {
     for (const path of ['/v1/auth/keys', '/v1/auth/keys/code'])
       for (const method of ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE']) {
@@ -774,7 +763,7 @@ t.test('other methods, bodies and paths of the operations', async (t) => {
 })
 
 t.test('codes outlive a restart', async (t) => {
-  const { gateway } = await scene(t, `store: { url: "sqlite:${join(t.testdir(), 'ledger.db')}" }`)
+  const { gateway } = await signingIn(t, `store: { url: "sqlite:${join(t.testdir(), 'ledger.db')}" }`)
   const code = await codeFor(gateway, { code_challenge: CHALLENGE, code_challenge_method: 'S256', limit: 1 })
   await gateway.restart()
   const reply = await exchange(gateway, { code, code_verifier: VERIFIER })
@@ -820,7 +809,7 @@ t.test('a store that fails gives no key and refuses no code', async (t) => {
 })
 
 t.test('another brand word', async (t) => {
-  const { gateway } = await scene(t, 'brand: { word: acme }')
+  const { gateway } = await signingIn(t, 'brand: { word: acme }')
   const shown = await page(gateway, { callback_url: CALLBACK })
   t.match(shown.html, /API key of its own for acme:/)
   t.notMatch(shown.html + JSON.stringify([...shown.headers]), /router/i)

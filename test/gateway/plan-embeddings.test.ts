@@ -5,8 +5,8 @@ import type { Plan } from '../../src/pipeline/plan/answer.ts'
 import { FakeClock } from '../support/clock.ts'
 import { cohereVectors, errorOf, openaiVectors, voyageVectors } from '../support/embedder.ts'
 import { every } from '../support/every.ts'
-import { startGateway } from '../support/gateway.ts'
-import { type Script, startUpstream } from '../support/upstream.ts'
+import { startScene } from '../support/scene.ts'
+import type { Script } from '../support/upstream.ts'
 
 const POOR = 'sk-router-v1-00112233445566'
 const CENSORED = 'sk-router-v1-66554433221100'
@@ -16,10 +16,9 @@ const speak: Script = (seen, index) => {
   if (seen.path.endsWith('/embed')) return cohereVectors()(seen, index)
   return seen.headers['x-voyage'] === 'yes' ? voyageVectors()(seen, index) : openaiVectors()(seen, index)
 }
-const upstream = await startUpstream(speak)
-const clock = new FakeClock(7)
-const gateway = await startGateway(
-  `
+const { gateway, upstream } = await startScene(t, {
+  answer: speak,
+  config: (url) => `
 auth:
   keys:
     - { name: app, key: sk-router-v1-0123456789abcdef, limit: "10.00" }
@@ -27,10 +26,10 @@ auth:
     - { name: censored, key: "${CENSORED}" }
 provider: { ignore: [ barred ] }
 providers:
-  coh: { name: Coh, dialect: cohere, base_url: "${upstream.url}/v2", key: sk-up }
-  voy: { name: Voy, dialect: voyage, base_url: "${upstream.url}/v1", key: sk-up, headers: { x-voyage: "yes" } }
-  oai: { name: Oai, dialect: openai-chat, base_url: "${upstream.url}/v1", key: sk-up, zdr: true }
-  barred: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: sk-up }
+  coh: { name: Coh, dialect: cohere, base_url: "${url}/v2", key: sk-up }
+  voy: { name: Voy, dialect: voyage, base_url: "${url}/v1", key: sk-up, headers: { x-voyage: "yes" } }
+  oai: { name: Oai, dialect: openai-chat, base_url: "${url}/v1", key: sk-up, zdr: true }
+  barred: { dialect: openai-chat, base_url: "${url}/v1", key: sk-up }
   sim: { dialect: sim }
 models:
   acme/vectors:
@@ -47,11 +46,7 @@ models:
 guardrails:
   - { name: no-names, scope: { keys: [ censored ] }, content_filters: [ { pattern: aurora, action: block } ] }
 `,
-  { clock },
-)
-t.teardown(async () => {
-  await gateway.close()
-  await upstream.close()
+  clock: new FakeClock(7),
 })
 
 const ORDER = { provider: { sort: 'price' } }

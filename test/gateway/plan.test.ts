@@ -43,14 +43,14 @@ guardrails:
   - { name: never-asked, scope: { keys: [ ops ] }, content_filters: [ { pattern: "borealis", action: block } ] }
 `
 
-interface Scene {
+interface Planning {
   clock: FakeClock
   gateway: Gateway
   a: Upstream
   b: Upstream
 }
 
-async function startScene(t: Test, script = says({ text: ['fine'] })): Promise<Scene> {
+async function planning(t: Test, script = says({ text: ['fine'] })): Promise<Planning> {
   const clock = new FakeClock(11)
   const [a, b] = [await startUpstream(script), await startUpstream(script)]
   const gateway = await startGateway(yaml(a, b), { clock })
@@ -68,7 +68,7 @@ const list = (value: unknown): JsonObject[] => value as JsonObject[]
 const as = (key: string): Record<string, string> => ({ authorization: `Bearer ${key}` })
 
 t.test('a plan tells candidates, exclusions, hold and who would act', async (t) => {
-  const { gateway, a, b } = await startScene(t)
+  const { gateway, a, b } = await planning(t)
   const response = await gateway.post('/v1/plan', { ...QUESTION, max_tokens: 1000, provider: { sort: 'price' }, seed: 4 })
   t.equal(response.status, 200)
   t.match(response.headers.get('content-type'), 'application/json')
@@ -127,7 +127,7 @@ t.test('a plan tells candidates, exclusions, hold and who would act', async (t) 
 })
 
 t.test('the format is told by the body, by a header or by the query', async (t) => {
-  const { gateway } = await startScene(t)
+  const { gateway } = await planning(t)
   const formatOf = async (body: JsonObject, query = '', headers: Record<string, string> = {}): Promise<string> => {
     const reply = await json(await gateway.post(`/v1/plan${query}`, { model: 'acme/one', ...body }, headers))
     return String(reply.format ?? errorOf(reply).message)
@@ -159,7 +159,7 @@ t.test('the format is told by the body, by a header or by the query', async (t) 
 })
 
 t.test('nothing is held, journaled, pinned or measured', async (t) => {
-  const { gateway, a, b } = await startScene(t)
+  const { gateway, a, b } = await planning(t)
   const { journal } = gateway.running.store
   const session = { session_id: 'conversation', provider: { sort: 'price' } }
   const account = async (): Promise<JsonObject> => json(await gateway.get('/v1/key'))
@@ -180,7 +180,7 @@ t.test('nothing is held, journaled, pinned or measured', async (t) => {
 })
 
 t.test('statistics and sessions show, and stay as they are', async (t) => {
-  const { clock, gateway, a, b } = await startScene(t)
+  const { clock, gateway, a, b } = await planning(t)
   const plan = async (more: JsonObject = {}): Promise<JsonObject[]> =>
     list((await json(await gateway.post('/v1/plan', { ...QUESTION, ...more }))).candidates)
   const why = (candidates: readonly JsonObject[], endpoint: string): JsonObject =>
@@ -214,7 +214,7 @@ t.test('statistics and sessions show, and stay as they are', async (t) => {
 })
 
 t.test('goals, fallbacks and single endpoints are told', async (t) => {
-  const { gateway } = await startScene(t)
+  const { gateway } = await planning(t)
   const plan = async (more: JsonObject): Promise<JsonObject> => json(await gateway.post('/v1/plan', { ...QUESTION, ...more }))
   const alone = await plan({ provider: { zdr: true } })
   t.match(alone.candidates, [{ endpoint: 'aye', why: { by: 'only_one' } }])
@@ -228,7 +228,7 @@ t.test('goals, fallbacks and single endpoints are told', async (t) => {
 })
 
 t.test('a plugin that would run is named and has its effect', async (t) => {
-  const { gateway } = await startScene(t)
+  const { gateway } = await planning(t)
   const messages = Array.from({ length: 60 }, (_, i) => ({
     role: i % 2 ? 'assistant' : 'user',
     content: `number ${i}. ${'word '.repeat(400)}`,
@@ -245,7 +245,7 @@ t.test('a plugin that would run is named and has its effect', async (t) => {
 })
 
 t.test('what the request would be refused for, the plan is refused for', async (t) => {
-  const { gateway, a, b } = await startScene(t)
+  const { gateway, a, b } = await planning(t)
   const cases: [name: string, status: number, body: JsonObject, key?: string][] = [
     ['no key that is known', 401, QUESTION, 'sk-router-v1-nobody'],
     ['a key that manages', 403, QUESTION, OPS],
@@ -283,7 +283,7 @@ t.test('what the request would be refused for, the plan is refused for', async (
 })
 
 t.test('the edge of the operation', async (t) => {
-  const { gateway } = await startScene(t)
+  const { gateway } = await planning(t)
   const got = await gateway.get('/v1/plan')
   t.equal(got.status, 405)
   t.equal(got.headers.get('allow'), 'POST')
@@ -298,7 +298,7 @@ t.test('the edge of the operation', async (t) => {
 })
 
 t.test('a plan counts against the rate limit of its key', async (t) => {
-  const { gateway } = await startScene(t)
+  const { gateway } = await planning(t)
   const statuses: number[] = []
   for (const path of ['/v1/plan', '/v1/plan', '/v1/chat/completions', '/v1/plan'])
     statuses.push((await gateway.post(path, QUESTION, as(SLOW))).status)

@@ -2,17 +2,15 @@
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
-import { startGateway } from '../support/gateway.ts'
-import { startUpstream } from '../support/upstream.ts'
-import { says } from '../support/wire.ts'
+import { startScene } from '../support/scene.ts'
 
-const upstream = await startUpstream(says({ text: ['fine'] }))
 const price = 'price: { prompt: "1.00", completion: "2.00" }'
-const gateway = await startGateway(`
+const { gateway, upstream } = await startScene(t, {
+  config: (url) => `
 providers:
-  chat: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: sk-up, data_collection: deny }
-  responses: { dialect: openai-responses, base_url: "${upstream.url}/v1", key: sk-up }
-  claude: { dialect: anthropic, base_url: "${upstream.url}", key: sk-up }
+  chat: { dialect: openai-chat, base_url: "${url}/v1", key: sk-up, data_collection: deny }
+  responses: { dialect: openai-responses, base_url: "${url}/v1", key: sk-up }
+  claude: { dialect: anthropic, base_url: "${url}", key: sk-up }
 models:
   acme/chat: { context: 128000, endpoints: [ { provider: chat, model: chat-up, ${price} } ] }
   acme/responses: { context: 128000, endpoints: [ { provider: responses, model: responses-up, ${price} } ] }
@@ -49,10 +47,7 @@ presets:
   list: { models: [ acme/responses, acme/chat ] }
   strict: { model: acme/any, provider: { only: [ chat ], data_collection: deny, sort: throughput, ignore: [ claude ] } }
   strange: { system_prompt: "Say what." }
-`)
-t.teardown(async () => {
-  await gateway.close()
-  await upstream.close()
+`,
 })
 
 const CHAT = '/v1/chat/completions'

@@ -3,8 +3,9 @@ import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { FakeClock } from '../support/clock.ts'
 import { object } from '../support/fold.ts'
-import { type Gateway, startGateway } from '../support/gateway.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
+import type { Gateway } from '../support/gateway.ts'
+import { startScene } from '../support/scene.ts'
+import type { Upstream } from '../support/upstream.ts'
 import { says } from '../support/wire.ts'
 
 const LONG_PRICE = `{ prompt: "1.00", completion: "2.00", cached: "0.10", overrides: [ { min_prompt_tokens: 1000, prompt: "2.00", completion: "3.00", cached: "0.20" } ] }`
@@ -29,20 +30,19 @@ models:
       - { provider: flat, model: m, price: ${FLAT_PRICE} }
 `
 
-interface Scene {
+interface AtTime {
   gateway: Gateway
   upstream: Upstream
   clock: FakeClock
 }
 
 /** @param time of day in UTC, HHMM. */
-async function startScene(t: Test, time = '1200', limit?: string): Promise<Scene> {
+async function atTime(t: Test, time = '1200', limit?: string): Promise<AtTime> {
   const clock = new FakeClock(3, Date.UTC(2026, 10, 21, Number(time.slice(0, 2)), Number(time.slice(2))))
-  const upstream = await startUpstream(says({ text: ['ok'], usage: { input: 100, output: 10 } }))
-  const gateway = await startGateway(yaml(upstream.url, limit), { clock })
-  t.teardown(async () => {
-    await gateway.close()
-    await upstream.close()
+  const { gateway, upstream } = await startScene(t, {
+    answer: says({ text: ['ok'], usage: { input: 100, output: 10 } }),
+    config: (url) => yaml(url, limit),
+    clock,
   })
   return { gateway, upstream, clock }
 }
@@ -55,7 +55,7 @@ const question = (model: string, more: JsonObject = {}, words = 1): JsonObject =
 })
 
 /** Nano-dollars that the reply shows, the generation has and the key was charged. */
-async function costOf(t: Test, { gateway }: Scene, body: JsonObject): Promise<number> {
+async function costOf(t: Test, { gateway }: AtTime, body: JsonObject): Promise<number> {
   const usage = async (): Promise<number> => Number(object((await json(await gateway.get('/v1/key'))).data).usage)
   const before = await usage()
   const response = await gateway.post('/v1/chat/completions', body)
@@ -69,10 +69,10 @@ async function costOf(t: Test, { gateway }: Scene, body: JsonObject): Promise<nu
 
 const json = async (response: Response): Promise<JsonObject> => (await response.json()) as JsonObject
 
-const plan = async ({ gateway }: Scene, body: JsonObject): Promise<JsonObject> => json(await gateway.post('/v1/plan', body))
+const plan = async ({ gateway }: AtTime, body: JsonObject): Promise<JsonObject> => json(await gateway.post('/v1/plan', body))
 
 t.test('the billed prompt decides the length, strictly above', async (t) => {
-  const scene = await startScene(t)
+  const scene = await atTime(t)
   for (const stream of [false, true]) {
     for (const [input, expected] of [
       [1000, 1000 * 1000 - 400 * 900 + 10 * 2000],
@@ -89,7 +89,7 @@ t.test('the billed prompt decides the length, strictly above', async (t) => {
 })
 
 t.test('each turn of a tool loop by its own prompt', async (t) => {
-  const scene = await startScene(t)
+  const scene = await atTime(t)
   scene.upstream.script = (request, index) =>
     request.body.includes('"role":"tool"')
       ? says({ text: ['ok'], usage: { input: 1200, output: 10 } })(request, index)
@@ -100,7 +100,7 @@ t.test('each turn of a tool loop by its own prompt', async (t) => {
 })
 
 t.test('the time of admission decides the hour, whenever the answer ends', async (t) => {
-  const scene = await startScene(t, '2159')
+  const scene = await atTime(t, '2159')
   t.equal(await costOf(t, scene, question('acme/night')), 110 * 4000)
   const { clock, upstream } = scene
   upstream.script = async (request, index) => {
@@ -118,7 +118,7 @@ t.test('the time of admission decides the hour, whenever the answer ends', async
 })
 
 t.test('a hold covers the dearest price that the prompt may get, and no dearer one', async (t) => {
-  const scene = await startScene(t)
+  const scene = await atTime(t)
   const holdOf = async (model: string, words: number): Promise<{ hold: number; bound: number }> => {
     const { hold } = await plan(scene, question(model, {}, words))
     const { usd, input_tokens_bound: bound } = object(hold)
@@ -129,20 +129,20 @@ t.test('a hold covers the dearest price that the prompt may get, and no dearer o
   t.equal(long.hold, long.bound * 2000 + 100 * 3000)
   const noon = await holdOf('acme/night', 1)
   t.equal(noon.hold, noon.bound * 4000 + 100 * 4000)
-  const night = await startScene(t, '2330')
+  const night = await atTime(t, '2330')
   const { hold } = await plan(night, question('acme/night'))
   t.equal(Math.round(Number(object(hold).usd) * 1e9), noon.bound * 500 + 100 * 500, 'at night the dear price cannot come')
-  const poor = await startScene(t, '1200', '0.002')
+  const poor = await atTime(t, '1200', '0.002')
   const refused = await poor.gateway.post('/v1/chat/completions', question('acme/long'))
   t.equal(refused.status, 402)
   t.equal(poor.upstream.requests.length, 0)
 })
 
 t.test('order, ceiling and plan go by the price of this request at this time', async (t) => {
-  const noon = await startScene(t, '1200')
-  const night = await startScene(t, '0200')
+  const noon = await atTime(t, '1200')
+  const night = await atTime(t, '0200')
   const sorted = (words: number): JsonObject => question('acme/choice', { provider: { sort: 'price' } }, words)
-  const order = async (scene: Scene, body: JsonObject): Promise<unknown[]> =>
+  const order = async (scene: AtTime, body: JsonObject): Promise<unknown[]> =>
     ((await plan(scene, body)).candidates as JsonObject[]).map(({ provider }) => provider)
   t.same(await order(noon, sorted(1)), ['Long', 'Flat', 'Night'])
   t.same(await order(noon, sorted(2000)), ['Flat', 'Long', 'Night'], 'a long prompt costs more there')
@@ -160,7 +160,7 @@ t.test('order, ceiling and plan go by the price of this request at this time', a
 })
 
 t.test('lists show overrides as documented', async (t) => {
-  const { gateway } = await startScene(t)
+  const { gateway } = await atTime(t)
   const { data } = (await (await gateway.get('/v1/models')).json()) as { data: JsonObject[] }
   const pricingOf = (id: string): JsonObject => object(data.find((model) => model.id === id)?.pricing)
   t.same(pricingOf('acme/long').overrides, [

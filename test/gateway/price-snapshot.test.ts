@@ -1,8 +1,8 @@
 /** A wildcard at a hosted provider, priced from the snapshot: what a key with a limit may use, and what is recorded of the rest. */
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
-import { startGateway } from '../support/gateway.ts'
-import { jsonAnswer, startUpstream } from '../support/upstream.ts'
+import { startScene } from '../support/scene.ts'
+import { jsonAnswer } from '../support/upstream.ts'
 
 const [LIMITED, UNLIMITED] = ['sk-limited-0123456789abcdef0123', 'sk-unlimited-0123456789abcdef01']
 
@@ -16,14 +16,14 @@ const REPLY = {
 }
 
 t.test('openai/* with the prices of the snapshot', async (t) => {
-  const upstream = await startUpstream(() => jsonAnswer(REPLY))
-  t.teardown(() => upstream.close())
-  const gateway = await startGateway(`
+  const { gateway, upstream } = await startScene(t, {
+    answer: () => jsonAnswer(REPLY),
+    config: (url) => `
 auth: { keys: [ { name: limited, key: ${LIMITED}, limit: "1.00" }, { name: unlimited, key: ${UNLIMITED} } ] }
-providers: { hosted: { dialect: openai-chat, base_url: "${upstream.url}/v1", snapshot_url: "https://api.openai.com/v1", key: sk-provider-1 } }
+providers: { hosted: { dialect: openai-chat, base_url: "${url}/v1", snapshot_url: "https://api.openai.com/v1", key: sk-provider-1 } }
 models: { "openai/*": { endpoints: [{ provider: hosted, model: "*", price: snapshot }] } }
-`)
-  t.teardown(() => gateway.close())
+`,
+  })
   const call = async (model: string, key: string): Promise<{ status: number; body: JsonObject; generation: JsonObject }> => {
     const headers = { authorization: `Bearer ${key}` }
     const answer = await gateway.post('/v1/chat/completions', { model, messages: [{ role: 'user', content: 'Hello' }] }, headers)

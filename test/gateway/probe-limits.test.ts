@@ -3,10 +3,11 @@ import t from 'tap'
 import { FakeClock } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
 import { every } from '../support/every.ts'
-import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
+import { type Gateway, KEY, oneModel } from '../support/gateway.ts'
 import { allWays, faultOf, foldOf, nameOf, withBench } from '../support/pair-bench.ts'
 import { parseReply, RawClient } from '../support/raw.ts'
-import { type Answer, Gate, JSON_TYPE, type Seen, sseAnswer, startUpstream } from '../support/upstream.ts'
+import { startScene } from '../support/scene.ts'
+import { type Answer, Gate, JSON_TYPE, type Seen, sseAnswer } from '../support/upstream.ts'
 import { framesFor, type Said, says, upstreamError } from '../support/wire.ts'
 
 const ways = allWays()
@@ -22,16 +23,12 @@ const rows = (gateway: Gateway) => [...gateway.running.store.journal.export()].m
 
 t.test('S07: bytes in flight are counted whether their number was announced or not', async (t) => {
   const gate = new Gate()
-  const upstream = await startUpstream(async (seen, index) => {
-    await gate.opened
-    return says(SAID)(seen, index)
-  })
-  const gateway = await startGateway(
-    `auth: { keys: [ { name: test, key: "${KEY}", limits: { bytes: 1KB } } ] }\n${oneModel(upstream.url, 'openai-chat')}`,
-  )
-  t.teardown(async () => {
-    await gateway.close()
-    await upstream.close()
+  const { gateway, upstream } = await startScene(t, {
+    answer: async (seen, index) => {
+      await gate.opened
+      return says(SAID)(seen, index)
+    },
+    yaml: `auth: { keys: [ { name: test, key: "${KEY}", limits: { bytes: 1KB } } ] }\n`,
   })
   const body = JSON.stringify({ model: 'acme/one', messages: [{ role: 'user', content: 'x'.repeat(600) }] })
   const head = [
@@ -54,14 +51,9 @@ t.test('S07: bytes in flight are counted whether their number was announced or n
 })
 
 t.test('the request rate holds from the first moment of the clock', async (t) => {
-  const upstream = await startUpstream(says(SAID))
-  const gateway = await startGateway(
-    `auth: { keys: [ { name: test, key: "${KEY}", limits: { requests: 2 } } ] }\n${oneModel(upstream.url, 'openai-chat')}`,
-    { clock: new FakeClock() },
-  )
-  t.teardown(async () => {
-    await gateway.close()
-    await upstream.close()
+  const { gateway } = await startScene(t, {
+    answer: says(SAID),
+    yaml: `auth: { keys: [ { name: test, key: "${KEY}", limits: { requests: 2 } } ] }\n`,
   })
   const ask = () => gateway.post('/v1/chat/completions', { model: 'acme/one', messages: [{ role: 'user', content: 'x' }] })
   const statuses = []
@@ -133,12 +125,13 @@ t.test('A04: drain reads the provider to its end, for thirty seconds, before and
         for (const ends of [true, false]) {
           const name = `${dialect}, ${begun ? 'after' : 'before'} content, ${ends ? 'ends' : 'does not end'}`
           const gate = new Gate()
-          const upstream = await startUpstream((seen) => {
-            const head = begun ? upToWord(seen.path, 'one ') : []
-            return sseAnswer([...head, gate.step, ...framesFor(seen.path, SAID).slice(head.length)])
+          const { clock, gateway, upstream } = await startScene(t, {
+            answer: (seen) => {
+              const head = begun ? upToWord(seen.path, 'one ') : []
+              return sseAnswer([...head, gate.step, ...framesFor(seen.path, SAID).slice(head.length)])
+            },
+            config: (url) => DRAIN(url, dialect),
           })
-          const clock = new FakeClock()
-          const gateway = await startGateway(DRAIN(upstream.url, dialect), { clock })
           const aborter = new AbortController()
           const asked = fetch(`${gateway.url}/v1/chat/completions`, {
             method: 'POST',
@@ -169,23 +162,18 @@ t.test('A04: drain reads the provider to its end, for thirty seconds, before and
           t.notOk(clock.waiting.includes(30_000), `${name}: no timer holds on to it`)
           t.equal((await seen.closed).aborted, !ends, name)
           gate.open()
-          await gateway.close()
-          await upstream.close()
         }
   })
 })
 
 t.test('A04: sixty-four at once are read to their end', async (t) => {
   const gate = new Gate()
-  const upstream = await startUpstream((seen) => {
-    const head = upToWord(seen.path, 'one ')
-    return sseAnswer([...head, gate.step, ...framesFor(seen.path, SAID).slice(head.length)])
-  })
-  const clock = new FakeClock()
-  const gateway = await startGateway(DRAIN(upstream.url, 'openai-chat'), { clock })
-  t.teardown(async () => {
-    await gateway.close()
-    await upstream.close()
+  const { clock, gateway } = await startScene(t, {
+    answer: (seen) => {
+      const head = upToWord(seen.path, 'one ')
+      return sseAnswer([...head, gate.step, ...framesFor(seen.path, SAID).slice(head.length)])
+    },
+    config: (url) => DRAIN(url, 'openai-chat'),
   })
   const aborter = new AbortController()
   const body = JSON.stringify({ model: 'acme/one', stream: true, messages: [{ role: 'user', content: 'x' }] })
@@ -209,17 +197,13 @@ t.test('A04: sixty-four at once are read to their end', async (t) => {
 
 t.test('metadata: where it is told and where it is not', async (t) => {
   const clock = new FakeClock()
-  const upstream = await startUpstream(() => upstreamError(500))
-  const gateway = await startGateway(
-    `
+  const { gateway, upstream } = await startScene(t, {
+    answer: () => upstreamError(500),
+    yaml: `
 auth: { keys: [ { name: test, key: "${KEY}" }, { name: poor, key: "sk-router-v1-poorpoorpoor", limit: "0" }, { name: slow, key: "sk-router-v1-slowslowslow", limits: { requests: 1 } } ] }
 guardrails: [ { name: no-secrets, content_filters: [ { pattern: "forbidden", action: block, label: FORBIDDEN } ] } ]
-${oneModel(upstream.url, 'openai-chat')}`,
-    { clock },
-  )
-  t.teardown(async () => {
-    await gateway.close()
-    await upstream.close()
+`,
+    clock,
   })
   const on = { 'x-router-metadata': 'Enabled' }
   const ask = async (more: object = {}, headers: Record<string, string> = {}) => {

@@ -6,6 +6,7 @@ import { start } from '../../src/app/start.ts'
 import { adminFetch } from '../support/admin.ts'
 import { every } from '../support/every.ts'
 import { oneModel, startGateway } from '../support/gateway.ts'
+import { startScene } from '../support/scene.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { says } from '../support/wire.ts'
 
@@ -22,12 +23,7 @@ t.test('an error behind the admin port is logged', async (t) => {
 })
 
 t.test('the export leaves row by row', async (t) => {
-  const upstream = await startUpstream(says({ text: ['fine'] }))
-  const gateway = await startGateway(oneModel(upstream.url, 'openai-chat'))
-  t.teardown(async () => {
-    await gateway.close()
-    await upstream.close()
-  })
+  const { gateway } = await startScene(t)
   for (let i = 0; i < 3; i++) await (await gateway.post('/v1/responses', { model: 'acme/one', input: 'x' })).text()
   const response = await adminFetch(`${gateway.admin}/ledger/export`)
   t.equal(response.headers.get('content-type'), 'application/x-ndjson')

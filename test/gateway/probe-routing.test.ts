@@ -8,7 +8,7 @@ import { says, upstreamError } from '../support/wire.ts'
 
 const QUESTION = { model: 'acme/one', messages: [{ role: 'user', content: 'Hello' }] }
 
-interface Scene {
+interface Two {
   clock: FakeClock
   gateway: Gateway
   a: Upstream
@@ -17,7 +17,7 @@ interface Scene {
   ask(more?: object, headers?: Record<string, string>): Promise<string>
 }
 
-async function withScene(body: (scene: Scene) => Promise<void>, more: { models?: string; endpoint?: string } = {}): Promise<void> {
+async function withTwo(body: (scene: Two) => Promise<void>, more: { models?: string; endpoint?: string } = {}): Promise<void> {
   const clock = new FakeClock(7)
   const a = await startUpstream(says({ text: ['a'] }))
   const b = await startUpstream(says({ text: ['b'] }))
@@ -55,7 +55,7 @@ const times = async (count: number, ask: () => Promise<string>): Promise<string[
 }
 
 t.test('C-138 to C-140: a session stays where it was served', async (t) => {
-  await withScene(async ({ clock, a, b, ask }) => {
+  await withTwo(async ({ clock, a, b, ask }) => {
     t.same(new Set(await times(20, () => ask())).size, 2, 'without a session both serve')
     await every(t, 'every where', async (t) => {
       for (const where of ['body', 'header'] as const) {
@@ -82,7 +82,7 @@ t.test('C-138 to C-140: a session stays where it was served', async (t) => {
 })
 
 t.test('C-125: who fails is asked last for thirty seconds', async (t) => {
-  await withScene(async ({ clock, a, ask }) => {
+  await withTwo(async ({ clock, a, ask }) => {
     a.script = () => upstreamError(500)
     t.same(new Set(await times(20, () => ask())), new Set(['b']))
     const calls = a.requests.length
@@ -98,7 +98,7 @@ t.test('C-125: who fails is asked last for thirty seconds', async (t) => {
 
 t.test('C-119 C-135 C-136: fallbacks, and none', async (t) => {
   const models = `  acme/two: { context: 128000, endpoints: [ { provider: bee, model: m2, price: { prompt: "5.00", completion: "5.00" } } ] }\n`
-  await withScene(
+  await withTwo(
     async ({ gateway, a, b, ask }) => {
       a.script = () => upstreamError(500)
       const only = { provider: { only: ['aye'] } }
@@ -126,7 +126,7 @@ t.test('C-119 C-135 C-136: fallbacks, and none', async (t) => {
 })
 
 t.test('C-131 C-132: a parameter that an endpoint lacks', async (t) => {
-  await withScene(
+  await withTwo(
     async ({ a, b, ask }) => {
       const only = { only: ['aye'] }
       t.equal(await ask({ provider: only, top_k: 5, seed: 7 }), 'a')
@@ -142,7 +142,7 @@ t.test('C-131 C-132: a parameter that an endpoint lacks', async (t) => {
 
 t.test('C-168 C-169: too long, and what may be left out', async (t) => {
   const models = `  acme/small: { context: 8000, endpoints: [ { provider: bee, model: m2, price: free } ] }\n  acme/mid: { context: 20000, endpoints: [ { provider: bee, model: m2, price: free } ] }\n`
-  await withScene(
+  await withTwo(
     async ({ gateway, b }) => {
       const messages = Array.from({ length: 60 }, (_, i) => ({
         role: i % 2 ? 'assistant' : 'user',

@@ -2,12 +2,14 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import t from 'tap'
+import { systemClock } from '../../src/core/clock.ts'
 import { networkFault } from '../../src/services/upstream/network-fault.ts'
 import { FakeClock, turn } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
 import { every } from '../support/every.ts'
 import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
 import { parseReply, RawClient, rawExchange } from '../support/raw.ts'
+import { startScene } from '../support/scene.ts'
 import { Gate, SSE_TYPE, startUpstream } from '../support/upstream.ts'
 import { says, upstreamError } from '../support/wire.ts'
 import { chatReply } from '../support/wire-chat.ts'
@@ -26,12 +28,7 @@ const lines = (gateway: Gateway): Record<string, unknown>[] =>
   gateway.logs.flatMap((text) => text.split('\n').filter((line) => line !== '')).map((line) => JSON.parse(line) as Record<string, unknown>)
 
 t.test('P14 A02: a caller that leaves behind pipelined requests leaves none of them open', async (t) => {
-  const upstream = await startUpstream(() => ({ before: 'stall' }))
-  const gateway = await startGateway(oneModel(upstream.url, 'openai-chat'))
-  t.teardown(async () => {
-    await gateway.close()
-    await upstream.close()
-  })
+  const { gateway, upstream } = await startScene(t, { answer: () => ({ before: 'stall' }), clock: systemClock })
   const client = await RawClient.open(gateway.url)
   client.send(ask('one') + ask('two') + ask('three'))
   const seen = await Promise.all([0, 1, 2].map((index) => upstream.request(index)))
@@ -48,13 +45,8 @@ t.test('P14 A02: a caller that leaves behind pipelined requests leaves none of t
 })
 
 t.test('P14: fifty pipelined requests of all kinds are answered in order', async (t) => {
-  const upstream = await startUpstream((seen, index) =>
-    says({ text: [String((seen.json.messages as { content: string }[])[0].content)] })(seen, index),
-  )
-  const gateway = await startGateway(oneModel(upstream.url, 'openai-chat'))
-  t.teardown(async () => {
-    await gateway.close()
-    await upstream.close()
+  const { gateway } = await startScene(t, {
+    answer: (seen, index) => says({ text: [String((seen.json.messages as { content: string }[])[0].content)] })(seen, index),
   })
   const kinds = [
     (index: number) => ask(`marker-${index}.`),
@@ -82,12 +74,7 @@ t.test('P14: fifty pipelined requests of all kinds are answered in order', async
 })
 
 t.test('D12: an upgrade or a tunnel that is cut off does not end the process', async (t) => {
-  const upstream = await startUpstream(says({ text: ['fine'] }))
-  const gateway = await startGateway(oneModel(upstream.url, 'openai-chat'))
-  t.teardown(async () => {
-    await gateway.close()
-    await upstream.close()
-  })
+  const { gateway } = await startScene(t)
   const upgrade = ['Connection: Upgrade', 'Upgrade: websocket']
   for (const path of ['/v1/passage/first/x', '/v1/models', '/v1/responses'])
     for (let tries = 0; tries < 20; tries++) {
@@ -101,12 +88,7 @@ t.test('D12: an upgrade or a tunnel that is cut off does not end the process', a
 })
 
 t.test('an unread body never becomes the next request', async (t) => {
-  const upstream = await startUpstream(says({ text: ['fine'] }))
-  const gateway = await startGateway(oneModel(upstream.url, 'openai-chat'))
-  t.teardown(async () => {
-    await gateway.close()
-    await upstream.close()
-  })
+  const { gateway } = await startScene(t)
   const inner = join('GET /v1/models HTTP/1.1', HOST, AUTH)
   await every(t, 'every line', async (t) => {
     for (const line of ['POST /nowhere HTTP/1.1', 'PUT /v1/responses HTTP/1.1', 'POST /v1/models HTTP/1.1']) {
@@ -234,12 +216,7 @@ t.test('U10: a provider that took the whole connect time is not asked again', (t
 })
 
 t.test('a caller that leaves in the middle of its body', async (t) => {
-  const upstream = await startUpstream(says({ text: ['fine'] }))
-  const gateway = await startGateway(oneModel(upstream.url, 'openai-chat'))
-  t.teardown(async () => {
-    await gateway.close()
-    await upstream.close()
-  })
+  const { gateway, upstream } = await startScene(t)
   const exchanges = () => lines(gateway).filter((line) => line.msg === 'exchange')
   const whole = ask('hello')
   const leaving: ((client: RawClient) => void)[] = [
@@ -264,11 +241,9 @@ t.test('a caller that leaves in the middle of its body', async (t) => {
 t.test('S05: a reader that stalls for a minute is cut off, and paid for', async (t) => {
   const clock = new FakeClock()
   const frame = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'x'.repeat(64_000) } }] })}\n\n`
-  const upstream = await startUpstream(() => ({ headers: SSE_TYPE, body: Array.from({ length: 2000 }, () => frame) }))
-  const gateway = await startGateway(oneModel(upstream.url, 'openai-chat'), { clock })
-  t.teardown(async () => {
-    await gateway.close()
-    await upstream.close()
+  const { gateway, upstream } = await startScene(t, {
+    answer: () => ({ headers: SSE_TYPE, body: Array.from({ length: 2000 }, () => frame) }),
+    clock,
   })
   const client = await RawClient.open(gateway.url)
   client.send(

@@ -3,9 +3,9 @@ import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
 import { list, object } from '../support/fold.ts'
-import { startGateway } from '../support/gateway.ts'
 import { CLIENTS } from '../support/matrix/clients.ts'
-import { jsonAnswer, type Seen, startUpstream } from '../support/upstream.ts'
+import { startScene } from '../support/scene.ts'
+import { jsonAnswer, type Seen } from '../support/upstream.ts'
 
 /** Blocks before a mark among which the provider looks for what it has cached (platform.claude.com, Prompt caching). */
 const LOOK_BACK = 20
@@ -55,20 +55,18 @@ function answer({ json }: Seen) {
   })
 }
 
-const upstream = await startUpstream(answer)
-const gateway = await startGateway(`
+const { gateway, upstream } = await startScene(t, {
+  answer,
+  config: (url) => `
 providers:
-  one: { dialect: anthropic, base_url: "${upstream.url}", key: k, quirks: { cache_prefix: 5m, cache_minimum: 512 } }
-  plain: { dialect: anthropic, base_url: "${upstream.url}", key: k }
-  never: { dialect: anthropic, base_url: "${upstream.url}", key: k, quirks: { cache_prefix: off } }
+  one: { dialect: anthropic, base_url: "${url}", key: k, quirks: { cache_prefix: 5m, cache_minimum: 512 } }
+  plain: { dialect: anthropic, base_url: "${url}", key: k }
+  never: { dialect: anthropic, base_url: "${url}", key: k, quirks: { cache_prefix: off } }
 models:
   acme/one: { endpoints: [ { provider: one, model: up, price: { prompt: "2.00", completion: "10.00", cached: "0.10", cache_write: "2.50" } } ] }
   acme/never: { endpoints: [ { provider: never, model: up, price: { prompt: "2.00", completion: "10.00" } } ] }
   acme/plain: { endpoints: [ { provider: plain, model: up, price: { prompt: "2.00", completion: "10.00", cached: "0.10", cache_write: "2.50" } } ] }
-`)
-t.teardown(async () => {
-  await gateway.close()
-  await upstream.close()
+`,
 })
 
 const LONG = 'A rule of the house that holds for every answer. '.repeat(80)

@@ -2,15 +2,13 @@
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
-import { startGateway } from '../support/gateway.ts'
-import { startUpstream } from '../support/upstream.ts'
-import { says } from '../support/wire.ts'
+import { startScene } from '../support/scene.ts'
 
-const upstream = await startUpstream(says({ text: ['fine'] }))
-const gateway = await startGateway(`
+const { gateway, upstream } = await startScene(t, {
+  config: (url) => `
 providers:
-  same: { dialect: openai-responses, base_url: "${upstream.url}/v1", key: sk-up }
-  other: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: sk-up }
+  same: { dialect: openai-responses, base_url: "${url}/v1", key: sk-up }
+  other: { dialect: openai-chat, base_url: "${url}/v1", key: sk-up }
 models:
   acme/one: { context: 128000, input: [text, image], endpoints: [ { provider: same, model: m, price: free } ] }
   acme/two: { context: 128000, input: [text, image], endpoints: [ { provider: other, model: m, price: free } ] }
@@ -21,10 +19,7 @@ prompts:
       - { role: developer, content: "You are {{ tone }}, {{tone}} to everybody." }
       - { role: user, content: "Greet {{name}}." }
   bare: { messages: [ { role: system, content: "Be brief." } ] }
-`)
-t.teardown(async () => {
-  await gateway.close()
-  await upstream.close()
+`,
 })
 
 const ask = (more: JsonObject, model = 'acme/one') => gateway.post('/v1/responses', { model, ...more })

@@ -1,8 +1,8 @@
 /** Other models that a provider's own tool asks (Anthropic's `advisor_20260301`): what they cost, and who may have them asked. */
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
-import { startGateway } from '../support/gateway.ts'
-import { jsonAnswer, sseAnswer, startUpstream } from '../support/upstream.ts'
+import { startScene } from '../support/scene.ts'
+import { jsonAnswer, sseAnswer } from '../support/upstream.ts'
 
 const round = {
   type: 'advisor_message',
@@ -19,36 +19,33 @@ const usage = {
 }
 const frame = (type: string, more: JsonObject) => `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`
 const message = { id: 'msg_1', type: 'message', role: 'assistant', model: 'up-small', content: [], stop_reason: null }
-const upstream = await startUpstream((seen) =>
-  seen.json.stream === true
-    ? sseAnswer([
-        frame('message_start', { message: { ...message, usage: { input_tokens: 10, output_tokens: 1 } } }),
-        frame('content_block_start', { index: 0, content_block: { type: 'text', text: '' } }),
-        frame('content_block_delta', { index: 0, delta: { type: 'text_delta', text: 'Yes' } }),
-        frame('content_block_stop', { index: 0 }),
-        frame('message_delta', { delta: { stop_reason: 'end_turn' }, usage }),
-        frame('message_stop', {}),
-      ])
-    : jsonAnswer({ ...message, content: [{ type: 'text', text: 'Yes' }], stop_reason: 'end_turn', usage }),
-)
 const LIMITED = 'sk-router-v1-0123456789abcdef'
 const BOUND = 'sk-router-v1-abcdef0123456789'
 const OPEN = 'sk-router-v1-aaaaaaaaaaaaaaaa'
-const gateway = await startGateway(`
+const { gateway, upstream } = await startScene(t, {
+  answer: (seen) =>
+    seen.json.stream === true
+      ? sseAnswer([
+          frame('message_start', { message: { ...message, usage: { input_tokens: 10, output_tokens: 1 } } }),
+          frame('content_block_start', { index: 0, content_block: { type: 'text', text: '' } }),
+          frame('content_block_delta', { index: 0, delta: { type: 'text_delta', text: 'Yes' } }),
+          frame('content_block_stop', { index: 0 }),
+          frame('message_delta', { delta: { stop_reason: 'end_turn' }, usage }),
+          frame('message_stop', {}),
+        ])
+      : jsonAnswer({ ...message, content: [{ type: 'text', text: 'Yes' }], stop_reason: 'end_turn', usage }),
+  config: (url) => `
 auth:
   keys:
     - { name: app, key: ${LIMITED}, limit: "1.00" }
     - { name: bound, key: ${BOUND}, allowed_models: [ m/small ] }
     - { name: open, key: ${OPEN} }
 providers:
-  anthropic: { dialect: anthropic, base_url: "${upstream.url}", key: sk-up }
+  anthropic: { dialect: anthropic, base_url: "${url}", key: sk-up }
 models:
   m/small: { max_output: 100, endpoints: [ { provider: anthropic, model: up-small, price: { prompt: "0.10", completion: "0.50" } } ] }
   m/large: { max_output: 100, endpoints: [ { provider: anthropic, model: up-large, price: { prompt: "10.00", completion: "50.00" } } ] }
-`)
-t.teardown(async () => {
-  await gateway.close()
-  await upstream.close()
+`,
 })
 
 const spent = async (key: string): Promise<number> => {

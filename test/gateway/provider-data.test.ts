@@ -3,32 +3,29 @@ import { createHash } from 'node:crypto'
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
-import { startGateway } from '../support/gateway.ts'
-import { jsonAnswer, startUpstream } from '../support/upstream.ts'
-import { answerFor, says } from '../support/wire.ts'
+import { startScene } from '../support/scene.ts'
+import { jsonAnswer } from '../support/upstream.ts'
+import { answerFor } from '../support/wire.ts'
 
 t.test('key header, path with the model in it, query, dropped parameters', async (t) => {
-  const upstream = await startUpstream(says({ text: ['fine'] }))
-  const gateway = await startGateway(`
+  const { gateway, upstream } = await startScene(t, {
+    config: (url) => `
 providers:
   hosted:
     dialect: openai-chat
-    base_url: "${upstream.url}/openai"
+    base_url: "${url}/openai"
     key: sk-azure-secret
     auth: { header: Api-Key }
     path: "/deployments/{model}/chat/completions"
     query: { api-version: "2026-10-01 preview" }
     quirks: { body: { drop: [seed] } }
-  schemed: { dialect: openai-chat, base_url: "${upstream.url}", key: k2, auth: { header: x-token, scheme: Token } }
+  schemed: { dialect: openai-chat, base_url: "${url}", key: k2, auth: { header: x-token, scheme: Token } }
 models:
   acme/one:
     endpoints:
       - { provider: hosted, model: "gpt 5/eu", price: free, quirks: { max_tokens_field: max_completion_tokens } }
   acme/two: { endpoints: [ { provider: schemed, model: m, price: free } ] }
-`)
-  t.teardown(async () => {
-    await gateway.close()
-    await upstream.close()
+`,
   })
   const ask = (model: string) =>
     gateway.post('/v1/chat/completions', { model, seed: 7, max_tokens: 9, messages: [{ role: 'user', content: 'Hello' }] })
@@ -48,11 +45,11 @@ models:
 })
 
 t.test('the quirk body sets, renames and leaves out fields, of the provider and of one endpoint', async (t) => {
-  const upstream = await startUpstream(says({ text: ['fine'] }))
   const quirks = 'quirks: { body: { set: { safe_prompt: true, user: gateway }, rename: { seed: random_seed }, drop: [logit_bias] } }'
-  const gateway = await startGateway(`
+  const { gateway, upstream } = await startScene(t, {
+    config: (url) => `
 providers:
-  hosted: { dialect: openai-chat, base_url: "${upstream.url}", key: k, ${quirks} }
+  hosted: { dialect: openai-chat, base_url: "${url}", key: k, ${quirks} }
 models:
   acme/one: { endpoints: [ { provider: hosted, model: m, price: free } ] }
   acme/two:
@@ -61,10 +58,7 @@ models:
         model: m
         price: free
         quirks: { body: { set: { safe_prompt: false }, rename: { top_k: k }, drop: [stop] } }
-`)
-  t.teardown(async () => {
-    await gateway.close()
-    await upstream.close()
+`,
   })
   const parameters = { seed: 7, top_k: 4, logit_bias: { 1: 2 }, stop: ['x'], user: 'caller' }
   const sent = async (path: string, body: JsonObject): Promise<JsonObject | undefined> => {
@@ -90,26 +84,23 @@ models:
 })
 
 t.test('a name of the user that is longer than the provider takes is hashed, a shorter one is passed on', async (t) => {
-  const upstream = await startUpstream((seen) =>
-    seen.path.endsWith('/embeddings')
-      ? jsonAnswer({ object: 'list', data: [{ index: 0, embedding: [1] }], usage: { prompt_tokens: 1, total_tokens: 1 } })
-      : answerFor(seen, { text: ['fine'] }),
-  )
   const presets = { openai: 64, 'openai-chat': 64, 'azure-openai': 64, openrouter: 128 }
-  const gateway = await startGateway(`
+  const { gateway, upstream } = await startScene(t, {
+    answer: (seen) =>
+      seen.path.endsWith('/embeddings')
+        ? jsonAnswer({ object: 'list', data: [{ index: 0, embedding: [1] }], usage: { prompt_tokens: 1, total_tokens: 1 } })
+        : answerFor(seen, { text: ['fine'] }),
+    config: (url) => `
 providers:
 ${Object.keys(presets)
-  .map((name) => `  ${name}: { preset: ${name}, base_url: "${upstream.url}", key: k }`)
+  .map((name) => `  ${name}: { preset: ${name}, base_url: "${url}", key: k }`)
   .join('\n')}
 models:
 ${Object.keys(presets)
   .map((name) => `  acme/${name}: { endpoints: [ { provider: ${name}, model: m, price: free } ] }`)
   .join('\n')}
   acme/vectors: { kind: embedding, endpoints: [ { provider: openai, model: m, price: free } ] }
-`)
-  t.teardown(async () => {
-    await gateway.close()
-    await upstream.close()
+`,
   })
   const messages = [{ role: 'user', content: 'Hello' }]
   /** As Claude Code 2.1.330 writes it. */
@@ -139,20 +130,17 @@ ${Object.keys(presets)
 })
 
 t.test('a cap below the lowest of the provider is raised to it, and held for', async (t) => {
-  const upstream = await startUpstream(says({ text: ['fine'] }))
-  const gateway = await startGateway(`
+  const { gateway, upstream } = await startScene(t, {
+    config: (url) => `
 auth:
   keys:
     - { name: rich, key: sk-router-v1-rich-0123456789abcdef, limit: "1.00" }
     - { name: poor, key: sk-router-v1-poor-0123456789abcdef, limit: "0.010" }
 providers:
-  full: { dialect: openai-responses, base_url: "${upstream.url}", key: k, quirks: { min_output_tokens: 16 } }
+  full: { dialect: openai-responses, base_url: "${url}", key: k, quirks: { min_output_tokens: 16 } }
 models:
   acme/one: { context: 100000, endpoints: [ { provider: full, model: m, price: { prompt: "0", completion: "1000.00" } } ] }
-`)
-  t.teardown(async () => {
-    await gateway.close()
-    await upstream.close()
+`,
   })
   const ask = (name: string, cap: number) =>
     gateway.post(
@@ -169,18 +157,15 @@ models:
 })
 
 t.test('tools that run at a provider are refused where none has them, and who has them is told', async (t) => {
-  const upstream = await startUpstream(says({ text: ['fine'] }))
-  const gateway = await startGateway(`
+  const { gateway, upstream } = await startScene(t, {
+    config: (url) => `
 providers:
-  chat: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: sk-up }
-  full: { dialect: openai-responses, base_url: "${upstream.url}/v1", key: sk-up }
+  chat: { dialect: openai-chat, base_url: "${url}/v1", key: sk-up }
+  full: { dialect: openai-responses, base_url: "${url}/v1", key: sk-up }
 models:
   acme/one: { endpoints: [ { provider: chat, model: m, price: free } ] }
   acme/both: { endpoints: [ { provider: chat, model: m, price: free }, { provider: full, model: m, price: free } ] }
-`)
-  t.teardown(async () => {
-    await gateway.close()
-    await upstream.close()
+`,
   })
   const ask = (model: string, more: JsonObject = {}) =>
     gateway.post('/v1/responses', {

@@ -1,8 +1,8 @@
 /** Fees of what a provider runs beside the model: its tools, containers for code, a region of the caller's choice. */
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
-import { startGateway } from '../support/gateway.ts'
-import { jsonAnswer, sseAnswer, startUpstream } from '../support/upstream.ts'
+import { startScene } from '../support/scene.ts'
+import { jsonAnswer, sseAnswer } from '../support/upstream.ts'
 
 const message = {
   type: 'message',
@@ -36,29 +36,30 @@ const streamed = () =>
     ]),
     { type: 'response.completed', response: finished() },
   ].map((event) => `data: ${JSON.stringify(event)}\n\n`)
-const upstream = await startUpstream((seen) => {
-  const body = seen.json
-  if (seen.path.includes('messages')) {
-    const usage = { input_tokens: 10, output_tokens: 5, inference_geo: body.inference_geo ?? 'global' }
-    return jsonAnswer({
-      id: 'msg_1',
-      type: 'message',
-      role: 'assistant',
-      content: [{ type: 'text', text: 'Yes' }],
-      stop_reason: 'end_turn',
-      usage,
-    })
-  }
-  return body.stream === true ? sseAnswer(streamed()) : jsonAnswer(finished())
-})
 const LIMITED = 'sk-router-v1-0123456789abcdef'
 const OPEN = 'sk-router-v1-abcdef0123456789'
-const gateway = await startGateway(`
+const { gateway, upstream } = await startScene(t, {
+  answer: (seen) => {
+    const body = seen.json
+    if (seen.path.includes('messages')) {
+      const usage = { input_tokens: 10, output_tokens: 5, inference_geo: body.inference_geo ?? 'global' }
+      return jsonAnswer({
+        id: 'msg_1',
+        type: 'message',
+        role: 'assistant',
+        content: [{ type: 'text', text: 'Yes' }],
+        stop_reason: 'end_turn',
+        usage,
+      })
+    }
+    return body.stream === true ? sseAnswer(streamed()) : jsonAnswer(finished())
+  },
+  config: (url) => `
 auth:
   keys: [ { name: app, key: ${LIMITED}, limit: "2.00" }, { name: open, key: ${OPEN} } ]
 providers:
-  openai: { dialect: openai-responses, base_url: "${upstream.url}", key: sk-up }
-  anthropic: { dialect: anthropic, base_url: "${upstream.url}", key: sk-up }
+  openai: { dialect: openai-responses, base_url: "${url}", key: sk-up }
+  anthropic: { dialect: anthropic, base_url: "${url}", key: sk-up }
 models:
   m/gpt:
     max_output: 100
@@ -72,10 +73,7 @@ models:
   m/claude:
     max_output: 100
     endpoints: [ { provider: anthropic, model: up, price: { prompt: "1.00", completion: "2.00", request: "0.001", inference_geo: { us: 1.1 } } } ]
-`)
-t.teardown(async () => {
-  await gateway.close()
-  await upstream.close()
+`,
 })
 
 const TOKENS = 20_000

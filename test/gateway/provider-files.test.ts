@@ -7,9 +7,8 @@ import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
 import { object } from '../support/fold.ts'
-import { type Gateway, startGateway } from '../support/gateway.ts'
 import { type Client, PATHS } from '../support/providers.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
+import { startScene } from '../support/scene.ts'
 import { answerFor } from '../support/wire.ts'
 
 const ID = 'file-Kept1'
@@ -53,25 +52,24 @@ function bodyOf(client: Client, model: string, part: JsonObject): JsonObject {
   return { model, messages: conversation, max_tokens: 100 }
 }
 
-async function scene(t: Test, models: string): Promise<{ gateway: Gateway; upstream: Upstream }> {
-  const upstream = await startUpstream((seen) => answerFor(seen, { text: ['Seen.'] }))
-  const base = (dialect: string): string => `${upstream.url}${dialect.startsWith('openai') ? '/v1' : ''}`
-  const gateway = await startGateway(`
+function withModels(t: Test, models: string) {
+  return startScene(t, {
+    answer: (seen) => answerFor(seen, { text: ['Seen.'] }),
+    config: (url) => {
+      const base = (dialect: string): string => `${url}${dialect.startsWith('openai') ? '/v1' : ''}`
+      return `
 providers:
 ${DIALECTS.filter((dialect) => models.includes(`at-${dialect},`))
   .map((dialect) => `  at-${dialect}: { dialect: ${dialect}, base_url: "${base(dialect)}", key: sk-up }`)
   .join('\n')}
 models:
-${models}`)
-  t.teardown(async () => {
-    await gateway.close()
-    await upstream.close()
+${models}`
+    },
   })
-  return { gateway, upstream }
 }
 
 t.test('each client format at each provider format', async (t) => {
-  const { gateway, upstream } = await scene(
+  const { gateway, upstream } = await withModels(
     t,
     DIALECTS.map((dialect) => `  acme/${dialect}: { endpoints: [ { provider: at-${dialect}, model: m, price: free } ] }`).join('\n'),
   )
@@ -98,7 +96,7 @@ t.test('each client format at each provider format', async (t) => {
 })
 
 t.test('the endpoint that takes the id serves, and the others are named as excluded', async (t) => {
-  const { gateway, upstream } = await scene(
+  const { gateway, upstream } = await withModels(
     t,
     `  acme/two:
     endpoints:
@@ -128,7 +126,7 @@ t.test('the endpoint that takes the id serves, and the others are named as exclu
 })
 
 t.test('a file with its bytes beside the id is any provider’s to read', async (t) => {
-  const { gateway, upstream } = await scene(
+  const { gateway, upstream } = await withModels(
     t,
     '  acme/claude: { input: [ text, file ], endpoints: [ { provider: at-anthropic, model: m, price: free } ] }',
   )

@@ -37,7 +37,7 @@ const PRIVACY: Record<Name, string> = {
   dee: '',
 }
 
-interface Scene {
+interface Preferring {
   clock: FakeClock
   gateway: Gateway
   upstreams: Record<Name, Upstream>
@@ -56,7 +56,7 @@ interface Defaults {
 
 const flow = (value: JsonObject | undefined): string => JSON.stringify(value ?? {})
 
-async function openScene(t: Test, defaults: Defaults = {}): Promise<Scene> {
+async function preferring(t: Test, defaults: Defaults = {}): Promise<Preferring> {
   const clock = new FakeClock(11)
   const log: string[] = []
   const upstreams = {} as Record<Name, Upstream>
@@ -99,7 +99,7 @@ const SPEEDS: readonly (readonly [Name, number, number])[] = [
 ]
 
 /** Gives each provider one served request of a known speed. */
-async function warm({ clock, gateway, upstreams }: Scene): Promise<void> {
+async function warm({ clock, gateway, upstreams }: Preferring): Promise<void> {
   for (const [name, first, rest] of SPEEDS) {
     const upstream = upstreams[name]
     const { script } = upstream
@@ -129,7 +129,7 @@ interface Row {
   warm?: boolean
   /** What the request side may say in another form. */
   also?: JsonObject
-  check?: (scene: Scene, t: Test) => void
+  check?: (scene: Preferring, t: Test) => void
 }
 
 const ALL = ['aye one', 'bee one', 'cee one']
@@ -252,7 +252,7 @@ t.test('every row of the table: in the request, as the default of a key, as the 
       if (row.also) sides.push(['request in another form', {}, { ...fields, provider: row.also }])
       await every(t, 'every case', async (t) => {
         for (const [side, defaults, body] of sides) {
-          const scene = await openScene(t, defaults)
+          const scene = await preferring(t, defaults)
           if (row.warm) await warm(scene)
           const { status, asked } = await scene.tour(body)
           t.equal(status, 502, `${side}: the last failure is returned`)
@@ -265,13 +265,13 @@ t.test('every row of the table: in the request, as the default of a key, as the 
 })
 
 t.test('nothing said: all of them, and no tier', async (t) => {
-  const scene = await openScene(t)
+  const scene = await preferring(t)
   t.same((await scene.tour()).asked.sort(), ALL)
   t.same((await scene.tour(TAGS)).asked.sort(), ['aye base', 'cee base', 'cee turbo'])
 })
 
 /** A request that no endpoint may serve: the status and body of section 8, and nobody is asked. */
-async function refused(t: Test, scene: Scene, fields: JsonObject, expected: object): Promise<JsonObject> {
+async function refused(t: Test, scene: Preferring, fields: JsonObject, expected: object): Promise<JsonObject> {
   const { status, body, asked } = await scene.tour(fields)
   t.equal(status, 404)
   t.same(asked, [])
@@ -280,7 +280,7 @@ async function refused(t: Test, scene: Scene, fields: JsonObject, expected: obje
 }
 
 t.test('C-121 C-122 C-128 C-133: none left is a 404 that names each endpoint and its filter', async (t) => {
-  const scene = await openScene(t)
+  const scene = await preferring(t)
   const one = (filter: string) =>
     (['aye', 'bee', 'cee'] as const).map((endpoint) => ({ model: 'acme/one', provider: endpoint, endpoint, filter, detail: String }))
   const cases: [JsonObject, object, string][] = [
@@ -339,7 +339,7 @@ t.test('C-121 C-122 C-128 C-133: none left is a 404 that names each endpoint and
 })
 
 t.test('only of two sides: both apply, and the error names both', async (t) => {
-  const scene = await openScene(t, { account: { only: ['aye', 'bee'], ignore: ['cee/turbo'] }, key: { ignore: ['aye'] } })
+  const scene = await preferring(t, { account: { only: ['aye', 'bee'], ignore: ['cee/turbo'] }, key: { ignore: ['aye'] } })
   t.same((await scene.tour({ provider: { only: ['bee', 'cee'] } })).asked, ['bee one'])
   t.same((await scene.tour({ provider: { only: ['bee'], ignore: [] } })).asked, ['bee one'])
   const error = await refused(t, scene, { provider: { only: ['cee'] } }, { availability: { constraint: { field: String } } })
@@ -352,20 +352,20 @@ t.test('only of two sides: both apply, and the error names both', async (t) => {
 
 t.test('C-134: a request cannot loosen what protects data', async (t) => {
   for (const side of ['account', 'key'] as const) {
-    const strict = await openScene(t, { [side]: { zdr: true } })
+    const strict = await preferring(t, { [side]: { zdr: true } })
     t.same((await strict.tour({ provider: { zdr: false } })).asked, ['bee one'], side)
     await refused(t, strict, { provider: { zdr: false, only: ['aye'] } }, { availability: { code: 'privacy_restricted' } })
-    const denying = await openScene(t, { [side]: { data_collection: 'deny' } })
+    const denying = await preferring(t, { [side]: { data_collection: 'deny' } })
     t.same((await denying.tour({ provider: { data_collection: 'allow' } })).asked.sort(), ['bee one', 'cee one'], side)
-    const distilling = await openScene(t, { [side]: { enforce_distillable_text: true } })
+    const distilling = await preferring(t, { [side]: { enforce_distillable_text: true } })
     t.same((await distilling.tour({ ...FALLBACK, provider: { enforce_distillable_text: false } })).asked, ['bee two'], side)
   }
-  const open = await openScene(t, { account: { zdr: false }, key: { zdr: false } })
+  const open = await preferring(t, { account: { zdr: false }, key: { zdr: false } })
   t.same((await open.tour({ provider: { zdr: true } })).asked, ['bee one'], 'a request may always be stricter')
 })
 
 t.test('of the rest the stronger side decides: request, key, account', async (t) => {
-  const scene = await openScene(t, {
+  const scene = await preferring(t, {
     key: { sort: 'price', quantizations: ['bf16', 'fp16'] },
     account: { order: ['cee'], quantizations: ['fp8'], allow_fallbacks: false, max_price: { prompt: '2' } },
   })
@@ -388,7 +388,7 @@ t.test('of the rest the stronger side decides: request, key, account', async (t)
 })
 
 t.test('route, the old name of the partition', async (t) => {
-  const scene = await openScene(t)
+  const scene = await preferring(t)
   const provider = { sort: 'price' }
   t.same((await scene.tour({ ...FALLBACK, provider, route: 'sort' })).asked, ['bee two', ...ALL])
   t.same((await scene.tour({ ...FALLBACK, provider, route: 'fallback' })).asked, [...ALL, 'bee two'])
@@ -396,13 +396,13 @@ t.test('route, the old name of the partition', async (t) => {
     ...ALL,
     'bee two',
   ])
-  const sorting = await openScene(t, { account: { sort: { by: 'price', partition: 'none' } } })
+  const sorting = await preferring(t, { account: { sort: { by: 'price', partition: 'none' } } })
   t.same((await sorting.tour({ ...FALLBACK })).asked, ['bee two', ...ALL])
   t.same((await sorting.tour({ ...FALLBACK, route: 'fallback' })).asked, [...ALL, 'bee two'], 'the request before the account')
 })
 
 t.test('C-123: sorted by price the cheapest is always first; what nobody knows is refused', async (t) => {
-  const scene = await openScene(t)
+  const scene = await preferring(t)
   for (const name of PROVIDERS) scene.upstreams[name].script = says({ text: [name] })
   await every(t, 'every round', async (t) => {
     for (let i = 0; i < 20; i++) {

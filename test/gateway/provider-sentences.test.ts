@@ -7,9 +7,9 @@ import t from 'tap'
 import { isObject, type JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
 import { eventsOf, object } from '../support/fold.ts'
-import { startGateway } from '../support/gateway.ts'
 import { CLIENTS, type Client, PATHS } from '../support/providers.ts'
-import { type Answer, jsonAnswer, type Script, startUpstream } from '../support/upstream.ts'
+import { startScene } from '../support/scene.ts'
+import { type Answer, jsonAnswer, type Script } from '../support/upstream.ts'
 import { framesFor, says } from '../support/wire.ts'
 
 const KEY = 'sk-provider-Q9w8E7r6T5y4'
@@ -18,21 +18,19 @@ const PROMPT = 'You work for the secret department of weather.'
 const SET = 'internal routing note of the operator'
 
 let script: Script = says({ text: ['fine'] })
-const upstream = await startUpstream((seen, index) => script(seen, index))
-const { port } = new URL(upstream.url)
-const provider = (name: string, dialect: string, more = ''): string => {
-  const base = dialect === 'anthropic' ? upstream.url : `${upstream.url}/${dialect === 'gemini' ? 'v1beta' : 'v1'}`
-  return `  ${name}: { name: ${name.toUpperCase()}, dialect: ${dialect}, base_url: "${base}", key: "${KEY}"${more} }`
-}
-const gateway = await startGateway(`
+const provider = (name: string, dialect: string, base: string, more = ''): string =>
+  `  ${name}: { name: ${name.toUpperCase()}, dialect: ${dialect}, base_url: "${base}", key: "${KEY}"${more} }`
+const { gateway, upstream } = await startScene(t, {
+  answer: (seen, index) => script(seen, index),
+  config: (url) => `
 providers:
-${provider('chat', 'openai-chat', ', headers: { x-account: acct-0a1b2c3d }')}
-${provider('responses', 'openai-responses')}
-${provider('claude', 'anthropic')}
-${provider('gemini', 'gemini')}
-${provider('mistral', 'openai-chat', `, quirks: { body: { rename: { seed: random_seed, user: end_user }, set: { note: "${SET}" } } }`)}
-${provider('newer', 'openai-chat', ', quirks: { max_tokens_field: max_completion_tokens }')}
-${provider('cohere', 'cohere')}
+${provider('chat', 'openai-chat', `${url}/v1`, ', headers: { x-account: acct-0a1b2c3d }')}
+${provider('responses', 'openai-responses', `${url}/v1`)}
+${provider('claude', 'anthropic', url)}
+${provider('gemini', 'gemini', `${url}/v1beta`)}
+${provider('mistral', 'openai-chat', `${url}/v1`, `, quirks: { body: { rename: { seed: random_seed, user: end_user }, set: { note: "${SET}" } } }`)}
+${provider('newer', 'openai-chat', `${url}/v1`, ', quirks: { max_tokens_field: max_completion_tokens }')}
+${provider('cohere', 'cohere', `${url}/v1`)}
 models:
 ${['chat', 'responses', 'claude', 'gemini', 'mistral', 'newer']
   .map((name) => `  m/${name}: { context: 128000, endpoints: [ { provider: ${name}, model: prod-deployment-7, price: free } ] }`)
@@ -41,11 +39,9 @@ ${['chat', 'responses', 'claude', 'gemini', 'mistral', 'newer']
   m/vectors: { kind: embedding, input: [text], endpoints: [ { provider: cohere, model: embed-v4, price: free } ] }
 presets: { quiet: { system_prompt: "${PRESET}" } }
 prompts: { greet: { messages: [ { role: system, content: "${PROMPT}" } ] } }
-`)
-t.teardown(async () => {
-  await gateway.close()
-  await upstream.close()
+`,
 })
+const { port } = new URL(upstream.url)
 
 function question(client: Client, model: string, more: JsonObject = {}): JsonObject {
   const content = 'Hello there, how is the weather in Oslo today?'

@@ -2,15 +2,15 @@
 import t, { type Test } from 'tap'
 import { eventually } from '../support/eventually.ts'
 import { KEY } from '../support/gateway.ts'
-import { type Scene, startScene } from '../support/providers.ts'
+import { type Providers, startProviders } from '../support/providers.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 import { says, upstreamError } from '../support/wire.ts'
 
 const NAMES = ['aye', 'bee', 'sea']
 
 interface Pair {
-  first: Scene
-  second: Scene
+  first: Providers
+  second: Providers
 }
 
 let pairs = 0
@@ -23,14 +23,14 @@ async function pair(t: Test, url: string, { limits = '', endpoint }: { limits?: 
     top: `shared: { url: "${url}" }\nauth: { keys: [ { name: ${name}, key: "${KEY}"${limits} } ] }`,
     ...(endpoint === undefined ? {} : { endpoint: () => endpoint }),
   }
-  const scenes = [await startScene(t, options), await startScene(t, options)]
+  const scenes = [await startProviders(t, options), await startProviders(t, options)]
   return { first: scenes[0], second: scenes[1] }
 }
 
-const partsOf = ({ gateway }: Scene) => gateway.running.runtime.dependencies
+const partsOf = ({ gateway }: Providers) => gateway.running.runtime.dependencies
 
 /** The statuses of so many requests at once, at each of these gateways. */
-async function statuses(scenes: readonly Scene[], count: number): Promise<Record<string, number>> {
+async function statuses(scenes: readonly Providers[], count: number): Promise<Record<string, number>> {
   const asked = scenes.flatMap((scene) => Array.from({ length: count }, () => scene.ask('chat')))
   const found: Record<string, number> = {}
   for (const response of await Promise.all(asked)) {
@@ -40,7 +40,7 @@ async function statuses(scenes: readonly Scene[], count: number): Promise<Record
   return found
 }
 
-const outages = ({ gateway }: Scene): string[] => gateway.logs.filter((line) => /"kind":"shared-(lost|back)"/.test(line))
+const outages = ({ gateway }: Providers): string[] => gateway.logs.filter((line) => /"kind":"shared-(lost|back)"/.test(line))
 
 function tests(t: Test, server: RedisServer): void {
   t.test('requests per minute are those of both together', async (t) => {
@@ -113,7 +113,7 @@ function tests(t: Test, server: RedisServer): void {
   t.test('an endpoint that one has ejected is avoided by the other, until the first says that it is well', async (t) => {
     const { first, second } = await pair(t, server.url)
     const order = { provider: { order: ['aye', 'bee'] } }
-    const ejected = (scene: Scene): boolean => {
+    const ejected = (scene: Providers): boolean => {
       const { runtime } = scene.gateway.running
       const endpoint = runtime.catalog.models[0].endpoints.find(({ provider }) => provider.slug === 'aye')
       if (!endpoint) throw new Error('no such endpoint')

@@ -2,31 +2,18 @@
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { estimateFromBytes } from '../../src/ledger/usage-estimate.ts'
-import { FakeClock } from '../support/clock.ts'
-import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
-import { CLIENTS, type Client, PATHS, questionFor } from '../support/providers.ts'
-import { Gate, type Script, sseAnswer, startUpstream, type Upstream } from '../support/upstream.ts'
+import { KEY } from '../support/gateway.ts'
+import { CLIENTS, questionFor } from '../support/providers.ts'
+import { type Scene, startScene } from '../support/scene.ts'
+import { Gate, type Script, sseAnswer } from '../support/upstream.ts'
 import { framesFor, says, upstreamError } from '../support/wire.ts'
 
-interface Scene {
-  clock: FakeClock
-  gateway: Gateway
-  upstream: Upstream
-  ask(more?: JsonObject, client?: Client): Promise<Response>
-}
-
 /** One key with these limits, on a clock that stands still. */
-async function scene(t: Test, limits: string, script: Script = says({ text: ['fine'] }), key = ''): Promise<Scene> {
-  const clock = new FakeClock()
-  const upstream = await startUpstream(script)
-  t.teardown(() => upstream.close())
-  const gateway = await startGateway(
-    `auth: { keys: [ { name: test, key: "${KEY}", limits: ${limits}${key} } ] }\n${oneModel(upstream.url, 'openai-chat')}`,
-    { clock },
-  )
-  t.teardown(() => gateway.close())
-  const ask: Scene['ask'] = (more = {}, client = 'chat') => gateway.post(PATHS[client], { ...questionFor(client), ...more })
-  return { clock, gateway, upstream, ask }
+function limited(t: Test, limits: string, script: Script = says({ text: ['fine'] }), key = '') {
+  return startScene(t, {
+    answer: script,
+    yaml: `auth: { keys: [ { name: test, key: "${KEY}", limits: ${limits}${key} } ] }\n`,
+  })
 }
 
 const limitHeaders = ({ headers }: Response): (string | null)[] =>
@@ -60,7 +47,7 @@ async function served(t: Test, response: Response, name: string): Promise<void> 
 
 t.test('requests: so many at once, then one at a time as they drain, in every dialect', async (t) => {
   for (const client of CLIENTS) {
-    const place = await scene(t, '{ requests: 3 }')
+    const place = await limited(t, '{ requests: 3 }')
     for (let i = 0; i < 3; i++) await served(t, await place.ask({}, client), `${client} ${i}`)
     const expected = { text: '3 requests per minute', limit: 3, left: 0, wait: 20 }
     await refused(t, place, await place.ask({}, client), expected)
@@ -74,7 +61,7 @@ t.test('requests: so many at once, then one at a time as they drain, in every di
 })
 
 t.test('requests: what only counts tokens is a request as well', async (t) => {
-  const place = await scene(t, '{ requests: 1 }')
+  const place = await limited(t, '{ requests: 1 }')
   const counted = await place.gateway.post('/v1/messages/count_tokens', questionFor('messages'))
   t.equal(counted.status, 200)
   await refused(t, place, await place.ask(), { text: '1 requests per minute', limit: 1, left: 0, wait: 60 })
@@ -87,7 +74,7 @@ const estimate = (more: JsonObject = {}): number =>
 
 t.test('tokens: the estimate has to fit, and what was really used stays taken', async (t) => {
   const limit = 100
-  const place = await scene(t, `{ tokens: ${limit} }`, says18)
+  const place = await limited(t, `{ tokens: ${limit} }`, says18)
   let used = 0
   for (; used + estimate() <= limit; used += USED) await served(t, await place.ask(), `with ${used} used`)
   t.ok(used >= 3 * USED, 'several passed')
@@ -99,7 +86,7 @@ t.test('tokens: the estimate has to fit, and what was really used stays taken', 
 
 t.test("tokens: the caller's own output cap is taken beforehand and given back", async (t) => {
   const gate = new Gate()
-  const place = await scene(t, '{ tokens: 200 }', async (seen, index) => {
+  const place = await limited(t, '{ tokens: 200 }', async (seen, index) => {
     if (index === 0) await gate.opened
     return says18(seen, index)
   })
@@ -115,7 +102,7 @@ t.test("tokens: the caller's own output cap is taken beforehand and given back",
 })
 
 t.test('tokens: a request that could never fit is told so, and no wait', async (t) => {
-  const place = await scene(t, '{ tokens: 100 }', says18)
+  const place = await limited(t, '{ tokens: 100 }', says18)
   const more = { max_tokens: 100 }
   const response = await place.ask(more)
   t.equal(response.headers.get('x-should-retry'), 'false')
@@ -126,7 +113,7 @@ t.test('tokens: a request that could never fit is told so, and no wait', async (
 })
 
 t.test('tokens: more than was estimated is a debt that those who follow wait off', async (t) => {
-  const place = await scene(t, '{ tokens: 100 }', says({ text: ['fine'], usage: { input: 11, output: 289 } }))
+  const place = await limited(t, '{ tokens: 100 }', says({ text: ['fine'], usage: { input: 11, output: 289 } }))
   await served(t, await place.ask(), 'the first')
   await refused(t, place, await place.ask(), {
     text: '100 tokens per minute',
@@ -137,12 +124,12 @@ t.test('tokens: more than was estimated is a debt that those who follow wait off
 })
 
 t.test('tokens: what is not charged does not count', async (t) => {
-  const place = await scene(t, `{ tokens: ${2 * estimate() - 1} }`, () => upstreamError(500))
+  const place = await limited(t, `{ tokens: ${2 * estimate() - 1} }`, () => upstreamError(500))
   for (let i = 0; i < 4; i++) t.equal((await place.ask()).status, 502, 'a provider that fails')
   for (let i = 0; i < 4; i++) t.equal((await place.ask({ model: 'acme/none' })).status, 404, 'no such model')
   place.upstream.script = says18
   await served(t, await place.ask(), 'all is left')
-  const poor = await scene(t, `{ tokens: ${2 * estimate() - 1} }`, says18, ', limit: "0.000001"')
+  const poor = await limited(t, `{ tokens: ${2 * estimate() - 1} }`, says18, ', limit: "0.000001"')
   for (let i = 0; i < 4; i++) t.equal((await poor.ask()).status, 402, 'no credit')
 })
 
@@ -150,11 +137,11 @@ t.test('tokens: a request with several turns is not cut off between them', async
   const calls = says({ calls: [{ id: 'call_1', name: 'router_datetime', args: ['{}'] }], usage: { input: 40, output: 20 } })
   const script: Script = (seen, index) => (index === 0 ? calls : says18)(seen, index)
   const more = { tools: [{ type: 'router:datetime' }] }
-  const small = await scene(t, '{ tokens: 1 }')
+  const small = await limited(t, '{ tokens: 1 }')
   const told = /needs up to (\d+) tokens/.exec(await (await small.ask(more)).text())
   const needed = Number(told?.[1])
   const limit = needed + 10
-  const place = await scene(t, `{ tokens: ${limit} }`, script)
+  const place = await limited(t, `{ tokens: ${limit} }`, script)
   await served(t, await place.ask(more), 'the whole')
   t.equal(place.upstream.requests.length, 2)
   const used = 60 + USED
@@ -164,7 +151,7 @@ t.test('tokens: a request with several turns is not cut off between them', async
 
 t.test('streams: so many at once; whole replies do not count', async (t) => {
   const gate = new Gate()
-  const place = await scene(t, '{ streams: 2 }', (seen, index) => {
+  const place = await limited(t, '{ streams: 2 }', (seen, index) => {
     if (seen.json.stream !== true) return says18(seen, index)
     const frames = framesFor(seen.path, { text: ['one ', 'two'] })
     return sseAnswer([...frames.slice(0, -1), gate.step, ...frames.slice(-1)])
@@ -179,7 +166,7 @@ t.test('streams: so many at once; whole replies do not count', async (t) => {
 
 t.test('bytes in flight: given back to the last one, and a body larger than the limit is told so', async (t) => {
   const gate = new Gate()
-  const place = await scene(t, '{ bytes: 1KB }', async (seen, index) => {
+  const place = await limited(t, '{ bytes: 1KB }', async (seen, index) => {
     if (index === 0) await gate.opened
     return says18(seen, index)
   })

@@ -17,7 +17,7 @@ const USAGE = { input: 10, output: 2 }
 const COST = 14_000
 const TENFOLD = '{ prompt: "10.00", completion: "20.00" }'
 
-interface Scene {
+interface Reloading {
   program: Program
   file: string
   parts: FileParts
@@ -28,7 +28,7 @@ interface Scene {
 }
 
 /** Streams wait at the gate after their first word; whole replies come at once. */
-async function serve(t: Test, more: Partial<FileParts> = {}): Promise<Scene> {
+async function serve(t: Test, more: Partial<FileParts> = {}): Promise<Reloading> {
   const gate = new Gate()
   const upstream = await startUpstream((seen) => {
     if (seen.json.stream !== true) return answerFor(seen, { text: ['ok'], usage: USAGE })
@@ -48,7 +48,7 @@ async function serve(t: Test, more: Partial<FileParts> = {}): Promise<Scene> {
   return { program, file, parts, gate, upstream, url: program.url, admin: program.admin }
 }
 
-async function ask({ url }: Scene, secret = SECRET, stream = false): Promise<Response> {
+async function ask({ url }: Reloading, secret = SECRET, stream = false): Promise<Response> {
   return fetch(`${url}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
@@ -57,46 +57,46 @@ async function ask({ url }: Scene, secret = SECRET, stream = false): Promise<Res
 }
 
 /** Status, generation and error text of a request that is not streamed. */
-async function outcome(scene: Scene, secret = SECRET): Promise<{ status: number; id: string; text: string }> {
+async function outcome(scene: Reloading, secret = SECRET): Promise<{ status: number; id: string; text: string }> {
   const response = await ask(scene, secret)
   return { status: response.status, id: response.headers.get('x-generation-id') ?? '', text: await response.text() }
 }
 
-async function spend({ url }: Scene, secret = SECRET): Promise<number> {
+async function spend({ url }: Reloading, secret = SECRET): Promise<number> {
   const response = await fetch(`${url}/v1/key`, { headers: { authorization: `Bearer ${secret}` } })
   return Math.round(((await response.json()) as { data: { usage: number } }).data.usage * 1e9)
 }
 
-async function costOf({ admin }: Scene, id: string): Promise<number | undefined> {
+async function costOf({ admin }: Reloading, id: string): Promise<number | undefined> {
   const rows = rowsOf(await (await adminFetch(`${admin}/ledger/export`)).text())
   return rows.find((row) => row.id === id)?.cost_nano
 }
 
-async function counter({ admin }: Scene, name: string): Promise<number> {
+async function counter({ admin }: Reloading, name: string): Promise<number> {
   const text = await (await fetch(`${admin}/metrics`)).text()
   return Number(new RegExp(`^headgate_${name} (\\d+)$`, 'm').exec(text)?.[1] ?? Number.NaN)
 }
 
 /** Changes something and waits until the program has counted it. */
-async function counted(scene: Scene, name: 'reloads_total' | 'reload_failures_total', change: () => void): Promise<void> {
+async function counted(scene: Reloading, name: 'reloads_total' | 'reload_failures_total', change: () => void): Promise<void> {
   const before = await counter(scene, name)
   if (Number.isNaN(before)) throw new Error(`no metric ${name}`)
   change()
   await eventually(`headgate_${name} counts`, async () => (await counter(scene, name)) !== before)
 }
 
-const hup = (scene: Scene): void => {
+const hup = (scene: Reloading): void => {
   scene.program.child.kill('SIGHUP')
 }
 
 /** Renames a new file into place, as editors and volumes do, so that none is ever half there. */
-function replace({ file }: Scene, text: string): void {
+function replace({ file }: Reloading, text: string): void {
   writeFileSync(`${file}.new`, text)
   renameSync(`${file}.new`, file)
 }
 
 /** Whatever comes first, the change of the file or the signal, reloads: the second one may reload again. */
-async function reconfigure(scene: Scene, parts: Partial<FileParts>, by: 'signal' | 'file'): Promise<void> {
+async function reconfigure(scene: Reloading, parts: Partial<FileParts>, by: 'signal' | 'file'): Promise<void> {
   const text = fileText({ ...scene.parts, ...parts })
   await counted(scene, 'reloads_total', () => {
     replace(scene, text)
@@ -145,12 +145,12 @@ for (const by of ['signal', 'file'] as const) {
 }
 
 /** The log is written in batches: waits for the line, then gives it. */
-async function logged({ program }: Scene, pattern: RegExp): Promise<Record<string, unknown>> {
+async function logged({ program }: Reloading, pattern: RegExp): Promise<Record<string, unknown>> {
   const line = await program.until(new RegExp(`^.*${pattern.source}.*$`, 'm'))
   return JSON.parse(line[0]) as Record<string, unknown>
 }
 
-async function stillServes(t: Test, scene: Scene): Promise<void> {
+async function stillServes(t: Test, scene: Reloading): Promise<void> {
   t.equal((await fetch(`${scene.admin}/readyz`)).status, 200)
   const { status, id } = await outcome(scene)
   t.equal(status, 200)

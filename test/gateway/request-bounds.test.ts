@@ -2,9 +2,8 @@
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
-import { type Gateway, oneModel, startGateway } from '../support/gateway.ts'
-import { type Seen, startUpstream, type Upstream } from '../support/upstream.ts'
-import { answerFor } from '../support/wire.ts'
+import { startScene } from '../support/scene.ts'
+import type { Seen } from '../support/upstream.ts'
 
 type Client = 'chat' | 'messages' | 'responses' | 'embeddings'
 
@@ -23,16 +22,6 @@ const BODIES: Readonly<Record<Client, JsonObject>> = {
 }
 const GENERATIONS: readonly Client[] = ['chat', 'messages', 'responses']
 const ALL: readonly Client[] = [...GENERATIONS, 'embeddings']
-
-const translated = () => scene('anthropic')
-
-async function scene(dialect = 'openai-chat'): Promise<{ gateway: Gateway; upstream: Upstream }> {
-  const upstream = await startUpstream((seen) => answerFor(seen, { text: ['Hello'] }))
-  t.teardown(() => upstream.close())
-  const gateway = await startGateway(oneModel(upstream.url, dialect))
-  t.teardown(() => gateway.close())
-  return { gateway, upstream }
-}
 
 /** The object with one field set; `provider.only` is set within. */
 function withField(body: JsonObject, path: string, value: unknown): JsonObject {
@@ -71,7 +60,7 @@ const LISTS: readonly (readonly [field: string, most: number, entry: unknown, cl
 ]
 
 t.test('a list with one entry more than it may have is a 400 that names it', async (t) => {
-  const { gateway, upstream } = await scene()
+  const { gateway, upstream } = await startScene(t)
   await every(t, 'every case', async (t) => {
     for (const [field, most, entry, clients] of LISTS)
       for (const client of clients) {
@@ -87,7 +76,7 @@ t.test('a list with one entry more than it may have is a 400 that names it', asy
 })
 
 t.test('parts of a message, of a tool result and biases are bounded as well', async (t) => {
-  const { gateway } = await scene()
+  const { gateway } = await startScene(t)
   const text = { type: 'text', text: 'a' }
   const parts = many(8_193, text)
   const result = { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: parts }] }
@@ -111,7 +100,7 @@ t.test('parts of a message, of a tool result and biases are bounded as well', as
 const wide = (members: number, prefix = 'n'): string => `{${Array.from({ length: members }, (_, i) => `"${prefix}${i}":0`).join(',')}}`
 
 t.test('members of objects and elements of lists are bounded before the body is parsed', async (t) => {
-  const { gateway, upstream } = await scene()
+  const { gateway, upstream } = await startScene(t)
   const base = JSON.stringify(BODIES.chat).slice(0, -1)
   const objects = Array.from({ length: 32 }, (_, i) => wide(16_000, `${i}_`))
   await every(t, 'every case', async (t) => {
@@ -135,7 +124,7 @@ t.test('members of objects and elements of lists are bounded before the body is 
 })
 
 t.test('an error shows no more of a long name than tells it apart', async (t) => {
-  const { gateway } = await scene()
+  const { gateway } = await startScene(t)
   const reply = await gateway.post(PATHS.chat, { ...BODIES.chat, metadata: { ['n'.repeat(100_000)]: 1 } })
   t.equal(reply.status, 400)
   const text = await reply.text()
@@ -144,7 +133,7 @@ t.test('an error shows no more of a long name than tells it apart', async (t) =>
 })
 
 t.test('arguments of a call that hold too much stay the text that they are', async (t) => {
-  const { gateway, upstream } = await translated()
+  const { gateway, upstream } = await startScene(t, { dialect: 'anthropic' })
   const calls = (args: string) => [{ id: 'a', type: 'function', function: { name: 'look', arguments: args } }]
   await every(t, 'every case', async (t) => {
     for (const [args, input] of [
@@ -164,7 +153,7 @@ t.test('arguments of a call that hold too much stay the text that they are', asy
 })
 
 t.test('a list of as many entries as it may have is served', async (t) => {
-  const { gateway } = await scene()
+  const { gateway } = await startScene(t)
   const provider = { order: many(64, 'first'), only: many(64, 'first'), ignore: many(64, 'second') }
   const body = { ...BODIES.chat, models: many(64, 'acme/one'), provider, messages: many(2_000, SAID) }
   t.equal((await gateway.post(PATHS.chat, body)).status, 200)
@@ -203,7 +192,7 @@ const BESIDE: Readonly<Record<string, JsonObject>> = {
 }
 
 t.test('a number beyond the safe range is a 400 that names the field', async (t) => {
-  const { gateway, upstream } = await scene()
+  const { gateway, upstream } = await startScene(t)
   const cases = [
     ...COUNTS.map(([field, clients]) => ({ field, clients, values: TOO_LARGE })),
     ...AMOUNTS.map(([field, clients]) => ({ field, clients, values: [1e300] })),
@@ -257,7 +246,7 @@ const LISTED: Readonly<Record<string, (value: number, client: Client) => unknown
 }
 
 t.test('a number beyond the safe range is a 400 in fields that the format does not name, too', async (t) => {
-  const { gateway, upstream } = await scene()
+  const { gateway, upstream } = await startScene(t)
   await every(t, 'every case', async (t) => {
     for (const [field, clients] of FOREIGN)
       for (const client of clients)
@@ -282,7 +271,7 @@ t.test('a number beyond the safe range is a 400 in fields that the format does n
 const LONG = '1'.padEnd(310, '0')
 
 t.test('a number that parses to infinity is a 400 wherever it stands, and other large ones arrive', async (t) => {
-  const { gateway, upstream } = await scene()
+  const { gateway, upstream } = await startScene(t)
   const schema = { type: 'object', properties: { a: { type: 'integer', maximum: 'HERE' } } }
   const places: readonly (readonly [JsonObject, string])[] = [
     [{ max_tokens: 'HERE' }, 'max_tokens'],
@@ -319,7 +308,7 @@ t.test('a number that parses to infinity is a 400 wherever it stands, and other 
 })
 
 t.test('an error never names the end of the exact whole numbers as a bound of a field', async (t) => {
-  const { gateway } = await scene()
+  const { gateway } = await startScene(t)
   await every(t, 'every case', async (t) => {
     for (const [tool, field] of [
       ['web_search', 'max_uses'],
@@ -336,6 +325,6 @@ t.test('an error never names the end of the exact whole numbers as a bound of a 
 })
 
 t.test('the largest numbers that clients send are served', async (t) => {
-  const { gateway } = await scene()
+  const { gateway } = await startScene(t)
   t.equal((await gateway.post(PATHS.chat, { ...BODIES.chat, seed: Number.MAX_SAFE_INTEGER, top_k: 2 ** 31 - 1 })).status, 200)
 })

@@ -7,7 +7,7 @@ import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { oneModel, startGateway } from '../support/gateway.ts'
 import { endOf, idOf, openSocket, refusedSocket } from '../support/responses-socket.ts'
-import { startUpstream } from '../support/upstream.ts'
+import { startScene } from '../support/scene.ts'
 import { answerFor, type Said } from '../support/wire.ts'
 
 interface Session {
@@ -20,10 +20,10 @@ const session = JSON.parse(readFileSync(path, 'utf8')) as Session
 const SAID: readonly Said[] = [{ calls: [{ id: 'call_1', name: 'exec_command', args: ['{"cmd":"ls"}'] }] }, { text: ['Done.'] }]
 
 t.test('a session of codex 0.169.0', async (t) => {
-  const upstream = await startUpstream((seen, index) => answerFor(seen, SAID[index] ?? {}))
-  t.teardown(() => upstream.close())
-  const gateway = await startGateway(`${oneModel(upstream.url, 'openai-responses')}aliases: { openai/gpt-5.5: acme/one }\n`)
-  t.teardown(() => gateway.close())
+  const { gateway, upstream } = await startScene(t, {
+    answer: (seen, index) => answerFor(seen, SAID[index] ?? {}),
+    config: (url) => `${oneModel(url, 'openai-responses')}aliases: { openai/gpt-5.5: acme/one }\n`,
+  })
   const client = await openSocket({ url: gateway.url, key: gateway.key, headers: session.headers })
   let last = ''
   const types: unknown[][] = []

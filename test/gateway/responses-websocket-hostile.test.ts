@@ -4,17 +4,18 @@ import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { FakeClock } from '../support/clock.ts'
 import { eventually, steady } from '../support/eventually.ts'
-import { type Gateway, oneModel, startGateway } from '../support/gateway.ts'
+import { type Gateway, oneModel } from '../support/gateway.ts'
 import { READ_ON } from '../support/leaving.ts'
 import { RawClient } from '../support/raw.ts'
 import { endOf, idOf, openSocket, type ResponsesSocket, refusedSocket } from '../support/responses-socket.ts'
-import { Gate, sseAnswer, startUpstream, type Upstream } from '../support/upstream.ts'
+import { startScene } from '../support/scene.ts'
+import { Gate, sseAnswer, type Upstream } from '../support/upstream.ts'
 import { answerFor, framesFor } from '../support/wire.ts'
 
 const model = 'acme/one'
 const MINUTE = 60_000
 
-interface Scene {
+interface WithSocket {
   clock: FakeClock
   gateway: Gateway
   upstream: Upstream
@@ -25,21 +26,19 @@ interface Scene {
 
 const waits = (body: string): boolean => body.includes('"wait"')
 
-async function scene(t: Test, yaml = '', words = ['first ', 'last']): Promise<Scene> {
+async function withSocket(t: Test, yaml = '', words = ['first ', 'last']): Promise<WithSocket> {
   const clock = new FakeClock()
   const gate = new Gate()
-  const upstream = await startUpstream((seen) => {
-    if (!waits(seen.body)) return answerFor(seen, { text: words, usage: { input: 10, output: 2 } })
-    const frames = framesFor(seen.path, { text: words, usage: { input: 10, output: 2 } })
-    const cut = frames.findIndex((frame) => frame.includes('last'))
-    return sseAnswer([...frames.slice(0, cut), gate.step, ...frames.slice(cut)])
+  const { gateway, upstream } = await startScene(t, {
+    answer: (seen) => {
+      if (!waits(seen.body)) return answerFor(seen, { text: words, usage: { input: 10, output: 2 } })
+      const frames = framesFor(seen.path, { text: words, usage: { input: 10, output: 2 } })
+      const cut = frames.findIndex((frame) => frame.includes('last'))
+      return sseAnswer([...frames.slice(0, cut), gate.step, ...frames.slice(cut)])
+    },
+    config: (url) => yaml + oneModel(url, 'openai-responses', { provider: 'timeouts: { idle: 7200s, total: 7200s }' }),
+    clock,
   })
-  t.teardown(() => upstream.close())
-  const gateway = await startGateway(
-    yaml + oneModel(upstream.url, 'openai-responses', { provider: 'timeouts: { idle: 7200s, total: 7200s }' }),
-    { clock },
-  )
-  t.teardown(() => gateway.close())
   return { clock, gateway, upstream, gate, open: (key = gateway.key) => openSocket({ url: gateway.url, key }) }
 }
 
@@ -49,10 +48,10 @@ async function begun(client: ResponsesSocket): Promise<void> {
   await eventually('the first word', () => client.messages.some(({ type }) => type === 'response.output_text.delta'))
 }
 
-const usedMemory = ({ gateway }: Scene): number => gateway.running.runtime.bodies.used
+const usedMemory = ({ gateway }: WithSocket): number => gateway.running.runtime.bodies.used
 
 t.test('a request in mid-response waits, and is refused where many wait', async (t) => {
-  const one = await scene(t)
+  const one = await withSocket(t)
   const { open, gate, upstream } = one
   const client = await open()
   await begun(client)
@@ -70,7 +69,7 @@ t.test('a request in mid-response waits, and is refused where many wait', async 
 })
 
 t.test('at most 16 responses run at the same time', async (t) => {
-  const one = await scene(t)
+  const one = await withSocket(t)
   const { open, gate, upstream } = one
   const client = await open()
   for (let at = 0; at < 20; at++) client.send({ type: 'response.create', model, input: 'wait', stream_id: `lane-${at}` })
@@ -86,7 +85,7 @@ t.test('at most 16 responses run at the same time', async (t) => {
 })
 
 t.test('what waits is dropped with its client', async (t) => {
-  const one = await scene(t)
+  const one = await withSocket(t)
   const { open, clock, upstream } = one
   const leaving = await open()
   await begun(leaving)
@@ -107,7 +106,7 @@ t.test('a client that leaves in mid-response stops the provider at once, and pay
     ['an end without a close', (client) => (client.ws as unknown as { _socket: { end(): void } })._socket.end()],
   ]
   for (const [name, leave] of ways) {
-    const { clock, gateway, upstream, open } = await scene(t)
+    const { clock, gateway, upstream, open } = await withSocket(t)
     const client = await open()
     await begun(client)
     leave(client)
@@ -129,7 +128,7 @@ const LONG = Array.from({ length: 400 }, (_, at) => `${'x'.repeat(64 * 1024)} wo
 const LONG_BYTES = 400 * 64 * 1024
 
 t.test('a client that stops reading holds the provider back, and gets everything once it reads', async (t) => {
-  const one = await scene(t)
+  const one = await withSocket(t)
   const { clock, upstream, open } = one
   upstream.script = (seen) => {
     const frames = framesFor(seen.path, { text: LONG })
@@ -165,7 +164,7 @@ t.test('a client that stops reading holds the provider back, and gets everything
 
 t.test('a key that is revoked in between gets no further response', async (t) => {
   const boss = 'sk-router-v1-boss-0123456789abcdef'
-  const { gateway, upstream, open } = await scene(t, `auth: { keys: [ { name: boss, key: "${boss}", management: true } ] }\n`)
+  const { gateway, upstream, open } = await withSocket(t, `auth: { keys: [ { name: boss, key: "${boss}", management: true } ] }\n`)
   const manage = async (method: string, path: string, body: JsonObject): Promise<JsonObject> => {
     const headers = { authorization: `Bearer ${boss}`, 'content-type': 'application/json' }
     return (await (await fetch(`${gateway.url}${path}`, { method, headers, body: JSON.stringify(body) })).json()) as JsonObject
@@ -184,7 +183,7 @@ t.test('a key that is revoked in between gets no further response', async (t) =>
 
 t.test('limits count for each response, and their refusals have the headers of HTTP', async (t) => {
   const limited = 'auth: { keys: [ { name: app, key: "sk-router-v1-0123456789abcdef", limits: { requests: 2, bytes: 64KB } } ] }\n'
-  const { open } = await scene(t, limited)
+  const { open } = await withSocket(t, limited)
   const client = await open()
   t.equal(endOf(await client.respond({ model, input: 'Hello' })).type, 'response.completed')
   const [long] = await client.respond({ model, input: 'x'.repeat(70_000) })
@@ -210,7 +209,7 @@ const FINAL = 0x80
 const PING = 0x89
 
 /** A connection that is handed over, without a library at the client. */
-async function raw(t: Test, { gateway }: Scene): Promise<RawClient> {
+async function raw(t: Test, { gateway }: WithSocket): Promise<RawClient> {
   const client = await RawClient.open(gateway.url)
   t.teardown(() => client.close())
   const key = randomBytes(16).toString('base64')
@@ -227,7 +226,7 @@ const closeOf = (code: number): RegExp =>
   new RegExp(`\\x88[\\x02-\\x7d]${[code >> 8, code & 0xff].map((byte) => `\\x${byte.toString(16).padStart(2, '0')}`).join('')}`)
 
 t.test('a giant frame is refused by its head', async (t) => {
-  const one = await scene(t)
+  const one = await withSocket(t)
   const client = await raw(t, one)
   client.send(frame(FINAL | TEXT, Buffer.from('{'), 1024 ** 3))
   await client.until(closeOf(1009))
@@ -244,7 +243,7 @@ t.test('a giant frame is refused by its head', async (t) => {
 })
 
 t.test('a message that does not come to its end counts in the memory, and ends its connection', async (t) => {
-  const one = await scene(t)
+  const one = await withSocket(t)
   const client = await raw(t, one)
   client.send(frame(TEXT, Buffer.alloc(100_000, 'x')))
   await eventually('its memory', () => usedMemory(one) >= 300_000)
@@ -263,7 +262,7 @@ t.test('a message that does not come to its end counts in the memory, and ends i
 })
 
 t.test('pings are bounded, and a client that answers none is cut off', async (t) => {
-  const one = await scene(t)
+  const one = await withSocket(t)
   const flood = await raw(t, one)
   for (let sent = 0; sent <= 120; sent += 11) {
     flood.send(Buffer.concat(Array.from({ length: 11 }, () => shortFrame(PING, Buffer.alloc(0)))))
@@ -285,7 +284,7 @@ t.test('pings are bounded, and a client that answers none is cut off', async (t)
 t.test('connections are bounded, and half of them are for one key', async (t) => {
   const keys = ['a', 'b'].map((name) => `{ name: ${name}, key: "sk-router-v1-0123456789abcde${name}" }`)
   const server = 'server: { host: 127.0.0.1, port: 0, responses_websocket: { max_connections: 4 } }\n'
-  const { gateway, open } = await scene(t, `${server}auth: { keys: [ ${keys.join(', ')} ] }\n`)
+  const { gateway, open } = await withSocket(t, `${server}auth: { keys: [ ${keys.join(', ')} ] }\n`)
   const [one, two] = ['a', 'b'].map((name) => `sk-router-v1-0123456789abcde${name}`)
   const first = await open(one)
   await open(one)
@@ -299,7 +298,7 @@ t.test('connections are bounded, and half of them are for one key', async (t) =>
 
 t.test('a connection ends after 60 minutes, one with a response in flight after that', async (t) => {
   const server = 'server: { host: 127.0.0.1, port: 0, deadline: 7200s }\n'
-  const { clock, gate, open, upstream } = await scene(t, server)
+  const { clock, gate, open, upstream } = await withSocket(t, server)
   const idle = await open()
   const busy = await open()
   for (let pings = 1; pings < 118; pings++) {
@@ -332,7 +331,7 @@ t.test('a connection ends after 60 minutes, one with a response in flight after 
 })
 
 t.test('a shutdown lets the response in flight end, and closes the others at once', async (t) => {
-  const { gateway, gate, open } = await scene(t)
+  const { gateway, gate, open } = await withSocket(t)
   const idle = await open()
   const busy = await open()
   await begun(busy)
@@ -347,7 +346,7 @@ t.test('a shutdown lets the response in flight end, and closes the others at onc
 
 t.test('conversations that are kept count in the memory of bodies, and make way', async (t) => {
   const server = 'server: { host: 127.0.0.1, port: 0, body_memory: 1MB, max_body: 256KB }\n'
-  const one = await scene(t, server)
+  const one = await withSocket(t, server)
   const { gateway, open } = one
   const long = 'x'.repeat(50_000)
   const clients = await Promise.all(Array.from({ length: 4 }, () => open()))

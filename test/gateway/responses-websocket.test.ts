@@ -4,12 +4,13 @@ import type { Json, JsonObject } from '../../src/core/json.ts'
 import { eventually } from '../support/eventually.ts'
 import { every } from '../support/every.ts'
 import { eventsOf } from '../support/fold.ts'
-import { type Gateway, oneModel, startGateway } from '../support/gateway.ts'
+import { type Gateway, oneModel } from '../support/gateway.ts'
 import { endOf, idOf, openSocket, type ResponsesSocket, refusedSocket } from '../support/responses-socket.ts'
-import { Gate, sseAnswer, startUpstream, type Upstream } from '../support/upstream.ts'
+import { startScene } from '../support/scene.ts'
+import { Gate, sseAnswer, type Upstream } from '../support/upstream.ts'
 import { answerFor, framesFor, type Said } from '../support/wire.ts'
 
-interface Scene {
+interface WithSocket {
   gateway: Gateway
   upstream: Upstream
   /** The provider says these, one after the other. */
@@ -17,12 +18,12 @@ interface Scene {
   open(headers?: Record<string, string>): Promise<ResponsesSocket>
 }
 
-async function scene(t: Test, dialect = 'openai-responses', yaml = ''): Promise<Scene> {
+async function withSocket(t: Test, dialect = 'openai-responses', yaml = ''): Promise<WithSocket> {
   let saying: Said[] = []
-  const upstream = await startUpstream((seen) => answerFor(seen, saying.shift() ?? { text: ['fine'] }))
-  t.teardown(() => upstream.close())
-  const gateway = await startGateway(yaml + oneModel(upstream.url, dialect))
-  t.teardown(() => gateway.close())
+  const { gateway, upstream } = await startScene(t, {
+    answer: (seen) => answerFor(seen, saying.shift() ?? { text: ['fine'] }),
+    config: (url) => yaml + oneModel(url, dialect),
+  })
   return {
     gateway,
     upstream,
@@ -46,7 +47,7 @@ const plain = (events: readonly JsonObject[]): string =>
 
 t.test('the messages are the events of HTTP, in every lane', async (t) => {
   for (const dialect of ['openai-responses', 'openai-chat', 'anthropic', 'gemini']) {
-    const { gateway, says, open } = await scene(t, dialect)
+    const { gateway, says, open } = await withSocket(t, dialect)
     const said: Said = {
       reasoning: ['hm'],
       text: ['fine\n\n', 'ünd 日本 🦊', '"data: x"'],
@@ -64,7 +65,7 @@ t.test('the messages are the events of HTTP, in every lane', async (t) => {
 })
 
 t.test('a response continues the last one: the provider gets the whole conversation', async (t) => {
-  const { upstream, says, open } = await scene(t)
+  const { upstream, says, open } = await withSocket(t)
   says({ calls: [{ id: 'call_1', name: 'f', args: ['{}'] }] }, { text: ['done'] }, { text: ['again'] })
   const client = await open()
   const first = await client.respond({ model, input: 'Hello', instructions: 'Be short.' })
@@ -89,7 +90,7 @@ t.test('a response continues the last one: the provider gets the whole conversat
 })
 
 t.test('no other response can be continued', async (t) => {
-  const { gateway, says, open } = await scene(t)
+  const { gateway, says, open } = await withSocket(t)
   const client = await open()
   const other = await open()
   const first = await client.respond({ model, input: 'Hello' })
@@ -117,7 +118,7 @@ t.test('no other response can be continued', async (t) => {
 })
 
 t.test('a response whose continuation fails is forgotten', async (t) => {
-  const { open } = await scene(t)
+  const { open } = await withSocket(t)
   const client = await open()
   const first = await client.respond({ model, input: 'Hello' })
   const [failure] = await client.respond({ model: 'acme/none', previous_response_id: idOf(first), input: 'x' })
@@ -127,7 +128,7 @@ t.test('a response whose continuation fails is forgotten', async (t) => {
 })
 
 t.test('generate: false calls no provider, and can be continued', async (t) => {
-  const { gateway, upstream, open } = await scene(t)
+  const { gateway, upstream, open } = await withSocket(t)
   const client = await open()
   const tools = [{ type: 'function', name: 'f', parameters: { type: 'object' } }]
   const warm = await client.respond({ model, generate: false, input: [user('First')], tools })
@@ -149,7 +150,7 @@ t.test('generate: false calls no provider, and can be continued', async (t) => {
 })
 
 t.test('what is no request is refused, and the connection stays', async (t) => {
-  const { upstream, open } = await scene(t)
+  const { upstream, open } = await withSocket(t)
   const client = await open()
   const cases: [string, RegExp][] = [
     ['no json', /JSON object/],
@@ -184,7 +185,7 @@ const ofLane = (client: ResponsesSocket, lane: string): JsonObject[] =>
   client.messages.filter(({ stream_id: id }) => id === lane).map(({ stream_id: _, ...event }) => event)
 
 t.test('lanes run at the same time, requests of one lane one after the other', async (t) => {
-  const { upstream, open } = await scene(t)
+  const { upstream, open } = await withSocket(t)
   const gate = new Gate()
   upstream.script = (seen) => {
     const frames = framesFor(seen.path, { text: ['first ', 'last'] })
@@ -217,7 +218,7 @@ t.test('lanes run at the same time, requests of one lane one after the other', a
 })
 
 t.test('any lane may continue the last response of another one, and a failure there leaves it', async (t) => {
-  const { upstream, says, open } = await scene(t)
+  const { upstream, says, open } = await withSocket(t)
   says({ text: ['plan'] }, { text: ['critique'] }, { text: ['more'] })
   const client = await open()
   const first = await client.respond({ model, input: 'Plan it', stream_id: 'main' })
@@ -241,7 +242,7 @@ t.test('any lane may continue the last response of another one, and a failure th
 })
 
 t.test('names of lanes are checked and bounded', async (t) => {
-  const { open } = await scene(t)
+  const { open } = await withSocket(t)
   const client = await open()
   for (const name of ['', 'a b', 'é', '"', 7, 'x'.repeat(257)]) {
     const failure = endOf(await client.respond({ model, input: 'x', stream_id: name }))
@@ -260,7 +261,7 @@ t.test('names of lanes are checked and bounded', async (t) => {
 })
 
 t.test('input for a response in flight comes back', async (t) => {
-  const { open } = await scene(t)
+  const { open } = await withSocket(t)
   const client = await open()
   const steer = async (message: JsonObject): Promise<JsonObject> => {
     const before = client.messages.length
@@ -282,7 +283,7 @@ t.test('input for a response in flight comes back', async (t) => {
 })
 
 t.test('handshakes are refused as requests are', async (t) => {
-  const { gateway, open } = await scene(t)
+  const { gateway, open } = await withSocket(t)
   const { url, key } = gateway
   t.match(await refusedSocket({ url }), { status: 401, body: { error: { code: 401 } } }, 'without a key')
   t.match(await refusedSocket({ url, key: 'sk-router-v1-wrong' }), { status: 401 }, 'with a wrong key')
@@ -299,7 +300,7 @@ t.test('handshakes are refused as requests are', async (t) => {
 
 t.test('switched off, a handshake gets 426', async (t) => {
   const server = 'server: { host: 127.0.0.1, port: 0, responses_websocket: { enabled: false } }\n'
-  const { gateway } = await scene(t, 'openai-responses', server)
+  const { gateway } = await withSocket(t, 'openai-responses', server)
   t.match(await refusedSocket({ url: gateway.url, key: gateway.key }), { status: 426, headers: { upgrade: 'websocket' } })
   t.equal((await gateway.post('/v1/responses', { model, input: 'Hello' })).status, 200)
 })
@@ -308,7 +309,7 @@ t.test('each response is held, settled and logged by itself, and passes the guar
   const yaml = `auth: { keys: [ { name: app, key: "sk-router-v1-0123456789abcdef", limit: "0.005" } ] }
 guardrails: [ { name: words, content_filters: [ { pattern: "forbidden word", action: block } ] } ]
 `
-  const { gateway, upstream, says, open } = await scene(t, 'openai-responses', yaml)
+  const { gateway, upstream, says, open } = await withSocket(t, 'openai-responses', yaml)
   says({ text: ['fine'], usage: { input: 100, output: 50 } }, { text: ['fine'], usage: { input: 100, output: 50 } })
   const client = await open()
   const first = await client.respond({ model, input: 'Hello', max_output_tokens: 100 })

@@ -3,22 +3,21 @@ import { join } from 'node:path'
 import t from 'tap'
 import { adminFetch } from '../support/admin.ts'
 import { FakeClock } from '../support/clock.ts'
-import { oneModel, startGateway } from '../support/gateway.ts'
-import { startUpstream } from '../support/upstream.ts'
-import { answerFor } from '../support/wire.ts'
+import { startScene } from '../support/scene.ts'
+import { says } from '../support/wire.ts'
 
 const DAY = 86_400_000
 const COST = 14_000
 const usd = (requests: number): number => (requests * COST) / 1e9
 
 t.test('what is older than the retention is a 404, and is still paid', async (t) => {
-  const upstream = await startUpstream((seen) => answerFor(seen, { text: ['ok'], usage: { input: 10, output: 2 } }))
-  t.teardown(() => upstream.close())
-  const clock = new FakeClock(1, Date.UTC(2026, 0, 10, 12))
   const keys = 'auth: { keys: [ { name: test, key: sk-router-v1-0123456789abcdef, limit: "1.00", limit_reset: monthly } ] }\n'
   const store = `store: { url: "sqlite:${join(t.testdir(), 'ledger.db')}", retention: 32d }\n`
-  const gateway = await startGateway(`${store}${keys}${oneModel(upstream.url, 'openai-chat')}`, { clock })
-  t.teardown(() => gateway.close())
+  const { clock, gateway } = await startScene(t, {
+    answer: says({ text: ['ok'], usage: { input: 10, output: 2 } }),
+    yaml: `${store}${keys}`,
+    clock: new FakeClock(1, Date.UTC(2026, 0, 10, 12)),
+  })
   const ask = async (): Promise<string> => {
     const reply = await gateway.post('/v1/chat/completions', { model: 'acme/one', messages: [{ role: 'user', content: 'Hello' }] })
     t.equal(reply.status, 200)
@@ -56,11 +55,7 @@ t.test('what is older than the retention is a 404, and is still paid', async (t)
 })
 
 t.test('without a retention nothing leaves', async (t) => {
-  const upstream = await startUpstream((seen) => answerFor(seen, { text: ['ok'], usage: { input: 10, output: 2 } }))
-  t.teardown(() => upstream.close())
-  const clock = new FakeClock()
-  const gateway = await startGateway(oneModel(upstream.url, 'openai-chat'), { clock })
-  t.teardown(() => gateway.close())
+  const { clock, gateway } = await startScene(t, { answer: says({ text: ['ok'], usage: { input: 10, output: 2 } }) })
   const reply = await gateway.post('/v1/chat/completions', { model: 'acme/one', messages: [{ role: 'user', content: 'Hello' }] })
   await reply.text()
   await clock.advance(400 * DAY)

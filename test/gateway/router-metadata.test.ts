@@ -7,7 +7,7 @@ import { metadataOnFault } from '../../src/pipeline/reply/metadata.ts'
 import { every } from '../support/every.ts'
 import { eventsOf, list, object } from '../support/fold.ts'
 import { messageEventsOf } from '../support/fold-messages.ts'
-import { CLIENTS, type Client, questionFor, type Scene, type SceneOptions, startScene } from '../support/providers.ts'
+import { CLIENTS, type Client, type Providers, type ProvidersOptions, questionFor, startProviders } from '../support/providers.ts'
 import { jsonAnswer, sseAnswer } from '../support/upstream.ts'
 import { framesFor, says, upstreamError } from '../support/wire.ts'
 
@@ -17,7 +17,7 @@ const REQUIRED = ['requested', 'strategy', 'region', 'summary', 'attempt', 'is_b
 const OPTIONAL = ['attempts', 'params', 'pipeline']
 const STRATEGIES = ['direct', 'auto', 'free', 'latest', 'alias', 'fallback', 'pareto', 'bodybuilder', 'fusion']
 
-const scene = (t: Test, options: Partial<SceneOptions> = {}) => startScene(t, { providers: ['aye', 'bee', 'sea'], ...options })
+const three = (t: Test, options: Partial<ProvidersOptions> = {}) => startProviders(t, { providers: ['aye', 'bee', 'sea'], ...options })
 
 /** Events of a stream of any dialect. */
 function events(client: Client, text: string): JsonObject[] {
@@ -65,7 +65,7 @@ async function ofSuccess(t: Test, client: Client, response: Response, name: stri
 }
 
 t.test('C-146 C-147: all fields on success, in every dialect, streamed and not', async (t) => {
-  const { ask } = await scene(t)
+  const { ask } = await three(t)
   await every(t, 'every client', async (t) => {
     for (const client of CLIENTS)
       for (const stream of [false, true]) {
@@ -90,7 +90,7 @@ t.test('C-146 C-147: all fields on success, in every dialect, streamed and not',
 })
 
 t.test('C-147: the total is of the candidates', async (t) => {
-  const { ask } = await scene(t)
+  const { ask } = await three(t)
   await every(t, 'every client', async (t) => {
     for (const client of CLIENTS) {
       for (const [provider, names] of [
@@ -112,7 +112,7 @@ t.test('C-147: the total is of the candidates', async (t) => {
 })
 
 t.test('C-148: failed attempts and the final 200, each with its status', async (t) => {
-  const { ask, script, clock } = await scene(t)
+  const { ask, script, clock } = await three(t)
   script(() => upstreamError(500), 'aye')
   script(() => upstreamError(429), 'bee')
   await every(t, 'every client', async (t) => {
@@ -136,7 +136,7 @@ t.test('C-148: failed attempts and the final 200, each with its status', async (
 })
 
 t.test('C-149 C-150: the legacy header, the case of the value, and what is off', async (t) => {
-  const { ask } = await scene(t)
+  const { ask } = await three(t)
   await every(t, 'every client', async (t) => {
     for (const client of CLIENTS)
       for (const stream of [false, true]) {
@@ -166,7 +166,7 @@ t.test('C-149 C-150: the legacy header, the case of the value, and what is off',
 })
 
 t.test('C-151: a stream that breaks off tells it in its one terminal event', async (t) => {
-  const { ask, script } = await scene(t)
+  const { ask, script } = await three(t)
   script((seen) => {
     const frames = framesFor(seen.path, { text: ['one ', 'two'] })
     return sseAnswer(frames.slice(0, frames.findIndex((frame) => frame.includes('one ')) + 1), { after: 'close' })
@@ -191,7 +191,7 @@ const SLOW = { authorization: 'Bearer sk-router-v1-00000000000000aa' }
 t.test('C-152 C-153: on which errors it stands, and on which not', async (t) => {
   const top = `guardrails: [ { name: secrets, direction: input, content_filters: [ { pattern: "forbidden", action: block } ] } ]\n${KEYS}`
   const options = { top, provider: () => 'timeouts: { first_byte: 3s, idle: 3s }' }
-  const { ask, script, heal, clock, upstreams } = await scene(t, options)
+  const { ask, script, heal, clock, upstreams } = await three(t, options)
   const told = async (client: Client, response: Response | Promise<Response>, status: number): Promise<JsonObject | undefined> => {
     const answer = await response
     t.equal(answer.status, status, `${client}: ${status}`)
@@ -275,7 +275,7 @@ t.test('C-152: the rule over all faults', async (t) => {
 
 t.test('C-154: only stages that acted', async (t) => {
   const models = `  acme/small: { context: 8000, endpoints: [ { provider: bee, model: m2, price: free } ] }\n`
-  const { ask } = await scene(t, { models })
+  const { ask } = await three(t, { models })
   const long = (client: Client): JsonObject => {
     const messages = Array.from({ length: 40 }, (_, i) => ({
       role: i % 2 ? 'assistant' : 'user',
@@ -306,7 +306,7 @@ t.test('strategy and params say what the request wanted of the choice', async (t
   acme/two-3: { context: 128000, endpoints: [ { provider: bee, model: m3, price: free } ] }
 aliases: { quick: acme/two-2 }
 `
-  const { ask } = await scene(t, { models })
+  const { ask } = await three(t, { models })
   const cases: [name: string, body: JsonObject, expected: JsonObject, params: JsonObject | undefined][] = [
     ['plain', {}, { strategy: 'direct', requested: 'acme/one' }, undefined],
     ['a variant', { model: 'acme/one:floor' }, { strategy: 'direct', requested: 'acme/one:floor' }, undefined],
@@ -333,7 +333,7 @@ aliases: { quick: acme/two-2 }
 
 t.test('a choice by score shows the floor that was asked for', async (t) => {
   const models = `  acme/strong: { context: 128000, scores: { coding: 0.9 }, endpoints: [ { provider: bee, model: m2, price: free } ] }\n`
-  const { ask } = await scene(t, { models })
+  const { ask } = await three(t, { models })
   await every(t, 'every client', async (t) => {
     for (const client of CLIENTS) {
       const plugins = [{ id: 'pareto-router', min_coding_score: 0.7 }]
@@ -346,7 +346,7 @@ t.test('a choice by score shows the floor that was asked for', async (t) => {
 })
 
 t.test('the tier that served is told, by the endpoint where the provider is silent', async (t) => {
-  const made = await scene(t, { endpoint: (name) => `price: free${name === 'sea' ? ', tier: flex' : ''}` })
+  const made = await three(t, { endpoint: (name) => `price: free${name === 'sea' ? ', tier: flex' : ''}` })
   await every(t, 'every client', async (t) => {
     for (const client of CLIENTS)
       for (const stream of [false, true]) {
@@ -371,7 +371,7 @@ t.test('the tier that served is told, by the endpoint where the provider is sile
 })
 
 t.test('the turns of a tool loop are listed as attempts, each with its turn; `attempt` counts those of the last turn', async (t) => {
-  const { ask, script } = await scene(t)
+  const { ask, script } = await three(t)
   const call = { id: 'call_1', name: 'router_datetime', args: ['{}'] }
   await every(t, 'every client', async (t) => {
     for (const client of CLIENTS) {
@@ -405,7 +405,7 @@ t.test('the turns of a tool loop are listed as attempts, each with its turn; `at
 })
 
 t.test('the name has the brand word', async (t) => {
-  const made: Scene = await scene(t, { top: 'brand: { word: acme }' })
+  const made: Providers = await three(t, { top: 'brand: { word: acme }' })
   await every(t, 'every client', async (t) => {
     for (const client of CLIENTS)
       for (const body of [{}, { provider: { only: ['nobody'] } }]) {

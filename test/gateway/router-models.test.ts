@@ -70,7 +70,7 @@ plugins:
 presets: { routed: { model: "${brand}/pareto-code", parameters: { temperature: 0.1 } } }
 `
 
-interface Scene {
+interface Routed {
   clock: FakeClock
   upstream: Upstream
   gateway: Gateway
@@ -87,11 +87,11 @@ interface Asked {
   id: string
 }
 
-async function withScene(body: (scene: Scene) => Promise<void>, brand = 'router'): Promise<void> {
+async function withRouter(body: (scene: Routed) => Promise<void>, brand = 'router'): Promise<void> {
   const clock = new FakeClock(11)
   const upstream = await startUpstream(says({ text: ['fine'] }))
   const gateway = await startGateway(yaml(upstream.url, brand), { clock })
-  const ask: Scene['ask'] = async (fields, key = FREE_KEY) => {
+  const ask: Routed['ask'] = async (fields, key = FREE_KEY) => {
     const reply = await gateway.post(
       CHAT,
       { messages: [{ role: 'user', content: 'Hello' }], ...fields },
@@ -121,7 +121,7 @@ const available = ({ metadata }: Asked): string[] => {
 }
 
 t.test('~author/family-latest is the newest model, and the reply names it', async (t) => {
-  await withScene(async ({ gateway, upstream, ask }) => {
+  await withRouter(async ({ gateway, upstream, ask }) => {
     await every(t, 'every model', async (t) => {
       for (const model of ['~acme/brain-latest', 'app/newest']) {
         const asked = await ask({ model })
@@ -149,7 +149,7 @@ t.test('~author/family-latest is the newest model, and the reply names it', asyn
 })
 
 t.test('C-141: variants sort, and static ones are listings of their own', async (t) => {
-  await withScene(async ({ clock, gateway, upstream, ask }) => {
+  await withRouter(async ({ clock, gateway, upstream, ask }) => {
     const served = async (model: string): Promise<unknown> => {
       const { status } = await ask({ model })
       return status === 200 ? upstream.requests.at(-1)?.json.model : status
@@ -185,7 +185,7 @@ t.test('C-141: variants sort, and static ones are listings of their own', async 
 })
 
 t.test('C-143: the auto router chooses, says so, and keeps to the lists', async (t) => {
-  await withScene(async ({ gateway, ask }) => {
+  await withRouter(async ({ gateway, ask }) => {
     await every(t, 'every model', async (t) => {
       for (const model of ['router/auto', 'app/best', undefined]) {
         const asked = await ask(model === undefined ? {} : { model })
@@ -218,7 +218,7 @@ t.test('C-143: the auto router chooses, says so, and keeps to the lists', async 
 })
 
 t.test('a router sees what the hard filters leave', async (t) => {
-  await withScene(async ({ ask }) => {
+  await withRouter(async ({ ask }) => {
     const pareto = async (fields: JsonObject = {}, key = FREE_KEY): Promise<string> => {
       const asked = await ask({ model: 'router/pareto-code', max_tokens: 10, ...fields }, key)
       return asked.status === 200 ? asked.model : `${asked.status} ${asked.message}`
@@ -241,7 +241,7 @@ const tool = { type: 'function', function: { name: 'look', parameters: { type: '
 
 /** One stream that takes so long from its first content to its end. */
 async function streamed(
-  { gateway, upstream, clock }: Pick<Scene, 'gateway' | 'upstream' | 'clock'>,
+  { gateway, upstream, clock }: Pick<Routed, 'gateway' | 'upstream' | 'clock'>,
   fields: JsonObject,
   ms: number,
 ): Promise<void> {
@@ -259,7 +259,7 @@ async function streamed(
 }
 
 t.test('variants, aliases and presets of a router; strategy and stage of each', async (t) => {
-  await withScene(async ({ clock, gateway, upstream, ask }) => {
+  await withRouter(async ({ clock, gateway, upstream, ask }) => {
     const words = [{ role: 'user', content: 'word '.repeat(100) }]
     for (const [model, ms] of [
       ['acme/coder-1', 5000],
@@ -280,7 +280,7 @@ t.test('variants, aliases and presets of a router; strategy and stage of each', 
 })
 
 t.test('fallbacks of the request come behind those of the router', async (t) => {
-  await withScene(async ({ upstream, ask }) => {
+  await withRouter(async ({ upstream, ask }) => {
     const fine = says({ text: ['fine'] })
     upstream.script = (request, index) => (request.json.model === 'brain-4' ? fine(request, index) : upstreamError(500))
     const asked = await ask({ model: 'router/free', models: ['acme/brain-4'] })
@@ -293,7 +293,7 @@ t.test('fallbacks of the request come behind those of the router', async (t) => 
 })
 
 t.test('a conversation stays with the model that it was given', async (t) => {
-  await withScene(async ({ clock, upstream, ask }) => {
+  await withRouter(async ({ clock, upstream, ask }) => {
     const free = (session?: string) => ask({ model: 'router/free', ...(session ? { session_id: session } : {}) })
     const drawn = new Set<string>()
     for (let i = 0; i < 20; i++) drawn.add((await free()).model)
@@ -323,7 +323,7 @@ t.test('a conversation stays with the model that it was given', async (t) => {
 })
 
 t.test('C-144: settings of a router are checked, whatever the model', async (t) => {
-  await withScene(async ({ upstream, ask }) => {
+  await withRouter(async ({ upstream, ask }) => {
     const wrong: [JsonObject, string][] = [
       [{ id: 'auto-router', cost_quality_tradeoff: 11 }, 'plugins[0].cost_quality_tradeoff'],
       [{ id: 'auto-router', cost_quality_tradeoff: 3.5 }, 'plugins[0].cost_quality_tradeoff'],
@@ -352,7 +352,7 @@ t.test('C-144: settings of a router are checked, whatever the model', async (t) 
 })
 
 t.test('a router model stands only in model', async (t) => {
-  await withScene(async ({ upstream, ask }) => {
+  await withRouter(async ({ upstream, ask }) => {
     t.match(await ask({ model: 'acme/brain-4', models: ['acme/coder-1', 'router/auto'] }), { status: 400, message: /^models\[1\]: / })
     t.match(await ask({ models: ['router/auto'] }), { status: 400, message: /^models\[0\]: / })
     t.match(await ask({ models: ['acme/brain-4', 'app/best'] }), { status: 400, message: /^models\[1\]: / })
@@ -364,7 +364,7 @@ t.test('a router model stands only in model', async (t) => {
 })
 
 t.test('the brand word stands in the slug', async (t) => {
-  await withScene(async ({ ask }) => {
+  await withRouter(async ({ ask }) => {
     t.match(await ask({ model: 'zebra/free' }), { status: 200, metadata: { requested: 'zebra/free', strategy: 'free' } })
     t.match(await ask({}), { status: 200, metadata: { requested: 'app/best', strategy: 'auto' } })
     t.equal((await ask({ model: 'router/free' })).status, 404)
@@ -372,7 +372,7 @@ t.test('the brand word stands in the slug', async (t) => {
 })
 
 t.test('counting tokens for a router model', async (t) => {
-  await withScene(async ({ gateway }) => {
+  await withRouter(async ({ gateway }) => {
     const reply = await gateway.post('/v1/messages/count_tokens', { model: 'router/auto', messages: [{ role: 'user', content: 'Hello' }] })
     t.equal(reply.status, 200)
     t.ok(((await reply.json()) as { input_tokens: number }).input_tokens > 0)

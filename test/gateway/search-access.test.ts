@@ -2,19 +2,14 @@
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { list, object } from '../support/fold.ts'
-import { startGateway } from '../support/gateway.ts'
-import { startUpstream } from '../support/upstream.ts'
-import { answerFor } from '../support/wire.ts'
+import { startScene } from '../support/scene.ts'
 
 t.test('the member is left out where it says nothing else, and the search where it may not be live', async (t) => {
-  const upstream = await startUpstream((seen) => answerFor(seen, { text: ['fine'] }))
-  const gateway = await startGateway(`
-providers: { grok: { dialect: openai-responses, base_url: "${upstream.url}/v1", key: k, quirks: { external_web_access: false, functions_only: true } } }
+  const { gateway, upstream } = await startScene(t, {
+    config: (url) => `
+providers: { grok: { dialect: openai-responses, base_url: "${url}/v1", key: k, quirks: { external_web_access: false, functions_only: true } } }
 models: { x/one: { endpoints: [ { provider: grok, model: up, price: free } ] } }
-`)
-  t.teardown(async () => {
-    await gateway.close()
-    await upstream.close()
+`,
   })
   const sent = async (tools: JsonObject[], more: JsonObject = {}): Promise<{ body: JsonObject; dropped: unknown }> => {
     const response = await gateway.post(

@@ -3,9 +3,10 @@ import t from 'tap'
 import { systemClock } from '../../src/core/clock.ts'
 import type { JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
-import { type Gateway, startGateway } from '../support/gateway.ts'
+import type { Gateway } from '../support/gateway.ts'
 import { CLIENTS, type Client, PATHS, questionFor } from '../support/providers.ts'
-import { type Answer, jsonAnswer, type Script, type Seen, sseAnswer, startUpstream, type Upstream } from '../support/upstream.ts'
+import { startScene } from '../support/scene.ts'
+import { type Answer, jsonAnswer, type Script, type Seen, sseAnswer, type Upstream } from '../support/upstream.ts'
 import { framesFor, replyFor, WIRES, type WireName, wireOf } from '../support/wire.ts'
 
 const WIRE_NAMES = Object.keys(WIRES) as WireName[]
@@ -52,22 +53,25 @@ interface Tiers {
 
 /** `plain/<wire>` has one endpoint without a tier; `tiered/<wire>` has one of each. */
 async function startTiers(): Promise<Tiers> {
-  const upstream = await startUpstream(serving(undefined))
-  t.teardown(() => upstream.close())
-  const base: Readonly<Record<WireName, string>> = { 'openai-chat': '/v1', 'openai-responses': '/v1', anthropic: '', gemini: '/v1beta' }
-  const providers = WIRE_NAMES.map((wire) => `  ${wire}: { dialect: ${wire}, base_url: "${upstream.url}${base[wire]}" }`)
-  const priced = (usd: string): string => `price: { prompt: "${usd}", completion: "${usd}" }`
-  const models = WIRE_NAMES.flatMap((wire) => [
-    `  plain/${wire}: { context: 100000, endpoints: [ { provider: ${wire}, model: m, ${priced('1.00')} } ] }`,
-    `  tiered/${wire}:`,
-    '    context: 100000',
-    '    endpoints:',
-    `      - { provider: ${wire}, model: m, ${priced('1.00')} }`,
-    `      - { provider: ${wire}, model: m, tier: priority, ${priced('9.00')} }`,
-    `      - { provider: ${wire}, model: m, tier: flex, ${priced('0.50')} }`,
-  ])
-  const gateway = await startGateway(`providers:\n${providers.join('\n')}\nmodels:\n${models.join('\n')}\n`, { clock: systemClock })
-  t.teardown(() => gateway.close())
+  const { gateway, upstream } = await startScene(t, {
+    answer: serving(undefined),
+    config: (url) => {
+      const base: Readonly<Record<WireName, string>> = { 'openai-chat': '/v1', 'openai-responses': '/v1', anthropic: '', gemini: '/v1beta' }
+      const providers = WIRE_NAMES.map((wire) => `  ${wire}: { dialect: ${wire}, base_url: "${url}${base[wire]}" }`)
+      const priced = (usd: string): string => `price: { prompt: "${usd}", completion: "${usd}" }`
+      const models = WIRE_NAMES.flatMap((wire) => [
+        `  plain/${wire}: { context: 100000, endpoints: [ { provider: ${wire}, model: m, ${priced('1.00')} } ] }`,
+        `  tiered/${wire}:`,
+        '    context: 100000',
+        '    endpoints:',
+        `      - { provider: ${wire}, model: m, ${priced('1.00')} }`,
+        `      - { provider: ${wire}, model: m, tier: priority, ${priced('9.00')} }`,
+        `      - { provider: ${wire}, model: m, tier: flex, ${priced('0.50')} }`,
+      ])
+      return `providers:\n${providers.join('\n')}\nmodels:\n${models.join('\n')}\n`
+    },
+    clock: systemClock,
+  })
   const ask: Tiers['ask'] = async (client, model, more, escaped = false) => {
     const body = JSON.stringify({ ...questionFor(client), model, ...more })
     const response = await gateway.post(PATHS[client], escaped ? body.replaceAll(/"(s|extra_)(?=\w+":)/g, ESCAPE) : body)

@@ -9,6 +9,7 @@ import { freePorts } from '../support/crash/configuration.ts'
 import { every } from '../support/every.ts'
 import { list, object } from '../support/fold.ts'
 import { startGateway } from '../support/gateway.ts'
+import { startScene } from '../support/scene.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { answerFor } from '../support/wire.ts'
 
@@ -28,14 +29,13 @@ models:
   acme/two: { endpoints: [ { provider: chat, model: m, price: { prompt: "2.00", completion: "0", cached: "0.50" } } ] }
 `
 
-const scene = async () => {
-  const upstream = await startUpstream((seen) => answerFor(seen, { text: ['fine'], usage: USAGE }))
+const reporting = async () => {
   const clock = new JumpingClock()
   clock.jumpTo('2026-03-03T12:00:00Z')
-  const gateway = await startGateway(providers(upstream.url), { clock })
-  t.teardown(async () => {
-    await gateway.close()
-    await upstream.close()
+  const { gateway } = await startScene(t, {
+    answer: (seen) => answerFor(seen, { text: ['fine'], usage: USAGE }),
+    config: providers,
+    clock,
   })
   const report = async (query = ''): Promise<JsonObject> => {
     const response = await gateway.get(`/v1/sessions${query}`, { authorization: `Bearer ${BOSS}` })
@@ -54,7 +54,7 @@ const messages = [{ role: 'user', content: 'Hello' }]
 const CHAT = '/v1/chat/completions'
 
 t.test('requests of one session are summed, by key, the session that was used last first', async (t) => {
-  const { clock, report, send } = await scene()
+  const { clock, report, send } = await reporting()
   const claude = { 'x-claude-code-session-id': 'claude-1' }
   const body = { model: 'acme/one', max_tokens: 100, messages }
   t.equal(await send('/v1/messages', body, { headers: claude }), 200)
@@ -99,7 +99,7 @@ t.test('requests of one session are summed, by key, the session that was used la
 })
 
 t.test('every name of a session counts', async (t) => {
-  const { report, send } = await scene()
+  const { report, send } = await reporting()
   const NAMED: Readonly<Record<string, [path: string, body: JsonObject, headers?: Record<string, string>]>> = {
     field: [CHAT, { model: 'acme/two', messages, session_id: 'field' }],
     header: [CHAT, { model: 'acme/two', messages, prompt_cache_key: 'not this' }, { 'x-session-id': 'header' }],
@@ -121,7 +121,7 @@ t.test('every name of a session counts', async (t) => {
 })
 
 t.test('what is asked wrongly is refused by its name', async (t) => {
-  const { gateway, report } = await scene()
+  const { gateway, report } = await reporting()
   const WRONG: readonly [query: string, field: string][] = [
     ['since=yesterday', 'since'],
     ['since=2026-03-03T12:00:00', 'since'],

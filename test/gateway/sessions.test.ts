@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
-import { CLIENTS, type Client, questionFor, type Scene, startScene } from '../support/providers.ts'
+import { CLIENTS, type Client, type Providers, questionFor, startProviders } from '../support/providers.ts'
 import { says, upstreamError } from '../support/wire.ts'
 
 const NAMES = ['aye', 'bee', 'sea']
@@ -16,7 +16,7 @@ const times = async (count: number, ask: () => Promise<string>): Promise<string[
 }
 
 /** All providers say their names and report so many tokens read from their cache. */
-function report(scene: Scene, cached: number): void {
+function report(scene: Providers, cached: number): void {
   for (const name of NAMES) scene.script(says({ text: [name], usage: { input: 11, output: 7, cached } }), name)
 }
 
@@ -28,7 +28,7 @@ async function stays(t: Test, ask: () => Promise<string>, home: string | undefin
 }
 
 t.test('C-138: a session stays from its first success on, in every dialect', async (t) => {
-  const scene = await startScene(t, { providers: NAMES })
+  const scene = await startProviders(t, { providers: NAMES })
   await every(t, 'every client', async (t) => {
     for (const client of CLIENTS) {
       await stays(t, () => scene.server(client), undefined, `${client} without a session`)
@@ -49,7 +49,7 @@ t.test('C-138: a session stays from its first success on, in every dialect', asy
 })
 
 t.test('C-138: streams too, and the words of the conversation may change', async (t) => {
-  const scene = await startScene(t, { providers: NAMES })
+  const scene = await startProviders(t, { providers: NAMES })
   const ask = async (content: string): Promise<string> => {
     const response = await scene.ask('chat', { ...questionFor('chat', content), session_id: 'stream', stream: true })
     return /"provider":"(\w+)"/.exec(await response.text())?.[1] ?? 'none'
@@ -59,7 +59,7 @@ t.test('C-138: streams too, and the words of the conversation may change', async
 })
 
 t.test('C-139: the session of the body beats the header, which beats prompt_cache_key', async (t) => {
-  const scene = await startScene(t, { providers: NAMES, endpoint: () => CACHED })
+  const scene = await startProviders(t, { providers: NAMES, endpoint: () => CACHED })
   const homes = new Map<string, string>()
   for (let i = 0; homes.size < 2 || new Set(homes.values()).size < 2; i++)
     homes.set(`s${i}`, await scene.server('chat', { session_id: `s${i}` }))
@@ -74,7 +74,7 @@ t.test('C-139: the session of the body beats the header, which beats prompt_cach
 })
 
 t.test('C-035: over 256 characters is refused, wherever it stands', async (t) => {
-  const scene = await startScene(t, { providers: NAMES })
+  const scene = await startProviders(t, { providers: NAMES })
   await every(t, 'every client', async (t) => {
     for (const client of CLIENTS) {
       const [longest, longer] = ['x'.repeat(256), 'x'.repeat(257)]
@@ -100,7 +100,7 @@ const KEYS = `auth:
 t.test('a session belongs to a key and a model', async (t) => {
   const second = NAMES.map((name) => `{ provider: ${name}, model: m2, price: free }`)
   const models = `  acme/two: { context: 128000, endpoints: [ ${second.join(', ')} ] }\n`
-  const scene = await startScene(t, { providers: NAMES, top: KEYS, models })
+  const scene = await startProviders(t, { providers: NAMES, top: KEYS, models })
   const differs = { key: 0, model: 0 }
   await every(t, 'every round', async (t) => {
     for (let i = 0; i < 12; i++) {
@@ -115,7 +115,7 @@ t.test('a session belongs to a key and a model', async (t) => {
 })
 
 t.test('ten minutes idle, and each success renews them', async (t) => {
-  const scene = await startScene(t, { providers: NAMES })
+  const scene = await startProviders(t, { providers: NAMES })
   const ask = () => scene.server('chat', { session_id: 'idle' })
   const home = await ask()
   await every(t, 'every round', async (t) => {
@@ -133,7 +133,7 @@ t.test('ten minutes idle, and each success renews them', async (t) => {
 })
 
 t.test('a provider error leaves the session where it is, and the request falls through', async (t) => {
-  const scene = await startScene(t, { providers: NAMES })
+  const scene = await startProviders(t, { providers: NAMES })
   const ask = () => scene.server('responses', { session_id: 'falls' })
   const home = await ask()
   await every(t, 'every answer', async (t) => {
@@ -152,7 +152,7 @@ t.test('a provider error leaves the session where it is, and the request falls t
 })
 
 t.test('C-140: order switches stickiness off, both ways', async (t) => {
-  const scene = await startScene(t, { providers: NAMES })
+  const scene = await startProviders(t, { providers: NAMES })
   const session = { session_id: 'ordered' }
   const home = await scene.server('chat', session)
   await every(t, 'every name', async (t) => {
@@ -170,7 +170,7 @@ t.test('C-140: order switches stickiness off, both ways', async (t) => {
 })
 
 t.test('only and ignore still rule a session; what serves then is remembered', async (t) => {
-  const scene = await startScene(t, { providers: NAMES })
+  const scene = await startProviders(t, { providers: NAMES })
   const session = { session_id: 'narrowed' }
   const home = await scene.server('chat', session)
   const rest = NAMES.filter((name) => name !== home)
@@ -195,12 +195,12 @@ for (const kind of ['prompt_cache_key', 'conversation'] as const)
     await every(t, 'every client', async (t) => {
       for (const client of CLIENTS) {
         const words = `${kind} ${client}`
-        const ask = (scene: Scene, turns = 0) =>
+        const ask = (scene: Providers, turns = 0) =>
           scene.server(
             client,
             kind === 'conversation' ? conversation(client, words, turns) : { prompt_cache_key: words, ...questionFor(client, `${turns}`) },
           )
-        const scene = await startScene(t, { providers: NAMES, endpoint: () => CACHED })
+        const scene = await startProviders(t, { providers: NAMES, endpoint: () => CACHED })
         report(scene, 0)
         await stays(t, () => ask(scene), undefined, `${client}: without a hit`)
         report(scene, 4)
@@ -220,13 +220,13 @@ for (const kind of ['prompt_cache_key', 'conversation'] as const)
         t.not(await ask(scene), again, 'an error falls through')
         report(scene, 4)
         t.equal(await ask(scene), again, 'and leaves it')
-        const dear = await startScene(t, {
+        const dear = await startProviders(t, {
           providers: NAMES,
           endpoint: () => 'price: { prompt: "1.00", completion: "1.00", cached: "1.00" }',
         })
         report(dear, 4)
         await stays(t, () => ask(dear), undefined, `${client}: the cache is not cheaper`)
-        const unstated = await startScene(t, { providers: NAMES })
+        const unstated = await startProviders(t, { providers: NAMES })
         report(unstated, 4)
         await stays(t, () => ask(unstated), undefined, `${client}: the cache has no price`)
       }
@@ -234,7 +234,7 @@ for (const kind of ['prompt_cache_key', 'conversation'] as const)
   })
 
 t.test('other opening words are another conversation', async (t) => {
-  const scene = await startScene(t, { providers: NAMES, endpoint: () => CACHED })
+  const scene = await startProviders(t, { providers: NAMES, endpoint: () => CACHED })
   report(scene, 4)
   await every(t, 'every client', async (t) => {
     for (const client of CLIENTS) {

@@ -27,7 +27,7 @@ class Caller {
   readonly script = (seen: Seen): Said => (ran(seen) ? { text: ['done'] } : { calls: calls(this.name, ...this.args) })
 }
 
-async function scene(t: Test, dialect?: string, more?: string): Promise<{ one: ToolScene; caller: Caller; folder: string }> {
+async function withShell(t: Test, dialect?: string, more?: string): Promise<{ one: ToolScene; caller: Caller; folder: string }> {
   const caller = new Caller()
   const folder = folderOf(t)
   return { caller, folder, one: await toolScene(t, { script: caller.script, dialect, more: sandboxYaml(folder, more) }) }
@@ -38,7 +38,7 @@ const SHELL = { tools: [{ type: 'router:shell' }] }
 t.test('the model runs commands in a container that stays', async (t) => {
   await every(t, 'every dialect', async (t) => {
     for (const dialect of ['openai-chat', 'anthropic', 'openai-responses']) {
-      const { one, caller } = await scene(t, dialect)
+      const { one, caller } = await withShell(t, dialect)
       for (const way of waysOf('responses', 'messages')) {
         const name = `${dialect} to ${way.format}${way.stream ? ', streamed' : ''}`
         caller.args = [{ commands: ['echo kept > f; echo "to you"', 'cat f; ls nowhere'] }, { commands: ['cat f'] }]
@@ -69,7 +69,7 @@ t.test('the model runs commands in a container that stays', async (t) => {
 })
 
 t.test('items that are sent back are calls and results to the model', async (t) => {
-  const { one, caller } = await scene(t)
+  const { one, caller } = await withShell(t)
   caller.args = [{ commands: ['echo first'] }]
   const first = await one.ask({ format: 'responses', stream: false }, SHELL)
   const input = [{ role: 'user', content: 'Go.' }, ...first.output, { role: 'user', content: 'And now?' }]
@@ -84,7 +84,7 @@ t.test('items that are sent back are calls and results to the model', async (t) 
 })
 
 t.test('limits, time-outs and arguments that do not fit are told to the model', async (t) => {
-  const { one, caller, folder } = await scene(t, undefined, ', seconds: 5, output_kb: 1')
+  const { one, caller, folder } = await withShell(t, undefined, ', seconds: 5, output_kb: 1')
   const cases: [args: JsonObject, told: RegExp][] = [
     [{ commands: ['sleep 100'], timeout_ms: 200 }, /"outcome":\{"type":"timeout"\}/],
     [{ commands: ['printf 123456789'], max_output_length: 4 }, /1234\\n\[cut off/],
@@ -115,7 +115,7 @@ t.test('limits, time-outs and arguments that do not fit are told to the model', 
 })
 
 t.test('containers: named, of one key, gone after their sleep', async (t) => {
-  const { one, caller, folder } = await scene(t)
+  const { one, caller, folder } = await withShell(t)
   const named = (container_id: string): JsonObject => ({
     tools: [{ type: 'router:shell', parameters: { environment: { type: 'container_reference', container_id }, sleep_after_seconds: 60 } }],
   })
@@ -133,7 +133,7 @@ t.test('containers: named, of one key, gone after their sleep', async (t) => {
 })
 
 t.test('C-103: what does not fit is refused', async (t) => {
-  const { one } = await scene(t)
+  const { one } = await withShell(t)
   const shell = (parameters: JsonObject): JsonObject => ({ tools: [{ type: 'router:shell', parameters }] })
   const cases: [format: 'chat' | 'responses' | 'messages', more: JsonObject, message: RegExp][] = [
     ['chat', SHELL, /^tools\[0\]\.type: /],
@@ -172,7 +172,7 @@ t.test('C-103: what does not fit is refused', async (t) => {
 })
 
 t.test("the API's own shell: run in the sandbox where there is one, else handed to the caller", async (t) => {
-  const { one, caller } = await scene(t)
+  const { one, caller } = await withShell(t)
   caller.args = [{ commands: ['echo hello'] }]
   await every(t, 'every way', async (t) => {
     for (const way of waysOf('responses')) {
@@ -218,7 +218,7 @@ t.test("the API's own shell: run in the sandbox where there is one, else handed 
 })
 
 t.test('bash: handed to the caller, or run where that is asked for', async (t) => {
-  const { one, caller } = await scene(t)
+  const { one, caller } = await withShell(t)
   caller.name = 'router_bash'
   caller.args = [{ command: 'echo out; echo err >&2; exit 4' }]
   await every(t, 'every parameters', async (t) => {
@@ -266,7 +266,7 @@ t.test('bash: handed to the caller, or run where that is asked for', async (t) =
 })
 
 t.test('a caller who leaves ends the command', async (t) => {
-  const { one, caller, folder } = await scene(t)
+  const { one, caller, folder } = await withShell(t)
   caller.args = [{ commands: [`echo > started; sleep 1000.${process.pid}`] }]
   const leaving = new AbortController()
   const left = fetch(`${one.gateway.url}${FORMATS.responses}`, {

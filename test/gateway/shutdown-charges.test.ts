@@ -2,16 +2,17 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { GenerationRecord } from '../../src/ledger/types.ts'
-import { FakeClock } from '../support/clock.ts'
+import type { FakeClock } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Gateway, oneModel, startGateway } from '../support/gateway.ts'
+import type { Gateway } from '../support/gateway.ts'
 import { heardLeave, READ_ON } from '../support/leaving.ts'
-import { sseAnswer, startUpstream } from '../support/upstream.ts'
+import { startScene } from '../support/scene.ts'
+import { sseAnswer } from '../support/upstream.ts'
 import { framesFor } from '../support/wire.ts'
 
 const KEY = 'sk-router-v1-0123456789abcdef'
 
-interface Scene {
+interface Streaming {
   clock: FakeClock
   gateway: Gateway
   leave(): void
@@ -19,16 +20,15 @@ interface Scene {
 }
 
 /** One stream whose first word has been read. */
-async function streaming(t: Test): Promise<Scene> {
-  const upstream = await startUpstream((seen) => {
-    const frames = framesFor(seen.path, { text: ['one ', 'two'] })
-    return sseAnswer(frames.slice(0, 2), { after: 'stall' })
-  })
-  t.teardown(() => upstream.close())
-  const clock = new FakeClock()
+async function streaming(t: Test): Promise<Streaming> {
   const store = `store: { url: "sqlite:${join(t.testdir(), 'headgate.db')}" }\nauth: { keys: [ { name: app, key: "${KEY}" } ] }\n`
-  const gateway = await startGateway(`${store}${oneModel(upstream.url, 'openai-chat')}`, { clock })
-  t.teardown(() => gateway.close())
+  const { clock, gateway } = await startScene(t, {
+    answer: (seen) => {
+      const frames = framesFor(seen.path, { text: ['one ', 'two'] })
+      return sseAnswer(frames.slice(0, 2), { after: 'stall' })
+    },
+    yaml: store,
+  })
   const aborter = new AbortController()
   const response = await fetch(`${gateway.url}/v1/chat/completions`, {
     method: 'POST',

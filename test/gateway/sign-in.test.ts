@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { ADMIN_TOKEN } from '../support/admin.ts'
-import { FakeClock } from '../support/clock.ts'
 import { every } from '../support/every.ts'
-import { type Gateway, startGateway } from '../support/gateway.ts'
-import { Gate, jsonAnswer, startUpstream, type Upstream } from '../support/upstream.ts'
+import type { Gateway } from '../support/gateway.ts'
+import { startScene } from '../support/scene.ts'
+import { Gate, jsonAnswer } from '../support/upstream.ts'
 import { answerFor } from '../support/wire.ts'
 
 const BOSS = 'sk-router-v1-boss-0123456789abcdef'
@@ -25,12 +25,6 @@ models:
   acme/two: { endpoints: [ { provider: first, model: two, price: { prompt: "0", completion: "0", request: "0.10" } } ] }
 `
 
-interface Scene {
-  gateway: Gateway
-  upstream: Upstream
-  clock: FakeClock
-}
-
 interface Options {
   /** Entries of `auth` beside the keys. */
   auth?: string
@@ -40,14 +34,11 @@ interface Options {
   more?: string
 }
 
-async function scene(t: Test, { auth = 'sign_in: {}', app = '', more = '' }: Options = {}): Promise<Scene> {
-  const upstream = await startUpstream((seen) => answerFor(seen, { text: ['fine'] }))
-  t.teardown(() => upstream.close())
-  const clock = new FakeClock()
+function signingIn(t: Test, { auth = 'sign_in: {}', app = '', more = '' }: Options = {}) {
   const keys = `- { name: boss, key: "${BOSS}", management: true }\n    - { name: app, key: "${APP}"${app} }`
-  const gateway = await startGateway(`${more}\nauth:\n  ${auth}\n  keys:\n    ${keys}\n${models(upstream.url)}`, { clock })
-  t.teardown(() => gateway.close())
-  return { gateway, upstream, clock }
+  return startScene(t, {
+    config: (url) => `${more}\nauth:\n  ${auth}\n  keys:\n    ${keys}\n${models(url)}`,
+  })
 }
 
 interface Reply {
@@ -97,7 +88,7 @@ async function made(gateway: Gateway, body: JsonObject = {}): Promise<{ key: str
 const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('hex')
 
 t.test('sign-in is off unless the configuration switches it on', async (t) => {
-  const { gateway } = await scene(t, { auth: '' })
+  const { gateway } = await signingIn(t, { auth: '' })
   const off = { status: 404, body: { error: { code: 404, message: /^Sign-in is switched off: auth\.sign_in of the configuration/ } } }
   t.match(await consent(gateway, APP), off)
   t.match(await call(gateway.url, 'POST', '/v1/auth/keys', { body: { code: 'x' } }), off)
@@ -113,7 +104,7 @@ t.test('sign-in is off unless the configuration switches it on', async (t) => {
 
 t.test('only callbacks that the configuration names, and loopback', async (t) => {
   const list = '[ "https://app.example/back", "https://wide.example/apps/*" ]'
-  const { gateway } = await scene(t, { auth: `sign_in: { callbacks: ${list} }` })
+  const { gateway } = await signingIn(t, { auth: `sign_in: { callbacks: ${list} }` })
   const ask = async (callback_url: string): Promise<number> => (await consent(gateway, APP, { callback_url })).status
   await every(t, 'every good', async (t) => {
     for (const good of [
@@ -147,12 +138,12 @@ t.test('only callbacks that the configuration names, and loopback', async (t) =>
   t.match(await consent(gateway, APP, { callback_url: 'https://evil.example/' }), {
     body: { error: { message: /^callback_url: is not among the callbacks/, metadata: { field: 'callback_url' } } },
   })
-  const strict = await scene(t, { auth: 'sign_in: { loopback: false }' })
+  const strict = await signingIn(t, { auth: 'sign_in: { loopback: false }' })
   t.equal((await consent(strict.gateway, APP)).status, 400)
 })
 
 t.test('a proof by S256 is required unless the configuration relaxes it', async (t) => {
-  const { gateway } = await scene(t)
+  const { gateway } = await signingIn(t)
   const plain = 'a-plain.challenge_with~unreserved-characters-only'
   const without = { code_challenge: undefined, code_challenge_method: undefined } as unknown as JsonObject
   await every(t, 'every case', async (t) => {
@@ -167,14 +158,14 @@ t.test('a proof by S256 is required unless the configuration relaxes it', async 
   t.equal(page.status, 400)
   t.match(await page.text(), /code_challenge: is required/)
   t.equal(await generate(gateway, await issued(gateway, APP)), 200)
-  const relaxed = await scene(t, { auth: 'sign_in: { pkce: optional }' })
+  const relaxed = await signingIn(t, { auth: 'sign_in: { pkce: optional }' })
   t.equal((await consent(relaxed.gateway, APP, without)).status, 200)
 })
 
 t.test('ten issued keys of a $1 key spend no more than $1 together', async (t) => {
   await every(t, 'every app', async (t) => {
     for (const app of [', limit: "1.00"', ', limit: "1.00", limit_reset: daily']) {
-      const { gateway } = await scene(t, { app })
+      const { gateway } = await signingIn(t, { app })
       const all = [APP]
       for (let index = 0; index < 10; index++) all.push(await issued(gateway, APP))
       const statuses = await Promise.all(Array.from({ length: 44 }, (_, index) => generate(gateway, all[index % all.length])))
@@ -188,7 +179,7 @@ t.test('a budget of a guardrail is one for the issuer and all that it issued', a
   await every(t, 'every scope', async (t) => {
     for (const scope of ['scope: { keys: [ app ] }, ', '']) {
       const more = `guardrails: [ { name: frugal, ${scope}limit_usd: 0.5, reset_interval: daily } ]`
-      const { gateway, clock } = await scene(t, { more })
+      const { gateway, clock } = await signingIn(t, { more })
       const all = [APP, await issued(gateway, APP), await issued(gateway, APP)]
       const statuses = await Promise.all(Array.from({ length: 12 }, (_, index) => generate(gateway, all[index % 3])))
       t.same(statuses.sort(), [...Array(5).fill(200), ...Array(7).fill(403)], scope)
@@ -199,14 +190,14 @@ t.test('a budget of a guardrail is one for the issuer and all that it issued', a
 })
 
 t.test('issued keys count in the rate limits of their issuer', async (t) => {
-  const { gateway } = await scene(t, { app: ', limits: { requests: 4 }' })
+  const { gateway } = await signingIn(t, { app: ', limits: { requests: 4 }' })
   const all = [APP, await issued(gateway, APP), await issued(gateway, APP)]
   const statuses = await Promise.all(Array.from({ length: 9 }, (_, index) => generate(gateway, all[index % 3])))
   t.same(statuses.sort(), [...Array(4).fill(200), ...Array(5).fill(429)])
 })
 
 t.test('and in its streams', async (t) => {
-  const { gateway, upstream } = await scene(t, { app: ', limits: { streams: 1 }' })
+  const { gateway, upstream } = await signingIn(t, { app: ', limits: { streams: 1 }' })
   const child = await issued(gateway, APP)
   const gate = new Gate()
   upstream.script = async (seen) => {
@@ -227,7 +218,7 @@ t.test('and in its streams', async (t) => {
 })
 
 t.test('an issued key ends with its issuer', async (t) => {
-  const { gateway, clock } = await scene(t)
+  const { gateway, clock } = await signingIn(t)
   const end = async (name: string, act: (hash: string) => Promise<unknown>, body?: JsonObject): Promise<string> => {
     const giver = await made(gateway, body)
     const child = await issued(gateway, giver.key)
@@ -252,15 +243,12 @@ t.test('an issued key ends with its issuer', async (t) => {
 
 t.test('an issued key ends with its issuer in the configuration', async (t) => {
   const directory = t.testdir()
-  const upstream = await startUpstream((seen) => answerFor(seen, { text: ['fine'] }))
-  t.teardown(() => upstream.close())
-  const yaml = (app: string): string =>
-    `store: { url: "sqlite:${join(directory, 'ledger.db')}" }\nauth: { sign_in: {}, keys: [ { name: boss, key: "${BOSS}", management: true }, ${app} ] }\n${models(upstream.url)}`
-  const gateway = await startGateway(yaml(`{ name: app, key: "${APP}" }`), { directory })
-  t.teardown(() => gateway.close())
+  const yaml = (url: string, app: string): string =>
+    `store: { url: "sqlite:${join(directory, 'ledger.db')}" }\nauth: { sign_in: {}, keys: [ { name: boss, key: "${BOSS}", management: true }, ${app} ] }\n${models(url)}`
+  const { gateway, upstream } = await startScene(t, { config: (url) => yaml(url, `{ name: app, key: "${APP}" }`), directory })
   const child = await issued(gateway, APP)
   t.equal(await generate(gateway, child), 200)
-  await gateway.reconfigure(yaml(`{ name: app, key: "${APP}", allowed_models: [ acme/two ], limit: "0.25" }`))
+  await gateway.reconfigure(yaml(upstream.url, `{ name: app, key: "${APP}", allowed_models: [ acme/two ], limit: "0.25" }`))
   t.same([await generate(gateway, child), await generate(gateway, child, 'acme/two')], [403, 200], 'what holds for the issuer now')
   t.equal(await generate(gateway, child, 'acme/two'), 402, 'with what was spent before')
   await every(t, 'every app', async (t) => {
@@ -269,16 +257,16 @@ t.test('an issued key ends with its issuer in the configuration', async (t) => {
       `{ name: app, key: "${APP}-new" }`,
       `{ name: other, key: "${APP}" }`,
     ]) {
-      await gateway.reconfigure(yaml(app))
+      await gateway.reconfigure(yaml(upstream.url, app))
       t.equal(await generate(gateway, child), 401, app)
     }
   })
-  await gateway.reconfigure(yaml(`{ name: app, key: "${APP}" }`))
+  await gateway.reconfigure(yaml(upstream.url, `{ name: app, key: "${APP}" }`))
   t.equal(await generate(gateway, child), 200)
 })
 
 t.test('issued keys are listed with the hash of their issuer', async (t) => {
-  const { gateway } = await scene(t)
+  const { gateway } = await signingIn(t)
   const giver = await made(gateway, { limit: 3 })
   const [first, second] = [await issued(gateway, giver.key, { key_label: 'tool' }), await issued(gateway, APP)]
   const list = async (): Promise<JsonObject[]> =>
@@ -296,7 +284,7 @@ t.test('issued keys are listed with the hash of their issuer', async (t) => {
 })
 
 t.test('keys issued by an earlier version live under the same rules', async (t) => {
-  const { gateway } = await scene(t, { app: ', limit: "0.30"' })
+  const { gateway } = await signingIn(t, { app: ', limit: "0.30"' })
   const { keys } = gateway.running.store
   const giver = await made(gateway, { limit: 0.2 })
   const ofFile = await issued(gateway, APP)
@@ -314,7 +302,7 @@ t.test('keys issued by an earlier version live under the same rules', async (t) 
 
 t.test('what issued keys spent stands in the ledger under both, also after a restart', async (t) => {
   const more = `store: { url: "sqlite:${join(t.testdir(), 'ledger.db')}" }`
-  const { gateway } = await scene(t, { more, app: ', limit: "0.50"' })
+  const { gateway } = await signingIn(t, { more, app: ', limit: "0.50"' })
   const [first, second] = [await issued(gateway, APP), await issued(gateway, APP, { limit: 0.1 })]
   await every(t, 'every secret', async (t) => {
     for (const secret of [first, first, second]) t.equal(await generate(gateway, secret), 200)
@@ -334,7 +322,7 @@ t.test('what issued keys spent stands in the ledger under both, also after a res
 })
 
 t.test('issued keys have the room of their issuer for files, and no more', async (t) => {
-  const { gateway } = await scene(t, { more: `store: { files: { path: "${t.testdir()}", max_bytes: 1KB } }` })
+  const { gateway } = await signingIn(t, { more: `store: { files: { path: "${t.testdir()}", max_bytes: 1KB } }` })
   const upload = async (secret: string): Promise<number> => {
     const form = new FormData()
     form.append('purpose', 'user_data')
@@ -347,14 +335,14 @@ t.test('issued keys have the room of their issuer for files, and no more', async
 })
 
 t.test('plans and the pass-through of an issued key see the limit of its issuer', async (t) => {
-  const upstream = await startUpstream(() => jsonAnswer({ data: [] }))
-  t.teardown(() => upstream.close())
-  const gateway = await startGateway(`
+  const { gateway } = await startScene(t, {
+    answer: () => jsonAnswer({ data: [] }),
+    config: (url) => `
 auth: { sign_in: {}, keys: [ { name: app, key: "${APP}", limit: "0.25", pass_through: true } ] }
-providers: { first: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: "sk-provider", pass_through: { price: "0.10" } } }
+providers: { first: { dialect: openai-chat, base_url: "${url}/v1", key: "sk-provider", pass_through: { price: "0.10" } } }
 models: { acme/one: { endpoints: [ { provider: first, model: one, price: { prompt: "0", completion: "0", request: "0.10" } } ] } }
-`)
-  t.teardown(() => gateway.close())
+`,
+  })
   const child = await issued(gateway, APP)
   const plan = async (): Promise<Reply> => call(gateway.url, 'POST', '/v1/plan', { secret: child, body: question() })
   t.match((await plan()).body, { hold: { left_usd: '0.25' } })

@@ -1,12 +1,11 @@
 /** Callers that read slowly: the provider is held back, is not blamed for it, and its reply is charged. */
 import t, { type Test } from 'tap'
-import { FakeClock } from '../support/clock.ts'
 import { eventually, steady } from '../support/eventually.ts'
 import { eventsOf } from '../support/fold.ts'
-import { startGateway } from '../support/gateway.ts'
 import { READ_ON } from '../support/leaving.ts'
 import { parseReply, RawClient } from '../support/raw.ts'
-import { type Answer, type Seen, sseAnswer, startUpstream } from '../support/upstream.ts'
+import { startScene } from '../support/scene.ts'
+import { type Answer, type Seen, sseAnswer } from '../support/upstream.ts'
 import { framesFor } from '../support/wire.ts'
 
 /** Milliseconds after which the gateway cuts off a caller that takes nothing at all (`server/reading-watch.ts`). */
@@ -18,21 +17,17 @@ const USAGE = { input: 150, output: 40_000 }
 const framesOf = (seen: Seen): string[] =>
   framesFor(seen.path, { text: Array.from({ length: WORDS }, (_, at) => `${WORD} word-${at} `), usage: USAGE })
 
-async function startScene(t: Test, script: (seen: Seen) => Answer) {
-  const clock = new FakeClock()
-  const upstream = await startUpstream(script)
-  t.teardown(() => upstream.close())
-  const gateway = await startGateway(
-    `
+async function pausedReader(t: Test, script: (seen: Seen) => Answer) {
+  const { clock, gateway, upstream } = await startScene(t, {
+    answer: script,
+    config: (url) => `
 server: { host: 127.0.0.1, port: 0, silence: 3600s }
 providers:
-  up: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: sk-up, timeouts: { first_byte: 9s, idle: 11s, total: 20s } }
+  up: { dialect: openai-chat, base_url: "${url}/v1", key: sk-up, timeouts: { first_byte: 9s, idle: 11s, total: 20s } }
 models:
   acme/one: { endpoints: [ { provider: up, model: m, price: { prompt: "1.00", completion: "2.00" } } ] }
 `,
-    { clock },
-  )
-  t.teardown(() => gateway.close())
+  })
   const client = await RawClient.open(gateway.url)
   t.teardown(() => client.close())
   const body = JSON.stringify({ model: 'acme/one', stream: true, messages: [{ role: 'user', content: 'Tell me everything.' }] })
@@ -61,7 +56,7 @@ models:
 }
 
 t.test('a slow caller gets all of the reply, and it is charged as reported', async (t) => {
-  const { clock, client, charged, listed } = await startScene(t, (seen) => sseAnswer(framesOf(seen)))
+  const { clock, client, charged, listed } = await pausedReader(t, (seen) => sseAnswer(framesOf(seen)))
   await clock.advance(STALL - 1_000)
   const text = parseReply(await client.resume().closed()).body
   t.ok(text.includes(`word-${WORDS - 1} `), 'the last word')
@@ -71,7 +66,7 @@ t.test('a slow caller gets all of the reply, and it is charged as reported', asy
 })
 
 t.test('a caller that reads nothing is cut off, pays, and no provider is blamed', async (t) => {
-  const { clock, charged, status } = await startScene(t, (seen) => sseAnswer(framesOf(seen).slice(0, 300), { after: 'stall' }))
+  const { clock, charged, status } = await pausedReader(t, (seen) => sseAnswer(framesOf(seen).slice(0, 300), { after: 'stall' }))
   // What the sockets took after the first full write counts as reading once more.
   await eventually('the gateway reads on', async () => {
     if (!clock.waiting.includes(READ_ON)) await clock.advance(clock.waiting.includes(STALL) ? STALL : 0)
@@ -89,7 +84,7 @@ t.test('a provider that gives up a caller who reads slowly has not failed: the c
     [30, 'caller/content/estimated', 0],
     [1, 'provider/content/nothing', -2],
   ] as const) {
-    const { clock, client, upstream, charged, status } = await startScene(t, (seen) => sseAnswer(framesOf(seen)))
+    const { clock, client, upstream, charged, status } = await pausedReader(t, (seen) => sseAnswer(framesOf(seen)))
     await clock.advance(seconds * 1000)
     await upstream.close()
     const text = parseReply(await client.resume().closed()).body

@@ -14,12 +14,12 @@ const join = (...lines: string[]): string => `${lines.join('\r\n')}\r\n\r\n`
 const HIDDEN = join('GET /v1/hidden HTTP/1.1', 'Host: provider', 'X-Hidden: 1')
 const METHODS = ['GET', 'DELETE', 'OPTIONS', 'HEAD', 'POST', 'PUT', 'PATCH', 'QUERY', 'PROPFIND', 'SEARCH']
 
-interface Scene {
+interface PassingThrough {
   gateway: Gateway
   upstream: RawUpstream
 }
 
-async function scene(t: Test): Promise<Scene> {
+async function passingThrough(t: Test): Promise<PassingThrough> {
   const upstream = await startRawUpstream(({ line, body }) =>
     line.includes('/chat/completions') ? rawJson(chatReply({ text: ['fine'] })) : rawJson({ line, body }),
   )
@@ -40,7 +40,7 @@ models:
 }
 
 /** Sends the bytes and, on a connection of its own, the request of another caller. @returns status, and lines of requests seen upstream. */
-async function attack({ gateway, upstream }: Scene, bytes: string): Promise<{ status: number; reply: string; lines: string[] }> {
+async function attack({ gateway, upstream }: PassingThrough, bytes: string): Promise<{ status: number; reply: string; lines: string[] }> {
   const from = upstream.requests.length
   const reply = await rawExchange(gateway.url, bytes)
   const other = parseReply(await rawExchange(gateway.url, join('GET /v1/passage/first/other HTTP/1.1', HOST, AUTH, 'Connection: close')))
@@ -52,7 +52,7 @@ const target = (method: string): string => `${method} /v1/passage/first/x HTTP/1
 const OTHER = 'GET /v1/other HTTP/1.1'
 
 t.test('a Connection option that names framing or an end-to-end field is 400 and names the option', async (t) => {
-  const place = await scene(t)
+  const place = await passingThrough(t)
   const options = ['content-length', 'Content-Length', 'close, content-length', 'transfer-encoding', 'host', 'authorization', 'cookie']
   await every(t, 'every method', async (t) => {
     for (const method of METHODS)
@@ -67,7 +67,7 @@ t.test('a Connection option that names framing or an end-to-end field is 400 and
 })
 
 t.test('other spellings of such an option', async (t) => {
-  const place = await scene(t)
+  const place = await passingThrough(t)
   const spellings = [
     'Connection: keep-alive\r\nConnection: content-length',
     'Connection: ,,content-length,',
@@ -92,7 +92,7 @@ t.test('other spellings of such an option', async (t) => {
 })
 
 t.test('fields of one hop may be named, and stay behind', async (t) => {
-  const { gateway, upstream } = await scene(t)
+  const { gateway, upstream } = await passingThrough(t)
   const bytes = join(target('GET'), HOST, AUTH, 'Connection: close, X-Hop, TE', 'X-Hop: 1', 'TE: trailers', 'X-Kept: 1')
   t.equal(parseReply(await rawExchange(gateway.url, bytes)).status, 200)
   const [{ headers }] = upstream.requests
@@ -102,7 +102,7 @@ t.test('fields of one hop may be named, and stay behind', async (t) => {
 })
 
 t.test('a body is one body whatever its method', async (t) => {
-  const place = await scene(t)
+  const place = await passingThrough(t)
   const { upstream } = place
   await every(t, 'every method', async (t) => {
     for (const method of METHODS)
@@ -121,7 +121,7 @@ t.test('a body is one body whatever its method', async (t) => {
 })
 
 t.test('a body that comes in pieces is framed as it was declared', async (t) => {
-  const { gateway, upstream } = await scene(t)
+  const { gateway, upstream } = await passingThrough(t)
   await every(t, 'every case', async (t) => {
     for (const [method, framing, first, second] of [
       ['DELETE', 'Content-Length: 6', 'abc', 'def'],
@@ -145,7 +145,7 @@ t.test('a body that comes in pieces is framed as it was declared', async (t) => 
 t.test('a body that never becomes whole is no request, and nothing of another caller completes it', async (t) => {
   await every(t, 'every framing', async (t) => {
     for (const framing of ['Content-Length: 500', 'Transfer-Encoding: chunked']) {
-      const { gateway, upstream } = await scene(t)
+      const { gateway, upstream } = await passingThrough(t)
       const client = await RawClient.open(gateway.url)
       client.send(`${join(target('POST'), HOST, AUTH, framing)}5\r\nabcde\r\n`)
       await upstream.accepts(1)
@@ -161,7 +161,7 @@ t.test('a body that never becomes whole is no request, and nothing of another ca
 })
 
 t.test('an upgrade carries no bytes of HTTP to a provider that refuses it', async (t) => {
-  const place = await scene(t)
+  const place = await passingThrough(t)
   const upgrade = (method: string, ...more: string[]): string =>
     join(target(method), HOST, AUTH, 'Connection: Upgrade', 'Upgrade: websocket', ...more) + HIDDEN
   const plain = await attack(place, upgrade('GET'))
@@ -184,7 +184,7 @@ t.test('an upgrade carries no bytes of HTTP to a provider that refuses it', asyn
 })
 
 /** Starts a request that the provider does not answer yet. */
-async function pending({ gateway, upstream }: Scene, bytes: string): Promise<{ client: RawClient; answer: () => void }> {
+async function pending({ gateway, upstream }: PassingThrough, bytes: string): Promise<{ client: RawClient; answer: () => void }> {
   const usual = upstream.answer
   upstream.answer = () => undefined
   const index = upstream.requests.length
@@ -211,7 +211,7 @@ t.test('what is sent behind a request is answered after it: an upgrade, a tunnel
       ['a tunnel', join('CONNECT provider:80 HTTP/1.1', HOST), 405],
       ['noise', 'no request at all\r\n\r\n', 400],
     ] as const) {
-      const place = await scene(t)
+      const place = await passingThrough(t)
       const { client, answer } = await pending(place, join(target('GET'), HOST, AUTH) + behind)
       answer()
       const text = await client.closed()
@@ -227,7 +227,7 @@ t.test('what is sent behind a request is answered after it: an upgrade, a tunnel
 })
 
 t.test('replies that wait behind another end with their connection, also where a tunnel was asked for', async (t) => {
-  const place = await scene(t)
+  const place = await passingThrough(t)
   const { gateway, upstream } = place
   const whole = join(target('GET'), HOST, AUTH)
   const { client } = await pending(place, whole)
@@ -245,7 +245,7 @@ t.test('replies that wait behind another end with their connection, also where a
 })
 
 t.test('replies whose framing is ambiguous are 502, and their connection serves nobody else', async (t) => {
-  const place = await scene(t)
+  const place = await passingThrough(t)
   const { gateway, upstream } = place
   const usual = upstream.answer
   const second = 'HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison'

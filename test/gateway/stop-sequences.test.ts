@@ -5,29 +5,26 @@ import { StopCutter } from '../../src/pipeline/reply/stop-cutter.ts'
 import { eventually } from '../support/eventually.ts'
 import { every } from '../support/every.ts'
 import { list, object } from '../support/fold.ts'
-import { startGateway } from '../support/gateway.ts'
 import { CLIENTS, type Client } from '../support/matrix/clients.ts'
-import { sseAnswer, startUpstream } from '../support/upstream.ts'
+import { startScene } from '../support/scene.ts'
+import { sseAnswer } from '../support/upstream.ts'
 import { type Said, says, USAGE, WIRES } from '../support/wire.ts'
 
-const upstream = await startUpstream(says({ text: ['fine'] }))
 const price = 'price: { prompt: "1.00", completion: "2.00" }'
 // OpenAI's Responses API has no field for them; its reasoning models refuse `stop` in Chat Completions
 // (github.com/BittnerPierre/AI-Agent-Casebook/issues/133), and so do xAI's.
-const gateway = await startGateway(`
+const { gateway, upstream } = await startScene(t, {
+  config: (url) => `
 providers:
-  responses: { dialect: openai-responses, base_url: "${upstream.url}/v1", key: sk-up }
-  chat: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: sk-up }
-  drops: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: sk-up, quirks: { body: { drop: [ stop ] } } }
+  responses: { dialect: openai-responses, base_url: "${url}/v1", key: sk-up }
+  chat: { dialect: openai-chat, base_url: "${url}/v1", key: sk-up }
+  drops: { dialect: openai-chat, base_url: "${url}/v1", key: sk-up, quirks: { body: { drop: [ stop ] } } }
 models:
   acme/responses: { endpoints: [ { provider: responses, model: up, ${price} } ] }
   acme/listed: { endpoints: [ { provider: chat, model: up, ${price}, supported_parameters: [ max_tokens ] } ] }
   acme/drops: { endpoints: [ { provider: drops, model: up, ${price} } ] }
   acme/takes: { endpoints: [ { provider: chat, model: up, ${price} } ] }
-`)
-t.teardown(async () => {
-  await gateway.close()
-  await upstream.close()
+`,
 })
 
 const MODELS = ['acme/responses', 'acme/listed', 'acme/drops']

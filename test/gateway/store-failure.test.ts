@@ -15,7 +15,7 @@ const COST = 14_000
 /** Requests within which a full disk must have been noticed: each writes several pages. */
 const MOST = 2000
 
-interface Scene {
+interface OnSmallDisk {
   file: string
   store: string
   directory: string
@@ -25,7 +25,7 @@ interface Scene {
   gate: Gate
 }
 
-async function scene(t: Test, durability?: Disk['durability']): Promise<Scene> {
+async function onSmallDisk(t: Test, durability?: Disk['durability']): Promise<OnSmallDisk> {
   const gate = new Gate()
   const upstream = await startUpstream((seen) => {
     if (seen.json.stream !== true) return answerFor(seen, { text: ['ok'], usage: USAGE })
@@ -45,7 +45,7 @@ async function scene(t: Test, durability?: Disk['durability']): Promise<Scene> {
   return { file, store, directory, upstream, gate, url: `http://127.0.0.1:${port}`, admin: `http://127.0.0.1:${admin}` }
 }
 
-const ask = ({ url }: Scene, stream = false): Promise<Response> =>
+const ask = ({ url }: OnSmallDisk, stream = false): Promise<Response> =>
   fetch(`${url}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${SECRET}`, 'content-type': 'application/json' },
@@ -54,7 +54,7 @@ const ask = ({ url }: Scene, stream = false): Promise<Response> =>
 
 const generation = (response: Response): string => String(response.headers.get('x-generation-id'))
 
-async function rows({ admin }: Scene): Promise<Map<string, Row>> {
+async function rows({ admin }: OnSmallDisk): Promise<Map<string, Row>> {
   return new Map(rowsOf(await (await adminFetch(`${admin}/ledger/export`)).text()).map((row) => [row.id, row]))
 }
 
@@ -66,7 +66,7 @@ async function ledger(verb: string, file: string): Promise<{ code: number | null
 }
 
 /** Asks until the first refusal. @returns the generations that were served before it, and the refusal. */
-async function untilRefused(scene: Scene): Promise<{ served: string[]; refusal: Response }> {
+async function untilRefused(scene: OnSmallDisk): Promise<{ served: string[]; refusal: Response }> {
   const served: string[] = []
   while (served.length < MOST) {
     const response = await ask(scene)
@@ -78,7 +78,7 @@ async function untilRefused(scene: Scene): Promise<{ served: string[]; refusal: 
 }
 
 async function fullDisk(t: Test, disk: Disk): Promise<void> {
-  const place = await scene(t, disk.durability)
+  const place = await onSmallDisk(t, disk.durability)
   const { upstream, directory } = place
   const program = disk.start(place.file, directory)
   t.teardown(() => program.child.kill('SIGKILL'))
@@ -147,8 +147,8 @@ async function fullDisk(t: Test, disk: Disk): Promise<void> {
 for (const disk of disks()) t.test(`M08: ${disk.name}`, (t) => fullDisk(t, disk))
 
 /** A store with some rows in it that nobody owns. @returns what it holds. */
-async function filled(t: Test): Promise<{ place: Scene; before: Row[] }> {
-  const place = await scene(t)
+async function filled(t: Test): Promise<{ place: OnSmallDisk; before: Row[] }> {
+  const place = await onSmallDisk(t)
   const program = await serveProgram(['--config', place.file])
   t.teardown(() => program.child.kill('SIGKILL'))
   for (let i = 0; i < 40; i++) await (await ask(place)).text()
@@ -159,7 +159,7 @@ async function filled(t: Test): Promise<{ place: Scene; before: Row[] }> {
   return { place, before }
 }
 
-async function refuses(t: Test, { file }: Scene, why: RegExp): Promise<void> {
+async function refuses(t: Test, { file }: OnSmallDisk, why: RegExp): Promise<void> {
   for (const args of [
     ['serve', '--config', file],
     ['ledger', 'verify', '--config', file],
@@ -213,7 +213,7 @@ function patched(whole: Buffer, at: number, value: number): Buffer {
 }
 
 t.test('M07: files copied from under a running program, with a torn write at the end of the log', async (t) => {
-  const place = await scene(t)
+  const place = await onSmallDisk(t)
   const program = await serveProgram(['--config', place.file])
   t.teardown(() => program.child.kill('SIGKILL'))
   for (let i = 0; i < 20; i++) await (await ask(place)).text()

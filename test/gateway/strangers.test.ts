@@ -16,7 +16,7 @@ const BODY = { model: 'sim/echo', messages: [{ role: 'user', content: 'x' }] }
 const old = (letter: string): string => `sk-router-v1-${letter.repeat(64)}`
 const withToken = (token: string, more: Record<string, string> = {}) => ({ authorization: `Bearer ${token}`, ...more })
 
-async function scene(t: Test, server: string, more = ''): Promise<{ gateway: Gateway; clock: FakeClock; status: Status }> {
+async function facingStrangers(t: Test, server: string, more = ''): Promise<{ gateway: Gateway; clock: FakeClock; status: Status }> {
   const clock = new FakeClock()
   const gateway = await startGateway(`${more}server: { host: 127.0.0.1, port: 0, ${server} }${MODEL}`, { clock })
   t.teardown(() => gateway.close())
@@ -39,7 +39,7 @@ function store({ running }: Gateway, secret: string): void {
 }
 
 t.test('an address that sends many wrong keys gets 429, and its good keys still work', async (t) => {
-  const { gateway, clock, status } = await scene(t, 'auth_failures: { burst: 3, per_minute: 60 }')
+  const { gateway, clock, status } = await facingStrangers(t, 'auth_failures: { burst: 3, per_minute: 60 }')
   const { secret } = makeSecret('router')
   store(gateway, secret)
   store(gateway, old('a'))
@@ -64,7 +64,7 @@ t.test('an address that sends many wrong keys gets 429, and its good keys still 
 })
 
 t.test('a disabled key counts as a failure', async (t) => {
-  const { gateway, status } = await scene(t, 'auth_failures: { burst: 1, per_minute: 60 }')
+  const { gateway, status } = await facingStrangers(t, 'auth_failures: { burst: 1, per_minute: 60 }')
   store(gateway, old('a'))
   const hash = createHash('sha256').update(old('a')).digest('hex')
   gateway.running.store.keys.change(hash, (key) => ({ ...key, disabled: true }))
@@ -72,7 +72,7 @@ t.test('a disabled key counts as a failure', async (t) => {
 })
 
 t.test('new keys carry a checksum, and a token with a wrong one is not looked up', async (t) => {
-  const { gateway, status } = await scene(t, '', `store: { url: "sqlite:${join(t.testdir(), 'ledger.db')}" }\n`)
+  const { gateway, status } = await facingStrangers(t, '', `store: { url: "sqlite:${join(t.testdir(), 'ledger.db')}" }\n`)
   const { secret } = makeSecret('router')
   t.match(secret, /^sk-router-v2-[0-9a-f]{64}$/)
   const last = secret.at(-1) === '0' ? '1' : '0'
@@ -98,7 +98,7 @@ t.test('a secret of the configuration may look as it likes', async (t) => {
 const forwarded = (value: string): Record<string, string> => ({ 'x-forwarded-for': value })
 
 t.test('behind trusted proxies failures count by the right-most address that is none of them', async (t) => {
-  const { status } = await scene(t, 'auth_failures: { burst: 1, per_minute: 60 }, trusted_proxies: [ 127.0.0.1, 10.0.0.0/8 ]')
+  const { status } = await facingStrangers(t, 'auth_failures: { burst: 1, per_minute: 60 }, trusted_proxies: [ 127.0.0.1, 10.0.0.0/8 ]')
   t.equal(await status(old('0'), forwarded('203.0.113.1')), 401)
   t.equal(await status(old('0'), forwarded('203.0.113.1')), 429)
   t.equal(await status(old('0'), forwarded('203.0.113.2')), 401, 'another caller has a bucket of its own')
@@ -118,7 +118,7 @@ t.test('behind trusted proxies failures count by the right-most address that is 
 })
 
 t.test('nobody else can choose the address that counts', async (t) => {
-  const { gateway, status } = await scene(t, 'auth_failures: { burst: 1, per_minute: 60 }')
+  const { gateway, status } = await facingStrangers(t, 'auth_failures: { burst: 1, per_minute: 60 }')
   t.equal(await status(old('0'), forwarded('203.0.113.1')), 401)
   t.equal(await status(old('0'), forwarded('203.0.113.2')), 429)
   t.equal(await status(gateway.key, forwarded('203.0.113.2')), 200)
@@ -140,7 +140,10 @@ const ipv4 = (last: number): Buffer => Buffer.from([203, 0, 113, last, 192, 0, 2
 const ipv6 = (text: string): Buffer => Buffer.from(`${text.replaceAll(':', '')}${'00'.repeat(16)}10000050`, 'hex')
 
 t.test('PROXY headers of both versions name the caller', async (t) => {
-  const { gateway } = await scene(t, 'auth_failures: { burst: 1, per_minute: 60 }, trusted_proxies: [ 127.0.0.1 ], proxy_protocol: true')
+  const { gateway } = await facingStrangers(
+    t,
+    'auth_failures: { burst: 1, per_minute: 60 }, trusted_proxies: [ 127.0.0.1 ], proxy_protocol: true',
+  )
   const told = /^HTTP\/1\.1 (\d+)/
   const answer = async (header: string | Buffer, token: string, bytewise = false): Promise<number> => {
     const client = await RawClient.open(gateway.url)
@@ -164,7 +167,7 @@ t.test('PROXY headers of both versions name the caller', async (t) => {
 })
 
 t.test('a connection that does not begin with the header is closed', async (t) => {
-  const { gateway, clock } = await scene(t, 'trusted_proxies: [ 127.0.0.1 ], proxy_protocol: true')
+  const { gateway, clock } = await facingStrangers(t, 'trusted_proxies: [ 127.0.0.1 ], proxy_protocol: true')
   const wrong: (string | Buffer)[] = [
     ASK(gateway.key),
     'PROXY TCP4 not-an-address 192.0.2.1 1 2\r\n',
@@ -188,7 +191,7 @@ t.test('a connection that does not begin with the header is closed', async (t) =
 })
 
 t.test('without proxy_protocol the header is no request', async (t) => {
-  const { gateway } = await scene(t, 'trusted_proxies: [ 127.0.0.1 ]')
+  const { gateway } = await facingStrangers(t, 'trusted_proxies: [ 127.0.0.1 ]')
   const client = (await RawClient.open(gateway.url)).send(`PROXY TCP4 203.0.113.1 192.0.2.1 4711 80\r\n${ASK(gateway.key)}`)
   await client.closed()
   t.match(client.text, /^HTTP\/1\.1 400/)

@@ -5,23 +5,21 @@
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
-import { startGateway } from '../support/gateway.ts'
 import { CLIENTS, type Client } from '../support/matrix/clients.ts'
-import { sseAnswer, startUpstream } from '../support/upstream.ts'
+import { startScene } from '../support/scene.ts'
+import { sseAnswer } from '../support/upstream.ts'
 
 let frames: string[] = []
-const upstream = await startUpstream(() => sseAnswer(frames))
-const gateway = await startGateway(`
+const { gateway } = await startScene(t, {
+  answer: () => sseAnswer(frames),
+  config: (url) => `
 providers:
-  chat: { dialect: openai-chat, base_url: "${upstream.url}", key: sk-up }
-  responses: { dialect: openai-responses, base_url: "${upstream.url}", key: sk-up }
+  chat: { dialect: openai-chat, base_url: "${url}", key: sk-up }
+  responses: { dialect: openai-responses, base_url: "${url}", key: sk-up }
 models:
   acme/chat: { endpoints: [ { provider: chat, model: up, price: { prompt: "1.00", completion: "2.00" } } ] }
   acme/responses: { endpoints: [ { provider: responses, model: up, price: { prompt: "1.00", completion: "2.00" } } ] }
-`)
-t.teardown(async () => {
-  await gateway.close()
-  await upstream.close()
+`,
 })
 
 async function ask(client: Client, model: string, written: string[]): Promise<string> {

@@ -2,13 +2,13 @@
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import {
+  type AskedModels,
+  type AskedModelsOptions,
   eventsOf,
   type Name,
   PRICES,
   ran,
-  type Scene,
-  type SceneOptions,
-  startScene,
+  startAskedModels,
   told,
   WAYS,
   wayName,
@@ -29,13 +29,16 @@ const subagent = (parameters: JsonObject = {}): JsonObject => ({
   type: 'router:subagent',
   parameters: { model: 'acme/two', ...parameters },
 })
-const usual: SceneOptions['script'] = (name, seen) => (name === 'two' ? WORK : ran(seen) ? DONE : DELEGATES)
-const scene = (t: Test, script: SceneOptions['script'] = usual, more: Partial<SceneOptions> = {}): Promise<Scene> =>
-  startScene(t, { script, ...more })
+const usual: AskedModelsOptions['script'] = (name, seen) => (name === 'two' ? WORK : ran(seen) ? DONE : DELEGATES)
+const withSubagent = (
+  t: Test,
+  script: AskedModelsOptions['script'] = usual,
+  more: Partial<AskedModelsOptions> = {},
+): Promise<AskedModels> => startAskedModels(t, { script, ...more })
 const itemsOf = (body: JsonObject): JsonObject[] => (body.output as JsonObject[]).filter(({ type }) => type === 'router:subagent')
 
 t.test('a task is handed over: the worker sees nothing else, the model hears the outcome', async (t) => {
-  const one = await scene(t)
+  const one = await withSubagent(t)
   await every(t, 'every way', async (t) => {
     for (const way of WAYS) {
       const name = wayName(way)
@@ -64,7 +67,7 @@ t.test('a task is handed over: the worker sees nothing else, the model hears the
 })
 
 t.test('C-181: functions, itself and what else is a 400', async (t) => {
-  const one = await scene(t)
+  const one = await withSubagent(t)
   const own = { type: 'function', name: 'mine', parameters: { type: 'object' } }
   const cases: [tools: JsonObject[], message: RegExp][] = [
     [[subagent({ tools: [own] })], /^tools\[0\]\.parameters\.tools\[0\]\.type: expected one of the server tools/],
@@ -107,11 +110,11 @@ t.test('C-181: functions, itself and what else is a 400', async (t) => {
 
 t.test('a worker has tools of its own, and a second turn that fails costs nothing of it', async (t) => {
   let works = true
-  const working = (seen: Seen): ReturnType<SceneOptions['script']> => {
+  const working = (seen: Seen): ReturnType<AskedModelsOptions['script']> => {
     if (!ran(seen)) return { calls: [call('router_datetime', {}, 'd1')], usage: { input: 500, output: 5 } }
     return works ? WORK : jsonAnswer({ error: { message: 'no' } }, 500)
   }
-  const one = await scene(t, (name, seen) => (name === 'two' ? working(seen) : usual(name, seen)))
+  const one = await withSubagent(t, (name, seen) => (name === 'two' ? working(seen) : usual(name, seen)))
   const tools = [subagent({ tools: [{ type: 'router:datetime', parameters: { timezone: 'UTC' } }], max_tool_calls: 2 })]
   await every(t, 'every way', async (t) => {
     for (const way of WAYS) {
@@ -155,7 +158,7 @@ const output = (callId: string, value: number): JsonObject => ({
 })
 
 t.test('a worker calls functions of the caller, and goes on in the requests that bring their outputs', async (t) => {
-  const one = await scene(t, (name, seen) => (name === 'two' ? worker(seen) : usual(name, seen)))
+  const one = await withSubagent(t, (name, seen) => (name === 'two' ? worker(seen) : usual(name, seen)))
   await every(t, 'streamed or not', async (t) => {
     for (const stream of [false, true])
       for (const parameters of [{ inherited_function_names: ['lookup'] }, { inherit_functions: true }]) {
@@ -259,7 +262,7 @@ t.test('of two that go on, one waits again and one is refused: the one that wait
   const OTHER_TASK = { task_name: 'product', task_description: 'Multiply.' }
   const both: Said = { ...DELEGATES, calls: [...(DELEGATES.calls ?? []), call('router_subagent', OTHER_TASK, 'call_2')] }
   const first = new Gate()
-  const one = await scene(
+  const one = await withSubagent(
     t,
     async (name, seen) => {
       if (name === 'one') return answerFor(seen, ran(seen) ? DONE : both)
@@ -304,7 +307,7 @@ t.test('work that goes on before the first turn keeps a streaming caller alive',
     await gate.opened
     return answerFor(seen, WORK)
   }
-  const one = await scene(t, waits, { clock })
+  const one = await withSubagent(t, waits, { clock })
   const tools = [subagent({ inherited_function_names: ['lookup'] }), LOOKUP]
   const { body } = await one.ask({ format: 'responses', stream: true }, { tools })
   const input = [{ role: 'user', content: 'What is best?' }, ...(body.output as JsonObject[]), output('l1', 1)]
@@ -325,7 +328,7 @@ t.test('work that goes on before the first turn keeps a streaming caller alive',
 })
 
 t.test('work that cannot go on, and a worker that calls what it has not got', async (t) => {
-  const one = await scene(t, (name, seen) => (name === 'two' ? worker(seen) : usual(name, seen)))
+  const one = await withSubagent(t, (name, seen) => (name === 'two' ? worker(seen) : usual(name, seen)))
   const tools = [subagent({ inherit_functions: true }), LOOKUP]
   const way = { format: 'responses' as const, stream: false }
   const { body } = await one.ask(way, { tools })
@@ -333,11 +336,11 @@ t.test('work that cannot go on, and a worker that calls what it has not got', as
   const missing = await one.ask(way, { tools, input: half })
   t.equal(missing.status, 400)
   t.match((missing.body.error as JsonObject).message, /expected a function_call_output for the call l2/)
-  const lost = await scene(t, (name, seen) => (name === 'two' ? jsonAnswer({}, 500) : usual(name, seen)))
+  const lost = await withSubagent(t, (name, seen) => (name === 'two' ? jsonAnswer({}, 500) : usual(name, seen)))
   const { body: after, reply } = await lost.ask(way, { tools, input: [...half, output('l2', 2)] })
   t.match(itemsOf(after), [{ status: 'failed', call_id: 'call_1', error: String }])
   t.equal(reply.text, 'It is four.')
-  const dreams = await scene(t, (name, seen) => (name === 'two' ? { calls: [call('dream', {}, 'x')] } : usual(name, seen)))
+  const dreams = await withSubagent(t, (name, seen) => (name === 'two' ? { calls: [call('dream', {}, 'x')] } : usual(name, seen)))
   const { body: dreamt } = await dreams.ask(way, { tools })
   t.match(itemsOf(dreamt), [{ status: 'failed' }])
   const plan = await one.gateway.post('/v1/plan', { model: 'acme/one', input: [...half, output('l2', 2)], tools, format: 'responses' })

@@ -3,31 +3,23 @@ import t, { type Test } from 'tap'
 import { FakeClock } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
 import { eventsOf } from '../support/fold.ts'
-import { type Gateway, startGateway } from '../support/gateway.ts'
-import {
-  type Answer,
-  Gate,
-  JSON_TYPE,
-  type Script,
-  sseAnswer,
-  startMuteUpstream,
-  startUpstream,
-  type Upstream,
-} from '../support/upstream.ts'
+import type { Gateway } from '../support/gateway.ts'
+import { startScene } from '../support/scene.ts'
+import { type Answer, Gate, JSON_TYPE, type Script, sseAnswer, startMuteUpstream, type Upstream } from '../support/upstream.ts'
 import { framesFor, replyFor, type Said } from '../support/wire.ts'
 
 /** Milliseconds, each unlike every other timer of the gateway. */
 const LIMITS = { connect: 3_300, first_byte: 40_400, idle: 15_500, total: 99_900 }
 const SAID: Said = { text: ['one ', 'two ', 'three ', 'four ', 'five ', 'six ', 'seven ', 'eight ', 'nine'] }
 
-interface Scene {
+interface Limited {
   clock: FakeClock
   gateway: Gateway
   upstream: Upstream
   ask(stream: boolean): Promise<Response>
 }
 
-interface SceneOptions {
+interface LimitedOptions {
   script?: Script
   limits?: Partial<typeof LIMITS>
   address?: string
@@ -35,32 +27,32 @@ interface SceneOptions {
   path?: string
 }
 
-async function startScene(
+async function limited(
   t: Test,
-  { script = () => ({}), limits = {}, address, dialect = 'openai-chat', path }: SceneOptions,
-): Promise<Scene> {
+  { script = () => ({}), limits = {}, address, dialect = 'openai-chat', path }: LimitedOptions,
+): Promise<Limited> {
   const clock = new FakeClock()
-  const upstream = await startUpstream(script)
-  t.teardown(() => upstream.close())
-  const timeouts = Object.entries({ ...LIMITS, ...limits }).map(([name, ms]) => `${name}: ${ms}ms`)
-  const base = address ?? (dialect === 'anthropic' ? upstream.url : `${upstream.url}/v1`)
-  const gateway = await startGateway(
-    `
+  const { gateway, upstream } = await startScene(t, {
+    answer: script,
+    config: (url) => {
+      const timeouts = Object.entries({ ...LIMITS, ...limits }).map(([name, ms]) => `${name}: ${ms}ms`)
+      const base = address ?? (dialect === 'anthropic' ? url : `${url}/v1`)
+      return `
 server: { host: 127.0.0.1, port: 0, silence: 3600s }
 providers:
   up: { dialect: ${dialect}, base_url: "${base}", key: sk-up, timeouts: { ${timeouts.join(', ')} } }
 models:
   acme/one: { context: 100000, endpoints: [ { provider: up, model: m, price: { prompt: "1.00", completion: "2.00" } } ] }
-`,
-    { clock },
-  )
-  t.teardown(() => gateway.close())
+`
+    },
+    clock,
+  })
   const body = { model: 'acme/one', max_tokens: 100, messages: [{ role: 'user', content: 'Hello' }] }
   return { clock, gateway, upstream, ask: (stream) => gateway.post(path ?? '/v1/chat/completions', { ...body, stream }) }
 }
 
 /** Moves time to the tick before a limit, where nothing may have happened, and past it, where the reply must have ended. */
-async function firesAfter(t: Test, { clock }: Scene, { left, reply }: { left: number; reply: Promise<unknown> }): Promise<void> {
+async function firesAfter(t: Test, { clock }: Limited, { left, reply }: { left: number; reply: Promise<unknown> }): Promise<void> {
   let ended = false
   const done = reply.finally(() => {
     ended = true
@@ -80,7 +72,7 @@ t.test('connect: until the request goes out', async (t) => {
   t.teardown(() => mute.close())
   const address = `${mute.url}/v1`
   for (const stream of [false, true]) {
-    const scene = await startScene(t, { address })
+    const scene = await limited(t, { address })
     const reply = scene.ask(stream)
     await scene.clock.armed(LIMITS.connect)
     await mute.connected
@@ -99,7 +91,7 @@ t.test('first_byte: until the reply begins, whether or not its head has come', a
     ['blanks', false, { headers: JSON_TYPE, body: ['\n\n \n'], after: 'stall' }],
   ]
   for (const [name, stream, answer] of silences) {
-    const scene = await startScene(t, { script: () => answer })
+    const scene = await limited(t, { script: () => answer })
     const reply = scene.ask(stream)
     const seen = await scene.upstream.request(0)
     await scene.clock.armed(LIMITS.first_byte)
@@ -116,14 +108,14 @@ t.test('idle: between data, from the first on', async (t) => {
     ['half an event', (seen) => sseAnswer([role(seen), `${words(seen)[0]}data: {"choi`], { after: 'stall' })],
   ]
   for (const [name, script] of streams) {
-    const scene = await startScene(t, { script })
+    const scene = await limited(t, { script })
     const response = await scene.ask(true)
     const reply = response.text()
     await scene.clock.armed(LIMITS.idle)
     await firesAfter(t, scene, { left: LIMITS.idle, reply })
     t.match(eventsOf(await reply).at(-1), { error: { code: 524 } }, name)
   }
-  const whole = await startScene(t, { script: () => ({ headers: JSON_TYPE, body: ['{"id":"x","choices":['], after: 'stall' }) })
+  const whole = await limited(t, { script: () => ({ headers: JSON_TYPE, body: ['{"id":"x","choices":['], after: 'stall' }) })
   const reply = whole.ask(false)
   await whole.clock.armed(LIMITS.idle)
   await firesAfter(t, whole, { left: LIMITS.idle, reply })
@@ -132,7 +124,7 @@ t.test('idle: between data, from the first on', async (t) => {
 
 t.test('a long idle is not cut by first_byte, nor a short one stretched by it', async (t) => {
   for (const idle of [60_600, 1_100]) {
-    const scene = await startScene(t, { limits: { idle }, script: (seen) => sseAnswer([role(seen), words(seen)[0]], { after: 'stall' }) })
+    const scene = await limited(t, { limits: { idle }, script: (seen) => sseAnswer([role(seen), words(seen)[0]], { after: 'stall' }) })
     const reply = (await scene.ask(true)).text()
     await scene.clock.armed(idle)
     await firesAfter(t, scene, { left: idle, reply })
@@ -149,7 +141,7 @@ t.test('events that are held back count as life', async (t) => {
     ['/v1/messages', 'openai-chat'],
   ]
   for (const [path, dialect] of ways) {
-    const scene = await startScene(t, {
+    const scene = await limited(t, {
       path,
       dialect,
       limits: { first_byte: 5_500 },
@@ -164,7 +156,7 @@ t.test('events that are held back count as life', async (t) => {
 
 t.test('total: all of it, however much comes', async (t) => {
   const gates = Array.from({ length: 8 }, () => new Gate())
-  const scene = await startScene(t, {
+  const scene = await limited(t, {
     script: (seen) => {
       const said = words(seen).slice(0, 9)
       return sseAnswer([role(seen), said[0], ...gates.flatMap((gate, at) => [gate.step, said[at + 1]])], { after: 'stall' })
@@ -192,7 +184,7 @@ t.test('total: all of it, however much comes', async (t) => {
 })
 
 t.test('a reply in time meets none of them', async (t) => {
-  const scene = await startScene(t, {
+  const scene = await limited(t, {
     script: (seen) =>
       seen.json.stream ? sseAnswer(framesFor(seen.path, SAID)) : { headers: JSON_TYPE, body: [JSON.stringify(replyFor(seen.path, SAID))] },
   })

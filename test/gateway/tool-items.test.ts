@@ -13,14 +13,14 @@ const DIALECTS: readonly WireName[] = ['openai-chat', 'openai-responses', 'anthr
 const PAGES = ['a', 'b', 'c'].map((name) => ({ url: `https://${name}.example/x`, title: name, content: `Words of ${name}.` }))
 const ANSWER: Said = { text: ['So it is.'], usage: { input: 20, output: 2 } }
 
-interface Scene {
+interface WithTools {
   gateway: Gateway
   model: Upstream
   engine: Upstream
   ask(way: AskWay, more?: JsonObject): Promise<Asked>
 }
 
-async function scene(t: Test, dialect: WireName, script: (seen: Seen) => Said, answer?: () => Answer): Promise<Scene> {
+async function withTools(t: Test, dialect: WireName, script: (seen: Seen) => Said, answer?: () => Answer): Promise<WithTools> {
   const model = await startUpstream((seen) => answerFor(seen, script(seen)))
   const engine = await startUpstream(() => answer?.() ?? jsonAnswer({ results: PAGES, unresponsive_engines: [] }))
   t.teardown(async () => {
@@ -59,7 +59,7 @@ function itemsOf({ format, stream }: AskWay, { raw, body }: Asked): JsonObject[]
 t.test('C-173: the time in the zone that was asked for, in every format', async (t) => {
   await every(t, 'every dialect', async (t) => {
     for (const dialect of DIALECTS) {
-      const one = await scene(t, dialect, (seen) => (ran(seen) ? ANSWER : { calls: [time] }))
+      const one = await withTools(t, dialect, (seen) => (ran(seen) ? ANSWER : { calls: [time] }))
       for (const way of ASK_WAYS) {
         const asked = await one.ask(way, TOOLS)
         const name = `${dialect} to ${askName(way)}`
@@ -85,7 +85,7 @@ t.test('C-174, C-175: each of the five conditions ends the loop with a last turn
   ]
   await every(t, 'every dialect', async (t) => {
     for (const dialect of DIALECTS) {
-      const one = await scene(t, dialect, (seen) => (offers(seen) ? calls : ANSWER))
+      const one = await withTools(t, dialect, (seen) => (offers(seen) ? calls : ANSWER))
       for (const [condition, turns] of conditions) {
         for (const way of ASK_WAYS) {
           const name = `${dialect} to ${askName(way)}: ${JSON.stringify(condition)}`
@@ -112,7 +112,7 @@ t.test('C-176: a call of the caller ends the turn, beside calls of the gateway t
   }
   await every(t, 'every dialect', async (t) => {
     for (const dialect of DIALECTS) {
-      const one = await scene(t, dialect, () => ({ calls: [search('call_1', 'a'), { id: 'call_9', name: 'mine', args: ['{}'] }] }))
+      const one = await withTools(t, dialect, () => ({ calls: [search('call_1', 'a'), { id: 'call_9', name: 'mine', args: ['{}'] }] }))
       for (const way of ASK_WAYS) {
         const name = `${dialect} to ${askName(way)}`
         const before = { model: one.model.requests.length, engine: one.engine.requests.length }
@@ -130,7 +130,7 @@ t.test('C-179: items are typed by the brand, counted, and told by /v1/generation
   const twice: Said = { calls: [search('call_1', 'a'), search('call_2', 'b'), time] }
   await every(t, 'every dialect', async (t) => {
     for (const dialect of DIALECTS) {
-      const one = await scene(t, dialect, (seen) => (ran(seen) ? ANSWER : twice))
+      const one = await withTools(t, dialect, (seen) => (ran(seen) ? ANSWER : twice))
       for (const way of ASK_WAYS) {
         const name = `${dialect} to ${askName(way)}`
         const asked = await one.ask(way, TOOLS)
@@ -187,7 +187,7 @@ t.test('failures have the codes of the messages format', async (t) => {
   ]
   await every(t, 'every case', async (t) => {
     for (const [name, calls, answer, code] of cases) {
-      const one = await scene(t, 'openai-chat', (seen) => (ran(seen) ? ANSWER : { calls }), answer && (() => answer))
+      const one = await withTools(t, 'openai-chat', (seen) => (ran(seen) ? ANSWER : { calls }), answer && (() => answer))
       for (const stream of [false, true]) {
         const way = { format: 'messages', stream } as const
         const asked = await one.ask(way, { tools: [{ type: 'router:web_search', parameters: { max_uses: 1 } }] })
@@ -205,7 +205,7 @@ t.test('what the caller holds may be sent back: no 400, and nothing of the gatew
   const turns = { text: ['Look. '], calls: [search('call_1', 'a'), time] }
   await every(t, 'every dialect', async (t) => {
     for (const dialect of DIALECTS) {
-      const one = await scene(t, dialect, (seen) => (offers(seen) && !ran(seen) ? turns : ANSWER))
+      const one = await withTools(t, dialect, (seen) => (offers(seen) && !ran(seen) ? turns : ANSWER))
       for (const way of ASK_WAYS) {
         const name = `${dialect} to ${askName(way)}`
         const items = itemsOf(way, await one.ask(way, TOOLS))
@@ -233,7 +233,7 @@ t.test('what the caller holds may be sent back: no 400, and nothing of the gatew
 })
 
 t.test('a request has only so many tools that are more than functions', async (t) => {
-  const one = await scene(t, 'openai-chat', () => ANSWER)
+  const one = await withTools(t, 'openai-chat', () => ANSWER)
   const some = (count: number): JsonObject => ({ tools: Array.from({ length: count }, () => ({ type: 'router:datetime' })) })
   await every(t, 'every way', async (t) => {
     for (const way of ASK_WAYS) {

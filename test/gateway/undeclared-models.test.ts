@@ -1,8 +1,8 @@
 /** Models of which the file does not say what they read or give: the provider decides. */
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
-import { startGateway } from '../support/gateway.ts'
-import { jsonAnswer, startUpstream } from '../support/upstream.ts'
+import { startScene } from '../support/scene.ts'
+import { jsonAnswer } from '../support/upstream.ts'
 import { answerFor } from '../support/wire.ts'
 
 const IMAGE = 'data:image/png;base64,iVBORw0KGgo='
@@ -12,21 +12,20 @@ const PICTURE = [
 ]
 const MESSAGES = [{ role: 'user', content: PICTURE }]
 
-const upstream = await startUpstream((seen) =>
-  seen.path.endsWith('/embeddings')
-    ? jsonAnswer({
-        object: 'list',
-        model: 'm',
-        data: [{ object: 'embedding', index: 0, embedding: [0.5, 0.25] }],
-        usage: { prompt_tokens: 3, total_tokens: 3 },
-      })
-    : answerFor(seen, { text: ['A cat.'] }),
-)
-t.teardown(() => upstream.close())
-const gateway = await startGateway(`
+const { gateway, upstream } = await startScene(t, {
+  answer: (seen) =>
+    seen.path.endsWith('/embeddings')
+      ? jsonAnswer({
+          object: 'list',
+          model: 'm',
+          data: [{ object: 'embedding', index: 0, embedding: [0.5, 0.25] }],
+          usage: { prompt_tokens: 3, total_tokens: 3 },
+        })
+      : answerFor(seen, { text: ['A cat.'] }),
+  config: (url) => `
 providers:
-  box: { dialect: openai-chat, base_url: "${upstream.url}/v1", quirks: { input_parts: true } }
-  claude: { dialect: anthropic, base_url: "${upstream.url}", key: sk-c }
+  box: { dialect: openai-chat, base_url: "${url}/v1", quirks: { input_parts: true } }
+  claude: { dialect: anthropic, base_url: "${url}", key: sk-c }
 models:
   "local/*": { endpoints: [ { provider: box, model: "*", price: free } ] }
   "vectors/*": { kind: embedding, endpoints: [ { provider: box, model: "*", price: free } ] }
@@ -34,8 +33,8 @@ models:
   "claude/*": { endpoints: [ { provider: claude, model: "*", price: free } ] }
   acme/plain: { endpoints: [ { provider: box, model: plain, price: free } ] }
   acme/texts: { input: [ text ], endpoints: [ { provider: box, model: texts, price: free } ] }
-`)
-t.teardown(() => gateway.close())
+`,
+})
 
 const post = async (path: string, body: JsonObject): Promise<{ status: number; body: JsonObject }> => {
   const reply = await gateway.post(path, body)

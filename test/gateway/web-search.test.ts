@@ -19,14 +19,14 @@ const LINK = '[news.example.com](https://news.example.com/rain)'
 const ANSWER: Said = { text: ['It will rain: ', LINK, '.'], usage: { input: 200, output: 20 } }
 const PRICE = 5_000_000
 
-interface Scene {
+interface WebSearch {
   gateway: Gateway
   model: Upstream
   engine: Upstream
   ask(way: { format: Format; stream: boolean }, more?: JsonObject): Promise<Asked>
 }
 
-interface SceneOptions {
+interface WebSearchOptions {
   /** Settings of the plugin web; `ENGINE` stands for the stand-in's address. */
   web?: string
   script?: (seen: Seen) => Said
@@ -38,7 +38,7 @@ interface SceneOptions {
 
 const SEARXNG = 'engines: { searxng: { url: "ENGINE" } }, price: "0.005"'
 
-async function scene(t: Test, options: SceneOptions = {}): Promise<Scene> {
+async function webSearch(t: Test, options: WebSearchOptions = {}): Promise<WebSearch> {
   const { web = SEARXNG, script = () => ANSWER, key = '', dialect = 'openai-chat', brand = 'router' } = options
   const model = await startUpstream((seen) => answerFor(seen, script(seen)))
   const engine = await startUpstream(
@@ -74,16 +74,16 @@ const once = (seen: Seen): Said =>
 const tool = (parameters: JsonObject = {}): JsonObject => ({ tools: [{ type: 'router:web_search', parameters }] })
 
 /** What the model was told by the tool, one text per call. */
-function told({ model }: Scene): JsonObject[] {
+function told({ model }: WebSearch): JsonObject[] {
   const messages = model.requests.at(-1)?.json.messages as JsonObject[]
   return messages.filter(({ role }) => role === 'tool').map(({ content }) => JSON.parse(String(content)) as JsonObject)
 }
 
-function settled({ gateway }: Scene) {
+function settled({ gateway }: WebSearch) {
   return [...gateway.running.store.journal.export()].at(-1)
 }
 
-function free({ gateway }: Scene): number {
+function free({ gateway }: WebSearch): number {
   const { hold } = [...gateway.running.store.journal.export()][0]
   return gateway.running.runtime.dependencies.credit.account(hold.key).held
 }
@@ -96,7 +96,7 @@ function citations(format: Format, { annotations }: FoldedReply): JsonObject[] {
 t.test('the model searches: what it is told, what the caller sees, what it costs', async (t) => {
   await every(t, 'every dialect', async (t) => {
     for (const dialect of ['openai-chat', 'anthropic', 'openai-responses'] as const) {
-      const one = await scene(t, { script: once, dialect })
+      const one = await webSearch(t, { script: once, dialect })
       for (const way of WAYS) {
         const { format, stream } = way
         const name = `${dialect} to ${format}${stream ? ', streamed' : ''}`
@@ -200,7 +200,7 @@ t.test('the limits of the caller: a message instead of a search, calls of one tu
   await every(t, 'every case', async (t) => {
     for (const [parameters, calls, searched, results] of cases) {
       const queries = Array.from({ length: calls }, (_, i) => `q${i}`)
-      const one = await scene(t, { script: (seen) => (ran(seen) ? ANSWER : { calls: searches(...queries) }) })
+      const one = await webSearch(t, { script: (seen) => (ran(seen) ? ANSWER : { calls: searches(...queries) }) })
       const { body, reply } = await one.ask({ format: 'chat', stream: false }, tool(parameters))
       const name = JSON.stringify(parameters)
       t.equal(reply.text, `It will rain: ${LINK}.`, name)
@@ -230,7 +230,7 @@ t.test('an engine that fails is an error to the model and free, and the answer g
     'nobody behind it': () => jsonAnswer({ results: [], unresponsive_engines: [['one', 'CAPTCHA']] }),
   }
   let fail: () => Answer = () => ({})
-  const one = await scene(t, { script: once, answers: () => fail() })
+  const one = await webSearch(t, { script: once, answers: () => fail() })
   await every(t, 'every case', async (t) => {
     for (const [name, answer] of Object.entries(failures)) {
       fail = answer
@@ -261,7 +261,7 @@ t.test('an engine that fails is an error to the model and free, and the answer g
 })
 
 t.test('what the model may call is held before, and too little credit is a 402', async (t) => {
-  const one = await scene(t, { script: once, key: ', limit: "0.10"' })
+  const one = await webSearch(t, { script: once, key: ', limit: "0.10"' })
   const { status, body } = await one.ask({ format: 'chat', stream: false }, tool({ max_uses: 21 }))
   t.equal(status, 402, JSON.stringify(body))
   t.match((body.error as JsonObject).message, /the tools of this request may cost up to \$0\.105/)
@@ -276,7 +276,7 @@ t.test('what the model may call is held before, and too little credit is a 402',
   t.ok(Math.abs((await plan(tool({ max_uses: 5 }))) - (await plan(tool({ max_uses: 3 }))) - 0.01) < 1e-9)
   t.ok(Math.abs((await plan({ plugins: [{ id: 'web' }] })) - (await plan({ plugins: [{ id: 'web', enabled: false }] })) - 0.005) < 1e-4)
   t.equal(one.engine.requests.length, 1, 'a plan searches nothing')
-  const open = await scene(t, { web: 'enabled: true, engines: { searxng: { url: "ENGINE" } }' })
+  const open = await webSearch(t, { web: 'enabled: true, engines: { searxng: { url: "ENGINE" } }' })
   await open.gateway.post('/v1/plan', { model: 'acme/one', messages: [{ role: 'user', content: 'x' }] })
   t.equal(open.engine.requests.length, 0, 'not even for nothing')
   t.equal((await open.ask({ format: 'chat', stream: false })).status, 200)
@@ -287,13 +287,13 @@ t.test('what the model may call is held before, and too little credit is a 402',
 t.test('C-175, C-176: a cost limit ends the loop, and a call of the caller ends the turn', async (t) => {
   const always = (seen: Seen): Said =>
     /"router_web_search"/.test(JSON.stringify(seen.json.tools ?? [])) ? { calls: searches('again') } : ANSWER
-  const one = await scene(t, { script: always })
+  const one = await webSearch(t, { script: always })
   const stop = [{ type: 'max_cost', max_cost_in_dollars: 0.012 }]
   const { reply } = await one.ask({ format: 'responses', stream: true }, { ...tool(), stop_server_tools_when: stop })
   t.equal(one.engine.requests.length, 3)
   t.equal(reply.text, `It will rain: ${LINK}.`)
   const own = { type: 'function', function: { name: 'mine', parameters: { type: 'object' } } }
-  const both = await scene(t, { script: () => ({ calls: [...searches('rain'), { id: 'call_9', name: 'mine', args: ['{}'] }] }) })
+  const both = await webSearch(t, { script: () => ({ calls: [...searches('rain'), { id: 'call_9', name: 'mine', args: ['{}'] }] }) })
   const asked = await both.ask({ format: 'chat', stream: false }, { tools: [{ type: 'router:web_search' }, own] })
   t.same(
     asked.reply.calls.map(({ name }) => name),
@@ -304,7 +304,7 @@ t.test('C-175, C-176: a cost limit ends the loop, and a call of the caller ends 
 })
 
 t.test('parameters that do not fit are named by their path', async (t) => {
-  const one = await scene(t)
+  const one = await webSearch(t)
   const cases: [parameters: JsonObject, field: string, message: RegExp][] = [
     [{ max_results: 0 }, 'max_results', /from 1 to 25/],
     [{ max_results: 26 }, 'max_results', /from 1 to 25/],
@@ -338,7 +338,7 @@ t.test('parameters that do not fit are named by their path', async (t) => {
 })
 
 t.test('without an engine tool, plugin and suffix are refused with what is to be configured', async (t) => {
-  const one = await scene(t, { web: 'max_results: 3' })
+  const one = await webSearch(t, { web: 'max_results: 3' })
   const cases: [more: JsonObject, field: RegExp][] = [
     [tool(), /^tools\[0\]\.type: /],
     [{ plugins: [{ id: 'web' }] }, /^plugins\[0\]\.id: /],
@@ -356,13 +356,13 @@ t.test('without an engine tool, plugin and suffix are refused with what is to be
   })
   t.equal((await one.ask({ format: 'chat', stream: false }, { plugins: [{ id: 'web', enabled: false }] })).status, 200)
   t.equal((await one.ask({ format: 'chat', stream: false })).status, 200)
-  await t.rejects(scene(t, { web: 'enabled: true' }), /plugins\.defaults\.web/)
-  await t.rejects(scene(t, { web: 'engine: exa, engines: { searxng: { url: "ENGINE" } }' }), /exa is not configured/)
-  await t.rejects(scene(t, { web: 'engines: { brave: { } }' }), /key/)
+  await t.rejects(webSearch(t, { web: 'enabled: true' }), /plugins\.defaults\.web/)
+  await t.rejects(webSearch(t, { web: 'engine: exa, engines: { searxng: { url: "ENGINE" } }' }), /exa is not configured/)
+  await t.rejects(webSearch(t, { web: 'engines: { brave: { } }' }), /key/)
 })
 
 t.test('C-142: the plugin searches once with the last words of the user; :online is the same', async (t) => {
-  const one = await scene(t)
+  const one = await webSearch(t)
   await every(t, 'every way', async (t) => {
     for (const way of WAYS) {
       for (const more of [{ plugins: [{ id: 'web' }] }, { model: 'acme/one:online' }] as JsonObject[]) {
@@ -391,7 +391,7 @@ t.test('C-142: the plugin searches once with the last words of the user; :online
 })
 
 t.test("the plugin's fields: scope, lead-in, what is the operator's alone, and switching off", async (t) => {
-  const one = await scene(t)
+  const one = await webSearch(t)
   const ask = (entry: JsonObject, more: JsonObject = {}): Promise<Asked> =>
     one.ask({ format: 'chat', stream: false }, { plugins: [{ id: 'web', ...entry }], ...more })
   const { reply } = await ask({ max_results: 1, exclude_domains: ['example.com'], search_prompt: 'READ THIS' })
@@ -426,7 +426,7 @@ t.test("the plugin's fields: scope, lead-in, what is the operator's alone, and s
   t.equal(one.engine.requests.length, searched)
   await every(t, 'every policy', async (t) => {
     for (const policy of ['enabled: false', 'locked: true']) {
-      const set = await scene(t, { web: `${policy}, ${SEARXNG}` })
+      const set = await webSearch(t, { web: `${policy}, ${SEARXNG}` })
       await set.ask({ format: 'chat', stream: false })
       t.equal(set.engine.requests.length, 0, policy)
       await set.ask({ format: 'chat', stream: false }, { plugins: [{ id: 'web' }] })
@@ -434,14 +434,14 @@ t.test("the plugin's fields: scope, lead-in, what is the operator's alone, and s
       t.equal(set.engine.requests.length, 2, `${policy}: to name it is to switch it on`)
     }
   })
-  const never = await scene(t, { web: `enabled: false, locked: true, ${SEARXNG}` })
+  const never = await webSearch(t, { web: `enabled: false, locked: true, ${SEARXNG}` })
   t.equal((await never.ask({ format: 'chat', stream: false }, { model: 'acme/one:online' })).status, 400)
 })
 
 t.test('where the engine fails, the plugin steps aside, unless the operator says otherwise', async (t) => {
   const answers = (): Answer => jsonAnswer({}, 503)
   const asked = { plugins: [{ id: 'web' }] }
-  const skip = await scene(t, { answers })
+  const skip = await webSearch(t, { answers })
   const response = await skip.gateway.post(
     FORMATS.chat,
     { model: 'acme/one', messages: [{ role: 'user', content: 'x' }], ...asked },
@@ -451,7 +451,7 @@ t.test('where the engine fails, the plugin steps aside, unless the operator says
   t.equal(response.status, 200)
   t.match(body.router_metadata.pipeline, [{ name: 'web', summary: /^skipped/ }])
   t.equal(body.usage.cost, 240_000 / 1e9)
-  const fail = await scene(t, { answers, web: `${SEARXNG}, on_error: fail` })
+  const fail = await webSearch(t, { answers, web: `${SEARXNG}, on_error: fail` })
   t.equal((await fail.ask({ format: 'chat', stream: true }, asked)).status, 500)
   t.equal(fail.model.requests.length, 0)
   t.equal(free(skip), 0)
@@ -462,7 +462,7 @@ t.test('plugin and tool in one request, another brand, and the engine that is as
     seen.path.startsWith('/res/v1/web/search')
       ? jsonAnswer({ web: { results: [{ url: 'https://brave.example/a', title: 'Brave', description: 'b' }] } })
       : jsonAnswer({ results: PAGES })
-  const one = await scene(t, {
+  const one = await webSearch(t, {
     brand: 'acme',
     answers: brave,
     web: 'engine: brave, engines: { searxng: { url: "ENGINE", price: "0.001" }, brave: { key: "brave-key", url: "ENGINE" } }, price: "0.005"',
@@ -486,7 +486,7 @@ t.test('plugin and tool in one request, another brand, and the engine that is as
 t.test('a caller who leaves while the engine searches lets go of it, and pays for what was used', async (t) => {
   await every(t, 'every case', async (t) => {
     for (const more of [tool(), { plugins: [{ id: 'web' }] }]) {
-      const one = await scene(t, { script: once, answers: () => ({ body: ['{'], after: 'stall' }) })
+      const one = await webSearch(t, { script: once, answers: () => ({ body: ['{'], after: 'stall' }) })
       const leaving = new AbortController()
       const left = fetch(`${one.gateway.url}${FORMATS.chat}`, {
         method: 'POST',
@@ -516,7 +516,7 @@ t.test("a provider's own search tool is run by the gateway where no endpoint has
     ['responses', { type: 'web_search_preview', filters, search_context_size: 'low' }, { type: 'web_search_preview' }],
     ['messages', { type: 'web_search_20250305', name: 'web_search', max_uses: 1, ...filters }, { type: 'tool', name: 'web_search' }],
   ]
-  const one = await scene(t, { script: once })
+  const one = await webSearch(t, { script: once })
   await every(t, 'every case', async (t) => {
     for (const [format, own, choice] of asks) {
       for (const stream of [false, true]) {
@@ -541,10 +541,10 @@ t.test("a provider's own search tool is run by the gateway where no endpoint has
   const bad = await one.ask({ format: 'responses', stream: false }, { tools: [{ type: 'web_search', max_results: 99 }] })
   t.equal(bad.status, 400)
   t.match((bad.body.error as JsonObject).message, /max_results/)
-  const native = await scene(t, { dialect: 'openai-responses' })
+  const native = await webSearch(t, { dialect: 'openai-responses' })
   t.equal((await native.ask({ format: 'responses', stream: false }, { tools: [{ type: 'web_search' }] })).status, 200)
   t.match(native.model.requests.at(-1)?.json.tools, [{ type: 'web_search' }])
-  const without = await scene(t, { web: 'max_results: 3' })
+  const without = await webSearch(t, { web: 'max_results: 3' })
   const refused = await without.ask({ format: 'responses', stream: false }, { tools: [{ type: 'web_search' }] })
   t.equal(refused.status, 400)
   t.match((refused.body.error as JsonObject).message, /^tools\[0\]\.type: web_search runs at the provider/)

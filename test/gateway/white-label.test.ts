@@ -2,31 +2,28 @@
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
-import { startGateway } from '../support/gateway.ts'
-import { startUpstream } from '../support/upstream.ts'
+import { startScene } from '../support/scene.ts'
 import { answerFor } from '../support/wire.ts'
 
 const WORD = 'acme'
-const upstream = await startUpstream((seen) => {
-  const told = JSON.stringify(seen.json)
-  const offered = /"(acme_datetime)"/.exec(told)
-  const ran = /tool_result|"role":"tool"|function_call_output|functionResponse/.test(told)
-  if (offered && !ran) return answerFor(seen, { calls: [{ id: 'call_1', name: offered[1], args: ['{}'] }] })
-  return answerFor(seen, { text: ['It is late'] })
-})
-const gateway = await startGateway(`
+const { gateway } = await startScene(t, {
+  answer: (seen) => {
+    const told = JSON.stringify(seen.json)
+    const offered = /"(acme_datetime)"/.exec(told)
+    const ran = /tool_result|"role":"tool"|function_call_output|functionResponse/.test(told)
+    if (offered && !ran) return answerFor(seen, { calls: [{ id: 'call_1', name: offered[1], args: ['{}'] }] })
+    return answerFor(seen, { text: ['It is late'] })
+  },
+  config: (url) => `
 brand: { word: ${WORD} }
 auth: { keys: [ { name: app, key: sk-acme-0123456789abcdef } ] }
 providers:
-  chat: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: sk-up }
-  anthropic: { dialect: anthropic, base_url: "${upstream.url}", key: sk-up }
+  chat: { dialect: openai-chat, base_url: "${url}/v1", key: sk-up }
+  anthropic: { dialect: anthropic, base_url: "${url}", key: sk-up }
 models:
   m/chat: { endpoints: [ { provider: chat, model: m, price: free } ] }
   m/anthropic: { endpoints: [ { provider: anthropic, model: m, price: free } ] }
-`)
-t.teardown(async () => {
-  await gateway.close()
-  await upstream.close()
+`,
 })
 
 const tools = [{ type: `${WORD}:datetime` }]

@@ -8,10 +8,11 @@ import { FORMATS, type Format, userTurn } from '../support/asking.ts'
 import { FakeClock } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
 import { every } from '../support/every.ts'
-import { type Gateway, startGateway } from '../support/gateway.ts'
+import type { Gateway } from '../support/gateway.ts'
 import { countLane, type Lane, lanesOf } from '../support/lanes.ts'
 import { heardLeave, READ_ON } from '../support/leaving.ts'
-import { type Answer, Gate, type Seen, sseAnswer, startUpstream, type Upstream } from '../support/upstream.ts'
+import { startScene } from '../support/scene.ts'
+import { type Answer, Gate, type Seen, sseAnswer, type Upstream } from '../support/upstream.ts'
 import { framesFor, type Said, type WireName } from '../support/wire.ts'
 
 /** Nano-dollars per token, and per search. */
@@ -28,7 +29,7 @@ const WIRES = ['openai-chat', 'openai-responses', 'anthropic', 'gemini'] as cons
 const PRICE = '{ prompt: "1.00", completion: "2.00", cached: "0.10", cache_write: "1.25", image_output: "40.00", web_search: "0.01" }'
 const PATIENT = '{ connect: 900s, first_byte: 700s, idle: 777s, total: 899s }'
 
-interface Scene {
+interface EarlyLeave {
   clock: FakeClock
   gateway: Gateway
   upstream: Upstream
@@ -57,20 +58,19 @@ function waysTo(wire: WireName): Way[] {
   return (['chat', 'responses', 'messages'] as const).flatMap((format) => lanesOf(format, wire).map((lane) => ({ format, wire, lane })))
 }
 
-async function startScene(t: Test, lane: Lane): Promise<Scene> {
+async function earlyLeave(t: Test, lane: Lane): Promise<EarlyLeave> {
   const clock = new FakeClock()
-  const upstream = await startUpstream(() => ({ status: 500 }))
-  t.teardown(() => upstream.close())
-  const gateway = await startGateway(
-    `
+  const { gateway, upstream } = await startScene(t, {
+    answer: () => ({ status: 500 }),
+    config: (url) => `
 providers:
-${WIRES.map((wire) => `  ${wire}: { dialect: ${wire}, base_url: "${upstream.url}${wire === 'anthropic' ? '' : '/v1'}", key: sk-up, timeouts: ${PATIENT} }`).join('\n')}
+${WIRES.map((wire) => `  ${wire}: { dialect: ${wire}, base_url: "${url}${wire === 'anthropic' ? '' : '/v1'}", key: sk-up, timeouts: ${PATIENT} }`).join('\n')}
 models:
 ${WIRES.map((wire) => `  acme/${wire}: { context: 1000000, output: [ text, image ], endpoints: [ { provider: ${wire}, model: m, price: ${PRICE} } ] }`).join('\n')}
 `,
-    { clock, ...(lane === 'pass' ? {} : { lane }) },
-  )
-  t.teardown(() => gateway.close())
+    clock,
+    ...(lane === 'pass' ? {} : { lane }),
+  })
   return { clock, gateway, upstream }
 }
 
@@ -84,7 +84,7 @@ interface Leaving {
 }
 
 /** Asks, leaves, and lets the time pass in which the provider is read on. @returns what is charged. */
-async function chargedFor(scene: Scene, { format, wire }: Way, { frames, at, more = {}, left }: Leaving): Promise<Charged> {
+async function chargedFor(scene: EarlyLeave, { format, wire }: Way, { frames, at, more = {}, left }: Leaving): Promise<Charged> {
   const { clock, gateway, upstream } = scene
   const rows = () => [...gateway.running.store.journal.export()]
   const before = rows().length
@@ -134,10 +134,10 @@ function until(seen: Seen, text: string, said: Said): string[] {
 }
 
 /** A scene for each lane, made when it is first wanted. */
-function scenesOf(t: Test): (way: Way) => Promise<Scene> {
-  const scenes = new Map<Lane, Promise<Scene>>()
+function scenesOf(t: Test): (way: Way) => Promise<EarlyLeave> {
+  const scenes = new Map<Lane, Promise<EarlyLeave>>()
   return ({ lane }) => {
-    const known = scenes.get(lane) ?? startScene(t, lane)
+    const known = scenes.get(lane) ?? earlyLeave(t, lane)
     scenes.set(lane, known)
     return known
   }

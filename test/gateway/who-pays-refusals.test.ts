@@ -1,7 +1,7 @@
 /** Who pays where a provider refuses a later call of a request as wrong: what earlier calls brought stays charged. Runs with `npm run test:servers`. */
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
-import { type Name, PRICES, ran, type SceneOptions, startScene, WAYS, wayName } from '../support/asked-models.ts'
+import { type AskedModelsOptions, type Name, PRICES, ran, startAskedModels, WAYS, wayName } from '../support/asked-models.ts'
 import { type Answer, jsonAnswer, type Seen, sseAnswer } from '../support/upstream.ts'
 import type { Said } from '../support/wire.ts'
 
@@ -46,7 +46,7 @@ const REFUSALS: Record<string, Record<string, (seen: Seen) => Answer>> = {
 t.test('a turn of a tool loop that the provider refuses costs nothing itself, and earlier turns stay charged', async (t) => {
   for (const [dialect, ways] of Object.entries(REFUSALS))
     for (const [how, refusal] of Object.entries(ways)) {
-      const scene = await startScene(t, { script: (_, seen) => (ran(seen) ? refusal(seen) : CALL), dialect })
+      const scene = await startAskedModels(t, { script: (_, seen) => (ran(seen) ? refusal(seen) : CALL), dialect })
       for (const way of WAYS) {
         const name = `${dialect}, ${how}, to ${wayName(way)}`
         await scene.ask(way, { tools: [{ type: 'router:datetime' }] })
@@ -62,11 +62,11 @@ t.test('a turn of a tool loop that the provider refuses costs nothing itself, an
 t.test('so it is in a call that a tool makes of a model', async (t) => {
   for (const [dialect, ways] of Object.entries(REFUSALS))
     for (const [how, refusal] of Object.entries(ways)) {
-      const script: SceneOptions['script'] = (name, seen) => {
+      const script: AskedModelsOptions['script'] = (name, seen) => {
         if (name === 'one') return ran(seen) ? { text: ['So be it.'], usage: TURN_1 } : ASKS
         return ran(seen) ? refusal(seen) : { ...CALL, usage: INNER }
       }
-      const scene = await startScene(t, { script, dialect })
+      const scene = await startAskedModels(t, { script, dialect })
       const parameters = { model: 'acme/two', tools: [{ type: 'router:datetime' }] }
       for (const way of WAYS.filter(({ format }) => format === 'chat')) {
         const name = `${dialect}, ${how}, to ${wayName(way)}`

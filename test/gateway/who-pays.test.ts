@@ -6,8 +6,9 @@ import { FakeClock } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
 import { every } from '../support/every.ts'
 import { eventsOf, object } from '../support/fold.ts'
-import { type Gateway, startGateway } from '../support/gateway.ts'
+import type { Gateway } from '../support/gateway.ts'
 import { heardLeave, READ_ON } from '../support/leaving.ts'
+import { startScene } from '../support/scene.ts'
 import {
   type Answer,
   Gate,
@@ -17,7 +18,6 @@ import {
   type Seen,
   sseAnswer,
   startMuteUpstream,
-  startUpstream,
   type Upstream,
 } from '../support/upstream.ts'
 import { answerFor, framesFor, type Said, upstreamError } from '../support/wire.ts'
@@ -29,7 +29,7 @@ const QUESTION = 'What is the meaning of all this? '.repeat(20)
 const SAID: Said = { text: ['one ', 'two'], usage: { input: 150, output: 40 } }
 const DEADLINE = 'X-Router-Deadline'
 
-interface Scene {
+interface PayingKey {
   clock: FakeClock
   gateway: Gateway
   upstream: Upstream
@@ -49,7 +49,7 @@ interface Charged {
   hold: number
 }
 
-interface SceneOptions {
+interface PayingKeyOptions {
   script: Script
   /** YAML of the key. */
   key?: string
@@ -62,23 +62,21 @@ interface SceneOptions {
 const IDLE = 777_000
 const PATIENT = '{ connect: 900s, first_byte: 700s, idle: 777s, total: 899s }'
 
-async function startScene(t: Test, { script, key = '', provider = `timeouts: ${PATIENT}`, address }: SceneOptions): Promise<Scene> {
+async function payingKey(t: Test, { script, key = '', provider = `timeouts: ${PATIENT}`, address }: PayingKeyOptions): Promise<PayingKey> {
   const clock = new FakeClock()
-  const upstream = await startUpstream(script)
-  t.teardown(() => upstream.close())
-  const gateway = await startGateway(
-    `
+  const { gateway, upstream } = await startScene(t, {
+    answer: script,
+    config: (url) => `
 auth: { keys: [ { name: app, key: sk-router-v1-0123456789abcdef${key} } ] }
 providers:
-  up: { dialect: openai-chat, base_url: "${address ?? `${upstream.url}/v1`}", key: sk-up, ${provider} }
+  up: { dialect: openai-chat, base_url: "${address ?? `${url}/v1`}", key: sk-up, ${provider} }
 models:
   acme/one:
     context: 1000000
     endpoints: [ { provider: up, model: m, price: { prompt: "1.00", completion: "2.00" } } ]
 `,
-    { clock },
-  )
-  t.teardown(() => gateway.close())
+    clock,
+  })
   const rows = (): GenerationRecord[] => [...gateway.running.store.journal.export()]
   return {
     clock,
@@ -142,7 +140,7 @@ t.test('a caller that leaves before the first content pays for the input', async
     for (const stream of [false, true])
       for (const script of [() => ({ before: 'stall' as const }), () => stalled([])]) {
         if (!stream && script().before === undefined) continue
-        const scene = await startScene(t, { script })
+        const scene = await payingKey(t, { script })
         const { leave } = scene.ask({ stream })
         await scene.upstream.request(0)
         leave()
@@ -157,7 +155,7 @@ t.test('a caller that leaves before the first content pays for the input', async
 })
 
 t.test('a caller that sends a long recording and leaves pays for the recording', async (t) => {
-  const scene = await startScene(t, { script: () => ({ before: 'stall' as const }) })
+  const scene = await payingKey(t, { script: () => ({ before: 'stall' as const }) })
   const sound = { type: 'input_audio', input_audio: { data: 'A'.repeat(8_000_000), format: 'wav' } }
   const { leave } = scene.ask({ messages: [{ role: 'user', content: [sound] }] })
   await scene.upstream.request(0)
@@ -171,7 +169,7 @@ t.test('a request that never left costs nothing', async (t) => {
   const mute = await startMuteUpstream()
   t.teardown(() => mute.close())
   const address = `${mute.url}/v1`
-  const scene = await startScene(t, { script: () => ({}), address })
+  const scene = await payingKey(t, { script: () => ({}), address })
   const { response } = scene.ask({}, { [DEADLINE]: '5' })
   await mute.connected
   await scene.clock.advance(5_000)
@@ -186,7 +184,7 @@ function begun(seen: Seen, said = SAID): [string, ...string[]] {
 }
 
 /** Leaves, and lets the time pass in which the provider is read on. */
-async function leaves({ clock }: Scene, leave: () => void): Promise<void> {
+async function leaves({ clock }: PayingKey, leave: () => void): Promise<void> {
   leave()
   await heardLeave(clock)
   await clock.advance(READ_ON)
@@ -194,7 +192,7 @@ async function leaves({ clock }: Scene, leave: () => void): Promise<void> {
 
 t.test('hidden reasoning is charged by time and pace', async (t) => {
   const SECONDS = 30
-  const scene = await startScene(t, { script: () => ({}) })
+  const scene = await payingKey(t, { script: () => ({}) })
   const gate = new Gate()
   scene.upstream.script = (seen) => {
     const [role, one, ...rest] = begun(seen, { ...SAID, usage: { input: 9, output: 100 } })
@@ -232,7 +230,7 @@ t.test('hidden reasoning is charged by time and pace', async (t) => {
 })
 
 t.test('an image that came counts, though it is no text', async (t) => {
-  const scene = await startScene(t, {
+  const scene = await payingKey(t, {
     script: (seen) => {
       const [role, one] = begun(seen)
       const images = [{ type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(20_000)}` } }]
@@ -258,7 +256,7 @@ t.test('credit that ends between two turns leaves the first one charged', async 
   await every(t, 'streamed or not', async (t) => {
     for (const stream of [false, true]) {
       // A report beyond what was held takes what the second turn would have needed.
-      const scene = await startScene(t, { key, script: (seen) => answerFor(seen, { ...CALL, usage: { input: 2_000, output: 40 } }) })
+      const scene = await payingKey(t, { key, script: (seen) => answerFor(seen, { ...CALL, usage: { input: 2_000, output: 40 } }) })
       await (await scene.ask({ stream, max_tokens: 100, tools: [{ type: 'router:datetime' }] }).response).text()
       const charged = await scene.charged()
       t.equal(scene.upstream.requests.length, 1, 'no second call')
@@ -269,7 +267,7 @@ t.test('credit that ends between two turns leaves the first one charged', async 
 })
 
 t.test('no estimate passes the hold', async (t) => {
-  const scene = await startScene(t, { script: (seen) => stalled(begun(seen).slice(0, 1)) })
+  const scene = await payingKey(t, { script: (seen) => stalled(begun(seen).slice(0, 1)) })
   const { response } = scene.ask({ stream: true, max_tokens: 50 }, { [DEADLINE]: '700' })
   await scene.clock.armed(IDLE)
   await scene.clock.advance(700_000)
@@ -281,7 +279,7 @@ t.test('no estimate passes the hold', async (t) => {
 })
 
 t.test('a deadline is the end of the caller', async (t) => {
-  const scene = await startScene(t, { script: () => ({ before: 'stall' }) })
+  const scene = await payingKey(t, { script: () => ({ before: 'stall' }) })
   const whole = scene.ask({}, { [DEADLINE]: '5' })
   await scene.upstream.request(0)
   await scene.clock.advance(5_000)
@@ -316,7 +314,7 @@ t.test('half a tool loop: what had been done stays charged', async (t) => {
   await every(t, 'every case', async (t) => {
     for (const [name, second, headers, reason, more] of loops)
       for (const stream of [false, true]) {
-        const scene = await startScene(t, { script: (seen, index) => (index === 0 ? answerFor(seen, CALL) : second(seen, index)) })
+        const scene = await payingKey(t, { script: (seen, index) => (index === 0 ? answerFor(seen, CALL) : second(seen, index)) })
         const { response } = scene.ask({ stream, tools }, headers)
         await scene.upstream.request(1)
         if (headers[DEADLINE]) await scene.clock.advance(5_000)
@@ -328,14 +326,14 @@ t.test('half a tool loop: what had been done stays charged', async (t) => {
         t.equal(charged.cost, charged.input * INPUT + charged.output * OUTPUT)
       }
   })
-  const scene = await startScene(t, { script: (seen, index) => (index === 0 ? answerFor(seen, CALL) : upstreamError(500)) })
+  const scene = await payingKey(t, { script: (seen, index) => (index === 0 ? answerFor(seen, CALL) : upstreamError(500)) })
   await (await scene.ask({ stream: true, tools }).response).text()
   t.match(await scene.charged(), { cost: 0, reason: 'provider/sent/nothing' }, 'insurance covers the whole of it')
 })
 
 t.test('insurance: what the provider broke off is free', async (t) => {
   const gate = new Gate()
-  const scene = await startScene(t, { script: (seen) => sseAnswer([...until(seen, 'one'), gate.step], { after: 'close' }) })
+  const scene = await payingKey(t, { script: (seen) => sseAnswer([...until(seen, 'one'), gate.step], { after: 'close' }) })
   const broken = await scene.ask({ stream: true }).response
   await scene.clock.armed(IDLE)
   gate.open()
@@ -353,7 +351,7 @@ t.test('the final report that comes while the provider is read on is what is cha
       { input: 0, output: 0 },
     ]) {
       const gate = new Gate()
-      const scene = await startScene(t, {
+      const scene = await payingKey(t, {
         script: (seen) => {
           const [role, one, ...rest] = begun(seen, { ...SAID, usage })
           return sseAnswer([role, one, gate.step, ...rest])
@@ -375,7 +373,7 @@ t.test('the final report that comes while the provider is read on is what is cha
 })
 
 t.test('at most 64 are read on at once', async (t) => {
-  const scene = await startScene(t, { script: (seen) => stalled(until(seen, 'one')) })
+  const scene = await payingKey(t, { script: (seen) => stalled(until(seen, 'one')) })
   const reading = (): number => scene.clock.waiting.filter((delay) => delay === READ_ON).length
   const callers = Array.from({ length: 65 }, () => scene.ask({ stream: true }))
   for (const { response } of callers) await readTo(await response, 'one ')
@@ -397,7 +395,7 @@ t.test('at most 64 are read on at once', async (t) => {
 t.test('reading on counts in the streams and bytes of the key', async (t) => {
   await every(t, 'every key', async (t) => {
     for (const key of [', limits: { streams: 1 }', ', limits: { bytes: 1KB }']) {
-      const scene = await startScene(t, { key, script: (seen) => stalled(until(seen, 'one')) })
+      const scene = await payingKey(t, { key, script: (seen) => stalled(until(seen, 'one')) })
       const first = scene.ask({ stream: true })
       await readTo(await first.response, 'one ')
       first.leave()
@@ -414,7 +412,7 @@ t.test('reading on counts in the streams and bytes of the key', async (t) => {
 
 t.test('tokens per minute are not given back for what the caller ended', async (t) => {
   const key = ', limits: { tokens: 3000 }'
-  const scene = await startScene(t, { key, script: () => ({ before: 'stall' }) })
+  const scene = await payingKey(t, { key, script: () => ({ before: 'stall' }) })
   const early = scene.ask({ max_tokens: 2000 }, { [DEADLINE]: '1' })
   await scene.upstream.request(0)
   await scene.clock.advance(1_000)
@@ -422,7 +420,7 @@ t.test('tokens per minute are not given back for what the caller ended', async (
   const { input } = await scene.charged()
   const refused = await scene.ask({ max_tokens: 3000 - input - 100 }).response
   t.equal(refused.status, 429, 'the input counts')
-  const failing = await startScene(t, { key, script: () => upstreamError(500) })
+  const failing = await payingKey(t, { key, script: () => upstreamError(500) })
   t.equal((await failing.ask({ max_tokens: 2000 }).response).status, 502)
   failing.upstream.script = (seen) => answerFor(seen, SAID)
   t.equal((await failing.ask({ max_tokens: 2500 }).response).status, 200, 'a failure of the provider counts for nothing')
@@ -430,7 +428,7 @@ t.test('tokens per minute are not given back for what the caller ended', async (
 
 t.test('a reply that passes the time limit while it arrives is charged, and is no outage', async (t) => {
   const gate = new Gate()
-  const scene = await startScene(t, {
+  const scene = await payingKey(t, {
     provider: 'timeouts: { first_byte: 50s, idle: 70s, total: 90s }',
     script: (seen) => {
       const [role, one, two] = begun(seen)
@@ -452,7 +450,7 @@ t.test('a reply that passes the time limit while it arrives is charged, and is n
 })
 
 t.test('a reply that is too large is charged for what came', async (t) => {
-  const scene = await startScene(t, {
+  const scene = await payingKey(t, {
     script: (seen) => sseAnswer([...until(seen, 'one'), 'data: {"choices":[{"delta":{"content":"', 'x'.repeat(17 * 1024 * 1024)]),
   })
   const text = await (await scene.ask({ stream: true }).response).text()
@@ -469,7 +467,7 @@ t.test('a reply that is too large is charged for what came', async (t) => {
 })
 
 t.test('a reply that the provider completes is charged as it says', async (t) => {
-  const scene = await startScene(t, { script: (seen) => answerFor(seen, SAID) })
+  const scene = await payingKey(t, { script: (seen) => answerFor(seen, SAID) })
   await every(t, 'streamed or not', async (t) => {
     for (const stream of [false, true]) {
       await (await scene.ask({ stream }).response).text()

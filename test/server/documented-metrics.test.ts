@@ -2,10 +2,12 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { systemClock } from '../../src/core/clock.ts'
 import { startCollector } from '../support/collector.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
-import { Gate, sseAnswer, startUpstream, type Upstream } from '../support/upstream.ts'
+import { type Gateway, KEY, oneModel } from '../support/gateway.ts'
+import { startScene } from '../support/scene.ts'
+import { Gate, sseAnswer } from '../support/upstream.ts'
 import { answerFor, framesFor } from '../support/wire.ts'
 
 const DOCUMENT = join(import.meta.dirname, '..', '..', 'docs', 'operations.md')
@@ -26,34 +28,30 @@ async function sumOf(gateway: Gateway, name: string): Promise<number | undefined
   return samples.length === 0 ? undefined : samples.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0)
 }
 
-async function scene(): Promise<{ gateway: Gateway; upstream: Upstream }> {
-  const upstream = await startUpstream((seen) =>
-    seen.headers['x-api-key'] === 'sk-refused' ? { status: 401, body: ['{}'] } : answerFor(seen, { text: ['Hello'] }),
-  )
-  t.teardown(() => upstream.close())
+async function moving() {
   const collector = await startCollector()
   t.teardown(() => collector.close())
   // partial_success { rejected_spans: 1 }
   collector.answer = () => ({ status: 200, body: Buffer.from([0x0a, 2, 0x08, 1]) })
-  const gateway = await startGateway(
-    `server: { host: 127.0.0.1, port: 0, body_memory: 1MB }
+  return startScene(t, {
+    answer: (seen) => (seen.headers['x-api-key'] === 'sk-refused' ? { status: 401, body: ['{}'] } : answerFor(seen, { text: ['Hello'] })),
+    config: (url) => `server: { host: 127.0.0.1, port: 0, body_memory: 1MB }
 auth: { keys: [ { name: test, key: "${KEY}" } ] }
 telemetry: { endpoint: "${collector.url}" }
 guardrails:
   - { name: mail, content_filter_builtins: [ { slug: email, action: flag } ] }
-${oneModel(upstream.url, 'anthropic').replace(
+${oneModel(url, 'anthropic').replace(
   'providers:',
   `providers:
-  pool: { dialect: anthropic, base_url: "${upstream.url}/v1", keys: [ { key: sk-refused }, { key: sk-taken, requests_per_minute: 1 } ] }
-  token: { dialect: anthropic, base_url: "${upstream.url}/v1", credential: { command: [echo, a-token] } }`,
+  pool: { dialect: anthropic, base_url: "${url}/v1", keys: [ { key: sk-refused }, { key: sk-taken, requests_per_minute: 1 } ] }
+  token: { dialect: anthropic, base_url: "${url}/v1", credential: { command: [echo, a-token] } }`,
 )}
   acme/pool: { endpoints: [ { provider: pool, model: upstream-model, price: free } ] }
   acme/token: { endpoints: [ { provider: token, model: upstream-model, price: free } ] }
 `,
-    { directory: t.testdir() },
-  )
-  t.teardown(() => gateway.close())
-  return { gateway, upstream }
+    directory: t.testdir(),
+    clock: systemClock,
+  })
 }
 
 /** Of these the scene moves each away from 0. */
@@ -75,7 +73,7 @@ const MOVED = [
 ]
 
 t.test('every documented metric is written', async (t) => {
-  const { gateway, upstream } = await scene()
+  const { gateway, upstream } = await moving()
   const names = documented()
   t.ok(names.length > 10, `${names.length} metrics are documented`)
   // Messages has no such format: the gateway itself checks the answer.

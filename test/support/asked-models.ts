@@ -32,7 +32,7 @@ export interface Asked {
   body: JsonObject
 }
 
-export interface Scene {
+export interface AskedModels {
   gateway: Gateway
   upstream: Upstream
   ask(way: Way, more: JsonObject, headers?: Record<string, string>): Promise<Asked>
@@ -43,7 +43,7 @@ export interface Scene {
   held(): number
 }
 
-export interface SceneOptions extends Pick<GatewayOptions, 'clock' | 'env'> {
+export interface AskedModelsOptions extends Pick<GatewayOptions, 'clock' | 'env'> {
   script: (name: Name, seen: Seen) => Said | Answer | Promise<Answer>
   /** Further settings of the key, as YAML behind a comma. */
   key?: string
@@ -58,7 +58,7 @@ export interface SceneOptions extends Pick<GatewayOptions, 'clock' | 'env'> {
   models?: string
 }
 
-export async function startScene(t: Test, options: SceneOptions): Promise<Scene> {
+export async function startAskedModels(t: Test, options: AskedModelsOptions): Promise<AskedModels> {
   const {
     script,
     key = '',

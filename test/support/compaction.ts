@@ -39,7 +39,7 @@ export interface CompactionScene {
   says(said: Said | Script): void
 }
 
-export interface SceneOptions extends GatewayOptions {
+export interface CompactionOptions extends GatewayOptions {
   /** YAML beside providers, models and keys. */
   more?: string
   /** Members of every provider's entry. */
@@ -49,7 +49,7 @@ export interface SceneOptions extends GatewayOptions {
 
 export async function compactionScene(
   t: Test,
-  { more = '', provider = '', store, ...options }: SceneOptions = {},
+  { more = '', provider = '', store, ...options }: CompactionOptions = {},
 ): Promise<CompactionScene> {
   const seen: Seen[] = []
   let script: Said | Script = { text: ['The user wants ', 'the bridge painted in mauve-4711. "Two" coats\nare done.'] }

@@ -11,7 +11,7 @@ export const PATHS = { chat: '/v1/chat/completions', responses: '/v1/responses',
 export type Client = keyof typeof PATHS
 export const CLIENTS = Object.keys(PATHS) as Client[]
 
-export interface SceneOptions {
+export interface ProvidersOptions {
   /** Names and slugs; one is enough. */
   providers: readonly string[]
   clock?: Clock
@@ -25,7 +25,7 @@ export interface SceneOptions {
   top?: string
 }
 
-export interface Scene {
+export interface Providers {
   clock: FakeClock
   gateway: Gateway
   /** By name. */
@@ -49,7 +49,7 @@ export function questionFor(client: Client, content = 'Hello'): JsonObject {
 }
 
 /** Starts them; all stops when `root` ends. Each sound provider says its own name. */
-export async function startScene(root: Test, options: SceneOptions): Promise<Scene> {
+export async function startProviders(root: Test, options: ProvidersOptions): Promise<Providers> {
   const { providers: names, clock = new FakeClock(7) } = options
   const { endpoint = () => 'price: { prompt: "1.00", completion: "1.00" }', provider = () => '' } = options
   const upstreams: Record<string, Upstream> = {}
@@ -70,7 +70,7 @@ ${options.models ?? ''}`,
     { clock },
   )
   root.teardown(() => gateway.close())
-  const ask: Scene['ask'] = (client, more = {}, headers) => gateway.post(PATHS[client], { ...questionFor(client), ...more }, headers)
+  const ask: Providers['ask'] = (client, more = {}, headers) => gateway.post(PATHS[client], { ...questionFor(client), ...more }, headers)
   return {
     clock: clock instanceof FakeClock ? clock : new FakeClock(),
     gateway,

@@ -33,7 +33,7 @@ export interface Asked {
   message: string
 }
 
-export interface SceneOptions {
+export interface ToolSceneOptions {
   script: (seen: Seen) => Said
   dialect?: string | undefined
   /** YAML beside the one of the model. */
@@ -45,7 +45,7 @@ export interface SceneOptions {
 
 export async function toolScene(
   t: Test,
-  { script, dialect = 'openai-chat', more = '', endpoint, models = '' }: SceneOptions,
+  { script, dialect = 'openai-chat', more = '', endpoint, models = '' }: ToolSceneOptions,
 ): Promise<ToolScene> {
   const model = await startUpstream((seen) => answerFor(seen, script(seen)))
   t.teardown(() => model.close())
