@@ -6,8 +6,8 @@ import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
 import { eventsOf, list, object } from '../support/fold.ts'
-import { startGateway } from '../support/gateway.ts'
-import { type Seen, startUpstream } from '../support/upstream.ts'
+import { startScene } from '../support/scene.ts'
+import type { Seen } from '../support/upstream.ts'
 import { answerFor, type Said } from '../support/wire.ts'
 
 const PATCH = '*** Begin Patch\n+größer 😀 "a\\b"\n*** End Patch\n'
@@ -26,19 +26,17 @@ const TOOLS: JsonObject[] = [
 const user = { role: 'user', content: 'Hello' }
 
 let said: Said = {}
-const upstream = await startUpstream((seen) => answerFor(seen, said))
 const PATHS: Readonly<Record<string, string>> = { 'openai-chat': '/v1', 'openai-responses': '/v1', anthropic: '', gemini: '/v1beta' }
 const DIALECTS = Object.keys(PATHS)
-const gateway = await startGateway(`
+const { gateway, upstream } = await startScene(t, {
+  answer: (seen) => answerFor(seen, said),
+  config: (url) => `
 providers:
-${DIALECTS.map((dialect) => `  ${dialect}: { dialect: ${dialect}, base_url: "${upstream.url}${PATHS[dialect]}", key: k }`).join('\n')}
-  full: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: k, quirks: { custom_tools: true } }
+${DIALECTS.map((dialect) => `  ${dialect}: { dialect: ${dialect}, base_url: "${url}${PATHS[dialect]}", key: k }`).join('\n')}
+  full: { dialect: openai-chat, base_url: "${url}/v1", key: k, quirks: { custom_tools: true } }
 models:
 ${[...DIALECTS, 'full'].map((name) => `  m/${name}: { endpoints: [ { provider: ${name}, model: up, price: free } ] }`).join('\n')}
-`)
-t.teardown(async () => {
-  await gateway.close()
-  await upstream.close()
+`,
 })
 
 async function ask(dialect: string, body: JsonObject): Promise<{ status: number; text: string }> {

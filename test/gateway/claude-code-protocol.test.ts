@@ -6,22 +6,17 @@ import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
 import { list } from '../support/fold.ts'
-import { startGateway } from '../support/gateway.ts'
-import { startUpstream } from '../support/upstream.ts'
-import { answerFor } from '../support/wire.ts'
+import { startScene } from '../support/scene.ts'
 
-const upstream = await startUpstream((seen) => answerFor(seen, { text: ['fine'] }))
-const gateway = await startGateway(`
+const { gateway, upstream } = await startScene(t, {
+  config: (url) => `
 providers:
-  claude: { dialect: anthropic, base_url: "${upstream.url}", key: sk-provider }
-  full: { dialect: openai-responses, base_url: "${upstream.url}/v1", key: sk-provider }
+  claude: { dialect: anthropic, base_url: "${url}", key: sk-provider }
+  full: { dialect: openai-responses, base_url: "${url}/v1", key: sk-provider }
 models:
   anthropic/claude-opus-5-5: { name: Claude Opus, endpoints: [ { provider: claude, model: claude-opus-5-5, price: free } ] }
   acme/other: { endpoints: [ { provider: full, model: other, price: free } ] }
-`)
-t.teardown(async () => {
-  await gateway.close()
-  await upstream.close()
+`,
 })
 
 const SYSTEM = [

@@ -6,8 +6,8 @@ import t from 'tap'
 import type { Json, JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
 import { eventsOf, list, object } from '../support/fold.ts'
-import { startGateway } from '../support/gateway.ts'
-import { jsonAnswer, type Seen, startUpstream } from '../support/upstream.ts'
+import { startScene } from '../support/scene.ts'
+import { jsonAnswer, type Seen } from '../support/upstream.ts'
 import { answerFor, type Said, type SaidCall } from '../support/wire.ts'
 
 const PATCH = '*** Begin Patch\n*** Add File: "a\\b".txt\n+größer 😀\u0007\n*** End Patch\n'
@@ -45,25 +45,24 @@ function offered({ json }: Seen): { names: string[]; texts: Json; choice: Json |
 
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/
 let said: Said = {}
-const upstream = await startUpstream((seen) => {
-  const { names } = offered(seen)
-  if (seen.body.includes('"namespace"')) return answerFor(seen, said)
-  if (new Set(names).size < names.length || names.some((name) => !NAME.test(name))) return jsonAnswer({ error: { message: 'names' } }, 400)
-  return answerFor(seen, said)
-})
 const PATHS: Readonly<Record<string, string>> = { 'openai-chat': '/v1', 'openai-responses': '/v1', anthropic: '', gemini: '/v1beta' }
 const DIALECTS = Object.keys(PATHS)
-const gateway = await startGateway(`
+const { gateway, upstream } = await startScene(t, {
+  answer: (seen) => {
+    const { names } = offered(seen)
+    if (seen.body.includes('"namespace"')) return answerFor(seen, said)
+    if (new Set(names).size < names.length || names.some((name) => !NAME.test(name)))
+      return jsonAnswer({ error: { message: 'names' } }, 400)
+    return answerFor(seen, said)
+  },
+  config: (url) => `
 providers:
-${DIALECTS.map((dialect) => `  ${dialect}: { dialect: ${dialect}, base_url: "${upstream.url}${PATHS[dialect]}", key: k${dialect === 'openai-responses' ? ', quirks: { functions_only: true }' : ''} }`).join('\n')}
-  full: { dialect: openai-responses, base_url: "${upstream.url}/v1", key: k }
+${DIALECTS.map((dialect) => `  ${dialect}: { dialect: ${dialect}, base_url: "${url}${PATHS[dialect]}", key: k${dialect === 'openai-responses' ? ', quirks: { functions_only: true }' : ''} }`).join('\n')}
+  full: { dialect: openai-responses, base_url: "${url}/v1", key: k }
 models:
 ${[...DIALECTS, 'full'].map((name) => `  m/${name}: { endpoints: [ { provider: ${name}, model: up, price: free } ] }`).join('\n')}
   m/both: { endpoints: [ { provider: openai-chat, model: up, price: free }, { provider: full, model: up, price: free } ] }
-`)
-t.teardown(async () => {
-  await gateway.close()
-  await upstream.close()
+`,
 })
 
 const user = { type: 'message', role: 'user', content: 'Hello' }

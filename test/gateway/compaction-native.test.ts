@@ -37,7 +37,7 @@ function native(seen: Seen): ReturnType<typeof answerFor> {
     : answerFor(seen, { text: ['Mauve.'] })
 }
 
-async function scene(t: Test): Promise<{ gateway: Gateway; seen: Seen[]; chat: Seen[] }> {
+async function nativeAndChat(t: Test): Promise<{ gateway: Gateway; seen: Seen[]; chat: Seen[] }> {
   const seen: Seen[] = []
   const chat: Seen[] = []
   const upstream = await startUpstream((request) => {
@@ -69,7 +69,7 @@ const ask = (gateway: Gateway, body: JsonObject, path?: string) =>
   send(gateway, body, path === undefined ? { key: KEY } : { key: KEY, path })
 
 t.test('the trigger goes to the provider, and its item comes back for its account', async (t) => {
-  const { gateway, seen, chat } = await scene(t)
+  const { gateway, seen, chat } = await nativeAndChat(t)
   const body = { model: 'acme/native', input: [...HISTORY, TRIGGER] }
   const whole = await ask(gateway, body)
   t.equal(whole.status, 200)
@@ -115,7 +115,7 @@ t.test('the trigger goes to the provider, and its item comes back for its accoun
 })
 
 t.test('an item of an unknown account is for its own wire, and is not left out where the provider refuses it', async (t) => {
-  const { gateway, seen } = await scene(t)
+  const { gateway, seen } = await nativeAndChat(t)
   const of = (model: string, encrypted: string): JsonObject => ({
     model: `acme/${model}`,
     input: [
@@ -130,7 +130,7 @@ t.test('an item of an unknown account is for its own wire, and is not left out w
 })
 
 t.test('a conversation with a native item is compacted by its account into an item of ours', async (t) => {
-  const { gateway, seen, chat } = await scene(t)
+  const { gateway, seen, chat } = await nativeAndChat(t)
   const input = [{ type: 'compaction', encrypted_content: BLOB }, ...HISTORY, TRIGGER]
   const { status, reply } = await ask(gateway, { model: 'acme/yours', input })
   t.equal(status, 200)

@@ -2,9 +2,7 @@
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
-import { oneModel, startGateway } from '../support/gateway.ts'
-import { startUpstream } from '../support/upstream.ts'
-import { says } from '../support/wire.ts'
+import { startScene } from '../support/scene.ts'
 
 const MESSAGES = Array.from({ length: 1102 }, (_, i) => ({ role: i % 2 ? 'assistant' : 'user', content: `n${i}` }))
 const REQUESTS: readonly (readonly [path: string, body: JsonObject])[] = [
@@ -14,8 +12,7 @@ const REQUESTS: readonly (readonly [path: string, body: JsonObject])[] = [
 ]
 
 t.test('1000 messages for this wire: half from each end, in every client dialect', async (t) => {
-  const upstream = await startUpstream(says({ text: ['fine'] }))
-  const gateway = await startGateway(oneModel(upstream.url, 'anthropic'))
+  const { gateway, upstream } = await startScene(t, { dialect: 'anthropic' })
   await every(t, 'every case', async (t) => {
     for (const [path, body] of REQUESTS)
       for (const stream of [false, true]) {
@@ -35,6 +32,4 @@ t.test('1000 messages for this wire: half from each end, in every client dialect
         t.equal(((await ask({})).sent.messages as JsonObject[]).length, 1102, 'not without being asked')
       }
   })
-  await gateway.close()
-  await upstream.close()
 })

@@ -1,8 +1,9 @@
 /** Pages of other origins (Fetch standard, "CORS protocol"): off by default, by `server.cors` for the listed ones. */
 import t, { type Test } from 'tap'
 import { every } from '../support/every.ts'
-import { type Gateway, oneModel, startGateway } from '../support/gateway.ts'
-import { jsonAnswer, startUpstream, type Upstream } from '../support/upstream.ts'
+import { type Gateway, startGateway } from '../support/gateway.ts'
+import { startScene } from '../support/scene.ts'
+import { jsonAnswer } from '../support/upstream.ts'
 import { says } from '../support/wire.ts'
 
 const APP = 'https://app.example.com'
@@ -13,18 +14,14 @@ const PREFLIGHT = {
   'access-control-request-headers': 'authorization,content-type,x-stainless-lang',
 }
 
-async function scene(t: Test, server: string): Promise<{ gateway: Gateway; upstream: Upstream }> {
-  const upstream = await startUpstream(says({ text: ['fine'] }))
-  const gateway = await startGateway(`
+function withServer(t: Test, server: string) {
+  return startScene(t, {
+    yaml: `
 server: { host: 127.0.0.1, port: 0${server} }
 auth: { keys: [ { name: test, key: sk-router-v1-0123456789abcdef, pass_through: true } ] }
-${oneModel(upstream.url, 'openai-chat', { provider: 'pass_through: { price: "0.001" }' })}
-`)
-  t.teardown(async () => {
-    await gateway.close()
-    await upstream.close()
+`,
+    provider: 'pass_through: { price: "0.001" }',
   })
-  return { gateway, upstream }
 }
 
 const options = (gateway: Gateway, path: string, origin: string, headers: Record<string, string> = PREFLIGHT): Promise<Response> =>
@@ -34,7 +31,7 @@ const allowed = (response: Response): (string | null)[] =>
   ['access-control-allow-origin', 'access-control-allow-headers', 'access-control-expose-headers'].map((name) => response.headers.get(name))
 
 t.test('without the setting no reply says anything of it', async (t) => {
-  const { gateway } = await scene(t, '')
+  const { gateway } = await withServer(t, '')
   const preflight = await options(gateway, '/v1/chat/completions', APP)
   t.equal(preflight.status, 405)
   t.same(allowed(preflight), [null, null, null])
@@ -43,7 +40,7 @@ t.test('without the setting no reply says anything of it', async (t) => {
 })
 
 t.test('listed origins', async (t) => {
-  const { gateway, upstream } = await scene(t, `, cors: { origins: [ "${APP}", "http://localhost:3000" ] }`)
+  const { gateway, upstream } = await withServer(t, `, cors: { origins: [ "${APP}", "http://localhost:3000" ] }`)
   await every(t, 'every preflight', async (t) => {
     for (const origin of [APP, 'http://localhost:3000'])
       for (const path of ['/v1/chat/completions', '/v1/models', '/v1/models/acme/one', '/v1/responses/', '/v1/keys']) {
@@ -100,7 +97,7 @@ t.test('listed origins', async (t) => {
 })
 
 t.test('any origin', async (t) => {
-  const { gateway } = await scene(t, ', cors: { origins: [ "*" ] }')
+  const { gateway } = await withServer(t, ', cors: { origins: [ "*" ] }')
   t.equal((await options(gateway, '/v1/models', OTHER)).headers.get('access-control-allow-origin'), '*')
   const reply = await gateway.get('/v1/models', { origin: OTHER })
   t.same([reply.headers.get('access-control-allow-origin'), reply.headers.get('vary')], ['*', null])

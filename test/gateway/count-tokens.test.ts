@@ -1,28 +1,26 @@
 /** POST /v1/messages/count_tokens: counted by a provider that can, else estimated; never charged. */
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
-import { startGateway } from '../support/gateway.ts'
-import { type Answer, jsonAnswer, startUpstream } from '../support/upstream.ts'
+import { startScene } from '../support/scene.ts'
+import { type Answer, jsonAnswer } from '../support/upstream.ts'
 
 const COUNT = '/v1/messages/count_tokens'
 let answer: (path: string) => Answer = () => jsonAnswer({})
-const upstream = await startUpstream((seen) => answer(seen.path))
-const gateway = await startGateway(`
+const { gateway, upstream } = await startScene(t, {
+  answer: (seen) => answer(seen.path),
+  config: (url) => `
 auth: { keys: [ { name: app, key: sk-router-v1-0123456789abcdef, limit: "0.01" } ] }
 providers:
-  chat: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: sk-up }
-  anthropic: { dialect: anthropic, base_url: "${upstream.url}", key: sk-up }
-  gemini: { dialect: gemini, base_url: "${upstream.url}/v1beta", key: sk-up }
+  chat: { dialect: openai-chat, base_url: "${url}/v1", key: sk-up }
+  anthropic: { dialect: anthropic, base_url: "${url}", key: sk-up }
+  gemini: { dialect: gemini, base_url: "${url}/v1beta", key: sk-up }
 models:
   m/chat: { endpoints: [ { provider: chat, model: m, price: { prompt: "900", completion: "900" } } ] }
   m/anthropic: { endpoints: [ { provider: anthropic, model: m, price: free } ] }
   m/gemini: { endpoints: [ { provider: gemini, model: m, price: free } ] }
   m/both: { endpoints: [ { provider: anthropic, model: m, price: free }, { provider: gemini, model: m, price: free } ] }
 guardrails: [ { name: no, content_filters: [ { pattern: "forbidden", action: block } ] } ]
-`)
-t.teardown(async () => {
-  await gateway.close()
-  await upstream.close()
+`,
 })
 
 const ask = (model: string, more: JsonObject = {}, headers = {}) =>

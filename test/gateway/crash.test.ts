@@ -15,7 +15,7 @@ const ROUNDS = runs(2, 20)
 const CONNECTIONS = 32
 const SEED = seed()
 
-interface Scene {
+interface CrashRun {
   file: string
   provider: BookkeepingProvider
   random: () => number
@@ -37,7 +37,7 @@ type Serving = Program & { url: string; admin: string }
  * Puts it under load and kills it at a random moment; in every third round while it drains.
  * @returns what callers had received whole.
  */
-async function killedUnderLoad({ provider, random }: Scene, program: Serving, round: number): Promise<Received[]> {
+async function killedUnderLoad({ provider, random }: CrashRun, program: Serving, round: number): Promise<Received[]> {
   let ending = false
   const clients = load({ url: program.url, key: SECRET, connections: CONNECTIONS, random, ending: () => ending })
   const moment = provider.reached(provider.received + 100 + Math.floor(random() * 400))
@@ -56,7 +56,7 @@ async function killedUnderLoad({ provider, random }: Scene, program: Serving, ro
 }
 
 /** Starts it and kills it before it listens, so that the recovery itself is cut: after a random real time, since it is a process. */
-async function killedWhileStarting({ file, random }: Scene): Promise<void> {
+async function killedWhileStarting({ file, random }: CrashRun): Promise<void> {
   const program = runProgram(['--config', file])
   const killed = new Promise((resolve) => setTimeout(resolve, random() * 600)).then(() => program.child.kill('SIGKILL'))
   await Promise.all([killed, program.exited])
@@ -94,7 +94,7 @@ interface Audited {
 }
 
 /** Starts it on what the crash has left, and leaves it running for the next round. */
-async function startAndAudit(t: Test, scene: Scene, received: readonly Received[]): Promise<Audited> {
+async function startAndAudit(t: Test, scene: CrashRun, received: readonly Received[]): Promise<Audited> {
   const { file, provider } = scene
   const before = rowsOf(await ledger('export', file))
   const promised = received.length > 0 && !scene.told ? await ledger('recovery', file) : undefined
@@ -140,7 +140,7 @@ t.test(`${ROUNDS} rounds of kill -9 under load (seed ${SEED})`, async (t) => {
   const file = join(directory, 'headgate.yaml')
   const [port, admin] = await freePorts(2)
   writeConfiguration(file, { port, admin, store: join(directory, 'ledger.db'), provider: url })
-  const scene: Scene = { file, provider, random }
+  const scene: CrashRun = { file, provider, random }
   const received: Received[] = []
   let program: Serving = await serveProgram(['--config', file])
   t.teardown(() => program.child.kill('SIGKILL'))

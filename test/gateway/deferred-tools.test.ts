@@ -6,25 +6,20 @@ import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
 import { list, object } from '../support/fold.ts'
-import { startGateway } from '../support/gateway.ts'
-import { startUpstream } from '../support/upstream.ts'
-import { says } from '../support/wire.ts'
+import { startScene } from '../support/scene.ts'
 
-const upstream = await startUpstream(says({ text: ['fine'] }))
 const PATHS: Readonly<Record<string, string>> = { 'openai-chat': '/v1', 'openai-responses': '/v1', anthropic: '', gemini: '/v1beta' }
-const gateway = await startGateway(`
+const { gateway, upstream } = await startScene(t, {
+  config: (url) => `
 providers:
 ${Object.entries(PATHS)
-  .map(([dialect, path]) => `  ${dialect}: { dialect: ${dialect}, base_url: "${upstream.url}${path}", key: k }`)
+  .map(([dialect, path]) => `  ${dialect}: { dialect: ${dialect}, base_url: "${url}${path}", key: k }`)
   .join('\n')}
 models:
 ${Object.keys(PATHS)
   .map((dialect) => `  m/${dialect}: { endpoints: [ { provider: ${dialect}, model: up, price: free } ] }`)
   .join('\n')}
-`)
-t.teardown(async () => {
-  await gateway.close()
-  await upstream.close()
+`,
 })
 
 const tool = (name: string, more: JsonObject = {}): JsonObject => ({

@@ -7,7 +7,8 @@ import t, { type Test } from 'tap'
 import { FakeClock } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
-import { jsonAnswer, type Seen, startUpstream } from '../support/upstream.ts'
+import { startScene } from '../support/scene.ts'
+import { jsonAnswer, type Seen } from '../support/upstream.ts'
 import { answerFor, upstreamError } from '../support/wire.ts'
 
 const LIMITED = 'sk-router-v1-limited-0123456789abcdef'
@@ -33,30 +34,24 @@ async function ask(gateway: Gateway, model: string, key = FREE): Promise<{ statu
 }
 
 /** A server whose list a test changes. */
-async function scene(t: Test, discover = 'true', host = '127.0.0.1') {
+async function discovering(t: Test, discover = 'true', host = '127.0.0.1') {
   const names = ['one']
   const broken = { chat: false }
-  const upstream = await startUpstream((seen) => {
-    if (isList(seen)) return listOf(names)
-    if (seen.method === 'GET' || !seen.path.endsWith('/chat/completions')) return jsonAnswer({}, 404)
-    return broken.chat ? upstreamError(503) : answerFor(seen, { text: ['ok'] })
-  })
-  t.teardown(() => upstream.close())
-  const clock = new FakeClock()
-  const url = upstream.url.replace('127.0.0.1', host)
-  const gateway = await startGateway(
-    `${KEYS}providers: { own: { dialect: openai-chat, base_url: "${url}/v1", discover: ${discover} } }\n`,
-    {
-      clock,
+  const { clock, gateway, upstream } = await startScene(t, {
+    answer: (seen) => {
+      if (isList(seen)) return listOf(names)
+      if (seen.method === 'GET' || !seen.path.endsWith('/chat/completions')) return jsonAnswer({}, 404)
+      return broken.chat ? upstreamError(503) : answerFor(seen, { text: ['ok'] })
     },
-  )
-  t.teardown(() => gateway.close())
+    config: (url) =>
+      `${KEYS}providers: { own: { dialect: openai-chat, base_url: "${url.replace('127.0.0.1', host)}/v1", discover: ${discover} } }\n`,
+  })
   await has(gateway, 'own/one')
   return { names, broken, upstream, clock, gateway, lists: () => upstream.requests.filter(isList).length }
 }
 
 t.test('the list is asked for again every five minutes: new models come, those that are gone leave', async (t) => {
-  const { names, clock, gateway, lists } = await scene(t)
+  const { names, clock, gateway, lists } = await discovering(t)
   names.splice(0, 1, 'two')
   await clock.advance(299_999)
   t.equal(lists(), 1)
@@ -68,7 +63,7 @@ t.test('the list is asked for again every five minutes: new models come, those t
 })
 
 t.test('the interval is a setting', async (t) => {
-  const { names, clock, gateway } = await scene(t, '{ every: 20s }')
+  const { names, clock, gateway } = await discovering(t, '{ every: 20s }')
   names.push('two')
   await clock.advance(20_000)
   await has(gateway, 'own/two')
@@ -97,7 +92,7 @@ t.test('a server that was away at the start is asked again within 15 seconds', a
 })
 
 t.test('a server that stops answering keeps its models', async (t) => {
-  const { clock, gateway, upstream } = await scene(t, '{ every: 1m }')
+  const { clock, gateway, upstream } = await discovering(t, '{ every: 1m }')
   upstream.script = () => upstreamError(503)
   await clock.advance(60_000)
   await clock.armed(15_000)
@@ -105,7 +100,7 @@ t.test('a server that stops answering keeps its models', async (t) => {
 })
 
 t.test('a failed look-up of the host changes no price: the last list stands until the next one', async (t) => {
-  const { names, clock, gateway, lists } = await scene(t, '{ every: 1m }', 'localhost')
+  const { names, clock, gateway, lists } = await discovering(t, '{ every: 1m }', 'localhost')
   const { lookup } = dns
   const restore = (): void => {
     dns.lookup = lookup
@@ -127,7 +122,7 @@ t.test('a failed look-up of the host changes no price: the last list stands unti
 })
 
 t.test('an endpoint that serves again after an outage has its provider asked at once', async (t) => {
-  const { names, broken, clock, gateway, lists } = await scene(t, '{ every: 10h }')
+  const { names, broken, clock, gateway, lists } = await discovering(t, '{ every: 10h }')
   broken.chat = true
   for (let turn = 0; turn < 10; turn++) await ask(gateway, 'own/one')
   broken.chat = false
@@ -141,18 +136,18 @@ t.test('an endpoint that serves again after an outage has its provider asked at 
 })
 
 t.test('models of a server of the operator are free', async (t) => {
-  const { gateway } = await scene(t)
+  const { gateway } = await discovering(t)
   t.equal((await ask(gateway, 'own/one', LIMITED)).status, 200)
 })
 
 // 0.0.0.0 reaches this machine, and is neither a loopback nor a private address (RFC 6890).
 t.test('models at any other address have no price: a key with a limit is refused, the others use them', async (t) => {
-  const { gateway } = await scene(t, 'true', '0.0.0.0')
+  const { gateway } = await discovering(t, 'true', '0.0.0.0')
   t.match(await ask(gateway, 'own/one', LIMITED), { status: 403, text: /own\/one has no known price: a key with a limit cannot use it/ })
   t.equal((await ask(gateway, 'own/one')).status, 200)
 })
 
 t.test('unless the configuration says that they are free', async (t) => {
-  const { gateway } = await scene(t, '{ price: free }', '0.0.0.0')
+  const { gateway } = await discovering(t, '{ price: free }', '0.0.0.0')
   t.equal((await ask(gateway, 'own/one', LIMITED)).status, 200)
 })

@@ -11,7 +11,7 @@ import { framesFor } from '../support/wire.ts'
 
 const STREAMS = 3
 
-interface Scene {
+interface Drainable {
   file: string
   port: number
   admin: number
@@ -20,7 +20,7 @@ interface Scene {
   upstream: Upstream
 }
 
-async function scene(t: Test, server?: string): Promise<Scene> {
+async function drainable(t: Test, server?: string): Promise<Drainable> {
   const gate = new Gate()
   const upstream = await startUpstream((seen) => {
     const frames = framesFor(seen.path, { text: ['first ', 'last'], usage: { input: 10, output: 2 } })
@@ -43,7 +43,7 @@ interface Stream {
 }
 
 /** A stream of which the first word has come. */
-async function openStream({ port }: Scene): Promise<Stream> {
+async function openStream({ port }: Drainable): Promise<Stream> {
   const response = await fetch(`http://127.0.0.1:${port}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${SECRET}`, 'content-type': 'application/json' },
@@ -64,10 +64,10 @@ async function openStream({ port }: Scene): Promise<Stream> {
   return { id: String(response.headers.get('x-generation-id')), rest }
 }
 
-const openStreams = (scene: Scene): Promise<Stream[]> => Promise.all(Array.from({ length: STREAMS }, () => openStream(scene)))
+const openStreams = (scene: Drainable): Promise<Stream[]> => Promise.all(Array.from({ length: STREAMS }, () => openStream(scene)))
 
 /** What the ledger says about these, read from the file once nobody owns it; the ledger must add up. */
-async function rowsFor(t: Test, { file }: Scene, streams: readonly Stream[]): Promise<(Row | undefined)[]> {
+async function rowsFor(t: Test, { file }: Drainable, streams: readonly Stream[]): Promise<(Row | undefined)[]> {
   const verified = runProgram(['ledger', 'verify', '--config', file])
   t.match(await verified.exited, { code: 0 }, 'the journal is intact')
   t.match(verified.out(), /, 0 open, .*: ok$/m)
@@ -78,10 +78,10 @@ async function rowsFor(t: Test, { file }: Scene, streams: readonly Stream[]): Pr
   return streams.map(({ id }) => rows.find((row) => row.id === id))
 }
 
-const readiness = async ({ admin }: Scene): Promise<number> => (await fetch(`http://127.0.0.1:${admin}/readyz`)).status
+const readiness = async ({ admin }: Drainable): Promise<number> => (await fetch(`http://127.0.0.1:${admin}/readyz`)).status
 
 /** Three open streams, one signal to the process that was started: they finish, and nothing is left. */
-async function drains(t: Test, scene: Scene, program: Program, signal: (pid: number) => void): Promise<void> {
+async function drains(t: Test, scene: Drainable, program: Program, signal: (pid: number) => void): Promise<void> {
   const pid = program.child.pid
   if (pid === undefined) throw new Error('no process')
   await program.until(/listens on/)
@@ -110,20 +110,20 @@ async function drains(t: Test, scene: Scene, program: Program, signal: (pid: num
 }
 
 t.test('npm start, as a newcomer types it: a signal to npm drains', async (t) => {
-  const started = await scene(t)
+  const started = await drainable(t)
   const program = runShell(`npm start -- --config ${started.file}`)
   await drains(t, started, program, (pid) => process.kill(pid, 'SIGTERM'))
 })
 
 t.test('npm start and Ctrl-C: the terminal tells every process of the group, npm tells its child again', async (t) => {
-  const started = await scene(t)
+  const started = await drainable(t)
   const program = runShell(`npm start -- --config ${started.file}`, true)
   await drains(t, started, program, (pid) => process.kill(-pid, 'SIGINT'))
   t.notMatch(program.err(), /second signal/)
 })
 
 t.test('an old Node hands over to a newer one, and passes signals on', async (t) => {
-  const started = await scene(t)
+  const started = await drainable(t)
   const command = [...oldNode(), join(ROOT, 'bin', 'headgate.js'), 'serve', '--config', started.file]
   const program = runShell(`exec ${command.map((word) => `'${word}'`).join(' ')}`)
   await program.until(/listens on/)
@@ -133,14 +133,14 @@ t.test('an old Node hands over to a newer one, and passes signals on', async (t)
 })
 
 /** Serves with three open streams that will not end by themselves. */
-async function stuck(t: Test, server: string): Promise<{ started: Scene; program: Program; streams: Stream[] }> {
-  const started = await scene(t, server)
+async function stuck(t: Test, server: string): Promise<{ started: Drainable; program: Program; streams: Stream[] }> {
+  const started = await drainable(t, server)
   const program = await serveProgram(['--config', started.file])
   t.teardown(() => program.child.kill('SIGKILL'))
   return { started, program, streams: await openStreams(started) }
 }
 
-async function cutButSettled(t: Test, started: Scene, streams: readonly Stream[]): Promise<void> {
+async function cutButSettled(t: Test, started: Drainable, streams: readonly Stream[]): Promise<void> {
   for (const { rest } of streams) await t.rejects(rest, 'the stream is cut')
   for (const seen of started.upstream.requests) t.equal((await seen.closed).aborted, true, 'so is the provider')
   for (const row of await rowsFor(t, started, streams)) {
@@ -170,7 +170,7 @@ t.test('when the grace time is over, streams are cut, and settled', async (t) =>
 })
 
 t.test('D06: a signal while it starts ends it, and the journal is intact', async (t) => {
-  const started = await scene(t)
+  const started = await drainable(t)
   started.gate.open()
   const first = await serveProgram(['--config', started.file])
   const stream = await openStream(started)

@@ -9,16 +9,7 @@ import type { Serve } from '../support/canary.ts'
 import { FakeClock } from '../support/clock.ts'
 import { pdfOf } from '../support/documents.ts'
 import { formsOf, PDFS, WORDS } from '../support/hostile-documents.ts'
-import {
-  HTML,
-  MB,
-  memory,
-  pours,
-  type HostileScene as Scene,
-  SSE,
-  hostileScene as scene,
-  siteTools as tool,
-} from '../support/hostile-scene.ts'
+import { type HostileScene, HTML, hostileScene, MB, memory, pours, SSE, siteTools as tool } from '../support/hostile-scene.ts'
 import { calls, ran } from '../support/tool-scene.ts'
 
 t.setTimeout(300_000)
@@ -30,7 +21,7 @@ interface Page {
 }
 
 /** What one page makes the model be told; somebody else is served at the same time. */
-async function read(t: Test, { here, model, ask, script }: Scene, page: Page | Serve, what: string): Promise<JsonObject> {
+async function read(t: Test, { here, model, ask, script }: HostileScene, page: Page | Serve, what: string): Promise<JsonObject> {
   here.serve =
     typeof page === 'function'
       ? page
@@ -52,7 +43,7 @@ async function read(t: Test, { here, model, ask, script }: Scene, page: Page | S
 const text = (size: number): Buffer => Buffer.alloc(size, '<p>words ')
 
 t.test('pages: their limits hold, what can be read is read', async (t) => {
-  const one = await scene(t)
+  const one = await hostileScene(t)
   await read(t, one, { body: '<p>first' }, 'the first')
   const before = await memory()
   const large = /larger than/
@@ -168,7 +159,7 @@ t.test('pages: their limits hold, what can be read is read', async (t) => {
 
 t.test('a drip and a document without end are cut off by the clock', async (t) => {
   const clock = new FakeClock()
-  const one = await scene(t, { clock })
+  const one = await hostileScene(t, { clock })
   one.script((seen) => (ran(seen) ? { text: ['done'] } : { calls: calls('router_web_fetch', { url: one.here.at() }) }))
   const body = { messages: [{ role: 'user', content: 'x' }], tools: [{ type: 'router:web_fetch' }] }
   const told = (): JsonObject => {
@@ -219,7 +210,7 @@ t.test('a drip and a document without end are cut off by the clock', async (t) =
 })
 
 t.test('documents: read or refused, and nothing else suffers', async (t) => {
-  const one = await scene(t)
+  const one = await hostileScene(t)
   await read(t, one, { body: pdfOf(['first']) }, 'the first')
   const before = await memory()
   const outcomes: string[] = []

@@ -9,7 +9,7 @@ import type { Serve } from '../support/canary.ts'
 import { FakeClock, turns } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
 import { MACHINERY } from '../support/hostile-documents.ts'
-import { type HostileScene, MB, memory, pours, SSE, hostileScene as scene, siteTools as tool } from '../support/hostile-scene.ts'
+import { type HostileScene, hostileScene, MB, memory, pours, SSE, siteTools as tool } from '../support/hostile-scene.ts'
 import { deep, lines, remote, result, says } from '../support/hostile-tools.ts'
 import { calls, type Format, offered, ran, waysOf } from '../support/tool-scene.ts'
 
@@ -17,7 +17,7 @@ t.setTimeout(300_000)
 
 t.test('results of tools are words, whatever they look like', async (t) => {
   for (const dialect of ['openai-chat', 'openai-responses', 'anthropic', 'gemini']) {
-    const one = await scene(t, { dialect })
+    const one = await hostileScene(t, { dialect })
     one.here.serve = (_request, response) => void response.writeHead(200, { 'content-type': 'text/plain; charset=utf-8' }).end(MACHINERY)
     one.script((seen) => (ran(seen) ? { text: ['done'] } : { calls: calls('router_web_fetch', { url: one.here.at() }) }))
     for (const { format, stream } of waysOf('chat', 'responses', 'messages')) {
@@ -82,7 +82,7 @@ t.test('results of tools are words, whatever they look like', async (t) => {
 
 /** Asks with each of these as a server of tools, and asks something else beside it. */
 async function asking(t: Test, settings: string): Promise<Asking> {
-  const one = await scene(t, { mcp: settings })
+  const one = await hostileScene(t, { mcp: settings })
   one.script((seen) => (ran(seen) || !seen.body.includes('far_look') ? { text: ['done'] } : { calls: calls('router_far_look', {}) }))
   // Each case has a server of its own: several are asked at a time.
   const servers: Serve[] = []
@@ -267,7 +267,7 @@ t.test('servers of tools: odd tools and odd results', async (t) => {
 
 t.test('servers of tools that say nothing to the point are not waited for', async (t) => {
   const clock = new FakeClock()
-  const one = await scene(t, { mcp: 'seconds: 60', clock })
+  const one = await hostileScene(t, { mcp: 'seconds: 60', clock })
   one.script((seen) => (ran(seen) || !seen.body.includes('far_look') ? { text: ['done'] } : { calls: calls('router_far_look', {}) }))
   const junk: Record<string, Serve> = {
     'an empty list': says('[]'),
@@ -302,7 +302,7 @@ t.test('servers of tools that say nothing to the point are not waited for', asyn
 t.test('a server of tools cannot make the gateway open connections without end', async (t) => {
   for (const method of ['GET', 'tools/list']) {
     const clock = new FakeClock()
-    const one = await scene(t, { mcp: 'seconds: 60', clock })
+    const one = await hostileScene(t, { mcp: 'seconds: 60', clock })
     // Every ping wants an answer of its own, and none of these is taken.
     const pings = Array.from({ length: 8000 }, (_, id) => `data: ${JSON.stringify({ jsonrpc: '2.0', id, method: 'ping' })}\n\n`).join('')
     let flooded = false

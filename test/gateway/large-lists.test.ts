@@ -1,9 +1,9 @@
 /** Requests whose lists are as long as they may be take time in proportion to their length: no list is searched for each entry of another. Runs with `npm run test:servers`. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
-import { oneModel, startGateway } from '../support/gateway.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
-import { answerFor } from '../support/wire.ts'
+import { oneModel } from '../support/gateway.ts'
+import { startScene } from '../support/scene.ts'
+import { says } from '../support/wire.ts'
 
 const HALF = 16_000
 const SAID = { role: 'user', content: 'Hello' }
@@ -130,10 +130,10 @@ const MOST_SECONDS = 6
 
 for (const { name, dialect, path, body, more = '', status = 200, check } of CASES)
   t.test(name, async (t) => {
-    const upstream: Upstream = await startUpstream((seen) => answerFor(seen, { text: ['ok'] }))
-    t.teardown(() => upstream.close())
-    const gateway = await startGateway(`${more}${oneModel(upstream.url, dialect).replace('context: 128000', 'context: 100000000')}`)
-    t.teardown(() => gateway.close())
+    const { gateway, upstream } = await startScene(t, {
+      answer: says({ text: ['ok'] }),
+      config: (url) => `${more}${oneModel(url, dialect).replace('context: 128000', 'context: 100000000')}`,
+    })
     const text = JSON.stringify(body())
     const before = process.cpuUsage()
     const reply = await gateway.post(path, text)

@@ -23,7 +23,7 @@ async function serverFor(t: Test, options?: McpServerOptions): Promise<McpServer
 const settings = (server: McpServer, more = ''): string =>
   `plugins: { defaults: { mcp: { allow_private: ["127.0.0.1:${server.port}"]${more} } } }`
 
-async function scene(
+async function withServer(
   t: Test,
   options: McpServerOptions = {},
   more: { script?: (seen: Seen) => Said; settings?: string; dialect?: string } = {},
@@ -52,7 +52,7 @@ t.test('tools of a server: listed, called, shown; over each transport, to each p
   ]
   await every(t, 'every case', async (t) => {
     for (const [dialect, transport] of cases) {
-      const { server, one, tool } = await scene(t, { transport }, { dialect })
+      const { server, one, tool } = await withServer(t, { transport }, { dialect })
       for (const way of waysOf('responses')) {
         const name = `${dialect} over ${transport}${way.stream ? ', streamed' : ''}`
         const before = server.calls.length
@@ -97,7 +97,7 @@ t.test('tools of a server: listed, called, shown; over each transport, to each p
 })
 
 t.test('router:mcp is the same in every client format, where no approval is needed', async (t) => {
-  const { server, one, tool } = await scene(t)
+  const { server, one, tool } = await withServer(t)
   const { type: _, ...parameters } = tool()
   await every(t, 'every way', async (t) => {
     for (const way of waysOf('responses', 'chat', 'messages')) {
@@ -127,7 +127,7 @@ t.test('router:mcp is the same in every client format, where no approval is need
 })
 
 t.test('which tools are offered, and which of them need approval', async (t) => {
-  const { one, tool } = await scene(t, {}, { script: () => ({ text: ['x'] }) })
+  const { one, tool } = await withServer(t, {}, { script: () => ({ text: ['x'] }) })
   const cases: [own: JsonObject, names: string[]][] = [
     [{ allowed_tools: ['read_note'] }, ['router_notes_read_note']],
     [{ allowed_tools: { tool_names: ['delete.note', 'other'] } }, ['router_notes_delete_note']],
@@ -159,7 +159,7 @@ t.test('which tools are offered, and which of them need approval', async (t) => 
   )
   t.equal(forced.status, 200, forced.raw)
   t.equal(one.model.requests.at(-1)?.json.tool_choice, 'required')
-  const acting = await scene(
+  const acting = await withServer(
     t,
     {},
     { script: (seen) => (ran(seen) ? { text: ['done'] } : { calls: [...READ, ...calls('router_notes_delete_note', { id: '8' })] }) },
@@ -195,7 +195,7 @@ t.test('which tools are offered, and which of them need approval', async (t) => 
 })
 
 t.test('approval: asked, given, refused, and carried on with', async (t) => {
-  const { server, one, tool } = await scene(t)
+  const { server, one, tool } = await withServer(t)
   const tools = [tool({ require_approval: 'always' })]
   await every(t, 'every way', async (t) => {
     for (const way of waysOf('responses')) {
@@ -245,7 +245,7 @@ t.test('approval: asked, given, refused, and carried on with', async (t) => {
 })
 
 t.test('a call of an earlier reply is a call to the model', async (t) => {
-  const { one, tool } = await scene(t)
+  const { one, tool } = await withServer(t)
   const first = await one.ask({ format: 'responses', stream: false }, { tools: [tool()] })
   const input = [{ role: 'user', content: 'Go.' }, ...first.output, { role: 'user', content: 'More.' }]
   t.equal((await one.ask({ format: 'responses', stream: false }, { tools: [tool()], input })).status, 200)
@@ -272,7 +272,7 @@ t.test('a server that fails is told of, and the answer goes on', async (t) => {
   ]
   await every(t, 'every case', async (t) => {
     for (const [options, error] of failing) {
-      const { one, tool } = await scene(t, options, { script: () => ({ text: ['without'] }) })
+      const { one, tool } = await withServer(t, options, { script: () => ({ text: ['without'] }) })
       const { status, output, raw } = await one.ask({ format: 'responses', stream: true }, { tools: [tool()] })
       t.equal(status, 200, raw)
       t.match(output, [{ type: 'mcp_list_tools', tools: [], error }, { type: 'message' }], JSON.stringify(options))
@@ -289,7 +289,7 @@ t.test('a server that fails is told of, and the answer goes on', async (t) => {
   ]
   await every(t, 'every case', async (t) => {
     for (const [answer, expected, item] of answers) {
-      const { one, tool } = await scene(t, { answer }, { settings: ', max_characters: 100, max_kb: 1000, seconds: 1' })
+      const { one, tool } = await withServer(t, { answer }, { settings: ', max_characters: 100, max_kb: 1000, seconds: 1' })
       const { status, output } = await one.ask({ format: 'responses', stream: false }, { tools: [tool()] })
       t.equal(status, 200)
       t.match(told(one)[0], expected)
@@ -309,7 +309,7 @@ t.test('tools that a hostile server lists', async (t) => {
     { name: `long_${'z'.repeat(100)}`, inputSchema: { type: 'object' } },
     ...Array.from({ length: 300 }, (_, i) => ({ name: `t${i}`, inputSchema: { type: 'object' } })),
   ]
-  const { one, tool } = await scene(t, { tools }, { script: () => ({ text: ['x'] }) })
+  const { one, tool } = await withServer(t, { tools }, { script: () => ({ text: ['x'] }) })
   t.equal((await one.ask({ format: 'responses', stream: false }, { tools: [tool()] })).status, 200)
   const names = offered(one.model.requests[0])
   t.equal(names.length, 128)
@@ -320,7 +320,7 @@ t.test('tools that a hostile server lists', async (t) => {
 })
 
 t.test('what does not fit is refused', async (t) => {
-  const { server, one, tool } = await scene(t)
+  const { server, one, tool } = await withServer(t)
   const cases: [own: JsonObject, message: RegExp][] = [
     [{ server_label: 'a b' }, /^tools\[0\]\.server_label: /],
     [{ server_url: undefined }, /^tools\[0\]\.server_url: is required/],
@@ -372,7 +372,7 @@ t.test('what does not fit is refused', async (t) => {
 })
 
 t.test('a provider that has the tool keeps it', async (t) => {
-  const { server, one, tool } = await scene(t, {}, { script: () => ({ text: ['x'] }), dialect: 'openai-responses' })
+  const { server, one, tool } = await withServer(t, {}, { script: () => ({ text: ['x'] }), dialect: 'openai-responses' })
   t.equal((await one.ask({ format: 'responses', stream: false }, { tools: [tool({ connector_id: 'connector_gmail' })] })).status, 200)
   t.match(one.model.requests[0].json.tools, [{ type: 'mcp', server_label: 'notes' }])
   t.equal(server.heads.length, 0)
@@ -415,7 +415,7 @@ t.test('SSRF: no private address is asked, neither named, nor by redirect, nor b
   await every(t, 'every status', async (t) => {
     for (const status of [301, 302, 303, 307, 308]) {
       const location = `http://127.0.0.1:${port}/mcp`
-      const asked = await lists(await scene(t, { status, headers: { location } }, { script: () => ({ text: ['x'] }) }))
+      const asked = await lists(await withServer(t, { status, headers: { location } }, { script: () => ({ text: ['x'] }) }))
       t.equal(asked.status, 200)
       t.match(asked.output[0], { type: 'mcp_list_tools', error: /./ })
     }
@@ -425,13 +425,13 @@ t.test('SSRF: no private address is asked, neither named, nor by redirect, nor b
     else response.writeHead(200, { 'content-type': 'text/event-stream' }).write(`event: endpoint\ndata: http://127.0.0.1:${port}/x\n\n`)
     return true
   }
-  const led = await lists(await scene(t, { instead: misleading }, { script: () => ({ text: ['x'] }), settings: ', seconds: 1' }))
+  const led = await lists(await withServer(t, { instead: misleading }, { script: () => ({ text: ['x'] }), settings: ', seconds: 1' }))
   t.match(led.output[0], { type: 'mcp_list_tools', error: /./ })
   t.equal(hits, 0)
 })
 
 t.test('a caller who leaves ends the call', async (t) => {
-  const { server, one, tool } = await scene(t, { answer: () => undefined })
+  const { server, one, tool } = await withServer(t, { answer: () => undefined })
   const leaving = new AbortController()
   const left = fetch(`${one.gateway.url}${FORMATS.responses}`, {
     method: 'POST',
@@ -456,7 +456,7 @@ t.test('no connection outlives its request, whatever the server keeps open', asy
   }
   const deaf = (_: unknown, response: ServerResponse): boolean => response.req.method === 'DELETE'
   for (const instead of [mute, deaf]) {
-    const { server, one, tool } = await scene(t, { instead }, { settings: ', seconds: 1' })
+    const { server, one, tool } = await withServer(t, { instead }, { settings: ', seconds: 1' })
     const { status } = await one.ask({ format: 'responses', stream: false }, { tools: [tool()] })
     t.equal(status, 200)
     await eventually('the end of all connections', () => server.heads.every(({ socket }) => socket.destroyed))
@@ -465,7 +465,7 @@ t.test('no connection outlives its request, whatever the server keeps open', asy
 })
 
 t.test('a request that is refused because of another tool leaves no connection open', async (t) => {
-  const { server, one, tool } = await scene(t, { transport: 'sse' })
+  const { server, one, tool } = await withServer(t, { transport: 'sse' })
   const { status, raw } = await one.ask({ format: 'responses', stream: false }, { tools: [tool(), { type: 'router:no_such_tool' }] })
   t.equal(status, 400)
   t.match(raw, /tools\[1\]\.type/)

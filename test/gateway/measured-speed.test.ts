@@ -2,9 +2,9 @@
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { FakeClock } from '../support/clock.ts'
-import { startGateway } from '../support/gateway.ts'
 import { heardLeave, READ_ON } from '../support/leaving.ts'
-import { Gate, sseAnswer, startUpstream } from '../support/upstream.ts'
+import { startScene } from '../support/scene.ts'
+import { Gate, sseAnswer } from '../support/upstream.ts'
 import { framesFor, type SaidUsage } from '../support/wire.ts'
 
 /** Unlike any other timer: armed when a reply begins. */
@@ -18,22 +18,20 @@ interface Reply {
   fields?: JsonObject
 }
 
-async function startScene(t: Test) {
+async function timedReplies(t: Test) {
   const clock = new FakeClock()
-  const upstream = await startUpstream(() => ({}))
-  t.teardown(() => upstream.close())
-  const gateway = await startGateway(
-    `
+  const { gateway, upstream } = await startScene(t, {
+    answer: () => ({}),
+    config: (url) => `
 server: { host: 127.0.0.1, port: 0, silence: 3600s }
 auth: { keys: [ { name: app, key: sk-router-v1-0123456789abcdef } ] }
 providers:
-  up: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: sk-up, timeouts: { connect: 900s, first_byte: 700s, idle: 777s, total: 899s } }
+  up: { dialect: openai-chat, base_url: "${url}/v1", key: sk-up, timeouts: { connect: 900s, first_byte: 700s, idle: 777s, total: 899s } }
 models:
   acme/one: { endpoints: [ { provider: up, model: m, price: { prompt: "1.00", completion: "2.00" } } ] }
 `,
-    { clock },
-  )
-  t.teardown(() => gateway.close())
+    clock,
+  })
   /** One streamed reply, read to its end, or left after the first content. */
   const stream = async ({ usage, before, writing, fields = {} }: Reply, leaves = false): Promise<void> => {
     const content = new Gate()
@@ -73,25 +71,25 @@ models:
 }
 
 t.test('the output of a reply over the time from its first content to its end', async (t) => {
-  const { stream, speed } = await startScene(t)
+  const { stream, speed } = await timedReplies(t)
   await stream({ usage: { input: 9, output: 100 }, before: 3_000, writing: 10_000 })
   t.equal(await speed(), 10)
 })
 
 t.test('a reply of two tokens shows no speed', async (t) => {
-  const { stream, speed } = await startScene(t)
+  const { stream, speed } = await timedReplies(t)
   await stream({ usage: { input: 9, output: 2 }, before: 3_000, writing: 2, fields: { max_tokens: 2 } })
   t.equal(await speed(), null)
 })
 
 t.test('hidden reasoning counts with the time that it took', async (t) => {
-  const { stream, speed } = await startScene(t)
+  const { stream, speed } = await timedReplies(t)
   await stream({ usage: { input: 9, output: 5_000, reasoning: 4_900 }, before: 49_000, writing: 1_000 })
   t.equal(await speed(), 100, 'not 5,000 tokens in one second')
 })
 
 t.test('a caller that leaves changes no figure', async (t) => {
-  const { stream, speed } = await startScene(t)
+  const { stream, speed } = await timedReplies(t)
   await stream({ usage: { input: 9, output: 100 }, before: 3_000, writing: 1_000 }, true)
   t.equal(await speed(), null)
 })

@@ -20,7 +20,7 @@ const PAGES: Readonly<Record<string, Answer>> = {
   '/large.pdf': { headers: { 'content-type': 'application/pdf' }, body: [LARGE] },
 }
 
-interface Scene {
+interface WithSite {
   gateway: Gateway
   site: Upstream
   /** The provider that takes data alone, and one that takes addresses. */
@@ -31,7 +31,7 @@ interface Scene {
   chat(model: string, ...parts: JsonObject[]): Promise<{ status: number; body: JsonObject }>
 }
 
-async function scene(t: Test, more = '', clock?: FakeClock): Promise<Scene> {
+async function withSite(t: Test, more = '', clock?: FakeClock): Promise<WithSite> {
   const half = new Gate()
   const held = {
     headers: { 'content-type': 'text/plain' },
@@ -60,7 +60,7 @@ plugins: { defaults: { file-parser: { allow_private: ["${site.url.replace('http:
     clock && { clock },
   )
   t.teardown(() => gateway.close())
-  const chat: Scene['chat'] = async (model, ...parts) => {
+  const chat: WithSite['chat'] = async (model, ...parts) => {
     const content = [{ type: 'text', text: 'What is it?' }, ...parts]
     const answer = await gateway.post('/v1/chat/completions', { model, messages: [{ role: 'user', content }] })
     return { status: answer.status, body: (await answer.json()) as JsonObject }
@@ -77,7 +77,7 @@ function imagesOf({ requests }: Upstream): unknown[] {
 }
 
 t.test('an image by its address reaches the provider as data', async (t) => {
-  const { gateway, site, data, chat } = await scene(t)
+  const { gateway, site, data, chat } = await withSite(t)
   t.equal((await chat('acme/data', image(`${site.url}/one.png`), image(`${site.url}/one.png`), image(PICTURE))).status, 200)
   t.same(imagesOf(data), [PICTURE, PICTURE, PICTURE])
   t.equal(site.requests.length, 1, 'each address is fetched once')
@@ -95,7 +95,7 @@ t.test('an image by its address reaches the provider as data', async (t) => {
 })
 
 t.test('nothing is fetched where no provider in question needs it', async (t) => {
-  const { site, any, chat } = await scene(t)
+  const { site, any, chat } = await withSite(t)
   const url = `${site.url}/one.png`
   t.equal((await chat('acme/any', image(url))).status, 200)
   t.same(imagesOf(any), [url])
@@ -103,7 +103,7 @@ t.test('nothing is fetched where no provider in question needs it', async (t) =>
 })
 
 t.test('what cannot be fetched is a 400 that names the part, and the provider is not called', async (t) => {
-  const { site, data, chat } = await scene(t)
+  const { site, data, chat } = await withSite(t)
   const port = new URL(site.url).port
   await every(t, 'each address', async (t) => {
     for (const [url, why] of [
@@ -129,7 +129,7 @@ t.test('what cannot be fetched is a 400 that names the part, and the provider is
 })
 
 t.test('another provider that takes addresses serves instead', async (t) => {
-  const { site, data, any, chat } = await scene(t)
+  const { site, data, any, chat } = await withSite(t)
   const url = `${site.url}/missing.png`
   t.equal((await chat('acme/both', image(url))).status, 200)
   t.same([data.requests.length, imagesOf(any)], [0, [url]])
@@ -138,11 +138,11 @@ t.test('another provider that takes addresses serves instead', async (t) => {
 })
 
 t.test('a fetched file counts by its size: in the hold, and against the limit of a body', async (t) => {
-  const { site, data, chat } = await scene(t)
+  const { site, data, chat } = await withSite(t)
   const file = { type: 'file', file: { file_data: `${site.url}/large.pdf`, filename: 'large.pdf' } }
   t.match(await chat('acme/data', file), { status: 402 }, 'a million bytes are 200,000 tokens, more than the key has')
   t.equal(data.requests.length, 0)
-  const small = await scene(t, 'server: { host: 127.0.0.1, port: 0, max_body: 512KB }')
+  const small = await withSite(t, 'server: { host: 127.0.0.1, port: 0, max_body: 512KB }')
   const other = { type: 'file', file: { file_data: `${small.site.url}/large.pdf`, filename: 'large.pdf' } }
   t.match(await small.chat('acme/data', other), { status: 400, body: { error: { message: /file_data: The content is larger than/ } } })
 })
@@ -157,7 +157,7 @@ t.test('a file counts in the memory of all bodies while it is fetched, not only 
   ] as const) {
     await t.test(what, async (t) => {
       const clock = new FakeClock()
-      const { site, data, any, half, chat } = await scene(t, SMALL, clock)
+      const { site, data, any, half, chat } = await withSite(t, SMALL, clock)
       const file = (name: string): JsonObject => ({
         type: 'file',
         file: { file_data: `${site.url}/held.txt?${name}`, filename: 'held.txt' },
@@ -176,7 +176,7 @@ t.test('a file counts in the memory of all bodies while it is fetched, not only 
 
 t.test('files of one request that wait for memory wait one after the other, and all of it is given back', async (t) => {
   const clock = new FakeClock()
-  const { site, half, chat } = await scene(t, SMALL, clock)
+  const { site, half, chat } = await withSite(t, SMALL, clock)
   const file = (name: string): JsonObject => ({ type: 'file', file: { file_data: `${site.url}/held.txt?${name}`, filename: 'held.txt' } })
   const one = chat('acme/words', file('a'))
   await eventually('the file is fetched', () => site.requests.length === 1)

@@ -8,7 +8,7 @@ import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts
 import { type Answer, jsonAnswer, type Seen, startUpstream, type Upstream } from '../support/upstream.ts'
 import { answerFor, type Said } from '../support/wire.ts'
 
-interface Scene {
+interface Moderated {
   gateway: Gateway
   upstream: Upstream
   judge: Upstream
@@ -16,7 +16,7 @@ interface Scene {
   ask(content: Json, more?: JsonObject, path?: string): Promise<{ status: number; body: JsonObject }>
 }
 
-interface SceneOptions {
+interface ModeratedOptions {
   /** `JUDGE` stands for the address of the stand-in. */
   plugin?: string
   guardrail?: string
@@ -53,7 +53,7 @@ function classifier({ json }: Seen): Answer {
   })
 }
 
-async function open(t: Test, options: SceneOptions): Promise<Scene> {
+async function open(t: Test, options: ModeratedOptions): Promise<Moderated> {
   const { plugin, guardrail, answers = endpoint, said = { text: ['ok'] } } = options
   const clock = new FakeClock(5)
   const upstream = await startUpstream((seen) => answerFor(seen, said))

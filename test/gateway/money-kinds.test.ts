@@ -1,8 +1,8 @@
 /** Charges of kinds that only some providers report: cache writes for an hour, searches of the provider, images in the answer. */
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
-import { startGateway } from '../support/gateway.ts'
-import { jsonAnswer, startUpstream } from '../support/upstream.ts'
+import { startScene } from '../support/scene.ts'
+import { jsonAnswer } from '../support/upstream.ts'
 
 const usage: JsonObject = {
   input_tokens: 10,
@@ -12,32 +12,32 @@ const usage: JsonObject = {
   cache_creation: { ephemeral_5m_input_tokens: 20, ephemeral_1h_input_tokens: 10 },
   server_tool_use: { web_search_requests: 2 },
 }
-const upstream = await startUpstream((seen) =>
-  seen.path.includes('generateContent')
-    ? jsonAnswer({
-        candidates: [
-          { content: { role: 'model', parts: [{ inlineData: { mimeType: 'image/png', data: 'iVBORw0KGgo=' } }] }, finishReason: 'STOP' },
-        ],
-        usageMetadata: {
-          promptTokenCount: 10,
-          candidatesTokenCount: 1290,
-          candidatesTokensDetails: [{ modality: 'IMAGE', tokenCount: 1290 }],
-        },
-      })
-    : jsonAnswer({
-        id: 'msg_1',
-        type: 'message',
-        role: 'assistant',
-        content: [{ type: 'text', text: 'It rains' }],
-        stop_reason: 'end_turn',
-        usage,
-      }),
-)
-const gateway = await startGateway(`
+const { gateway, upstream } = await startScene(t, {
+  answer: (seen) =>
+    seen.path.includes('generateContent')
+      ? jsonAnswer({
+          candidates: [
+            { content: { role: 'model', parts: [{ inlineData: { mimeType: 'image/png', data: 'iVBORw0KGgo=' } }] }, finishReason: 'STOP' },
+          ],
+          usageMetadata: {
+            promptTokenCount: 10,
+            candidatesTokenCount: 1290,
+            candidatesTokensDetails: [{ modality: 'IMAGE', tokenCount: 1290 }],
+          },
+        })
+      : jsonAnswer({
+          id: 'msg_1',
+          type: 'message',
+          role: 'assistant',
+          content: [{ type: 'text', text: 'It rains' }],
+          stop_reason: 'end_turn',
+          usage,
+        }),
+  config: (url) => `
 auth: { keys: [ { name: app, key: sk-router-v1-0123456789abcdef, limit: "0.06" } ] }
 providers:
-  anthropic: { dialect: anthropic, base_url: "${upstream.url}", key: sk-up }
-  gemini: { dialect: gemini, base_url: "${upstream.url}/v1beta", key: sk-up }
+  anthropic: { dialect: anthropic, base_url: "${url}", key: sk-up }
+  gemini: { dialect: gemini, base_url: "${url}/v1beta", key: sk-up }
 models:
   m/claude:
     context: 100000
@@ -47,10 +47,7 @@ models:
     output: [ text, image ]
     max_output: 2000
     endpoints: [ { provider: gemini, model: p, price: { prompt: "1.00", completion: "2.00", image_output: "30.00" } } ]
-`)
-t.teardown(async () => {
-  await gateway.close()
-  await upstream.close()
+`,
 })
 
 const spent = async (): Promise<number> => {

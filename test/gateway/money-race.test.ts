@@ -7,10 +7,11 @@ import { adminFetch, freshVerdict } from '../support/admin.ts'
 import { FakeClock } from '../support/clock.ts'
 import { type Row, rowsOf } from '../support/crash/audit.ts'
 import { every } from '../support/every.ts'
-import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
+import { type Gateway, KEY, oneModel } from '../support/gateway.ts'
+import { startScene } from '../support/scene.ts'
 import { seed } from '../support/seed.ts'
-import { type Answer, Gate, type Seen, startUpstream, type Upstream } from '../support/upstream.ts'
-import { answerFor, overReporting, upstreamError } from '../support/wire.ts'
+import { type Answer, Gate, type Seen, type Upstream } from '../support/upstream.ts'
+import { answerFor, overReporting, says, upstreamError } from '../support/wire.ts'
 
 const SEED = seed()
 /** Nano-dollars per token of `oneModel`. */
@@ -18,7 +19,7 @@ const INPUT_NANO = 1000
 const OUTPUT_NANO = 2000
 const CAP = 200
 
-interface Scene {
+interface Racing {
   gateway: Gateway
   upstream: Upstream
   agent: Agent
@@ -26,19 +27,16 @@ interface Scene {
   limit: (nano: number) => Promise<void>
 }
 
-async function scene(t: Test): Promise<Scene> {
-  const upstream = await startUpstream((seen) => answerFor(seen, { text: ['ok'] }))
-  t.teardown(() => upstream.close())
+async function racing(t: Test): Promise<Racing> {
   const directory = t.testdir()
-  const yaml = (limit: string): string =>
-    `store: { url: "sqlite:${join(directory, 'ledger.db')}" }\nauth: { keys: [ { name: app, key: "${KEY}", limit: "${limit}" } ] }\n${oneModel(upstream.url, 'openai-chat')}`
-  const gateway = await startGateway(yaml('1000.00'), { directory })
-  t.teardown(() => gateway.close())
+  const yaml = (url: string, limit: string): string =>
+    `store: { url: "sqlite:${join(directory, 'ledger.db')}" }\nauth: { keys: [ { name: app, key: "${KEY}", limit: "${limit}" } ] }\n${oneModel(url, 'openai-chat')}`
+  const { gateway, upstream } = await startScene(t, { answer: says({ text: ['ok'] }), config: (url) => yaml(url, '1000.00'), directory })
   // A connection for each request: none that the gateway closes as idle while the test writes to it.
   const agent = new Agent({ keepAlive: false })
   t.teardown(() => agent.destroy())
   const limit = async (nano: number): Promise<void> => {
-    const { kind } = await gateway.reconfigure(yaml(usdText(nano)))
+    const { kind } = await gateway.reconfigure(yaml(upstream.url, usdText(nano)))
     if (kind !== 'applied') throw new Error(`the limit was not taken: ${kind}`)
   }
   return { gateway, upstream, agent, limit }
@@ -61,7 +59,7 @@ async function textOf(reply: IncomingMessage): Promise<string> {
   return text
 }
 
-async function ask({ gateway, agent }: Scene, stream: boolean): Promise<Reply> {
+async function ask({ gateway, agent }: Racing, stream: boolean): Promise<Reply> {
   const body = bodyOf(stream)
   const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json', 'content-length': body.length }
   const reply = await new Promise<IncomingMessage>((resolve, reject) => {
@@ -71,23 +69,23 @@ async function ask({ gateway, agent }: Scene, stream: boolean): Promise<Reply> {
   return { status: reply.statusCode ?? 0, id: String(reply.headers['x-generation-id']), text: await textOf(reply) }
 }
 
-async function rows({ gateway }: Scene): Promise<Row[]> {
+async function rows({ gateway }: Racing): Promise<Row[]> {
   return rowsOf(await (await adminFetch(`${gateway.admin}/ledger/export`)).text())
 }
 
 /** Nano-dollars: spent, and what may still be reserved. */
-async function balance({ gateway }: Scene): Promise<{ spent: number; left: number }> {
+async function balance({ gateway }: Racing): Promise<{ spent: number; left: number }> {
   const { data } = (await (await gateway.get('/v1/key')).json()) as { data: { usage: number; limit_remaining: number } }
   return { spent: Math.round(data.usage * 1e9), left: Math.round(data.limit_remaining * 1e9) }
 }
 
 /** What `GET /v1/generation` shows. */
-async function generation({ gateway }: Scene, id: string): Promise<{ unrecovered_nano: number }> {
+async function generation({ gateway }: Racing, id: string): Promise<{ unrecovered_nano: number }> {
   return ((await (await gateway.get(`/v1/generation?id=${id}`)).json()) as { data: { unrecovered_nano: number } }).data
 }
 
 /** So many at once, of which only `expected` fit while none has ended. @returns the served ones once the gate is open. */
-async function wave(t: Test, place: Scene, count: number, expected: number): Promise<Reply[]> {
+async function wave(t: Test, place: Racing, count: number, expected: number): Promise<Reply[]> {
   const { upstream } = place
   const before = upstream.requests.length
   const gate = new Gate()
@@ -120,7 +118,7 @@ async function wave(t: Test, place: Scene, count: number, expected: number): Pro
 }
 
 t.test('M01: credit for exactly ten holds, a hundred at once', async (t) => {
-  const place = await scene(t)
+  const place = await racing(t)
   await ask(place, false)
   const [{ hold_nano: hold, cost_nano: spentBefore }] = await rows(place)
   t.ok(hold > 10 * (10 * INPUT_NANO + 2 * OUTPUT_NANO), 'a hold is more than ten such replies cost')
@@ -153,7 +151,7 @@ function randomAnswer(random: () => number): (seen: Seen) => Answer {
 }
 
 t.test(`M02: a thousand at once with random usage (seed ${SEED})`, async (t) => {
-  const place = await scene(t)
+  const place = await racing(t)
   const clock = new FakeClock(SEED)
   await ask(place, false)
   const [{ hold_nano: hold }] = await rows(place)
@@ -197,7 +195,7 @@ t.test(`M02: a thousand at once with random usage (seed ${SEED})`, async (t) => 
 })
 
 t.test('M03: a provider that reports more than its request allowed', async (t) => {
-  const place = await scene(t)
+  const place = await racing(t)
   await ask(place, false)
   const [{ hold_nano: hold, cost_nano: before }] = await rows(place)
   await place.limit(before + 3 * hold)

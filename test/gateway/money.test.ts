@@ -6,6 +6,7 @@ import { turns } from '../support/clock.ts'
 import { every } from '../support/every.ts'
 import { object } from '../support/fold.ts'
 import { type Gateway, oneModel, startGateway } from '../support/gateway.ts'
+import { startScene } from '../support/scene.ts'
 import { runs } from '../support/seed.ts'
 import { Gate, sseAnswer, startUpstream } from '../support/upstream.ts'
 import { answerFor, framesFor, type Said, says } from '../support/wire.ts'
@@ -26,8 +27,10 @@ async function keyOf(gateway: Gateway): Promise<{ usage: number; limit_remaining
 const question = { model: 'acme/one', max_tokens: 20, messages: [{ role: 'user', content: 'Hello' }] }
 
 t.test('M02: parallel requests never spend more than the limit', async (t) => {
-  const upstream = await startUpstream(says({ text: ['ok'], usage: { input: 30, output: 20 } }))
-  const gateway = await startGateway(`${limited('memory:')}${oneModel(upstream.url, 'openai-chat')}`)
+  const { gateway, upstream } = await startScene(t, {
+    answer: says({ text: ['ok'], usage: { input: 30, output: 20 } }),
+    yaml: `${limited('memory:')}`,
+  })
   const statuses: number[] = []
   /** One wave of parallel requests. @returns how many were served. */
   const wave = async (): Promise<number> => {
@@ -49,13 +52,10 @@ t.test('M02: parallel requests never spend more than the limit', async (t) => {
   t.equal(Math.round(usage * 1e9), served * 70_000, 'usage is the sum of what was served')
   t.ok(usage <= LIMIT, 'within the limit')
   t.ok(limit_remaining < 0.0012, `less than one hold is left (${limit_remaining})`)
-  await gateway.close()
-  await upstream.close()
 })
 
 t.test('the hold is written before the provider is called, and settled before the reply ends', async (t) => {
-  const upstream = await startUpstream(says({ text: ['ok'] }))
-  const gateway = await startGateway(`${limited('memory:')}${oneModel(upstream.url, 'openai-chat')}`)
+  const { gateway, upstream } = await startScene(t, { answer: says({ text: ['ok'] }), yaml: `${limited('memory:')}` })
   const { journal } = gateway.running.store
   const commit = journal.committed.bind(journal)
   await every(t, 'streamed or not', async (t) => {
@@ -92,13 +92,13 @@ t.test('the hold is written before the provider is called, and settled before th
   t.equal(refused.status, 503, 'M08: what cannot be recorded is not done')
   t.match(await refused.json(), { error: { code: 503 } })
   t.equal(upstream.requests.length, 2)
-  await gateway.close()
-  await upstream.close()
 })
 
 t.test('spend and records survive a restart', async (t) => {
-  const upstream = await startUpstream(says({ text: ['ok'] }))
-  const gateway = await startGateway(`${limited(`sqlite:${join(t.testdir(), 'headgate.db')}`)}${oneModel(upstream.url, 'openai-chat')}`)
+  const { gateway } = await startScene(t, {
+    answer: says({ text: ['ok'] }),
+    yaml: `${limited(`sqlite:${join(t.testdir(), 'headgate.db')}`)}`,
+  })
   const response = await gateway.post('/v1/chat/completions', question)
   const id = response.headers.get('x-generation-id')
   await response.text()
@@ -108,8 +108,6 @@ t.test('spend and records survive a restart', async (t) => {
   await gateway.restart()
   t.same(await keyOf(gateway), before)
   t.same(await (await gateway.get(`/v1/generation?id=${id}`)).json(), record)
-  await gateway.close()
-  await upstream.close()
 })
 
 interface Charge {
@@ -171,12 +169,15 @@ t.test('what is charged where the reply is whole', async (t) => {
 t.test('A04: with on_abort drain the reported usage is charged', async (t) => {
   for (const dialect of ['openai-chat', 'openai-responses']) {
     const gate = new Gate()
-    const upstream = await startUpstream((seen) => {
-      const frames = framesFor(seen.path, { text: ['one ', 'two'] })
-      const cut = frames.findIndex((frame) => frame.includes('two'))
-      return sseAnswer([...frames.slice(0, cut), gate.step, ...frames.slice(cut)])
+    const { gateway, upstream } = await startScene(t, {
+      answer: (seen) => {
+        const frames = framesFor(seen.path, { text: ['one ', 'two'] })
+        const cut = frames.findIndex((frame) => frame.includes('two'))
+        return sseAnswer([...frames.slice(0, cut), gate.step, ...frames.slice(cut)])
+      },
+      dialect,
+      provider: 'on_abort: drain',
     })
-    const gateway = await startGateway(oneModel(upstream.url, dialect, { provider: 'on_abort: drain' }))
     const aborter = new AbortController()
     const response = await fetch(`${gateway.url}/v1/chat/completions`, {
       method: 'POST',
@@ -198,7 +199,5 @@ t.test('A04: with on_abort drain the reported usage is charged', async (t) => {
     }
     const record = object(((await (await settled()).json()) as { data: never }).data)
     t.match(record, { total_cost: 0.000025, tokens_completion: 7, estimated: false })
-    await gateway.close()
-    await upstream.close()
   }
 })

@@ -55,14 +55,14 @@ const TAKES: Readonly<Record<WireName, (body: JsonObject) => boolean>> = {
     ((options as JsonObject).user_location === undefined || within((options as JsonObject).user_location, ['type', 'approximate'])),
 }
 
-interface Scene {
+interface NativeSearch {
   gateway: Gateway
   model: Upstream
   engine: Upstream
   ask(way: AskWay, more: JsonObject): Promise<Asked>
 }
 
-interface SceneOptions {
+interface NativeSearchOptions {
   script?: (seen: Seen) => Answer
   /** Settings of the plugin web; without any none. */
   web?: string
@@ -81,7 +81,7 @@ function searching(seen: Seen): Answer {
   return TAKES[wireOf(seen.path)](seen.json) ? answerFor(seen, ANSWER) : upstreamError(400, `no such search: ${seen.body}`)
 }
 
-async function scene(t: Test, dialect: WireName, options: SceneOptions = {}): Promise<Scene> {
+async function nativeSearch(t: Test, dialect: WireName, options: NativeSearchOptions = {}): Promise<NativeSearch> {
   const { web, quirks = QUIRKS, script = searching, second, endpoint, key = '' } = options
   const model = await startUpstream(script)
   const engine = await startUpstream(() => jsonAnswer({ results: [{ ...PAGE, content: 'c' }], unresponsive_engines: [] }))
@@ -109,7 +109,7 @@ ${second ?? ''}`)
   }
 }
 
-const settled = ({ gateway }: Scene) => [...gateway.running.store.journal.export()].at(-1)
+const settled = ({ gateway }: NativeSearch) => [...gateway.running.store.journal.export()].at(-1)
 
 const SENT: Readonly<Record<WireName, JsonObject>> = {
   'openai-responses': { tools: [{ type: 'web_search' }] },
@@ -123,7 +123,7 @@ const tool = (parameters: JsonObject = {}): JsonObject => ({ tools: [{ type: 'ro
 t.test('tool, plugin and suffix become the search of the provider; sources, counts and costs come back in every format', async (t) => {
   await every(t, 'every dialect', async (t) => {
     for (const dialect of DIALECTS) {
-      const one = await scene(t, dialect, { web: SEARXNG })
+      const one = await nativeSearch(t, dialect, { web: SEARXNG })
       const asks: [name: string, more: JsonObject][] = [
         ['tool', tool({ engine: 'native' })],
         ['tool, unset', tool()],
@@ -198,7 +198,7 @@ t.test('what the caller says of the search reaches the provider in its own words
   ]
   await every(t, 'every case', async (t) => {
     for (const [dialect, asked, sent] of cases) {
-      const one = await scene(t, dialect)
+      const one = await nativeSearch(t, dialect)
       for (const engine of ['native', 'auto']) {
         const { status, raw } = await one.ask({ format: 'chat', stream: false }, tool({ ...asked, engine }))
         t.equal(status, 200, `${dialect}: ${raw}`)
@@ -206,10 +206,10 @@ t.test('what the caller says of the search reaches the provider in its own words
       }
     }
   })
-  const newer = await scene(t, 'anthropic', { quirks: 'web_search: true, web_search_tool: web_search_20260209' })
+  const newer = await nativeSearch(t, 'anthropic', { quirks: 'web_search: true, web_search_tool: web_search_20260209' })
   await newer.ask({ format: 'responses', stream: true }, tool())
   t.match(newer.model.requests.at(-1)?.json.tools, [{ type: 'web_search_20260209' }])
-  const plugin = await scene(t, 'anthropic')
+  const plugin = await nativeSearch(t, 'anthropic')
   await plugin.ask({ format: 'chat', stream: false }, { plugins: [{ id: 'web', include_domains: ['example.com'], max_uses: 2 }] })
   t.match(plugin.model.requests.at(-1)?.json.tools, [{ allowed_domains: ['example.com'], max_uses: 2 }])
 })
@@ -227,7 +227,7 @@ t.test('domain rules that the provider cannot keep to: auto asks an engine, nati
   await every(t, 'every case', async (t) => {
     for (const [dialect, parameters] of cases) {
       const name = `${dialect} ${JSON.stringify(parameters)}`
-      const one = await scene(t, dialect, { web: SEARXNG, script: (seen) => answerFor(seen, { text: ['done'] }) })
+      const one = await nativeSearch(t, dialect, { web: SEARXNG, script: (seen) => answerFor(seen, { text: ['done'] }) })
       for (const format of ['chat', 'responses', 'messages'] as const) {
         const way = { format, stream: false }
         const refused = await one.ask(way, tool({ ...parameters, engine: 'native' }))
@@ -256,7 +256,7 @@ t.test('domain rules that the provider cannot keep to: auto asks an engine, nati
 
 t.test('who searches where nobody says: the operator, else the provider where all can, else an engine', async (t) => {
   const second = '      - { provider: other, model: upstream-model, price: free }'
-  const searched = async (one: Scene, more: JsonObject): Promise<string> => {
+  const searched = async (one: NativeSearch, more: JsonObject): Promise<string> => {
     const before = one.engine.requests.length
     const { status } = await one.ask({ format: 'chat', stream: false }, more)
     if (status !== 200) return String(status)
@@ -265,7 +265,7 @@ t.test('who searches where nobody says: the operator, else the provider where al
   }
   const plain = (seen: Seen): Answer => answerFor(seen, { text: ['done'] })
   const plugin = (more: JsonObject = {}): JsonObject => ({ plugins: [{ id: 'web', ...more }] })
-  const cases: [name: string, options: SceneOptions, unset: string, native: string][] = [
+  const cases: [name: string, options: NativeSearchOptions, unset: string, native: string][] = [
     ['the provider can, an engine is there', { web: SEARXNG }, 'provider', 'provider'],
     ['the provider can, no engine', {}, 'provider', 'provider'],
     ['the operator wants the engine', { web: `engine: searxng, ${SEARXNG}` }, 'engine', 'provider'],
@@ -278,7 +278,7 @@ t.test('who searches where nobody says: the operator, else the provider where al
   ]
   await every(t, 'every case', async (t) => {
     for (const [name, options, unset, native] of cases) {
-      const one = await scene(t, 'anthropic', { script: plain, ...options })
+      const one = await nativeSearch(t, 'anthropic', { script: plain, ...options })
       t.equal(await searched(one, plugin()), unset, `${name}: plugin`)
       t.equal(await searched(one, plugin({ engine: 'native' })), native, `${name}: plugin, native`)
       t.equal(await searched(one, tool()), unset === 'engine' ? 'tool' : unset, `${name}: tool`)
@@ -286,10 +286,10 @@ t.test('who searches where nobody says: the operator, else the provider where al
       t.equal(await searched(one, tool({ engine: 'native' })), native, `${name}: tool, native`)
     }
   })
-  const none = await scene(t, 'anthropic', { web: SEARXNG, endpoint: 'supported_parameters: [max_tokens]', script: plain })
+  const none = await nativeSearch(t, 'anthropic', { web: SEARXNG, endpoint: 'supported_parameters: [max_tokens]', script: plain })
   t.equal(await searched(none, plugin()), 'engine', 'an endpoint that takes no tools')
   t.equal(await searched(none, plugin({ engine: 'native' })), '400')
-  const always = await scene(t, 'anthropic', { web: 'engine: native, enabled: true', quirks: '', script: plain })
+  const always = await nativeSearch(t, 'anthropic', { web: 'engine: native, enabled: true', quirks: '', script: plain })
   const { status, body } = await always.ask({ format: 'chat', stream: false }, {})
   t.equal(status, 200, 'what nobody asked for ends no request')
   t.match((body.router_metadata as JsonObject).pipeline, [{ type: 'plugin', name: 'web-search', summary: /^skipped/ }])
@@ -300,7 +300,7 @@ t.test('other tools beside the search, and a choice of it', async (t) => {
   const asked = { tools: [{ type: 'router:web_search' }, own, { type: 'router:datetime' }] }
   await every(t, 'every dialect', async (t) => {
     for (const dialect of ['openai-responses', 'anthropic', 'openai-chat'] as const) {
-      const one = await scene(t, dialect)
+      const one = await nativeSearch(t, dialect)
       const { status, raw } = await one.ask({ format: 'chat', stream: true }, asked)
       t.equal(status, 200, `${dialect}: ${raw}`)
       t.match(one.model.requests.at(-1)?.body, /"mine".*router_datetime/)
@@ -317,7 +317,7 @@ t.test('other tools beside the search, and a choice of it', async (t) => {
       t.same(one.model.requests.at(-2)?.json.tool_choice, choices[dialect], dialect)
     }
   })
-  const gemini = await scene(t, 'gemini', { web: SEARXNG, script: (seen) => answerFor(seen, { text: ['done'] }) })
+  const gemini = await nativeSearch(t, 'gemini', { web: SEARXNG, script: (seen) => answerFor(seen, { text: ['done'] }) })
   t.equal((await gemini.ask({ format: 'chat', stream: false }, asked)).status, 200)
   t.match(gemini.model.requests.at(-1)?.body, /router_web_search/, 'beside functions an engine searches')
   const refused = await gemini.ask(
@@ -326,7 +326,7 @@ t.test('other tools beside the search, and a choice of it', async (t) => {
   )
   t.equal(refused.status, 400)
   t.match((refused.body.error as JsonObject).message, /^tools\[1\]\.parameters\.engine: native: acme\/one .* takes no other tools/)
-  const alone = await scene(t, 'gemini')
+  const alone = await nativeSearch(t, 'gemini')
   t.equal((await alone.ask({ format: 'chat', stream: false }, { ...tool(), tool_choice: { type: 'router:web_search' } })).status, 200)
 })
 
@@ -337,13 +337,13 @@ t.test("another provider's search tool becomes the one of the provider that serv
     ['chat', { type: 'web_search', filters: { allowed_domains: ['example.com'] } }],
   ]
   for (const [format, own] of asks) {
-    const one = await scene(t, 'anthropic')
+    const one = await nativeSearch(t, 'anthropic')
     const { status, raw } = await one.ask({ format, stream: false }, { tools: [own] })
     t.equal(status, 200, raw)
     t.match(one.model.requests.at(-1)?.json.tools, [{ type: 'web_search_20250305', allowed_domains: ['example.com'] }])
   }
   const messages = { type: 'web_search_20250305', name: 'web_search', max_uses: 2 }
-  const one = await scene(t, 'openai-responses')
+  const one = await nativeSearch(t, 'openai-responses')
   t.equal((await one.ask({ format: 'messages', stream: true }, { tools: [messages] })).status, 200)
   t.match(one.model.requests.at(-1)?.json, { tools: [{ type: 'web_search' }], max_tool_calls: 2 })
   const more = { type: 'web_search', max_results: 3, max_uses: 2, search_context_size: 'high', engine: 'native' }
@@ -353,18 +353,18 @@ t.test("another provider's search tool becomes the one of the provider that serv
   const none = await one.ask({ format: 'responses', stream: false }, { tools: [{ type: 'web_search', engine: 'exa' }] })
   t.equal(none.status, 400)
   t.match((none.body.error as JsonObject).message, /the operator has to configure one/)
-  const named = await scene(t, 'openai-responses', { web: SEARXNG, script: (seen) => answerFor(seen, { text: ['done'] }) })
+  const named = await nativeSearch(t, 'openai-responses', { web: SEARXNG, script: (seen) => answerFor(seen, { text: ['done'] }) })
   for (const format of ['responses', 'chat'] as const) {
     await named.ask({ format, stream: false }, { tools: [{ type: 'web_search', engine: 'searxng' }] })
     t.match(named.model.requests.at(-1)?.body, /router_web_search/, `${format}: the engine that is asked for`)
   }
-  const chat = await scene(t, 'openai-chat', { web: SEARXNG, quirks: '', script: (seen) => answerFor(seen, { text: ['done'] }) })
+  const chat = await nativeSearch(t, 'openai-chat', { web: SEARXNG, quirks: '', script: (seen) => answerFor(seen, { text: ['done'] }) })
   t.equal((await chat.ask({ format: 'chat', stream: false }, { tools: [{ type: 'web_search' }] })).status, 200)
   t.match(chat.model.requests.at(-1)?.body, /router_web_search/, 'no provider of the chat wire has a tool of this name')
 })
 
 t.test('what the provider may charge for searches is held before', async (t) => {
-  const one = await scene(t, 'anthropic', { key: ', limit: "0.06"' })
+  const one = await nativeSearch(t, 'anthropic', { key: ', limit: "0.06"' })
   const ask = (parameters: JsonObject): Promise<Asked> =>
     one.ask({ format: 'chat', stream: false }, { ...tool(parameters), max_tokens: 10 })
   t.equal((await ask({ max_uses: 7 })).status, 402)
@@ -383,7 +383,7 @@ t.test('what the provider may charge for searches is held before', async (t) => 
 })
 
 t.test('a provider that pauses in the middle of its searches has not said all: no format shows it as a whole answer', async (t) => {
-  const one = await scene(t, 'anthropic', {
+  const one = await nativeSearch(t, 'anthropic', {
     script: (seen) => {
       const answer = searching(seen)
       return { ...answer, body: answer.body?.map((step) => String(step).replaceAll('"end_turn"', '"pause_turn"')) }

@@ -3,9 +3,9 @@ import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
 import { eventsOf, list, object } from '../support/fold.ts'
-import { startGateway } from '../support/gateway.ts'
 import { inOrder, wellFormed } from '../support/responses-rules.ts'
-import { type Script, startUpstream } from '../support/upstream.ts'
+import { startScene } from '../support/scene.ts'
+import type { Script } from '../support/upstream.ts'
 import { type Said, says } from '../support/wire.ts'
 
 const ANSWERS: Readonly<Record<string, Said>> = {
@@ -28,16 +28,14 @@ const DIALECTS = ['openai-chat', 'openai-responses', 'anthropic', 'gemini'] as c
 const BASES: Readonly<Record<string, string>> = { anthropic: '', gemini: '/v1beta' }
 
 let script: Script = says({ text: ['fine'] })
-const upstream = await startUpstream((seen, index) => script(seen, index))
-const gateway = await startGateway(`
+const { gateway } = await startScene(t, {
+  answer: (seen, index) => script(seen, index),
+  config: (url) => `
 providers:
-${DIALECTS.map((id) => `  ${id}: { dialect: ${id}, base_url: "${upstream.url}${BASES[id] ?? '/v1'}", key: sk-up }`).join('\n')}
+${DIALECTS.map((id) => `  ${id}: { dialect: ${id}, base_url: "${url}${BASES[id] ?? '/v1'}", key: sk-up }`).join('\n')}
 models:
 ${DIALECTS.map((id) => `  m/${id}: { input: [text, image], endpoints: [ { provider: ${id}, model: m, price: free } ] }`).join('\n')}
-`)
-t.teardown(async () => {
-  await gateway.close()
-  await upstream.close()
+`,
 })
 
 const picture = { type: 'input_image', image_url: 'data:image/png;base64,iVBORw0KGgo=', detail: 'auto' }

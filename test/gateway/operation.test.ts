@@ -1,8 +1,10 @@
 /** A running gateway from the operator's side: reload, health, metrics, drain. */
 import t from 'tap'
+import { systemClock } from '../../src/core/clock.ts'
 import { adminFetch } from '../support/admin.ts'
 import { every } from '../support/every.ts'
 import { oneModel, startGateway } from '../support/gateway.ts'
+import { startScene } from '../support/scene.ts'
 import { Gate, sseAnswer, startUpstream } from '../support/upstream.ts'
 import { framesFor, says } from '../support/wire.ts'
 
@@ -49,12 +51,7 @@ t.test('C04 C06: reload', async (t) => {
 })
 
 t.test('health, readiness and metrics', async (t) => {
-  const upstream = await startUpstream(says({ text: ['ok'] }))
-  const gateway = await startGateway(`${keys(KEY)}${oneModel(upstream.url, 'openai-chat')}`)
-  t.teardown(async () => {
-    await gateway.close()
-    await upstream.close()
-  })
+  const { gateway } = await startScene(t, { answer: says({ text: ['ok'] }), yaml: keys(KEY), clock: systemClock })
   for (const path of ['/v1/responses', '/v1/chat/completions'])
     await (
       await gateway.post(path, {
@@ -80,15 +77,13 @@ t.test('health, readiness and metrics', async (t) => {
 
 t.test('drain: readiness red at once, open streams finish', async (t) => {
   const gate = new Gate()
-  const upstream = await startUpstream((seen) => {
-    const frames = framesFor(seen.path, { text: ['one', 'two'] })
-    const cut = frames.findIndex((frame) => frame.includes('two'))
-    return sseAnswer([...frames.slice(0, cut), gate.step, ...frames.slice(cut)])
-  })
-  const gateway = await startGateway(`${keys(KEY)}${oneModel(upstream.url, 'openai-chat')}`)
-  t.teardown(async () => {
-    await gateway.close()
-    await upstream.close()
+  const { gateway } = await startScene(t, {
+    answer: (seen) => {
+      const frames = framesFor(seen.path, { text: ['one', 'two'] })
+      const cut = frames.findIndex((frame) => frame.includes('two'))
+      return sseAnswer([...frames.slice(0, cut), gate.step, ...frames.slice(cut)])
+    },
+    yaml: keys(KEY),
   })
   const live = await gateway.post('/v1/responses', { ...question, stream: true })
   const drained = gateway.running.drain.begin()

@@ -1,12 +1,14 @@
 /** Overload: requests that would come too late are refused before their bodies are read, and a burst or one long turn refuses nothing. */
 import t, { type Test } from 'tap'
+import { type Clock, systemClock } from '../../src/core/clock.ts'
 import type { LoopSource } from '../../src/server/overload.ts'
 import { FakeClock } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
+import { type Gateway, KEY } from '../support/gateway.ts'
 import { parseReply, RawClient } from '../support/raw.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
-import { answerFor } from '../support/wire.ts'
+import { startScene } from '../support/scene.ts'
+import type { Upstream } from '../support/upstream.ts'
+import { says } from '../support/wire.ts'
 import { metricsOf } from '../support/workers.ts'
 
 /** May ask once a minute. */
@@ -67,19 +69,21 @@ class ScriptedLoop implements LoopSource {
   }
 }
 
-interface Scene {
+interface Overloaded {
   gateway: Gateway
   upstream: Upstream
   loop: ScriptedLoop
 }
 
-async function scene(t: Test, clock?: FakeClock): Promise<Scene> {
-  const upstream = await startUpstream((seen) => answerFor(seen, { text: ['Hello'] }))
-  t.teardown(() => upstream.close())
+async function overloaded(t: Test, clock: Clock = systemClock): Promise<Overloaded> {
   const loop = new ScriptedLoop()
-  const model = oneModel(upstream.url, 'openai-chat', { provider: 'pass_through: { price: "0.001" }' })
-  const gateway = await startGateway(`${KEYS}${model}`, { loop, clock })
-  t.teardown(() => gateway.close())
+  const { gateway, upstream } = await startScene(t, {
+    answer: says({ text: ['Hello'] }),
+    yaml: KEYS,
+    provider: 'pass_through: { price: "0.001" }',
+    loop,
+    clock,
+  })
   return { gateway, upstream, loop }
 }
 
@@ -89,7 +93,7 @@ const long = (body: object): string => JSON.stringify(body).padEnd(LONG)
 const BODY = { model: 'acme/one', messages: [{ role: 'user', content: 'Hello' }] }
 
 /** Sends so many requests with a long body, of which the first is worked on. @returns their statuses, once all have arrived. */
-async function crowd({ gateway, loop }: Scene, count: number): Promise<Promise<number>[]> {
+async function crowd({ gateway, loop }: Overloaded, count: number): Promise<Promise<number>[]> {
   loop.turn(0, 0)
   const asked = Array.from({ length: count }, async () => {
     const reply = await gateway.post('/v1/chat/completions', long(BODY))
@@ -103,7 +107,7 @@ async function crowd({ gateway, loop }: Scene, count: number): Promise<Promise<n
 const waiting = async ({ admin }: Gateway): Promise<number> => (await metricsOf(admin))('headgate_bodies_waiting ')
 
 t.test('long bodies are worked on one turn after the other, and short ones do not wait for them', async (t) => {
-  const stage = await scene(t)
+  const stage = await overloaded(t)
   const { gateway, loop, upstream } = stage
   const asked = await crowd(stage, 4)
   t.equal((await gateway.post('/v1/chat/completions', BODY)).status, 200)
@@ -119,7 +123,7 @@ t.test('long bodies are worked on one turn after the other, and short ones do no
 
 t.test('a deadline ends the wait, and the place goes to the next', async (t) => {
   const clock = new FakeClock()
-  const stage = await scene(t, clock)
+  const stage = await overloaded(t, clock)
   const { gateway, loop, upstream } = stage
   const asked = await crowd(stage, 2)
   const hurried = gateway.post('/v1/chat/completions', long(BODY), { 'X-Router-Deadline': '1s' })
@@ -133,7 +137,7 @@ t.test('a deadline ends the wait, and the place goes to the next', async (t) => 
 })
 
 t.test('a long body is 503 before it comes where enough of them have waited without a pause', async (t) => {
-  const stage = await scene(t)
+  const stage = await overloaded(t)
   const { gateway, loop, upstream } = stage
   const asked = await crowd(stage, 7)
   const client = await RawClient.open(gateway.url)
@@ -156,7 +160,7 @@ t.test('a long body is 503 before it comes where enough of them have waited with
 })
 
 t.test('a burst is served in full', async (t) => {
-  const stage = await scene(t)
+  const stage = await overloaded(t)
   const { gateway, loop } = stage
   const asked = await crowd(stage, 7)
   loop.stolen(499)
@@ -168,7 +172,7 @@ t.test('a burst is served in full', async (t) => {
 })
 
 t.test('after a refusal the limit stays for a second, in which a few bodies are taken', async (t) => {
-  const stage = await scene(t)
+  const stage = await overloaded(t)
   const { gateway, loop } = stage
   const ask = async (): Promise<number> => (await gateway.post('/v1/chat/completions', long(BODY))).status
   const first = await crowd(stage, 7)
@@ -190,7 +194,7 @@ t.test('after a refusal the limit stays for a second, in which a few bodies are 
 })
 
 t.test('a short request is refused only late in a long turn, and none in the first long turn', async (t) => {
-  const { gateway, loop } = await scene(t)
+  const { gateway, loop } = await overloaded(t)
   const ask = async (): Promise<number> => (await gateway.post('/v1/chat/completions', BODY)).status
   loop.saturate()
   loop.turn(20, 0)
@@ -209,7 +213,7 @@ t.test('a short request is refused only late in a long turn, and none in the fir
 })
 
 t.test('nothing is refused in one long turn, or where the loop waits for a tenth of the time', async (t) => {
-  const { gateway, loop } = await scene(t)
+  const { gateway, loop } = await overloaded(t)
   const ask = async (): Promise<number> => (await gateway.post('/v1/chat/completions', BODY)).status
   loop.turn(1_000, 0)
   loop.begin(500, 0)
@@ -221,7 +225,7 @@ t.test('nothing is refused in one long turn, or where the loop waits for a tenth
 })
 
 t.test('a refusal asks nobody who it is, and has the form of the caller', async (t) => {
-  const { gateway, loop } = await scene(t)
+  const { gateway, loop } = await overloaded(t)
   loop.saturate()
   loop.begin(26, 0)
   const ask = async (path: string, headers: Record<string, string> = {}) => (await gateway.post(path, BODY, headers)).json()
@@ -232,7 +236,7 @@ t.test('a refusal asks nobody who it is, and has the form of the caller', async 
 })
 
 t.test('requests beyond the rate of a key take no place among the bodies on their way', async (t) => {
-  const stage = await scene(t)
+  const stage = await overloaded(t)
   const { gateway, loop } = stage
   const asked = await crowd(stage, 5)
   loop.stolen(500)
@@ -248,7 +252,7 @@ t.test('requests beyond the rate of a key take no place among the bodies on thei
 })
 
 t.test('embeddings, counts and the pass-through are refused as well, and management is not', async (t) => {
-  const { gateway, loop } = await scene(t)
+  const { gateway, loop } = await overloaded(t)
   loop.saturate()
   loop.begin(26, 0)
   t.equal((await gateway.post('/v1/embeddings', { model: 'acme/one', input: 'Hello' })).status, 503)

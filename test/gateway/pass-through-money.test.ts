@@ -4,30 +4,25 @@ import type { Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { Fault } from '../../src/core/faults.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Gateway, KEY, startGateway } from '../support/gateway.ts'
+import { KEY } from '../support/gateway.ts'
 import { RawClient } from '../support/raw.ts'
-import { jsonAnswer, startUpstream, type Upstream } from '../support/upstream.ts'
-
-interface Scene {
-  gateway: Gateway
-  upstream: Upstream
-}
+import { type Scene, startScene } from '../support/scene.ts'
+import { jsonAnswer } from '../support/upstream.ts'
 
 /** A key with ten dollars, of which every request costs one. */
-async function scene(t: Test, guardrails = ''): Promise<Scene> {
-  const upstream = await startUpstream(() => jsonAnswer({ fine: true }))
-  t.teardown(() => upstream.close())
-  const gateway = await startGateway(`
+function tenDollars(t: Test, guardrails = '') {
+  return startScene(t, {
+    answer: () => jsonAnswer({ fine: true }),
+    config: (url) => `
 auth: { keys: [ { name: app, key: "${KEY}", limit: "10.00", pass_through: true } ] }
 providers:
-  first: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: "sk-provider-secret", pass_through: { price: "1.00" } }
+  first: { dialect: openai-chat, base_url: "${url}/v1", key: "sk-provider-secret", pass_through: { price: "1.00" } }
 models:
   acme/one:
     endpoints:
       - { provider: first, model: upstream-model, price: { prompt: "1.00", completion: "2.00" } }
-${guardrails}`)
-  t.teardown(() => gateway.close())
-  return { gateway, upstream }
+${guardrails}`,
+  })
 }
 
 async function balance({ gateway }: Scene): Promise<unknown> {
@@ -36,13 +31,13 @@ async function balance({ gateway }: Scene): Promise<unknown> {
 }
 
 t.test('a pass-through request costs its price', async (t) => {
-  const place = await scene(t)
+  const place = await tenDollars(t)
   t.equal((await place.gateway.get('/v1/passage/first/files')).status, 200)
   t.same(await balance(place), [1, 9])
 })
 
 t.test('GET /v1/generation shows the status of the provider, not that of the error the caller got', async (t) => {
-  const { gateway, upstream } = await scene(t)
+  const { gateway, upstream } = await tenDollars(t)
   const statuses: unknown[] = []
   for (const [status, told] of [
     [401, 502],
@@ -61,7 +56,7 @@ t.test('GET /v1/generation shows the status of the provider, not that of the err
 })
 
 t.test('a hold whose commit was refused is settled, since its row may be there all the same', async (t) => {
-  const place = await scene(t)
+  const place = await tenDollars(t)
   const { gateway, upstream } = place
   const { journal } = gateway.running.store
   const { committed } = journal
@@ -78,18 +73,18 @@ t.test('a hold whose commit was refused is settled, since its row may be there a
 
 t.test('what a guardrail would have to read, or to choose, does not pass unread', async (t) => {
   for (const asks of ['phrases: ["secret"]', 'allowed_providers: [first]', 'engine: { type: webhook, url: "http://127.0.0.1:9" }']) {
-    const { gateway, upstream } = await scene(t, `guardrails: [ { name: careful, ${asks} } ]\n`)
+    const { gateway, upstream } = await tenDollars(t, `guardrails: [ { name: careful, ${asks} } ]\n`)
     const reply = await gateway.get('/v1/passage/first/files')
     t.equal(reply.status, 403, asks)
     t.match(await reply.json(), { error: { message: /guardrail careful .* passes through/, metadata: { guardrail: 'careful' } } })
     t.equal(upstream.requests.length, 0, 'the provider is not asked')
   }
-  const { gateway } = await scene(t, 'guardrails: [ { name: answers, direction: output, phrases: ["secret"] } ]\n')
+  const { gateway } = await tenDollars(t, 'guardrails: [ { name: answers, direction: output, phrases: ["secret"] } ]\n')
   t.equal((await gateway.get('/v1/passage/first/files')).status, 403, 'answers are not read there either')
 })
 
 t.test('a caller that leaves before the provider is called pays nothing', async (t) => {
-  const place = await scene(t)
+  const place = await tenDollars(t)
   const { gateway, upstream } = place
   const { journal } = gateway.running.store
   const { committed } = journal
@@ -115,7 +110,7 @@ t.test('a caller that leaves before the provider is called pays nothing', async 
 })
 
 t.test('the budget of a guardrail holds in the pass-through', async (t) => {
-  const { gateway, upstream } = await scene(t, 'guardrails: [ { name: purse, limit_usd: 2 } ]\n')
+  const { gateway, upstream } = await tenDollars(t, 'guardrails: [ { name: purse, limit_usd: 2 } ]\n')
   for (const status of [200, 200, 403]) t.equal((await gateway.get('/v1/passage/first/files')).status, status)
   t.equal(upstream.requests.length, 2)
 })

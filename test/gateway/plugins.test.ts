@@ -4,13 +4,14 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
-import { FakeClock, turn } from '../support/clock.ts'
+import { type FakeClock, turn } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
 import { every } from '../support/every.ts'
-import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
+import { type Gateway, KEY, startGateway } from '../support/gateway.ts'
 import type { Memory } from '../support/plugins/troubled.ts'
+import { startScene } from '../support/scene.ts'
 import { property } from '../support/seed.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
+import type { Upstream } from '../support/upstream.ts'
 import { type Said, says } from '../support/wire.ts'
 
 const SAID: Said = { text: ['one ', 'two ', 'three'], usage: { input: 150, output: 10 } }
@@ -18,7 +19,7 @@ const SAID: Said = { text: ['one ', 'two ', 'three'], usage: { input: 150, outpu
 const COST = 170_000
 const FIXTURE = join(import.meta.dirname, '../support/plugins/troubled.ts')
 
-interface Scene {
+interface WithPlugin {
   gateway: Gateway
   upstream: Upstream
   clock: FakeClock
@@ -26,7 +27,7 @@ interface Scene {
   ask(entry: JsonObject | undefined, more?: JsonObject): Promise<Response>
 }
 
-interface SceneOptions {
+interface PluginOptions {
   /** The operator's settings of the plugin. */
   defaults?: string
   /** More of the section `plugins`. */
@@ -35,20 +36,18 @@ interface SceneOptions {
   key?: string
 }
 
-async function scene(t: Test, { defaults = '', more = '', key = '' }: SceneOptions = {}): Promise<Scene> {
-  const upstream = await startUpstream(says(SAID))
-  t.teardown(() => upstream.close())
+async function withPlugin(t: Test, { defaults = '', more = '', key = '' }: PluginOptions = {}): Promise<WithPlugin> {
   const directory = t.testdir({})
   copyFileSync(FIXTURE, join(directory, 'troubled.ts'))
   const memory: Memory = { late: [], charged: [], aborted: [] }
   Object.assign(globalThis, { troubled: memory })
-  const clock = new FakeClock()
-  const yaml = `auth: { keys: [ { name: test, key: "${KEY}"${key} } ] }
-plugins: { load: [ ./troubled.ts ]${more}, defaults: { troubled: { ${defaults} } } }
-${oneModel(upstream.url, 'openai-chat')}`
-  const gateway = await startGateway(yaml, { directory, clock })
-  t.teardown(() => gateway.close())
-  const ask: Scene['ask'] = (entry, rest) => {
+  const { clock, gateway, upstream } = await startScene(t, {
+    answer: says(SAID),
+    yaml: `auth: { keys: [ { name: test, key: "${KEY}"${key} } ] }
+plugins: { load: [ ./troubled.ts ]${more}, defaults: { troubled: { ${defaults} } } }`,
+    directory,
+  })
+  const ask: WithPlugin['ask'] = (entry, rest) => {
     const plugins = entry ? { plugins: [{ id: 'troubled', ...entry }] } : {}
     const body = { model: 'acme/one', messages: [{ role: 'user', content: 'Hello' }], ...plugins, ...rest }
     return gateway.post('/v1/chat/completions', body, { 'X-Router-Metadata': 'enabled' })
@@ -65,16 +64,16 @@ function pipelineOf(body: JsonObject): unknown {
 }
 
 /** What the model was sent. */
-function sent({ upstream }: Scene): unknown {
+function sent({ upstream }: WithPlugin): unknown {
   return (upstream.requests.at(-1)?.json.messages as JsonObject[] | undefined)?.map(({ content }) => content)
 }
 
-function rows({ gateway }: Scene) {
+function rows({ gateway }: WithPlugin) {
   return [...gateway.running.store.journal.export()]
 }
 
-function account({ gateway }: Scene) {
-  const [row] = rows({ gateway } as Scene)
+function account({ gateway }: WithPlugin) {
+  const [row] = rows({ gateway } as WithPlugin)
   return gateway.running.runtime.dependencies.credit.account(row.hold.key)
 }
 
@@ -102,7 +101,7 @@ async function streamed(
 }
 
 t.test('what a request says of plugins is checked, and a mistake is named by its path', async (t) => {
-  const { gateway, upstream } = await scene(t)
+  const { gateway, upstream } = await withPlugin(t)
   const cases: [plugins: JsonObject[], field: string, message: RegExp][] = [
     [[{ id: 'nothing' }], 'plugins[0].id', /no such plugin; expected one of: .*context-compression.*troubled/],
     [[{ id: 'troubled' }, { id: 'nothing', enabled: false }], 'plugins[1].id', /no such plugin/],
@@ -134,7 +133,7 @@ t.test('what a request says of plugins is checked, and a mistake is named by its
 })
 
 t.test("a request's entry stands over the operator's settings, and enabled: false switches off", async (t) => {
-  const one = await scene(t, { defaults: 'enabled: true, shape: edit' })
+  const one = await withPlugin(t, { defaults: 'enabled: true, shape: edit' })
   t.equal((await one.ask(undefined)).status, 200)
   t.same(sent(one), ['marked', 'Hello'], 'on for every request')
   await one.ask({ enabled: false })
@@ -143,7 +142,7 @@ t.test("a request's entry stands over the operator's settings, and enabled: fals
   t.same(sent(one), ['Hello'])
   await one.ask({})
   t.same(sent(one), ['marked', 'Hello'])
-  const off = await scene(t, { defaults: 'enabled: false, shape: edit' })
+  const off = await withPlugin(t, { defaults: 'enabled: false, shape: edit' })
   await off.ask(undefined)
   t.same(sent(off), ['Hello'], 'off unless it is named')
   await off.ask({ enabled: true })
@@ -151,19 +150,19 @@ t.test("a request's entry stands over the operator's settings, and enabled: fals
 })
 
 t.test('a locked plugin may be named and not set', async (t) => {
-  const on = await scene(t, { defaults: 'enabled: true, locked: true, shape: edit' })
+  const on = await withPlugin(t, { defaults: 'enabled: true, locked: true, shape: edit' })
   t.equal((await on.ask({})).status, 200)
   t.same(sent(on), ['marked', 'Hello'])
   await refused(t, await on.ask({ enabled: false }), 'plugins[0].enabled', /locked/)
   await refused(t, await on.ask({ enabled: true }), 'plugins[0].enabled', /locked/)
   await refused(t, await on.ask({ shape: 'idle' }), 'plugins[0].shape', /locked/)
   t.equal(on.upstream.requests.length, 1)
-  const asked = await scene(t, { defaults: 'locked: true, shape: edit' })
+  const asked = await withPlugin(t, { defaults: 'locked: true, shape: edit' })
   await asked.ask(undefined)
   t.same(sent(asked), ['Hello'])
   await asked.ask({})
   t.same(sent(asked), ['marked', 'Hello'], 'naming it is leave to switch it on')
-  const never = await scene(t, { defaults: 'enabled: false, locked: true, shape: edit' })
+  const never = await withPlugin(t, { defaults: 'enabled: false, locked: true, shape: edit' })
   await refused(t, await never.ask({}), 'plugins[0].id', /switched this plugin off/)
   const router = await startGateway(`
 plugins: { defaults: { auto-router: { locked: true, cost_quality_tradeoff: 3 } } }
@@ -177,7 +176,7 @@ models: { sim/echo: { endpoints: [ { provider: sim, model: echo } ] } }`)
 })
 
 t.test('C-154: one stage for each plugin that acted, and none for one that did not', async (t) => {
-  const one = await scene(t)
+  const one = await withPlugin(t)
   const stages = async (entry: JsonObject | undefined): Promise<unknown> => pipelineOf(await bodyOf(await one.ask(entry)))
   t.equal(await stages(undefined), undefined)
   t.equal(await stages({ shape: 'idle' }), undefined)
@@ -218,7 +217,7 @@ const BEFORE: [entry: JsonObject, reason: string][] = [
 ]
 
 t.test('on_error: fail, before content: the fault of this request, and of no other', async (t) => {
-  const one = await scene(t)
+  const one = await withPlugin(t)
   await every(t, 'every case', async (t) => {
     for (const [entry, reason] of BEFORE) {
       for (const stream of [false, true]) {
@@ -244,7 +243,7 @@ t.test('on_error: fail, before content: the fault of this request, and of no oth
 })
 
 t.test('on_error: skip, before content: the request goes on as if it had not been there', async (t) => {
-  const one = await scene(t, { defaults: 'on_error: skip' })
+  const one = await withPlugin(t, { defaults: 'on_error: skip' })
   await every(t, 'every case', async (t) => {
     for (const [entry, reason] of BEFORE) {
       for (const stream of [false, true]) {
@@ -272,7 +271,7 @@ t.test('on_error: skip, before content: the request goes on as if it had not bee
 t.test('a plugin has its time: 503 or on without it, and what comes late is of no effect', async (t) => {
   await every(t, 'every policy', async (t) => {
     for (const policy of ['fail', 'skip']) {
-      const one = await scene(t, { defaults: `timeout: 2s, on_error: ${policy}, bound: 10` })
+      const one = await withPlugin(t, { defaults: `timeout: 2s, on_error: ${policy}, bound: 10` })
       const asked = one.ask({ shape: 'hang' })
       await one.clock.armed(2000)
       await eventually('the plugin waits', () => one.memory.late.length > 0)
@@ -301,7 +300,7 @@ t.test('a plugin has its time: 503 or on without it, and what comes late is of n
 })
 
 t.test('a plugin that waits does not keep a request beyond its deadline, or whose caller has gone', async (t) => {
-  const one = await scene(t, { defaults: 'on_error: skip, timeout: 1h' })
+  const one = await withPlugin(t, { defaults: 'on_error: skip, timeout: 1h' })
   const asked = one.gateway.post(
     '/v1/chat/completions',
     { model: 'acme/one', messages: [{ role: 'user', content: 'x' }], plugins: [{ id: 'troubled', shape: 'hang' }] },
@@ -338,7 +337,7 @@ t.test('a plugin that waits does not keep a request beyond its deadline, or whos
 t.test('a tap that fails in the middle of a stream', async (t) => {
   await every(t, 'every policy', async (t) => {
     for (const policy of ['fail', 'skip']) {
-      const one = await scene(t, { defaults: `on_error: ${policy}` })
+      const one = await withPlugin(t, { defaults: `on_error: ${policy}` })
       for (const mode of ['mutate', 'observe']) {
         for (const how of ['throw', 'promise', ...(mode === 'mutate' ? ['junk'] : [])]) {
           const found = await streamed(await one.ask({ tap: `${mode} ${how} 1` }, { stream: true }))
@@ -365,13 +364,13 @@ t.test('a tap that fails in the middle of a stream', async (t) => {
 })
 
 t.test("a refusal is the plugin's answer, whatever on_error says", async (t) => {
-  const one = await scene(t, { defaults: 'on_error: skip' })
+  const one = await withPlugin(t, { defaults: 'on_error: skip' })
   await refused(t, await one.ask({ shape: 'refuse' }), 'plugins[0].shape', /expected another/)
   t.equal((await one.ask({ tap: 'mutate refuse' })).status, 403)
 })
 
 t.test('what a plugin charges is held before, shown in cost, stage and ledger, and never more than its bound', async (t) => {
-  const one = await scene(t, { key: ', limit: "1.00"' })
+  const one = await withPlugin(t, { key: ', limit: "1.00"' })
   const response = await one.ask({ bound: 5_000_000, charges: [2_000_000, 1_000_000, 2_000_001, 1.5, -1, 2_000_000] })
   const body = await bodyOf(response)
   t.same(one.memory.charged, [true, true, false, false, false, true])
@@ -416,7 +415,7 @@ t.test('what a plugin charges is held before, shown in cost, stage and ledger, a
 })
 
 t.test('a plan tells of the bound, and neither runs the plugin nor holds anything', async (t) => {
-  const one = await scene(t, { key: ', limit: "1.00"' })
+  const one = await withPlugin(t, { key: ', limit: "1.00"' })
   const plan = async (entry: JsonObject): Promise<JsonObject> =>
     bodyOf(
       await one.gateway.post('/v1/plan', {
@@ -434,7 +433,7 @@ t.test('a plan tells of the bound, and neither runs the plugin nor holds anythin
 })
 
 t.test('property: settled once, never above the hold, whatever is charged and however it ends', async (t) => {
-  const one = await scene(t, { key: ', limit: "50.00"', defaults: 'on_error: skip' })
+  const one = await withPlugin(t, { key: ', limit: "50.00"', defaults: 'on_error: skip' })
   const entry = fc.record({
     bound: fc.integer({ min: 0, max: 50_000_000 }),
     charges: fc.array(fc.oneof(fc.integer({ min: -5, max: 40_000_000 }), fc.constantFrom(0.5, 1e300, null)), { maxLength: 5 }),
@@ -464,7 +463,7 @@ t.test('property: settled once, never above the hold, whatever is charged and ho
 })
 
 t.test('requests that use no plugin are handed on as they are', async (t) => {
-  const one = await scene(t)
+  const one = await withPlugin(t)
   const body = { model: 'acme/one', messages: [{ role: 'user', content: 'Hello' }] }
   await one.gateway.post('/v1/chat/completions', body)
   t.match(one.gateway.logs.at(-1), /"lane":"pass"/)

@@ -5,34 +5,26 @@ import t, { type Test } from 'tap'
 import { BODY_WEIGHT } from '../../src/server/body-memory.ts'
 import { FakeClock } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
+import { type Gateway, KEY } from '../support/gateway.ts'
 import { parseReply, RawClient } from '../support/raw.ts'
-import { Gate, startUpstream, type Upstream } from '../support/upstream.ts'
+import { startScene } from '../support/scene.ts'
+import { Gate } from '../support/upstream.ts'
 import { chatReply } from '../support/wire-chat.ts'
 import { metricsOf } from '../support/workers.ts'
 
 const SILENCE = 30_000
 
-interface Scene {
-  gateway: Gateway
-  upstream: Upstream
-  clock: FakeClock
-}
-
-async function scene(t: Test, { server = '', key = '', clock = new FakeClock() } = {}): Promise<Scene> {
-  const upstream = await startUpstream(() => ({
-    headers: { 'content-type': 'application/json' },
-    body: [JSON.stringify(chatReply({ text: ['Hello'] }))],
-  }))
-  t.teardown(() => upstream.close())
-  const gateway = await startGateway(
-    `server: { host: 127.0.0.1, port: 0${server} }
+function receiving(t: Test, { server = '', key = '', clock = new FakeClock() } = {}) {
+  return startScene(t, {
+    answer: () => ({
+      headers: { 'content-type': 'application/json' },
+      body: [JSON.stringify(chatReply({ text: ['Hello'] }))],
+    }),
+    yaml: `server: { host: 127.0.0.1, port: 0${server} }
 auth: { keys: [ { name: test, key: "${KEY}"${key} } ] }
-${oneModel(upstream.url, 'openai-chat')}`,
-    { clock },
-  )
-  t.teardown(() => gateway.close())
-  return { gateway, upstream, clock }
+`,
+    clock,
+  })
 }
 
 /** A request of so many bytes; most of them are blanks, since the model's context is shorter. */
@@ -86,7 +78,7 @@ function holdAdmission({ running }: Gateway): { gate: Gate; reached: Promise<voi
 }
 
 t.test('a caller that resets while its key is looked at leaves nothing behind', async (t) => {
-  const { gateway } = await scene(t, { key: ', limits: { bytes: 1000B }' })
+  const { gateway } = await receiving(t, { key: ', limits: { bytes: 1000B }' })
   const { admission } = gateway.running.runtime.dependencies
   const original = admission.request.bind(admission)
   const { gate, reached } = holdAdmission(gateway)
@@ -104,7 +96,7 @@ t.test('a caller that resets while its key is looked at leaves nothing behind', 
 })
 
 t.test('the deadline ends a body that does not come', async (t) => {
-  const { gateway, clock } = await scene(t, { key: ', limits: { bytes: 1000B }' })
+  const { gateway, clock } = await receiving(t, { key: ', limits: { bytes: 1000B }' })
   const client = await RawClient.open(gateway.url)
   client.send(head(900, 'X-Router-Deadline: 5'))
   await clock.armed(SILENCE)
@@ -114,7 +106,7 @@ t.test('the deadline ends a body that does not come', async (t) => {
 })
 
 t.test('a body that stops arriving is 408 after 30 seconds of silence', async (t) => {
-  const { gateway, clock } = await scene(t)
+  const { gateway, clock } = await receiving(t)
   const client = await RawClient.open(gateway.url)
   client.send(head(900))
   await clock.armed(SILENCE)
@@ -127,7 +119,7 @@ t.test('a body that stops arriving is 408 after 30 seconds of silence', async (t
 })
 
 t.test('an upload that stops arriving is 408 after 30 seconds of silence', async (t) => {
-  const { gateway, clock } = await scene(t)
+  const { gateway, clock } = await receiving(t)
   const client = await RawClient.open(gateway.url)
   const lines = ['POST /v1/files HTTP/1.1', 'Host: headgate.example', `Authorization: Bearer ${KEY}`, 'Content-Length: 9000']
   client.send(`${lines.join('\r\n')}\r\nContent-Type: multipart/form-data; boundary=cut\r\n\r\n`)
@@ -141,7 +133,7 @@ for (const [average, bytes, status] of [
   ['less than 16 KB', 60 * 16 * 1024 - 1, 408],
 ] as const) {
   t.test(`a body that has averaged ${average} per second after 60 seconds gets ${status}`, async (t) => {
-    const { gateway, clock } = await scene(t)
+    const { gateway, clock } = await receiving(t)
     const body = Buffer.from(chat(2_000_000))
     const client = await RawClient.open(gateway.url)
     client.send(head(body.length)).send(body.subarray(0, bytes - 2))
@@ -168,7 +160,7 @@ for (const [status, key, expect, server] of [
   [401, 'sk-router-v1-unknown', 'Invalid API key', ''],
 ] as const) {
   t.test(`a ${status} reaches all of 30 callers that write first`, async (t) => {
-    const { gateway } = await scene(t, { server })
+    const { gateway } = await receiving(t, { server })
     const body = Buffer.alloc(8 * 1024 * 1024, 'a')
     const request = Buffer.concat([Buffer.from(head(body.length).replace(KEY, key)), body])
     const replies = await Promise.all(Array.from({ length: 30 }, () => writeFirst(gateway.url, request)))
@@ -178,7 +170,7 @@ for (const [status, key, expect, server] of [
 }
 
 t.test('a refused request of which little is left keeps its connection', async (t) => {
-  const { gateway } = await scene(t)
+  const { gateway } = await receiving(t)
   const client = await RawClient.open(gateway.url)
   const text = chat(0)
   client.send(head(500_000).replace(KEY, 'sk-router-v1-unknown'))
@@ -189,7 +181,7 @@ t.test('a refused request of which little is left keeps its connection', async (
 })
 
 t.test('bodies arrive on connections that come after callers who left in the middle of a refused one', async (t) => {
-  const { gateway } = await scene(t)
+  const { gateway } = await receiving(t)
   const text = chat(2_000)
   const refused = head(500_000).replace(KEY, 'sk-router-v1-unknown')
   for (let round = 0; round < 5; round++) {
@@ -210,7 +202,7 @@ t.test('bodies arrive on connections that come after callers who left in the mid
 })
 
 t.test('no request is answered on a connection that is being closed', async (t) => {
-  const { gateway, upstream } = await scene(t, { server: ', max_body: 1MB' })
+  const { gateway, upstream } = await receiving(t, { server: ', max_body: 1MB' })
   const text = chat(0)
   const client = await RawClient.open(gateway.url)
   client.send(Buffer.concat([Buffer.from(head(2_000_000)), Buffer.alloc(2_000_000, 'a'), Buffer.from(head(text.length) + text)]))
@@ -220,7 +212,7 @@ t.test('no request is answered on a connection that is being closed', async (t) 
 })
 
 t.test('a body for which there is no memory waits, and its request is 503 after two seconds', async (t) => {
-  const { gateway, upstream, clock } = await scene(t, { server: ', body_memory: 3MB, max_body: 1MB' })
+  const { gateway, upstream, clock } = await receiving(t, { server: ', body_memory: 3MB, max_body: 1MB' })
   const gate = new Gate()
   upstream.script = () => ({
     headers: { 'content-type': 'application/json' },
@@ -248,7 +240,7 @@ t.test('a body for which there is no memory waits, and its request is 503 after 
 })
 
 t.test('bodies that have half arrived do not block each other', async (t) => {
-  const { gateway } = await scene(t, { server: ', body_memory: 4MB, max_body: 1MB' })
+  const { gateway } = await receiving(t, { server: ', body_memory: 4MB, max_body: 1MB' })
   const body = Buffer.from(chat(900_000))
   const clients = await Promise.all(Array.from({ length: 4 }, () => RawClient.open(gateway.url)))
   for (const client of clients) client.send(head(body.length)).send(body.subarray(0, 400_000))
@@ -263,7 +255,7 @@ t.test('bodies that have half arrived do not block each other', async (t) => {
 
 t.test('bodies of one key that half arrive leave memory for other keys', async (t) => {
   const other = 'sk-router-v1-fedcba9876543210fedcba9876543210'
-  const { gateway, upstream, clock } = await scene(t, {
+  const { gateway, upstream, clock } = await receiving(t, {
     server: ', body_memory: 12MB, max_body: 1MB',
     key: ` }, { name: other, key: "${other}"`,
   })
@@ -285,15 +277,13 @@ t.test('bodies of one key that half arrive leave memory for other keys', async (
 })
 
 t.test('a conversation of many messages and a pass-through leave the reserve to bodies that arrive', async (t) => {
-  const upstream = await startUpstream(() => ({ body: [] }))
-  t.teardown(() => upstream.close())
-  const gateway = await startGateway(
-    `server: { host: 127.0.0.1, port: 0, body_memory: 4MB, max_body: 1MB }
+  const { gateway, upstream } = await startScene(t, {
+    answer: () => ({ body: [] }),
+    yaml: `server: { host: 127.0.0.1, port: 0, body_memory: 4MB, max_body: 1MB }
 auth: { keys: [ { name: test, key: "${KEY}", pass_through: true } ] }
-${oneModel(upstream.url, 'openai-chat', { provider: 'pass_through: { price: "0.01" }' })}`,
-    { clock: new FakeClock() },
-  )
-  t.teardown(() => gateway.close())
+`,
+    provider: 'pass_through: { price: "0.01" }',
+  })
   const gate = new Gate()
   upstream.script = () => ({
     headers: { 'content-type': 'application/json' },
@@ -311,7 +301,7 @@ ${oneModel(upstream.url, 'openai-chat', { provider: 'pass_through: { price: "0.0
 })
 
 t.test('a body of unknown length counts towards its key while it arrives', async (t) => {
-  const { gateway } = await scene(t, { key: ', limits: { bytes: 100KB }' })
+  const { gateway } = await receiving(t, { key: ', limits: { bytes: 100KB }' })
   const chunked = [
     'POST /v1/chat/completions HTTP/1.1',
     'Host: headgate.example',
@@ -332,7 +322,7 @@ t.test('a body of unknown length counts towards its key while it arrives', async
 })
 
 t.test('a body of many small objects weighs more than its bytes, and too many are a 400', async (t) => {
-  const { gateway } = await scene(t)
+  const { gateway } = await receiving(t)
   const many = `{"model":"acme/one","messages":[${'{},'.repeat(250_000)}{}]}`
   const reply = await gateway.post('/v1/chat/completions', many)
   t.equal(reply.status, 400)

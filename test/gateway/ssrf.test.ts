@@ -71,7 +71,7 @@ interface Entry {
   fetch(urls: readonly string[]): Promise<Told[]>
 }
 
-interface Scene {
+interface WithCanaries {
   here: Canaries
   lookups: string[]
   gateway: Gateway
@@ -84,7 +84,7 @@ interface Scene {
 
 const PLAIN: Serve = (_request, response) => void response.writeHead(200, { 'content-type': 'text/plain' }).end('the open page')
 
-async function scene(t: Test, settings: { robots?: boolean; more?: string; mcp?: string } = {}): Promise<Scene> {
+async function withCanaries(t: Test, settings: { robots?: boolean; more?: string; mcp?: string } = {}): Promise<WithCanaries> {
   const here = await canaries(t)
   const lookups = namesOnly(t, NAMES)
   let script: (seen: Seen) => Said = () => ({ text: ['done'] })
@@ -109,11 +109,11 @@ models:
 `)
   t.teardown(() => gateway.close())
   here.expect(new URL(model.url).host, new URL(gateway.url).host)
-  const ask: Scene['ask'] = async (format, body, headers) => {
+  const ask: WithCanaries['ask'] = async (format, body, headers) => {
     const response = await gateway.post(FORMATS[format], { model: 'acme/one', ...body }, headers)
     return askedOf(response.status, await response.text())
   }
-  const one: Omit<Scene, 'entries'> = {
+  const one: Omit<WithCanaries, 'entries'> = {
     here,
     lookups,
     gateway,
@@ -129,7 +129,7 @@ models:
 const refusal = (text: string): boolean => /may not be fetched|is missing/.test(text)
 
 /** The model asks for pages, many in one turn. */
-function pageEntries({ ask, model, script }: Omit<Scene, 'entries'>): Entry[] {
+function pageEntries({ ask, model, script }: Omit<WithCanaries, 'entries'>): Entry[] {
   const fetch = async (format: Format, urls: readonly string[], offer: JsonObject): Promise<Told[]> => {
     const told: Told[] = []
     for (let at = 0; at < urls.length; at += 40) {
@@ -163,7 +163,7 @@ function pageEntries({ ask, model, script }: Omit<Scene, 'entries'>): Entry[] {
 }
 
 /** Files of a request by their address. */
-function fileEntries({ ask, model, script }: Omit<Scene, 'entries'>): Entry[] {
+function fileEntries({ ask, model, script }: Omit<WithCanaries, 'entries'>): Entry[] {
   const parser = { plugins: [{ id: 'file-parser', pdf: { engine: 'pdf-text' } }] }
   const entry = (name: string, format: Format, bodyOf: (url: string) => JsonObject): Entry => ({
     name,
@@ -199,7 +199,7 @@ function fileEntries({ ask, model, script }: Omit<Scene, 'entries'>): Entry[] {
 }
 
 /** Remote servers of tools. */
-function serverEntries({ ask, model, script }: Omit<Scene, 'entries'>): Entry[] {
+function serverEntries({ ask, model, script }: Omit<WithCanaries, 'entries'>): Entry[] {
   const entry = (name: string, format: Format, toolOf: (server: JsonObject) => JsonObject): Entry => ({
     name,
     fetch: async (urls) => {
@@ -247,14 +247,14 @@ const isServer = ({ name }: Entry): boolean => /mcp/i.test(name)
 /** One of each kind stands for its siblings where there are many cases. */
 const isFirst = ({ name }: Entry): boolean => ['router:web_fetch', 'a file of Responses', 'an MCP server'].includes(name)
 
-function untouched(t: Test, { here, gateway }: Scene, what: string): void {
+function untouched(t: Test, { here, gateway }: WithCanaries, what: string): void {
   t.equal(here.hits, 0, `${what}: no canary was hit`)
   t.same(here.strange(), [], `${what}: no connection was tried`)
   t.equal(gateway.logs.join('\n').includes(SECRET), false)
 }
 
 t.test('the way is open: each entry fetches what is allowed, and the canaries do sing', async (t) => {
-  const one = await scene(t)
+  const one = await withCanaries(t)
   for (const entry of one.entries) {
     one.here.serve = isServer(entry) ? REMOTE : PLAIN
     const before = one.here.seen.length
@@ -278,7 +278,7 @@ t.test('the way is open: each entry fetches what is allowed, and the canaries do
 })
 
 t.test('F01 to F07: no form of an address leads home', async (t) => {
-  const one = await scene(t)
+  const one = await withCanaries(t)
   one.here.serve = PLAIN
   const { port } = one.here
   // On the port of the canaries, and on the usual ones, where only the host can be the reason.
@@ -308,7 +308,7 @@ t.test('F01 to F07: no form of an address leads home', async (t) => {
 const trimmed = (url: string): boolean => url !== url.trim()
 
 t.test('no name does: by any of its addresses, by changing them, nor as an exception', async (t) => {
-  const one = await scene(t)
+  const one = await withCanaries(t)
   const { here, lookups } = one
   const lab = (name: string): string => `http://${name}:${here.port}/`
   for (const entry of one.entries) {
@@ -347,7 +347,7 @@ t.test('no name does: by any of its addresses, by changing them, nor as an excep
 })
 
 t.test('no redirect does, of any kind to any form', async (t) => {
-  const one = await scene(t)
+  const one = await withCanaries(t)
   const { here } = one
   const targets = [
     ...ALL_HOSTS.map((host, i) => (i % 2 === 0 ? `http://${host}:${here.port}/` : `https://${host}/`)),
@@ -395,7 +395,7 @@ t.test('https to http: only as far as the address is allowed', async (t) => {
   const authority = certificate({ name: 'the test authority' })
   setDefaultCACertificates([authority.cert])
   const { cert, key } = certificate({ name: 'x', by: authority, addresses: [OPEN] })
-  const one = await scene(t)
+  const one = await withCanaries(t)
   const { here } = one
   here.serve = PLAIN
   const places = [
@@ -430,7 +430,7 @@ t.test('https to http: only as far as the address is allowed', async (t) => {
 })
 
 /** A second gateway of the same scene, with other exceptions. */
-async function gatewayFor(t: Test, one: Scene, allowed: string, scans = ''): Promise<Omit<Scene, 'entries'>> {
+async function gatewayFor(t: Test, one: WithCanaries, allowed: string, scans = ''): Promise<Omit<WithCanaries, 'entries'>> {
   const gateway = await startGateway(`
 plugins: { defaults: { web-fetch: { ${allowed}, robots: false }, file-parser: { ${allowed}${scans} }, mcp: { ${allowed} } } }
 providers: { first: { dialect: openai-chat, base_url: "${one.model.url}/v1", key: x } }
@@ -438,7 +438,7 @@ models: { acme/one: { context: 128000, max_output: 4096, endpoints: [ { provider
 `)
   t.teardown(() => gateway.close())
   one.here.expect(new URL(gateway.url).host)
-  const ask: Scene['ask'] = async (format, body, headers) => {
+  const ask: WithCanaries['ask'] = async (format, body, headers) => {
     const response = await gateway.post(FORMATS[format], { model: 'acme/one', ...body }, headers)
     return askedOf(response.status, await response.text())
   }
@@ -446,7 +446,7 @@ models: { acme/one: { context: 128000, max_output: 4096, endpoints: [ { provider
 }
 
 t.test('an exception for one port is none for another', async (t) => {
-  const one = await scene(t)
+  const one = await withCanaries(t)
   const { here } = one
   here.serve = PLAIN
   const other = await gatewayFor(t, one, `allow_private: ["127.0.0.1:9", "*.lab.example:9", "[::1]:9"]`)
@@ -464,7 +464,7 @@ t.test('an exception for one port is none for another', async (t) => {
 })
 
 t.test('robots.txt is fetched with the same care', async (t) => {
-  const one = await scene(t, { robots: true })
+  const one = await withCanaries(t, { robots: true })
   const { here } = one
   const [page] = one.entries
   const forms = [...ALL_HOSTS.map((host) => `http://${host}:${here.port}/robots.txt`), ...LEADING_HOME.map((name) => `http://${name}/`)]
@@ -491,7 +491,7 @@ t.test('robots.txt is fetched with the same care', async (t) => {
 })
 
 t.test('what a document names stays where it is', async (t) => {
-  const one = await scene(t)
+  const one = await withCanaries(t)
   const { here } = one
   const home = `http://127.0.0.1:${here.port}`
   const html = `<!doctype html><html manifest="${home}/a"><head><base href="${home}/b/"><meta http-equiv="refresh" content="0; url=${home}/c">
@@ -569,7 +569,7 @@ t.test('MCP: nothing that a server says leads anywhere else', async (t) => {
     },
   })
   t.teardown(() => server.close())
-  const one = await scene(t, { mcp: `127.0.0.1:${server.port}` })
+  const one = await withCanaries(t, { mcp: `127.0.0.1:${server.port}` })
   port.canary = one.here.port
   one.here.expect(`127.0.0.1:${server.port}`)
   const lists = async (): Promise<JsonObject> => {
@@ -645,7 +645,7 @@ t.test('what a server of tools hands over is text', async (t) => {
     }),
   })
   t.teardown(() => server.close())
-  const one = await scene(t, { mcp: `127.0.0.1:${server.port}` })
+  const one = await withCanaries(t, { mcp: `127.0.0.1:${server.port}` })
   here.home = `http://127.0.0.1:${one.here.port}`
   one.here.expect(`127.0.0.1:${server.port}`)
   one.script((seen) => (ran(seen) ? { text: ['done'] } : { calls: calls('router_notes_look', {}) }))
@@ -659,7 +659,7 @@ t.test('a service or provider that redirects is not followed', async (t) => {
   const home = { url: '' }
   const service = await startUpstream((_, i) => ({ status: STATUSES[i % 5], headers: { location: home.url }, body: ['moved'] }))
   t.teardown(() => service.close())
-  const one = await scene(t, {
+  const one = await withCanaries(t, {
     more: `    web: { engines: { searxng: { url: "${service.url}" } } }
     moderation: { engine: openai, url: "${service.url}/v1", key: judge-key, enabled: false }`,
   })
@@ -705,7 +705,7 @@ t.test('a service or provider that redirects is not followed', async (t) => {
 })
 
 t.test('addresses that go to the model are not fetched on the way', async (t) => {
-  const one = await scene(t)
+  const one = await withCanaries(t)
   const { here } = one
   const url = `http://127.0.0.1:${here.port}/image.png`
   one.script(() => ({ text: [`See ${url}`], citations: [{ url, title: 'x' }] }))
@@ -769,7 +769,7 @@ models:
 })
 
 t.test('no request says which service is asked', async (t) => {
-  const one = await scene(t)
+  const one = await withCanaries(t)
   const home = `http://127.0.0.1:${one.here.port}`
   const entries: JsonObject[] = [
     { id: 'web-fetch', allow_private: ['127.0.0.1'] },
@@ -807,7 +807,7 @@ t.test('no request says which service is asked', async (t) => {
 })
 
 t.test('F09: a fetch carries nothing of the caller and nothing from hop to hop', async (t) => {
-  const one = await scene(t)
+  const one = await withCanaries(t)
   const { here, model } = one
   here.serve = (request, response) => {
     if (request.url?.startsWith('/first'))
@@ -823,7 +823,7 @@ t.test('F09: a fetch carries nothing of the caller and nothing from hop to hop',
     'x-forwarded-for': '1.2.3.4',
   }
   const ask = one.ask
-  const asking: Omit<Scene, 'entries'> = { ...one, ask: (format, body) => ask(format, body, caller) }
+  const asking: Omit<WithCanaries, 'entries'> = { ...one, ask: (format, body) => ask(format, body, caller) }
   const saved = { ...process.env }
   const proxy = `http://127.0.0.1:${here.port}`
   Object.assign(process.env, { http_proxy: proxy, https_proxy: proxy, HTTP_PROXY: proxy, ALL_PROXY: proxy, NODE_USE_ENV_PROXY: '1' })

@@ -4,8 +4,9 @@ import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { FakeClock, turn } from '../support/clock.ts'
 import { eventually, steady } from '../support/eventually.ts'
-import { type Gateway, KEY, startGateway } from '../support/gateway.ts'
-import { type Answer, Gate, JSON_TYPE, type Seen, sseAnswer, startUpstream } from '../support/upstream.ts'
+import { type Gateway, KEY } from '../support/gateway.ts'
+import { startScene } from '../support/scene.ts'
+import { type Answer, Gate, JSON_TYPE, type Seen, sseAnswer } from '../support/upstream.ts'
 import { framesFor } from '../support/wire.ts'
 import { chatReply } from '../support/wire-chat.ts'
 
@@ -21,22 +22,20 @@ const STEP = 15_000
 const reply = (text: string): Answer => ({ headers: JSON_TYPE, body: [text] })
 const answer = ({ body }: Seen): Answer => reply(body.includes('long') ? LONG_REPLY : JSON.stringify(chatReply({ text: ['Hello'] })))
 
-async function scene(t: Test, script: (seen: Seen) => Answer = answer, models = '') {
+async function slowlyRead(t: Test, script: (seen: Seen) => Answer = answer, models = '') {
   const clock = new FakeClock()
-  const upstream = await startUpstream(script)
-  t.teardown(() => upstream.close())
-  const gateway = await startGateway(
-    `
+  const { gateway, upstream } = await startScene(t, {
+    answer: script,
+    config: (url) => `
 server: { host: 127.0.0.1, port: 0, max_body: 1MB, body_memory: 12MB, silence: 36000s, deadline: 36000s }
 auth: { keys: [ { name: test, key: "${KEY}" }, { name: other, key: "${OTHER}" } ] }
 providers:
-  up: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: sk-up, timeouts: { first_byte: 36000s, idle: 36000s, total: 36000s } }
+  up: { dialect: openai-chat, base_url: "${url}/v1", key: sk-up, timeouts: { first_byte: 36000s, idle: 36000s, total: 36000s } }
 models:
   acme/one: { endpoints: [ { provider: up, model: m, price: free } ] }
 ${models}`,
-    { clock },
-  )
-  t.teardown(() => gateway.close())
+    clock,
+  })
   return { clock, gateway, upstream }
 }
 
@@ -103,7 +102,7 @@ const heldBack = (seen: Seen): Promise<void> => steady(() => seen.sentBytes)
 const used = ({ running }: Gateway): number => running.runtime.bodies.used
 
 t.test('a long reply counts until its caller has it, and meanwhile bodies wait', async (t) => {
-  const { clock, gateway } = await scene(t)
+  const { clock, gateway } = await slowlyRead(t)
   const reader = (await Reader.open(t, gateway)).send(CHAT, asking('long'))
   await eventually('the reply', () => used(gateway) >= LONG)
   const refused = gateway.post('/v1/chat/completions', asking('short'), { authorization: `Bearer ${OTHER}` })
@@ -118,7 +117,7 @@ t.test('a long reply counts until its caller has it, and meanwhile bodies wait',
 })
 
 t.test('a body that waits goes on when the caller of a long reply leaves', async (t) => {
-  const { clock, gateway } = await scene(t)
+  const { clock, gateway } = await slowlyRead(t)
   const reader = (await Reader.open(t, gateway)).send(CHAT, asking('long'))
   await eventually('the reply', () => used(gateway) >= LONG)
   const waiting = gateway.post('/v1/chat/completions', asking('short'), { authorization: `Bearer ${OTHER}` })
@@ -130,7 +129,7 @@ t.test('a body that waits goes on when the caller of a long reply leaves', async
 
 t.test('a reply behind another one on its connection counts too', async (t) => {
   const gate = new Gate()
-  const { gateway } = await scene(t, (seen) =>
+  const { gateway } = await slowlyRead(t, (seen) =>
     seen.body.includes('long') ? reply(LONG_REPLY) : { ...reply('{}'), body: [gate.step, '{}'] },
   )
   const reader = await Reader.open(t, gateway)
@@ -142,7 +141,7 @@ t.test('a reply behind another one on its connection counts too', async (t) => {
 
 // What the system takes at a time is large and has its own time: `test/server/reading-watch.test.ts` has the rates.
 t.test('a caller that takes less than 16 KB per second is cut off', async (t) => {
-  const { clock, gateway } = await scene(t)
+  const { clock, gateway } = await slowlyRead(t)
   const reader = (await Reader.open(t, gateway)).send(CHAT, asking('long'))
   await eventually('the reply', () => used(gateway) >= LONG)
   let open = true
@@ -155,7 +154,7 @@ t.test('a caller that takes less than 16 KB per second is cut off', async (t) =>
 })
 
 t.test('a caller that is slow but takes enough gets all of it', async (t) => {
-  const { clock, gateway } = await scene(t)
+  const { clock, gateway } = await slowlyRead(t)
   const reader = (await Reader.open(t, gateway)).send(CHAT, asking('long'))
   await eventually('the reply', () => used(gateway) >= LONG)
   for (let at = 2 * MB; at < LONG; at += 2 * MB) {
@@ -171,7 +170,7 @@ t.test('a stream is not cut off for the time that its provider takes', async (t)
   const frames = framesFor('/v1/chat/completions', { text: words })
   const script = (): Answer =>
     sseAnswer([...frames.slice(0, 200), gates[0].step, ...frames.slice(200, 390), gates[1].step, ...frames.slice(390)])
-  const { clock, gateway, upstream } = await scene(t, script)
+  const { clock, gateway, upstream } = await slowlyRead(t, script)
   const reader = (await Reader.open(t, gateway)).send(CHAT, asking('stream', '"stream":true,'))
   for (const [at, gate] of gates.entries()) {
     await heldBack(await upstream.request(0))
@@ -185,7 +184,7 @@ t.test('a stream is not cut off for the time that its provider takes', async (t)
 })
 
 t.test('the last events of a stream, which hold the answer once more, count as well', async (t) => {
-  const { gateway } = await scene(t, () =>
+  const { gateway } = await slowlyRead(t, () =>
     sseAnswer(framesFor('/v1/chat/completions', { text: Array.from({ length: 96 }, () => 'x'.repeat(64 * 1024)) })),
   )
   const reader = await Reader.open(t, gateway)
@@ -203,7 +202,7 @@ t.test('a long list counts like other replies', async (t) => {
     { length: 1800 },
     (_, at) => `  acme/m${at}: { description: "${words}", endpoints: [ { provider: up, model: m, price: free } ] }`,
   )
-  const { clock, gateway } = await scene(t, answer, models.join('\n'))
+  const { clock, gateway } = await slowlyRead(t, answer, models.join('\n'))
   const reader = (await Reader.open(t, gateway)).send('GET /v1/models')
   await eventually('the list', () => used(gateway) > 3 * MB)
   await clock.advance(60_000)

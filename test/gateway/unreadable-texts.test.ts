@@ -1,10 +1,11 @@
 /** Texts that PostgreSQL does not read, NUL and lone surrogates, wherever a caller can write one: no 503, and no sum that fails. */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { type Clock, systemClock } from '../../src/core/clock.ts'
 import { FakeClock } from '../support/clock.ts'
-import { type Gateway, startGateway } from '../support/gateway.ts'
+import type { Gateway } from '../support/gateway.ts'
 import { startPostgres } from '../support/postgres.ts'
-import { startUpstream } from '../support/upstream.ts'
+import { startScene } from '../support/scene.ts'
 import { answerFor } from '../support/wire.ts'
 
 const APP = 'sk-router-v1-app00000000000000000'
@@ -16,21 +17,19 @@ const MESSAGES = [{ role: 'user', content: 'Hello' }]
 const postgres = await startPostgres(t)
 
 /** @param store the line of the configuration. */
-async function opened(t: Test, store: string, clock?: FakeClock): Promise<Gateway> {
-  const upstream = await startUpstream((seen) => answerFor(seen, { text: ['ok'] }))
-  t.teardown(() => upstream.close())
-  const gateway = await startGateway(
-    `store: { ${store} }
+async function opened(t: Test, store: string, clock: Clock = systemClock): Promise<Gateway> {
+  const { gateway } = await startScene(t, {
+    answer: (seen) => answerFor(seen, { text: ['ok'] }),
+    config: (url) => `store: { ${store} }
 auth: { keys: [ { name: app, key: "${APP}" }, { name: boss, key: "${BOSS}", management: true } ] }
 guardrails: [ { name: written, content_filters: [ { pattern: "secret-[^ ]+", action: flag } ], audit: full } ]
-providers: { up: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: "sk-up" } }
+providers: { up: { dialect: openai-chat, base_url: "${url}/v1", key: "sk-up" } }
 models:
   acme/fixed: { context: 8000, endpoints: [ { provider: up, model: fixed, price: { prompt: "0", completion: "0", request: "0.01" } } ] }
   "local/*": { context: 8000, endpoints: [ { provider: up, model: "*", price: { prompt: "0", completion: "0", request: "0.01" } } ] }
 `,
-    clock ? { clock } : {},
-  )
-  t.teardown(() => gateway.close())
+    clock,
+  })
   return gateway
 }
 

@@ -3,9 +3,9 @@ import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { FakeClock } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
-import { startGateway } from '../support/gateway.ts'
 import { heardLeave, READ_ON } from '../support/leaving.ts'
-import { sseAnswer, startUpstream } from '../support/upstream.ts'
+import { startScene } from '../support/scene.ts'
+import { sseAnswer } from '../support/upstream.ts'
 import { framesFor } from '../support/wire.ts'
 
 const KEY = 'sk-router-v1-0123456789abcdef'
@@ -40,25 +40,26 @@ interface Setting {
   configuration?: string
 }
 
-async function startScene(t: Test, { provider = 'openai-chat', providerData = '', endpoint = '', key = '', configuration = '' }: Setting) {
+async function unreportedUsage(
+  t: Test,
+  { provider = 'openai-chat', providerData = '', endpoint = '', key = '', configuration = '' }: Setting,
+) {
   const clock = new FakeClock()
-  const upstream = await startUpstream((seen) => {
-    const frames = framesFor(seen.path, SAID).map(unreported)
-    return sseAnswer(frames.slice(0, frames.findIndex((frame) => frame.includes('found ')) + 1), { after: 'stall' })
-  })
-  t.teardown(() => upstream.close())
-  const gateway = await startGateway(
-    `
+  const { gateway, upstream } = await startScene(t, {
+    answer: (seen) => {
+      const frames = framesFor(seen.path, SAID).map(unreported)
+      return sseAnswer(frames.slice(0, frames.findIndex((frame) => frame.includes('found ')) + 1), { after: 'stall' })
+    },
+    config: (url) => `
 ${configuration}
 auth: { keys: [ { name: a, key: "${KEY}"${key} } ] }
 providers:
-  up: { dialect: ${provider}, base_url: "${upstream.url}/v1", key: sk-up${providerData} }
+  up: { dialect: ${provider}, base_url: "${url}/v1", key: sk-up${providerData} }
 models:
   acme/one: { context: 1000000, endpoints: [ { provider: up, model: m, price: { prompt: "1.00", completion: "2.00" }${endpoint} } ] }
 `,
-    { clock },
-  )
-  t.teardown(() => gateway.close())
+    clock,
+  })
   const post = (client: Client, fields: JsonObject, signal?: AbortSignal): Promise<Response> =>
     fetch(gateway.url + CLIENTS[client].path, {
       method: 'POST',
@@ -109,7 +110,7 @@ for (const [provider, { drop, clients }] of Object.entries(PROVIDERS) as [Provid
   if (provider !== 'anthropic') cases.push(['not listed', unlisted])
   t.test(`${provider}: a cap that is not sent`, async (t) => {
     for (const [name, setting] of cases) {
-      const { leaves } = await startScene(t, { provider, ...setting })
+      const { leaves } = await unreportedUsage(t, { provider, ...setting })
       for (const client of clients)
         for (const field of CLIENTS[client].fields) {
           const { output, cost, hold, sent } = await leaves(client, { max_tokens: CAP, [field]: CAP })
@@ -121,7 +122,7 @@ for (const [provider, { drop, clients }] of Object.entries(PROVIDERS) as [Provid
   })
   t.test(`${provider}: a cap that is sent`, async (t) => {
     for (const setting of [{}, { ...unlisted, key: ', limit: "10.00"' }]) {
-      const { leaves } = await startScene(t, { provider, ...setting })
+      const { leaves } = await unreportedUsage(t, { provider, ...setting })
       for (const client of clients) {
         const { output, sent } = await leaves(client, { [CLIENTS[client].fields[0]]: CAP })
         t.equal(capOf(sent), CAP, `${client}, ${JSON.stringify(setting)}`)
@@ -132,7 +133,7 @@ for (const [provider, { drop, clients }] of Object.entries(PROVIDERS) as [Provid
 }
 
 t.test('the newer name, where the endpoint takes that one', async (t) => {
-  const { leaves } = await startScene(t, {
+  const { leaves } = await unreportedUsage(t, {
     providerData: ', quirks: { max_tokens_field: max_completion_tokens, body: { drop: [max_completion_tokens] } }',
   })
   const { output, sent } = await leaves('chat', { max_completion_tokens: CAP })
@@ -141,7 +142,7 @@ t.test('the newer name, where the endpoint takes that one', async (t) => {
 })
 
 t.test('a default_max_output that no limit applies to is not sent, and bounds nothing', async (t) => {
-  const { leaves } = await startScene(t, { configuration: 'default_max_output: 500' })
+  const { leaves } = await unreportedUsage(t, { configuration: 'default_max_output: 500' })
   const { output, sent } = await leaves('chat', {})
   t.equal(capOf(sent), undefined)
   t.ok(output >= CAME, `${output} tokens are charged`)
@@ -149,12 +150,12 @@ t.test('a default_max_output that no limit applies to is not sent, and bounds no
 
 t.test('under a limit an endpoint that takes no cap has to be paid for all that it may write', async (t) => {
   const dropped = { providerData: ', quirks: { body: { drop: [max_tokens] } }', key: ', limit: "0.05"' }
-  const poor = await startScene(t, dropped)
+  const poor = await unreportedUsage(t, dropped)
   const refused = await poor.post('chat', { max_tokens: CAP })
   t.equal(refused.status, 402, '32,768 tokens cost $0.065')
   if (refused.status !== 402) return
   t.match(await refused.json(), { error: { metadata: { left: '0.05', affordable_output_tokens: 0 } } }, 'no cap would help')
-  const { leaves, gateway } = await startScene(t, { ...dropped, endpoint: ', max_output: 10000' })
+  const { leaves, gateway } = await unreportedUsage(t, { ...dropped, endpoint: ', max_output: 10000' })
   const plan = (await (await gateway.post('/v1/plan', { model: 'acme/one', messages: [{ role: 'user', content: 'Hello' }] })).json()) as {
     candidates: JsonObject[]
   }

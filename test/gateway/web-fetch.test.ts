@@ -64,14 +64,14 @@ function gives(body: string | Buffer, type = 'text/html; charset=utf-8', status 
   serve = (_request, response) => response.writeHead(status, { 'content-type': type, ...headers }).end(body)
 }
 
-interface Scene {
+interface Fetching {
   gateway: Gateway
   model: Upstream
   engine: Upstream
   ask(way: { format: Format; stream: boolean }, more?: JsonObject): Promise<Asked>
 }
 
-interface SceneOptions {
+interface FetchingOptions {
   /** Settings of the plugin web-fetch beside the exception for the site; `ENGINE` stands for the stand-in's address. */
   fetch?: string
   script?: (seen: Seen) => Said
@@ -93,7 +93,7 @@ const fetches =
   (seen: Seen): Said =>
     ran(seen) ? ANSWER : { calls: calls(...urls), usage: { input: 100, output: 10 } }
 
-async function scene(t: Test, options: SceneOptions = {}): Promise<Scene> {
+async function fetching(t: Test, options: FetchingOptions = {}): Promise<Fetching> {
   const { fetch = 'robots: true', script = fetches(site()), key = '', dialect = 'openai-chat', server = '', clock } = options
   const model = await startUpstream((seen) => answerFor(seen, script(seen)))
   const engine = await startUpstream((seen) => options.answers?.(seen) ?? jsonAnswer({}))
@@ -121,16 +121,16 @@ ${oneModel(model.url, dialect)}`,
 const tool = (parameters: JsonObject = {}): JsonObject => ({ tools: [{ type: 'router:web_fetch', parameters }] })
 
 /** What the model was told by the tool, one text per call. */
-function told({ model }: Scene): JsonObject[] {
+function told({ model }: Fetching): JsonObject[] {
   const messages = model.requests.at(-1)?.json.messages as JsonObject[]
   return messages.filter(({ role }) => role === 'tool').map(({ content }) => JSON.parse(String(content)) as JsonObject)
 }
 
-function cost({ gateway }: Scene): number {
+function cost({ gateway }: Fetching): number {
   return Number([...gateway.running.store.journal.export()].at(-1)?.settled?.cost)
 }
 
-function held({ gateway }: Scene): number {
+function held({ gateway }: Fetching): number {
   const [{ hold }] = [...gateway.running.store.journal.export()]
   return gateway.running.runtime.dependencies.credit.account(hold.key).held
 }
@@ -143,7 +143,7 @@ const CONTENT = '# Rain\n\nIt will **rain**, see [maps](MAPS).'
 t.test('the model reads a page: what it is told, what the caller sees, what it costs', async (t) => {
   gives(PAGE)
   for (const dialect of ['openai-chat', 'anthropic', 'openai-responses'] as const) {
-    const one = await scene(t, { dialect, fetch: 'price: "0.002"' })
+    const one = await fetching(t, { dialect, fetch: 'price: "0.002"' })
     for (const way of WAYS) {
       const name = `${dialect} to ${way.format}${way.stream ? ', streamed' : ''}`
       const { status, raw, reply, body } = await one.ask(way, tool())
@@ -178,7 +178,7 @@ t.test('the model reads a page: what it is told, what the caller sees, what it c
 
 t.test('C-177: max_uses gives an error item, and so do lists of domains', async (t) => {
   gives(PAGE)
-  const one = await scene(t, { script: fetches(site('/1'), site('/2'), site('/3')) })
+  const one = await fetching(t, { script: fetches(site('/1'), site('/2'), site('/3')) })
   for (const stream of [false, true]) {
     const reply = await one.ask({ format: 'responses', stream }, tool({ max_uses: 2 }))
     t.match(
@@ -194,7 +194,7 @@ t.test('C-177: max_uses gives an error item, and so do lists of domains', async 
     t.equal(itemsOf(reply)[2].content, undefined)
   }
   const many = Array.from({ length: 52 }, (_, i) => site(`/${i}`))
-  const cap = await scene(t, { script: fetches(...many) })
+  const cap = await fetching(t, { script: fetches(...many) })
   await cap.ask(CHAT, { ...tool({ max_uses: 1000 }), stop_server_tools_when: [{ type: 'step_count_is', step_count: 100 }] })
   const failed = told(cap).filter(({ status }) => status === 'failed')
   t.equal(told(cap).length - failed.length, 50, 'whatever the caller allows')
@@ -207,13 +207,13 @@ t.test('C-177: max_uses gives an error item, and so do lists of domains', async 
     [{}, `robots: false, blocked_domains: ["${OPEN}"]`],
     [{ allowed_domains: [OPEN] }, 'robots: false, allowed_domains: [example.com]'],
   ] as [JsonObject, string][]) {
-    const set = await scene(t, { fetch })
+    const set = await fetching(t, { fetch })
     const reply = await set.ask({ format: 'responses', stream: false }, tool(parameters))
     t.match(told(set), [{ status: 'failed', error: /domain is not allowed/, error_code: 'url_not_allowed' }], fetch)
     t.match(itemsOf(reply), [{ status: 'incomplete', error: /domain is not allowed/ }])
   }
   serve = (_request, response) => response.writeHead(302, { location: '/private/x' }).end()
-  const path = await scene(t, { fetch: 'robots: false' })
+  const path = await fetching(t, { fetch: 'robots: false' })
   await path.ask(CHAT, tool({ blocked_domains: [`${OPEN}/private`] }))
   t.match(told(path), [{ status: 'failed', error: /domain is not allowed/ }], 'by redirect')
   t.notOk(asked.slice(before).some(({ url }) => url?.startsWith('/private')))
@@ -222,7 +222,7 @@ t.test('C-177: max_uses gives an error item, and so do lists of domains', async 
 t.test('C-178, F01 to F07: no form of a private address is fetched, neither at once nor by redirect', async (t) => {
   const urls = [...HOSTS.map((host) => `http://${host}:${port}/`), ...ADDRESSES]
   let turn: string[] = []
-  const one = await scene(t, { script: (seen) => fetches(...turn)(seen), fetch: 'robots: false' })
+  const one = await fetching(t, { script: (seen) => fetches(...turn)(seen), fetch: 'robots: false' })
   const all = { stop_server_tools_when: [{ type: 'step_count_is', step_count: 100 }] }
   for (let at = 0; at < urls.length; at += 40) {
     turn = urls.slice(at, at + 40)
@@ -272,7 +272,7 @@ t.test('documents of other kinds, and what cannot be read', async (t) => {
     if (page) response.writeHead(200, { 'content-type': page[1] }).end(page[0])
     else response.writeHead(404, { 'content-type': 'text/html' }).end('<p>secret words of the page</p>')
   }
-  const one = await scene(t, { script: fetches(...Object.keys(pages).map(site), site('/gone')) })
+  const one = await fetching(t, { script: fetches(...Object.keys(pages).map(site), site('/gone')) })
   const reply = await one.ask({ format: 'responses', stream: false }, tool())
   t.match(told(one), [
     { title: 'Paper', content: 'First page\n\nSecond page' },
@@ -315,7 +315,7 @@ t.test('F08, hostile documents: the limits hold, the answer goes on and the gate
     response.writeHead(200, { 'content-type': type, ...headers }).end(body)
   }
   const names = [...Object.keys(hostile), ...Object.keys(odd)]
-  const one = await scene(t, { script: (seen) => fetches(site(`/${seen.json.user}`))(seen), fetch: 'robots: false' })
+  const one = await fetching(t, { script: (seen) => fetches(site(`/${seen.json.user}`))(seen), fetch: 'robots: false' })
   for (const [i, name] of names.entries()) {
     const { status, reply } = await one.ask(CHAT, { ...tool(), user: String(i) })
     t.equal(status, 200, name)
@@ -343,7 +343,7 @@ t.test('max_content_tokens, of the caller and of the operator', async (t) => {
     [{}, 'robots: false', 25_000],
     [{ max_content_tokens: 30_000 }, 'robots: false', 30_000],
   ] as [JsonObject, string, number][]) {
-    const one = await scene(t, { fetch })
+    const one = await fetching(t, { fetch })
     await one.ask(CHAT, tool(parameters))
     const [{ content, truncated }] = told(one)
     const characters = Math.min(3 * most, 5 * 20_000 - 1)
@@ -375,8 +375,8 @@ t.test('robots.txt is asked once, obeyed, also behind redirects, and can be swit
   const at = (host: number, path: string): string => `http://127.0.0.${host}:${port}${path}`
   const urls = [at(10, '/a'), at(10, '/private/b'), at(10, '/to'), at(11, '/a'), at(12, '/a'), at(14, '/a')]
   const allow = `allow_private: [${Object.keys(robots).map((host) => `"${host}:${port}"`)}]`
-  const start = async (fetch: string, urls: string[]): Promise<Scene> => {
-    const model = await scene(t, { script: fetches(...urls) })
+  const start = async (fetch: string, urls: string[]): Promise<Fetching> => {
+    const model = await fetching(t, { script: fetches(...urls) })
     await model.gateway.close()
     const gateway = await startGateway(
       `plugins: { defaults: { web-fetch: { ${allow}, ${fetch} } } }\n${oneModel(model.model.url, 'openai-chat')}`,
@@ -446,7 +446,7 @@ t.test('engines by key: what they are asked, what is made of it, and what it cos
   }
   for (const [name, { answer, missing, path, key, body }] of Object.entries(wires)) {
     let give: () => Answer = () => jsonAnswer(answer)
-    const one = await scene(t, {
+    const one = await fetching(t, {
       answers: () => give(),
       fetch: `engines: { ${name}: { key: "k-1", url: "ENGINE", price: "0.003" } }`,
       script: fetches('https://example.com/a'),
@@ -486,7 +486,7 @@ t.test('engines by key: what they are asked, what is made of it, and what it cos
     t.equal(one.engine.requests.length, before, 'auto is the gateway itself')
     t.equal(held(one), 0)
   }
-  const one = await scene(t, {
+  const one = await fetching(t, {
     fetch: 'engine: exa, engines: { exa: { key: "k", url: "ENGINE" } }',
     script: fetches('http://169.254.169.254/', 'http://localhost/'),
   })
@@ -496,7 +496,7 @@ t.test('engines by key: what they are asked, what is made of it, and what it cos
 })
 
 t.test('parameters and settings that do not fit are named by their path', async (t) => {
-  const one = await scene(t)
+  const one = await fetching(t)
   const cases: [parameters: JsonObject, field: string, message: RegExp][] = [
     [{ max_uses: 0 }, 'max_uses', /whole number/],
     [{ max_content_tokens: 'many' }, 'max_content_tokens', /whole number/],
@@ -525,7 +525,7 @@ t.test('parameters and settings that do not fit are named by their path', async 
     ['max_bytes: 99999999999', /max_bytes/],
     ['robots: maybe', /robots/],
   ] as [string, RegExp][])
-    await t.rejects(scene(t, { fetch }), { message }, fetch)
+    await t.rejects(fetching(t, { fetch }), { message }, fetch)
   await t.rejects(
     startGateway(`plugins: { defaults: { web-fetch: { allow_private: ["http://x"] } } }\n${oneModel('http://127.0.0.1:9', 'openai-chat')}`),
     {
@@ -536,7 +536,7 @@ t.test('parameters and settings that do not fit are named by their path', async 
 
 t.test('the plugin offers the tool with its limits', async (t) => {
   gives(PAGE)
-  const one = await scene(t, { script: fetches(site('/1'), site('/2')) })
+  const one = await fetching(t, { script: fetches(site('/1'), site('/2')) })
   for (const way of WAYS) {
     const { status, raw } = await one.ask(way, { plugins: [{ id: 'web-fetch', max_uses: 1, max_content_tokens: 5 }] })
     t.equal(status, 200, raw)
@@ -563,14 +563,14 @@ t.test('the plugin offers the tool with its limits', async (t) => {
     t.equal(status, 400, `C-187 ${field}`)
     t.equal(((body.error as JsonObject).metadata as JsonObject).field, `plugins[0].${field}`)
   }
-  const always = await scene(t, { fetch: 'enabled: true' })
+  const always = await fetching(t, { fetch: 'enabled: true' })
   await always.ask(CHAT)
   t.match(told(always), [{ status: 'completed' }])
 })
 
 t.test('what the model may fetch is held before, and too little credit is a 402', async (t) => {
   gives(PAGE)
-  const one = await scene(t, { fetch: 'price: "0.01"', key: ', limit: "0.10"' })
+  const one = await fetching(t, { fetch: 'price: "0.01"', key: ', limit: "0.10"' })
   const { status, body } = await one.ask(CHAT, tool({ max_uses: 11 }))
   t.equal(status, 402, JSON.stringify(body))
   t.equal(one.model.requests.length, 0)
@@ -587,7 +587,7 @@ t.test('a caller who leaves while a page comes lets go of it', async (t) => {
     response.writeHead(200, { 'content-type': 'text/html' }).write('<p>')
     arrived.resolve()
   }
-  const one = await scene(t)
+  const one = await fetching(t)
   const leaving = new AbortController()
   const left = fetch(`${one.gateway.url}${FORMATS.chat}`, {
     method: 'POST',
@@ -604,7 +604,7 @@ t.test('a caller who leaves while a page comes lets go of it', async (t) => {
 
 t.test('a page counts in the memory of all bodies while it is fetched, and no longer than its call', async (t) => {
   const clock = new FakeClock()
-  const { ask, model } = await scene(t, { fetch: 'robots: false', script: fetches(site('/long')), server: ', body_memory: 3MB', clock })
+  const { ask, model } = await fetching(t, { fetch: 'robots: false', script: fetches(site('/long')), server: ', body_memory: 3MB', clock })
   const held: ServerResponse[] = []
   const long = `<p>${'rain '.repeat(400_000)}</p>`
   serve = (_request, response) => {

@@ -16,7 +16,7 @@ const PRICE = 1_000
 const OTHER_PRICE = 2_000
 const DEADLINE = 'X-Router-Deadline'
 
-interface Scene {
+interface Batched {
   clock: FakeClock
   gateway: Gateway
   /** Takes one input a call; the other takes all of them at once. */
@@ -35,7 +35,7 @@ interface Charged {
   reason: unknown
 }
 
-async function startScene(t: Test, script: Script, { clock = new FakeClock(), key = '' } = {}): Promise<Scene> {
+async function batched(t: Test, script: Script, { clock = new FakeClock(), key = '' } = {}): Promise<Batched> {
   const first = await startUpstream(script)
   const second = await startUpstream(openaiVectors({ usage: TOKENS }))
   t.teardown(() => Promise.all([first.close(), second.close()]))
@@ -129,7 +129,7 @@ t.test('a call that the provider refuses costs nothing itself, and the finished 
   for (const [answer, status] of answers)
     for (const place of [0, 3, INPUTS.length]) {
       const clock = new FakeClock()
-      const scene = await startScene(t, refusingLast(clock, answer), { clock })
+      const scene = await batched(t, refusingLast(clock, answer), { clock })
       const { response } = scene.ask(INPUTS.toSpliced(place, 0, BAD))
       t.equal((await response).status, status)
       const tokens = INPUTS.length * TOKENS
@@ -144,7 +144,7 @@ t.test('a call that the provider refuses costs nothing itself, and the finished 
 })
 
 t.test('a refusal pays for calls that the provider had, not for those that were still to come', async (t) => {
-  const scene = await startScene(t, async (seen, index) => {
+  const scene = await batched(t, async (seen, index) => {
     if (wordsOf(seen).includes('good 1')) return good(seen, index)
     if (!wordsOf(seen).includes('bad')) return { before: 'stall' }
     // The last of the four that run at once.
@@ -172,7 +172,7 @@ t.test('a refusal pays for calls that the provider had, not for those that were 
 })
 
 t.test('a refusal of everything that was sent costs nothing', async (t) => {
-  const scene = await startScene(t, () => refusal())
+  const scene = await batched(t, () => refusal())
   t.equal((await scene.ask('bad').response).status, 400)
   const nothing = { cost: 0, input: 0, estimated: false, status: 'failed', reason: 'caller/not_sent/nothing' }
   t.same(await scene.charged(), nothing)
@@ -180,7 +180,7 @@ t.test('a refusal of everything that was sent costs nothing', async (t) => {
 
 t.test('images of the refused call, and of calls that were never made, are not charged', async (t) => {
   const clock = new FakeClock()
-  const scene = await startScene(t, refusingLast(clock), { clock })
+  const scene = await batched(t, refusingLast(clock), { clock })
   const entry = (text: string): Json => ({
     content: [
       { type: 'text', text },
@@ -198,7 +198,7 @@ t.test('images of the refused call, and of calls that were never made, are not c
 
 t.test('a refusal that another model makes good leaves the finished calls charged', async (t) => {
   const clock = new FakeClock()
-  const scene = await startScene(t, refusingLast(clock), { clock })
+  const scene = await batched(t, refusingLast(clock), { clock })
   const response = await scene.ask([...INPUTS, BAD], { models: ['acme/other'] }).response
   t.equal(response.status, 200)
   const { usage } = (await response.json()) as { usage: JsonObject }
@@ -215,7 +215,7 @@ t.test('a refusal that another model makes good leaves the finished calls charge
 
 t.test('a provider that fails one call is not paid for the others, and nothing is charged twice', async (t) => {
   const failing: Script = (seen, index) => (wordsOf(seen).includes('bad') ? jsonAnswer({ error: {} }, 500) : good(seen, index))
-  const scene = await startScene(t, failing)
+  const scene = await batched(t, failing)
   const order = { model: 'acme/both', provider: { order: ['first', 'second'] } }
   t.equal((await scene.ask([...INPUTS, 'bad'], order).response).status, 200)
   const second = { cost: TOKENS * OTHER_PRICE, input: TOKENS, estimated: false, reason: 'model/usage_known/reported' }
@@ -252,7 +252,7 @@ function partlyEstimated(t: Test, { input, cost, reason, estimated }: Charged, r
 
 t.test('a deadline in the middle of a batch: reports in full, and the input of what was under way', async (t) => {
   for (const report of REPORTS) {
-    const scene = await startScene(t, (seen, index) => {
+    const scene = await batched(t, (seen, index) => {
       return wordsOf(seen).includes('good') ? openaiVectors({ usage: report })(seen, index) : { before: 'stall' }
     })
     const { response } = scene.ask([...INPUTS, 'slow'], {}, { [DEADLINE]: '5' })
@@ -268,7 +268,7 @@ t.test('a caller that leaves in the middle of a batch', async (t) => {
   for (const report of REPORTS) {
     const gate = new Gate()
     let last: Answer = refusal()
-    const scene = await startScene(t, async (seen, index) => {
+    const scene = await batched(t, async (seen, index) => {
       if (wordsOf(seen).includes('good')) return openaiVectors({ usage: report })(seen, index)
       await gate.opened
       return last
@@ -296,7 +296,7 @@ t.test('a caller that leaves in the middle of a batch', async (t) => {
 t.test('tokens per minute count what was charged', async (t) => {
   const limit = (INPUTS.length + 2) * TOKENS
   const clock = new FakeClock()
-  const scene = await startScene(t, refusingLast(clock), { clock, key: `, limits: { tokens: ${limit} }` })
+  const scene = await batched(t, refusingLast(clock), { clock, key: `, limits: { tokens: ${limit} }` })
   t.equal((await scene.ask([...INPUTS, BAD]).response).status, 400)
   const ids = (count: number): Json => Array.from({ length: count }, () => 1)
   scene.first.script = () => refusal()
