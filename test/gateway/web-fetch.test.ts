@@ -9,6 +9,7 @@ import { type Asked, askGateway, FORMATS, type Format, ASK_WAYS as WAYS } from '
 import { FakeClock } from '../support/clock.ts'
 import { docxOf, paragraph, pdfOf, pdfWith } from '../support/documents.ts'
 import { eventually } from '../support/eventually.ts'
+import { every } from '../support/every.ts'
 import { type Gateway, KEY, oneModel, startGateway } from '../support/gateway.ts'
 import { ADDRESSES, HOSTS } from '../support/private-addresses.ts'
 import { type Answer, jsonAnswer, type Seen, startUpstream, type Upstream } from '../support/upstream.ts'
@@ -224,17 +225,19 @@ t.test('C-178, F01 to F07: no form of a private address is fetched, neither at o
   let turn: string[] = []
   const one = await fetching(t, { script: (seen) => fetches(...turn)(seen), fetch: 'robots: false' })
   const all = { stop_server_tools_when: [{ type: 'step_count_is', step_count: 100 }] }
-  for (let at = 0; at < urls.length; at += 40) {
-    turn = urls.slice(at, at + 40)
-    t.equal((await one.ask(CHAT, { ...tool(), ...all })).status, 200)
-    t.equal(told(one).length, turn.length)
-    for (const [i, result] of told(one).entries()) {
-      const what = JSON.stringify(turn[i].slice(0, 80))
-      t.equal(result.status, 'failed', what)
-      t.match(result.error, /^The address (?:may not|could not) be fetched|^the argument url/, what)
-      t.notMatch(result.content, /secret/)
+  await every(t, 'no form of an address', async (t) => {
+    for (let at = 0; at < urls.length; at += 40) {
+      turn = urls.slice(at, at + 40)
+      t.equal((await one.ask(CHAT, { ...tool(), ...all })).status, 200)
+      t.equal(told(one).length, turn.length)
+      for (const [i, result] of told(one).entries()) {
+        const what = JSON.stringify(turn[i].slice(0, 80))
+        t.equal(result.status, 'failed', what)
+        t.match(result.error, /^The address (?:may not|could not) be fetched|^the argument url/, what)
+        t.notMatch(result.content, /secret/)
+      }
     }
-  }
+  })
   t.equal(hits, 0, 'no canary was hit')
   const targets = [
     ...HOSTS.map((host) => `http://${host}:${port}/`),
@@ -246,11 +249,13 @@ t.test('C-178, F01 to F07: no form of a private address is fetched, neither at o
     const at = Number(request.url?.slice(1))
     response.writeHead([301, 302, 303, 307, 308][at % 5], { location: Buffer.from(targets[at]).toString('latin1') }).end('moved')
   }
-  for (let at = 0; at < targets.length; at += 40) {
-    turn = targets.slice(at, at + 40).map((_, i) => site(`/${at + i}`))
-    await one.ask(CHAT, { ...tool(), ...all })
-    for (const [i, result] of told(one).entries()) t.equal(result.status, 'failed', `redirect to ${targets[at + i]}`)
-  }
+  await every(t, 'no redirect', async (t) => {
+    for (let at = 0; at < targets.length; at += 40) {
+      turn = targets.slice(at, at + 40).map((_, i) => site(`/${at + i}`))
+      await one.ask(CHAT, { ...tool(), ...all })
+      for (const [i, result] of told(one).entries()) t.equal(result.status, 'failed', `redirect to ${targets[at + i]}`)
+    }
+  })
   t.equal(hits, 0, 'no canary was hit')
   t.same([await (await fetch(`http://127.0.0.1:${port}/`)).text(), hits], ['secret', 1], 'the canary does sing')
   hits = 0
