@@ -86,12 +86,31 @@ export interface NotedAttempt extends AttemptRecord {
   span: string | undefined
 }
 
+/** Work on an exchange beside the calls of providers, which took its time. Times are monotonic milliseconds; 0 stands for none. */
+export interface Step {
+  readonly kind: 'tool' | 'model' | 'guardrail' | 'plugin'
+  readonly name: string
+  readonly started: number
+  ended: number
+  /** How it failed, in one word. */
+  failure?: string
+  /** Of a tool: the id of the model's call. */
+  readonly callId?: string
+  /** Of a call that a tool makes of a model: the tool's step, and what the call itself has noted. */
+  readonly within?: Step | undefined
+  readonly trail?: Trail
+}
+
+const NO_STEPS: readonly Step[] = []
+
 /** What has happened to an exchange so far, for the log line, the metadata and the ledger: lists that only grow. */
 export class Trail {
   readonly stages: Stage[] = []
   readonly attempts: NotedAttempt[] = []
   /** Its trace; undefined where the request is not traced and continues no trace. */
   trace: RequestTrace | undefined
+  /** In the order of their beginning; most exchanges have none. */
+  steps: readonly Step[] = NO_STEPS
   /** Endpoints that a filter took out, each with its reason. */
   removed: readonly Removed[] = []
   /** Ids of the plugins that act on it, in the order in which they run. */
@@ -103,6 +122,13 @@ export class Trail {
 
   addErrorMetadata(metadata: JsonObject): void {
     this.errorMetadata = { ...this.errorMetadata, ...metadata }
+  }
+
+  /** Notes a step that begins. */
+  begin(step: Omit<Step, 'ended'>): Step {
+    const begun: Step = { ...step, ended: 0 }
+    this.steps = [...this.steps, begun]
+    return begun
   }
 
   /** The provider of the running attempt has sent the head of its reply; of several calls of one attempt an error counts. */

@@ -36,13 +36,17 @@ export async function askEngine(
   } = exchange
   const question = { texts: distinct, guardrail: name, key: key.name, model: requested, direction }
   const context = { clock, onAbort: (fn: () => void) => cancel.onAbort(fn) }
+  const step = exchange.trail.begin({ kind: 'guardrail', name, started: clock.monotonic() })
   const verdict = await engine.ask(question, context).catch((cause: unknown) => {
+    step.ended = clock.monotonic()
+    step.failure = 'unanswered'
     if (cancel.aborted) throw endedEarly(exchange, [])
     const silent = silentStage(guardrail, engine)
     stages.push(direction === 'output' ? ofAnswer(silent, []) : silent)
     if (engine.open) return undefined
     throw new Fault('unavailable', { message: `The engine of the guardrail ${name} did not answer, and nothing passes without it`, cause })
   })
+  if (step.ended === 0) step.ended = clock.monotonic()
   const stage = verdict && engineStage(guardrail, engine, verdict)
   if (!verdict || !stage) return undefined
   stages.push(direction === 'output' ? ofAnswer(stage, verdict.entities) : stage)

@@ -1,5 +1,5 @@
 /** One plugin at work on one request: held to its time, and its failures are its own. */
-import { Fault } from '../../core/faults.ts'
+import { asFault, Fault } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { PluginEntry } from '../../dialects/canon/gateway-fields.ts'
 import type { Host, Stage, Tap } from '../../plugin-api/index.ts'
@@ -153,6 +153,7 @@ export class PluginRun implements TapOwner {
       head: { clock, cancel },
     } = exchange
     const began = clock.monotonic()
+    const step = exchange.trail.begin({ kind: 'plugin', name: this.setting.plugin.id, started: began })
     return new Promise((resolve, reject) => {
       let over = false
       let letGo = (): void => {}
@@ -160,11 +161,14 @@ export class PluginRun implements TapOwner {
         if (over) return
         over = true
         letGo()
-        this.took = Math.round(clock.monotonic() - began)
+        step.ended = clock.monotonic()
+        this.took = Math.round(step.ended - began)
         try {
           last()
+          if (this.failure) step.failure = this.failure
           resolve()
         } catch (thrown) {
+          step.failure = asFault(thrown).code
           reject(thrown)
         }
       }

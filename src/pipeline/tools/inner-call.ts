@@ -12,13 +12,14 @@ import type { ModelAnswer, ModelCall } from '../../plugin-api/index.ts'
 import { dataDemands } from '../../routing/index.ts'
 import type { Turn } from '../attempt/turn.ts'
 import type { ClientConnection } from '../client-connection.ts'
-import { type Accepted, type Authenticated, advance, Exchange, type Guarded, knownOf, type Received } from '../exchange.ts'
+import { type Accepted, type Authenticated, advance, Exchange, type Guarded, knownOf, type Received, requestedOf } from '../exchange.ts'
 import type { Reply, Service } from '../layer.ts'
 import { chargedExtras, pricedEndpoint } from '../money/provider-prices.ts'
 import { concludeTurn } from '../money/reservation.ts'
 import { countOf, turnEndedBy } from '../money/turn-count.ts'
 import { endedEarly } from '../reply/final-fault.ts'
 import { acceptBody, textOf } from '../request/read.ts'
+import type { Step } from '../run.ts'
 
 /** Calls within calls within calls: deeper than this something goes round in circles. */
 const DEEPEST = 4
@@ -34,13 +35,19 @@ export interface InnerDependencies {
   dialect: ClientDialect
   /** Aborted when the tool's own call has ended. */
   ended: AbortSignal
+  /** Notes the tool's own call. */
+  within: Step
 }
 
 /**
  * What its turns use is part of the caller's request: one hold, one settlement.
  * @throws Fault where no model answers, and 400 where the tool sends what no request may.
  */
-export async function askModel(outer: Guarded, call: ModelCall, { inner, dialect, ended }: InnerDependencies): Promise<ModelAnswer> {
+export async function askModel(
+  outer: Guarded,
+  call: ModelCall,
+  { inner, dialect, ended, within }: InnerDependencies,
+): Promise<ModelAnswer> {
   if (outer.head.depth >= DEEPEST) throw new Fault('bad_request', { message: `calls of models lie deeper than ${DEEPEST} levels` })
   const answer = new Answer(call.onEvent)
   const body = { ...call.body, ...demandsOf(outer, call.body), stream: call.onEvent !== undefined }
@@ -52,6 +59,8 @@ export async function askModel(outer: Guarded, call: ModelCall, { inner, dialect
   const release = tie(exchange, outer, [ended, ...(call.signal ? [call.signal] : [])])
   const turns: Turn[] = []
   exchange.run.ownTurns = turns
+  const { clock } = outer.head
+  const step = outer.trail.begin({ kind: 'model', name: requestedOf(exchange), started: clock.monotonic(), within, trail: exchange.trail })
   try {
     const reply = await inner(exchange)
     closeLedger(exchange, reply.turn)
@@ -59,11 +68,14 @@ export async function askModel(outer: Guarded, call: ModelCall, { inner, dialect
     count(exchange, turns)
     return answerOf(reply.turn, turns, { folded: answer.folded, at: outer.head.at })
   } catch (thrown) {
-    chargeBroken(exchange, turns, asFault(thrown))
+    const fault = asFault(thrown)
+    step.failure = fault.code
+    chargeBroken(exchange, turns, fault)
     throw thrown
   } finally {
     const concluding = concludeTurn(exchange)
     if (concluding) await concluding
+    step.ended = clock.monotonic()
     release()
     exchange.run.reply?.stop()
     outer.run.upstreamMs += exchange.run.upstreamMs

@@ -6,7 +6,7 @@ import type { Host, ModelAnswer, ModelCall, ToolContext, ToolHost } from '../../
 import { allowsModel } from '../../routing/index.ts'
 import type { ChainSettings } from '../dependencies.ts'
 import type { Guarded } from '../exchange.ts'
-import type { FoundCall } from '../run.ts'
+import type { FoundCall, Step } from '../run.ts'
 import { askModel, type InnerDependencies } from './inner-call.ts'
 
 /** What every tool of a request is shown of it. */
@@ -39,15 +39,15 @@ export interface CallHost extends ToolHost {
   end(): Promise<void>
 }
 
-/** Makes the host of one call. @param name of the function, as its tool calls it. */
-export type HostOf = (call: FoundCall, name: string, progress: ToolHost['progress']) => CallHost
+/** Makes the host of one call. @param called name of the function, as its tool calls it, and the step that notes the call. */
+export type HostOf = (call: FoundCall, called: { name: string; step: Step }, progress: ToolHost['progress']) => CallHost
 
-export interface HostDependencies extends Omit<InnerDependencies, 'ended'> {
+export interface HostDependencies extends Omit<InnerDependencies, 'ended' | 'within'> {
   host: Host
 }
 
 export function hostsOf(exchange: Guarded, context: RequestContext, dependencies: HostDependencies): HostOf {
-  return (call, name, progress) => {
+  return (call, { name, step }, progress) => {
     const end = new AbortController()
     const running = new Set<Promise<unknown>>()
     const { connection } = exchange.head
@@ -63,7 +63,7 @@ export function hostsOf(exchange: Guarded, context: RequestContext, dependencies
     }
     const generate = async (wanted: ModelCall): Promise<ModelAnswer> => {
       if (end.signal.aborted) throw new Fault('internal', { cause: new Error('the call of the tool has ended') })
-      const answer = askModel(exchange, wanted, { ...dependencies, ended: end.signal })
+      const answer = askModel(exchange, wanted, { ...dependencies, ended: end.signal, within: step })
       running.add(answer)
       try {
         return await answer

@@ -8,7 +8,7 @@ import type { Item, ToolChoice } from '../../dialects/canon/request.ts'
 import type { ShownItem, ToolOutcome } from '../../plugin-api/index.ts'
 import type { Guarded } from '../exchange.ts'
 import type { Costs } from '../money/costs.ts'
-import type { FoundCall } from '../run.ts'
+import type { FoundCall, Step } from '../run.ts'
 import type { Offer } from './server-tools.ts'
 import { shownEvents } from './shown-items.ts'
 import type { CallHost, HostOf } from './tool-host.ts'
@@ -43,8 +43,15 @@ export async function runCalls(exchange: Guarded, calls: readonly FoundCall[], p
     const offered = plan.offer.get(call.name)
     const tool = offered?.name ?? call.name
     const item = new ToolItem(exchange, `${exchange.head.brand}:${tool}`)
-    const host = plan.hostOf(call, offered?.function ?? call.name, (type, data) => item.progress(type, data))
-    return { call, tool, item, host, outcome: runCall(exchange, call, { ...plan, host, left: Math.min(plan.left, MOST_AT_ONCE) - i }) }
+    const step = exchange.trail.begin({ kind: 'tool', name: tool, started: exchange.head.clock.monotonic(), callId: call.id })
+    const host = plan.hostOf(call, { name: offered?.function ?? call.name, step }, (type, data) => item.progress(type, data))
+    return {
+      call,
+      tool,
+      item,
+      host,
+      outcome: runCall(exchange, call, { ...plan, host, step, left: Math.min(plan.left, MOST_AT_ONCE) - i }),
+    }
   })
   const outputs: CallOutput[] = []
   let refusal: { thrown: unknown } | undefined
@@ -71,11 +78,17 @@ function enter(costs: Costs, outcome: ToolOutcome): void {
   if (outcome.found) costs.addFound(outcome.found)
 }
 
-async function runCall(
-  exchange: Guarded,
-  call: FoundCall,
-  { offer, host, left, failed }: Omit<RunPlan, 'hostOf'> & { host: CallHost },
-): Promise<ToolOutcome> {
+type CallPlan = Omit<RunPlan, 'hostOf'> & { host: CallHost; step: Step }
+
+async function runCall(exchange: Guarded, call: FoundCall, plan: CallPlan): Promise<ToolOutcome> {
+  const { step } = plan
+  const outcome = await outcomeOf(exchange, call, plan)
+  step.ended = exchange.head.clock.monotonic()
+  if (outcome.status === 'failed') step.failure = 'tool_failed'
+  return outcome
+}
+
+async function outcomeOf(exchange: Guarded, call: FoundCall, { offer, host, left, failed }: CallPlan): Promise<ToolOutcome> {
   const offered = offer.get(call.name)
   if (!offered || left <= 0) return failure('no tool steps are left in this request')
   const args = parseArguments(call.args)

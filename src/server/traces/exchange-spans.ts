@@ -8,7 +8,8 @@ import { usd } from '../../core/money.ts'
 import type { ClientDialect } from '../../dialects/types.ts'
 import type { Lane } from '../../pipeline/attempt/turn.ts'
 import { clientOf, type Exchange, requestedOf } from '../../pipeline/exchange.ts'
-import type { NotedAttempt } from '../../pipeline/run.ts'
+import { findingsOf } from '../../pipeline/guard/guardrail-findings.ts'
+import type { NotedAttempt, Step, Trail } from '../../pipeline/run.ts'
 import { Double, KIND, SpanWriter } from '../../services/telemetry/otlp.ts'
 import type { Telemetry, Tracing } from '../../services/telemetry/telemetry.ts'
 import { type RequestTrace, readTracestate } from '../../services/telemetry/trace-context.ts'
@@ -23,6 +24,15 @@ export interface EndOfExchange {
 
 /** What the conventions call a generation at providers of a dialect, where that is not `chat`. */
 const OPERATIONS: Readonly<Record<string, string>> = { gemini: 'generate_content' }
+
+/** What the names of steps begin with; that of tools is the conventions'. */
+const STEPS = { tool: 'execute_tool', model: 'inner_call', guardrail: 'guardrail', plugin: 'plugin' } as const
+
+/** Where a span belongs. */
+interface Place {
+  readonly trace: RequestTrace
+  readonly parentId: string
+}
 
 /** The caller has left before the end of its reply; nothing of the kind is sent. */
 const LEFT = 499
@@ -53,7 +63,7 @@ export class ExchangeSpans {
     if (!trace) return
     try {
       this.server(exchange, trace, end)
-      this.attempts(exchange, trace)
+      this.within(exchange, exchange.trail, { trace, parentId: trace.spanId })
       tracing.exporter.add(this.spans.take())
     } catch (error) {
       // Half a request's spans must not become part of the next one's.
@@ -108,24 +118,63 @@ export class ExchangeSpans {
     spans.attribute('headgate.lane', lane)
     spans.attribute('headgate.attempts', trail.attempts.length)
     spans.attribute('headgate.upstream_seconds', seconds(run.upstreamMs))
+    if (trail.stages.length > 0) spans.attribute('headgate.guardrails', found(trail))
     if (run.final) spans.attribute('headgate.cost_usd', new Double(usd(run.final.cost)))
     writeCallersNames(spans, exchange)
     // A request that the caller got wrong is no error of a server span (HTTP spans, "Status").
     spans.end(status >= 500 || (status === 200 && fault !== undefined && fault.origin !== 'client'))
   }
 
-  /** Calls of providers; each after the first of its turn is linked to the one that it stands in for. */
-  private attempts(exchange: Exchange, trace: RequestTrace): void {
+  /** What a request has noted under one of its spans: its own steps, or those of a call that a tool made of a model. */
+  private within(exchange: Exchange, trail: Trail, { trace, parentId }: Place): void {
+    const ids = new Map<Step, string>()
+    for (const step of trail.steps) {
+      const spanId = randomHex(16)
+      ids.set(step, spanId)
+      this.step(exchange, step, { trace, parentId: (step.within && ids.get(step.within)) ?? parentId, spanId })
+      if (step.trail) this.within(exchange, step.trail, { trace, parentId: spanId })
+    }
+    // Each call after the first of its turn is linked to the one that it stands in for.
     let before: NotedAttempt | undefined
-    for (const attempt of exchange.trail.attempts) {
+    for (const attempt of trail.attempts) {
       attempt.span ??= randomHex(16)
-      this.attempt(exchange, attempt, { trace, before: before?.turn === attempt.turn ? before.span : undefined })
+      this.attempt(exchange, attempt, { trace, parentId, before: before?.turn === attempt.turn ? before.span : undefined })
       before = attempt
     }
   }
 
-  private attempt(exchange: Exchange, attempt: NotedAttempt, { trace, before }: { trace: RequestTrace; before: string | undefined }): void {
-    const { head, request } = exchange
+  private step({ head }: Exchange, step: Step, { trace, parentId, spanId }: Place & { spanId: string }): void {
+    const { spans } = this
+    const { kind, failure } = step
+    const name = cut(step.name)
+    const zero = head.at - head.started
+    const start = zero + step.started
+    spans.begin({
+      traceId: trace.traceId,
+      spanId,
+      parentId,
+      parentIsRemote: false,
+      state: '',
+      name: `${STEPS[kind]} ${name}`.trimEnd(),
+      kind: KIND.internal,
+      start,
+      // One that the end of the request has cut off has none of its own.
+      end: step.ended === 0 ? zero + head.clock.monotonic() : zero + step.ended,
+    })
+    if (kind === 'tool') {
+      spans.attribute('gen_ai.operation.name', 'execute_tool')
+      spans.attribute('gen_ai.tool.name', name)
+      spans.attribute('gen_ai.tool.type', 'function')
+      if (step.callId !== undefined) spans.attribute('gen_ai.tool.call.id', cut(step.callId))
+    } else spans.attribute(`headgate.${kind}.name`, name === '' ? undefined : name)
+    spans.attribute('error.type', failure)
+    spans.end(failure !== undefined)
+  }
+
+  private attempt(exchange: Exchange, attempt: NotedAttempt, { trace, parentId, before }: Place & { before: string | undefined }): void {
+    const { head } = exchange
+    // The body is the caller's: a call that a tool makes has one of its own.
+    const request = parentId === trace.spanId ? exchange.request : undefined
     const { spans } = this
     const { at: endpoint, answer, span = '' } = attempt
     const { provider, model, upstreamModel } = endpoint
@@ -135,7 +184,7 @@ export class ExchangeSpans {
     spans.begin({
       traceId: trace.traceId,
       spanId: span,
-      parentId: trace.spanId,
+      parentId,
       parentIsRemote: false,
       state: '',
       name: `${operation} ${upstreamModel}`,
@@ -168,6 +217,12 @@ export class ExchangeSpans {
     if (before !== undefined) spans.link(trace.traceId, before, 'retry')
     spans.end(attempt.code !== undefined)
   }
+}
+
+/** What guardrails found, in words of the program and names of the operator alone. */
+function found({ stages }: Trail): string[] | undefined {
+  const findings = findingsOf(stages)
+  return findings.length === 0 ? undefined : findings.map(({ guardrail, action, direction }) => `${guardrail} ${action} ${direction}`)
 }
 
 /** The trace under which the spans of an exchange are kept; undefined where they are not. */
