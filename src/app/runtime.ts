@@ -122,8 +122,8 @@ export class Runtime {
     this.scans = new LedgerScans(store.ledger, clock)
     this.overload = new Overload(source.loop ?? systemLoop, this.tallies, () => this.refused())
     this.telemetry = new Telemetry({ clock, log, tallies: this.tallies, version: programVersion })
-    this.telemetry.apply(config.telemetry)
     this.dependencies = partsOf(source, this.tallies, { files: this.files, bodies: this.overload, telemetry: this.telemetry })
+    this.telemetry.apply(config.telemetry)
     showAvailability(source.shared, this.tallies)
     store.audit.showIn(this.tallies)
     this.passThrough = new FirstUse(
@@ -351,6 +351,7 @@ function partsOf(
   const sessions = new StickySessions(clock)
   const compactionKeys = new CompactionKeys(store.compactionKeys, config.compaction)
   const spans = new ExchangeSpans(telemetry, clientDialects)
+  telemetry.others = spans.metrics.write
   health.share(shared.news)
   sessions.share(shared.news)
   return {

@@ -84,6 +84,23 @@ t.test('switched off', async (t) => {
   })
 })
 
+t.test('metrics, where they are wanted', async (t) => {
+  t.equal(settings('', HERE).metrics, undefined)
+  t.equal(settings('telemetry: { metrics: { enabled: true } }').metrics, undefined, 'without an address')
+  t.match(settings('telemetry: { metrics: { enabled: true, interval: 5s } }', HERE).metrics, {
+    url: 'http://collector:4318/v1/metrics',
+    interval: 5_000,
+  })
+  const env = {
+    ...HERE,
+    OTEL_METRICS_EXPORTER: 'otlp',
+    OTEL_METRIC_EXPORT_INTERVAL: '1500',
+    OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: 'http://m/x',
+  }
+  t.match(settings('', env).metrics, { url: 'http://m/x', interval: 1_500 })
+  t.equal(settings('telemetry: { metrics: { enabled: false } }', env).metrics, undefined)
+})
+
 t.test('samplers by their names', async (t) => {
   const sampling = (name: string, more = {}): unknown => {
     const { traces } = settings('', { ...HERE, OTEL_TRACES_SAMPLER: name, ...more })

@@ -10,7 +10,7 @@ const headers = (description: string) =>
     Type.String({ description: 'Value.', pattern: '^[\\x20-\\x7e]{0,4096}$', secret: true, expected: 'visible ASCII text' }),
   )
 
-export const telemetry = closed('Traces for OpenTelemetry, sent by OTLP over HTTP; see [observability.md](observability.md).', {
+export const telemetry = closed('Traces and metrics for OpenTelemetry, sent by OTLP over HTTP; see [observability.md](observability.md).', {
   enabled: withDefault(flag('False: nothing is exported, whatever the environment states.'), true),
   endpoint: Type.Optional(
     url(
@@ -57,6 +57,18 @@ export const telemetry = closed('Traces for OpenTelemetry, sent by OTLP over HTT
         true,
       ),
       slow: Type.Optional(duration('A request that takes at least this long is traced in any case. If unset: none is for its length.')),
+    }),
+    {},
+  ),
+  metrics: withDefault(
+    closed('Metrics by OTLP, beside those for Prometheus.', {
+      enabled: Type.Optional(flag('True: metrics are sent. If unset: where OTEL_METRICS_EXPORTER is `otlp`.')),
+      endpoint: Type.Optional(
+        url(
+          'Whole address for metrics alone, such as `https://otlp.example.com/v1/metrics`. If unset: OTEL_EXPORTER_OTLP_METRICS_ENDPOINT.',
+        ),
+      ),
+      interval: Type.Optional(duration('Time between two exports. If unset: OTEL_METRIC_EXPORT_INTERVAL, else 60s.')),
     }),
     {},
   ),

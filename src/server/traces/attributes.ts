@@ -6,9 +6,9 @@
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { Usage } from '../../dialects/canon/usage.ts'
 import type { ClientDialect } from '../../dialects/types.ts'
-import type { Exchange } from '../../pipeline/exchange.ts'
+import { clientOf, type Exchange } from '../../pipeline/exchange.ts'
 import { brandHeaders } from '../../pipeline/request/receive.ts'
-import type { Provider } from '../../routing/catalog/types.ts'
+import type { Endpoint, Provider } from '../../routing/catalog/types.ts'
 import { Double, type SpanWriter } from '../../services/telemetry/otlp.ts'
 
 /** Characters of a value that a caller chose, entries of an object that it sent, and characters of their names. */
@@ -26,6 +26,14 @@ export function operationOf(client: ClientDialect): string {
   if (client.embedding) return 'embeddings'
   if (client.countBody) return 'count_tokens'
   return client.id === 'completions' ? 'text_completion' : 'chat'
+}
+
+/** What the conventions call a generation at providers of a dialect, where that is not `chat`. */
+const OPERATIONS: Readonly<Record<string, string>> = { gemini: 'generate_content' }
+
+/** `gen_ai.operation.name` of a call of a provider. */
+export function callOperation(exchange: Exchange, { provider }: Endpoint): string {
+  return clientOf(exchange).embedding ? 'embeddings' : (OPERATIONS[provider.dialect] ?? 'chat')
 }
 
 /** What the caller sends to find its requests again: who used the application, in which session, and its own names for the trace. */

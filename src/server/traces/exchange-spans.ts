@@ -14,16 +14,14 @@ import { Double, KIND, SpanWriter } from '../../services/telemetry/otlp.ts'
 import type { Telemetry, Tracing } from '../../services/telemetry/telemetry.ts'
 import { type RequestTrace, readTracestate } from '../../services/telemetry/trace-context.ts'
 import { SocketConnection } from '../sockets/socket-connection.ts'
-import { cut, operationOf, seconds, writeCallersNames, writeParameters, writeProvider, writeUsage } from './attributes.ts'
+import { callOperation, cut, operationOf, seconds, writeCallersNames, writeParameters, writeProvider, writeUsage } from './attributes.ts'
+import { GenAiMetrics } from './gen-ai-metrics.ts'
 
 export interface EndOfExchange {
   readonly status: number
   readonly fault?: Fault | undefined
   readonly lane?: Lane
 }
-
-/** What the conventions call a generation at providers of a dialect, where that is not `chat`. */
-const OPERATIONS: Readonly<Record<string, string>> = { gemini: 'generate_content' }
 
 /** What the names of steps begin with; that of tools is the conventions'. */
 const STEPS = { tool: 'execute_tool', model: 'inner_call', guardrail: 'guardrail', plugin: 'plugin' } as const
@@ -38,13 +36,14 @@ interface Place {
 const LEFT = 499
 
 export class ExchangeSpans {
-  private readonly telemetry: Pick<Telemetry, 'tracing'>
+  readonly metrics = new GenAiMetrics()
+  private readonly telemetry: Pick<Telemetry, 'tracing' | 'measures'>
   private readonly spans = new SpanWriter()
   /** Paths by the dialects that answer there. */
   private readonly routes: ReadonlyMap<ClientDialect, string>
 
   /** @param clients client dialects by path. */
-  constructor(telemetry: Pick<Telemetry, 'tracing'>, clients: ReadonlyMap<string, ClientDialect>) {
+  constructor(telemetry: Pick<Telemetry, 'tracing' | 'measures'>, clients: ReadonlyMap<string, ClientDialect>) {
     this.telemetry = telemetry
     this.routes = new Map([...clients].map(([path, client]) => [client, path]))
   }
@@ -58,9 +57,13 @@ export class ExchangeSpans {
   /** The exchange has ended. */
   record(exchange: Exchange, end: EndOfExchange): void {
     const { tracing } = this.telemetry
-    if (!tracing) return
-    const trace = tracedBy(tracing, exchange, end)
-    if (!trace) return
+    const trace = tracing && tracedBy(tracing, exchange, end)
+    if (tracing && trace) this.write(tracing, trace, { exchange, end })
+    // After the spans: a call's span is named then.
+    if (this.telemetry.measures) this.metrics.record(exchange)
+  }
+
+  private write(tracing: Tracing, trace: RequestTrace, { exchange, end }: { exchange: Exchange; end: EndOfExchange }): void {
     try {
       this.server(exchange, trace, end)
       this.within(exchange, exchange.trail, { trace, parentId: trace.spanId })
@@ -178,8 +181,7 @@ export class ExchangeSpans {
     const { spans } = this
     const { at: endpoint, answer, span = '' } = attempt
     const { provider, model, upstreamModel } = endpoint
-    const client = clientOf(exchange)
-    const operation = client.embedding ? 'embeddings' : (OPERATIONS[provider.dialect] ?? 'chat')
+    const operation = callOperation(exchange, endpoint)
     const zero = head.at - head.started
     spans.begin({
       traceId: trace.traceId,

@@ -110,6 +110,18 @@ export class ProtoWriter {
     this.halves(value % TWO_32, Math.floor(value / TWO_32))
   }
 
+  /** Doubles, or counts as fixed64, one behind the other. */
+  packed(field: number, values: ArrayLike<number>, kind: 'double' | 'fixed64'): void {
+    this.tag(field, 2)
+    this.varint(values.length * 8)
+    this.room(values.length * 8)
+    for (let i = 0; i < values.length; i++) {
+      const value = values[i] ?? 0
+      if (kind === 'double') this.length = this.bytes.writeDoubleLE(value, this.length)
+      else this.halves(value % TWO_32, Math.floor(value / TWO_32))
+    }
+  }
+
   /** A time as nanoseconds since the epoch, which a double cannot hold. @param ms milliseconds since the epoch, with fractions. */
   time(field: number, ms: number): void {
     const seconds = Math.floor(ms / 1000)

@@ -23,10 +23,16 @@ export interface TraceSettings extends OtlpTarget {
   readonly slow: number | undefined
 }
 
+export interface MetricSettings extends OtlpTarget {
+  /** Milliseconds between two exports. */
+  readonly interval: number
+}
+
 export interface TelemetrySettings {
   /** Attributes of the resource: who reports. */
   readonly resource: Readonly<Record<string, string>>
   readonly traces: TraceSettings | undefined
+  readonly metrics: MetricSettings | undefined
   /** What the environment states and this program cannot do. */
   readonly problems: readonly string[]
 }

@@ -6,6 +6,7 @@ import { randomHex } from '../../core/ids.ts'
 import type { Log } from '../../core/log.ts'
 import type { Tallies } from '../../core/metrics.ts'
 import { addressOf, Exporter } from './exporter.ts'
+import { Meter, type MetricSource } from './meter.ts'
 import type { Attribute, Reporter } from './otlp.ts'
 import type { TelemetrySettings, TraceSettings } from './settings.ts'
 import { RequestTrace, readTraceparent } from './trace-context.ts'
@@ -24,6 +25,10 @@ export interface TelemetrySource {
 export class Telemetry {
   /** Undefined where requests are not traced: one test is then all that they cost. */
   tracing: Tracing | undefined
+  /** Metrics that others keep; set before the first settings are applied. */
+  others: MetricSource = () => 0
+  private meter: Meter | undefined
+  private readonly since: number
   private readonly source: TelemetrySource
   private applied: string | undefined
   /** Names this process in every export: several report under one service. */
@@ -32,6 +37,12 @@ export class Telemetry {
 
   constructor(source: TelemetrySource) {
     this.source = source
+    this.since = source.clock.now()
+  }
+
+  /** True where metrics are exported. */
+  get measures(): boolean {
+    return this.meter !== undefined
   }
 
   /** Takes settings over. What waits under former ones is still sent to where they said. */
@@ -41,25 +52,34 @@ export class Telemetry {
     this.applied = wanted
     const { log, clock, tallies } = this.source
     for (const problem of settings.problems) log.warn({ problem }, 'telemetry: a setting of the environment is not followed')
-    this.endTracing()
-    const { traces } = settings
-    if (!traces) return
-    const exporter = new Exporter({ signal: 'traces', target: traces, reporter: this.reporter(settings), clock, log, tallies })
-    this.tracing = new Tracing(traces, clock, exporter)
-    log.info({ endpoint: addressOf(traces), ratio: traces.ratio }, 'requests are traced')
+    this.end()
+    const { traces, metrics } = settings
+    if (traces) {
+      const exporter = new Exporter({ signal: 'traces', target: traces, reporter: this.reporter(settings), clock, log, tallies })
+      this.tracing = new Tracing(traces, clock, exporter)
+      log.info({ endpoint: addressOf(traces), ratio: traces.ratio }, 'requests are traced')
+    }
+    if (metrics) {
+      const exporter = new Exporter({ signal: 'metrics', target: metrics, reporter: this.reporter(settings), clock, log, tallies })
+      const others: MetricSource = (writer, time) => this.others(writer, time)
+      this.meter = new Meter({ interval: metrics.interval, clock, tallies, others, exporter, since: this.since })
+      log.info({ endpoint: addressOf(metrics), every: metrics.interval }, 'metrics are exported')
+    }
   }
 
   async close(): Promise<void> {
-    this.endTracing()
+    this.end()
     await Promise.all(this.closing)
   }
 
-  private endTracing(): void {
-    const ended = this.tracing?.exporter.close()
+  private end(): void {
+    for (const ended of [this.tracing?.exporter.close(), this.meter?.close()]) {
+      if (!ended) continue
+      this.closing.add(ended)
+      void ended.finally(() => this.closing.delete(ended))
+    }
     this.tracing = undefined
-    if (!ended) return
-    this.closing.add(ended)
-    void ended.then(() => this.closing.delete(ended))
+    this.meter = undefined
   }
 
   private reporter({ resource }: TelemetrySettings): Reporter {
