@@ -93,5 +93,6 @@ function apiKey(key: KeyConfig, { limits }: Pick<KeySettings, 'limits'>): ApiKey
     limits: { ...limits, ...key.limits },
     ...(key.defaultMaxOutput === undefined ? {} : { defaultMaxOutput: key.defaultMaxOutput }),
     passThrough: key.passThrough,
+    ...(key.captureContent ? { captureContent: true } : {}),
   }
 }

@@ -11,6 +11,7 @@ import type { Credential } from '../services/credentials/credential.ts'
 import type { RequestTrace } from '../services/telemetry/trace-context.ts'
 import type { Turn } from './attempt/turn.ts'
 import { type HoldPart, NO_PART } from './money/hold.ts'
+import type { SaidTap } from './reply/said-tap.ts'
 
 /** The head of a streamed reply and its silence; `ReplyStream` is it. */
 export interface StreamedReply {
@@ -145,6 +146,8 @@ export class Run {
   /** Where decoded events go; absent until an attempt translates. */
   path: EventSink | undefined
   readonly taps: Tap[] = []
+  /** Keeps the words of the answer; undefined where the key's operator does not want to see them. */
+  said: SaidTap | undefined
   /** Milliseconds of silence before a stream's head goes out early, and between keep-alive comments. */
   silence = 10_000
   /** Names under which the gateway's own tools were offered to the model; undefined where none were. */

@@ -282,6 +282,12 @@ export const key = closed('One API key.', {
     count('Output cap in tokens for requests that set none. Applies only to priced endpoints under a limit or budget.'),
   ),
   pass_through: withDefault(flag('True: may use the pass-through to provider-native paths.'), false),
+  capture_content: withDefault(
+    flag(
+      'True: the spans of traced requests hold the words of prompts and answers, after guardrails have redacted them and up to 16 KB each. See [observability.md](observability.md#content).',
+    ),
+    false,
+  ),
 })
 
 export const auth = closed('API keys and sign-in.', {

@@ -13,6 +13,7 @@ import type { Accepted, MaybePlanned, Planned } from '../exchange.ts'
 import { loweredCap, upstreamCap } from '../money/reservation.ts'
 import type { SentBody } from '../refusal/callers-view.ts'
 import { EventPath } from '../reply/event-path.ts'
+import { SaidTap } from '../reply/said-tap.ts'
 import { takesClientTools } from '../route/dialect-ability.ts'
 import { needsMedia, withMedia } from '../route/media-fetch.ts'
 import type { EventSink } from '../run.ts'
@@ -40,9 +41,13 @@ export function callOf(
   const dialect = dependencies.upstreams.get(endpoint.provider.dialect)
   if (!dialect) throw new Fault('internal', { cause: new Error(`no dialect ${endpoint.provider.dialect}`) })
   const target = targetOf(exchange, endpoint, dialect)
+  if (exchange.auth.key.captureContent && exchange.trail.trace?.sampled && exchange.head.depth === 0) exchange.run.said ??= new SaidTap()
   const stops = stopsHere(exchange, dialect, target)
   const lane = stops ? 'translate' : laneOf(exchange, dialect, target, dependencies.forcedLane)
-  const observers = exchange.run.taps.length > 0 ? exchange.run.taps.filter((tap) => tap.mode === 'observe') : NONE
+  const reading = exchange.run.taps.length > 0 ? exchange.run.taps.filter((tap) => tap.mode === 'observe') : NONE
+  const { said } = exchange.run
+  // In the translate lane it stands behind the guardrails.
+  const observers = said && lane === 'observe' ? [...reading, said] : reading
   const call = { exchange, endpoint, dialect, target, lane, stops, observers }
   const encoded = encode(call)
   const demands = encoded.dropped.length > 0 || encoded.looseFormat ? demandsLost(encoded, () => exchange.request.canonical()) : undefined
@@ -106,7 +111,7 @@ function laneOf(exchange: Planned, dialect: UpstreamDialect, target: Target, for
       exchange.run.toolNames !== undefined ||
       exchange.guard.answers !== undefined ||
       exchange.run.taps.some((tap) => tap.mode === 'mutate'),
-    observed: exchange.run.taps.length > 0,
+    observed: exchange.run.taps.length > 0 || exchange.run.said !== undefined,
     reshaped: target.withoutReasoning === true || (pass !== undefined && !pass.admits(exchange.request.body, target)),
     forced,
   })

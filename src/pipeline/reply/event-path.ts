@@ -4,6 +4,7 @@ import type { Fault } from '../../core/faults.ts'
 import { isContent, type StreamEvent } from '../../dialects/canon/events.ts'
 import { Fold } from '../../dialects/canon/fold.ts'
 import type { Final, StreamEncoder } from '../../dialects/types.ts'
+import type { Tap } from '../../plugin-api/index.ts'
 import type { Guarded } from '../exchange.ts'
 import { AnswerEngines } from '../guard/answer-engines.ts'
 import { AnswerGuard } from '../guard/answer-guard.ts'
@@ -51,11 +52,11 @@ export class EventPath implements EventSink {
   }
 
   /** The first tap's entrance, each tap's exit being the next one's entrance. */
-  private chained({ run: { taps, lastTap }, guard: { vault } }: Guarded): (event: StreamEvent) => void {
+  private chained({ run: { taps, lastTap, said }, guard: { vault } }: Guarded): (event: StreamEvent) => void {
     let entry = this.guarded ? (event: StreamEvent) => this.leave(event) : (event: StreamEvent) => void this.batch.push(event)
-    if (taps.length === 0 && !this.guarded && !vault && !lastTap) return entry
-    // What comes back is the caller's own: no guardrail reads it again.
-    const last = [this.guard, this.engines, vault && new RestoreTap(vault), lastTap?.()].filter((tap) => tap !== undefined)
+    if (taps.length === 0 && !this.guarded && !vault && !lastTap && !said) return entry
+    // What comes back is the caller's own: no guardrail reads it again, and no trace holds it.
+    const last: Tap[] = [this.guard, this.engines, said, vault && new RestoreTap(vault), lastTap?.()].filter((tap) => tap !== undefined)
     for (const tap of [...taps.filter((one) => one.mode === 'mutate'), ...last].reverse()) {
       const next = entry
       entry = (event) => tap.push(event, next)

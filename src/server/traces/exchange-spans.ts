@@ -15,6 +15,7 @@ import type { Telemetry, Tracing } from '../../services/telemetry/telemetry.ts'
 import { type RequestTrace, readTracestate } from '../../services/telemetry/trace-context.ts'
 import { SocketConnection } from '../sockets/socket-connection.ts'
 import { callOperation, cut, operationOf, seconds, writeCallersNames, writeParameters, writeProvider, writeUsage } from './attributes.ts'
+import { writeContent } from './content.ts'
 import { GenAiMetrics } from './gen-ai-metrics.ts'
 
 export interface EndOfExchange {
@@ -215,6 +216,9 @@ export class ExchangeSpans {
       if (answer.end) spans.attribute('gen_ai.response.finish_reasons', [answer.end.reason])
       if (answer.usage) writeUsage(spans, answer.usage)
       spans.attribute('headgate.lane', answer.lane)
+      // Of a tool loop the last call has the whole conversation.
+      const { said } = exchange.run
+      if (request && said && answer === exchange.run.lastTurn) writeContent(spans, exchange, said, answer.end?.reason ?? 'stop')
     }
     if (before !== undefined) spans.link(trace.traceId, before, 'retry')
     spans.end(attempt.code !== undefined)
