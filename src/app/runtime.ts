@@ -123,6 +123,7 @@ export class Runtime {
     this.overload = new Overload(source.loop ?? systemLoop, this.tallies, () => this.refused())
     this.telemetry = new Telemetry({ clock, log, tallies: this.tallies, version: programVersion })
     this.dependencies = partsOf(source, this.tallies, { files: this.files, bodies: this.overload, telemetry: this.telemetry })
+    source.logs.also = (line) => this.telemetry.line(line)
     this.telemetry.apply(config.telemetry)
     showAvailability(source.shared, this.tallies)
     store.audit.showIn(this.tallies)

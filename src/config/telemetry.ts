@@ -12,6 +12,7 @@ type Written = Resolved<typeof telemetry>
 const TIMEOUT = 10_000
 const INTERVAL = 60_000
 
+/** Metrics and logs only where they are named: most backends of traces take neither, and both are to be had in other ways. */
 export function telemetryConfig(written: Written, env: Environment): TelemetrySettings {
   const problems: string[] = []
   const resource = {
@@ -23,19 +24,18 @@ export function telemetryConfig(written: Written, env: Environment): TelemetrySe
   }
   const off = !written.enabled || variable(env, 'OTEL_SDK_DISABLED')?.toLowerCase() === 'true'
   const traces = off || !written.traces.enabled ? undefined : targetOf('traces', written, { env, problems })
-  const metrics = off || !metricsWanted(written, env) ? undefined : targetOf('metrics', written, { env, problems })
+  const wanted = (signal: 'metrics' | 'logs'): boolean =>
+    !off && (written[signal].enabled ?? variable(env, `OTEL_${signal.toUpperCase()}_EXPORTER`) === 'otlp')
+  const metrics = !wanted('metrics') ? undefined : targetOf('metrics', written, { env, problems })
   const interval = written.metrics.interval ?? (positive(variable(env, 'OTEL_METRIC_EXPORT_INTERVAL')) || INTERVAL)
   return {
     resource,
     traces: traces && { ...traces, ...samplingOf(written, env, problems) },
     metrics: metrics && { ...metrics, interval },
+    logs: wanted('logs') ? targetOf('logs', written, { env, problems }) : undefined,
     problems: off ? [] : problems,
   }
 }
-
-/** Only where they are named: most backends of traces take no metrics, and Prometheus has them anyway. */
-const metricsWanted = ({ metrics }: Written, env: Environment): boolean =>
-  metrics.enabled ?? variable(env, 'OTEL_METRICS_EXPORTER') === 'otlp'
 
 interface Surroundings {
   env: Environment
@@ -43,7 +43,7 @@ interface Surroundings {
 }
 
 /** @returns undefined where no address is stated, or the environment wants it sent in another way. */
-function targetOf(signal: 'traces' | 'metrics', written: Written, { env, problems }: Surroundings): OtlpTarget | undefined {
+function targetOf(signal: 'traces' | 'metrics' | 'logs', written: Written, { env, problems }: Surroundings): OtlpTarget | undefined {
   const upper = signal.toUpperCase()
   const either = (name: string): string | undefined =>
     variable(env, `OTEL_EXPORTER_OTLP_${upper}_${name}`) ?? variable(env, `OTEL_EXPORTER_OTLP_${name}`)

@@ -1,5 +1,5 @@
 /** Structured logs: one JSON line per exchange, buffered, and never a key or a prompt in them. */
-import { type DestinationStream, destination, type Logger, pino } from 'pino'
+import { type DestinationStream, destination, type Logger, type LoggerOptions, pino } from 'pino'
 import type { Clock, Timer } from './clock.ts'
 
 export type Log = Logger
@@ -27,6 +27,8 @@ export interface LogSink {
   log: Log
   /** Writes one finished line: for the line of every exchange, which holds nothing that could need redaction. */
   line: (text: string) => void
+  /** Takes each line, too, where it is set. */
+  also: ((line: string) => void) | undefined
   /** Writes out what is buffered. */
   flush(): void
 }
@@ -42,8 +44,7 @@ export function openLog(clock: Clock, write?: (line: string) => void, piece: num
     timestamp: () => `,"time":${clock.now()}`,
   }
   if (write) {
-    const stream: DestinationStream = { write: (line: string) => write(line) }
-    return { log: pino(options, stream), line: write, flush: () => {} }
+    return sinkOf(options, write, () => {})
   }
   const stream = destination({ fd: 1, sync: false, contentMode: 'buffer', ...(piece < BUFFER_BYTES ? { maxWrite: piece } : undefined) })
   // A closed pipe or a full disk costs log lines, not requests.
@@ -68,18 +69,24 @@ export function openLog(clock: Clock, write?: (line: string) => void, piece: num
     else length += held.write(line, length)
     timer ??= clock.after(FLUSH_MS, hand)
   }
-  return {
-    log: pino(options, { write: gather }),
-    line: gather,
-    flush: () => {
-      hand()
-      try {
-        stream.flushSync()
-      } catch {
-        // Not opened yet, or gone: there is nowhere left to write.
-      }
-    },
+  return sinkOf(options, gather, () => {
+    hand()
+    try {
+      stream.flushSync()
+    } catch {
+      // Not opened yet, or gone: there is nowhere left to write.
+    }
+  })
+}
+
+function sinkOf(options: LoggerOptions, write: (line: string) => void, flush: () => void): LogSink {
+  const line = (text: string): void => {
+    write(text)
+    sink.also?.(text)
   }
+  const stream: DestinationStream = { write: line }
+  const sink: LogSink = { log: pino(options, stream), line, also: undefined, flush }
+  return sink
 }
 
 /** In buffer mode the stream takes bytes, which its type does not declare. */

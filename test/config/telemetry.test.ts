@@ -101,6 +101,12 @@ t.test('metrics, where they are wanted', async (t) => {
   t.equal(settings('telemetry: { metrics: { enabled: false } }', env).metrics, undefined)
 })
 
+t.test('logs, where they are wanted', async (t) => {
+  t.equal(settings('', HERE).logs, undefined)
+  t.match(settings('telemetry: { logs: { enabled: true } }', HERE).logs, { url: 'http://collector:4318/v1/logs' })
+  t.match(settings('', { ...HERE, OTEL_LOGS_EXPORTER: 'otlp' }).logs, { url: 'http://collector:4318/v1/logs' })
+})
+
 t.test('samplers by their names', async (t) => {
   const sampling = (name: string, more = {}): unknown => {
     const { traces } = settings('', { ...HERE, OTEL_TRACES_SAMPLER: name, ...more })

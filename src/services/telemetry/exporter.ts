@@ -15,10 +15,10 @@ export type OtlpSignal = 'traces' | 'metrics' | 'logs'
 
 const dropped = counter(
   'otel_dropped_total',
-  'Spans and metrics that were not delivered by OTLP. `reason` is full (the queue had no room), refused (the collector took the request for wrong), rejected (it took a part), or closed (the process ended).',
+  'Spans, metrics and lines of the log that were not delivered by OTLP. `reason` is full (the queue had no room), refused (the collector took the request for wrong), rejected (it took a part), or closed (the process ended).',
   { labels: [closed('signal'), closed('reason')], limit: 12 },
 )
-const exported = counter('otel_exported_total', 'Spans and metrics that a collector has taken by OTLP.', {
+const exported = counter('otel_exported_total', 'Spans, metrics and lines of the log that a collector has taken by OTLP.', {
   labels: [closed('signal')],
   limit: 3,
 })

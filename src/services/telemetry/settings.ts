@@ -33,6 +33,7 @@ export interface TelemetrySettings {
   readonly resource: Readonly<Record<string, string>>
   readonly traces: TraceSettings | undefined
   readonly metrics: MetricSettings | undefined
+  readonly logs: OtlpTarget | undefined
   /** What the environment states and this program cannot do. */
   readonly problems: readonly string[]
 }

@@ -6,6 +6,7 @@ import { randomHex } from '../../core/ids.ts'
 import type { Log } from '../../core/log.ts'
 import type { Tallies } from '../../core/metrics.ts'
 import { addressOf, Exporter } from './exporter.ts'
+import { LogRecords } from './log-records.ts'
 import { Meter, type MetricSource } from './meter.ts'
 import type { Attribute, Reporter } from './otlp.ts'
 import type { TelemetrySettings, TraceSettings } from './settings.ts'
@@ -28,6 +29,7 @@ export class Telemetry {
   /** Metrics that others keep; set before the first settings are applied. */
   others: MetricSource = () => 0
   private meter: Meter | undefined
+  private lines: LogRecords | undefined
   private readonly since: number
   private readonly source: TelemetrySource
   private applied: string | undefined
@@ -45,6 +47,11 @@ export class Telemetry {
     return this.meter !== undefined
   }
 
+  /** A line has been written to the log. */
+  line(text: string): void {
+    this.lines?.add(text)
+  }
+
   /** Takes settings over. What waits under former ones is still sent to where they said. */
   apply(settings: TelemetrySettings): void {
     const wanted = JSON.stringify(settings)
@@ -53,7 +60,11 @@ export class Telemetry {
     const { log, clock, tallies } = this.source
     for (const problem of settings.problems) log.warn({ problem }, 'telemetry: a setting of the environment is not followed')
     this.end()
-    const { traces, metrics } = settings
+    const { traces, metrics, logs } = settings
+    if (logs) {
+      this.lines = new LogRecords(new Exporter({ signal: 'logs', target: logs, reporter: this.reporter(settings), clock, log, tallies }))
+      log.info({ endpoint: addressOf(logs) }, 'the log is exported')
+    }
     if (traces) {
       const exporter = new Exporter({ signal: 'traces', target: traces, reporter: this.reporter(settings), clock, log, tallies })
       this.tracing = new Tracing(traces, clock, exporter)
@@ -73,13 +84,14 @@ export class Telemetry {
   }
 
   private end(): void {
-    for (const ended of [this.tracing?.exporter.close(), this.meter?.close()]) {
+    for (const ended of [this.tracing?.exporter.close(), this.meter?.close(), this.lines?.exporter.close()]) {
       if (!ended) continue
       this.closing.add(ended)
       void ended.finally(() => this.closing.delete(ended))
     }
     this.tracing = undefined
     this.meter = undefined
+    this.lines = undefined
   }
 
   private reporter({ resource }: TelemetrySettings): Reporter {
