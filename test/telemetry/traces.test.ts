@@ -143,6 +143,17 @@ t.test('embeddings and counts of tokens have operations of their own', async (t)
   await (await gateway.post('/v1/messages/count_tokens', question())).text()
   const spans = await spansAfter(gateway)
   t.match(only(spans, 'SERVER').attributes, { 'gen_ai.operation.name': 'count_tokens', 'http.route': '/v1/messages/count_tokens' })
+  const vectors = await startGateway(`
+telemetry: { endpoint: "${collector.url}" }
+providers: { sim: { dialect: sim } }
+models: { acme/vectors: { kind: embedding, endpoints: [ { provider: sim, model: embed, price: free } ] } }
+`)
+  const reply = await vectors.post('/v1/embeddings', { model: 'acme/vectors', input: [PROMPT, 'more'] })
+  await reply.text()
+  const embedded = await spansAfter(vectors)
+  t.equal(reply.status, 200)
+  t.equal(only(embedded, 'SERVER').attributes['gen_ai.operation.name'], 'embeddings')
+  t.match(only(embedded, 'CLIENT'), { name: 'embeddings embed', attributes: { 'gen_ai.provider.name': 'sim' } })
 })
 
 t.test('a provider that fails leaves its own span, to which the next one is linked', async (t) => {
