@@ -2,7 +2,7 @@
 import t from 'tap'
 import { outline, type SeenSpan, startCollector, treeProblems } from '../support/collector.ts'
 import { startGateway } from '../support/gateway.ts'
-import { jsonAnswer, refusingUrl, startUpstream } from '../support/upstream.ts'
+import { jsonAnswer, REFUSING_URL, startUpstream } from '../support/upstream.ts'
 import { answerFor, type Said } from '../support/wire.ts'
 
 const PROMPT = 'What now, ann@example.com?'
@@ -77,7 +77,7 @@ t.test('a tool, and the model that it calls', async (t) => {
 })
 
 t.test('engines of guardrails, and what guardrails found', async (t) => {
-  const engine = `engine: { type: webhook, url: "${await refusingUrl()}/check", on_error: open }`
+  const engine = `engine: { type: webhook, url: "${REFUSING_URL}/check", on_error: open }`
   const spans = await spansOf(
     `guardrails: [ { name: mail, content_filter_builtins: [ { slug: email, action: redact } ] }, { name: hook, ${engine} } ]`,
     {},
