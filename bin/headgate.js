@@ -25,13 +25,24 @@ if (Number(process.versions.node.split('.')[0]) >= NEEDED) {
   const { run } = await import(existsSync(source) ? source : `${root}dist/src/cli/main.js`)
   await run(process.argv.slice(2))
 } else {
-  handOver(`${root}node_modules/.bin/node`)
+  handOver(runtime())
+}
+
+/** The Node that is installed as an optional dependency, here or beside the package; undefined where there is none. */
+function runtime() {
+  try {
+    return module.createRequire(import.meta.url).resolve(`node-${process.platform}-${process.arch}/bin/node`)
+  } catch {
+    return undefined
+  }
 }
 
 /** Runs the same command line on a newer Node, passes signals on and ends as it ends. */
 function handOver(node) {
-  if (!existsSync(node) || process.env.HEADGATE_HANDED_OVER) {
-    console.error(`headgate needs Node ${NEEDED} or newer; this is Node ${process.versions.node}. Run npm ci to install one beside it.`)
+  if (node === undefined || process.env.HEADGATE_HANDED_OVER) {
+    console.error(
+      `headgate needs Node ${NEEDED} or newer; this is Node ${process.versions.node}. On Linux an npm install with optional dependencies brings one.`,
+    )
     process.exit(1)
   }
   const child = spawn(node, process.argv.slice(1), {

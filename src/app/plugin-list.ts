@@ -10,7 +10,7 @@ import { hint } from '../config/suggest.ts'
 import { Fault } from '../core/faults.ts'
 import { isObject } from '../core/json.ts'
 import type { PluginSetting } from '../pipeline/dependencies.ts'
-import type { Plugin } from '../plugin-api/index.ts'
+import { API_VERSION, type Plugin } from '../plugin-api/index.ts'
 import { loadModule } from './plugin-modules.ts'
 
 /** Milliseconds, where neither the operator nor the plugin says how long it may take. */
@@ -163,6 +163,8 @@ function wrongWith(value: unknown): string | undefined {
   const plugin: Record<string, unknown> = value
   const { id, onError, timeout, router } = plugin
   if (typeof id !== 'string' || !ID.test(id)) return 'its id: expected up to 64 small letters, digits and dashes'
+  if (plugin.apiVersion !== undefined && plugin.apiVersion !== API_VERSION)
+    return `${id} was written for version ${String(plugin.apiVersion)} of headgate/plugin-api: this program has version ${API_VERSION}`
   if (typeof plugin.parse !== 'function') return `${id}.parse: expected a function`
   for (const name of ['shape', 'tap', 'implied', 'bound']) {
     if (plugin[name] !== undefined && typeof plugin[name] !== 'function') return `${id}.${name}: expected a function, or nothing`

@@ -138,8 +138,15 @@ export interface ModelRouter<Config = unknown> {
   choose(exchange: Read, config: Config, view: RouterView): RouterChoice
 }
 
+/**
+ * The version of this interface: it rises when a plugin that was written against the one before may no longer work. Additions leave it.
+ */
+export const API_VERSION = 1
+
 export interface Plugin<Config = unknown> {
   readonly id: string
+  /** `API_VERSION` of the interface that it was written against: one of another version is refused when it is loaded. Absent: the present one. */
+  readonly apiVersion?: number
   /** Name of its stage in the routing metadata; its id where absent. */
   readonly stage?: string
   /** Settings that are the operator's alone, such as keys and prices: a request that sets one is refused. */

@@ -149,6 +149,12 @@ const BROKEN: [name: string, plugins: string, files: Readonly<Record<string, str
     /: x\.timeout: expected a whole/,
   ],
   [
+    'another version of the interface',
+    'load: [ ./x.ts ]',
+    { 'x.ts': 'export default { id: "x", apiVersion: 2, parse() {}, shape() {} }' },
+    /: x was written for version 2 of headgate\/plugin-api: this program has version 1$/,
+  ],
+  [
     'a bad router',
     'load: [ ./x.ts ]',
     { 'x.ts': 'export default { id: "x", parse() {}, router: { names: [] } }' },

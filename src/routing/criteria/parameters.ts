@@ -5,7 +5,7 @@ import { criterion, type RequestNeeds } from './criterion.ts'
 
 type Sent = RequestNeeds['sent']
 
-interface Wish {
+export interface ParametersWish {
   readonly used: ReadonlySet<string>
   readonly sent: Sent
   readonly effort?: string | undefined
@@ -22,7 +22,8 @@ export const requireParameters = criterion({
   refusal: { code: 'constraint_filtered', excludedBy: 'require_parameters' },
   removes: 'that does not accept every parameter of the request',
   need: 'used',
-  wish: ({ require_parameters: strict }, { used, sent, effort }): Wish | undefined => (strict && used ? { used, sent, effort } : undefined),
+  wish: ({ require_parameters: strict }, { used, sent, effort }): ParametersWish | undefined =>
+    strict && used ? { used, sent, effort } : undefined,
   test: (endpoint, wish) => missingFrom(endpoint, wish) === undefined,
   explain: (endpoint, wish) => `does not take ${missingFrom(endpoint, wish)}`,
 })
@@ -35,7 +36,7 @@ export const softParameters = criterion({
   refusal: { code: 'constraint_filtered', field: 'provider.require_parameters' },
   removes: 'that does not accept the `tools`, `response_format` or `verbosity` of the request, if another endpoint does',
   need: 'used',
-  wish: (_preferences, { used, sent }): Wish | undefined =>
+  wish: (_preferences, { used, sent }): ParametersWish | undefined =>
     used && SOFT_PARAMETERS.some((name) => used.has(name)) ? { used, sent } : undefined,
   outdone(kept, { used, sent }) {
     const removed = new Map<Endpoint, string>()
@@ -51,7 +52,7 @@ export const softParameters = criterion({
   },
 })
 
-function missingFrom(endpoint: Endpoint, { used, sent, effort }: Wish): string | undefined {
+function missingFrom(endpoint: Endpoint, { used, sent, effort }: ParametersWish): string | undefined {
   for (const name of used) if (!takes(endpoint, name, sent)) return name
   const { efforts } = endpoint.quirks ?? endpoint.provider.quirks
   return effort !== undefined && efforts !== undefined && !efforts.includes(effort) ? `the effort ${effort}` : undefined

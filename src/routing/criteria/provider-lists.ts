@@ -10,7 +10,7 @@ interface Lists {
   readonly ignore: Sided
 }
 
-interface Wish extends Lists {
+export interface ListsWish extends Lists {
   /** What one list has against all that it leaves out: the same words for each. */
   readonly known: Map<SidedSlugs, Explanation>
 }
@@ -43,7 +43,7 @@ export const ignore = criterion({
   explain,
 })
 
-const wishOf = (lists: Lists): Wish => ({ only: lists.only, ignore: lists.ignore, known: new Map() })
+const wishOf = (lists: Lists): ListsWish => ({ only: lists.only, ignore: lists.ignore, known: new Map() })
 
 /** A tier endpoint that reaches this filter was requested: a list that names its provider allows it too. */
 const includes = ({ slugs }: SidedSlugs, endpoint: Endpoint): boolean => listNames(slugs, endpoint, ALL_TIERS)
@@ -64,7 +64,7 @@ interface Against {
 }
 
 /** Every side's list that leaves the endpoint out. */
-function explain(endpoint: Endpoint, { only, ignore, known }: Wish): Explanation {
+function explain(endpoint: Endpoint, { only, ignore, known }: ListsWish): Explanation {
   const against: Against[] = []
   for (const list of only) if (!includes(list, endpoint)) against.push({ name: 'only', list })
   for (const list of ignore) if (listExcludes(list.slugs, endpoint)) against.push({ name: 'ignore', list })

@@ -9,7 +9,7 @@ interface Lists {
   readonly only: readonly SidedSlugs[]
 }
 
-interface Wish extends Lists {
+export interface TierWish extends Lists {
   readonly admitted: ReadonlySet<Tier>
   /** Tier endpoints serve alone where there are any. */
   readonly flex: boolean
@@ -19,7 +19,7 @@ export const tier = criterion({
   name: 'tier',
   refusal: { code: 'constraint_filtered', field: 'service_tier' },
   removes: 'of a tier that the request does not select; with `service_tier: flex`, every other endpoint if a flex endpoint is left',
-  wish: ({ order, only }: Lists, needs: RequestNeeds): Wish => ({
+  wish: ({ order, only }: Lists, needs: RequestNeeds): TierWish => ({
     order,
     only,
     admitted: admittedTiers(needs),
@@ -35,7 +35,7 @@ export const tier = criterion({
   },
 })
 
-function isOpen(endpoint: Endpoint, of: Tier, { admitted, order, only }: Wish): boolean {
+function isOpen(endpoint: Endpoint, of: Tier, { admitted, order, only }: TierWish): boolean {
   if (admitted.has(of)) return true
   return (order && listTags(order, endpoint)) || only.some((list) => listTags(list.slugs, endpoint))
 }

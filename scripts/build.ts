@@ -1,0 +1,46 @@
+/**
+ * Builds what the npm package holds: `npm run build`, which `npm pack` runs first.
+ * `dist/` gets JavaScript with source maps, the types of `headgate/plugin-api`, and the files that the program reads at run time.
+ * `--lock` also writes `npm-shrinkwrap.json`, the exact version and hash of everything that is installed with the package; npm reads it
+ * from a package and takes it for the lock file of a checkout, so `npm pack` removes it again (docs.npmjs.com, npm-shrinkwrap.json).
+ */
+import { execFileSync } from 'node:child_process'
+import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const ROOT = join(import.meta.dirname, '..')
+const DIST = join(ROOT, 'dist')
+
+interface Lock {
+  readonly packages: Record<string, { dev?: boolean; devDependencies?: unknown }>
+}
+
+function read<T>(name: string): T {
+  return JSON.parse(readFileSync(join(ROOT, name), 'utf8')) as T
+}
+
+function write(path: string, value: unknown): void {
+  writeFileSync(path, `${JSON.stringify(value, null, 2)}\n`)
+}
+
+/** The lock file without what only a checkout needs. */
+function productionLock(): Lock {
+  const lock = read<Lock>('package-lock.json')
+  const kept = Object.entries(lock.packages).filter(([, { dev }]) => dev !== true)
+  return { ...lock, packages: Object.fromEntries(kept.map(([path, { devDependencies: _, ...entry }]) => [path, entry])) }
+}
+
+function build(): void {
+  rmSync(DIST, { recursive: true, force: true })
+  const compiler = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc')
+  for (const project of ['tsconfig.build.json', 'tsconfig.types.json'])
+    execFileSync(process.execPath, [compiler, '-p', join(ROOT, project)], { stdio: 'inherit' })
+  for (const file of ['page.css', 'page.js']) cpSync(join(ROOT, 'src/server/docs', file), join(DIST, 'src/server/docs', file))
+  cpSync(join(ROOT, 'config'), join(DIST, 'config'), { recursive: true })
+  // Beside `src`, as in a checkout: the program looks up its own version there.
+  const { name, version, type } = read<Record<string, string>>('package.json')
+  write(join(DIST, 'package.json'), { name, version, type, private: true })
+}
+
+build()
+if (process.argv.includes('--lock')) write(join(ROOT, 'npm-shrinkwrap.json'), productionLock())

@@ -1,0 +1,184 @@
+/**
+ * The npm package: built twice it is the same, it holds what the program needs and no more, it is installed in an empty folder and answers
+ * there, and a plugin that was built against its types in a folder of its own is loaded (issue 22).
+ */
+import { execFileSync, spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import type { JsonObject } from '../../src/core/json.ts'
+import { API_VERSION } from '../../src/plugin-api/index.ts'
+import { eventually } from '../support/eventually.ts'
+
+const ROOT = join(import.meta.dirname, '..', '..')
+const CHECKOUT = ['bin', 'config', 'plugins', 'src', 'scripts', 'README.md', 'LICENSE', 'CHANGELOG.md', 'package.json', 'package-lock.json']
+const PROJECTS = ['tsconfig.json', 'tsconfig.build.json', 'tsconfig.types.json']
+/** Bytes of the package without what is installed with it, and packages that are installed at most. */
+const MOST_BYTES = 12_000_000
+const MOST_PACKAGES = 150
+
+interface Packed {
+  readonly file: string
+  readonly unpackedSize: number
+  readonly files: readonly { readonly path: string }[]
+}
+
+/** Packs a copy of the checkout. */
+function pack(folder: string): Packed {
+  mkdirSync(folder)
+  for (const name of [...CHECKOUT, ...PROJECTS]) cpSync(join(ROOT, name), join(folder, name), { recursive: true })
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+  const printed = execFileSync('npm', ['pack', '--json', '--loglevel', 'error'], { cwd: folder, encoding: 'utf8' })
+  const [packed] = JSON.parse(printed.slice(printed.indexOf('['))) as (Omit<Packed, 'file'> & { filename: string })[]
+  if (!packed) throw new TypeError('nothing was packed')
+  return { ...packed, file: join(folder, packed.filename) }
+}
+
+const hashOf = (file: string): string => createHash('sha512').update(readFileSync(file)).digest('hex')
+
+// Not within the checkout: npm would install there.
+const work = mkdtempSync(join(tmpdir(), 'headgate-package-'))
+t.teardown(() => rmSync(work, { recursive: true, force: true }))
+const first = pack(join(work, 'first'))
+
+t.test('two builds have the same bytes', async (t) => {
+  t.equal(hashOf(first.file), hashOf(pack(join(work, 'second')).file))
+})
+
+t.test('the package holds what the program needs, and no more', async (t) => {
+  t.ok(first.unpackedSize < MOST_BYTES, `${first.unpackedSize} bytes`)
+  const roots = new Set(first.files.map(({ path }) => path.split('/')[0]))
+  t.same([...roots].sort(), ['CHANGELOG.md', 'LICENSE', 'README.md', 'bin', 'dist', 'npm-shrinkwrap.json', 'package.json'])
+  const dist = new Set(first.files.map(({ path }) => path.split('/')[1]))
+  t.same([...dist].filter((name) => name !== undefined).sort(), ['config', 'headgate.js', 'package.json', 'plugins', 'src'])
+  const scripts = (JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: JsonObject }).scripts
+  t.same(
+    ['preinstall', 'install', 'postinstall'].filter((name) => scripts[name] !== undefined),
+    [],
+    'nothing runs at the install',
+  )
+})
+
+t.test('it brings the exact versions of all that is installed with it', async (t) => {
+  execFileSync('tar', ['-xzf', first.file, '-C', work, 'package/npm-shrinkwrap.json'])
+  const entries = (file: string) => (JSON.parse(readFileSync(file, 'utf8')) as { packages: Record<string, JsonObject> }).packages
+  const versions = (of: Record<string, JsonObject>) =>
+    Object.entries(of).flatMap(([path, { dev, version, integrity }]) => (path === '' || dev === true ? [] : [[path, version, integrity]]))
+  t.same(versions(entries(join(work, 'package/npm-shrinkwrap.json'))), versions(entries(join(ROOT, 'package-lock.json'))))
+})
+
+const installed = join(work, 'installed')
+
+t.test('it is installed in an empty folder, and answers there', async (t) => {
+  mkdirSync(installed)
+  const begun = performance.now()
+  const npm = ['install', first.file, '--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel', 'error']
+  execFileSync('npm', npm, { cwd: installed, stdio: ['ignore', 'ignore', 'inherit'] })
+  const modules = join(installed, 'node_modules')
+  const lock = JSON.parse(readFileSync(join(modules, '.package-lock.json'), 'utf8')) as { packages: Record<string, JsonObject> }
+  const found = new Map(Object.entries(lock.packages).map(([path, { version }]) => [path.split('node_modules/').at(-1), version]))
+  t.ok(found.size <= MOST_PACKAGES, `${found.size} packages`)
+  t.notOk(found.has('typescript') || found.has('tap'), 'no tools of the tests')
+  writeFileSync(join(installed, 'headgate.yaml'), CONFIG)
+  const answer = await started(t, installed, async (url) => {
+    const body = JSON.stringify({ model: 'sim/echo', stream: true, messages: [{ role: 'user', content: 'Hello' }] })
+    const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
+    return (await fetch(`${url}/v1/chat/completions`, { method: 'POST', headers, body })).text()
+  })
+  t.match(answer, /Hello[\s\S]*data: \[DONE\]/)
+  t.comment(`from the tarball to the first streamed answer: ${((performance.now() - begun) / 1000).toFixed(1)} s`)
+  t.comment(`installed: ${found.size} packages, ${megabytes(modules)} MB; the package itself ${(first.unpackedSize / 1e6).toFixed(1)} MB`)
+})
+
+const KEY = 'sk-router-v1-app-0123456789abcdef'
+const CONFIG = `server: { port: 0 }
+admin: { port: 0 }
+auth: { keys: [ { name: app, key: ${KEY} } ] }
+providers: { sim: { dialect: sim } }
+models: { sim/echo: { endpoints: [ { provider: sim, model: echo, price: free } ] } }
+`
+
+const PLUGIN = `import { API_VERSION, type Item, type Plugin } from 'headgate/plugin-api'
+
+const greeting: Plugin<{ word: string }> = {
+  id: 'greeting',
+  apiVersion: API_VERSION,
+  parse: ({ word }) => ({ word: String(word ?? 'Welcome') }),
+  shape(exchange, { word }) {
+    const item: Item = { kind: 'message', role: 'user', parts: [{ kind: 'text', text: word }] }
+    exchange.edit('greeting', (draft) => {
+      draft.items = [...draft.items, item]
+    })
+  },
+}
+
+export default greeting
+`
+
+/** A package beside the configuration, built by its author's compiler against the types of the installed gateway. */
+function buildPlugin(folder: string, text = PLUGIN): void {
+  const modules = join(folder, 'node_modules')
+  mkdirSync(join(modules, '@types'), { recursive: true })
+  symlinkSync(join(installed, 'node_modules', 'headgate'), join(modules, 'headgate'))
+  for (const name of ['@types/node', 'undici-types']) symlinkSync(join(ROOT, 'node_modules', name), join(modules, name))
+  const options = { module: 'nodenext', target: 'es2024', strict: true, outDir: 'built', rootDir: '.', types: ['node'] }
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: options, files: ['greeting.ts'] }))
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'greeting', type: 'module', exports: './built/greeting.js' }))
+  writeFileSync(join(folder, 'greeting.ts'), text)
+  execFileSync(join(ROOT, 'node_modules/.bin/tsc'), ['-p', folder], { encoding: 'utf8', stdio: ['ignore', 'inherit', 'inherit'] })
+  rmSync(modules, { recursive: true })
+}
+
+t.test('a plugin package that was built against its types is loaded, and one of another version is refused', async (t) => {
+  const folder = join(installed, 'node_modules', 'greeting')
+  mkdirSync(folder)
+  buildPlugin(folder)
+  const config = join(installed, 'headgate.yaml')
+  writeFileSync(config, `${CONFIG}plugins: { load: [ greeting ], defaults: { greeting: { enabled: true } } }\n`)
+  const program = join(installed, 'node_modules', '.bin', 'headgate')
+  const check = (): string => {
+    try {
+      return execFileSync(program, ['check', config], { cwd: installed, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
+    } catch (failed) {
+      return String((failed as { stderr?: string }).stderr)
+    }
+  }
+  t.match(check(), /ok|greeting|models/i)
+  t.match(execFileSync(program, ['plugins', '--config', config], { cwd: installed, encoding: 'utf8' }), /greeting/)
+  buildPlugin(
+    folder,
+    PLUGIN.replace('apiVersion: API_VERSION', `apiVersion: ${API_VERSION + 1} as typeof API_VERSION`).replace('as typeof API_VERSION', ''),
+  )
+  t.match(
+    check(),
+    new RegExp(`greeting was written for version ${API_VERSION + 1} of headgate/plugin-api: this program has version ${API_VERSION}`),
+  )
+})
+
+/** Starts the installed program, uses it, and ends it. */
+async function started<T>(t: Test, folder: string, use: (url: string) => Promise<T>): Promise<T> {
+  const child = spawn(join(folder, 'node_modules', '.bin', 'headgate'), ['serve', '--config', 'headgate.yaml'], {
+    cwd: folder,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  t.teardown(() => child.kill('SIGKILL'))
+  let printed = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    printed += text
+  })
+  const url = await eventually('its address', () => /listens on (http:\S+)/.exec(printed)?.[1])
+  const used = await use(url)
+  const ended = new Promise<number | null>((resolve) => child.once('exit', resolve))
+  child.kill('SIGTERM')
+  t.equal(await ended, 0, 'it ends in peace')
+  return used
+}
+
+function megabytes(folder: string): number {
+  const sizes = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => statSync(join(entry.parentPath, entry.name)).size)
+  return Math.round(sizes.reduce((sum, size) => sum + size, 0) / 1e6)
+}
