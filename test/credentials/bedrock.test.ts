@@ -211,6 +211,19 @@ t.test('a model that the account may not use fetches no other keys', async (t) =
   })
 })
 
+t.test('what could be a key or a token within such a sentence is not in the log', async (t) => {
+  const tokens = [
+    'AIzaSyA1234567890abcdefghijklmnopqrstuvw',
+    'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjMifQ.abc-DEF_123',
+    '0123456789abcdef0123456789abcdef',
+  ]
+  const message = `User: x is not authorized to perform: bedrock:InvokeModelWithResponseStream with ${tokens.join(' and ')}`
+  const made = await scene(t, () => jsonAnswer({ message }, 403, { 'x-amzn-errortype': 'AccessDeniedException:http://internal/' }))
+  await made.ask()
+  const line = made.gateway.logs.find((each) => each.includes('InvokeModelWithResponseStream'))
+  t.match(line, /with … and … and …/)
+})
+
 /** Calls in each step of 100 ms. */
 const CALLS = 20
 const STEPS = 150
