@@ -24,11 +24,13 @@ export function pruneGenerations(db: DatabaseSync, { charged, rollups }: KeptSum
   const count = Number(batch?.count ?? 0)
   if (count === 0) return 0
   const last = Number(batch?.last)
-  rollups.addUpTo(last)
+  const sums = rollups.addingUpTo(last)
   charged.atOnce(() => {
+    sums.write()
     takeOff(db, { where: 'seq <= ?', value: last }, true)
     db.prepare(REMOVE_HOLDS).run(last, last)
     db.prepare(REMOVE_SETTLEMENTS).run(last)
   })
+  sums.committed()
   return count
 }

@@ -140,11 +140,27 @@ export class SqliteRollups {
     return more ? most : 0
   }
 
-  /** Has all generations up to this sequence in the tables. @throws what SQLite throws; then nothing has changed. */
-  addUpTo(last: number): void {
-    if (last < this.below) return
-    if (this.below < this.start) this.addRows(Math.min(last, this.start - 1))
-    if (last >= this.start) this.flush([...this.recent.keys()], Math.max(last, this.highest))
+  /**
+   * Has all generations up to this sequence in the tables, by a transaction of the caller's.
+   * @returns what belongs within it, and what is to be done once it is committed.
+   */
+  addingUpTo(last: number): { write(): void; committed(): void } {
+    if (last < this.below) return { write: () => {}, committed: () => {} }
+    const ownLast = Math.max(last, this.highest)
+    const below = (last < this.start ? last : ownLast) + 1
+    return {
+      write: () => {
+        if (this.below < this.start) this.put(sumsFrom(this.ofRange.iterate(this.below, Math.min(last, this.start - 1))))
+        if (last >= this.start) this.put(this.sums())
+        this.raise.run(below)
+      },
+      committed: () => {
+        this.below = below
+        if (last < this.start) return
+        this.recent.clear()
+        this.size = 0
+      },
+    }
   }
 
   /** Before the file is closed: the next start reads no rows. What cannot be written it reads. */
