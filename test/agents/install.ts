@@ -8,8 +8,8 @@ import type { CertifiedAgent } from './agent-run.ts'
 
 const ROOT = process.env.HEADGATE_AGENTS ?? join(dirname(dirname(import.meta.dirname)), 'node_modules', '.cache', 'agents')
 const MARK = '.installed'
-/** Milliseconds for one install, of a few hundred megabytes. */
-const PATIENCE = 600_000
+/** Milliseconds for one install, of a few hundred megabytes; fewer in the gate, which may take 20 minutes in all. */
+const PATIENCE = process.env.HEADGATE_LONG === '1' ? 600_000 : 150_000
 
 const execute = promisify(execFile)
 
