@@ -58,7 +58,8 @@ const PROVIDERS: readonly Provider[] = [
     wire: 'bedrock-converse',
     model: /nova/,
     preset: 'bedrock',
-    quirks: 'thinking: reasoningConfig, top_k: inferenceConfig',
+    // One recorded request names a guardrail, which the operator has to have named.
+    quirks: 'thinking: reasoningConfig, top_k: inferenceConfig, guardrails: [xbgw7g293v7o]',
   },
   { name: 'bedrock-invoke', host: /./, wire: 'bedrock-anthropic', preset: 'bedrock-claude' },
   { name: 'bedrock-other', host: /./, wire: 'bedrock-converse', preset: 'bedrock', quirks: 'thinking: none' },
