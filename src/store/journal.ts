@@ -163,7 +163,7 @@ export class SqliteJournal implements Journal {
 
   /** Brings the tables of sums of use up to date, see `SqliteRollups`. @throws what SQLite throws. */
   roll(now: number, most: number): number {
-    const count = this.rollups.roll(now, most)
+    const count = this.rollups.roll(now, most, this.last)
     if (count > 0) this.logged(count)
     return count
   }

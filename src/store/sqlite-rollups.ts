@@ -56,8 +56,11 @@ export interface UseSum extends Record<SumName, number> {
 export class SqliteRollups {
   /** The tables have exactly the settled generations below this sequence. */
   below: number
-  /** Generations from this sequence on are summed here; those between `below` and it are still to be read. */
-  start: number
+  /**
+   * Generations from this sequence on are summed here; those between `below` and it are still to be read. Infinity until `roll` is called
+   * first: a journal that hands its rows to a store of record is never rolled, and must not gather sums.
+   */
+  start = Number.POSITIVE_INFINITY
   private highest: number
   private readonly recent = new Map<number, Map<string, UseSum>>()
   private size = 0
@@ -77,8 +80,7 @@ export class SqliteRollups {
   constructor(db: DatabaseSync, last: number) {
     this.db = db
     this.below = integer(db.prepare('SELECT seq FROM use_below').get()?.seq)
-    this.start = Math.max(this.below, last + 1)
-    this.highest = this.start - 1
+    this.highest = Math.max(this.below - 1, last)
     this.page = db.prepare(PAGE)
     this.ofRange = db.prepare(sumsOf('hold.seq >= ? AND hold.seq <= ?'))
     this.ofNamed = db.prepare(sumsOf('hold.seq IN (SELECT value FROM json_each(?))'))
@@ -115,10 +117,14 @@ export class SqliteRollups {
 
   /**
    * Adds to the tables what an earlier process has left, then what has been summed here for some minutes; a part of it in one transaction.
-   * @param now milliseconds since the epoch. @param most generations, or sums. @returns less than `most` where nothing is left to do.
+   * @param now milliseconds since the epoch. @param most generations, or sums. @param last the highest sequence of a hold. @returns less than `most` where nothing is left to do.
    * @throws what SQLite throws; then nothing has changed.
    */
-  roll(now: number, most: number): number {
+  roll(now: number, most: number, last: number): number {
+    if (this.start === Number.POSITIVE_INFINITY) {
+      this.start = Math.max(this.below, last + 1)
+      this.highest = Math.max(this.highest, last)
+    }
     if (this.below < this.start) {
       const page = this.page.get(this.below, this.start, most)
       const count = integer(page?.count)
@@ -135,8 +141,8 @@ export class SqliteRollups {
       due.push(bucket)
       count += sums.size
     }
-    const last = due.at(-1)
-    if (last !== undefined) this.flush(due, (last + 1) * BUCKET - 1)
+    const newest = due.at(-1)
+    if (newest !== undefined) this.flush(due, (newest + 1) * BUCKET - 1)
     return more ? most : 0
   }
 
@@ -187,7 +193,7 @@ export class SqliteRollups {
       this.raise.run(below)
     })
     this.below = below
-    this.start = Math.max(below, this.highest + 1)
+    this.start = Number.POSITIVE_INFINITY
     this.recent.clear()
     this.size = 0
     return day

@@ -8,6 +8,7 @@ import { SqliteJournal } from '../../src/store/journal.ts'
 import { MemoryJournal } from '../../src/store/memory.ts'
 import { startRollup } from '../../src/store/rollup.ts'
 import { openDatabase } from '../../src/store/sqlite.ts'
+import { SqliteRollups } from '../../src/store/sqlite-rollups.ts'
 import { FakeClock } from '../support/clock.ts'
 import { property } from '../support/seed.ts'
 import { holdRow, settleRow } from './samples.ts'
@@ -170,6 +171,21 @@ t.test('sums are made anew of the days that are whole, and figures stay right me
   t.same(sorted(await scanUse(journal, after)), whole.slice(1), 'from the tables')
   const ofKeys = { ...after, keys: ['dev'] }
   t.same(sorted(await scanUse(journal, ofKeys)), whole.slice(1), 'by key')
+})
+
+t.test('a journal that is never rolled, as one that hands its rows on, gathers no sums', async (t) => {
+  const db = openDatabase(join(t.testdir(), 'headgate.db'), 'process')
+  t.teardown(() => db.close())
+  const rollups = new SqliteRollups(db, 0)
+  const settle = (seq: number): void => {
+    rollups.settle(settleRow(seq, 1), holdRow(seq))
+    rollups.ended(true)
+  }
+  settle(1)
+  t.same([...rollups.sums()], [])
+  rollups.roll(FIRST, 100, 1)
+  settle(2)
+  t.match([...rollups.sums()], [{ count: 1 }])
 })
 
 t.test('the task brings the tables up to date, and forgets sums of more than 400 days', async (t) => {
