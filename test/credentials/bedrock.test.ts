@@ -243,7 +243,11 @@ t.test('200 requests per second meet no end of keys, also while STS is down', as
   for (let step = 0; step < STEPS; step++) {
     // Keys are fetched anew from the middle of their life on.
     if (step === 40) aws.sts.script = () => ({ status: 503 })
-    if (step === 80) aws.sts.script = script
+    if (step === 80) {
+      // The SDK tries a call of STS again by the time of this machine: a failed fetch may still be under way.
+      await eventually('a failed fetch in the log', () => made.gateway.logs.some((line) => line.includes('cannot be refreshed')))
+      aws.sts.script = script
+    }
     const sent = Promise.all(Array.from({ length: CALLS }, (_, index) => send(index % 4 === 0)))
     await clock.advance(100)
     // Calls of one step are on their way while time goes on.
@@ -257,5 +261,4 @@ t.test('200 requests per second meet no end of keys, also while STS is down', as
   t.equal(aws.service.requests.length, 1 + STEPS * CALLS)
   const keys = aws.service.requests.map(({ headers }) => /Credential=([A-Z0-9]+)/.exec(`${headers.authorization}`)?.[1])
   t.ok(new Set(keys).size >= 2, `${new Set(keys).size} sets of keys`)
-  t.match(made.gateway.logs.join(''), 'cannot be refreshed')
 })
