@@ -95,7 +95,7 @@ class Owner {
   private readonly merged = new MergedMetrics()
   private readonly settings: OwnerSettings
   private readonly closers: Closer[] = []
-  private readonly alerts = new StoreAlerts(systemClock, this.log)
+  private readonly alerts = new StoreAlerts(systemClock, this.logs.part('ledger'))
   private draining = false
   /** Of this run; makes names that no other program can guess. */
   private readonly secret = randomUUID()
@@ -104,6 +104,7 @@ class Owner {
     this.options = options
     this.reader = reader
     this.settings = new OwnerSettings(config)
+    this.logs.follow(config.log)
   }
 
   async start(): Promise<Owning> {
@@ -131,7 +132,8 @@ class Owner {
       onReload: (reload) => this.reload(reload, crew),
     })
     closers.push(() => watch.close())
-    const { log, tallies } = this
+    const { tallies } = this
+    const log = this.logs.part('config')
     closers.push(this.reader.follow({ every: () => settings.config.secrets.refresh, changed: () => void watch.reload(), log, tallies }))
     const drain: Owning['drain'] = {
       get open() {
@@ -165,9 +167,11 @@ class Owner {
       count: this.options.workers,
       clock: this.clock,
       report: this.alerts.bookkeeping,
-      recovered: (worker, report) => this.log.warn({ worker, ...report }, 'generations that the end of a worker had left open are settled'),
+      recovered: (worker, report) =>
+        this.logs.part('ledger').warn({ worker, ...report }, 'generations that the end of a worker had left open are settled'),
     })
-    if (bookkeeping.recovered.count > 0) this.log.warn(bookkeeping.recovered, 'generations that a crash had left open are settled')
+    if (bookkeeping.recovered.count > 0)
+      this.logs.part('ledger').warn(bookkeeping.recovered, 'generations that a crash had left open are settled')
     return bookkeeping
   }
 
@@ -281,11 +285,12 @@ class Owner {
   }
 
   private reload(reload: Reload, crew: OwnerCrew): void {
-    const { log } = this
+    const log = this.logs.part('config')
     if (reload.kind === 'refused') log.error({ settings: reload.reasons }, 'configuration kept: these settings need a restart')
     else if (reload.kind === 'failed') log.error({ problem: String(reload.error) }, 'configuration kept: the new one cannot be used')
     else {
       const { file } = reload.config
+      this.logs.follow(reload.config.log)
       if (!this.settings.apply(reload.config))
         log.warn({ file }, 'the keys stay as they were: a real provider key requires keys named in auth.keys')
       const packed = packConfig(this.settings.shared)

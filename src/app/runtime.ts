@@ -111,8 +111,8 @@ export class Runtime {
   private regarding = false
 
   constructor(source: RuntimeSource) {
-    const { config, clock, store } = source
-    const { log } = source.logs
+    const { config, clock, store, logs } = source
+    const { log } = logs
     this.source = source
     this.config = config
     const { keys, generated } = resolveKeys(config)
@@ -121,7 +121,7 @@ export class Runtime {
     this.files = new DiskFiles(config.store.files, clock)
     this.scans = new LedgerScans(store.ledger, clock)
     this.overload = new Overload(source.loop ?? systemLoop, this.tallies, () => this.refused())
-    this.telemetry = new Telemetry({ clock, log, tallies: this.tallies, version: programVersion })
+    this.telemetry = new Telemetry({ clock, log: logs.part('telemetry'), tallies: this.tallies, version: programVersion })
     this.dependencies = partsOf(source, this.tallies, { files: this.files, bodies: this.overload, telemetry: this.telemetry })
     source.logs.also = (line) => this.telemetry.line(line)
     this.telemetry.apply(config.telemetry)
@@ -135,7 +135,7 @@ export class Runtime {
     )
     this.consentBuckets = consentBuckets(clock)
     this.ids = new GenerationIds(Math.max(store.journal.lastSeq(), source.worker?.last ?? 0), source.worker?.slot)
-    this.credentials = new Credentials(CREDENTIAL_SOURCES, { clock, tallies: this.tallies, log, env: source.env })
+    this.credentials = new Credentials(CREDENTIAL_SOURCES, { clock, tallies: this.tallies, log: logs.part('credentials'), env: source.env })
     this.discovery = new Discovery({
       clock,
       fetch: (provider) => discoveredListing(provider, clock),
@@ -168,11 +168,12 @@ export class Runtime {
 
   /** Takes a new configuration over, or says why the old one stays. Running exchanges keep theirs. */
   apply(reload: Reload): void {
-    const { log } = this.source.logs
+    const log = this.source.logs.part('config')
     if (reload.kind === 'refused') log.error({ settings: reload.reasons }, 'configuration kept: these settings need a restart')
     else if (reload.kind === 'failed') log.error({ problem: String(reload.error) }, 'configuration kept: the new one cannot be used')
     else {
       this.config = reload.config
+      this.source.logs.follow(reload.config.log)
       this.keys = this.keysAfter(reload.config)
       this.catalog = this.catalogOf(reload.config)
       this.gateway.serving = this.compose()
@@ -208,7 +209,7 @@ export class Runtime {
 
   /** Those of before stay where that fails: never none. */
   private putInForce(): void {
-    const { log } = this.source.logs
+    const log = this.source.logs.part('guardrails')
     try {
       this.gateway.serving = this.compose()
       log.info({ guardrails: this.source.store.guardrails.current.guardrails.length }, 'stored guardrails have changed')
@@ -385,16 +386,14 @@ function partsOf(
     overrun: (exchange, { excess, unrecovered }) => {
       const provider = exchange.run.committedEndpoint?.provider.slug ?? ''
       countAttempt(tallies, provider, 'overrun')
-      logs.log.error({ gen: exchange.head.id, provider, nano: excess }, 'a provider used more than its request allowed')
+      logs.part('ledger').error({ gen: exchange.head.id, provider, nano: excess }, 'a provider used more than its request allowed')
       if (unrecovered === 0) return
       tallies.of(unrecoveredUsd).add(unrecovered)
-      logs.log.error(
-        { gen: exchange.head.id, provider, unrecovered_nano: unrecovered },
-        'usage beyond what the limits of the key could pay',
-      )
+      const facts = { gen: exchange.head.id, provider, unrecovered_nano: unrecovered }
+      logs.part('ledger').error(facts, 'usage beyond what the limits of the key could pay')
     },
     pluginFailure: (exchange, { cause, ...failure }) =>
-      logs.log.warn({ gen: exchange.head.id, ...failure, cause: stackWithoutMessage(cause) }, 'a plugin failed'),
+      logs.part('plugins').warn({ gen: exchange.head.id, ...failure, cause: stackWithoutMessage(cause) }, 'a plugin failed'),
     forcedLane,
   }
 }

@@ -79,9 +79,10 @@ export async function start(options: StartOptions): Promise<Running> {
   }
   try {
     const logs = openLog(clock, options.log, options.worker ? WHOLE_BYTES : undefined)
+    logs.follow(config.log)
     closers.push(logs.flush)
-    const alerts = new StoreAlerts(clock, logs.log)
-    const store = await ledgerOf(config, { clock, alerts, log: logs.log, worker: options.worker }, closers)
+    const alerts = new StoreAlerts(clock, logs.part('ledger'))
+    const store = await ledgerOf(config, { clock, alerts, log: logs.part('ledger'), worker: options.worker }, closers)
     const shared =
       options.worker?.shared ?? (await connectShared(config.shared.url, { clock, processes: store.processes, report: alerts.shared }))
     closers.push(() => shared.close())
@@ -104,7 +105,7 @@ export async function start(options: StartOptions): Promise<Running> {
     const adminUrl = options.worker ? '' : await administered(runtime, { store, notReady, log: logs.log }, closers)
     const reload = reloading(config, { load, clock, runtime, options }, closers)
     if (!given) {
-      const { log } = logs
+      const log = logs.part('config')
       closers.push(
         reader.follow({ every: () => runtime.config.secrets.refresh, changed: () => void reload(), log, tallies: runtime.tallies }),
       )

@@ -1,6 +1,7 @@
 /** Structured logs: one JSON line per exchange, buffered, and never a key or a prompt in them. */
 import { type DestinationStream, destination, type Logger, type LoggerOptions, pino } from 'pino'
 import type { Clock, Timer } from './clock.ts'
+import { type LogSettings, logfmt, type Part, USUAL_LOG } from './log-settings.ts'
 
 export type Log = Logger
 
@@ -25,9 +26,17 @@ export const WHOLE_BYTES = 4096
 
 export interface LogSink {
   log: Log
-  /** Writes one finished line: for the line of every exchange, which holds nothing that could need redaction. */
-  line: (text: string) => void
-  /** Takes each line, too, where it is set. */
+  readonly settings: LogSettings
+  /** Takes settings over, also those of a reload. */
+  follow(settings: LogSettings): void
+  /** The log of one part of the program. */
+  part(name: Part): Log
+  /**
+   * Writes one finished line: for the line of every exchange, which holds nothing that could need redaction.
+   * @param json the same for who takes each line, where it differs.
+   */
+  line: (text: string, json?: () => string) => void
+  /** Takes each line as JSON, too, where it is set. */
   also: ((line: string) => void) | undefined
   /** Writes out what is buffered. */
   flush(): void
@@ -80,12 +89,40 @@ export function openLog(clock: Clock, write?: (line: string) => void, piece: num
 }
 
 function sinkOf(options: LoggerOptions, write: (line: string) => void, flush: () => void): LogSink {
-  const line = (text: string): void => {
-    write(text)
-    sink.also?.(text)
+  let settings = USUAL_LOG
+  const parts = new Map<Part, Log>()
+  const stream: DestinationStream = {
+    write: (json) => {
+      const { format } = settings
+      write(format === 'json' ? json : logfmt(JSON.parse(json) as Record<string, unknown>, format === 'journal'))
+      sink.also?.(json)
+    },
   }
-  const stream: DestinationStream = { write: line }
-  const sink: LogSink = { log: pino(options, stream), line, also: undefined, flush }
+  const sink: LogSink = {
+    get settings() {
+      return settings
+    },
+    log: pino(options, stream),
+    also: undefined,
+    flush,
+    line: (text, json) => {
+      write(text)
+      if (sink.also) sink.also(json?.() ?? text)
+    },
+    part: (name) => {
+      let log = parts.get(name)
+      if (!log) {
+        log = sink.log.child({ part: name }, { level: settings.levels[name] ?? settings.level })
+        parts.set(name, log)
+      }
+      return log
+    },
+    follow: (next) => {
+      settings = next
+      sink.log.level = next.level
+      for (const [name, log] of parts) log.level = next.levels[name] ?? next.level
+    },
+  }
   return sink
 }
 

@@ -1,6 +1,7 @@
 /** Records an exchange once it is over: the metrics and one log line. */
 import type { AuditTrail } from '../cluster/audit-trail.ts'
 import { type LogSink, stackWithoutMessage } from '../core/log.ts'
+import { type AccessSettings, accessTemplate, logfmt } from '../core/log-settings.ts'
 import { counter, type Tallies } from '../core/metrics.ts'
 import { closed, open } from '../core/tallies.ts'
 import type { Witness } from '../pipeline/dependencies.ts'
@@ -30,6 +31,7 @@ export interface Recorders {
 
 export function witnessWith(tallies: Tallies, logs: LogSink, { audit, spans }: Recorders = {}): Witness {
   const exchanges = new ExchangeMetrics(tallies)
+  const access = new AccessLog(logs)
   return (exchange, end) => {
     const { status, fault, lane } = end
     const { head, run, auth, request } = exchange
@@ -94,9 +96,36 @@ export function witnessWith(tallies: Tallies, logs: LogSink, { audit, spans }: R
       cause: fault?.code === 'internal' ? stackWithoutMessage(fault.cause) : undefined,
       msg: 'exchange',
     }
-    logs.line(`${logLine(line)}\n`)
+    access.write(line, exchange)
   }
 }
+
+/** Writes the line of an exchange in the form that the settings state. */
+class AccessLog {
+  private readonly logs: LogSink
+  private template: { format: string; write: (fields: Readonly<Record<string, unknown>>) => string } | undefined
+
+  constructor(logs: LogSink) {
+    this.logs = logs
+  }
+
+  write(line: { status: number; fault: string | undefined }, exchange: Exchange): void {
+    const { access, format } = this.logs.settings
+    if (!isWanted(line, access)) return
+    const form = access.format ?? format
+    if (form === 'json') this.logs.line(`${logLine(line)}\n`)
+    else this.logs.line(this.formatted(line, exchange, form), () => `${logLine(line)}\n`)
+  }
+
+  private formatted(line: object, { head }: Exchange, form: string): string {
+    if (form === 'logfmt' || form === 'journal') return logfmt({ ...line }, form === 'journal')
+    if (this.template?.format !== form) this.template = { format: form, write: accessTemplate(form) }
+    return this.template.write({ ...line, address: head.connection.address?.() })
+  }
+}
+
+const isWanted = ({ status, fault }: { status: number; fault: string | undefined }, { lines }: AccessSettings): boolean =>
+  lines === 'all' || (lines === 'failures' && (status >= 400 || fault !== undefined))
 
 /** Characters of a name that a caller chose. */
 const LONGEST_NAME = 128

@@ -203,7 +203,7 @@ t.test('troubleshooting has every line that the log may have at level warn or er
   await every(t, 'every case', async (t) => {
     for (const { path, text } of programFiles()) {
       // The last argument of a call is the message; calls end their line.
-      for (const [call, level] of text.matchAll(/\blog\.(warn|error)\([\s\S]*?\)(?=[,;]?\n)/g)) {
+      for (const [call, level] of text.matchAll(/\b(?:log|part\('\w+'\))\.(warn|error)\([\s\S]*?\)(?=[,;]?\n)/g)) {
         const message = /(?:'([^']+)'|"([^"]+)"),?\s*\)$/.exec(call)
         t.ok(message, `${path}: the message of ${call}`)
         lines.add(`${LEVELS[level]} ${message?.[1] ?? message?.[2]}`)

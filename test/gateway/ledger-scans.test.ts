@@ -57,7 +57,6 @@ async function answeredDuring(scan: Promise<Response>, { url }: Gateway): Promis
 
 const scans: Record<string, () => Promise<Response>> = {
   '/ledger/verify': () => adminFetch(`${gateway.admin}/ledger/verify`),
-  '/v1/activity': () => gateway.get('/v1/activity'),
   '/v1/sessions': () => gateway.get('/v1/sessions?since=2026-01-04&until=2026-01-05'),
 }
 

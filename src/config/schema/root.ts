@@ -3,6 +3,7 @@ import { type Static, Type } from 'typebox'
 import { AGENTS, ROLES } from '../agents/index.ts'
 import { ALIAS, closed, count, duration, flag, line, listOf, mapOf, modelSlug, oneOf, withDefault } from '../fields/scalars.ts'
 import { guardrail } from './guardrail-filters.ts'
+import { log } from './log.ts'
 import { models } from './models.ts'
 import { plugins } from './plugins.ts'
 import { limits, preferences } from './preferences.ts'
@@ -40,6 +41,7 @@ export const configSchema = closed('Configuration of headgate.', {
   compaction: withDefault(compaction, {}),
   shared: withDefault(shared, {}),
   auth: withDefault(auth, {}),
+  log: withDefault(log, {}),
   telemetry: withDefault(telemetry, {}),
   secrets: withDefault(
     closed('Secrets that this file refers to, such as those of mounted files, of Vault or of a cloud.', {

@@ -1,0 +1,44 @@
+/** The schema of the log: which lines are written, and in which form. */
+import { Type } from 'typebox'
+import { ACCESS_FIELDS, LEVELS, PARTS } from '../../core/log-settings.ts'
+import { closed, mapOf, oneOf, withDefault } from '../fields/scalars.ts'
+
+const fields = ACCESS_FIELDS.join('|')
+
+const access = closed('The line of each request.', {
+  lines: withDefault(
+    oneOf(
+      '`failures`: only of requests that end in an error, or whose stream breaks. `none`: no such lines; the ledger and the metrics stay.',
+      ['all', 'failures', 'none'],
+    ),
+    'all',
+  ),
+  format: Type.Optional(
+    Type.String({
+      description: `\`json\`, \`logfmt\`, or a text with fields in braces, such as \`{time} {key} {model} {status} {ms}\`. The fields: ${ACCESS_FIELDS.map((name) => `\`${name}\``).join(', ')}. If unset: as \`format\`.`,
+      pattern: `^(json|logfmt|[^{}\\r\\n]*(\\{(${fields})\\}[^{}\\r\\n]*)+)$`,
+      maxLength: 1000,
+      expected: `json, logfmt, or a text with fields in braces, of ${ACCESS_FIELDS.join(', ')}`,
+    }),
+  ),
+})
+
+const level = (description: string) => oneOf(description, LEVELS)
+
+export const log = closed('Lines of the log, on standard output.', {
+  level: withDefault(level('Lines below it are left out. The line of a request has its own setting, `access`.'), 'info'),
+  levels: withDefault(
+    mapOf(
+      'Levels of parts of the program, instead of `level`.',
+      `^(${PARTS.join('|')})$`,
+      `one of: ${PARTS.join(', ')}`,
+      level('Of this part.'),
+    ),
+    {},
+  ),
+  format: withDefault(
+    oneOf('`journal`: `logfmt` with the priority in front, as `journalctl -p warning` wants it.', ['json', 'logfmt', 'journal']),
+    'json',
+  ),
+  access: withDefault(access, {}),
+})
