@@ -100,6 +100,27 @@ const SECRET = { name: 'text', value: 'text' } as const
 /** Keys of compaction items; the highest number encrypts. */
 const COMPACTION_KEY = { number: 'count', value: 'text', created_at: 'count' } as const
 
+/**
+ * What has happened, numbered in the order of the commits. `once` names what may happen a single time, such as a share of a
+ * limit in one window; `fields` is a JSON text.
+ */
+const EVENT = { number: 'count', id: 'text', type: 'text', at: 'count', once: 'optional text', subject: 'text', fields: 'text' } as const
+/** An event on its way to a receiver; a process that sends it has it until `claimed_until`. */
+const EVENT_DELIVERY = {
+  receiver: 'text',
+  event: 'count',
+  state: 'text',
+  attempts: 'count',
+  first_at: 'count',
+  due_at: 'count',
+  claimed_until: 'count',
+  status: 'optional count',
+  problem: 'optional text',
+  updated_at: 'count',
+} as const
+/** Events from `next` on have no deliveries yet; a receiver that has answered 410 gets none. */
+const EVENT_RECEIVER = { name: 'text', next: 'count', disabled_at: 'optional count' } as const
+
 /** What a row of `use_by_hour` or `use_by_key` is the sum of; `saved` is nano-dollars. Cost as in `CARRIED_BY_PAYER`. */
 const USE = {
   model: 'text',
@@ -299,6 +320,16 @@ const STEPS: readonly Step[] = [
     script.table('use_below', { seq: 'count' }, ['seq'])
     script.raw(sql`insert into use_below values (0)`)
     if (script.database === 'postgres') for (const text of POSTGRES_FUNCTIONS) script.raw(sql.raw(text))
+  },
+  // Events, and how far their receivers have them.
+  (script) => {
+    script.table('event', EVENT, ['number'])
+    script.raw(sql`create unique index event_id on event (id)`)
+    script.raw(sql`create unique index event_once on event (once) where once is not null`)
+    script.table('event_delivery', EVENT_DELIVERY, ['receiver', 'event'])
+    script.raw(sql`create index event_delivery_due on event_delivery (receiver, state, due_at)`)
+    script.raw(sql`create index event_delivery_event on event_delivery (event)`)
+    script.table('event_receiver', EVENT_RECEIVER, ['name'])
   },
 ]
 

@@ -56,4 +56,13 @@ export const SQLITE_MIGRATIONS: readonly (readonly string[])[] = [
     'create table "use_below" ("seq" integer not null, constraint "use_below_pkey" primary key ("seq")) strict',
     'insert into use_below values (0)',
   ],
+  [
+    'create table "event" ("number" integer not null, "id" text not null, "type" text not null, "at" integer not null, "once" text, "subject" text not null, "fields" text not null, constraint "event_pkey" primary key ("number")) strict',
+    'create unique index event_id on event (id)',
+    'create unique index event_once on event (once) where once is not null',
+    'create table "event_delivery" ("receiver" text not null, "event" integer not null, "state" text not null, "attempts" integer not null, "first_at" integer not null, "due_at" integer not null, "claimed_until" integer not null, "status" integer, "problem" text, "updated_at" integer not null, constraint "event_delivery_pkey" primary key ("receiver", "event")) strict, without rowid',
+    'create index event_delivery_due on event_delivery (receiver, state, due_at)',
+    'create index event_delivery_event on event_delivery (event)',
+    'create table "event_receiver" ("name" text not null, "next" integer not null, "disabled_at" integer, constraint "event_receiver_pkey" primary key ("name")) strict, without rowid',
+  ],
 ]
