@@ -3,7 +3,7 @@ import t from 'tap'
 import { isObject, type Json, type JsonObject } from '../../src/core/json.ts'
 import { fitSchema as fitClaude, fitsSchema } from '../../src/dialects/canon/claude-schema.ts'
 import { fitFunctions } from '../../src/dialects/canon/closed-schema.ts'
-import { fitSchemas } from '../../src/dialects/chat/fit-schemas.ts'
+import { fitSchemas } from '../../src/dialects/chat/shape-request.ts'
 import { fitSchema as fitGemini } from '../../src/dialects/gemini/response-schema.ts'
 import { every } from '../support/every.ts'
 

@@ -1,5 +1,7 @@
 /** What an endpoint wants of a chat body: one function for the pass and the translate lane. */
-import { isObject, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
+
+import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
+import { fitFormat, fitFunctions } from '../canon/closed-schema.ts'
 import { effortForBudget, nearestEffort } from '../canon/efforts.ts'
 import { type CapWire, sendsCap } from '../canon/output-cap.ts'
 import type { Reasoning } from '../canon/request.ts'
@@ -9,8 +11,7 @@ import type { Quirks } from '../quirks.ts'
 import type { Target } from '../types.ts'
 import { requestedCap, requestedReasoning } from './decode-request.ts'
 import { fitConversation } from './fit-conversation.ts'
-import { fitForms } from './fit-forms.ts'
-import { fitSchemas } from './fit-schemas.ts'
+import { MfjsFitter } from './mfjs.ts'
 import { SAMPLING } from './wire.ts'
 
 /**
@@ -204,4 +205,117 @@ export function shapeRequest(body: JsonObject, target: Target, dropped: string[]
     delete body[name]
     if (name !== 'stream_options' && value !== null) dropped.push(name)
   }
+}
+
+/** Changes members of a body; lists and messages of the caller's own are never touched. */
+function fitForms(body: JsonObject, quirks: Quirks): void {
+  if (quirks.one_system_message === true) body.messages = withOneSystem(body.messages)
+  if (quirks.null_content === false) body.messages = withoutNull(body.messages)
+  if (quirks.tool_parameters === 'required' && Array.isArray(body.tools)) body.tools = body.tools.map(withParameters)
+  if (quirks.stop === 'list' && typeof body.stop === 'string') body.stop = [body.stop]
+  if (quirks.logprobs === 'count' && typeof body.logprobs === 'boolean') countLogprobs(body)
+}
+
+const isSystem = (message: Json): message is JsonObject => isObject(message) && (message.role === 'system' || message.role === 'developer')
+
+/** All system messages as one at the start, in their order. */
+function withOneSystem(messages: Json | undefined): Json | undefined {
+  if (!Array.isArray(messages)) return messages
+  const systems = messages.filter(isSystem)
+  const [first] = systems
+  if (first === undefined || (systems.length === 1 && first === messages[0])) return messages
+  return [{ ...first, content: joined(systems) }, ...messages.filter((message) => !isSystem(message))]
+}
+
+function joined(systems: readonly JsonObject[]): Json {
+  const contents = systems.map(({ content }) => content)
+  if (contents.every((content) => typeof content === 'string')) return contents.join('\n\n')
+  return contents.flatMap((content): Json[] =>
+    typeof content === 'string' ? [{ type: 'text', text: content }] : Array.isArray(content) ? content : [],
+  )
+}
+
+/** Assistant messages that only call have an empty text. */
+function withoutNull(messages: Json | undefined): Json | undefined {
+  if (!Array.isArray(messages)) return messages
+  return messages.map((message) =>
+    isObject(message) && message.role === 'assistant' && (message.content ?? null) === null ? { ...message, content: '' } : message,
+  )
+}
+
+/** A function without parameters has an empty schema. */
+function withParameters(tool: Json): Json {
+  if (!isObject(tool) || !isObject(tool.function) || isObject(tool.function.parameters)) return tool
+  return { ...tool, function: { ...tool.function, parameters: { type: 'object', properties: {} } } }
+}
+
+/** The number of alternatives stands in `logprobs` itself. */
+function countLogprobs(body: JsonObject): void {
+  const { top_logprobs: top, logprobs } = body
+  delete body.top_logprobs
+  if (logprobs === true) body.logprobs = typeof top === 'number' && top > 0 ? top : 1
+  else delete body.logprobs
+}
+
+/** Changes `response_format`, `tools` and, for a schema in words, `messages` of a body; the caller's own are never touched. */
+export function fitSchemas(body: JsonObject, quirks: Quirks, dropped: string[]): void {
+  if (quirks.json_schema === 'json_object') withoutSchema(body, dropped)
+  if (quirks.loose_schemas === false) withoutLoose(body, dropped)
+  if (quirks.schemas === 'mfjs') writeMfjs(body, dropped)
+  if (quirks.closed_schemas !== true) return
+  if (Array.isArray(body.tools)) body.tools = fitFunctions(body.tools, 'function', dropped)
+  const described = schemaOf(body.response_format)
+  const fitted = described && fitFormat(described, dropped)
+  if (fitted !== described && fitted !== undefined) body.response_format = { type: 'json_schema', json_schema: fitted }
+}
+
+/** Without `strict: false`, which some providers do not know. */
+function withoutLoose(body: JsonObject, dropped: string[]): void {
+  const described = schemaOf(body.response_format)
+  if (described === undefined || described.strict === undefined || described.strict === true) return
+  const { strict, ...json_schema } = described
+  body.response_format = { type: 'json_schema', json_schema }
+  if (strict === false) dropped.push('response_format.strict')
+}
+
+function writeMfjs(body: JsonObject, dropped: string[]): void {
+  const lost = new Set<string>()
+  const fitter = new MfjsFitter()
+  if (Array.isArray(body.tools))
+    body.tools = body.tools.map((tool) => {
+      if (!isObject(tool) || !isObject(tool.function) || !isObject(tool.function.parameters)) return tool
+      const parameters = fitter.fit(tool.function.parameters, true, (keyword) => lost.add(`tools.parameters.${keyword}`))
+      return { ...tool, function: { ...tool.function, parameters } }
+    })
+  const described = schemaOf(body.response_format)
+  if (described !== undefined && isObject(described.schema)) {
+    const schema = fitter.fit(described.schema, false, (keyword) => lost.add(`response_format.schema.${keyword}`))
+    body.response_format = { type: 'json_schema', json_schema: { ...described, schema } }
+  }
+  dropped.push(...lost)
+}
+
+function schemaOf(format: Json | undefined): JsonObject | undefined {
+  return isObject(format) && format.type === 'json_schema' && isObject(format.json_schema) ? format.json_schema : undefined
+}
+
+/** JSON output without a schema: the model reads the schema among its instructions. */
+function withoutSchema(body: JsonObject, dropped: string[]): void {
+  const described = schemaOf(body.response_format)
+  if (described === undefined) return
+  body.response_format = { type: 'json_object' }
+  const schema = described.schema === undefined ? '' : `, by this JSON Schema: ${JSON.stringify(described.schema)}`
+  body.messages = withInstruction(body.messages, `Answer with a single JSON value and no other text${schema}`)
+  dropped.push('response_format.json_schema')
+}
+
+/** Several providers take one system message, which stands first: the instruction joins it. */
+function withInstruction(messages: Json | undefined, text: string): Json[] {
+  const [first, ...rest] = Array.isArray(messages) ? messages : []
+  if (!isObject(first) || (first.role !== 'system' && first.role !== 'developer'))
+    return [{ role: 'system', content: text }, ...(first === undefined ? [] : [first]), ...rest]
+  const { content } = first
+  const joined =
+    typeof content === 'string' ? `${content}\n\n${text}` : [...(Array.isArray(content) ? content : []), { type: 'text', text }]
+  return [{ ...first, content: joined }, ...rest]
 }

@@ -2,7 +2,7 @@
 
 import { Fault, unreadable } from '../../core/faults.ts'
 import { countsOutput, type Usage } from '../../dialects/canon/usage.ts'
-import { StreamLife } from '../../dialects/sse/life.ts'
+import { StreamLife } from '../../dialects/sse/frames.ts'
 import type { Final } from '../../dialects/types.ts'
 import type { BodyReceiver } from '../../services/upstream/call.ts'
 import type { Planned } from '../exchange.ts'
