@@ -1,7 +1,10 @@
-/** The hard filters: which endpoints may serve a request at all, each exclusion with its reason. */
+/** The hard filters: which endpoints may serve a request at all, each exclusion with its reason; and the error where none is left. */
 
+import { entryAt } from '../core/entry-at.ts'
+import { DOCS_URL, Fault } from '../core/faults.ts'
+import type { JsonObject } from '../core/json.ts'
 import type { Endpoint } from './catalog/types.ts'
-import { type AnyCriterion, CRITERIA, type FilterName, type RequestNeeds } from './criteria/index.ts'
+import { type AnyCriterion, CRITERIA, endpointTag, type FilterName, type Refusal, type RequestNeeds } from './criteria/index.ts'
 import { type MergedPreferences, NO_PREFERENCES } from './merge.ts'
 
 export interface Removed {
@@ -66,4 +69,80 @@ export function filterEndpoints(endpoints: readonly Endpoint[], needs: RouteNeed
 function removal(endpoint: Endpoint, { name, explain }: AnyCriterion, wish: unknown): Removed {
   const why = explain?.(endpoint, wish) ?? ''
   return typeof why === 'string' ? { endpoint, filter: name, detail: why } : { endpoint, filter: name, ...why }
+}
+
+const PLACES: ReadonlyMap<FilterName, number> = new Map(CRITERIA.map(({ name }, place) => [name, place]))
+
+const placeOf = ({ filter }: Removed): number => PLACES.get(filter) ?? -1
+const criterionOf = (removed: Removed): AnyCriterion => entryAt<AnyCriterion>(CRITERIA, placeOf(removed))
+
+/** Endpoints that the message names, and that the metadata lists. */
+const SHOWN = 8
+const MOST_LISTED = 256
+
+/**
+ * The fault for an empty candidate list: 404, 400 where nothing but the context was too short or where the last that would
+ * serve cannot do what the caller demands of its parameters, or 403 where only a guardrail stands against it.
+ * The code is that of the filter which came nearest to letting an endpoint through: the last one in `CRITERIA`.
+ * `metadata.excluded` lists each endpoint with the filter that removed it.
+ * @param requested the requested slugs, the primary model first.
+ */
+export function noEndpointFault(requested: readonly string[], removed: readonly Removed[]): Fault {
+  const isTooLong = removed.length > 0 && removed.every((entry) => entry.filter === 'context')
+  // Agents that compact on an overflow look for these words (pi 0.73, opencode 1.18, Claude Code 2.1.330).
+  const cause = isTooLong ? ', since the request exceeds the context window' : ''
+  const message = `No endpoint can serve ${requested.join(', ')}${cause}${reasons(removed)}`
+  const metadata = removed.length > 0 ? { excluded: removed.slice(0, MOST_LISTED).map(exclusion) } : undefined
+  if (isTooLong) return new Fault('context_length', { message, metadata })
+  const nearest = removed.reduce<Removed | undefined>((best, entry) => (best && placeOf(best) >= placeOf(entry) ? best : entry), undefined)
+  if (nearest?.filter === 'guardrail')
+    return new Fault('guardrail_blocked', { message: `${message}. The guardrail ${nearest.from} allows none of them`, metadata })
+  const { code, field, badRequest } = nearest ? refusalOf(nearest) : NO_ENDPOINTS
+  const availability: JsonObject = {
+    code,
+    retryable: false,
+    requested_models: [...requested],
+    docs_url: DOCS_URL,
+  }
+  const excludedBy = unique(removed.map((entry) => criterionOf(entry).refusal.excludedBy))
+  if (excludedBy.length > 0) availability.excluded_by = excludedBy
+  const affected = unique(removed.map((entry) => entry.endpoint.provider.slug))
+  if (affected.length > 0) availability.affected_providers = affected
+  if (nearest && code === 'constraint_filtered' && field) availability.constraint = { field, detail: nearest.detail }
+  if (badRequest) return new Fault('bad_request', { message, metadata: { ...metadata, field }, availability })
+  return new Fault('no_endpoints', { message, metadata, availability })
+}
+
+/** One removed endpoint as error metadata has it. */
+export function exclusion({ endpoint, filter, detail, from }: Removed): JsonObject {
+  const entry: JsonObject = {
+    model: endpoint.model.slug,
+    provider: endpoint.provider.name,
+    endpoint: endpointTag(endpoint),
+    filter,
+    detail,
+  }
+  if (from) entry.from = from
+  return entry
+}
+
+function reasons(removed: readonly Removed[]): string {
+  if (removed.length === 0) return ': it has none'
+  const shown = removed.slice(0, SHOWN).map(({ endpoint, filter, detail }) => {
+    return `${endpoint.model.slug} at ${endpointTag(endpoint)} removed by ${filter} (${detail})`
+  })
+  const rest = removed.length - shown.length
+  return `: ${shown.join('; ')}${rest > 0 ? `; and ${rest} more` : ''}`
+}
+
+const NO_ENDPOINTS: Pick<Refusal, 'code' | 'field' | 'badRequest'> = { code: 'no_endpoints' }
+
+function refusalOf(removed: Removed): Pick<Refusal, 'code' | 'field' | 'badRequest'> {
+  const { refusal, fields } = criterionOf(removed)
+  const [first] = Object.keys(fields)
+  return { ...refusal, field: refusal.field ?? (first === undefined ? undefined : `provider.${first}`) }
+}
+
+function unique(names: readonly (string | undefined)[]): string[] {
+  return [...new Set(names.filter((name) => name !== undefined))]
 }
