@@ -1,7 +1,13 @@
-/** What credit means: allowances, holds under all of them at once, and the rule by which a hold shrinks. */
-import type { HoldAsk } from '../core/money.ts'
+/**
+ * What credit means: allowances, holds under all of them at once, and the rule by which a hold shrinks. Balances in memory:
+ * every reservation is one synchronous step, so no two requests can spend the same credit.
+ */
+
+import type { Clock } from '../core/clock.ts'
+import { type HoldAsk, holdWithin, Total } from '../core/money.ts'
 import type { LimitReset } from '../plugin-api/key.ts'
-import type { WindowUsage } from './spend-windows.ts'
+import { oldestCounted, SpendWindows, type WindowUsage } from './spend-windows.ts'
+import type { Journal, RecordedWindows } from './types.ts'
 
 /** A bound on spending: the limit of a key, or the budget of a guardrail. */
 export interface Allowance {
@@ -109,4 +115,198 @@ export interface CreditBook {
   refresh?(identities: readonly string[]): Promise<void>
   /** The same for `settled`, which may then be a second old. */
   refreshSettled?(): Promise<void>
+}
+
+/** What one key has spent and what is reserved of its credit, by itself and by the keys that it issued. */
+class Balance {
+  readonly spent = new Total()
+  readonly reserved = new Total()
+  readonly windows = new SpendWindows()
+
+  /** Nano-dollars, below 0 where more is spent than the limit allows: it may have been lowered. */
+  left(limit: number, reset: LimitReset | null | undefined, now: number): number {
+    return limit - (reset ? this.windows.cut(reset, now) : this.spent.cut) - this.reserved.cut
+  }
+}
+
+/** An account whose whole credit is at hand. */
+export class Account implements CreditAccount {
+  private readonly own: Balance
+  private readonly payer: Balance | undefined
+  private readonly book: Book
+
+  constructor(own: Balance, payer: Balance | undefined, book: Book) {
+    this.own = own
+    this.payer = payer
+    this.book = book
+  }
+
+  get settled(): bigint {
+    return this.own.spent.exact
+  }
+
+  get held(): number {
+    return this.own.reserved.cut
+  }
+
+  usage(): WindowUsage {
+    return this.own.windows.usage(this.book.clock.now())
+  }
+
+  tryHold(ask: HoldAsk, allowances: readonly Allowance[]): number | undefined {
+    amountOrThrow(ask.full)
+    amountOrThrow(ask.floor)
+    const amount = holdWithin(this.left(allowances), ask)
+    if (amount !== undefined) this.reserve(amount)
+    return amount
+  }
+
+  cover(excess: number, allowances: readonly Allowance[]): number {
+    amountOrThrow(excess)
+    const amount = Math.min(excess, Math.max(0, this.left(allowances)))
+    this.reserve(amount)
+    return amount
+  }
+
+  settle(held: number, cost: number, at: number = this.book.clock.now()): number {
+    amountOrThrow(cost)
+    this.release(held)
+    if (cost > 0) {
+      this.own.windows.charge(cost, at)
+      this.payer?.windows.charge(cost, at)
+      this.spend(cost)
+    }
+    return Math.max(0, cost - held)
+  }
+
+  release(held: number): void {
+    amountOrThrow(held)
+    if (held > this.own.reserved.cut) throw new RangeError('more is given back than was held')
+    this.own.reserved.add(-held)
+    this.payer?.reserved.add(-held)
+  }
+
+  tightest<A extends Allowance>(allowances: readonly A[]): Tightest<A> | undefined {
+    let least: Tightest<A> | undefined
+    for (const allowance of allowances) {
+      const left = Math.max(0, this.leftOf(allowance))
+      if (left < (least?.left ?? Number.POSITIVE_INFINITY)) least = { left, allowance }
+    }
+    return least
+  }
+
+  counted(reset: LimitReset | null | undefined): bigint {
+    return reset ? this.own.windows.spent(reset, this.book.clock.now()) : this.own.spent.exact
+  }
+
+  /** Nano-dollars, the least under all allowances; Infinity without a limit, below 0 where one is overspent. */
+  left(allowances: readonly Allowance[]): number {
+    let least = Number.POSITIVE_INFINITY
+    for (const allowance of allowances) least = Math.min(least, this.leftOf(allowance))
+    return least
+  }
+
+  /** What one allowance leaves, as `left`. @throws TypeError for an allowance of a payer where there is none. */
+  leftOf({ limit, limitReset, of }: Allowance): number {
+    if (limit === null) return Number.POSITIVE_INFINITY
+    const balance = of === 'payer' ? this.payer : this.own
+    if (!balance) throw new TypeError('an allowance of a payer, but the account has none')
+    return balance.left(limit, limitReset, limitReset ? this.book.clock.now() : 0)
+  }
+
+  /** Reserves without a look at any allowance. */
+  reserve(amount: number): void {
+    this.own.reserved.add(amount)
+    this.payer?.reserved.add(amount)
+  }
+
+  /** A charge that was forwarded, perhaps late: it counts in the windows that it fell into, however long ago. */
+  charge(cost: number, at: number): void {
+    amountOrThrow(cost)
+    const now = this.book.clock.now()
+    this.own.windows.add(cost, at, now)
+    this.payer?.windows.add(cost, at, now)
+    this.spend(cost)
+  }
+
+  private spend(cost: number): void {
+    this.own.spent.add(cost)
+    this.payer?.spent.add(cost)
+    this.book.total.add(cost)
+  }
+}
+
+function amountOrThrow(amount: number): void {
+  if (!(Number.isSafeInteger(amount) && amount >= 0)) throw new RangeError(`not an amount of nano-dollars: ${amount}`)
+}
+
+/** The sums of a journal. */
+export type RecordedSpending = Pick<Journal, 'charges' | 'spentByDay'>
+
+/** What all accounts share. */
+interface Book {
+  readonly clock: Pick<Clock, 'now'>
+  /** Charges of all keys, each counted once. */
+  readonly total: Total
+}
+
+/** All accounts by key identity; one small entry per key that ever spent or made a request, so bounded by the keys. */
+export class Credit implements CreditBook {
+  private readonly balances = new Map<string, Balance>()
+  private readonly accounts = new Map<string, Account>()
+  /** By payer, then by identity. */
+  private readonly issued = new Map<string, Map<string, Account>>()
+  private readonly book: Book
+
+  /** @param recorded what a journal has of earlier lives; nothing where it is absent. */
+  constructor(clock: Pick<Clock, 'now'>, recorded?: RecordedSpending) {
+    this.book = { clock, total: new Total() }
+    if (!recorded) return
+    for (const { key, payer, cost } of recorded.charges()) {
+      this.balance(key).spent.add(cost)
+      if (payer !== undefined) this.balance(payer).spent.add(cost)
+      this.book.total.add(cost)
+    }
+    const now = clock.now()
+    // A day behind now was charged while the clock was ahead: it counts today, and opens no window early.
+    for (const { key, day, cost } of recorded.spentByDay(oldestCounted(now))) this.balance(key).windows.add(cost, Math.min(day, now))
+  }
+
+  account(identity: string, payer?: string): Account {
+    const accounts = payer === undefined ? this.accounts : this.issuedBy(payer)
+    let account = accounts.get(identity)
+    if (!account) {
+      account = new Account(this.balance(identity), payer === undefined ? undefined : this.balance(payer), this.book)
+      accounts.set(identity, account)
+    }
+    return account
+  }
+
+  get settled(): bigint {
+    return this.book.total.exact
+  }
+
+  /** For `ledger verify`: the windows that holds are taken under. */
+  windows(): RecordedWindows {
+    const of = new Map(Array.from(this.balances, ([key, { windows }]) => [key, windows.recorded()]))
+    return { at: this.book.clock.now(), of }
+  }
+
+  private issuedBy(payer: string): Map<string, Account> {
+    let accounts = this.issued.get(payer)
+    if (!accounts) {
+      accounts = new Map()
+      this.issued.set(payer, accounts)
+    }
+    return accounts
+  }
+
+  private balance(identity: string): Balance {
+    let balance = this.balances.get(identity)
+    if (!balance) {
+      balance = new Balance()
+      this.balances.set(identity, balance)
+    }
+    return balance
+  }
 }

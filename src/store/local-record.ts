@@ -5,7 +5,7 @@
 import type { Clock } from '../core/clock.ts'
 import { generationId } from '../core/ids.ts'
 import { holdWithin } from '../core/money.ts'
-import type { Credit } from '../ledger/accounts.ts'
+import type { Credit } from '../ledger/credit.ts'
 import type { Journal, LedgerReader, SettleRow } from '../ledger/types.ts'
 import type { CompactionKeyStore } from './compaction-keys.ts'
 import { GUARDRAILS_CHANGED, type GuardrailStore, WatchedGuardrails } from './guardrails.ts'

@@ -6,7 +6,7 @@ import { countModels, listEmbeddingModels, listKeyModels, listModels, oneModel }
 import type { ApiReply } from '../../src/api/reply.ts'
 import { Fault } from '../../src/core/faults.ts'
 import type { ProviderPreferences } from '../../src/dialects/canon/gateway-fields.ts'
-import { Credit } from '../../src/ledger/accounts.ts'
+import { Credit } from '../../src/ledger/credit.ts'
 import { LedgerScans } from '../../src/ledger/scans.ts'
 import type { GenerationRecord, SettleRow } from '../../src/ledger/types.ts'
 import type { ApiKey } from '../../src/plugin-api/key.ts'

@@ -1,6 +1,6 @@
 /** A record in memory, or the way of one process to it, whose calls a test counts, delays, refuses, or leaves unanswered. */
 import { Fault } from '../../src/core/faults.ts'
-import { Credit } from '../../src/ledger/accounts.ts'
+import { Credit } from '../../src/ledger/credit.ts'
 import type { LedgerReader } from '../../src/ledger/types.ts'
 import { type CompactionKeyStore, MemoryCompactionKeys } from '../../src/store/compaction-keys.ts'
 import type { GuardrailStore } from '../../src/store/guardrails.ts'

@@ -5,7 +5,7 @@ import { FallbackCounters, MemoryCounters } from '../../src/cluster/shared/index
 import type { Clock } from '../../src/core/clock.ts'
 import { Fault } from '../../src/core/faults.ts'
 import type { Json } from '../../src/core/json.ts'
-import { Credit } from '../../src/ledger/accounts.ts'
+import { Credit } from '../../src/ledger/credit.ts'
 import { LedgerScans } from '../../src/ledger/scans.ts'
 import { MemoryCompactionKeys } from '../../src/store/compaction-keys.ts'
 import { LocalRecord } from '../../src/store/local-record.ts'

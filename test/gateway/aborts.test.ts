@@ -1,8 +1,8 @@
 /** Callers that leave: one row each, billed as the table of charges says, for every wire, streamed or not. */
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { estimateFromBytes } from '../../src/ledger/settlement.ts'
 import type { GenerationRecord } from '../../src/ledger/types.ts'
-import { estimateFromBytes } from '../../src/ledger/usage-estimate.ts'
 import { FakeClock, turns } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
 import { every } from '../support/every.ts'

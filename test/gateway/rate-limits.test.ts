@@ -1,7 +1,7 @@
 /** Limits of a key over real HTTP: what passes, what is refused, and what the refusal tells. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
-import { estimateFromBytes } from '../../src/ledger/usage-estimate.ts'
+import { estimateFromBytes } from '../../src/ledger/settlement.ts'
 import { KEY } from '../support/gateway.ts'
 import { CLIENTS, questionFor } from '../support/providers.ts'
 import { type Scene, startScene } from '../support/scene.ts'

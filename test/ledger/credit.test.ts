@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { type Account, Credit } from '../../src/ledger/accounts.ts'
+import { type Account, Credit } from '../../src/ledger/credit.ts'
 import { MemoryJournal } from '../../src/store/memory.ts'
 import { FakeClock } from '../support/clock.ts'
 import { holds, left, recorded } from '../support/holding.ts'

@@ -4,7 +4,7 @@ import t from 'tap'
 import type { PriceSnapshot as Price } from '../../src/core/price.ts'
 import { noUsage, type Usage } from '../../src/dialects/canon/usage.ts'
 import { affordableOutput, charge, holdFor } from '../../src/ledger/pricing.ts'
-import { estimateFromBytes, estimateTokens, inputUpperBound, TextMeter } from '../../src/ledger/usage-estimate.ts'
+import { estimateFromBytes, estimateTokens, inputUpperBound, TextMeter } from '../../src/ledger/settlement.ts'
 import { property } from '../support/seed.ts'
 
 const usage = (counts: Partial<Usage>): Usage => ({ ...noUsage(), ...counts })

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { Credit } from '../../src/ledger/accounts.ts'
+import { Credit } from '../../src/ledger/credit.ts'
 import { oldestCounted, SpendWindows, windowEnd, windowStarts } from '../../src/ledger/spend-windows.ts'
 import type { LimitReset } from '../../src/plugin-api/key.ts'
 import { MemoryJournal } from '../../src/store/memory.ts'

@@ -1,7 +1,7 @@
 /** The record of a process that owns its store, in memory and in a file. */
 import { join } from 'node:path'
 import t from 'tap'
-import { Credit } from '../../src/ledger/accounts.ts'
+import { Credit } from '../../src/ledger/credit.ts'
 import { MemoryCompactionKeys } from '../../src/store/compaction-keys.ts'
 import { SqliteJournal } from '../../src/store/journal.ts'
 import { LocalRecord } from '../../src/store/local-record.ts'

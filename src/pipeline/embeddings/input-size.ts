@@ -1,7 +1,7 @@
 /** How long inputs are, and cutting one that is too long. Estimates err high, as everywhere. */
 import { itemTokens } from '../../dialects/canon/need.ts'
 import type { EmbeddingInput } from '../../dialects/types.ts'
-import { estimateTokens } from '../../ledger/usage-estimate.ts'
+import { estimateTokens } from '../../ledger/settlement.ts'
 
 /** Estimated tokens; exact where the caller sent tokens. */
 export function inputTokens(input: EmbeddingInput): number {

@@ -6,7 +6,10 @@ import { usdText } from '../../core/money.ts'
 import type { Usage } from '../../dialects/canon/usage.ts'
 import type { Allowance, CreditAccount, CreditBook } from '../../ledger/credit.ts'
 import {
+  affordableOutput,
   cappedNeed,
+  charge,
+  holdFor,
   holdNeedOf,
   type InputNeed,
   type OutputNeed,
@@ -14,8 +17,7 @@ import {
   outputInFull,
   outputWithin,
   UNKNOWN_MAX_OUTPUT,
-} from '../../ledger/output-cap.ts'
-import { affordableOutput, charge, holdFor } from '../../ledger/pricing.ts'
+} from '../../ledger/pricing.ts'
 import { windowEnd } from '../../ledger/spend-windows.ts'
 import type { Journal } from '../../ledger/types.ts'
 import type { ApiKey, LimitReset } from '../../plugin-api/key.ts'

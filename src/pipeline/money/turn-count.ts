@@ -2,8 +2,7 @@
 
 import { MEDIA_BYTES } from '../../dialects/canon/events.ts'
 import { countsOutput } from '../../dialects/canon/usage.ts'
-import { type Count, countedUsage, type EndedBy, enderOf } from '../../ledger/settlement.ts'
-import { estimateFromBytes } from '../../ledger/usage-estimate.ts'
+import { type Count, countedUsage, type EndedBy, enderOf, estimateFromBytes } from '../../ledger/settlement.ts'
 import type { Turn } from '../attempt/turn.ts'
 import type { Accepted, MaybePlanned, Received } from '../exchange.ts'
 import { sentEstimate } from '../route/needs.ts'
