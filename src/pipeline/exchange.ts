@@ -15,7 +15,7 @@ import type { Endpoint, Model } from '../routing/catalog/types.ts'
 import type { MergedPreferences, Tier } from '../routing/index.ts'
 import type { ClientConnection } from './client-connection.ts'
 import type { GuardrailBudget, GuardrailSetting } from './guard/guardrail-setting.ts'
-import { Costs } from './money/costs.ts'
+import { Costs } from './money/hold.ts'
 import type { ClientRequest } from './request/client-request.ts'
 import { Run, Trail } from './run.ts'
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Fault, type FaultCode } from '../../src/core/faults.ts'
-import { Cancellation } from '../../src/pipeline/attempt/cancellation.ts'
 import { DrainSlots } from '../../src/pipeline/attempt/drain-slots.ts'
+import { Cancellation } from '../../src/pipeline/attempt/upstream-attempt.ts'
 import { CancelSource } from '../../src/pipeline/exchange.ts'
 import { FakeClock } from '../support/clock.ts'
 

@@ -1,25 +1,25 @@
-/** One upstream call: encode, send, and return the reply as soon as it has ended. */
+/** One upstream call: encode, send, and return the reply as soon as it has ended. A provider inside this process is run instead. */
 
 import type { IncomingHttpHeaders } from 'node:http'
+import { asFault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { StreamEvent } from '../../dialects/canon/events.ts'
 import { markEvents, markText } from '../../dialects/canon/reasoning-owner.ts'
 import { restoreNames, type SentNames } from '../../dialects/canon/tool-names.ts'
 import { countsOutput } from '../../dialects/canon/usage.ts'
-import type { Encoded, Final, PassWire, StreamDecoder } from '../../dialects/types.ts'
+import type { Encoded, Final, LocalRun, LocalSink, PassWire, StreamDecoder } from '../../dialects/types.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { UpstreamCall } from '../../services/upstream/call.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import type { Planned } from '../exchange.ts'
 import type { Reply } from '../layer.ts'
-import { finishAll, ObserveRelay, PassRelay, type Relay, TranslateRelay } from '../reply/relays.ts'
+import { EventRelay, finishAll, ObserveRelay, PassRelay, type Relay, TranslateRelay } from '../reply/relays.ts'
 import { ReplyStream } from '../reply/reply-stream.ts'
 import { StopCutter } from '../reply/stop-cutter.ts'
 import { callPath, credentialHeaders, providerAddress } from '../route/provider-address.ts'
 import { AnswerOrError, isSuccess } from './answer-or-error.ts'
 import { traceOf } from './call-trace.ts'
 import { beginTurn, callOf, type EndpointCall } from './endpoint-call.ts'
-import { runLocal } from './local-attempt.ts'
 import { StreamAttempt } from './stream-attempt.ts'
 import { contentBytes, translated, WholeAttempt, type WholeResult } from './whole-attempt.ts'
 
@@ -159,4 +159,81 @@ function send(attempt: StreamAttempt | WholeAttempt, call: EndpointCall, encoded
 
 function isStream(status: number, headers: IncomingHttpHeaders, type = 'text/event-stream'): boolean {
   return status >= 200 && status <= 299 && headers['content-type']?.toLowerCase().startsWith(type) === true
+}
+
+/** Fails the attempt where taps and encoders throw: a provider inside this process would not catch it. */
+function guarded(attempt: Pick<StreamAttempt | WholeAttempt, 'fail'>): (step: () => void) => void {
+  return (step) => {
+    try {
+      step()
+    } catch (thrown) {
+      attempt.fail(asFault(thrown))
+    }
+  }
+}
+
+function runLocal(call: EndpointCall, encoded: Encoded, dependencies: ChainDependencies): Promise<Reply> {
+  const { exchange, endpoint, dialect, target, observers } = call
+  const path = exchange.run.path ?? beginTurn(exchange)
+  const cap = dialect.cap.written(encoded.body)
+  const decodeFault = dialect.decodeFault.bind(dialect)
+  const show = (batch: readonly StreamEvent[]): void => {
+    for (const tap of observers) for (const event of batch) tap.push(event, () => {})
+  }
+  if (!exchange.request.stream) {
+    const attempt = new WholeAttempt(exchange, {
+      endpoint,
+      lane: 'translate',
+      cap,
+      drains: dependencies.drains,
+      health: dependencies.health,
+      decodeFault,
+      read: () => translated([], path),
+    })
+    const events: StreamEvent[] = []
+    const take = guarded(attempt)
+    start(attempt, {
+      events: (batch) =>
+        take(() => {
+          show(batch)
+          for (const event of batch) events.push(event)
+        }),
+      fail: (fault) => attempt.fail(fault),
+      end: () =>
+        take(() => {
+          finishAll(observers)
+          attempt.complete(translated(events, path))
+        }),
+    })
+    return attempt.done
+  }
+  const relay = new EventRelay(path)
+  const attempt = new StreamAttempt(exchange, {
+    endpoint,
+    lane: 'translate',
+    cap,
+    relay,
+    drains: dependencies.drains,
+    health: dependencies.health,
+  })
+  const take = guarded(attempt)
+  start(attempt, {
+    events: (batch) =>
+      take(() => {
+        show(batch)
+        attempt.relay(relay.take(batch))
+      }),
+    fail: (fault) => attempt.fail(fault),
+    end: () => {
+      take(() => finishAll(observers))
+      attempt.end()
+    },
+  })
+  return attempt.done
+
+  function start(attempt: StreamAttempt | WholeAttempt, sink: LocalSink): void {
+    // The run may answer at once: its events before its handle exists must still reach the attempt.
+    const run: LocalRun | undefined = dialect.run?.(exchange.request.canonical(), target, exchange.head.clock, sink)
+    attempt.flow = run
+  }
 }

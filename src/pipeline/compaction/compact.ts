@@ -2,16 +2,18 @@
  * Compaction: a request for it becomes a request for a summary, in whatever format its provider speaks, and the caller gets the summary
  * as an item that only this gateway can open. Providers that do it themselves are left to it where the operator says so.
  */
+
 import { badField, Fault } from '../../core/faults.ts'
 import { isObject } from '../../core/json.ts'
 import type { ClientCompaction, CompactionItem } from '../../dialects/canon/compaction.ts'
+import type { EndReason, StreamEvent } from '../../dialects/canon/events.ts'
 import { accountLetters, ownReasoning } from '../../dialects/canon/reasoning-owner.ts'
-import type { CanonicalRequest, Item, ToolSpec } from '../../dialects/canon/request.ts'
+import type { CanonicalRequest, Item, Opaque, ToolSpec } from '../../dialects/canon/request.ts'
+import type { Tap } from '../../plugin-api/index.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import { type Guarded, narrow } from '../exchange.ts'
 import type { Layer, Reply, Service } from '../layer.ts'
-import { SummaryTap } from './summary-tap.ts'
 
 /** The last message of the request. The conversation before it stays as it was in every turn, so that the provider's cache is read. */
 const ASSIGNMENT = `Write a summary of the whole conversation above. Another model will go on with the work and will see your summary in place of the conversation, so whatever you leave out is lost. State:
@@ -128,4 +130,49 @@ function unwritten(reply: Reply, isOperation: boolean): Reply {
       : new Fault('upstream_empty', { message: 'The model wrote no summary of the conversation' })
   turn.refused = fault
   return { turn, finish: (final) => reply.finish({ ...final, end: { reason: 'error' }, fault }) }
+}
+
+/** Ends after which the text is whole. A model that calls something although it may not has written what it wanted to write. */
+const WHOLE: ReadonlySet<EndReason> = new Set(['stop', 'tool_calls'])
+
+class SummaryTap implements Tap {
+  readonly mode = 'mutate'
+  /** True once the item has gone out. */
+  isWritten = false
+  private readonly item: (summary: string) => Opaque
+  private summary = ''
+  private readonly texts = new Set<number>()
+  /** The first block of the answer; the item gets its number. */
+  private block: number | undefined
+
+  constructor(item: (summary: string) => Opaque) {
+    this.item = item
+  }
+
+  push(event: StreamEvent, emit: (event: StreamEvent) => void): void {
+    switch (event.type) {
+      case 'block-start':
+        this.block ??= event.block
+        if (event.kind === 'text') this.texts.add(event.block)
+        return
+      case 'block-delta':
+        if (this.texts.has(event.block)) this.summary += event.text
+        return
+      case 'block-note':
+      case 'block-end':
+      case 'opaque':
+        return
+      case 'end':
+        if (!event.paused && WHOLE.has(event.reason)) this.write(emit)
+    }
+    emit(event)
+  }
+
+  private write(emit: (event: StreamEvent) => void): void {
+    const { block } = this
+    if (block === undefined || this.isWritten || this.summary.trim() === '') return
+    this.isWritten = true
+    emit({ type: 'block-start', block, kind: 'opaque', of: this.item(this.summary) })
+    emit({ type: 'block-end', block })
+  }
 }

@@ -1,9 +1,10 @@
-/** What an endpoint is sent for vectors: the inputs as it takes them, and the calls that they make. */
+/** What an endpoint is sent for vectors: the inputs as it takes them, and the calls that they make; for plans, with nothing sent. */
 
 import type { EmbeddingAsk, EmbeddingTarget, EmbeddingWire } from '../../dialects/types.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import type { Planned } from '../exchange.ts'
+import type { CallPreview } from '../plan/candidates.ts'
 import type { SentBody } from '../refusal/callers-view.ts'
 import { type Batch, batchesOf } from './batches.ts'
 import { askOf, clientOf, targetOf, wireOf } from './embedding-request.ts'
@@ -61,5 +62,27 @@ export function mostOf({ most }: EmbeddingWire, { quirks }: EmbeddingTarget): Em
   return {
     inputs: quirks.max_batch ?? most.inputs,
     tokens: quirks.max_batch_tokens ?? most.tokens,
+  }
+}
+
+export function previewVectors(exchange: Planned, endpoint: Endpoint, dependencies: Pick<ChainDependencies, 'wires'>): CallPreview {
+  const { wire, target, ask, batches, cut } = callsAt(exchange, endpoint, dependencies)
+  const { dropped } = wire.encode({ ...ask, inputs: [] }, target)
+  const most = mostOf(wire, target)
+  const sizes = batches.map(({ from, to }) => ({
+    inputs: to - from,
+    tokens: ask.inputs.slice(from, to).reduce((sum, input) => sum + inputTokens(input), 0),
+  }))
+  return {
+    lane: 'translate',
+    dropped: [...dropped, ...cut],
+    calls: {
+      count: batches.length,
+      at_once: Math.min(AT_ONCE, batches.length),
+      inputs: Math.max(...sizes.map(({ inputs }) => inputs)),
+      estimated_tokens: Math.max(...sizes.map(({ tokens }) => tokens)),
+      most_inputs: most.inputs,
+      most_tokens: most.tokens ?? null,
+    },
   }
 }

@@ -1,11 +1,14 @@
-/** The money of one exchange: reserved before a provider is called, extended by turns and tools, settled once. */
+/** The money of one exchange: reserved before a provider is called, extended by turns and tools, settled once; and what its turns and tools have cost. */
 
 import { Fault } from '../../core/faults.ts'
 import { type JsonObject, readableJson } from '../../core/json.ts'
 import { usdText } from '../../core/money.ts'
+import { noUsage, type Usage } from '../../dialects/canon/usage.ts'
 import { type Allowance, type Charged, type CreditAccount, type CreditBook, chargeWithin, type HoldAsk } from '../../ledger/credit.ts'
 import type { HoldOwner, HoldRow, Journal, SettleRow } from '../../ledger/types.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
+import type { Endpoint } from '../../routing/catalog/types.ts'
+import type { Turn } from '../attempt/turn.ts'
 import type { GuardrailBudget } from '../guard/guardrail-setting.ts'
 
 /** What a part of a hold was taken for; amounts in nano-dollars. */
@@ -216,4 +219,30 @@ export function overBudget({ guardrail, limit, limitReset }: GuardrailBudget, ho
   const name = `${limitReset === null ? '' : `${WORDS[limitReset]} `}budget of $${usdText(limit)}`
   const state = left === 0 ? 'is spent' : `has $${usdText(left)} left, this request may cost up to $${usdText(hold)}`
   return new Fault('guardrail_blocked', { message: `The ${name} of the guardrail ${guardrail} ${state}`, metadata: { guardrail } })
+}
+
+export class Costs {
+  readonly hold = new Hold()
+  /** The endpoint that the hold's row names: that of the first who held. */
+  heldAt: Endpoint | undefined
+  /** Upper bound of the input's tokens that the hold was computed for. */
+  inputTokens = 0
+  /** What was taken of the key's limits, and has to be corrected or given back: tokens of the minute, bytes in flight. */
+  rateTokens = 0
+  rateBytes = 0
+  readonly turns: Turn[] = []
+  readonly noUsage: Usage = noUsage()
+  /** Nano-dollars of tools that ran. */
+  toolCost = 0
+  toolsRequested = 0
+  toolsExecuted = 0
+  /** Searches of the web that they ran, pages that they fetched. */
+  toolSearches = 0
+  toolFetches = 0
+  /** The engine that searched, and how many results the model was shown; undefined where no tool searched. */
+  found: { engine: string; results: number } | undefined
+
+  addFound({ engine, results }: { engine: string; results: number }): void {
+    this.found = { engine, results: (this.found?.results ?? 0) + results }
+  }
 }

@@ -1,8 +1,11 @@
-/** The head of a streamed reply and its silence: nothing goes out before content, except after long silence. */
+/** The head of a streamed reply and its silence: nothing goes out before content, except after long silence. And the reply that has none. */
 
 import type { Timer } from '../../core/clock.ts'
+import { entryAt } from '../../core/entry-at.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { type Accepted, idHeaders } from '../exchange.ts'
+import { answeredHere } from '../attempt/turn.ts'
+import { type Accepted, type Guarded, idHeaders } from '../exchange.ts'
+import type { Service } from '../layer.ts'
 import type { StreamedReply } from '../run.ts'
 
 type Streamed = Pick<Accepted, 'head' | 'request' | 'run' | 'trail'>
@@ -87,5 +90,25 @@ export class ReplyStream implements StreamedReply {
       this.write(this.comment, false)
     }
     this.timer = clock.after(left <= 0.5 ? this.patience : left, () => this.silence())
+  }
+}
+
+/** Answers with a whole stream without content, free of charge: no provider is called. */
+export function prepareResponse(): Service<Guarded> {
+  return async function handle(exchange) {
+    const { run, route, request, head } = exchange
+    const endpoint = entryAt(route.endpoints, 0)
+    run.ctx.model = endpoint.model.slug
+    run.final = {
+      usage: head.costs.noUsage,
+      cost: 0,
+      inputCost: 0,
+      outputCost: 0,
+      end: { reason: 'stop' },
+      completedAt: Math.floor(head.clock.now() / 1000),
+    }
+    run.reply = new ReplyStream(exchange)
+    const encoder = request.client.streamEncoder(run.ctx)
+    return { turn: answeredHere(endpoint), finish: (final) => encoder.finish(final) }
   }
 }

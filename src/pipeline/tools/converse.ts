@@ -1,12 +1,13 @@
 /** The server-tool loop: the model calls, the gateway runs, the model goes on; one outgoing stream however many turns. */
+
 import { badField, Fault } from '../../core/faults.ts'
-import { isObject, type JsonObject } from '../../core/json.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { StopCondition } from '../../dialects/canon/gateway-fields.ts'
 import type { Item } from '../../dialects/canon/request.ts'
 import { charge } from '../../ledger/pricing.ts'
 import type { Turn } from '../attempt/turn.ts'
 import type { ChainDependencies, ChainSettings } from '../dependencies.ts'
-import type { Accepted, Guarded } from '../exchange.ts'
+import { type Accepted, type Guarded, narrow } from '../exchange.ts'
 import type { Layer, Reply, Service } from '../layer.ts'
 import { extendHold, extendUnwritten } from '../money/extend-hold.ts'
 import { chargedExtras, pricedEndpoint, tariffOf } from '../money/provider-prices.ts'
@@ -16,7 +17,6 @@ import { EventPath } from '../reply/event-path.ts'
 import { endedEarly } from '../reply/final-fault.ts'
 import { ReplyStream } from '../reply/reply-stream.ts'
 import type { EventSink } from '../run.ts'
-import { mayPause, wholeTurn } from './paused-turn.ts'
 import { type Offer, offerTools } from './server-tools.ts'
 import { type HostOf, hostsOf, toolContext } from './tool-host.ts'
 import { appendTurn, type CallOutput, runCalls } from './tool-turn.ts'
@@ -260,4 +260,43 @@ async function replyWithoutTurn(exchange: Guarded): Promise<Reply> {
     exchange.run.reply.write(text, false)
   }
   return { turn, finish: (final) => path.finish(final) }
+}
+
+/** Continuations of one turn. A provider whose loop ends after ten rounds of tools has then run a hundred. */
+const MOST = 10
+
+/** True where the request offers tools that the provider runs, and its format cannot hand a paused turn to the caller. */
+function mayPause({ request }: Guarded): boolean {
+  if (request.client.showsPauses) return false
+  if (request.edited) return request.canonical().tools.some(({ kind }) => kind === 'opaque')
+  const { tools } = request.body
+  return Array.isArray(tools) && tools.some((tool) => isObject(tool) && isProviders(tool.type))
+}
+
+/** A type with a colon is the gateway's own tool. */
+function isProviders(type: Json | undefined): boolean {
+  return typeof type === 'string' && type !== 'function' && !type.includes(':')
+}
+
+/** One turn of the model, however often its provider pauses. */
+async function wholeTurn(exchange: Guarded, next: Service<Guarded>): Promise<Reply> {
+  let reply = await next(exchange)
+  for (let left = MOST; left > 0 && isPaused(exchange, reply); left--) {
+    countTurn(exchange, reply.turn)
+    const concluding = concludeTurn(exchange)
+    if (concluding) await concluding
+    if (exchange.head.cancel.aborted) return reply
+    appendTurn(exchange, [])
+    // What the provider has said so far only it can read.
+    narrow(
+      exchange,
+      exchange.route.endpoints.filter(({ provider }) => provider === reply.turn.endpoint.provider),
+    )
+    reply = await next(exchange)
+  }
+  return reply
+}
+
+function isPaused({ run: { path, mayPause } }: Guarded, { turn: { aborted, fault, refused, end } }: Reply): boolean {
+  return mayPause && end?.paused === true && !aborted && !fault && !refused && path?.turn !== undefined && path.calls.length === 0
 }
