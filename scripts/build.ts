@@ -1,12 +1,13 @@
 /**
  * Builds what the npm package holds: `npm run build`, which `npm pack` runs first.
- * `dist/` gets JavaScript with source maps, the types of `headgate/plugin-api`, and the files that the program reads at run time.
+ * `dist/` gets JavaScript with source maps, the control room (`dist/web/`), the types of `headgate/plugin-api`, and the files that the program reads at run time.
  * `--lock` also writes `npm-shrinkwrap.json`, the exact version and hash of everything that is installed with the package; npm reads it
  * from a package and takes it for the lock file of a checkout, so `npm pack` removes it again (docs.npmjs.com, npm-shrinkwrap.json).
  */
 import { execFileSync } from 'node:child_process'
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { buildWeb } from './build-web.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const DIST = join(ROOT, 'dist')
@@ -43,4 +44,5 @@ function build(): void {
 }
 
 build()
+await buildWeb(join(DIST, 'web'))
 if (process.argv.includes('--lock')) write(join(ROOT, 'npm-shrinkwrap.json'), productionLock())

@@ -17,6 +17,7 @@ interface Step {
 const STEPS: readonly Step[] = [
   { name: 'types', command: join(BIN, 'tsc'), args: ['--project', ROOT] },
   { name: 'types of the tests', command: join(BIN, 'tsc'), args: ['--project', join(ROOT, 'test')] },
+  { name: 'types of the control room', command: join(BIN, 'tsc'), args: ['--project', join(ROOT, 'web')] },
   { name: 'lint and format', command: join(BIN, 'biome'), args: ['check', '--error-on-warnings', '.'] },
   { name: 'import rules', command: process.execPath, args: [join(ROOT, 'test', 'repository', 'imports.test.ts')] },
   { name: 'plain words', command: process.execPath, args: [join(ROOT, 'scripts', 'plain-words.ts')] },

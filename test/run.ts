@@ -1,5 +1,5 @@
 /**
- * The test command: `node test/run.ts [--long | --clients | --servers | --recordings | --delivery] [--alone] [filter …]`.
+ * The test command: `node test/run.ts [--long | --clients | --servers | --recordings | --delivery | --browser] [--alone] [filter …]`.
  * Runs the test files, each a tap script: several in a process, one after another, but for those that change or measure the process
  * (`support/file-groups.ts`). What took longest in the last run comes first, as many processes at once as there are processors.
  * Ends with the plain line `N passed, N failed`. `--alone` gives each file a process of its own.
@@ -10,6 +10,7 @@
  * `--agents` runs only the real coding agents (`test/agents/*.agent.ts`), one after the other: a short task each, everything with `--long`.
  * `--recordings` runs only the tests that replay recorded traffic of real providers, which is no part of the repository.
  * `--delivery` runs only the tests of what is delivered (`test/delivery/`): they build it, install it in an empty folder and use it.
+ * `--browser` runs only the tests of the control room in a real browser (`test/control-room/`).
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -24,9 +25,10 @@ const BIN = join(ROOT, 'node_modules', '.bin')
 const CLIENTS = 'test/clients/'
 const RECORDINGS = 'test/recordings/'
 const DELIVERY = 'test/delivery/'
+const BROWSER = 'test/control-room/'
 /** Milliseconds that each file took when it ran last, on this machine. */
 const TIMES = join(ROOT, 'node_modules', '.cache', 'test-times.json')
-const FLAGS = ['--long', '--clients', '--servers', '--recordings', '--agents', '--delivery', '--alone']
+const FLAGS = ['--long', '--clients', '--servers', '--recordings', '--agents', '--delivery', '--browser', '--alone']
 /** Runs the files of a list in one process. */
 const ONE_PROCESS = join('test', 'support', 'one-process.ts')
 /** Seconds that one file may take: far more than it does, on a busy machine too. An agent is installed first. */
@@ -42,6 +44,7 @@ interface Choice {
   recordings: boolean
   agents: boolean
   delivery: boolean
+  browser: boolean
   alone: boolean
   filters: string[]
 }
@@ -53,8 +56,8 @@ function choiceOf(args: readonly string[]): Choice {
     console.error(`unknown option ${unknown}; known are ${FLAGS.join(', ')}`)
     process.exit(2)
   }
-  const [long, clients, servers, recordings, agents, delivery, alone] = FLAGS.map((flag) => flags.includes(flag))
-  return { long, clients, servers, recordings, agents, delivery, alone, filters: args.filter((arg) => !arg.startsWith('--')) }
+  const [long, clients, servers, recordings, agents, delivery, browser, alone] = FLAGS.map((flag) => flags.includes(flag))
+  return { long, clients, servers, recordings, agents, delivery, browser, alone, filters: args.filter((arg) => !arg.startsWith('--')) }
 }
 
 function filesOf(choice: Choice): string[] {
@@ -65,6 +68,7 @@ function filesOf(choice: Choice): string[] {
     .filter((path) => path.startsWith(CLIENTS) === choice.clients)
     .filter((path) => path.startsWith(RECORDINGS) === choice.recordings)
     .filter((path) => path.startsWith(DELIVERY) === choice.delivery)
+    .filter((path) => path.startsWith(BROWSER) === choice.browser)
     .filter((path) => choice.clients || choice.long || choice.filters.length > 0 || needsServers(path) === choice.servers)
     .filter((path) => choice.filters.length === 0 || choice.filters.some((filter) => path.includes(filter)))
     .sort()
@@ -85,8 +89,8 @@ function needsServers(path: string): boolean {
 
 /** Files that run in one process. Those that take long, or need programs beside the gateway, gain nothing by sharing one. */
 function groupsOf(choice: Choice): string[][] {
-  const { long, clients, servers, recordings, agents, delivery, alone } = choice
-  const each = long || clients || servers || recordings || agents || delivery || alone
+  const { long, clients, servers, recordings, agents, delivery, browser, alone } = choice
+  const each = long || clients || servers || recordings || agents || delivery || browser || alone
   return new FileGroups(ROOT).of(filesOf(choice), (file) => each || needsServers(file))
 }
 

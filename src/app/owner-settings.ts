@@ -2,7 +2,7 @@
 
 import type { Config } from '../config/config.ts'
 import type { KeyConfig } from '../config/keys.ts'
-import { FALLBACK_NAME, plainKey, resolveKeys } from '../config/keys.ts'
+import { FALLBACK_NAME, operatorKey, plainKey, resolveKeys } from '../config/keys.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 
 export class OwnerSettings {
@@ -15,8 +15,11 @@ export class OwnerSettings {
   /** Where the workers keep files together, where the configuration names no directory. */
   uploads: string | undefined
   private keys: readonly KeyConfig[]
+  private readonly operatorKey: KeyConfig
 
-  constructor(config: Config) {
+  /** @param operatorSecret of the control room's own key. */
+  constructor(config: Config, operatorSecret: string) {
+    this.operatorKey = operatorKey(operatorSecret)
     const { generated } = resolveKeys(config)
     this.config = config
     this.generated = generated
@@ -44,6 +47,7 @@ export class OwnerSettings {
       server: { ...config.server, port },
       keysNamed: true,
       keys: [...this.keys],
+      operatorKey: this.operatorKey,
     }
   }
 

@@ -20,6 +20,7 @@ import { LedgerScans } from '../ledger/scans.ts'
 import { buildCatalog, type Catalog } from '../routing/catalog/catalog.ts'
 import { type AdminRoute, startAdmin } from '../server/admin.ts'
 import { adminAddresses } from '../server/admin-token.ts'
+import { ClientAddresses } from '../server/client-address.ts'
 import type { Drain } from '../server/drain.ts'
 import { compactionCommandRoute, guardrailCommandRoute, keyCommandRoute, sessionCommandRoute } from '../server/key-command-route.ts'
 import { freeAddress } from '../server/listener.ts'
@@ -27,6 +28,7 @@ import { METRICS_TYPE, MergedMetrics } from '../server/metrics.ts'
 import { ProcessGauges } from '../server/process-gauges.ts'
 import { DiskFiles } from '../services/files/index.ts'
 import { ConfigReader } from './config-reader.ts'
+import { controlRoomOf, operatorSecret } from './control-room.ts'
 import { operatorsCompactionKeys } from './operators-compaction-keys.ts'
 import { OwnerBookkeeping } from './owner-bookkeeping.ts'
 import { OwnerSettings } from './owner-settings.ts'
@@ -97,13 +99,16 @@ class Owner {
   private readonly closers: Closer[] = []
   private readonly alerts = new StoreAlerts(systemClock, this.logs.part('ledger'))
   private draining = false
+  private readonly operatorSecret = operatorSecret()
+  /** Of the workers, once they listen. */
+  private url: string | undefined
   /** Of this run; makes names that no other program can guess. */
   private readonly secret = randomUUID()
 
   constructor(options: OwnOptions, reader: ConfigReader, config: Config) {
     this.options = options
     this.reader = reader
-    this.settings = new OwnerSettings(config)
+    this.settings = new OwnerSettings(config, this.operatorSecret)
     this.logs.follow(config.log)
   }
 
@@ -125,6 +130,7 @@ class Owner {
     // Taken for a moment: another gateway on the port would otherwise share it without a word.
     settings.port = await freeAddress(config.server.host, config.server.port)
     const url = await crew.start()
+    this.url = url
     const watch = watchConfig(config, {
       load: () => read(this.reader, this.options),
       clock: this.clock,
@@ -231,8 +237,18 @@ class Owner {
       guardrails: kept.guardrails,
       written: this.settings.config.guardrails,
     })
+    const addresses = adminAddresses(this.settings.config, this.closers)
     return startAdmin({
-      ...adminAddresses(this.settings.config, this.closers),
+      ...addresses,
+      controlRoom: controlRoomOf({
+        clock: this.clock,
+        config: () => this.settings.config,
+        url: () => this.url,
+        addresses: new ClientAddresses(this.settings.config.server.trustedProxies),
+        token: addresses.token,
+        operatorSecret: this.operatorSecret,
+        onError: this.oops,
+      }),
       metrics: { contentType: METRICS_TYPE, text: () => this.metricsOf(crew) },
       notReady: () => this.notReady(crew),
       routes: new Map<string, AdminRoute>([

@@ -3,7 +3,7 @@
 import type { Bookkeeping, WorkerPlace } from '../cluster/bookkeeping.ts'
 import { type Shared, showAvailability } from '../cluster/shared/index.ts'
 import type { Config } from '../config/config.ts'
-import { resolveKeys } from '../config/keys.ts'
+import { operatorKeys, resolveKeys } from '../config/keys.ts'
 import type { Reload } from '../config/watch.ts'
 import type { Clock } from '../core/clock.ts'
 import { FirstUse } from '../core/first-use.ts'
@@ -290,7 +290,7 @@ export class Runtime {
 
   private compose(): Serving {
     const { config, catalog, dependencies, source } = this
-    const keys = keyLookup(this.keys, source.store.keys, config.limits)
+    const keys = keyLookup([...operatorKeys(config), ...this.keys], source.store.keys, config.limits)
     const models = new Set(catalog.models.map((model) => model.slug))
     this.tallies.know({ model: models, provider: new Set(catalog.providers.keys()) })
     // The models of the configuration include the wildcards, which the catalogue's list leaves out.

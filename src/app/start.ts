@@ -4,6 +4,7 @@ import { ledgerRoutes } from '../api/ledger.ts'
 import { type Bookkeeping, openBookkeeping, type WorkerPlace } from '../cluster/bookkeeping.ts'
 import { connectShared } from '../cluster/shared/index.ts'
 import type { Config } from '../config/config.ts'
+import { operatorKey } from '../config/keys.ts'
 import { type Reload, type WatchOptions, watchConfig } from '../config/watch.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import { type Log, openLog, WHOLE_BYTES } from '../core/log.ts'
@@ -16,6 +17,7 @@ import { listen } from '../server/listener.ts'
 import { METRICS_TYPE, metricsText } from '../server/metrics.ts'
 import type { LoopSource } from '../server/overload.ts'
 import { ConfigReader } from './config-reader.ts'
+import { controlRoomOf, operatorSecret } from './control-room.ts'
 import { operatorsCompactionKeys } from './operators-compaction-keys.ts'
 import { withPlugins } from './plugin-list.ts'
 import { Runtime } from './runtime.ts'
@@ -70,8 +72,11 @@ export async function start(options: StartOptions): Promise<Running> {
   const { configText: text } = options
   const given = options.load
   const reader = new ConfigReader(options.configFile, env, clock)
-  const load = (): Config | Promise<Config> =>
-    given ? withPlugins(given(), { env, text }) : reader.whole({ text, host: options.host, port: options.port })
+  const secret = operatorSecret()
+  const load = async (): Promise<Config> => {
+    if (given) return withPlugins(given(), { env, text })
+    return { ...(await reader.whole({ text, host: options.host, port: options.port })), operatorKey: operatorKey(secret) }
+  }
   const config = await load()
   const closers: Closers = []
   const close = async (): Promise<void> => {
@@ -102,7 +107,7 @@ export async function start(options: StartOptions): Promise<Running> {
     const drain = new Drain(clock, () => runtime.config.server.drain)
     const url = await listening({ runtime, clock }, drain, closers)
     const notReady = (): string[] => [...(drain.draining ? ['draining'] : []), ...alerts.reasons()]
-    const adminUrl = options.worker ? '' : await administered(runtime, { store, notReady, log: logs.log }, closers)
+    const adminUrl = options.worker ? '' : await administered(runtime, { store, notReady, log: logs.log, url, secret }, closers)
     const reload = reloading(config, { load, clock, runtime, options }, closers)
     if (!given) {
       const log = logs.part('config')
@@ -137,12 +142,22 @@ async function ledgerOf(config: Config, { clock, alerts, log, worker }: Bookkeep
 /** The operator's listener. @returns its address. */
 async function administered(
   runtime: Runtime,
-  { store, notReady, log }: { store: Bookkeeping; notReady: () => string[]; log: Log },
+  { store, notReady, log, url, secret }: { store: Bookkeeping; notReady: () => string[]; log: Log; url: string; secret: string },
   closers: Closers,
 ): Promise<string> {
   const { clock } = runtime.dependencies
+  const addresses = adminAddresses(runtime.config, closers)
   const admin = await startAdmin({
-    ...adminAddresses(runtime.config, closers),
+    ...addresses,
+    controlRoom: controlRoomOf({
+      clock,
+      config: () => runtime.config,
+      url: () => url,
+      addresses: runtime.addresses,
+      token: addresses.token,
+      operatorSecret: secret,
+      onError: runtime.oops,
+    }),
     metrics: { contentType: METRICS_TYPE, text: async () => metricsText(await runtime.tallies.snapshot()) },
     notReady,
     routes: new Map<string, AdminRoute>([

@@ -5,7 +5,7 @@ import { hashOf } from '../core/secret.ts'
 import { credentialSettings, keyPool } from '../services/credentials/settings.ts'
 import type { Environment } from './expand.ts'
 import { guardrailConfig } from './guardrails.ts'
-import { DEVELOPMENT_KEY, FALLBACK_NAME, keyConfig, plainKey } from './keys.ts'
+import { DEVELOPMENT_KEY, FALLBACK_NAME, type KeyConfig, keyConfig, plainKey } from './keys.ts'
 import { pluginsConfig } from './plugins.ts'
 import { type Resolved, resolved } from './resolved.ts'
 import { discovery, type provider } from './schema/providers.ts'
@@ -71,6 +71,8 @@ export function buildConfig(checked: Checked) {
     keysNamed: auth.keys !== undefined,
     keys,
     fallbackKey,
+    /** Of this run; set by the root of the program that serves the control room. */
+    operatorKey: undefined as KeyConfig | undefined,
     /** True while the published development key is honoured: never beside a provider's real key, unless the file names it. */
     developmentKey: auth.keys
       ? keys.some(isPublished)

@@ -29,6 +29,14 @@ export function plainKey(name: string, secret: string): KeyConfig {
   return keyConfig(resolved(keySchema, { name, key: secret }))
 }
 
+/** Identity and name of the control room's own key; no key of the configuration can have this name. */
+const OPERATOR_NAME = 'control room'
+
+/** A management key of one run, for what the operator does in the control room. */
+export function operatorKey(secret: string): KeyConfig {
+  return { ...plainKey(OPERATOR_NAME, secret), management: true }
+}
+
 /** True for addresses that only this machine reaches. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host)
@@ -46,6 +54,8 @@ interface KeySettings {
   /** For every key that sets none of its own. */
   limits: RateLimits
   server: { host: string }
+  /** Honoured beside the others, and listed nowhere. */
+  operatorKey?: KeyConfig | undefined
 }
 
 export interface ResolvedKeys {
@@ -74,6 +84,11 @@ export function resolveKeys(config: KeySettings, random: () => string = randomTa
 export function developmentKeyRefusal(config: Pick<KeySettings, 'developmentKey' | 'server'>): string | undefined {
   if (!config.developmentKey || isLoopback(config.server.host)) return undefined
   return `the development key ${DEVELOPMENT_KEY} is honoured only while listening on loopback, expected server.host 127.0.0.1 or a key of your own in auth.keys`
+}
+
+/** The key of the control room, where this configuration has one. */
+export function operatorKeys(config: KeySettings): ApiKey[] {
+  return config.operatorKey ? [apiKey(config.operatorKey, config)] : []
 }
 
 function apiKey(key: KeyConfig, { limits }: Pick<KeySettings, 'limits'>): ApiKey {

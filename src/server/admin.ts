@@ -7,6 +7,7 @@ import { asFault, Fault, faultBody } from '../core/faults.ts'
 import type { Json } from '../core/json.ts'
 import { createServer } from '../core/node-http.ts'
 import { type AdminAddresses, tokenCheck } from './admin-token.ts'
+import type { ControlRoom } from './control-room/control-room.ts'
 import { headFault } from './edge-guard.ts'
 
 export interface AdminReply {
@@ -27,6 +28,8 @@ export interface AdminOptions extends AdminAddresses {
   notReady: () => readonly string[] | Promise<readonly string[]>
   /** Further routes by method and path, such as `GET /keys`; a caller needs the token, or the socket. */
   routes?: ReadonlyMap<string, AdminRoute>
+  /** Served on the port alone, not on the socket or the listener for health. */
+  controlRoom?: Pick<ControlRoom, 'handle' | 'opens' | 'close'>
   /** Called with the error behind a 500. */
   onError?: (error: unknown) => void
 }
@@ -41,12 +44,12 @@ export interface Admin {
 
 /** Starts the listeners. @throws the system's error where an address cannot be taken, with nothing left open. */
 export async function startAdmin(options: AdminOptions): Promise<Admin> {
-  const { host = '127.0.0.1', port, token, socket, health, onError } = options
+  const { host = '127.0.0.1', port, token, socket, health, controlRoom, onError } = options
   const open = new Map<string, AdminRoute>(builtIn(options))
   const all = new Map<string, AdminRoute>([...open, ...(options.routes ?? [])])
   const isOperator = tokenCheck(token)
   const servers: Server[] = []
-  const serve = (handle: (request: IncomingMessage) => Promise<AdminReply>): Server => {
+  const serve = (handle: (request: IncomingMessage) => Promise<AdminReply>, room?: AdminOptions['controlRoom']): Server => {
     /** Whose connection ends: requests that were sent behind a refused one are not looked at. */
     const refused = new WeakSet<Socket>()
     const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000 }, (request, response) => {
@@ -56,17 +59,21 @@ export async function startAdmin(options: AdminOptions): Promise<Admin> {
         refused.add(request.socket)
         response.shouldKeepAlive = false
         send(response, refusal(fault))
-      } else void handle(request).then((reply) => send(response, reply))
+      } else if (!room?.handle(request, response)) void handle(request).then((reply) => send(response, reply))
     })
     servers.push(server)
     return server
   }
   const close = async (): Promise<void> => {
+    controlRoom?.close()
     await Promise.all(servers.map(closed))
   }
   try {
     const url = await listen(
-      serve((request) => answer({ open, all, isOperator: isOperator(request.headers.authorization) }, request, onError)),
+      serve(
+        (request) => answer({ open, all, isOperator: isOperator(request.headers.authorization), controlRoom }, request, onError),
+        controlRoom,
+      ),
       host,
       port,
     )
@@ -123,9 +130,12 @@ interface Access {
   readonly open: ReadonlyMap<string, AdminRoute>
   readonly all: ReadonlyMap<string, AdminRoute>
   readonly isOperator: boolean
+  /** Its sessions open some routes. */
+  readonly controlRoom?: Pick<ControlRoom, 'opens'> | undefined
 }
 
-async function answer({ open, all, isOperator }: Access, request: IncomingMessage, onError: AdminOptions['onError']): Promise<AdminReply> {
+async function answer(access: Access, request: IncomingMessage, onError: AdminOptions['onError']): Promise<AdminReply> {
+  const { open, all, isOperator, controlRoom } = access
   try {
     // A fixed base: the Host header is the caller's and names nothing here.
     const url = URL.parse(request.url ?? '/', 'http://admin.invalid')
@@ -133,7 +143,8 @@ async function answer({ open, all, isOperator }: Access, request: IncomingMessag
     const method = request.method === 'HEAD' ? 'GET' : (request.method ?? 'GET')
     const name = `${method} ${url.pathname}`
     // Without the token a caller does not learn which other paths there are.
-    if (!isOperator && !open.has(name)) throw new Fault('invalid_key', { message: TOKEN_NEEDED, headers: { 'WWW-Authenticate': 'Bearer' } })
+    if (!isOperator && !open.has(name) && !(await controlRoom?.opens(name, request)))
+      throw new Fault('invalid_key', { message: TOKEN_NEEDED, headers: { 'WWW-Authenticate': 'Bearer' } })
     const route = all.get(name)
     if (route) return await route(request, url)
     const known = [...all.keys()].some((each) => each.endsWith(` ${url.pathname}`))

@@ -58,6 +58,13 @@ export class Attempts {
     this.buckets.set(name, bucket)
   }
 
+  /** Takes one count back. */
+  giveBack(name: string): void {
+    const bucket = this.bucket(name)
+    bucket.left = Math.min(this.rate.burst, bucket.left + 1)
+    this.buckets?.set(name, bucket)
+  }
+
   private bucket(name: string): Bucket {
     const now = this.clock.monotonic()
     const { burst, perSecond } = this.rate

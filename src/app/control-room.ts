@@ -1,0 +1,38 @@
+/** The control room as the process with the admin listener has it. */
+import { randomBytes } from 'node:crypto'
+import type { Config } from '../config/config.ts'
+import { DEVELOPMENT_KEY } from '../config/keys.ts'
+import type { Clock } from '../core/clock.ts'
+import type { ClientAddresses } from '../server/client-address.ts'
+import { ControlRoom } from '../server/control-room/control-room.ts'
+import { programVersion } from './version.ts'
+
+/** A new one for each start; it never leaves the processes of this gateway. */
+export const operatorSecret = (): string => randomBytes(32).toString('base64url')
+
+export interface ControlRoomSource {
+  readonly clock: Clock
+  /** As it stands now. */
+  readonly config: () => Pick<Config, 'brand' | 'developmentKey' | 'providers' | 'server'>
+  /** Address of the public listener, once it listens. */
+  readonly url: () => string | undefined
+  readonly addresses: ClientAddresses
+  readonly token: string | undefined
+  readonly operatorSecret: string
+  readonly onError: (error: unknown) => void
+}
+
+export function controlRoomOf({ config, addresses, ...rest }: ControlRoomSource): ControlRoom {
+  return new ControlRoom({
+    ...rest,
+    addresses,
+    brand: () => config().brand.word,
+    version: programVersion(),
+    // The page calls models of the simulated provider with it; the key is published, so that anybody on this machine may call more.
+    developmentKey: () => {
+      const { developmentKey, providers } = config()
+      return developmentKey && providers.some(({ dialect }) => dialect === 'sim') ? DEVELOPMENT_KEY : undefined
+    },
+    sendsProxyHeader: () => config().server.proxyProtocol && addresses.isTrusted('127.0.0.1'),
+  })
+}

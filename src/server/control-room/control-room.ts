@@ -1,0 +1,231 @@
+/**
+ * The control room on the admin listener: its page and files, sign-in, and the API at the same origin.
+ * The page itself and its files need no session, since they hold nothing of the gateway's.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Clock } from '../../core/clock.ts'
+import { asFault, Fault, faultReply } from '../../core/faults.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
+import { Attempts } from '../../pipeline/request/attempt-buckets.ts'
+import { parseBody } from '../../pipeline/request/read.ts'
+import { tokenCheck } from '../admin-token.ts'
+import type { ClientAddresses } from '../client-address.ts'
+import { actionsOf, may, routeAction } from './access.ts'
+import { ControlRoomFiles, SAFE_HEADERS } from './files.ts'
+import { PublicApi } from './public-api.ts'
+import { checkOrigin, OWN_HEADER } from './same-origin.ts'
+import { cookieOf, type Session, Sessions, setCookie } from './sessions.ts'
+
+const ROOT = '/control-room'
+const SESSION_PATH = `${ROOT}/session`
+const FILES = `${ROOT}/files/`
+const API = '/v1/'
+/** Value of the header for calls of models with the development key, which the page never sees. */
+const SAMPLE = 'sample'
+
+/** Sign-ins that fail, by address: ten at once, then one every ten seconds. */
+const SIGN_IN_RATE = { burst: 10, perSecond: 0.1 }
+/** Bytes and levels of a sign-in. */
+const MOST_BYTES = 4096
+const DEEPEST = 4
+const LONGEST_KEY = 512
+
+export interface ControlRoomOptions {
+  readonly clock: Clock
+  readonly brand: () => string
+  readonly version: string
+  /** Address of the public listener, once it listens. */
+  readonly url: () => string | undefined
+  readonly sendsProxyHeader: () => boolean
+  readonly addresses: Pick<ClientAddresses, 'of'>
+  /** Opens a session of the operator's; undefined: nothing does. */
+  readonly token: string | undefined
+  /** A management key of this run alone, for sessions that were opened with the admin token. */
+  readonly operatorSecret: string
+  /** The published development key, where it is honoured. */
+  readonly developmentKey: () => string | undefined
+  readonly onError: (error: unknown) => void
+}
+
+export class ControlRoom {
+  private readonly options: ControlRoomOptions
+  private readonly sessions: Sessions
+  private readonly failures: Attempts
+  private readonly api: PublicApi
+  private readonly files = new ControlRoomFiles()
+  private readonly isOperator: (authorization: string | undefined) => boolean
+
+  constructor(options: ControlRoomOptions) {
+    this.options = options
+    this.sessions = new Sessions(options.clock)
+    this.failures = new Attempts(options.clock, SIGN_IN_RATE)
+    this.api = new PublicApi(options)
+    this.isOperator = tokenCheck(options.token)
+  }
+
+  /** @returns false where the request is none of the control room's. */
+  handle(request: IncomingMessage, response: ServerResponse): boolean {
+    const path = (request.url ?? '').split('?', 1)[0] ?? ''
+    const isApi = path.startsWith(API)
+    if (path !== ROOT && !path.startsWith(`${ROOT}/`) && !(isApi && cookieOf(request.headers.cookie) !== undefined)) return false
+    const answered = isApi ? this.forward(request, response) : this.own(path, request, response)
+    answered.catch((thrown) => this.refuse(response, thrown))
+    return true
+  }
+
+  /** True for a route of the operator's that this request's session opens. @throws Fault 403 for a page of another origin. */
+  async opens(route: string, request: IncomingMessage): Promise<boolean> {
+    const action = routeAction(route)
+    const session = this.sessionOf(request)
+    if (action === undefined || session === undefined) return false
+    checkOrigin(request)
+    return may(session, action) && (await this.isAlive(session, request))
+  }
+
+  close(): void {
+    this.api.close()
+  }
+
+  private async own(path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (path === SESSION_PATH) {
+      if (request.method === 'POST') await this.signIn(request, response)
+      else if (request.method === 'DELETE') this.signOut(request, response)
+      else if (request.method === 'GET') await this.showSession(request, response)
+      else throw new Fault('method_not_allowed', { headers: { Allow: 'GET, POST, DELETE' } })
+      return
+    }
+    if (request.method !== 'GET' && request.method !== 'HEAD') throw new Fault('method_not_allowed', { headers: { Allow: 'GET' } })
+    if (path.startsWith(FILES)) {
+      if (!(await this.files.file(path.slice(FILES.length), request, response))) throw new Fault('not_found')
+    } else if (path === ROOT) response.writeHead(308, { ...SAFE_HEADERS, Location: `${ROOT}/` }).end()
+    else await this.files.page(request, response)
+  }
+
+  private async signIn(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    checkOrigin(request)
+    const address = this.options.addresses.of(request)
+    this.failures.check(address, 'Too many sign-ins failed from this address')
+    const key = keyIn(parseBody(await bodyOf(request), DEEPEST))
+    // Counted before the look-up, so that attempts at the same time do not get more.
+    this.failures.count(address)
+    const visitor = await this.visitorWith(key)
+    this.failures.giveBack(address)
+    this.sessions.end(cookieOf(request.headers.cookie))
+    const { cookie, session } = this.sessions.open(visitor)
+    reply(response, 201, this.described(session), { 'Set-Cookie': setCookie(cookie, isSecure(request)) })
+  }
+
+  /** @throws Fault 401 for a key that is unknown, 403 for one that manages nothing. */
+  private async visitorWith(key: string): Promise<Omit<Session, 'expiresAt'>> {
+    if (this.isOperator(`Bearer ${key}`)) return { role: 'operator', secret: this.options.operatorSecret, name: 'admin token' }
+    const { status, body } = await this.api.get('/v1/key', key)
+    if (status === 401)
+      throw new Fault('invalid_key', { message: 'key: expected a management key or the admin token', metadata: { field: 'key' } })
+    if (status !== 200) throw new Fault('unavailable', { message: `The gateway cannot look the key up: it replies with ${status}` })
+    const { data } = JSON.parse(body) as { data: { label: string; is_management_key: boolean } }
+    if (!data.is_management_key)
+      throw new Fault('management_only', {
+        message: 'key: expected a management key, found one for completions',
+        metadata: { field: 'key' },
+      })
+    return { role: 'manager', secret: key, name: data.label }
+  }
+
+  private signOut(request: IncomingMessage, response: ServerResponse): void {
+    checkOrigin(request)
+    this.sessions.end(cookieOf(request.headers.cookie))
+    response.writeHead(204, { ...SAFE_HEADERS, 'Set-Cookie': setCookie('', isSecure(request)) }).end()
+  }
+
+  private async showSession(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    checkOrigin(request)
+    const session = this.sessionOf(request)
+    const isOpen = session !== undefined && (await this.isAlive(session, request))
+    reply(response, 200, isOpen ? this.described(session) : { data: null, brand: this.options.brand() })
+  }
+
+  private described(session: Session): JsonObject {
+    const { brand, version, developmentKey, url } = this.options
+    return {
+      brand: brand(),
+      data: {
+        name: session.name,
+        role: session.role,
+        actions: actionsOf(session).filter((action) => action !== 'sample' || developmentKey() !== undefined),
+        expires_at: new Date(session.expiresAt).toISOString(),
+        version,
+        api_url: url() ?? null,
+      },
+    }
+  }
+
+  private async forward(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    checkOrigin(request)
+    const session = this.sessionOf(request)
+    if (!session || !may(session, 'api')) throw signedOut()
+    const { authorization } = request.headers
+    const isSample = request.headers[OWN_HEADER] === SAMPLE
+    if (isSample && !may(session, 'sample')) throw new Fault('forbidden')
+    const secret = isSample ? this.options.developmentKey() : session.secret
+    if (secret === undefined) throw new Fault('forbidden', { message: 'The development key is not honoured here' })
+    const own = authorization === undefined || isSample
+    const status = await this.api.forward(request, response, {
+      path: request.url ?? '',
+      authorization: own ? `Bearer ${secret}` : authorization,
+    })
+    if (status === 401 && own && !isSample) this.sessions.end(cookieOf(request.headers.cookie))
+  }
+
+  private sessionOf({ headers }: IncomingMessage): Session | undefined {
+    return this.sessions.find(cookieOf(headers.cookie))
+  }
+
+  /** A key that was revoked or has expired ends its sessions. @throws Fault 503 where that cannot be found out. */
+  private async isAlive(session: Session, request: IncomingMessage): Promise<boolean> {
+    const { status } = await this.api.get('/v1/key', session.secret)
+    if (status === 401) this.sessions.end(cookieOf(request.headers.cookie))
+    return status === 200
+  }
+
+  private refuse(response: ServerResponse, thrown: unknown): void {
+    const fault = asFault(thrown)
+    if (fault.status === 500) this.options.onError(thrown)
+    if (response.headersSent) {
+      response.destroy()
+      return
+    }
+    const { status, headers, json } = faultReply(fault)
+    response.writeHead(status, { ...SAFE_HEADERS, ...headers, 'Content-Type': 'application/json', 'Cache-Control': 'no-store' })
+    response.end(json)
+  }
+}
+
+const signedOut = (): Fault => new Fault('missing_key', { message: 'The session has ended: sign in again' })
+
+function keyIn(body: JsonObject): string {
+  const key = isObject(body) ? body.key : undefined
+  if (typeof key !== 'string' || !/^[!-~]+$/.test(key) || key.length > LONGEST_KEY)
+    throw new Fault('bad_request', { message: 'key: expected a management key or the admin token', metadata: { field: 'key' } })
+  return key
+}
+
+function reply(response: ServerResponse, status: number, body: JsonObject, headers: Record<string, string> = {}): void {
+  response.writeHead(status, { ...SAFE_HEADERS, ...headers, 'Content-Type': 'application/json', 'Cache-Control': 'no-store' })
+  response.end(JSON.stringify(body))
+}
+
+/** A balancer that ends TLS says so. A caller that only pretends gets a cookie that its browser does not keep. */
+function isSecure({ headers }: IncomingMessage): boolean {
+  return /^https\b/i.test(String(headers['x-forwarded-proto'] ?? ''))
+}
+
+async function bodyOf(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > MOST_BYTES) throw new Fault('too_large', { message: `Request payload too large: at most ${MOST_BYTES} bytes are accepted` })
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}

@@ -1,0 +1,36 @@
+/** Each page of the control room in a real browser, at two widths, light and dark: axe, console, policy, width. HEADGATE_SHOTS takes pictures. */
+import t from 'tap'
+import { axeProblems, noBrowser, type Opened, overflow, picture, startRoom } from '../support/browser.ts'
+import { PAGES, type TestedPage } from './pages.ts'
+
+const WIDTHS = [390, 1440]
+const SCHEMES = ['light', 'dark'] as const
+
+async function show({ page }: Opened, { path, ready, replies = {} }: TestedPage): Promise<void> {
+  for (const [route, json] of Object.entries(replies)) {
+    const [method = 'GET', address = ''] = route.split(' ')
+    await page.route(
+      (url) => url.pathname === address,
+      (call) => (call.request().method() === method ? call.fulfill({ json }) : call.fallback()),
+    )
+  }
+  await page.goto(`/control-room/${path}`)
+  await ready(page)
+}
+
+t.test('every page', { skip: noBrowser, timeout: 280_000 }, async (t) => {
+  const room = await startRoom(t)
+  for (const tested of PAGES)
+    for (const scheme of SCHEMES)
+      for (const width of WIDTHS)
+        await t.test(`${tested.name}, ${width} wide, ${scheme}`, async (t) => {
+          const opened = await room.open({ width, scheme })
+          await show(opened, tested)
+          await picture(opened.page, `${tested.name}-${width}-${scheme}`)
+          t.same(await axeProblems(opened.page), [], 'axe finds nothing')
+          t.equal(await overflow(opened.page), 0, 'nothing is wider than the window')
+          t.same(opened.complaints, [], 'no error and nothing that the policy forbids')
+          t.equal(await opened.page.locator('h1').count(), 1, 'one heading of the page')
+          await opened.context.close()
+        })
+})

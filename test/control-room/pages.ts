@@ -1,0 +1,28 @@
+/** The pages of the control room, for the tests that look at each of them. */
+import type { Page } from 'playwright-core'
+import { NOW } from './now-status.ts'
+
+export interface TestedPage {
+  /** Of the pictures, and of the page's route unless there is a path. */
+  readonly name: string
+  readonly path: string
+  /** Resolves once the page shows what it has. */
+  readonly ready: (page: Page) => Promise<unknown>
+  /** Replies of the API that are put in place of the gateway's own: method and path without the query, to the body. */
+  readonly replies?: Readonly<Record<string, unknown>>
+}
+
+const shows =
+  (text: string | RegExp) =>
+  (page: Page): Promise<unknown> =>
+    page.locator('main').getByText(text).first().waitFor()
+
+export const PAGES: readonly TestedPage[] = [
+  { name: 'now', path: 'now', ready: shows('Providers'), replies: { 'GET /v1/status': { data: NOW } } },
+  { name: 'requests', path: 'requests', ready: shows('Requests') },
+  { name: 'models', path: 'models', ready: shows('Models') },
+  { name: 'keys', path: 'keys', ready: shows('Keys and budgets') },
+  { name: 'policy', path: 'policy', ready: shows('Policy') },
+  { name: 'guardrails', path: 'guardrails', ready: shows('Guardrails') },
+  { name: 'ledger', path: 'ledger', ready: shows('Adds up') },
+]

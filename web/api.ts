@@ -1,0 +1,109 @@
+/** The client of the management API: the gateway's public API at this origin, with the session's cookie. */
+
+export interface Session {
+  readonly name: string
+  readonly role: 'operator' | 'manager'
+  /** What this visitor may see and do; the server checks it again. */
+  readonly actions: readonly string[]
+  readonly expires_at: string
+  readonly version: string
+  /** Address of the public API. */
+  readonly api_url: string | null
+}
+
+/** An error of the API as its reply states it. */
+export class ApiError extends Error {
+  readonly status: number
+  /** The field of the request that is wrong, such as `limit` or `guardrail.name`; undefined where none is named. */
+  readonly field: string | undefined
+
+  constructor(status: number, message: string, field?: string) {
+    super(message)
+    this.name = 'ApiError'
+    this.status = status
+    this.field = field
+  }
+}
+
+export interface Call {
+  readonly method?: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>
+  /** Sent as JSON. */
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+  readonly signal?: AbortSignal | undefined
+}
+
+/** Without this header the server refuses whatever changes something, so that no other page can have it sent. */
+const OWN_HEADER = 'x-control-room'
+
+let signedOut: (() => void) | undefined
+
+/** @returns what ends it. */
+export function onSignedOut(listener: () => void): () => void {
+  signedOut = listener
+  return () => {
+    if (signedOut === listener) signedOut = undefined
+  }
+}
+
+/**
+ * Calls the API and reads its JSON, such as `await call<{ data: Key[] }>('/v1/keys')`.
+ * @throws ApiError for a reply with an error, or where the gateway cannot be reached (status 0).
+ */
+export async function call<T>(path: string, options: Call = {}): Promise<T> {
+  const response = await send(path, options)
+  if (response.status === 204) return undefined as T
+  return (await response.json()) as T
+}
+
+/** As `call`, with the reply as it comes, for streams. */
+export async function send(path: string, { method = 'GET', query, body, headers, signal }: Call = {}): Promise<Response> {
+  const request: RequestInit = { method, headers: { [OWN_HEADER]: '1', ...headers }, credentials: 'same-origin', signal: signal ?? null }
+  if (body !== undefined) {
+    request.body = JSON.stringify(body)
+    request.headers = { 'content-type': 'application/json', ...request.headers }
+  }
+  let response: Response
+  try {
+    response = await fetch(addressOf(path, query), request)
+  } catch (thrown) {
+    if (signal?.aborted) throw thrown
+    throw new ApiError(0, 'The gateway cannot be reached')
+  }
+  if (response.ok) return response
+  const error = await errorOf(response)
+  if (error.status === 401 && path !== '/control-room/session' && !headers?.authorization) signedOut?.()
+  throw error
+}
+
+/** An address with the parameters that have a value; also for links, such as those to CSV. */
+export function addressOf(path: string, query: Call['query'] = {}): string {
+  const parameters = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) if (value !== undefined && value !== '') parameters.set(name, String(value))
+  const text = parameters.toString()
+  return text === '' ? path : `${path}?${text}`
+}
+
+async function errorOf(response: Response): Promise<ApiError> {
+  const fallback = `The gateway replied with status ${response.status}`
+  try {
+    const { error } = (await response.json()) as { error?: { message?: string; metadata?: { field?: string } } }
+    const message = error?.message ?? fallback
+    // Messages about a field begin with its name.
+    return new ApiError(response.status, message, error?.metadata?.field ?? /^([a-z_][\w.[\]]*): /.exec(message)?.[1])
+  } catch {
+    return new ApiError(response.status, fallback)
+  }
+}
+
+export const readSession = (): Promise<{ brand: string; data: Session | null }> => call('/control-room/session')
+
+export async function signIn(key: string): Promise<Session> {
+  const { data } = await call<{ data: Session }>('/control-room/session', { method: 'POST', body: { key } })
+  return data
+}
+
+export async function signOut(): Promise<void> {
+  await call('/control-room/session', { method: 'DELETE' }).catch(() => undefined)
+}

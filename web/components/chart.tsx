@@ -1,0 +1,130 @@
+/** A chart over time with the table of its figures: the same data, one button apart. */
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type uPlot from 'uplot'
+import { formatClock } from '../format.ts'
+import { EmptyNote } from './notes.tsx'
+import { Table } from './table.tsx'
+
+export interface Series {
+  readonly label: string
+  /** As many as there are times; null: a gap. */
+  readonly values: readonly (number | null)[]
+  /** Name of a colour of the style sheet, such as `--chart-1`. */
+  readonly colour: string
+  readonly format: (value: number | null) => string
+  readonly kind?: 'line' | 'area' | 'bars'
+}
+
+export interface ChartProps {
+  readonly title: string
+  /** Seconds since the epoch, ascending. */
+  readonly times: readonly number[]
+  readonly series: readonly Series[]
+  /** Pixels. */
+  readonly height?: number
+  /** How a time is written in the table; the time of day where absent. */
+  readonly formatTime?: (seconds: number) => string
+}
+
+export function Chart({ title, times, series, height = 180, formatTime = (seconds) => formatClock(seconds * 1000) }: ChartProps) {
+  const [showsTable, setShowsTable] = useState(false)
+  const rows = times.map((time, index) => ({ time, index }))
+  return (
+    <figure class="chart">
+      <div class="chart-head">
+        <figcaption>{title}</figcaption>
+        <ul class="legend" aria-hidden="true">
+          {series.map(({ label, colour }) => (
+            <li key={label}>
+              <span class={`swatch ${colour.slice(2)}`} />
+              {label}
+            </li>
+          ))}
+        </ul>
+        <button type="button" class="button small" aria-pressed={showsTable} onClick={() => setShowsTable(!showsTable)}>
+          Table
+        </button>
+      </div>
+      {times.length === 0 ? (
+        <EmptyNote title="No data in this time" />
+      ) : showsTable ? (
+        <div class="chart-table">
+          <Table
+            caption={`${title}, as a table`}
+            rows={rows.toReversed()}
+            rowKey={({ time }) => String(time)}
+            columns={[
+              { name: 'time', title: 'Time', cell: ({ time }) => formatTime(time), sortBy: ({ time }) => time },
+              ...series.map(({ label, values, format }) => ({
+                name: label,
+                title: label,
+                isNumber: true,
+                cell: ({ index }: { index: number }) => format(values[index] ?? null),
+                sortBy: ({ index }: { index: number }) => values[index],
+              })),
+            ]}
+          />
+        </div>
+      ) : (
+        <Plot times={times} series={series} height={height} label={`${title}. ${summary(series)}`} />
+      )}
+    </figure>
+  )
+}
+
+/** What a screen reader says in place of the picture. */
+function summary(series: readonly Series[]): string {
+  const parts = series.map(({ label, values, format }) => {
+    const known = values.filter((value) => value !== null)
+    if (known.length === 0) return `${label}: no data`
+    return `${label}: last ${format(known.at(-1) ?? null)}, highest ${format(Math.max(...known))}`
+  })
+  return `${parts.join('. ')}. The button Table shows all figures.`
+}
+
+interface PlotProps {
+  readonly times: readonly number[]
+  readonly series: readonly Series[]
+  readonly height: number
+  readonly label: string
+}
+
+function Plot({ times, series, height, label }: PlotProps) {
+  const place = useRef<HTMLDivElement>(null)
+  const plot = useRef<uPlot>(undefined)
+  const data = [times, ...series.map(({ values }) => values)] as uPlot.AlignedData
+  const [theme, setTheme] = useState(0)
+  useEffect(() => {
+    const changed = (): void => setTheme((last) => last + 1)
+    const system = matchMedia('(prefers-color-scheme: dark)')
+    system.addEventListener('change', changed)
+    addEventListener('themechange', changed)
+    return () => {
+      system.removeEventListener('change', changed)
+      removeEventListener('themechange', changed)
+    }
+  }, [])
+  const latest = useRef(data)
+  latest.current = data
+  const shape = series.map(({ label, colour, kind }) => `${label} ${colour} ${kind}`).join('|')
+  useEffect(() => {
+    const element = place.current
+    if (!element) return
+    let ended = false
+    const resized = new ResizeObserver(() => plot.current?.setSize({ width: element.clientWidth, height }))
+    // Pages without a chart do not load it.
+    void import('./plot.ts').then(({ createPlot }) => {
+      if (ended) return
+      plot.current = createPlot(element, { series, height, data: latest.current })
+      resized.observe(element)
+    })
+    return () => {
+      ended = true
+      resized.disconnect()
+      plot.current?.destroy()
+      plot.current = undefined
+    }
+  }, [shape, height, theme])
+  useEffect(() => plot.current?.setData(data), [data])
+  return <div class={height > 200 ? 'plot tall' : 'plot'} ref={place} role="img" aria-label={label} />
+}

@@ -1,0 +1,69 @@
+/** Draws with uPlot in the colours of the style sheet. Loaded with the first chart. */
+import uPlot from 'uplot'
+import type { Series } from './chart.tsx'
+
+export interface PlotOptions {
+  readonly series: readonly Series[]
+  readonly height: number
+  readonly data: uPlot.AlignedData
+}
+
+export function createPlot(element: HTMLElement, { series, height, data }: PlotOptions): uPlot {
+  const style = getComputedStyle(element)
+  const colour = (name: string): string => resolved(element, style.getPropertyValue(name))
+  const [quiet, line] = [colour('--quiet'), colour('--line')]
+  const font = `12px ${style.fontFamily}`
+  const first = series[0]
+  return new uPlot(
+    {
+      width: element.clientWidth,
+      height,
+      legend: { show: false },
+      cursor: { y: false, points: { size: 7 } },
+      scales: { y: { range: (_plot, _least, most) => [0, most > 0 ? most * 1.1 : 1] } },
+      axes: [
+        { stroke: quiet, font, grid: { show: false }, ticks: { show: false }, space: 90, values: timesOfDay },
+        {
+          stroke: quiet,
+          font,
+          size: 64,
+          grid: { stroke: line, width: 1 },
+          ticks: { show: false },
+          space: 40,
+          values: (_plot, values) => values.map((value) => first?.format(value) ?? ''),
+        },
+      ],
+      series: [{}, ...series.map((each) => drawn(each, colour(each.colour)))],
+    },
+    data,
+    element,
+  )
+}
+
+function drawn({ label, kind }: Series, stroke: string): uPlot.Series {
+  const common = { label, stroke, width: 2, points: { show: false } }
+  if (kind === 'bars') {
+    const bars = uPlot.paths.bars?.({ size: [0.7, 40], radius: 0.15 })
+    return { ...common, width: 0, fill: stroke, ...(bars && { paths: bars }) }
+  }
+  return kind === 'area' ? { ...common, fill: `color-mix(in srgb, ${stroke} 14%, transparent)` } : common
+}
+
+/** `light-dark()` as the colour that holds now: a canvas takes no function of the style sheet. */
+function resolved(element: HTMLElement, value: string): string {
+  const probe = document.createElement('span')
+  probe.style.color = value
+  element.append(probe)
+  const { color } = getComputedStyle(probe)
+  probe.remove()
+  return color
+}
+
+/** Days where the points are far apart, otherwise the time of day. */
+function timesOfDay(_plot: uPlot, splits: number[], _axis: number, _space: number, step: number): string[] {
+  return splits.map((seconds) => {
+    const date = new Date(seconds * 1000)
+    if (step >= 86_400) return date.toLocaleDateString('sv-SE').slice(5)
+    return date.toLocaleTimeString('sv-SE').slice(0, step >= 60 ? 5 : 8)
+  })
+}

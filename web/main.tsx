@@ -1,0 +1,43 @@
+/** Starts the control room: signs in where there is no session, then shows the frame with the page of the address. */
+import { render } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { onSignedOut, readSession, type Session, signOut } from './api.ts'
+import { LiveRegion, Toasts } from './components/toast.tsx'
+import { Frame } from './frame.tsx'
+import { SignIn } from './sign-in.tsx'
+import { applyTheme } from './theme.ts'
+
+applyTheme()
+
+type State = { kind: 'loading' } | { kind: 'out'; brand: string; notice?: string } | { kind: 'in'; brand: string; session: Session }
+
+function App() {
+  const [state, setState] = useState<State>({ kind: 'loading' })
+  const brand = state.kind === 'loading' ? '' : state.brand
+  useEffect(() => {
+    readSession().then(
+      ({ brand, data }) => setState(data ? { kind: 'in', brand, session: data } : { kind: 'out', brand }),
+      (error: Error) => setState({ kind: 'out', brand: 'Gateway', notice: error.message }),
+    )
+  }, [])
+  useEffect(() => onSignedOut(() => setState({ kind: 'out', brand, notice: 'The session has ended. Sign in again.' })), [brand])
+  if (state.kind === 'loading') return <p class="boot">Loading…</p>
+  if (state.kind === 'out')
+    return <SignIn brand={state.brand} notice={state.notice} onSession={(session) => setState({ ...state, kind: 'in', session })} />
+  const leave = async (): Promise<void> => {
+    await signOut()
+    setState({ kind: 'out', brand, notice: 'You have signed out.' })
+  }
+  return <Frame brand={brand} session={state.session} onSignOut={leave} />
+}
+
+const root = document.getElementById('room')
+if (root)
+  render(
+    <>
+      <App />
+      <Toasts />
+      <LiveRegion />
+    </>,
+    root,
+  )

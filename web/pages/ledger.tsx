@@ -1,0 +1,185 @@
+/** The page "Ledger": totals, the check of the ledger, what the start recovered, sums made anew, and the export. */
+import { useState } from 'preact/hooks'
+import { addressOf, call } from '../api.ts'
+import { ErrorNote, Loading } from '../components/notes.tsx'
+import { Table } from '../components/table.tsx'
+import { announce, toast, toastError } from '../components/toast.tsx'
+import { Badge, DownloadLink, Figure, Figures, Money, PageHead, Section, Time } from '../components/values.tsx'
+import { formatCount, formatUsd } from '../format.ts'
+import { type Resource, useResource } from '../resource.ts'
+import type { PageProps } from '../routes.ts'
+
+/** Nano-dollars; a text where they are more than 2^53. */
+type Nano = number | string
+
+interface Verdict {
+  readonly ok: boolean
+  readonly generations: number
+  readonly open: number
+  readonly charged: Nano
+  readonly providers: Nano
+  readonly fees: Nano
+  readonly carried: Nano
+  readonly problems: readonly string[]
+}
+
+interface Recovery {
+  readonly count: number
+  readonly charged: number
+  readonly oldest: string | null
+  readonly newest: string | null
+  readonly keys: readonly { readonly key: string; readonly count: number; readonly charged: number }[]
+  readonly generations: readonly string[]
+}
+
+const usd = (nano: Nano): number => Number(nano) / 1e9
+
+export default function LedgerPage({ session }: PageProps) {
+  const [isFresh, setFresh] = useState(false)
+  const verdict = useResource<Verdict>(
+    (signal) => call('/ledger/verify', { signal, ...(isFresh && { headers: { 'cache-control': 'no-cache' } }) }),
+    [isFresh],
+  )
+  const recovery = useResource<Recovery>((signal) => call('/ledger/recovery', { signal }), [])
+  const verify = (): void => {
+    announce('The ledger is checked')
+    if (isFresh) verdict.reload()
+    else setFresh(true)
+  }
+  return (
+    <>
+      <PageHead title="Ledger">What was charged, whether it adds up, and every row of it to take along.</PageHead>
+      <Totals verdict={verdict} />
+      <div class="columns">
+        <Section
+          title="Check"
+          actions={
+            <button type="button" class="button" onClick={verify} disabled={verdict.isLoading}>
+              {verdict.isLoading ? 'Checking…' : 'Check now'}
+            </button>
+          }
+        >
+          <Check verdict={verdict} />
+        </Section>
+        <Section title="Recovered at the start">
+          <Recovered recovery={recovery} />
+        </Section>
+        <Section title="Sums of use">
+          <p>
+            Activity, credits and spend by day are read from sums that are kept beside the rows. They can be made anew from the rows;
+            figures stay right meanwhile.
+          </p>
+          {session.actions.includes('ledger.rebuild') && <Rebuild />}
+        </Section>
+        {session.actions.includes('ledger.export') && (
+          <Section title="Export">
+            <p>
+              One row per request with its cost, tokens, provider and timings, in the order of admission. No prompts, no answers, no keys.
+            </p>
+            <p class="actions">
+              <DownloadLink href={addressOf('/ledger/export')} name="ledger.jsonl">
+                Save as JSON lines
+              </DownloadLink>
+            </p>
+          </Section>
+        )}
+      </div>
+    </>
+  )
+}
+
+function Totals({ verdict: { data } }: { verdict: Resource<Verdict> }) {
+  return (
+    <Figures label="Totals of the ledger">
+      <Figure
+        label="Requests"
+        value={formatCount(data?.generations)}
+        detail={data && `${formatCount(data.open)} without a settlement yet`}
+      />
+      <Figure label="Charged" value={data ? formatUsd(usd(data.charged)) : '–'} detail="to all keys" />
+      <Figure label="Providers" value={data ? formatUsd(usd(data.providers)) : '–'} detail="what they cost" />
+      <Figure label="Fees" value={data ? formatUsd(usd(data.fees)) : '–'} detail="added by the gateway" />
+      <Figure label="Removed rows" value={data ? formatUsd(usd(data.carried)) : '–'} detail="charged, by retention removed" />
+    </Figures>
+  )
+}
+
+function Check({ verdict: { data, error, reload } }: { verdict: Resource<Verdict> }) {
+  if (error) return <ErrorNote error={error} onRetry={reload} />
+  if (!data) return <Loading what="Checking every row" />
+  return (
+    <>
+      <p class="verdict" role="status">
+        {data.ok ? <Badge tone="good">Adds up</Badge> : <Badge tone="bad">Does not add up</Badge>}
+        <span>
+          {formatCount(data.generations)} requests, {data.problems.length === 0 ? 'no problem found' : `${data.problems.length} problems`}
+        </span>
+      </p>
+      <p class="quiet">
+        Every request once and in order, at most one settlement each, entries that sum to zero, and the balance of each key equal to the sum
+        of its entries.
+      </p>
+      {data.problems.length > 0 && (
+        <ul class="problems">
+          {data.problems.map((problem) => (
+            <li key={problem}>{problem}</li>
+          ))}
+        </ul>
+      )}
+    </>
+  )
+}
+
+function Recovered({ recovery: { data, error, reload } }: { recovery: Resource<Recovery> }) {
+  if (error) return <ErrorNote error={error} onRetry={reload} />
+  if (!data) return <Loading />
+  if (data.count === 0)
+    return (
+      <p>
+        <Badge tone="good">Nothing to recover</Badge> The last run ended in order.
+      </p>
+    )
+  return (
+    <>
+      <p>
+        {formatCount(data.count)} requests were open when the last run ended. They are settled, for <Money usd={usd(data.charged)} />, from{' '}
+        <Time iso={data.oldest} /> to <Time iso={data.newest} />.
+      </p>
+      <Table
+        caption="Recovered requests by key"
+        rows={data.keys}
+        rowKey={({ key }) => key}
+        columns={[
+          { name: 'key', title: 'Key', cell: ({ key }) => key, sortBy: ({ key }) => key },
+          { name: 'count', title: 'Requests', isNumber: true, cell: ({ count }) => formatCount(count), sortBy: ({ count }) => count },
+          {
+            name: 'charged',
+            title: 'Charged',
+            isNumber: true,
+            cell: ({ charged }) => <Money usd={usd(charged)} />,
+            sortBy: ({ charged }) => charged,
+          },
+        ]}
+      />
+    </>
+  )
+}
+
+function Rebuild() {
+  const [isBusy, setBusy] = useState(false)
+  const rebuild = async (): Promise<void> => {
+    setBusy(true)
+    await call<{ from: string | null }>('/ledger/rebuild', { method: 'POST' }).then(
+      ({ from }) => toast(from === null ? 'This store keeps no sums' : `The sums are made anew from ${from} on`),
+      toastError,
+    )
+    setBusy(false)
+  }
+  return (
+    <p class="actions">
+      <button type="button" class="button" onClick={rebuild} disabled={isBusy}>
+        {isBusy ? 'Starting…' : 'Make them anew'}
+      </button>
+    </p>
+  )
+}

@@ -1,0 +1,12 @@
+/** The page "Models". */
+import { EmptyNote } from '../components/notes.tsx'
+import { PageHead } from '../components/values.tsx'
+
+export default function Page() {
+  return (
+    <>
+      <PageHead title="Models" />
+      <EmptyNote title="This page is not there yet" />
+    </>
+  )
+}

@@ -1,0 +1,151 @@
+/** The page "Now": what the gateway does at this moment, read every two seconds. */
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { call } from '../api.ts'
+import { Chart } from '../components/chart.tsx'
+import { ErrorNote, Loading } from '../components/notes.tsx'
+import { Figure, Figures, PageHead, Section } from '../components/values.tsx'
+import {
+  formatBytes,
+  formatClock,
+  formatCount,
+  formatMs,
+  formatRate,
+  formatSeconds,
+  formatShare,
+  formatShort,
+  formatUsd,
+} from '../format.ts'
+import { useResource } from '../resource.ts'
+import type { PageProps } from '../routes.ts'
+import { FirstSteps } from './now-first-steps.tsx'
+import { Providers } from './now-providers.tsx'
+import { SampleTraffic } from './now-sample.tsx'
+import type { Percentiles, Status } from './now-status.ts'
+
+/** Milliseconds between two readings. */
+const EVERY = 2000
+/** Readings that the charts of latency keep. */
+const MOST_POINTS = 150
+
+export default function NowPage({ session }: PageProps) {
+  const status = useResource<{ data: Status }>((signal) => call('/v1/status', { signal }), [], { every: EVERY })
+  const now = status.data?.data
+  const seen = useReadings(now)
+  const [hasTraffic, setHasTraffic] = useState(false)
+  const allowsSample = session.actions.includes('sample')
+  if (!now) return status.error ? <ErrorNote error={status.error} onRetry={status.reload} /> : <Loading />
+  const isFirstRun =
+    now.requests.count === 0 && now.open.requests === 0 && !hasTraffic && now.history.every(({ requests }) => requests === 0)
+  return (
+    <>
+      <PageHead
+        title="Now"
+        actions={
+          <>
+            <span class={status.error ? 'live stale' : 'live'}>{status.error ? 'Not reachable' : `Live, ${formatClock(now.at)}`}</span>
+            {allowsSample && <SampleTraffic onStart={() => setHasTraffic(true)} onProgress={status.reload} />}
+          </>
+        }
+      >
+        The last {now.window_seconds} seconds, and up for {formatSeconds(now.uptime_seconds)}.
+      </PageHead>
+      {status.error && <ErrorNote error={status.error} onRetry={status.reload} />}
+      {now.state !== 'ready' && (
+        <p class="note error" role="alert">
+          <strong>{now.state === 'draining' ? 'The gateway is shutting down' : 'The gateway has problems'}</strong>
+          {now.reasons.join(', ')}
+        </p>
+      )}
+      {isFirstRun && <FirstSteps session={session} />}
+      <Summary status={now} />
+      <div class="columns">
+        <Section title="Traffic">
+          <Chart
+            title="Requests per second"
+            times={now.history.map(({ at }) => Date.parse(at) / 1000)}
+            series={[
+              {
+                label: 'Requests',
+                values: now.history.map(({ requests }) => requests),
+                colour: '--chart-1',
+                format: formatRate,
+                kind: 'area',
+              },
+              { label: 'Errors', values: now.history.map(({ errors }) => errors), colour: '--chart-2', format: formatRate },
+            ]}
+          />
+        </Section>
+        <Section title="Time">
+          <Chart
+            title="Time to the first token and of the whole reply"
+            times={seen.map(({ at }) => at)}
+            series={[
+              { label: 'First token, half', values: seen.map(({ first }) => first.p50), colour: '--chart-3', format: formatMs },
+              { label: 'Whole, half', values: seen.map(({ whole }) => whole.p50), colour: '--chart-1', format: formatMs },
+              { label: 'Whole, 99 %', values: seen.map(({ whole }) => whole.p99), colour: '--chart-4', format: formatMs },
+            ]}
+          />
+        </Section>
+      </div>
+      <Section title="Providers">
+        <Providers providers={now.providers} />
+      </Section>
+    </>
+  )
+}
+
+function Summary({ status }: { status: Status }) {
+  const { requests, latency_ms: whole, time_to_first_token_ms: first, spend, tokens, open } = status
+  const isFailing = (requests.error_rate ?? 0) > 0.05
+  return (
+    <Figures label="The gateway now">
+      <Figure
+        label="Requests per second"
+        value={formatRate(requests.per_second)}
+        detail={`${formatCount(requests.count)} in ${status.window_seconds} s`}
+      />
+      <Figure
+        label="Errors"
+        value={formatShare(requests.error_rate ?? 0)}
+        detail={`${formatCount(requests.errors)} failed`}
+        {...(isFailing && { tone: 'bad' as const })}
+      />
+      <Figure label="First token" value={formatMs(first.p50)} detail={`90 % ${formatMs(first.p90)} · 99 % ${formatMs(first.p99)}`} />
+      <Figure label="Whole reply" value={formatMs(whole.p50)} detail={`90 % ${formatMs(whole.p90)} · 99 % ${formatMs(whole.p99)}`} />
+      <Figure label="Spend per hour" value={formatUsd(spend.last_minute * 60)} detail={`${formatUsd(spend.this_hour)} this hour`} />
+      <Figure label="Open streams" value={formatCount(open.streams)} detail={`${formatCount(open.requests)} open requests`} />
+      <Figure
+        label="Tokens per second"
+        value={formatShort(Math.round(tokens.completion_per_second))}
+        detail={`out, ${formatShort(Math.round(tokens.prompt_per_second))} in`}
+      />
+      <Figure
+        label="Memory"
+        value={formatBytes(status.memory_bytes)}
+        detail={status.workers > 1 ? `${status.workers_answering} of ${status.workers} workers` : 'one process'}
+        {...(status.overload.saturated && { tone: 'warn' as const })}
+      />
+    </Figures>
+  )
+}
+
+interface Reading {
+  /** Seconds since the epoch. */
+  readonly at: number
+  readonly first: Percentiles
+  readonly whole: Percentiles
+}
+
+/** The percentiles of every reading since the page was opened: the API has those of now. */
+function useReadings(status: Status | undefined): readonly Reading[] {
+  const readings = useRef<Reading[]>([])
+  const [, redraw] = useState(0)
+  const at = status ? Date.parse(status.at) / 1000 : undefined
+  useEffect(() => {
+    const last = readings.current.at(-1)
+    if (!status || at === undefined || (last && at <= last.at)) return
+    readings.current = [...readings.current, { at, first: status.time_to_first_token_ms, whole: status.latency_ms }].slice(-MOST_POINTS)
+    redraw(at)
+  }, [at])
+  return readings.current
+}
