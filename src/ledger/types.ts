@@ -41,6 +41,17 @@ export interface SettleRow {
   facts: string
   /** Whose hold it ends, where the writer has it at hand: no column, it only spares the store a look at the hold. */
   owner?: HoldOwner | undefined
+  /** What sums of use need of the facts, where the writer has it at hand: no column, it only spares the store a look at the facts. */
+  use?: UseFacts | undefined
+}
+
+/** Facts by which sums of use are kept; '' where the facts have none, and the hold's own counts. */
+export interface UseFacts {
+  readonly model: string
+  readonly endpoint: string
+  readonly provider: string
+  /** Nano-dollars that the provider's cache has saved. */
+  readonly saved: number
 }
 
 /** A generation as it is read back; `settled` is undefined while the exchange is still open. */

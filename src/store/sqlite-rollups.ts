@@ -5,8 +5,8 @@
  * from its rows a page at a time.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { isObject, type Json, type JsonObject, stringOf } from '../core/json.ts'
-import type { HoldOwner, SettleRow } from '../ledger/types.ts'
+import { isObject, type Json, stringOf } from '../core/json.ts'
+import type { HoldOwner, SettleRow, UseFacts } from '../ledger/types.ts'
 import { DAY_MS, HOUR_MS, NANO, TICKS } from './rows.ts'
 import { integer, text } from './sqlite.ts'
 import { fact, SAVED } from './use-facts.ts'
@@ -43,8 +43,8 @@ function add(table: string, key: readonly string[]): string {
 
 type SumName = (typeof SUMS)[number]
 
-/** The sum of some generations of one hour, key, model, endpoint, provider and status. */
-export interface UseSum extends Record<SumName, number> {
+/** What the generations of one sum have in common. */
+interface SumKey {
   readonly hour: number
   readonly key: string
   readonly model: string
@@ -52,6 +52,9 @@ export interface UseSum extends Record<SumName, number> {
   readonly provider: string
   readonly status: string
 }
+
+/** The sum of some generations of one hour, key, model, endpoint, provider and status. */
+export interface UseSum extends SumKey, Record<SumName, number> {}
 
 export class SqliteRollups {
   /** The tables have exactly the settled generations below this sequence. */
@@ -64,6 +67,9 @@ export class SqliteRollups {
   private highest: number
   private readonly recent = new Map<number, Map<string, UseSum>>()
   private size = 0
+  /** The sum that was added to last, and its bucket: nearly always it is the next one too. */
+  private latest: UseSum | undefined
+  private latestBucket = -1
   /** Of the transaction that is being written: settlements from `start` on with their owners, and sequences below the watermark. */
   private batch: [SettleRow, HoldOwner][] = []
   private late: number[] = []
@@ -164,6 +170,7 @@ export class SqliteRollups {
         this.below = below
         if (last < this.start) return
         this.recent.clear()
+        this.latest = undefined
         this.size = 0
       },
     }
@@ -195,6 +202,7 @@ export class SqliteRollups {
     this.below = below
     this.start = Number.POSITIVE_INFINITY
     this.recent.clear()
+    this.latest = undefined
     this.size = 0
     return day
   }
@@ -211,7 +219,7 @@ export class SqliteRollups {
   }
 
   private count(row: SettleRow, owner: HoldOwner): void {
-    const { model, endpoint, provider, cache_discount: saved } = factsOf(row.facts)
+    const { model, endpoint, provider, saved } = row.use ?? useOf(row.facts)
     const bucket = Math.floor(row.seq / BUCKET)
     let sums = this.recent.get(bucket)
     if (!sums) {
@@ -219,25 +227,25 @@ export class SqliteRollups {
       this.recent.set(bucket, sums)
     }
     if (row.seq > this.highest) this.highest = row.seq
-    const before = sums.size
-    addTo(sums, {
-      hour: Math.floor(row.seq / TICKS / HOUR_MS),
-      key: owner.key,
-      model: stringOf(model) || owner.model,
-      endpoint: stringOf(endpoint) || owner.endpoint,
-      provider: stringOf(provider) ?? '',
-      status: row.status,
-      count: 1,
-      dollars: Math.floor(row.cost / NANO),
-      nano: row.cost % NANO,
-      input: Math.min(row.input, MOST_TOKENS),
-      output: Math.min(row.output, MOST_TOKENS),
-      cached: Math.min(row.cached, MOST_TOKENS),
-      cache_write: Math.min(row.cacheWrite, MOST_TOKENS),
-      reasoning: Math.min(row.reasoning, MOST_TOKENS),
-      saved: typeof saved === 'number' ? Math.round(saved * NANO) : 0,
-    })
-    this.size += sums.size - before
+    const hour = Math.floor(row.seq / TICKS / HOUR_MS)
+    const of = { hour, key: owner.key, model: model || owner.model, endpoint: endpoint || owner.endpoint, provider, status: row.status }
+    let sum = this.latest
+    if (this.latestBucket !== bucket || !sum || !isOf(sum, of)) {
+      const before = sums.size
+      sum = sumIn(sums, of)
+      this.size += sums.size - before
+      this.latest = sum
+      this.latestBucket = bucket
+    }
+    sum.count++
+    sum.dollars += Math.floor(row.cost / NANO)
+    sum.nano += row.cost % NANO
+    sum.input += Math.min(row.input, MOST_TOKENS)
+    sum.output += Math.min(row.output, MOST_TOKENS)
+    sum.cached += Math.min(row.cached, MOST_TOKENS)
+    sum.cache_write += Math.min(row.cacheWrite, MOST_TOKENS)
+    sum.reasoning += Math.min(row.reasoning, MOST_TOKENS)
+    sum.saved += saved
   }
 
   private addRows(last: number): void {
@@ -258,6 +266,7 @@ export class SqliteRollups {
     })
     this.below = below
     for (const bucket of buckets) this.recent.delete(bucket)
+    this.latest = undefined
     this.size -= sums.length
   }
 
@@ -285,10 +294,31 @@ export class SqliteRollups {
 }
 
 function addTo(sums: Map<string, UseSum>, more: UseSum): void {
-  const name = `${more.hour}\n${more.key}\n${more.model}\n${more.endpoint}\n${more.provider}\n${more.status}`
-  const sum = sums.get(name)
-  if (sum) for (const each of SUMS) sum[each] += more[each]
-  else sums.set(name, more)
+  const sum = sumIn(sums, more)
+  for (const each of SUMS) sum[each] += more[each]
+}
+
+function isOf(sum: SumKey, of: SumKey): boolean {
+  return (
+    sum.hour === of.hour &&
+    sum.key === of.key &&
+    sum.model === of.model &&
+    sum.endpoint === of.endpoint &&
+    sum.provider === of.provider &&
+    sum.status === of.status
+  )
+}
+
+/** The sum of these generations; one of zeros where there is none yet. */
+function sumIn(sums: Map<string, UseSum>, { hour, key, model, endpoint, provider, status }: SumKey): UseSum {
+  const name = `${hour}\n${key}\n${model}\n${endpoint}\n${provider}\n${status}`
+  let sum = sums.get(name)
+  if (!sum) {
+    const none = { count: 0, dollars: 0, nano: 0, input: 0, output: 0, cached: 0, cache_write: 0, reasoning: 0, saved: 0 }
+    sum = { hour, key, model, endpoint, provider, status, ...none }
+    sums.set(name, sum)
+  }
+  return sum
 }
 
 function* sumsFrom(rows: Iterable<Record<string, unknown>>): Iterable<UseSum> {
@@ -304,13 +334,22 @@ function* sumsFrom(rows: Iterable<Record<string, unknown>>): Iterable<UseSum> {
     }
 }
 
+const NO_USE: UseFacts = { model: '', endpoint: '', provider: '', saved: 0 }
+
 /** Of earlier programs some are no JSON. */
-function factsOf(text: string): JsonObject {
+function useOf(text: string): UseFacts {
   try {
     const facts = JSON.parse(text || '{}') as Json
-    return isObject(facts) ? facts : {}
+    if (!isObject(facts)) return NO_USE
+    const { model, endpoint, provider, cache_discount: saved } = facts
+    return {
+      model: stringOf(model) ?? '',
+      endpoint: stringOf(endpoint) ?? '',
+      provider: stringOf(provider) ?? '',
+      saved: typeof saved === 'number' ? Math.round(saved * NANO) : 0,
+    }
   } catch {
-    return {}
+    return NO_USE
   }
 }
 

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import type { HoldRow, SettleRow, UseQuery, UseRow } from '../../src/ledger/types.ts'
+import type { HoldRow, SettleRow, UseFacts, UseQuery, UseRow } from '../../src/ledger/types.ts'
 import { DAY_MS, scanUse } from '../../src/ledger/use.ts'
 import { SqliteJournal } from '../../src/store/journal.ts'
 import { MemoryJournal } from '../../src/store/memory.ts'
@@ -43,6 +43,13 @@ interface Sample {
 
 const STEPS = 4
 
+/** What a writer has at hand of some of the facts below; the store reads those of the others itself. */
+const USE: Readonly<Record<string, UseFacts>> = {
+  '{}': { model: '', endpoint: '', provider: '', saved: 0 },
+  '{"provider":"Here","cache_discount":-0.5}': { model: '', endpoint: '', provider: 'Here', saved: -500_000_000 },
+  '{"model":"acme/other"}': { model: 'acme/other', endpoint: '', provider: '', saved: 0 },
+}
+
 const samples = fc
   .array(
     fc.record({
@@ -52,14 +59,15 @@ const samples = fc
       status: fc.constantFrom('completed' as const, 'failed' as const, 'aborted' as const),
       cost: fc.constantFrom(0, 7, 1_999_999_999, Number.MAX_SAFE_INTEGER),
       facts: fc.constantFrom('{}', '{"provider":"Here","cache_discount":-0.5}', '{"model":"acme/other"}', '', '{"provider":5}'),
+      atHand: fc.boolean(),
       at: fc.constantFrom(0, 0, 1, 2, 3, undefined),
     }),
     { maxLength: 30 },
   )
   .map((list) =>
-    list.map(({ time, key, model, status, cost, facts, at }, index): Sample => {
+    list.map(({ time, key, model, status, cost, facts, atHand, at }, index): Sample => {
       const seq = (FIRST + time) * TICKS + index
-      return { hold: holdRow(seq, { key, model }), settled: settleRow(seq, cost, { status, facts }), at }
+      return { hold: holdRow(seq, { key, model }), settled: settleRow(seq, cost, { status, facts, ...(atHand ? { use: USE[facts] } : {}) }), at }
     }),
   )
 

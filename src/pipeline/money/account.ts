@@ -61,6 +61,7 @@ function settle(
   } = exchange
   const at = Math.floor(dependencies.clock.now())
   const { usage } = settlement
+  const written = costs.hold.open ? generationFacts(exchange, settlement, last) : undefined
   const settling = costs.hold.settle(dependencies.journal, {
     seq: exchange.head.seq,
     status: settlement.status,
@@ -72,8 +73,9 @@ function settle(
     cacheWrite: usage.cacheWrite,
     reasoning: usage.reasoning,
     estimated: settlement.estimated,
-    facts: costs.hold.open ? generationFacts(exchange, settlement, last) : '',
+    facts: written?.facts ?? '',
     owner: costs.hold.owner,
+    use: written?.use,
   })
   const done = ({ excess, charged, unrecovered, committed }: SettledHold): Promise<void> | undefined => {
     if (excess > 0) dependencies.overrun(exchange, { excess, unrecovered })

@@ -5,6 +5,7 @@ import { usd } from '../../core/money.ts'
 import { type Facts, USUAL_REASON } from '../../ledger/facts.ts'
 import { cacheDiscount } from '../../ledger/pricing.ts'
 import type { Settlement } from '../../ledger/settlement.ts'
+import type { SettleRow } from '../../ledger/types.ts'
 import type { AnswerVerdict } from '../../plugin-api/index.ts'
 import type { Turn } from '../attempt/turn.ts'
 import type { Accepted, Exchange, Received } from '../exchange.ts'
@@ -21,7 +22,11 @@ const LONGEST_SESSION = 256
  * What equals a column of the hold, or follows from the others, is left out: `ledger/generation.ts` fills it in.
  * @param charged the last turn, finished or not.
  */
-export function generationFacts(exchange: Accepted & Exchange, settlement: Settlement, charged: Turn | undefined): string {
+export function generationFacts(
+  exchange: Accepted & Exchange,
+  settlement: Settlement,
+  charged: Turn | undefined,
+): Pick<SettleRow, 'facts' | 'use'> {
   const { head, request, trail, wish, plan } = exchange
   const { clock, headers } = head
   const { attempts } = trail
@@ -33,6 +38,7 @@ export function generationFacts(exchange: Accepted & Exchange, settlement: Settl
   const only = attempts.length === 1 ? attempts[0] : undefined
   const plain = only?.status === 200 && only.code === undefined && !only.dropped && !only.answerCheck
   const web = webFacts(exchange)
+  const saved = settlement.cost > settlement.tools ? savedByCache(exchange) : 0
   const facts: Facts = {
     model: endpoint && endpoint.model !== held?.model ? endpoint.model.slug : undefined,
     provider: endpoint?.provider.name,
@@ -51,7 +57,7 @@ export function generationFacts(exchange: Accepted & Exchange, settlement: Settl
     service_tier: tierOf(last),
     charge_reason: settlement.reason === USUAL_REASON ? undefined : settlement.reason,
     price_unknown: last && last.sent !== false && pricedEndpoint(last).price === 'unpriced' ? true : undefined,
-    cache_discount: settlement.cost > settlement.tools ? discountOf(exchange) : undefined,
+    cache_discount: saved === 0 ? undefined : usd(saved),
     tools_cost: settlement.tools > 0 ? settlement.tools : undefined,
     num_search_results: web?.num_search_results,
     num_fetches: web?.num_fetches,
@@ -71,7 +77,8 @@ export function generationFacts(exchange: Accepted & Exchange, settlement: Settl
     http_referer: shortened(headers['http-referer'] ?? headers.referer),
     app_title: shortened(headers[brandHeaders(head.brand).title] ?? headers['x-title']),
   }
-  return factsText(facts)
+  const use = { model: facts.model ?? '', endpoint: facts.endpoint ?? '', provider: facts.provider ?? '', saved }
+  return { facts: factsText(facts), use }
 }
 
 /** The name that a caller gives conversations with a common beginning, where it names no session. */
@@ -84,11 +91,11 @@ function kept({ verdict, keyword, tool }: AnswerVerdict): JsonObject {
   return { verdict, keyword, tool }
 }
 
-/** Over all turns; undefined where the providers reported nothing of a cache. */
-function discountOf(exchange: Accepted & Exchange): number | undefined {
+/** Nano-dollars over all turns; 0 where the providers reported nothing of a cache. */
+function savedByCache(exchange: Accepted & Exchange): number {
   let nano = 0
   for (const turn of exchange.head.costs.turns) if (turn.usage) nano += cacheDiscount(turn.usage, tariffOf(exchange, pricedEndpoint(turn)))
-  return nano === 0 ? undefined : usd(nano)
+  return nano
 }
 
 /** The tier that served, where it is not the usual one. */

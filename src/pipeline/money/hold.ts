@@ -163,7 +163,7 @@ export class Hold {
   private record(journal: Journal, row: SettleRow, written: boolean, { charged, unrecovered }: Charged): SettledHold {
     if (written) {
       const facts = readableJson(row.facts)
-      const readable = facts === row.facts ? row : { ...row, facts }
+      const readable = facts === row.facts ? row : { ...row, facts, use: undefined }
       journal.settle(unrecovered > 0 ? chargedRow(readable, charged) : readable)
     }
     const excess = this.account ? Math.max(0, row.cost - (this.reserved - this.covered)) : 0
