@@ -13,7 +13,7 @@ import { entryAt } from '../src/core/entry-at.ts'
 import { startGateway } from './gateway.ts'
 import { jobFor, runLoad } from './measure.ts'
 import { cpuSeconds, killChildrenOnExit, startScript, stop } from './processes.ts'
-import { SCENARIOS } from './scenarios.ts'
+import { AGENT_TURNS, PAIRS, SCENARIOS } from './scenarios.ts'
 import type { Target } from './targets.ts'
 
 /** Microseconds between samples. */
@@ -79,7 +79,7 @@ async function main(): Promise<void> {
       top: { type: 'string', default: '40' },
     },
   })
-  const scenario = SCENARIOS.find((one) => one.name === values.scenario)
+  const scenario = [...SCENARIOS, ...PAIRS, ...AGENT_TURNS].find((one) => one.name === values.scenario)
   const request = scenario?.targets.find(({ name }) => name === values.target)?.request
   if (request === undefined)
     throw new Error(`--scenario ${values.scenario} with --target ${values.target} is not there; see bench/scenarios.ts`)

@@ -1,5 +1,5 @@
 /**
- * The benchmark: `npm run bench -- [--peers] [--pairs] [--seconds N] [--rounds N] [--warm-up N] [--connections N] [--scenario NAME] [--targets A,B] [--json]`.
+ * The benchmark: `npm run bench -- [--peers] [--pairs] [--agents] [--seconds N] [--rounds N] [--warm-up N] [--connections N] [--scenario NAME] [--targets A,B] [--json]`.
  * Prints tables; a whole run also writes bench/results/<date>.md. Ends with code 1 when a reply was wrong or a process failed.
  */
 
@@ -13,7 +13,7 @@ import { type Figures, measure, type Settings } from './measure.ts'
 import { installPortkey } from './peers/portkey.ts'
 import { killChildrenOnExit, startScript, stop } from './processes.ts'
 import { circumstances, reportText, scenarioText } from './report.ts'
-import { PAIRS, SCENARIOS, type Scenario } from './scenarios.ts'
+import { AGENT_TURNS, PAIRS, SCENARIOS, type Scenario } from './scenarios.ts'
 import { measureStartUp } from './startup.ts'
 import type { Ground } from './targets.ts'
 
@@ -40,6 +40,7 @@ function readFlags(): Flags {
     options: {
       peers: { type: 'boolean', default: false },
       pairs: { type: 'boolean', default: false },
+      agents: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
       seconds: { type: 'string', default: '4' },
       rounds: { type: 'string', default: '3' },
@@ -50,13 +51,15 @@ function readFlags(): Flags {
     },
   })
   const seconds = positive('seconds', values.seconds)
-  const names = [...SCENARIOS, ...PAIRS].map((one) => one.name).concat(START_UP)
+  const names = [...SCENARIOS, ...PAIRS, ...AGENT_TURNS].map((one) => one.name).concat(START_UP)
   const unknown = values.scenario?.find((name) => !names.includes(name))
   if (unknown !== undefined) throw new Error(`--scenario must be one of ${names.join(', ')}, got ${unknown}`)
-  const usual = [...SCENARIOS, ...(values.pairs ? PAIRS : [])].map((one) => one.name).concat(START_UP)
+  const usual = [...SCENARIOS, ...(values.pairs ? PAIRS : []), ...(values.agents ? AGENT_TURNS : [])]
+    .map((one) => one.name)
+    .concat(START_UP)
   const wanted = values.scenario ?? usual
   const targets = values.targets?.split(',')
-  const scenarios = [...SCENARIOS, ...PAIRS]
+  const scenarios = [...SCENARIOS, ...PAIRS, ...AGENT_TURNS]
     .filter((one) => wanted.includes(one.name))
     .map((one) => ({
       ...one,

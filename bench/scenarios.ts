@@ -1,4 +1,5 @@
 /** The scenarios: which request each target gets, and with how many connections. */
+import { AGENT_NATIVE, AGENT_OF } from './agent-requests.ts'
 import {
   type BenchRequest,
   CHAT,
@@ -72,6 +73,20 @@ export const PAIRS: readonly Scenario[] = CLIENTS.flatMap((client) =>
       { name: 'direct' as const, request: NATIVE[upstream] },
       { name: 'forwarder' as const, request: NATIVE[upstream] },
       { name: 'headgate' as const, request: STREAM_OF[client](`bench/${upstream}`) },
+    ],
+    peers: false,
+  })),
+)
+
+/** A turn of a coding agent of about 330 KB from every client's wire to every provider's; the forwarder carries the provider's own form of it. */
+export const AGENT_TURNS: readonly Scenario[] = CLIENTS.flatMap((client) =>
+  UPSTREAMS.map((upstream) => ({
+    name: `agent-${client}-${upstream}`,
+    about: `${client} body of 330 KB with 20 tools and 40 messages to a provider of the ${upstream} wire, streamed answer`,
+    targets: [
+      { name: 'direct' as const, request: AGENT_NATIVE[upstream]() },
+      { name: 'forwarder' as const, request: AGENT_NATIVE[upstream]() },
+      { name: 'headgate' as const, request: AGENT_OF[client](`bench/${upstream}`) },
     ],
     peers: false,
   })),
