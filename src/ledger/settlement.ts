@@ -213,13 +213,13 @@ const BYTES_PER_TOKEN = 2.5
 export const TOOL_PROMPT_TOKENS = 1024
 
 /** Tokens from lengths: 3 ASCII characters each; beyond ASCII each further byte of a character adds half a token. */
-function fromLengths(bytes: number, characters: number): number {
+export function tokensOfLengths(bytes: number, characters: number): number {
   return Math.ceil((3 * bytes - characters) / 6)
 }
 
 /** Estimated tokens of a text. */
 export function estimateTokens(text: string): number {
-  return fromLengths(Buffer.byteLength(text), text.length)
+  return tokensOfLengths(Buffer.byteLength(text), text.length)
 }
 
 /** Estimated tokens of text of which only the size in UTF-8 is known. */
@@ -238,7 +238,7 @@ export class TextMeter {
   }
 
   tokens(): number {
-    return fromLengths(this.bytes, this.characters)
+    return tokensOfLengths(this.bytes, this.characters)
   }
 }
 

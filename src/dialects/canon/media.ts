@@ -103,6 +103,35 @@ function mediaBlock(block: JsonObject): Media | undefined {
   return undefined
 }
 
+/** The words of `KINDS`. */
+const MEDIUM = /image|screenshot|audio|video|document|file|pdf/
+
+/** Members by which a block may hold a medium, whatever its type. */
+const MEDIA_MEMBERS: ReadonlySet<string> = new Set(
+  [...HOLDERS, ...PAYLOADS, 'file_id', 'images', 'image', 'audio', 'video', 'document'].filter((name) => MEDIUM.test(name)),
+)
+
+/**
+ * False where nothing in a body of a conversation is an image, sound, film or file: each says so in its type or in the name of a member. The
+ * tools of coding agents have paths of files, and their files have words of all kinds, so a search for words finds nearly always one.
+ */
+export function namesMedia(body: JsonObject): boolean {
+  const rest: Json[] = [body]
+  for (let value = rest.pop(); value !== undefined; value = rest.pop()) {
+    if (Array.isArray(value)) {
+      for (const child of value) if (typeof child === 'object' && child !== null) rest.push(child)
+      continue
+    }
+    if (!isObject(value)) continue
+    for (const name in value) {
+      const child = value[name]
+      if (MEDIA_MEMBERS.has(name) || (name === 'type' && typeof child === 'string' && MEDIUM.test(child))) return true
+      if (typeof child === 'object' && child !== null) rest.push(child)
+    }
+  }
+  return false
+}
+
 /** JSON text of what only one wire knows, without the encoded bytes of its media. */
 export function opaqueText(of: Opaque): string {
   const payloads = new Set<string>()

@@ -138,7 +138,7 @@ function send(attempt: StreamAttempt | WholeAttempt, call: EndpointCall, encoded
     headers: encoded.headers
       ? [...headers, 'x-client-request-id', exchange.head.id, ...encoded.headers]
       : [...headers, 'x-client-request-id', exchange.head.id],
-    body: JSON.stringify(encoded.body),
+    body: bodyText(call, encoded.body),
     streamed: exchange.request.stream,
   }
   if (provider.traceContext !== 'none') request.headers.push(...traceOf(exchange, provider.traceContext))
@@ -155,6 +155,14 @@ function send(attempt: StreamAttempt | WholeAttempt, call: EndpointCall, encoded
   const upstream = new UpstreamCall(reply, exchange.head.clock, exchange.request.stream ? provider.timeouts : address.timeouts)
   attempt.flow = upstream
   upstream.send(pool, request)
+}
+
+/** What the caller sent goes on in its own bytes: members where its format is the provider's, long texts where it is not. */
+function bodyText({ exchange: { request }, lane }: EndpointCall, body: JsonObject): string | Buffer {
+  const { source } = request
+  request.source = undefined
+  const bytes = lane === 'translate' ? source?.rewrite(body) : source?.write(body)
+  return bytes ?? JSON.stringify(body)
 }
 
 function isStream(status: number, headers: IncomingHttpHeaders, type = 'text/event-stream'): boolean {

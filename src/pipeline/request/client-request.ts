@@ -1,5 +1,6 @@
 /** The request of a client, from the moment that its body has been read and checked. */
 import type { JsonObject } from '../../core/json.ts'
+import type { JsonSource } from '../../core/json-source.ts'
 import type { CompactionFacts } from '../../dialects/canon/compaction.ts'
 import type { GatewayFields } from '../../dialects/canon/gateway-fields.ts'
 import type { CanonicalRequest } from '../../dialects/canon/request.ts'
@@ -10,6 +11,8 @@ export interface ReadBody {
   readonly body: JsonObject
   /** Its length in UTF-8. */
   readonly bytes: number
+  /** The same in characters, as JavaScript counts them. */
+  readonly characters: number
   readonly gateway: GatewayFields
   /** False where the body surely holds text alone. */
   readonly mayHoldMedia: boolean
@@ -20,6 +23,7 @@ export interface ReadBody {
 export class ClientRequest {
   readonly client: ClientDialect
   readonly bytes: number
+  readonly characters: number
   readonly gateway: GatewayFields
   readonly stream: boolean
   readonly mayHoldMedia: boolean
@@ -28,16 +32,19 @@ export class ClientRequest {
   readonly edits: string[] = []
   /** As the caller sent it: without what a preset or a stored prompt has added. */
   sent: JsonObject
+  /** The bytes of a large body, until it is sent for the first time: a reply may take minutes, and another attempt writes the body anew. */
+  source: JsonSource | undefined
   /** What the body says of compaction; undefined for nearly all. Items of the gateway's own are messages by now. */
   compaction: CompactionFacts | undefined
   private current: JsonObject
   private canon: CanonicalRequest | undefined
 
-  constructor({ client, body, bytes, gateway, mayHoldMedia, hasOtherTools }: ReadBody) {
+  constructor({ client, body, bytes, characters, gateway, mayHoldMedia, hasOtherTools }: ReadBody) {
     this.client = client
     this.sent = body
     this.current = body
     this.bytes = bytes
+    this.characters = characters
     this.gateway = gateway
     this.stream = body.stream === true
     this.mayHoldMedia = mayHoldMedia

@@ -1,8 +1,10 @@
 /** The body: read once into one buffer, parsed once, checked by the compiled schema of its dialect; files that it names are filled in. */
 import { isUtf8 } from 'node:buffer'
 import { badField, Fault, unknownModel } from '../../core/faults.ts'
-import { escapesLetters, isObject, type JsonObject, JsonSize, membersExceed, pathOfLarger } from '../../core/json.ts'
+import { escapesLetters, isObject, type JsonObject, type JsonSize, membersExceed, pathOfLarger } from '../../core/json.ts'
+import { JsonSource, SourceSize } from '../../core/json-source.ts'
 import { type GatewayFields, gatewayFields } from '../../dialects/canon/gateway-fields.ts'
+import { namesMedia } from '../../dialects/canon/media.ts'
 import { type Preset, sends } from '../../dialects/canon/presets.ts'
 import type { ClientDialect } from '../../dialects/types.ts'
 import { openItems } from '../compaction/opened-items.ts'
@@ -43,7 +45,7 @@ export function readLayer(
         await others
         if (exchange.head.cancel.aborted) throw endedEarly(exchange, [])
       }
-      const parsed = parseJson(bytes, settings.jsonDepth)
+      const parsed = readJson(bytes, settings.jsonDepth)
       const sent = parsed.body
       const counting = parsed.weight > 0 ? exchange.head.connection.reserve?.(parsed.weight) : undefined
       if (counting) await counting
@@ -58,12 +60,14 @@ export function readLayer(
       const accepted = acceptBody(exchange, client, body, body === sent ? { text: parsed.text, bytes: bytes.length } : textOf(body), fields)
       if (opened && accepted.request.bytes > settings.maxBody) throw new Fault('too_large', { message: OPENED_TOO_LARGE })
       accepted.request.sent = sent
+      accepted.request.source = parsed.source
       accepted.request.compaction = opened?.facts
       const { trace } = accepted.request.gateway
       if (trace) exchange.trail.trace?.adopt(trace.trace_id, trace.parent_span_id)
       // This function's own variables live as long as the reply.
       bytes = EMPTY
       parsed.text = ''
+      parsed.source = undefined
       const filling = accepted.request.mayHoldMedia ? fillInFiles(accepted, files, settings.maxBody) : undefined
       if (filling) await filling
       // Awaited: handing a promise on from an async function costs three turns of the microtask queue instead of one.
@@ -106,7 +110,15 @@ export function acceptBody<From extends Authenticated>(
   const shared = gatewayFields(body, typeof session === 'string' ? session : agentSession(headers, body))
   const own = client.gatewayFields?.(body)
   const gateway: GatewayFields = own || preset ? { ...shared, ...own, ...preset } : shared
-  const request = new ClientRequest({ client, body, bytes, gateway, mayHoldMedia: mayHoldMedia(text), hasOtherTools: hasOtherTools(body) })
+  const request = new ClientRequest({
+    client,
+    body,
+    bytes,
+    characters: text.length,
+    gateway,
+    mayHoldMedia: mayHoldMedia(text) && (client.embedding !== undefined || namesMedia(body)),
+    hasOtherTools: hasOtherTools(body),
+  })
   const ctx = exchange.run.ctx as { body: JsonObject; model: string }
   ctx.body = body
   ctx.model = gateway.model ?? ''
@@ -137,7 +149,7 @@ const TYPE = 'ype"'
 /** Words without which no part of a body is an image, sound, film or file; a hit only means a closer look. */
 const MEDIA = ['image', 'audio', 'video', '"file', 'input_file', '"document']
 
-/** False where the body surely holds text alone; letters written as escapes would hide the words. */
+/** False where the text surely has no medium; letters written as escapes would hide the words. */
 function mayHoldMedia(text: string): boolean {
   return (text.includes(TYPE) && MEDIA.some((word) => text.includes(word))) || escapesLetters(text)
 }
@@ -177,13 +189,14 @@ const COVERED_MEMBERS = 4
 const FEW_CONTAINERS = 1_000
 
 /** Of the text that is being parsed: measuring and reading it are one step. */
-const size = new JsonSize()
+const size = new SourceSize()
 const most = { depth: 0, members: MOST_MEMBERS, commas: MOST_COMMAS }
 
+/** Bytes of a body from which it goes on to the provider in pieces of its own. */
+const LARGE = 8_192
+
 /** @throws Fault 400 for a text that takes too long to parse. @returns bytes of memory for its objects and members. */
-function weighed(text: string, depth: number): number {
-  most.depth = depth
-  const { containers, members, commas } = size.measure(text, most)
+function weighed(text: string, { containers, members, commas }: JsonSize, depth: number): number {
   if (containers < 0) throw new Fault('bad_request', { message: `body: nested deeper than ${depth} levels` })
   if (containers > MOST_CONTAINERS) throw tooMuch(`at most ${MOST_CONTAINERS} objects and arrays`)
   if (members > MOST_MEMBERS) throw tooMuch(`at most ${MOST_MEMBERS} members of objects`)
@@ -199,9 +212,8 @@ function tooMuch(expected: string): Fault {
   return new Fault('bad_request', { message: `body: expected ${expected}` })
 }
 
-/** @throws Fault 400; what stands in the body is never quoted. */
 export function parseBody(bytes: Buffer, depth: number): JsonObject {
-  return parseJson(bytes, depth).body
+  return readJson(bytes, depth).body
 }
 
 /** @throws Fault 400 for a number such as 1e400, which parses to infinity and would be written as null (RFC 8259 section 6). */
@@ -213,13 +225,26 @@ function checkFinite(body: JsonObject): void {
 /** Characters of a path in an error: its names are the caller's. */
 const LONGEST_PATH = 200
 
-/** @returns the body, its text, and bytes of memory for it beside those of the text. */
-function parseJson(bytes: Buffer, depth: number): { body: JsonObject; text: string; weight: number } {
+export interface Parsed {
+  body: JsonObject
+  text: string
+  /** Bytes of memory for the body beside those of the text. */
+  weight: number
+  source: JsonSource | undefined
+}
+
+/**
+ * Checks and parses a body; its bytes are kept where they are many.
+ * @param large bytes from which they are. @throws Fault 400; what stands in the body is never quoted.
+ */
+export function readJson(bytes: Buffer, depth: number, large = LARGE): Parsed {
   if (bytes.length === 0) throw new Fault('bad_request', { message: 'body: expected a JSON object, found nothing' })
   // Decoding would put three bytes in the place of one, which the hold has not counted. JSON is UTF-8 (RFC 8259 section 8.1).
   if (!isUtf8(bytes)) throw new Fault('bad_request', { message: 'body: expected valid UTF-8' })
   const text = bytes.toString()
-  const weight = weighed(text, depth)
+  most.depth = depth
+  const isLarge = bytes.length >= large
+  const weight = weighed(text, isLarge ? size.measureBytes(bytes, most) : size.measure(text, most), depth)
   const { mayOverflow } = size
   let body: unknown
   try {
@@ -231,7 +256,7 @@ function parseJson(bytes: Buffer, depth: number): { body: JsonObject; text: stri
   if (!isObject(body)) throw new Fault('bad_request', { message: 'body: expected a JSON object' })
   if (Object.hasOwn(body, '__proto__')) throw new Fault('bad_request', { message: 'body: a field may not be named __proto__' })
   if (mayOverflow) checkFinite(body)
-  return { body, text, weight }
+  return { body, text, weight, source: isLarge ? JsonSource.of(bytes, body, size) : undefined }
 }
 
 /** What the body no longer shows once the preset is merged into it. */

@@ -5,7 +5,7 @@ import type { PriceMoment } from '../../core/price.ts'
 import { isTextFile, type Media, mediaOf, payloadLength } from '../../dialects/canon/media.ts'
 import { nativeSearchIn } from '../../dialects/canon/native-search.ts'
 import { COUNTED_MEDIA_TOKENS, estimatedNeed } from '../../dialects/canon/need.ts'
-import { estimateFromBytes, estimateTokens, TOOL_PROMPT_TOKENS } from '../../ledger/settlement.ts'
+import { estimateFromBytes, estimateTokens, TOOL_PROMPT_TOKENS, tokensOfLengths } from '../../ledger/settlement.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Tier, TokenNeed } from '../../routing/index.ts'
 import type { Accepted } from '../exchange.ts'
@@ -80,7 +80,21 @@ export function contextNeed(exchange: Accepted, smallest: number): TokenNeed {
   const cap = callerCap(exchange) ?? 0
   const { bytes, edited, mayHoldMedia } = exchange.request
   if (!edited && !mayHoldMedia && bytes + cap <= smallest) return { input: bytes, cap }
+  const most = edited ? Number.POSITIVE_INFINITY : needBound(exchange)
+  if (most + cap <= smallest) return { input: most, cap }
   return { input: estimatedNeed(exchange.request.canonical(), estimateTokens).prompt, cap }
+}
+
+/** More than the canonical form of a tool has beyond the caller's. */
+const TOOL_TOKENS = 64
+
+/** At least the estimate of the body as it came: its text has all texts in it. To measure each costs as much as to parse them (330 KB: 0.3 ms). */
+function needBound(exchange: Accepted): number {
+  const { body, bytes, characters, mayHoldMedia } = exchange.request
+  const tools = Array.isArray(body.tools) ? body.tools.length : 0
+  let tokens = tokensOfLengths(bytes, characters) + tools * TOOL_TOKENS
+  if (mayHoldMedia) for (const _ of mediaOf(exchange.request.canonical())) tokens += COUNTED_MEDIA_TOKENS
+  return tokens
 }
 
 /** Tokens of input and output that the endpoint takes together. */

@@ -44,7 +44,7 @@ export interface CallFacts {
   origin?: string
   /** With its query. */
   path: string
-  body: string
+  body: string | Buffer
   /** Name, value, name, value. */
   headers: readonly string[]
   method?: string

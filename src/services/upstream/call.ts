@@ -11,7 +11,7 @@ export interface CallRequest {
   path: string
   /** Flat list: name, value, name, value. */
   headers: string[]
-  body: string
+  body: string | Buffer
   /** True where the reply is to be an event stream. */
   streamed?: boolean
 }

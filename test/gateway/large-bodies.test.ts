@@ -1,0 +1,50 @@
+/** Bodies that are large enough to go on in their own bytes: the provider reads what was checked, for whole replies and streams, at each attempt. */
+import t from 'tap'
+import { startScene } from '../support/scene.ts'
+import { jsonAnswer } from '../support/upstream.ts'
+import { says } from '../support/wire.ts'
+
+const LONG = 'größer → "quoted" \\ and\n'.repeat(1_000)
+
+for (const stream of [false, true])
+  t.test(`stream: ${stream}`, async (t) => {
+    const { gateway, upstream } = await startScene(t)
+    const messages = [
+      { role: 'user', content: LONG },
+      { role: 'assistant', content: 'yes', refusal: null },
+      { role: 'user', content: LONG },
+    ]
+    const reply = await gateway.post('/v1/chat/completions', { model: 'acme/one', messages, stream })
+    await reply.text()
+    t.equal(reply.status, 200)
+    const { json } = upstream.requests[0]
+    t.same(json.messages, [messages[0], { role: 'assistant', content: 'yes' }, messages[2]], 'a changed message among unchanged ones')
+    t.equal(json.model, 'upstream-model')
+  })
+
+t.test('a name that stands twice reaches the provider once, as it was checked', async (t) => {
+  const { gateway, upstream } = await startScene(t)
+  const body = `{"model":"acme/one","messages":[{"role":"system","role":"user","content":${JSON.stringify(LONG)}}]}`
+  t.equal((await gateway.post('/v1/chat/completions', body)).status, 200)
+  const { body: sent } = upstream.requests[0]
+  t.equal(sent.split('"role"').length, 2)
+  t.match(sent, '"role":"user"')
+})
+
+t.test('another attempt is sent the same', async (t) => {
+  const answer = says({ text: ['fine'] })
+  const config = (url: string): string =>
+    `providers:
+  first: { dialect: openai-chat, base_url: "${url}/v1", key: sk-1 }
+  second: { dialect: openai-chat, base_url: "${url}/v1", key: sk-2 }
+models:
+  acme/one:
+    endpoints: [ { provider: first, model: one }, { provider: second, model: one } ]
+`
+  const failing = (request: Parameters<typeof answer>[0], index: number) =>
+    index === 0 ? jsonAnswer({ error: { message: 'overloaded' } }, 503) : answer(request, index)
+  const { ask, upstream } = await startScene(t, { answer: failing, config })
+  t.equal((await ask({ messages: [{ role: 'user', content: LONG }] })).status, 200)
+  t.equal(upstream.requests.length, 2)
+  t.same(upstream.requests[1].json, upstream.requests[0].json)
+})
