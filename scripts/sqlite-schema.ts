@@ -17,5 +17,7 @@ export function sqliteSchema(): string {
 }
 
 function quoted(text: string): string {
+  // The formatter takes the quotes of which fewer are to be escaped.
+  if (text.split("'").length > text.split('"').length) return `"${text.replaceAll('"', '\\"')}"`
   return `'${text.replaceAll("'", "\\'")}'`
 }

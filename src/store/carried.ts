@@ -1,6 +1,7 @@
 /** The balance carried over: old generations leave the embedded store, their sums by key and day stay. */
 import type { DatabaseSync } from 'node:sqlite'
 import { type ChargedSums, takeOff } from './charged.ts'
+import { forgetMinutes } from './key-minutes.ts'
 import { TICKS } from './rows.ts'
 import type { SqliteRollups } from './sqlite-rollups.ts'
 
@@ -28,6 +29,7 @@ export function pruneGenerations(db: DatabaseSync, { charged, rollups }: KeptSum
   charged.atOnce(() => {
     sums.write()
     takeOff(db, { where: 'seq <= ?', value: last }, true)
+    forgetMinutes(db, last)
     db.prepare(REMOVE_HOLDS).run(last, last)
     db.prepare(REMOVE_SETTLEMENTS).run(last)
   })

@@ -12,17 +12,18 @@ import type {
   SessionPage,
   SessionQuery,
   SettleRow,
-  SettleStatus,
   UsePage,
   UseQuery,
 } from '../ledger/types.ts'
 import { BatchQueue } from './batch.ts'
 import { pruneGenerations } from './carried.ts'
 import { ChargedSums, chargesOf, takeOff } from './charged.ts'
+import { forgetAllMinutes, KeyMinutes } from './key-minutes.ts'
 import { recoveryOf } from './recovery.ts'
 import { checkHold, checkSettle, DAY_MS, findRecord, recordOf, sumByAccount, TICKS } from './rows.ts'
 import { type Durability, integer, openDatabase, text } from './sqlite.ts'
 import { SqliteRollups } from './sqlite-rollups.ts'
+import { holdFrom, settlementFrom } from './sqlite-rows.ts'
 import { SqliteUse } from './sqlite-use.ts'
 
 /** What an operator should know of; no row's content is in it. */
@@ -61,8 +62,6 @@ const FORGET_HOLDS = `DELETE FROM hold WHERE ${NAMED} AND seq IN (SELECT seq FRO
 const FORGET_SETTLEMENTS = `DELETE FROM settlement WHERE ${NAMED}`
 const SETTLED_AMONG = 'SELECT seq, tag FROM hold JOIN settlement USING (seq) WHERE seq IN (SELECT value FROM json_each(?))'
 
-type Row = ReturnType<StatementSync['get']>
-
 export class SqliteJournal implements Journal {
   private readonly db: DatabaseSync
   private readonly clock: Clock
@@ -83,6 +82,7 @@ export class SqliteJournal implements Journal {
   private logSince = 0
   private retryTimer: Timer | undefined
   private readonly charged: ChargedSums
+  private readonly keyMinutes: KeyMinutes
   private readonly rollups: SqliteRollups
   private sums: SqliteUse | undefined
 
@@ -99,6 +99,7 @@ export class SqliteJournal implements Journal {
     this.last = integer(db.prepare('SELECT ifnull(max(seq), 0) AS seq FROM hold').get()?.seq)
     this.writeNothing = `PRAGMA user_version = ${integer(db.prepare('PRAGMA user_version').get()?.user_version)}`
     this.charged = new ChargedSums(db)
+    this.keyMinutes = new KeyMinutes(db)
     this.rollups = new SqliteRollups(db, this.last)
     this.queue = new BatchQueue({
       write: (holds, settles) => this.write(holds, settles),
@@ -228,6 +229,7 @@ export class SqliteJournal implements Journal {
     const named = JSON.stringify(seqs)
     this.charged.atOnce(() => {
       takeOff(this.db, { where: NAMED, value: named }, false)
+      forgetAllMinutes(this.db)
       this.db.prepare(FORGET_HOLDS).run(named)
       this.db.prepare(FORGET_SETTLEMENTS).run(named)
     })
@@ -251,13 +253,16 @@ export class SqliteJournal implements Journal {
   }
 
   private write(holds: readonly HoldRow[], settles: readonly SettleRow[]): void {
-    const { charged, insertHold, insertSettlement, rollups } = this
+    const { charged, insertHold, insertSettlement, keyMinutes, rollups } = this
     const duplicates: number[] = []
     try {
       this.begin.run()
       for (const row of holds) {
         const done = insertHold.run(row.seq, row.tag, row.key, row.payer ?? '', row.model, row.endpoint, row.hold, row.floor)
-        if (done.changes > 0) continue
+        if (done.changes > 0) {
+          keyMinutes.note(row)
+          continue
+        }
         duplicates.push(row.seq)
         charged.numberTaken(row.seq)
       }
@@ -289,11 +294,13 @@ export class SqliteJournal implements Journal {
       this.commit.run()
     } catch (cause) {
       charged.ended(false)
+      keyMinutes.ended(false)
       rollups.ended(false)
       if (this.db.isOpen && this.db.isTransaction) this.db.exec('ROLLBACK')
       throw cause
     }
     charged.ended(true)
+    keyMinutes.ended(true)
     rollups.ended(true)
     this.logged(holds.length + settles.length)
     for (const seq of duplicates) this.report({ kind: 'duplicate', seq })
@@ -349,42 +356,6 @@ export class SqliteJournal implements Journal {
 
 function* openHolds(statement: StatementSync): Iterable<Pick<HoldRow, 'seq' | 'tag' | 'key' | 'floor'>> {
   for (const row of statement.iterate()) yield { seq: integer(row.seq), tag: text(row.tag), key: text(row.key), floor: integer(row.floor) }
-}
-
-function holdFrom(row: Row): HoldRow | undefined {
-  if (!row) return undefined
-  const payer = text(row.payer)
-  return {
-    seq: integer(row.seq),
-    tag: text(row.tag),
-    key: text(row.key),
-    ...(payer === '' ? {} : { payer }),
-    model: text(row.model),
-    endpoint: text(row.endpoint),
-    hold: integer(row.hold),
-    floor: integer(row.floor),
-  }
-}
-
-const STATUSES: readonly SettleStatus[] = ['completed', 'incomplete', 'failed', 'aborted', 'unknown']
-
-function settlementFrom(row: Row): SettleRow | undefined {
-  if (!row) return undefined
-  const status = STATUSES.find((known) => known === row.status)
-  if (status === undefined) throw new TypeError('expected a settlement status')
-  return {
-    seq: integer(row.seq),
-    status,
-    cost: integer(row.cost),
-    input: integer(row.input),
-    output: integer(row.output),
-    cached: integer(row.cached),
-    cacheWrite: integer(row.cache_write),
-    reasoning: integer(row.reasoning),
-    estimated: row.estimated === 1,
-    facts: text(row.facts),
-    at: integer(row.at),
-  }
 }
 
 /**

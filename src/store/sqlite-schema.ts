@@ -65,4 +65,10 @@ export const SQLITE_MIGRATIONS: readonly (readonly string[])[] = [
     'create index event_delivery_event on event_delivery (event)',
     'create table "event_receiver" ("name" text not null, "next" integer not null, "disabled_at" integer, constraint "event_receiver_pkey" primary key ("name")) strict, without rowid',
   ],
+  [
+    'create table "key_minute" ("key" text not null, "minute" integer not null, constraint "key_minute_pkey" primary key ("key", "minute")) strict, without rowid',
+    'insert into key_minute select distinct key, seq / 4096 / 60000 from hold',
+    "create index settlement_ending on settlement (status) where status <> 'completed'",
+    "create index settlement_session on settlement (facts ->> '$.session_id') where instr(facts, '\"session_id\":\"') > 0 and json_valid(facts)",
+  ],
 ]

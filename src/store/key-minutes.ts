@@ -1,0 +1,53 @@
+/**
+ * The minutes in which each key was used, so that a search for the generations of a key reads these minutes alone. Written with the
+ * holds: at most one row for each key and minute, where an index would have one for each generation.
+ */
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { HoldRow } from '../ledger/types.ts'
+import { TICKS } from './rows.ts'
+
+export const MINUTE_MS = 60_000
+const MINUTE = MINUTE_MS * TICKS
+
+/** Keys whose last minute is remembered; beyond it all are forgotten, and what is written twice changes nothing. */
+const MOST_KEYS = 10_000
+
+const FORGET = `DELETE FROM key_minute WHERE (key, minute) IN (SELECT key, seq / ${MINUTE} FROM hold WHERE seq < ?)`
+
+/** Before the generations up to this sequence are removed: the minutes that end before it go with them. @throws what SQLite throws. */
+export function forgetMinutes(db: DatabaseSync, last: number): void {
+  db.prepare(FORGET).run(Math.floor(last / MINUTE) * MINUTE)
+}
+
+/** Of a journal that hands its generations over: it is never searched. @throws what SQLite throws. */
+export function forgetAllMinutes(db: DatabaseSync): void {
+  db.exec('DELETE FROM key_minute')
+}
+
+export class KeyMinutes {
+  private readonly last = new Map<string, number>()
+  /** Keys of the transaction that is being written. */
+  private batch: string[] = []
+  private readonly insert: StatementSync
+
+  constructor(db: DatabaseSync) {
+    this.insert = db.prepare('INSERT INTO key_minute (key, minute) VALUES (?, ?) ON CONFLICT DO NOTHING')
+  }
+
+  /** Within the transaction that writes the hold. @throws what SQLite throws. */
+  note({ key, seq }: Pick<HoldRow, 'key' | 'seq'>): void {
+    const minute = Math.floor(seq / MINUTE)
+    if (this.last.get(key) === minute) return
+    this.insert.run(key, minute)
+    if (this.last.size >= MOST_KEYS) this.last.clear()
+    this.last.set(key, minute)
+    this.batch.push(key)
+  }
+
+  /** The transaction is committed, or was refused: then its holds may come again. */
+  ended(committed: boolean): void {
+    if (this.batch.length === 0) return
+    if (!committed) for (const key of this.batch) this.last.delete(key)
+    this.batch = []
+  }
+}
