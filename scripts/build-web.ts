@@ -2,13 +2,16 @@
  * Builds the control room: `web/` into `dist/web/`, in about a tenth of a second. `npm run build`, `npm start` and the tests run it.
  * Every file but the page has a hash in its name, so that browsers keep it; each is there compressed as well.
  */
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 
 const ROOT = join(import.meta.dirname, '..')
 
-/** @param folder gets the files; it is replaced whole, so that a gateway that runs never serves half of them. */
+/**
+ * @param folder gets the files one by one, the page after those that it names and the old ones removed at the end: a gateway that
+ * runs always serves a whole version, and two builds at the same time do not disturb each other.
+ */
 export async function buildWeb(folder = join(ROOT, 'dist', 'web')): Promise<void> {
   const { build } = await import('esbuild')
   const draft = `${folder}.${process.pid}`
@@ -46,9 +49,15 @@ export async function buildWeb(folder = join(ROOT, 'dist', 'web')): Promise<void
   writeFileSync(join(draft, 'index.html'), page)
   for (const name of [...names, 'index.html']) compress(join(draft, name))
   writeFileSync(join(draft, 'files.json'), JSON.stringify(names))
-  rmSync(folder, { recursive: true, force: true })
-  renameSync(draft, folder)
+  mkdirSync(folder, { recursive: true })
+  const built = readdirSync(draft)
+  for (const name of built.toSorted((a, b) => Number(isEntry(a)) - Number(isEntry(b)))) renameSync(join(draft, name), join(folder, name))
+  for (const name of readdirSync(folder)) if (!built.includes(name)) rmSync(join(folder, name), { force: true })
+  rmSync(draft, { recursive: true, force: true })
 }
+
+/** What names the other files. */
+const isEntry = (name: string): boolean => name.startsWith('index.html') || name === 'files.json'
 
 function compress(path: string): void {
   const bytes = readFileSync(path)

@@ -34,7 +34,8 @@ export function formatUsd(value: Amount): string {
 export function formatShare(value: Amount): string {
   if (value == null) return NONE
   const percent = value * 100
-  return `${percent !== 0 && percent < 1 ? percent.toFixed(2) : percent < 10 ? percent.toFixed(1) : percent.toFixed(0)} %`
+  if (percent === 0) return '0 %'
+  return `${percent < 1 ? percent.toFixed(2) : percent < 10 ? percent.toFixed(1) : percent.toFixed(0)} %`
 }
 
 export function formatMs(value: Amount): string {

@@ -39,10 +39,10 @@ export function SignIn({ brand, notice, onSession }: SignInProps) {
           name="key"
           label="Management key or admin token"
           type="password"
-          autocomplete="current-password"
+          autocomplete="off"
           required
           error={error}
-          hint="It is sent once and kept neither in this page nor in the browser."
+          hint="It is sent once, for a session of this browser. The page does not keep it."
         />
         <button type="submit" class="button primary" disabled={isBusy}>
           {isBusy ? 'Signing in…' : 'Sign in'}

@@ -20,13 +20,18 @@ export function createPlot(element: HTMLElement, { series, height, data }: PlotO
       height,
       legend: { show: false },
       cursor: { y: false, points: { size: 7 } },
-      scales: { y: { range: (_plot, _least, most) => [0, most > 0 ? most * 1.1 : 1] } },
+      padding: [10, 8, 0, 0],
+      scales: {
+        // Of a single point uPlot would show a day.
+        x: { range: (plot, first, last) => (plot.data[0].length > 1 ? [first, last] : [first - 30, first + 30]) },
+        y: { range: (_plot, _least, most) => [0, most > 0 ? most * 1.1 : 1] },
+      },
       axes: [
-        { stroke: quiet, font, grid: { show: false }, ticks: { show: false }, space: 90, values: timesOfDay },
+        { stroke: quiet, font, size: 28, grid: { show: false }, ticks: { show: false }, space: 90, values: timesOfDay },
         {
           stroke: quiet,
           font,
-          size: 64,
+          size: 58,
           grid: { stroke: line, width: 1 },
           ticks: { show: false },
           space: 40,
@@ -41,13 +46,16 @@ export function createPlot(element: HTMLElement, { series, height, data }: PlotO
 }
 
 function drawn({ label, kind }: Series, stroke: string): uPlot.Series {
-  const common = { label, stroke, width: 2, points: { show: false } }
+  const common = { label, stroke, width: 2, points: { show: isSparse, size: 5, fill: stroke } }
   if (kind === 'bars') {
     const bars = uPlot.paths.bars?.({ size: [0.7, 40], radius: 0.15 })
     return { ...common, width: 0, fill: stroke, ...(bars && { paths: bars }) }
   }
   return kind === 'area' ? { ...common, fill: `color-mix(in srgb, ${stroke} 14%, transparent)` } : common
 }
+
+/** A line of one point would not be seen. */
+const isSparse = (_plot: uPlot, _series: number, first: number, last: number): boolean => last - first < 2
 
 /** `light-dark()` as the colour that holds now: a canvas takes no function of the style sheet. */
 function resolved(element: HTMLElement, value: string): string {

@@ -30,7 +30,7 @@ export function Providers({ providers }: { providers: readonly ProviderStatus[] 
           ),
           sortBy: ({ name }) => name,
         },
-        { name: 'health', title: 'Health', cell: (provider) => <Health provider={provider} />, sortBy: ({ health }) => HEALTH[health][2] },
+        { name: 'health', title: 'Health', cell: (provider) => <Health {...provider} />, sortBy: ({ health }) => HEALTH[health][2] },
         {
           name: 'requests',
           title: 'Requests/s',
@@ -59,34 +59,41 @@ export function Providers({ providers }: { providers: readonly ProviderStatus[] 
           cell: ({ latency_ms: { p99 } }) => <Duration ms={p99} />,
           sortBy: ({ latency_ms: { p99 } }) => p99,
         },
-        { name: 'endpoints', title: 'Endpoints', cell: ({ endpoints }) => <Endpoints endpoints={endpoints} /> },
+        {
+          name: 'endpoints',
+          title: 'Endpoints in use',
+          isNumber: true,
+          cell: ({ endpoints }) => `${endpoints.filter(isUsed).length} of ${endpoints.length}`,
+          sortBy: ({ endpoints }) => endpoints.filter(isUsed).length,
+        },
       ]}
     />
   )
 }
 
-function Health({ provider: { health } }: { provider: ProviderStatus }) {
-  const [tone, text] = HEALTH[health]
-  return <Badge tone={tone}>{text}</Badge>
-}
+const isUsed = ({ health }: EndpointStatus): boolean => health === 'ok'
 
-/** Those that are left out, each with the time until it is used again; of the others the number. */
-function Endpoints({ endpoints }: { endpoints: readonly EndpointStatus[] }) {
-  const out = endpoints.filter(({ health }) => health !== 'ok')
-  const rest = endpoints.length - out.length
+/** With the endpoints that get no requests at present, each with the time until it is used again. */
+function Health({ health, endpoints }: ProviderStatus) {
+  const [tone, text] = HEALTH[health]
+  const out = endpoints.filter((endpoint) => !isUsed(endpoint))
   return (
-    <ul class="endpoints">
-      {out.map((endpoint) => (
-        <li key={endpoint.id}>
-          {endpoint.model}{' '}
-          {endpoint.health === 'ejected' ? (
-            <Badge tone="bad">ejected, {formatMs(endpoint.ejected_for_ms)} left</Badge>
-          ) : (
-            <Badge tone="warn">rate limited, {formatMs(endpoint.rests_for_ms)} left</Badge>
-          )}
-        </li>
-      ))}
-      {rest > 0 && <li>{out.length === 0 ? `${rest} in use` : `${rest} more in use`}</li>}
-    </ul>
+    <>
+      <Badge tone={tone}>{text}</Badge>
+      {out.length > 0 && (
+        <ul class="endpoints">
+          {out.map((endpoint) => (
+            <li key={endpoint.id}>
+              {endpoint.model}{' '}
+              {endpoint.health === 'ejected' ? (
+                <span class="number">ejected, {formatMs(endpoint.ejected_for_ms)} left</span>
+              ) : (
+                <span class="number">rate limited, {formatMs(endpoint.rests_for_ms)} left</span>
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
+    </>
   )
 }

@@ -59,7 +59,7 @@ export default function NowPage({ session }: PageProps) {
       {isFirstRun && <FirstSteps session={session} />}
       <Summary status={now} />
       <div class="columns">
-        <Section title="Traffic">
+        <div class="card">
           <Chart
             title="Requests per second"
             times={now.history.map(({ at }) => Date.parse(at) / 1000)}
@@ -74,10 +74,10 @@ export default function NowPage({ session }: PageProps) {
               { label: 'Errors', values: now.history.map(({ errors }) => errors), colour: '--chart-2', format: formatRate },
             ]}
           />
-        </Section>
-        <Section title="Time">
+        </div>
+        <div class="card">
           <Chart
-            title="Time to the first token and of the whole reply"
+            title="Time of replies"
             times={seen.map(({ at }) => at)}
             series={[
               { label: 'First token, half', values: seen.map(({ first }) => first.p50), colour: '--chart-3', format: formatMs },
@@ -85,7 +85,7 @@ export default function NowPage({ session }: PageProps) {
               { label: 'Whole, 99 %', values: seen.map(({ whole }) => whole.p99), colour: '--chart-4', format: formatMs },
             ]}
           />
-        </Section>
+        </div>
       </div>
       <Section title="Providers">
         <Providers providers={now.providers} />
@@ -100,7 +100,7 @@ function Summary({ status }: { status: Status }) {
   return (
     <Figures label="The gateway now">
       <Figure
-        label="Requests per second"
+        label="Requests/s"
         value={formatRate(requests.per_second)}
         detail={`${formatCount(requests.count)} in ${status.window_seconds} s`}
       />
@@ -110,12 +110,12 @@ function Summary({ status }: { status: Status }) {
         detail={`${formatCount(requests.errors)} failed`}
         {...(isFailing && { tone: 'bad' as const })}
       />
-      <Figure label="First token" value={formatMs(first.p50)} detail={`90 % ${formatMs(first.p90)} · 99 % ${formatMs(first.p99)}`} />
-      <Figure label="Whole reply" value={formatMs(whole.p50)} detail={`90 % ${formatMs(whole.p90)} · 99 % ${formatMs(whole.p99)}`} />
+      <Figure label="First token" value={formatMs(first.p50)} detail={<Tail of={first} />} />
+      <Figure label="Whole reply" value={formatMs(whole.p50)} detail={<Tail of={whole} />} />
       <Figure label="Spend per hour" value={formatUsd(spend.last_minute * 60)} detail={`${formatUsd(spend.this_hour)} this hour`} />
       <Figure label="Open streams" value={formatCount(open.streams)} detail={`${formatCount(open.requests)} open requests`} />
       <Figure
-        label="Tokens per second"
+        label="Tokens/s"
         value={formatShort(Math.round(tokens.completion_per_second))}
         detail={`out, ${formatShort(Math.round(tokens.prompt_per_second))} in`}
       />
@@ -126,6 +126,15 @@ function Summary({ status }: { status: Status }) {
         {...(status.overload.saturated && { tone: 'warn' as const })}
       />
     </Figures>
+  )
+}
+
+/** The slower requests. */
+function Tail({ of: { p90, p99 } }: { of: Percentiles }) {
+  return (
+    <>
+      <span class="number">90 % {formatMs(p90)}</span> <span class="number">99 % {formatMs(p99)}</span>
+    </>
   )
 }
 

@@ -1,0 +1,31 @@
+/** The control room of a gateway of several processes: the owner has the sessions, the workers answer. */
+import t from 'tap'
+import { ADMIN_TOKEN } from '../support/admin.ts'
+import { startUpstream } from '../support/upstream.ts'
+import { says } from '../support/wire.ts'
+import { command, configured, ready, serveWorkers } from '../support/workers.ts'
+
+const OWN = { 'x-control-room': '1', 'content-type': 'application/json' }
+
+t.test('a session works with workers, and ends with its key', async (t) => {
+  const upstream = await startUpstream(says({ text: ['fine'] }))
+  t.teardown(() => upstream.close())
+  const { file } = await configured(t, upstream.url)
+  const crew = await serveWorkers(t, file, 2)
+  await ready(crew.admin)
+  const signIn = async (key: string): Promise<{ cookie: string }> => {
+    const reply = await fetch(`${crew.admin}/control-room/session`, { method: 'POST', headers: OWN, body: JSON.stringify({ key }) })
+    t.equal(reply.status, 201, await reply.text())
+    return { cookie: reply.headers.get('set-cookie')?.split(';')[0] ?? '' }
+  }
+  const operator = await signIn(ADMIN_TOKEN)
+  t.equal((await fetch(`${crew.admin}/v1/keys`, { headers: operator })).status, 200, 'the workers know the key of the control room')
+  t.equal((await fetch(`${crew.admin}/ledger/verify`, { headers: operator })).status, 200, 'the owner opens the ledger')
+
+  const made = (await command(crew.admin, { verb: 'create', fields: { name: 'boss' }, management: true })) as { key: string }
+  const manager = await signIn(made.key)
+  t.equal((await fetch(`${crew.admin}/v1/keys`, { headers: manager })).status, 200)
+  await command(crew.admin, { verb: 'disable', key: 'boss' })
+  t.equal((await fetch(`${crew.admin}/ledger/verify`, { headers: manager })).status, 401, 'no page is left open')
+  t.equal((await fetch(`${crew.admin}/v1/keys`, { headers: manager })).status, 401)
+})
