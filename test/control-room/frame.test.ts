@@ -108,6 +108,25 @@ t.test('control room', { skip: noBrowser, timeout: 280_000 }, async (t) => {
     await context.close()
   })
 
+  t.test('leads to the first answer, and makes sample traffic', async (t) => {
+    const { page, context, complaints } = await room.open()
+    const quiet = { ...NOW, requests: { ...NOW.requests, count: 0 }, history: [] }
+    await page.route('**/v1/status', (call) => call.fulfill({ json: { data: quiet } }))
+    await page.route('**/v1/generations?**', (call) => call.fulfill({ json: { data: [], next: null } }))
+    await page.goto('/control-room/')
+    await page.getByRole('heading', { name: 'Three steps to the first answer' }).waitFor()
+    await picture(page, 'first-run-1440')
+    t.same(await axeProblems(page), [])
+    t.match(await page.locator('pre').textContent(), `curl -N ${room.gateway.url}/v1/chat/completions`, 'a command for this gateway')
+    await page.getByRole('button', { name: 'Make sample traffic' }).click()
+    await page.getByText('60 sample requests were answered').waitFor()
+    const rows = [...room.gateway.running.store.journal.export()]
+    t.equal(rows.length, 60)
+    t.equal(await page.getByText('Three steps to the first answer').count(), 0, 'the steps are done')
+    t.same(complaints, [])
+    await context.close()
+  })
+
   t.test('is small and quick', async (t) => {
     const folder = join(import.meta.dirname, '..', '..', 'dist', 'web')
     const names = JSON.parse(readFileSync(join(folder, 'files.json'), 'utf8')) as string[]

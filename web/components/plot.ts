@@ -27,7 +27,7 @@ export function createPlot(element: HTMLElement, { series, height, data }: PlotO
         y: { range: (_plot, _least, most) => [0, most > 0 ? most * 1.1 : 1] },
       },
       axes: [
-        { stroke: quiet, font, size: 28, grid: { show: false }, ticks: { show: false }, space: 90, values: timesOfDay },
+        { stroke: quiet, font, size: 28, incrs: STEPS, grid: { show: false }, ticks: { show: false }, space: 90, values: timesOfDay },
         {
           stroke: quiet,
           font,
@@ -66,6 +66,9 @@ function resolved(element: HTMLElement, value: string): string {
   probe.remove()
   return color
 }
+
+/** Seconds between two times of an axis: no parts of a second. */
+const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800, 2_592_000]
 
 /** Days where the points are far apart, otherwise the time of day. */
 function timesOfDay(_plot: uPlot, splits: number[], _axis: number, _space: number, step: number): string[] {

@@ -99,7 +99,7 @@ function Totals({ verdict: { data } }: { verdict: Resource<Verdict> }) {
       <Figure label="Charged" value={data ? formatUsd(usd(data.charged)) : '–'} detail="to all keys" />
       <Figure label="Providers" value={data ? formatUsd(usd(data.providers)) : '–'} detail="what they cost" />
       <Figure label="Fees" value={data ? formatUsd(usd(data.fees)) : '–'} detail="added by the gateway" />
-      <Figure label="Removed rows" value={data ? formatUsd(usd(data.carried)) : '–'} detail="charged, by retention removed" />
+      <Figure label="Removed rows" value={data ? formatUsd(usd(data.carried)) : '–'} detail="charged; removed by retention" />
     </Figures>
   )
 }

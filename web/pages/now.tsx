@@ -33,9 +33,12 @@ export default function NowPage({ session }: PageProps) {
   const seen = useReadings(now)
   const [hasTraffic, setHasTraffic] = useState(false)
   const allowsSample = session.actions.includes('sample')
+  const isQuiet = now !== undefined && now.requests.count === 0 && !hasTraffic
+  const first = useResource<{ data: readonly unknown[] }>((signal) => call('/v1/generations', { query: { limit: 1 }, signal }), [], {
+    enabled: isQuiet,
+  })
   if (!now) return status.error ? <ErrorNote error={status.error} onRetry={status.reload} /> : <Loading />
-  const isFirstRun =
-    now.requests.count === 0 && now.open.requests === 0 && !hasTraffic && now.history.every(({ requests }) => requests === 0)
+  const traffic = everySecond(now)
   return (
     <>
       <PageHead
@@ -56,22 +59,22 @@ export default function NowPage({ session }: PageProps) {
           {now.reasons.join(', ')}
         </p>
       )}
-      {isFirstRun && <FirstSteps session={session} />}
+      {isQuiet && first.data?.data.length === 0 && <FirstSteps session={session} />}
       <Summary status={now} />
       <div class="columns">
         <div class="card">
           <Chart
             title="Requests per second"
-            times={now.history.map(({ at }) => Date.parse(at) / 1000)}
+            times={traffic.map(({ at }) => at)}
             series={[
               {
                 label: 'Requests',
-                values: now.history.map(({ requests }) => requests),
+                values: traffic.map(({ requests }) => requests),
                 colour: '--chart-1',
                 format: formatRate,
                 kind: 'area',
               },
-              { label: 'Errors', values: now.history.map(({ errors }) => errors), colour: '--chart-2', format: formatRate },
+              { label: 'Errors', values: traffic.map(({ errors }) => errors), colour: '--chart-2', format: formatRate },
             ]}
           />
         </div>
@@ -113,7 +116,11 @@ function Summary({ status }: { status: Status }) {
       <Figure label="First token" value={formatMs(first.p50)} detail={<Tail of={first} />} />
       <Figure label="Whole reply" value={formatMs(whole.p50)} detail={<Tail of={whole} />} />
       <Figure label="Spend per hour" value={formatUsd(spend.last_minute * 60)} detail={`${formatUsd(spend.this_hour)} this hour`} />
-      <Figure label="Open streams" value={formatCount(open.streams)} detail={`${formatCount(open.requests)} open requests`} />
+      <Figure
+        label="Open streams"
+        value={formatCount(open.streams)}
+        detail={`${formatCount(open.requests)} open ${open.requests === 1 ? 'request' : 'requests'}`}
+      />
       <Figure
         label="Tokens/s"
         value={formatShort(Math.round(tokens.completion_per_second))}
@@ -127,6 +134,18 @@ function Summary({ status }: { status: Status }) {
       />
     </Figures>
   )
+}
+
+/** The last minute, with the seconds in which nothing came. */
+function everySecond({ at, window_seconds: length, history }: Status): { at: number; requests: number; errors: number }[] {
+  const known = new Map(history.map((each) => [Math.floor(Date.parse(each.at) / 1000), each]))
+  // The current second is not over yet.
+  const last = Math.floor(Date.parse(at) / 1000) - 1
+  return Array.from({ length }, (_, index) => {
+    const second = last - length + 1 + index
+    const { requests = 0, errors = 0 } = known.get(second) ?? {}
+    return { at: second, requests, errors }
+  })
 }
 
 /** The slower requests. */
