@@ -1,8 +1,10 @@
 /** Keys, money and records, described. */
+
 import { checkWish } from './auth-code.ts'
 import { checkExchange } from './auth-exchange.ts'
 import { checkChanges, checkMaking } from './key-body.ts'
 import { type DescribedOperation, type DescribedParameter, withNotes } from './openapi.ts'
+import { operatorOperations } from './openapi-operator.ts'
 import {
   activity,
   consentCode,
@@ -261,5 +263,5 @@ function consentOperations(): DescribedOperation[] {
 }
 
 export function managementOperations(): DescribedOperation[] {
-  return [...keyOperations(), ...recordOperations(), ...consentOperations()]
+  return [...keyOperations(), ...recordOperations(), ...operatorOperations(), ...consentOperations()]
 }

@@ -13,6 +13,7 @@ import { type Counters, shareNothing } from '../cluster/shared/index.ts'
 import type { Config } from '../config/config.ts'
 import { type Reload, watchConfig } from '../config/watch.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
+import type { ProcessStatus } from '../core/live-figures.ts'
 import { type Log, openLog, stackWithoutMessage, WHOLE_BYTES } from '../core/log.ts'
 import { Tallies } from '../core/metrics.ts'
 import type { MetricSnapshot } from '../core/tallies.ts'
@@ -102,6 +103,7 @@ class Owner {
   private readonly operatorSecret = operatorSecret()
   /** Of the workers, once they listen. */
   private url: string | undefined
+  private status: { readonly at: number; readonly all: Promise<(ProcessStatus | null)[]> } | undefined
   /** Of this run; makes names that no other program can guess. */
   private readonly secret = randomUUID()
 
@@ -188,7 +190,7 @@ class Owner {
 
   private crewOf(bookkeeping: OwnerBookkeeping, desk: OwnerDesk): OwnerCrew {
     const count = this.options.workers
-    return new OwnerCrew({
+    const crew: OwnerCrew = new OwnerCrew({
       count,
       clock: this.clock,
       log: this.log,
@@ -197,6 +199,7 @@ class Owner {
       seat: (slot, process, reception) =>
         desk.open(portOf(process), {
           ...reception,
+          status: () => this.statusOf(crew),
           welcome: () => ({
             slot,
             count,
@@ -211,6 +214,7 @@ class Owner {
         await bookkeeping.inherit(slot, station)
       },
     })
+    return crew
   }
 
   private listen({
@@ -278,6 +282,16 @@ class Owner {
       }),
     )
     return this.merged.text(await this.tallies.snapshot())
+  }
+
+  /** For all workers, at most once a second: many pages may look at the same time. */
+  private statusOf(crew: OwnerCrew): Promise<(ProcessStatus | null)[]> {
+    const now = this.clock.monotonic()
+    if (!this.status || now - this.status.at >= PATIENCE) {
+      const all = crew.members.map(async ({ station }) => (await this.soon(station.line.ask('status'))) ?? null)
+      this.status = { at: now, all: Promise.all(all) }
+    }
+    return this.status.all
   }
 
   private async notReady(crew: OwnerCrew): Promise<string[]> {

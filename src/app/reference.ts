@@ -31,7 +31,7 @@ const TAGS = [
   { name: 'Presets', description: 'Stored settings that a request names by one word.' },
   { name: 'Keys', description: 'API keys with their limits. Management keys make and change them.' },
   { name: 'Guardrails', description: 'Rules over requests, answers, models and spending.' },
-  { name: 'Records', description: 'Generations, sessions, activity and credits.' },
+  { name: 'Records', description: 'Generations, sessions, activity, credits and live figures.' },
   { name: 'Sign-in', description: 'Applications receive a key of their own with the consent of a user (OAuth with PKCE).' },
 ]
 

@@ -8,13 +8,13 @@ import type { Reload } from '../config/watch.ts'
 import type { Clock } from '../core/clock.ts'
 import { FirstUse } from '../core/first-use.ts'
 import { GenerationIds } from '../core/ids.ts'
+import type { LiveFigures } from '../core/live-figures.ts'
 import { type LogSink, stackWithoutMessage } from '../core/log.ts'
 import { counter, Tallies } from '../core/metrics.ts'
 import type { ProviderPreferences } from '../dialects/canon/gateway-fields.ts'
 import { clientDialects, embeddingWires, toolDialect, upstreamDialects } from '../dialects/registry.ts'
 import { LedgerScans } from '../ledger/scans.ts'
 import { estimateTokens } from '../ledger/settlement.ts'
-import { countAttempt } from '../pipeline/attempt/attempt.ts'
 import { DrainSlots } from '../pipeline/attempt/drain-slots.ts'
 import { RetryBudget } from '../pipeline/attempt/retry-budget.ts'
 import type { Lane } from '../pipeline/attempt/turn.ts'
@@ -52,7 +52,9 @@ import { Telemetry } from '../services/telemetry/telemetry.ts'
 import type { PassThroughProxy } from '../services/upstream/pass-through.ts'
 import { Pools } from '../services/upstream/pools.ts'
 import { serverTools } from '../tools/registry.ts'
+import { exchangeReports } from './exchange-reports.ts'
 import { namable, StoredSettings, tryOut } from './guardrail-settings.ts'
+import { OwnStatus } from './process-status.ts'
 import { discoveredListing } from './provider-listing.ts'
 import { chainSettings, keyLookup } from './settings.ts'
 import { programVersion } from './version.ts'
@@ -73,7 +75,6 @@ export interface RuntimeSource {
 }
 
 const shed = counter('shed_total', 'Requests refused with 503 for lack of time or of memory for their bodies.')
-const unrecoveredUsd = counter('unrecovered_usd_total', 'Usage in USD that no limit or budget of its key could pay.', { perUnit: 1e9 })
 
 /** Milliseconds without a refusal after which the next one is logged. */
 const SHED_PAUSE = 10_000
@@ -91,6 +92,8 @@ export class Runtime {
   private readonly source: RuntimeSource
   readonly dependencies: ChainDependencies
   private readonly overload: Overload
+  readonly status: OwnStatus
+  private readonly statusReply: ConsentSource['status']
   private readonly telemetry: Telemetry
   /** Outlives a reload, as what it has read stays true. */
   readonly scans: LedgerScans
@@ -121,8 +124,14 @@ export class Runtime {
     this.files = new DiskFiles(config.store.files, clock)
     this.scans = new LedgerScans(store.ledger, clock)
     this.overload = new Overload(source.loop ?? systemLoop, this.tallies, () => this.refused())
+    this.status = new OwnStatus({ clock, tallies: this.tallies, overload: () => this.overload.state })
     this.telemetry = new Telemetry({ clock, log: logs.part('telemetry'), tallies: this.tallies, version: programVersion })
-    this.dependencies = partsOf(source, this.tallies, { files: this.files, bodies: this.overload, telemetry: this.telemetry })
+    this.dependencies = partsOf(source, this.tallies, {
+      files: this.files,
+      bodies: this.overload,
+      telemetry: this.telemetry,
+      live: this.status.live,
+    })
     source.logs.also = (line) => this.telemetry.line(line)
     this.telemetry.apply(config.telemetry)
     showAvailability(source.shared, this.tallies)
@@ -144,6 +153,8 @@ export class Runtime {
     })
     this.dependencies.health.onReturn = ({ provider }) => this.discovery.again(provider.slug)
     this.catalog = this.catalogOf(config)
+    const { health } = this.dependencies
+    this.statusReply = this.status.reply({ health, catalog: () => this.catalog }, source.worker?.status)
     this.oops = (error) => log.error({ error: stackWithoutMessage(error) }, 'unexpected')
     this.bodies = new BodyMemory(clock, () => this.refused())
     this.resizeBodies()
@@ -252,6 +263,7 @@ export class Runtime {
   /** Refused requests have no log lines of their own: under overload these would cost as much as the refusals. */
   private refused(): void {
     this.tallies.of(shed).add()
+    this.status.live.shed()
     const now = this.source.clock.monotonic()
     if (now - this.shedAt >= SHED_PAUSE) this.source.logs.log.warn('requests are refused under overload; headgate_shed_total counts them')
     this.shedAt = now
@@ -281,6 +293,7 @@ export class Runtime {
       credit: this.dependencies.credit,
       files: this.files,
       scans: this.scans,
+      status: this.statusReply,
       brand: config.brand.word,
       clock: source.clock,
       maxBody: config.server.maxBody,
@@ -346,7 +359,7 @@ export class Runtime {
 function partsOf(
   { config, clock, store, logs, shared, forcedLane }: RuntimeSource,
   tallies: Tallies,
-  { files, bodies, telemetry }: { files: DiskFiles; bodies: Overload; telemetry: Telemetry },
+  { files, bodies, telemetry, live }: { files: DiskFiles; bodies: Overload; telemetry: Telemetry; live: LiveFigures },
 ): ChainDependencies {
   const { burst, perMinute } = config.server.authFailures
   const health = new HealthBook(clock)
@@ -376,24 +389,9 @@ function partsOf(
     tools: serverTools,
     host: { clock, estimateTokens, files },
     toolDialect,
-    witness: witnessWith(tallies, logs, { audit: store.audit, spans }),
+    witness: witnessWith(tallies, logs, { audit: store.audit, spans, live }),
     refusing: (exchange, fault) => spans.refusing(exchange, fault),
-    alarm: ({ slug }, { code }, denial) =>
-      logs.log.error(
-        { provider: slug, fault: code, ...(denial === undefined ? {} : { denial }) },
-        "a provider refused the gateway's own key",
-      ),
-    overrun: (exchange, { excess, unrecovered }) => {
-      const provider = exchange.run.committedEndpoint?.provider.slug ?? ''
-      countAttempt(tallies, provider, 'overrun')
-      logs.part('ledger').error({ gen: exchange.head.id, provider, nano: excess }, 'a provider used more than its request allowed')
-      if (unrecovered === 0) return
-      tallies.of(unrecoveredUsd).add(unrecovered)
-      const facts = { gen: exchange.head.id, provider, unrecovered_nano: unrecovered }
-      logs.part('ledger').error(facts, 'usage beyond what the limits of the key could pay')
-    },
-    pluginFailure: (exchange, { cause, ...failure }) =>
-      logs.part('plugins').warn({ gen: exchange.head.id, ...failure, cause: stackWithoutMessage(cause) }, 'a plugin failed'),
+    ...exchangeReports(tallies, logs),
     forcedLane,
   }
 }

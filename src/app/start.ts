@@ -107,6 +107,7 @@ export async function start(options: StartOptions): Promise<Running> {
     const drain = new Drain(clock, () => runtime.config.server.drain)
     const url = await listening({ runtime, clock }, drain, closers)
     const notReady = (): string[] => [...(drain.draining ? ['draining'] : []), ...alerts.reasons()]
+    runtime.status.surroundings = { open: () => drain.open, notReady }
     const adminUrl = options.worker ? '' : await administered(runtime, { store, notReady, log: logs.log, url, secret }, closers)
     const reload = reloading(config, { load, clock, runtime, options }, closers)
     if (!given) {

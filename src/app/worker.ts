@@ -51,6 +51,7 @@ class Worker {
           count,
           last,
           record: record ? this.record : undefined,
+          status: () => this.line.ask('status'),
           shared: first.shared.url === undefined ? this.shared(count) : undefined,
         },
       })
@@ -87,6 +88,7 @@ class Worker {
       },
       metrics: async () => ((await this.running?.runtime.tallies.snapshot()) ?? []) as unknown as Json[],
       notReady: () => this.running?.notReady() ?? ['starting'],
+      status: () => this.running?.runtime.status.read() ?? null,
       reload: async (config) => {
         this.config = config
         await this.running?.reload()

@@ -5,6 +5,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { dirname } from 'node:path'
 import type { Clock, Timer } from '../core/clock.ts'
+import type { ProcessStatus } from '../core/live-figures.ts'
 import { Credit, type CreditBook } from '../ledger/credit.ts'
 import type { Journal, LedgerReader, Reconciliation } from '../ledger/types.ts'
 import type { CompactionKeyStore } from '../store/compaction-keys.ts'
@@ -56,6 +57,8 @@ export interface WorkerPlace {
   readonly record?: StoreOfRecord | undefined
   /** Counters and news by way of the same process; absent where workers reach them by themselves. */
   readonly shared?: Shared | undefined
+  /** What each process of this machine shows of itself; null for one that does not answer. */
+  readonly status?: (() => Promise<readonly (ProcessStatus | null)[]>) | undefined
 }
 
 /** What an operator should hear about. */

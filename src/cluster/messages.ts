@@ -2,6 +2,7 @@
 import { deserialize, serialize } from 'node:v8'
 import type { Config } from '../config/config.ts'
 import type { Json } from '../core/json.ts'
+import type { ProcessStatus } from '../core/live-figures.ts'
 import type { GenerationRecord, SessionList, SessionQuery, SessionSlice, Sums, UseQuery, UseRow } from '../ledger/types.ts'
 import type { CompactionKey } from '../store/compaction-keys.ts'
 import type { Assignment, AssignmentKind, AuditQuery, AuditRow, GuardrailSnapshot, StoredGuardrail } from '../store/guardrails.ts'
@@ -111,6 +112,8 @@ export interface OwnerOffer {
 
   counter(ask: CounterAsk): CounterAnswer
   news(topic: Topic, message: Json): null
+  /** What each worker shows of itself; null for one that does not answer. */
+  status(): (ProcessStatus | null)[]
 }
 
 /** Operations that the owner calls and workers answer. */
@@ -121,6 +124,7 @@ export interface WorkerOffer {
   /** Metrics of the process, as `Tallies.snapshot()` returns them. */
   metrics(): Json[]
   notReady(): readonly string[]
+  status(): ProcessStatus | null
   /** Takes the configuration over, packed by `packConfig`. */
   reload(config: string): null
   drain(): null

@@ -22,7 +22,7 @@ export interface CrewOptions {
   tallies: Tallies
   fork: (slot: number) => WorkerProcess
   /** Opens the desk for the worker. */
-  seat: (slot: number, process: WorkerProcess, reception: Omit<Reception, 'welcome'>) => Station
+  seat: (slot: number, process: WorkerProcess, reception: Omit<Reception, 'welcome' | 'status'>) => Station
   /** Takes over what a dead worker has left. It is called again where it throws, and the worker is replaced only afterwards. */
   inherit: (slot: number, station: Station) => Promise<void>
 }

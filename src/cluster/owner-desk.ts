@@ -16,7 +16,7 @@ import type { CounterAnswer, CounterAsk, Counters, Topic } from './shared/types.
 export type WorkerLine = Line<WorkerOffer, OwnerOffer>
 
 /** What only the process that started the worker can answer. */
-export type Reception = Pick<Answers<OwnerOffer>, 'welcome' | 'serving' | 'failed'>
+export type Reception = Pick<Answers<OwnerOffer>, 'welcome' | 'serving' | 'failed' | 'status'>
 
 export interface DeskOptions {
   /** Absent where workers join a store of record by themselves. */

@@ -18,6 +18,7 @@ import {
   readSessions,
   removeGuardrail,
   removeKey,
+  type Status,
   unassign,
 } from '../api/index.ts'
 import { Fault } from '../core/faults.ts'
@@ -28,6 +29,7 @@ import type { ApiKey } from '../plugin-api/key.ts'
 import type { OperationRequest } from './gateway.ts'
 
 export interface ManagementSource extends ActivitySource, GuardrailSource {
+  readonly status: Pick<Status, 'read'>
   /** As for completions: bytes and levels of a body. */
   readonly maxBody: number
   readonly jsonDepth: number
@@ -44,6 +46,7 @@ const PATHS: Readonly<Record<string, Readonly<Record<string, Act>>>> = {
   },
   '/v1/credits': { GET: (_request, source) => readCredits(source) },
   '/v1/sessions': { GET: ({ query }, source) => readSessions(query, source) },
+  '/v1/status': { GET: (_request, source) => source.status.read() },
   '/v1/activity': { GET: ({ query }, source) => readActivity(query, source) },
 }
 

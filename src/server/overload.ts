@@ -152,6 +152,11 @@ export class Overload {
     })
   }
 
+  /** For an operator who watches: long bodies that wait for their turn, and whether the process has no time left. */
+  get state(): { readonly waiting: number; readonly saturated: boolean } {
+    return { waiting: this.waiting.length, saturated: this.saturated >= WINDOWS }
+  }
+
   close(): void {
     this.stop()
   }

@@ -1,5 +1,6 @@
 /** Records an exchange once it is over: the metrics and one log line. */
 import type { AuditTrail } from '../cluster/audit-trail.ts'
+import type { LiveFigures } from '../core/live-figures.ts'
 import { type LogSink, stackWithoutMessage } from '../core/log.ts'
 import { type AccessSettings, accessTemplate, logfmt } from '../core/log-settings.ts'
 import { counter, type Tallies } from '../core/metrics.ts'
@@ -27,9 +28,11 @@ export interface Recorders {
   /** Takes what guardrails found, without waiting for anything. */
   readonly audit?: Pick<AuditTrail, 'note'>
   readonly spans?: Pick<ExchangeSpans, 'record'>
+  /** Counts what an operator watches. */
+  readonly live?: Pick<LiveFigures, 'count'>
 }
 
-export function witnessWith(tallies: Tallies, logs: LogSink, { audit, spans }: Recorders = {}): Witness {
+export function witnessWith(tallies: Tallies, logs: LogSink, { audit, live, spans }: Recorders = {}): Witness {
   const exchanges = new ExchangeMetrics(tallies)
   const access = new AccessLog(logs)
   return (exchange, end) => {
@@ -53,6 +56,16 @@ export function witnessWith(tallies: Tallies, logs: LogSink, { audit, spans }: R
       costNano: final?.cost ?? 0,
       firstEventMs: firstEvent,
       addedMs: costs.turns.length > 0 ? Math.max(0, elapsed - run.upstreamMs) : -1,
+    })
+    live?.count({
+      status,
+      failed: status >= 500 || (status < 400 && fault !== undefined && fault.code !== 'client_gone'),
+      provider: (endpoint ?? exchange.trail.attempts.at(-1)?.at)?.provider.slug ?? '',
+      tokensIn: usage?.input ?? 0,
+      tokensOut: usage?.output ?? 0,
+      costNano: final?.cost ?? 0,
+      elapsedMs: elapsed,
+      firstEventMs: firstEvent,
     })
     if (exchange.trail.stages.length > 0) {
       const findings = findingsOf(exchange.trail.stages)

@@ -12,6 +12,7 @@ const RECEPTION: Reception = {
   welcome: () => ({ slot: 1, count: 1, config: '', record: true, last: 0, secret: 's' }),
   serving: () => null,
   failed: () => null,
+  status: () => [],
 }
 
 const neverTold = (): never => {
@@ -42,6 +43,7 @@ export function employ(desk: OwnerDesk, clock: Clock = new FakeClock()): Employe
     },
     metrics: neverTold,
     notReady: neverTold,
+    status: neverTold,
     reload: neverTold,
     drain: neverTold,
     hurry: neverTold,

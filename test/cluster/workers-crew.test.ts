@@ -74,7 +74,7 @@ function scene(count = 2) {
             process.once('disconnect', gone)
           },
         },
-        { ...reception, welcome },
+        { ...reception, welcome, status: () => [] },
       ),
     inherit: async (slot: number, _station: Station) => {
       if (refuses-- > 0) throw new Fault('unavailable')
