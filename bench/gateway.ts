@@ -38,7 +38,7 @@ function configText(port: number, adminPort: number, upstream: number, folder: s
   const endpoint = (provider: string, model: string): string =>
     `    endpoints: [ { provider: ${provider}, model: ${model}, price: { prompt: "0.25", completion: "2.00" } } ]\n`
   const model = (slug: string, provider: string, upstreamModel: string): string =>
-    `  ${slug}:\n    context: 128000\n    max_output: 16384\n${endpoint(provider, upstreamModel)}`
+    `  ${slug}:\n    context: 200000\n    max_output: 16384\n${endpoint(provider, upstreamModel)}`
   return [
     `server: { host: 127.0.0.1, port: ${port} }\n`,
     `admin: { host: 127.0.0.1, port: ${adminPort} }\n`,
