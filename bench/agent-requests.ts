@@ -158,6 +158,9 @@ const geminiBody = (): object => ({
   generationConfig: { maxOutputTokens: MOST },
 })
 
+/** What a Responses provider shows of the turn in its stream. */
+export const AGENT_ECHO = { instructions: system, tools: tools.map((tool) => ({ type: 'function', ...tool, strict: false })) }
+
 /** Each client's turn, for a model of the bench configuration. */
 export const AGENT_OF: Readonly<Record<'chat' | 'responses' | 'messages', (model: string) => BenchRequest>> = {
   chat: (model) => ({ path: '/v1/chat/completions', body: JSON.stringify(chatBody(model)), reply: 'chat-stream' }),

@@ -6,9 +6,15 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { entryAt } from '../src/core/entry-at.ts'
+import { AGENT_ECHO } from './agent-requests.ts'
 import { serveToParent } from './child.ts'
 import { ANTHROPIC_STREAM, GEMINI_STREAM } from './native-streams.ts'
-import { CHAT_BODY, CHAT_STREAM, RESPONSE_BODY, RESPONSE_STREAM } from './replies.ts'
+import { CHAT_BODY, CHAT_STREAM, chunked, RESPONSE_BODY, RESPONSE_STREAM, responseFrames } from './replies.ts'
+
+/** The stream of a turn of an agent shows its instructions and tools. */
+const AGENT_RESPONSE_STREAM = responseFrames(AGENT_ECHO).map(chunked)
+/** Bytes from which a body is one. */
+const AGENT_BODY = 100_000
 
 /** A paced stream gets one event every so many milliseconds. */
 const PACE_MS = 5
@@ -89,7 +95,8 @@ function answer(request: IncomingMessage, response: ServerResponse, body: Buffer
     return
   }
   if (body.includes('"stream":true')) {
-    startStream(response, chat ? CHAT_STREAM : RESPONSE_STREAM, body.includes('chat-paced'))
+    const whole = body.length < AGENT_BODY ? RESPONSE_STREAM : AGENT_RESPONSE_STREAM
+    startStream(response, chat ? CHAT_STREAM : whole, body.includes('chat-paced'))
     return
   }
   const reply = chat ? CHAT_BODY : RESPONSE_BODY

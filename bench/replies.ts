@@ -44,7 +44,8 @@ export const CHAT_BODY = Buffer.from(
   }),
 )
 
-const response = (status: string, text: string | undefined): object => ({
+/** @param echo what is shown of the request. */
+const response = (status: string, text: string | undefined, echo: object = {}): object => ({
   id: responseId,
   object: 'response',
   created_at: CREATED,
@@ -79,6 +80,7 @@ const response = (status: string, text: string | undefined): object => ({
   usage: text === undefined ? null : responseUsage,
   user: null,
   metadata: {},
+  ...echo,
 })
 
 /** A Responses reply that is not streamed. */
@@ -97,7 +99,8 @@ function chatFrames(): string[] {
   ]
 }
 
-function responseFrames(): string[] {
+/** @param echo instructions and tools, which the service shows three times in each stream (Responses API reference, the response object). */
+export function responseFrames(echo: object = {}): string[] {
   let sequence_number = 0
   const event = (type: string, fields: object): string =>
     `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: sequence_number++, ...fields })}\n\n`
@@ -105,15 +108,15 @@ function responseFrames(): string[] {
   const part = (text: string): object => ({ type: 'output_text', annotations: [], text })
   const item = (status: string, content: object[]): object => ({ type: 'message', id: messageId, status, role: 'assistant', content })
   return [
-    event('response.created', { response: response('in_progress', undefined) }),
-    event('response.in_progress', { response: response('in_progress', undefined) }),
+    event('response.created', { response: response('in_progress', undefined, echo) }),
+    event('response.in_progress', { response: response('in_progress', undefined, echo) }),
     event('response.output_item.added', { output_index: 0, item: item('in_progress', []) }),
     event('response.content_part.added', { ...place, part: part('') }),
     ...WORDS.map((delta) => event('response.output_text.delta', { ...place, delta, logprobs: [] })),
     event('response.output_text.done', { ...place, text: STREAM_TEXT, logprobs: [] }),
     event('response.content_part.done', { ...place, part: part(STREAM_TEXT) }),
     event('response.output_item.done', { output_index: 0, item: item('completed', [part(STREAM_TEXT)]) }),
-    event('response.completed', { response: response('completed', STREAM_TEXT) }),
+    event('response.completed', { response: response('completed', STREAM_TEXT, echo) }),
   ]
 }
 
