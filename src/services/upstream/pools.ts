@@ -59,7 +59,7 @@ export interface PoolRequest extends DispatcherType.DispatchOptions {
 
 /**
  * Connections to one provider address, each with one request at a time; a free one is found in constant time. Requests whose
- * body is there and whose reply is whole go over those of `WholeRequests`, all others over undici's clients.
+ * body is a text and whose reply is whole go over those of `WholeRequests`, all others over undici's clients.
  * In place of undici's `Pool`, which walks all its clients twice per dispatch and keeps a client for ever
  * (`kGetDispatcher` and `kHasDispatcher` in lib/dispatcher/pool.js of 8.12.4). A connection that closes leaves at once.
  */

@@ -10,7 +10,7 @@ import { ReplyParser, type ReplyReceiver } from './reply-parser.ts'
 export interface WholeRequest {
   /** Request line and headers but for the length of the body. */
   readonly head: string
-  readonly body: string | Buffer
+  readonly body: string
 }
 
 /** What the connections of a pool report to it. */
@@ -146,12 +146,11 @@ export class ProviderConnection implements ReplyReceiver {
     const { head, body } = request
     const length = Buffer.byteLength(body)
     const start = `${head}content-length: ${length}\r\n\r\n`
-    if (typeof body === 'string' && length === body.length) socket.write(start + body, 'latin1')
+    if (length === body.length) socket.write(start + body, 'latin1')
     else {
       socket.cork()
       socket.write(start, 'latin1')
-      if (typeof body === 'string') socket.write(body, 'utf8')
-      else socket.write(body)
+      socket.write(body, 'utf8')
       socket.uncork()
     }
   }
