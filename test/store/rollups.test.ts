@@ -67,7 +67,11 @@ const samples = fc
   .map((list) =>
     list.map(({ time, key, model, status, cost, facts, atHand, at }, index): Sample => {
       const seq = (FIRST + time) * TICKS + index
-      return { hold: holdRow(seq, { key, model }), settled: settleRow(seq, cost, { status, facts, ...(atHand ? { use: USE[facts] } : {}) }), at }
+      return {
+        hold: holdRow(seq, { key, model }),
+        settled: settleRow(seq, cost, { status, facts, ...(atHand ? { use: USE[facts] } : {}) }),
+        at,
+      }
     }),
   )
 
