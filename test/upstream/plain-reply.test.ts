@@ -1,14 +1,14 @@
 /** What is recognised without the parser, the parser reads alike: replies with random faults go through both. */
 import fc from 'fast-check'
 import t from 'tap'
-import { plainReply } from '../../src/services/upstream/plain-reply.ts'
+import { type AnswerFields, plainReply } from '../../src/services/upstream/plain-reply.ts'
 import { ReplyParser } from '../../src/services/upstream/reply-parser.ts'
 
 /** What Node's parser makes of the same bytes; undefined where they are not exactly one reply after which the connection lives on. */
 function parsed(bytes: Buffer): unknown {
   let begun = 0
   let whole = 0
-  let head: { status: number; headers: readonly string[] } | undefined
+  let head: { status: number; fields: AnswerFields } | undefined
   let lives = false
   let body = ''
   const parser = new ReplyParser({
@@ -16,7 +16,7 @@ function parsed(bytes: Buffer): unknown {
       begun++
     },
     head: (status, headers, keepAlive, upgrade) => {
-      head = { status, headers }
+      head = { status, fields: answerFields(headers) }
       lives = keepAlive && !upgrade
     },
     body: (piece) => {
@@ -31,6 +31,15 @@ function parsed(bytes: Buffer): unknown {
   return error === undefined && begun === 1 && whole === 1 && lives ? { ...head, body } : undefined
 }
 
+/** A field that is repeated has all its values, which no recognised reply shows. */
+function answerFields(headers: readonly string[]): AnswerFields {
+  const fieldOf = (name: string): string | undefined => {
+    const values = headers.filter((_, at) => at % 2 === 1 && headers[at - 1]?.toLowerCase() === name)
+    return values.length === 0 ? undefined : values.join(', ')
+  }
+  return { 'content-type': fieldOf('content-type'), 'content-encoding': fieldOf('content-encoding'), 'keep-alive': fieldOf('keep-alive') }
+}
+
 function plain(bytes: Buffer): unknown {
   const reply = plainReply(bytes)
   return reply && { ...reply, body: reply.body.toString('latin1') }
@@ -42,7 +51,7 @@ const PLAIN = [
   reply('', ''),
   reply('Content-Type: application/json\r\nDate: Wed, 25 Nov 2026 10:00:00 GMT\r\nConnection: keep-alive\r\nKeep-Alive: timeout=5\r\n'),
   reply('x-a:1\r\nX-A: 2\r\nx-b: a: b, c\r\n'),
-  'HTTP/1.1 529 \r\nContent-Length: 2\r\n\r\n{}',
+  'HTTP/1.1 201 \r\nContent-Length: 2\r\n\r\n{}',
 ]
 
 t.test('usual replies are recognised', async (t) => {
@@ -56,6 +65,7 @@ t.test('usual replies are recognised', async (t) => {
 t.test('what leaves something to decide is not', async (t) => {
   const others = [
     ...['Transfer-Encoding: chunked\r\n', 'Connection: close\r\n', 'Upgrade: x\r\n', 'Content-Length: 7\r\n', 'X-A: 1\r\n 2\r\n'],
+    ...['Content-Type: a\r\nContent-Type: b\r\n', 'Keep-Alive: timeout=5\r\nkeep-alive: timeout=9\r\n'],
     ...['X-A : 1\r\n', ': 1\r\n', 'X-A: \u00e9\r\n', 'X-A: 1\n', 'X-A: 1\rX-B: 2\r\n', 'X-A: \0\r\n'],
   ].map((fields) => reply(fields))
   others.push(
@@ -64,6 +74,7 @@ t.test('what leaves something to decide is not', async (t) => {
     reply('').replace('1.1', '1.0'),
     reply('').replace('200', '204'),
     reply('').replace('200', '103'),
+    reply('').replace('200', '529'),
   )
   others.push(reply('').replace('Content-Length: 7', 'Content-Length: 07x'), reply('').replace('\r\n\r\n', '\n\n'))
   for (const text of others) t.equal(plain(Buffer.from(text, 'latin1')), undefined, JSON.stringify(text.slice(0, 80)))

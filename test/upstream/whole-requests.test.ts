@@ -25,6 +25,19 @@ interface Seen {
   end: string
 }
 
+/** Of a small answer only these are read out of its head (`plain-reply.ts`). */
+function answerFields({
+  'content-type': type,
+  'content-encoding': encoding,
+  'keep-alive': keepAlive,
+}: IncomingHttpHeaders): IncomingHttpHeaders {
+  return {
+    ...(type === undefined ? {} : { 'content-type': type }),
+    ...(encoding === undefined ? {} : { 'content-encoding': encoding }),
+    ...(keepAlive === undefined ? {} : { 'keep-alive': keepAlive }),
+  }
+}
+
 interface Call {
   readonly done: Promise<Seen>
   controller: Dispatcher.DispatchController | undefined
@@ -42,7 +55,7 @@ function call(pool: Dispatcher, body: string | Buffer = '{}', more: { path?: str
       },
       onResponseStart: (controller, status, headers) => {
         if (status < 200) return
-        Object.assign(seen, { status, headers: { ...headers } })
+        Object.assign(seen, { status, headers: status > 201 ? { ...headers } : answerFields(headers) })
         if (more.pause) controller.pause()
       },
       onResponseData: (_controller, chunk) => {
@@ -200,7 +213,7 @@ t.test('a connection that has ended while it was idle costs no request', async (
         resolve(call(pool).done)
       })
     })
-    t.same(next, { status: 200, headers: { 'content-length': '2' }, body: 'ok', end: 'ended' })
+    t.same(next, { status: 200, headers: {}, body: 'ok', end: 'ended' })
     t.equal(upstream.requests.length, 2, 'each request is received once')
   }
 })

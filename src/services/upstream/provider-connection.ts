@@ -178,8 +178,13 @@ export class ProviderConnection implements ReplyReceiver {
   }
 
   /** Takes a reply that needs no parser. */
-  private take({ status, headers, body }: PlainReply): void {
-    this.head(status, headers, true, false)
+  private take({ status, fields, body }: PlainReply): void {
+    const { running } = this
+    if (!running) return
+    this.status = status
+    this.keptFor = keptFor(fields['keep-alive'])
+    this.keepAlive = this.keptFor > 0
+    running.handler.onResponseStart?.(running, status, fields)
     if (body.length > 0) this.body(Buffer.from(body))
     this.complete()
   }
