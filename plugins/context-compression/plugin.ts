@@ -12,6 +12,7 @@ export const contextCompression: Plugin<CompressionConfig> = {
   id: ID,
   onError: 'skip',
   parse: parseConfig,
+  impliedBy: { context: SMALL_CONTEXT },
   implied,
   shape,
 }

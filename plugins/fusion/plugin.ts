@@ -33,7 +33,8 @@ export const fusion: Plugin<FusionSettings> = {
   id: ID,
   reserved: ['presets'],
   parse,
-  implied: ({ strategy, depth }) => strategy === STRATEGY && depth === 0,
+  impliedBy: { strategy: STRATEGY },
+  implied: ({ depth }) => depth === 0,
   shape,
   router: { names: ['fusion', FLASH], strategy: STRATEGY, choose },
 }

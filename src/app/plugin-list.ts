@@ -169,6 +169,7 @@ function wrongWith(value: unknown): string | undefined {
   for (const name of ['shape', 'tap', 'implied', 'bound']) {
     if (plugin[name] !== undefined && typeof plugin[name] !== 'function') return `${id}.${name}: expected a function, or nothing`
   }
+  if (plugin.impliedBy !== undefined && !isObject(plugin.impliedBy)) return `${id}.impliedBy: expected an object, or nothing`
   if (onError !== undefined && onError !== 'fail' && onError !== 'skip') return `${id}.onError: expected 'fail' or 'skip'`
   if (timeout !== undefined && !(typeof timeout === 'number' && Number.isSafeInteger(timeout) && timeout > 0))
     return `${id}.timeout: expected a whole number of milliseconds above 0`

@@ -143,6 +143,16 @@ export interface ModelRouter<Config = unknown> {
  */
 export const API_VERSION = 1
 
+/** Facts of a request; all that are stated must hold. */
+export interface ImpliedBy {
+  /** The request may hold images, sounds, videos or files. */
+  readonly media?: true
+  /** Its models are chosen by this strategy. */
+  readonly strategy?: string
+  /** Its first model has a context of so many tokens at most. */
+  readonly context?: number
+}
+
 export interface Plugin<Config = unknown> {
   readonly id: string
   /** `API_VERSION` of the interface that it was written against: one of another version is refused when it is loaded. Absent: the present one. */
@@ -155,6 +165,8 @@ export interface Plugin<Config = unknown> {
   parse(settings: JsonObject, path: string): Config
   /** True where the plugin acts although the request does not name it. */
   readonly implied?: (exchange: Resolved) => boolean
+  /** Requests of which `implied` may be true; all of them where absent. It is called for no other, so that most requests are not looked at. */
+  readonly impliedBy?: ImpliedBy
   /** Whether a request ends with the plugin's failure or goes on without it, where the operator does not say; `fail` by default. */
   readonly onError?: 'fail' | 'skip'
   /** True: a request may name it, and its `enabled` has no effect there. */

@@ -149,6 +149,41 @@ t.test("a request's entry stands over the operator's settings, and enabled: fals
   t.same(sent(off), ['marked', 'Hello'])
 })
 
+const PARTICULAR = `export default {
+  id: 'particular',
+  parse: () => ({}),
+  impliedBy: { strategy: 'fallback', context: 128000 },
+  implied: ({ strategy }) => globalThis.implied.push(strategy) > 0,
+  shape: () => {},
+}`
+
+t.test('implied is called for no request that impliedBy excludes', async (t) => {
+  const calls: string[] = []
+  Object.assign(globalThis, { implied: calls })
+  const model = (slug: string, context: number): string =>
+    `  ${slug}: { context: ${context}, endpoints: [ { provider: first, model: one, price: { prompt: "1", completion: "2" } } ] }`
+  const { gateway } = await startScene(t, {
+    answer: says(SAID),
+    directory: t.testdir({ 'particular.ts': PARTICULAR }),
+    config: (url) => `auth: { keys: [ { name: test, key: "${KEY}" } ] }
+plugins: { load: [ ./particular.ts ] }
+providers: { first: { dialect: openai-chat, base_url: "${url}", key: sk-first } }
+models:
+${model('acme/small', 128_000)}
+${model('acme/large', 128_001)}`,
+  })
+  const post = async (models: JsonObject): Promise<number> => {
+    const response = await gateway.post('/v1/chat/completions', { ...models, messages: [{ role: 'user', content: 'Hello' }] })
+    await response.text()
+    return response.status
+  }
+  t.equal(await post({ model: 'acme/small' }), 200)
+  t.equal(await post({ models: ['acme/large', 'acme/small'] }), 200)
+  t.same(calls, [])
+  t.equal(await post({ models: ['acme/small', 'acme/large'] }), 200)
+  t.same(calls, ['fallback'])
+})
+
 t.test('a locked plugin may be named and not set', async (t) => {
   const on = await withPlugin(t, { defaults: 'enabled: true, locked: true, shape: edit' })
   t.equal((await on.ask({})).status, 200)

@@ -51,12 +51,13 @@ function layerOf(plugins: readonly PluginSetting[], dependencies: RunDependencie
 function runsOf(exchange: Guarded, plugins: readonly PluginSetting[], dependencies: RunDependencies): PluginRun[] | undefined {
   const entries = exchange.wish.plugins
   let runs: PluginRun[] | undefined
-  const view = new ExchangeView(exchange)
+  let view: ExchangeView | undefined
   for (const setting of plugins) {
     const entry = entries.length > 0 ? entries.find(({ id }) => id === setting.plugin.id) : undefined
-    if (!entry && !acts(setting)) continue
+    if (!entry && !(acts(setting) && mayBeImplied(exchange, setting))) continue
     if (entry && (isOff(entry, setting) || !acts(setting))) configOf(setting, entries)
     else {
+      view ??= new ExchangeView(exchange)
       const run = entry ? new PluginRun(exchange, setting, dependencies) : runUnnamed(exchange, setting, { view, dependencies })
       if (!run) continue
       if (run.lives) run.begin(entries)
@@ -93,6 +94,16 @@ function acts({ plugin }: PluginSetting): boolean {
 
 function mayActUnnamed({ plugin, defaults }: PluginSetting): boolean {
   return defaults.enabled === true || (defaults.enabled !== false && plugin.implied !== undefined)
+}
+
+/** Without a look at the request by the plugin itself. */
+function mayBeImplied({ request, wish, route }: Guarded, { plugin, defaults }: PluginSetting): boolean {
+  const { impliedBy } = plugin
+  if (defaults.enabled === true || !impliedBy) return true
+  const { media, strategy, context } = impliedBy
+  if (media && !request.mayHoldMedia) return false
+  if (strategy !== undefined && strategy !== wish.strategy) return false
+  return context === undefined || (route.models[0]?.context ?? Number.POSITIVE_INFINITY) <= context
 }
 
 function isOn({ plugin, defaults }: PluginSetting, view: ExchangeView): boolean {
