@@ -2,6 +2,8 @@
 import fastJson from 'fast-json-stringify'
 
 const text = { type: 'string' } as const
+/** Written as it is: ids and words of the program, in which nothing needs an escape. */
+const word = { type: 'string', format: 'unsafe' } as const
 const number = { type: 'number' } as const
 const flag = { type: 'boolean' } as const
 
@@ -13,27 +15,27 @@ const SERIALISERS = {
       properties: {
         level: number,
         time: number,
-        gen: text,
+        gen: word,
         key: text,
-        client: text,
+        client: word,
         status: number,
-        fault: text,
+        fault: word,
         model: text,
         requested: text,
         provider: text,
-        lane: text,
+        lane: word,
         stream: flag,
         attempts: number,
         ms: number,
         first_ms: number,
-        answer_check: text,
+        answer_check: word,
         in: number,
         out: number,
         cost_nano: number,
-        trace_id: text,
-        span_id: text,
+        trace_id: word,
+        span_id: word,
         cause: text,
-        msg: text,
+        msg: word,
       },
     },
   },

@@ -47,9 +47,7 @@ const asInteger = serializer.asInteger.bind(serializer)
           const value_gen_3 = obj["gen"]
           if (value_gen_3 !== undefined) {
             json += addComma_0 ? ",\"gen\":" : ((addComma_0 = true), "{\"gen\":")
-        if (typeof value_gen_3 !== 'string') {
-          if (value_gen_3 === null) { json += JSON_STR_EMPTY_STRING } else if (value_gen_3 instanceof Date) { json += JSON_STR_QUOTE + value_gen_3.toISOString() + JSON_STR_QUOTE } else if (value_gen_3 instanceof RegExp) { json += asString(value_gen_3.source) } else { json += asString(value_gen_3.toString()) }
-        } else { json += asString(value_gen_3) }
+            json += asUnsafeString(value_gen_3)
           }
           const value_key_4 = obj["key"]
           if (value_key_4 !== undefined) {
@@ -61,9 +59,7 @@ const asInteger = serializer.asInteger.bind(serializer)
           const value_client_5 = obj["client"]
           if (value_client_5 !== undefined) {
             json += addComma_0 ? ",\"client\":" : ((addComma_0 = true), "{\"client\":")
-        if (typeof value_client_5 !== 'string') {
-          if (value_client_5 === null) { json += JSON_STR_EMPTY_STRING } else if (value_client_5 instanceof Date) { json += JSON_STR_QUOTE + value_client_5.toISOString() + JSON_STR_QUOTE } else if (value_client_5 instanceof RegExp) { json += asString(value_client_5.source) } else { json += asString(value_client_5.toString()) }
-        } else { json += asString(value_client_5) }
+            json += asUnsafeString(value_client_5)
           }
           const value_status_6 = obj["status"]
           if (value_status_6 !== undefined) {
@@ -73,9 +69,7 @@ const asInteger = serializer.asInteger.bind(serializer)
           const value_fault_7 = obj["fault"]
           if (value_fault_7 !== undefined) {
             json += addComma_0 ? ",\"fault\":" : ((addComma_0 = true), "{\"fault\":")
-        if (typeof value_fault_7 !== 'string') {
-          if (value_fault_7 === null) { json += JSON_STR_EMPTY_STRING } else if (value_fault_7 instanceof Date) { json += JSON_STR_QUOTE + value_fault_7.toISOString() + JSON_STR_QUOTE } else if (value_fault_7 instanceof RegExp) { json += asString(value_fault_7.source) } else { json += asString(value_fault_7.toString()) }
-        } else { json += asString(value_fault_7) }
+            json += asUnsafeString(value_fault_7)
           }
           const value_model_8 = obj["model"]
           if (value_model_8 !== undefined) {
@@ -101,9 +95,7 @@ const asInteger = serializer.asInteger.bind(serializer)
           const value_lane_11 = obj["lane"]
           if (value_lane_11 !== undefined) {
             json += addComma_0 ? ",\"lane\":" : ((addComma_0 = true), "{\"lane\":")
-        if (typeof value_lane_11 !== 'string') {
-          if (value_lane_11 === null) { json += JSON_STR_EMPTY_STRING } else if (value_lane_11 instanceof Date) { json += JSON_STR_QUOTE + value_lane_11.toISOString() + JSON_STR_QUOTE } else if (value_lane_11 instanceof RegExp) { json += asString(value_lane_11.source) } else { json += asString(value_lane_11.toString()) }
-        } else { json += asString(value_lane_11) }
+            json += asUnsafeString(value_lane_11)
           }
           const value_stream_12 = obj["stream"]
           if (value_stream_12 !== undefined) {
@@ -128,9 +120,7 @@ const asInteger = serializer.asInteger.bind(serializer)
           const value_answer_check_16 = obj["answer_check"]
           if (value_answer_check_16 !== undefined) {
             json += addComma_0 ? ",\"answer_check\":" : ((addComma_0 = true), "{\"answer_check\":")
-        if (typeof value_answer_check_16 !== 'string') {
-          if (value_answer_check_16 === null) { json += JSON_STR_EMPTY_STRING } else if (value_answer_check_16 instanceof Date) { json += JSON_STR_QUOTE + value_answer_check_16.toISOString() + JSON_STR_QUOTE } else if (value_answer_check_16 instanceof RegExp) { json += asString(value_answer_check_16.source) } else { json += asString(value_answer_check_16.toString()) }
-        } else { json += asString(value_answer_check_16) }
+            json += asUnsafeString(value_answer_check_16)
           }
           const value_in_17 = obj["in"]
           if (value_in_17 !== undefined) {
@@ -150,16 +140,12 @@ const asInteger = serializer.asInteger.bind(serializer)
           const value_trace_id_20 = obj["trace_id"]
           if (value_trace_id_20 !== undefined) {
             json += addComma_0 ? ",\"trace_id\":" : ((addComma_0 = true), "{\"trace_id\":")
-        if (typeof value_trace_id_20 !== 'string') {
-          if (value_trace_id_20 === null) { json += JSON_STR_EMPTY_STRING } else if (value_trace_id_20 instanceof Date) { json += JSON_STR_QUOTE + value_trace_id_20.toISOString() + JSON_STR_QUOTE } else if (value_trace_id_20 instanceof RegExp) { json += asString(value_trace_id_20.source) } else { json += asString(value_trace_id_20.toString()) }
-        } else { json += asString(value_trace_id_20) }
+            json += asUnsafeString(value_trace_id_20)
           }
           const value_span_id_21 = obj["span_id"]
           if (value_span_id_21 !== undefined) {
             json += addComma_0 ? ",\"span_id\":" : ((addComma_0 = true), "{\"span_id\":")
-        if (typeof value_span_id_21 !== 'string') {
-          if (value_span_id_21 === null) { json += JSON_STR_EMPTY_STRING } else if (value_span_id_21 instanceof Date) { json += JSON_STR_QUOTE + value_span_id_21.toISOString() + JSON_STR_QUOTE } else if (value_span_id_21 instanceof RegExp) { json += asString(value_span_id_21.source) } else { json += asString(value_span_id_21.toString()) }
-        } else { json += asString(value_span_id_21) }
+            json += asUnsafeString(value_span_id_21)
           }
           const value_cause_22 = obj["cause"]
           if (value_cause_22 !== undefined) {
@@ -171,9 +157,7 @@ const asInteger = serializer.asInteger.bind(serializer)
           const value_msg_23 = obj["msg"]
           if (value_msg_23 !== undefined) {
             json += addComma_0 ? ",\"msg\":" : ((addComma_0 = true), "{\"msg\":")
-        if (typeof value_msg_23 !== 'string') {
-          if (value_msg_23 === null) { json += JSON_STR_EMPTY_STRING } else if (value_msg_23 instanceof Date) { json += JSON_STR_QUOTE + value_msg_23.toISOString() + JSON_STR_QUOTE } else if (value_msg_23 instanceof RegExp) { json += asString(value_msg_23.source) } else { json += asString(value_msg_23.toString()) }
-        } else { json += asString(value_msg_23) }
+            json += asUnsafeString(value_msg_23)
           }
 if (!addComma_0) json += JSON_STR_BEGIN_OBJECT
 return json + JSON_STR_END_OBJECT
