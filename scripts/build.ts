@@ -1,6 +1,7 @@
 /**
  * Builds what the npm package holds: `npm run build`, which `npm pack` runs first.
  * `dist/` gets JavaScript with source maps, the control room (`dist/web/`), the types of `headgate/plugin-api`, and the files that the program reads at run time.
+ * Beside them stand the bill of materials (`sbom.cdx.json`) and the licence notices (`THIRD_PARTY_NOTICES`) of what is installed with it.
  * `--lock` also writes `npm-shrinkwrap.json`, the exact version and hash of everything that is installed with the package; npm reads it
  * from a package and takes it for the lock file of a checkout, so `npm pack` removes it again (docs.npmjs.com, npm-shrinkwrap.json).
  */
@@ -8,6 +9,7 @@ import { execFileSync } from 'node:child_process'
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { buildWeb } from './build-web.ts'
+import { billOfMaterials, type LockFile, licenceNotices } from './inventory.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const DIST = join(ROOT, 'dist')
@@ -39,8 +41,11 @@ function build(): void {
   for (const file of ['page.css', 'page.js']) cpSync(join(ROOT, 'src/server/docs', file), join(DIST, 'src/server/docs', file))
   cpSync(join(ROOT, 'config'), join(DIST, 'config'), { recursive: true })
   // Beside `src`, as in a checkout: the program looks up its own version there.
-  const { name, version, type } = read<Record<string, string>>('package.json')
+  const { name, version, type, license } = read<Record<string, string>>('package.json')
   write(join(DIST, 'package.json'), { name, version, type, private: true })
+  const lock = read<LockFile>('package-lock.json')
+  write(join(DIST, 'sbom.cdx.json'), billOfMaterials(lock, license ?? ''))
+  writeFileSync(join(DIST, 'THIRD_PARTY_NOTICES'), licenceNotices(lock, ROOT))
 }
 
 build()

@@ -4,39 +4,21 @@
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { API_VERSION } from '../../src/plugin-api/index.ts'
 import { eventually } from '../support/eventually.ts'
+import { pack, unreachable } from './tarball.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
-const CHECKOUT = ['bin', 'config', 'plugins', 'src', 'scripts', 'README.md', 'LICENSE', 'CHANGELOG.md', 'package.json', 'package-lock.json']
-const PROJECTS = ['tsconfig.json', 'tsconfig.build.json', 'tsconfig.types.json']
 /** Milliseconds for the install. */
 const PATIENCE = 180_000
 /** Bytes of the package without what is installed with it, and packages that are installed at most. */
 const MOST_BYTES = 12_000_000
 const MOST_PACKAGES = 150
-
-interface Packed {
-  readonly file: string
-  readonly unpackedSize: number
-  readonly files: readonly { readonly path: string }[]
-}
-
-/** Packs a copy of the checkout. */
-function pack(folder: string): Packed {
-  mkdirSync(folder)
-  for (const name of [...CHECKOUT, ...PROJECTS]) cpSync(join(ROOT, name), join(folder, name), { recursive: true })
-  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
-  const printed = execFileSync('npm', ['pack', '--json', '--loglevel', 'error'], { cwd: folder, encoding: 'utf8' })
-  const [packed] = JSON.parse(printed.slice(printed.indexOf('['))) as (Omit<Packed, 'file'> & { filename: string })[]
-  if (!packed) throw new TypeError('nothing was packed')
-  return { ...packed, file: join(folder, packed.filename) }
-}
 
 const hashOf = (file: string): string => createHash('sha512').update(readFileSync(file)).digest('hex')
 
@@ -54,7 +36,15 @@ t.test('the package holds what the program needs, and no more', async (t) => {
   const roots = new Set(first.files.map(({ path }) => path.split('/')[0]))
   t.same([...roots].sort(), ['CHANGELOG.md', 'LICENSE', 'README.md', 'bin', 'dist', 'npm-shrinkwrap.json', 'package.json'])
   const dist = new Set(first.files.map(({ path }) => path.split('/')[1]))
-  t.same([...dist].filter((name) => name !== undefined).sort(), ['config', 'headgate.js', 'package.json', 'plugins', 'src'])
+  t.same([...dist].filter((name) => name !== undefined).sort(), [
+    'THIRD_PARTY_NOTICES',
+    'config',
+    'headgate.js',
+    'package.json',
+    'plugins',
+    'sbom.cdx.json',
+    'src',
+  ])
   const scripts = (JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: JsonObject }).scripts
   t.same(
     ['preinstall', 'install', 'postinstall'].filter((name) => scripts[name] !== undefined),
@@ -69,6 +59,46 @@ t.test('it brings the exact versions of all that is installed with it', async (t
   const versions = (of: Record<string, JsonObject>) =>
     Object.entries(of).flatMap(([path, { dev, version, integrity }]) => (path === '' || dev === true ? [] : [[path, version, integrity]]))
   t.same(versions(entries(join(work, 'package/npm-shrinkwrap.json'))), versions(entries(join(ROOT, 'package-lock.json'))))
+})
+
+interface Bill {
+  readonly components: readonly {
+    readonly 'bom-ref': string
+    readonly name: string
+    readonly version: string
+    readonly hashes: readonly { readonly content: string }[]
+  }[]
+  readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[]
+  readonly metadata: { readonly component: { readonly 'bom-ref': string } }
+}
+
+t.test('its bill of materials and its notices list what is installed with it, and nothing else', async (t) => {
+  execFileSync('tar', ['-xzf', first.file, '-C', work, 'package'])
+  const bill = JSON.parse(readFileSync(join(work, 'package/dist/sbom.cdx.json'), 'utf8')) as Bill
+  const lock = JSON.parse(readFileSync(join(work, 'package/npm-shrinkwrap.json'), 'utf8')) as { packages: Record<string, JsonObject> }
+  const locked = Object.entries(lock.packages).filter(([path]) => path !== '')
+  const sha512 = (integrity: unknown) => Buffer.from(String(integrity).replace('sha512-', ''), 'base64').toString('hex')
+  t.same(
+    bill.components.map(({ name, version, hashes }) => `${name} ${version} ${hashes[0]?.content}`).sort(),
+    locked.map(([path, { version, integrity }]) => `${path.split('node_modules/').at(-1)} ${version} ${sha512(integrity)}`).sort(),
+  )
+  const references = new Set(bill.components.map((component) => component['bom-ref']))
+  t.equal(references.size, bill.components.length, 'references are unique')
+  const reached = new Set<string>()
+  const reach = (ref: string): void => {
+    if (reached.has(ref)) return
+    reached.add(ref)
+    for (const next of bill.dependencies.find((each) => each.ref === ref)?.dependsOn ?? []) reach(next)
+  }
+  reach(bill.metadata.component['bom-ref'])
+  t.same(
+    [...references].filter((ref) => !reached.has(ref)),
+    [],
+    'each is needed by something',
+  )
+  const notices = readFileSync(join(work, 'package/dist/THIRD_PARTY_NOTICES'), 'utf8')
+  const missing = bill.components.filter(({ name, version }) => !notices.includes(`${name} ${version} (`))
+  t.same(missing, [], 'in the notices')
 })
 
 const installed = join(work, 'installed')
@@ -102,19 +132,6 @@ auth: { keys: [ { name: app, key: ${KEY} } ] }
 providers: { sim: { dialect: sim } }
 models: { sim/echo: { endpoints: [ { provider: sim, model: echo, price: free } ] } }
 `
-
-/** What is wrong where the registry cannot be reached, or says nothing; undefined where all is well. @throws any other failure. */
-function unreachable(install: () => unknown): string | undefined {
-  try {
-    install()
-    return undefined
-  } catch (failed) {
-    const { code, stderr } = failed as { code?: string; stderr?: Buffer }
-    const said = `${code ?? ''} ${String(stderr)}`
-    if (/ETIMEDOUT|ENOTFOUND|EAI_AGAIN|ECONNRESET|ECONNREFUSED/.test(said)) return said.slice(0, 300)
-    throw new Error(said, { cause: failed })
-  }
-}
 
 let skipped = false
 function skipAll(t: Test, why: string): void {

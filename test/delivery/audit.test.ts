@@ -1,0 +1,58 @@
+/** The policy of SECURITY.md for advisories, and the release workflow: actions pinned by commit, no more rights than each job needs. */
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { parse } from 'yaml'
+import { judge } from '../../scripts/audit.ts'
+import { every } from '../support/every.ts'
+import { missing, tool } from './tools.ts'
+
+const ROOT = join(import.meta.dirname, '..', '..')
+const FILE = join(ROOT, '.github/workflows/release.yml')
+
+interface Workflow {
+  readonly permissions: object
+  readonly jobs: Readonly<Record<string, { readonly permissions?: object; readonly steps: readonly { readonly uses?: string }[] }>>
+}
+
+/** A report of `npm audit --json` (npm 11, auditReportVersion 2) with one advisory. */
+const report = (severity: string): string =>
+  JSON.stringify({
+    vulnerabilities: { left: { via: [{ source: 1, name: 'left', title: 'Bad', url: 'https://x.example', severity }, 'right'] } },
+  })
+
+t.test('high and critical advisories fail, others are printed', async (t) => {
+  await every(t, 'every severity', (t) => {
+    for (const severity of ['low', 'moderate', 'high', 'critical']) {
+      const { lines, failed } = judge(report(severity), '2026-11-26')
+      t.equal(failed, severity === 'high' || severity === 'critical', severity)
+      t.match(lines[0], `${severity}: left: Bad`)
+    }
+  })
+  t.match(
+    judge('{"error":{"code":"ENOAUDIT"}}', '2026-11-26'),
+    { failed: false, lines: [/NOT AUDITED/] },
+    'nothing is claimed where nothing was seen',
+  )
+})
+
+t.test('the release workflow pins its actions and grants no right to all jobs', async (t) => {
+  const { permissions, jobs } = parse(readFileSync(FILE, 'utf8')) as Workflow
+  t.same(permissions, {})
+  const uses = Object.values(jobs).flatMap(({ steps }) => steps.flatMap((step) => step.uses ?? []))
+  t.ok(uses.length > 5)
+  await every(t, 'every action', (t) => {
+    for (const action of uses) t.match(action, /^[\w-]+\/[\w-]+@[0-9a-f]{40}$/)
+  })
+})
+
+t.test('actionlint accepts it', async (t) => {
+  const actionlint = tool('actionlint')
+  if (actionlint === undefined) return void t.plan(0, missing('actionlint'))
+  const lint = (text: string) => spawnSync(actionlint, ['-shellcheck=', '-pyflakes=', '-'], { input: text, encoding: 'utf8', cwd: ROOT })
+  const text = readFileSync(FILE, 'utf8')
+  const { status, stdout } = lint(text)
+  t.equal(status, 0, stdout)
+  t.equal(lint(text.replace('needs: check', 'needs: nothing')).status, 1, 'a mistake is found')
+})
