@@ -1,5 +1,4 @@
 /** Reads a configuration with the secrets that it refers to and the plugins that it names, and looks at the secrets again from time to time. */
-import { readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/expand.ts'
@@ -9,6 +8,7 @@ import type { Clock, Timer } from '../core/clock.ts'
 import { systemClock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import { counter, type Tallies } from '../core/metrics.ts'
+import { fileText } from '../core/program-files.ts'
 import { type SecretPlace, type SecretReading, Secrets } from '../services/secrets/index.ts'
 import { withPlugins } from './plugin-list.ts'
 
@@ -118,7 +118,7 @@ export async function readConfig(path: string, env: Environment, options: LoadOp
 /** @returns undefined for a file that cannot be read, which the loading of the configuration reports. */
 function textOf(path: string): string | undefined {
   try {
-    return readFileSync(path, 'utf8')
+    return fileText(path)
   } catch {
     return undefined
   }

@@ -1,9 +1,11 @@
 /** The root of the process that owns workers: it keeps the store and the admin listener, and serves no requests itself. */
+
 import cluster from 'node:cluster'
 import { randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { isSea } from 'node:sea'
 import { ledgerRoutes } from '../api/ledger.ts'
 import { portOf } from '../cluster/ipc-line.ts'
 import { packConfig, WORKER_VARIABLE } from '../cluster/messages.ts'
@@ -340,7 +342,8 @@ class Owner {
  */
 function forkWorker(slot: number): WorkerProcess {
   cluster.schedulingPolicy = cluster.SCHED_RR
-  cluster.setupPrimary({ exec: process.argv[1], args: ['serve'] })
+  // The single file begins with its own program: what stands in the place of a script is its first argument.
+  cluster.setupPrimary(isSea() ? { exec: 'serve', args: [] } : { exec: process.argv[1], args: ['serve'] })
   // If a launcher has handed over to the owner, it watches the owner alone, so workers do not inherit the variable.
   const worker = cluster.fork({ [WORKER_VARIABLE]: String(slot), HEADGATE_HANDED_OVER: '' })
   // Reported as the end of the process: for a process that could not be started, no other event follows.

@@ -1,5 +1,4 @@
 /** Which plugins there are: those that ship with the gateway and the operator's own, each with what the configuration says of it. */
-import { readFileSync } from 'node:fs'
 import { type ShippedEntry, shippedPlugins } from '../../plugins/registry.ts'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/expand.ts'
@@ -9,6 +8,7 @@ import { Source } from '../config/source.ts'
 import { hint } from '../config/suggest.ts'
 import { Fault } from '../core/faults.ts'
 import { isObject } from '../core/json.ts'
+import { fileText } from '../core/program-files.ts'
 import type { PluginSetting } from '../pipeline/dependencies.ts'
 import { API_VERSION, type Plugin } from '../plugin-api/index.ts'
 import { loadModule } from './plugin-modules.ts'
@@ -137,7 +137,7 @@ function settingsProblem(plugin: Plugin, settings: Config['plugins']['defaults']
 }
 
 function problemAt(config: Config, { text, env }: ConfigText, { path, message, at }: Found): ConfigError {
-  const source = new Source(config.file, text ?? readFileSync(config.file, 'utf8'), env)
+  const source = new Source(config.file, text ?? fileText(config.file), env)
   source.report(path, message, at)
   return new ConfigError(source.problems.slice(-1))
 }

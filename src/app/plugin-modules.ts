@@ -3,8 +3,10 @@ import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 import { extname, resolve } from 'node:path'
+import { isSea } from 'node:sea'
 import { pathToFileURL } from 'node:url'
 import type { PluginSource } from '../config/plugins.ts'
+import * as api from '../plugin-api/index.ts'
 
 /** Under this name a plugin finds the gateway's interface, wherever it stands itself. */
 const API = 'headgate/plugin-api'
@@ -84,7 +86,17 @@ function hook(): void {
       traces.get(number)?.add(new URL(found.url))
       return { ...found, url: `${found.url}?${MARK}=${number}` }
     },
+    load(url, context, next) {
+      return url === API_URL && isSea() ? { format: 'module', source: apiInside(), shortCircuit: true } : next(url, context)
+    },
   })
+}
+
+/** The interface as a module of the single file, where no file holds it: each name is the program's own. */
+function apiInside(): string {
+  Object.assign(globalThis, { [API]: api })
+  const names = Object.keys(api)
+  return `export const { ${names.join(', ')} } = globalThis[${JSON.stringify(API)}]\n`
 }
 
 /** What a plugin imports of the gateway or of a package is the same for all readings. */

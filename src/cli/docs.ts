@@ -26,7 +26,7 @@ export async function docs(
     const document = referenceDocument({ brand: config.brand.word, models: buildCatalog(config).models })
     const files = new Map([[FILE_ADDRESSES.document, `${JSON.stringify(document, null, 2)}\n`]])
     for (const [slug, html] of docsPages(document, FILE_ADDRESSES)) files.set(FILE_ADDRESSES.page(slug), html())
-    for (const name of ASSET_NAMES) files.set(FILE_ADDRESSES.asset(name), await readAsset(name))
+    for (const name of ASSET_NAMES) files.set(FILE_ADDRESSES.asset(name), readAsset(name))
     mkdirSync(out, { recursive: true })
     for (const [name, text] of files) writeFileSync(join(out, name), text)
     streams.out(`${out}: ${files.size} files, begin with index.html`)

@@ -97,7 +97,7 @@ export async function run(argv: readonly string[]): Promise<void> {
   else if (values.version) {
     // `npm ci` runs `serve --version` (script `prepare`): with what serving loads in the compile cache, the first start is quick.
     if (positionals.length > 0 && verb === 'serve') await import('./serve.ts')
-    process.stdout.write(`${await version()}\n`)
+    process.stdout.write(`${(await import('../app/version.ts')).programVersion()}\n`)
   } else if (verb === 'serve' && rest.length === 0) await (await import('./serve.ts')).serve(values)
   else if (verb === 'check' && values.chain && rest.length === 0) process.exitCode = (await import('./check.ts')).printChain()
   else if (verb === 'check' && first !== undefined && rest.length === 1) process.exitCode = await (await import('./check.ts')).check(first)
@@ -162,10 +162,4 @@ function parse(argv: readonly string[]) {
 function fail(message: string): void {
   process.stderr.write(`headgate: ${message}\n`)
   process.exitCode = 2
-}
-
-async function version(): Promise<string> {
-  const { readFile } = await import('node:fs/promises')
-  const text = await readFile(new URL('../../package.json', import.meta.url), 'utf8')
-  return String((JSON.parse(text) as { version: string }).version)
 }

@@ -8,6 +8,7 @@ import { type Running, start } from '../app/start.ts'
 import { WORKER_VARIABLE } from '../cluster/messages.ts'
 import { ConfigError } from '../config/problems.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
+import { isInside } from '../core/program-files.ts'
 import { drainOnSignals, type ProcessLike } from '../server/signals.ts'
 import { plural } from './console.ts'
 import { SHIPPED_CONFIG } from './shipped-config.ts'
@@ -36,7 +37,7 @@ export async function serve(flags: ServeFlags): Promise<void> {
   const workers = workerCount(flags.workers)
   if (workers === null) return refuse(`--workers: expected a number from 1 to ${MOST_WORKERS}, or auto, found ${flags.workers}`)
   const configFile = flags.config ?? SHIPPED_CONFIG
-  if (!existsSync(configFile)) return refuse(`--config: no such file: ${configFile}`)
+  if (!isInside(configFile) && !existsSync(configFile)) return refuse(`--config: no such file: ${configFile}`)
   giveBackMemory()
   const options = { configFile, host: flags.host, port }
   try {

@@ -1,6 +1,6 @@
 /** Reads, checks and resolves a configuration file. */
-import { readFileSync } from 'node:fs'
 import { dirname, resolve as resolvePath } from 'node:path'
+import { fileText } from '../core/program-files.ts'
 import { agentAliases } from './agents/index.ts'
 import { buildConfig, type Config } from './config.ts'
 import type { Environment } from './expand.ts'
@@ -100,7 +100,7 @@ function stopAt(problems: readonly Problem[]): void {
 
 function readText(path: string): string {
   try {
-    return readFileSync(path, 'utf8')
+    return fileText(path)
   } catch (error) {
     throw new ConfigError([{ file: path, line: 1, column: 1, path: '', message: unreadable(error) }])
   }
@@ -122,7 +122,7 @@ function unreadable(error: unknown): string {
 function readCatalog(file: string, env: Environment, report: (why: string) => void): ModelFile | undefined {
   let text: string
   try {
-    text = readFileSync(file, 'utf8')
+    text = fileText(file)
   } catch (error) {
     report(unreadable(error))
     return undefined

@@ -2,11 +2,11 @@
  * Provider presets: `config/providers/<name>.yaml` has the address, the authentication and the quirks of one provider, with their
  * sources. An entry of `providers` with `preset: <name>` begins with them; what the entry sets itself comes on top.
  */
-import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
+import { fileText, programFolder } from '../core/program-files.ts'
 import { DIALECTS, mergeQuirks } from '../dialects/quirks.ts'
 import type { Environment } from './expand.ts'
 import { Source } from './source.ts'
@@ -17,7 +17,7 @@ const ENDING = '.yaml'
 
 /** Names of all presets, sorted. */
 export function presetNames(): string[] {
-  const files = readdirSync(FOLDER).filter((file) => file.endsWith(ENDING))
+  const files = programFolder(FOLDER).filter((file) => file.endsWith(ENDING))
   return files.map((file) => file.slice(0, -ENDING.length)).sort()
 }
 
@@ -51,7 +51,7 @@ export interface ProviderPreset {
 
 /** A preset as it is written, for people. @param name one of `presetNames()`. */
 export function providerPreset(name: string): ProviderPreset {
-  return { name, ...(parse(readFileSync(fileOf(name), 'utf8')) as Omit<ProviderPreset, 'name'>) }
+  return { name, ...(parse(fileText(fileOf(name))) as Omit<ProviderPreset, 'name'>) }
 }
 
 const fileOf = (name: string): string => join(FOLDER, `${name}${ENDING}`)
@@ -72,7 +72,7 @@ export function applyProviderPresets(main: Source, env: Environment): void {
       continue
     }
     const file = fileOf(entry.preset)
-    const source = new Source(file, readFileSync(file, 'utf8'), env, ([section]) => section === 'provider')
+    const source = new Source(file, fileText(file), env, ([section]) => section === 'provider')
     const preset = isObject(source.data) ? source.data.provider : undefined
     if (!isObject(preset)) continue
     // A key, keys and a credential are three ways to say one thing.

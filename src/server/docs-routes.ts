@@ -1,7 +1,8 @@
 /** `/openapi.json` and, made from it, the pages below `/docs`: the API's reference for programs and for people. They need no key. */
-import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
 import { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
+import { fileText } from '../core/program-files.ts'
 import type { Page } from './consent-page.ts'
 import type { OperationRequest } from './gateway.ts'
 
@@ -53,7 +54,7 @@ function pageMaker(document: () => Promise<JsonObject>): Maker {
     if (path === '/openapi.json') return page('application/json', JSON.stringify(await document()))
     const name = path.slice('/docs/'.length)
     const type = Object.hasOwn(ASSETS, name) ? ASSETS[name] : undefined
-    if (type !== undefined) return page(type, await readAsset(name))
+    if (type !== undefined) return page(type, readAsset(name))
     pages ??= htmlPages()
     const html = (await pages).get(name)
     if (!html) return undefined
@@ -62,8 +63,8 @@ function pageMaker(document: () => Promise<JsonObject>): Maker {
 }
 
 /** A file that every page loads. */
-export function readAsset(name: string): Promise<string> {
-  return readFile(new URL(`docs/${name}`, import.meta.url), 'utf8')
+export function readAsset(name: string): string {
+  return fileText(fileURLToPath(new URL(`docs/${name}`, import.meta.url)))
 }
 
 export const ASSET_NAMES = Object.keys(ASSETS)

@@ -1,6 +1,8 @@
 /** One worker thread: one job at a time, and an end as soon as it breaks a limit. */
+import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import type { Clock, Timer } from '../../core/clock.ts'
+import { fileText, isInside } from '../../core/program-files.ts'
 import type { Answered } from './serve.ts'
 import { ThreadError } from './thread-error.ts'
 
@@ -43,7 +45,10 @@ export class Thread {
     this.limits = limits
     this.free = on.free
     this.gone = on.gone
-    this.worker = new Worker(module, {
+    const path = fileURLToPath(module)
+    const inside = isInside(path)
+    this.worker = new Worker(inside ? fileText(path) : module, {
+      eval: inside,
       // The thread reads untrusted input, so it gets no environment variables and cannot write to the gateway's output.
       env: {},
       execArgv: [],

@@ -1,0 +1,72 @@
+/**
+ * Builds the single file: `node scripts/build-single-file.ts`, after `npm run build`, whose files it takes in. `dist/single-file/headgate` is
+ * the Node that runs this script with the whole program inside, and `licences.txt` beside it has the licences of what was bundled;
+ * `--strip` takes Node's symbols out with the tool `strip`
+ * ([decision 23](../docs/decisions/0023-single-file.md)).
+ */
+import { execFileSync } from 'node:child_process'
+import { copyFileSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { bundle } from './single-file/bundle.ts'
+import { licencesOf } from './single-file/licences.ts'
+
+const ROOT = join(import.meta.dirname, '..')
+const DIST = join(ROOT, 'dist')
+const OUT = join(DIST, 'single-file')
+/** Modules that run in threads; each is a program of its own. */
+const THREADS = ['src/services/documents/worker', 'src/services/pages/robots-worker']
+/** Folders of `dist` whose files the program reads. */
+const FOLDERS = ['config', 'web']
+const FILES = ['package.json', 'src/server/docs/page.css', 'src/server/docs/page.js']
+/** Where Node looks for what was injected (nodejs.org, single-executable-applications.html). */
+const FUSE = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2'
+
+async function build(): Promise<void> {
+  rmSync(OUT, { recursive: true, force: true })
+  mkdirSync(OUT, { recursive: true })
+  const assets = Object.fromEntries([...FILES, ...FOLDERS.flatMap(filesBelow)].map((name) => [name, join(DIST, name)]))
+  const main = await bundle(ROOT, 'scripts/single-file/main.ts')
+  writeFileSync(join(OUT, 'main.js'), main.text)
+  let inputs = Object.keys(main.inputs)
+  for (const [index, name] of THREADS.entries()) {
+    const thread = await bundle(ROOT, `${name}.ts`)
+    inputs = [...inputs, ...Object.keys(thread.inputs)]
+    const file = join(OUT, `thread-${index}.js`)
+    writeFileSync(file, thread.text)
+    assets[`${name}.js`] = file
+  }
+  const licences = join(OUT, 'licences.txt')
+  writeFileSync(licences, licencesOf(ROOT, inputs))
+  inject({ ...assets, 'licences.txt': licences })
+}
+
+/** Writes the executable; what was made on the way goes. */
+function inject(assets: Readonly<Record<string, string>>): void {
+  const [config, blob, executable] = [join(OUT, 'sea.json'), join(OUT, 'blob'), join(OUT, 'headgate')]
+  const settings = { main: join(OUT, 'main.js'), output: blob, disableExperimentalSEAWarning: true, useCodeCache: true, assets }
+  writeFileSync(config, JSON.stringify(settings))
+  execFileSync(process.execPath, ['--experimental-sea-config', config], { stdio: ['ignore', 'ignore', 'inherit'] })
+  copyFileSync(process.execPath, executable)
+  // Before the injection: strip would take what was injected for unknown data. Of the 127 MB of Node 18 are symbols.
+  if (process.argv.includes('--strip')) execFileSync('strip', ['--strip-all', executable])
+  const postject = createRequire(import.meta.url).resolve('postject/dist/cli.js')
+  execFileSync(process.execPath, [postject, executable, 'NODE_SEA_BLOB', blob, '--sentinel-fuse', FUSE], { stdio: 'ignore' })
+  for (const name of readdirSync(OUT)) if (!['headgate', 'licences.txt'].includes(name)) rmSync(join(OUT, name))
+}
+
+/** Names below `dist`. */
+function filesBelow(folder: string): string[] {
+  try {
+    const entries = readdirSync(join(DIST, folder), { recursive: true, withFileTypes: true })
+    return entries
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name).slice(DIST.length + 1))
+      .sort()
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw thrown
+  }
+}
+
+await build()

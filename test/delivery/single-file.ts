@@ -1,0 +1,59 @@
+/** The single file as the tests of what is made from it need it: built once for each state of the sources, kept beside the packages. */
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const ROOT = join(import.meta.dirname, '..', '..')
+const KEPT = join(ROOT, 'node_modules', '.cache', 'single-file')
+/** All that goes into it; `web` has the sources of the control room. */
+const SOURCES = ['config', 'plugins', 'src', 'scripts', 'web', 'package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json']
+const MORE = ['tsconfig.types.json']
+
+/** @returns the folder that holds `headgate`, without symbols where `strip` is there, and `licences.txt`. */
+export function singleFile(): string {
+  const names = [...SOURCES, ...MORE].filter((name) => existsSync(join(ROOT, name)))
+  const folder = join(KEPT, digestOf(names))
+  if (existsSync(folder)) return folder
+  const work = mkdtempSync(join(tmpdir(), 'headgate-build-'))
+  try {
+    for (const name of names) cpSync(join(ROOT, name), join(work, name), { recursive: true })
+    symlinkSync(join(ROOT, 'node_modules'), join(work, 'node_modules'))
+    for (const script of [['build.ts'], ['build-single-file.ts', ...(stripped() ? ['--strip'] : [])]])
+      execFileSync(process.execPath, [join('scripts', script[0] ?? ''), ...script.slice(1)], {
+        cwd: work,
+        stdio: ['ignore', 'ignore', 'pipe'],
+      })
+    rmSync(KEPT, { recursive: true, force: true })
+    mkdirSync(KEPT, { recursive: true })
+    cpSync(join(work, 'dist', 'single-file'), `${folder}.part-${process.pid}`, { recursive: true })
+    renameSync(`${folder}.part-${process.pid}`, folder)
+  } finally {
+    rmSync(work, { recursive: true, force: true })
+  }
+  return folder
+}
+
+function stripped(): boolean {
+  try {
+    execFileSync('strip', ['--version'], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
+}
+
+function digestOf(names: readonly string[]): string {
+  const hash = createHash('sha256').update(process.version)
+  for (const name of names) {
+    const path = join(ROOT, name)
+    const below = readdirSync(ROOT, { withFileTypes: true })
+      .find((entry) => entry.name === name)
+      ?.isDirectory()
+    const files = below ? readdirSync(path, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()) : []
+    const paths = below ? files.map((entry) => join(entry.parentPath, entry.name)).sort() : [path]
+    for (const file of paths) hash.update(file.slice(ROOT.length)).update('\0').update(readFileSync(file)).update('\0')
+  }
+  return hash.digest('hex').slice(0, 32)
+}
