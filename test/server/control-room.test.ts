@@ -186,3 +186,11 @@ t.test('the page may load nothing from elsewhere', async (t) => {
   t.equal(outside.status, 404, 'only files of the build are served')
   t.equal((await fetch(`${gateway.url}/control-room/`)).status, 404, 'not on the public listener')
 })
+
+t.test('reaches a public listener that expects the PROXY protocol', async (t) => {
+  const { gateway } = await startScene(t, {
+    yaml: `${YAML}\nserver: { host: 127.0.0.1, port: 0, proxy_protocol: true, trusted_proxies: ["127.0.0.1"] }`,
+  })
+  const { cookie } = await session(gateway, MANAGER)
+  t.equal((await fetch(`${gateway.admin}/v1/keys`, { headers: { cookie } })).status, 200)
+})
