@@ -142,6 +142,15 @@ const USE = {
 const KEY_MINUTE = { key: 'text', minute: 'count' } as const
 const USE_NAMES = ['model', 'endpoint', 'provider', 'status'] as const
 
+/**
+ * What reads the ledger step by step, such as an export. It has read the generations below `below`, but for those in
+ * `ledger_reader_late`. An open batch (`begun_at` is not 0) has those below `reaching` too.
+ */
+const READER_HOLDER = { holder: 'text', held_until: 'count', seen_at: 'count', note: 'text' } as const
+const READER = { name: 'text', below: 'count', reaching: 'count', batch: 'count', begun_at: 'count', ...READER_HOLDER } as const
+/** Generations that were settled when `reaching` had passed them; `batch` is 0 until a batch has them. */
+const READER_LATE = { reader: 'text', seq: 'count', tag: 'text', batch: 'count' } as const
+
 /** Rows that change all the time find room on their own page. */
 const ROOMY = sql`with (fillfactor = 50)`
 
@@ -347,6 +356,12 @@ const STEPS: readonly Step[] = [
     script.raw(sql`create index generation_key on generation (key, seq, tag)`)
     script.raw(sql`create index generation_ending on generation (status, seq, tag) where status <> 'completed'`)
     script.raw(sql.raw(`create index generation_session on generation ((${SESSION_OF.postgres}), seq, tag) where ${HAS_SESSION.postgres}`))
+  },
+  // Exports keep how far they have read, and miss nothing that is settled later.
+  (script) => {
+    script.table('ledger_reader', READER, ['name'], ROOMY)
+    script.table('ledger_reader_late', READER_LATE, ['reader', 'seq', 'tag'])
+    if (script.database === 'postgres') for (const text of POSTGRES_FUNCTIONS) script.raw(sql.raw(text))
   },
 ]
 

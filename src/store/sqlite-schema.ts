@@ -71,4 +71,8 @@ export const SQLITE_MIGRATIONS: readonly (readonly string[])[] = [
     "create index settlement_ending on settlement (status) where status <> 'completed'",
     "create index settlement_session on settlement (facts ->> '$.session_id') where instr(facts, '\"session_id\":\"') > 0 and json_valid(facts)",
   ],
+  [
+    'create table "ledger_reader" ("name" text not null, "below" integer not null, "reaching" integer not null, "batch" integer not null, "begun_at" integer not null, "holder" text not null, "held_until" integer not null, "seen_at" integer not null, "note" text not null, constraint "ledger_reader_pkey" primary key ("name")) strict, without rowid',
+    'create table "ledger_reader_late" ("reader" text not null, "seq" integer not null, "tag" text not null, "batch" integer not null, constraint "ledger_reader_late_pkey" primary key ("reader", "seq", "tag")) strict, without rowid',
+  ],
 ]

@@ -5,6 +5,7 @@
  * payer's where it has one.
  */
 import { LEASE } from './lease-function.ts'
+import { NOTE_LATE, READER_ACCEPT, READER_CLAIM } from './reader-functions.ts'
 import { addUse, FORGET_USE, HOLD_WATERMARK, REBUILD_USE, ROLL } from './rollup-functions.ts'
 
 const DAY = 86_400_000
@@ -64,6 +65,7 @@ BEGIN
   SELECT u.seq INTO below FROM use_below u;
   SELECT array_agg(r.seq), array_agg(r.tag) INTO late_seqs, late_tags FROM unnest(seqs, tags) AS r (seq, tag)
     WHERE r.seq < below AND NOT EXISTS (SELECT 1 FROM generation g WHERE g.seq = r.seq AND g.tag = r.tag);
+  ${NOTE_LATE};
   moment := headgate_now();
   WITH given AS (
     SELECT r.*, CASE WHEN r.at > 0 THEN r.at ELSE r.seq / 4096 END AS said, coalesce(l.granted_at, 0) AS granted_at
@@ -246,4 +248,6 @@ export const POSTGRES_FUNCTIONS: readonly string[] = [
   ROLL,
   FORGET_USE,
   REBUILD_USE,
+  READER_CLAIM,
+  READER_ACCEPT,
 ]

@@ -1,0 +1,60 @@
+/**
+ * How far readers of the ledger have come, such as exports (`ledger-readers.ts`). A reader raises its bound only while no generation is
+ * being handed in: so each row is either below the bound and seen by the batch, or noted as late by the call that brings it.
+ */
+import { LOCKS } from './locks.ts'
+
+/** Notes those of a batch that readers have passed. Before the rows are written, under `HOLD_WATERMARK`. */
+export const NOTE_LATE = `
+  IF (SELECT max(reaching) FROM ledger_reader) > (SELECT min(s) FROM unnest(seqs) AS s) THEN
+    INSERT INTO ledger_reader_late (reader, seq, tag, batch)
+      SELECT p.name, r.seq, r.tag, 0 FROM unnest(seqs, tags) AS r (seq, tag) JOIN ledger_reader p ON r.seq < p.reaching
+      WHERE NOT EXISTS (SELECT 1 FROM generation g WHERE g.seq = r.seq AND g.tag = r.tag)
+      ON CONFLICT DO NOTHING;
+  END IF`
+
+/**
+ * Takes the reader for \`hold_for\` milliseconds, unless another holder has it, and returns its open batch; where none is open, begins
+ * one of the next generations below \`bound\` and of late ones. \`begun_at\` is 0 where there is nothing to read.
+ */
+export const READER_CLAIM = `
+CREATE OR REPLACE FUNCTION headgate_claim(the_name text, the_holder text, hold_for bigint, first_seq bigint, age bigint, most bigint)
+  RETURNS TABLE (below bigint, reaching bigint, batch bigint, begun_at bigint, note text) LANGUAGE plpgsql AS $body$
+#variable_conflict use_column
+DECLARE
+  moment bigint := headgate_now();
+  r record;
+  last_seq bigint;
+  late bigint;
+BEGIN
+  INSERT INTO ledger_reader (name, below, reaching, batch, begun_at, holder, held_until, seen_at, note)
+    VALUES (the_name, first_seq, first_seq, 0, 0, '', 0, moment, '') ON CONFLICT DO NOTHING;
+  SELECT * INTO r FROM ledger_reader p WHERE p.name = the_name FOR UPDATE;
+  IF r.holder <> the_holder AND r.held_until > moment THEN RETURN; END IF;
+  UPDATE ledger_reader p SET holder = the_holder, held_until = moment + hold_for, seen_at = moment WHERE p.name = the_name;
+  IF r.begun_at = 0 THEN
+    PERFORM pg_advisory_xact_lock(${LOCKS.program}, ${LOCKS.watermark});
+    SELECT max(seq) INTO last_seq
+      FROM (SELECT g.seq FROM generation g WHERE g.seq >= r.below AND g.seq < (moment - age) * 4096 ORDER BY g.seq LIMIT most) AS page;
+    UPDATE ledger_reader_late l SET batch = r.batch + 1
+      WHERE l.reader = the_name AND (l.seq, l.tag) IN
+        (SELECT o.seq, o.tag FROM ledger_reader_late o WHERE o.reader = the_name ORDER BY o.seq, o.tag LIMIT most);
+    GET DIAGNOSTICS late = ROW_COUNT;
+    IF last_seq IS NOT NULL OR late > 0 THEN
+      UPDATE ledger_reader p SET batch = r.batch + 1, begun_at = moment, reaching = coalesce(last_seq + 1, r.below) WHERE p.name = the_name;
+    END IF;
+  END IF;
+  RETURN QUERY SELECT p.below, p.reaching, p.batch, p.begun_at, p.note FROM ledger_reader p WHERE p.name = the_name;
+END
+$body$`
+
+/** The open batch has been read. @returns false where it is no longer the open one. */
+export const READER_ACCEPT = `
+CREATE OR REPLACE FUNCTION headgate_accept(the_name text, the_batch bigint, the_note text) RETURNS boolean LANGUAGE plpgsql AS $body$
+BEGIN
+  UPDATE ledger_reader SET below = reaching, begun_at = 0, note = the_note WHERE name = the_name AND batch = the_batch AND begun_at > 0;
+  IF NOT FOUND THEN RETURN false; END IF;
+  DELETE FROM ledger_reader_late WHERE reader = the_name AND batch = the_batch;
+  RETURN true;
+END
+$body$`
