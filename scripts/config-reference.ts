@@ -29,6 +29,7 @@ const TABLES = [
   'auth.keys',
   'auth.sign_in',
   'telemetry',
+  'exports',
   'secrets',
   'compaction',
   'providers',

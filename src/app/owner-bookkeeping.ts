@@ -1,6 +1,13 @@
 /** The ledger of a process that owns workers: the store of record, and what workers of this or an earlier run have left. */
 import { existsSync } from 'node:fs'
-import { type Bookkeeping, type BookkeepingNews, journalPath, openBookkeeping, workerPrefix } from '../cluster/bookkeeping.ts'
+import {
+  type Bookkeeping,
+  type BookkeepingNews,
+  type ExportedFrom,
+  journalPath,
+  openBookkeeping,
+  workerPrefix,
+} from '../cluster/bookkeeping.ts'
 import { type TakingIn, takeIn, takeInAll } from '../cluster/leftovers.ts'
 import type { Station } from '../cluster/owner-desk.ts'
 import type { StoreConfig } from '../config/config.ts'
@@ -12,6 +19,8 @@ import { joinRecoveries } from '../store/recovery.ts'
 
 export interface OwnerBookkeepingOptions {
   store: StoreConfig
+  /** What generations are kept for beyond their retention. */
+  exports: readonly ExportedFrom[]
   /** Workers of this run. */
   count: number
   clock: Clock
@@ -38,8 +47,8 @@ export class OwnerBookkeeping {
 
   /** Opens the store and takes in what is left of earlier runs. @throws Fault `unavailable` naming the file or the store. */
   static async open(options: OwnerBookkeepingOptions): Promise<OwnerBookkeeping> {
-    const { store, clock, report } = options
-    return new OwnerBookkeeping(await openBookkeeping({ ...store, clock, report }), options)
+    const { store, exports, clock, report } = options
+    return new OwnerBookkeeping(await openBookkeeping({ ...store, exports, clock, report }), options)
   }
 
   /** What the start has settled because a crash had left it open. */

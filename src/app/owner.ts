@@ -124,6 +124,12 @@ class Owner {
     if (config.store.files.path === undefined) settings.uploads = temporaryFiles(closers)
     const bookkeeping = await this.openLedger()
     closers.push(() => bookkeeping.close())
+    if (bookkeeping.own.readers && config.exports.length > 0) {
+      const { startExports } = await import('../services/exports/start-exports.ts')
+      const { clock, log, tallies } = this
+      this.alerts.countIn(tallies)
+      closers.push(startExports(config.exports, { readers: bookkeeping.own.readers, clock, log, tallies }))
+    }
     const scans = new LedgerScans(bookkeeping.own.ledger, this.clock)
     const desk = new OwnerDesk({ record: bookkeeping.record, scans, counters: this.counters(bookkeeping), oops: this.oops })
     const crew = this.crewOf(bookkeeping, desk)
@@ -174,6 +180,7 @@ class Owner {
   private async openLedger(): Promise<OwnerBookkeeping> {
     const bookkeeping = await OwnerBookkeeping.open({
       store: this.settings.config.store,
+      exports: this.settings.config.exports,
       count: this.options.workers,
       clock: this.clock,
       report: this.alerts.bookkeeping,

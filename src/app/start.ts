@@ -104,6 +104,11 @@ export async function start(options: StartOptions): Promise<Running> {
       env,
     })
     closers.push(() => runtime.close())
+    if (!options.worker && store.readers && config.exports.length > 0) {
+      const { startExports } = await import('../services/exports/start-exports.ts')
+      alerts.countIn(runtime.tallies)
+      closers.push(startExports(config.exports, { readers: store.readers, clock, log: logs.log, tallies: runtime.tallies }))
+    }
     const drain = new Drain(clock, () => runtime.config.server.drain)
     const url = await listening({ runtime, clock }, drain, closers)
     const notReady = (): string[] => [...(drain.draining ? ['draining'] : []), ...alerts.reasons()]
@@ -134,7 +139,13 @@ interface BookkeepingSource {
 }
 
 async function ledgerOf(config: Config, { clock, alerts, log, worker }: BookkeepingSource, closers: Closers): Promise<Bookkeeping> {
-  const store = await openBookkeeping({ ...config.store, clock, worker, report: alerts.bookkeeping })
+  const store = await openBookkeeping({
+    ...config.store,
+    exports: config.exports,
+    clock,
+    worker,
+    report: alerts.bookkeeping,
+  })
   closers.push(() => store.close())
   if (store.recovered.count > 0) log.warn(store.recovered, 'generations that a crash had left open are settled')
   return store

@@ -12,13 +12,14 @@ import type { CompactionKeyStore } from '../store/compaction-keys.ts'
 import type { GuardrailStore } from '../store/guardrails.ts'
 import { type JournalNews, openJournal } from '../store/journal.ts'
 import type { KeyStore } from '../store/keys.ts'
+import type { LedgerReaders, Unread } from '../store/ledger-readers.ts'
 import { LocalRecord } from '../store/local-record.ts'
 import { MemoryJournal } from '../store/memory.ts'
 import { openStore, type Store } from '../store/open.ts'
 import type { ConnectionNews } from '../store/postgres/connection.ts'
 import type { StoreOfRecord } from '../store/record.ts'
 import { joinRecoveries } from '../store/recovery.ts'
-import { type Prunable, type RetentionNews, startRetention } from '../store/retention.ts'
+import { type Prunable, type RetentionNews, startRetention, type UnreadGenerations } from '../store/retention.ts'
 import { type Rollable, type RollupNews, startRollup } from '../store/rollup.ts'
 import type { Durability } from '../store/sqlite.ts'
 import { AuditTrail } from './audit-trail.ts'
@@ -38,6 +39,8 @@ export interface Bookkeeping {
   readonly audit: AuditTrail
   /** What is shown of generations, of this process and of all others. */
   readonly ledger: LedgerReader
+  /** What goes through the ledger step by step; absent in memory, and where the record is another process's. */
+  readonly readers?: LedgerReaders | undefined
   /** What a crash had left open: settled when the ledger was opened; a command beside the gateway only reports it. */
   readonly recovered: Reconciliation
   /** Processes that share the ledger with this one, itself among them, as last known. */
@@ -71,6 +74,9 @@ export interface BookkeepingOptions {
   journal: string
   /** Milliseconds for which generations are kept; absent: for ever. */
   retention?: number | undefined
+  /** What generations are kept for beyond `retention`, at most `exportGrace` milliseconds. */
+  exports?: readonly ExportedFrom[] | undefined
+  exportGrace?: number
   /** Milliseconds for which the lease of a lost process counts as spent. */
   lostGrace: number
   clock: Clock
@@ -78,6 +84,12 @@ export interface BookkeepingOptions {
   /** True for a command beside the gateway: nothing is generated, and a journal of another process is left alone. */
   aside?: boolean
   report: (news: BookkeepingNews) => void
+}
+
+/** An export, and the moment from which on it takes generations: milliseconds since the epoch. */
+export interface ExportedFrom {
+  readonly name: string
+  readonly since?: number | undefined
 }
 
 export const isPostgres = (url: string): boolean => /^postgres(ql)?:/.test(url)
@@ -104,7 +116,7 @@ async function alone(options: BookkeepingOptions): Promise<Bookkeeping> {
     const into = { record, durability, clock, report }
     const reports = await inherited(options, async ({ path }) => (await takeIn(path, path, into)).recovered)
     const whole = reports.length === 0 ? bookkeeping : { ...bookkeeping, recovered: joinRecoveries([bookkeeping.recovered, ...reports]) }
-    return ended(whole, keepUp({ ...options, store: store.journal, guardrails }))
+    return ended(whole, keepUp({ ...options, store: store.journal, guardrails, readers: store.readers }))
   } catch (thrown) {
     store.close()
     throw thrown
@@ -137,11 +149,14 @@ async function joined(options: BookkeepingOptions): Promise<Bookkeeping> {
     if (!aside) await member.audit.load()
     const bookkeeping: Bookkeeping = {
       ...member,
+      ...(own ? { readers: own.readers } : {}),
       recovered: joinRecoveries(recovered),
       processes: () => member.nodes(),
       close: () => member.close().finally(() => journal.close()),
     }
-    return own && !aside ? ended(bookkeeping, keepUp({ ...options, store: own, guardrails: own.guardrails, record: own })) : bookkeeping
+    return own && !aside
+      ? ended(bookkeeping, keepUp({ ...options, store: own, guardrails: own.guardrails, record: own, readers: own.readers }))
+      : bookkeeping
   } catch (thrown) {
     journal.close()
     throw thrown
@@ -192,7 +207,7 @@ export function keepLocally(
     ...(rebuildUse ? { rebuildUse: rebuildUse.bind(journal) } : {}),
     ...(sessionPage ? { sessionPage: sessionPage.bind(journal) } : {}),
   }
-  return { journal, keys, guardrails, compactionKeys, audit, credit, ledger, recovered, processes: () => 1, close }
+  return { journal, keys, guardrails, compactionKeys, audit, credit, ledger, readers: store.readers, recovered, processes: () => 1, close }
 }
 
 /** File of a process's own journal; undefined where it is kept in memory. */
@@ -250,6 +265,9 @@ interface UpkeepOptions {
   record?: Pick<StoreOfRecord, 'forgetLost'>
   /** Milliseconds; absent: generations are kept. */
   retention?: number | undefined
+  readers?: LedgerReaders | undefined
+  exports?: readonly ExportedFrom[] | undefined
+  exportGrace?: number
   /** Milliseconds for which the lease of a lost process counts as spent. */
   lostGrace: number
   clock: Clock
@@ -259,6 +277,21 @@ interface UpkeepOptions {
 /** Milliseconds between two looks for processes that are lost. */
 const LOOK = 60_000
 
+/** What no export has delivered yet. */
+function unreadOf({ readers, exports = [], exportGrace = 0 }: UpkeepOptions): UnreadGenerations | undefined {
+  if (!readers || exports.length === 0) return undefined
+  const oldest = (): number | undefined | Promise<number | undefined> => {
+    const found = exports.map(({ name, since = 0 }) => readers.unread(name, since, 1))
+    const least = (all: readonly Unread[]): number | undefined => {
+      const moments = all.flatMap((each) => each.oldest ?? [])
+      return moments.length === 0 ? undefined : Math.min(...moments)
+    }
+    // A store in this process answers at once: removing is then paced as work that stands in the way of requests.
+    return found.some((each) => each instanceof Promise) ? Promise.all(found).then(least) : least(found as Unread[])
+  }
+  return { oldest, grace: exportGrace }
+}
+
 /** The store in memory sums its rows when it is read. */
 const isRollable = (store: Partial<Rollable>): store is Rollable => store.roll !== undefined
 
@@ -266,10 +299,11 @@ const isRollable = (store: Partial<Rollable>): store is Rollable => store.roll !
  * Periodic work on the store: adds up use, removes old generations, and frees leases of processes that never came back.
  * Begins the upkeep. @returns a function that ends it. Several processes may keep up one store.
  */
-export function keepUp({ store, guardrails, record, retention, lostGrace, clock, report }: UpkeepOptions): () => void {
+export function keepUp(options: UpkeepOptions): () => void {
+  const { store, guardrails, record, retention, lostGrace, clock, report } = options
   const tasks = isRollable(store) ? [startRollup(store, clock, report)] : []
   if (retention !== undefined) {
-    tasks.push(startRetention({ store, keep: retention, clock, report }))
+    tasks.push(startRetention({ store, unread: unreadOf(options), keep: retention, clock, report }))
     tasks.push(startRetention({ store: guardrails, keep: retention, clock, report: (news) => news.kind !== 'pruned' && report(news) }))
   }
   let timer: Timer | undefined

@@ -67,8 +67,12 @@ export function counter(name: string, help: string, options: Options & { labels?
 }
 
 /** Declares a number that code counts up and down. */
-export function gauge(name: string, help: string): Metric<Count> {
-  return declare({ ...PLAIN, name, help, type: 'gauge' }, () => new Count())
+export function gauge(name: string, help: string): Metric<Count>
+export function gauge<const L extends readonly Label[]>(name: string, help: string, options: LabelledOptions<L>): Metric<Labelled<L, Count>>
+export function gauge(name: string, help: string, options: { labels?: MetricShape['labels'] } = {}): Metric {
+  const shape: MetricShape = { ...PLAIN, ...options, name, help, type: 'gauge' }
+  const fresh = (): Count => new Count()
+  return options.labels ? declare(shape, (metric, names) => new Labelled(metric, names, fresh)) : declare(shape, fresh)
 }
 
 /** Declares a distribution. @param options with `bounds` of the buckets, rising. */

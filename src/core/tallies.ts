@@ -78,9 +78,11 @@ export class Count implements Tally, Cell {
     return this.read(metric, {})
   }
 
-  read({ perUnit }: MetricShape, labels: Labels): Sample[] {
-    // A series with labels appears with what it counts first.
-    return this.value === 0 && Object.keys(labels).length > 0 ? [] : [{ labels: { ...labels }, value: this.value / perUnit }]
+  read({ perUnit, type }: MetricShape, labels: Labels): Sample[] {
+    // A series with labels appears with what it counts first; a gauge that is back at 0 says so.
+    return this.value === 0 && type !== 'gauge' && Object.keys(labels).length > 0
+      ? []
+      : [{ labels: { ...labels }, value: this.value / perUnit }]
   }
 }
 

@@ -7,6 +7,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { DayCharge, HoldOwner, KeyCharges, SettleRow } from '../ledger/types.ts'
 import { chargedAt, DAY_MS, NANO, TICKS } from './rows.ts'
 import { bigInteger, integer, text } from './sqlite.ts'
+import type { SqliteReaders } from './sqlite-readers.ts'
 import type { SqliteRollups } from './sqlite-rollups.ts'
 
 /** The sums are written when they have this many settlements, or when there are this many of them: about a millisecond. */
@@ -179,11 +180,12 @@ export class ChargedSums {
   }
 
   /** Settles all open holds at their floor. @throws what SQLite throws; then nothing was settled. */
-  settleOpen(rollups: Pick<SqliteRollups, 'below' | 'add'>): void {
+  settleOpen(rollups: Pick<SqliteRollups, 'below' | 'add'>, readers: Pick<SqliteReaders, 'settlingOpen'>): void {
     this.highest = Math.max(this.highest, integer(this.db.prepare('SELECT ifnull(max(seq), 0) AS seq FROM hold').get()?.seq))
     this.atOnce(() => {
       this.db.exec(ADD_OPEN)
       const late = this.db.prepare(OPEN_BELOW).all(rollups.below)
+      readers.settlingOpen()
       this.db.exec(RECONCILE)
       rollups.add(late.map(({ seq }) => integer(seq)))
     })

@@ -22,8 +22,9 @@ import { forgetAllMinutes, KeyMinutes } from './key-minutes.ts'
 import { recoveryOf } from './recovery.ts'
 import { checkHold, checkSettle, DAY_MS, findRecord, recordOf, sumByAccount, TICKS } from './rows.ts'
 import { type Durability, integer, openDatabase, text } from './sqlite.ts'
+import { SqliteReaders } from './sqlite-readers.ts'
 import { SqliteRollups } from './sqlite-rollups.ts'
-import { holdFrom, settlementFrom } from './sqlite-rows.ts'
+import { holdFrom, SETTLED_COLUMNS, settlementFrom } from './sqlite-rows.ts'
 import { SqliteUse } from './sqlite-use.ts'
 
 /** What an operator should know of; no row's content is in it. */
@@ -85,6 +86,8 @@ export class SqliteJournal implements Journal {
   private readonly keyMinutes: KeyMinutes
   private readonly rollups: SqliteRollups
   private sums: SqliteUse | undefined
+  /** What goes through the ledger step by step. */
+  readonly readers: SqliteReaders
 
   constructor(db: DatabaseSync, options: Omit<JournalOptions, 'durability'>) {
     this.db = db
@@ -101,6 +104,7 @@ export class SqliteJournal implements Journal {
     this.charged = new ChargedSums(db)
     this.keyMinutes = new KeyMinutes(db)
     this.rollups = new SqliteRollups(db, this.last)
+    this.readers = new SqliteReaders(db, (rows) => this.logged(rows))
     this.queue = new BatchQueue({
       write: (holds, settles) => this.write(holds, settles),
       knows: (seq) => this.knows(seq),
@@ -135,7 +139,7 @@ export class SqliteJournal implements Journal {
   reconcile(): Reconciliation {
     const found = this.unsettled()
     try {
-      if (found.count > 0) this.charged.settleOpen(this.rollups)
+      if (found.count > 0) this.charged.settleOpen(this.rollups, this.readers)
     } catch (cause) {
       const why = cause instanceof Error ? cause.message : cause
       throw new Fault('unavailable', { message: `store ${this.db.location()}: what was left open cannot be settled: ${why}`, cause })
@@ -195,8 +199,7 @@ export class SqliteJournal implements Journal {
   *export(since = 0): Iterable<GenerationRecord> {
     this.queue.flush()
     const page = this.db.prepare(
-      `SELECT hold.*, settlement.seq AS settled, status, cost, input, output, cached, cache_write, reasoning, estimated, facts, at
-       FROM hold LEFT JOIN settlement USING (seq) WHERE hold.seq > ? ORDER BY hold.seq LIMIT ${EXPORT_PAGE}`,
+      `SELECT hold.*, ${SETTLED_COLUMNS} FROM hold LEFT JOIN settlement USING (seq) WHERE hold.seq > ? ORDER BY hold.seq LIMIT ${EXPORT_PAGE}`,
     )
     let after = Math.max(0, Math.ceil(since * TICKS)) - 1
     for (;;) {
@@ -288,6 +291,7 @@ export class SqliteJournal implements Journal {
           row,
           charged.settle(row, () => holdFrom(this.selectHold.get(row.seq))),
         )
+        this.readers.settled(row.seq)
       }
       charged.write()
       rollups.write()

@@ -6,6 +6,7 @@ import { type CompactionKeyStore, MemoryCompactionKeys, SqliteCompactionKeys } f
 import type { GuardrailStore } from './guardrails.ts'
 import { type JournalNews, SqliteJournal } from './journal.ts'
 import { type KeyStore, SqliteKeys } from './keys.ts'
+import type { LedgerReaders } from './ledger-readers.ts'
 import { MemoryJournal, MemoryKeys } from './memory.ts'
 import { MemoryGuardrails } from './memory-guardrails.ts'
 import type { Prunable } from './retention.ts'
@@ -17,6 +18,8 @@ export interface Store {
   readonly keys: KeyStore
   readonly guardrails: GuardrailStore
   readonly compactionKeys: CompactionKeyStore
+  /** Absent in memory. */
+  readonly readers?: LedgerReaders
   /** Commits what waits and gives the file free; calling it again does nothing. */
   close(): void
 }
@@ -54,6 +57,7 @@ export function openStore(url: string, options: StoreOptions): Store {
     keys: new SqliteKeys(db, clock),
     guardrails: new SqliteGuardrails(db),
     compactionKeys: new SqliteCompactionKeys(db),
+    readers: journal.readers,
     close: () => journal.close(),
   }
 }

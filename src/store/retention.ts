@@ -14,8 +14,17 @@ export interface Prunable {
   prune(before: number, most: number, age: number): number | Promise<number>
 }
 
+/** Generations that are kept for a while longer since something has not read them. */
+export interface UnreadGenerations {
+  /** Milliseconds since the epoch: admission of the oldest one; undefined where there is none. */
+  oldest(): number | undefined | Promise<number | undefined>
+  /** Milliseconds beyond those of all generations. */
+  readonly grace: number
+}
+
 export interface RetentionOptions {
   store: Prunable
+  unread?: UnreadGenerations | undefined
   /** Milliseconds for which generations are kept. */
   keep: number
   clock: Clock
@@ -23,7 +32,11 @@ export interface RetentionOptions {
   report?: (news: RetentionNews) => void
 }
 
-export type RetentionNews = { kind: 'pruned'; count: number } | { kind: 'prune-failed'; cause: unknown }
+export type RetentionNews =
+  | { kind: 'pruned'; count: number }
+  /** So many were removed that an export had not delivered. */
+  | { kind: 'unread-pruned'; count: number }
+  | { kind: 'prune-failed'; cause: unknown }
 
 /** No window of a limit and no day of the activity reaches further back. */
 export const SHORTEST_RETENTION = 32 * DAY_MS
@@ -33,14 +46,33 @@ const ROUND = 3_600_000
 const FIRST = 60_000
 
 /** Begins to remove. @throws RangeError where `keep` is below `SHORTEST_RETENTION`. */
-export function startRetention({ store, keep, clock, report }: RetentionOptions): StoreTask {
+export function startRetention({ store, unread, keep, clock, report }: RetentionOptions): StoreTask {
   if (!(keep >= SHORTEST_RETENTION)) throw new RangeError('generations are kept for 32 days at least')
+  let lost = 0
+  const prune = (most: number, oldest = Number.POSITIVE_INFINITY): number | Promise<number> => {
+    const latest = Math.floor(clock.now() - keep)
+    const before = Math.min(latest, Math.max(oldest, latest - (unread?.grace ?? 0)))
+    const pruned = store.prune(before, most, keep)
+    if (before <= oldest) return pruned
+    const count = (removed: number): number => {
+      lost += removed
+      return removed
+    }
+    return pruned instanceof Promise ? pruned.then(count) : count(pruned)
+  }
   return new StoreTask({
-    work: (most) => store.prune(Math.floor(clock.now() - keep), most, keep),
+    work: (most) => {
+      const oldest = unread?.oldest()
+      return oldest instanceof Promise ? oldest.then((found) => prune(most, found)) : prune(most, oldest)
+    },
     first: FIRST,
     round: ROUND,
     clock,
-    done: (count) => report?.({ kind: 'pruned', count }),
+    done: (count) => {
+      report?.({ kind: 'pruned', count })
+      if (lost > 0) report?.({ kind: 'unread-pruned', count: lost })
+      lost = 0
+    },
     failed: (cause) => report?.({ kind: 'prune-failed', cause }),
   })
 }

@@ -5,6 +5,10 @@ import { integer, text } from './sqlite.ts'
 
 type Row = Readonly<Record<string, SQLOutputValue>> | undefined
 
+/** Columns of a settlement beside those of its hold, whose `seq` has its name. */
+export const SETTLED_COLUMNS =
+  'settlement.seq AS settled, status, cost, input, output, cached, cache_write, reasoning, estimated, facts, at'
+
 /** The columns of `hold`. */
 export function holdFrom(row: Row): HoldRow | undefined {
   if (!row) return undefined

@@ -75,6 +75,7 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   upstream: ['core', 'sse'],
   telemetry: ['core'],
   credentials: ['core'],
+  exports: ['core', 'credentials', 'ledger'],
   // The configuration reads their settings; libraries are imported where a source is opened.
   'credentials/sources': ['core', 'credentials', 'fields'],
   'plugin-api': ['canon', 'core', 'documents', 'guardrails', 'mcp', 'outbound', 'pages', 'panel', 'sandbox', 'search'],

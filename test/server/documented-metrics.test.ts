@@ -7,7 +7,7 @@ import { startCollector } from '../support/collector.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Gateway, KEY, oneModel } from '../support/gateway.ts'
 import { startScene } from '../support/scene.ts'
-import { Gate, sseAnswer } from '../support/upstream.ts'
+import { Gate, REFUSING_URL, sseAnswer } from '../support/upstream.ts'
 import { answerFor, framesFor } from '../support/wire.ts'
 
 const DOCUMENT = join(import.meta.dirname, '..', '..', 'docs', 'operations.md')
@@ -33,11 +33,16 @@ async function moving() {
   t.teardown(() => collector.close())
   // partial_success { rejected_spans: 1 }
   collector.answer = () => ({ status: 200, body: Buffer.from([0x0a, 2, 0x08, 1]) })
+  const folder = t.testdir()
   return startScene(t, {
     answer: (seen) => (seen.headers['x-api-key'] === 'sk-refused' ? { status: 401, body: ['{}'] } : answerFor(seen, { text: ['Hello'] })),
     config: (url) => `server: { host: 127.0.0.1, port: 0, body_memory: 1MB }
 auth: { keys: [ { name: test, key: "${KEY}" } ] }
 telemetry: { endpoint: "${collector.url}" }
+store: { url: "sqlite:${folder}/headgate.db" }
+exports:
+  - { name: kept, interval: 50ms, file: { path: "${folder}/exports" } }
+  - { name: down, interval: 50ms, clickhouse: { url: "${REFUSING_URL}" } }
 guardrails:
   - { name: mail, content_filter_builtins: [ { slug: email, action: flag } ] }
 ${oneModel(url, 'anthropic').replace(
@@ -49,7 +54,7 @@ ${oneModel(url, 'anthropic').replace(
   acme/pool: { endpoints: [ { provider: pool, model: upstream-model, price: free } ] }
   acme/token: { endpoints: [ { provider: token, model: upstream-model, price: free } ] }
 `,
-    directory: t.testdir(),
+    directory: folder,
     clock: systemClock,
   })
 }
@@ -70,6 +75,8 @@ const MOVED = [
   'headgate_reload_failures_total',
   'headgate_credential_refreshes_total',
   'headgate_provider_key_refusals_total',
+  'headgate_export_rows_total',
+  'headgate_export_failed_batches_total',
 ]
 
 t.test('every documented metric is written', async (t) => {
@@ -89,6 +96,8 @@ t.test('every documented metric is written', async (t) => {
   t.equal(refused.status, 503, 'a body without room')
   await gateway.running.reload()
   await gateway.reconfigure('nonsense: [').catch(() => undefined)
+  for (const name of ['headgate_export_rows_total', 'headgate_export_failed_batches_total'])
+    await eventually(name, async () => ((await sumOf(gateway, name)) ?? 0) > 0)
   await eventually('an export', async () => ((await sumOf(gateway, 'headgate_otel_exported_total')) ?? 0) > 0)
   for (const name of names) t.ok((await sumOf(gateway, name)) !== undefined, `${name} has a sample`)
   for (const name of MOVED) t.ok(((await sumOf(gateway, name)) ?? 0) > 0, `${name} has moved`)

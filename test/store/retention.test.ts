@@ -238,3 +238,33 @@ t.test('less than 32 days cannot be kept', async (t) => {
       t.throws(() => startRetention({ store, keep, clock: new FakeClock() }), RangeError)
   })
 })
+
+t.test('what an export has not read stays for a while longer, and its removal is reported', async (t) => {
+  const clock = new FakeClock()
+  const journal = new SqliteJournal(openDatabase(join(t.testdir(), 'headgate.db'), 'process'), { clock })
+  t.teardown(() => journal.close())
+  const start = clock.now()
+  for (const day of [0, 1, 2]) {
+    journal.hold(holdRow((start + day * DAY) * TICKS))
+    journal.settle(settleRow((start + day * DAY) * TICKS, 1))
+  }
+  await journal.committed()
+  const { readers } = journal
+  const batch = readers.claim({ reader: 'x', holder: 'a', holdFor: 0, since: 0, age: 0, most: 1, now: start + 3 * DAY })
+  readers.accept(batch, '')
+  const news: RetentionNews[] = []
+  const unread = { oldest: () => readers.unread('x', 0, 1).oldest, grace: 7 * DAY }
+  const task = startRetention({ store: journal, unread, keep: SHORTEST_RETENTION, clock, report: (each) => news.push(each) })
+  t.teardown(() => task.close())
+  const after = async (ms: number): Promise<number> => {
+    await clock.advance(ms)
+    return [...journal.export()].length
+  }
+  t.equal(await after(SHORTEST_RETENTION + 4 * DAY), 2, 'the one that was read is gone')
+  t.same(news, [{ kind: 'pruned', count: 1 }])
+  t.equal(await after(4.5 * DAY), 1)
+  t.same(news.slice(1), [
+    { kind: 'pruned', count: 1 },
+    { kind: 'unread-pruned', count: 1 },
+  ])
+})

@@ -54,7 +54,7 @@ export function verifySigv4({ method, path, headers, body }: SignedRequest, rule
   const left = must.find((name) => !names.includes(name))
   if (left !== undefined) return `the header ${left} has to be signed`
   const request = canonical(
-    { method, path, body },
+    { method, path, body, isS3: service === 's3' },
     names.map((name) => [name, fields.get(name) ?? []]),
   )
   const text = ['AWS4-HMAC-SHA256', time, `${day}/${region}/${service}/aws4_request`, sha256(request)].join('\n')
@@ -68,7 +68,7 @@ const sha256 = (data: string | Buffer): string => createHash('sha256').update(da
 const hmac = (key: Buffer, text: string): Buffer<ArrayBuffer> => Buffer.from(createHmac('sha256', key).update(text).digest())
 
 function canonical(
-  { method, path, body }: Pick<SignedRequest, 'method' | 'path' | 'body'>,
+  { method, path, body, isS3 }: Pick<SignedRequest, 'method' | 'path' | 'body'> & { isS3: boolean },
   headers: readonly (readonly [name: string, values: readonly string[]])[],
 ): string {
   const [place = '', ...query] = path.split('?')
@@ -87,7 +87,8 @@ function canonical(
   )
   return [
     method,
-    canonicalUri(place),
+    // S3 alone takes it as it came: escaped once, and not normalized.
+    isS3 ? place : canonicalUri(place),
     sorted.map(({ name, value }) => `${name}=${value}`).join('&'),
     ...headers.map(([name, values]) => `${name}:${values.map((value) => value.trim().split(/\s+/).join(' ')).join(',')}`),
     '',

@@ -1,7 +1,8 @@
 /** The schema of the whole file and of a catalogue file. */
 import { type Static, Type } from 'typebox'
 import { AGENTS, ROLES } from '../agents/index.ts'
-import { ALIAS, closed, count, duration, flag, line, listOf, mapOf, modelSlug, oneOf, withDefault } from '../fields/scalars.ts'
+import { ALIAS, atStart, closed, count, duration, flag, line, listOf, mapOf, modelSlug, oneOf, withDefault } from '../fields/scalars.ts'
+import { exportList } from './exports.ts'
 import { guardrail } from './guardrail-filters.ts'
 import { log } from './log.ts'
 import { models } from './models.ts'
@@ -43,6 +44,7 @@ export const configSchema = closed('Configuration of headgate.', {
   auth: withDefault(auth, {}),
   log: withDefault(log, {}),
   telemetry: withDefault(telemetry, {}),
+  exports: atStart(withDefault(exportList, [])),
   secrets: withDefault(
     closed('Secrets that this file refers to, such as those of mounted files, of Vault or of a cloud.', {
       refresh: withDefault(

@@ -198,6 +198,14 @@ export const store = closed('Where holds, settlements and keys are kept.', {
       span('Generations older than this, such as `90d`, are removed; at least 32 days. Their sums stay. If unset: none are removed.'),
     ),
   ),
+  export_grace: atStart(
+    withDefault(
+      span(
+        'Generations that one of `exports` has not delivered are kept for so much longer than `retention`, and are then removed all the same.',
+      ),
+      '7d',
+    ),
+  ),
   files: withDefault(
     closed('Files that callers upload to /v1/files.', {
       path: atStart(

@@ -166,7 +166,7 @@ export class PostgresLedger implements LedgerReader {
   }
 }
 
-function recordFrom(row: GenerationTable): GenerationRecord {
+export function recordFrom(row: GenerationTable): GenerationRecord {
   const { seq, tag, key, payer, model, endpoint, hold, floor, status, cost, at, input, output, cached, reasoning, estimated, facts } = row
   const settled = { seq, status, cost, at, input, output, cached, cacheWrite: row.cache_write, reasoning, estimated, facts }
   return recordOf({ seq, tag, key, ...(payer === '' ? {} : { payer }), model, endpoint, hold, floor }, settled)

@@ -15,6 +15,7 @@ import { PostgresGuardrails } from './guardrails.ts'
 import { PostgresKeys } from './keys.ts'
 import { PostgresLedger } from './ledger.ts'
 import { LOCKS } from './locks.ts'
+import { PostgresReaders } from './readers.ts'
 import { query, storable } from './tables.ts'
 
 export type PostgresNews = ConnectionNews
@@ -95,6 +96,7 @@ export class PostgresRecord implements StoreOfRecord {
   readonly ledger: PostgresLedger
   readonly guardrails: PostgresGuardrails
   readonly compactionKeys: PostgresCompactionKeys
+  readonly readers: PostgresReaders
   private readonly connections: Connections
 
   constructor(connections: Connections, clock: Clock) {
@@ -102,6 +104,7 @@ export class PostgresRecord implements StoreOfRecord {
     this.keys = new PostgresKeys(connections, clock)
     this.ledger = new PostgresLedger(connections.readings)
     this.guardrails = new PostgresGuardrails(connections)
+    this.readers = new PostgresReaders(connections.readings)
     this.compactionKeys = new PostgresCompactionKeys(connections)
   }
 

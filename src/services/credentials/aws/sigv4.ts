@@ -49,7 +49,7 @@ export class Sigv4Signer {
     const day = time.slice(0, 8)
     const signed = this.signedHeaders(call, time)
     const names = signed.map(([name]) => name).join(';')
-    const request = canonicalRequest(call, signed, names)
+    const request = canonicalRequest(call, signed, { names, isS3: service === 's3' })
     const scope = `${day}/${region}/${service}/aws4_request`
     const text = `${ALGORITHM}\n${time}\n${scope}\n${hash('sha256', request)}`
     const signature = createHmac('sha256', this.keyOf(day)).update(text).digest('hex')
@@ -95,10 +95,12 @@ export class Sigv4Signer {
 function canonicalRequest(
   { method, path, body }: Pick<CredentialedCall, 'method' | 'path' | 'body'>,
   signed: readonly (readonly [string, string])[],
-  names: string,
+  { names, isS3 }: { names: string; isS3: boolean },
 ): string {
   const mark = path.indexOf('?')
-  const place = canonicalPath(mark === -1 ? path : path.slice(0, mark))
+  const sent = mark === -1 ? path : path.slice(0, mark)
+  // S3 takes the path as it is sent ("Create a canonical request", canonical URI).
+  const place = isS3 ? sent : canonicalPath(sent)
   const query = mark === -1 ? '' : canonicalQuery(path.slice(mark + 1))
   let headers = ''
   for (const [name, value] of signed) headers += `${name}:${value}\n`

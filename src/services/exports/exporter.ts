@@ -1,0 +1,174 @@
+/**
+ * One export: takes batches of generations from the ledger and delivers them, one after the other, off the path of any request. Where a
+ * batch has come is kept in the store only after the destination has it; a crash before that repeats it, with the same name and bytes.
+ */
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import type { Clock, Timer } from '../../core/clock.ts'
+import { Fault } from '../../core/faults.ts'
+import type { Log } from '../../core/log.ts'
+import { counter, gauge, type Tallies } from '../../core/metrics.ts'
+import { closed } from '../../core/tallies.ts'
+import { generationView } from '../../ledger/generation.ts'
+import { Pace } from '../../ledger/pace.ts'
+import type { LedgerReaders, ReaderBatch } from '../../store/ledger-readers.ts'
+import { DeliveryError, type Destination } from './destination.ts'
+import { batchId, objectName } from './object-name.ts'
+import type { ExportSettings } from './settings.ts'
+
+const LABELS = { labels: [closed('export')], limit: 16 } as const
+const exported = counter('export_rows_total', 'Generations that a destination of `exports` has taken.', LABELS)
+const failedBatches = counter(
+  'export_failed_batches_total',
+  'Batches of `exports` that were not taken, each time that one was sent.',
+  LABELS,
+)
+const lagRows = gauge('export_lag_rows', 'Generations that an export has not delivered yet; counted up to 10,000.', LABELS)
+const lagSeconds = gauge('export_lag_seconds', 'Age in seconds of the oldest generation that an export has not delivered yet.', LABELS)
+
+/** Milliseconds: younger generations mostly still run. */
+const AGE = 10_000
+/** Milliseconds until the next batch where more wait, and to the first one. */
+const BREATH = 50
+const FIRST = 1_000
+/** Milliseconds between two tries: doubled each time. */
+const FIRST_PAUSE = 1_000
+const LONGEST_PAUSE = 60_000
+const MOST_COUNTED = 10_000
+
+export interface ExporterSource {
+  readonly settings: ExportSettings
+  readonly destination: Destination
+  readonly readers: LedgerReaders
+  /** This process, among those that share the store. */
+  readonly holder: string
+  readonly clock: Clock
+  readonly log: Log
+  readonly tallies: Tallies
+}
+
+export class Exporter {
+  private readonly source: ExporterSource
+  private timer: Timer | undefined
+  private running: Promise<void> | undefined
+  private pause = FIRST_PAUSE
+  /** How often the batch has failed since one was taken. */
+  private failures = 0
+  private isClosed = false
+
+  constructor(source: ExporterSource) {
+    this.source = source
+    this.later(FIRST)
+  }
+
+  /** Ends when a delivery that is under way has ended; what is not delivered stays for the next start. */
+  async close(): Promise<void> {
+    this.isClosed = true
+    this.timer?.cancel()
+    this.source.destination.close()
+    await this.running
+  }
+
+  private later(ms: number): void {
+    if (this.isClosed) return
+    this.timer = this.source.clock.after(ms, () => {
+      this.running = this.round()
+    })
+  }
+
+  private async round(): Promise<void> {
+    const { settings, tallies, readers } = this.source
+    const { name } = settings
+    try {
+      const batch = await this.claim()
+      if (!batch) {
+        for (const metric of [lagRows, lagSeconds]) tallies.of(metric).series(name).value = 0
+        return this.later(settings.interval)
+      }
+      const isOpen = batch.begunAt > 0
+      const count = isOpen ? await this.deliver(batch) : 0
+      if (isOpen && !(await readers.accept(batch, ''))) return this.later(BREATH)
+      if (count > 0) tallies.of(exported).series(name).add(count)
+      if (count > 0) this.succeeded()
+      await this.showLag()
+      this.later(count >= settings.rows ? BREATH : settings.interval)
+    } catch (error) {
+      if (this.isClosed) return
+      await this.showLag().catch(() => {})
+      this.failed(error)
+    }
+  }
+
+  private claim(): Promise<ReaderBatch | undefined> | ReaderBatch | undefined {
+    const { settings, readers, holder, clock } = this.source
+    const { name, rows, timeout, interval, since = 0 } = settings
+    return readers.claim({
+      reader: name,
+      holder,
+      holdFor: timeout + LONGEST_PAUSE + interval,
+      since,
+      age: Math.min(AGE, interval),
+      most: rows,
+      now: clock.now(),
+    })
+  }
+
+  /** @returns the generations of the batch. */
+  private async deliver(batch: ReaderBatch): Promise<number> {
+    const { settings, readers, destination } = this.source
+    const { name, path, compression } = settings
+    const pieces: string[] = []
+    let count = 0
+    const pages = readers.pages(batch)
+    const pace = new Pace(Symbol.asyncIterator in pages)
+    for await (const page of pages) {
+      count += page.length
+      pieces.push(page.map((record) => `${JSON.stringify(generationView(record))}\n`).join(''))
+      if (pace.over) await pace.rest()
+    }
+    // Retention may have removed all of them.
+    if (count === 0) return 0
+    const plain = Buffer.from(pieces.join(''))
+    const isGzip = compression === 'gzip'
+    await destination.deliver({
+      name: objectName(path, name, batch, compression),
+      token: `${name}-${batchId(batch)}`,
+      body: isGzip ? await promisify<Buffer, Buffer>(gzip)(plain) : plain,
+      isGzip,
+    })
+    return count
+  }
+
+  private async showLag(): Promise<void> {
+    const { settings, readers, clock, tallies } = this.source
+    const { name, since = 0 } = settings
+    const { rows, oldest } = await readers.unread(name, since, MOST_COUNTED)
+    tallies.of(lagRows).series(name).value = rows
+    tallies.of(lagSeconds).series(name).value = oldest === undefined ? 0 : Math.max(0, Math.round((clock.now() - oldest) / 1000))
+  }
+
+  private succeeded(): void {
+    const { settings, log } = this.source
+    if (this.failures > 0) log.info({ export: settings.name, failures: this.failures }, 'generations are exported again')
+    this.failures = 0
+    this.pause = FIRST_PAUSE
+  }
+
+  private failed(error: unknown): void {
+    const { settings, destination, clock, log, tallies } = this.source
+    tallies.of(failedBatches).series(settings.name).add()
+    this.failures++
+    if (this.failures === 1)
+      log.warn(
+        { export: settings.name, destination: destination.place, problem: problemOf(error) },
+        'generations are not exported; the batch is sent again',
+      )
+    this.later(this.pause * (0.75 + clock.random() / 2))
+    this.pause = Math.min(LONGEST_PAUSE, this.pause * 2)
+  }
+}
+
+function problemOf(error: unknown): string {
+  if (error instanceof DeliveryError || error instanceof Fault) return error.message
+  return error instanceof Error ? ((error as NodeJS.ErrnoException).code ?? error.name) : 'failed'
+}

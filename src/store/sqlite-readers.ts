@@ -1,0 +1,132 @@
+/** Readers of the embedded ledger, see `ledger-readers.ts`. */
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { GenerationRecord } from '../ledger/types.ts'
+import type { LedgerReaders, ReaderBatch, ReaderClaim, Unread } from './ledger-readers.ts'
+import { recordOf, TICKS } from './rows.ts'
+import { integer, text } from './sqlite.ts'
+import { holdFrom, SETTLED_COLUMNS, settlementFrom } from './sqlite-rows.ts'
+
+/** Generations of one page, which takes less than a millisecond. */
+const PAGE = 100
+
+const NOTE = `INSERT OR IGNORE INTO ledger_reader_late (reader, seq, tag, batch)
+  SELECT name, ?1, '', 0 FROM ledger_reader WHERE reaching > ?1`
+const NOTE_OPEN = `INSERT OR IGNORE INTO ledger_reader_late (reader, seq, tag, batch)
+  SELECT name, hold.seq, '', 0 FROM ledger_reader JOIN hold ON hold.seq < reaching WHERE hold.seq NOT IN (SELECT seq FROM settlement)`
+const BEGIN_READER = `INSERT OR IGNORE INTO ledger_reader (name, below, reaching, batch, begun_at, holder, held_until, seen_at, note)
+  VALUES (?1, ?2, ?2, 0, 0, '', 0, 0, '')`
+const LAST = 'SELECT max(seq) AS seq FROM (SELECT seq FROM settlement WHERE seq >= ? AND seq < ? ORDER BY seq LIMIT ?)'
+const TAKE_LATE = `UPDATE ledger_reader_late SET batch = ?2 WHERE reader = ?1
+  AND seq IN (SELECT seq FROM ledger_reader_late WHERE reader = ?1 ORDER BY seq LIMIT ?3)`
+const OPEN_BATCH = 'UPDATE ledger_reader SET batch = ?, begun_at = ?, reaching = ? WHERE name = ?'
+const ACCEPT = 'UPDATE ledger_reader SET below = reaching, begun_at = 0, note = ? WHERE name = ? AND batch = ? AND begun_at > 0'
+const LATE_PAGE = `SELECT hold.*, ${SETTLED_COLUMNS} FROM ledger_reader_late AS late JOIN hold ON hold.seq = late.seq
+  JOIN settlement ON settlement.seq = late.seq WHERE late.reader = ? AND late.batch = ? AND late.seq > ? ORDER BY late.seq LIMIT ${PAGE}`
+/** Those that were settled since the batch was begun wait for the next one: so this one stays as it was. */
+const RANGE_PAGE = `SELECT hold.*, ${SETTLED_COLUMNS} FROM hold JOIN settlement USING (seq)
+  WHERE hold.seq > ?2 AND hold.seq < ?3
+    AND NOT EXISTS (SELECT 1 FROM ledger_reader_late AS late WHERE late.reader = ?1 AND late.seq = hold.seq AND late.batch = 0)
+  ORDER BY hold.seq LIMIT ${PAGE}`
+const UNREAD = `SELECT min(seq) AS oldest, count(*) AS rows FROM (
+  SELECT seq FROM (SELECT seq FROM ledger_reader_late WHERE reader = ?1 ORDER BY seq LIMIT ?3)
+  UNION ALL SELECT seq FROM (SELECT seq FROM settlement WHERE seq >= ?2 ORDER BY seq LIMIT ?3))`
+
+export class SqliteReaders implements LedgerReaders {
+  private readonly db: DatabaseSync
+  private readonly logged: (rows: number) => void
+  private readonly note: StatementSync
+  /** No reader has passed a generation from here on. */
+  private highest: number
+
+  /** @param logged is called with the rows that a step has written. @throws what SQLite throws. */
+  constructor(db: DatabaseSync, logged: (rows: number) => void) {
+    this.db = db
+    this.logged = logged
+    this.note = db.prepare(NOTE)
+    this.highest = integer(db.prepare('SELECT ifnull(max(reaching), 0) AS seq FROM ledger_reader').get()?.seq)
+  }
+
+  /** A settlement of the transaction that is being written. */
+  settled(seq: number): void {
+    if (seq < this.highest) this.note.run(seq)
+  }
+
+  /** Before all open holds are settled, within the transaction that does it. */
+  settlingOpen(): void {
+    this.db.exec(NOTE_OPEN)
+  }
+
+  /** This process owns the file: no other one can hold a reader. */
+  claim({ reader, since, age, most, now }: ReaderClaim): ReaderBatch {
+    const found = this.stateOf(reader)
+    if (found && found.begunAt > 0) return found
+    this.atOnce(() => {
+      this.db.prepare(BEGIN_READER).run(reader, Math.max(0, Math.ceil(since * TICKS)))
+      const { below, number } = this.stateOf(reader) ?? { below: 0, number: 0 }
+      const last = this.db.prepare(LAST).get(below, Math.max(0, Math.floor((now - age) * TICKS)), most)?.seq
+      const late = this.db.prepare(TAKE_LATE).run(reader, number + 1, most).changes
+      if (typeof last !== 'number' && Number(late) === 0) return
+      const reaching = typeof last === 'number' ? last + 1 : below
+      this.db.prepare(OPEN_BATCH).run(number + 1, Math.floor(now), reaching, reader)
+      this.highest = Math.max(this.highest, reaching)
+    })
+    const state = this.stateOf(reader)
+    if (!state) throw new TypeError('expected the reader that was made')
+    return state
+  }
+
+  *pages({ reader, number, below, reaching }: ReaderBatch): Iterable<readonly GenerationRecord[]> {
+    yield* this.paged(LATE_PAGE, (after) => [reader, number, after], -1)
+    yield* this.paged(RANGE_PAGE, (after) => [reader, after, reaching], below - 1)
+  }
+
+  accept({ reader, number }: ReaderBatch, note: string): boolean {
+    let accepted = false
+    this.atOnce(() => {
+      accepted = Number(this.db.prepare(ACCEPT).run(note, reader, number).changes) > 0
+      if (accepted) this.db.prepare('DELETE FROM ledger_reader_late WHERE reader = ? AND batch = ?').run(reader, number)
+    })
+    return accepted
+  }
+
+  unread(reader: string, since: number, most: number): Unread {
+    const below = this.stateOf(reader)?.below ?? Math.max(0, Math.ceil(since * TICKS))
+    const row = this.db.prepare(UNREAD).get(reader, below, most)
+    return { oldest: typeof row?.oldest === 'number' ? Math.floor(row.oldest / TICKS) : undefined, rows: Number(row?.rows ?? 0) }
+  }
+
+  private stateOf(reader: string): ReaderBatch | undefined {
+    const row = this.db.prepare('SELECT below, reaching, batch, begun_at, note FROM ledger_reader WHERE name = ?').get(reader)
+    if (!row) return undefined
+    const [below, reaching, number, begunAt] = [integer(row.below), integer(row.reaching), integer(row.batch), integer(row.begun_at)]
+    return { reader, number, begunAt, below, reaching, note: text(row.note) }
+  }
+
+  private *paged(sql: string, values: (after: number) => (string | number)[], first: number): Iterable<readonly GenerationRecord[]> {
+    const statement = this.db.prepare(sql)
+    let after = first
+    for (;;) {
+      const found = statement.all(...values(after))
+      const records = found.flatMap((row) => {
+        const hold = holdFrom(row)
+        return hold ? [recordOf(hold, settlementFrom(row))] : []
+      })
+      const last = records.at(-1)
+      if (last) yield records
+      if (!last || found.length < PAGE) return
+      after = last.hold.seq
+    }
+  }
+
+  private atOnce(work: () => void): void {
+    try {
+      this.db.exec('BEGIN IMMEDIATE')
+      work()
+      this.db.exec('COMMIT')
+      this.logged(1)
+    } catch (thrown) {
+      if (this.db.isOpen && this.db.isTransaction) this.db.exec('ROLLBACK')
+      throw thrown
+    }
+  }
+}
