@@ -30,6 +30,7 @@ const TABLES = [
   'auth.sign_in',
   'telemetry',
   'exports',
+  'events',
   'secrets',
   'compaction',
   'providers',

@@ -4,6 +4,7 @@ import { configJsonSchema } from '../src/config/schema/publish.ts'
 import { referenceTables } from './config-reference.ts'
 import { criteriaMarkdown, criterionFieldsMarkdown } from './criteria-tables.ts'
 import { lossesMarkdown, parametersMarkdown } from './dialect-matrix.ts'
+import { eventsMarkdown } from './events-table.ts'
 import { withSections } from './markdown-table.ts'
 import { metricsMarkdown } from './metrics-table.ts'
 import { pluginsMarkdown } from './plugins-table.ts'
@@ -25,6 +26,7 @@ const GENERATED: readonly [file: string, make: (found: string) => string | Promi
   ['docs/providers.md', (found) => withSections(found, { presets: providersMarkdown() })],
   ...providerPages().map(([file, text]): [string, () => string] => [file, () => text]),
   ['docs/recognisers.md', (found) => withSections(found, recogniserFigures())],
+  ['docs/events.md', (found) => withSections(found, { 'event-types': eventsMarkdown() })],
   ['docs/operations.md', async (found) => withSections(found, { metrics: await metricsMarkdown() })],
   ['docs/dialects.md', (found) => withSections(found, { parameters: parametersMarkdown(), losses: lossesMarkdown() })],
 ]

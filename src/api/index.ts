@@ -6,6 +6,17 @@ export { exchangeCode } from './auth-exchange.ts'
 export { type CompactionCommand, type CompactionSource, runCompactionCommand } from './compaction-commands.ts'
 export { readCredits } from './credits.ts'
 export { type EndpointSource, listEndpoints, listZdrEndpoints } from './endpoints.ts'
+export { type EventCommand, runEventCommand } from './event-commands.ts'
+export { type EventStream, eventStream } from './event-stream.ts'
+export {
+  type EventSource,
+  enableReceiver,
+  listDeliveries,
+  listEvents,
+  listReceivers,
+  oneEvent,
+  redeliverEvent,
+} from './events.ts'
 export { type FileForm, fileEntry, fileNamed, listFiles, noFile, oneFile, removeFile } from './files.ts'
 export { readGeneration } from './generation.ts'
 export { assign, listAssignments, unassign } from './guardrail-assignments.ts'

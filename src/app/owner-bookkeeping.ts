@@ -37,12 +37,14 @@ export class OwnerBookkeeping {
   private reports: Reconciliation[]
 
   private constructor(bookkeeping: Bookkeeping, options: OwnerBookkeepingOptions) {
-    const { credit, journal, keys, guardrails, compactionKeys } = bookkeeping
+    const { credit, journal, keys, guardrails, compactionKeys, events } = bookkeeping
     this.own = bookkeeping
     this.options = options
     this.reports = [bookkeeping.recovered]
     this.record =
-      credit instanceof Credit ? new LocalRecord({ journal, keys, guardrails, compactionKeys, credit, clock: options.clock }) : undefined
+      credit instanceof Credit
+        ? new LocalRecord({ journal, keys, guardrails, compactionKeys, events, credit, clock: options.clock })
+        : undefined
   }
 
   /** Opens the store and takes in what is left of earlier runs. @throws Fault `unavailable` naming the file or the store. */

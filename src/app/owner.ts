@@ -25,13 +25,20 @@ import { type AdminRoute, startAdmin } from '../server/admin.ts'
 import { adminAddresses } from '../server/admin-token.ts'
 import { ClientAddresses } from '../server/client-address.ts'
 import type { Drain } from '../server/drain.ts'
-import { compactionCommandRoute, guardrailCommandRoute, keyCommandRoute, sessionCommandRoute } from '../server/key-command-route.ts'
+import {
+  compactionCommandRoute,
+  eventCommandRoute,
+  guardrailCommandRoute,
+  keyCommandRoute,
+  sessionCommandRoute,
+} from '../server/key-command-route.ts'
 import { freeAddress } from '../server/listener.ts'
 import { METRICS_TYPE, MergedMetrics } from '../server/metrics.ts'
 import { ProcessGauges } from '../server/process-gauges.ts'
 import { DiskFiles } from '../services/files/index.ts'
 import { ConfigReader } from './config-reader.ts'
 import { controlRoomOf, operatorSecret } from './control-room.ts'
+import { Events, raiseReload } from './events.ts'
 import { operatorsCompactionKeys } from './operators-compaction-keys.ts'
 import { OwnerBookkeeping } from './owner-bookkeeping.ts'
 import { OwnerSettings } from './owner-settings.ts'
@@ -130,6 +137,8 @@ class Owner {
       this.alerts.countIn(tallies)
       closers.push(startExports(config.exports, { readers: bookkeeping.own.readers, clock, log, tallies }))
     }
+    const events = this.openEvents(bookkeeping)
+    closers.push(() => events.close())
     const scans = new LedgerScans(bookkeeping.own.ledger, this.clock)
     const desk = new OwnerDesk({ record: bookkeeping.record, scans, counters: this.counters(bookkeeping), oops: this.oops })
     const crew = this.crewOf(bookkeeping, desk)
@@ -145,7 +154,11 @@ class Owner {
       load: () => read(this.reader, this.options),
       clock: this.clock,
       tallies: this.tallies,
-      onReload: (reload) => this.reload(reload, crew),
+      onReload: (reload) => {
+        raiseReload(events.sources, reload, settings.config.file)
+        this.reload(reload, crew)
+        events.apply(settings.config.events)
+      },
     })
     closers.push(() => watch.close())
     const { tallies } = this
@@ -157,6 +170,7 @@ class Owner {
       },
       begin: async () => {
         this.draining = true
+        events.sources.drainBegun()
         await crew.drain(settings.config.server.drain + CLOSING)
         return { cut: 0 }
       },
@@ -190,6 +204,14 @@ class Owner {
     if (bookkeeping.recovered.count > 0)
       this.logs.part('ledger').warn(bookkeeping.recovered, 'generations that a crash had left open are settled')
     return bookkeeping
+  }
+
+  private openEvents({ own: store }: OwnerBookkeeping): Events {
+    const { clock, log, tallies } = this
+    const events = new Events({ settings: this.settings.config.events, store, clock, log, tallies, delivers: true })
+    this.alerts.onNews = (kind) => events.sources.ledgerNews(kind)
+    events.lookAtBudgets(this.settings.honoured)
+    return events
   }
 
   /** Where programs on other machines join the same store, this one's workers get their part of every limit. */
@@ -278,6 +300,7 @@ class Owner {
           }),
           clock: this.clock,
         }),
+        ...eventCommandRoute(() => ({ events: kept.events, source: this.settings.config.events.source, time: this.clock })),
       ]),
       onError: this.oops,
     })

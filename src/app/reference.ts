@@ -1,6 +1,7 @@
 /** The description of the API that is served: the schemas of the client formats, put together with what the operations say of themselves. */
 import { type TSchema, Type } from 'typebox'
 import { openApi, withNotes } from '../api/openapi.ts'
+import { event, eventOperations } from '../api/openapi-events.ts'
 import { file, fileOperations } from '../api/openapi-files.ts'
 import { type ExampleModels, generationOperations, NOTES, type RequestSchemas } from '../api/openapi-generations.ts'
 import { guardrail, guardrailOperations } from '../api/openapi-guardrails.ts'
@@ -32,6 +33,7 @@ const TAGS = [
   { name: 'Keys', description: 'API keys with their limits. Management keys make and change them.' },
   { name: 'Guardrails', description: 'Rules over requests, answers, models and spending.' },
   { name: 'Records', description: 'Generations, sessions, activity, credits and live figures.' },
+  { name: 'Events', description: 'What has happened, and its deliveries to receivers of webhooks.' },
   { name: 'Sign-in', description: 'Applications receive a key of their own with the consent of a user (OAuth with PKCE).' },
 ]
 
@@ -49,6 +51,7 @@ export function referenceDocument({ brand, models }: ReferenceSource): JsonObjec
       ...fileOperations(),
       ...managementOperations(),
       ...guardrailOperations(),
+      ...eventOperations(),
     ],
     named: new Map<TSchema, string>([
       [bodies.responses, 'ResponsesRequest'],
@@ -62,6 +65,7 @@ export function referenceDocument({ brand, models }: ReferenceSource): JsonObjec
       [key, 'Key'],
       [guardrail, 'Guardrail'],
       [file, 'File'],
+      [event, 'Event'],
       [messagesFault, 'MessagesError'],
     ]),
   })

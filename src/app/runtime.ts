@@ -1,33 +1,23 @@
 /** What runs: the dependencies that outlive a reload, and the serving that each configuration composes anew. */
 
-import type { Bookkeeping, WorkerPlace } from '../cluster/bookkeeping.ts'
-import { type Shared, showAvailability } from '../cluster/shared/index.ts'
+import { showAvailability } from '../cluster/shared/index.ts'
 import type { Config } from '../config/config.ts'
 import { operatorKeys, resolveKeys } from '../config/keys.ts'
 import type { Reload } from '../config/watch.ts'
-import type { Clock } from '../core/clock.ts'
 import { FirstUse } from '../core/first-use.ts'
 import { GenerationIds } from '../core/ids.ts'
-import type { LiveFigures } from '../core/live-figures.ts'
-import { type LogSink, stackWithoutMessage } from '../core/log.ts'
+import { stackWithoutMessage } from '../core/log.ts'
 import { counter, Tallies } from '../core/metrics.ts'
 import type { ProviderPreferences } from '../dialects/canon/gateway-fields.ts'
-import { clientDialects, embeddingWires, toolDialect, upstreamDialects } from '../dialects/registry.ts'
+import { clientDialects } from '../dialects/registry.ts'
 import { LedgerScans } from '../ledger/scans.ts'
-import { estimateTokens } from '../ledger/settlement.ts'
-import { DrainSlots } from '../pipeline/attempt/drain-slots.ts'
-import { RetryBudget } from '../pipeline/attempt/retry-budget.ts'
-import type { Lane } from '../pipeline/attempt/turn.ts'
 import { composeChain } from '../pipeline/chain.ts'
 import type { ChainDependencies } from '../pipeline/dependencies.ts'
 import { PassThroughDesk } from '../pipeline/money/pass-through-desk.ts'
-import { Admission } from '../pipeline/request/admit.ts'
-import { Attempts } from '../pipeline/request/attempt-buckets.ts'
 import { completionCaller } from '../pipeline/request/authenticate.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { buildCatalog, type Catalog } from '../routing/catalog/catalog.ts'
 import { Discovery } from '../routing/catalog/discovery.ts'
-import { HealthBook, StickySessions } from '../routing/index.ts'
 import { BodyMemory, defaultBodyMemory } from '../server/body-memory.ts'
 import { ClientAddresses } from '../server/client-address.ts'
 import { consentPages } from '../server/consent.ts'
@@ -36,43 +26,23 @@ import { corsFor } from '../server/cors.ts'
 import { referencePages } from '../server/docs-routes.ts'
 import { Gateway, type Serving } from '../server/gateway.ts'
 import { operations } from '../server/operations.ts'
-import { type LoopSource, Overload, systemLoop } from '../server/overload.ts'
+import { Overload, systemLoop } from '../server/overload.ts'
 import { ProcessGauges } from '../server/process-gauges.ts'
-import { ExchangeSpans } from '../server/traces/exchange-spans.ts'
-import { planWitness, witnessWith } from '../server/witness.ts'
-import { CompactionKeys } from '../services/compaction/compaction-keys.ts'
-import { EncryptedTexts } from '../services/compaction/encrypted-texts.ts'
+import { planWitness } from '../server/witness.ts'
 import { Credentials } from '../services/credentials/credentials.ts'
 import { CREDENTIAL_SOURCES } from '../services/credentials/sources/index.ts'
-import type { Environment } from '../services/credentials/types.ts'
 import { closeDocuments } from '../services/documents/index.ts'
 import { DiskFiles } from '../services/files/index.ts'
 import { closeRobots } from '../services/pages/index.ts'
 import { Telemetry } from '../services/telemetry/telemetry.ts'
 import type { PassThroughProxy } from '../services/upstream/pass-through.ts'
-import { Pools } from '../services/upstream/pools.ts'
-import { serverTools } from '../tools/registry.ts'
-import { exchangeReports } from './exchange-reports.ts'
+import { chainDependencies, type RuntimeSource } from './chain-dependencies.ts'
+import { Events, raiseReload } from './events.ts'
 import { namable, StoredSettings, tryOut } from './guardrail-settings.ts'
 import { OwnStatus } from './process-status.ts'
 import { discoveredListing } from './provider-listing.ts'
 import { chainSettings, keyLookup } from './settings.ts'
 import { programVersion } from './version.ts'
-
-export interface RuntimeSource {
-  config: Config
-  clock: Clock
-  logs: LogSink
-  store: Bookkeeping
-  shared: Pick<Shared, 'counters' | 'news' | 'isDegraded'>
-  /** Where this process is one of several on this machine. */
-  worker?: WorkerPlace | undefined
-  forcedLane: Lane | undefined
-  /** Variables that credentials are found by. Absent where no provider is called. */
-  env?: Environment | undefined
-  /** Instead of Node's own measurement. */
-  loop?: LoopSource | undefined
-}
 
 const shed = counter('shed_total', 'Requests refused with 503 for lack of time or of memory for their bodies.')
 
@@ -95,6 +65,7 @@ export class Runtime {
   readonly status: OwnStatus
   private readonly statusReply: ConsentSource['status']
   private readonly telemetry: Telemetry
+  readonly events: Events
   /** Outlives a reload, as what it has read stays true. */
   readonly scans: LedgerScans
   /** Of the request bodies of all callers. */
@@ -126,10 +97,19 @@ export class Runtime {
     this.overload = new Overload(source.loop ?? systemLoop, this.tallies, () => this.refused())
     this.status = new OwnStatus({ clock, tallies: this.tallies, overload: () => this.overload.state })
     this.telemetry = new Telemetry({ clock, log: logs.part('telemetry'), tallies: this.tallies, version: programVersion })
-    this.dependencies = partsOf(source, this.tallies, {
+    this.events = new Events({
+      settings: config.events,
+      store,
+      clock,
+      log: logs.part('ledger'),
+      tallies: this.tallies,
+      delivers: source.worker === undefined,
+    })
+    this.dependencies = chainDependencies(source, this.tallies, {
       files: this.files,
       bodies: this.overload,
       telemetry: this.telemetry,
+      events: this.events,
       live: this.status.live,
     })
     source.logs.also = (line) => this.telemetry.line(line)
@@ -151,9 +131,13 @@ export class Runtime {
       changed: () => this.relist(),
       failed: ({ slug }) => log.debug({ provider: slug }, 'no list of models: the provider does not answer'),
     })
-    this.dependencies.health.onReturn = ({ provider }) => this.discovery.again(provider.slug)
-    this.catalog = this.catalogOf(config)
     const { health } = this.dependencies
+    health.onEject = (endpoint) => this.events.sources.endpointEjected(endpoint)
+    health.onReturn = (endpoint) => {
+      this.discovery.again(endpoint.provider.slug)
+      this.events.sources.endpointRestored(endpoint)
+    }
+    this.catalog = this.catalogOf(config)
     this.statusReply = this.status.reply({ health, catalog: () => this.catalog }, source.worker?.status)
     this.oops = (error) => log.error({ error: stackWithoutMessage(error) }, 'unexpected')
     this.bodies = new BodyMemory(clock, () => this.refused())
@@ -175,11 +159,14 @@ export class Runtime {
       telemetry: this.telemetry,
     })
     store.guardrails.onChange(() => void this.regard().catch(this.oops))
+    this.events.lookAtBudgets(this.keys)
   }
 
   /** Takes a new configuration over, or says why the old one stays. Running exchanges keep theirs. */
   apply(reload: Reload): void {
     const log = this.source.logs.part('config')
+    // The owner of workers raises one for all of them.
+    if (!this.source.worker) raiseReload(this.events.sources, reload, this.config.file)
     if (reload.kind === 'refused') log.error({ settings: reload.reasons }, 'configuration kept: these settings need a restart')
     else if (reload.kind === 'failed') log.error({ problem: String(reload.error) }, 'configuration kept: the new one cannot be used')
     else {
@@ -189,6 +176,7 @@ export class Runtime {
       this.catalog = this.catalogOf(reload.config)
       this.gateway.serving = this.compose()
       this.telemetry.apply(reload.config.telemetry)
+      this.events.apply(reload.config.events)
       this.resizeBodies()
       log.info({ file: reload.config.file }, 'configuration reloaded')
       void this.discover()
@@ -248,6 +236,7 @@ export class Runtime {
 
   async close(): Promise<void> {
     this.dependencies.drains.close()
+    await this.events.close()
     this.discovery.close()
     this.credentials.close()
     await this.passThrough.ifMade((proxy) => proxy.close())
@@ -294,6 +283,10 @@ export class Runtime {
       files: this.files,
       scans: this.scans,
       status: this.statusReply,
+      events: source.store.events,
+      source: config.events.source,
+      time: source.clock,
+      isDraining: () => this.events.sources.draining,
       brand: config.brand.word,
       clock: source.clock,
       maxBody: config.server.maxBody,
@@ -353,45 +346,5 @@ export class Runtime {
         { dependencies, proxy: this.passThrough, ids: this.ids },
       ),
     }
-  }
-}
-
-function partsOf(
-  { config, clock, store, logs, shared, forcedLane }: RuntimeSource,
-  tallies: Tallies,
-  { files, bodies, telemetry, live }: { files: DiskFiles; bodies: Overload; telemetry: Telemetry; live: LiveFigures },
-): ChainDependencies {
-  const { burst, perMinute } = config.server.authFailures
-  const health = new HealthBook(clock)
-  const sessions = new StickySessions(clock)
-  const compactionKeys = new CompactionKeys(store.compactionKeys, config.compaction)
-  const spans = new ExchangeSpans(telemetry, clientDialects)
-  telemetry.others = spans.metrics.write
-  health.share(shared.news)
-  sessions.share(shared.news)
-  return {
-    clock,
-    tallies,
-    failures: new Attempts(clock, { burst, perSecond: perMinute / 60 }),
-    journal: store.journal,
-    credit: store.credit,
-    health,
-    sessions,
-    admission: new Admission(clock, shared.counters, store.processes),
-    bodies,
-    retries: new RetryBudget(),
-    drains: new DrainSlots(),
-    files,
-    summaries: new EncryptedTexts({ load: (now) => compactionKeys.all(now), clock }),
-    pools: new Pools(),
-    upstreams: upstreamDialects,
-    wires: embeddingWires,
-    tools: serverTools,
-    host: { clock, estimateTokens, files },
-    toolDialect,
-    witness: witnessWith(tallies, logs, { audit: store.audit, spans, live }),
-    refusing: (exchange, fault) => spans.refusing(exchange, fault),
-    ...exchangeReports(tallies, logs),
-    forcedLane,
   }
 }

@@ -12,7 +12,13 @@ import type { Lane } from '../pipeline/attempt/turn.ts'
 import { type AdminRoute, startAdmin } from '../server/admin.ts'
 import { adminAddresses } from '../server/admin-token.ts'
 import { Drain } from '../server/drain.ts'
-import { compactionCommandRoute, guardrailCommandRoute, keyCommandRoute, sessionCommandRoute } from '../server/key-command-route.ts'
+import {
+  compactionCommandRoute,
+  eventCommandRoute,
+  guardrailCommandRoute,
+  keyCommandRoute,
+  sessionCommandRoute,
+} from '../server/key-command-route.ts'
 import { listen } from '../server/listener.ts'
 import { METRICS_TYPE, metricsText } from '../server/metrics.ts'
 import type { LoopSource } from '../server/overload.ts'
@@ -109,7 +115,12 @@ export async function start(options: StartOptions): Promise<Running> {
       alerts.countIn(runtime.tallies)
       closers.push(startExports(config.exports, { readers: store.readers, clock, log: logs.log, tallies: runtime.tallies }))
     }
-    const drain = new Drain(clock, () => runtime.config.server.drain)
+    alerts.onNews = (kind) => runtime.events.sources.ledgerNews(kind)
+    const drain = new Drain(
+      clock,
+      () => runtime.config.server.drain,
+      () => runtime.events.sources.drainBegun(),
+    )
     const url = await listening({ runtime, clock }, drain, closers)
     const notReady = (): string[] => [...(drain.draining ? ['draining'] : []), ...alerts.reasons()]
     runtime.status.surroundings = { open: () => drain.open, notReady }
@@ -181,6 +192,7 @@ async function administered(
         compactionKeys: operatorsCompactionKeys({ store: store.compactionKeys, config: runtime.config, clock, log }),
         clock,
       }),
+      ...eventCommandRoute(() => runtime.management),
     ]),
     onError: runtime.oops,
   })

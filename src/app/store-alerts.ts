@@ -18,6 +18,8 @@ export class StoreAlerts {
   private readonly clock: Clock
   private readonly log: Log
   private tallies: Tallies | undefined
+  /** Called with the kind of each report. */
+  onNews: ((kind: string) => void) | undefined
 
   constructor(clock: Clock, log: Log) {
     this.clock = clock
@@ -31,6 +33,7 @@ export class StoreAlerts {
 
   /** While nothing can be written every request is refused. */
   readonly bookkeeping = (news: BookkeepingNews): void => {
+    this.onNews?.(news.kind)
     if (news.kind === 'refused') this.refusedAt = this.clock.monotonic()
     if (news.kind === 'refused') this.log.error(news, 'the ledger cannot be written')
     else if (news.kind === 'unread-pruned') {

@@ -66,6 +66,11 @@ const HELP = `headgate: one address in front of many model providers
   headgate compaction list | rotate | remove NUMBER [--json] [--config FILE]
       Shows the keys that encrypt compaction items, makes a new one, or removes an old one: items that it encrypted no longer open.
 
+  headgate events [list | dead | pending] [--cursor CURSOR] | show ID | receivers [--json] [--config FILE]
+      Shows what has happened, deliveries that were given up or are still to be made, one event with its deliveries, or the receivers.
+  headgate events redeliver ID [RECEIVER] | enable RECEIVER [--config FILE]
+      Delivers an event again, or has a receiver that answered 410 take events again, those that came meanwhile as well.
+
   --help     this text
   --version  the version
 
@@ -115,6 +120,7 @@ export async function run(argv: readonly string[]): Promise<void> {
   else if (verb === 'keys') process.exitCode = await (await import('./keys.ts')).keys(rest, values)
   else if (verb === 'sessions') process.exitCode = await (await import('./sessions.ts')).sessions(rest, values)
   else if (verb === 'compaction') process.exitCode = await (await import('./compaction.ts')).compaction(rest, values)
+  else if (verb === 'events') process.exitCode = await (await import('./events.ts')).events(rest, values)
   else if (verb === 'guardrails') process.exitCode = await (await import('./guardrails.ts')).guardrails(rest, values)
   else if (verb === 'credits') process.exitCode = await (await import('./keys.ts')).credits(rest, values)
   else if (verb === 'ledger' && first !== undefined && rest.length === 1)
@@ -150,6 +156,7 @@ function parse(argv: readonly string[]) {
       chain: { type: 'boolean' },
       out: { type: 'string' },
       url: { type: 'string' },
+      cursor: { type: 'string' },
       since: { type: 'string' },
       guardrail: { type: 'string' },
       session: { type: 'string' },

@@ -9,6 +9,7 @@ import type { ProcessStatus } from '../core/live-figures.ts'
 import { Credit, type CreditBook } from '../ledger/credit.ts'
 import type { Journal, LedgerReader, Reconciliation } from '../ledger/types.ts'
 import type { CompactionKeyStore } from '../store/compaction-keys.ts'
+import type { EventStore } from '../store/events.ts'
 import type { GuardrailStore } from '../store/guardrails.ts'
 import { type JournalNews, openJournal } from '../store/journal.ts'
 import type { KeyStore } from '../store/keys.ts'
@@ -17,7 +18,7 @@ import { LocalRecord } from '../store/local-record.ts'
 import { MemoryJournal } from '../store/memory.ts'
 import { openStore, type Store } from '../store/open.ts'
 import type { ConnectionNews } from '../store/postgres/connection.ts'
-import type { StoreOfRecord } from '../store/record.ts'
+import type { Balance, StoreOfRecord } from '../store/record.ts'
 import { joinRecoveries } from '../store/recovery.ts'
 import { type Prunable, type RetentionNews, startRetention, type UnreadGenerations } from '../store/retention.ts'
 import { type Rollable, type RollupNews, startRollup } from '../store/rollup.ts'
@@ -35,6 +36,9 @@ export interface Bookkeeping {
   /** Those of the store, as they hold in this process. */
   readonly guardrails: HeldGuardrails
   readonly compactionKeys: CompactionKeyStore
+  readonly events: EventStore
+  /** What keys have spent, of all processes and of now. */
+  balances(keys: readonly string[]): Spending[] | Promise<Spending[]>
   /** Takes what guardrails of store and file find. */
   readonly audit: AuditTrail
   /** What is shown of generations, of this process and of all others. */
@@ -48,6 +52,9 @@ export interface Bookkeeping {
   /** Commits what waits, forwards it where there is another store of record, and closes files and connections. */
   close(): Promise<void>
 }
+
+/** Nano-dollars. */
+export type Spending = Pick<Balance, 'key' | 'spent' | 'daily' | 'weekly' | 'monthly'>
 
 /** One of several processes on one machine. */
 export interface WorkerPlace {
@@ -111,8 +118,8 @@ async function alone(options: BookkeepingOptions): Promise<Bookkeeping> {
     await bookkeeping.guardrails.load()
     if (aside) return bookkeeping
     await bookkeeping.audit.load()
-    const { journal, keys, guardrails, compactionKeys, credit } = bookkeeping
-    const record = new LocalRecord({ journal, keys, guardrails, compactionKeys, credit, clock })
+    const { journal, keys, guardrails, compactionKeys, events, credit } = bookkeeping
+    const record = new LocalRecord({ journal, keys, guardrails, compactionKeys, events, credit, clock })
     const into = { record, durability, clock, report }
     const reports = await inherited(options, async ({ path }) => (await takeIn(path, path, into)).recovered)
     const whole = reports.length === 0 ? bookkeeping : { ...bookkeeping, recovered: joinRecoveries([bookkeeping.recovered, ...reports]) }
@@ -186,7 +193,7 @@ export function keepLocally(
   clock: Clock,
   { aside = false, report = () => {} }: { aside?: boolean | undefined; report?: (news: BookkeepingNews) => void } = {},
 ): Bookkeeping & { credit: Credit } {
-  const { journal, keys, compactionKeys } = store
+  const { journal, keys, compactionKeys, events } = store
   const recovered = aside ? journal.unsettled() : journal.reconcile()
   const credit = new Credit(clock, journal)
   const guardrails = new HeldGuardrails({ store: store.guardrails, clock, report })
@@ -207,7 +214,12 @@ export function keepLocally(
     ...(rebuildUse ? { rebuildUse: rebuildUse.bind(journal) } : {}),
     ...(sessionPage ? { sessionPage: sessionPage.bind(journal) } : {}),
   }
-  return { journal, keys, guardrails, compactionKeys, audit, credit, ledger, readers: store.readers, recovered, processes: () => 1, close }
+  const balances = (of: readonly string[]): Spending[] =>
+    of.map((key) => {
+      const account = credit.account(key)
+      return { key, spent: account.settled, ...account.usage() }
+    })
+  return { journal, keys, guardrails, compactionKeys, events, balances, audit, credit, ledger, readers: store.readers, recovered, processes: () => 1, close }
 }
 
 /** File of a process's own journal; undefined where it is kept in memory. */

@@ -4,9 +4,10 @@ import { asFault } from '../core/faults.ts'
 import type { CreditBook } from '../ledger/credit.ts'
 import type { GenerationRecord, Journal, LedgerReader } from '../ledger/types.ts'
 import type { CompactionKeyStore } from '../store/compaction-keys.ts'
+import type { EventStore } from '../store/events.ts'
 import { GUARDRAILS_CHANGED } from '../store/guardrails.ts'
 import type { KeyStore } from '../store/keys.ts'
-import type { StoreOfRecord } from '../store/record.ts'
+import type { Balance, StoreOfRecord } from '../store/record.ts'
 import { AuditTrail } from './audit-trail.ts'
 import { within } from './bounded.ts'
 import { CachedKeys } from './cached-keys.ts'
@@ -45,6 +46,9 @@ export interface Joined {
   readonly keys: KeyStore
   readonly guardrails: HeldGuardrails
   readonly compactionKeys: CompactionKeyStore
+  readonly events: EventStore
+  /** With all that this process settled before. @throws Fault `unavailable`. */
+  balances(keys: readonly string[]): Promise<Balance[]>
   readonly audit: AuditTrail
   /** Generations of this process first, then those of all; what is exported has all that this process settled before. */
   readonly ledger: LedgerReader
@@ -158,8 +162,12 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
     await forwarding.flush()
   }
   const ledger = ledgerOf(journal, record.ledger, flush)
-  const { compactionKeys } = record
-  return { journal, credit, keys, guardrails, compactionKeys, audit, ledger, ready, nodes: () => pulses.nodes, close }
+  const { compactionKeys, events } = record
+  const balances = async (of: readonly string[]): Promise<Balance[]> => {
+    await flush()
+    return record.balances(of)
+  }
+  return { journal, credit, keys, guardrails, compactionKeys, events, balances, audit, ledger, ready, nodes: () => pulses.nodes, close }
 }
 
 /** Without a bound: what arrives late must not end leases of this life. @returns false if the record does not answer. */

@@ -1,10 +1,12 @@
 /** The operations between the owner and its workers, by name. Arguments and results are plain data. */
 import { deserialize, serialize } from 'node:v8'
 import type { Config } from '../config/config.ts'
+import type { NewEvent } from '../core/event-types.ts'
 import type { Json } from '../core/json.ts'
 import type { ProcessStatus } from '../core/live-figures.ts'
 import type { GenerationRecord, SessionList, SessionQuery, SessionSlice, Sums, UseQuery, UseRow } from '../ledger/types.ts'
 import type { CompactionKey } from '../store/compaction-keys.ts'
+import type { DeliveryQuery, EventQuery, ReceiverState, StoredDelivery, StoredEvent } from '../store/events.ts'
 import type { Assignment, AssignmentKind, AuditQuery, AuditRow, GuardrailSnapshot, StoredGuardrail } from '../store/guardrails.ts'
 import type { KeyRecord, StoredKey } from '../store/keys.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows } from '../store/record.ts'
@@ -98,6 +100,15 @@ export interface OwnerOffer {
   compactionKeyAdd(now: number, value: string): CompactionKey
   compactionKeyRewrite(number: number, from: string, to: string): boolean
   compactionKeyRemove(number: number): boolean
+
+  eventAdd(events: readonly NewEvent[]): null
+  eventPage(query: EventQuery): StoredEvent[]
+  eventLast(): number
+  eventFind(id: string): StoredEvent | undefined
+  eventDeliveries(query: DeliveryQuery): StoredDelivery[]
+  eventRedeliver(event: number, receiver: string | undefined, now: number): number
+  eventReceivers(): ReceiverState[]
+  eventDisabled(receiver: string, disabledAt: number | null): boolean
 
   ledgerFind(id: string): GenerationRecord | undefined
   /** Begins to read; the number is for `ledgerNext`. */

@@ -10,6 +10,7 @@ import type { StoreOfRecord } from '../store/record.ts'
 import { type Answers, Line, type Port } from './ipc-line.ts'
 import { type OwnerOffer, type Replaced, sentBalance, sentSums, type WorkerOffer } from './messages.ts'
 import { compactionKeyAnswers } from './remote-compaction-keys.ts'
+import { eventAnswers } from './remote-events.ts'
 import { guardrailAnswers } from './remote-guardrails.ts'
 import type { CounterAnswer, CounterAsk, Counters, Topic } from './shared/types.ts'
 
@@ -65,6 +66,7 @@ export class OwnerDesk {
       ...this.keyAnswers(),
       ...guardrailAnswers(() => new WatchedGuardrails(this.record.guardrails, () => this.urge())),
       ...compactionKeyAnswers(() => this.record.compactionKeys),
+      ...eventAnswers(() => this.record.events),
       ...this.ledgerAnswers(readings),
       counter: (ask: CounterAsk): CounterAnswer | Promise<CounterAnswer> => this.options.counters.take(ask),
       news: (topic: Topic, message: Json) => {

@@ -2,12 +2,14 @@
 import { Fault } from '../core/faults.ts'
 import type { GenerationRecord, LedgerReader, SessionList, SessionQuery, SessionSlice, Sums, UseQuery, UseRow } from '../ledger/types.ts'
 import type { CompactionKeyStore } from '../store/compaction-keys.ts'
+import type { EventStore } from '../store/events.ts'
 import type { GuardrailStore } from '../store/guardrails.ts'
 import type { KeyRecord, KeyStore, StoredKey } from '../store/keys.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows, StoreOfRecord } from '../store/record.ts'
 import type { Line } from './ipc-line.ts'
 import { balanceFrom, type OwnerOffer, sumsFrom, type WorkerOffer } from './messages.ts'
 import { RemoteCompactionKeys } from './remote-compaction-keys.ts'
+import { RemoteEvents } from './remote-events.ts'
 import { RemoteGuardrails } from './remote-guardrails.ts'
 
 export type OwnerLine = Line<OwnerOffer, WorkerOffer>
@@ -17,6 +19,7 @@ export class RemoteRecord implements StoreOfRecord {
   readonly ledger: LedgerReader
   readonly guardrails: GuardrailStore
   readonly compactionKeys: CompactionKeyStore
+  readonly events: EventStore
   private readonly line: OwnerLine
   private readonly listeners: (() => void)[] = []
 
@@ -26,6 +29,7 @@ export class RemoteRecord implements StoreOfRecord {
     this.ledger = new RemoteLedger(line)
     this.guardrails = new RemoteGuardrails(line)
     this.compactionKeys = new RemoteCompactionKeys(line)
+    this.events = new RemoteEvents(line)
   }
 
   /** Calls `hear` whenever the owner knows that a pulse would bring something. */

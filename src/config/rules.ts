@@ -29,6 +29,7 @@ export function checkRules(raw: RawConfig, main: Source, files: ModelFiles, look
   main.check(() => checkServer(raw, main))
   main.check(() => checkStore(raw, main))
   main.check(() => checkExports(raw, main))
+  main.check(() => checkEvents(raw, main))
   main.check(() => checkGuardrails(raw, main, references))
   main.check(() => checkPlugins(raw, main))
   main.check(() => checkAliases(raw, main, references))
@@ -71,6 +72,17 @@ function checkStore({ store, shared }: RawConfig, main: Source): void {
   if (problem !== undefined) main.report(['shared', 'url'], problem)
   if (store?.retention !== undefined && milliseconds(store.retention) < SHORTEST_RETENTION)
     main.report(['store', 'retention'], 'expected at least 32d')
+}
+
+/** A budget counts a month at most: the event that a share of it was reached must stay as long, or it would come again (issue 20, section Events). */
+function checkEvents({ events }: RawConfig, main: Source): void {
+  if (events?.retention !== undefined && milliseconds(events.retention) < SHORTEST_RETENTION)
+    main.report(['events', 'retention'], 'expected at least 32d')
+  const names = new Set<string>()
+  for (const [index, { name }] of (events?.receivers ?? []).entries()) {
+    if (names.has(name)) main.report(['events', 'receivers', index, 'name'], 'another receiver has this name')
+    names.add(name)
+  }
 }
 
 function checkModels(raw: RawConfig, files: ModelFiles, references: References): void {

@@ -42,6 +42,8 @@ export class HealthBook implements Health {
   /** Ids of all other records, in the order in which they were opened. */
   private readonly unnamed = new Set<string>()
   private news: NewsWire | undefined
+  /** Called when an endpoint is ejected here, each time anew. */
+  onEject: ((endpoint: Endpoint) => void) | undefined
   /** Called when an endpoint that was ejected serves again. */
   onReturn: ((endpoint: Endpoint) => void) | undefined
 
@@ -97,6 +99,7 @@ export class HealthBook implements Health {
     if (!outage) record.abandoned()
     else if (record.broke({ now, since: Math.min(now, Math.max(since, now - SILENCE_MS)) }, () => this.clock.random())) {
       const { ms, rounds } = record.ejection.news(now)
+      this.onEject?.(endpoint)
       if (ms > 0) this.news?.publish('outage', [endpoint.id, Math.ceil(ms), rounds])
     }
     if (rest > 0) record.rest(now + rest)

@@ -22,6 +22,7 @@ export interface OpenExchange {
 export class Drain {
   private readonly clock: Clock
   private readonly graceMs: () => number
+  private readonly onBegin: () => void
   private readonly exchanges = new Set<OpenExchange>()
   private readonly servers = new Set<Server>()
   private readonly connections = new Set<Connection>()
@@ -33,10 +34,14 @@ export class Drain {
   private cutCount = 0
   private listening = 0
 
-  /** @param graceMs is read when the drain begins, so that a reload of the configuration counts. */
-  constructor(clock: Clock, graceMs: () => number) {
+  /**
+   * @param graceMs is read when the drain begins, so that a reload of the configuration counts.
+   * @param onBegin called when it begins.
+   */
+  constructor(clock: Clock, graceMs: () => number, onBegin: () => void = () => {}) {
     this.clock = clock
     this.graceMs = graceMs
+    this.onBegin = onBegin
     const drain = this
     this.closed = function closed() {
       const connection = (this.req.socket as Followed)[CONNECTION]
@@ -112,6 +117,7 @@ export class Drain {
   begin(): Promise<DrainResult> {
     if (this.begun) return this.begun.promise
     this.begun = Promise.withResolvers()
+    this.onBegin()
     for (const server of this.servers) {
       if (!server.listening) continue
       this.listening++

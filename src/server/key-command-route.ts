@@ -1,10 +1,12 @@
-/** The admin listener's routes for the command line: commands on keys and on compaction keys, which change something, on guardrails and sessions. */
+/** The admin listener's routes for the command line: commands on keys, on compaction keys and on events, which change something, on guardrails and sessions. */
 import type { IncomingMessage } from 'node:http'
 import {
   type CompactionSource,
+  type EventSource,
   type GuardrailReading,
   type KeySource,
   runCompactionCommand,
+  runEventCommand,
   runGuardrailCommand,
   runKeyCommand,
   runSessionCommand,
@@ -22,6 +24,7 @@ const DEEPEST = 8
 export const KEY_COMMAND_PATH = '/keys/command'
 export const GUARDRAIL_COMMAND_PATH = '/guardrails/command'
 export const COMPACTION_COMMAND_PATH = '/compaction/command'
+export const EVENT_COMMAND_PATH = '/events/command'
 export const SESSION_COMMAND_PATH = '/sessions/command'
 
 /** @param source called for each command, since a reload changes it. */
@@ -36,6 +39,11 @@ export function guardrailCommandRoute(source: () => GuardrailReading): [name: st
 
 export function compactionCommandRoute(source: CompactionSource): [name: string, route: AdminRoute][] {
   return [[`POST ${COMPACTION_COMMAND_PATH}`, commandRoute((command) => runCompactionCommand(command, source))]]
+}
+
+/** @param source called for each command, since a reload changes it. */
+export function eventCommandRoute(source: () => EventSource): [name: string, route: AdminRoute][] {
+  return [[`POST ${EVENT_COMMAND_PATH}`, commandRoute((command) => runEventCommand(command, source()))]]
 }
 
 /** Read-only. @param source called for each command, since a reload changes it. */

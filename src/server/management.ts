@@ -7,6 +7,7 @@ import {
   changeKey,
   createGuardrail,
   createKey,
+  type EventSource,
   type GuardrailSource,
   listAssignments,
   listGuardrails,
@@ -26,9 +27,10 @@ import type { JsonObject } from '../core/json.ts'
 import { parseBody } from '../pipeline/request/read.ts'
 import { checkBodyHead } from '../pipeline/request/receive.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
-import type { OperationRequest } from './gateway.ts'
+import { eventOperation } from './event-routes.ts'
+import type { Answer, OperationRequest } from './gateway.ts'
 
-export interface ManagementSource extends ActivitySource, GuardrailSource {
+export interface ManagementSource extends ActivitySource, GuardrailSource, EventSource {
   readonly status: Pick<Status, 'read'>
   /** As for completions: bytes and levels of a body. */
   readonly maxBody: number
@@ -64,11 +66,13 @@ const ONE_KEY: Readonly<Record<string, (hash: string) => Act>> = {
  * What a path does with this method, once the caller's key is known.
  * @returns undefined where no management operation has the path. @throws Fault 405 for another method of one.
  */
-export function managementOperation(request: OperationRequest, source: ManagementSource): ((key: ApiKey) => Promise<ApiReply>) | undefined {
+export function managementOperation(request: OperationRequest, source: ManagementSource): ((key: ApiKey) => Promise<Answer>) | undefined {
   const { path } = request
   const method = request.method === 'HEAD' ? 'GET' : request.method
   const guardrails = guardrailOperation(request, source, method)
   if (guardrails) return guardrails
+  const events = eventOperation(request, { ...source, body: () => bodyOf(request, source) })
+  if (events) return events
   const hash = path.startsWith(`${KEYS}/`) ? path.slice(KEYS.length + 1) : undefined
   const methods = Object.hasOwn(PATHS, path) ? PATHS[path] : undefined
   if (hash === undefined ? !methods : hash.includes('/')) return undefined
@@ -96,7 +100,7 @@ function guardrailOperation(
 }
 
 /** @throws Fault 405. */
-function methodOf<T>(methods: Readonly<Record<string, T>>, method: string): T {
+export function methodOf<T>(methods: Readonly<Record<string, T>>, method: string): T {
   const found = Object.hasOwn(methods, method) ? methods[method] : undefined
   if (found === undefined) throw new Fault('method_not_allowed', { headers: { Allow: Object.keys(methods).join(', ') } })
   return found

@@ -3,7 +3,9 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 import type { ApiKey, LimitReset } from '../plugin-api/key.ts'
+import { keyEvents } from './key-events.ts'
 import { integer, text } from './sqlite.ts'
+import { addEvents, eventInsert } from './sqlite-events.ts'
 
 /** What is kept of a key beyond what the request path needs. */
 export interface KeyRecord extends ApiKey {
@@ -116,6 +118,7 @@ const CHANGE = `UPDATE api_key SET hash = ?, name = ?, label = ?, credit_limit =
   WHERE hash = ? RETURNING *`
 
 export class SqliteKeys implements KeyStore {
+  private readonly db: DatabaseSync
   private readonly clock: Clock
   private readonly selectOne: StatementSync
   private readonly selectAll: StatementSync
@@ -124,11 +127,14 @@ export class SqliteKeys implements KeyStore {
   private readonly upsert: StatementSync
   private readonly update: StatementSync
   private readonly erase: StatementSync
+  private readonly insertEvent: StatementSync
   /** Keys in use: the file has this one owner, so what was read stays true until it is written here. */
   private readonly known = new Map<string, StoredKey>()
 
   constructor(db: DatabaseSync, clock: Clock) {
+    this.db = db
     this.clock = clock
+    this.insertEvent = eventInsert(db)
     this.selectOne = db.prepare('SELECT * FROM api_key WHERE hash = ?')
     this.selectAll = db.prepare('SELECT * FROM api_key ORDER BY created_at, hash')
     this.selectIssued = db.prepare(ISSUED)
@@ -154,25 +160,37 @@ export class SqliteKeys implements KeyStore {
 
   put(key: KeyRecord): StoredKey {
     const now = Math.floor(this.clock.now())
-    const [row] = written(() => this.upsert.all(...columnsOf(key), now, now, key.hash))
+    const before = this.find(key.hash)
+    const put = this.written(() => {
+      const [row] = this.upsert.all(...columnsOf(key), now, now, key.hash)
+      return { before, after: row && keyFrom(row) }
+    })
     this.known.delete(key.hash)
-    if (!row) throw new Fault('unavailable', { message: 'The key store cannot be written' })
-    return keyFrom(row)
+    if (!put.after) throw new Fault('unavailable', { message: 'The key store cannot be written' })
+    return put.after
   }
 
   change(hash: string, how: (key: StoredKey) => KeyRecord): StoredKey | undefined {
     const found = this.find(hash)
     if (!found) return undefined
     const columns = columnsOf(how(found))
-    const [row] = written(() => this.update.all(...columns, Math.floor(this.clock.now()), hash))
+    const { after } = this.written(() => {
+      const [row] = this.update.all(...columns, Math.floor(this.clock.now()), hash)
+      return { before: found, after: row ? keyFrom(row) : undefined }
+    })
     this.known.delete(hash)
-    return row ? keyFrom(row) : undefined
+    return after
   }
 
   remove(hash: string): boolean {
-    const removed = written(() => this.erase.run(hash)).changes === 1
+    const before = this.find(hash)
+    if (!before) return false
+    this.written(() => {
+      this.erase.run(hash)
+      return { before, after: undefined }
+    })
     this.known.delete(hash)
-    return removed
+    return true
   }
 
   list(): StoredKey[] {
@@ -186,15 +204,25 @@ export class SqliteKeys implements KeyStore {
   listAfter(hash: string, most: number): StoredKey[] {
     return this.selectAfter.all(hash, most).map(keyFrom)
   }
+
+  /** The change and its events, both or neither. @throws Fault `unavailable`. */
+  private written(write: () => Change): Change {
+    try {
+      this.db.exec('BEGIN IMMEDIATE')
+      const change = write()
+      addEvents(this.insertEvent, keyEvents(change.before, change.after, this.clock.now()))
+      this.db.exec('COMMIT')
+      return change
+    } catch (cause) {
+      if (this.db.isOpen && this.db.isTransaction) this.db.exec('ROLLBACK')
+      throw new Fault('unavailable', { message: 'The key store cannot be written', cause })
+    }
+  }
 }
 
-/** A statement that returns rows is read to its end by `all`: it commits there, and `get` would not notice that it failed. */
-function written<T>(write: () => T): T {
-  try {
-    return write()
-  } catch (cause) {
-    throw new Fault('unavailable', { message: 'The key store cannot be written', cause })
-  }
+interface Change {
+  readonly before: StoredKey | undefined
+  readonly after: StoredKey | undefined
 }
 
 /** In the order in which both statements begin. */

@@ -8,6 +8,7 @@ import { holdWithin } from '../core/money.ts'
 import type { Credit } from '../ledger/credit.ts'
 import type { Journal, LedgerReader, SettleRow } from '../ledger/types.ts'
 import type { CompactionKeyStore } from './compaction-keys.ts'
+import type { EventStore } from './events.ts'
 import { GUARDRAILS_CHANGED, type GuardrailStore, WatchedGuardrails } from './guardrails.ts'
 import { KeyNews, WatchedKeys } from './key-news.ts'
 import type { KeyStore } from './keys.ts'
@@ -25,6 +26,7 @@ export interface LocalRecordOptions {
   readonly keys: KeyStore
   readonly guardrails: GuardrailStore
   readonly compactionKeys: CompactionKeyStore
+  readonly events: EventStore
   /** Of the whole journal. */
   readonly credit: Credit
   readonly clock: Clock
@@ -38,6 +40,7 @@ export class LocalRecord implements StoreOfRecord {
   readonly ledger: LedgerReader
   readonly guardrails: GuardrailStore
   readonly compactionKeys: CompactionKeyStore
+  readonly events: EventStore
   private readonly journal: RecordJournal
   private readonly credit: Credit
   private readonly leases: LeaseBook
@@ -46,7 +49,7 @@ export class LocalRecord implements StoreOfRecord {
   /** Generations that wait for the journal's commit. */
   private readonly arriving = new Map<number, Promise<void>>()
 
-  constructor({ journal, keys, guardrails, compactionKeys, credit, clock }: LocalRecordOptions) {
+  constructor({ journal, keys, guardrails, compactionKeys, events, credit, clock }: LocalRecordOptions) {
     this.journal = journal
     this.ledger = journal
     this.credit = credit
@@ -55,6 +58,7 @@ export class LocalRecord implements StoreOfRecord {
     this.keys = new WatchedKeys(keys, (hash) => this.news.note(hash))
     this.guardrails = new WatchedGuardrails(guardrails, () => this.news.note(GUARDRAILS_CHANGED))
     this.compactionKeys = compactionKeys
+    this.events = events
     this.leases = new LeaseBook(() => clock.monotonic())
   }
 

@@ -2,7 +2,9 @@
 import type { Clock } from '../core/clock.ts'
 import type { DayCharge, GenerationRecord, HoldRow, Journal, KeyCharges, Reconciliation, SettleRow } from '../ledger/types.ts'
 import { BatchQueue } from './batch.ts'
+import type { EventStore } from './events.ts'
 import type { JournalNews } from './journal.ts'
+import { keyEvents } from './key-events.ts'
 import type { KeyRecord, KeyStore, StoredKey } from './keys.ts'
 import { recoveryOf } from './recovery.ts'
 import { chargedAt, checkHold, checkSettle, DAY_MS, findRecord, recordOf, sumByAccount, TICKS, unknownSettlement } from './rows.ts'
@@ -155,9 +157,12 @@ function addTo(sums: Map<string, Charge>, charge: Charge): void {
 export class MemoryKeys implements KeyStore {
   private readonly keys = new Map<string, StoredKey>()
   private readonly clock: Clock
+  private readonly events: Pick<EventStore, 'add'> | undefined
 
-  constructor(clock: Clock) {
+  /** @param events takes what changes of keys are. */
+  constructor(clock: Clock, events?: Pick<EventStore, 'add'>) {
     this.clock = clock
+    this.events = events
   }
 
   atHand(hash: string): StoredKey | undefined {
@@ -170,8 +175,9 @@ export class MemoryKeys implements KeyStore {
 
   put(key: KeyRecord): StoredKey {
     const now = Math.floor(this.clock.now())
-    const { identity, createdAt } = this.keys.get(key.hash) ?? { identity: key.hash, createdAt: now }
-    return this.keep({ ...structuredClone(key), identity, createdAt, updatedAt: now })
+    const before = this.keys.get(key.hash)
+    const { identity, createdAt } = before ?? { identity: key.hash, createdAt: now }
+    return this.keep({ ...structuredClone(key), identity, createdAt, updatedAt: now }, before)
   }
 
   change(hash: string, how: (key: StoredKey) => KeyRecord): StoredKey | undefined {
@@ -180,10 +186,12 @@ export class MemoryKeys implements KeyStore {
     const changed = structuredClone(how(found))
     this.keys.delete(hash)
     const { identity, createdAt } = found
-    return this.keep({ ...changed, identity, createdAt, updatedAt: Math.floor(this.clock.now()) })
+    return this.keep({ ...changed, identity, createdAt, updatedAt: Math.floor(this.clock.now()) }, found)
   }
 
   remove(hash: string): boolean {
+    const before = this.keys.get(hash)
+    if (before) this.events?.add(keyEvents(before, undefined, this.clock.now()))
     return this.keys.delete(hash)
   }
 
@@ -200,8 +208,9 @@ export class MemoryKeys implements KeyStore {
     return behind.sort((a, b) => (a.hash < b.hash ? -1 : 1)).slice(0, most)
   }
 
-  private keep(key: StoredKey): StoredKey {
+  private keep(key: StoredKey, before: StoredKey | undefined): StoredKey {
     this.keys.set(key.hash, key)
+    this.events?.add(keyEvents(before, key, this.clock.now()))
     return key
   }
 }

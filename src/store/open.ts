@@ -3,6 +3,7 @@ import type { Clock } from '../core/clock.ts'
 import { badField } from '../core/faults.ts'
 import type { Journal } from '../ledger/types.ts'
 import { type CompactionKeyStore, MemoryCompactionKeys, SqliteCompactionKeys } from './compaction-keys.ts'
+import type { EventStore } from './events.ts'
 import type { GuardrailStore } from './guardrails.ts'
 import { type JournalNews, SqliteJournal } from './journal.ts'
 import { type KeyStore, SqliteKeys } from './keys.ts'
@@ -11,6 +12,7 @@ import { MemoryJournal, MemoryKeys } from './memory.ts'
 import { MemoryGuardrails } from './memory-guardrails.ts'
 import type { Prunable } from './retention.ts'
 import { type Durability, openDatabase } from './sqlite.ts'
+import { memoryEvents, SqliteEvents } from './sqlite-events.ts'
 import { SqliteGuardrails } from './sqlite-guardrails.ts'
 
 export interface Store {
@@ -20,6 +22,7 @@ export interface Store {
   readonly compactionKeys: CompactionKeyStore
   /** Absent in memory. */
   readonly readers?: LedgerReaders
+  readonly events: EventStore
   /** Commits what waits and gives the file free; calling it again does nothing. */
   close(): void
 }
@@ -40,9 +43,11 @@ export function openStore(url: string, options: StoreOptions): Store {
   const { clock, report } = options
   if (url === 'memory:') {
     const journal = new MemoryJournal(report)
+    const events = memoryEvents()
     return {
       journal,
-      keys: new MemoryKeys(clock),
+      events,
+      keys: new MemoryKeys(clock, events),
       guardrails: new MemoryGuardrails(),
       compactionKeys: new MemoryCompactionKeys(),
       close: () => journal.close(),
@@ -58,6 +63,7 @@ export function openStore(url: string, options: StoreOptions): Store {
     guardrails: new SqliteGuardrails(db),
     compactionKeys: new SqliteCompactionKeys(db),
     readers: journal.readers,
+    events: new SqliteEvents(db),
     close: () => journal.close(),
   }
 }

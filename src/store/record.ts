@@ -5,6 +5,7 @@
 import type { Allowance, HoldAsk } from '../ledger/credit.ts'
 import type { HoldRow, LedgerReader, SettleRow } from '../ledger/types.ts'
 import type { CompactionKeyStore } from './compaction-keys.ts'
+import type { EventStore } from './events.ts'
 import type { GuardrailStore } from './guardrails.ts'
 import type { KeyStore } from './keys.ts'
 
@@ -99,6 +100,7 @@ export interface StoreOfRecord {
   readonly ledger: LedgerReader
   readonly guardrails: GuardrailStore
   readonly compactionKeys: CompactionKeyStore
+  readonly events: EventStore
   /**
    * Hands generations in. Each charge leaves the process's lease (never below 0) and is added to what the key and its
    * payer have spent, in the same step as the row is written. A row that is there already changes nothing. The record's

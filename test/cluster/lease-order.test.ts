@@ -9,6 +9,7 @@ import { LocalRecord } from '../../src/store/local-record.ts'
 import { MemoryJournal, MemoryKeys } from '../../src/store/memory.ts'
 import { MemoryGuardrails } from '../../src/store/memory-guardrails.ts'
 import type { LeaseAnswer, LeaseAsk, Pulse, PulseReply, SettledRows } from '../../src/store/record.ts'
+import { memoryEvents } from '../../src/store/sqlite-events.ts'
 import { ask as leaseAsk } from '../store/record-contract.ts'
 import { holdRow, settleRow } from '../store/samples.ts'
 import { FakeClock, turns } from '../support/clock.ts'
@@ -34,6 +35,7 @@ class SlowRecord extends LocalRecord {
       keys: new MemoryKeys(clock),
       guardrails: new MemoryGuardrails(),
       compactionKeys: new MemoryCompactionKeys(),
+      events: memoryEvents(),
       credit: new Credit(clock),
       clock,
     })

@@ -3,12 +3,14 @@ import { Fault } from '../../src/core/faults.ts'
 import { Credit } from '../../src/ledger/credit.ts'
 import type { LedgerReader } from '../../src/ledger/types.ts'
 import { type CompactionKeyStore, MemoryCompactionKeys } from '../../src/store/compaction-keys.ts'
+import type { EventStore } from '../../src/store/events.ts'
 import type { GuardrailStore } from '../../src/store/guardrails.ts'
 import type { KeyStore } from '../../src/store/keys.ts'
 import { LocalRecord } from '../../src/store/local-record.ts'
 import { MemoryJournal, MemoryKeys } from '../../src/store/memory.ts'
 import { MemoryGuardrails } from '../../src/store/memory-guardrails.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows, StoreOfRecord } from '../../src/store/record.ts'
+import { memoryEvents } from '../../src/store/sqlite-events.ts'
 import type { FakeClock } from '../support/clock.ts'
 
 export type Call = 'take' | 'lease' | 'giveBack' | 'pulse' | 'balances' | 'spentByAll' | 'endLeases' | 'find' | 'close'
@@ -26,6 +28,7 @@ export function memoryRecord(clock: FakeClock): LocalRecord {
     keys: new MemoryKeys(clock),
     guardrails: new MemoryGuardrails(),
     compactionKeys: new MemoryCompactionKeys(),
+    events: memoryEvents(),
     credit: new Credit(clock),
     clock,
   })
@@ -38,6 +41,7 @@ export class ScriptedRecord implements StoreOfRecord {
   readonly ledger: LedgerReader
   readonly guardrails: GuardrailStore
   readonly compactionKeys: CompactionKeyStore
+  readonly events: EventStore
   private readonly modes = new Map<Call, Mode>()
   private watchers: (() => void)[] = []
   private delayed: (() => Promise<unknown>)[] = []
@@ -48,6 +52,7 @@ export class ScriptedRecord implements StoreOfRecord {
     this.ledger = this.inner.ledger
     this.guardrails = this.inner.guardrails
     this.compactionKeys = this.inner.compactionKeys
+    this.events = this.inner.events
     const { keys } = this.inner
     this.keys = {
       find: (hash) => this.run('find', [hash], async () => keys.find(hash)),

@@ -11,6 +11,7 @@ import { MemoryCompactionKeys } from '../../src/store/compaction-keys.ts'
 import { LocalRecord } from '../../src/store/local-record.ts'
 import { MemoryJournal, MemoryKeys } from '../../src/store/memory.ts'
 import { MemoryGuardrails } from '../../src/store/memory-guardrails.ts'
+import { memoryEvents } from '../../src/store/sqlite-events.ts'
 import { ask, generation, recordContract } from '../store/record-contract.ts'
 import { apiKey } from '../store/samples.ts'
 import { FakeClock, turn } from '../support/clock.ts'
@@ -29,6 +30,7 @@ function office(clock: Clock): Office {
     keys: new MemoryKeys(clock),
     guardrails: new MemoryGuardrails(),
     compactionKeys: new MemoryCompactionKeys(),
+    events: memoryEvents(),
     credit: new Credit(clock),
     clock,
   })

@@ -4,6 +4,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import t from 'tap'
 import { isObject, type Json, type JsonObject } from '../../src/core/json.ts'
 import { clientDialects } from '../../src/dialects/registry.ts'
+import { eventually } from '../support/eventually.ts'
 import { every } from '../support/every.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { brokenRules, type DocumentOperation, jsonSchemaOf, misfit, objectOf, objectsOf, operationsOf, resolved } from './openapi-rules.ts'
@@ -22,6 +23,7 @@ providers:
 models:
   sim/echo: { context: 4096, endpoints: [{ provider: sim, model: echo }] }
   sim/embed: { kind: embedding, context: 4096, endpoints: [{ provider: sim, model: embed }] }
+events: { receivers: [ { name: ops, url: "http://127.0.0.1:9/hook", secret: "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=" } ] }
 presets:
   support: { model: sim/echo, parameters: { temperature: 0.5 } }
 ${more}`
@@ -163,7 +165,7 @@ const examplesOf = ({ operation }: DocumentOperation): [string, Json | undefined
   Object.entries(objectOf(contentOf(operation)[1].examples)).map(([name, example]) => [name, objectOf(example).value])
 
 /** Those first whose replies the others need, and what deletes last. */
-const ORDER = ['createKey', 'createGuardrail', 'createFile', 'createChatCompletion', 'createAuthCode', 'exchangeAuthCode']
+const ORDER = ['createKey', 'listEvents', 'createGuardrail', 'createFile', 'createChatCompletion', 'createAuthCode', 'exchangeAuthCode']
 const rank = ({ method, operation }: DocumentOperation): number =>
   method === 'delete'
     ? ORDER.length + 1
@@ -175,6 +177,12 @@ const rank = ({ method, operation }: DocumentOperation): number =>
 const thatIsThere = (body: Json | undefined): Json | undefined =>
   isObject(body) && 'key_hashes' in body ? { ...body, key_hashes: [createHash('sha256').update(PLAIN).digest('hex')] } : body
 
+/** The first event has a delivery. */
+async function isSpread(): Promise<void> {
+  const get = async () => (await fetch(`${gateway.url}/v1/events/deliveries`, { headers: { authorization: `Bearer ${BOSS}` } })).json()
+  await eventually('a delivery', async () => objectsOf(((await get()) as JsonObject).data).length > 0)
+}
+
 /** What later calls name. */
 function remember(id: Json | undefined, reply: JsonObject): void {
   const data = objectOf(reply.data)
@@ -183,6 +191,7 @@ function remember(id: Json | undefined, reply: JsonObject): void {
     for (const { path } of operations) if (path.startsWith('/guardrails/')) actual[`${path} id`] = String(data.id)
   if (id === 'createChatCompletion') actual['/generation id'] = String(reply.id)
   if (id === 'createFile') for (const below of ['', '/content']) actual[`/files/{file_id}${below} file_id`] = String(reply.id)
+  if (id === 'listEvents') for (const below of ['', '/redeliver']) actual[`/events/{id}${below} id`] = String(objectsOf(reply.data)[0]?.id)
   if (id === 'createAuthCode') actual.code = String(data.id)
 }
 
@@ -195,6 +204,7 @@ t.test('every example is answered as described', async (t) => {
       const bodies = operation.requestBody === undefined ? ([['', undefined]] as const) : examplesOf(described)
       for (const [name, value] of bodies) {
         const body = operation.operationId === 'exchangeAuthCode' ? { ...objectOf(value), code: actual.code } : thatIsThere(value)
+        if (operation.operationId === 'redeliverEvent') await isSpread()
         const reply = await call(described, body)
         const text = await reply.text()
         const where = `${method} ${path} ${name}`

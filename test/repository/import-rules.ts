@@ -67,6 +67,8 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   search: ['core', 'outbound'],
   files: ['core'],
   compaction: ['core'],
+  // Events are rows of the store: nothing else has them.
+  events: ['core', 'ledger', 'outbound', 'store'],
   panel: ['core'],
   sandbox: ['core'],
   // Managers of secrets in the clouds are called with the credentials that providers there are called with.
@@ -99,8 +101,8 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'vectors',
     'plugin-api',
   ],
-  api: ['catalog', 'criteria', 'routing', 'ledger', 'store', 'core'],
-  server: ['pipeline', 'api', 'sse', 'telemetry', 'core'],
+  api: ['catalog', 'criteria', 'events', 'routing', 'ledger', 'store', 'core'],
+  server: ['pipeline', 'api', 'events', 'sse', 'telemetry', 'core'],
 }
 
 /** Roots of the program: they load whatever they compose. */

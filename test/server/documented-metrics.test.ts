@@ -8,6 +8,7 @@ import { eventually } from '../support/eventually.ts'
 import { type Gateway, KEY, oneModel } from '../support/gateway.ts'
 import { startScene } from '../support/scene.ts'
 import { Gate, REFUSING_URL, sseAnswer } from '../support/upstream.ts'
+import { startReceiver, WEBHOOK_SECRET } from '../support/webhook-receiver.ts'
 import { answerFor, framesFor } from '../support/wire.ts'
 
 const DOCUMENT = join(import.meta.dirname, '..', '..', 'docs', 'operations.md')
@@ -29,6 +30,8 @@ async function sumOf(gateway: Gateway, name: string): Promise<number | undefined
 }
 
 async function moving() {
+  const receiver = await startReceiver()
+  t.teardown(() => receiver.close())
   const collector = await startCollector()
   t.teardown(() => collector.close())
   // partial_success { rejected_spans: 1 }
@@ -43,6 +46,7 @@ store: { url: "sqlite:${folder}/headgate.db" }
 exports:
   - { name: kept, interval: 50ms, file: { path: "${folder}/exports" } }
   - { name: down, interval: 50ms, clickhouse: { url: "${REFUSING_URL}" } }
+events: { receivers: [ { name: down, url: "http://127.0.0.1:9/hook", secret: "${WEBHOOK_SECRET}" }, { name: up, url: "${receiver.url}", secret: "${WEBHOOK_SECRET}" } ] }
 guardrails:
   - { name: mail, content_filter_builtins: [ { slug: email, action: flag } ] }
 ${oneModel(url, 'anthropic').replace(
@@ -77,6 +81,8 @@ const MOVED = [
   'headgate_provider_key_refusals_total',
   'headgate_export_rows_total',
   'headgate_export_failed_batches_total',
+  'headgate_events_delivered_total',
+  'headgate_events_failed_total',
 ]
 
 t.test('every documented metric is written', async (t) => {
@@ -99,6 +105,8 @@ t.test('every documented metric is written', async (t) => {
   for (const name of ['headgate_export_rows_total', 'headgate_export_failed_batches_total'])
     await eventually(name, async () => ((await sumOf(gateway, name)) ?? 0) > 0)
   await eventually('an export', async () => ((await sumOf(gateway, 'headgate_otel_exported_total')) ?? 0) > 0)
+  for (const name of ['delivered', 'failed'])
+    await eventually(`an event ${name}`, async () => ((await sumOf(gateway, `headgate_events_${name}_total`)) ?? 0) > 0)
   for (const name of names) t.ok((await sumOf(gateway, name)) !== undefined, `${name} has a sample`)
   for (const name of MOVED) t.ok(((await sumOf(gateway, name)) ?? 0) > 0, `${name} has moved`)
   gate.open()

@@ -10,13 +10,14 @@ import { MemoryGuardrails } from '../../src/store/memory-guardrails.ts'
 import { openStore, type Store } from '../../src/store/open.ts'
 import type { SettledRows } from '../../src/store/record.ts'
 import { openDatabase } from '../../src/store/sqlite.ts'
+import { memoryEvents } from '../../src/store/sqlite-events.ts'
 import { FakeClock } from '../support/clock.ts'
 import { ask, balance, leaseFrom, type OpenedRecord, pulseOf, recordContract } from './record-contract.ts'
 import { apiKey, holdRow, settleRow } from './samples.ts'
 
-function recordOf({ journal, keys, guardrails, compactionKeys }: Omit<Store, 'close'>, clock: FakeClock): LocalRecord {
+function recordOf({ journal, keys, guardrails, compactionKeys, events }: Omit<Store, 'close'>, clock: FakeClock): LocalRecord {
   const credit = new Credit(clock, journal)
-  return new LocalRecord({ journal, keys, guardrails, compactionKeys, credit, clock })
+  return new LocalRecord({ journal, keys, guardrails, compactionKeys, events, credit, clock })
 }
 
 recordContract(t, 'memory', async (clock) => {
@@ -82,7 +83,13 @@ t.test('what the file refuses is not charged, and comes in once when there is ro
   const db = openDatabase(join(t.testdir(), 'full.db'), 'process')
   const journal = new SqliteJournal(db, { clock })
   const record = recordOf(
-    { journal, keys: new MemoryKeys(clock), guardrails: new MemoryGuardrails(), compactionKeys: new MemoryCompactionKeys() },
+    {
+      journal,
+      keys: new MemoryKeys(clock),
+      guardrails: new MemoryGuardrails(),
+      compactionKeys: new MemoryCompactionKeys(),
+      events: memoryEvents(),
+    },
     clock,
   )
   await record.lease('n1', ask('a', 500))

@@ -58,6 +58,8 @@ export interface FileParts {
   shared?: string | null
   /** Further keys, as flow mappings. */
   keys?: readonly string[]
+  /** Further lines. */
+  more?: string
 }
 
 export interface Servers {
@@ -97,7 +99,7 @@ auth:
 ${(parts.keys ?? []).map((key) => `    - ${key}\n`).join('')}
 providers: { up: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: "sk-up", timeouts: { first_byte: 120s } } }
 models: { acme/fixed: { context: 8000, endpoints: [ { provider: up, model: m, price: { prompt: "0", completion: "0", request: "0.01" } } ] } }
-`,
+${parts.more ?? ''}`,
     )
     return { file: path, url: `http://127.0.0.1:${port}`, admin: `http://127.0.0.1:${admin}`, workers: parts.workers ?? 0 }
   }

@@ -2,6 +2,7 @@
 import { type Static, Type } from 'typebox'
 import { AGENTS, ROLES } from '../agents/index.ts'
 import { ALIAS, atStart, closed, count, duration, flag, line, listOf, mapOf, modelSlug, oneOf, withDefault } from '../fields/scalars.ts'
+import { events } from './events.ts'
 import { exportList } from './exports.ts'
 import { guardrail } from './guardrail-filters.ts'
 import { log } from './log.ts'
@@ -45,6 +46,7 @@ export const configSchema = closed('Configuration of headgate.', {
   log: withDefault(log, {}),
   telemetry: withDefault(telemetry, {}),
   exports: atStart(withDefault(exportList, [])),
+  events: withDefault(events, {}),
   secrets: withDefault(
     closed('Secrets that this file refers to, such as those of mounted files, of Vault or of a cloud.', {
       refresh: withDefault(

@@ -12,6 +12,7 @@ import { refused, tooManyRedirects, tooSlow } from './refusals.ts'
 export { checkAddress } from './address-check.ts'
 export { domainRules } from './domains.ts'
 export { guardedConnect, type Resolve, type Resolved } from './guarded-connect.ts'
+export { type GuardedPost, guardedPost } from './guarded-post.ts'
 export { OutboundPolicy, type OutboundSettings } from './policy.ts'
 export type { FetchFailure } from './refusals.ts'
 

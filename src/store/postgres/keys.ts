@@ -2,9 +2,11 @@
 import { sql } from 'kysely'
 import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
+import { keyEvents } from '../key-events.ts'
 import { type KeyRecord, type KeyStore, policyFrom, policyText, type StoredKey } from '../keys.ts'
 import type { Connection, Prepared, Session } from './connection.ts'
 import type { Connections } from './connections.ts'
+import { addEvents } from './events.ts'
 import { LOCKS } from './locks.ts'
 import { type KeyTable, query, storable } from './tables.ts'
 
@@ -45,6 +47,7 @@ export class PostgresKeys implements KeyStore {
   async put(key: KeyRecord): Promise<StoredKey> {
     const row = this.rowOf(key)
     return this.changing(async (session) => {
+      const [before] = await session.run(query.selectFrom('api_key').selectAll().where('hash', '=', key.hash).forUpdate().compile())
       const written = query
         .insertInto('api_key')
         .values({ ...row, identity: key.hash, created_at: row.updated_at })
@@ -53,7 +56,9 @@ export class PostgresKeys implements KeyStore {
       const [kept] = await session.run(written.compile())
       if (!kept) throw new Fault('unavailable', { message: 'The key store cannot be written' })
       await noteChanges(session, [key.hash])
-      return keyFrom(kept)
+      const after = keyFrom(kept)
+      await addEvents(session, keyEvents(before && keyFrom(before), after, this.clock.now()))
+      return after
     })
   }
 
@@ -64,15 +69,20 @@ export class PostgresKeys implements KeyStore {
       const row = this.rowOf(how(keyFrom(found)))
       const [kept] = await session.run(query.updateTable('api_key').set(row).where('hash', '=', hash).returningAll().compile())
       await noteChanges(session, row.hash === hash ? [hash] : [hash, row.hash])
-      return kept && keyFrom(kept)
+      if (!kept) return undefined
+      const after = keyFrom(kept)
+      await addEvents(session, keyEvents(keyFrom(found), after, this.clock.now()))
+      return after
     })
   }
 
   async remove(hash: string): Promise<boolean> {
     return this.changing(async (session) => {
-      const gone = await session.run(query.deleteFrom('api_key').where('hash', '=', hash).returning('hash').compile())
-      if (gone.length > 0) await noteChanges(session, [hash])
-      return gone.length > 0
+      const [gone] = await session.run(query.deleteFrom('api_key').where('hash', '=', hash).returningAll().compile())
+      if (!gone) return false
+      await noteChanges(session, [hash])
+      await addEvents(session, keyEvents(keyFrom(gone), undefined, this.clock.now()))
+      return true
     })
   }
 

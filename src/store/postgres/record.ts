@@ -11,6 +11,7 @@ import { newerSchema } from '../schema.ts'
 import { PostgresCompactionKeys } from './compaction-keys.ts'
 import { Connection, type ConnectionNews, type Prepared, type Session, TIME_LIMITS, type TimeLimits } from './connection.ts'
 import { type Connections, closeConnections, openConnections } from './connections.ts'
+import { PostgresEvents } from './events.ts'
 import { PostgresGuardrails } from './guardrails.ts'
 import { PostgresKeys } from './keys.ts'
 import { PostgresLedger } from './ledger.ts'
@@ -97,6 +98,7 @@ export class PostgresRecord implements StoreOfRecord {
   readonly guardrails: PostgresGuardrails
   readonly compactionKeys: PostgresCompactionKeys
   readonly readers: PostgresReaders
+  readonly events: PostgresEvents
   private readonly connections: Connections
 
   constructor(connections: Connections, clock: Clock) {
@@ -106,6 +108,7 @@ export class PostgresRecord implements StoreOfRecord {
     this.guardrails = new PostgresGuardrails(connections)
     this.readers = new PostgresReaders(connections.readings)
     this.compactionKeys = new PostgresCompactionKeys(connections)
+    this.events = new PostgresEvents(connections)
   }
 
   async take(node: string, rows: readonly SettledRows[]): Promise<void> {

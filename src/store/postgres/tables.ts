@@ -107,6 +107,35 @@ export interface CompactionKeyTable {
   created_at: number
 }
 
+export interface EventTable {
+  number: number
+  id: string
+  type: string
+  at: number
+  once: string | null
+  subject: string
+  fields: string
+}
+
+export interface EventDeliveryTable {
+  receiver: string
+  event: number
+  state: string
+  attempts: number
+  first_at: number
+  due_at: number
+  claimed_until: number
+  status: number | null
+  problem: string | null
+  updated_at: number
+}
+
+export interface EventReceiverTable {
+  name: string
+  next: number
+  disabled_at: number | null
+}
+
 export interface Tables {
   generation: GenerationTable
   api_key: KeyTable
@@ -118,6 +147,9 @@ export interface Tables {
   guardrail_audit: AuditTable
   secret: SecretTable
   compaction_key: CompactionKeyTable
+  event: EventTable
+  event_delivery: EventDeliveryTable
+  event_receiver: EventReceiverTable
 }
 
 /** PostgreSQL's text knows no NUL, and one row that is refused would hold up its journal for ever. */

@@ -1,0 +1,122 @@
+/** What has happened, and who has been sent it: /v1/events. */
+import type { Clock } from '../core/clock.ts'
+import { eventTypes } from '../core/event-types.ts'
+import { badField, Fault } from '../core/faults.ts'
+import type { JsonObject } from '../core/json.ts'
+import { cloudEvent } from '../services/events/index.ts'
+import { DELIVERY_STATES, type EventStore, type ReceiverState, type StoredDelivery, type StoredEvent } from '../store/events.ts'
+import { integerOf } from './query.ts'
+import { type ApiReply, ok } from './reply.ts'
+
+export interface EventSource {
+  readonly events: EventStore
+  /** `source` of every event. */
+  readonly source: string
+  readonly time: Pick<Clock, 'now' | 'monotonic' | 'after'>
+  /** True once the process drains: streams end then. */
+  readonly isDraining?: () => boolean
+}
+
+const LONGEST_PAGE = 100
+const USUAL_PAGE = 50
+
+/** @param query with `cursor`, `limit`, `type`. @throws Fault 400 naming the query parameter. */
+export async function listEvents(query: URLSearchParams, { events, source }: EventSource): Promise<ApiReply> {
+  const limit = integerOf(query, 'limit', 1, LONGEST_PAGE) ?? USUAL_PAGE
+  const found = await events.page({ after: cursorOf(query), types: typesOf(query), limit })
+  return ok(
+    paged(
+      found.map((event) => cloudEvent(event, source)),
+      found.at(-1)?.number,
+      limit,
+    ),
+  )
+}
+
+/** @throws Fault 400 for types that are none. */
+export function typesOf(query: URLSearchParams): string[] {
+  const types = query.getAll('type')
+  const unknown = types.find((type) => !eventTypes().some((each) => each.type === type))
+  if (unknown !== undefined) throw badField('type', `expected types of events such as ${eventTypes()[0]?.type}`)
+  return types
+}
+
+/** @param query with `state`, `receiver`, `cursor`, `limit`. @throws Fault 400 naming the query parameter. */
+export async function listDeliveries(query: URLSearchParams, { events }: EventSource): Promise<ApiReply> {
+  const limit = integerOf(query, 'limit', 1, LONGEST_PAGE) ?? USUAL_PAGE
+  const named = query.get('state')
+  const state = DELIVERY_STATES.find((each) => each === named)
+  if (named !== null && !state) throw badField('state', `expected one of: ${DELIVERY_STATES.join(', ')}`)
+  const receiver = query.get('receiver') ?? undefined
+  const found = await events.deliveries({ state, receiver, after: cursorOf(query), limit: limit + 1 })
+  return ok(deliveryPage(found, limit))
+}
+
+/** Deliveries of one event are not parted: the cursor names the event before. */
+function deliveryPage(found: readonly StoredDelivery[], limit: number): JsonObject {
+  const next = found[limit]
+  if (!next) return { data: found.map(deliveryEntry), next_cursor: null }
+  const whole = found.filter(({ event }) => event !== next.event)
+  // More receivers than a page has room for: the rest of the event is left out, `GET /v1/events/{id}` shows it.
+  const shown = whole.length > 0 ? whole : found.slice(0, limit)
+  return { data: shown.map(deliveryEntry), next_cursor: String(shown.at(-1)?.event ?? next.event) }
+}
+
+/** An event with its deliveries. @throws Fault 404. */
+export async function oneEvent(id: string, { events, source }: EventSource): Promise<ApiReply> {
+  const event = await eventOf(id, events)
+  const deliveries = await events.deliveries({ event: event.number, after: 0, limit: LONGEST_PAGE })
+  return ok({ data: { ...cloudEvent(event, source), deliveries: deliveries.map(deliveryEntry) } })
+}
+
+/** @param receiver undefined: all that have the event. @throws Fault 404. */
+export async function redeliverEvent(id: string, receiver: string | undefined, { events, time }: EventSource): Promise<ApiReply> {
+  const event = await eventOf(id, events)
+  const count = await events.redeliver(event.number, receiver, time.now())
+  if (count === 0) throw new Fault('not_found', { message: 'The event has no such delivery' })
+  return ok({ data: { id, deliveries: count } })
+}
+
+export async function listReceivers({ events }: Pick<EventSource, 'events'>): Promise<ApiReply> {
+  return ok({ data: (await events.receivers()).map(receiverEntry) })
+}
+
+/** What has come meanwhile is delivered, too. @throws Fault 404. */
+export async function enableReceiver(name: string, { events }: Pick<EventSource, 'events'>): Promise<ApiReply> {
+  if (!(await events.setDisabled(name, null))) throw new Fault('not_found', { message: 'No such receiver has been delivered to' })
+  return ok({ data: { name, disabled_at: null } })
+}
+
+async function eventOf(id: string, events: EventStore): Promise<StoredEvent> {
+  const event = await events.find(id)
+  if (!event) throw new Fault('not_found', { message: 'No such event' })
+  return event
+}
+
+/** @throws Fault 400. */
+function cursorOf(query: URLSearchParams): number {
+  return integerOf(query, 'cursor', 0, Number.MAX_SAFE_INTEGER) ?? 0
+}
+
+function paged(data: readonly JsonObject[], last: number | undefined, limit: number): JsonObject {
+  return { data: [...data], next_cursor: data.length < limit || last === undefined ? null : String(last) }
+}
+
+function deliveryEntry(delivery: StoredDelivery): JsonObject {
+  const { receiver, id, type, state, attempts, status, problem, dueAt, updatedAt } = delivery
+  return {
+    event: id,
+    type,
+    receiver,
+    state,
+    attempts,
+    status,
+    problem,
+    next_attempt_at: state === 'pending' ? new Date(dueAt).toISOString() : null,
+    updated_at: new Date(updatedAt).toISOString(),
+  }
+}
+
+function receiverEntry({ name, disabledAt, pending, dead }: ReceiverState): JsonObject {
+  return { name, disabled_at: disabledAt === null ? null : new Date(disabledAt).toISOString(), pending, dead }
+}

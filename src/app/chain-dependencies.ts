@@ -1,0 +1,93 @@
+/** What the chain is given beside a configuration: it outlives a reload. */
+import type { Bookkeeping, WorkerPlace } from '../cluster/bookkeeping.ts'
+import type { Shared } from '../cluster/shared/index.ts'
+import type { Config } from '../config/config.ts'
+import type { Clock } from '../core/clock.ts'
+import type { LiveFigures } from '../core/live-figures.ts'
+import type { LogSink } from '../core/log.ts'
+import type { Tallies } from '../core/metrics.ts'
+import { clientDialects, embeddingWires, toolDialect, upstreamDialects } from '../dialects/registry.ts'
+import { estimateTokens } from '../ledger/settlement.ts'
+import { DrainSlots } from '../pipeline/attempt/drain-slots.ts'
+import { RetryBudget } from '../pipeline/attempt/retry-budget.ts'
+import type { Lane } from '../pipeline/attempt/turn.ts'
+import type { ChainDependencies } from '../pipeline/dependencies.ts'
+import { Admission } from '../pipeline/request/admit.ts'
+import { Attempts } from '../pipeline/request/attempt-buckets.ts'
+import { HealthBook, StickySessions } from '../routing/index.ts'
+import { type EventRecorders, withEvents } from '../server/event-witness.ts'
+import type { LoopSource, Overload } from '../server/overload.ts'
+import { ExchangeSpans } from '../server/traces/exchange-spans.ts'
+import { witnessWith } from '../server/witness.ts'
+import { CompactionKeys } from '../services/compaction/compaction-keys.ts'
+import { EncryptedTexts } from '../services/compaction/encrypted-texts.ts'
+import type { Environment } from '../services/credentials/types.ts'
+import type { DiskFiles } from '../services/files/index.ts'
+import type { Telemetry } from '../services/telemetry/telemetry.ts'
+import { Pools } from '../services/upstream/pools.ts'
+import { serverTools } from '../tools/registry.ts'
+import { exchangeReports } from './exchange-reports.ts'
+
+export interface RuntimeSource {
+  config: Config
+  clock: Clock
+  logs: LogSink
+  store: Bookkeeping
+  shared: Pick<Shared, 'counters' | 'news' | 'isDegraded'>
+  /** Where this process is one of several on this machine. */
+  worker?: WorkerPlace | undefined
+  forcedLane: Lane | undefined
+  /** Variables that credentials are found by. Absent where no provider is called. */
+  env?: Environment | undefined
+  /** Instead of Node's own measurement. */
+  loop?: LoopSource | undefined
+}
+
+/** What the chain needs beside a configuration, from what the runtime has made. */
+export interface RuntimeParts {
+  readonly files: DiskFiles
+  readonly bodies: Overload
+  readonly telemetry: Telemetry
+  readonly events: EventRecorders
+  readonly live: LiveFigures
+}
+
+export function chainDependencies(
+  { config, clock, store, logs, shared, forcedLane }: RuntimeSource,
+  tallies: Tallies,
+  { files, bodies, telemetry, events, live }: RuntimeParts,
+): ChainDependencies {
+  const { burst, perMinute } = config.server.authFailures
+  const health = new HealthBook(clock)
+  const sessions = new StickySessions(clock)
+  const compactionKeys = new CompactionKeys(store.compactionKeys, config.compaction)
+  const spans = new ExchangeSpans(telemetry, clientDialects)
+  telemetry.others = spans.metrics.write
+  health.share(shared.news)
+  sessions.share(shared.news)
+  return {
+    clock,
+    tallies,
+    failures: new Attempts(clock, { burst, perSecond: perMinute / 60 }),
+    journal: store.journal,
+    credit: store.credit,
+    health,
+    sessions,
+    admission: new Admission(clock, shared.counters, store.processes),
+    bodies,
+    retries: new RetryBudget(),
+    drains: new DrainSlots(),
+    files,
+    summaries: new EncryptedTexts({ load: (now) => compactionKeys.all(now), clock }),
+    pools: new Pools(),
+    upstreams: upstreamDialects,
+    wires: embeddingWires,
+    tools: serverTools,
+    host: { clock, estimateTokens, files },
+    toolDialect,
+    witness: withEvents(witnessWith(tallies, logs, { audit: store.audit, spans, live }), events),
+    refusing: (exchange, fault) => spans.refusing(exchange, fault),
+    ...exchangeReports(tallies, logs),
+    forcedLane,
+  }
+}

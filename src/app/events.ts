@@ -1,0 +1,90 @@
+/** Composes events: what raises them, the log that stores them, and where this process is the one to do so, their delivery. */
+import type { Bookkeeping } from '../cluster/bookkeeping.ts'
+import type { Reload } from '../config/watch.ts'
+import type { Clock } from '../core/clock.ts'
+import { type Log, stackWithoutMessage } from '../core/log.ts'
+import type { Tallies } from '../core/metrics.ts'
+import { Credit } from '../ledger/credit.ts'
+import type { ApiKey } from '../plugin-api/key.ts'
+import { BudgetWatch, EventDelivery, EventLog, type EventSettings, EventSources } from '../services/events/index.ts'
+import { isDeliverable } from '../store/events.ts'
+import { StoreTask } from '../store/store-task.ts'
+
+export interface EventsOptions {
+  readonly settings: EventSettings
+  readonly store: Pick<Bookkeeping, 'events' | 'keys' | 'balances' | 'credit'>
+  readonly clock: Clock
+  readonly log: Log
+  readonly tallies: Tallies
+  /** False in a worker: its owner delivers, and looks at all keys. */
+  readonly delivers: boolean
+}
+
+/** Milliseconds: retention of events. */
+const FIRST_PRUNE = 60_000
+const PRUNE_ROUND = 3_600_000
+
+export class Events {
+  readonly sources: EventSources
+  readonly budgets: BudgetWatch
+  private readonly options: EventsOptions
+  private readonly log: EventLog
+  private readonly delivery: EventDelivery | undefined
+  private readonly pruning: StoreTask | undefined
+  private settings: EventSettings
+
+  constructor(options: EventsOptions) {
+    const { settings, store, clock, tallies, log, delivers } = options
+    this.options = options
+    this.settings = settings
+    const { events } = store
+    if (delivers && isDeliverable(events)) {
+      this.delivery = new EventDelivery(settings, { store: events, clock, log, tallies })
+      this.pruning = new StoreTask({
+        work: (most) => events.prune(clock.now() - this.settings.retention, most),
+        first: FIRST_PRUNE,
+        round: PRUNE_ROUND,
+        clock,
+        failed: (cause) => log.warn({ cause: stackWithoutMessage(cause) }, 'old events were not removed'),
+      })
+    }
+    this.log = new EventLog({ store: events, clock, tallies, stored: () => this.delivery?.wake() })
+    this.sources = new EventSources(this.log, clock)
+    this.budgets = new BudgetWatch({
+      shares: sorted(settings.budgetShares),
+      clock,
+      balances: (keys) => store.balances(keys),
+      isShared: !(store.credit instanceof Credit),
+      raise: (event) => this.log.raise(event),
+      failed: (cause) => log.warn({ cause: stackWithoutMessage(cause) }, 'what keys have spent cannot be read for events'),
+    })
+  }
+
+  /** Once, after the start. */
+  lookAtBudgets(configured: readonly ApiKey[]): void {
+    const { keys } = this.options.store
+    if (this.options.delivers) void this.budgets.lookAtAll(configured, async (hash, most) => keys.listAfter(hash, most))
+  }
+
+  apply(settings: EventSettings): void {
+    this.settings = settings
+    this.budgets.apply(sorted(settings.budgetShares))
+    this.delivery?.apply(settings)
+  }
+
+  async close(): Promise<void> {
+    await this.budgets.flush().catch(() => {})
+    this.budgets.close()
+    await this.log.close()
+    this.pruning?.close()
+    await this.delivery?.close()
+  }
+}
+
+const sorted = (shares: readonly number[]): number[] => [...shares].sort((a, b) => a - b)
+
+/** @param file of the configuration that is in force. */
+export function raiseReload(sources: EventSources, reload: Reload, file: string): void {
+  if (reload.kind === 'applied') sources.reloaded(reload.config.file)
+  else sources.refused(file, reload.kind === 'refused' ? reload.reasons : undefined)
+}

@@ -1,0 +1,200 @@
+/** Every event that the gateway raises: its type, its data, and where it comes from. One entry each; docs/events.md is generated from them. */
+import { randomUUID } from 'node:crypto'
+import type { JsonObject } from './json.ts'
+
+/** An event that is to be stored. */
+export interface NewEvent {
+  /** Of the event, whatever happens to it: the `id` of the CloudEvent and the `webhook-id`. Without a full stop, which delimits what is signed. */
+  readonly id: string
+  readonly type: string
+  /** Milliseconds since the epoch. */
+  readonly at: number
+  /** Names what may happen a single time: a second event of the same name is not stored. */
+  readonly once?: string | undefined
+  /** What it is about: the hash of a key, the id of an endpoint. */
+  readonly subject: string
+  readonly data: JsonObject
+}
+
+interface Facts<Data> {
+  readonly at: number
+  readonly subject: string
+  readonly data: Data
+  readonly once?: string
+}
+
+export interface EventType<Data = unknown> {
+  readonly type: string
+  /** When it is raised. */
+  readonly text: string
+  /** What `subject` names. */
+  readonly subject: string
+  /** Members of `data`. */
+  readonly fields: Readonly<Record<keyof Data & string, string>>
+  make(facts: Facts<Data>): NewEvent
+}
+
+const types: EventType[] = []
+
+export function eventTypes(): readonly EventType[] {
+  return types
+}
+
+function declare<Data extends object>(
+  type: string,
+  text: string,
+  { subject, fields }: { subject: string; fields: Readonly<Record<keyof Data & string, string>> },
+): EventType<Data> {
+  const made: EventType<Data> = {
+    type,
+    text,
+    subject,
+    fields,
+    make: ({ data, ...facts }) => ({ ...facts, id: `evt_${randomUUID().replaceAll('-', '')}`, type, data: { ...data } as JsonObject }),
+  }
+  types.push(made as EventType)
+  return made
+}
+
+/** A key as events show it: never its secret. */
+export interface KeyFacts {
+  readonly key: string
+  readonly name: string
+  readonly label: string
+}
+
+const KEY = 'the hash of the key, as `/v1/keys` shows it'
+const KEY_FIELDS = {
+  key: 'Its identity: the hash that it was made with, which a new secret does not change.',
+  name: 'Its name.',
+  label: 'Its secret, shortened beyond use.',
+} as const
+
+const ofKey = (verb: string, text: string): EventType<KeyFacts> =>
+  declare(`headgate.key.${verb}`, text, { subject: KEY, fields: KEY_FIELDS })
+
+export const KEY_CREATED = ofKey('created', 'A key was added to the store, over the API, by the command line or through sign-in.')
+export const KEY_ROTATED = ofKey('rotated', 'A key of the store got a new secret; the old one opens nothing any more.')
+export const KEY_CHANGED = ofKey('changed', 'A key of the store got another name, limit or policy.')
+export const KEY_DISABLED = ofKey('disabled', 'A key of the store was disabled.')
+export const KEY_ENABLED = ofKey('enabled', 'A key of the store that was disabled may be used again.')
+export const KEY_REVOKED = ofKey('revoked', 'A key was removed from the store.')
+
+/** Amounts in USD, as decimal texts. */
+interface BudgetFacts extends KeyFacts {
+  readonly limit_usd: string
+  readonly reset: string | null
+  readonly window_start: string | null
+}
+
+const BUDGET_FIELDS = {
+  ...KEY_FIELDS,
+  limit_usd: 'The limit of the key in USD, as a decimal text.',
+  reset: '`daily`, `weekly`, `monthly`, or null for a limit on all that was ever spent.',
+  window_start: 'Start of the UTC day, week or month; null without a reset.',
+} as const
+
+export const SHARE_REACHED = declare<BudgetFacts & { share_percent: number; spent_usd: string }>(
+  'headgate.budget.share_reached',
+  'What a key has spent has reached a share of its limit (`events.budget_shares`). Once per share, limit and window.',
+  {
+    subject: KEY,
+    fields: {
+      ...BUDGET_FIELDS,
+      share_percent: 'The share, in percent of the limit.',
+      spent_usd: 'What the key had spent in the window, in USD as a decimal text.',
+    },
+  },
+)
+export const LIMIT_REACHED = declare<BudgetFacts>(
+  'headgate.budget.limit_reached',
+  'A request was refused with 402, since the limit of its key leaves too little. Once per limit and window.',
+  { subject: KEY, fields: BUDGET_FIELDS },
+)
+
+interface EndpointFacts {
+  readonly endpoint: string
+  readonly provider: string
+  readonly model: string
+  readonly process: string
+}
+
+const ENDPOINT = 'the id of the endpoint; of a wildcard that of the wildcard'
+const ENDPOINT_FIELDS = {
+  endpoint: 'Its id.',
+  provider: 'Name of the provider.',
+  model: 'Slug of the model.',
+  process: 'Host and number of the process that saw it.',
+} as const
+
+export const PROVIDER_EJECTED = declare<EndpointFacts>(
+  'headgate.provider.ejected',
+  'Five requests in a row failed at an endpoint, so that others are used first. Once until it is restored.',
+  { subject: ENDPOINT, fields: ENDPOINT_FIELDS },
+)
+export const PROVIDER_RESTORED = declare<EndpointFacts>(
+  'headgate.provider.restored',
+  'An endpoint that was ejected has served a request.',
+  {
+    subject: ENDPOINT,
+    fields: ENDPOINT_FIELDS,
+  },
+)
+
+const PROCESS = 'Host and number of the process.'
+
+export const CONFIGURATION_RELOADED = declare<{ file: string; process: string }>(
+  'headgate.configuration.reloaded',
+  'A changed configuration is in force.',
+  { subject: 'the name of the file', fields: { file: 'Name of the file, as it was given.', process: PROCESS } },
+)
+export const CONFIGURATION_REFUSED = declare<{ file: string; process: string; reason: 'invalid' | 'restart'; settings: string[] }>(
+  'headgate.configuration.refused',
+  'A changed configuration is not in force: the former one stays.',
+  {
+    subject: 'the name of the file',
+    fields: {
+      file: 'Name of the file, as it was given.',
+      process: PROCESS,
+      reason: '`invalid`: it cannot be used, see the log. `restart`: it changes settings that are read at a start only.',
+      settings: 'Those settings; empty where it is invalid.',
+    },
+  },
+)
+
+export const GUARDRAIL_HIT = declare<{
+  guardrail: string
+  action: string
+  direction: string
+  stage: string
+  entities: string[]
+  key: string
+  generation: string
+  hits: number
+}>(
+  'headgate.guardrail.hit',
+  'A guardrail found something in a request or an answer. At most one a minute for each key, guardrail, stage, action and direction.',
+  {
+    subject: 'the name of the guardrail',
+    fields: {
+      guardrail: 'Its name.',
+      action: 'What it did: `flagged`, `redacted`, `blocked` or `unchecked`.',
+      direction: 'In the request or in the answer.',
+      stage: 'The rule that found it.',
+      entities: 'Kinds of what was found, such as `email`; never the text.',
+      key: 'Identity of the key.',
+      generation: 'Id of the generation.',
+      hits: 'How many there were since the last such event, this one included.',
+    },
+  },
+)
+export const LEDGER_PROBLEM = declare<{ problem: string; process: string }>(
+  'headgate.ledger.problem',
+  'The ledger cannot be written, or something about it needs a look. At most one a minute for each problem and process.',
+  { subject: 'the problem', fields: { problem: 'As the log line names it in `kind`.', process: PROCESS } },
+)
+export const DRAIN_BEGUN = declare<{ process: string }>(
+  'headgate.drain.begun',
+  'A process takes no new connections and ends after its open requests.',
+  { subject: 'the process', fields: { process: PROCESS } },
+)

@@ -1,0 +1,201 @@
+/**
+ * Raises an event when what a key has spent reaches a share of its limit, and when its limit refuses a request. Whatever
+ * processes and restarts there are, the store keeps one event of each share, limit and window: they have the same name.
+ */
+import type { Clock, Timer } from '../../core/clock.ts'
+import { LIMIT_REACHED, type NewEvent, SHARE_REACHED } from '../../core/event-types.ts'
+import { usdText } from '../../core/money.ts'
+import { windowStarts } from '../../ledger/spend-windows.ts'
+import type { ApiKey } from '../../plugin-api/key.ts'
+
+/** Nano-dollars that a key has ever spent, and in the current UTC day, week and month. */
+export interface Spending {
+  readonly key: string
+  readonly spent: bigint
+  readonly daily: bigint
+  readonly weekly: bigint
+  readonly monthly: bigint
+}
+
+export type BudgetKey = Pick<ApiKey, 'identity' | 'name' | 'label' | 'limit' | 'limitReset'> & { readonly issuer?: BudgetKey }
+type Limited = BudgetKey & { readonly limit: number }
+
+export interface BudgetWatchOptions {
+  /** Percent of a limit, rising. */
+  shares: readonly number[]
+  readonly clock: Pick<Clock, 'now' | 'after'>
+  readonly balances: (keys: readonly string[]) => readonly Spending[] | Promise<readonly Spending[]>
+  /** True: other processes charge the same keys, so balances are read a little later, for all keys that were charged. */
+  readonly isShared: boolean
+  readonly raise: (event: NewEvent) => void
+  readonly failed: (cause: unknown) => void
+}
+
+/** Milliseconds for which the first charge waits for others, and until a failed reading is tried again. */
+const GATHER = 1_000
+const RETRY = 5_000
+/** Windows whose shares are remembered; beyond it the store alone knows what has been raised. */
+const MOST_REMEMBERED = 20_000
+/** Keys of one page of a look at all of them. */
+const PAGE = 500
+
+export class BudgetWatch {
+  private readonly options: BudgetWatchOptions
+  /** Highest share that has been raised, by window. */
+  private readonly reached = new Map<string, number>()
+  private readonly refusedIn = new Set<string>()
+  /** Keys that were charged since the last reading, by identity. */
+  private charges = new Map<string, Limited>()
+  private timer: Timer | undefined
+  private closed = false
+
+  constructor(options: BudgetWatchOptions) {
+    this.options = options
+  }
+
+  apply(shares: readonly number[]): void {
+    this.options.shares = shares
+  }
+
+  /** A request of the key is settled. */
+  charged({ issuer, ...key }: BudgetKey): void {
+    if (this.options.shares.length === 0) return
+    if (isLimited(key)) this.note(key)
+    if (issuer && isLimited(issuer)) this.note(issuer)
+  }
+
+  /** A request was refused for the limit of the key, or of the key that issued it. */
+  refused({ issuer, ...key }: BudgetKey): void {
+    const limited = [key, ...(issuer ? [issuer] : [])].filter((each): each is Limited => isLimited(each))
+    const [first, second] = limited
+    if (first && !second) this.raiseRefusal(first)
+    if (!first || !second) return
+    Promise.resolve(this.options.balances(limited.map(({ identity }) => identity))).then((found) => {
+      const left = (of: Limited): bigint =>
+        BigInt(of.limit) -
+        spentOf(
+          of,
+          found.find((each) => each.key === of.identity),
+        )
+      this.raiseRefusal(left(second) < left(first) ? second : first)
+    }, this.options.failed)
+  }
+
+  /** At a start: a crash may have come between a settlement and its event. @param after the keys behind a hash, a page at a time. */
+  async lookAtAll(
+    configured: readonly BudgetKey[],
+    after: (hash: string, most: number) => Promise<readonly (BudgetKey & { hash: string })[]>,
+  ): Promise<void> {
+    try {
+      await this.look(configured.filter(isLimited))
+      for (let hash = ''; !this.closed; ) {
+        const page = await after(hash, PAGE)
+        await this.look(page.filter(isLimited))
+        const last = page.at(-1)
+        if (page.length < PAGE || !last) return
+        hash = last.hash
+      }
+    } catch (cause) {
+      if (!this.closed) this.options.failed(cause)
+    }
+  }
+
+  close(): void {
+    this.closed = true
+    this.timer?.cancel()
+  }
+
+  /** Reads what was charged now; before the end. */
+  async flush(): Promise<void> {
+    this.timer?.cancel()
+    this.timer = undefined
+    const keys = [...this.charges.values()]
+    this.charges = new Map()
+    await this.look(keys)
+  }
+
+  private note(key: Limited): void {
+    if (!this.options.isShared) {
+      const found = this.options.balances([key.identity])
+      if (!(found instanceof Promise) && found[0]) this.check(key, found[0])
+      return
+    }
+    this.charges.set(key.identity, key)
+    if (!this.closed) this.timer ??= this.options.clock.after(GATHER, () => void this.gathered())
+  }
+
+  private async gathered(): Promise<void> {
+    const keys = this.charges
+    try {
+      await this.flush()
+    } catch (cause) {
+      this.options.failed(cause)
+      if (this.closed) return
+      this.charges = new Map([...keys, ...this.charges])
+      this.timer ??= this.options.clock.after(RETRY, () => void this.gathered())
+    }
+  }
+
+  private async look(keys: readonly Limited[]): Promise<void> {
+    if (keys.length === 0) return
+    const found = await this.options.balances(keys.map(({ identity }) => identity))
+    const byKey = new Map(found.map((spending) => [spending.key, spending]))
+    for (const key of keys) {
+      const spending = byKey.get(key.identity)
+      if (spending) this.check(key, spending)
+    }
+  }
+
+  private check(key: Limited, spending: Spending): void {
+    const spent = spentOf(key, spending)
+    const percent = Number((spent * 100n) / BigInt(key.limit))
+    const { shares } = this.options
+    if (!(percent >= (shares[0] ?? Number.POSITIVE_INFINITY))) return
+    const window = this.windowOf(key)
+    const before = this.reached.get(window.name) ?? 0
+    for (const share of shares) {
+      if (share <= before || percent < share) continue
+      const data = { ...factsOf(key, window.start), share_percent: share, spent_usd: usdText(spent) }
+      const once = `${window.name}:share:${share}`
+      this.options.raise(SHARE_REACHED.make({ at: this.options.clock.now(), subject: key.identity, data, once }))
+      if (this.reached.size >= MOST_REMEMBERED) this.reached.clear()
+      this.reached.set(window.name, share)
+    }
+  }
+
+  private raiseRefusal(key: Limited): void {
+    const { name, start } = this.windowOf(key)
+    if (this.refusedIn.has(name)) return
+    if (this.refusedIn.size >= MOST_REMEMBERED) this.refusedIn.clear()
+    this.refusedIn.add(name)
+    const facts = { at: this.options.clock.now(), subject: key.identity, data: factsOf(key, start), once: `${name}:refused` }
+    this.options.raise(LIMIT_REACHED.make(facts))
+  }
+
+  /** What `once` begins with; retention keeps the events of windows without an end. */
+  private windowOf({ identity, limit, limitReset }: Limited): { name: string; start: number | null } {
+    const start = limitReset ? windowStarts(this.options.clock.now())[limitReset] : null
+    return { name: start === null ? `ever:${identity}:${limit}` : `${limitReset}:${start}:${identity}:${limit}`, start }
+  }
+}
+
+/** A limit of nothing has no shares. */
+function isLimited<Key extends BudgetKey>(key: Key): key is Key & Limited {
+  return key.limit !== null && key.limit > 0
+}
+
+function spentOf({ limitReset }: Limited, spending: Spending | undefined): bigint {
+  if (!spending) return 0n
+  return limitReset ? spending[limitReset] : spending.spent
+}
+
+function factsOf({ identity, name, label, limit, limitReset }: Limited, start: number | null) {
+  return {
+    key: identity,
+    name,
+    label,
+    limit_usd: usdText(limit),
+    reset: limitReset,
+    window_start: start === null ? null : new Date(start).toISOString(),
+  }
+}

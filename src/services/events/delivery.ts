@@ -1,0 +1,200 @@
+/** Sends events to receivers: what is due, a few at a time for each, and again with growing waits until they are taken. */
+import type { Clock, Timer } from '../../core/clock.ts'
+import type { Log } from '../../core/log.ts'
+import { counter, reading, type Tallies } from '../../core/metrics.ts'
+import { open } from '../../core/tallies.ts'
+import type { AttemptResult, Claimed, DeliverableEvents } from '../../store/events.ts'
+import { guardedPost, OutboundPolicy } from '../outbound/index.ts'
+import { namedWait, retryWait } from './retry.ts'
+import type { EventSettings, ReceiverSettings } from './settings.ts'
+import { cloudEvent, signedHeaders } from './webhook.ts'
+
+const delivered = counter('events_delivered_total', 'Events that a receiver has taken.', { labels: [open('receiver')], limit: 20 })
+const failed = counter('events_failed_total', 'Attempts to deliver an event that failed, by receiver.', {
+  labels: [open('receiver')],
+  limit: 20,
+})
+const pending = reading('gauge', 'events_pending', 'Deliveries of events that are still to be made.')
+const dead = reading('gauge', 'events_dead', 'Deliveries of events that were given up and are kept.')
+
+/** Milliseconds between two looks: other processes of the gateway add events, too. */
+const LOOK = 2_000
+/** The same after the store did not answer. */
+const LOOK_AGAIN = 5_000
+/** Milliseconds on top of the time limit of an attempt, for which a claim holds. */
+const CLAIM_MARGIN = 30_000
+/** Looks after which the numbers of pending and dead deliveries are counted anew. */
+const COUNT_EVERY = 15
+
+export interface DeliveryOptions {
+  readonly store: DeliverableEvents
+  readonly clock: Clock
+  readonly log: Log
+  readonly tallies: Tallies
+}
+
+export class EventDelivery {
+  private readonly options: DeliveryOptions
+  private settings: EventSettings
+  private readonly sending = new Map<string, number>()
+  private readonly running = new Set<Promise<void>>()
+  private readonly stop = new AbortController()
+  private timer: Timer | undefined
+  private looking: Promise<void> | undefined
+  private again = false
+  private looks = 0
+  private counts = { pending: 0, dead: 0 }
+
+  constructor(settings: EventSettings, options: DeliveryOptions) {
+    this.settings = settings
+    this.options = options
+    options.tallies.of(pending).from(() => this.counts.pending)
+    options.tallies.of(dead).from(() => this.counts.dead)
+    this.wake()
+  }
+
+  /** A reload: deliveries under way keep theirs. */
+  apply(settings: EventSettings): void {
+    this.settings = settings
+    this.wake()
+  }
+
+  /** Looks now for what is due. */
+  wake(): void {
+    if (this.stop.signal.aborted) return
+    if (this.looking) {
+      this.again = true
+      return
+    }
+    this.timer?.cancel()
+    this.timer = undefined
+    if (this.settings.receivers.length === 0) return
+    this.looking = this.look()
+  }
+
+  /** Attempts under way are cut: they come again, with the same id. */
+  async close(): Promise<void> {
+    this.stop.abort()
+    this.timer?.cancel()
+    await this.looking
+    await Promise.all(this.running)
+  }
+
+  private async look(): Promise<void> {
+    let wait = LOOK
+    try {
+      const { store, clock } = this.options
+      const { receivers } = this.settings
+      await store.spread(receivers, clock.now())
+      for (const receiver of receivers) await this.begin(receiver)
+      if (this.looks++ % COUNT_EVERY === 0) await this.count()
+    } catch (cause) {
+      wait = LOOK_AGAIN
+      this.options.log.warn({ cause: cause instanceof Error ? cause.message : 'unknown' }, 'events cannot be read from the store')
+    }
+    this.looking = undefined
+    if (this.stop.signal.aborted) return
+    if (this.again) {
+      this.again = false
+      this.wake()
+    } else this.timer = this.options.clock.after(wait, () => this.wake())
+  }
+
+  private async begin(receiver: ReceiverSettings): Promise<void> {
+    const { store, clock } = this.options
+    const { name, timeout, concurrency } = receiver
+    const most = concurrency - (this.sending.get(name) ?? 0)
+    if (most <= 0) return
+    const now = clock.now()
+    const found = await store.claim({ receiver: name, now, until: now + timeout + CLAIM_MARGIN, most })
+    for (const claimed of found) {
+      this.sending.set(name, (this.sending.get(name) ?? 0) + 1)
+      const run = this.deliver(claimed, receiver).finally(() => {
+        this.sending.set(name, (this.sending.get(name) ?? 1) - 1)
+        this.running.delete(run)
+        this.wake()
+      })
+      this.running.add(run)
+    }
+  }
+
+  private async deliver(claimed: Claimed, receiver: ReceiverSettings): Promise<void> {
+    const { store, clock, log, tallies } = this.options
+    const { status, problem, wait } = await this.send(claimed, receiver)
+    // Cut by the end of this process: the claim ends, and it is sent again.
+    if (problem === 'aborted' && this.stop.signal.aborted) return
+    const { name } = receiver
+    const at = clock.now()
+    const result = resultOf(claimed, receiver, { at, status, problem, wait, chance: clock.random() })
+    if (result.state === 'delivered') tallies.of(delivered).series(name).add()
+    else {
+      tallies.of(failed).series(name).add()
+      log.warn({ receiver: name, event: claimed.event.id, attempts: claimed.attempts + 1, status, problem }, 'an event was not delivered')
+    }
+    if (result.state === 'dead') {
+      log.error({ receiver: name, event: claimed.event.id }, 'an event is given up')
+    }
+    try {
+      await store.conclude(result)
+      if (status === GONE && (await store.setDisabled(name, at)))
+        log.error({ receiver: name }, 'a receiver wants no more events: it answered 410 and is disabled')
+    } catch (cause) {
+      // The claim ends by itself: then it comes again, with the same id.
+      log.warn({ receiver: name, cause: cause instanceof Error ? cause.message : 'unknown' }, 'the end of a delivery was not stored')
+    }
+  }
+
+  private async send({ event }: Claimed, { url, secret, formerSecrets, timeout }: ReceiverSettings): Promise<Sent> {
+    const { clock } = this.options
+    const body = Buffer.from(JSON.stringify(cloudEvent(event, this.settings.source)))
+    const headers = signedHeaders(event.id, body, [secret, ...formerSecrets], clock.now())
+    try {
+      const reply = await guardedPost({ url, headers, body, policy: policyFor(url), clock, timeout, signal: this.stop.signal })
+      const { status } = reply
+      if (status >= 200 && status <= 299) return { status, problem: null, wait: 0 }
+      return { status, problem: `status ${status}`, wait: namedWait(reply.headers, clock.now()) }
+    } catch (thrown) {
+      return { status: null, problem: thrown instanceof Error ? thrown.message.slice(0, LONGEST_PROBLEM) : 'failed', wait: 0 }
+    }
+  }
+
+  private async count(): Promise<void> {
+    const states = await this.options.store.receivers()
+    this.counts = {
+      pending: states.reduce((sum, state) => sum + state.pending, 0),
+      dead: states.reduce((sum, state) => sum + state.dead, 0),
+    }
+  }
+}
+
+interface Sent {
+  readonly status: number | null
+  readonly problem: string | null
+  /** Milliseconds that the receiver named. */
+  readonly wait: number
+}
+
+/** Standard Webhooks 1.0.0, "Delivery success and failure": the receiver is to be disabled. */
+const GONE = 410
+const LONGEST_PROBLEM = 200
+
+interface Ended extends Sent {
+  readonly at: number
+  readonly chance: number
+}
+
+function resultOf({ event, attempts, firstAt }: Claimed, receiver: ReceiverSettings, ended: Ended): AttemptResult {
+  const { at, status, problem, wait, chance } = ended
+  const dueAt = at + Math.max(wait, retryWait(attempts + 1, chance))
+  // What a receiver refuses with 410 waits for it to be enabled again.
+  const isLate = dueAt - firstAt > receiver.giveUpAfter && status !== GONE
+  const state = problem === null ? 'delivered' : isLate ? 'dead' : 'pending'
+  return { receiver: receiver.name, event: event.number, state, at, dueAt, status, problem }
+}
+
+/** The operator wrote the address down: it may be a private one, but never that of a cloud's metadata service (decision 13). */
+function policyFor(url: string): OutboundPolicy {
+  const { hostname, port, protocol } = new URL(url)
+  const number = port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port)
+  return new OutboundPolicy({ allowPrivate: [`${hostname}:${number}`], ports: [number] })
+}

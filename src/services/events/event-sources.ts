@@ -1,0 +1,127 @@
+/** Makes events of what the parts of a process report, so that none of them comes more often than a receiver can bear. */
+import { hostname } from 'node:os'
+import type { Clock } from '../../core/clock.ts'
+import {
+  CONFIGURATION_REFUSED,
+  CONFIGURATION_RELOADED,
+  DRAIN_BEGUN,
+  GUARDRAIL_HIT,
+  LEDGER_PROBLEM,
+  PROVIDER_EJECTED,
+  PROVIDER_RESTORED,
+} from '../../core/event-types.ts'
+import type { EventLog } from './event-log.ts'
+
+interface EndpointName {
+  readonly id: string
+  readonly wildcardId?: string | undefined
+  readonly provider: { readonly slug: string }
+  readonly model: { readonly slug: string }
+}
+
+export interface GuardrailHit {
+  readonly name: string
+  readonly action: string
+  readonly direction: string
+  readonly stage: string
+  readonly entities: readonly string[]
+}
+
+/** Milliseconds from one event of a kind to the next of the same. */
+const PAUSE = 60_000
+/** Endpoints, and kinds of events, that are remembered. */
+const MOST_REMEMBERED = 4_096
+
+/** News of the bookkeeping that need no look. */
+const FINE: ReadonlySet<string> = new Set(['pruned', 'record-back', 'lease-freed'])
+
+export class EventSources {
+  /** True once the process drains. */
+  draining = false
+  private readonly log: EventLog
+  private readonly clock: Clock
+  private readonly process = `${hostname()} ${process.pid}`
+  private readonly ejected = new Set<string>()
+  /** When a kind was raised last, monotonic milliseconds, and how often it has come since. */
+  private readonly recent = new Map<string, { at: number; since: number }>()
+
+  constructor(log: EventLog, clock: Clock) {
+    this.log = log
+    this.clock = clock
+  }
+
+  /** Once until the endpoint is restored, however often it is ejected anew. */
+  endpointEjected(endpoint: EndpointName): void {
+    const id = endpoint.wildcardId ?? endpoint.id
+    if (this.ejected.has(id)) return
+    if (this.ejected.size >= MOST_REMEMBERED) {
+      this.log.drop()
+      return
+    }
+    this.ejected.add(id)
+    this.log.raise(PROVIDER_EJECTED.make({ at: this.clock.now(), subject: id, data: this.endpointFacts(id, endpoint) }))
+  }
+
+  endpointRestored(endpoint: EndpointName): void {
+    const id = endpoint.wildcardId ?? endpoint.id
+    if (!this.ejected.delete(id)) return
+    this.log.raise(PROVIDER_RESTORED.make({ at: this.clock.now(), subject: id, data: this.endpointFacts(id, endpoint) }))
+  }
+
+  reloaded(file: string): void {
+    this.log.raise(CONFIGURATION_RELOADED.make({ at: this.clock.now(), subject: file, data: { file, process: this.process } }))
+  }
+
+  /** @param settings that need a restart; undefined: the configuration is invalid. */
+  refused(file: string, settings?: readonly string[]): void {
+    const reason = settings ? ('restart' as const) : ('invalid' as const)
+    const data = { file, process: this.process, reason, settings: [...(settings ?? [])] }
+    this.log.raise(CONFIGURATION_REFUSED.make({ at: this.clock.now(), subject: file, data }))
+  }
+
+  guardrailHits(hits: readonly GuardrailHit[], { key, generation }: { key: string; generation: string }): void {
+    for (const { name, action, direction, stage, entities } of hits) {
+      const count = this.countSince(JSON.stringify(['hit', key, name, action, direction, stage]))
+      if (count === 0) continue
+      const data = { guardrail: name, action, direction, stage, entities: [...entities], key, generation, hits: count }
+      this.log.raise(GUARDRAIL_HIT.make({ at: this.clock.now(), subject: name, data }))
+    }
+  }
+
+  /** @param kind of the news of the bookkeeping. */
+  ledgerNews(kind: string): void {
+    if (FINE.has(kind) || this.countSince(`ledger ${kind}`) === 0) return
+    this.log.raise(LEDGER_PROBLEM.make({ at: this.clock.now(), subject: kind, data: { problem: kind, process: this.process } }))
+  }
+
+  drainBegun(): void {
+    this.draining = true
+    this.log.raise(DRAIN_BEGUN.make({ at: this.clock.now(), subject: this.process, data: { process: this.process } }))
+  }
+
+  private endpointFacts(endpoint: string, { provider, model }: EndpointName) {
+    return { endpoint, provider: provider.slug, model: model.slug, process: this.process }
+  }
+
+  /** @returns how often the kind has come since its last event, this time included; 0 where that was less than a minute ago. */
+  private countSince(kind: string): number {
+    const now = this.clock.monotonic()
+    const before = this.recent.get(kind)
+    if (before && now - before.at < PAUSE) {
+      before.since++
+      return 0
+    }
+    if (!before && this.recent.size >= MOST_REMEMBERED) this.forgetOld(now)
+    this.recent.delete(kind)
+    this.recent.set(kind, { at: now, since: 0 })
+    return (before?.since ?? 0) + 1
+  }
+
+  /** Those that stand first are the oldest. */
+  private forgetOld(now: number): void {
+    for (const [kind, { at }] of this.recent) {
+      if (now - at < PAUSE && this.recent.size < MOST_REMEMBERED) return
+      this.recent.delete(kind)
+    }
+  }
+}

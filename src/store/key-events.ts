@@ -1,0 +1,51 @@
+/** Which event a change of a key is. The store writes it in the same transaction as the change, so that no crash parts the two. */
+import {
+  type EventType,
+  KEY_CHANGED,
+  KEY_CREATED,
+  KEY_DISABLED,
+  KEY_ENABLED,
+  KEY_REVOKED,
+  KEY_ROTATED,
+  type KeyFacts,
+  type NewEvent,
+} from '../core/event-types.ts'
+
+/** Of a stored key, and whatever else it has. */
+interface KeyState {
+  readonly identity: string
+  readonly hash: string
+  readonly name: string
+  readonly label: string
+  readonly disabled: boolean
+  readonly updatedAt: number
+  readonly consent?: { readonly code?: object }
+}
+
+/**
+ * @param before undefined: there was none. @param after undefined: it is gone. @param at milliseconds since the epoch.
+ * @returns none where nothing of it has changed. Codes of sign-in are no keys: what they are exchanged for is a new one.
+ */
+export function keyEvents(before: KeyState | undefined, after: KeyState | undefined, at: number): NewEvent[] {
+  const old = before?.consent?.code ? undefined : before
+  const now = after?.consent?.code ? undefined : after
+  const key = now ?? old
+  if (!key) return []
+  const data = { key: key.identity, name: key.name, label: key.label }
+  return typesOf(old, now).map((type) => type.make({ at, subject: key.identity, data }))
+}
+
+function typesOf(before: KeyState | undefined, after: KeyState | undefined): EventType<KeyFacts>[] {
+  if (!before) return [KEY_CREATED]
+  if (!after) return [KEY_REVOKED]
+  const found: EventType<KeyFacts>[] = []
+  if (before.hash !== after.hash) found.push(KEY_ROTATED)
+  if (before.disabled !== after.disabled) found.push(after.disabled ? KEY_DISABLED : KEY_ENABLED)
+  if (settingsOf(before) !== settingsOf(after)) found.push(KEY_CHANGED)
+  return found
+}
+
+/** What neither a new secret nor switching the key off and on changes. */
+function settingsOf({ hash: _hash, label: _label, disabled: _disabled, updatedAt: _updatedAt, ...settings }: KeyState): string {
+  return JSON.stringify(settings)
+}
