@@ -58,6 +58,8 @@ const SERIALISERS = {
         generation_time: number,
         streamed: flag,
         charge_reason: text,
+        fault: text,
+        trace_id: text,
         cache_discount: number,
         tools_cost: number,
         price_unknown: { type: 'boolean' },

@@ -11,7 +11,7 @@ import { type ApiReply, ok } from './reply.ts'
 import { WORKSPACE } from './workspace.ts'
 
 export interface ActivitySource extends KeySource {
-  readonly scans: Pick<LedgerScans, 'use' | 'sessions'>
+  readonly scans: Pick<LedgerScans, 'use' | 'sessions' | 'search'>
 }
 
 const DAYS = 30

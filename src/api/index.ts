@@ -19,6 +19,8 @@ export {
 } from './events.ts'
 export { type FileForm, fileEntry, fileNamed, listFiles, noFile, oneFile, removeFile } from './files.ts'
 export { readGeneration } from './generation.ts'
+export { generationDetail } from './generation-detail.ts'
+export { searchGenerations } from './generations.ts'
 export { assign, listAssignments, unassign } from './guardrail-assignments.ts'
 export { type GuardrailCommand, type GuardrailReading, runGuardrailCommand } from './guardrail-commands.ts'
 export { DEFAULT_GUARDRAIL, type FileGuardrail, type GuardrailSource } from './guardrail-entry.ts'

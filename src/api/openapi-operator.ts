@@ -1,6 +1,7 @@
 /** What an operator watches, described. */
-import { Type } from 'typebox'
-import type { DescribedOperation } from './openapi.ts'
+import { type TSchema, Type } from 'typebox'
+import type { JsonObject } from '../core/json.ts'
+import type { DescribedOperation, DescribedParameter } from './openapi.ts'
 
 const count = Type.Integer({ minimum: 0 })
 const figure = Type.Number({ minimum: 0 })
@@ -68,6 +69,89 @@ const status = Type.Object({
   }),
 })
 
+const maybe = (schema: TSchema) => Type.Union([schema, Type.Null()])
+
+const found = Type.Object({
+  data: Type.Array(
+    Type.Object({
+      id: Type.String(),
+      created_at: Type.String(),
+      model: Type.String(),
+      provider_name: maybe(Type.String()),
+      endpoint: Type.String(),
+      api_key_hash: Type.String(),
+      api_key_name: maybe(Type.String()),
+      status: Type.String(),
+      error: maybe(Type.String()),
+      usage: figure,
+      tokens_prompt: maybe(count),
+      tokens_completion: maybe(count),
+      latency: maybe(figure),
+      generation_time: maybe(figure),
+      streamed: maybe(Type.Boolean()),
+      session_id: maybe(Type.String()),
+      attempts: count,
+    }),
+  ),
+  next: maybe(Type.String({ description: 'The `cursor` of the next page; null at the end.' })),
+  scanned_until: Type.String({ description: 'All generations from here on have been looked at.' }),
+})
+
+const detail = Type.Object({
+  data: Type.Object({
+    id: Type.String(),
+    api_key_hash: Type.String(),
+    api_key_name: maybe(Type.String()),
+    attempts: Type.Array(
+      Type.Object({
+        position: count,
+        provider_name: maybe(Type.String()),
+        endpoint: maybe(Type.String()),
+        status: maybe(count),
+        error: maybe(Type.String()),
+        latency: maybe(figure),
+        reason: Type.Enum(['first', 'previous_failed']),
+      }),
+    ),
+    timeline: Type.Array(Type.Object({ kind: Type.String(), at_ms: maybe(figure) })),
+    tokens: maybe(Type.Object({ prompt: count, completion: count, reasoning: count, cached: count, cache_write: count })),
+    money: Type.Array(Type.Object({ item: Type.String(), usd: figure })),
+    held: figure,
+  }),
+})
+
+const filter = (name: string, description: string, schema: JsonObject, example?: string | number): DescribedParameter => ({
+  name,
+  in: 'query',
+  description,
+  schema,
+  ...(example === undefined ? {} : { example }),
+})
+const text: JsonObject = { type: 'string', maxLength: 512 }
+const amount: JsonObject = { type: 'number', minimum: 0 }
+
+const FILTERS = [
+  filter('since', 'Admitted at this time (UTC) or later.', { type: 'string' }),
+  filter('until', 'Admitted before this time (UTC).', { type: 'string' }),
+  filter('api_key_hash', 'Hash of the key.', { type: 'string', pattern: '^[0-9a-f]{64}$' }),
+  filter('model', 'Slug of the model that served.', text),
+  filter('provider', 'Name of the provider.', text),
+  filter('endpoint', 'Id of the endpoint.', text),
+  filter('session_id', 'The session.', text),
+  filter(
+    'status',
+    'Some of completed, incomplete, failed, aborted, unknown and open; separated by commas.',
+    { type: 'string' },
+    'completed',
+  ),
+  filter('error', 'Code of the error that ended it.', text),
+  filter('min_cost', 'USD, at least.', amount, 0),
+  filter('max_cost', 'USD, at most.', amount, 1000),
+  filter('streamed', 'Whether the reply was a stream.', { type: 'string', enum: ['true', 'false'] }),
+  filter('limit', 'Generations per page at most; 50 without it.', { type: 'integer', minimum: 1, maximum: 200 }, 50),
+  filter('cursor', '`next` of an earlier reply.', { type: 'string' }),
+]
+
 export function operatorOperations(): DescribedOperation[] {
   return [
     {
@@ -80,6 +164,32 @@ export function operatorOperations(): DescribedOperation[] {
       description:
         'Requests, errors, latency and time to first token of the last minute, spend, open streams, and the health of every provider, over all workers of this gateway. Computed at most once a second. Percentiles are right to 10 %.',
       reply: { description: 'The figures.', schema: status },
+    },
+    {
+      method: 'get',
+      path: '/generations',
+      id: 'searchGenerations',
+      tag: 'Records',
+      key: 'management',
+      summary: 'Search generations',
+      description:
+        'The newest first. One call searches for a limited time: `data` may be empty where `next` is not null; go on with it as `cursor`.',
+      parameters: FILTERS,
+      reply: { description: 'A page.', schema: found },
+      faults: ['bad_request', 'unavailable'],
+    },
+    {
+      method: 'get',
+      path: '/generations/{id}',
+      id: 'getGenerationTimeline',
+      tag: 'Records',
+      key: 'management',
+      summary: 'Get a generation as a timeline',
+      parameters: [
+        { name: 'id', in: 'path', description: 'Id of the generation.', schema: { type: 'string' }, required: true, example: 'gen-0' },
+      ],
+      reply: { description: 'The record with attempts, times, tokens and cost.', schema: detail },
+      faults: ['not_found'],
     },
   ]
 }

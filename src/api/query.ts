@@ -33,3 +33,12 @@ export function choiceOf<T extends string>(query: URLSearchParams, name: string,
   if (choice === undefined) throw badField(name, `expected one of: ${choices.join(', ')}`)
   return choice
 }
+
+/** @returns milliseconds since the epoch. @throws Fault 400. */
+export function timeOf(query: URLSearchParams, name: string): number | undefined {
+  const text = query.get(name)
+  if (text === null || text === '') return undefined
+  const time = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?Z)?$/.test(text) ? Date.parse(text) : Number.NaN
+  if (!(time >= 0)) throw badField(name, 'expected a UTC time such as 2027-01-31T08:00:00Z')
+  return time
+}

@@ -9,7 +9,7 @@ import type { LedgerScans } from '../ledger/scans.ts'
 import type { SessionUse } from '../ledger/types.ts'
 import { hashNamed } from './key-commands.ts'
 import { allKeys, type KeySource } from './key-entry.ts'
-import { integerOf } from './query.ts'
+import { integerOf, timeOf } from './query.ts'
 import { type ApiReply, ok } from './reply.ts'
 
 export interface SessionSource extends Pick<KeySource, 'configured' | 'store'> {
@@ -73,15 +73,6 @@ function entryOf(row: SessionUse): JsonObject {
     first_request_at: new Date(row.first).toISOString(),
     last_request_at: new Date(row.last).toISOString(),
   }
-}
-
-/** @returns milliseconds since the epoch. @throws Fault 400. */
-function timeOf(query: URLSearchParams, name: string): number | undefined {
-  const text = query.get(name)
-  if (text === null || text === '') return undefined
-  const time = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?Z)?$/.test(text) ? Date.parse(text) : Number.NaN
-  if (!(time >= 0)) throw badField(name, 'expected a UTC time such as 2027-01-31T08:00:00Z')
-  return time
 }
 
 export interface SessionCommand {

@@ -287,6 +287,7 @@ export class Runtime {
       source: config.events.source,
       time: source.clock,
       isDraining: () => this.events.sources.draining,
+      ledger: source.store.ledger,
       brand: config.brand.word,
       clock: source.clock,
       maxBody: config.server.maxBody,

@@ -4,7 +4,17 @@ import type { Config } from '../config/config.ts'
 import type { NewEvent } from '../core/event-types.ts'
 import type { Json } from '../core/json.ts'
 import type { ProcessStatus } from '../core/live-figures.ts'
-import type { GenerationRecord, SessionList, SessionQuery, SessionSlice, Sums, UseQuery, UseRow } from '../ledger/types.ts'
+import type {
+  FoundPage,
+  GenerationRecord,
+  GenerationSearch,
+  SessionList,
+  SessionQuery,
+  SessionSlice,
+  Sums,
+  UseQuery,
+  UseRow,
+} from '../ledger/types.ts'
 import type { CompactionKey } from '../store/compaction-keys.ts'
 import type { DeliveryQuery, EventQuery, ReceiverState, StoredDelivery, StoredEvent } from '../store/events.ts'
 import type { Assignment, AssignmentKind, AuditQuery, AuditRow, GuardrailSnapshot, StoredGuardrail } from '../store/guardrails.ts'
@@ -118,6 +128,7 @@ export interface OwnerOffer {
   ledgerEnd(reading: number): null
   ledgerUse(query: UseQuery): readonly UseRow[]
   ledgerSessions(query: SessionQuery, slice: SessionSlice): SessionList
+  ledgerSearch(query: GenerationSearch, before: string): FoundPage
   ledgerSpent(): [key: string, nano: string][]
   ledgerCarried(): [key: string, nano: string][]
 

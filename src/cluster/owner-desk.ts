@@ -23,7 +23,7 @@ export interface DeskOptions {
   /** Absent where workers join a store of record by themselves. */
   record?: StoreOfRecord | undefined
   /** Scans for all workers, one at a time. */
-  scans: Pick<LedgerScans, 'use' | 'sessions'>
+  scans: Pick<LedgerScans, 'use' | 'sessions' | 'search'>
   counters: Counters
   /** Called with errors that are no faults. */
   oops: (error: unknown) => void
@@ -157,6 +157,7 @@ export class OwnerDesk {
       ledgerEnd: (reading) => readings.end(reading),
       ledgerUse: (query) => this.options.scans.use(query),
       ledgerSessions: (query, slice) => this.options.scans.sessions(query, slice),
+      ledgerSearch: (query, before) => this.options.scans.search(query, before),
       ledgerSpent: async () => sentSums(await this.record.ledger.spent()),
       ledgerCarried: async () => sentSums((await this.record.ledger.carried?.()) ?? new Map()),
     } satisfies Partial<Answers<OwnerOffer>>

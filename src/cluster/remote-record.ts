@@ -1,6 +1,17 @@
 /** The store of record in a worker: sends every call to the owner. */
 import { Fault } from '../core/faults.ts'
-import type { GenerationRecord, LedgerReader, SessionList, SessionQuery, SessionSlice, Sums, UseQuery, UseRow } from '../ledger/types.ts'
+import type {
+  FoundPage,
+  GenerationRecord,
+  GenerationSearch,
+  LedgerReader,
+  SessionList,
+  SessionQuery,
+  SessionSlice,
+  Sums,
+  UseQuery,
+  UseRow,
+} from '../ledger/types.ts'
 import type { CompactionKeyStore } from '../store/compaction-keys.ts'
 import type { EventStore } from '../store/events.ts'
 import type { GuardrailStore } from '../store/guardrails.ts'
@@ -138,6 +149,10 @@ class RemoteLedger implements LedgerReader {
 
   find(id: string): Promise<GenerationRecord | undefined> {
     return this.line.ask('ledgerFind', id)
+  }
+
+  search(query: GenerationSearch, before: string): Promise<FoundPage> {
+    return this.line.ask('ledgerSearch', query, before)
   }
 
   async *export(since = 0): AsyncGenerator<GenerationRecord> {

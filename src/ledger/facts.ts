@@ -32,6 +32,10 @@ export interface Facts extends JsonObject {
   /** `<ended by>/<progress>/<basis>` of the charge, see `ledger/settlement.ts`; absent for a complete reply that reported its usage. */
   charge_reason?: string | undefined
   cancelled?: boolean
+  /** Code of the fault that ended it; absent where it ended well. */
+  fault?: string | undefined
+  /** Of a request that was traced. */
+  trace_id?: string | undefined
   service_tier?: string | undefined
   /** Token counts as the provider named them, where they differ from the normalised ones. */
   native_tokens_prompt?: number

@@ -51,6 +51,8 @@ export function generationView(record: GenerationRecord): JsonObject {
     endpoint: facts.endpoint || hold.endpoint,
     status: settled?.status ?? 'open',
     estimated: settled?.estimated ?? false,
+    error: facts.fault ?? null,
+    trace_id: facts.trace_id ?? null,
     charge_reason: chargeReason(settled, facts),
     usage: cost,
     total_cost: cost,

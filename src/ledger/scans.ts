@@ -4,8 +4,19 @@
  */
 import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
+import { Searches } from './search.ts'
 import { scanSessions } from './session-use.ts'
-import type { LedgerReader, SessionList, SessionQuery, SessionSlice, SessionUse, UseQuery, UseRow } from './types.ts'
+import type {
+  FoundPage,
+  GenerationSearch,
+  LedgerReader,
+  SessionList,
+  SessionQuery,
+  SessionSlice,
+  SessionUse,
+  UseQuery,
+  UseRow,
+} from './types.ts'
 import { DAY_MS, scanUse } from './use.ts'
 import { type Verdict, verifyLedger } from './verify.ts'
 
@@ -49,6 +60,7 @@ export class LedgerScans {
   private readonly filtered = new Map<string, Kept<readonly UseRow[]>>()
   private readonly sessionLists = new Map<string, Kept<readonly SessionUse[]>>()
   private readonly running = new Map<string, Scan>()
+  private readonly searches = new Searches()
   private verdict: Kept<DatedVerdict> | undefined
   private last: Promise<unknown> = Promise.resolve()
 
@@ -77,6 +89,11 @@ export class LedgerScans {
     const kept = this.sessionLists.get(name)
     const rows = isKept(kept, this.clock.monotonic()) ? kept.value : await this.once(name, () => this.sessionScan(name, query))
     return { total: rows.length, rows: rows.slice(slice.offset, slice.offset + slice.limit) }
+  }
+
+  /** Generations, the newest first. @param before `<seq> <tag>`, or '' to begin. @throws Fault `unavailable` where too many searches run. */
+  search(query: GenerationSearch, before: string): Promise<FoundPage> {
+    return this.ledger.search ? this.ledger.search(query, before) : this.searches.run(this.ledger, query, before)
   }
 
   private async sessionScan(name: string, query: SessionQuery): Promise<readonly SessionUse[]> {

@@ -183,6 +183,37 @@ export interface SessionSlice {
   readonly limit: number
 }
 
+/** Which generations a search wants; what is absent is not looked at. */
+export interface GenerationSearch {
+  /** Milliseconds since the epoch of the admission: from here on, and before there. */
+  readonly from: number
+  readonly until: number
+  /** Identity. */
+  readonly key?: string | undefined
+  /** Slug that served. */
+  readonly model?: string | undefined
+  /** Display name. */
+  readonly provider?: string | undefined
+  readonly endpoint?: string | undefined
+  readonly session?: string | undefined
+  readonly statuses?: readonly (SettleStatus | 'open')[] | undefined
+  /** Code of the fault that ended it. */
+  readonly error?: string | undefined
+  /** Nano-dollars, both included. */
+  readonly minCost?: number | undefined
+  readonly maxCost?: number | undefined
+  readonly streamed?: boolean | undefined
+  /** Generations of one page at most. */
+  readonly limit: number
+}
+
+/** Some generations that a search has found, the newest first. */
+export interface FoundPage {
+  readonly rows: readonly GenerationRecord[]
+  /** `<seq> <tag>`: all before it have been looked at. Absent at the end. */
+  readonly next?: string
+}
+
 /** What the ledger shows: the journal of a process alone, or the store of record behind several. */
 export interface LedgerReader {
   find(id: string): GenerationRecord | undefined | Promise<GenerationRecord | undefined>
@@ -210,6 +241,13 @@ export interface LedgerReader {
   sessionPage?(query: SessionQuery, after: string): SessionPage | Promise<SessionPage>
   /** As `use`, by session. */
   sessions?(query: SessionQuery, slice: SessionSlice): Promise<SessionList>
+  /**
+   * Looks at some generations before a position, newest first; '' begins with the newest. The page has those that may be wanted: not all
+   * filters are applied. It takes a few milliseconds, whatever is sought, and may be empty and not be the last.
+   */
+  searchPage?(query: GenerationSearch, before: string): FoundPage | Promise<FoundPage>
+  /** The whole search, where another process makes it. */
+  search?(query: GenerationSearch, before: string): Promise<FoundPage>
 }
 
 /** What was settled because a crash had left it open. */

@@ -9,6 +9,7 @@ import {
   createKey,
   type EventSource,
   type GuardrailSource,
+  generationDetail,
   listAssignments,
   listGuardrails,
   listKeys,
@@ -20,10 +21,12 @@ import {
   removeGuardrail,
   removeKey,
   type Status,
+  searchGenerations,
   unassign,
 } from '../api/index.ts'
 import { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
+import type { LedgerReader } from '../ledger/types.ts'
 import { parseBody } from '../pipeline/request/read.ts'
 import { checkBodyHead } from '../pipeline/request/receive.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
@@ -32,6 +35,7 @@ import type { Answer, OperationRequest } from './gateway.ts'
 
 export interface ManagementSource extends ActivitySource, GuardrailSource, EventSource {
   readonly status: Pick<Status, 'read'>
+  readonly ledger: Pick<LedgerReader, 'find'>
   /** As for completions: bytes and levels of a body. */
   readonly maxBody: number
   readonly jsonDepth: number
@@ -49,8 +53,12 @@ const PATHS: Readonly<Record<string, Readonly<Record<string, Act>>>> = {
   '/v1/credits': { GET: (_request, source) => readCredits(source) },
   '/v1/sessions': { GET: ({ query }, source) => readSessions(query, source) },
   '/v1/status': { GET: (_request, source) => source.status.read() },
+  '/v1/generations': { GET: ({ query }, source) => searchGenerations(query, source) },
   '/v1/activity': { GET: ({ query }, source) => readActivity(query, source) },
 }
+
+const GENERATIONS = '/v1/generations/'
+const GENERATION_ID = /^[A-Za-z0-9_-]{1,80}$/
 
 /** Of a secret; what else stands in the store of keys is no key. */
 const HASH = /^[0-9a-f]{64}$/
@@ -73,6 +81,15 @@ export function managementOperation(request: OperationRequest, source: Managemen
   if (guardrails) return guardrails
   const events = eventOperation(request, { ...source, body: () => bodyOf(request, source) })
   if (events) return events
+  if (path.startsWith(GENERATIONS)) {
+    const id = path.slice(GENERATIONS.length)
+    if (!GENERATION_ID.test(id)) return undefined
+    const read = methodOf<Act>({ GET: (_request, of) => generationDetail(id, of) }, method)
+    return async (key) => {
+      if (!key.management) throw new Fault('management_only')
+      return read(request, source)
+    }
+  }
   const hash = path.startsWith(`${KEYS}/`) ? path.slice(KEYS.length + 1) : undefined
   const methods = Object.hasOwn(PATHS, path) ? PATHS[path] : undefined
   if (hash === undefined ? !methods : hash.includes('/')) return undefined

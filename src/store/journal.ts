@@ -4,7 +4,9 @@ import type { Clock, Timer } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 import type {
   DayCharge,
+  FoundPage,
   GenerationRecord,
+  GenerationSearch,
   HoldRow,
   Journal,
   KeyCharges,
@@ -25,6 +27,7 @@ import { type Durability, integer, openDatabase, text } from './sqlite.ts'
 import { SqliteReaders } from './sqlite-readers.ts'
 import { SqliteRollups } from './sqlite-rollups.ts'
 import { holdFrom, SETTLED_COLUMNS, settlementFrom } from './sqlite-rows.ts'
+import { SqliteSearch } from './sqlite-search.ts'
 import { SqliteUse } from './sqlite-use.ts'
 
 /** What an operator should know of; no row's content is in it. */
@@ -88,6 +91,7 @@ export class SqliteJournal implements Journal {
   private sums: SqliteUse | undefined
   /** What goes through the ledger step by step. */
   readonly readers: SqliteReaders
+  private found: SqliteSearch | undefined
 
   constructor(db: DatabaseSync, options: Omit<JournalOptions, 'durability'>) {
     this.db = db
@@ -224,6 +228,12 @@ export class SqliteJournal implements Journal {
     if (after === '') this.queue.flush()
     this.sums ??= new SqliteUse(this.db, this.rollups)
     return this.sums.readSessions(query, after)
+  }
+
+  searchPage(query: GenerationSearch, before: string): FoundPage {
+    if (before === '') this.queue.flush()
+    this.found ??= new SqliteSearch(this.db)
+    return this.found.page(query, before)
   }
 
   /** In one transaction; of those named only the settled ones go. @throws what SQLite throws; then all are still there. */

@@ -45,7 +45,7 @@ function scene(count = 2) {
   const processes: FakeProcess[] = []
   const inherited: number[] = []
   const desk = new OwnerDesk({
-    scans: { use: async () => [], sessions: async () => ({ total: 0, rows: [] }) },
+    scans: { use: async () => [], sessions: async () => ({ total: 0, rows: [] }), search: async () => ({ rows: [] }) },
     counters: new MemoryCounters(clock),
     oops: () => {},
   })

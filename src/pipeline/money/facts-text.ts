@@ -60,29 +60,29 @@ const asInteger = serializer.asInteger.bind(serializer)
     : input
         if (obj === null) return JSON_STR_EMPTY_OBJECT
         let json = ''
-        let addComma_32 = false
-          const value_verdict_33 = obj["verdict"]
-          if (value_verdict_33 !== undefined) {
-            json += addComma_32 ? ",\"verdict\":" : ((addComma_32 = true), "{\"verdict\":")
-        if (typeof value_verdict_33 !== 'string') {
-          if (value_verdict_33 === null) { json += JSON_STR_EMPTY_STRING } else if (value_verdict_33 instanceof Date) { json += JSON_STR_QUOTE + value_verdict_33.toISOString() + JSON_STR_QUOTE } else if (value_verdict_33 instanceof RegExp) { json += asString(value_verdict_33.source) } else { json += asString(value_verdict_33.toString()) }
-        } else { json += asString(value_verdict_33) }
+        let addComma_34 = false
+          const value_verdict_35 = obj["verdict"]
+          if (value_verdict_35 !== undefined) {
+            json += addComma_34 ? ",\"verdict\":" : ((addComma_34 = true), "{\"verdict\":")
+        if (typeof value_verdict_35 !== 'string') {
+          if (value_verdict_35 === null) { json += JSON_STR_EMPTY_STRING } else if (value_verdict_35 instanceof Date) { json += JSON_STR_QUOTE + value_verdict_35.toISOString() + JSON_STR_QUOTE } else if (value_verdict_35 instanceof RegExp) { json += asString(value_verdict_35.source) } else { json += asString(value_verdict_35.toString()) }
+        } else { json += asString(value_verdict_35) }
           }
-          const value_keyword_34 = obj["keyword"]
-          if (value_keyword_34 !== undefined) {
-            json += addComma_32 ? ",\"keyword\":" : ((addComma_32 = true), "{\"keyword\":")
-        if (typeof value_keyword_34 !== 'string') {
-          if (value_keyword_34 === null) { json += JSON_STR_EMPTY_STRING } else if (value_keyword_34 instanceof Date) { json += JSON_STR_QUOTE + value_keyword_34.toISOString() + JSON_STR_QUOTE } else if (value_keyword_34 instanceof RegExp) { json += asString(value_keyword_34.source) } else { json += asString(value_keyword_34.toString()) }
-        } else { json += asString(value_keyword_34) }
+          const value_keyword_36 = obj["keyword"]
+          if (value_keyword_36 !== undefined) {
+            json += addComma_34 ? ",\"keyword\":" : ((addComma_34 = true), "{\"keyword\":")
+        if (typeof value_keyword_36 !== 'string') {
+          if (value_keyword_36 === null) { json += JSON_STR_EMPTY_STRING } else if (value_keyword_36 instanceof Date) { json += JSON_STR_QUOTE + value_keyword_36.toISOString() + JSON_STR_QUOTE } else if (value_keyword_36 instanceof RegExp) { json += asString(value_keyword_36.source) } else { json += asString(value_keyword_36.toString()) }
+        } else { json += asString(value_keyword_36) }
           }
-          const value_tool_35 = obj["tool"]
-          if (value_tool_35 !== undefined) {
-            json += addComma_32 ? ",\"tool\":" : ((addComma_32 = true), "{\"tool\":")
-        if (typeof value_tool_35 !== 'string') {
-          if (value_tool_35 === null) { json += JSON_STR_EMPTY_STRING } else if (value_tool_35 instanceof Date) { json += JSON_STR_QUOTE + value_tool_35.toISOString() + JSON_STR_QUOTE } else if (value_tool_35 instanceof RegExp) { json += asString(value_tool_35.source) } else { json += asString(value_tool_35.toString()) }
-        } else { json += asString(value_tool_35) }
+          const value_tool_37 = obj["tool"]
+          if (value_tool_37 !== undefined) {
+            json += addComma_34 ? ",\"tool\":" : ((addComma_34 = true), "{\"tool\":")
+        if (typeof value_tool_37 !== 'string') {
+          if (value_tool_37 === null) { json += JSON_STR_EMPTY_STRING } else if (value_tool_37 instanceof Date) { json += JSON_STR_QUOTE + value_tool_37.toISOString() + JSON_STR_QUOTE } else if (value_tool_37 instanceof RegExp) { json += asString(value_tool_37.source) } else { json += asString(value_tool_37.toString()) }
+        } else { json += asString(value_tool_37) }
           }
-if (!addComma_32) json += JSON_STR_BEGIN_OBJECT
+if (!addComma_34) json += JSON_STR_BEGIN_OBJECT
 return json + JSON_STR_END_OBJECT
       }
       // "#/properties/provider_responses/items"
@@ -92,49 +92,49 @@ return json + JSON_STR_END_OBJECT
     : input
         if (obj === null) return JSON_STR_EMPTY_OBJECT
         let json = ''
-        let addComma_24 = false
-          const value_provider_name_25 = obj["provider_name"]
-          if (value_provider_name_25 !== undefined) {
-            json += addComma_24 ? ",\"provider_name\":" : ((addComma_24 = true), "{\"provider_name\":")
-        if (typeof value_provider_name_25 !== 'string') {
-          if (value_provider_name_25 === null) { json += JSON_STR_EMPTY_STRING } else if (value_provider_name_25 instanceof Date) { json += JSON_STR_QUOTE + value_provider_name_25.toISOString() + JSON_STR_QUOTE } else if (value_provider_name_25 instanceof RegExp) { json += asString(value_provider_name_25.source) } else { json += asString(value_provider_name_25.toString()) }
-        } else { json += asString(value_provider_name_25) }
+        let addComma_26 = false
+          const value_provider_name_27 = obj["provider_name"]
+          if (value_provider_name_27 !== undefined) {
+            json += addComma_26 ? ",\"provider_name\":" : ((addComma_26 = true), "{\"provider_name\":")
+        if (typeof value_provider_name_27 !== 'string') {
+          if (value_provider_name_27 === null) { json += JSON_STR_EMPTY_STRING } else if (value_provider_name_27 instanceof Date) { json += JSON_STR_QUOTE + value_provider_name_27.toISOString() + JSON_STR_QUOTE } else if (value_provider_name_27 instanceof RegExp) { json += asString(value_provider_name_27.source) } else { json += asString(value_provider_name_27.toString()) }
+        } else { json += asString(value_provider_name_27) }
           }
-          const value_endpoint_26 = obj["endpoint"]
-          if (value_endpoint_26 !== undefined) {
-            json += addComma_24 ? ",\"endpoint\":" : ((addComma_24 = true), "{\"endpoint\":")
-        if (typeof value_endpoint_26 !== 'string') {
-          if (value_endpoint_26 === null) { json += JSON_STR_EMPTY_STRING } else if (value_endpoint_26 instanceof Date) { json += JSON_STR_QUOTE + value_endpoint_26.toISOString() + JSON_STR_QUOTE } else if (value_endpoint_26 instanceof RegExp) { json += asString(value_endpoint_26.source) } else { json += asString(value_endpoint_26.toString()) }
-        } else { json += asString(value_endpoint_26) }
+          const value_endpoint_28 = obj["endpoint"]
+          if (value_endpoint_28 !== undefined) {
+            json += addComma_26 ? ",\"endpoint\":" : ((addComma_26 = true), "{\"endpoint\":")
+        if (typeof value_endpoint_28 !== 'string') {
+          if (value_endpoint_28 === null) { json += JSON_STR_EMPTY_STRING } else if (value_endpoint_28 instanceof Date) { json += JSON_STR_QUOTE + value_endpoint_28.toISOString() + JSON_STR_QUOTE } else if (value_endpoint_28 instanceof RegExp) { json += asString(value_endpoint_28.source) } else { json += asString(value_endpoint_28.toString()) }
+        } else { json += asString(value_endpoint_28) }
           }
-          const value_status_27 = obj["status"]
-          if (value_status_27 !== undefined) {
-            json += addComma_24 ? ",\"status\":" : ((addComma_24 = true), "{\"status\":")
-      if (value_status_27 === null) { json += JSON_STR_NULL } else { json += asNumber(value_status_27) }
+          const value_status_29 = obj["status"]
+          if (value_status_29 !== undefined) {
+            json += addComma_26 ? ",\"status\":" : ((addComma_26 = true), "{\"status\":")
+      if (value_status_29 === null) { json += JSON_STR_NULL } else { json += asNumber(value_status_29) }
           }
-          const value_latency_28 = obj["latency"]
-          if (value_latency_28 !== undefined) {
-            json += addComma_24 ? ",\"latency\":" : ((addComma_24 = true), "{\"latency\":")
-            json += asNumber(value_latency_28)
+          const value_latency_30 = obj["latency"]
+          if (value_latency_30 !== undefined) {
+            json += addComma_26 ? ",\"latency\":" : ((addComma_26 = true), "{\"latency\":")
+            json += asNumber(value_latency_30)
           }
-          const value_code_29 = obj["code"]
-          if (value_code_29 !== undefined) {
-            json += addComma_24 ? ",\"code\":" : ((addComma_24 = true), "{\"code\":")
-        if (typeof value_code_29 !== 'string') {
-          if (value_code_29 === null) { json += JSON_STR_EMPTY_STRING } else if (value_code_29 instanceof Date) { json += JSON_STR_QUOTE + value_code_29.toISOString() + JSON_STR_QUOTE } else if (value_code_29 instanceof RegExp) { json += asString(value_code_29.source) } else { json += asString(value_code_29.toString()) }
-        } else { json += asString(value_code_29) }
+          const value_code_31 = obj["code"]
+          if (value_code_31 !== undefined) {
+            json += addComma_26 ? ",\"code\":" : ((addComma_26 = true), "{\"code\":")
+        if (typeof value_code_31 !== 'string') {
+          if (value_code_31 === null) { json += JSON_STR_EMPTY_STRING } else if (value_code_31 instanceof Date) { json += JSON_STR_QUOTE + value_code_31.toISOString() + JSON_STR_QUOTE } else if (value_code_31 instanceof RegExp) { json += asString(value_code_31.source) } else { json += asString(value_code_31.toString()) }
+        } else { json += asString(value_code_31) }
           }
-          const value_dropped_30 = obj["dropped"]
-          if (value_dropped_30 !== undefined) {
-            json += addComma_24 ? ",\"dropped\":" : ((addComma_24 = true), "{\"dropped\":")
-            json += anonymous3(value_dropped_30)
+          const value_dropped_32 = obj["dropped"]
+          if (value_dropped_32 !== undefined) {
+            json += addComma_26 ? ",\"dropped\":" : ((addComma_26 = true), "{\"dropped\":")
+            json += anonymous3(value_dropped_32)
           }
-          const value_answer_check_31 = obj["answer_check"]
-          if (value_answer_check_31 !== undefined) {
-            json += addComma_24 ? ",\"answer_check\":" : ((addComma_24 = true), "{\"answer_check\":")
-            json += anonymous4(value_answer_check_31)
+          const value_answer_check_33 = obj["answer_check"]
+          if (value_answer_check_33 !== undefined) {
+            json += addComma_26 ? ",\"answer_check\":" : ((addComma_26 = true), "{\"answer_check\":")
+            json += anonymous4(value_answer_check_33)
           }
-if (!addComma_24) json += JSON_STR_BEGIN_OBJECT
+if (!addComma_26) json += JSON_STR_BEGIN_OBJECT
 return json + JSON_STR_END_OBJECT
       }
     function anonymous1 (obj) {
@@ -257,73 +257,87 @@ return json + JSON_STR_END_OBJECT
           if (value_charge_reason_14 === null) { json += JSON_STR_EMPTY_STRING } else if (value_charge_reason_14 instanceof Date) { json += JSON_STR_QUOTE + value_charge_reason_14.toISOString() + JSON_STR_QUOTE } else if (value_charge_reason_14 instanceof RegExp) { json += asString(value_charge_reason_14.source) } else { json += asString(value_charge_reason_14.toString()) }
         } else { json += asString(value_charge_reason_14) }
           }
-          const value_cache_discount_15 = obj["cache_discount"]
-          if (value_cache_discount_15 !== undefined) {
+          const value_fault_15 = obj["fault"]
+          if (value_fault_15 !== undefined) {
+            json += addComma_0 ? ",\"fault\":" : ((addComma_0 = true), "{\"fault\":")
+        if (typeof value_fault_15 !== 'string') {
+          if (value_fault_15 === null) { json += JSON_STR_EMPTY_STRING } else if (value_fault_15 instanceof Date) { json += JSON_STR_QUOTE + value_fault_15.toISOString() + JSON_STR_QUOTE } else if (value_fault_15 instanceof RegExp) { json += asString(value_fault_15.source) } else { json += asString(value_fault_15.toString()) }
+        } else { json += asString(value_fault_15) }
+          }
+          const value_trace_id_16 = obj["trace_id"]
+          if (value_trace_id_16 !== undefined) {
+            json += addComma_0 ? ",\"trace_id\":" : ((addComma_0 = true), "{\"trace_id\":")
+        if (typeof value_trace_id_16 !== 'string') {
+          if (value_trace_id_16 === null) { json += JSON_STR_EMPTY_STRING } else if (value_trace_id_16 instanceof Date) { json += JSON_STR_QUOTE + value_trace_id_16.toISOString() + JSON_STR_QUOTE } else if (value_trace_id_16 instanceof RegExp) { json += asString(value_trace_id_16.source) } else { json += asString(value_trace_id_16.toString()) }
+        } else { json += asString(value_trace_id_16) }
+          }
+          const value_cache_discount_17 = obj["cache_discount"]
+          if (value_cache_discount_17 !== undefined) {
             json += addComma_0 ? ",\"cache_discount\":" : ((addComma_0 = true), "{\"cache_discount\":")
-            json += asNumber(value_cache_discount_15)
+            json += asNumber(value_cache_discount_17)
           }
-          const value_tools_cost_16 = obj["tools_cost"]
-          if (value_tools_cost_16 !== undefined) {
+          const value_tools_cost_18 = obj["tools_cost"]
+          if (value_tools_cost_18 !== undefined) {
             json += addComma_0 ? ",\"tools_cost\":" : ((addComma_0 = true), "{\"tools_cost\":")
-            json += asNumber(value_tools_cost_16)
+            json += asNumber(value_tools_cost_18)
           }
-          const value_price_unknown_17 = obj["price_unknown"]
-          if (value_price_unknown_17 !== undefined) {
+          const value_price_unknown_19 = obj["price_unknown"]
+          if (value_price_unknown_19 !== undefined) {
             json += addComma_0 ? ",\"price_unknown\":" : ((addComma_0 = true), "{\"price_unknown\":")
-            json += asBoolean(value_price_unknown_17)
+            json += asBoolean(value_price_unknown_19)
           }
-          const value_num_search_results_18 = obj["num_search_results"]
-          if (value_num_search_results_18 !== undefined) {
+          const value_num_search_results_20 = obj["num_search_results"]
+          if (value_num_search_results_20 !== undefined) {
             json += addComma_0 ? ",\"num_search_results\":" : ((addComma_0 = true), "{\"num_search_results\":")
-            json += asNumber(value_num_search_results_18)
+            json += asNumber(value_num_search_results_20)
           }
-          const value_num_fetches_19 = obj["num_fetches"]
-          if (value_num_fetches_19 !== undefined) {
+          const value_num_fetches_21 = obj["num_fetches"]
+          if (value_num_fetches_21 !== undefined) {
             json += addComma_0 ? ",\"num_fetches\":" : ((addComma_0 = true), "{\"num_fetches\":")
-            json += asNumber(value_num_fetches_19)
+            json += asNumber(value_num_fetches_21)
           }
-          const value_web_search_engine_20 = obj["web_search_engine"]
-          if (value_web_search_engine_20 !== undefined) {
+          const value_web_search_engine_22 = obj["web_search_engine"]
+          if (value_web_search_engine_22 !== undefined) {
             json += addComma_0 ? ",\"web_search_engine\":" : ((addComma_0 = true), "{\"web_search_engine\":")
-        if (typeof value_web_search_engine_20 !== 'string') {
-          if (value_web_search_engine_20 === null) { json += JSON_STR_EMPTY_STRING } else if (value_web_search_engine_20 instanceof Date) { json += JSON_STR_QUOTE + value_web_search_engine_20.toISOString() + JSON_STR_QUOTE } else if (value_web_search_engine_20 instanceof RegExp) { json += asString(value_web_search_engine_20.source) } else { json += asString(value_web_search_engine_20.toString()) }
-        } else { json += asString(value_web_search_engine_20) }
+        if (typeof value_web_search_engine_22 !== 'string') {
+          if (value_web_search_engine_22 === null) { json += JSON_STR_EMPTY_STRING } else if (value_web_search_engine_22 instanceof Date) { json += JSON_STR_QUOTE + value_web_search_engine_22.toISOString() + JSON_STR_QUOTE } else if (value_web_search_engine_22 instanceof RegExp) { json += asString(value_web_search_engine_22.source) } else { json += asString(value_web_search_engine_22.toString()) }
+        } else { json += asString(value_web_search_engine_22) }
           }
-          const value_moderation_latency_21 = obj["moderation_latency"]
-          if (value_moderation_latency_21 !== undefined) {
+          const value_moderation_latency_23 = obj["moderation_latency"]
+          if (value_moderation_latency_23 !== undefined) {
             json += addComma_0 ? ",\"moderation_latency\":" : ((addComma_0 = true), "{\"moderation_latency\":")
-            json += asNumber(value_moderation_latency_21)
+            json += asNumber(value_moderation_latency_23)
           }
-          const value_credit_output_cap_22 = obj["credit_output_cap"]
-          if (value_credit_output_cap_22 !== undefined) {
+          const value_credit_output_cap_24 = obj["credit_output_cap"]
+          if (value_credit_output_cap_24 !== undefined) {
             json += addComma_0 ? ",\"credit_output_cap\":" : ((addComma_0 = true), "{\"credit_output_cap\":")
-            json += asNumber(value_credit_output_cap_22)
+            json += asNumber(value_credit_output_cap_24)
           }
-          const value_provider_responses_23 = obj["provider_responses"]
-          if (value_provider_responses_23 !== undefined) {
+          const value_provider_responses_25 = obj["provider_responses"]
+          if (value_provider_responses_25 !== undefined) {
             json += addComma_0 ? ",\"provider_responses\":" : ((addComma_0 = true), "{\"provider_responses\":")
-            json += anonymous1(value_provider_responses_23)
+            json += anonymous1(value_provider_responses_25)
           }
-          const value_service_tier_36 = obj["service_tier"]
-          if (value_service_tier_36 !== undefined) {
+          const value_service_tier_38 = obj["service_tier"]
+          if (value_service_tier_38 !== undefined) {
             json += addComma_0 ? ",\"service_tier\":" : ((addComma_0 = true), "{\"service_tier\":")
-        if (typeof value_service_tier_36 !== 'string') {
-          if (value_service_tier_36 === null) { json += JSON_STR_EMPTY_STRING } else if (value_service_tier_36 instanceof Date) { json += JSON_STR_QUOTE + value_service_tier_36.toISOString() + JSON_STR_QUOTE } else if (value_service_tier_36 instanceof RegExp) { json += asString(value_service_tier_36.source) } else { json += asString(value_service_tier_36.toString()) }
-        } else { json += asString(value_service_tier_36) }
+        if (typeof value_service_tier_38 !== 'string') {
+          if (value_service_tier_38 === null) { json += JSON_STR_EMPTY_STRING } else if (value_service_tier_38 instanceof Date) { json += JSON_STR_QUOTE + value_service_tier_38.toISOString() + JSON_STR_QUOTE } else if (value_service_tier_38 instanceof RegExp) { json += asString(value_service_tier_38.source) } else { json += asString(value_service_tier_38.toString()) }
+        } else { json += asString(value_service_tier_38) }
           }
-          const value_http_referer_37 = obj["http_referer"]
-          if (value_http_referer_37 !== undefined) {
+          const value_http_referer_39 = obj["http_referer"]
+          if (value_http_referer_39 !== undefined) {
             json += addComma_0 ? ",\"http_referer\":" : ((addComma_0 = true), "{\"http_referer\":")
-        if (typeof value_http_referer_37 !== 'string') {
-          if (value_http_referer_37 === null) { json += JSON_STR_EMPTY_STRING } else if (value_http_referer_37 instanceof Date) { json += JSON_STR_QUOTE + value_http_referer_37.toISOString() + JSON_STR_QUOTE } else if (value_http_referer_37 instanceof RegExp) { json += asString(value_http_referer_37.source) } else { json += asString(value_http_referer_37.toString()) }
-        } else { json += asString(value_http_referer_37) }
+        if (typeof value_http_referer_39 !== 'string') {
+          if (value_http_referer_39 === null) { json += JSON_STR_EMPTY_STRING } else if (value_http_referer_39 instanceof Date) { json += JSON_STR_QUOTE + value_http_referer_39.toISOString() + JSON_STR_QUOTE } else if (value_http_referer_39 instanceof RegExp) { json += asString(value_http_referer_39.source) } else { json += asString(value_http_referer_39.toString()) }
+        } else { json += asString(value_http_referer_39) }
           }
-          const value_app_title_38 = obj["app_title"]
-          if (value_app_title_38 !== undefined) {
+          const value_app_title_40 = obj["app_title"]
+          if (value_app_title_40 !== undefined) {
             json += addComma_0 ? ",\"app_title\":" : ((addComma_0 = true), "{\"app_title\":")
-        if (typeof value_app_title_38 !== 'string') {
-          if (value_app_title_38 === null) { json += JSON_STR_EMPTY_STRING } else if (value_app_title_38 instanceof Date) { json += JSON_STR_QUOTE + value_app_title_38.toISOString() + JSON_STR_QUOTE } else if (value_app_title_38 instanceof RegExp) { json += asString(value_app_title_38.source) } else { json += asString(value_app_title_38.toString()) }
-        } else { json += asString(value_app_title_38) }
+        if (typeof value_app_title_40 !== 'string') {
+          if (value_app_title_40 === null) { json += JSON_STR_EMPTY_STRING } else if (value_app_title_40 instanceof Date) { json += JSON_STR_QUOTE + value_app_title_40.toISOString() + JSON_STR_QUOTE } else if (value_app_title_40 instanceof RegExp) { json += asString(value_app_title_40.source) } else { json += asString(value_app_title_40.toString()) }
+        } else { json += asString(value_app_title_40) }
           }
 if (!addComma_0) json += JSON_STR_BEGIN_OBJECT
 return json + JSON_STR_END_OBJECT

@@ -56,6 +56,8 @@ export function generationFacts(
     credit_output_cap: creditCap(exchange),
     service_tier: tierOf(last),
     charge_reason: settlement.reason === USUAL_REASON ? undefined : settlement.reason,
+    fault: exchange.run.final?.fault?.code,
+    trace_id: trail.trace?.traceId,
     price_unknown: last && last.sent !== false && pricedEndpoint(last).price === 'unpriced' ? true : undefined,
     cache_discount: saved === 0 ? undefined : usd(saved),
     tools_cost: settlement.tools > 0 ? settlement.tools : undefined,

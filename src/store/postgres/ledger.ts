@@ -2,7 +2,9 @@
 import { sql } from 'kysely'
 import { parseGenerationId } from '../../core/ids.ts'
 import type {
+  FoundPage,
   GenerationRecord,
+  GenerationSearch,
   LedgerReader,
   RecordedWindows,
   SessionPage,
@@ -18,6 +20,7 @@ import type { Connection } from './connection.ts'
 import { GenerationLookUps } from './generation-look-ups.ts'
 import { factOf, SAVED as SAVED_TEXT } from './json-text.ts'
 import { LOCKS } from './locks.ts'
+import { PostgresSearch } from './search.ts'
 import { type GenerationTable, query, storable } from './tables.ts'
 
 const PAGE = 500
@@ -39,11 +42,13 @@ interface WindowRow {
 export class PostgresLedger implements LedgerReader {
   private readonly connection: Connection
   private readonly lookUps: GenerationLookUps
+  private readonly found: PostgresSearch
   private readonly page = new AdaptivePage(USE_PAGE)
 
   constructor(connection: Connection) {
     this.connection = connection
     this.lookUps = new GenerationLookUps(connection)
+    this.found = new PostgresSearch(connection, recordFrom)
   }
 
   async find(id: string): Promise<GenerationRecord | undefined> {
@@ -51,6 +56,11 @@ export class PostgresLedger implements LedgerReader {
     if (!parsed || !Number.isSafeInteger(parsed.seq)) return undefined
     const row = await this.lookUps.find(parsed.seq, parsed.tag)
     return row && recordFrom(row)
+  }
+
+  /** @throws Fault `unavailable`. */
+  searchPage(wanted: GenerationSearch, before: string): Promise<FoundPage> {
+    return this.found.page(wanted, before)
   }
 
   async *export(since = 0): AsyncIterable<GenerationRecord> {

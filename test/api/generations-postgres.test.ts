@@ -1,0 +1,66 @@
+/** `GET /v1/generations` on PostgreSQL. Runs with `npm run test:servers`. */
+import { join } from 'node:path'
+import t from 'tap'
+import { systemClock } from '../../src/core/clock.ts'
+import type { JsonObject } from '../../src/core/json.ts'
+import { eventually } from '../support/eventually.ts'
+import { oneModel } from '../support/gateway.ts'
+import { startPostgres } from '../support/postgres.ts'
+import { startScene } from '../support/scene.ts'
+import { answerFor, upstreamError } from '../support/wire.ts'
+
+const APP = 'sk-router-v1-app00000000000000000000000'
+const BOSS = 'sk-router-v1-boss0000000000000000000000'
+const KEYS = `auth: { keys: [ { name: app, key: "${APP}" }, { name: boss, key: "${BOSS}", management: true } ] }`
+
+const server = await startPostgres(t)
+
+t.test('every filter finds its generations, newest first', { timeout: 240_000 }, async (t) => {
+  if (!server) return
+  const url = await server.database()
+  const scene = await startScene(t, {
+    clock: systemClock,
+    config: (upstream) =>
+      `store: { url: "${url}", journal: "${join(t.testdir(), 'journal.db')}" }\n${KEYS}\n${oneModel(upstream, 'openai-chat')}`,
+    answer: (seen) =>
+      seen.body.includes('fault') ? upstreamError(400, 'no') : answerFor(seen, { text: ['fine'], usage: { input: 100, output: 10 } }),
+  })
+  const find = async (query: string): Promise<{ data: JsonObject[]; next: string | null }> => {
+    const reply = await scene.gateway.get(`/v1/generations${query}`, { authorization: `Bearer ${BOSS}` })
+    if (reply.status !== 200) throw new Error(await reply.text())
+    return (await reply.json()) as unknown as { data: JsonObject[]; next: string | null }
+  }
+  const say = async (words: string, more: JsonObject = {}): Promise<string> => {
+    const reply = await scene.ask({ messages: [{ role: 'user', content: words }], ...more }, 'chat', { authorization: `Bearer ${APP}` })
+    await reply.text()
+    return String(reply.headers.get('x-generation-id'))
+  }
+  const first = await say('hello')
+  const session = await say('hello', { session_id: 'conversation "1" \u0001' })
+  const failed = await say('fault')
+  const streamed = await say('hello', { stream: true })
+  await eventually('all rows', async () => ((await find('')).data.length === 4 ? true : undefined))
+  const ids = async (query: string) => (await find(query)).data.map(({ id }) => id)
+  t.same(await ids(''), [streamed, failed, session, first])
+  t.same(await ids(`?session_id=${encodeURIComponent('conversation "1" \u0001')}`), [session])
+  t.same(await ids('?session_id=conversation'), [])
+  t.same(await ids('?status=failed,aborted'), [failed])
+  t.same(await ids('?status=completed&limit=1'), [streamed])
+  t.same(await ids('?streamed=true'), [streamed])
+  t.same(await ids('?max_cost=0'), [failed])
+  t.same(await ids('?model=acme/one&provider=first&min_cost=0.0001'), [streamed, session, first])
+  t.same(await ids('?endpoint=acme/one@first'), [streamed, failed, session, first])
+  const [entry] = (await find('?status=failed')).data
+  t.same(await ids(`?error=${entry?.error}`), [failed])
+  t.same(await ids(`?api_key_hash=${entry?.api_key_hash}&status=failed`), [failed])
+  t.same(await ids(`?api_key_hash=${'0'.repeat(64)}`), [])
+  const seen: unknown[] = []
+  for (let next: string | null = ''; next !== null && seen.length < 10; ) {
+    const page: { data: JsonObject[]; next: string | null } = await find(
+      `?limit=1&api_key_hash=${entry?.api_key_hash}${next && `&cursor=${next}`}`,
+    )
+    seen.push(...page.data.map(({ id }) => id))
+    next = page.next
+  }
+  t.same(seen, [streamed, failed, session, first], 'page by page')
+})
