@@ -35,6 +35,8 @@ const HELP = `headgate: one address in front of many model providers
       the smallest cap, an image, reasoning over two turns. Shows what the provider refuses, in its own words; exit code 1 if it does.
       Without --yes it only shows the estimated cost. --record writes the requests and replies into a new file, without keys and
       account ids. PROVIDER is one of the configuration, or a preset.
+  headgate health [--url ADDRESS]
+      Whether the gateway on this machine answers: GET /healthz of its admin listener, http://127.0.0.1:8081 without --url; exit code 1 if not.
   headgate plugins [--json] [--config FILE]
       Shows the plugins that are there, when they act, and what the configuration says of them.
   headgate docs --out DIR [--config FILE]
@@ -84,6 +86,7 @@ const WORDS: Readonly<Record<string, string>> = {
   plan: 'FILE REQUEST.json',
   test: 'DIR',
   docs: '--out DIR',
+  health: 'no words behind it',
   ledger: 'export, verify or recovery',
 }
 
@@ -114,6 +117,7 @@ export async function run(argv: readonly string[]): Promise<void> {
   else if (verb === 'providers') process.exitCode = (await import('./providers.ts')).providers(rest, values)
   else if (verb === 'agents') process.exitCode = await (await import('./agents.ts')).agents(rest, values)
   else if (verb === 'probe') process.exitCode = await (await import('./probe.ts')).probe(rest, values)
+  else if (verb === 'health' && rest.length === 0) process.exitCode = await (await import('./health.ts')).health(values.url)
   else if (verb === 'plugins') process.exitCode = await (await import('./plugins.ts')).plugins(rest, values)
   else if (verb === 'docs' && rest.length === 0 && values.out)
     process.exitCode = await (await import('./docs.ts')).docs(values.out, values.config)
