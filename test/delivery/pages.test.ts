@@ -16,8 +16,9 @@ import { missing, moduleFile, tool } from './tools.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const RUNS_HERE = /^```sh no-test: runs in test\/delivery, (.+)\n([\s\S]*?)^```$/gm
-const PATIENCE = 240_000
+const PATIENCE = 290_000
 
+t.setTimeout(PATIENCE)
 const work = mkdtempSync(join(tmpdir(), 'headgate-pages-'))
 t.teardown(() => rmSync(work, { recursive: true, force: true }))
 
