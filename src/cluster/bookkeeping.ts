@@ -219,7 +219,21 @@ export function keepLocally(
       const account = credit.account(key)
       return { key, spent: account.settled, ...account.usage() }
     })
-  return { journal, keys, guardrails, compactionKeys, events, balances, audit, credit, ledger, readers: store.readers, recovered, processes: () => 1, close }
+  return {
+    journal,
+    keys,
+    guardrails,
+    compactionKeys,
+    events,
+    balances,
+    audit,
+    credit,
+    ledger,
+    readers: store.readers,
+    recovered,
+    processes: () => 1,
+    close,
+  }
 }
 
 /** File of a process's own journal; undefined where it is kept in memory. */
