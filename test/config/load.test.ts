@@ -214,6 +214,7 @@ t.test('defaults are filled in and units resolved', async (t) => {
     durability: 'process',
     journal: './data/journal.db',
     lostGrace: 86_400_000,
+    exportGrace: 604_800_000,
     files: { path: 'data/files', maxBytes: 1024 ** 3, maxFile: 100 * 1024 ** 2 },
   })
   t.same(config.shared, { tls: 'required' })

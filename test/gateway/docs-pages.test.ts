@@ -4,9 +4,12 @@ import { promisify } from 'node:util'
 import { parseHTML } from 'linkedom'
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { eventually } from '../support/eventually.ts'
 import { every } from '../support/every.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { plainNode } from '../support/program.ts'
+import { REFUSING_URL } from '../support/upstream.ts'
+import { WEBHOOK_SECRET } from '../support/webhook-receiver.ts'
 import { type DocumentOperation, objectOf, objectsOf, operationsOf } from './openapi-rules.ts'
 
 const PLAIN = 'sk-router-v1-plain0123456789abcdef'
@@ -16,6 +19,7 @@ const CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM'
 const CALLBACK = 'https://app.example/back'
 
 const config = `
+events: { receivers: [ { name: ops, url: "${REFUSING_URL}", secret: "${WEBHOOK_SECRET}" } ] }
 auth:
   sign_in: { callbacks: [ "${CALLBACK}" ] }
   keys:
@@ -170,6 +174,11 @@ async function madeIn({ url }: Gateway): Promise<Map<string, string>> {
   const file = await post('/v1/files', form, PLAIN)
   const wish = { callback_url: CALLBACK, code_challenge: CHALLENGE, code_challenge_method: 'S256' }
   const code = objectOf((await post('/v1/auth/keys/code', JSON.stringify(wish), PLAIN)).data)
+  const [delivery] = await eventually('the delivery of the event of the key', async () => {
+    const reply = await fetch(`${url}/v1/events/deliveries`, { headers: { authorization: `Bearer ${BOSS}` } })
+    const made = objectsOf(((await reply.json()) as JsonObject).data)
+    return made.length > 0 && made
+  })
   const exampleOf = (path: string, name: string): string => {
     const parameters = objectsOf(operations.find((one) => one.path === path)?.operation.parameters)
     return String(parameters.find((one) => one.name === name)?.example)
@@ -179,6 +188,7 @@ async function madeIn({ url }: Gateway): Promise<Map<string, string>> {
     [exampleOf('/guardrails/{id}', 'id'), String(guardrail.id)],
     [exampleOf('/generation', 'id'), String(chat.id)],
     [exampleOf('/files/{file_id}', 'file_id'), String(file.id)],
+    [exampleOf('/events/{id}', 'id'), String(delivery?.event)],
     ['the-code', String(code.id)],
   ])
 }

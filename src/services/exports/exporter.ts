@@ -16,7 +16,7 @@ import { DeliveryError, type Destination } from './destination.ts'
 import { batchId, objectName } from './object-name.ts'
 import type { ExportSettings } from './settings.ts'
 
-const LABELS = { labels: [closed('export')], limit: 16 } as const
+const LABELS = { labels: [closed('export')], limit: 8 } as const
 const exported = counter('export_rows_total', 'Generations that a destination of `exports` has taken.', LABELS)
 const failedBatches = counter(
   'export_failed_batches_total',
