@@ -112,6 +112,18 @@ function keyOperations(): DescribedOperation[] {
       reply: { description: 'The key is deleted. Its spending stays in the ledger.', schema: deleted },
       faults: ['not_found', 'conflict'],
     },
+    {
+      ...manages,
+      method: 'post',
+      path: '/keys/{hash}/rotate',
+      id: 'rotateKey',
+      summary: 'Replace the secret of a key',
+      description:
+        'Name, limit, spending and history stay; the hash changes. The old secret is refused from then on, and so are the keys that this key issued through sign-in.',
+      parameters: [HASH],
+      reply: { description: 'The key with its new hash, and its new secret.', schema: madeKey },
+      faults: ['not_found', 'conflict'],
+    },
   ]
 }
 

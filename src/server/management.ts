@@ -20,6 +20,7 @@ import {
   readSessions,
   removeGuardrail,
   removeKey,
+  rotateKey,
   type Status,
   searchGenerations,
   unassign,
@@ -70,6 +71,12 @@ const ONE_KEY: Readonly<Record<string, (hash: string) => Act>> = {
   DELETE: (hash) => (_request, source) => removeKey(hash, source),
 }
 
+const ROTATE = '/rotate'
+/** `hash` is the part of the path before `/rotate`. */
+const ROTATION: typeof ONE_KEY = {
+  POST: (hash) => (_request, source) => rotateKey(hash, source),
+}
+
 /**
  * What a path does with this method, once the caller's key is known.
  * @returns undefined where no management operation has the path. @throws Fault 405 for another method of one.
@@ -90,10 +97,12 @@ export function managementOperation(request: OperationRequest, source: Managemen
       return read(request, source)
     }
   }
-  const hash = path.startsWith(`${KEYS}/`) ? path.slice(KEYS.length + 1) : undefined
+  const below = path.startsWith(`${KEYS}/`) ? path.slice(KEYS.length + 1) : undefined
+  const rotates = below?.endsWith(ROTATE)
+  const hash = rotates ? below?.slice(0, -ROTATE.length) : below
   const methods = Object.hasOwn(PATHS, path) ? PATHS[path] : undefined
   if (hash === undefined ? !methods : hash.includes('/')) return undefined
-  const act = hash === undefined ? methodOf(methods ?? {}, method) : methodOf(ONE_KEY, method)(hash)
+  const act = hash === undefined ? methodOf(methods ?? {}, method) : methodOf(rotates ? ROTATION : ONE_KEY, method)(hash)
   return async (key) => {
     if (!key.management) throw new Fault('management_only')
     if (hash !== undefined && !HASH.test(hash)) throw new Fault('not_found', { message: 'No such key' })

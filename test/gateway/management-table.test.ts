@@ -204,6 +204,15 @@ const OPERATIONS: readonly Operation[] = [
   },
   { method: 'DELETE', path: fresh, access: 'management', status: 200, answer: { deleted: true }, methods: ONE_KEY },
   {
+    method: 'POST',
+    name: '/v1/keys/{hash}/rotate',
+    path: async () => `${await fresh()}/rotate`,
+    access: 'management',
+    status: 200,
+    answer: { data: { name: 'made' }, key: /^sk-router-v2-[0-9a-f]{64}$/ },
+    methods: ['POST'],
+  },
+  {
     method: 'GET',
     path: () => '/v1/credits',
     access: 'management',
@@ -408,7 +417,7 @@ t.test('other methods', async (t) => {
   })
   const count = (text: string, what: string): number => (JSON.parse(text) as Record<string, unknown[]>)[what].length
   const after = await stored()
-  t.equal(count(after, 'keys') - count(before, 'keys'), 3, 'but for the three keys that were made to be asked for')
+  t.equal(count(after, 'keys') - count(before, 'keys'), 4, 'but for the four keys that were made to be asked for')
   t.equal(count(after, 'guardrails') - count(before, 'guardrails'), 3, 'and the guardrails')
 })
 

@@ -95,6 +95,8 @@ t.test('every operation for every kind of key', async (t) => {
     [['PATCH', `/v1/keys/${hash}`, { name: 'renamed' }], 200],
     [['PATCH', `/v1/keys/${NOBODY}`, { name: 'renamed' }], 404],
     [['PATCH', `/v1/keys/${APP}`, { name: 'renamed' }], 409],
+    [['POST', `/v1/keys/${NOBODY}/rotate`], 404],
+    [['POST', `/v1/keys/${APP}/rotate`], 409],
     [['DELETE', `/v1/keys/${APP}`], 409],
     [['DELETE', `/v1/keys/${NOBODY}`], 404],
     [['GET', '/v1/credits'], 200],
@@ -127,6 +129,19 @@ t.test('every operation for every kind of key', async (t) => {
   t.match(await (await generate(gateway, SECRETS.boss)).json(), { error: { code: 403, message: /Management keys cannot/ } })
 })
 
+t.test('a new secret takes the place of the old one', async (t) => {
+  const { gateway } = await managed(t)
+  const old = await made(gateway, { name: 'turned', limit: 5 })
+  t.equal(await status(gateway, old.key), 200)
+  const { status: code, body } = await call(gateway, ['POST', `/v1/keys/${old.hash}/rotate`])
+  t.equal(code, 200)
+  t.match(body.data, { name: 'turned', limit: 5 })
+  t.not(body.data?.hash, old.hash, 'the hash is another')
+  t.equal(await status(gateway, old.key), 401, 'the old secret is refused')
+  t.equal(await status(gateway, String(body.key)), 200, 'the new one is taken')
+  t.equal((await call(gateway, ['GET', `/v1/keys/${old.hash}`])).status, 404)
+})
+
 t.test('other methods and paths', async (t) => {
   const { gateway } = await managed(t)
   await every(t, 'every case', async (t) => {
@@ -134,6 +149,7 @@ t.test('other methods and paths', async (t) => {
       ['PUT', '/v1/keys', 'GET, POST'],
       ['DELETE', '/v1/keys', 'GET, POST'],
       ['POST', `/v1/keys/${NOBODY}`, 'GET, PATCH, DELETE'],
+      ['GET', `/v1/keys/${NOBODY}/rotate`, 'POST'],
       ['POST', '/v1/credits', 'GET'],
       ['POST', '/v1/activity', 'GET'],
     ]) {
