@@ -1,5 +1,6 @@
 /** The pages of the control room, for the tests that look at each of them. */
 import type { Page } from 'playwright-core'
+import { ACTIVITY, hashOf, KEYS } from './keys-data.ts'
 import { NOW } from './now-status.ts'
 
 export interface TestedPage {
@@ -17,11 +18,14 @@ const shows =
   (page: Page): Promise<unknown> =>
     page.locator('main').getByText(text).first().waitFor()
 
+const KEY_REPLIES = { 'GET /v1/keys': { data: KEYS }, 'GET /v1/activity': { data: ACTIVITY } }
+
 export const PAGES: readonly TestedPage[] = [
   { name: 'now', path: 'now', ready: shows('Providers'), replies: { 'GET /v1/status': { data: NOW } } },
   { name: 'requests', path: 'requests', ready: shows('Requests') },
   { name: 'models', path: 'models', ready: shows('Models') },
-  { name: 'keys', path: 'keys', ready: shows('Keys and budgets') },
+  { name: 'keys', path: 'keys', ready: shows('reports'), replies: KEY_REPLIES },
+  { name: 'keys-one', path: `keys/${hashOf('b')}`, ready: shows('Left of the limit'), replies: KEY_REPLIES },
   { name: 'policy', path: 'policy', ready: shows('Policy') },
   { name: 'guardrails', path: 'guardrails', ready: shows('Guardrails') },
   { name: 'ledger', path: 'ledger', ready: shows('Adds up') },

@@ -1,12 +1,208 @@
-/** The page "Keys and budgets". */
-import { EmptyNote } from '../components/notes.tsx'
-import { PageHead } from '../components/values.tsx'
+/** The page "Keys and budgets": all keys with what they may spend, one key with its burn-down, and who spent what. */
+import { useState } from 'preact/hooks'
+import { call } from '../api.ts'
+import { Checkbox, Field } from '../components/field.tsx'
+import { EmptyNote, ErrorNote } from '../components/notes.tsx'
+import { Table } from '../components/table.tsx'
+import { Badge, Figure, Figures, Money, PageHead, Section, Time } from '../components/values.tsx'
+import { formatCount, formatShare, formatUsd } from '../format.ts'
+import { type Resource, useResource } from '../resource.ts'
+import { pathTo, useQuery } from '../router.ts'
+import type { PageProps } from '../routes.ts'
+import { forecastOf, hasExpired, type Key, shareSpent } from './keys-budget.ts'
+import { EditKey, SecretShown } from './keys-forms.tsx'
+import { OneKey } from './keys-one.tsx'
+import { Spending } from './keys-spending.tsx'
 
-export default function Page() {
+/** A limit is worth a look from here on. */
+const NEAR = 0.8
+
+export default function KeysPage({ rest }: PageProps) {
+  const keys = useResource<{ data: readonly Key[] }>((signal) => call('/v1/keys', { query: { include_disabled: true }, signal }), [])
+  const [secret, setSecret] = useState<{ name: string; secret: string }>()
+  const [hash] = rest
+  const show = (name: string, made: string): void => setSecret({ name, secret: made })
   return (
     <>
-      <PageHead title="Keys and budgets" />
-      <EmptyNote title="This page is not there yet" />
+      {hash === undefined ? <AllKeys keys={keys} onSecret={show} /> : <OneKey hash={hash} keys={keys} onSecret={show} />}
+      <SecretShown shown={secret} onClose={() => setSecret(undefined)} />
     </>
   )
+}
+
+export interface KeysProps {
+  readonly keys: Resource<{ data: readonly Key[] }>
+  /** Shows a new secret, once. */
+  readonly onSecret: (name: string, secret: string) => void
+}
+
+function AllKeys({ keys, onSecret }: KeysProps) {
+  const [isMaking, setMaking] = useState(false)
+  const all = keys.data?.data
+  return (
+    <>
+      <PageHead
+        title="Keys and budgets"
+        actions={
+          <button type="button" class="button primary" onClick={() => setMaking(true)}>
+            Create a key
+          </button>
+        }
+      >
+        Who may call, how much each may spend, and how long that lasts.
+      </PageHead>
+      {all && keys.error && <ErrorNote error={keys.error} onRetry={keys.reload} />}
+      <Summary keys={all} />
+      <Section title="Keys">
+        <List keys={keys} />
+      </Section>
+      <Spending keys={all ?? []} />
+      <EditKey
+        isOpen={isMaking}
+        onClose={() => setMaking(false)}
+        onDone={(key, secret) => {
+          setMaking(false)
+          keys.reload()
+          if (secret !== undefined) onSecret(key.name, secret)
+        }}
+      />
+    </>
+  )
+}
+
+function Summary({ keys }: { keys: readonly Key[] | undefined }) {
+  const usable = keys?.filter((key) => !key.disabled && !hasExpired(key))
+  const sum = (of: (key: Key) => number): string => (keys ? formatUsd(keys.reduce((all, key) => all + of(key), 0)) : '–')
+  const spent = usable?.filter((key) => (key.limit_remaining ?? 1) <= 0).length ?? 0
+  const near = usable?.filter((key) => (key.limit_remaining ?? 0) > 0 && (shareSpent(key) ?? 0) >= NEAR).length ?? 0
+  return (
+    <Figures label="All keys">
+      <Figure label="Keys in use" value={formatCount(usable?.length)} detail={keys && `of ${formatCount(keys.length)}`} />
+      <Figure label="Spent today" value={sum((key) => key.usage_daily)} detail="since 00:00 UTC" />
+      <Figure label="This week" value={sum((key) => key.usage_weekly)} detail="since Monday" />
+      <Figure label="This month" value={sum((key) => key.usage_monthly)} detail="since the first" />
+      <Figure
+        label="Limits"
+        value={keys ? formatCount(spent + near) : '–'}
+        detail={`${spent} reached, ${near} from ${formatShare(NEAR)} on`}
+        {...(spent > 0 ? { tone: 'bad' as const } : near > 0 ? { tone: 'warn' as const } : {})}
+      />
+    </Figures>
+  )
+}
+
+function List({ keys: { data, error, reload } }: Pick<KeysProps, 'keys'>) {
+  const [query, set] = useQuery()
+  const search = query.search ?? ''
+  const isAll = query.unused === '1'
+  const now = Date.now()
+  const rows = data?.data.filter(
+    (key) =>
+      (isAll || !(key.disabled || hasExpired(key, now))) &&
+      [key.name, key.label, key.hash].some((text) => text.toLowerCase().includes(search.toLowerCase())),
+  )
+  return (
+    <>
+      <search class="filters keys-filters">
+        <Field name="search" label="Search" type="search" value={search} onInput={(text) => set({ search: text })} />
+        <Checkbox
+          name="unused"
+          label="Also disabled and expired ones"
+          checked={isAll}
+          onChange={(checked) => set({ unused: checked ? '1' : undefined })}
+        />
+      </search>
+      <Table
+        caption="Keys"
+        rows={rows}
+        error={error}
+        onRetry={reload}
+        rowKey={({ hash }) => hash}
+        empty={<EmptyNote title={search === '' ? 'No key yet' : 'No key is called so'} />}
+        columns={[
+          { name: 'name', title: 'Name', cell: (key) => <KeyName key_={key} />, sortBy: ({ name }) => name },
+          { name: 'limit', title: 'Limit', cell: (key) => <Limit key_={key} />, sortBy: (key) => shareSpent(key) },
+          { name: 'forecast', title: 'At this pace', cell: (key) => <ForecastText key_={key} now={now} /> },
+          { name: 'state', title: 'State', cell: (key) => <State key_={key} />, sortBy: (key) => stateOf(key, now)[1] },
+          {
+            name: 'month',
+            title: 'This month',
+            isNumber: true,
+            cell: (key) => <Money usd={key.usage_monthly} />,
+            sortBy: (key) => key.usage_monthly,
+          },
+          { name: 'usage', title: 'In all', isNumber: true, cell: (key) => <Money usd={key.usage} />, sortBy: (key) => key.usage },
+          { name: 'expires', title: 'Expires', cell: (key) => <Time iso={key.expires_at} />, sortBy: (key) => key.expires_at },
+        ]}
+      />
+    </>
+  )
+}
+
+function KeyName({ key_: { hash, name, label, source, is_management_key: manages } }: { key_: Key }) {
+  return (
+    <>
+      <a href={pathTo(['keys', hash])}>{name}</a>
+      <span class="key-note">
+        <code>{label}</code>
+        {manages && ' manages'}
+        {source === 'configuration' && ' of the file'}
+      </span>
+    </>
+  )
+}
+
+function stateOf(key: Key, now: number): readonly [tone: 'good' | 'bad' | 'neutral', text: string] {
+  if (key.disabled) return ['neutral', 'Disabled']
+  if (hasExpired(key, now)) return ['neutral', 'Expired']
+  if ((key.limit_remaining ?? 1) <= 0) return ['bad', 'Limit reached']
+  return ['good', 'In use']
+}
+
+export function State({ key_ }: { key_: Key }) {
+  const [tone, text] = stateOf(key_, Date.now())
+  return <Badge tone={tone}>{text}</Badge>
+}
+
+export const EACH = { daily: 'a day', weekly: 'a week', monthly: 'a month' } as const
+
+export function Limit({ key_ }: { key_: Key }) {
+  const { limit, limit_remaining: left, limit_reset: reset } = key_
+  const share = shareSpent(key_)
+  if (limit === null || share === undefined) return <span class="quiet">None</span>
+  return (
+    <span class="limit">
+      <span class="number">
+        {formatUsd(limit)} {reset && EACH[reset]}
+      </span>
+      <meter
+        class={share >= 1 ? 'bad' : share >= NEAR ? 'warn' : undefined}
+        min={0}
+        max={1}
+        value={Math.min(1, share)}
+        aria-label={`${formatShare(share)} of the limit is spent or held`}
+      />
+      <span class="quiet number">{formatUsd(left)} left</span>
+    </span>
+  )
+}
+
+const SHORT_DATE = { month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', hour12: false } as const
+
+export function ForecastText({ key_, now }: { key_: Key; now: number }) {
+  const forecast = forecastOf(key_, now)
+  if (forecast.kind === 'spent') return <Badge tone="bad">Nothing left</Badge>
+  if (forecast.kind === 'runs-out')
+    return (
+      <span>
+        <Badge tone="warn">Runs out</Badge> <span class="number">{new Date(forecast.at).toLocaleString('en-GB', SHORT_DATE)}</span>
+      </span>
+    )
+  if (forecast.kind === 'lasts')
+    return (
+      <span>
+        <Badge tone="good">Lasts</Badge> {forecast.left !== undefined && <span class="number">{formatUsd(forecast.left)} left over</span>}
+      </span>
+    )
+  return <span class="quiet">{{ 'no-limit': '–', idle: 'Nothing spent', unknown: 'Too early to say' }[forecast.kind]}</span>
 }

@@ -1,0 +1,61 @@
+/** Replies of the management API on keys and their use: limits of every kind, and names that try to be markup. */
+import { HOSTILE } from './now-status.ts'
+
+const DAY = 86_400_000
+const today = Math.floor(Date.now() / DAY) * DAY
+
+export const hashOf = (digit: string): string => digit.repeat(64)
+
+function key(digit: string, name: string, more: object = {}): object & Record<string, unknown> {
+  return {
+    hash: hashOf(digit),
+    name,
+    label: `sk-router-v2-${digit}${digit}…${digit}`,
+    disabled: false,
+    limit: null,
+    limit_remaining: null,
+    limit_reset: null,
+    include_byok_in_limit: false,
+    usage: 12.5,
+    usage_daily: 0.4,
+    usage_weekly: 1.9,
+    usage_monthly: 7.2,
+    created_at: '2026-01-05T09:00:00Z',
+    updated_at: null,
+    expires_at: null,
+    creator_user_id: null,
+    workspace_id: 'w',
+    is_management_key: false,
+    source: 'store',
+    parent_hash: null,
+    ...more,
+  }
+}
+
+export const KEYS = [
+  key('a', 'dev', { source: 'configuration' }),
+  key('b', 'reports', { limit: 100, limit_remaining: 41.2, limit_reset: 'monthly', usage: 180, usage_monthly: 58.8, usage_daily: 3.1 }),
+  key('c', 'chat', { limit: 8, limit_remaining: 1.02, usage: 6.98, creator_user_id: 'team-one' }),
+  key('d', 'batch', { limit: 20, limit_remaining: 0, limit_reset: 'weekly', usage_weekly: 20 }),
+  key('e', HOSTILE, { limit: 1000, limit_remaining: 999, limit_reset: 'daily', usage_daily: 1, expires_at: '2031-01-31T00:00:00Z' }),
+  key('f', 'old', { disabled: true }),
+]
+
+const MODELS = ['acme/large', 'acme/small', 'globex/fast', 'sim/echo', HOSTILE]
+
+export const ACTIVITY = Array.from({ length: 29 }, (_, day) => day + 1).flatMap((day) =>
+  MODELS.map((model, at) => ({
+    date: new Date(today - day * DAY).toISOString().slice(0, 10),
+    model,
+    model_permaslug: model,
+    endpoint_id: `${model}@acme`,
+    provider_name: at < 2 ? 'Acme' : 'Globex',
+    usage: Number(((1.4 / (at + 1)) * (1 + Math.sin(day / 3 + at) / 2)).toFixed(6)),
+    byok_usage_inference: 0,
+    requests: 40 + 3 * at + day,
+    prompt_tokens: 120_000 + day * 512,
+    completion_tokens: 18_000 + day * 31,
+    reasoning_tokens: 0,
+    cache_discount: 0,
+  })),
+)

@@ -1,0 +1,124 @@
+/** Keys in a real browser: made, changed, replaced, disabled and deleted at the real gateway; budgets and sums; a caller's text. */
+import { readFileSync } from 'node:fs'
+import type { Page } from 'playwright-core'
+import t from 'tap'
+import { axeProblems, noBrowser, picture, startRoom } from '../support/browser.ts'
+import { ACTIVITY, hashOf, KEYS } from './keys-data.ts'
+import { HOSTILE } from './now-status.ts'
+
+const JSON_TYPE = { 'content-type': 'application/json' }
+
+t.test('keys', { skip: noBrowser, timeout: 280_000 }, async (t) => {
+  const room = await startRoom(t)
+  const ask = async (secret: string): Promise<number> => {
+    const request = { model: 'sim/echo', messages: [{ role: 'user', content: 'Hello' }] }
+    const headers = { ...JSON_TYPE, authorization: `Bearer ${secret}` }
+    return (await fetch(`${room.gateway.url}/v1/chat/completions`, { method: 'POST', headers, body: JSON.stringify(request) })).status
+  }
+  const secretShown = async (page: Page): Promise<string> => {
+    const secret = (await page.locator('.secret code').textContent()) ?? ''
+    await page.getByRole('button', { name: 'I have it' }).click()
+    return secret
+  }
+
+  t.test('lead from the first secret to the last request', async (t) => {
+    const { page, context, complaints } = await room.open()
+    await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+    await page.goto('/control-room/keys')
+    await page.getByRole('button', { name: 'Create a key' }).click()
+    t.same(await axeProblems(page), [], 'axe finds nothing on the form')
+    await page.getByLabel('Name').fill('app')
+    await page.getByLabel('Limit in USD').fill('99999999')
+    await page.getByRole('button', { name: 'Create it' }).click()
+    await page.locator('.field.wrong').getByLabel('Limit in USD').waitFor()
+    t.equal(await page.getByLabel('Limit in USD').getAttribute('aria-invalid'), 'true', "the API's error stands at its field")
+    await picture(page, 'keys-create-1440-light')
+    await page.getByLabel('Limit in USD').fill('5')
+    await page.getByLabel('The limit begins anew').selectOption('monthly')
+    await page.getByRole('button', { name: 'Create it' }).click()
+    await page.getByRole('button', { name: 'Copy' }).click()
+    await page.getByRole('button', { name: 'Copied' }).waitFor()
+    const copied = await page.evaluate<string>('navigator.clipboard.readText()')
+    await picture(page, 'keys-secret-1440-light')
+    t.same(await axeProblems(page), [], 'axe finds nothing beside the secret')
+    const first = await secretShown(page)
+    t.equal(copied, first, 'the copy is the secret')
+    t.equal(await ask(first), 200, 'the secret works')
+    const kept = await page.evaluate<string>('JSON.stringify([localStorage, sessionStorage, document.documentElement.outerHTML])')
+    t.notOk(kept.includes(first), 'once closed, neither the page nor its storage has it')
+
+    await page.getByRole('link', { name: 'app', exact: true }).click()
+    await page.getByRole('heading', { level: 1, name: 'app' }).waitFor()
+    await page.getByRole('button', { name: 'Change' }).click()
+    await page.getByLabel('Limit in USD').fill('7')
+    await page.getByRole('button', { name: 'Change it' }).click()
+    await page.getByText('$7.00 a month').first().waitFor()
+
+    const old = page.url()
+    await page.getByRole('button', { name: 'New secret' }).click()
+    t.equal(await page.getByRole('button', { name: 'Replace it' }).isDisabled(), true, 'without its name nothing happens')
+    await page.getByLabel('Type the name of the key: app').fill('app')
+    await page.getByRole('button', { name: 'Replace it' }).click()
+    const second = await secretShown(page)
+    t.same([await ask(first), await ask(second)], [401, 200], 'the old secret is refused, the new one works')
+    await page.getByRole('heading', { level: 1, name: 'app' }).waitFor()
+    t.not(page.url(), old, 'the address names the new hash')
+
+    await page.getByRole('button', { name: 'Disable' }).click()
+    await page.getByText('Disabled', { exact: true }).waitFor()
+    t.equal(await ask(second), 401)
+    await page.getByRole('button', { name: 'Enable' }).click()
+    await page.getByText('In use', { exact: true }).waitFor()
+    t.equal(await ask(second), 200)
+
+    await page.getByRole('button', { name: 'Delete', exact: true }).click()
+    await page.getByLabel('Type the name of the key: app').fill('app ')
+    t.equal(await page.getByRole('button', { name: 'Delete it' }).isDisabled(), true, 'the name has to be the whole one')
+    await page.getByLabel('Type the name of the key: app').fill('app')
+    await page.getByRole('button', { name: 'Delete it' }).click()
+    await page.getByText('app is deleted').waitFor()
+    t.equal(await ask(second), 401)
+    t.equal(await page.getByRole('link', { name: 'app', exact: true }).count(), 0, 'the list has it no more')
+    t.equal(complaints.filter((each) => !each.includes('400 (Bad Request)')).length, 0, 'no error but the refused limit')
+    await context.close()
+  })
+
+  t.test('show budgets, sums and their file', async (t) => {
+    const { page, context, complaints } = await room.open()
+    await page.route('**/v1/keys?**', (call) => call.fulfill({ json: { data: KEYS } }))
+    await page.route(/\/v1\/activity/, (call) => call.fulfill({ json: { data: ACTIVITY } }))
+    await page.goto('/control-room/keys')
+    await page.getByText(HOSTILE).first().waitFor()
+    t.equal(await page.locator('main img, main script').count(), 0, 'a name is no markup')
+    t.equal(await page.getByText('1 reached, 1 from 80 % on').count(), 1)
+    t.equal(await page.getByRole('table', { name: 'Keys' }).locator('tbody tr').count(), KEYS.length - 1, 'disabled ones are hidden')
+    await page.getByLabel('Also disabled and expired ones').check()
+    await page.getByRole('rowheader', { name: /^old/ }).waitFor()
+    await page.getByLabel('Search').fill('REPO')
+    await page.waitForURL(/search=REPO/)
+    await page.reload()
+    await page.getByRole('rowheader', { name: /^reports/ }).waitFor()
+    t.equal(await page.getByRole('table', { name: 'Keys' }).locator('tbody tr').count(), 1, 'the address keeps the search')
+    await page.getByLabel('Table by').selectOption('day')
+    await page.getByRole('table', { name: 'Spent, by day' }).waitFor()
+    t.equal(await page.getByRole('table', { name: 'Spent, by day' }).locator('tbody tr').count(), 29)
+    const saved = page.waitForEvent('download')
+    await page.getByRole('link', { name: 'Save as CSV' }).click()
+    const lines = readFileSync(await (await saved).path(), 'utf8').split('\r\n')
+    t.equal(lines.length, ACTIVITY.length + 2, 'a row for each')
+    t.match(lines[0], /^key,date,model,provider_name,usage/)
+    t.ok(
+      lines.some((line) => line.includes(`"${HOSTILE.replaceAll('"', '""')}"`)),
+      'quoted as RFC 4180 says',
+    )
+    await page.getByRole('link', { name: 'reports' }).click()
+    await page.locator('.plot canvas').first().waitFor()
+    await page.getByRole('button', { name: 'Table' }).first().click()
+    await page.getByRole('table', { name: 'Left of the limit, as a table' }).waitFor()
+    t.same(await axeProblems(page), [])
+    await page.goto(`/control-room/keys/${hashOf('9')}`)
+    await page.getByText('There is no such key').waitFor()
+    t.same(complaints, [])
+    await context.close()
+  })
+})

@@ -1,0 +1,174 @@
+/** Dialogs of keys: make or change one, see a new secret once, and what asks for the name of the key first. */
+import type { ComponentChildren } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { call } from '../api.ts'
+import { Dialog } from '../components/dialog.tsx'
+import { Choice, Field, FormError } from '../components/field.tsx'
+import { toast } from '../components/toast.tsx'
+import type { Key } from './keys-budget.ts'
+
+const FIELDS = ['name', 'limit', 'limit_reset', 'expires_at', 'creator_user_id']
+
+export interface EditKeyProps {
+  /** The key that is changed; absent: one is made. */
+  readonly key_?: Key
+  readonly isOpen: boolean
+  readonly onClose: () => void
+  readonly onDone: (key: Key, secret: string | undefined) => void
+}
+
+export function EditKey(props: EditKeyProps) {
+  const { key_, isOpen, onClose } = props
+  return (
+    <Dialog title={key_ ? `Change ${key_.name}` : 'Create a key'} isOpen={isOpen} onClose={onClose}>
+      <KeyForm {...props} />
+    </Dialog>
+  )
+}
+
+function KeyForm({ key_, onClose, onDone }: EditKeyProps) {
+  const [values, setValues] = useState<Readonly<Record<string, string>>>({
+    name: key_?.name ?? '',
+    limit: key_?.limit == null ? '' : String(key_.limit),
+    limit_reset: key_?.limit_reset ?? '',
+    expires_at: '',
+    creator_user_id: '',
+  })
+  const [error, setError] = useState<Error>()
+  const [isBusy, setBusy] = useState(false)
+  const set = (name: string) => (value: string) => setValues((last) => ({ ...last, [name]: value }))
+  const send = async (event: Event): Promise<void> => {
+    event.preventDefault()
+    setBusy(true)
+    setError(undefined)
+    const request = { method: key_ ? ('PATCH' as const) : ('POST' as const), body: bodyOf(values, key_ !== undefined) }
+    try {
+      const { data, key } = await call<{ data: Key; key?: string }>(key_ ? `/v1/keys/${key_.hash}` : '/v1/keys', request)
+      onDone(data, key)
+      if (key_) toast(`${data.name} is changed`)
+    } catch (thrown) {
+      setError(thrown as Error)
+    }
+    setBusy(false)
+  }
+  const field = (name: string) => ({ name, error, value: values[name] ?? '', onInput: set(name) })
+  return (
+    <form class="form" onSubmit={send}>
+      <Field {...field('name')} label="Name" required autocomplete="off" />
+      <Field {...field('limit')} label="Limit in USD" type="number" min="0" step="any" hint="Empty: no limit." />
+      <Choice
+        name="limit_reset"
+        label="The limit begins anew"
+        error={error}
+        value={values.limit_reset ?? ''}
+        onChange={set('limit_reset')}
+        options={[
+          ['', 'Never'],
+          ['daily', 'Every day'],
+          ['weekly', 'Every Monday'],
+          ['monthly', 'On the first of the month'],
+        ]}
+        hint="At 00:00 UTC."
+      />
+      {!key_ && (
+        <>
+          <Field {...field('expires_at')} label="Expires" type="datetime-local" hint="In your local time. Empty: never." />
+          <Field {...field('creator_user_id')} label="Made for" hint="A user or a team, if you like. It is found again in activity." />
+        </>
+      )}
+      <FormError error={error} fields={key_ ? FIELDS.slice(0, 3) : FIELDS} />
+      <p class="actions">
+        <button type="submit" class="button primary" disabled={isBusy}>
+          {isBusy ? 'Sending…' : key_ ? 'Change it' : 'Create it'}
+        </button>
+        <button type="button" class="button" onClick={onClose}>
+          Cancel
+        </button>
+      </p>
+    </form>
+  )
+}
+
+function bodyOf(values: Readonly<Record<string, string>>, isChange: boolean): object {
+  const { name, limit, limit_reset: reset, expires_at: expires, creator_user_id: creator } = values
+  const body = { name, limit: limit ? Number(limit) : null, limit_reset: reset || null }
+  if (isChange) return body
+  return { ...body, expires_at: expires ? new Date(expires).toISOString() : null, creator_user_id: creator || null }
+}
+
+/** Shows a secret that cannot be read again. It stands in the memory of the page until the dialog is closed, and nowhere else. */
+export function SecretShown({ shown, onClose }: { shown: { name: string; secret: string } | undefined; onClose: () => void }) {
+  const [isCopied, setCopied] = useState(false)
+  useEffect(() => setCopied(false), [shown])
+  const copy = (): void => {
+    navigator.clipboard?.writeText(shown?.secret ?? '').then(
+      () => setCopied(true),
+      () => toast('The browser does not allow to copy: mark the text', { isError: true }),
+    ) ?? toast('The browser copies only over TLS: mark the text', { isError: true })
+  }
+  return (
+    <Dialog title={`Secret of ${shown?.name ?? ''}`} isOpen={shown !== undefined} onClose={onClose}>
+      <div class="form">
+        <p>Copy it now. The gateway keeps its hash alone and cannot show it again.</p>
+        <p class="secret">
+          <code>{shown?.secret}</code>
+        </p>
+        <p class="actions">
+          <button type="button" class="button primary" onClick={copy}>
+            {isCopied ? 'Copied' : 'Copy'}
+          </button>
+          <button type="button" class="button" onClick={onClose}>
+            I have it
+          </button>
+        </p>
+      </div>
+    </Dialog>
+  )
+}
+
+export interface NamedDialogProps {
+  readonly title: string
+  /** What has to be typed. */
+  readonly name: string
+  readonly verb: string
+  readonly isOpen: boolean
+  readonly onClose: () => void
+  readonly act: () => Promise<void>
+  readonly children: ComponentChildren
+}
+
+/** For what cannot be undone: the name is typed first. */
+export function NamedDialog(props: NamedDialogProps) {
+  return (
+    <Dialog title={props.title} isOpen={props.isOpen} onClose={props.onClose}>
+      <NamedForm {...props} />
+    </Dialog>
+  )
+}
+
+function NamedForm({ name, verb, onClose, act, children }: NamedDialogProps) {
+  const [typed, setTyped] = useState('')
+  const [error, setError] = useState<Error>()
+  const [isBusy, setBusy] = useState(false)
+  const send = async (event: Event): Promise<void> => {
+    event.preventDefault()
+    setBusy(true)
+    await act().catch(setError)
+    setBusy(false)
+  }
+  return (
+    <form class="form" onSubmit={send}>
+      <p>{children}</p>
+      <Field name="typed" label={`Type the name of the key: ${name}`} value={typed} onInput={setTyped} autocomplete="off" />
+      <FormError error={error} fields={[]} />
+      <p class="actions">
+        <button type="submit" class="button danger" disabled={isBusy || typed !== name}>
+          {isBusy ? 'Sending…' : verb}
+        </button>
+        <button type="button" class="button" onClick={onClose}>
+          Cancel
+        </button>
+      </p>
+    </form>
+  )
+}

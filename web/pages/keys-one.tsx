@@ -1,0 +1,180 @@
+/** One key: its budget as it burns down, its limits, and what can be done with it. */
+import { useState } from 'preact/hooks'
+import { addressOf, call } from '../api.ts'
+import { Chart, type Series } from '../components/chart.tsx'
+import { EmptyNote, ErrorNote, Loading } from '../components/notes.tsx'
+import { toast, toastError } from '../components/toast.tsx'
+import { Badge, Figure, Figures, PageHead, Section, Time } from '../components/values.tsx'
+import { formatTime, formatUsd } from '../format.ts'
+import { useResource } from '../resource.ts'
+import { navigate, pathTo } from '../router.ts'
+import { EACH, ForecastText, type KeysProps, Limit, State } from './keys.tsx'
+import { type Activity, burnDown, forecastOf, type Key, windowOf } from './keys-budget.ts'
+import { EditKey, NamedDialog } from './keys-forms.tsx'
+import { Spending } from './keys-spending.tsx'
+
+export function OneKey({ hash, keys, onSecret }: KeysProps & { hash: string }) {
+  const key = keys.data?.data.find((each) => each.hash === hash)
+  const back = <a href={pathTo(['keys'])}>All keys</a>
+  if (!key) {
+    if (keys.error) return <ErrorNote error={keys.error} onRetry={keys.reload} />
+    return keys.data ? <EmptyNote title="There is no such key">{back}</EmptyNote> : <Loading />
+  }
+  const { source, is_management_key: manages } = key
+  return (
+    <>
+      <p class="back">{back}</p>
+      <PageHead title={key.name} actions={source === 'store' && <Actions key_={key} keys={keys} onSecret={onSecret} />}>
+        <State key_={key} /> {manages && <Badge tone="accent">Manages keys, does not generate</Badge>} <code>{key.label}</code>
+      </PageHead>
+      {source === 'configuration' && (
+        <p class="card">This key stands in the configuration file. Change it there; the page Policy shows the file.</p>
+      )}
+      <Figures label="What it has spent">
+        <Figure label="Today" value={formatUsd(key.usage_daily)} detail="since 00:00 UTC" />
+        <Figure label="This week" value={formatUsd(key.usage_weekly)} detail="since Monday" />
+        <Figure label="This month" value={formatUsd(key.usage_monthly)} detail="since the first" />
+        <Figure label="In all" value={formatUsd(key.usage)} />
+      </Figures>
+      <div class="columns">
+        <Section title="Budget">
+          <Budget key_={key} />
+        </Section>
+        <Section title="About it">
+          <About key_={key} />
+        </Section>
+      </div>
+      <Spending keys={keys.data?.data ?? []} only={key} />
+    </>
+  )
+}
+
+function Budget({ key_ }: { key_: Key }) {
+  const activity = useResource<{ data: readonly Activity[] }>(
+    (signal) => call('/v1/activity', { query: { api_key_hash: key_.hash }, signal }),
+    [key_.hash],
+    { enabled: key_.limit !== null },
+  )
+  const [now] = useState(() => Date.now())
+  if (key_.limit === null) return <EmptyNote title="No limit">It may spend as much as the budgets of guardrails leave.</EmptyNote>
+  if (activity.error) return <ErrorNote error={activity.error} onRetry={activity.reload} />
+  const burning = activity.data && burnDown(key_, activity.data.data, now)
+  if (!burning) return <Loading />
+  const forecast = forecastOf(key_, now)
+  const { until } = windowOf(key_, now)
+  const series: Series[] = [{ label: 'Left', values: burning.left, colour: '--chart-1', format: formatUsd, kind: 'area' }]
+  if (burning.ahead.some((each) => each !== null))
+    series.push({ label: 'Forecast', values: burning.ahead, colour: '--chart-4', format: formatUsd })
+  return (
+    <>
+      <p class="budget-now">
+        <Limit key_={key_} /> <ForecastText key_={key_} now={now} />
+      </p>
+      <Chart title="Left of the limit" times={burning.times} series={series} formatTime={(seconds) => formatTime(seconds * 1000)} />
+      <p class="quiet">
+        {'perDay' in forecast && `At ${formatUsd(forecast.perDay)} a day, as in this period up to now. `}
+        {until === undefined ? 'The limit never begins anew.' : `It begins anew at ${formatTime(until)}.`} Open requests count with what is
+        held for them.
+      </p>
+    </>
+  )
+}
+
+function About({ key_: key }: { key_: Key }) {
+  const isOfFile = key.source === 'configuration'
+  return (
+    <dl class="about">
+      <dt>Limit</dt>
+      <dd>{key.limit === null ? 'None' : `${formatUsd(key.limit)} ${key.limit_reset ? EACH[key.limit_reset] : 'in all'}`}</dd>
+      <dt>Made</dt>
+      <dd>{isOfFile ? 'In the configuration file' : <Time iso={key.created_at} />}</dd>
+      <dt>Expires</dt>
+      <dd>{key.expires_at ? <Time iso={key.expires_at} /> : 'Never'}</dd>
+      {key.creator_user_id && (
+        <>
+          <dt>Made for</dt>
+          <dd>{key.creator_user_id}</dd>
+        </>
+      )}
+      {key.parent_hash && (
+        <>
+          <dt>Issued by</dt>
+          <dd>
+            <a href={pathTo(['keys', key.parent_hash])}>The key that consented</a>
+          </dd>
+        </>
+      )}
+      <dt>Hash</dt>
+      <dd>
+        <code>{key.hash}</code>
+      </dd>
+      <dt>Requests</dt>
+      <dd>
+        <a href={pathTo(['requests'], { api_key_hash: key.hash })}>Show its requests</a>
+      </dd>
+    </dl>
+  )
+}
+
+type Question = 'edit' | 'rotate' | 'delete'
+
+function Actions({ key_: key, keys, onSecret }: KeysProps & { key_: Key }) {
+  const [question, ask] = useState<Question>()
+  const path = addressOf(`/v1/keys/${key.hash}`)
+  const close = (): void => ask(undefined)
+  const turn = async (): Promise<void> => {
+    await call(path, { method: 'PATCH', body: { disabled: !key.disabled } }).then(
+      () => toast(key.disabled ? `${key.name} may be used again` : `${key.name} is disabled: requests with it are refused`),
+      toastError,
+    )
+    keys.reload()
+  }
+  const rotate = async (): Promise<void> => {
+    const { data, key: secret } = await call<{ data: Key; key: string }>(`${path}/rotate`, { method: 'POST' })
+    close()
+    onSecret(data.name, secret)
+    keys.reload()
+    // The old address names a key that is no more.
+    navigate(pathTo(['keys', data.hash]), { replace: true })
+  }
+  const remove = async (): Promise<void> => {
+    await call(path, { method: 'DELETE' })
+    close()
+    toast(`${key.name} is deleted`)
+    keys.reload()
+    navigate(pathTo(['keys']), { replace: true })
+  }
+  return (
+    <>
+      <button type="button" class="button" onClick={() => ask('edit')}>
+        Change
+      </button>
+      <button type="button" class="button" onClick={turn}>
+        {key.disabled ? 'Enable' : 'Disable'}
+      </button>
+      <button type="button" class="button" onClick={() => ask('rotate')}>
+        New secret
+      </button>
+      <button type="button" class="button danger" onClick={() => ask('delete')}>
+        Delete
+      </button>
+      <EditKey
+        key_={key}
+        isOpen={question === 'edit'}
+        onClose={close}
+        onDone={() => {
+          close()
+          keys.reload()
+        }}
+      />
+      <NamedDialog title="Replace the secret" name={key.name} verb="Replace it" isOpen={question === 'rotate'} onClose={close} act={rotate}>
+        The old secret is refused from that moment on, and so are keys that this key issued to applications. Limit, spending and history
+        stay.
+      </NamedDialog>
+      <NamedDialog title="Delete the key" name={key.name} verb="Delete it" isOpen={question === 'delete'} onClose={close} act={remove}>
+        Requests with it are refused from that moment on; its files and the keys that it issued go with it. What it has spent stays in the
+        ledger. This cannot be undone.
+      </NamedDialog>
+    </>
+  )
+}
