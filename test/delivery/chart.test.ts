@@ -6,8 +6,9 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
-import { parse, parseAllDocuments, stringify } from 'yaml'
+import { parse, parseAllDocuments } from 'yaml'
 import { isObject, type JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
 import { writeSchemas } from './kubernetes-schemas.ts'
@@ -22,6 +23,7 @@ const MANIFESTS = { single: 'defaults', cluster: 'cluster', tryout: 'tryout', si
 
 const helm = tool('helm')
 const work = mkdtempSync(join(tmpdir(), 'headgate-chart-'))
+t.setTimeout(240_000)
 t.teardown(() => rmSync(work, { recursive: true, force: true }))
 
 const valuesOf = (path: string): JsonObject => parse(readFileSync(join(CHART, path), 'utf8')) as JsonObject
@@ -32,10 +34,10 @@ interface Rendered {
   readonly text: string
 }
 
-/** Runs the chart's templates with values. */
+/** Runs the chart's templates with values: as JSON, since helm reads YAML 1.1, where a plain `off` is false. */
 function render(values: JsonObject): Rendered {
   const args = ['template', 'headgate', CHART, '--kube-version', KUBERNETES, '--values', '-']
-  const { status, stdout, stderr } = spawnSync(String(helm), args, { input: stringify(values), encoding: 'utf8', maxBuffer: 2 ** 24 })
+  const { status, stdout, stderr } = spawnSync(String(helm), args, { input: JSON.stringify(values), encoding: 'utf8', maxBuffer: 2 ** 24 })
   return { failed: status !== 0, text: status === 0 ? stdout : stderr }
 }
 
@@ -106,9 +108,14 @@ t.test('helm lint finds nothing', { skip: helm === undefined && missing('helm') 
 
 t.test('every setting changes what is rendered', { skip: helm === undefined && missing('helm') }, async (t) => {
   const cases = CASES.map((path) => ({ values: valuesOf(path), text: render(valuesOf(path)).text }))
+  const defaults = valuesOf('values.yaml')
   await every(t, 'every setting', (t) => {
     for (const path of ALL) {
-      const used = cases.find(({ values, text }) => at(values, path) !== undefined && render(without(values, path)).text !== text)
+      const used = cases.find(({ values, text }) => {
+        const own = at(values, path)
+        // What a case repeats of the defaults changes nothing: one render for most settings.
+        return own !== undefined && !isDeepStrictEqual(own, at(defaults, path)) && render(without(values, path)).text !== text
+      })
       t.ok(used, path.join('.'))
     }
   })
