@@ -2,6 +2,7 @@
 import { render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { onSignedOut, readSession, type Session, signOut } from './api.ts'
+import { forgetKey } from './components/caller-key.tsx'
 import { LiveRegion, Toasts } from './components/toast.tsx'
 import { Frame } from './frame.tsx'
 import { SignIn } from './sign-in.tsx'
@@ -21,6 +22,9 @@ function App() {
     )
   }, [])
   useEffect(() => onSignedOut(() => setState({ kind: 'out', brand, notice: 'The session has ended. Sign in again.' })), [brand])
+  useEffect(() => {
+    if (state.kind === 'out') forgetKey()
+  }, [state.kind])
   if (state.kind === 'loading') return <p class="boot">Loading…</p>
   if (state.kind === 'out')
     return <SignIn brand={state.brand} notice={state.notice} onSession={(session) => setState({ ...state, kind: 'in', session })} />

@@ -2,6 +2,7 @@
 import type { Page } from 'playwright-core'
 import { ACTIVITY, hashOf, KEYS } from './keys-data.ts'
 import { NOW } from './now-status.ts'
+import { FAILED_OVER, FOUND } from './requests-replies.ts'
 
 export interface TestedPage {
   /** Of the pictures, and of the page's route unless there is a path. */
@@ -22,7 +23,18 @@ const KEY_REPLIES = { 'GET /v1/keys': { data: KEYS }, 'GET /v1/activity': { data
 
 export const PAGES: readonly TestedPage[] = [
   { name: 'now', path: 'now', ready: shows('Providers'), replies: { 'GET /v1/status': { data: NOW } } },
-  { name: 'requests', path: 'requests', ready: shows('Requests') },
+  {
+    name: 'requests',
+    path: 'requests?status=completed,failed&min_cost=0.001',
+    ready: shows('Search further back'),
+    replies: { 'GET /v1/generations': FOUND },
+  },
+  {
+    name: 'requests-one',
+    path: `requests/${FAILED_OVER.id}`,
+    ready: shows('Settled as completed'),
+    replies: { [`GET /v1/generations/${FAILED_OVER.id}`]: { data: FAILED_OVER } },
+  },
   { name: 'models', path: 'models', ready: shows('Models') },
   { name: 'keys', path: 'keys', ready: shows('reports'), replies: KEY_REPLIES },
   { name: 'keys-one', path: `keys/${hashOf('b')}`, ready: shows('Left of the limit'), replies: KEY_REPLIES },

@@ -23,8 +23,8 @@ export function Providers({ providers }: { providers: readonly ProviderStatus[] 
         {
           name: 'name',
           title: 'Provider',
-          cell: ({ slug, name }) => (
-            <a class="provider-name" href={pathTo(['requests'], { provider: slug })}>
+          cell: ({ name }) => (
+            <a class="provider-name" href={pathTo(['requests'], { provider: name })}>
               {name}
             </a>
           ),

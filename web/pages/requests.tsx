@@ -1,12 +1,8 @@
-/** The page "Requests". */
-import { EmptyNote } from '../components/notes.tsx'
-import { PageHead } from '../components/values.tsx'
+/** The page "Requests": the search for recorded requests, and one request as a timeline. */
+import type { PageProps } from '../routes.ts'
+import { OneRequest } from './requests-one.tsx'
+import { Search } from './requests-search.tsx'
 
-export default function Page() {
-  return (
-    <>
-      <PageHead title="Requests" />
-      <EmptyNote title="This page is not there yet" />
-    </>
-  )
+export default function RequestsPage({ session, rest: [id] }: PageProps) {
+  return id === undefined ? <Search /> : <OneRequest key={id} id={id} session={session} />
 }

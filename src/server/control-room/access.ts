@@ -16,6 +16,8 @@ export type Action =
   | 'ledger.rebuild'
   /** Calls models with the published development key: it costs nothing, since only the simulated provider is there. */
   | 'sample'
+  /** Calls models and asks for plans with a key that the visitor pastes and that pays for it. */
+  | 'playground'
   /** The management API, which checks again what its key may do. */
   | 'api'
 
@@ -30,6 +32,7 @@ const MANAGER: readonly Action[] = [
   'ledger.export',
   'ledger.rebuild',
   'sample',
+  'playground',
   'api',
 ]
 

@@ -169,6 +169,7 @@ export class ControlRoom {
     const secret = isSample ? this.options.developmentKey() : session.secret
     if (secret === undefined) throw new Fault('forbidden', { message: 'The development key is not honoured here' })
     const own = authorization === undefined || isSample
+    if (!own && !may(session, 'playground')) throw new Fault('forbidden')
     const status = await this.api.forward(request, response, {
       path: request.url ?? '',
       authorization: own ? `Bearer ${secret}` : authorization,

@@ -1,0 +1,156 @@
+/** The steps of a request in order, each with a bar where its time is known. The words beside the bars say the same. */
+import type { ComponentChildren } from 'preact'
+import { Badge } from '../components/values.tsx'
+import { formatMs, formatTime } from '../format.ts'
+import type { Attempt, RequestDetail } from './requests-types.ts'
+
+interface Step {
+  readonly title: string
+  readonly detail?: ComponentChildren
+  readonly tone: 'good' | 'bad' | 'warn' | 'neutral'
+  /** Milliseconds since the admission, where known. */
+  readonly from?: number | undefined
+  readonly length?: number | undefined
+}
+
+export function Timeline({ request }: { request: RequestDetail }) {
+  const steps = stepsOf(request)
+  const whole = Math.max(1, request.generation_time ?? 0, ...steps.map(({ from = 0, length = 0 }) => from + length))
+  return (
+    <>
+      <ol class="timeline">
+        {steps.map((step, index) => (
+          <li key={index} class={step.tone}>
+            <div class="step-head">
+              <h3>{step.title}</h3>
+              <span class="number quiet">
+                {step.from !== undefined && `at ${formatMs(step.from)}`}
+                {step.length !== undefined && `${step.from === undefined ? '' : ', '}took ${formatMs(step.length)}`}
+              </span>
+            </div>
+            {step.detail && <div class="step-detail">{step.detail}</div>}
+            {step.length !== undefined && <Bar from={step.from ?? 0} length={step.length} whole={whole} />}
+          </li>
+        ))}
+      </ol>
+      {request.attempts.length > 1 && (
+        <p class="quiet note-line">An attempt begins when the one before it has failed, so that its start is the sum of those before.</p>
+      )}
+    </>
+  )
+}
+
+/** An SVG, since the policy of the page allows no styles of elements. */
+function Bar({ from, length, whole }: { from: number; length: number; whole: number }) {
+  const width = Math.max(0.6, (length / whole) * 100)
+  return (
+    <svg class="bar-line" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">
+      <rect class="bar-ground" x="0" y="0" width="100" height="4" rx="1" />
+      <rect class="bar-part" x={Math.min(100 - width, (from / whole) * 100)} y="0" width={width} height="4" rx="1" />
+    </svg>
+  )
+}
+
+function stepsOf(request: RequestDetail): Step[] {
+  const { timeline, attempts } = request
+  const steps: Step[] = []
+  let start = 0
+  for (const { kind, at_ms: at, duration_ms: duration, position } of timeline) {
+    const from = at ?? undefined
+    const length = duration ?? undefined
+    if (kind === 'admitted') steps.push({ title: 'Admitted', tone: 'neutral', from: 0, detail: <Admission request={request} /> })
+    else if (kind === 'moderation')
+      steps.push({ title: 'Moderation', tone: 'neutral', from, length, detail: 'A guardrail had the request looked at by a service.' })
+    else if (kind === 'attempt') {
+      const attempt = attempts.find((each) => each.position === position)
+      if (attempt) steps.push(attemptStep(attempt, attempts.length, start))
+      start += length ?? 0
+    } else if (kind === 'first_content') {
+      if (request.provider_name) steps.push({ title: 'First content', tone: 'neutral', from })
+    } else steps.push({ ...ending(request), from })
+  }
+  const tools = toolStep(request)
+  if (tools) steps.splice(steps.at(-1)?.title === 'First content' ? steps.length : Math.max(0, steps.length - 1), 0, tools)
+  return steps
+}
+
+function attemptStep(attempt: Attempt, count: number, from: number): Step {
+  const { position, provider_name: provider, endpoint, status, error, latency, dropped, reason } = attempt
+  const isGood = error === null && (status === null || status < 400)
+  return {
+    title: count > 1 ? `Attempt ${position}: ${provider ?? 'a provider'}` : `Call of ${provider ?? 'a provider'}`,
+    tone: isGood ? 'good' : 'bad',
+    from,
+    length: latency ?? undefined,
+    detail: (
+      <>
+        <p>
+          <Badge tone={isGood ? 'good' : 'bad'}>{status === null ? 'No reply' : `Status ${status}`}</Badge>{' '}
+          {reason === 'first' ? 'First in the order of the endpoints.' : 'Next in the order, since the attempt before it failed.'}
+        </p>
+        {endpoint && (
+          <p class="quiet">
+            Endpoint <code>{endpoint}</code>
+          </p>
+        )}
+        {error && (
+          <p>
+            Failed with <code>{error}</code>
+          </p>
+        )}
+        {dropped.length > 0 && <p>Not sent, since this endpoint does not take them: {dropped.join(', ')}</p>}
+      </>
+    ),
+  }
+}
+
+function Admission({ request }: { request: RequestDetail }) {
+  const { created_at: at, api_key_name: key, router, model } = request
+  return (
+    <p>
+      {formatTime(at)}, with the key {key ?? 'that is gone'}
+      {router && (
+        <>
+          ; <code>{router}</code> became <code>{model}</code>
+        </>
+      )}
+    </p>
+  )
+}
+
+/** What the gateway's own tools did; when is not kept. */
+function toolStep({ num_search_results: results, num_fetches: fetches, web_search_engine: engine }: RequestDetail): Step | undefined {
+  if (!results && !fetches && !engine) return undefined
+  return {
+    title: 'Tools of the gateway',
+    tone: 'neutral',
+    detail: [
+      engine && `web search with ${engine}`,
+      results && `${results} search results shown to the model`,
+      fetches && `${fetches} pages fetched`,
+    ]
+      .filter(Boolean)
+      .join(', '),
+  }
+}
+
+const ENDINGS: Readonly<Record<string, readonly [tone: Step['tone'], text: string]>> = {
+  completed: ['good', 'The whole reply was delivered.'],
+  incomplete: ['warn', 'The reply ended before its end, such as at the output cap.'],
+  failed: ['bad', 'No endpoint could answer.'],
+  aborted: ['warn', 'The caller left before the end.'],
+  unknown: ['bad', 'The gateway ended meanwhile, so that the outcome is not known.'],
+}
+
+function ending({ status, error, finish_reason: reason }: RequestDetail): Step {
+  const [tone, text] = ENDINGS[status] ?? ['neutral', '']
+  return {
+    title: `Settled as ${status}`,
+    tone,
+    detail: (
+      <p>
+        {text} {typeof reason === 'string' && <>Reason of the end: {reason}.</>} {error && <code>{error}</code>}
+      </p>
+    ),
+  }
+}
