@@ -1,6 +1,7 @@
 /** The pages of the control room, for the tests that look at each of them. */
 import type { Page } from 'playwright-core'
 import { ACTIVITY, hashOf, KEYS } from './keys-data.ts'
+import { CATALOGUE, ENDPOINTS, MEASURED } from './models-replies.ts'
 import { NOW } from './now-status.ts'
 import { FAILED_OVER, FOUND } from './requests-replies.ts'
 
@@ -35,7 +36,29 @@ export const PAGES: readonly TestedPage[] = [
     ready: shows('Settled as completed'),
     replies: { [`GET /v1/generations/${FAILED_OVER.id}`]: { data: FAILED_OVER } },
   },
-  { name: 'models', path: 'models', ready: shows('Models') },
+  {
+    name: 'models',
+    path: 'models?compare=acme%2Flarge',
+    ready: shows('Globex: Small'),
+    replies: { 'GET /v1/models': CATALOGUE, 'GET /v1/status': { data: MEASURED } },
+  },
+  {
+    name: 'models-one',
+    path: 'models/acme/large',
+    ready: shows('Parameters it takes'),
+    replies: { 'GET /v1/models/acme/large/endpoints': ENDPOINTS.large },
+  },
+  {
+    name: 'models-compare',
+    path: 'models/compare?models=acme%2Flarge,globex%2Fsmall',
+    ready: shows('98.2 %'),
+    replies: {
+      'GET /v1/models': CATALOGUE,
+      'GET /v1/models/acme/large/endpoints': ENDPOINTS.large,
+      'GET /v1/models/globex/small/endpoints': ENDPOINTS.small,
+    },
+  },
+  { name: 'models-playground', path: 'models/playground?model=sim%2Fthink', ready: shows('The same in code') },
   { name: 'keys', path: 'keys', ready: shows('reports'), replies: KEY_REPLIES },
   { name: 'keys-one', path: `keys/${hashOf('b')}`, ready: shows('Left of the limit'), replies: KEY_REPLIES },
   { name: 'policy', path: 'policy', ready: shows('Policy') },
