@@ -1,6 +1,6 @@
 /** The policy of SECURITY.md for advisories, and the release workflow: actions pinned by commit, no more rights than each job needs. */
 import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
@@ -44,6 +44,16 @@ t.test('the release workflow pins its actions and grants no right to all jobs', 
   t.ok(uses.length > 5)
   await every(t, 'every action', (t) => {
     for (const action of uses) t.match(action, /^[\w-]+\/[\w-]+@[0-9a-f]{40}$/)
+  })
+})
+
+t.test('the files that it names are there', async (t) => {
+  const named = [...readFileSync(FILE, 'utf8').matchAll(/(?:--file|helm package|bash) ((?:deploy|\.ci)\/[\w./-]+)/g)].map(
+    ([, name = '']) => name,
+  )
+  t.same(named, ['.ci/run', 'deploy/container/Dockerfile', 'deploy/helm/headgate'])
+  await every(t, 'every file', (t) => {
+    for (const name of named) t.ok(existsSync(join(ROOT, name)), name)
   })
 })
 

@@ -63,8 +63,20 @@ t.test('what they mount, need and publish is there, and only on this machine', a
         for (const other of Array.isArray(depends_on) ? depends_on : Object.keys(depends_on)) t.ok(other in file.services, String(other))
       }
   })
+  // The entry point of the image is the program; its folder for data has its user.
+  const dockerfile = readFileSync(join(ROOT, 'deploy/container/Dockerfile'), 'utf8')
+  const [, words = '[]'] = /^CMD (.*)$/m.exec(dockerfile) ?? []
+  const [, folder = ''] = /^WORKDIR (.*)$/m.exec(dockerfile.slice(dockerfile.lastIndexOf('FROM '))) ?? []
   await every(t, 'every gateway', (t) => {
-    for (const { name, file } of files) t.match(file.services.headgate, { read_only: true, cap_drop: ['ALL'] }, name)
+    for (const { name, file } of files) {
+      const { headgate } = file.services
+      t.match(headgate, { read_only: true, cap_drop: ['ALL'] }, name)
+      t.same(headgate?.command?.slice(0, 3), JSON.parse(words), name)
+      t.ok(
+        headgate?.volumes?.some((volume) => volume.endsWith(`:${folder}`)),
+        name,
+      )
+    }
   })
 })
 
