@@ -13,6 +13,7 @@ import { pdfOf } from '../support/documents.ts'
 import { eventually } from '../support/eventually.ts'
 import { follow, type Program } from '../support/program.ts'
 import { jsonAnswer, type Seen, startUpstream, type Upstream } from '../support/upstream.ts'
+import { controlRoom } from './control-room.ts'
 import { singleFile } from './single-file.ts'
 
 /** Milliseconds of processor time from the start to the first answer: of time on the clock a busy machine says nothing. */
@@ -53,14 +54,15 @@ ${more}
 
 interface Served extends Program {
   readonly url: string
+  readonly admin: string
 }
 
 async function serve(t: Test, cwd: string, args: readonly string[] = []): Promise<Served> {
   const words = ['serve', ...args]
   const running = follow(spawn(program, words, { cwd, env: ENV, stdio: ['ignore', 'pipe', 'pipe'] }))
   t.teardown(() => running.child.kill('SIGKILL'))
-  const [, url = ''] = await running.until(/listens on (http:\S+)/)
-  return { ...running, url }
+  const [, url = '', admin = ''] = await running.until(/listens on (http:\S+) \(admin on (http:[^\s)]+)/)
+  return { ...running, url, admin }
 }
 
 const post = (url: string, path: string, body: object): Promise<Response> =>
@@ -116,7 +118,7 @@ t.test('it serves within a second of its start', async (t) => {
   const folder = fileOf(t, config('http://127.0.0.1:9'))
   run(folder, '--version')
   const begun = performance.now()
-  const { url, child, exited, err } = await serve(t, folder, ['--config', 'headgate.yaml'])
+  const { url, admin, child, exited, err } = await serve(t, folder, ['--config', 'headgate.yaml'])
   const text = await (await post(url, '/v1/chat/completions', streamed)).text()
   const took = performance.now() - begun
   t.match(text, /Hello[\s\S]*data: \[DONE\]/)
@@ -129,6 +131,7 @@ t.test('it serves within a second of its start', async (t) => {
     [200, 200, 200, 200],
     'the pages are inside',
   )
+  await controlRoom(t, admin)
   child.kill('SIGTERM')
   t.equal((await exited).code, 0, 'it ends in peace')
   t.notMatch(err(), /Warning/)

@@ -96,9 +96,9 @@ export class ControlRoom {
     }
     if (request.method !== 'GET' && request.method !== 'HEAD') throw new Fault('method_not_allowed', { headers: { Allow: 'GET' } })
     if (path.startsWith(FILES)) {
-      if (!(await this.files.file(path.slice(FILES.length), request, response))) throw new Fault('not_found')
+      if (!this.files.file(path.slice(FILES.length), request, response)) throw new Fault('not_found')
     } else if (path === ROOT) response.writeHead(308, { ...SAFE_HEADERS, Location: `${ROOT}/` }).end()
-    else await this.files.page(request, response)
+    else this.files.page(request, response)
   }
 
   private async signIn(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -1,6 +1,7 @@
 /** The files of the control room as `npm run build` has made them: one page, and scripts and styles with a hash in their names. */
-import { readFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { fileURLToPath } from 'node:url'
+import { fileBytes, fileText } from '../../core/program-files.ts'
 
 /** Nothing comes from elsewhere, and no script or style stands in the page itself. */
 const POLICY = [
@@ -30,7 +31,7 @@ const TYPES: Readonly<Record<string, string>> = {
   html: 'text/html; charset=utf-8',
 }
 
-/** Of the built files, beside `src` in a checkout and in the package: what is written there is compressed already. */
+/** Of the built files, beside `src` in a checkout, in the package and in the single file: what is written there is compressed already. */
 const FOLDERS = ['../../../dist/web/', '../../../web/']
 
 const MISSING = `<!doctype html>
@@ -52,9 +53,9 @@ export class ControlRoomFiles {
   }
 
   /** The page, whatever the path is: it finds out by itself what to show. */
-  async page(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const built = await this.built()
-    if (built) await write(request, response, { folder: built.folder, name: 'index.html', cache: 'no-cache' })
+  page(request: IncomingMessage, response: ServerResponse): void {
+    const built = this.built()
+    if (built) write(request, response, { folder: built.folder, name: 'index.html', cache: 'no-cache' })
     else {
       response.writeHead(503, { ...SAFE_HEADERS, 'Content-Type': 'text/html; charset=utf-8', 'Cache-Control': 'no-store' })
       response.end(request.method === 'HEAD' ? undefined : MISSING)
@@ -62,18 +63,22 @@ export class ControlRoomFiles {
   }
 
   /** @returns false where there is no such file. */
-  async file(name: string, request: IncomingMessage, response: ServerResponse): Promise<boolean> {
-    const built = await this.built()
+  file(name: string, request: IncomingMessage, response: ServerResponse): boolean {
+    const built = this.built()
     if (!built?.names.has(name)) return false
-    await write(request, response, { folder: built.folder, name, cache: 'public, max-age=31536000, immutable' })
+    write(request, response, { folder: built.folder, name, cache: 'public, max-age=31536000, immutable' })
     return true
   }
 
   /** Read anew each time: it is small, and `npm run build` may have run since. */
-  private async built(): Promise<Built | undefined> {
+  private built(): Built | undefined {
     for (const folder of this.folders) {
-      const text = await readFile(new URL('files.json', folder), 'utf8').catch(() => undefined)
-      if (text !== undefined) return { folder, names: new Set(JSON.parse(text) as string[]) }
+      try {
+        return { folder, names: new Set(JSON.parse(fileText(fileURLToPath(new URL('files.json', folder)))) as string[]) }
+      } catch (thrown) {
+        // ENOTDIR: below the single file, which has the second folder alone.
+        if (!['ENOENT', 'ENOTDIR'].includes(String((thrown as NodeJS.ErrnoException).code))) throw thrown
+      }
     }
     return undefined
   }
@@ -85,11 +90,11 @@ interface Wanted {
   readonly cache: string
 }
 
-async function write(request: IncomingMessage, response: ServerResponse, { folder, name, cache }: Wanted): Promise<void> {
+function write(request: IncomingMessage, response: ServerResponse, { folder, name, cache }: Wanted): void {
   const accepted = String(request.headers['accept-encoding'] ?? '')
   const encoding = /\bbr\b/.test(accepted) ? 'br' : /\bgzip\b/.test(accepted) ? 'gzip' : undefined
   const ending = encoding === undefined ? '' : encoding === 'br' ? '.br' : '.gz'
-  const bytes = await readFile(new URL(`${name}${ending}`, folder))
+  const bytes = fileBytes(fileURLToPath(new URL(`${name}${ending}`, folder)))
   response.writeHead(200, {
     ...SAFE_HEADERS,
     'Content-Type': TYPES[name.slice(name.lastIndexOf('.') + 1)] ?? 'application/octet-stream',
