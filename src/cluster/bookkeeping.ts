@@ -203,7 +203,7 @@ export function keepLocally(
     await audit.close()
     store.close()
   }
-  const { usePage, rebuildUse, sessionPage } = journal
+  const { usePage, rebuildUse, sessionPage, searchPage } = journal
   const ledger: LedgerReader = {
     find: (id) => journal.find(id),
     export: (since) => journal.export(since),
@@ -213,6 +213,7 @@ export function keepLocally(
     ...(usePage ? { usePage: usePage.bind(journal) } : {}),
     ...(rebuildUse ? { rebuildUse: rebuildUse.bind(journal) } : {}),
     ...(sessionPage ? { sessionPage: sessionPage.bind(journal) } : {}),
+    ...(searchPage ? { searchPage: searchPage.bind(journal) } : {}),
   }
   const balances = (of: readonly string[]): Spending[] =>
     of.map((key) => {

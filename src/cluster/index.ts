@@ -181,11 +181,11 @@ async function leasesEnded(record: StoreOfRecord, node: string): Promise<boolean
   }
 }
 
-/** The sums of the record, once all that this process has settled is in it. */
+/** Sums and searches of the record, once all that this process has settled is in it. */
 function sumsOf(
   record: LedgerReader,
   flush: () => Promise<void>,
-): Pick<LedgerReader, 'use' | 'usePage' | 'rebuildUse' | 'sessions' | 'sessionPage'> {
+): Pick<LedgerReader, 'use' | 'usePage' | 'rebuildUse' | 'sessions' | 'sessionPage' | 'search' | 'searchPage'> {
   const flushed = <Given extends unknown[], Sums>(read: (...given: Given) => Sums | Promise<Sums>) => ({
     whole: async (...given: Given): Promise<Sums> => {
       await flush()
@@ -196,13 +196,15 @@ function sumsOf(
       return read.apply(record, given)
     },
   })
-  const { use, usePage, rebuildUse, sessions, sessionPage } = record
+  const { use, usePage, rebuildUse, sessions, sessionPage, search, searchPage } = record
   return {
     ...(use ? { use: flushed(use).whole } : {}),
     ...(usePage ? { usePage: flushed(usePage).page } : {}),
     ...(rebuildUse ? { rebuildUse: () => rebuildUse.call(record) } : {}),
     ...(sessions ? { sessions: flushed(sessions).whole } : {}),
     ...(sessionPage ? { sessionPage: flushed(sessionPage).page } : {}),
+    ...(search ? { search: flushed(search).page } : {}),
+    ...(searchPage ? { searchPage: flushed(searchPage).page } : {}),
   }
 }
 

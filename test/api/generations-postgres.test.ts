@@ -1,8 +1,11 @@
 /** `GET /v1/generations` on PostgreSQL. Runs with `npm run test:servers`. */
 import { join } from 'node:path'
 import t from 'tap'
+import { openBookkeeping } from '../../src/cluster/bookkeeping.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import type { JsonObject } from '../../src/core/json.ts'
+import { LedgerScans } from '../../src/ledger/scans.ts'
+import { holdRow, settleRow } from '../store/samples.ts'
 import { eventually } from '../support/eventually.ts'
 import { oneModel } from '../support/gateway.ts'
 import { startPostgres } from '../support/postgres.ts'
@@ -63,4 +66,22 @@ t.test('every filter finds its generations, newest first', { timeout: 240_000 },
     next = page.next
   }
   t.same(seen, [streamed, failed, session, first], 'page by page')
+})
+
+t.test('a search reads no generation but those of its slices', { timeout: 240_000 }, async (t) => {
+  if (!server) return
+  const [url, journal] = [await server.database(), join(t.testdir(), 'journal.db')]
+  const bookkeeping = await openBookkeeping({ url, journal, lostGrace: 0, clock: systemClock, durability: 'process', report: () => {} })
+  t.teardown(() => bookkeeping.close())
+  bookkeeping.journal.hold(holdRow(4096))
+  bookkeeping.journal.settle(settleRow(4096, 5))
+  const whole = (): never => {
+    throw new Error('the whole ledger is read')
+  }
+  const scans = new LedgerScans({ ...bookkeeping.ledger, export: whole }, systemClock)
+  const { rows } = await scans.search({ from: 0, until: 10, limit: 1 }, '')
+  t.same(
+    rows.map(({ hold }) => hold.seq),
+    [4096],
+  )
 })
