@@ -1,6 +1,7 @@
 /** The description of the API that is served: the schemas of the client formats, put together with what the operations say of themselves. */
 import { type TSchema, Type } from 'typebox'
 import { openApi, withNotes } from '../api/openapi.ts'
+import { configurationOperations } from '../api/openapi-configuration.ts'
 import { event, eventOperations } from '../api/openapi-events.ts'
 import { file, fileOperations } from '../api/openapi-files.ts'
 import { type ExampleModels, generationOperations, NOTES, type RequestSchemas } from '../api/openapi-generations.ts'
@@ -34,6 +35,7 @@ const TAGS = [
   { name: 'Guardrails', description: 'Rules over requests, answers, models and spending.' },
   { name: 'Records', description: 'Generations, sessions, activity, credits and live figures.' },
   { name: 'Events', description: 'What has happened, and its deliveries to receivers of webhooks.' },
+  { name: 'Configuration', description: 'The running configuration, and what another one would mean.' },
   { name: 'Sign-in', description: 'Applications receive a key of their own with the consent of a user (OAuth with PKCE).' },
 ]
 
@@ -52,6 +54,7 @@ export function referenceDocument({ brand, models }: ReferenceSource): JsonObjec
       ...managementOperations(),
       ...guardrailOperations(),
       ...eventOperations(),
+      ...configurationOperations(),
     ],
     named: new Map<TSchema, string>([
       [bodies.responses, 'ResponsesRequest'],

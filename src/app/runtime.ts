@@ -37,6 +37,7 @@ import { closeRobots } from '../services/pages/index.ts'
 import { Telemetry } from '../services/telemetry/telemetry.ts'
 import type { PassThroughProxy } from '../services/upstream/pass-through.ts'
 import { chainDependencies, type RuntimeSource } from './chain-dependencies.ts'
+import { RunningConfiguration } from './configuration/desk.ts'
 import { Events, raiseReload } from './events.ts'
 import { namable, StoredSettings, tryOut } from './guardrail-settings.ts'
 import { OwnStatus } from './process-status.ts'
@@ -74,6 +75,7 @@ export class Runtime {
   private shedAt = Number.NEGATIVE_INFINITY
   private readonly passThrough: FirstUse<PassThroughProxy>
   private readonly files: DiskFiles
+  private readonly configuration: RunningConfiguration
   private readonly ids: GenerationIds
   private readonly consentBuckets: ConsentSource['buckets']
   readonly addresses: ClientAddresses
@@ -92,6 +94,7 @@ export class Runtime {
     const { keys, generated } = resolveKeys(config)
     this.keys = keys
     this.generated = generated
+    this.configuration = new RunningConfiguration({ clock, env: source.env ?? {}, config: () => this.config })
     this.files = new DiskFiles(config.store.files, clock)
     this.scans = new LedgerScans(store.ledger, clock)
     this.overload = new Overload(source.loop ?? systemLoop, this.tallies, () => this.refused())
@@ -246,6 +249,7 @@ export class Runtime {
     await this.dependencies.pools.close()
     closeDocuments()
     closeRobots()
+    this.configuration.close()
     this.files.close()
   }
 
@@ -283,6 +287,7 @@ export class Runtime {
       files: this.files,
       scans: this.scans,
       status: this.statusReply,
+      configuration: this.configuration,
       events: source.store.events,
       source: config.events.source,
       time: source.clock,

@@ -1,12 +1,12 @@
 /** `headgate plan CONFIG REQUEST.json`: what would become of a request, without a port, a store or a call. */
 import { readFileSync } from 'node:fs'
 import { loadWhole } from '../app/config-reader.ts'
+import { Rehearsal } from '../app/rehearsal/rehearsal.ts'
 import { ConfigError } from '../config/problems.ts'
 import { systemClock } from '../core/clock.ts'
 import { PLAN_FORMATS } from '../pipeline/plan/format.ts'
 import { CONSOLE, type Streams } from './console.ts'
 import { planText, refusalText } from './plan-table.ts'
-import { Rehearsal } from './rehearsal.ts'
 
 export interface PlanFlags {
   /** One of `PLAN_FORMATS`. */

@@ -2,16 +2,13 @@
 import { readdirSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { loadWhole } from '../app/config-reader.ts'
+import { type PolicyTest, readFixture } from '../app/rehearsal/policy-fixture.ts'
+import { failuresOf } from '../app/rehearsal/policy-run.ts'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/expand.ts'
 import { ConfigError } from '../config/problems.ts'
-import { type Clock, systemClock } from '../core/clock.ts'
-import { nanoFromUsd } from '../core/money.ts'
 import { CONSOLE, type Streams } from './console.ts'
 import { visible } from './plan-table.ts'
-import { type PolicyTest, readFixture } from './policy-fixture.ts'
-import { differences } from './policy-verdict.ts'
-import { Rehearsal } from './rehearsal.ts'
 
 /**
  * Runs every test of the YAML and JSON files in a folder, or of one file, and prints a line for each.
@@ -30,7 +27,7 @@ export async function policyTests(path: string, env: Environment = process.env, 
         continue
       }
       for (const test of tests) {
-        const lines = await run(test, config)
+        const lines = await failuresOf(test, config)
         if (lines.length === 0) passed++
         else failed++
         streams.out(`  ${lines.length === 0 ? 'pass' : 'FAIL'}  ${visible(test.name)}`)
@@ -67,34 +64,4 @@ async function load(file: string, env: Environment): Promise<Loaded> {
     if (!(error instanceof ConfigError)) throw error
     return { tests: [], broken: error.message }
   }
-}
-
-/** @returns what differs, over all requests of the test. */
-async function run(test: PolicyTest, config: Config): Promise<string[]> {
-  const lines: string[] = []
-  for (const [i, text] of test.requests.entries()) {
-    const found = await once(text, test, config)
-    for (const line of found) lines.push(test.requests.length > 1 ? `request ${i + 1}: ${line}` : line)
-  }
-  return lines
-}
-
-/** Every request meets a gateway that has just been started. */
-async function once(text: string, test: PolicyTest, config: Config): Promise<string[]> {
-  const { key, format, headers, random, health = {}, spent_usd: spent } = test
-  const rehearsal = new Rehearsal(config, random === undefined ? systemClock : fixedDraw(random))
-  try {
-    const unknown = Object.entries(health).filter(([tag, ailment]) => !rehearsal.harm(tag, ailment))
-    if (unknown.length > 0) return unknown.map(([tag]) => `health: no endpoint ${tag}`)
-    if (spent !== undefined) rehearsal.spend(key, nanoFromUsd(spent) ?? 0)
-    return differences(test.expect, await rehearsal.plan({ text, key, format, headers }))
-  } catch (error) {
-    return [String(error instanceof Error ? error.message : error)]
-  } finally {
-    await rehearsal.close()
-  }
-}
-
-function fixedDraw(number: number): Clock {
-  return { ...systemClock, random: () => number }
 }

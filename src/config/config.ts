@@ -12,11 +12,18 @@ import { discovery, type provider } from './schema/providers.ts'
 import { configSchema, type RawConfig, type RawModels } from './schema/root.ts'
 import { telemetryConfig } from './telemetry.ts'
 
+export interface WrittenText {
+  readonly file: string
+  readonly text: string
+}
+
 /** A file that has passed the checks. */
 export interface Checked {
   file: string
   /** The file and its catalogue files. */
   files: string[]
+  /** What stood in them; the file itself comes first. */
+  texts: readonly WrittenText[]
   raw: RawConfig
   /** Of the file and its catalogue files. */
   models: RawModels
@@ -54,6 +61,8 @@ export function buildConfig(checked: Checked) {
     ...settings,
     /** As given. */
     file,
+    /** The file and its catalogue files as they were read: they may hold secrets. */
+    texts: checked.texts,
     /** The file, its catalogue files and its plugins: what a watcher watches. */
     files: [...checked.files, ...plugins.load.flatMap(({ path }) => path ?? [])],
     // The command line wins.

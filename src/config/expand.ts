@@ -9,8 +9,15 @@ export type Environment = Readonly<Record<string, string | undefined>>
 /** Places of secrets outside the environment; `src/services/secrets` reads them. */
 export const SECRET_SCHEMES = ['file', 'command', 'vault', 'aws-secretsmanager', 'aws-parameterstore', 'google-secretmanager'] as const
 
+/** The value of a variable or a secret that is there and must not be used: no value of an environment holds a NUL. */
+export const WITHHELD = '\0'
+/** In place of the environment: every string stays as it is written. */
+export const AS_WRITTEN: Environment = Object.freeze({})
+
 export interface Expansion {
   text: string
+  /** Variables and references whose values are withheld; absent where there are none. */
+  withheld?: string[]
   /** Such as `vault:secret/data/app#key`, whether or not they were read; absent where there are none. */
   references?: string[]
   /** True where a variable took part: the text may be a secret. */
@@ -34,6 +41,7 @@ export function expand(source: string, env: Environment): Expansion {
     if (close === '}' && inner !== undefined && REFERENCE.test(inner)) {
       result.expanded = true
       result.references = [...(result.references ?? []), inner]
+      if (env[inner] === WITHHELD) result.withheld = [...(result.withheld ?? []), whole]
       if (env[inner] === undefined) result.problem ??= `the secret ${inner} is not available here, expected a variable`
       return env[inner] ?? ''
     }
@@ -44,6 +52,7 @@ export function expand(source: string, env: Environment): Expansion {
     }
     result.expanded = true
     const value = env[name]
+    if (value === WITHHELD) result.withheld = [...(result.withheld ?? []), `\${${name}}`]
     if (value !== undefined && value !== '') return value
     if (fallback !== undefined) return fallback
     if (optional) result.unset ??= name

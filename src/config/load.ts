@@ -22,6 +22,10 @@ export interface LoadOptions {
   port?: number | undefined
   /** True: nothing is going to be served. Entries whose `${NAME?}` is not set stay, and providers need no use yet. */
   lookOnly?: boolean | undefined
+  /** A text that came with a request: these are the only catalogue files that are read, and no variable is looked up beside those it names. */
+  untrusted?: { catalogs: ReadonlySet<string> } | undefined
+  /** Called with the source of the file, once it has been read. */
+  seen?: ((main: Source) => void) | undefined
 }
 
 /**
@@ -30,7 +34,9 @@ export interface LoadOptions {
  * @throws ConfigError with all problems, at most 100 of them.
  */
 export function loadConfig(path: string, env: Environment, options: LoadOptions = {}): Config {
-  const main = new Source(path, options.text ?? readText(path), env)
+  const text = options.text ?? readText(path)
+  const main = new Source(path, text, env)
+  options.seen?.(main)
   if (main.unreadable) stopAt(main.problems)
   applyProviderPresets(main, env)
   const raw = withAgentAliases(validate(configSchema, main) as unknown as RawConfig)
@@ -38,12 +44,19 @@ export function loadConfig(path: string, env: Environment, options: LoadOptions 
   leaveOutEngines(raw, main)
   const files: [ModelFile, ...ModelFile[]] = [{ source: main, models: raw.models ?? {} }]
   const paths = [path]
+  const texts = [{ file: path, text }]
   for (const [index, name] of (raw.catalog ?? []).entries()) {
     if (main.isWrong(['catalog', index])) continue
     const file = resolvePath(dirname(path), name)
+    if (options.untrusted && !options.untrusted.catalogs.has(file)) {
+      main.leaveUnchecked(['catalog', index], name)
+      continue
+    }
     paths.push(file)
     const catalog = readCatalog(file, env, (why) => main.report(['catalog', index], why))
-    if (catalog) files.push(catalog)
+    if (!catalog) continue
+    files.push(catalog)
+    texts.push({ file, text: catalog.text })
   }
   paths.push(...secretFiles(main.references.keys(), path))
   for (const { source } of files) source.beginRules()
@@ -52,14 +65,16 @@ export function loadConfig(path: string, env: Environment, options: LoadOptions 
   const config = buildConfig({
     file: path,
     files: paths,
+    texts,
     raw,
     models: merged(files),
     skippedProviders: new Set(options.lookOnly ? [] : Object.keys(raw.providers).filter((slug) => main.isSkipped(['providers', slug]))),
     skippedKeys: new Set((raw.auth?.keys ?? []).map((_, index) => index).filter((index) => main.isSkipped(['auth', 'keys', index]))),
-    env,
+    env: options.untrusted ? {} : env,
     overrides: { host: options.host, port: options.port },
   })
-  const refusal = developmentKeyRefusal(config)
+  // Whether providers have keys is not known of a text whose values are withheld.
+  const refusal = options.untrusted && main.withheld.length > 0 ? undefined : developmentKeyRefusal(config)
   if (refusal !== undefined) {
     const at = raw.auth?.keys?.findIndex((key) => key.key === DEVELOPMENT_KEY)
     main.report(at === undefined ? ['server', 'host'] : ['auth', 'keys', at, 'key'], refusal)
@@ -119,7 +134,7 @@ function unreadable(error: unknown): string {
   return `the file cannot be read (${code}), expected a YAML file`
 }
 
-function readCatalog(file: string, env: Environment, report: (why: string) => void): ModelFile | undefined {
+function readCatalog(file: string, env: Environment, report: (why: string) => void): (ModelFile & { text: string }) | undefined {
   let text: string
   try {
     text = fileText(file)
@@ -129,7 +144,7 @@ function readCatalog(file: string, env: Environment, report: (why: string) => vo
   }
   const source = new Source(file, text, env)
   const data = source.unreadable ? { models: {} } : validate(catalogSchema, source)
-  return { source, models: (data as unknown as { models?: RawModels }).models ?? {} }
+  return { source, models: (data as unknown as { models?: RawModels }).models ?? {}, text }
 }
 
 /** The file's own models win over the catalogue's. */

@@ -1,7 +1,7 @@
 /** A YAML file as plain data together with the position of every value and key. */
 import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, type Pair, parseDocument, type YAMLError } from 'yaml'
 import type { Json, JsonObject } from '../core/json.ts'
-import { type Environment, expand } from './expand.ts'
+import { AS_WRITTEN, type Environment, expand } from './expand.ts'
 import { MOST_PROBLEMS, type Path, type Problem, pathText } from './problems.ts'
 import { quickYaml } from './quick-yaml.ts'
 
@@ -28,6 +28,8 @@ export class Source {
   readonly references = new Map<string, Path>()
   /** Paths of strings whose `${NAME?}` is not set, with that name. */
   readonly unset = new Map<string, string>()
+  /** What the strings hold whose values are withheld, with their paths: for all rules those values are unknown. */
+  readonly withheld: { path: Path; what: string }[] = []
   /** True where the text is no YAML: then there is no data to check. */
   unreadable = false
   /** Paths of strings with a variable that cannot be expanded: their problem is reported, and their value is unknown. */
@@ -74,13 +76,23 @@ export class Source {
   /** Records a problem at the value of a path, or at its key; at the nearest parent where the path does not exist. */
   report(path: Path, message: string, at: 'value' | 'key' = 'value'): void {
     if (this.rules && this.isWrong(path)) return
-    const unlocated = this.unlocated
-    this.unlocated = undefined
-    if (unlocated !== undefined) this.parse(unlocated)
-    let place = this.places.get(placeKey(path))
-    for (let up = path.length - 1; place === undefined && up >= 0; up--) place = this.places.get(placeKey(path.slice(0, up)))
+    const place = this.nearest(path)
     if (!this.rules && at === 'value') this.wrong.add(placeKey(path))
     this.reportAt(place?.[at] ?? 0, path, message)
+  }
+
+  /** Marks a value as unknown without a problem: no rule finds fault with it. */
+  leaveUnchecked(path: Path, what: string): void {
+    this.withheld.push({ path, what })
+    this.unknown.add(placeKey(path))
+    this.wrong.add(placeKey(path))
+  }
+
+  /** Where the value of a path begins; where its nearest parent does, if the path does not exist. */
+  placeOf(path: Path): { line: number; column: number } {
+    const place = this.nearest(path)
+    const { line, col } = this.lines.linePos(place?.value ?? 0)
+    return { line: Math.max(1, line), column: Math.max(1, col) }
   }
 
   /** Records that a mapping has a key which it must not have. */
@@ -125,6 +137,9 @@ export class Source {
       const own = here(key)
       if (own !== undefined) this.unset.set(own, name)
     }
+    for (const { path, what } of other.withheld)
+      if (isWithin(placeKey(path), prefix) && !except.includes(String(path[from.length])))
+        this.leaveUnchecked([...at, ...path.slice(from.length)], what)
     for (const { path, message } of other.problems) this.report(at, `${message} (${path} of the preset)`)
   }
 
@@ -151,6 +166,15 @@ export class Source {
     const prefix = placeKey(path)
     for (const key of this.unset.keys()) if (isWithin(key, prefix)) return true
     return false
+  }
+
+  private nearest(path: Path): Place | undefined {
+    const unlocated = this.unlocated
+    this.unlocated = undefined
+    if (unlocated !== undefined) this.parse(unlocated)
+    let place = this.places.get(placeKey(path))
+    for (let up = path.length - 1; place === undefined && up >= 0; up--) place = this.places.get(placeKey(path.slice(0, up)))
+    return place
   }
 
   private reportAt(offset: number, path: Path, message: string): void {
@@ -265,7 +289,9 @@ export class Source {
       this.report(path, 'expected text, a number, true or false')
       return null
     }
+    if (this.env === AS_WRITTEN) return value
     const result = expand(value, this.env)
+    for (const what of result.withheld ?? []) this.leaveUnchecked(path, what)
     for (const reference of result.references ?? []) this.references.set(reference, path)
     if (result.problem !== undefined) {
       this.unknown.add(placeKey(path))

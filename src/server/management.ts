@@ -3,13 +3,16 @@ import {
   type ActivitySource,
   type ApiReply,
   assign,
+  type ConfigurationSource,
   changeGuardrail,
   changeKey,
+  checkConfiguration,
   createGuardrail,
   createKey,
   type EventSource,
   type GuardrailSource,
   generationDetail,
+  LARGEST_BODY,
   listAssignments,
   listGuardrails,
   listKeys,
@@ -23,6 +26,7 @@ import {
   rotateKey,
   type Status,
   searchGenerations,
+  showConfiguration,
   unassign,
 } from '../api/index.ts'
 import { Fault } from '../core/faults.ts'
@@ -34,7 +38,7 @@ import type { ApiKey } from '../plugin-api/key.ts'
 import { eventOperation } from './event-routes.ts'
 import type { Answer, OperationRequest } from './gateway.ts'
 
-export interface ManagementSource extends ActivitySource, GuardrailSource, EventSource {
+export interface ManagementSource extends ActivitySource, GuardrailSource, EventSource, ConfigurationSource {
   readonly status: Pick<Status, 'read'>
   readonly ledger: Pick<LedgerReader, 'find'>
   /** As for completions: bytes and levels of a body. */
@@ -55,8 +59,15 @@ const PATHS: Readonly<Record<string, Readonly<Record<string, Act>>>> = {
   '/v1/sessions': { GET: ({ query }, source) => readSessions(query, source) },
   '/v1/status': { GET: (_request, source) => source.status.read() },
   '/v1/generations': { GET: ({ query }, source) => searchGenerations(query, source) },
+  '/v1/configuration': { GET: ({ query }, source) => showConfiguration(query, source) },
+  '/v1/configuration/check': {
+    POST: async (request, source) => checkConfiguration(await bodyOf(request, withSmallerBody(source)), source),
+  },
   '/v1/activity': { GET: ({ query }, source) => readActivity(query, source) },
 }
+
+/** What a configuration needs is little, and its check has a thread to itself. */
+const withSmallerBody = ({ maxBody, jsonDepth }: ManagementSource) => ({ maxBody: Math.min(maxBody, LARGEST_BODY), jsonDepth })
 
 const GENERATIONS = '/v1/generations/'
 const GENERATION_ID = /^[A-Za-z0-9_-]{1,80}$/

@@ -1,8 +1,8 @@
 /** Whether a rehearsed request met its expectation, and if not, where they part. */
-import { entryAt } from '../core/entry-at.ts'
-import { isObject, type JsonObject } from '../core/json.ts'
-import { nanoFromUsd } from '../core/money.ts'
-import type { Plan } from '../pipeline/plan/answer.ts'
+import { entryAt } from '../../core/entry-at.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
+import { nanoFromUsd } from '../../core/money.ts'
+import type { Plan } from '../../pipeline/plan/answer.ts'
 import type { Expectation } from './policy-fixture.ts'
 import type { Rehearsed } from './rehearsal.ts'
 

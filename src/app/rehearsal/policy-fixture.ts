@@ -1,14 +1,14 @@
 /** A file of policy tests: requests, and what must become of them. */
 import { readFileSync } from 'node:fs'
 import { type Static, Type } from 'typebox'
-import type { Environment } from '../config/expand.ts'
-import { closed, entryName, line, listOf, mapOf, oneOf, usd } from '../config/fields/scalars.ts'
-import { ConfigError, type Path } from '../config/problems.ts'
-import { Source } from '../config/source.ts'
-import { validate } from '../config/validate.ts'
-import { type Json, present } from '../core/json.ts'
-import { PLAN_FORMATS } from '../pipeline/plan/format.ts'
-import { CRITERIA } from '../routing/criteria/index.ts'
+import type { Environment } from '../../config/expand.ts'
+import { closed, entryName, line, listOf, mapOf, oneOf, usd } from '../../config/fields/scalars.ts'
+import { ConfigError, type Path } from '../../config/problems.ts'
+import { Source } from '../../config/source.ts'
+import { validate } from '../../config/validate.ts'
+import { type Json, present } from '../../core/json.ts'
+import { PLAN_FORMATS } from '../../pipeline/plan/format.ts'
+import { CRITERIA } from '../../routing/criteria/index.ts'
 import { AILMENTS } from './rehearsal.ts'
 
 const TAG = '^\\S{1,400}$'
@@ -68,7 +68,7 @@ const test = closed('One test.', { name: Type.Optional(line('What it shows.')), 
 
 const fixture = closed('Policy tests of one configuration.', {
   name: Type.Optional(line('What the tests are about.')),
-  config: line('The configuration, relative to this file.', 1024),
+  config: Type.Optional(line('The configuration, relative to this file.', 1024)),
   env: Type.Optional(
     mapOf('Variables of the configuration; they win over the environment.', VARIABLE, 'a name of a variable', Type.String()),
   ),
@@ -88,14 +88,23 @@ export interface PolicyTest extends Omit<RawTest, 'name' | 'request' | 'requests
 }
 
 export interface Fixture {
-  config: string
+  /** Absent in tests that come with the text of their configuration. */
+  config: string | undefined
   env: Readonly<Record<string, string>>
   tests: PolicyTest[]
 }
 
 /** @throws ConfigError with every problem as `file:line:column`. */
-export function readFixture(file: string, env: Environment): Fixture {
+export function readFixture(file: string, env: Environment): Fixture & { config: string } {
   const source = new Source(file, readFileSync(file, 'utf8'), env)
+  const { config, ...rest } = fixtureIn(source)
+  if (config === undefined) source.reportMissing([], 'config', '"config" is missing, expected the configuration, relative to this file')
+  stopAt(source)
+  return { ...rest, config: config ?? '' }
+}
+
+/** @throws ConfigError with every problem. */
+export function fixtureIn(source: Source): Fixture {
   stopAt(source)
   const raw = validate(fixture, source) as unknown as Static<typeof fixture>
   stopAt(source)

@@ -1,0 +1,78 @@
+/** The running configuration as operators see it, and the thread in which submitted ones are looked at. */
+import { resolve } from 'node:path'
+import { extname } from 'node:path/posix'
+import type { ConfigurationDesk, ConfigurationQuery, SubmittedCheck } from '../../api/configuration.ts'
+import type { Config } from '../../config/config.ts'
+import type { Environment } from '../../config/expand.ts'
+import { writtenEntries } from '../../config/written-entries.ts'
+import type { Clock } from '../../core/clock.ts'
+import { Fault } from '../../core/faults.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { ThreadError, ThreadPool } from '../../services/threads/index.ts'
+import type { CheckJob, CheckResult, SubmittedText } from './job.ts'
+
+const MOST_ENTRIES = 5000
+/** Milliseconds for one text, the start of the thread included. */
+const PATIENCE = 20_000
+
+export class RunningConfiguration implements ConfigurationDesk {
+  private readonly threads = new ThreadPool({
+    module: new URL(`./worker${extname(import.meta.url)}`, import.meta.url),
+    threads: 1,
+    waiting: 1,
+  })
+  private readonly clock: Clock
+  private readonly env: Environment
+  private readonly config: () => Config
+
+  constructor({ clock, env, config }: { clock: Clock; env: Environment; config: () => Config }) {
+    this.clock = clock
+    this.env = env
+    this.config = config
+  }
+
+  show({ path }: ConfigurationQuery): JsonObject {
+    const { file, texts } = this.config()
+    const { entries, leftOut } = writtenEntries(texts, path, MOST_ENTRIES)
+    return { file, files: texts.map((each) => each.file), entries: entries.map((entry) => ({ ...entry })), left_out: leftOut }
+  }
+
+  async check({ text, tests }: SubmittedCheck): Promise<JsonObject> {
+    const job: CheckJob = { submitted: this.submitted(text), running: this.config().texts[0]?.text ?? '', tests }
+    const { problems, unchecked, counts, needsRestart, tests: results, testProblems } = (await this.run(job)) as CheckResult
+    const failed = results.filter(({ passed }) => !passed).length
+    return {
+      ok: problems.length === 0,
+      problems: problems.map((problem) => ({ ...problem })),
+      not_checked: unchecked.map((each) => ({ ...each })),
+      counts,
+      needs_restart: needsRestart,
+      tests: results.map((result) => ({ ...result })),
+      test_problems: testProblems.map((problem) => ({ ...problem })),
+      passed: results.length - failed,
+      failed,
+    }
+  }
+
+  close(): void {
+    this.threads.close()
+  }
+
+  private submitted(text: string): SubmittedText {
+    const config = this.config()
+    const variables = Object.keys(this.env).filter((name) => this.env[name])
+    return { file: config.file, text, variables, catalogs: config.texts.slice(1).map((catalog) => resolve(catalog.file)) }
+  }
+
+  private async run(job: CheckJob): Promise<unknown> {
+    try {
+      return await this.threads.run(job, { clock: this.clock, timeout: PATIENCE })
+    } catch (error) {
+      if (!(error instanceof ThreadError)) throw error
+      if (error.failure === 'busy' || error.failure === 'closed')
+        throw new Fault('unavailable', { message: 'Other configurations are being checked: try again', retryAfter: 5 })
+      if (error.failure === 'timeout') throw new Fault('deadline', { message: 'text: checking it takes too long' })
+      throw new Fault('unprocessable', { message: 'text: it cannot be checked: it needs too much memory, or the check failed' })
+    }
+  }
+}

@@ -1,0 +1,99 @@
+/** What the files of a configuration say, entry by entry with its place. Secrets are shown by their references, or not at all. */
+import { isObject, type Json } from '../core/json.ts'
+import type { WrittenText } from './config.ts'
+import { AS_WRITTEN } from './expand.ts'
+import { type Path, pathText } from './problems.ts'
+import { catalogSchema, configSchema } from './schema/root.ts'
+import { Source } from './source.ts'
+import type { Rule } from './validate.ts'
+
+export interface WrittenEntry {
+  /** Such as `providers.local.base_url`. */
+  path: string
+  value: Json
+  /** True where the value is a secret: then it is its references, or `***`. */
+  secret: boolean
+  file: string
+  line: number
+  column: number
+}
+
+export const HIDDEN = '***'
+const LONGEST = 2000
+
+/** Names of settings whose text is a secret, whatever the schema says of them: those of an operator's own plugins have none. */
+const SECRET_NAME = /(^|_)(key|secrets?|tokens?|password|passphrase|passwd|credentials?|signature|authorization|cookie)$/i
+/** Mappings in which any text may be a secret. */
+const SECRET_HOLDERS: ReadonlySet<string | number> = new Set(['headers', 'query', 'credential', 'credentials', 'env'])
+/** Beginnings of secrets that are known by them, wherever they stand. */
+const SECRET_TEXT = /\b(?:sk-|pk-lf-|AKIA|ASIA|ghp_|github_pat_|glpat-|xox[a-z]-|AIza|eyJ|whsec_|hf_)[\w./+=-]{8,}/g
+const REFERENCE = /\$\{([^}]*)\}/g
+
+/** Entries of the files in their order. @param prefix only those whose path begins with it. @param most at most so many are returned. */
+export function writtenEntries(texts: readonly WrittenText[], prefix: string, most: number): { entries: WrittenEntry[]; leftOut: number } {
+  const entries: WrittenEntry[] = []
+  let leftOut = 0
+  for (const [index, { file, text }] of texts.entries()) {
+    const source = new Source(file, text, AS_WRITTEN)
+    for (const { path, value, rule } of leaves(source.data, [], (index === 0 ? configSchema : catalogSchema) as Rule)) {
+      const shown = pathText(path)
+      if (!shown.startsWith(prefix)) continue
+      if (entries.length >= most) {
+        leftOut++
+        continue
+      }
+      const secret = typeof value === 'string' && isSecret(path, rule)
+      entries.push({ path: shown, value: secret ? referencesOf(value) : open(value), secret, file, ...source.placeOf(path) })
+    }
+  }
+  return { entries, leftOut }
+}
+
+interface Leaf {
+  path: Path
+  value: Json
+  /** Absent where the schema says nothing of it. */
+  rule: Rule | undefined
+}
+
+function* leaves(value: Json, path: Path, rule: Rule | undefined): Generator<Leaf> {
+  if (Array.isArray(value) && value.length > 0) {
+    const { items } = branchOf(rule, value) ?? {}
+    for (const [i, each] of value.entries()) yield* leaves(each, [...path, i], items)
+  } else if (isObject(value) && Object.keys(value).length > 0) {
+    const { properties = {}, patternProperties = {} } = branchOf(rule, value) ?? {}
+    const [others] = Object.values(patternProperties)
+    for (const [name, each] of Object.entries(value))
+      yield* leaves(each ?? null, [...path, name], Object.hasOwn(properties, name) ? properties[name] : others)
+  } else yield { path, value, rule: branchOf(rule, value) }
+}
+
+function branchOf(rule: Rule | undefined, value: Json): Rule | undefined {
+  return rule?.anyOf ? rule.anyOf.find((each) => (each.type === 'object') === isObject(value)) : rule
+}
+
+function isSecret(path: Path, rule: Rule | undefined): boolean {
+  const name = path.findLast((step) => typeof step === 'string')
+  if (rule?.enum !== undefined || rule?.const !== undefined) return false
+  return rule?.type === undefined || rule.secret === true || SECRET_NAME.test(String(name)) || path.some((step) => SECRET_HOLDERS.has(step))
+}
+
+/** The default of a variable is a value, too. */
+function referencesOf(text: string): string {
+  const found = [...text.matchAll(REFERENCE)].map(([, inner = '']) => {
+    const [, name, more = ''] = /^([^:?-]+(?::[^-].*)?)(.*)$/s.exec(inner.replace(/^env:/, '')) ?? []
+    return name === undefined ? HIDDEN : `\${${name}${more.startsWith(':-') ? `:-${HIDDEN}` : more}}`
+  })
+  if (found.length === 0) return HIDDEN
+  return text.replace(REFERENCE, '') === '' ? found.join('') : `${HIDDEN}${found.join(HIDDEN)}`
+}
+
+/** An address may hold a password, and its query a key. */
+function open(value: Json): Json {
+  if (typeof value !== 'string') return value
+  const shown = value
+    .replace(/\/\/[^/\s]*@/g, `//${HIDDEN}@`)
+    .replace(/(:\/\/[^\s?]*\?)[^\s}]+/g, `$1${HIDDEN}`)
+    .replace(SECRET_TEXT, HIDDEN)
+  return shown.length > LONGEST ? `${shown.slice(0, LONGEST)}…` : shown
+}
