@@ -46,7 +46,7 @@ function merged(rows: readonly UseRow[]): UseRow[] {
 
 function entryOf(row: UseRow): JsonObject {
   return {
-    date: new Date(row.day).toISOString().slice(0, 10),
+    date: isoDay(row.day),
     model: row.model,
     model_permaslug: row.model,
     endpoint_id: row.endpoint,
@@ -65,12 +65,22 @@ function entryOf(row: UseRow): JsonObject {
 function daysOf(query: URLSearchParams, now: number): { from: number; until: number } {
   const today = Math.floor(now / DAY_MS) * DAY_MS
   const oldest = today - DAYS * DAY_MS
-  const date = query.get('date')
-  if (date === null || date === '') return { from: oldest, until: today }
-  const from = /^\d{4}-\d{2}-\d{2}$/.test(date) ? Date.parse(date) : Number.NaN
-  if (!(from >= oldest && from < today) || new Date(from).toISOString().slice(0, 10) !== date)
-    throw badField('date', `expected a day such as 2027-01-31, one of the last ${DAYS} that are over (UTC)`)
+  const expected = `expected a day such as 2027-01-31, one of the last ${DAYS} that are over (UTC)`
+  const from = dayOf(query, 'date', expected)
+  if (from === undefined) return { from: oldest, until: today }
+  if (!(from >= oldest && from < today)) throw badField('date', expected)
   return { from, until: from + DAY_MS }
+}
+
+export const isoDay = (day: number): string => new Date(day).toISOString().slice(0, 10)
+
+/** @returns the start of a UTC day, milliseconds since the epoch. @throws Fault 400. */
+export function dayOf(query: URLSearchParams, name: string, expected = 'expected a UTC day such as 2027-01-31'): number | undefined {
+  const text = query.get(name)
+  if (text === null || text === '') return undefined
+  const day = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(text) : Number.NaN
+  if (!(day >= 0) || isoDay(day) !== text) throw badField(name, expected)
+  return day
 }
 
 /** @returns identities, or undefined for all keys. */

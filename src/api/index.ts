@@ -27,6 +27,8 @@ export { type GuardrailCommand, type GuardrailReading, runGuardrailCommand } fro
 export { DEFAULT_GUARDRAIL, type FileGuardrail, type GuardrailSource } from './guardrail-entry.ts'
 export { changeGuardrail, createGuardrail, listGuardrails, oneGuardrail, removeGuardrail } from './guardrails.ts'
 export { readKey } from './key.ts'
+export { readKeyActivity } from './key-activity.ts'
+export { readKeyBudget } from './key-budget.ts'
 export { catalogFor, type ListedCatalog } from './key-catalog.ts'
 export { type KeyCommand, runKeyCommand } from './key-commands.ts'
 export type { KeySource } from './key-entry.ts'

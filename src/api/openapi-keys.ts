@@ -18,6 +18,7 @@ import {
   ownKey,
   sessions,
 } from './openapi-schemas.ts'
+import { spendingOperations } from './openapi-spending.ts'
 
 const HASH: DescribedParameter = {
   name: 'hash',
@@ -275,5 +276,5 @@ function consentOperations(): DescribedOperation[] {
 }
 
 export function managementOperations(): DescribedOperation[] {
-  return [...keyOperations(), ...recordOperations(), ...operatorOperations(), ...consentOperations()]
+  return [...keyOperations(), ...recordOperations(), ...operatorOperations(), ...spendingOperations(), ...consentOperations()]
 }

@@ -27,6 +27,8 @@ const UNSETTLED_DAYS = 2
 const MOST_DAYS = 31
 /** Results of queries by key that are kept. */
 const MOST_FILTERED = 32
+/** Rows of one of them, 4 MB; a longer result is read anew. */
+const MOST_KEPT_ROWS = 20_000
 /** Different scans that may wait for their turn, and the `Retry-After` in seconds of those beyond. */
 const MOST_WAITING = 8
 const RETRY_SECONDS = 10
@@ -70,12 +72,13 @@ export class LedgerScans {
   }
 
   /**
-   * Sums per day, model, endpoint and provider. Figures of the last two days and of queries by key may be five minutes old.
+   * Sums per day, model, endpoint and provider. Figures of the last two days and of queries of some keys may be five minutes old,
+   * those of each key apart as old as their scan took, ten times.
    * @param query whole UTC days. @throws Fault `unavailable` where too many scans wait, or the ledger cannot be read.
    */
   use(query: UseQuery): Promise<readonly UseRow[]> {
     if (this.ledger.use) return this.ledger.use(query)
-    return query.keys ? this.filteredUse(query) : this.wholeUse(query)
+    return query.keys || query.byKey ? this.filteredUse(query) : this.wholeUse(query)
   }
 
   /**
@@ -152,12 +155,16 @@ export class LedgerScans {
   }
 
   private async filteredUse(query: UseQuery): Promise<readonly UseRow[]> {
-    const name = JSON.stringify([query.from, query.until, query.keys])
+    const name = JSON.stringify([query.from, query.until, query.keys, query.byKey])
     const kept = this.filtered.get(name)
     if (isKept(kept, this.clock.monotonic())) return kept.value
     return this.once(name, async () => {
+      const begun = this.clock.monotonic()
       const value = await scanUse(this.ledger, query)
-      keep(this.filtered, name, { value, until: this.clock.monotonic() + FRESH_MS }, MOST_FILTERED)
+      const ended = this.clock.monotonic()
+      // What is spent at this moment is watched by key.
+      const life = query.byKey ? Math.min(FRESH_MS, LIFE * (ended - begun)) : FRESH_MS
+      if (value.length <= MOST_KEPT_ROWS) keep(this.filtered, name, { value, until: ended + life }, MOST_FILTERED)
       return value
     })
   }

@@ -103,10 +103,14 @@ export interface UseQuery {
   readonly until: number
   /** Identities; absent: all keys. */
   readonly keys?: readonly string[]
+  /** Sums of each key apart. */
+  readonly byKey?: boolean
 }
 
 /** Sums of the settled generations that were admitted on one UTC day. */
 export interface UseRow {
+  /** Identity, where the query is `byKey`. */
+  readonly key?: string
   /** Start of the day, milliseconds since the epoch. */
   readonly day: number
   readonly model: string

@@ -1,4 +1,5 @@
 /** What was used per day, model, endpoint and provider: the figures behind `/v1/activity` and the order `top-weekly`. */
+import { Fault } from '../core/faults.ts'
 import { factsOf } from './facts.ts'
 import { Pace } from './pace.ts'
 import type { GenerationRecord, LedgerReader, UseQuery, UseRow } from './types.ts'
@@ -6,17 +7,22 @@ import type { GenerationRecord, LedgerReader, UseQuery, UseRow } from './types.t
 export const DAY_MS = 86_400_000
 /** Nano-dollars of a dollar. */
 const NANO = 1e9
+/** Sums of one scan by key: keys times models times days have no other bound. About 50 MB. */
+const MOST_SUMS_BY_KEY = 200_000
 
-/** Reads every generation of the query, in slices. @throws Fault `unavailable` where the ledger cannot be read. */
+/**
+ * Reads every generation of the query, in slices.
+ * @throws Fault 400 where there are too many sums by key; `unavailable` where the ledger cannot be read.
+ */
 export async function scanUse(ledger: LedgerReader, query: UseQuery): Promise<UseRow[]> {
-  const sums = new Sums()
+  const sums = new Sums(query.byKey ? MOST_SUMS_BY_KEY : Number.POSITIVE_INFINITY)
   const { usePage } = ledger
   if (usePage)
     await eachPage(
       (after) => usePage.call(ledger, query, after),
       (row) => sums.add(row),
     )
-  else await eachSettled(ledger, query, (record, settled) => sums.add(rowOf(record, settled)))
+  else await eachSettled(ledger, query, (record, settled) => sums.add(rowOf(record, settled, query.byKey)))
   return sums.rows()
 }
 
@@ -51,10 +57,11 @@ export async function eachSettled(
   }
 }
 
-function rowOf({ at, hold }: GenerationRecord, settled: NonNullable<GenerationRecord['settled']>): UseRow {
+function rowOf({ at, hold }: GenerationRecord, settled: NonNullable<GenerationRecord['settled']>, byKey = false): UseRow {
   const { cost, input, output, reasoning, status } = settled
   const { model, endpoint, provider, cache_discount: saved } = factsOf(settled)
   return {
+    ...(byKey ? { key: hold.key } : {}),
     day: Math.floor(at / DAY_MS) * DAY_MS,
     model: textOr(model, hold.model),
     endpoint: textOr(endpoint, hold.endpoint),
@@ -94,10 +101,17 @@ export function addUse(a: UseRow, b: UseRow): UseRow {
 
 class Sums {
   private readonly sums = new Map<string, UseRow>()
+  private readonly most: number
+
+  constructor(most: number) {
+    this.most = most
+  }
 
   add(row: UseRow): void {
-    const name = `${row.day}\n${row.model}\n${row.endpoint}\n${row.provider}\n${row.answered}`
+    const name = `${row.day}\n${row.model}\n${row.endpoint}\n${row.provider}\n${row.answered}\n${row.key ?? ''}`
     const sum = this.sums.get(name)
+    if (!sum && this.sums.size >= this.most)
+      throw new Fault('bad_request', { message: `since: the period has more than ${this.most} sums: name a shorter one, or a key` })
     this.sums.set(name, sum ? addUse(sum, row) : row)
   }
 

@@ -20,6 +20,8 @@ import {
   oneKey,
   readActivity,
   readCredits,
+  readKeyActivity,
+  readKeyBudget,
   readSessions,
   removeGuardrail,
   removeKey,
@@ -64,6 +66,7 @@ const PATHS: Readonly<Record<string, Readonly<Record<string, Act>>>> = {
     POST: async (request, source) => checkConfiguration(await bodyOf(request, withSmallerBody(source)), source),
   },
   '/v1/activity': { GET: ({ query }, source) => readActivity(query, source) },
+  '/v1/activity/keys': { GET: ({ query }, source) => readKeyActivity(query, source) },
 }
 
 /** What a configuration needs is little, and its check has a thread to itself. */
@@ -82,10 +85,12 @@ const ONE_KEY: Readonly<Record<string, (hash: string) => Act>> = {
   DELETE: (hash) => (_request, source) => removeKey(hash, source),
 }
 
-const ROTATE = '/rotate'
-/** `hash` is the part of the path before `/rotate`. */
-const ROTATION: typeof ONE_KEY = {
-  POST: (hash) => (_request, source) => rotateKey(hash, source),
+const ONE_OF_KEYS = new RegExp(`^${KEYS}/([^/]*)(/.*)?$`)
+/** By the part of the path behind the hash. */
+const OF_KEY: Readonly<Record<string, typeof ONE_KEY>> = {
+  '': ONE_KEY,
+  '/rotate': { POST: (hash) => (_request, source) => rotateKey(hash, source) },
+  '/budget': { GET: (hash) => (_request, source) => readKeyBudget(hash, source) },
 }
 
 /**
@@ -108,12 +113,9 @@ export function managementOperation(request: OperationRequest, source: Managemen
       return read(request, source)
     }
   }
-  const below = path.startsWith(`${KEYS}/`) ? path.slice(KEYS.length + 1) : undefined
-  const rotates = below?.endsWith(ROTATE)
-  const hash = rotates ? below?.slice(0, -ROTATE.length) : below
-  const methods = Object.hasOwn(PATHS, path) ? PATHS[path] : undefined
-  if (hash === undefined ? !methods : hash.includes('/')) return undefined
-  const act = hash === undefined ? methodOf(methods ?? {}, method) : methodOf(rotates ? ROTATION : ONE_KEY, method)(hash)
+  const [, hash, rest = ''] = ONE_OF_KEYS.exec(path) ?? []
+  const act = hash === undefined ? actOf(PATHS, path, method) : actOf(OF_KEY, rest, method)?.(hash)
+  if (!act) return undefined
   return async (key) => {
     if (!key.management) throw new Fault('management_only')
     if (hash !== undefined && !HASH.test(hash)) throw new Fault('not_found', { message: 'No such key' })
@@ -134,6 +136,12 @@ function guardrailOperation(
     const by = ('creator' in key && typeof key.creator === 'string' ? key.creator : undefined) ?? key.name
     return act({ query: request.query, source, by, body: () => bodyOf(request, source) })
   }
+}
+
+/** @returns undefined where the table has no such path. @throws Fault 405. */
+function actOf<T>(table: Readonly<Record<string, Readonly<Record<string, T>>>>, path: string, method: string): T | undefined {
+  const methods = Object.hasOwn(table, path) ? table[path] : undefined
+  return methods && methodOf(methods, method)
 }
 
 /** @throws Fault 405. */

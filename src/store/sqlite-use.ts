@@ -12,21 +12,26 @@ const PAGE = { least: 100, most: 2_000, target: 1 }
 
 const END_OF_PAGE = 'SELECT count(*) AS count, max(seq) AS last FROM (SELECT seq FROM hold WHERE seq > ? AND seq < ? ORDER BY seq LIMIT ?)'
 
-const sumsOf = (keys: string): string => `
+/** @param grouped the column by which the rows of one sum stand apart as well, or none. */
+const sumsOf = (keys: string, grouped = ''): string => `
   SELECT hold.seq / ${TICKS} / ${DAY_MS} AS day, ${fact('model', 'hold.model')} AS model, ${fact('endpoint', 'hold.endpoint')} AS endpoint,
     ${fact('provider', "''")} AS provider, status NOT IN ('failed', 'unknown') AS answered, count(*) AS requests,
     sum(cost / ${NANO}) AS dollars, sum(cost % ${NANO}) AS nano,
-    sum(input) AS input, sum(output) AS output, sum(reasoning) AS reasoning, total(${SAVED}) AS saved
-  FROM hold JOIN settlement USING (seq) WHERE hold.seq > ? AND hold.seq <= ? ${keys} GROUP BY 1, 2, 3, 4, 5`
+    sum(input) AS input, sum(output) AS output, sum(reasoning) AS reasoning, total(${SAVED}) AS saved${grouped}
+  FROM hold JOIN settlement USING (seq) WHERE hold.seq > ?1 AND hold.seq <= ?2 ${keys} GROUP BY 1, 2, 3, 4, 5${grouped}`
 
 /** Of one day, as the tables of sums have it. */
-const rollupOf = (from: string): string => `
+const rollupOf = (from: string, grouped = ''): string => `
   SELECT ?1 AS day, model, endpoint, provider, status NOT IN ('failed', 'unknown') AS answered, sum(count) AS requests,
-    sum(dollars) AS dollars, sum(nano) AS nano, sum(input) AS input, sum(output) AS output, sum(reasoning) AS reasoning, total(saved) AS saved
-  FROM ${from} GROUP BY 2, 3, 4, 5`
+    sum(dollars) AS dollars, sum(nano) AS nano, sum(input) AS input, sum(output) AS output, sum(reasoning) AS reasoning, total(saved) AS saved${grouped}
+  FROM ${from} GROUP BY 2, 3, 4, 5${grouped}`
 
 const DAY_OF_ALL = rollupOf(`use_by_hour WHERE hour >= ?1 * ${DAY_MS / HOUR_MS} AND hour < (?1 + 1) * ${DAY_MS / HOUR_MS}`)
 const DAY_OF_KEYS = rollupOf('use_by_key WHERE day = ?1 AND key IN (SELECT value FROM json_each(?2))')
+const DAY_BY_KEY = rollupOf('use_by_key WHERE day = ?1', ', key')
+const DAY_BY_KEYS = rollupOf('use_by_key WHERE day = ?1 AND key IN (SELECT value FROM json_each(?2))', ', key')
+/** The last parameter is null for all keys. */
+const SUMS_BY_KEY = sumsOf('AND (?3 IS NULL OR hold.key IN (SELECT value FROM json_each(?3)))', ', hold.key')
 
 const SESSION = fact('session_id', "''")
 
@@ -45,6 +50,9 @@ export class SqliteUse {
   private readonly sumsOfKeys: StatementSync
   private readonly dayOfAll: StatementSync
   private readonly dayOfKeys: StatementSync
+  private sumsByKey: StatementSync | undefined
+  private dayByKey: StatementSync | undefined
+  private dayByKeys: StatementSync | undefined
   private sessionSums: StatementSync | undefined
   private readonly db: DatabaseSync
   private readonly rollups: Pick<SqliteRollups, 'below' | 'start' | 'sums'>
@@ -55,7 +63,7 @@ export class SqliteUse {
     this.rollups = rollups
     this.endOfPage = db.prepare(END_OF_PAGE)
     this.sums = db.prepare(sumsOf(''))
-    this.sumsOfKeys = db.prepare(sumsOf('AND hold.key IN (SELECT value FROM json_each(?))'))
+    this.sumsOfKeys = db.prepare(sumsOf('AND hold.key IN (SELECT value FROM json_each(?3))'))
     this.dayOfAll = db.prepare(DAY_OF_ALL)
     this.dayOfKeys = db.prepare(DAY_OF_KEYS)
   }
@@ -66,38 +74,49 @@ export class SqliteUse {
    * @param after '' begins; `<watermark> <day>` where a day comes next; else the sequence of the last row. @throws what SQLite throws.
    */
   read(query: UseQuery, after: string): UsePage {
-    const { keys } = query
-    if (!isWholeDays(query)) return this.pageOf(query, after, (first, last) => this.rowsOf(first, last, keys))
+    if (!isWholeDays(query)) return this.pageOf(query, after, (first, last) => this.rowsOf(first, last, query))
     const [from, until] = [query.from / DAY_MS, query.until / DAY_MS]
     if (after !== '' && !after.includes(' '))
       return this.pageOf({ ...query, until: Math.min(query.until, this.rollups.start / TICKS) }, after, (first, last) =>
-        this.rowsOf(first, last, keys),
+        this.rowsOf(first, last, query),
       )
     const [below = this.rollups.below, day] = after === '' ? [] : after.split(' ').map(Number)
     const open = Math.max(from, Math.floor(below / TICKS / DAY_MS))
-    const rows = day === undefined ? this.inMemory(query) : this.dayOf(day, keys)
-    if (day === undefined) for (let each = open; each < until; each++) rows.push(...this.dayOf(each, keys))
+    const rows = day === undefined ? this.inMemory(query) : this.dayOf(day, query)
+    if (day === undefined) for (let each = open; each < until; each++) rows.push(...this.dayOf(each, query))
     const next = Math.min(day ?? open, until) - 1
     if (next >= from) return { rows, next: `${below} ${next}` }
     return below < this.rollups.start ? { rows, next: String(Math.max(below, query.from * TICKS) - 1) } : { rows }
   }
 
-  private rowsOf(first: number, last: number, keys: UseQuery['keys']): UseRow[] {
+  private rowsOf(first: number, last: number, { keys, byKey }: UseQuery): UseRow[] {
+    if (byKey) {
+      this.sumsByKey ??= this.db.prepare(SUMS_BY_KEY)
+      return this.sumsByKey.all(first, last, keys ? JSON.stringify(keys) : null).map(useOfKey)
+    }
     const found = keys ? this.sumsOfKeys.all(first, last, JSON.stringify(keys)) : this.sums.all(first, last)
     return found.map(useFrom)
   }
 
   /** As the tables have it. @param day since the epoch. */
-  private dayOf(day: number, keys: UseQuery['keys']): UseRow[] {
+  private dayOf(day: number, { keys, byKey }: UseQuery): UseRow[] {
+    if (byKey && keys) {
+      this.dayByKeys ??= this.db.prepare(DAY_BY_KEYS)
+      return this.dayByKeys.all(day, JSON.stringify(keys)).map(useOfKey)
+    }
+    if (byKey) {
+      this.dayByKey ??= this.db.prepare(DAY_BY_KEY)
+      return this.dayByKey.all(day).map(useOfKey)
+    }
     return (keys ? this.dayOfKeys.all(day, JSON.stringify(keys)) : this.dayOfAll.all(day)).map(useFrom)
   }
 
-  private inMemory({ from, until, keys }: UseQuery): UseRow[] {
+  private inMemory({ from, until, keys, byKey }: UseQuery): UseRow[] {
     const wanted = keys && new Set(keys)
     const rows: UseRow[] = []
     for (const sum of this.rollups.sums()) {
       const at = sum.hour * HOUR_MS
-      if (at >= from && at < until && (!wanted || wanted.has(sum.key))) rows.push(useOf(sum))
+      if (at >= from && at < until && (!wanted || wanted.has(sum.key))) rows.push(byKey ? { ...useOf(sum), key: sum.key } : useOf(sum))
     }
     return rows
   }
@@ -150,6 +169,8 @@ function useFrom(row: Row): UseRow {
     cacheSaved: Number(row.saved),
   }
 }
+
+const useOfKey = (row: Row): UseRow => ({ ...useFrom(row), key: text(row.key) })
 
 const isWholeDays = ({ from, until }: UseQuery): boolean => from % DAY_MS === 0 && until % DAY_MS === 0
 

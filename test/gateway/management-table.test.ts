@@ -222,6 +222,7 @@ const OPERATIONS: readonly Operation[] = [
   },
   { method: 'GET', path: () => '/v1/sessions', access: 'management', status: 200, answer: { data: [] }, methods: ['GET'] },
   { method: 'GET', path: () => '/v1/activity', access: 'management', status: 200, answer: { data: [] }, methods: ['GET'] },
+  { method: 'GET', path: () => '/v1/activity/keys', access: 'management', status: 200, answer: { data: [] }, methods: ['GET'] },
   list('/v1/key', { data: { label: /\.\.\./ } }),
   list('/v1/models'),
   list('/v1/models/user'),

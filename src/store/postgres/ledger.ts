@@ -200,33 +200,40 @@ function pageOf({ from, until }: Pick<UseQuery, 'from' | 'until'>, after: string
 /** The last generation of the page, as the first column of a row that is no sum. */
 const LAST = sql.raw("(select seq || ' ' || tag from page order by seq desc, tag desc limit 1)")
 
+/** Of a row that is no sum. */
+const noKey = ({ byKey }: UseQuery) => (byKey ? sql`, '' as key` : sql``)
+
 function useOf(wanted: UseQuery, after: string, size: number) {
   const ofKeys = wanted.keys ? sql`where key = any(${wanted.keys.map(storable)})` : sql``
+  const apart = wanted.byKey ? sql`, key` : sql``
   return sql<UseRow>`
     with ${pageOf(wanted, after, size)}, sums as (
       select seq / ${TICKS}::bigint / ${DAY_MS}::bigint * ${DAY_MS}::bigint as day, ${fact('model', 'model')} as model,
         ${fact('endpoint', 'endpoint')} as endpoint, ${fact('provider', "''")} as provider,
         status not in ('failed', 'unknown') as answered, count(*) as requests, sum(cost) as cost,
         sum(input)::bigint as input, sum(output)::bigint as output, sum(reasoning)::bigint as reasoning,
-        sum(${SAVED})::float8 as "cacheSaved"
-      from page ${ofKeys} group by 1, 2, 3, 4, 5
+        sum(${SAVED})::float8 as "cacheSaved"${apart}
+      from page ${ofKeys} group by 1, 2, 3, 4, 5${apart}
     )
     select ${END}::bigint as day, ${LAST} as model, '' as endpoint,
       '' as provider, false as answered, count(*) as requests, 0::numeric as cost, 0::bigint as input, 0::bigint as output,
-      0::bigint as reasoning, 0::float8 as "cacheSaved" from page
+      0::bigint as reasoning, 0::float8 as "cacheSaved"${noKey(wanted)} from page
     union all select * from sums`
 }
 
 /** As the tables of sums have it, and in `requests` of the row that is no sum the watermark. */
-function rollupsOf({ from, until, keys }: UseQuery) {
-  const byKey = sql`select day * ${DAY_MS}::bigint as moment, * from use_by_key where key = any(${(keys ?? []).map(storable)})`
+function rollupsOf(wanted: UseQuery) {
+  const { from, until, keys, byKey } = wanted
+  const ofKeys = keys ? sql`where key = any(${keys.map(storable)})` : sql``
+  const byDay = sql`select day * ${DAY_MS}::bigint as moment, * from use_by_key ${ofKeys}`
+  const apart = byKey ? sql`, key` : sql``
   const byHour = sql`select hour * ${HOUR_MS}::bigint as moment, * from use_by_hour`
   return sql<UseRow>`
     select ${END}::bigint as day, '' as model, '' as endpoint, '' as provider, false as answered, seq as requests, 0::numeric as cost,
-      0::bigint as input, 0::bigint as output, 0::bigint as reasoning, 0::float8 as "cacheSaved" from use_below
+      0::bigint as input, 0::bigint as output, 0::bigint as reasoning, 0::float8 as "cacheSaved"${noKey(wanted)} from use_below
     union all select moment / ${DAY_MS}::bigint * ${DAY_MS}::bigint, model, endpoint, provider, status not in ('failed', 'unknown'),
-      sum(count)::bigint, sum(dollars) * 1000000000 + sum(nano), sum(input)::bigint, sum(output)::bigint, sum(reasoning)::bigint, sum(saved)
-    from (${keys ? byKey : byHour}) as u where moment >= ${from}::bigint and moment < ${until}::bigint group by 1, 2, 3, 4, 5`
+      sum(count)::bigint, sum(dollars) * 1000000000 + sum(nano), sum(input)::bigint, sum(output)::bigint, sum(reasoning)::bigint, sum(saved)${apart}
+    from (${keys || byKey ? byDay : byHour}) as u where moment >= ${from}::bigint and moment < ${until}::bigint group by 1, 2, 3, 4, 5${apart}`
 }
 
 /** `key` is null in the row that is no sum: `model` has the last generation of the page, `requests` how many the page has. */
