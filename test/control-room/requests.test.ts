@@ -98,7 +98,7 @@ t.test('requests', { skip: noBrowser, timeout: 280_000 }, async (t) => {
       t.same(await axeProblems(page), [])
       t.equal(await overflow(page), 0)
       await picture(page, `requests-plan-${width}`)
-      await page.getByLabel('Key that pays').fill('sk-no-such-key')
+      await page.getByLabel('Key of the plan').fill('sk-no-such-key')
       complaints.length = 0
       await page.getByRole('button', { name: 'Plan it' }).click()
       await page.getByRole('heading', { name: 'Today it would be refused' }).waitFor()

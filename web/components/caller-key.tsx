@@ -27,11 +27,12 @@ export function callerHeaders(): Readonly<Record<string, string>> {
 
 export interface CallerKeyProps {
   readonly session: Session
+  readonly label?: string
   readonly error?: Error | undefined
   readonly onChange: () => void
 }
 
-export function CallerKey({ session, error, onChange }: CallerKeyProps) {
+export function CallerKey({ session, error, onChange, label = 'Key that pays' }: CallerKeyProps) {
   const [value, setValue] = useState(pasted)
   const input = (text: string): void => {
     setValue(text)
@@ -41,7 +42,7 @@ export function CallerKey({ session, error, onChange }: CallerKeyProps) {
   return (
     <Field
       name="authorization"
-      label="Key that pays"
+      label={label}
       type="password"
       autocomplete="off"
       value={value}

@@ -50,7 +50,9 @@ export const EMPTY: Reply = {
 const BLOCK = 4_000
 const LONGEST_BLOCK = 16_000
 /** Milliseconds of reading before the page gets its turn. */
-const SLICE = 8
+const SLICE = 12
+/** Milliseconds between two drawings: each looks at every block. */
+const DRAWN_EVERY = 120
 
 interface Delta {
   readonly content?: string | null
@@ -72,7 +74,7 @@ export interface ChatCall {
   readonly body: object
   readonly headers: Readonly<Record<string, string>>
   readonly signal: AbortSignal
-  /** Called after each slice. */
+  /** Called several times a second. */
   readonly onReply: (reply: Reply) => void
 }
 
@@ -85,8 +87,9 @@ export async function chat({ body, headers, signal, onReply }: ChatCall): Promis
     for await (const chunk of chunksOf(response)) {
       reply.add(chunk)
       if (reply.isDue()) {
-        onReply(reply.now())
+        if (reply.isOld()) onReply(reply.now())
         await turn()
+        reply.nextSlice()
         if (signal.aborted) return
       }
     }
@@ -121,6 +124,7 @@ async function* chunksOf(response: Response): AsyncGenerator<Chunk> {
 class Growing {
   private readonly started: number
   private slice: number
+  private drawnAt = 0
   private reply: Reply
   private readonly text: string[] = []
   private readonly reasoning: string[] = []
@@ -154,8 +158,17 @@ class Growing {
     return performance.now() - this.slice > SLICE
   }
 
-  now(): Reply {
+  /** True once the page has shown the same for long enough. */
+  isOld(): boolean {
+    return performance.now() - this.drawnAt > DRAWN_EVERY
+  }
+
+  nextSlice(): void {
     this.slice = performance.now()
+  }
+
+  now(): Reply {
+    this.drawnAt = performance.now()
     return { ...this.reply, text: [...this.text], reasoning: [...this.reasoning], tools: [...this.tools], images: [...this.images] }
   }
 

@@ -58,6 +58,7 @@ export function priceText(price: string | undefined): string {
   return value === 0 ? 'free' : `$${Number(value.toPrecision(6))}`
 }
 
-export const percentText = (percent: number | null | undefined): string => (percent == null ? '–' : `${Number(percent.toFixed(1))} %`)
+/** Rounded down: 99.99 is not 100. */
+export const percentText = (percent: number | null | undefined): string => (percent == null ? '–' : `${Math.floor(percent * 100) / 100} %`)
 
 export const partsOf = (slug: string): string[] => slug.split('/')

@@ -37,6 +37,11 @@ const STATUSES: readonly (readonly [string, string])[] = [
   ...named(['completed', 'incomplete', 'failed', 'aborted', 'unknown', 'open']),
 ]
 
+/** An address may name others than the field offers. */
+function statusesWith(status = ''): typeof STATUSES {
+  return STATUSES.some(([value]) => value === status) ? STATUSES : [...STATUSES, [status, status.replaceAll(',', ', ')]]
+}
+
 export interface FiltersProps {
   readonly query: Query
   readonly setQuery: (changes: Readonly<Record<string, string | undefined>>) => void
@@ -61,7 +66,14 @@ export function Filters({ query, setQuery, error }: FiltersProps) {
           options={[['', 'Any'], ...keys]}
           onChange={set('api_key_hash')}
         />
-        <Choice name="status" label="Status" value={query.status ?? ''} error={error} options={STATUSES} onChange={set('status')} />
+        <Choice
+          name="status"
+          label="Status"
+          value={query.status ?? ''}
+          error={error}
+          options={statusesWith(query.status)}
+          onChange={set('status')}
+        />
         <Choice
           name="span"
           label="Time"

@@ -44,7 +44,7 @@ export function Replay({ request, session }: { request: RequestDetail; session: 
         none, and the rules are those of the key below.
       </p>
       <form class="plan-form" onSubmit={ask}>
-        <CallerKey session={session} error={undefined} onChange={() => redraw((last) => last + 1)} />
+        <CallerKey session={session} label="Key of the plan" error={undefined} onChange={() => redraw((last) => last + 1)} />
         <button type="submit" class="button primary" disabled={isBusy || !canCall(session)}>
           {isBusy ? 'Planning…' : 'Plan it'}
         </button>
@@ -78,7 +78,7 @@ function Planned({ plan, request }: { plan: Plan; request: RequestDetail }) {
       <h3>What differs</h3>
       {differences.length === 0 ? (
         <p>
-          <Badge tone="good">The same</Badge> The model, the provider and the endpoint would be the same.
+          <Badge tone="good">The same</Badge> The model, the first provider and the money held would be the same.
         </p>
       ) : (
         <Table
