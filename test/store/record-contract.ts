@@ -202,6 +202,18 @@ function taking(t: Test, { name, fresh }: Suite): void {
     }
   })
 
+  t.test(`${name}: one session is read without the generations of others`, async (t) => {
+    const { record, now } = await fresh(t)
+    const rows = Array.from({ length: 1100 }, (_, index) => {
+      const row = generation((now() + index) * 4096, 'a', 5, now() + index)
+      return { ...row, settled: { ...row.settled, facts: index % 1000 === 50 ? '{"session_id":"rare"}' : '{}' } }
+    })
+    await record.take('n1', rows)
+    const page = await record.ledger.sessionPage?.({ from: now(), until: now() + DAY, session: 'rare' }, '')
+    if (!page) return t.notOk(record.ledger.sessionPage, 'only single generations can be read')
+    t.same([page.next, page.rows.map(({ requests }) => requests)], [undefined, [2]])
+  })
+
   t.test(`${name}: a generation is found by its whole id, and read back as it came`, async (t) => {
     const { record, now } = await fresh(t)
     const seq = now() * 4096 + 9

@@ -16,6 +16,7 @@ import type {
 } from '../../ledger/types.ts'
 import { AdaptivePage } from '../adaptive-page.ts'
 import { DAY_MS, HOUR_MS, recordOf, sumByAccount, TICKS } from '../rows.ts'
+import { HAS_SESSION, SESSION_OF } from '../search-index.ts'
 import type { Connection } from './connection.ts'
 import { GenerationLookUps } from './generation-look-ups.ts'
 import { factOf, SAVED as SAVED_TEXT } from './json-text.ts'
@@ -188,11 +189,13 @@ const SAVED = sql.raw(SAVED_TEXT)
 /** The `day` of a row that is no sum: `model` has the last generation of the page, `requests` how many the page has. */
 const END = -1
 
-/** The generations of one page. */
-function pageOf({ from, until }: Pick<UseQuery, 'from' | 'until'>, after: string, size: number) {
+/** The generations of one page. A session is read from its index. */
+function pageOf({ from, until, session }: Pick<SessionQuery, 'from' | 'until' | 'session'>, after: string, size: number) {
   const [seq, tag] = after === '' ? [Math.max(0, Math.ceil(from * TICKS)), ''] : after.split(' ')
+  const ofSession =
+    session === undefined ? sql`` : sql`and ${sql.raw(HAS_SESSION.postgres)} and (${sql.raw(SESSION_OF.postgres)}) = ${storable(session)}`
   return sql`page as materialized (
-    select * from generation where (seq, tag) > (${seq}::bigint, ${tag}::text) and seq < ${Math.floor(until * TICKS)}::bigint
+    select * from generation where (seq, tag) > (${seq}::bigint, ${tag}::text) and seq < ${Math.floor(until * TICKS)}::bigint ${ofSession}
     order by seq, tag limit ${size}
   )`
 }
