@@ -31,8 +31,8 @@ const TIMES = join(ROOT, 'node_modules', '.cache', 'test-times.json')
 const FLAGS = ['--long', '--clients', '--servers', '--recordings', '--agents', '--delivery', '--browser', '--alone']
 /** Runs the files of a list in one process. */
 const ONE_PROCESS = join('test', 'support', 'one-process.ts')
-/** Seconds that one file may take: far more than it does, on a busy machine too. An agent is installed first. */
-const FILE_SECONDS = { short: 300, agent: 900, long: 7200 }
+/** Seconds that one file may take: far more than it does, on a busy machine too. An agent, or what is delivered, is installed first. */
+const FILE_SECONDS = { short: 300, install: 900, long: 7200 }
 /** Seconds after which a file that has not ended by itself is killed. */
 const GRACE = 20
 const NODE = Number.parseInt(process.versions.node, 10) < 24 ? join(BIN, 'node') : process.execPath
@@ -178,7 +178,7 @@ async function run(choice: Choice): Promise<void> {
   const groups = longestFirst(groupsOf(choice))
   const report = new Report({ verbose: choice.filters.length > 0 })
   if (groups.length === 0) console.error('no test file matches')
-  const seconds = choice.long ? FILE_SECONDS.long : choice.agents ? FILE_SECONDS.agent : FILE_SECONDS.short
+  const seconds = choice.long ? FILE_SECONDS.long : choice.agents || choice.delivery ? FILE_SECONDS.install : FILE_SECONDS.short
   const setting = { report, seconds, env: { ...environment(choice), TAP_TIMEOUT: String(seconds) } }
   const next = groups.values()
   const work = async (): Promise<void> => {

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const KEPT = join(ROOT, 'node_modules', '.cache', 'single-file')
@@ -25,10 +25,13 @@ export function singleFile(): string {
         cwd: work,
         stdio: ['ignore', 'ignore', 'pipe'],
       })
-    rmSync(KEPT, { recursive: true, force: true })
+    // Another test may build it at the same time: what it has made stays, and of those from before nothing is in use.
     mkdirSync(KEPT, { recursive: true })
-    cpSync(join(work, 'dist', 'single-file'), `${folder}.part-${process.pid}`, { recursive: true })
-    renameSync(`${folder}.part-${process.pid}`, folder)
+    const part = `${folder}.part-${process.pid}`
+    cpSync(join(work, 'dist', 'single-file'), part, { recursive: true })
+    if (existsSync(folder)) rmSync(part, { recursive: true })
+    else renameSync(part, folder)
+    for (const name of readdirSync(KEPT)) if (!name.startsWith(basename(folder))) rmSync(join(KEPT, name), { recursive: true, force: true })
   } finally {
     rmSync(work, { recursive: true, force: true })
   }
@@ -44,7 +47,8 @@ function stripped(): boolean {
   }
 }
 
-function digestOf(names: readonly string[]): string {
+/** Of the files of the checkout, by their paths and bytes, and of this Node. */
+export function digestOf(names: readonly string[]): string {
   const hash = createHash('sha256').update(process.version)
   for (const name of names) {
     const path = join(ROOT, name)

@@ -1,11 +1,15 @@
 /** The packed tarball of a copy of the checkout, and what to do where it cannot be installed. */
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdirSync, symlinkSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { digestOf } from './single-file.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
-const CHECKOUT = ['bin', 'config', 'plugins', 'src', 'scripts', 'README.md', 'LICENSE', 'CHANGELOG.md', 'package.json', 'package-lock.json']
-const PROJECTS = ['tsconfig.json', 'tsconfig.build.json', 'tsconfig.types.json']
+const CHECKOUT = ['bin', 'config', 'plugins', 'src', 'scripts', 'web', 'README.md', 'LICENSE', 'CHANGELOG.md']
+const PROJECTS = ['package.json', 'package-lock.json', '.npmrc', 'tsconfig.json', 'tsconfig.build.json', 'tsconfig.types.json']
+
+const KEPT = join(ROOT, 'node_modules', '.cache', 'tarball')
 
 export interface Packed {
   readonly file: string
@@ -13,10 +17,33 @@ export interface Packed {
   readonly files: readonly { readonly path: string }[]
 }
 
-/** Packs a copy of the checkout. */
-export function pack(folder: string): Packed {
+/** A copy of what a clone has, as far as the program needs it. */
+export function copyCheckout(folder: string): void {
   mkdirSync(folder)
   for (const name of [...CHECKOUT, ...PROJECTS]) cpSync(join(ROOT, name), join(folder, name), { recursive: true })
+}
+
+/** The tarball, packed once for each state of the sources: a build takes most of a minute on a busy machine. */
+export function packedOnce(): string {
+  const folder = join(KEPT, digestOf([...CHECKOUT, ...PROJECTS]))
+  const file = join(folder, 'headgate.tgz')
+  if (existsSync(file)) return file
+  const work = mkdtempSync(join(tmpdir(), 'headgate-tarball-'))
+  try {
+    const packed = pack(join(work, 'checkout'))
+    mkdirSync(folder, { recursive: true })
+    cpSync(packed.file, `${file}.part-${process.pid}`)
+    renameSync(`${file}.part-${process.pid}`, file)
+  } finally {
+    rmSync(work, { recursive: true, force: true })
+  }
+  for (const name of readdirSync(KEPT)) if (join(KEPT, name) !== folder) rmSync(join(KEPT, name), { recursive: true, force: true })
+  return file
+}
+
+/** Packs a copy of the checkout. */
+export function pack(folder: string): Packed {
+  copyCheckout(folder)
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
   const printed = execFileSync('npm', ['pack', '--json', '--loglevel', 'error'], { cwd: folder, encoding: 'utf8' })
   const [packed] = JSON.parse(printed.slice(printed.indexOf('['))) as (Omit<Packed, 'file'> & { filename: string })[]
