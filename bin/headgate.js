@@ -19,7 +19,7 @@ if (Number(process.versions.node.split('.')[0]) >= NEEDED) {
     process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))
     process.channel?.unref()
   }
-  // Filled by `npm ci` (script `prepare`), so that the first start is as quick as any other.
+  // Filled by `npm ci` (scripts/prepare.js), so that the first start is as quick as any other.
   module.enableCompileCache(process.env.NODE_COMPILE_CACHE ?? `${root}node_modules/.cache/headgate`)
   const source = `${root}src/cli/main.ts`
   const { run } = await import(existsSync(source) ? source : `${root}dist/src/cli/main.js`)

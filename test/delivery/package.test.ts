@@ -1,25 +1,31 @@
 /**
  * The npm package: built twice it is the same, it holds what the program needs and no more, it is installed in an empty folder and answers
- * there, and a plugin that was built against its types in a folder of its own is loaded (issue 22).
+ * there, and a plugin that was built against its types in a folder of its own is loaded. A clone installs no more than it needs to run
+ * (issue 22).
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { API_VERSION } from '../../src/plugin-api/index.ts'
 import { eventually } from '../support/eventually.ts'
-import { pack, unreachable } from './tarball.ts'
+import { controlRoom } from './control-room.ts'
+import { copyCheckout, pack, packedOnce, unreachable } from './tarball.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 /** Milliseconds for the install. */
-const PATIENCE = 180_000
+const PATIENCE = 250_000
 /** Bytes of the package without what is installed with it, and packages that are installed at most. */
 const MOST_BYTES = 12_000_000
 const MOST_PACKAGES = 150
+/** Bytes of what `npm ci --omit=dev` installs in a clone: with a Node, and without. */
+const MOST_INSTALLED = 250_000_000
+const MOST_WITHOUT_NODE = 80_000_000
 
+t.setTimeout(PATIENCE * 3)
 const hashOf = (file: string): string => createHash('sha512').update(readFileSync(file)).digest('hex')
 
 // Not within the checkout: npm would install there.
@@ -28,7 +34,7 @@ t.teardown(() => rmSync(work, { recursive: true, force: true }))
 const first = pack(join(work, 'first'))
 
 t.test('two builds have the same bytes', async (t) => {
-  t.equal(hashOf(first.file), hashOf(pack(join(work, 'second')).file))
+  t.equal(hashOf(first.file), hashOf(packedOnce()))
 })
 
 t.test('the package holds what the program needs, and no more', async (t) => {
@@ -44,6 +50,7 @@ t.test('the package holds what the program needs, and no more', async (t) => {
     'plugins',
     'sbom.cdx.json',
     'src',
+    'web',
   ])
   const scripts = (JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: JsonObject }).scripts
   t.same(
@@ -115,14 +122,17 @@ t.test('it is installed in an empty folder, and answers there', async (t) => {
   t.ok(found.size <= MOST_PACKAGES, `${found.size} packages`)
   t.notOk(found.has('typescript') || found.has('tap'), 'no tools of the tests')
   writeFileSync(join(installed, 'headgate.yaml'), CONFIG)
-  const answer = await started(t, installed, async (url) => {
+  const answer = await started(t, installed, async (url, admin) => {
+    await controlRoom(t, admin)
     const body = JSON.stringify({ model: 'sim/echo', stream: true, messages: [{ role: 'user', content: 'Hello' }] })
     const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
     return (await fetch(`${url}/v1/chat/completions`, { method: 'POST', headers, body })).text()
   })
   t.match(answer, /Hello[\s\S]*data: \[DONE\]/)
   t.comment(`from the tarball to the first streamed answer: ${((performance.now() - begun) / 1000).toFixed(1)} s`)
-  t.comment(`installed: ${found.size} packages, ${megabytes(modules)} MB; the package itself ${(first.unpackedSize / 1e6).toFixed(1)} MB`)
+  t.comment(
+    `installed: ${found.size} packages, ${megabytes(bytesOf(modules))} MB; the package itself ${(first.unpackedSize / 1e6).toFixed(1)} MB`,
+  )
 })
 
 const KEY = 'sk-router-v1-app-0123456789abcdef'
@@ -198,8 +208,34 @@ t.test('a plugin package that was built against its types is loaded, and one of 
   )
 })
 
+t.test('a clone that only runs installs little', async (t) => {
+  const clone = join(work, 'clone')
+  copyCheckout(clone)
+  const command = /^npm ci --omit=dev.*$/m.exec(readFileSync(join(ROOT, 'docs/install.md'), 'utf8'))?.[0] ?? ''
+  t.match(command, /^npm ci --omit=dev\b/)
+  const words = [
+    ...command
+      .split(' ')
+      .slice(1)
+      .filter((word) => !word.startsWith('#') && word !== ''),
+    '--prefer-offline',
+  ]
+  const problem = unreachable(() => execFileSync('npm', words, { cwd: clone, stdio: ['ignore', 'ignore', 'pipe'], timeout: PATIENCE }))
+  if (problem !== undefined) return skipAll(t, problem)
+  const modules = join(clone, 'node_modules')
+  const lock = JSON.parse(readFileSync(join(modules, '.package-lock.json'), 'utf8')) as { packages: JsonObject }
+  const packages = Object.keys(lock.packages).length
+  const runtime = join(modules, `node-${process.platform}-${process.arch}`)
+  const [all, node] = [bytesOf(modules), existsSync(runtime) ? bytesOf(runtime) : 0]
+  t.comment(`npm ci --omit=dev: ${packages} packages, ${megabytes(all)} MB, of which Node ${megabytes(node)} MB`)
+  t.ok(packages <= MOST_PACKAGES, `${packages} packages`)
+  t.ok(all < MOST_INSTALLED, `${all} bytes`)
+  t.ok(all - node < MOST_WITHOUT_NODE, `${all - node} bytes without Node`)
+  t.match(execFileSync('npm', ['run', '--silent', 'start', '--', '--version'], { cwd: clone, encoding: 'utf8' }), /\d+\.\d+/)
+})
+
 /** Starts the installed program, uses it, and ends it. */
-async function started<T>(t: Test, folder: string, use: (url: string) => Promise<T>): Promise<T> {
+async function started<T>(t: Test, folder: string, use: (url: string, admin: string) => Promise<T>): Promise<T> {
   const child = spawn(join(folder, 'node_modules', '.bin', 'headgate'), ['serve', '--config', 'headgate.yaml'], {
     cwd: folder,
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -209,17 +245,19 @@ async function started<T>(t: Test, folder: string, use: (url: string) => Promise
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     printed += text
   })
-  const url = await eventually('its address', () => /listens on (http:\S+)/.exec(printed)?.[1])
-  const used = await use(url)
+  const addresses = await eventually('its addresses', () => /listens on (http:\S+) \(admin on (http:[^\s)]+)/.exec(printed) ?? undefined)
+  const used = await use(addresses[1] ?? '', addresses[2] ?? '')
   const ended = new Promise<number | null>((resolve) => child.once('exit', resolve))
   child.kill('SIGTERM')
   t.equal(await ended, 0, 'it ends in peace')
   return used
 }
 
-function megabytes(folder: string): number {
+function bytesOf(folder: string): number {
   const sizes = readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => statSync(join(entry.parentPath, entry.name)).size)
-  return Math.round(sizes.reduce((sum, size) => sum + size, 0) / 1e6)
+  return sizes.reduce((sum, size) => sum + size, 0)
 }
+
+const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(0)
