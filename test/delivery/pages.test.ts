@@ -77,7 +77,7 @@ t.test('docs/install.md: npm', async (t) => {
 
 /** Programs that take the words of the page and check that what they name is there. */
 const STAND_INS: Readonly<Record<string, string>> = {
-  npm: `[ "$1" = ci ] || grep -q ""$2":" package.json`,
+  npm: `[ "$1" = ci ] || grep -qF "'$2'" <(tr '"' "'" < package.json)`,
   node: `[ -f "$1" ]`,
   sudo: `"$@"`,
   dpkg: `if [ "$1" = --print-architecture ]; then echo amd64; else [ "$2" = dist/headgate_VERSION_amd64.deb ]; fi`,
