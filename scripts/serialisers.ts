@@ -83,6 +83,7 @@ const SERIALISERS = {
             },
           },
         },
+        inputs: text,
         service_tier: text,
         http_referer: text,
         app_title: text,

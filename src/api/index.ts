@@ -21,6 +21,7 @@ export {
 export { type FileForm, fileEntry, fileNamed, listFiles, noFile, oneFile, removeFile } from './files.ts'
 export { readGeneration } from './generation.ts'
 export { generationDetail } from './generation-detail.ts'
+export { planGeneration, type ReplaySource } from './generation-plan.ts'
 export { searchGenerations } from './generations.ts'
 export { assign, listAssignments, unassign } from './guardrail-assignments.ts'
 export { type GuardrailCommand, type GuardrailReading, runGuardrailCommand } from './guardrail-commands.ts'

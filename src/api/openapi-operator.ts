@@ -120,6 +120,25 @@ const detail = Type.Object({
   }),
 })
 
+const replay = Type.Object({
+  data: Type.Object({
+    id: Type.String(),
+    approximate: Type.Array(Type.String(), { description: 'What the plan does without.' }),
+    happened: Type.Object({
+      model: Type.String(),
+      provider_name: maybe(Type.String()),
+      endpoint: Type.String(),
+      status: Type.String(),
+      usage: figure,
+    }),
+    plan: maybe(Type.Object({}, { description: 'As `POST /plan` returns it.', additionalProperties: true })),
+    refused: maybe(Type.Object({ status: count, message: Type.String() })),
+    differences: Type.Array(
+      Type.Object({ what: Type.Enum(['model', 'endpoint', 'outcome']), was: Type.Unknown(), would_be: Type.Unknown() }),
+    ),
+  }),
+})
+
 const filter = (name: string, description: string, schema: JsonObject, example?: string | number): DescribedParameter => ({
   name,
   in: 'query',
@@ -190,6 +209,21 @@ export function operatorOperations(): DescribedOperation[] {
       ],
       reply: { description: 'The record with attempts, times, tokens and cost.', schema: detail },
       faults: ['not_found'],
+    },
+    {
+      method: 'post',
+      path: '/generations/{id}/plan',
+      id: 'planGeneration',
+      tag: 'Records',
+      key: 'management',
+      summary: 'Plan a generation again',
+      description:
+        'What the recorded request would do now, from the names and counts that its row keeps. Nothing is sent or charged, and a text of the same length stands for its words.',
+      parameters: [
+        { name: 'id', in: 'path', description: 'Id of the generation.', schema: { type: 'string' }, required: true, example: 'gen-0' },
+      ],
+      reply: { description: 'The plan, and what differs.', schema: replay },
+      faults: ['not_found', 'conflict'],
     },
   ]
 }

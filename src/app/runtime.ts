@@ -1,11 +1,13 @@
 /** What runs: the dependencies that outlive a reload, and the serving that each configuration composes anew. */
 
+import type { Planned } from '../api/generation-plan.ts'
 import { showAvailability } from '../cluster/shared/index.ts'
 import type { Config } from '../config/config.ts'
 import { operatorKeys, resolveKeys } from '../config/keys.ts'
 import type { Reload } from '../config/watch.ts'
 import { FirstUse } from '../core/first-use.ts'
 import { GenerationIds } from '../core/ids.ts'
+import { isObject, type JsonObject } from '../core/json.ts'
 import { stackWithoutMessage } from '../core/log.ts'
 import { counter, Tallies } from '../core/metrics.ts'
 import type { ProviderPreferences } from '../dialects/canon/gateway-fields.ts'
@@ -14,6 +16,7 @@ import { LedgerScans } from '../ledger/scans.ts'
 import { composeChain } from '../pipeline/chain.ts'
 import type { ChainDependencies } from '../pipeline/dependencies.ts'
 import { PassThroughDesk } from '../pipeline/money/pass-through-desk.ts'
+import type { PlanFormat } from '../pipeline/plan/format.ts'
 import { completionCaller } from '../pipeline/request/authenticate.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { buildCatalog, type Catalog } from '../routing/catalog/catalog.ts'
@@ -288,6 +291,7 @@ export class Runtime {
       scans: this.scans,
       status: this.statusReply,
       configuration: this.configuration,
+      replay: { plan: (text, format, key) => this.plan(text, format, key) },
       events: source.store.events,
       source: config.events.source,
       time: source.clock,
@@ -298,6 +302,19 @@ export class Runtime {
       maxBody: config.server.maxBody,
       jsonDepth: config.server.jsonDepth,
     }
+  }
+
+  /** What a request of this key would do now. It takes nothing of the key's rate. */
+  private async plan(text: string, format: PlanFormat, key: ApiKey): Promise<Planned> {
+    const { config, catalog, dependencies, ids, storedGuardrails, source } = this
+    const caller = { ...key, limits: {} }
+    const stored = storedGuardrails.of(source.store.guardrails.current)
+    const settings = chainSettings(config, catalog, { atHand: () => caller, find: () => caller }, stored)
+    const { planText } = await import('./rehearsal/plan-text.ts')
+    const rehearsed = await planText({ text, format, key: caller }, { settings, dependencies, ids, brand: config.brand.word })
+    if (rehearsed.kind === 'plan') return { plan: rehearsed.plan as unknown as JsonObject }
+    const { error } = rehearsed.body
+    return { status: rehearsed.status, message: isObject(error) && typeof error.message === 'string' ? error.message : '' }
   }
 
   private compose(): Serving {

@@ -11,6 +11,25 @@ export interface ProviderResponse extends JsonObject {
   latency: number
 }
 
+/** What is absent was not in the request. */
+export interface PlanInputs extends JsonObject {
+  /** The slug as the caller sent it; absent where it is that of the hold. */
+  requested?: string | undefined
+  models?: string[] | undefined
+  /** The routing preferences of the request, as JSON text. */
+  provider?: string | undefined
+  route?: string | undefined
+  /** Names of parameters. */
+  parameters?: string[] | undefined
+  /** Of the body. */
+  bytes?: number
+  /** The caller's own cap on output tokens. */
+  cap?: number | undefined
+  /** Kinds of input beside text. */
+  media?: string[] | undefined
+  tools?: boolean | undefined
+}
+
 /** Written by the account layer. Absent means what the columns say, else null on the wire. Times are milliseconds. */
 export interface Facts extends JsonObject {
   /** Public slug that served; the hold's model where absent. */
@@ -56,6 +75,8 @@ export interface Facts extends JsonObject {
   /** Nano-dollars of usage that passed the hold and that no allowance could pay; not part of the charge. */
   unrecovered_nano?: number
   provider_responses?: ProviderResponse[] | undefined
+  /** What a plan of the same request needs: `PlanInputs` as JSON text. */
+  inputs?: string
   /** Application attribution of the caller. */
   app_title?: string | undefined
   http_referer?: string | undefined

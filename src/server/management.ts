@@ -18,6 +18,8 @@ import {
   listKeys,
   oneGuardrail,
   oneKey,
+  planGeneration,
+  type ReplaySource,
   readActivity,
   readCredits,
   readKeyActivity,
@@ -40,7 +42,7 @@ import type { ApiKey } from '../plugin-api/key.ts'
 import { eventOperation } from './event-routes.ts'
 import type { Answer, OperationRequest } from './gateway.ts'
 
-export interface ManagementSource extends ActivitySource, GuardrailSource, EventSource, ConfigurationSource {
+export interface ManagementSource extends ActivitySource, GuardrailSource, EventSource, ConfigurationSource, ReplaySource {
   readonly status: Pick<Status, 'read'>
   readonly ledger: Pick<LedgerReader, 'find'>
   /** As for completions: bytes and levels of a body. */
@@ -105,9 +107,11 @@ export function managementOperation(request: OperationRequest, source: Managemen
   const events = eventOperation(request, { ...source, body: () => bodyOf(request, source) })
   if (events) return events
   if (path.startsWith(GENERATIONS)) {
-    const id = path.slice(GENERATIONS.length)
-    if (!GENERATION_ID.test(id)) return undefined
-    const read = methodOf<Act>({ GET: (_request, of) => generationDetail(id, of) }, method)
+    const [id = '', plan, ...rest] = path.slice(GENERATIONS.length).split('/')
+    if (!GENERATION_ID.test(id) || rest.length > 0 || (plan !== undefined && plan !== 'plan')) return undefined
+    const methods: Record<string, Act> =
+      plan === undefined ? { GET: (_request, of) => generationDetail(id, of) } : { POST: (_request, of) => planGeneration(id, of) }
+    const read = methodOf(methods, method)
     return async (key) => {
       if (!key.management) throw new Fault('management_only')
       return read(request, source)

@@ -191,7 +191,7 @@ function remember(id: Json | undefined, reply: JsonObject): void {
     for (const { path } of operations) if (path.startsWith('/guardrails/')) actual[`${path} id`] = String(data.id)
   if (id === 'createChatCompletion') {
     actual['/generation id'] = String(reply.id)
-    actual['/generations/{id} id'] = String(reply.id)
+    for (const below of ['', '/plan']) actual[`/generations/{id}${below} id`] = String(reply.id)
   }
   if (id === 'createFile') for (const below of ['', '/content']) actual[`/files/{file_id}${below} file_id`] = String(reply.id)
   if (id === 'listEvents') for (const below of ['', '/redeliver']) actual[`/events/{id}${below} id`] = String(objectsOf(reply.data)[0]?.id)

@@ -3,8 +3,8 @@ import { entryAt } from '../../core/entry-at.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { nanoFromUsd } from '../../core/money.ts'
 import type { Plan } from '../../pipeline/plan/answer.ts'
+import type { Rehearsed } from './plan-text.ts'
 import type { Expectation } from './policy-fixture.ts'
-import type { Rehearsed } from './rehearsal.ts'
 
 /** @returns lines that say what differs; none where all holds. */
 export function differences(expect: Expectation, found: Rehearsed): string[] {

@@ -1,5 +1,4 @@
 /** Plans requests in this process: the gateway's own chain, without a port, a file of its own or a call. */
-import type { IncomingHttpHeaders } from 'node:http'
 import { keepLocally } from '../../cluster/bookkeeping.ts'
 import { shareNothing } from '../../cluster/shared/index.ts'
 import type { Config } from '../../config/config.ts'
@@ -7,33 +6,14 @@ import { resolveKeys } from '../../config/keys.ts'
 import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import { GenerationIds } from '../../core/ids.ts'
-import type { JsonObject } from '../../core/json.ts'
 import { openLog } from '../../core/log.ts'
-import { clientDialects } from '../../dialects/registry.ts'
-import { composeChain } from '../../pipeline/chain.ts'
-import type { ClientConnection } from '../../pipeline/client-connection.ts'
-import { Exchange } from '../../pipeline/exchange.ts'
-import type { Plan } from '../../pipeline/plan/answer.ts'
-import { dialectByBody, type PlanFormat, planDialects } from '../../pipeline/plan/format.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { endpointTag } from '../../routing/index.ts'
 import { openStore } from '../../store/open.ts'
 import { Runtime } from '../runtime.ts'
 import { chainSettings } from '../settings.ts'
-
-export interface RehearsedRequest {
-  /** JSON text of a generation body. */
-  text: string
-  /** Name of the key that sends the request; by default the first that may generate. */
-  key?: string | undefined
-  /** By default recognised from the body. */
-  format?: PlanFormat | undefined
-  /** Names in lower case. */
-  headers?: Readonly<Record<string, string>> | undefined
-}
-
-export type Rehearsed = { kind: 'plan'; plan: Plan } | { kind: 'refused'; status: number; body: JsonObject }
+import { planText, type Rehearsed, type RehearsedRequest } from './plan-text.ts'
 
 /** What an endpoint may suffer before a rehearsal. */
 export const AILMENTS = ['outage', 'resting', 'ejected'] as const
@@ -67,28 +47,9 @@ export class Rehearsal {
   async plan(request: RehearsedRequest): Promise<Rehearsed> {
     const { runtime } = this
     const { config, catalog, dependencies } = runtime
-    const key = this.keyOf(request.key)
+    const key = typeof request.key === 'object' ? request.key : this.keyOf(request.key)
     const settings = chainSettings(config, catalog, { atHand: () => key, find: () => key })
-    const connection = new TextConnection(request.text)
-    const exchange = new Exchange({
-      id: this.ids.next(this.clock.now()),
-      client: dialectByBody(planDialects(clientDialects), request.format ?? null, (slug) => catalog.find(slug)?.model.kind === 'embedding'),
-      headers: { ...request.headers, authorization: 'Bearer rehearsal' },
-      connection,
-      clock: this.clock,
-      brand: config.brand.word,
-      wantsMetadata: false,
-    })
-    let unexpected: unknown
-    const witness: typeof dependencies.witness = (_exchange, { fault }) => {
-      if (fault?.code === 'internal') unexpected = fault.cause
-    }
-    await composeChain('plan', settings, { ...dependencies, witness })(exchange)
-    if (unexpected !== undefined) throw unexpected
-    const body = JSON.parse(connection.said) as JsonObject
-    return connection.status === 200
-      ? { kind: 'plan', plan: body as unknown as Plan }
-      : { kind: 'refused', status: connection.status, body }
+    return planText(request, { settings, dependencies, ids: this.ids, brand: config.brand.word })
   }
 
   /** The key has spent so many nano-dollars before. @throws Error where there is no such key. */
@@ -135,38 +96,4 @@ export class Rehearsal {
 function isNamed(endpoint: Endpoint, tag: string): boolean {
   const own = endpointTag(endpoint)
   return tag === own || tag === `${endpoint.model.slug}@${own}`
-}
-
-/** A connection without a socket: the body is there, and the reply is kept. */
-class TextConnection implements ClientConnection {
-  status = 0
-  said = ''
-  readonly contentLength: number
-  private readonly body: Buffer
-
-  constructor(text: string) {
-    this.body = Buffer.from(text)
-    this.contentLength = this.body.length
-  }
-
-  readBody(limit: number): Promise<Buffer> {
-    if (this.body.length <= limit) return Promise.resolve(this.body)
-    return Promise.reject(new Fault('too_large', { message: `Request payload too large: at most ${limit} bytes are accepted` }))
-  }
-
-  whole(status: number, _headers: IncomingHttpHeaders, json: string): void {
-    this.status = status
-    this.said = json
-  }
-
-  openStream(): void {}
-  bytes(): boolean {
-    return true
-  }
-  text(): boolean {
-    return true
-  }
-  onDrain(): void {}
-  endStream(): void {}
-  probe(): void {}
 }

@@ -318,26 +318,33 @@ return json + JSON_STR_END_OBJECT
             json += addComma_0 ? ",\"provider_responses\":" : ((addComma_0 = true), "{\"provider_responses\":")
             json += anonymous1(value_provider_responses_25)
           }
-          const value_service_tier_38 = obj["service_tier"]
-          if (value_service_tier_38 !== undefined) {
+          const value_inputs_38 = obj["inputs"]
+          if (value_inputs_38 !== undefined) {
+            json += addComma_0 ? ",\"inputs\":" : ((addComma_0 = true), "{\"inputs\":")
+        if (typeof value_inputs_38 !== 'string') {
+          if (value_inputs_38 === null) { json += JSON_STR_EMPTY_STRING } else if (value_inputs_38 instanceof Date) { json += JSON_STR_QUOTE + value_inputs_38.toISOString() + JSON_STR_QUOTE } else if (value_inputs_38 instanceof RegExp) { json += asString(value_inputs_38.source) } else { json += asString(value_inputs_38.toString()) }
+        } else { json += asString(value_inputs_38) }
+          }
+          const value_service_tier_39 = obj["service_tier"]
+          if (value_service_tier_39 !== undefined) {
             json += addComma_0 ? ",\"service_tier\":" : ((addComma_0 = true), "{\"service_tier\":")
-        if (typeof value_service_tier_38 !== 'string') {
-          if (value_service_tier_38 === null) { json += JSON_STR_EMPTY_STRING } else if (value_service_tier_38 instanceof Date) { json += JSON_STR_QUOTE + value_service_tier_38.toISOString() + JSON_STR_QUOTE } else if (value_service_tier_38 instanceof RegExp) { json += asString(value_service_tier_38.source) } else { json += asString(value_service_tier_38.toString()) }
-        } else { json += asString(value_service_tier_38) }
+        if (typeof value_service_tier_39 !== 'string') {
+          if (value_service_tier_39 === null) { json += JSON_STR_EMPTY_STRING } else if (value_service_tier_39 instanceof Date) { json += JSON_STR_QUOTE + value_service_tier_39.toISOString() + JSON_STR_QUOTE } else if (value_service_tier_39 instanceof RegExp) { json += asString(value_service_tier_39.source) } else { json += asString(value_service_tier_39.toString()) }
+        } else { json += asString(value_service_tier_39) }
           }
-          const value_http_referer_39 = obj["http_referer"]
-          if (value_http_referer_39 !== undefined) {
+          const value_http_referer_40 = obj["http_referer"]
+          if (value_http_referer_40 !== undefined) {
             json += addComma_0 ? ",\"http_referer\":" : ((addComma_0 = true), "{\"http_referer\":")
-        if (typeof value_http_referer_39 !== 'string') {
-          if (value_http_referer_39 === null) { json += JSON_STR_EMPTY_STRING } else if (value_http_referer_39 instanceof Date) { json += JSON_STR_QUOTE + value_http_referer_39.toISOString() + JSON_STR_QUOTE } else if (value_http_referer_39 instanceof RegExp) { json += asString(value_http_referer_39.source) } else { json += asString(value_http_referer_39.toString()) }
-        } else { json += asString(value_http_referer_39) }
+        if (typeof value_http_referer_40 !== 'string') {
+          if (value_http_referer_40 === null) { json += JSON_STR_EMPTY_STRING } else if (value_http_referer_40 instanceof Date) { json += JSON_STR_QUOTE + value_http_referer_40.toISOString() + JSON_STR_QUOTE } else if (value_http_referer_40 instanceof RegExp) { json += asString(value_http_referer_40.source) } else { json += asString(value_http_referer_40.toString()) }
+        } else { json += asString(value_http_referer_40) }
           }
-          const value_app_title_40 = obj["app_title"]
-          if (value_app_title_40 !== undefined) {
+          const value_app_title_41 = obj["app_title"]
+          if (value_app_title_41 !== undefined) {
             json += addComma_0 ? ",\"app_title\":" : ((addComma_0 = true), "{\"app_title\":")
-        if (typeof value_app_title_40 !== 'string') {
-          if (value_app_title_40 === null) { json += JSON_STR_EMPTY_STRING } else if (value_app_title_40 instanceof Date) { json += JSON_STR_QUOTE + value_app_title_40.toISOString() + JSON_STR_QUOTE } else if (value_app_title_40 instanceof RegExp) { json += asString(value_app_title_40.source) } else { json += asString(value_app_title_40.toString()) }
-        } else { json += asString(value_app_title_40) }
+        if (typeof value_app_title_41 !== 'string') {
+          if (value_app_title_41 === null) { json += JSON_STR_EMPTY_STRING } else if (value_app_title_41 instanceof Date) { json += JSON_STR_QUOTE + value_app_title_41.toISOString() + JSON_STR_QUOTE } else if (value_app_title_41 instanceof RegExp) { json += asString(value_app_title_41.source) } else { json += asString(value_app_title_41.toString()) }
+        } else { json += asString(value_app_title_41) }
           }
 if (!addComma_0) json += JSON_STR_BEGIN_OBJECT
 return json + JSON_STR_END_OBJECT

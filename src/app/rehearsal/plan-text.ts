@@ -1,0 +1,90 @@
+/** Plans a request that is a text: the chain of plans, without a socket. */
+import type { IncomingHttpHeaders } from 'node:http'
+import { Fault } from '../../core/faults.ts'
+import type { GenerationIds } from '../../core/ids.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { clientDialects } from '../../dialects/registry.ts'
+import { composeChain } from '../../pipeline/chain.ts'
+import type { ClientConnection } from '../../pipeline/client-connection.ts'
+import type { ChainDependencies, ChainSettings } from '../../pipeline/dependencies.ts'
+import { Exchange } from '../../pipeline/exchange.ts'
+import type { Plan } from '../../pipeline/plan/answer.ts'
+import { dialectByBody, type PlanFormat, planDialects } from '../../pipeline/plan/format.ts'
+import type { ApiKey } from '../../plugin-api/key.ts'
+
+export interface RehearsedRequest {
+  /** JSON text of a generation body. */
+  text: string
+  /** The key that sends the request, or its name; by default the first that may generate. */
+  key?: string | ApiKey | undefined
+  /** By default recognised from the body. */
+  format?: PlanFormat | undefined
+  /** Names in lower case. */
+  headers?: Readonly<Record<string, string>> | undefined
+}
+
+export type Rehearsed = { kind: 'plan'; plan: Plan } | { kind: 'refused'; status: number; body: JsonObject }
+
+export interface PlanParts {
+  settings: ChainSettings
+  dependencies: ChainDependencies
+  ids: GenerationIds
+  brand: string
+}
+
+export async function planText(request: RehearsedRequest, { settings, dependencies, ids, brand }: PlanParts): Promise<Rehearsed> {
+  const { clock } = dependencies
+  const connection = new TextConnection(request.text)
+  const embeds = (slug: string): boolean => settings.catalog.find(slug)?.model.kind === 'embedding'
+  const exchange = new Exchange({
+    id: ids.next(clock.now()),
+    client: dialectByBody(planDialects(clientDialects), request.format ?? null, embeds),
+    headers: { ...request.headers, authorization: 'Bearer rehearsal' },
+    connection,
+    clock,
+    brand,
+    wantsMetadata: false,
+  })
+  let unexpected: unknown
+  const witness: typeof dependencies.witness = (_exchange, { fault }) => {
+    if (fault?.code === 'internal') unexpected = fault.cause
+  }
+  await composeChain('plan', settings, { ...dependencies, witness })(exchange)
+  if (unexpected !== undefined) throw unexpected
+  const body = JSON.parse(connection.said) as JsonObject
+  return connection.status === 200 ? { kind: 'plan', plan: body as unknown as Plan } : { kind: 'refused', status: connection.status, body }
+}
+
+/** A connection without a socket: the body is there, and the reply is kept. */
+class TextConnection implements ClientConnection {
+  status = 0
+  said = ''
+  readonly contentLength: number
+  private readonly body: Buffer
+
+  constructor(text: string) {
+    this.body = Buffer.from(text)
+    this.contentLength = this.body.length
+  }
+
+  readBody(limit: number): Promise<Buffer> {
+    if (this.body.length <= limit) return Promise.resolve(this.body)
+    return Promise.reject(new Fault('too_large', { message: `Request payload too large: at most ${limit} bytes are accepted` }))
+  }
+
+  whole(status: number, _headers: IncomingHttpHeaders, json: string): void {
+    this.status = status
+    this.said = json
+  }
+
+  openStream(): void {}
+  bytes(): boolean {
+    return true
+  }
+  text(): boolean {
+    return true
+  }
+  onDrain(): void {}
+  endStream(): void {}
+  probe(): void {}
+}
