@@ -2,6 +2,7 @@
 import { type TSchema, Type } from 'typebox'
 import type { JsonObject } from '../core/json.ts'
 import { BUILTIN_SLUGS, checkGuardrailChanges, checkKeyHashes, checkMakingGuardrail, checkMembers } from './guardrail-body.ts'
+import { checkTest } from './guardrail-test.ts'
 import { type DescribedOperation, type DescribedParameter, withNotes } from './openapi.ts'
 import { deleted } from './openapi-schemas.ts'
 
@@ -281,6 +282,51 @@ function assignments(plural: 'keys' | 'members'): DescribedOperation[] {
   ]
 }
 
+const named = { id: Type.String(), name: Type.String() }
+
+const tested = Type.Object({
+  data: Type.Object({
+    verdict: Type.Enum(['pass', 'flag', 'redact', 'block']),
+    text: maybe(Type.String({ description: 'The text as it would be sent; null where it would not be sent.' })),
+    findings: Type.Array(
+      Type.Object({
+        guardrail_id: Type.String(),
+        guardrail: Type.String(),
+        scope: Type.Enum(['account', 'api-key']),
+        action: action(),
+        entity: Type.String({ description: 'Kind of what was found.' }),
+        label: maybe(Type.String()),
+        matches: Type.Array(Type.String({ description: 'Distinct texts that matched, at most 20, each shortened to 500 characters.' })),
+      }),
+    ),
+    guardrails: Type.Array(Type.Object({ ...named, scope: Type.Enum(['account', 'api-key']) })),
+    not_called: Type.Array(Type.Object(named, { description: 'Guardrails whose external engine was not called.' })),
+  }),
+})
+
+function testOperation(): DescribedOperation {
+  return {
+    ...manages,
+    method: 'post',
+    path: '/guardrails/test',
+    id: 'testGuardrails',
+    summary: 'Test a text',
+    description:
+      'What the guardrails in force would find in a text. Nothing is sent, recorded or counted, and no external engine is called.',
+    body: {
+      schema: withNotes(checkTest.schema, {
+        text: 'A message.',
+        direction: 'The way that the text would go; `input` without it.',
+        role: 'Who would have written it; `user` without it. Some rules read the user alone.',
+        guardrail: 'Only the guardrail with this id.',
+      }),
+      examples: { mail: { summary: 'An address', value: { text: 'Write to ann@example.com' } } },
+    },
+    reply: { description: 'What was found.', schema: tested },
+    faults: ['bad_request'],
+  }
+}
+
 export function guardrailOperations(): DescribedOperation[] {
-  return [...shownGuardrails(), ...changesOfGuardrails(), ...assignments('keys'), ...assignments('members')]
+  return [testOperation(), ...shownGuardrails(), ...changesOfGuardrails(), ...assignments('keys'), ...assignments('members')]
 }

@@ -42,7 +42,8 @@ import type { PassThroughProxy } from '../services/upstream/pass-through.ts'
 import { chainDependencies, type RuntimeSource } from './chain-dependencies.ts'
 import { RunningConfiguration } from './configuration/desk.ts'
 import { Events, raiseReload } from './events.ts'
-import { namable, StoredSettings, tryOut } from './guardrail-settings.ts'
+import { findIn } from './guardrail-bench.ts'
+import { fileGuardrails, namable, StoredSettings, tryOut } from './guardrail-settings.ts'
 import { OwnStatus } from './process-status.ts'
 import { discoveredListing } from './provider-listing.ts'
 import { chainSettings, keyLookup } from './settings.ts'
@@ -281,6 +282,7 @@ export class Runtime {
       store: source.store.keys,
       guardrails: source.store.guardrails,
       written: config.guardrails,
+      findIn: (tested) => findIn(tested, this.guardrailsInForce),
       there: namable(this.catalog),
       tryOut,
       configured: this.keys,
@@ -315,6 +317,10 @@ export class Runtime {
     if (rehearsed.kind === 'plan') return { plan: rehearsed.plan as unknown as JsonObject }
     const { error } = rehearsed.body
     return { status: rehearsed.status, message: isObject(error) && typeof error.message === 'string' ? error.message : '' }
+  }
+
+  private get guardrailsInForce(): ReturnType<typeof fileGuardrails> {
+    return [...fileGuardrails(this.config), ...this.storedGuardrails.of(this.source.store.guardrails.current)]
   }
 
   private compose(): Serving {

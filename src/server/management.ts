@@ -11,6 +11,7 @@ import {
   createKey,
   type EventSource,
   type GuardrailSource,
+  type GuardrailTestSource,
   generationDetail,
   LARGEST_BODY,
   listAssignments,
@@ -31,6 +32,7 @@ import {
   type Status,
   searchGenerations,
   showConfiguration,
+  testGuardrails,
   unassign,
 } from '../api/index.ts'
 import { Fault } from '../core/faults.ts'
@@ -42,7 +44,13 @@ import type { ApiKey } from '../plugin-api/key.ts'
 import { eventOperation } from './event-routes.ts'
 import type { Answer, OperationRequest } from './gateway.ts'
 
-export interface ManagementSource extends ActivitySource, GuardrailSource, EventSource, ConfigurationSource, ReplaySource {
+export interface ManagementSource
+  extends ActivitySource,
+    GuardrailSource,
+    EventSource,
+    ConfigurationSource,
+    ReplaySource,
+    GuardrailTestSource {
   readonly status: Pick<Status, 'read'>
   readonly ledger: Pick<LedgerReader, 'find'>
   /** As for completions: bytes and levels of a body. */
@@ -169,7 +177,7 @@ export async function bodyOf(
 /** One call of an operation on guardrails. */
 interface GuardrailCall {
   readonly query: URLSearchParams
-  readonly source: GuardrailSource
+  readonly source: GuardrailSource & GuardrailTestSource
   /** Creator of the management key, or the key's name. */
   readonly by: string
   /** Reads the body when it is called. */
@@ -189,6 +197,10 @@ const ALL: GuardrailMethods = {
   POST: async ({ source, body }) => createGuardrail(await body(), source),
 }
 
+/** A guardrail of the file may be called so: then it has the other methods of the path. */
+const TEST = 'test'
+const test: GuardrailMethods[string] = async ({ source, body }) => testGuardrails(await body(), source)
+
 const one = (id: string): GuardrailMethods => ({
   GET: ({ source }) => oneGuardrail(id, source),
   PATCH: async ({ source, by, body }) => changeGuardrail(id, await body(), source, by),
@@ -206,7 +218,7 @@ function guardrailMethods(path: string): GuardrailMethods | undefined {
   // An id might be called so, too; then its own assignments are one level further down.
   if (id === 'assignments' && assignments !== undefined && kinds === undefined) return ofAll(assignments)
   if (id === undefined || !ID.test(id) || rest.length > 0) return undefined
-  if (assignments === undefined) return one(id)
+  if (assignments === undefined) return id === TEST ? { ...one(id), POST: test } : one(id)
   if (assignments !== 'assignments' || kinds === undefined || !Object.hasOwn(KINDS, kinds)) return undefined
   const kind = KINDS[kinds as keyof typeof KINDS]
   if (remove === undefined)

@@ -1,5 +1,6 @@
 /** The pages of the control room, for the tests that look at each of them. */
 import type { Page } from 'playwright-core'
+import { GUARDRAIL_REPLIES } from './guardrails-data.ts'
 import { ACTIVITY, hashOf, KEYS } from './keys-data.ts'
 import { CATALOGUE, ENDPOINTS, MEASURED } from './models-replies.ts'
 import { NOW } from './now-status.ts'
@@ -62,6 +63,6 @@ export const PAGES: readonly TestedPage[] = [
   { name: 'keys', path: 'keys', ready: shows('reports'), replies: KEY_REPLIES },
   { name: 'keys-one', path: `keys/${hashOf('b')}`, ready: shows('Left of the limit'), replies: KEY_REPLIES },
   { name: 'policy', path: 'policy', ready: shows('Policy') },
-  { name: 'guardrails', path: 'guardrails', ready: shows('Guardrails') },
+  { name: 'guardrails', path: 'guardrails', ready: shows('Show it'), replies: GUARDRAIL_REPLIES },
   { name: 'ledger', path: 'ledger', ready: shows('Adds up') },
 ]

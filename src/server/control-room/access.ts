@@ -11,6 +11,8 @@ export type Action =
   | 'keys'
   | 'policy'
   | 'guardrails'
+  /** What guardrails have found: with "audit: full" it holds texts of callers. */
+  | 'guardrails.audit'
   | 'ledger'
   | 'ledger.export'
   | 'ledger.rebuild'
@@ -36,9 +38,9 @@ const MANAGER: readonly Action[] = [
   'api',
 ]
 
-/** A management key sees the spend of all keys and creates any key, so that today both roles may do the same. */
+/** A management key sees the spend of all keys and creates any key; texts of callers are for the operator alone. */
 const ALLOWED: Readonly<Record<Role, ReadonlySet<Action>>> = {
-  operator: new Set(MANAGER),
+  operator: new Set([...MANAGER, 'guardrails.audit']),
   manager: new Set(MANAGER),
 }
 
@@ -52,6 +54,8 @@ export const actionsOf = ({ role }: Visitor): Action[] => [...ALLOWED[role]]
 
 /** Routes of the admin listener that a session opens; all others, such as commands on keys, stay with the admin token alone. */
 const ROUTES: Readonly<Record<string, Action>> = {
+  // Lists guardrails and their findings; no command of it changes anything.
+  'POST /guardrails/command': 'guardrails.audit',
   'GET /ledger/verify': 'ledger',
   'GET /ledger/recovery': 'ledger',
   'GET /ledger/export': 'ledger.export',
