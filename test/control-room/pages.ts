@@ -4,6 +4,7 @@ import { GUARDRAIL_REPLIES } from './guardrails-data.ts'
 import { ACTIVITY, hashOf, KEYS } from './keys-data.ts'
 import { CATALOGUE, ENDPOINTS, MEASURED } from './models-replies.ts'
 import { NOW } from './now-status.ts'
+import { POLICY_REPLIES } from './policy-data.ts'
 import { FAILED_OVER, FOUND } from './requests-replies.ts'
 
 export interface TestedPage {
@@ -62,7 +63,7 @@ export const PAGES: readonly TestedPage[] = [
   { name: 'models-playground', path: 'models/playground?model=sim%2Fthink', ready: shows('The same in code') },
   { name: 'keys', path: 'keys', ready: shows('reports'), replies: KEY_REPLIES },
   { name: 'keys-one', path: `keys/${hashOf('b')}`, ready: shows('Left of the limit'), replies: KEY_REPLIES },
-  { name: 'policy', path: 'policy', ready: shows('Policy') },
+  { name: 'policy', path: 'policy', ready: shows('In force'), replies: POLICY_REPLIES },
   { name: 'guardrails', path: 'guardrails', ready: shows('Show it'), replies: GUARDRAIL_REPLIES },
   { name: 'ledger', path: 'ledger', ready: shows('Adds up') },
 ]
