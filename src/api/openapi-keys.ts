@@ -121,7 +121,7 @@ function keyOperations(): DescribedOperation[] {
       summary: 'Replace the secret of a key',
       description:
         'Name, limit, spending and history stay; the hash changes. The old secret is refused from then on, and so are the keys that this key issued through sign-in.',
-      parameters: [HASH],
+      parameters: [{ ...HASH, example: 'fedcba9876543210'.repeat(4) }],
       reply: { description: 'The key with its new hash, and its new secret.', schema: madeKey },
       faults: ['not_found', 'conflict'],
     },

@@ -99,7 +99,9 @@ export function spendingOperations(): DescribedOperation[] {
       key: 'management',
       summary: 'Get the budget of a key',
       description: 'What it may spend, has spent day by day, and when it will have spent it all at its pace.',
-      parameters: [{ name: 'hash', in: 'path', description: 'Hash of the key.', schema: hash, required: true, example: '0'.repeat(64) }],
+      parameters: [
+        { name: 'hash', in: 'path', description: 'Hash of the key.', schema: hash, required: true, example: '0123456789abcdef'.repeat(4) },
+      ],
       reply: { description: 'The budget.', schema: budget },
       faults: ['not_found', 'unavailable'],
     },

@@ -169,6 +169,7 @@ async function madeIn({ url }: Gateway): Promise<Map<string, string>> {
   form.append('file', new File(['Hello.'], 'notes.txt'))
   form.append('purpose', 'user_data')
   const key = objectOf((await post('/v1/keys', '{"name":"made"}', BOSS)).data)
+  const rotated = objectOf((await post('/v1/keys', '{"name":"rotated"}', BOSS)).data)
   const guardrail = objectOf((await post('/v1/guardrails', '{"name":"made"}', BOSS)).data)
   const chat = await post('/v1/chat/completions', '{"model":"sim/echo","messages":[{"role":"user","content":"Hello"}]}', PLAIN)
   const file = await post('/v1/files', form, PLAIN)
@@ -185,6 +186,7 @@ async function madeIn({ url }: Gateway): Promise<Map<string, string>> {
   }
   return new Map([
     [exampleOf('/keys/{hash}', 'hash'), String(key.hash)],
+    [exampleOf('/keys/{hash}/rotate', 'hash'), String(rotated.hash)],
     [exampleOf('/guardrails/{id}', 'id'), String(guardrail.id)],
     [exampleOf('/generation', 'id'), String(chat.id)],
     [exampleOf('/files/{file_id}', 'file_id'), String(file.id)],

@@ -186,7 +186,8 @@ async function isSpread(): Promise<void> {
 /** What later calls name. */
 function remember(id: Json | undefined, reply: JsonObject): void {
   const data = objectOf(reply.data)
-  if (id === 'createKey') actual['/keys/{hash} hash'] = String(data.hash)
+  if (id === 'createKey' || id === 'rotateKey')
+    for (const below of ['', '/rotate', '/budget']) actual[`/keys/{hash}${below} hash`] = String(data.hash)
   if (id === 'createGuardrail')
     for (const { path } of operations) if (path.startsWith('/guardrails/')) actual[`${path} id`] = String(data.id)
   if (id === 'createChatCompletion') {
