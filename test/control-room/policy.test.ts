@@ -45,7 +45,11 @@ t.test('policy', { skip: noBrowser, timeout: 280_000 }, async (t) => {
       t.equal(await page.locator('main img, main script').count(), 0, 'no text is markup')
       await page.getByRole('button', { name: 'Line 3, column 13' }).click()
       const start = TEXT.split('\n').slice(0, 2).join('\n').length + 1 + 12
-      t.equal(await text.evaluate((area) => (area as unknown as { selectionStart: number }).selectionStart), start, 'a problem leads to its place')
+      t.equal(
+        await text.evaluate((area) => (area as unknown as { selectionStart: number }).selectionStart),
+        start,
+        'a problem leads to its place',
+      )
       t.match(await page.locator('.editor-lines').textContent(), /● 3\n4\n/, 'its line is marked')
       const saved = page.waitForEvent('download')
       await page.getByRole('link', { name: 'Save as a file' }).click()

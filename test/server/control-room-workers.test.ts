@@ -27,7 +27,7 @@ t.test('a session works with workers, and ends with its key', async (t) => {
   const manager = await signIn(made.key)
   t.equal((await fetch(`${crew.admin}/v1/keys`, { headers: manager })).status, 200)
   await command(crew.admin, { verb: 'disable', key: 'boss' })
-  // Workers hear of it within a second (docs/keys.md).
+  // Other processes hear of it within a quarter of a second (docs/keys.md).
   await eventually('no page is left open', async () => (await fetch(`${crew.admin}/ledger/verify`, { headers: manager })).status === 401)
   t.equal((await fetch(`${crew.admin}/v1/keys`, { headers: manager })).status, 401)
 })
