@@ -2,45 +2,50 @@
 import { HOSTILE } from './now-status.ts'
 
 const FILE = '/etc/headgate/headgate.yaml'
+const CATALOGUE = '/etc/headgate/catalogue.yaml'
 
-export const TEXT = `providers:
-  acme: { dialect: openai-chat, base_url: "https://acme.example/v1", key: "\${ACME_KEY}" }
-  globex: { dialect: anthropic, key: "\${GLOBEX_KEY?}" }
-models:
-${Array.from({ length: 30 }, (_, at) => `  acme/model-${at}: { endpoints: [{ provider: acme, model: model-${at}, price: { prompt: "0.4", completion: "1.6" } }] }`).join('\n')}
-routing:
-  sort: price
-guardrails:
-  - { name: no-secrets, content_filter_builtins: [{ slug: email, action: redact }] }
-`
+const entry = (path: string, value: unknown, line: number, file = FILE) => ({ path, value, secret: false, file, line, column: 3 })
 
-export const CONFIGURATION = { file: FILE, files: [FILE, '/etc/headgate/catalogue.yaml'], text: TEXT, loaded_at: '2026-11-26T08:00:00Z' }
-
-export const CHECK = {
-  problems: [
-    { file: FILE, line: 3, column: 13, path: 'providers.globex.dialect', message: `${HOSTILE}, expected one of openai-chat, anthropic` },
-    { file: '/etc/headgate/catalogue.yaml', line: 7, column: 1, path: '', message: 'a tab, expected spaces' },
+export const CONFIGURATION = {
+  file: FILE,
+  files: [FILE, CATALOGUE],
+  entries: [
+    { ...entry('providers.acme.key', `\${ACME_KEY}`, 3), secret: true },
+    { ...entry('providers.globex.key', '***', 4), secret: true },
+    entry('routing.sort', 'price', 6),
+    entry('guardrails[0].name', HOSTILE, 8),
+    ...Array.from({ length: 300 }, (_, at) => entry(`models["acme/model-${at}"].name`, `Model ${at}`, at + 2, CATALOGUE)),
   ],
-  counts: null,
-  restart: ['server.port'],
-  tests: [
-    { name: 'reports go to Acme', passed: true, differences: [] },
-    { name: HOSTILE, passed: false, differences: ['endpoint: expected acme/large, found globex/fast'] },
-  ],
+  left_out: 12,
 }
 
-const went = (endpoint: string | null, error: string | null = null) => ({ endpoint, provider_name: endpoint && 'Acme', error })
+/** A text that differs from it in the order of routing and in a setting of its own. */
+export const TEXT = `# ${HOSTILE}
+providers:
+  acme: { key: "\${env:ACME_KEY}" }
+  globex: { key: sk-another-one }
+routing: { sort: latency }
+server: { port: 9000 }
+guardrails:
+  - name: ${JSON.stringify(HOSTILE)}
+`
 
-export const REHEARSAL = {
-  count: 200,
-  changed: [
-    { id: 'gen-1', created_at: '2026-11-26T09:00:00Z', model: 'acme/model-1', before: went('acme/1'), after: went('globex/1') },
-    { id: 'gen-2', created_at: '2026-11-26T09:01:00Z', model: HOSTILE, before: went('acme/2'), after: went(null, 'No endpoint is left') },
+export const CHECK = {
+  ok: false,
+  problems: [{ line: 3, column: 11, path: 'providers.acme.dialect', message: `${HOSTILE}, expected one of openai-chat, anthropic` }],
+  not_checked: [{ line: 3, column: 16, path: 'providers.acme.key', what: `\${env:ACME_KEY}` }],
+  counts: null,
+  needs_restart: ['server.port'],
+  tests: [
+    { name: 'reports go to Acme', passed: true, differences: [] },
+    { name: HOSTILE, passed: false, differences: ['order: expected acme/large, found globex/fast'] },
   ],
+  test_problems: [{ line: 9, column: 1, path: 'tests[2]', message: HOSTILE }],
+  passed: 1,
+  failed: 1,
 }
 
 export const POLICY_REPLIES = {
   'GET /v1/configuration': { data: CONFIGURATION },
   'POST /v1/configuration/check': { data: CHECK },
-  'POST /v1/configuration/rehearse': { data: REHEARSAL },
 }

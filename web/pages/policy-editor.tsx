@@ -1,4 +1,4 @@
-/** A text with its line numbers, and what takes it out of the page: copy and download. It is kept nowhere else. */
+/** A text with its line numbers, and its ways into the page and out of it: open, copy and save. It is kept nowhere else. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { toast } from '../components/toast.tsx'
 import { DownloadLink } from '../components/values.tsx'
@@ -6,17 +6,20 @@ import type { Problem } from './policy-results.tsx'
 
 /** Id of the text, so that problems can lead to their line. */
 const EDITOR = 'policy-text'
+/** Characters that the API takes. */
+const LONGEST_TEXT = 1_000_000
+/** Bytes that no such text exceeds. */
+const LARGEST_FILE = 4 * LONGEST_TEXT
 
 export interface EditorProps {
-  readonly file: string
+  /** Name of the file that it is saved as. */
+  readonly name: string
   readonly text: string
-  /** The running text. */
-  readonly before: string
   readonly problems: readonly Problem[]
   readonly onText: (text: string) => void
 }
 
-export function Editor({ file, text, before, problems, onText }: EditorProps) {
+export function Editor({ name, text, problems, onText }: EditorProps) {
   const gutter = useRef<HTMLPreElement>(null)
   const [href, setHref] = useState('')
   useEffect(() => {
@@ -24,18 +27,13 @@ export function Editor({ file, text, before, problems, onText }: EditorProps) {
     setHref(made)
     return () => URL.revokeObjectURL(made)
   }, [text])
-  const wrong = new Set(problems.filter((problem) => problem.file === file).map(({ line }) => line))
+  const wrong = new Set(problems.map(({ line }) => line))
   const numbers = text.split('\n').map((_, at) => `${wrong.has(at + 1) ? '● ' : ''}${at + 1}`)
   const copy = (): void => {
     navigator.clipboard?.writeText(text).then(
       () => toast('The text is copied'),
       () => toast('The browser does not allow to copy: mark the text', { isError: true }),
     ) ?? toast('The browser copies only over TLS: mark the text', { isError: true })
-  }
-  const open = async (input: HTMLInputElement): Promise<void> => {
-    const [chosen] = input.files ?? []
-    if (chosen) onText((await chosen.text()).replaceAll('\r\n', '\n'))
-    input.value = ''
   }
   return (
     <>
@@ -48,6 +46,7 @@ export function Editor({ file, text, before, problems, onText }: EditorProps) {
           class="code"
           aria-label="Text of the configuration"
           aria-invalid={problems.length > 0 ? true : undefined}
+          placeholder="Open a file, or write here"
           spellcheck={false}
           autocapitalize="off"
           wrap="off"
@@ -60,21 +59,38 @@ export function Editor({ file, text, before, problems, onText }: EditorProps) {
         />
       </div>
       <div class="actions editor-actions">
-        <label class="button small file-button">
-          Open a file
-          <input type="file" accept=".yaml,.yml" class="hidden" onChange={(event) => open(event.currentTarget)} />
-        </label>
-        <button type="button" class="button small" onClick={() => onText(before)} disabled={text === before}>
-          Back to the running text
-        </button>
-        <button type="button" class="button small" onClick={copy}>
+        <FileButton label="Open a file" onOpen={(opened) => onText(opened)} />
+        <button type="button" class="button small" onClick={copy} disabled={text === ''}>
           Copy
         </button>
-        <DownloadLink href={href} name={file.split(/[\\/]/).at(-1) ?? 'headgate.yaml'}>
+        <DownloadLink href={href} name={name}>
           Save as a file
         </DownloadLink>
       </div>
     </>
+  )
+}
+
+export interface FileButtonProps {
+  readonly label: string
+  readonly onOpen: (text: string, name: string) => void
+}
+
+/** Opens a YAML file of the visitor's machine; the page reads it, and nothing is sent. */
+export function FileButton({ label, onOpen }: FileButtonProps) {
+  const open = async (input: HTMLInputElement): Promise<void> => {
+    const [file] = input.files ?? []
+    input.value = ''
+    if (!file) return
+    const text = file.size > LARGEST_FILE ? undefined : await file.text().catch(() => undefined)
+    if (text !== undefined && text.length <= LONGEST_TEXT) onOpen(text.replaceAll('\r\n', '\n'), file.name)
+    else toast(`${file.name} cannot be read, or has more than 1,000,000 characters`, { isError: true })
+  }
+  return (
+    <label class="button small file-button">
+      {label}
+      <input type="file" accept=".yaml,.yml" class="hidden" onChange={(event) => open(event.currentTarget)} />
+    </label>
   )
 }
 

@@ -1,39 +1,28 @@
-/** The page "Policy": the running configuration, a text that is checked and tried out in its place, and what differs. */
-import { useState } from 'preact/hooks'
-import { ApiError, call } from '../api.ts'
+/** The page "Policy": the settings that are in force, and the check of another text, with the settings in which it differs. */
+import { useEffect, useState } from 'preact/hooks'
+import { call } from '../api.ts'
 import { EmptyNote, ErrorNote, Loading } from '../components/notes.tsx'
+import { Table } from '../components/table.tsx'
 import { announce } from '../components/toast.tsx'
-import { Badge, PageHead, Section, Time } from '../components/values.tsx'
+import { Badge, PageHead, Section } from '../components/values.tsx'
 import { formatCount } from '../format.ts'
 import { useResource } from '../resource.ts'
-import { type DiffLine, diffOf, shortened } from './policy-diff.ts'
-import { Editor } from './policy-editor.tsx'
-import { Checked, type CheckResult, type RehearsalResult, Rehearsed } from './policy-results.tsx'
-
-interface Configuration {
-  readonly file: string
-  /** With the catalogues that it names. */
-  readonly files: readonly string[]
-  readonly text: string
-  readonly loaded_at: string
-}
+import { type Comparison, type Configuration, comparisonOf, isWhole } from './policy-changes.ts'
+import { Editor, FileButton } from './policy-editor.tsx'
+import { Checked, type CheckResult } from './policy-results.tsx'
+import { nameOf, RunningEntries } from './policy-running.tsx'
 
 export default function PolicyPage() {
   const running = useResource<{ data: Configuration }>((signal) => call('/v1/configuration', { signal }), [])
   const configuration = running.data?.data
-  const isMissing = running.error instanceof ApiError && running.error.status === 404
   return (
     <>
       <PageHead title="Policy">
-        The configuration that is in force, and what another one would do. Nothing is applied from here: change the file, and the gateway
-        reloads it.
+        The configuration that is in force, and what is wrong with another one. Nothing is applied from here: change the file, and the
+        gateway reloads it.
       </PageHead>
       {configuration ? (
         <Workbench configuration={configuration} />
-      ) : isMissing ? (
-        <EmptyNote title="This gateway does not show its configuration over the API">
-          <code>headgate check FILE</code> checks a file, <code>headgate test FOLDER</code> runs policy tests.
-        </EmptyNote>
       ) : running.error ? (
         <ErrorNote error={running.error} onRetry={running.reload} />
       ) : (
@@ -43,117 +32,115 @@ export default function PolicyPage() {
   )
 }
 
-function Workbench({ configuration: { file, files, text: before, loaded_at: loadedAt } }: { configuration: Configuration }) {
-  const [text, setText] = useState(before)
+interface TestFile {
+  readonly name: string
+  readonly text: string
+}
+
+function Workbench({ configuration }: { configuration: Configuration }) {
+  const { file, files } = configuration
+  const [text, setText] = useState('')
+  const [tests, setTests] = useState<TestFile>()
   const [checked, setChecked] = useState<{ text: string; result: CheckResult }>()
-  const [rehearsed, setRehearsed] = useState<{ text: string; result: RehearsalResult }>()
   const [error, setError] = useState<Error>()
-  const [busy, setBusy] = useState<'check' | 'rehearse'>()
-  const run = async <T,>(verb: 'check' | 'rehearse', take: (result: T) => string): Promise<void> => {
-    setBusy(verb)
+  const [isBusy, setBusy] = useState(false)
+  const check = async (): Promise<void> => {
+    setBusy(true)
     setError(undefined)
     try {
-      announce(take((await call<{ data: T }>(`/v1/configuration/${verb}`, { method: 'POST', body: { text } })).data))
+      const body = tests ? { text, tests: tests.text } : { text }
+      const { data: result } = await call<{ data: CheckResult }>('/v1/configuration/check', { method: 'POST', body })
+      setChecked({ text, result })
+      announce(result.ok ? 'No problem found' : `Problems found: ${result.problems.length}`)
     } catch (thrown) {
       setError(thrown as Error)
     }
-    setBusy(undefined)
+    setBusy(false)
   }
-  const check = (): Promise<void> =>
-    run<CheckResult>('check', (result) => {
-      setChecked({ text, result })
-      return result.problems.length === 0 ? 'No problem found' : `${result.problems.length} problems`
-    })
-  const rehearse = (): Promise<void> =>
-    run<RehearsalResult>('rehearse', (result) => {
-      setRehearsed({ text, result })
-      return `${result.changed.length} of ${result.count} requests would go otherwise`
-    })
-  const isStale = (of: { text: string } | undefined): boolean => of !== undefined && of.text !== text
+  const isStale = checked !== undefined && checked.text !== text
   return (
     <>
       <p class="policy-file">
         <Badge tone="accent">In force</Badge> <code>{file}</code>
-        <span class="quiet">
-          since <Time iso={loadedAt} />
-          {files.length > 1 && `, with ${files.filter((each) => each !== file).join(', ')}`}
-        </span>
+        {files.length > 1 && <span class="quiet">with {files.filter((each) => each !== file).join(', ')}</span>}
       </p>
       <Section
-        title="Text"
+        title="Check a text"
         actions={
-          <>
-            <button type="button" class="button primary" onClick={check} disabled={busy !== undefined}>
-              {busy === 'check' ? 'Checking…' : 'Check it'}
-            </button>
-            <button type="button" class="button" onClick={rehearse} disabled={busy !== undefined}>
-              {busy === 'rehearse' ? 'Trying…' : 'Try recorded requests'}
-            </button>
-          </>
+          <button type="button" class="button primary" onClick={check} disabled={isBusy || text.trim() === ''}>
+            {isBusy ? 'Checking…' : 'Check it'}
+          </button>
         }
       >
-        <Editor
-          file={file}
-          text={text}
-          before={before}
-          onText={setText}
-          problems={isStale(checked) ? [] : (checked?.result.problems ?? [])}
-        />
+        <Editor name={nameOf(file)} text={text} onText={setText} problems={isStale ? [] : (checked?.result.problems ?? [])} />
+        <div class="actions">
+          <FileButton label="Add policy tests" onOpen={(opened, name) => setTests({ name, text: opened })} />
+          {tests && (
+            <>
+              <code>{tests.name}</code>
+              <button type="button" class="button small" onClick={() => setTests(undefined)}>
+                Leave them out
+              </button>
+            </>
+          )}
+        </div>
         {error && <ErrorNote error={error} />}
       </Section>
       {checked && (
         <Section title="Check">
-          <Checked file={file} result={checked.result} isStale={isStale(checked)} />
+          <Checked result={checked.result} isStale={isStale} />
         </Section>
       )}
-      {rehearsed && (
-        <Section title="Recorded requests under this text">
-          <Rehearsed result={rehearsed.result} isStale={isStale(rehearsed)} />
+      {text.trim() !== '' && (
+        <Section title="What differs from the running file">
+          <Difference text={text} configuration={configuration} />
         </Section>
       )}
-      <Section title="What differs from the running text">
-        <Difference before={before} after={text} />
+      <Section title="Running settings">
+        <RunningEntries configuration={configuration} />
       </Section>
     </>
   )
 }
 
-const SIGNS = { same: ' ', old: '−', new: '+' } as const
-const WORDS = { same: '', old: 'removed: ', new: 'added: ' } as const
+/** Milliseconds after the last key press: a long text is not read for each. */
+const PAUSE = 250
+/** Of another gateway's file all may differ. */
+const MOST_ROWS = 200
 
-function Difference({ before, after }: { before: string; after: string }) {
-  if (before === after) return <EmptyNote title="Nothing: it is the running text" />
-  const lines = diffOf(before, after)
-  const count = (kind: DiffLine['kind']): string => formatCount(lines.filter((line) => line.kind === kind).length)
+function Difference({ text, configuration }: { text: string; configuration: Configuration }) {
+  const [found, setFound] = useState<{ comparison: Comparison | undefined }>()
+  const canCompare = isWhole(configuration)
+  useEffect(() => {
+    if (!canCompare) return
+    const timer = setTimeout(() => setFound({ comparison: comparisonOf(text, configuration) }), PAUSE)
+    return () => clearTimeout(timer)
+  }, [text, configuration, canCompare])
+  if (!canCompare) return <EmptyNote title="The running file has more settings than the gateway lists, so nothing is compared" />
+  if (!found) return <Loading />
+  if (!found.comparison) return <EmptyNote title="The text is no YAML, so nothing is compared" />
+  const { changes, unseen } = found.comparison
+  const nothing = <EmptyNote title={unseen === 0 ? 'Nothing' : 'Nothing that can be seen'} />
   return (
     <>
-      <p class="quiet">
-        {count('new')} lines added, {count('old')} removed.
+      <Table
+        caption="Settings that differ"
+        rows={changes.slice(0, MOST_ROWS)}
+        rowKey={({ path }) => path}
+        empty={nothing}
+        columns={[
+          { name: 'path', title: 'Setting', cell: ({ path }) => <code>{path}</code> },
+          { name: 'was', title: 'Running', cell: ({ was }) => <Value text={was} /> },
+          { name: 'now', title: 'In the text', cell: ({ now }) => <Value text={now} /> },
+        ]}
+      />
+      <p class="quiet note-line">
+        {changes.length > MOST_ROWS && `The first ${MOST_ROWS} of ${formatCount(changes.length)}. `}
+        Values are compared as they are written, without comments, and without the catalogue files.
+        {unseen > 0 && ` Not compared, since the gateway does not show them: ${formatCount(unseen)} (secrets and very long texts).`}
       </p>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard (axe: scrollable-region-focusable) */}
-      <section class="diff" tabIndex={0} aria-label="Lines that differ">
-        {shortened(lines).map((line, at) =>
-          line === null ? (
-            <div key={`${at} left out`} class="diff-gap">
-              …
-            </div>
-          ) : (
-            <div key={`${line.old} ${line.new}`} class={`diff-line ${line.kind}`}>
-              <span class="diff-number" aria-hidden="true">
-                {line.old ?? ''}
-              </span>
-              <span class="diff-number" aria-hidden="true">
-                {line.new ?? ''}
-              </span>
-              <span aria-hidden="true">{SIGNS[line.kind]}</span>
-              <code>
-                <span class="hidden">{WORDS[line.kind]}</span>
-                {line.text}
-              </code>
-            </div>
-          ),
-        )}
-      </section>
     </>
   )
 }
+
+const Value = ({ text }: { text: string | undefined }) => (text === undefined ? <span class="quiet">not there</span> : <code>{text}</code>)
