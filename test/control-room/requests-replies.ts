@@ -124,3 +124,40 @@ export const FAILED_OVER = {
     { item: 'tools', usd: 0.01 },
   ],
 }
+
+/** Replies of POST /v1/generations/{id}/plan. */
+export const PLANNED = {
+  id: FAILED_OVER.id,
+  approximate: ['the words of the request: a text of the same length stands for them'],
+  happened: { model: 'acme/large', provider_name: 'Globex', endpoint: 'acme/large@globex', status: 'completed', usage: 0.0421 },
+  plan: {
+    requested: 'acme/latest',
+    strategy: 'alias',
+    models: ['acme/large'],
+    key: 'team-search',
+    candidates: [
+      {
+        position: 1,
+        provider: HOSTILE,
+        model: 'acme/large',
+        endpoint: 'other',
+        price: null,
+        why: { by: 'draw', share: 0.61, health: 'recent_outage' },
+        dropped: ['seed'],
+      },
+    ],
+    excluded: [{ provider: 'Globex', model: 'acme/large', endpoint: 'globex', filter: 'max_price', detail: HOSTILE }],
+    hold: { usd: '0.31', output_cap: 4096, input_tokens_bound: 8200, left_usd: null },
+    plugins: ['web'],
+    guardrails: ['no-secrets'],
+  },
+  refused: null,
+  differences: [{ what: 'endpoint', was: 'acme/large@globex', would_be: HOSTILE }],
+}
+
+export const REFUSED = {
+  ...PLANNED,
+  plan: null,
+  refused: { status: 402, message: HOSTILE },
+  differences: [{ what: 'outcome', was: 'completed', would_be: 'refused with 402' }],
+}

@@ -1,4 +1,4 @@
-/** The key with which this page calls models and asks for plans: pasted by the visitor, and kept in the memory of this page alone. */
+/** The key with which this page calls models: pasted by the visitor, and kept in the memory of this page alone. */
 import { useState } from 'preact/hooks'
 import type { Session } from '../api.ts'
 import { Field } from './field.tsx'
@@ -27,12 +27,11 @@ export function callerHeaders(): Readonly<Record<string, string>> {
 
 export interface CallerKeyProps {
   readonly session: Session
-  readonly label?: string
   readonly error?: Error | undefined
   readonly onChange: () => void
 }
 
-export function CallerKey({ session, error, onChange, label = 'Key that pays' }: CallerKeyProps) {
+export function CallerKey({ session, error, onChange }: CallerKeyProps) {
   const [value, setValue] = useState(pasted)
   const input = (text: string): void => {
     setValue(text)
@@ -42,7 +41,7 @@ export function CallerKey({ session, error, onChange, label = 'Key that pays' }:
   return (
     <Field
       name="authorization"
-      label={label}
+      label="Key that pays"
       type="password"
       autocomplete="off"
       value={value}

@@ -1,6 +1,6 @@
 /** One request: what became of it, step by step, and what it cost, line by line. */
 import type { ComponentChildren } from 'preact'
-import { call, type Session } from '../api.ts'
+import { call } from '../api.ts'
 import { CopyButton } from '../components/copy.tsx'
 import { ErrorNote, Loading } from '../components/notes.tsx'
 import { Figure, Figures, Money, PageHead, Section, Time } from '../components/values.tsx'
@@ -12,7 +12,7 @@ import { RequestState } from './requests-search.tsx'
 import { Timeline } from './requests-timeline.tsx'
 import type { RequestDetail } from './requests-types.ts'
 
-export function OneRequest({ id, session }: { id: string; session: Session }) {
+export function OneRequest({ id }: { id: string }) {
   const { data, error, reload } = useResource<{ data: RequestDetail }>(
     (signal) => call(`/v1/generations/${encodeURIComponent(id)}`, { signal }),
     [id],
@@ -42,7 +42,7 @@ export function OneRequest({ id, session }: { id: string; session: Session }) {
             </div>
           </div>
           <Section title="What would happen today">
-            <Replay request={request} session={session} />
+            <Replay id={id} />
           </Section>
           <Section title="Facts">
             <Facts request={request} />

@@ -1,84 +1,75 @@
-/**
- * The request as a plan of today: the gateway keeps no text of a request, so that the plan is of one for the same model, with as many
- * tokens, asked for with the visitor's key.
- */
+/** The recorded request as a plan of today: the gateway puts one of the same form together from what the row keeps, and compares. */
 import { useState } from 'preact/hooks'
-import { call, type Session } from '../api.ts'
-import { CallerKey, callerHeaders, canCall } from '../components/caller-key.tsx'
+import { call } from '../api.ts'
 import { ErrorNote } from '../components/notes.tsx'
 import { Table } from '../components/table.tsx'
 import { announce } from '../components/toast.tsx'
 import { Badge } from '../components/values.tsx'
 import { formatCount, formatShare, formatUsd } from '../format.ts'
-import type { Plan, RequestDetail } from './requests-types.ts'
+import type { Plan, Replayed } from './requests-types.ts'
 
-/** Tokens of the made-up text: a body of a few hundred kilobytes. */
-const MOST_TOKENS = 200_000
-
-export function Replay({ request, session }: { request: RequestDetail; session: Session }) {
-  const [plan, setPlan] = useState<Plan>()
+export function Replay({ id }: { id: string }) {
+  const [replayed, setReplayed] = useState<Replayed>()
   const [error, setError] = useState<Error>()
   const [isBusy, setBusy] = useState(false)
-  const [, redraw] = useState(0)
-  const ask = async (event: SubmitEvent): Promise<void> => {
-    event.preventDefault()
+  const plan = async (): Promise<void> => {
     setBusy(true)
     setError(undefined)
-    await call<Plan>('/v1/plan', { method: 'POST', body: bodyFor(request), query: formatOf(request), headers: callerHeaders() }).then(
-      (found) => {
-        setPlan(found)
-        announce('The plan is there')
-      },
-      (thrown) => {
-        setPlan(undefined)
-        setError(thrown as Error)
-      },
-    )
+    try {
+      setReplayed((await call<{ data: Replayed }>(`/v1/generations/${encodeURIComponent(id)}/plan`, { method: 'POST' })).data)
+      announce('The plan is there')
+    } catch (thrown) {
+      setReplayed(undefined)
+      setError(thrown as Error)
+    }
     setBusy(false)
   }
   return (
     <>
       <p class="quiet">
-        A plan for <code>{slugOf(request)}</code> with {formatCount(request.tokens?.prompt ?? 1)} tokens in. Nothing is sent to a provider
-        and nothing is charged. The text, the tools and the provider preferences of the request are not kept, so that those of the plan are
-        none, and the rules are those of the key below.
+        The same request under its key, with the catalogue, health, guardrails and credit of now. Nothing is sent to a provider and nothing
+        is charged.
       </p>
-      <form class="plan-form" onSubmit={ask}>
-        <CallerKey session={session} label="Key of the plan" error={undefined} onChange={() => redraw((last) => last + 1)} />
-        <button type="submit" class="button primary" disabled={isBusy || !canCall(session)}>
+      <div class="actions plan-actions">
+        <button type="button" class="button primary" onClick={plan} disabled={isBusy}>
           {isBusy ? 'Planning…' : 'Plan it'}
         </button>
-      </form>
-      {error && (
-        <>
-          <h3>Today it would be refused</h3>
-          <ErrorNote error={error} />
-        </>
-      )}
-      {plan && <Planned plan={plan} request={request} />}
+      </div>
+      {error && <ErrorNote error={error} />}
+      {replayed && <Found replayed={replayed} />}
     </>
   )
 }
 
-const slugOf = ({ router, model }: RequestDetail): string => router ?? model
-
-/** Embeddings have a format of their own; all others are planned alike. */
-const formatOf = ({ api_type: type }: RequestDetail): { format: string } => ({ format: type === 'embeddings' ? 'embeddings' : 'chat' })
-
-function bodyFor(request: RequestDetail): object {
-  const text = 'a '.repeat(Math.min(MOST_TOKENS, Math.max(1, request.tokens?.prompt ?? 1)))
-  if (request.api_type === 'embeddings') return { model: slugOf(request), input: text }
-  return { model: slugOf(request), stream: request.streamed === true, messages: [{ role: 'user', content: text }] }
+function Found({ replayed: { plan, refused, differences, approximate } }: { replayed: Replayed }) {
+  return (
+    <div class="plan-found">
+      {refused && (
+        <p>
+          <Badge tone="bad">Today it would be refused</Badge> {refused.message} <span class="quiet">(status {refused.status})</span>
+        </p>
+      )}
+      <Differences differences={differences} />
+      {plan && <Planned plan={plan} />}
+      <details>
+        <summary>What the plan does without: {formatCount(approximate.length)}</summary>
+        <ul>
+          {approximate.map((line) => (
+            <li key={line}>{line}</li>
+          ))}
+        </ul>
+      </details>
+    </div>
+  )
 }
 
-function Planned({ plan, request }: { plan: Plan; request: RequestDetail }) {
-  const differences = differencesOf(plan, request)
+function Differences({ differences }: Pick<Replayed, 'differences'>) {
   return (
     <>
       <h3>What differs</h3>
       {differences.length === 0 ? (
         <p>
-          <Badge tone="good">The same</Badge> The model, the first provider and the money held would be the same.
+          <Badge tone="good">The same</Badge> The endpoint that served it would be tried first.
         </p>
       ) : (
         <Table
@@ -86,12 +77,21 @@ function Planned({ plan, request }: { plan: Plan; request: RequestDetail }) {
           rows={differences}
           rowKey={({ what }) => what}
           columns={[
-            { name: 'what', title: 'What', cell: ({ what }) => what },
-            { name: 'then', title: 'Then', cell: ({ then }) => then },
-            { name: 'today', title: 'Today', cell: ({ today }) => <strong>{today}</strong> },
+            { name: 'what', title: 'What', cell: ({ what }) => NAMES[what] ?? what },
+            { name: 'was', title: 'It was', cell: ({ was }) => was ?? 'none' },
+            { name: 'now', title: 'Today, tried first', cell: ({ would_be: now }) => <strong>{now ?? 'none'}</strong> },
           ]}
         />
       )}
+    </>
+  )
+}
+
+const NAMES: Readonly<Record<string, string>> = { model: 'Model', endpoint: 'Endpoint', outcome: 'Outcome' }
+
+function Planned({ plan }: { plan: Plan }) {
+  return (
+    <>
       <h3>Order of the endpoints today</h3>
       <Table
         caption="Order of the endpoints today"
@@ -155,20 +155,4 @@ function Why({ candidate: { why } }: { candidate: Plan['candidates'][number] }) 
       )}
     </>
   )
-}
-
-interface Difference {
-  readonly what: string
-  readonly then: string
-  readonly today: string
-}
-
-function differencesOf({ candidates: [first], key, hold }: Plan, request: RequestDetail): Difference[] {
-  const pairs: readonly (readonly [what: string, then: string | null, today: string | undefined])[] = [
-    ['First provider', request.attempts[0]?.provider_name ?? null, first?.provider],
-    ['Model', request.model, first?.model],
-    ['Key', request.api_key_name, key],
-    ['Held', formatUsd(request.held), formatUsd(Number(hold.usd))],
-  ]
-  return pairs.flatMap(([what, then, today = 'none']) => (then === null || then === today ? [] : [{ what, then, today }]))
 }

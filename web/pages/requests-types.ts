@@ -77,7 +77,16 @@ export interface RequestDetail extends Omit<RequestEntry, 'attempts'> {
   readonly [more: string]: Fact | object | undefined
 }
 
-/** The reply of POST /v1/plan, as far as the page reads it. */
+/** The reply of POST /v1/generations/{id}/plan. */
+export interface Replayed {
+  /** What the row does not keep. */
+  readonly approximate: readonly string[]
+  readonly plan: Plan | null
+  readonly refused: { readonly status: number; readonly message: string } | null
+  readonly differences: readonly { readonly what: string; readonly was: string | null; readonly would_be: string | null }[]
+}
+
+/** A plan as POST /v1/plan replies it, as far as the page reads it. */
 export interface Plan {
   readonly requested: string
   readonly strategy: string

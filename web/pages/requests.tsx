@@ -3,6 +3,6 @@ import type { PageProps } from '../routes.ts'
 import { OneRequest } from './requests-one.tsx'
 import { Search } from './requests-search.tsx'
 
-export default function RequestsPage({ session, rest: [id] }: PageProps) {
-  return id === undefined ? <Search /> : <OneRequest key={id} id={id} session={session} />
+export default function RequestsPage({ rest: [id] }: PageProps) {
+  return id === undefined ? <Search /> : <OneRequest key={id} id={id} />
 }

@@ -18,7 +18,7 @@ export type Action =
   | 'ledger.rebuild'
   /** Calls models with the published development key: it costs nothing, since only the simulated provider is there. */
   | 'sample'
-  /** Calls models and asks for plans with a key that the visitor pastes and that pays for it. */
+  /** Calls models with a key that the visitor pastes and that pays for it. */
   | 'playground'
   /** The management API, which checks again what its key may do. */
   | 'api'
