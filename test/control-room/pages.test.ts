@@ -1,4 +1,4 @@
-/** Each page of the control room in a real browser, at two widths, light and dark: axe, console, policy, width. HEADGATE_SHOTS takes pictures. */
+/** Each page of the control room in a real browser, at two widths, light and dark: axe, console, policy, width, labels of charts. HEADGATE_SHOTS takes pictures. */
 import t from 'tap'
 import { axeProblems, noBrowser, type Opened, overflow, picture, startRoom } from '../support/browser.ts'
 import { PAGES, type TestedPage } from './pages.ts'
@@ -6,7 +6,21 @@ import { PAGES, type TestedPage } from './pages.ts'
 const WIDTHS = [390, 1440]
 const SCHEMES = ['light', 'dark'] as const
 
+/** Collects the texts of canvases that do not fit their canvas: no other test of the page sees that half of a label is lost. */
+const WATCH_CHARTS = `
+  globalThis.cutTexts = []
+  const { fillText } = CanvasRenderingContext2D.prototype
+  CanvasRenderingContext2D.prototype.fillText = function (text, x, y, ...more) {
+    const { width } = this.measureText(text)
+    const before = { center: width / 2, right: width, end: width }[this.textAlign] ?? 0
+    const start = this.getTransform().transformPoint({ x, y }).x - before
+    if (start < 0 || start + width > this.canvas.width) globalThis.cutTexts.push(text)
+    return fillText.call(this, text, x, y, ...more)
+  }`
+const CHARTS_ARE_DRAWN = "[...document.querySelectorAll('.plot')].every((plot) => plot.querySelector('canvas'))"
+
 async function show({ page }: Opened, { path, ready, replies = {} }: TestedPage): Promise<void> {
+  await page.addInitScript(WATCH_CHARTS)
   for (const [route, json] of Object.entries(replies)) {
     const [method = 'GET', address = ''] = route.split(' ')
     await page.route(
@@ -16,6 +30,7 @@ async function show({ page }: Opened, { path, ready, replies = {} }: TestedPage)
   }
   await page.goto(`/control-room/${path}`)
   await ready(page)
+  await page.waitForFunction(CHARTS_ARE_DRAWN)
 }
 
 t.test('every page', { skip: noBrowser, timeout: 280_000 }, async (t) => {
@@ -27,6 +42,8 @@ t.test('every page', { skip: noBrowser, timeout: 280_000 }, async (t) => {
           const opened = await room.open({ width, scheme })
           await show(opened, tested)
           await picture(opened.page, `${tested.name}-${width}-${scheme}`)
+          // Before axe, which writes on a canvas of its own.
+          t.same(await opened.page.evaluate('cutTexts'), [], 'no label of a chart is cut off')
           t.same(await axeProblems(opened.page), [], 'axe finds nothing')
           t.equal(await overflow(opened.page), 0, 'nothing is wider than the window')
           t.same(opened.complaints, [], 'no error and nothing that the policy forbids')

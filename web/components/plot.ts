@@ -20,7 +20,8 @@ export function createPlot(element: HTMLElement, { series, height, data }: PlotO
       height,
       legend: { show: false },
       cursor: { y: false, points: { size: 7 } },
-      padding: [10, 8, 0, 0],
+      // At the right half of a label of the time, the longest of which is 00:00:00.
+      padding: [10, 30, 0, 0],
       scales: {
         // Of a single point uPlot would show a day.
         x: { range: (plot, first, last) => (plot.data[0].length > 1 ? [first, last] : [first - 30, first + 30]) },
