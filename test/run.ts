@@ -31,8 +31,11 @@ const TIMES = join(ROOT, 'node_modules', '.cache', 'test-times.json')
 const FLAGS = ['--long', '--clients', '--servers', '--recordings', '--agents', '--delivery', '--browser', '--alone']
 /** Runs the files of a list in one process. */
 const ONE_PROCESS = join('test', 'support', 'one-process.ts')
-/** Seconds that one file may take: far more than it does, on a busy machine too. An agent, or what is delivered, is installed first. */
-const FILE_SECONDS = { short: 300, install: 900, long: 7200 }
+/**
+ * Seconds that one file may take: far more than it does, on a busy machine too. An agent, or what is delivered, is installed first;
+ * a browser looks at each page in each form.
+ */
+const FILE_SECONDS = { short: 300, browser: 900, install: 900, long: 7200 }
 /** Seconds after which a file that has not ended by itself is killed. */
 const GRACE = 20
 const NODE = Number.parseInt(process.versions.node, 10) < 24 ? join(BIN, 'node') : process.execPath
@@ -138,6 +141,11 @@ function environment(choice: Choice): NodeJS.ProcessEnv {
   return env
 }
 
+function kindOf({ long, agents, delivery, browser }: Choice): keyof typeof FILE_SECONDS {
+  if (long) return 'long'
+  return agents || delivery ? 'install' : browser ? 'browser' : 'short'
+}
+
 interface Setting {
   report: Report
   seconds: number
@@ -178,7 +186,7 @@ async function run(choice: Choice): Promise<void> {
   const groups = longestFirst(groupsOf(choice))
   const report = new Report({ verbose: choice.filters.length > 0 })
   if (groups.length === 0) console.error('no test file matches')
-  const seconds = choice.long ? FILE_SECONDS.long : choice.agents || choice.delivery ? FILE_SECONDS.install : FILE_SECONDS.short
+  const seconds = FILE_SECONDS[kindOf(choice)]
   const setting = { report, seconds, env: { ...environment(choice), TAP_TIMEOUT: String(seconds) } }
   const next = groups.values()
   const work = async (): Promise<void> => {

@@ -5,6 +5,8 @@ import { PAGES, type TestedPage } from './pages.ts'
 
 const WIDTHS = [390, 1440]
 const SCHEMES = ['light', 'dark'] as const
+/** Milliseconds. Of all pages together: a minute for each. */
+const LIMIT = PAGES.length * 60_000
 
 /** Collects the texts of canvases that do not fit their canvas: no other test of the page sees that half of a label is lost. */
 const WATCH_CHARTS = `
@@ -33,7 +35,7 @@ async function show({ page }: Opened, { path, ready, replies = {} }: TestedPage)
   await page.waitForFunction(CHARTS_ARE_DRAWN)
 }
 
-t.test('every page', { skip: noBrowser, timeout: 280_000 }, async (t) => {
+t.test('every page', { skip: noBrowser, timeout: LIMIT }, async (t) => {
   const room = await startRoom(t)
   for (const tested of PAGES)
     for (const scheme of SCHEMES)

@@ -16,8 +16,8 @@ export const noBrowser: string | false = existsSync(CHROMIUM) ? false : `there i
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/** Milliseconds that a page has for what a test waits for. */
-const PATIENCE = 15_000
+/** Milliseconds that a page has for what a test waits for, on a busy machine too. */
+const PATIENCE = 30_000
 
 /** Where pictures of the pages are written, if anywhere. */
 const SHOTS = process.env.HEADGATE_SHOTS
