@@ -58,8 +58,9 @@ export class BudgetWatch {
   }
 
   /** A request of the key is settled. */
-  charged({ issuer, ...key }: BudgetKey): void {
+  charged(key: BudgetKey): void {
     if (this.options.shares.length === 0) return
+    const { issuer } = key
     if (isLimited(key)) this.note(key)
     if (issuer && isLimited(issuer)) this.note(issuer)
   }
@@ -148,8 +149,10 @@ export class BudgetWatch {
 
   private check(key: Limited, spending: Spending): void {
     const spent = spentOf(key, spending)
-    const percent = Number((spent * 100n) / BigInt(key.limit))
     const { shares } = this.options
+    // Nearly always far from the first share: then without exact arithmetic.
+    if (Number(spent) * 100 < key.limit * ((shares[0] ?? Number.POSITIVE_INFINITY) - 1)) return
+    const percent = Number((spent * 100n) / BigInt(key.limit))
     if (!(percent >= (shares[0] ?? Number.POSITIVE_INFINITY))) return
     const window = this.windowOf(key)
     const before = this.reached.get(window.name) ?? 0
