@@ -54,6 +54,12 @@ export class Copy {
     return this.run(file, seconds * 3 + PATIENCE)
   }
 
+  /** @returns the seconds that a test file takes without a mutation; undefined where it fails by itself. */
+  async secondsAlone(file: string): Promise<number | undefined> {
+    const started = performance.now()
+    return (await this.run(file, LONGEST)) ? (performance.now() - started) / 1000 : undefined
+  }
+
   async coverage(file: string): Promise<Reached> {
     const into = join(this.folder, 'coverage')
     const started = performance.now()
