@@ -179,3 +179,9 @@ export const AGENT_NATIVE: Readonly<Record<'chat' | 'responses' | 'anthropic' | 
     reply: 'gemini-stream',
   }),
 }
+
+/** A turn of an agent with a longer task, so that it has so many bytes. */
+export function padded(body: string, bytes: number): string {
+  const filler = 'x'.repeat(Math.max(0, bytes - Buffer.byteLength(body)))
+  return body.replace('fails since yesterday.', `fails since yesterday. ${filler}`)
+}

@@ -10,7 +10,7 @@ import { BENCH_KEY, CHAT } from './requests.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const launcher = join(root, 'bin', 'headgate.js')
-const START_MS = 20_000
+const START_MS = 120_000
 
 /** How late a log line may be. */
 const LOG_MS = 5_000
@@ -55,6 +55,7 @@ function configText(port: number, adminPort: number, upstream: number, folder: s
     model('bench/responses', 'mock-responses', 'responses'),
     model('bench/anthropic', 'mock-anthropic', 'anthropic'),
     model('bench/gemini', 'mock-gemini', 'gemini'),
+    '  bench/embed: { kind: embedding, context: 8192, endpoints: [ { provider: mock, model: embed, price: { prompt: "0.02" } } ] }\n',
     // Without a context, so that no body is too long for it.
     `  bench/large:\n    max_output: 16384\n${endpoint('mock', 'chat')}`,
   ].join('')

@@ -3,13 +3,9 @@
  * Turns of an agent pass through it, streamed, each of its own session. Printed are how late its event loop was, how much its thread worked
  * at once in CPU time, and what the heap holds afterwards beyond what it held when it was warm, per request.
  */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { AGENT_OF } from './agent-requests.ts'
-import { startGateway } from './gateway.ts'
-import type { Probed } from './large-bodies-probe.ts'
+import { AGENT_OF, padded } from './agent-requests.ts'
+import { startProbedGateway } from './probed-gateway.ts'
 import { killChildrenOnExit, startScript, stop } from './processes.ts'
 import { BENCH_KEY } from './requests.ts'
 
@@ -30,25 +26,8 @@ const CASES = [
 ] as const
 
 killChildrenOnExit()
-const folder = mkdtempSync(join(tmpdir(), 'headgate-large-'))
-const file = join(folder, 'probed.json')
-process.env.HEADGATE_BENCH_PROBE = file
 const mock = await startScript('mock.ts')
-const nodeFlags = ['--expose-gc', '--import', new URL('./large-bodies-probe.ts', import.meta.url).href]
-const gateway = await startGateway(mock.port, { nodeFlags })
-
-async function probed(): Promise<Probed> {
-  rmSync(file, { force: true })
-  gateway.child.kill('SIGUSR2')
-  for (;;) {
-    await new Promise((resolve) => setTimeout(resolve, 50))
-    try {
-      return JSON.parse(readFileSync(file, 'utf8')) as Probed
-    } catch {
-      // Not written yet.
-    }
-  }
-}
+const { gateway, read: probed, stop: stopGateway } = await startProbedGateway(mock.port)
 
 let sent = 0
 
@@ -75,8 +54,7 @@ async function load(path: string, body: string, seconds: number): Promise<number
 
 for (const { name, client, model } of CASES) {
   const { path, body } = AGENT_OF[client](model)
-  const filler = 'x'.repeat(Math.max(0, Number(values.kilobytes) * 1000 - Buffer.byteLength(body)))
-  const large = body.replace('fails since yesterday.', `fails since yesterday. ${filler}`)
+  const large = padded(body, Number(values.kilobytes) * 1000)
   await load(path, large, Number(values['warm-up']))
   const before = await probed()
   const done = await load(path, large, Number(values.seconds))
@@ -90,7 +68,6 @@ for (const { name, client, model } of CASES) {
     `${name}, ${Math.round(large.length / 1000)} KB: ${done} turns; ${figures.join('; ')}; kept ${kept.toFixed(0)} bytes per turn`,
   )
 }
-await gateway.stop()
+await stopGateway()
 await stop(mock.child)
-rmSync(folder, { recursive: true, force: true })
 process.exit(0)

@@ -26,9 +26,11 @@ export interface Figures {
   readonly cpuMicros: number | undefined
   /** The same for every round, in order; empty for the mock alone. */
   readonly cpuRounds: readonly number[]
-  /** Milliseconds. */
+  /** Milliseconds: medians, and each round in order. */
   readonly p50: number
   readonly p99: number
+  readonly p50Rounds: readonly number[]
+  readonly p99Rounds: readonly number[]
   /** Median milliseconds to the first byte of a stream, 0 without streams. */
   readonly first: number
   /** Megabytes (10^6 bytes). */
@@ -46,13 +48,16 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? entryAt(sorted, middle) : (entryAt(sorted, middle - 1) + entryAt(sorted, middle)) / 2
 }
 
-/**
- * CPU per request of one target over another's: the median over the rounds of the two neighbours' ratio,
- * so that a machine that is slower in one round weighs on both. Undefined when one was not measured.
- */
-export function cpuRatio(of: Figures | undefined, to: Figures | undefined): number | undefined {
+/** CPU per request of one target over another's in each round; undefined when one was not measured. */
+export function cpuRatios(of: Figures | undefined, to: Figures | undefined): readonly number[] | undefined {
   if (of === undefined || to === undefined || of.cpuRounds.length === 0 || to.cpuRounds.length === 0) return undefined
-  return median(of.cpuRounds.map((micros, at) => micros / entryAt(to.cpuRounds, at)))
+  return of.cpuRounds.map((micros, at) => micros / entryAt(to.cpuRounds, at))
+}
+
+/** The median of these ratios of neighbours in time, so that a machine that is slower in one round weighs on both. */
+export function cpuRatio(of: Figures | undefined, to: Figures | undefined): number | undefined {
+  const ratios = cpuRatios(of, to)
+  return ratios === undefined ? undefined : median(ratios)
 }
 
 /** Puts one job on the load generator's process. @throws Error when a reply was wrong. */
@@ -94,6 +99,8 @@ function figures(target: Target, rounds: readonly Round[]): Figures {
     cpuRounds: cpu,
     p50: median(rounds.map((one) => one.p50)),
     p99: median(rounds.map((one) => one.p99)),
+    p50Rounds: rounds.map((one) => one.p50),
+    p99Rounds: rounds.map((one) => one.p99),
     first: median(rounds.map((one) => one.first)),
     peak: target.pid === undefined ? undefined : peakMegabytes(target.pid),
   }

@@ -9,7 +9,7 @@ import { entryAt } from '../src/core/entry-at.ts'
 import { AGENT_ECHO } from './agent-requests.ts'
 import { serveToParent } from './child.ts'
 import { ANTHROPIC_STREAM, GEMINI_STREAM } from './native-streams.ts'
-import { CHAT_BODY, CHAT_STREAM, chunked, RESPONSE_BODY, RESPONSE_STREAM, responseFrames } from './replies.ts'
+import { CHAT_BODY, CHAT_STREAM, chunked, embeddingsBody, RESPONSE_BODY, RESPONSE_STREAM, responseFrames } from './replies.ts'
 
 /** The stream of a turn of an agent shows its instructions and tools. */
 const AGENT_RESPONSE_STREAM = responseFrames(AGENT_ECHO).map(chunked)
@@ -82,11 +82,20 @@ function startStream(response: ServerResponse, chunks: readonly Buffer[], paced:
   }
 }
 
+function answerWhole(response: ServerResponse, reply: Buffer): void {
+  response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': reply.length }).end(reply)
+}
+
 function answer(request: IncomingMessage, response: ServerResponse, body: Buffer): void {
   const { url = '' } = request
   const native = url === '/v1/messages' ? ANTHROPIC_STREAM : url.includes(':streamGenerateContent') ? GEMINI_STREAM : undefined
   if (native) {
     startStream(response, native, false)
+    return
+  }
+  if (url === '/v1/embeddings') {
+    const { input } = JSON.parse(body.toString()) as { input: string | string[] }
+    answerWhole(response, embeddingsBody(typeof input === 'string' ? 1 : input.length))
     return
   }
   const chat = url === '/v1/chat/completions'
@@ -99,8 +108,7 @@ function answer(request: IncomingMessage, response: ServerResponse, body: Buffer
     startStream(response, chat ? CHAT_STREAM : whole, body.includes('chat-paced'))
     return
   }
-  const reply = chat ? CHAT_BODY : RESPONSE_BODY
-  response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': reply.length }).end(reply)
+  answerWhole(response, chat ? CHAT_BODY : RESPONSE_BODY)
 }
 
 const server = createServer((request, response) => {

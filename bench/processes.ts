@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 /** Clock ticks per second in /proc/PID/stat; fixed at 100 by the kernel's user interface (proc(5), sysconf). */
 const TICKS_PER_SECOND = 100
 
-const START_MS = 15_000
+const START_MS = 60_000
 const STOP_MS = 8_000
 
 const children = new Set<ChildProcess>()

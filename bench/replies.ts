@@ -86,6 +86,23 @@ const response = (status: string, text: string | undefined, echo: object = {}): 
 /** A Responses reply that is not streamed. */
 export const RESPONSE_BODY = Buffer.from(JSON.stringify(response('completed', PLAIN_TEXT)))
 
+const DIMENSIONS = 1536
+/** About 20 KB as JSON; 100 of them make a reply of 2 MB. */
+const VECTOR = JSON.stringify(Array.from({ length: DIMENSIONS }, (_, at) => Math.fround(Math.sin(at + 1) / 8)))
+const embeddingBodies = new Map<number, Buffer>()
+
+/** The reply to a batch of so many inputs, built once. */
+export function embeddingsBody(inputs: number): Buffer {
+  let body = embeddingBodies.get(inputs)
+  if (body === undefined) {
+    const data = Array.from({ length: inputs }, (_, index) => `{"object":"embedding","index":${index},"embedding":${VECTOR}}`)
+    const usage = { prompt_tokens: inputs * 8, total_tokens: inputs * 8 }
+    body = Buffer.from(`{"object":"list","data":[${data.join(',')}],"model":"mock-1","usage":${JSON.stringify(usage)}}`)
+    embeddingBodies.set(inputs, body)
+  }
+  return body
+}
+
 function chatFrames(): string[] {
   const chunk = (choices: object[], more: object = {}): string =>
     `data: ${JSON.stringify({ id: chatId, object: 'chat.completion.chunk', created: CREATED, model: 'mock-1', choices, ...more })}\n\n`

@@ -5,7 +5,8 @@ import { cpus, loadavg, totalmem } from 'node:os'
 import { entryAt } from '../src/core/entry-at.ts'
 import { type Goal, goals, type Measured } from './goals.ts'
 import { cpuRatio, type Figures, type Settings } from './measure.ts'
-import { SCENARIOS } from './scenarios.ts'
+import { AGENT_TURNS, PAIRS, SCENARIOS } from './scenarios.ts'
+import { table } from './simulation/table.ts'
 
 /** Where and when a run took place. */
 export interface Circumstances {
@@ -28,14 +29,6 @@ export function circumstances(now: Date, loadBefore: number): Circumstances {
     machine: `${processors.length} cores (${processors[0]?.model.trim() ?? 'unknown'}), ${(totalmem() / 1e9).toFixed(0)} GB`,
     load: `${loadBefore.toFixed(2)} before, ${entryAt(loadavg(), 0).toFixed(2)} after`,
   }
-}
-
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const widths = head.map((title, at) => Math.max(title.length, ...rows.map((row) => entryAt(row, at).length)))
-  const line = (cells: readonly string[]): string =>
-    `| ${cells.map((cell, at) => (at === 0 ? cell.padEnd(entryAt(widths, at)) : cell.padStart(entryAt(widths, at)))).join(' | ')} |`
-  const rule = `|${widths.map((width, at) => (at === 0 ? '-'.repeat(width + 2) : `${'-'.repeat(width + 1)}:`)).join('|')}|`
-  return [line(head), rule, ...rows.map(line)].join('\n')
 }
 
 const times = (value: number | undefined): string => (value === undefined ? '' : `${value.toFixed(2)}×`)
@@ -90,7 +83,7 @@ const HEAD = [
 
 /** One scenario as a heading and a table. */
 export function scenarioText(name: string, figures: readonly Figures[]): string {
-  const about = SCENARIOS.find((one) => one.name === name)?.about ?? ''
+  const about = [...SCENARIOS, ...PAIRS, ...AGENT_TURNS].find((one) => one.name === name)?.about ?? ''
   const direct = figures.find((one) => one.target === 'direct')
   const base = figures.find((one) => one.target === 'forwarder')
   return `### ${name}\n\n${about}\n\n${table(
@@ -100,8 +93,8 @@ export function scenarioText(name: string, figures: readonly Figures[]): string 
 }
 
 function goalsText(list: readonly Goal[]): string {
-  const rows = list.map((goal) => [goal.what, goal.wanted, goal.found, goal.met ? 'met' : 'NOT MET'])
-  return `## Goals\n\n${table(['goal', 'wanted', 'found', ''], rows)}\n`
+  const rows = list.map((goal) => [goal.what, goal.wanted, goal.stretch, goal.found, goal.spread, goal.state])
+  return `## Goals\n\n${table(['goal', 'wanted', 'stretch', 'found', 'spread of the rounds', ''], rows)}\n`
 }
 
 /** The whole report. */

@@ -42,6 +42,16 @@ export const CHAT_2KB: BenchRequest = {
   reply: 'chat',
 }
 
+/** So many inputs of a sentence; 100 of them get 2 MB back. */
+export const embeddings = (inputs: number): { path: string; body: string } => ({
+  path: '/v1/embeddings',
+  body: JSON.stringify({
+    model: 'bench/embed',
+    input: Array.from({ length: inputs }, (_, at) => `${prose.slice(0, 120)} ${at}`),
+    encoding_format: 'float',
+  }),
+})
+
 /** Chat, streamed as fast as the upstream can. */
 export const CHAT_STREAM: BenchRequest = { path: '/v1/chat/completions', body: chat('bench/chat', streaming), reply: 'chat-stream' }
 

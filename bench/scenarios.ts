@@ -91,3 +91,9 @@ export const AGENT_TURNS: readonly Scenario[] = CLIENTS.flatMap((client) =>
     peers: false,
   })),
 )
+
+/** What each client's own wire is called as a provider's: between these nothing is translated. */
+const OWN_WIRES: readonly string[] = ['chat-chat', 'responses-responses', 'messages-anthropic']
+
+/** Whether the gateway translates in a scenario of a client's and a provider's wire. */
+export const isTranslated = (name: string): boolean => !OWN_WIRES.includes(name.slice(name.indexOf('-') + 1))

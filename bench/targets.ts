@@ -3,7 +3,7 @@ import { startGateway } from './gateway.ts'
 import { type InstalledPortkey, startPortkey } from './peers/portkey.ts'
 import { startScript, stop } from './processes.ts'
 
-export type TargetName = 'direct' | 'forwarder' | 'blind-proxy' | 'headgate' | 'guarded' | 'portkey'
+export type TargetName = 'direct' | 'forwarder' | 'blind-proxy' | 'headgate' | 'guarded' | 'portkey' | 'gomodel' | 'gomodel-usage'
 
 /** A running target. */
 export interface Target {

@@ -34,6 +34,8 @@ interface Figures extends Round {
   readonly scenario: string
   readonly workers: number
   readonly megabytes: number
+  /** CPU per request in each round, in order. */
+  readonly cpuRounds: readonly number[]
 }
 
 interface Settings {
@@ -84,6 +86,7 @@ function figures(scenario: string, { workers, gateway }: Side, rounds: readonly 
     p99: middle((each) => each.p99),
     balance: middle((each) => each.balance),
     megabytes: residentMegabytes(gateway.child.pid ?? 0),
+    cpuRounds: rounds.map((each) => each.cpuMicros),
   }
 }
 
