@@ -13,6 +13,9 @@ export interface Flags {
   readonly measures: readonly MeasureName[]
   readonly peers: boolean
   readonly json: boolean
+  /** The file of kept ratios to compare with, and the file to keep this run's in. */
+  readonly gate: string | undefined
+  readonly keep: string | undefined
   /** Whether every goal is to be measured; then one that is missed fails the run. */
   readonly goals: boolean
   /** Whether everything was asked for, so that the result may stand as the day's. */
@@ -47,6 +50,8 @@ const OPTIONS = {
   connections: { type: 'string', default: '32' },
   scenario: { type: 'string', multiple: true },
   targets: { type: 'string' },
+  gate: { type: 'string' },
+  keep: { type: 'string' },
 } as const
 
 /** The goals count ten short neighbouring rounds (issue 21, "Goals"). */
@@ -79,6 +84,8 @@ export function readFlags(args: readonly string[]): Flags {
     measures: own ? MEASURES.filter((name) => wanted.includes(name)) : [],
     peers: values.peers,
     json: values.json,
+    gate: values.gate,
+    keep: values.keep,
     goals: values.goals,
     whole: values.scenario === undefined && targets === undefined,
   }

@@ -1,7 +1,7 @@
 /**
- * The benchmark: `npm run bench -- [--goals] [--peers] [--pairs] [--agents] [--seconds N] [--rounds N] [--warm-up N] [--connections N] [--scenario NAME] [--targets A,B] [--json]`.
+ * The benchmark: `npm run bench -- [--goals] [--peers] [--pairs] [--agents] [--seconds N] [--rounds N] [--warm-up N] [--connections N] [--scenario NAME] [--targets A,B] [--keep FILE] [--gate FILE] [--json]`.
  * Prints tables; a whole run also writes bench/results/<date>.md, and with `--goals` bench/results/<date>-goals.md. Ends with code 1 when a
- * reply was wrong or a process failed, and with `--goals` also when a goal is missed.
+ * reply was wrong or a process failed, with `--goals` also when a goal is missed, with `--gate` when a ratio is above the kept one beyond noise.
  */
 
 import type { ChildProcess } from 'node:child_process'
@@ -9,6 +9,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { loadavg } from 'node:os'
 import { entryAt } from '../src/core/entry-at.ts'
 import { type Flags, readFlags } from './flags.ts'
+import { gate, gateText, type Kept, keep, ratiosOf, readKept } from './gate.ts'
 import { measureForGoals } from './goal-measures.ts'
 import { goals, type Measured } from './goals.ts'
 import { type Figures, measure } from './measure.ts'
@@ -29,9 +30,20 @@ async function measureAll(flags: Flags, ground: Ground, load: ChildProcess, say:
   return { scenarios, startUp, measures: await measureForGoals(flags.measures, flags.settings) }
 }
 
+/** Keeps the ratios of a run, and compares them with kept ones. @returns whether none has grown beyond noise. */
+function gated({ keep: file, json }: Flags, kept: Kept | undefined, own: Kept): boolean {
+  if (file !== undefined) keep(file, own)
+  if (kept === undefined) return true
+  const result = gate(kept.ratios, own.ratios)
+  console.log(json ? JSON.stringify({ gate: result }) : gateText(result, kept))
+  return result.compared.every(({ verdict }) => verdict !== 'slower')
+}
+
 /** @returns whether no goal was missed that the run is to fail for. */
 async function main(): Promise<boolean> {
   const flags = readFlags(process.argv.slice(2))
+  // A file that cannot be read is found before anything is measured.
+  const kept = flags.gate === undefined ? undefined : readKept(flags.gate)
   killChildrenOnExit()
   const loadBefore = entryAt(loadavg(), 0)
   const say = (text: string): void => {
@@ -50,7 +62,8 @@ async function main(): Promise<boolean> {
     const scenarios = Object.fromEntries(measured.scenarios)
     console.log(JSON.stringify({ ...where, ...flags.settings, scenarios, startUp, measures, goals: goals(measured) }))
   } else console.log(report.slice(0, report.indexOf('## Scenarios')))
-  const fine = !flags.goals || goals(measured).every(({ state }) => state !== 'NOT MET')
+  const passes = gated(flags, kept, { ...where, ...flags.settings, ratios: ratiosOf(measured) })
+  const fine = passes && (!flags.goals || goals(measured).every(({ state }) => state !== 'NOT MET'))
   if (!flags.whole) return fine
   const folder = new URL('results/', import.meta.url)
   mkdirSync(folder, { recursive: true })
