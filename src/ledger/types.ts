@@ -50,6 +50,7 @@ export interface UseFacts {
   readonly model: string
   readonly endpoint: string
   readonly provider: string
+  readonly session: string
   /** Nano-dollars that the provider's cache has saved. */
   readonly saved: number
 }

@@ -22,12 +22,14 @@ import { pruneGenerations } from './carried.ts'
 import { ChargedSums, chargesOf, takeOff } from './charged.ts'
 import { forgetAllMinutes, KeyMinutes } from './key-minutes.ts'
 import { recoveryOf } from './recovery.ts'
-import { checkHold, checkSettle, DAY_MS, findRecord, recordOf, sumByAccount, TICKS } from './rows.ts'
+import { checkHold, checkSettle, DAY_MS, findRecord, HOUR_MS, recordOf, sumByAccount, TICKS } from './rows.ts'
 import { type Durability, integer, openDatabase, text } from './sqlite.ts'
 import { SqliteReaders } from './sqlite-readers.ts'
 import { SqliteRollups } from './sqlite-rollups.ts'
 import { holdFrom, SETTLED_COLUMNS, settlementFrom } from './sqlite-rows.ts'
 import { SqliteSearch } from './sqlite-search.ts'
+import { SqliteSessionSums } from './sqlite-session-sums.ts'
+import { SqliteSessionUse } from './sqlite-session-use.ts'
 import { SqliteUse } from './sqlite-use.ts'
 
 /** What an operator should know of; no row's content is in it. */
@@ -88,7 +90,9 @@ export class SqliteJournal implements Journal {
   private readonly charged: ChargedSums
   private readonly keyMinutes: KeyMinutes
   private readonly rollups: SqliteRollups
+  private readonly sessionSums: SqliteSessionSums
   private sums: SqliteUse | undefined
+  private sessionUse: SqliteSessionUse | undefined
   /** What goes through the ledger step by step. */
   readonly readers: SqliteReaders
   private found: SqliteSearch | undefined
@@ -108,6 +112,7 @@ export class SqliteJournal implements Journal {
     this.charged = new ChargedSums(db)
     this.keyMinutes = new KeyMinutes(db)
     this.rollups = new SqliteRollups(db, this.last)
+    this.sessionSums = new SqliteSessionSums(db)
     this.readers = new SqliteReaders(db, (rows) => this.logged(rows))
     this.queue = new BatchQueue({
       write: (holds, settles) => this.write(holds, settles),
@@ -172,7 +177,8 @@ export class SqliteJournal implements Journal {
 
   /** Brings the tables of sums of use up to date, see `SqliteRollups`. @throws what SQLite throws. */
   roll(now: number, most: number): number {
-    const count = this.rollups.roll(now, most, this.last)
+    const rolled = this.rollups.roll(now, most, this.last)
+    const count = rolled >= most ? rolled : this.sessionSums.roll(now, most, this.last)
     if (count > 0) this.logged(count)
     return count
   }
@@ -180,7 +186,9 @@ export class SqliteJournal implements Journal {
   /** @returns milliseconds since the epoch: from this day on the sums of use are made anew. @throws what SQLite throws. */
   rebuildUse(): number {
     this.queue.flush()
-    return this.rollups.rebuild() * DAY_MS
+    const day = this.rollups.rebuild()
+    this.sessionSums.rebuild((day * DAY_MS) / HOUR_MS)
+    return day * DAY_MS
   }
 
   /** Removes the oldest day of the sums of use. @returns whether there was one before the moment. @throws what SQLite throws. */
@@ -226,8 +234,8 @@ export class SqliteJournal implements Journal {
 
   sessionPage(query: SessionQuery, after: string): SessionPage {
     if (after === '') this.queue.flush()
-    this.sums ??= new SqliteUse(this.db, this.rollups)
-    return this.sums.readSessions(query, after)
+    this.sessionUse ??= new SqliteSessionUse(this.db, this.sessionSums)
+    return this.sessionUse.read(query, after)
   }
 
   searchPage(query: GenerationSearch, before: string): FoundPage {
@@ -266,7 +274,7 @@ export class SqliteJournal implements Journal {
   }
 
   private write(holds: readonly HoldRow[], settles: readonly SettleRow[]): void {
-    const { charged, insertHold, insertSettlement, keyMinutes, rollups } = this
+    const { charged, insertHold, insertSettlement, keyMinutes, rollups, sessionSums } = this
     const duplicates: number[] = []
     try {
       this.begin.run()
@@ -297,25 +305,27 @@ export class SqliteJournal implements Journal {
           duplicates.push(row.seq)
           continue
         }
-        rollups.settle(
-          row,
-          charged.settle(row, () => holdFrom(this.selectHold.get(row.seq))),
-        )
+        const owner = charged.settle(row, () => holdFrom(this.selectHold.get(row.seq)))
+        rollups.settle(row, owner)
+        sessionSums.settle(row, owner)
         this.readers.settled(row.seq)
       }
       charged.write()
       rollups.write()
+      sessionSums.write()
       this.commit.run()
     } catch (cause) {
       charged.ended(false)
       keyMinutes.ended(false)
       rollups.ended(false)
+      sessionSums.ended(false)
       if (this.db.isOpen && this.db.isTransaction) this.db.exec('ROLLBACK')
       throw cause
     }
     charged.ended(true)
     keyMinutes.ended(true)
     rollups.ended(true)
+    sessionSums.ended(true)
     this.logged(holds.length + settles.length)
     for (const seq of duplicates) this.report({ kind: 'duplicate', seq })
   }

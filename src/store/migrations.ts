@@ -138,6 +138,25 @@ const USE = {
   reasoning: 'count',
   saved: 'real',
 } as const
+/** Sums of the generations of one session that were admitted in one hour; `models` is a JSON list, `first` and `last` are sequences. */
+const SESSION_USE = {
+  hour: 'count',
+  key: 'text',
+  session: 'text',
+  models: 'text',
+  count: 'count',
+  failed: 'count',
+  dollars: 'count',
+  nano: 'count',
+  input: 'count',
+  output: 'count',
+  cached: 'count',
+  cache_write: 'count',
+  reasoning: 'count',
+  saved: 'real',
+  first: 'count',
+  last: 'count',
+} as const
 /** `minute` counts since the epoch. */
 const KEY_MINUTE = { key: 'text', minute: 'count' } as const
 const USE_NAMES = ['model', 'endpoint', 'provider', 'status'] as const
@@ -361,6 +380,15 @@ const STEPS: readonly Step[] = [
   (script) => {
     script.table('ledger_reader', READER, ['name'], ROOMY)
     script.table('ledger_reader_late', READER_LATE, ['reader', 'seq', 'tag'])
+    if (script.database === 'postgres') for (const text of POSTGRES_FUNCTIONS) script.raw(sql.raw(text))
+  },
+  // Sums by session and hour, filled in the background: the embedded store has the hours below one, PostgreSQL the generations below one.
+  (script) => {
+    script.table('session_use', SESSION_USE, ['hour', 'key', 'session'])
+    script.table('session_below', script.database === 'sqlite' ? { hour: 'count' } : { seq: 'count' }, [
+      script.database === 'sqlite' ? 'hour' : 'seq',
+    ])
+    script.raw(sql`insert into session_below values (0)`)
     if (script.database === 'postgres') for (const text of POSTGRES_FUNCTIONS) script.raw(sql.raw(text))
   },
 ]

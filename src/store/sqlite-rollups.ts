@@ -5,19 +5,16 @@
  * from its rows a page at a time.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { isObject, type Json, stringOf } from '../core/json.ts'
-import type { HoldOwner, SettleRow, UseFacts } from '../ledger/types.ts'
+import type { HoldOwner, SettleRow } from '../ledger/types.ts'
 import { DAY_MS, HOUR_MS, NANO, TICKS } from './rows.ts'
 import { integer, text } from './sqlite.ts'
-import { fact, SAVED } from './use-facts.ts'
+import { fact, MOST_TOKENS, SAVED, useOf } from './use-facts.ts'
 
 const PAGE = 'SELECT count(*) AS count, max(seq) AS last FROM (SELECT seq FROM hold WHERE seq >= ? AND seq < ? ORDER BY seq LIMIT ?)'
 
 const NAMES = ['model', 'endpoint', 'provider', 'status'] as const
 const TOKENS = ['input', 'output', 'cached', 'cache_write', 'reasoning'] as const
 const SUMS = ['count', 'dollars', 'nano', ...TOKENS, 'saved'] as const
-/** Of one generation: providers report what they like, and a sum beyond 64 bits would fail the statement for all others. */
-const MOST_TOKENS = 1e11
 
 /** Milliseconds for which generations are summed here: nearly all are settled then, and each later one costs a statement of its own. */
 const AGE = 600_000
@@ -332,25 +329,6 @@ function* sumsFrom(rows: Iterable<Record<string, unknown>>): Iterable<UseSum> {
       status: text(row.status as string),
       ...(Object.fromEntries(SUMS.map((name) => [name, Number(row[name])])) as Record<SumName, number>),
     }
-}
-
-const NO_USE: UseFacts = { model: '', endpoint: '', provider: '', saved: 0 }
-
-/** Of earlier programs some are no JSON. */
-function useOf(text: string): UseFacts {
-  try {
-    const facts = JSON.parse(text || '{}') as Json
-    if (!isObject(facts)) return NO_USE
-    const { model, endpoint, provider, cache_discount: saved } = facts
-    return {
-      model: stringOf(model) ?? '',
-      endpoint: stringOf(endpoint) ?? '',
-      provider: stringOf(provider) ?? '',
-      saved: typeof saved === 'number' ? Math.round(saved * NANO) : 0,
-    }
-  } catch {
-    return NO_USE
-  }
 }
 
 /** Cost with a rest below a billion, as the tables have it. */

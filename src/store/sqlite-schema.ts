@@ -75,4 +75,9 @@ export const SQLITE_MIGRATIONS: readonly (readonly string[])[] = [
     'create table "ledger_reader" ("name" text not null, "below" integer not null, "reaching" integer not null, "batch" integer not null, "begun_at" integer not null, "holder" text not null, "held_until" integer not null, "seen_at" integer not null, "note" text not null, constraint "ledger_reader_pkey" primary key ("name")) strict, without rowid',
     'create table "ledger_reader_late" ("reader" text not null, "seq" integer not null, "tag" text not null, "batch" integer not null, constraint "ledger_reader_late_pkey" primary key ("reader", "seq", "tag")) strict, without rowid',
   ],
+  [
+    'create table "session_use" ("hour" integer not null, "key" text not null, "session" text not null, "models" text not null, "count" integer not null, "failed" integer not null, "dollars" integer not null, "nano" integer not null, "input" integer not null, "output" integer not null, "cached" integer not null, "cache_write" integer not null, "reasoning" integer not null, "saved" real not null, "first" integer not null, "last" integer not null, constraint "session_use_pkey" primary key ("hour", "key", "session")) strict, without rowid',
+    'create table "session_below" ("hour" integer not null, constraint "session_below_pkey" primary key ("hour")) strict',
+    'insert into session_below values (0)',
+  ],
 ]

@@ -1,9 +1,8 @@
-/** Sums of use by day, model, endpoint and provider, or by session, as SQLite computes them: a page takes a few milliseconds. */
+/** Sums of use by day, model, endpoint and provider, as SQLite computes them: a page takes a few milliseconds. */
 import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite'
-import type { SessionPage, SessionQuery, SessionUse, UsePage, UseQuery, UseRow } from '../ledger/types.ts'
+import type { UsePage, UseQuery, UseRow } from '../ledger/types.ts'
 import { AdaptivePage } from './adaptive-page.ts'
 import { DAY_MS, HOUR_MS, NANO, TICKS } from './rows.ts'
-import { HAS_SESSION, SESSION_OF } from './search-index.ts'
 import { integer, text } from './sqlite.ts'
 import type { SqliteRollups, UseSum } from './sqlite-rollups.ts'
 import { fact, SAVED } from './use-facts.ts'
@@ -34,27 +33,6 @@ const DAY_BY_KEYS = rollupOf('use_by_key WHERE day = ?1 AND key IN (SELECT value
 /** The last parameter is null for all keys. */
 const SUMS_BY_KEY = sumsOf('AND (?3 IS NULL OR hold.key IN (SELECT value FROM json_each(?3)))', ', hold.key')
 
-const SESSION = fact('session_id', "''")
-
-/** @param from holds and their settlements. @param where which of them. */
-const sessionsOf = (from: string, where: string): string => `
-  SELECT hold.key AS key, ${SESSION} AS session, ${fact('model', 'hold.model')} AS model, count(*) AS requests,
-    sum(status IN ('failed', 'unknown')) AS failed, sum(cost / ${NANO}) AS dollars, sum(cost % ${NANO}) AS nano, sum(input) AS input,
-    sum(output) AS output, sum(cached) AS cached, sum(cache_write) AS cacheWrite, sum(reasoning) AS reasoning, total(${SAVED}) AS saved,
-    min(hold.seq) AS first, max(hold.seq) AS last
-  FROM ${from} WHERE ${where} AND (?3 IS NULL OR hold.key IN (SELECT value FROM json_each(?3))) GROUP BY 1, 2, 3`
-
-const SESSIONS = sessionsOf('hold JOIN settlement USING (seq)', `hold.seq > ?1 AND hold.seq <= ?2 AND ${SESSION} <> ''`)
-
-/** One session is read from the index of sessions. */
-const OF_SESSION = `${HAS_SESSION.sqlite} AND ${SESSION_OF.sqlite} = ?4 AND seq > ?1`
-const ONE_SESSION = sessionsOf(
-  `(SELECT seq FROM settlement WHERE ${OF_SESSION} AND seq <= ?2) AS named CROSS JOIN hold USING (seq) CROSS JOIN settlement USING (seq)`,
-  'true',
-)
-const END_OF_SESSION = `SELECT count(*) AS count, max(seq) AS last
-  FROM (SELECT seq FROM settlement WHERE ${OF_SESSION} AND seq < ?2 ORDER BY seq LIMIT ?3)`
-
 export class SqliteUse {
   private readonly endOfPage: StatementSync
   private readonly sums: StatementSync
@@ -64,9 +42,6 @@ export class SqliteUse {
   private sumsByKey: StatementSync | undefined
   private dayByKey: StatementSync | undefined
   private dayByKeys: StatementSync | undefined
-  private sessionSums: StatementSync | undefined
-  private sumsOfSession: StatementSync | undefined
-  private endOfSession: StatementSync | undefined
   private readonly db: DatabaseSync
   private readonly rollups: Pick<SqliteRollups, 'below' | 'start' | 'sums'>
   private readonly page = new AdaptivePage(PAGE)
@@ -134,37 +109,16 @@ export class SqliteUse {
     return rows
   }
 
-  /** @throws what SQLite throws. */
-  readSessions(query: SessionQuery, after: string): SessionPage {
-    const { keys, session } = query
-    const named = keys ? JSON.stringify(keys) : null
-    if (session === undefined) {
-      this.sessionSums ??= this.db.prepare(SESSIONS)
-      const sums = this.sessionSums
-      return this.pageOf(query, after, (first, last) => sums.all(first, last, named).map(sessionFrom))
-    }
-    this.endOfSession ??= this.db.prepare(END_OF_SESSION)
-    this.sumsOfSession ??= this.db.prepare(ONE_SESSION)
-    const [end, sums] = [this.endOfSession, this.sumsOfSession]
-    return this.pageOf(
-      query,
-      after,
-      (first, last) => sums.all(first, last, named, session).map(sessionFrom),
-      (first, until, size) => end.get(first, until, size, session),
-    )
-  }
-
-  /** @param sums of the generations behind the first sequence, up to the second one. @param endOf how many the page has, and the last. */
+  /** @param sums of the generations behind the first sequence, up to the second one. */
   private pageOf<R>(
     { from, until }: Pick<UseQuery, 'from' | 'until'>,
     after: string,
     sums: (first: number, last: number) => R[],
-    endOf: (first: number, until: number, size: number) => Row | undefined = (...range) => this.endOfPage.get(...range),
   ): { rows: R[]; next?: string } {
     const begun = performance.now()
     const first = after === '' ? Math.max(0, Math.ceil(from * TICKS)) - 1 : Number(after)
     const { size } = this.page
-    const end = endOf(first, until * TICKS, size)
+    const end = this.endOfPage.get(first, until * TICKS, size)
     const count = integer(end?.count)
     if (count === 0) return { rows: [] }
     const last = integer(end?.last)
@@ -203,23 +157,4 @@ function useOf({ hour, model, endpoint, provider, status, count, dollars, nano, 
   const answered = status !== 'failed' && status !== 'unknown'
   const day = Math.floor((hour * HOUR_MS) / DAY_MS) * DAY_MS
   return { day, model, endpoint, provider, answered, requests: count, cost, input, output, reasoning, cacheSaved: saved }
-}
-
-function sessionFrom(row: Row): SessionUse {
-  return {
-    key: text(row.key),
-    session: text(row.session),
-    models: [text(row.model)],
-    requests: integer(row.requests),
-    failed: integer(row.failed),
-    cost: costOf(row),
-    input: integer(row.input),
-    output: integer(row.output),
-    cached: integer(row.cached),
-    cacheWrite: integer(row.cacheWrite),
-    reasoning: integer(row.reasoning),
-    cacheSaved: Number(row.saved),
-    first: Math.floor(integer(row.first) / TICKS),
-    last: Math.floor(integer(row.last) / TICKS),
-  }
 }

@@ -1,5 +1,10 @@
-/** What SQLite reads of the facts of a settlement, for sums of use. */
+/** What is read of the facts of a settlement, for sums of use. */
+import { isObject, type Json, stringOf } from '../core/json.ts'
+import type { UseFacts } from '../ledger/types.ts'
 import { NANO } from './rows.ts'
+
+/** Of one generation: providers report what they like, and a sum beyond 64 bits would fail the statement for all others. */
+export const MOST_TOKENS = 1e11
 
 /** A fact of the settlement, or the hold's own where none is recorded. Facts that are no JSON count as none. */
 export const fact = (name: string, otherwise: string): string =>
@@ -7,3 +12,23 @@ export const fact = (name: string, otherwise: string): string =>
 
 /** Whole nano-dollars, so that their sum is exact. */
 export const SAVED = `iif(json_valid(facts) AND json_type(facts, '$.cache_discount') IN ('integer', 'real'), round((facts ->> '$.cache_discount') * ${NANO}), 0)`
+
+const NO_USE: UseFacts = { model: '', endpoint: '', provider: '', session: '', saved: 0 }
+
+/** As the statements read them. Of earlier programs some are no JSON. */
+export function useOf(text: string): UseFacts {
+  try {
+    const facts = JSON.parse(text || '{}') as Json
+    if (!isObject(facts)) return NO_USE
+    const { model, endpoint, provider, session_id: session, cache_discount: saved } = facts
+    return {
+      model: stringOf(model) ?? '',
+      endpoint: stringOf(endpoint) ?? '',
+      provider: stringOf(provider) ?? '',
+      session: stringOf(session) ?? '',
+      saved: typeof saved === 'number' ? Math.round(saved * NANO) : 0,
+    }
+  } catch {
+    return NO_USE
+  }
+}

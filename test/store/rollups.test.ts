@@ -45,9 +45,9 @@ const STEPS = 4
 
 /** What a writer has at hand of some of the facts below; the store reads those of the others itself. */
 const USE: Readonly<Record<string, UseFacts>> = {
-  '{}': { model: '', endpoint: '', provider: '', saved: 0 },
-  '{"provider":"Here","cache_discount":-0.5}': { model: '', endpoint: '', provider: 'Here', saved: -500_000_000 },
-  '{"model":"acme/other"}': { model: 'acme/other', endpoint: '', provider: '', saved: 0 },
+  '{}': { model: '', endpoint: '', provider: '', session: '', saved: 0 },
+  '{"provider":"Here","cache_discount":-0.5}': { model: '', endpoint: '', provider: 'Here', session: '', saved: -500_000_000 },
+  '{"model":"acme/other"}': { model: 'acme/other', endpoint: '', provider: '', session: '', saved: 0 },
 }
 
 const samples = fc

@@ -81,7 +81,13 @@ export function generationFacts(
     http_referer: shortened(headers['http-referer'] ?? headers.referer),
     app_title: shortened(headers[brandHeaders(head.brand).title] ?? headers['x-title']),
   }
-  const use = { model: facts.model ?? '', endpoint: facts.endpoint ?? '', provider: facts.provider ?? '', saved }
+  const use = {
+    model: facts.model ?? '',
+    endpoint: facts.endpoint ?? '',
+    provider: facts.provider ?? '',
+    session: facts.session_id ?? '',
+    saved,
+  }
   return { facts: factsText(facts), use }
 }
 

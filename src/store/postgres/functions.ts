@@ -7,6 +7,7 @@
 import { LEASE } from './lease-function.ts'
 import { NOTE_LATE, READER_ACCEPT, READER_CLAIM } from './reader-functions.ts'
 import { addUse, FORGET_USE, HOLD_WATERMARK, REBUILD_USE, ROLL } from './rollup-functions.ts'
+import { addSessions, ROLL_SESSIONS } from './session-functions.ts'
 
 const DAY = 86_400_000
 
@@ -43,6 +44,8 @@ BEGIN
 END
 $body$`
 
+const LATE = '(seq, tag) IN (SELECT r.seq, r.tag FROM unnest(late_seqs, late_tags) AS r (seq, tag))'
+
 /**
  * Writes what is new of a batch, adds its cost to the balances of key and payer and takes it out of the process's leases.
  * The moment of a charge is clamped: it is never after now, and never before the lease that it was paid from was last
@@ -57,14 +60,16 @@ CREATE OR REPLACE FUNCTION headgate_take(the_node text, seqs bigint[], tags text
 DECLARE
   moment bigint;
   below bigint;
+  sessions_below bigint;
   late_seqs bigint[];
   late_tags text[];
 BEGIN
   PERFORM headgate_lock(keys || array_remove(payers, ''));
   PERFORM ${HOLD_WATERMARK};
   SELECT u.seq INTO below FROM use_below u;
+  SELECT s.seq INTO sessions_below FROM session_below s;
   SELECT array_agg(r.seq), array_agg(r.tag) INTO late_seqs, late_tags FROM unnest(seqs, tags) AS r (seq, tag)
-    WHERE r.seq < below AND NOT EXISTS (SELECT 1 FROM generation g WHERE g.seq = r.seq AND g.tag = r.tag);
+    WHERE r.seq < greatest(below, sessions_below) AND NOT EXISTS (SELECT 1 FROM generation g WHERE g.seq = r.seq AND g.tag = r.tag);
   ${NOTE_LATE};
   moment := headgate_now();
   WITH given AS (
@@ -115,7 +120,8 @@ BEGIN
     month = s.month, monthly = CASE WHEN s.month > b.month THEN 0 ELSE b.monthly END + s.monthly
   FROM sums s LEFT JOIN released r USING (account) WHERE b.key = s.account;
   IF late_seqs IS NOT NULL THEN
-    ${addUse('(seq, tag) IN (SELECT r.seq, r.tag FROM unnest(late_seqs, late_tags) AS r (seq, tag))')};
+    ${addUse(`seq < below AND ${LATE}`)};
+    ${addSessions(`seq < sessions_below AND ${LATE}`)};
   END IF;
 END
 $body$`
@@ -246,6 +252,7 @@ export const POSTGRES_FUNCTIONS: readonly string[] = [
   FORGET_LOST,
   REBUILD,
   ROLL,
+  ROLL_SESSIONS,
   FORGET_USE,
   REBUILD_USE,
   READER_CLAIM,

@@ -9,19 +9,18 @@ import type {
   RecordedWindows,
   SessionPage,
   SessionQuery,
-  SessionUse,
   UsePage,
   UseQuery,
   UseRow,
 } from '../../ledger/types.ts'
 import { AdaptivePage } from '../adaptive-page.ts'
 import { DAY_MS, HOUR_MS, recordOf, sumByAccount, TICKS } from '../rows.ts'
-import { HAS_SESSION, SESSION_OF } from '../search-index.ts'
 import type { Connection } from './connection.ts'
 import { GenerationLookUps } from './generation-look-ups.ts'
 import { factOf, SAVED as SAVED_TEXT } from './json-text.ts'
 import { LOCKS } from './locks.ts'
 import { PostgresSearch } from './search.ts'
+import { PostgresSessions } from './sessions.ts'
 import { type GenerationTable, query, storable } from './tables.ts'
 
 const PAGE = 500
@@ -45,11 +44,13 @@ export class PostgresLedger implements LedgerReader {
   private readonly lookUps: GenerationLookUps
   private readonly found: PostgresSearch
   private readonly page = new AdaptivePage(USE_PAGE)
+  private readonly sessionUse: PostgresSessions
 
   constructor(connection: Connection) {
     this.connection = connection
     this.lookUps = new GenerationLookUps(connection)
     this.found = new PostgresSearch(connection, recordFrom)
+    this.sessionUse = new PostgresSessions(connection, USE_PAGE)
   }
 
   async find(id: string): Promise<GenerationRecord | undefined> {
@@ -108,14 +109,8 @@ export class PostgresLedger implements LedgerReader {
   }
 
   /** As `usePage`, by session. @throws Fault `unavailable`. */
-  async sessionPage(wanted: SessionQuery, after: string): Promise<SessionPage> {
-    const begun = performance.now()
-    const { size } = this.page
-    const found = await this.connection.run(sessionsOf(wanted, after, size).compile(query))
-    this.page.took(performance.now() - begun)
-    const end = found.find(({ key }) => key === null)
-    const rows = found.flatMap(({ key, model, ...sums }): SessionUse[] => (key === null ? [] : [{ ...sums, key, models: [model] }]))
-    return { rows, ...(end?.requests === size ? { next: end.model } : {}) }
+  sessionPage(wanted: SessionQuery, after: string): Promise<SessionPage> {
+    return this.sessionUse.page(wanted, after)
   }
 
   /** The balances, which are kept beside the generations: that the two agree is for `ledger verify` to find out. */
@@ -189,13 +184,11 @@ const SAVED = sql.raw(SAVED_TEXT)
 /** The `day` of a row that is no sum: `model` has the last generation of the page, `requests` how many the page has. */
 const END = -1
 
-/** The generations of one page. A session is read from its index. */
-function pageOf({ from, until, session }: Pick<SessionQuery, 'from' | 'until' | 'session'>, after: string, size: number) {
+/** The generations of one page. */
+function pageOf({ from, until }: Pick<UseQuery, 'from' | 'until'>, after: string, size: number) {
   const [seq, tag] = after === '' ? [Math.max(0, Math.ceil(from * TICKS)), ''] : after.split(' ')
-  const ofSession =
-    session === undefined ? sql`` : sql`and ${sql.raw(HAS_SESSION.postgres)} and (${sql.raw(SESSION_OF.postgres)}) = ${storable(session)}`
   return sql`page as materialized (
-    select * from generation where (seq, tag) > (${seq}::bigint, ${tag}::text) and seq < ${Math.floor(until * TICKS)}::bigint ${ofSession}
+    select * from generation where (seq, tag) > (${seq}::bigint, ${tag}::text) and seq < ${Math.floor(until * TICKS)}::bigint
     order by seq, tag limit ${size}
   )`
 }
@@ -237,26 +230,4 @@ function rollupsOf(wanted: UseQuery) {
     union all select moment / ${DAY_MS}::bigint * ${DAY_MS}::bigint, model, endpoint, provider, status not in ('failed', 'unknown'),
       sum(count)::bigint, sum(dollars) * 1000000000 + sum(nano), sum(input)::bigint, sum(output)::bigint, sum(reasoning)::bigint, sum(saved)${apart}
     from (${keys || byKey ? byDay : byHour}) as u where moment >= ${from}::bigint and moment < ${until}::bigint group by 1, 2, 3, 4, 5${apart}`
-}
-
-/** `key` is null in the row that is no sum: `model` has the last generation of the page, `requests` how many the page has. */
-type SessionRow = Omit<SessionUse, 'key' | 'models'> & { readonly key: string | null; readonly model: string }
-
-function sessionsOf(wanted: SessionQuery, after: string, size: number) {
-  const session = fact('session_id', "''")
-  const ofKeys = wanted.keys ? sql`and key = any(${wanted.keys.map(storable)})` : sql``
-  const named = wanted.session === undefined ? sql`` : sql`and ${session} = ${storable(wanted.session)}`
-  return sql<SessionRow>`
-    with ${pageOf(wanted, after, size)}, sums as (
-      select key, ${session} as session, ${fact('model', 'model')} as model, count(*) as requests,
-        count(*) filter (where status in ('failed', 'unknown')) as failed, sum(cost) as cost, sum(input)::bigint as input,
-        sum(output)::bigint as output, sum(cached)::bigint as cached, sum(cache_write)::bigint as "cacheWrite",
-        sum(reasoning)::bigint as reasoning, sum(${SAVED})::float8 as "cacheSaved", min(seq) / ${TICKS}::bigint as first,
-        max(seq) / ${TICKS}::bigint as last
-      from page where ${session} <> '' ${ofKeys} ${named} group by 1, 2, 3
-    )
-    select null as key, '' as session, ${LAST} as model, count(*) as requests, 0::bigint as failed, 0::numeric as cost,
-      0::bigint as input, 0::bigint as output, 0::bigint as cached, 0::bigint as "cacheWrite", 0::bigint as reasoning,
-      0::float8 as "cacheSaved", 0::bigint as first, 0::bigint as last from page
-    union all select * from sums`
 }

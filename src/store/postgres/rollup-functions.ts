@@ -94,6 +94,8 @@ BEGIN
   DELETE FROM use_by_key WHERE day >= the_day;
   DELETE FROM use_by_hour WHERE hour >= the_day * 24;
   UPDATE use_below SET seq = least(seq, the_day * ${DAY} * 4096);
+  DELETE FROM session_use WHERE hour >= the_day * 24;
+  UPDATE session_below SET seq = least(seq, the_day * ${DAY} * 4096);
   RETURN the_day;
 END
 $body$`
