@@ -7,6 +7,7 @@ import type { FirstUse } from '../../core/first-use.ts'
 import type { GenerationId, GenerationIds } from '../../core/ids.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import type { Provider } from '../../routing/catalog/types.ts'
+import { type RequestTrace, traceHeaders } from '../../services/telemetry/trace-context.ts'
 import type { PassThroughCall, PassThroughEnd, PassThroughProxy } from '../../services/upstream/pass-through.ts'
 import type { ChainDependencies, KeyLookup } from '../dependencies.ts'
 import type { GuardrailBudget, GuardrailSetting } from '../guard/guardrail-setting.ts'
@@ -27,6 +28,24 @@ export interface PassThroughSettings {
   providers: ReadonlyMap<string, Provider>
 }
 
+/** How a request ended, for its spans; what a refused one had not come to is missing. */
+export interface PassThroughSeen {
+  readonly id?: string
+  readonly key?: ApiKey
+  readonly provider?: Provider
+  readonly cost?: number
+  readonly end: PassThroughEnd
+}
+
+/** What notes the spans of one request. */
+export interface PassThroughTrace {
+  /** Undefined where it is not traced, as far as that is known. */
+  readonly trace: RequestTrace | undefined
+  /** Id of the call of the provider. */
+  readonly span: string
+  end(seen: PassThroughSeen): void
+}
+
 /** Statuses by which a provider refuses a credential. */
 const REFUSES_CREDENTIAL: ReadonlySet<number> = new Set([401, 403])
 
@@ -40,22 +59,25 @@ interface Booking {
   price: number
   hold: Hold
   startedAt: number
+  traced: PassThroughTrace | undefined
+}
+
+interface DeskSource {
+  readonly dependencies: Pick<ChainDependencies, 'clock' | 'failures' | 'journal' | 'credit' | 'admission' | 'upstreams'>
+  readonly proxy: FirstUse<PassThroughProxy>
+  readonly ids: GenerationIds
+  readonly spans: { begin(request: IncomingMessage): PassThroughTrace | undefined }
 }
 
 export class PassThroughDesk {
   private readonly settings: PassThroughSettings
-  private readonly dependencies: Pick<ChainDependencies, 'clock' | 'failures' | 'journal' | 'credit' | 'admission' | 'upstreams'>
-  private readonly proxy: FirstUse<PassThroughProxy>
-  private readonly ids: GenerationIds
+  private readonly dependencies: DeskSource['dependencies']
+  private readonly source: DeskSource
 
-  constructor(
-    settings: PassThroughSettings,
-    source: { dependencies: PassThroughDesk['dependencies']; proxy: FirstUse<PassThroughProxy>; ids: GenerationIds },
-  ) {
+  constructor(settings: PassThroughSettings, source: DeskSource) {
     this.settings = settings
     this.dependencies = source.dependencies
-    this.proxy = source.proxy
-    this.ids = source.ids
+    this.source = source
   }
 
   matches(path: string): boolean {
@@ -67,20 +89,32 @@ export class PassThroughDesk {
    * @param reserve takes the memory of its buffers, which counts towards a key's identity.
    */
   async request(request: IncomingMessage, response: ServerResponse, reserve: Reserve): Promise<void> {
-    const proxy = await this.proxy.get()
-    const booking = await this.book(request, reserve)
+    const proxy = await this.source.proxy.get()
+    const booking = await this.tracedBooking(request, reserve)
     response.setHeader('X-Generation-Id', booking.id.id)
+    const trace = booking.traced?.trace
+    if (trace) response.setHeader('X-Trace-Id', trace.traceId)
     proxy.web(request, response, this.call(booking, request))
   }
 
   async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    const proxy = await this.proxy.get()
-    const booking = await this.book(request)
+    const proxy = await this.source.proxy.get()
+    const booking = await this.tracedBooking(request)
     proxy.upgrade(request, socket as Socket, head, this.call(booking, request))
   }
 
+  private async tracedBooking(request: IncomingMessage, reserve?: Reserve): Promise<Booking> {
+    const traced = this.source.spans.begin(request)
+    try {
+      return { ...(await this.book(request, reserve)), traced }
+    } catch (thrown) {
+      traced?.end({ end: { status: null, outcome: 'failed', fault: asFault(thrown), sent: false } })
+      throw thrown
+    }
+  }
+
   private call(booking: Booking, request: IncomingMessage): PassThroughCall {
-    const { provider } = booking
+    const { provider, traced } = booking
     const credential = provider.credential?.forCall()
     const used = credential?.grant
     const dialect = this.dependencies.upstreams.get(provider.dialect)
@@ -99,17 +133,19 @@ export class PassThroughDesk {
                 keyHeader: (key) => keyHeader(provider, key, dialect),
               })
           : undefined,
+      trace: traceHeaders(provider.traceContext, { trace: traced?.trace, span: traced?.span, headers: request.headers }),
       onEnd: (end) => {
         // The body is spent, so this request cannot be made again; the next one gets another credential. The caller has chosen the path,
         // which may be one that no key of the account may call: that says nothing of a key of a pool, which would be left out.
         if (credential && !provider.credential?.another && REFUSES_CREDENTIAL.has(end.status ?? 0)) credential.renew(used).catch(() => {})
+        traced?.end({ id: booking.id.id, key: booking.key, provider, cost: costOf(booking, end), end })
         return this.settle(booking, end)
       },
     }
   }
 
   /** Checks the key, takes the price and writes the hold's row before anything goes out. */
-  private async book(request: IncomingMessage, reserve?: Reserve): Promise<Booking> {
+  private async book(request: IncomingMessage, reserve?: Reserve): Promise<Omit<Booking, 'traced'>> {
     const { dependencies, settings } = this
     const key = await authenticateCaller(
       { headers: request.headers, connection: { address: () => settings.addressOf(request) } },
@@ -128,7 +164,7 @@ export class PassThroughDesk {
     const price = provider.passThroughPrice
     const hold = new Hold()
     await takeFixed(hold, { key, budgets, credit: dependencies.credit }, price, `a pass-through request to ${slug} costs`)
-    const id = this.ids.next(dependencies.clock.now())
+    const id = this.source.ids.next(dependencies.clock.now())
     const booking = { id, key, provider, price, hold, startedAt: dependencies.clock.monotonic() }
     const endpoint = `passage@${provider.slug}`
     try {
@@ -161,14 +197,13 @@ export class PassThroughDesk {
     return budgetsFor(own, key)
   }
 
-  /** A request that the provider never got, or never answered, costs nothing. */
-  private async settle(booking: Booking, end: PassThroughEnd): Promise<void> {
+  private async settle(booking: Omit<Booking, 'traced'>, end: PassThroughEnd): Promise<void> {
     const { dependencies } = this
-    const { id, provider, price, hold } = booking
+    const { id, provider, hold } = booking
     const { committed } = await hold.settle(dependencies.journal, {
       seq: id.seq,
       status: end.outcome,
-      cost: end.outcome === 'failed' || end.sent === false ? 0 : price,
+      cost: costOf(booking, end),
       at: Math.floor(dependencies.clock.now()),
       input: 0,
       output: 0,
@@ -189,3 +224,7 @@ export class PassThroughDesk {
     await committed
   }
 }
+
+/** A request that the provider never got, or never answered, costs nothing. */
+const costOf = ({ price }: Pick<Booking, 'price'>, end: PassThroughEnd): number =>
+  end.outcome === 'failed' || end.sent === false ? 0 : price

@@ -23,6 +23,10 @@ const CALLERS_OWN = [
   'x-forwarded-port',
   'x-forwarded-proto',
   'x-real-ip',
+  // What of a trace a provider may see is the operator's decision (`trace_context` of the provider).
+  'traceparent',
+  'tracestate',
+  'baggage',
 ]
 
 /** Fields about the provider's origin, which is not ours. */
@@ -38,6 +42,8 @@ export interface UpstreamExtras {
   readonly auth: readonly [name: string, value: string] | undefined
   /** Those of a credential: name, value, name, value. */
   readonly credential?: readonly string[] | undefined
+  /** Those of the trace: name, value, name, value. */
+  readonly trace?: readonly string[] | undefined
 }
 
 /** How the body of a request is framed towards the provider (RFC 9112 section 6). */
@@ -60,8 +66,8 @@ export function upstreamHeaders(headers: IncomingHttpHeaders, extras: UpstreamEx
   const kept = endToEnd(headers, NOT_UPSTREAM)
   for (const [name, value] of Object.entries(extras.headers)) kept[name.toLowerCase()] = value
   if (extras.auth) kept[extras.auth[0].toLowerCase()] = extras.auth[1]
-  const { credential = [] } = extras
-  for (let at = 0; at + 1 < credential.length; at += 2) kept[`${credential[at]}`.toLowerCase()] = credential[at + 1]
+  for (const pairs of [extras.credential ?? [], extras.trace ?? []])
+    for (let at = 0; at + 1 < pairs.length; at += 2) kept[`${pairs[at]}`.toLowerCase()] = pairs[at + 1]
   return kept
 }
 

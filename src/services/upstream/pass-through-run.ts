@@ -24,6 +24,8 @@ export interface PassThroughCall {
   readonly auth: readonly [name: string, value: string] | undefined
   /** Headers of a credential for this call: name, value, name, value. */
   readonly authorize?: ((method: string, target: URL) => readonly string[]) | undefined
+  /** Headers that have the provider join the trace: name, value, name, value. */
+  readonly trace?: readonly string[]
   /** Called exactly once. The end of a completed reply waits for the promise, and is cut if it rejects. */
   readonly onEnd: (end: PassThroughEnd) => Promise<void> | undefined
 }

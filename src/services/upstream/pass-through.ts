@@ -103,11 +103,12 @@ export class PassThroughProxy {
     const run = new PassThroughRun(this.clock, call, { request, response })
     if (run.leftAlready(request.socket)) return
     try {
-      const { provider, auth } = call
+      const { provider, auth, trace } = call
       const method = request.method ?? 'GET'
       const target = passThroughTarget(provider, call.path)
       const framing = framingOf(request.headers)
-      const headers = upstreamHeaders(request.headers, { headers: provider.headers, auth, credential: call.authorize?.(method, target) })
+      const credential = call.authorize?.(method, target)
+      const headers = upstreamHeaders(request.headers, { headers: provider.headers, auth, credential, trace })
       if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
       const pool = this.pools.for({ origin: target.origin, connectTimeout: provider.timeouts.connect })
       const head = { method, path: target.pathname + target.search, headers, framing }
@@ -126,10 +127,10 @@ export class PassThroughProxy {
     if (run.leftAlready(socket)) return
     try {
       if (!isHandshake(request)) throw badField('Upgrade', HANDSHAKE)
-      const { provider, auth } = call
+      const { provider, auth, trace } = call
       const target = passThroughTarget(provider, call.path)
       const credential = call.authorize?.('GET', target)
-      request.headers = upgradeRequestHeaders(request.headers, { headers: provider.headers, auth, credential })
+      request.headers = upgradeRequestHeaders(request.headers, { headers: provider.headers, auth, credential, trace })
       this.tunnel.open({ request, socket, head, response }, run, target)
     } catch (error) {
       run.fail(error instanceof Fault ? error : new Fault('internal', { cause: error }))
