@@ -50,11 +50,13 @@ export class Events {
     }
     this.log = new EventLog({ store: events, clock, tallies, stored: () => this.delivery?.wake() })
     this.sources = new EventSources(this.log, clock)
+    const own = store.credit instanceof Credit ? store.credit : undefined
     this.budgets = new BudgetWatch({
       shares: sorted(settings.budgetShares),
       clock,
       balances: (keys) => store.balances(keys),
-      isShared: !(store.credit instanceof Credit),
+      isShared: own === undefined,
+      cut: own && ((key, window) => own.account(key).countedCut(window)),
       raise: (event) => this.log.raise(event),
       failed: (cause) => log.warn({ cause: stackWithoutMessage(cause) }, 'what keys have spent cannot be read for events'),
     })

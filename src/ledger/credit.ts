@@ -199,6 +199,11 @@ export class Account implements CreditAccount {
     return reset ? this.own.windows.spent(reset, this.book.clock.now()) : this.own.spent.exact
   }
 
+  /** The same for a comparison with a limit: see `Total.cut`. */
+  countedCut(reset: LimitReset | null): number {
+    return reset ? this.own.windows.cut(reset, this.book.clock.now()) : this.own.spent.cut
+  }
+
   /** Nano-dollars, the least under all allowances; Infinity without a limit, below 0 where one is overspent. */
   left(allowances: readonly Allowance[]): number {
     let least = Number.POSITIVE_INFINITY

@@ -5,6 +5,7 @@
 
 import { type Fault, isRejection } from '../core/faults.ts'
 import { addUsage, NO_REPORT, noUsage, type Usage } from '../dialects/canon/usage.ts'
+import { USUAL_REASON } from './facts.ts'
 import { charge, type Extras, type Tariff } from './pricing.ts'
 import type { SettleStatus } from './types.ts'
 
@@ -118,11 +119,17 @@ export function settlementOf(outcome: Outcome): Settlement {
     tools,
     estimated: shown.estimated === true,
     used: (free ? 0 : tokensOf(counted)) + (earlier ? tokensOf(earlier.usage) : 0),
-    reason: `${blank ? 'provider' : outcome.endedBy}/${outcome.progress}/${basis}`,
+    reason: reasonOf(blank ? 'provider' : outcome.endedBy, outcome.progress, basis),
   }
 }
 
 const FREE = { input: 0, output: 0 }
+
+/** The usual one is the constant itself: comparing with it then looks at no character. */
+function reasonOf(endedBy: EndedBy, progress: Progress, basis: 'nothing' | 'estimated' | 'reported'): string {
+  if (endedBy === 'model' && progress === 'usage_known' && basis === 'reported') return USUAL_REASON
+  return `${endedBy}/${progress}/${basis}`
+}
 
 /** Who caused a fault that ended an exchange. @param content whether content had begun. */
 export function enderOf(fault: Fault, content: boolean): EndedBy {

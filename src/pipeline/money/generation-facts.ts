@@ -12,7 +12,7 @@ import type { Accepted, Exchange, Received } from '../exchange.ts'
 import { brandHeaders } from '../request/receive.ts'
 import { NATIVE_SEARCH } from '../route/native-search.ts'
 import { factsText } from './facts-text.ts'
-import { planInputs } from './plan-inputs.ts'
+import { planInputsText } from './plan-inputs.ts'
 import { pricedEndpoint, tariffOf } from './provider-prices.ts'
 import { creditCap } from './reservation.ts'
 
@@ -77,7 +77,7 @@ export function generationFacts(
           dropped: attempt.dropped && [...attempt.dropped],
           answer_check: attempt.answerCheck && kept(attempt.answerCheck),
         })),
-    inputs: JSON.stringify(planInputs(exchange, held?.model.slug)),
+    inputs: planInputsText(exchange, held?.model.slug),
     http_referer: shortened(headers['http-referer'] ?? headers.referer),
     app_title: shortened(headers[brandHeaders(head.brand).title] ?? headers['x-title']),
   }

@@ -1,6 +1,5 @@
 /** The inputs of a plan, read from an exchange for its row: names and counts, never a text. */
 import type { JsonObject } from '../../core/json.ts'
-import type { PlanInputs } from '../../ledger/facts.ts'
 import { isPlanParameter } from '../../ledger/plan-inputs.ts'
 import type { Accepted, MaybeAimed } from '../exchange.ts'
 import { callerCap, inputModalities, offersTools } from '../route/needs.ts'
@@ -9,32 +8,32 @@ import { callerCap, inputModalities, offersTools } from '../route/needs.ts'
 const LONGEST_PREFERENCES = 2000
 const MOST_MODELS = 16
 
-/** @param held slug of the model that the hold names. */
-export function planInputs(exchange: Accepted & MaybeAimed, held: string | undefined): PlanInputs {
+/**
+ * `PlanInputs` as JSON text, made without the object: most requests have two or three of its members.
+ * @param held slug of the model that the hold names.
+ */
+export function planInputsText(exchange: Accepted & MaybeAimed, held: string | undefined): string {
   const { request, wish } = exchange
-  const { body, gateway, bytes } = request
-  const { models, provider, route } = gateway
-  const written = provider === undefined ? undefined : JSON.stringify(provider)
-  const media = request.mayHoldMedia && !request.client.embedding ? inputModalities(exchange) : undefined
-  return {
-    requested: wish === undefined || wish.requested === held ? undefined : wish.requested,
-    models: models.length > 0 ? models.slice(0, MOST_MODELS) : undefined,
-    provider: written !== undefined && written.length <= LONGEST_PREFERENCES ? written : undefined,
-    route: route ?? undefined,
-    parameters: parametersOf(body),
-    bytes,
-    cap: callerCap(exchange),
-    media: media && [...media],
-    tools: offersTools(exchange) || undefined,
+  const { models, provider, route } = request.gateway
+  let text = '{'
+  if (wish !== undefined && wish.requested !== held) text += `"requested":${JSON.stringify(wish.requested)},`
+  if (models.length > 0) text += `"models":${JSON.stringify(models.slice(0, MOST_MODELS))},`
+  if (provider !== undefined) {
+    const written = JSON.stringify(provider)
+    if (written.length <= LONGEST_PREFERENCES) text += `"provider":${JSON.stringify(written)},`
   }
+  if (route) text += `"route":${JSON.stringify(route)},`
+  text += `${parametersText(request.body)}"bytes":${request.bytes}`
+  const cap = callerCap(exchange)
+  if (cap !== undefined) text += `,"cap":${cap}`
+  const media = request.client.embedding ? undefined : inputModalities(exchange)
+  if (media) text += `,"media":${JSON.stringify([...media])}`
+  return offersTools(exchange) ? `${text},"tools":true}` : `${text}}`
 }
 
-function parametersOf(body: JsonObject): string[] | undefined {
-  let names: string[] | undefined
-  for (const name in body)
-    if (isPlanParameter(name)) {
-      if (names) names.push(name)
-      else names = [name]
-    }
-  return names
+/** Names that have no character to escape. */
+function parametersText(body: JsonObject): string {
+  let names = ''
+  for (const name in body) if (isPlanParameter(name)) names += names === '' ? `"${name}"` : `,"${name}"`
+  return names === '' ? '' : `"parameters":[${names}],`
 }

@@ -6,7 +6,7 @@ import type { Clock, Timer } from '../../core/clock.ts'
 import { LIMIT_REACHED, type NewEvent, SHARE_REACHED } from '../../core/event-types.ts'
 import { usdText } from '../../core/money.ts'
 import { windowStarts } from '../../ledger/spend-windows.ts'
-import type { ApiKey } from '../../plugin-api/key.ts'
+import type { ApiKey, LimitReset } from '../../plugin-api/key.ts'
 
 /** Nano-dollars that a key has ever spent, and in the current UTC day, week and month. */
 export interface Spending {
@@ -27,6 +27,8 @@ export interface BudgetWatchOptions {
   readonly balances: (keys: readonly string[]) => readonly Spending[] | Promise<readonly Spending[]>
   /** True: other processes charge the same keys, so balances are read a little later, for all keys that were charged. */
   readonly isShared: boolean
+  /** Where it is not shared: the spending that counts against the limit as a number, cut to ±2^53. */
+  readonly cut?: ((key: string, window: LimitReset | null) => number) | undefined
   readonly raise: (event: NewEvent) => void
   readonly failed: (cause: unknown) => void
 }
@@ -117,6 +119,9 @@ export class BudgetWatch {
 
   private note(key: Limited): void {
     if (!this.options.isShared) {
+      // Nearly always far from the first share.
+      const about = this.options.cut?.(key.identity, key.limitReset)
+      if (about !== undefined && this.isFar(about, key)) return
       const found = this.options.balances([key.identity])
       if (!(found instanceof Promise) && found[0]) this.check(key, found[0])
       return
@@ -150,8 +155,7 @@ export class BudgetWatch {
   private check(key: Limited, spending: Spending): void {
     const spent = spentOf(key, spending)
     const { shares } = this.options
-    // Nearly always far from the first share: then without exact arithmetic.
-    if (Number(spent) * 100 < key.limit * ((shares[0] ?? Number.POSITIVE_INFINITY) - 1)) return
+    if (this.isFar(Number(spent), key)) return
     const percent = Number((spent * 100n) / BigInt(key.limit))
     if (!(percent >= (shares[0] ?? Number.POSITIVE_INFINITY))) return
     const window = this.windowOf(key)
@@ -164,6 +168,11 @@ export class BudgetWatch {
       if (this.reached.size >= MOST_REMEMBERED) this.reached.clear()
       this.reached.set(window.name, share)
     }
+  }
+
+  /** Without exact arithmetic. */
+  private isFar(spent: number, { limit }: Limited): boolean {
+    return spent * 100 < limit * ((this.options.shares[0] ?? Number.POSITIVE_INFINITY) - 1)
   }
 
   private raiseRefusal(key: Limited): void {
