@@ -128,13 +128,27 @@ function logprobsOf(blocks: readonly Block[]): JsonObject | null {
   return { content: all('content'), refusal: all('refusal') }
 }
 
+/** Names of the catalogue as JSON texts; `JSON.stringify` costs five times the look-up. */
+const nameTexts = new Map<string, string>()
+const MOST_NAMES = 1_000
+
+function nameText(name: string): string {
+  let text = nameTexts.get(name)
+  if (text === undefined) {
+    if (nameTexts.size >= MOST_NAMES) nameTexts.clear()
+    text = JSON.stringify(name)
+    nameTexts.set(name, text)
+  }
+  return text
+}
+
 /** The reply's members around its choice, as JSON text. */
 export function envelope(ctx: ReplyContext, final: Final, reply: { created: number; choices: string; members: string }): string {
-  const provider = ctx.provider === '' ? '' : `,"provider":${JSON.stringify(ctx.provider)}`
+  const provider = ctx.provider === '' ? '' : `,"provider":${nameText(ctx.provider)}`
   const tier = final.end.tier === undefined ? '' : `,"service_tier":${JSON.stringify(final.end.tier)}`
   const metadata = final.metadata === undefined ? '' : `,${JSON.stringify(`${ctx.brand}_metadata`)}:${JSON.stringify(final.metadata)}`
   return (
-    `{"id":${JSON.stringify(ctx.id)},"object":"chat.completion","created":${reply.created},"model":${JSON.stringify(ctx.model)}${provider}` +
+    `{"id":"${ctx.id}","object":"chat.completion","created":${reply.created},"model":${nameText(ctx.model)}${provider}` +
     `${reply.members},"choices":${reply.choices},"usage":${usageText(final)}${tier}${metadata}}`
   )
 }

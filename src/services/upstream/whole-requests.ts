@@ -29,6 +29,8 @@ export class WholeRequests implements ConnectionOwner {
   private readonly connections = new Set<ProviderConnection>()
   /** The one used last is taken first, so that those of a burst run out. */
   private readonly idle: ProviderConnection[] = []
+  /** The head of the last request but for its last field, which alone differs from one request to the next. */
+  private last: { path: string; fields: readonly unknown[]; text: string } | undefined
   private looking: NodeJS.Timeout | undefined
 
   constructor({ origin, connector, mostIdle }: WholeRequestsOptions) {
@@ -49,7 +51,7 @@ export class WholeRequests implements ConnectionOwner {
   /** @returns false for a request that only undici sends, or refuses. */
   send({ method, path, headers, body }: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
     if (method !== 'POST' || typeof body !== 'string' || !Array.isArray(headers) || !ReplyParser.isThere) return false
-    const head = headOf(this.target.host ?? '', path, headers)
+    const head = this.headOf(path, headers)
     if (head === undefined) return false
     const connection = this.take() ?? this.open()
     connection.send({ head, body }, handler)
@@ -88,6 +90,22 @@ export class WholeRequests implements ConnectionOwner {
   end(): void {
     clearTimeout(this.looking)
     for (const connection of [...this.connections]) connection.fail(new Error('the gateway has closed its connections'))
+  }
+
+  /** @param headers flat list. @returns undefined where something in it is not ordinary. */
+  private headOf(path: string, headers: readonly unknown[]): string | undefined {
+    const { last } = this
+    const shared = Math.max(0, headers.length - 2)
+    if (last?.path === path && last.fields.length === shared && startsWith(headers, last.fields))
+      return withFields(last.text, headers, shared)
+    if (!path.startsWith('/') || NOT_IN_A_PATH.test(path)) return undefined
+    const fields = headers.slice(0, shared)
+    const start = `POST ${path} HTTP/1.1\r\nhost: ${this.target.host ?? ''}\r\nconnection: keep-alive\r\n`
+    const text = withFields(start, fields, 0)
+    if (text === undefined) return undefined
+    // In one piece: every request that begins with it would put it together again.
+    this.last = { path, fields, text: Buffer.from(text, 'latin1').toString('latin1') }
+    return withFields(text, headers, shared)
   }
 
   private take(): ProviderConnection | undefined {
@@ -129,15 +147,19 @@ function isOrdinary(name: string): boolean {
   return true
 }
 
-/** @param headers flat list. @returns undefined where something in it is not ordinary. */
-function headOf(host: string, path: string, headers: readonly unknown[]): string | undefined {
-  if (!path.startsWith('/') || NOT_IN_A_PATH.test(path)) return undefined
-  let head = `POST ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n`
-  for (let i = 0; i < headers.length; i += 2) {
+function startsWith(headers: readonly unknown[], fields: readonly unknown[]): boolean {
+  for (let i = 0; i < fields.length; i++) if (headers[i] !== fields[i]) return false
+  return true
+}
+
+/** @param headers flat list, of which those from `from` on are added. @returns undefined where something in them is not ordinary. */
+function withFields(head: string, headers: readonly unknown[], from: number): string | undefined {
+  let text = head
+  for (let i = from; i < headers.length; i += 2) {
     const name = headers[i]
     const value = headers[i + 1]
     if (typeof name !== 'string' || typeof value !== 'string' || !isOrdinary(name) || NOT_IN_A_VALUE.test(value)) return undefined
-    head += `${name}: ${value}\r\n`
+    text += `${name}: ${value}\r\n`
   }
-  return head
+  return text
 }
