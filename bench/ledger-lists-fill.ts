@@ -87,10 +87,11 @@ export async function fillPostgres(url: string, rows: number): Promise<void> {
     await client.query('VACUUM ANALYZE generation')
     await client.query('INSERT INTO balance (key, spent) SELECT key, sum(cost) FROM generation GROUP BY key')
     await client.query('SELECT headgate_rebuild_windows(true)')
-    for (let rolled = 1; rolled > 0; ) {
-      const { rows: found } = await client.query<{ rolled: string }>(`SELECT headgate_roll($1::bigint, ${PART}) AS rolled`, [now * TICKS])
-      rolled = Number(found[0]?.rolled)
-    }
+    for (const roll of ['headgate_roll', 'headgate_roll_sessions'])
+      for (let rolled = 1; rolled > 0; ) {
+        const { rows: found } = await client.query<{ rolled: string }>(`SELECT ${roll}($1::bigint, ${PART}) AS rolled`, [now * TICKS])
+        rolled = Number(found[0]?.rolled)
+      }
   } finally {
     await client.end()
   }

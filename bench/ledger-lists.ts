@@ -1,7 +1,8 @@
 /**
  * What the lists of the management API cost over a large ledger: `node bench/ledger-lists.ts [--rows 10000000] [--store postgres]
- * [--file <path>] [--rounds 20]`. Fills SQLite (`--file` keeps it, and uses it again) or a PostgreSQL of its own with 30 days of
- * generations of 200 keys and 8 models, starts the gateway and calls each list one after the other. Prints wall time, processor time
+ * [--file <path>] [--url <postgres://…>] [--rounds 20]`. Fills SQLite (`--file` keeps it, and uses it again) or a PostgreSQL of its own
+ * (`--url` names one that is running: a database without generations is filled, and kept) with 30 days of generations of 200 keys and 8
+ * models, starts the gateway, waits until sums are up to date and calls each list one after the other. Prints wall time, processor time
  * of the gateway and the delay of its event loop meanwhile; ends with code 1 where a goal is missed.
  */
 import { spawn } from 'node:child_process'
@@ -13,7 +14,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { openBookkeeping } from '../src/cluster/bookkeeping.ts'
 import { systemClock } from '../src/core/clock.ts'
-import { startPostgres } from '../test/support/postgres.ts'
+import { queryIn, startPostgres } from '../test/support/postgres.ts'
 import { fillPostgres, fillSqlite, KEYS, MODELS, PROVIDERS } from './ledger-lists-fill.ts'
 import { cpuSeconds, freePort, keepTrack, killChildrenOnExit, stop } from './processes.ts'
 
@@ -22,6 +23,7 @@ const { values } = parseArgs({
     rows: { type: 'string', default: '10000000' },
     store: { type: 'string', default: 'sqlite' },
     file: { type: 'string' },
+    url: { type: 'string' },
     rounds: { type: 'string', default: '20' },
   },
 })
@@ -108,13 +110,21 @@ function listsOf(ids: readonly string[], sessions: readonly string[], next: stri
     '/v1/activity': () => '/v1/activity',
     '/v1/activity?date': () => `/v1/activity?date=${at(1 + any(28)).slice(0, 10)}`,
     '/v1/activity?api_key_hash': () => `/v1/activity?api_key_hash=${hashOf(any(KEYS))}`,
+    '/v1/activity/keys, 30 days': () => '/v1/activity/keys',
+    '/v1/activity/keys, a week': () => `/v1/activity/keys?since=${at(6).slice(0, 10)}`,
+    '/v1/activity/keys?api_key_hash': () => `/v1/activity/keys?api_key_hash=${hashOf(any(KEYS))}`,
+    '/v1/keys/{hash}/budget': () => `/v1/keys/${hashOf(any(KEYS))}/budget`,
     '/v1/credits': () => '/v1/credits',
     '/v1/keys': () => '/v1/keys',
     '/v1/models?sort=top-weekly': () => '/v1/models?sort=top-weekly',
+    '/v1/models': () => '/v1/models',
+    '/v1/providers': () => '/v1/providers',
     '/v1/status': () => '/v1/status',
     '/v1/sessions, a day': () => '/v1/sessions',
     '/v1/sessions, another day': () => `/v1/sessions?since=${at(3)}&until=${at(2)}`,
+    '/v1/sessions, a minute of a day': () => `/v1/sessions?since=${at(3.0007)}&until=${at(3)}`,
     '/v1/sessions?api_key_hash, a day': () => `/v1/sessions?api_key_hash=${hashOf(any(KEYS))}`,
+    '/v1/sessions?api_key_hash, 31 days': () => `/v1/sessions?since=${at(30)}&api_key_hash=${hashOf(any(KEYS))}`,
     '/v1/sessions?session_id, 31 days': () => `/v1/sessions?since=${at(30)}&session_id=${one(sessions)}`,
     [search]: () => search,
     [`${search}?cursor`]: () => `${search}?cursor=${next}`,
@@ -176,6 +186,12 @@ async function measure(gateway: Gateway): Promise<boolean> {
   return fine
 }
 
+async function ownDatabase(teardown: (work: () => unknown) => unknown): Promise<string> {
+  const server = await startPostgres({ teardown })
+  if (!server) throw new Error('there is no PostgreSQL')
+  return server.database()
+}
+
 async function main(): Promise<boolean> {
   killChildrenOnExit()
   const folder = mkdtempSync(join(tmpdir(), 'headgate-lists-'))
@@ -184,15 +200,13 @@ async function main(): Promise<boolean> {
     const rows = Number(values.rows)
     const file = values.file ?? join(folder, 'ledger.db')
     let store = `url: "sqlite:${file}"`
-    if (values.store === 'postgres') {
-      const server = await startPostgres({ teardown: (work: () => unknown) => teardowns.push(work) })
-      if (!server) throw new Error('there is no PostgreSQL')
-      const url = await server.database()
+    if (values.store === 'postgres' || values.url !== undefined) {
+      const url = values.url ?? (await ownDatabase((work) => teardowns.push(work)))
       const journal = join(folder, 'journal.db')
       await (
         await openBookkeeping({ url, journal, lostGrace: 3_600_000, clock: systemClock, durability: 'process', report: () => {} })
       ).close()
-      await fillPostgres(url, rows)
+      if ((await queryIn(url, 'SELECT 1 FROM generation LIMIT 1')).length === 0) await fillPostgres(url, rows)
       store = `url: "${url}", journal: "${journal}"`
     } else if (!existsSync(file)) await fillSqlite(file, rows)
     const gateway = await startGateway(folder, store)
