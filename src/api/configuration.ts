@@ -1,6 +1,8 @@
 /** The running configuration, and what a submitted one would mean. */
 import { badField } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
+import type { GenerationRecord } from '../ledger/types.ts'
+import type { ApiKey } from '../plugin-api/key.ts'
 import { type ApiReply, ok } from './reply.ts'
 
 export interface ConfigurationQuery {
@@ -14,9 +16,40 @@ export interface SubmittedCheck {
   readonly tests: string | undefined
 }
 
+/** A recorded request that can be planned, with the key that sent it. */
+export interface RehearsalAsk {
+  readonly record: GenerationRecord
+  readonly key: ApiKey
+  /** True for a key of the configuration, which another configuration may change or leave out. */
+  readonly written: boolean
+}
+
+/** The first endpoint of a plan, or why there is none. */
+export type Outcome =
+  | {
+      readonly model: string
+      readonly provider_name: string
+      /** `model@tag`. */
+      readonly endpoint: string
+      readonly price: JsonObject | null
+      /** Nano-dollars of the recorded tokens there; null where its price is unknown. */
+      readonly cost: number | null
+    }
+  | { readonly status: number; readonly type: string | null; readonly message: string }
+
+export interface RehearsalResult {
+  /** As for a check; where there are any, nothing is planned. */
+  readonly problems: JsonObject[]
+  readonly notChecked: JsonObject[]
+  /** In the order of the requests; shorter where the time was over. `today` is null where the running text cannot be read alone. */
+  readonly outcomes: readonly { readonly today: Outcome | null; readonly planned: Outcome }[]
+}
+
 export interface ConfigurationDesk {
   show(query: ConfigurationQuery): JsonObject
   check(submitted: SubmittedCheck): Promise<JsonObject>
+  /** @throws Fault 408, 422, 503. */
+  rehearse(text: string, asks: readonly RehearsalAsk[]): Promise<RehearsalResult>
 }
 
 export interface ConfigurationSource {
@@ -42,7 +75,8 @@ export async function checkConfiguration(body: JsonObject, { configuration }: Co
   return ok({ data: await configuration.check({ text: textIn(body, 'text'), tests }) })
 }
 
-function textIn(body: JsonObject, name: string): string {
+/** @throws Fault 400. */
+export function textIn(body: JsonObject, name: string): string {
   const text = body[name]
   if (typeof text !== 'string') throw badField(name, 'expected the text of a YAML file')
   if (text.length > LONGEST_TEXT) throw badField(name, `expected at most ${LONGEST_TEXT} characters, found ${text.length}`)

@@ -42,7 +42,7 @@ export async function planGeneration(id: string, source: ReplaySource): Promise<
   return ok({ data: { id, approximate: APPROXIMATE, happened, plan, refused, differences: differencesOf(happened, planned) } })
 }
 
-function happenedIn(record: GenerationRecord): JsonObject {
+export function happenedIn(record: GenerationRecord): JsonObject {
   const { model, provider_name, endpoint, status, usage } = generationView(record)
   return {
     model: model ?? null,

@@ -31,7 +31,7 @@ export async function searchGenerations(query: URLSearchParams, source: SearchSo
   const wanted = wantedBy(query, source.clock.now(), (hash) => keys.find((key) => key.hash === hash)?.identity ?? hash)
   const { rows, next } = await source.scans.search(wanted, before)
   const byIdentity = new Map(keys.map((key) => [key.identity, key]))
-  const searched = next === undefined ? wanted.from : Math.floor(Number(next.split(' ')[0]) / TICKS)
+  const searched = next === undefined ? wanted.from : searchedUntil(next)
   return ok({
     data: rows.map((record) => {
       const key = byIdentity.get(record.hold.key)
@@ -42,7 +42,8 @@ export async function searchGenerations(query: URLSearchParams, source: SearchSo
   })
 }
 
-function wantedBy(query: URLSearchParams, now: number, identityOf: (hash: string) => string): GenerationSearch {
+/** @throws Fault 400 naming the parameter. */
+export function wantedBy(query: URLSearchParams, now: number, identityOf: (hash: string) => string): GenerationSearch {
   const from = timeOf(query, 'since') ?? 0
   // Generations of processes whose clocks are ahead are found too.
   const until = timeOf(query, 'until') ?? now + 86_400_000
@@ -70,6 +71,9 @@ function wantedBy(query: URLSearchParams, now: number, identityOf: (hash: string
     limit: integerOf(query, 'limit', 1, MOST) ?? USUAL,
   }
 }
+
+/** Milliseconds since the epoch. @param position the `next` of a page. */
+export const searchedUntil = (position: string): number => Math.floor(Number(position.split(' ')[0]) / TICKS)
 
 /** @throws Fault 400: a position that the caller has changed may be anywhere, but must be one. */
 function positionIn(query: URLSearchParams): string {

@@ -1,5 +1,5 @@
 /** The running configuration and submitted ones, described. */
-import { Type } from 'typebox'
+import { type TSchema, Type } from 'typebox'
 import { LONGEST_TEXT } from './configuration.ts'
 import type { DescribedOperation } from './openapi.ts'
 
@@ -45,6 +45,74 @@ const checked = Type.Object({
 
 const text = (description: string) => Type.String({ description, maxLength: LONGEST_TEXT })
 
+const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
+const usd = (description: string) => Type.Number({ description: `USD. ${description}` })
+
+const outcome = Type.Object(
+  {
+    model: nullable(Type.String()),
+    provider_name: nullable(Type.String()),
+    endpoint: nullable(Type.String()),
+    price: nullable(Type.Record(Type.String(), Type.String())),
+    cost: nullable(usd('Of the recorded tokens at that endpoint; 0 where it is refused, null where the price is unknown.')),
+    refused: nullable(Type.Object({ status: Type.Integer(), type: nullable(Type.String()), message: Type.String() })),
+  },
+  { description: 'The endpoint that would be tried first.' },
+)
+
+const difference = {
+  what: Type.Union((['model', 'endpoint', 'price', 'refused', 'served'] as const).map((what) => Type.Literal(what))),
+  was: nullable(Type.String({ description: 'Today.' })),
+  would_be: nullable(Type.String()),
+}
+
+const rehearsed = Type.Object({
+  data: Type.Object({
+    ok: Type.Boolean({ description: 'False where the text has problems: nothing is planned.' }),
+    problems,
+    not_checked: unchecked,
+    approximate: Type.Array(Type.String({ description: 'What the plans do without.' })),
+    requests: Type.Array(
+      Type.Object({
+        id: Type.String(),
+        created_at: Type.String(),
+        api_key_name: Type.String(),
+        happened: Type.Object({
+          model: nullable(Type.String()),
+          provider_name: nullable(Type.String()),
+          endpoint: nullable(Type.String()),
+          status: nullable(Type.String()),
+          usage: nullable(usd('The charge.')),
+        }),
+        today: nullable(outcome),
+        planned: outcome,
+        differences: Type.Array(Type.Object(difference)),
+      }),
+      { description: 'The newest first.' },
+    ),
+    summary: nullable(
+      Type.Object({
+        requests: count,
+        differ: count,
+        by: Type.Object({ model: count, endpoint: count, price: count, refused: count, served: count }),
+        changes: Type.Array(Type.Object({ ...difference, count }), { description: 'The most frequent first, at most 50.' }),
+        cost: Type.Object({
+          happened: usd('What was charged.'),
+          today: usd('Of the recorded tokens.'),
+          planned: usd('Of the recorded tokens.'),
+          requests: Type.Integer({ minimum: 0, description: 'Requests of both sums: those whose prices are known.' }),
+        }),
+      }),
+    ),
+    left_out: Type.Object({
+      no_inputs: Type.Integer({ minimum: 0, description: 'Records that keep no inputs of a plan.' }),
+      key_gone: Type.Integer({ minimum: 0, description: 'Their key no longer exists.' }),
+      no_time: Type.Integer({ minimum: 0, description: 'The time was over.' }),
+    }),
+    scanned_until: Type.String({ description: 'The ledger was searched back to this time.' }),
+  }),
+})
+
 const EXAMPLE = 'providers:\n  local: { dialect: sim }\nmodels:\n  acme/one: { name: One, endpoints: [{ provider: local, model: one }] }\n'
 
 export function configurationOperations(): DescribedOperation[] {
@@ -83,6 +151,29 @@ export function configurationOperations(): DescribedOperation[] {
         examples: { plain: { summary: 'A text', value: { text: EXAMPLE } } },
       },
       reply: { description: 'What is wrong with it.', schema: checked },
+      faults: ['deadline', 'unprocessable', 'unavailable'],
+    },
+    {
+      method: 'post',
+      path: '/configuration/rehearse',
+      id: 'rehearseConfiguration',
+      tag: 'Configuration',
+      key: 'management',
+      summary: 'Plan recorded requests under a configuration',
+      description:
+        'What the newest recorded requests would do under a text, beside what they would do under the running one. As for a check, nothing is applied or called.',
+      body: {
+        schema: Type.Object({
+          text: text('The configuration as YAML.'),
+          since: Type.Optional(Type.String({ description: 'Only requests admitted at this time (UTC) or later.', format: 'date-time' })),
+          until: Type.Optional(Type.String({ description: 'Only requests admitted before this time (UTC).', format: 'date-time' })),
+          api_key_hash: Type.Optional(Type.String({ pattern: '^[0-9a-f]{64}$' })),
+          model: Type.Optional(Type.String({ description: 'The slug that served.', maxLength: 512 })),
+          limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
+        }),
+        examples: { plain: { summary: 'The last ten requests', value: { text: EXAMPLE, limit: 10 } } },
+      },
+      reply: { description: 'What would be different.', schema: rehearsed },
       faults: ['deadline', 'unprocessable', 'unavailable'],
     },
   ]

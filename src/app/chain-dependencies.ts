@@ -14,6 +14,7 @@ import type { Lane } from '../pipeline/attempt/turn.ts'
 import type { ChainDependencies } from '../pipeline/dependencies.ts'
 import { Admission } from '../pipeline/request/admit.ts'
 import { Attempts } from '../pipeline/request/attempt-buckets.ts'
+import type { Listing } from '../routing/catalog/discover.ts'
 import { HealthBook, StickySessions } from '../routing/index.ts'
 import { type EventRecorders, withEvents } from '../server/event-witness.ts'
 import type { LoopSource, Overload } from '../server/overload.ts'
@@ -39,6 +40,8 @@ export interface RuntimeSource {
   forcedLane: Lane | undefined
   /** Variables that credentials are found by. Absent where no provider is called. */
   env?: Environment | undefined
+  /** What providers have listed before, by slug. */
+  listings?: ReadonlyMap<string, Listing> | undefined
   /** Instead of Node's own measurement. */
   loop?: LoopSource | undefined
 }

@@ -99,7 +99,12 @@ export class Runtime {
     const { keys, generated } = resolveKeys(config)
     this.keys = keys
     this.generated = generated
-    this.configuration = new RunningConfiguration({ clock, env: source.env ?? {}, config: () => this.config })
+    this.configuration = new RunningConfiguration({
+      clock,
+      env: source.env ?? {},
+      config: () => this.config,
+      beside: () => ({ guardrails: store.guardrails.current, listings: this.discovery.listings }),
+    })
     this.files = new DiskFiles(config.store.files, clock)
     this.scans = new LedgerScans(store.ledger, clock)
     this.overload = new Overload(source.loop ?? systemLoop, this.tallies, () => this.refused())
@@ -137,6 +142,7 @@ export class Runtime {
       clock,
       fetch: (provider) => discoveredListing(provider, clock),
       changed: () => this.relist(),
+      listings: source.listings,
       failed: ({ slug }) => log.debug({ provider: slug }, 'no list of models: the provider does not answer'),
     })
     const { health } = this.dependencies

@@ -26,6 +26,7 @@ import {
   readKeyActivity,
   readKeyBudget,
   readSessions,
+  rehearseConfiguration,
   removeGuardrail,
   removeKey,
   rotateKey,
@@ -74,6 +75,9 @@ const PATHS: Readonly<Record<string, Readonly<Record<string, Act>>>> = {
   '/v1/configuration': { GET: ({ query }, source) => showConfiguration(query, source) },
   '/v1/configuration/check': {
     POST: async (request, source) => checkConfiguration(await bodyOf(request, withSmallerBody(source)), source),
+  },
+  '/v1/configuration/rehearse': {
+    POST: async (request, source) => rehearseConfiguration(await bodyOf(request, withSmallerBody(source)), source),
   },
   '/v1/activity': { GET: ({ query }, source) => readActivity(query, source) },
   '/v1/activity/keys': { GET: ({ query }, source) => readKeyActivity(query, source) },

@@ -7,7 +7,7 @@ import { restartReasons } from '../../config/watch.ts'
 import { fixtureIn, type PolicyTest } from '../rehearsal/policy-fixture.ts'
 import { failuresOf } from '../rehearsal/policy-run.ts'
 import { harmless } from './harmless.ts'
-import type { CheckJob, CheckResult, SubmittedText, TestResult, TextProblem } from './job.ts'
+import { type CheckJob, type CheckResult, type SubmittedText, type TestResult, withoutFile } from './job.ts'
 import { readSubmitted } from './submitted.ts'
 
 const MOST_TESTS = 200
@@ -26,8 +26,6 @@ export async function checkText({ submitted, running, tests }: CheckJob): Promis
     testProblems: tested.problems.map(withoutFile),
   }
 }
-
-const withoutFile = ({ line, column, path, message }: Problem): TextProblem => ({ line, column, path, message })
 
 async function testsOf(
   text: string,

@@ -1,7 +1,7 @@
 /** The running configuration as operators see it, and the thread in which submitted ones are looked at. */
 import { resolve } from 'node:path'
 import { extname } from 'node:path/posix'
-import type { ConfigurationDesk, ConfigurationQuery, SubmittedCheck } from '../../api/configuration.ts'
+import type { ConfigurationDesk, ConfigurationQuery, RehearsalAsk, RehearsalResult, SubmittedCheck } from '../../api/configuration.ts'
 import type { Config } from '../../config/config.ts'
 import type { Environment } from '../../config/expand.ts'
 import { writtenEntries } from '../../config/written-entries.ts'
@@ -9,11 +9,19 @@ import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { ThreadError, ThreadPool } from '../../services/threads/index.ts'
-import type { CheckJob, CheckResult, SubmittedText } from './job.ts'
+import type { CheckJob, CheckResult, RehearseJob, SubmittedText } from './job.ts'
 
 const MOST_ENTRIES = 5000
 /** Milliseconds for one text, the start of the thread included. */
 const PATIENCE = 20_000
+
+export interface RunningParts {
+  readonly clock: Clock
+  readonly env: Environment
+  readonly config: () => Config
+  /** What a plan needs beside the text: guardrails of the store, and what providers list. */
+  readonly beside: () => Pick<RehearseJob, 'guardrails' | 'listings'>
+}
 
 export class RunningConfiguration implements ConfigurationDesk {
   private readonly threads = new ThreadPool({
@@ -24,11 +32,13 @@ export class RunningConfiguration implements ConfigurationDesk {
   private readonly clock: Clock
   private readonly env: Environment
   private readonly config: () => Config
+  private readonly beside: RunningParts['beside']
 
-  constructor({ clock, env, config }: { clock: Clock; env: Environment; config: () => Config }) {
+  constructor({ clock, env, config, beside }: RunningParts) {
     this.clock = clock
     this.env = env
     this.config = config
+    this.beside = beside
   }
 
   show({ path }: ConfigurationQuery): JsonObject {
@@ -38,7 +48,7 @@ export class RunningConfiguration implements ConfigurationDesk {
   }
 
   async check({ text, tests }: SubmittedCheck): Promise<JsonObject> {
-    const job: CheckJob = { submitted: this.submitted(text), running: this.config().texts[0]?.text ?? '', tests }
+    const job: CheckJob = { kind: 'check', submitted: this.submitted(text), running: this.running, tests }
     const { problems, unchecked, counts, needsRestart, tests: results, testProblems } = (await this.run(job)) as CheckResult
     const failed = results.filter(({ passed }) => !passed).length
     return {
@@ -54,8 +64,17 @@ export class RunningConfiguration implements ConfigurationDesk {
     }
   }
 
+  rehearse(text: string, asks: readonly RehearsalAsk[]): Promise<RehearsalResult> {
+    const job: RehearseJob = { kind: 'rehearse', submitted: this.submitted(text), running: this.running, asks, ...this.beside() }
+    return this.run(job) as Promise<RehearsalResult>
+  }
+
   close(): void {
     this.threads.close()
+  }
+
+  private get running(): string {
+    return this.config().texts[0]?.text ?? ''
   }
 
   private submitted(text: string): SubmittedText {
@@ -64,7 +83,7 @@ export class RunningConfiguration implements ConfigurationDesk {
     return { file: config.file, text, variables, catalogs: config.texts.slice(1).map((catalog) => resolve(catalog.file)) }
   }
 
-  private async run(job: CheckJob): Promise<unknown> {
+  private async run(job: CheckJob | RehearseJob): Promise<unknown> {
     try {
       return await this.threads.run(job, { clock: this.clock, timeout: PATIENCE })
     } catch (error) {

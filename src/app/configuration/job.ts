@@ -1,5 +1,10 @@
 /** What crosses between the gateway and the thread that looks at submitted configurations: plain data. */
 
+import type { RehearsalAsk } from '../../api/configuration.ts'
+import type { Problem } from '../../config/problems.ts'
+import type { Listing } from '../../routing/catalog/discover.ts'
+import type { GuardrailSnapshot } from '../../store/guardrails.ts'
+
 export interface SubmittedText {
   /** Path that the running configuration has: relative names of the text count from there. */
   file: string
@@ -19,11 +24,24 @@ export interface Unchecked {
 }
 
 export interface CheckJob {
+  kind: 'check'
   submitted: SubmittedText
   /** Text of the file that runs now. */
   running: string
   /** Text of a file of policy tests. */
   tests?: string | undefined
+}
+
+export interface RehearseJob {
+  kind: 'rehearse'
+  submitted: SubmittedText
+  /** Text of the file that runs now. */
+  running: string
+  asks: readonly RehearsalAsk[]
+  /** Those of the store, which no file changes. */
+  guardrails: GuardrailSnapshot
+  /** What providers with `discover` list now, by slug. */
+  listings: ReadonlyMap<string, Listing>
 }
 
 export interface TextProblem {
@@ -48,3 +66,5 @@ export interface CheckResult {
   tests: TestResult[]
   testProblems: TextProblem[]
 }
+
+export const withoutFile = ({ line, column, path, message }: Problem): TextProblem => ({ line, column, path, message })

@@ -7,7 +7,9 @@ import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import { GenerationIds } from '../../core/ids.ts'
 import { openLog } from '../../core/log.ts'
+import type { GuardrailSetting } from '../../pipeline/guard/guardrail-setting.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
+import type { Listing } from '../../routing/catalog/discover.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { endpointTag } from '../../routing/index.ts'
 import { openStore } from '../../store/open.ts'
@@ -23,13 +25,22 @@ export type Ailment = (typeof AILMENTS)[number]
 const MANY = 10
 const REST_SECONDS = 60
 
+/** What stands in no configuration. */
+export interface RehearsalSurroundings {
+  /** Guardrails of a store. */
+  readonly stored?: readonly GuardrailSetting[]
+  /** What providers have listed. */
+  readonly listings?: ReadonlyMap<string, Listing>
+}
+
 export class Rehearsal {
   private readonly runtime: Runtime
   private readonly clock: Clock
   private readonly ids = new GenerationIds(0)
-  private readonly keys: readonly ApiKey[]
+  readonly keys: readonly ApiKey[]
+  private readonly stored: readonly GuardrailSetting[]
 
-  constructor(config: Config, clock: Clock) {
+  constructor(config: Config, clock: Clock, { stored = [], listings }: RehearsalSurroundings = {}) {
     this.clock = clock
     const store = keepLocally(openStore('memory:', { clock }), clock)
     this.runtime = new Runtime({
@@ -39,7 +50,9 @@ export class Rehearsal {
       shared: shareNothing(clock),
       logs: openLog(clock, () => {}),
       forcedLane: undefined,
+      listings,
     })
+    this.stored = stored
     this.keys = resolveKeys(config).keys
   }
 
@@ -48,8 +61,13 @@ export class Rehearsal {
     const { runtime } = this
     const { config, catalog, dependencies } = runtime
     const key = typeof request.key === 'object' ? request.key : this.keyOf(request.key)
-    const settings = chainSettings(config, catalog, { atHand: () => key, find: () => key })
+    const settings = chainSettings(config, catalog, { atHand: () => key, find: () => key }, this.stored)
     return planText(request, { settings, dependencies, ids: this.ids, brand: config.brand.word })
+  }
+
+  /** @param tag as in a plan. */
+  endpoint(model: string, tag: string): Endpoint | undefined {
+    return this.runtime.catalog.find(model)?.model.endpoints.find((endpoint) => endpointTag(endpoint) === tag)
   }
 
   /** The key has spent so many nano-dollars before. @throws Error where there is no such key. */

@@ -10,6 +10,8 @@ export interface DiscoveryOptions {
   /** Called when a list is new or has changed. */
   readonly changed: () => void
   readonly failed: (provider: Provider) => void
+  /** Those to begin with. */
+  readonly listings?: ReadonlyMap<string, Listing> | undefined
 }
 
 /** Milliseconds until a provider that does not answer is called again. */
@@ -25,12 +27,13 @@ interface Watched {
 
 export class Discovery {
   /** By slug of the provider. A provider that stops answering keeps its last list: requests then show what is wrong. */
-  readonly listings = new Map<string, Listing>()
+  readonly listings: Map<string, Listing>
   private readonly watched = new Map<string, Watched>()
   private readonly options: DiscoveryOptions
 
   constructor(options: DiscoveryOptions) {
     this.options = options
+    this.listings = new Map(options.listings)
   }
 
   /** Fetches the lists of these providers now and from now on, and of no others. Resolves when each has answered or failed. */
