@@ -6,7 +6,7 @@ import type { Allowance, CreditBook } from '../ledger/credit.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { FileStore } from '../services/files/types.ts'
 import { isIssuer, issuerHash, underIssuer } from '../store/issued-keys.ts'
-import { isCode, type KeyRecord, type KeyStore, type StoredKey } from '../store/keys.ts'
+import { isKey, type KeyRecord, type KeyStore, type StoredKey } from '../store/keys.ts'
 import type { SignInPolicy } from './auth-callback.ts'
 import { WORKSPACE } from './workspace.ts'
 
@@ -95,7 +95,7 @@ function keyEntry(key: ApiKey | StoredKey, { credit }: Pick<KeySource, 'credit'>
 export async function allKeys(source: Pick<KeySource, 'configured' | 'store'>): Promise<(ApiKey | StoredKey)[]> {
   const ofFile = new Set(source.configured.map((key) => key.hash))
   // A secret that stands in both is the configuration's, as it is for callers.
-  const stored = (await source.store.list()).filter((key) => !ofFile.has(key.hash) && !isCode(key))
+  const stored = (await source.store.list()).filter((key) => !ofFile.has(key.hash) && isKey(key))
   const byHash = new Map(stored.map((key) => [key.hash, key]))
   const complete = stored.map((key) => withIssuer(key, source.configured, (hash) => byHash.get(hash)))
   return [...source.configured, ...(await Promise.all(complete))]

@@ -3,7 +3,7 @@ import { badField, Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { makeSecret } from '../core/secret.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
-import { isCode, type KeyRecord, type StoredKey } from '../store/keys.ts'
+import { isKey, type KeyRecord, type StoredKey } from '../store/keys.ts'
 import { changesOf, MOST_USD, makingOf, nanoOf } from './key-body.ts'
 import { allKeys, type KeySource, keyEntries } from './key-entry.ts'
 import { choiceOf, integerOf } from './query.ts'
@@ -70,7 +70,7 @@ export async function removeKey(hash: string, source: KeySource): Promise<ApiRep
 async function forgetAll({ identity }: StoredKey, { store, files }: KeySource): Promise<void> {
   await files?.forget(identity)
   for (const key of await store.list()) {
-    if (key.consent?.by !== identity || isCode(key)) continue
+    if (key.consent?.by !== identity || !isKey(key)) continue
     await store.remove(key.hash)
     await files?.forget(key.identity)
   }

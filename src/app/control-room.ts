@@ -5,6 +5,7 @@ import { DEVELOPMENT_KEY } from '../config/keys.ts'
 import type { Clock } from '../core/clock.ts'
 import type { ClientAddresses } from '../server/client-address.ts'
 import { ControlRoom } from '../server/control-room/control-room.ts'
+import type { KeyStore } from '../store/keys.ts'
 import { programVersion } from './version.ts'
 
 /** A new one for each start; it never leaves the processes of this gateway. */
@@ -17,6 +18,7 @@ export interface ControlRoomSource {
   /** Address of the public listener, once it listens. */
   readonly url: () => string | undefined
   readonly addresses: ClientAddresses
+  readonly store: () => KeyStore
   readonly token: string | undefined
   readonly operatorSecret: string
   readonly onError: (error: unknown) => void

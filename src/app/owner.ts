@@ -279,6 +279,7 @@ class Owner {
         clock: this.clock,
         config: () => this.settings.config,
         url: () => this.url,
+        store: () => store,
         addresses: new ClientAddresses(this.settings.config.server.trustedProxies),
         token: addresses.token,
         operatorSecret: this.operatorSecret,

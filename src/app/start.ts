@@ -176,6 +176,7 @@ async function administered(
       clock,
       config: () => runtime.config,
       url: () => url,
+      store: () => store.keys,
       addresses: runtime.addresses,
       token: addresses.token,
       operatorSecret: secret,

@@ -19,21 +19,23 @@ interface KeyState {
   readonly label: string
   readonly disabled: boolean
   readonly updatedAt: number
-  readonly consent?: { readonly code?: object }
+  readonly consent?: { readonly code?: object; readonly session?: object }
 }
 
 /**
  * @param before undefined: there was none. @param after undefined: it is gone. @param at milliseconds since the epoch.
- * @returns none where nothing of it has changed. Codes of sign-in are no keys: what they are exchanged for is a new one.
+ * @returns none where nothing of it has changed. Codes of sign-in are no keys: what they are exchanged for is a new one. Nor are sessions of the control room.
  */
 export function keyEvents(before: KeyState | undefined, after: KeyState | undefined, at: number): NewEvent[] {
-  const old = before?.consent?.code ? undefined : before
-  const now = after?.consent?.code ? undefined : after
+  const old = isNone(before) ? undefined : before
+  const now = isNone(after) ? undefined : after
   const key = now ?? old
   if (!key) return []
   const data = { key: key.identity, name: key.name, label: key.label }
   return typesOf(old, now).map((type) => type.make({ at, subject: key.identity, data }))
 }
+
+const isNone = (key: KeyState | undefined): boolean => key?.consent?.code !== undefined || key?.consent?.session !== undefined
 
 function typesOf(before: KeyState | undefined, after: KeyState | undefined): EventType<KeyFacts>[] {
   if (!before) return [KEY_CREATED]

@@ -17,7 +17,7 @@ export interface KeyRecord extends ApiKey {
   readonly consent?: Consent
 }
 
-/** A key that another one consented to, or the code that waits to be exchanged for it. */
+/** A key that another one consented to, the code that waits to be exchanged for it, or a session of the control room. */
 export interface Consent {
   /** Identity of the key that consented. */
   readonly by: string
@@ -33,6 +33,14 @@ export interface Consent {
     readonly method?: 'S256' | 'plain'
     readonly challenge?: string
   }
+  /** Of a session of the control room. */
+  readonly session?: {
+    /** Milliseconds since the epoch: it ends then, whatever comes. */
+    readonly until: number
+    readonly role: 'operator' | 'manager'
+    /** The key that it stands for, encrypted with the text of the cookie; of the operator the proof of the admin token. */
+    readonly encrypted: string
+  }
 }
 
 type Code = NonNullable<Consent['code']>
@@ -47,6 +55,23 @@ export function codeName(hash: string): string {
 
 export function isCode(key: StoredKey): key is CodeKey {
   return key.consent?.code !== undefined
+}
+
+/** A session of the control room: kept among the keys, and none of them. */
+export type SessionKey = StoredKey & { readonly consent: Consent & { readonly session: NonNullable<Consent['session']> } }
+
+/** As `codeName`. @param hash SHA-256 of the cookie, hex. */
+export function sessionName(hash: string): string {
+  return `session:${hash}`
+}
+
+export function isSession(key: StoredKey): key is SessionKey {
+  return key.consent?.session !== undefined
+}
+
+/** False for what stands among the keys and opens nothing. */
+export function isKey(key: StoredKey): boolean {
+  return !isCode(key) && !isSession(key)
 }
 
 export interface StoredKey extends KeyRecord {

@@ -3,6 +3,7 @@
  * The page itself and its files need no session, since they hold nothing of the gateway's.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type RoomSession, RoomSessions, type RoomSessionsOptions, type SessionHolder } from '../../api/index.ts'
 import type { Clock } from '../../core/clock.ts'
 import { asFault, Fault, faultReply } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
@@ -11,10 +12,10 @@ import { parseBody } from '../../pipeline/request/read.ts'
 import { tokenCheck } from '../admin-token.ts'
 import type { ClientAddresses } from '../client-address.ts'
 import { actionsOf, may, routeAction } from './access.ts'
+import { cookieOf, setCookie } from './cookie.ts'
 import { ControlRoomFiles, SAFE_HEADERS } from './files.ts'
 import { PublicApi } from './public-api.ts'
 import { checkOrigin, OWN_HEADER } from './same-origin.ts'
-import { cookieOf, type Session, Sessions, setCookie } from './sessions.ts'
 
 const ROOT = '/control-room'
 const SESSION_PATH = `${ROOT}/session`
@@ -30,7 +31,7 @@ const MOST_BYTES = 4096
 const DEEPEST = 4
 const LONGEST_KEY = 512
 
-export interface ControlRoomOptions {
+export interface ControlRoomOptions extends RoomSessionsOptions {
   readonly clock: Clock
   readonly brand: () => string
   readonly version: string
@@ -38,10 +39,6 @@ export interface ControlRoomOptions {
   readonly url: () => string | undefined
   readonly sendsProxyHeader: () => boolean
   readonly addresses: Pick<ClientAddresses, 'of'>
-  /** Opens a session of the operator's; undefined: nothing does. */
-  readonly token: string | undefined
-  /** A management key of this run alone, for sessions that were opened with the admin token. */
-  readonly operatorSecret: string
   /** The published development key, where it is honoured. */
   readonly developmentKey: () => string | undefined
   readonly onError: (error: unknown) => void
@@ -49,7 +46,7 @@ export interface ControlRoomOptions {
 
 export class ControlRoom {
   private readonly options: ControlRoomOptions
-  private readonly sessions: Sessions
+  private readonly sessions: RoomSessions
   private readonly failures: Attempts
   private readonly api: PublicApi
   private readonly files = new ControlRoomFiles()
@@ -57,7 +54,7 @@ export class ControlRoom {
 
   constructor(options: ControlRoomOptions) {
     this.options = options
-    this.sessions = new Sessions(options.clock)
+    this.sessions = new RoomSessions(options)
     this.failures = new Attempts(options.clock, SIGN_IN_RATE)
     this.api = new PublicApi(options)
     this.isOperator = tokenCheck(options.token)
@@ -76,7 +73,7 @@ export class ControlRoom {
   /** True for a route of the operator's that this request's session opens. @throws Fault 403 for a page of another origin. */
   async opens(route: string, request: IncomingMessage): Promise<boolean> {
     const action = routeAction(route)
-    const session = this.sessionOf(request)
+    const session = await this.sessionOf(request)
     if (action === undefined || session === undefined) return false
     checkOrigin(request)
     return may(session, action) && (await this.isAlive(session, request))
@@ -89,7 +86,7 @@ export class ControlRoom {
   private async own(path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (path === SESSION_PATH) {
       if (request.method === 'POST') await this.signIn(request, response)
-      else if (request.method === 'DELETE') this.signOut(request, response)
+      else if (request.method === 'DELETE') await this.signOut(request, response)
       else if (request.method === 'GET') await this.showSession(request, response)
       else throw new Fault('method_not_allowed', { headers: { Allow: 'GET, POST, DELETE' } })
       return
@@ -110,13 +107,13 @@ export class ControlRoom {
     this.failures.count(address)
     const visitor = await this.visitorWith(key)
     this.failures.giveBack(address)
-    this.sessions.end(cookieOf(request.headers.cookie))
-    const { cookie, session } = this.sessions.open(visitor)
+    await this.sessions.end(cookieOf(request.headers.cookie))
+    const { cookie, session } = await this.sessions.open(visitor)
     reply(response, 201, this.described(session), { 'Set-Cookie': setCookie(cookie, isSecure(request)) })
   }
 
   /** @throws Fault 401 for a key that is unknown, 403 for one that manages nothing. */
-  private async visitorWith(key: string): Promise<Omit<Session, 'expiresAt'>> {
+  private async visitorWith(key: string): Promise<SessionHolder> {
     if (this.isOperator(`Bearer ${key}`)) return { role: 'operator', secret: this.options.operatorSecret, name: 'admin token' }
     const { status, body } = await this.api.get('/v1/key', key)
     if (status === 401)
@@ -131,20 +128,20 @@ export class ControlRoom {
     return { role: 'manager', secret: key, name: data.label }
   }
 
-  private signOut(request: IncomingMessage, response: ServerResponse): void {
+  private async signOut(request: IncomingMessage, response: ServerResponse): Promise<void> {
     checkOrigin(request)
-    this.sessions.end(cookieOf(request.headers.cookie))
+    await this.sessions.end(cookieOf(request.headers.cookie))
     response.writeHead(204, { ...SAFE_HEADERS, 'Set-Cookie': setCookie('', isSecure(request)) }).end()
   }
 
   private async showSession(request: IncomingMessage, response: ServerResponse): Promise<void> {
     checkOrigin(request)
-    const session = this.sessionOf(request)
+    const session = await this.sessionOf(request)
     const isOpen = session !== undefined && (await this.isAlive(session, request))
     reply(response, 200, isOpen ? this.described(session) : { data: null, brand: this.options.brand() })
   }
 
-  private described(session: Session): JsonObject {
+  private described(session: RoomSession): JsonObject {
     const { brand, version, developmentKey, url } = this.options
     return {
       brand: brand(),
@@ -161,7 +158,7 @@ export class ControlRoom {
 
   private async forward(request: IncomingMessage, response: ServerResponse): Promise<void> {
     checkOrigin(request)
-    const session = this.sessionOf(request)
+    const session = await this.sessionOf(request)
     if (!session || !may(session, 'api')) throw signedOut()
     const { authorization } = request.headers
     const isSample = request.headers[OWN_HEADER] === SAMPLE
@@ -174,17 +171,17 @@ export class ControlRoom {
       path: request.url ?? '',
       authorization: own ? `Bearer ${secret}` : authorization,
     })
-    if (status === 401 && own && !isSample) this.sessions.end(cookieOf(request.headers.cookie))
+    if (status === 401 && own && !isSample) await this.sessions.end(cookieOf(request.headers.cookie))
   }
 
-  private sessionOf({ headers }: IncomingMessage): Session | undefined {
+  private sessionOf({ headers }: IncomingMessage): Promise<RoomSession | undefined> {
     return this.sessions.find(cookieOf(headers.cookie))
   }
 
   /** A key that was revoked or has expired ends its sessions. @throws Fault 503 where that cannot be found out. */
-  private async isAlive(session: Session, request: IncomingMessage): Promise<boolean> {
+  private async isAlive(session: RoomSession, request: IncomingMessage): Promise<boolean> {
     const { status } = await this.api.get('/v1/key', session.secret)
-    if (status === 401) this.sessions.end(cookieOf(request.headers.cookie))
+    if (status === 401) await this.sessions.end(cookieOf(request.headers.cookie))
     return status === 200
   }
 

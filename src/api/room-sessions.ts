@@ -1,0 +1,160 @@
+/**
+ * Sessions of the control room. They stand in the store of keys, under a name that no secret can have, as codes of sign-in do: it is
+ * what all gateways of one store see, what ends for all of them at once, and what outlives a restart. A row holds the key that it
+ * stands for encrypted with the text of the cookie, which is nowhere but in the browser: a copy of the store opens nothing.
+ */
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { Clock } from '../core/clock.ts'
+import { hashOf } from '../core/secret.ts'
+import { isSession, type KeyStore, type SessionKey, sessionName } from '../store/keys.ts'
+
+/** Milliseconds that a session lasts at most, and without a request. */
+export const LONGEST_SESSION = 12 * 3600_000
+const IDLE = 3600_000
+/** The end is moved no more often than this. */
+const RENEW_AFTER = 5 * 60_000
+/** Of one key, or of the admin token; of more, the one that would end first ends. */
+const MOST_SESSIONS = 100
+/** Sessions that are looked at for late ones whenever one is made. Each place is as likely as any other, so that none stays for long. */
+const SWEPT = 16
+
+const COOKIE_BYTES = 32
+const CIPHER = 'aes-256-gcm'
+const NONCE = 12
+const TAG = 16
+
+/** Whose session it is. */
+export interface SessionHolder {
+  readonly role: 'operator' | 'manager'
+  /** What requests to the API are made with. */
+  readonly secret: string
+  /** As pages show it. */
+  readonly name: string
+}
+
+export interface RoomSession extends SessionHolder {
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number
+}
+
+export interface RoomSessionsOptions {
+  readonly clock: Pick<Clock, 'now'>
+  /** As it stands now. */
+  readonly store: () => KeyStore
+  /** The admin token: sessions that were opened with it hold at every gateway that has the same. */
+  readonly token: string | undefined
+  /** What the operator's requests are made with at this gateway. */
+  readonly operatorSecret: string
+}
+
+export class RoomSessions {
+  private readonly options: RoomSessionsOptions
+
+  constructor(options: RoomSessionsOptions) {
+    this.options = options
+  }
+
+  /** @returns the text of the cookie. @throws Fault `unavailable`. */
+  async open(holder: SessionHolder): Promise<{ cookie: string; session: RoomSession }> {
+    const store = this.options.store()
+    const now = Math.floor(this.options.clock.now())
+    // By which a key finds its sessions.
+    const by = holder.role === 'operator' ? 'control room' : hashOf(holder.secret)
+    await makeRoom(store, by, now)
+    const cookie = randomBytes(COOKIE_BYTES).toString('base64url')
+    const hash = sessionName(hashOf(cookie))
+    const until = now + LONGEST_SESSION
+    await store.put({
+      identity: hash,
+      hash,
+      name: holder.name,
+      label: '',
+      management: false,
+      disabled: true,
+      limit: null,
+      limitReset: null,
+      expiresAt: now + IDLE,
+      allowedModels: undefined,
+      provider: undefined,
+      limits: {},
+      passThrough: false,
+      includeByokInLimit: false,
+      creator: null,
+      consent: { by, session: { until, role: holder.role, encrypted: this.encrypted(holder, cookie) } },
+    })
+    await sweep(store, hash, now)
+    return { cookie, session: { ...holder, expiresAt: until } }
+  }
+
+  /** A call of it moves the end of a session without requests. @throws Fault `unavailable`. */
+  async find(cookie: string | undefined): Promise<RoomSession | undefined> {
+    if (cookie === undefined) return undefined
+    const store = this.options.store()
+    const found = await store.find(sessionName(hashOf(cookie)), true)
+    if (!found || !isSession(found)) return undefined
+    const now = Math.floor(this.options.clock.now())
+    const { until } = found.consent.session
+    if (isLate(found, now)) {
+      await store.remove(found.hash)
+      return undefined
+    }
+    const secret = this.opened(found, cookie)
+    if (secret === undefined) return undefined
+    const end = Math.min(now + IDLE, until)
+    if (end - (found.expiresAt ?? 0) >= RENEW_AFTER) await store.change(found.hash, (key) => ({ ...key, expiresAt: end }))
+    return { role: found.consent.session.role, name: found.name, secret, expiresAt: until }
+  }
+
+  /** At all gateways of the store. */
+  async end(cookie: string | undefined): Promise<void> {
+    if (cookie !== undefined) await this.options.store().remove(sessionName(hashOf(cookie)))
+  }
+
+  /** Of the operator a proof of the admin token, since each gateway has a key of its own for the requests. */
+  private encrypted({ role, secret }: SessionHolder, cookie: string): string {
+    if (role === 'operator') return proofOf(this.options.token ?? '', cookie)
+    const nonce = randomBytes(NONCE)
+    const cipher = createCipheriv(CIPHER, keyOf(cookie), nonce, { authTagLength: TAG })
+    return Buffer.concat([nonce, cipher.update(secret, 'utf8'), cipher.final(), cipher.getAuthTag()]).toString('base64url')
+  }
+
+  private opened({ consent: { session } }: SessionKey, cookie: string): string | undefined {
+    const { token, operatorSecret } = this.options
+    if (session.role === 'operator')
+      return token !== undefined && isSame(session.encrypted, proofOf(token, cookie)) ? operatorSecret : undefined
+    const bytes = Buffer.from(session.encrypted, 'base64url')
+    try {
+      const decipher = createDecipheriv(CIPHER, keyOf(cookie), bytes.subarray(0, NONCE), { authTagLength: TAG })
+      decipher.setAuthTag(bytes.subarray(-TAG))
+      return decipher.update(bytes.subarray(NONCE, -TAG), undefined, 'utf8') + decipher.final('utf8')
+    } catch {
+      // The row was written by something else.
+      return undefined
+    }
+  }
+}
+
+/** The cookie is random enough to need no salt. */
+const keyOf = (cookie: string): Buffer => Buffer.from(hkdfSync('sha256', cookie, '', 'headgate control room session', 32))
+
+const proofOf = (token: string, cookie: string): string => createHmac('sha256', token).update(`control room ${cookie}`).digest('base64url')
+
+function isSame(one: string, other: string): boolean {
+  return one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))
+}
+
+async function makeRoom(store: KeyStore, by: string, now: number): Promise<void> {
+  const open = (await store.issuedBy(by, now)).filter(isSession)
+  const first = open.sort((a, b) => (a.expiresAt ?? 0) - (b.expiresAt ?? 0))
+  for (const { hash } of first.slice(0, Math.max(0, first.length - MOST_SESSIONS + 1))) await store.remove(hash)
+}
+
+/** Removes late sessions of any key among the few behind one that has just been made, where need be from the first one on. */
+async function sweep(store: KeyStore, name: string, now: number): Promise<void> {
+  const behind = (await store.listAfter(name, SWEPT)).filter(isSession)
+  const rest = SWEPT - behind.length
+  for (const key of rest > 0 ? [...behind, ...(await store.listAfter(sessionName(''), rest))] : behind)
+    if (isSession(key) && isLate(key, now)) await store.remove(key.hash)
+}
+
+const isLate = (key: SessionKey, now: number): boolean => now >= key.consent.session.until || now >= (key.expiresAt ?? 0)
