@@ -2,9 +2,10 @@
 import { Fault } from '../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
 import { usd } from '../core/money.ts'
-import { factsOf } from '../ledger/facts.ts'
+import { detailOf, factsOf } from '../ledger/facts.ts'
 import { generationView } from '../ledger/generation.ts'
 import type { GenerationRecord, LedgerReader } from '../ledger/types.ts'
+import { moneyOf, reservationOf } from './generation-money.ts'
 import { allKeys, type KeySource } from './key-entry.ts'
 import { type ApiReply, ok } from './reply.ts'
 
@@ -18,52 +19,120 @@ export async function generationDetail(id: string, source: DetailSource): Promis
   if (!record) throw new Fault('not_found', { message: 'No such generation' })
   const key = (await allKeys(source)).find(({ identity }) => identity === record.hold.key)
   const view = generationView(record)
-  const attempts = attemptsOf(view)
+  const facts = factsOf(record.settled)
+  const detail = detailOf(facts)
+  const attempts = attemptsOf(view, facts)
+  const steps = stepsOf(detail)
   return ok({
     data: {
       ...view,
       api_key_hash: key?.hash ?? record.hold.key,
       api_key_name: key?.name ?? null,
       attempts,
-      timeline: timelineOf(record, view, attempts),
+      steps,
+      guardrails: listOf(detail.guardrails),
+      plugins: listOf(detail.plugins).map(({ nano, ...plugin }) => ({ ...plugin, usd: usd(numberOf(nano) ?? 0) })),
+      timeline: timelineOf({ record, view, steps, attempts }),
       tokens: tokensOf(record),
       money: moneyOf(record),
+      reservation: reservationOf(record),
       held: usd(record.hold.hold),
     },
   })
 }
 
-/** Calls of providers, in order. */
-function attemptsOf(view: JsonObject): JsonObject[] {
-  const calls = Array.isArray(view.provider_responses) ? view.provider_responses.filter(isObject) : []
-  return calls.map((call, at) => ({
+/** Calls of providers, in order. Of older rows it is not known when they began. */
+function attemptsOf(view: JsonObject, facts: JsonObject): JsonObject[] {
+  const calls = listOf(view.provider_responses)
+  // Of one call that answered at once the row keeps no more than its own times.
+  const isPlain = facts.provider_responses === undefined && typeof facts.inputs === 'string'
+  const sentAt = numberOf(facts.sent_at) ?? 0
+  return calls.map((call, at) => {
+    const latency = isPlain ? Math.max(0, (numberOf(facts.latency) ?? 0) - sentAt) : numberOf(call.latency)
+    const took = isPlain ? Math.max(0, (numberOf(facts.generation_time) ?? 0) - sentAt) : numberOf(call.took)
+    const hasAnswered = isPlain || took !== undefined
+    return {
+      position: at + 1,
+      provider_name: call.provider_name ?? null,
+      endpoint: call.endpoint ?? view.endpoint ?? null,
+      status: call.status ?? null,
+      error: call.code ?? null,
+      latency: latency ?? null,
+      at_ms: isPlain ? sentAt : (call.at ?? null),
+      time_to_first_token: hasAnswered ? (latency ?? null) : null,
+      duration_ms: took ?? latency ?? null,
+      turn: call.turn ?? 1,
+      dropped: call.dropped ?? [],
+      answer_check: call.answer_check ?? null,
+      reason: reasonOf(calls, at),
+      choice: at === 0 ? (facts.why ?? null) : null,
+    }
+  })
+}
+
+/** `choice` says more of the first one. */
+function reasonOf(calls: readonly JsonObject[], at: number): string {
+  const call = calls[at]
+  const before = calls[at - 1]
+  if (!before) return 'first'
+  if ((call?.turn ?? 1) !== (before.turn ?? 1)) return 'next_turn'
+  // The same endpoint is called again within a turn only without the reasoning that it has refused.
+  return before.endpoint !== undefined && before.endpoint === call?.endpoint ? 'without_reasoning' : 'previous_failed'
+}
+
+/** Tools, calls that they made of models, engines of guardrails and plugins that took their time. */
+function stepsOf(detail: JsonObject): JsonObject[] {
+  return listOf(detail.steps).map((step, at) => ({
     position: at + 1,
-    provider_name: call.provider_name ?? null,
-    endpoint: call.endpoint ?? view.endpoint ?? null,
-    status: call.status ?? null,
-    error: call.code ?? null,
-    latency: call.latency ?? null,
-    dropped: call.dropped ?? [],
-    reason: at === 0 ? 'first' : 'previous_failed',
+    kind: step.kind ?? null,
+    name: step.name ?? null,
+    at_ms: step.at ?? null,
+    duration_ms: step.took ?? null,
+    error: step.failure ?? null,
+    within: typeof step.within === 'number' ? step.within + 1 : null,
+    tokens: step.input === undefined ? null : { prompt: step.input, completion: step.output ?? 0 },
+    usd: step.nano === undefined ? null : usd(numberOf(step.nano) ?? 0),
+    attempts: listOf(step.attempts).map(({ code, at: at_ms, ...attempt }) => ({ ...attempt, error: code ?? null, at_ms: at_ms ?? null })),
   }))
 }
 
-/** Milliseconds since the admission where they are known. */
-function timelineOf({ settled, at }: GenerationRecord, view: JsonObject, attempts: readonly JsonObject[]): JsonObject[] {
-  const event = (kind: string, at_ms: Json, more: JsonObject = {}): JsonObject => ({ kind, at_ms, ...more })
-  const events = [event('admitted', 0, { at: new Date(at).toISOString() })]
-  if (view.moderation_latency !== null) events.push(event('moderation', null, { duration_ms: view.moderation_latency ?? null }))
-  for (const attempt of attempts)
-    events.push(
-      event('attempt', null, {
-        name: attempt.provider_name ?? null,
-        duration_ms: attempt.latency ?? null,
-        position: attempt.position ?? null,
-      }),
-    )
-  if (!settled) return events
-  events.push(event('first_content', view.latency ?? null))
-  events.push(event('settled', view.generation_time ?? null, { name: settled.status, error: view.error ?? null }))
+const stepEvent = ({ kind, position, name, at_ms, duration_ms, error }: JsonObject): JsonObject => ({
+  kind: String(kind),
+  at_ms: at_ms ?? null,
+  duration_ms: duration_ms ?? null,
+  position: position ?? null,
+  name: name ?? null,
+  error: error ?? null,
+})
+
+const attemptEvent = ({ position, provider_name: name, at_ms, duration_ms }: JsonObject): JsonObject => ({
+  kind: 'attempt',
+  at_ms: at_ms ?? null,
+  duration_ms: duration_ms ?? null,
+  position: position ?? null,
+  name: name ?? null,
+})
+
+interface Parts {
+  readonly record: GenerationRecord
+  readonly view: JsonObject
+  readonly steps: readonly JsonObject[]
+  readonly attempts: readonly JsonObject[]
+}
+
+/** In the order of their beginning, milliseconds since the admission; what has no time stands where it was noted. */
+function timelineOf({ record: { settled, at }, view, steps, attempts }: Parts): JsonObject[] {
+  const parts = [...steps.map(stepEvent), ...attempts.map(attemptEvent)]
+  const events: JsonObject[] = [{ kind: 'admitted', at_ms: 0, at: new Date(at).toISOString() }]
+  const isStep = parts.some(({ kind, name }) => kind === 'guardrail' || (kind === 'plugin' && name === 'moderation'))
+  if (view.moderation_latency !== null && !isStep)
+    events.push({ kind: 'moderation', at_ms: null, duration_ms: view.moderation_latency ?? null })
+  const moments = parts.every(({ at_ms }) => at_ms !== null)
+  const hasContent = attempts.some(({ time_to_first_token: first, error }) => first !== null || error === null)
+  const first: JsonObject[] = settled && hasContent ? [{ kind: 'first_content', at_ms: view.latency ?? null }] : []
+  const middle = moments ? [...parts, ...first].sort((a, b) => Number(a.at_ms) - Number(b.at_ms)) : [...parts, ...first]
+  events.push(...middle)
+  if (settled) events.push({ kind: 'settled', at_ms: view.generation_time ?? null, name: settled.status, error: view.error ?? null })
   return events
 }
 
@@ -73,12 +142,5 @@ function tokensOf({ settled }: GenerationRecord): JsonObject | null {
   return { prompt: input, completion: output, reasoning, cached, cache_write: cacheWrite }
 }
 
-/** What the charge is made of, as far as the row keeps it. USD. */
-function moneyOf({ settled }: GenerationRecord): JsonObject[] {
-  if (!settled) return []
-  const facts = factsOf(settled)
-  const tools = typeof facts.tools_cost === 'number' ? facts.tools_cost : 0
-  const lines: JsonObject[] = [{ item: 'providers', usd: usd(settled.cost - tools) }]
-  if (tools > 0) lines.push({ item: 'tools', usd: usd(tools) })
-  return lines
-}
+const numberOf = (value: Json | undefined): number | undefined => (typeof value === 'number' ? value : undefined)
+const listOf = (value: Json | undefined): JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : [])

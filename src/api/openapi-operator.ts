@@ -97,6 +97,8 @@ const found = Type.Object({
   scanned_until: Type.String({ description: 'All generations from here on have been looked at.' }),
 })
 
+const sum = Type.Object({ nano: Type.Integer({ description: 'Nano-dollars.' }), usd: figure })
+
 const detail = Type.Object({
   data: Type.Object({
     id: Type.String(),
@@ -110,12 +112,72 @@ const detail = Type.Object({
         status: maybe(count),
         error: maybe(Type.String()),
         latency: maybe(figure),
-        reason: Type.Enum(['first', 'previous_failed']),
+        at_ms: maybe(figure),
+        time_to_first_token: maybe(Type.Number({ description: 'Milliseconds; null where no content came.' })),
+        duration_ms: maybe(figure),
+        turn: count,
+        dropped: Type.Array(Type.String()),
+        reason: Type.Enum(['first', 'previous_failed', 'next_turn', 'without_reasoning']),
+        choice: maybe(Type.String({ description: 'Of the first one, where there was a choice: as `why.by` of a plan.' })),
+      }),
+    ),
+    steps: Type.Array(
+      Type.Object({
+        position: count,
+        kind: Type.Enum(['tool', 'model', 'guardrail', 'plugin']),
+        name: Type.String(),
+        at_ms: maybe(figure),
+        duration_ms: maybe(figure),
+        error: maybe(Type.String()),
+        within: maybe(Type.Integer({ description: 'Position of the step that made it.' })),
+        tokens: maybe(Type.Object({ prompt: count, completion: count })),
+        usd: maybe(figure),
+        attempts: Type.Array(Type.Object({}, { additionalProperties: true })),
+      }),
+      { description: 'Tools, models that they called, engines of guardrails, and plugins that took their time.' },
+    ),
+    guardrails: Type.Array(
+      Type.Object({
+        guardrail: Type.String(),
+        rule: Type.String(),
+        action: Type.String(),
+        direction: Type.Enum(['input', 'output']),
+        count: Type.Integer({ description: 'Distinct texts that were found; which ones is not kept here.' }),
+        kinds: Type.Array(Type.String()),
+      }),
+    ),
+    plugins: Type.Array(
+      Type.Object({
+        name: Type.String(),
+        figures: Type.Object({}, { description: 'What it reports of its work in numbers.', additionalProperties: true }),
+        failure: Type.Optional(Type.String()),
+        usd: figure,
       }),
     ),
     timeline: Type.Array(Type.Object({ kind: Type.String(), at_ms: maybe(figure) })),
     tokens: maybe(Type.Object({ prompt: count, completion: count, reasoning: count, cached: count, cache_write: count })),
-    money: Type.Array(Type.Object({ item: Type.String(), usd: figure })),
+    money: Type.Array(
+      Type.Object({
+        item: Type.String({
+          description: 'Kind of what was counted, as in prices; `tools`; `providers` where the row keeps no quantities.',
+        }),
+        name: maybe(Type.String({ description: 'Of a tool or a plugin.' })),
+        model: maybe(Type.String()),
+        endpoint: maybe(Type.String()),
+        units: maybe(count),
+        unit_price: maybe(Type.String({ description: 'USD for each unit, as a decimal text.' })),
+        nano: Type.Integer({ description: 'Nano-dollars.' }),
+        usd: figure,
+      }),
+      { description: 'The charge line by line: `nano` sums up to it exactly.' },
+    ),
+    reservation: Type.Object({
+      held: Type.Array(sum, { description: 'What was held, and each extension.' }),
+      in_force: sum,
+      charged: sum,
+      released: sum,
+      beyond_hold: sum,
+    }),
     held: figure,
   }),
 })

@@ -51,8 +51,11 @@ export class Bill {
   private small = 0
   private large = 0n
 
-  /** @param count non-negative; less than one whole unit, or not a number, adds nothing, a fraction is dropped. */
-  add(count: number, rate: Rate): void {
+  /**
+   * @param count non-negative; less than one whole unit, or not a number, adds nothing, a fraction is dropped.
+   * @param _what is counted, for a bill that keeps its parts.
+   */
+  add(count: number, rate: Rate, _what = ''): void {
     if (!(count >= 1)) return
     const units = Math.floor(Math.min(count, EXACT))
     const product = units * Number(rate)

@@ -7,8 +7,14 @@ export interface ProviderResponse extends JsonObject {
   provider_name: string
   /** The provider's own HTTP status; null where none came. */
   status: number | null
-  /** Milliseconds. */
+  /** Milliseconds: to the first content, or to the failure. */
   latency: number
+  /** Milliseconds from the admission to the call. */
+  at?: number
+  /** Milliseconds to the end of the answer; absent where there was none. */
+  took?: number | undefined
+  /** Of a tool loop, from 2 on. */
+  turn?: number | undefined
 }
 
 /** What is absent was not in the request. */
@@ -75,6 +81,14 @@ export interface Facts extends JsonObject {
   /** Nano-dollars of usage that passed the hold and that no allowance could pay; not part of the charge. */
   unrecovered_nano?: number
   provider_responses?: ProviderResponse[] | undefined
+  /** Milliseconds from the admission to the first call of a provider; absent below one. */
+  sent_at?: number | undefined
+  /** Why the first endpoint came first, as `why.by` of a plan; absent where there was no choice. */
+  why?: string | undefined
+  /** USD per million tokens of what the columns count, see `ledger/bill-lines.ts`; absent where `detail` has the lines. */
+  rates?: string | undefined
+  /** `Detail` as JSON text; absent of a plain request. */
+  detail?: string | undefined
   /** What a plan of the same request needs: `PlanInputs` as JSON text. */
   inputs?: string
   /** Application attribution of the caller. */
@@ -87,6 +101,27 @@ export interface Facts extends JsonObject {
   num_search_results?: number | undefined
   num_fetches?: number | undefined
   web_search_engine?: string | undefined
+}
+
+/** What only some requests have. Names are those of tools, models, guardrails and plugins; no text of a request or an answer. */
+export interface Detail extends JsonObject {
+  /** What was charged for calls of models, each turn rounded by itself: `parts` are `WrittenPart`s of `ledger/bill-lines.ts`. */
+  bill?: JsonObject[]
+  /** Nano-dollars of what was held, part by part; absent where it was held at once. */
+  holds?: number[]
+  /** Nano-dollars of tools and plugins. */
+  charges?: JsonObject[]
+  /** Tools, models that they called, engines of guardrails, plugins: milliseconds since the admission; `within` is a place in this list. */
+  steps?: JsonObject[]
+  guardrails?: JsonObject[]
+  plugins?: JsonObject[]
+}
+
+/** The detail in the facts of a settlement; empty where there is none. */
+export function detailOf({ detail }: JsonObject): JsonObject {
+  if (typeof detail !== 'string') return {}
+  const parsed = JSON.parse(detail) as Json
+  return isObject(parsed) ? parsed : {}
 }
 
 /** The facts of a settlement; empty where there is none, or where a crash wrote none. */

@@ -65,8 +65,25 @@ function within(value: number, most: number): number {
  */
 export function charge(usage: Usage, tariff: Tariff, extras?: Extras): Charge {
   if (tariff === 'free' || tariff === 'unpriced') return NOTHING
+  const sum = new Bill()
+  const completion = new Bill()
+  addParts(usage, { price: tariff, extras }, sum, completion)
+  sum.join(completion)
+  const total = sum.nano()
+  const ofOutput = completion.nano()
+  const own = { total, input: total - ofOutput, output: ofOutput }
+  return usage.others === undefined ? own : withOthers(own, usage.others, { tariff, extras })
+}
+
+/** Adds what a usage is priced by, part by part, but for the rounds of other models. @param sum of the input's part. */
+export function addParts(
+  usage: Usage,
+  { price: snapshot, extras }: { price: PriceSnapshot; extras: Extras | undefined },
+  sum: Bill,
+  completion: Bill,
+): void {
   const input = within(usage.input, MOST_TOKENS)
-  const price = ratesFor(tariff, input)
+  const price = ratesFor(snapshot, input)
   const cached = within(usage.cached, input)
   const cacheWrite = within(usage.cacheWrite, input - cached)
   const audio = within(usage.audioInput, input - cached - cacheWrite)
@@ -74,29 +91,22 @@ export function charge(usage: Usage, tariff: Tariff, extras?: Extras): Charge {
   const output = within(usage.output, MOST_TOKENS)
   const reasoning = within(usage.reasoning, output)
 
-  const sum = new Bill()
-  sum.add(input - cached - cacheWrite - audio - pictured, price.prompt)
-  if (cached > 0) sum.add(cached, price.cached ?? price.prompt)
+  sum.add(input - cached - cacheWrite - audio - pictured, price.prompt, 'prompt')
+  if (cached > 0) sum.add(cached, price.cached ?? price.prompt, 'cached')
   const long = within(usage.cacheWriteLong ?? 0, cacheWrite)
-  if (cacheWrite > long) sum.add(cacheWrite - long, price.cacheWrite ?? price.prompt)
-  if (long > 0) sum.add(long, price.cacheWriteLong ?? price.cacheWrite ?? price.prompt)
-  if (audio > 0) sum.add(audio, price.audio ?? price.prompt)
-  if (pictured > 0) sum.add(pictured, price.imageInput ?? price.prompt)
+  if (cacheWrite > long) sum.add(cacheWrite - long, price.cacheWrite ?? price.prompt, 'cache_write')
+  if (long > 0) sum.add(long, price.cacheWriteLong ?? price.cacheWrite ?? price.prompt, 'cache_write_long')
+  if (audio > 0) sum.add(audio, price.audio ?? price.prompt, 'audio')
+  if (pictured > 0) sum.add(pictured, price.imageInput ?? price.prompt, 'image_input')
   addFixed(sum, price, extras)
-  if (usage.webSearches && price.webSearch !== undefined) sum.add(within(usage.webSearches, MOST_TOKENS), price.webSearch)
+  if (usage.webSearches && price.webSearch !== undefined) sum.add(within(usage.webSearches, MOST_TOKENS), price.webSearch, 'web_search')
   if (usage.toolCalls) addTools(sum, price, usage.toolCalls)
-  const completion = new Bill()
   const image = within(usage.imageOutput, output - reasoning)
   const spoken = within(usage.audioOutput, output - reasoning - image)
-  completion.add(output - reasoning - image - spoken, price.completion)
-  if (image > 0) completion.add(image, price.imageOutput ?? price.completion)
-  if (spoken > 0) completion.add(spoken, price.audioOutput ?? price.completion)
-  if (reasoning > 0) completion.add(reasoning, price.reasoning ?? price.completion)
-  sum.join(completion)
-  const total = sum.nano()
-  const ofOutput = completion.nano()
-  const own = { total, input: total - ofOutput, output: ofOutput }
-  return usage.others === undefined ? own : withOthers(own, usage.others, { tariff, extras })
+  completion.add(output - reasoning - image - spoken, price.completion, 'completion')
+  if (image > 0) completion.add(image, price.imageOutput ?? price.completion, 'image_output')
+  if (spoken > 0) completion.add(spoken, price.audioOutput ?? price.completion, 'audio_output')
+  if (reasoning > 0) completion.add(reasoning, price.reasoning ?? price.completion, 'reasoning')
 }
 
 /** Adds the rounds of other models, each at its own price, or at that of the model that served where it has none here. */
@@ -125,17 +135,17 @@ export function cacheDiscount(usage: Usage, tariff: Tariff): number {
 }
 
 function addFixed(bill: Bill, price: Rates, extras: Extras | undefined): void {
-  if (price.request !== undefined) bill.add(1, price.request)
-  if (price.image !== undefined && extras?.images) bill.add(extras.images, price.image)
-  if (price.webSearch !== undefined && extras?.webSearches) bill.add(extras.webSearches, price.webSearch)
-  if (price.container !== undefined && extras?.containers) bill.add(extras.containers, price.container)
+  if (price.request !== undefined) bill.add(1, price.request, 'request')
+  if (price.image !== undefined && extras?.images) bill.add(extras.images, price.image, 'image')
+  if (price.webSearch !== undefined && extras?.webSearches) bill.add(extras.webSearches, price.webSearch, 'web_search')
+  if (price.container !== undefined && extras?.containers) bill.add(extras.containers, price.container, 'container')
   if (extras?.toolCalls) addTools(bill, price, extras.toolCalls)
   if (extras?.drawn) bill.add(extras.drawn, price.drawing?.completion ?? price.imageOutput ?? price.completion)
 }
 
 function addTools(bill: Bill, { tools }: Rates, calls: ToolCalls): void {
   if (tools === undefined) return
-  for (const tool of PAID_TOOLS) bill.add(within(calls[tool] ?? 0, MOST_TOKENS), tools[tool] ?? 0n)
+  for (const tool of PAID_TOOLS) bill.add(within(calls[tool] ?? 0, MOST_TOKENS), tools[tool] ?? 0n, tool)
 }
 
 /** Tokens of one piece of advice with its reasoning: usually 1,400 to 1,800 (Anthropic, "Advisor tool"). */

@@ -85,6 +85,8 @@ export interface Settlement {
   used: number
   /** `<ended by>/<progress>/<basis>`, such as `caller/content/estimated`. */
   reason: string
+  /** What the last turn is charged for; undefined where nothing of it is. */
+  counted?: Usage | undefined
 }
 
 /**
@@ -120,6 +122,7 @@ export function settlementOf(outcome: Outcome): Settlement {
     estimated: shown.estimated === true,
     used: (free ? 0 : tokensOf(counted)) + (earlier ? tokensOf(earlier.usage) : 0),
     reason: reasonOf(blank ? 'provider' : outcome.endedBy, outcome.progress, basis),
+    counted: free ? undefined : counted,
   }
 }
 

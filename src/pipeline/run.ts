@@ -100,6 +100,10 @@ export interface Step {
   /** Of a call that a tool makes of a model: the tool's step, and what the call itself has noted. */
   readonly within?: Step | undefined
   readonly trail?: Trail
+  /** And what it used, one of each call of a provider. */
+  readonly turns?: readonly Turn[]
+  /** Of a tool: nano-dollars beside those turns. */
+  cost?: number
 }
 
 const NO_STEPS: readonly Step[] = []

@@ -80,7 +80,7 @@ for (const kind of ['a file', 'memory'])
       api_key_name: 'app',
       status: 'failed',
       attempts: [{ position: 1, provider_name: 'first', status: 400, reason: 'first' }],
-      timeline: [{ kind: 'admitted', at_ms: 0 }, { kind: 'attempt' }, { kind: 'first_content' }, { kind: 'settled', name: 'failed' }],
+      timeline: [{ kind: 'admitted', at_ms: 0 }, { kind: 'attempt' }, { kind: 'settled', name: 'failed' }],
       money: [{ item: 'providers', usd: 0 }],
     })
     t.equal((await scene.gateway.get(`/v1/generations/${failed}`, { authorization: `Bearer ${APP}` })).status, 403)

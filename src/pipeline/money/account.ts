@@ -22,6 +22,7 @@ import { type Accepted, type Exchange, knownOf } from '../exchange.ts'
 import type { Layer, Reply } from '../layer.ts'
 import { metadataOnFault, routerMetadata } from '../reply/metadata.ts'
 import { settleTokens } from '../request/admit.ts'
+import type { PricedTurn } from './detail-facts.ts'
 import { generationFacts } from './generation-facts.ts'
 import type { SettledHold } from './hold.ts'
 import { chargedExtras, pricedEndpoint, tariffOf } from './provider-prices.ts'
@@ -41,27 +42,25 @@ export function accountLayer(dependencies: ChainDependencies): Layer<Accepted> {
       }
       const known = knownOf(exchange)
       const last = reply?.turn ?? exchange.run.unfinished
-      const settlement = settlementOf(outcomeOf(known, last, fault))
+      const outcome = outcomeOf(known, last, fault)
+      const settlement = settlementOf(outcome)
       settleTokens(exchange, settlement, dependencies.admission)
       exchange.run.final = finalOf(known, settlement, reply?.turn.fault ?? fault)
-      await settle(known, { settlement, last }, dependencies)
+      await settle(known, { settlement, outcome, last }, dependencies)
       if (reply) return reply
       throw fault
     }
 }
 
 /** The hold becomes a charge in memory and one row in the journal, committed before the reply ends. */
-function settle(
-  exchange: Known,
-  { settlement, last }: { settlement: Settlement; last: Turn | undefined },
-  dependencies: ChainDependencies,
-): Promise<void> | undefined {
+function settle(exchange: Known, priced: PricedTurn, dependencies: ChainDependencies): Promise<void> | undefined {
   const {
     head: { costs },
   } = exchange
+  const { settlement } = priced
   const at = Math.floor(dependencies.clock.now())
   const { usage } = settlement
-  const written = costs.hold.open ? generationFacts(exchange, settlement, last) : undefined
+  const written = costs.hold.open ? generationFacts(exchange, priced) : undefined
   const settling = costs.hold.settle(dependencies.journal, {
     seq: exchange.head.seq,
     status: settlement.status,

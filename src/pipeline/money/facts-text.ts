@@ -60,29 +60,29 @@ const asInteger = serializer.asInteger.bind(serializer)
     : input
         if (obj === null) return JSON_STR_EMPTY_OBJECT
         let json = ''
-        let addComma_34 = false
-          const value_verdict_35 = obj["verdict"]
-          if (value_verdict_35 !== undefined) {
-            json += addComma_34 ? ",\"verdict\":" : ((addComma_34 = true), "{\"verdict\":")
-        if (typeof value_verdict_35 !== 'string') {
-          if (value_verdict_35 === null) { json += JSON_STR_EMPTY_STRING } else if (value_verdict_35 instanceof Date) { json += JSON_STR_QUOTE + value_verdict_35.toISOString() + JSON_STR_QUOTE } else if (value_verdict_35 instanceof RegExp) { json += asString(value_verdict_35.source) } else { json += asString(value_verdict_35.toString()) }
-        } else { json += asString(value_verdict_35) }
+        let addComma_37 = false
+          const value_verdict_38 = obj["verdict"]
+          if (value_verdict_38 !== undefined) {
+            json += addComma_37 ? ",\"verdict\":" : ((addComma_37 = true), "{\"verdict\":")
+        if (typeof value_verdict_38 !== 'string') {
+          if (value_verdict_38 === null) { json += JSON_STR_EMPTY_STRING } else if (value_verdict_38 instanceof Date) { json += JSON_STR_QUOTE + value_verdict_38.toISOString() + JSON_STR_QUOTE } else if (value_verdict_38 instanceof RegExp) { json += asString(value_verdict_38.source) } else { json += asString(value_verdict_38.toString()) }
+        } else { json += asString(value_verdict_38) }
           }
-          const value_keyword_36 = obj["keyword"]
-          if (value_keyword_36 !== undefined) {
-            json += addComma_34 ? ",\"keyword\":" : ((addComma_34 = true), "{\"keyword\":")
-        if (typeof value_keyword_36 !== 'string') {
-          if (value_keyword_36 === null) { json += JSON_STR_EMPTY_STRING } else if (value_keyword_36 instanceof Date) { json += JSON_STR_QUOTE + value_keyword_36.toISOString() + JSON_STR_QUOTE } else if (value_keyword_36 instanceof RegExp) { json += asString(value_keyword_36.source) } else { json += asString(value_keyword_36.toString()) }
-        } else { json += asString(value_keyword_36) }
+          const value_keyword_39 = obj["keyword"]
+          if (value_keyword_39 !== undefined) {
+            json += addComma_37 ? ",\"keyword\":" : ((addComma_37 = true), "{\"keyword\":")
+        if (typeof value_keyword_39 !== 'string') {
+          if (value_keyword_39 === null) { json += JSON_STR_EMPTY_STRING } else if (value_keyword_39 instanceof Date) { json += JSON_STR_QUOTE + value_keyword_39.toISOString() + JSON_STR_QUOTE } else if (value_keyword_39 instanceof RegExp) { json += asString(value_keyword_39.source) } else { json += asString(value_keyword_39.toString()) }
+        } else { json += asString(value_keyword_39) }
           }
-          const value_tool_37 = obj["tool"]
-          if (value_tool_37 !== undefined) {
-            json += addComma_34 ? ",\"tool\":" : ((addComma_34 = true), "{\"tool\":")
-        if (typeof value_tool_37 !== 'string') {
-          if (value_tool_37 === null) { json += JSON_STR_EMPTY_STRING } else if (value_tool_37 instanceof Date) { json += JSON_STR_QUOTE + value_tool_37.toISOString() + JSON_STR_QUOTE } else if (value_tool_37 instanceof RegExp) { json += asString(value_tool_37.source) } else { json += asString(value_tool_37.toString()) }
-        } else { json += asString(value_tool_37) }
+          const value_tool_40 = obj["tool"]
+          if (value_tool_40 !== undefined) {
+            json += addComma_37 ? ",\"tool\":" : ((addComma_37 = true), "{\"tool\":")
+        if (typeof value_tool_40 !== 'string') {
+          if (value_tool_40 === null) { json += JSON_STR_EMPTY_STRING } else if (value_tool_40 instanceof Date) { json += JSON_STR_QUOTE + value_tool_40.toISOString() + JSON_STR_QUOTE } else if (value_tool_40 instanceof RegExp) { json += asString(value_tool_40.source) } else { json += asString(value_tool_40.toString()) }
+        } else { json += asString(value_tool_40) }
           }
-if (!addComma_34) json += JSON_STR_BEGIN_OBJECT
+if (!addComma_37) json += JSON_STR_BEGIN_OBJECT
 return json + JSON_STR_END_OBJECT
       }
       // "#/properties/provider_responses/items"
@@ -92,49 +92,64 @@ return json + JSON_STR_END_OBJECT
     : input
         if (obj === null) return JSON_STR_EMPTY_OBJECT
         let json = ''
-        let addComma_26 = false
-          const value_provider_name_27 = obj["provider_name"]
-          if (value_provider_name_27 !== undefined) {
-            json += addComma_26 ? ",\"provider_name\":" : ((addComma_26 = true), "{\"provider_name\":")
-        if (typeof value_provider_name_27 !== 'string') {
-          if (value_provider_name_27 === null) { json += JSON_STR_EMPTY_STRING } else if (value_provider_name_27 instanceof Date) { json += JSON_STR_QUOTE + value_provider_name_27.toISOString() + JSON_STR_QUOTE } else if (value_provider_name_27 instanceof RegExp) { json += asString(value_provider_name_27.source) } else { json += asString(value_provider_name_27.toString()) }
-        } else { json += asString(value_provider_name_27) }
+        let addComma_29 = false
+          const value_provider_name_30 = obj["provider_name"]
+          if (value_provider_name_30 !== undefined) {
+            json += addComma_29 ? ",\"provider_name\":" : ((addComma_29 = true), "{\"provider_name\":")
+        if (typeof value_provider_name_30 !== 'string') {
+          if (value_provider_name_30 === null) { json += JSON_STR_EMPTY_STRING } else if (value_provider_name_30 instanceof Date) { json += JSON_STR_QUOTE + value_provider_name_30.toISOString() + JSON_STR_QUOTE } else if (value_provider_name_30 instanceof RegExp) { json += asString(value_provider_name_30.source) } else { json += asString(value_provider_name_30.toString()) }
+        } else { json += asString(value_provider_name_30) }
           }
-          const value_endpoint_28 = obj["endpoint"]
-          if (value_endpoint_28 !== undefined) {
-            json += addComma_26 ? ",\"endpoint\":" : ((addComma_26 = true), "{\"endpoint\":")
-        if (typeof value_endpoint_28 !== 'string') {
-          if (value_endpoint_28 === null) { json += JSON_STR_EMPTY_STRING } else if (value_endpoint_28 instanceof Date) { json += JSON_STR_QUOTE + value_endpoint_28.toISOString() + JSON_STR_QUOTE } else if (value_endpoint_28 instanceof RegExp) { json += asString(value_endpoint_28.source) } else { json += asString(value_endpoint_28.toString()) }
-        } else { json += asString(value_endpoint_28) }
+          const value_endpoint_31 = obj["endpoint"]
+          if (value_endpoint_31 !== undefined) {
+            json += addComma_29 ? ",\"endpoint\":" : ((addComma_29 = true), "{\"endpoint\":")
+        if (typeof value_endpoint_31 !== 'string') {
+          if (value_endpoint_31 === null) { json += JSON_STR_EMPTY_STRING } else if (value_endpoint_31 instanceof Date) { json += JSON_STR_QUOTE + value_endpoint_31.toISOString() + JSON_STR_QUOTE } else if (value_endpoint_31 instanceof RegExp) { json += asString(value_endpoint_31.source) } else { json += asString(value_endpoint_31.toString()) }
+        } else { json += asString(value_endpoint_31) }
           }
-          const value_status_29 = obj["status"]
-          if (value_status_29 !== undefined) {
-            json += addComma_26 ? ",\"status\":" : ((addComma_26 = true), "{\"status\":")
-      if (value_status_29 === null) { json += JSON_STR_NULL } else { json += asNumber(value_status_29) }
+          const value_status_32 = obj["status"]
+          if (value_status_32 !== undefined) {
+            json += addComma_29 ? ",\"status\":" : ((addComma_29 = true), "{\"status\":")
+      if (value_status_32 === null) { json += JSON_STR_NULL } else { json += asNumber(value_status_32) }
           }
-          const value_latency_30 = obj["latency"]
-          if (value_latency_30 !== undefined) {
-            json += addComma_26 ? ",\"latency\":" : ((addComma_26 = true), "{\"latency\":")
-            json += asNumber(value_latency_30)
+          const value_latency_33 = obj["latency"]
+          if (value_latency_33 !== undefined) {
+            json += addComma_29 ? ",\"latency\":" : ((addComma_29 = true), "{\"latency\":")
+            json += asNumber(value_latency_33)
           }
-          const value_code_31 = obj["code"]
-          if (value_code_31 !== undefined) {
-            json += addComma_26 ? ",\"code\":" : ((addComma_26 = true), "{\"code\":")
-        if (typeof value_code_31 !== 'string') {
-          if (value_code_31 === null) { json += JSON_STR_EMPTY_STRING } else if (value_code_31 instanceof Date) { json += JSON_STR_QUOTE + value_code_31.toISOString() + JSON_STR_QUOTE } else if (value_code_31 instanceof RegExp) { json += asString(value_code_31.source) } else { json += asString(value_code_31.toString()) }
-        } else { json += asString(value_code_31) }
+          const value_code_34 = obj["code"]
+          if (value_code_34 !== undefined) {
+            json += addComma_29 ? ",\"code\":" : ((addComma_29 = true), "{\"code\":")
+        if (typeof value_code_34 !== 'string') {
+          if (value_code_34 === null) { json += JSON_STR_EMPTY_STRING } else if (value_code_34 instanceof Date) { json += JSON_STR_QUOTE + value_code_34.toISOString() + JSON_STR_QUOTE } else if (value_code_34 instanceof RegExp) { json += asString(value_code_34.source) } else { json += asString(value_code_34.toString()) }
+        } else { json += asString(value_code_34) }
           }
-          const value_dropped_32 = obj["dropped"]
-          if (value_dropped_32 !== undefined) {
-            json += addComma_26 ? ",\"dropped\":" : ((addComma_26 = true), "{\"dropped\":")
-            json += anonymous3(value_dropped_32)
+          const value_dropped_35 = obj["dropped"]
+          if (value_dropped_35 !== undefined) {
+            json += addComma_29 ? ",\"dropped\":" : ((addComma_29 = true), "{\"dropped\":")
+            json += anonymous3(value_dropped_35)
           }
-          const value_answer_check_33 = obj["answer_check"]
-          if (value_answer_check_33 !== undefined) {
-            json += addComma_26 ? ",\"answer_check\":" : ((addComma_26 = true), "{\"answer_check\":")
-            json += anonymous4(value_answer_check_33)
+          const value_answer_check_36 = obj["answer_check"]
+          if (value_answer_check_36 !== undefined) {
+            json += addComma_29 ? ",\"answer_check\":" : ((addComma_29 = true), "{\"answer_check\":")
+            json += anonymous4(value_answer_check_36)
           }
-if (!addComma_26) json += JSON_STR_BEGIN_OBJECT
+          const value_at_41 = obj["at"]
+          if (value_at_41 !== undefined) {
+            json += addComma_29 ? ",\"at\":" : ((addComma_29 = true), "{\"at\":")
+            json += asNumber(value_at_41)
+          }
+          const value_took_42 = obj["took"]
+          if (value_took_42 !== undefined) {
+            json += addComma_29 ? ",\"took\":" : ((addComma_29 = true), "{\"took\":")
+            json += asNumber(value_took_42)
+          }
+          const value_turn_43 = obj["turn"]
+          if (value_turn_43 !== undefined) {
+            json += addComma_29 ? ",\"turn\":" : ((addComma_29 = true), "{\"turn\":")
+            json += asNumber(value_turn_43)
+          }
+if (!addComma_29) json += JSON_STR_BEGIN_OBJECT
 return json + JSON_STR_END_OBJECT
       }
     function anonymous1 (obj) {
@@ -250,101 +265,123 @@ return json + JSON_STR_END_OBJECT
             json += addComma_0 ? ",\"streamed\":" : ((addComma_0 = true), "{\"streamed\":")
             json += asBoolean(value_streamed_13)
           }
-          const value_charge_reason_14 = obj["charge_reason"]
-          if (value_charge_reason_14 !== undefined) {
+          const value_sent_at_14 = obj["sent_at"]
+          if (value_sent_at_14 !== undefined) {
+            json += addComma_0 ? ",\"sent_at\":" : ((addComma_0 = true), "{\"sent_at\":")
+            json += asNumber(value_sent_at_14)
+          }
+          const value_why_15 = obj["why"]
+          if (value_why_15 !== undefined) {
+            json += addComma_0 ? ",\"why\":" : ((addComma_0 = true), "{\"why\":")
+            json += asUnsafeString(value_why_15)
+          }
+          const value_rates_16 = obj["rates"]
+          if (value_rates_16 !== undefined) {
+            json += addComma_0 ? ",\"rates\":" : ((addComma_0 = true), "{\"rates\":")
+            json += asUnsafeString(value_rates_16)
+          }
+          const value_charge_reason_17 = obj["charge_reason"]
+          if (value_charge_reason_17 !== undefined) {
             json += addComma_0 ? ",\"charge_reason\":" : ((addComma_0 = true), "{\"charge_reason\":")
-        if (typeof value_charge_reason_14 !== 'string') {
-          if (value_charge_reason_14 === null) { json += JSON_STR_EMPTY_STRING } else if (value_charge_reason_14 instanceof Date) { json += JSON_STR_QUOTE + value_charge_reason_14.toISOString() + JSON_STR_QUOTE } else if (value_charge_reason_14 instanceof RegExp) { json += asString(value_charge_reason_14.source) } else { json += asString(value_charge_reason_14.toString()) }
-        } else { json += asString(value_charge_reason_14) }
+        if (typeof value_charge_reason_17 !== 'string') {
+          if (value_charge_reason_17 === null) { json += JSON_STR_EMPTY_STRING } else if (value_charge_reason_17 instanceof Date) { json += JSON_STR_QUOTE + value_charge_reason_17.toISOString() + JSON_STR_QUOTE } else if (value_charge_reason_17 instanceof RegExp) { json += asString(value_charge_reason_17.source) } else { json += asString(value_charge_reason_17.toString()) }
+        } else { json += asString(value_charge_reason_17) }
           }
-          const value_fault_15 = obj["fault"]
-          if (value_fault_15 !== undefined) {
+          const value_fault_18 = obj["fault"]
+          if (value_fault_18 !== undefined) {
             json += addComma_0 ? ",\"fault\":" : ((addComma_0 = true), "{\"fault\":")
-        if (typeof value_fault_15 !== 'string') {
-          if (value_fault_15 === null) { json += JSON_STR_EMPTY_STRING } else if (value_fault_15 instanceof Date) { json += JSON_STR_QUOTE + value_fault_15.toISOString() + JSON_STR_QUOTE } else if (value_fault_15 instanceof RegExp) { json += asString(value_fault_15.source) } else { json += asString(value_fault_15.toString()) }
-        } else { json += asString(value_fault_15) }
+        if (typeof value_fault_18 !== 'string') {
+          if (value_fault_18 === null) { json += JSON_STR_EMPTY_STRING } else if (value_fault_18 instanceof Date) { json += JSON_STR_QUOTE + value_fault_18.toISOString() + JSON_STR_QUOTE } else if (value_fault_18 instanceof RegExp) { json += asString(value_fault_18.source) } else { json += asString(value_fault_18.toString()) }
+        } else { json += asString(value_fault_18) }
           }
-          const value_trace_id_16 = obj["trace_id"]
-          if (value_trace_id_16 !== undefined) {
+          const value_trace_id_19 = obj["trace_id"]
+          if (value_trace_id_19 !== undefined) {
             json += addComma_0 ? ",\"trace_id\":" : ((addComma_0 = true), "{\"trace_id\":")
-        if (typeof value_trace_id_16 !== 'string') {
-          if (value_trace_id_16 === null) { json += JSON_STR_EMPTY_STRING } else if (value_trace_id_16 instanceof Date) { json += JSON_STR_QUOTE + value_trace_id_16.toISOString() + JSON_STR_QUOTE } else if (value_trace_id_16 instanceof RegExp) { json += asString(value_trace_id_16.source) } else { json += asString(value_trace_id_16.toString()) }
-        } else { json += asString(value_trace_id_16) }
+        if (typeof value_trace_id_19 !== 'string') {
+          if (value_trace_id_19 === null) { json += JSON_STR_EMPTY_STRING } else if (value_trace_id_19 instanceof Date) { json += JSON_STR_QUOTE + value_trace_id_19.toISOString() + JSON_STR_QUOTE } else if (value_trace_id_19 instanceof RegExp) { json += asString(value_trace_id_19.source) } else { json += asString(value_trace_id_19.toString()) }
+        } else { json += asString(value_trace_id_19) }
           }
-          const value_cache_discount_17 = obj["cache_discount"]
-          if (value_cache_discount_17 !== undefined) {
+          const value_cache_discount_20 = obj["cache_discount"]
+          if (value_cache_discount_20 !== undefined) {
             json += addComma_0 ? ",\"cache_discount\":" : ((addComma_0 = true), "{\"cache_discount\":")
-            json += asNumber(value_cache_discount_17)
+            json += asNumber(value_cache_discount_20)
           }
-          const value_tools_cost_18 = obj["tools_cost"]
-          if (value_tools_cost_18 !== undefined) {
+          const value_tools_cost_21 = obj["tools_cost"]
+          if (value_tools_cost_21 !== undefined) {
             json += addComma_0 ? ",\"tools_cost\":" : ((addComma_0 = true), "{\"tools_cost\":")
-            json += asNumber(value_tools_cost_18)
+            json += asNumber(value_tools_cost_21)
           }
-          const value_price_unknown_19 = obj["price_unknown"]
-          if (value_price_unknown_19 !== undefined) {
+          const value_price_unknown_22 = obj["price_unknown"]
+          if (value_price_unknown_22 !== undefined) {
             json += addComma_0 ? ",\"price_unknown\":" : ((addComma_0 = true), "{\"price_unknown\":")
-            json += asBoolean(value_price_unknown_19)
+            json += asBoolean(value_price_unknown_22)
           }
-          const value_num_search_results_20 = obj["num_search_results"]
-          if (value_num_search_results_20 !== undefined) {
+          const value_num_search_results_23 = obj["num_search_results"]
+          if (value_num_search_results_23 !== undefined) {
             json += addComma_0 ? ",\"num_search_results\":" : ((addComma_0 = true), "{\"num_search_results\":")
-            json += asNumber(value_num_search_results_20)
+            json += asNumber(value_num_search_results_23)
           }
-          const value_num_fetches_21 = obj["num_fetches"]
-          if (value_num_fetches_21 !== undefined) {
+          const value_num_fetches_24 = obj["num_fetches"]
+          if (value_num_fetches_24 !== undefined) {
             json += addComma_0 ? ",\"num_fetches\":" : ((addComma_0 = true), "{\"num_fetches\":")
-            json += asNumber(value_num_fetches_21)
+            json += asNumber(value_num_fetches_24)
           }
-          const value_web_search_engine_22 = obj["web_search_engine"]
-          if (value_web_search_engine_22 !== undefined) {
+          const value_web_search_engine_25 = obj["web_search_engine"]
+          if (value_web_search_engine_25 !== undefined) {
             json += addComma_0 ? ",\"web_search_engine\":" : ((addComma_0 = true), "{\"web_search_engine\":")
-        if (typeof value_web_search_engine_22 !== 'string') {
-          if (value_web_search_engine_22 === null) { json += JSON_STR_EMPTY_STRING } else if (value_web_search_engine_22 instanceof Date) { json += JSON_STR_QUOTE + value_web_search_engine_22.toISOString() + JSON_STR_QUOTE } else if (value_web_search_engine_22 instanceof RegExp) { json += asString(value_web_search_engine_22.source) } else { json += asString(value_web_search_engine_22.toString()) }
-        } else { json += asString(value_web_search_engine_22) }
+        if (typeof value_web_search_engine_25 !== 'string') {
+          if (value_web_search_engine_25 === null) { json += JSON_STR_EMPTY_STRING } else if (value_web_search_engine_25 instanceof Date) { json += JSON_STR_QUOTE + value_web_search_engine_25.toISOString() + JSON_STR_QUOTE } else if (value_web_search_engine_25 instanceof RegExp) { json += asString(value_web_search_engine_25.source) } else { json += asString(value_web_search_engine_25.toString()) }
+        } else { json += asString(value_web_search_engine_25) }
           }
-          const value_moderation_latency_23 = obj["moderation_latency"]
-          if (value_moderation_latency_23 !== undefined) {
+          const value_moderation_latency_26 = obj["moderation_latency"]
+          if (value_moderation_latency_26 !== undefined) {
             json += addComma_0 ? ",\"moderation_latency\":" : ((addComma_0 = true), "{\"moderation_latency\":")
-            json += asNumber(value_moderation_latency_23)
+            json += asNumber(value_moderation_latency_26)
           }
-          const value_credit_output_cap_24 = obj["credit_output_cap"]
-          if (value_credit_output_cap_24 !== undefined) {
+          const value_credit_output_cap_27 = obj["credit_output_cap"]
+          if (value_credit_output_cap_27 !== undefined) {
             json += addComma_0 ? ",\"credit_output_cap\":" : ((addComma_0 = true), "{\"credit_output_cap\":")
-            json += asNumber(value_credit_output_cap_24)
+            json += asNumber(value_credit_output_cap_27)
           }
-          const value_provider_responses_25 = obj["provider_responses"]
-          if (value_provider_responses_25 !== undefined) {
+          const value_provider_responses_28 = obj["provider_responses"]
+          if (value_provider_responses_28 !== undefined) {
             json += addComma_0 ? ",\"provider_responses\":" : ((addComma_0 = true), "{\"provider_responses\":")
-            json += anonymous1(value_provider_responses_25)
+            json += anonymous1(value_provider_responses_28)
           }
-          const value_inputs_38 = obj["inputs"]
-          if (value_inputs_38 !== undefined) {
+          const value_detail_44 = obj["detail"]
+          if (value_detail_44 !== undefined) {
+            json += addComma_0 ? ",\"detail\":" : ((addComma_0 = true), "{\"detail\":")
+        if (typeof value_detail_44 !== 'string') {
+          if (value_detail_44 === null) { json += JSON_STR_EMPTY_STRING } else if (value_detail_44 instanceof Date) { json += JSON_STR_QUOTE + value_detail_44.toISOString() + JSON_STR_QUOTE } else if (value_detail_44 instanceof RegExp) { json += asString(value_detail_44.source) } else { json += asString(value_detail_44.toString()) }
+        } else { json += asString(value_detail_44) }
+          }
+          const value_inputs_45 = obj["inputs"]
+          if (value_inputs_45 !== undefined) {
             json += addComma_0 ? ",\"inputs\":" : ((addComma_0 = true), "{\"inputs\":")
-        if (typeof value_inputs_38 !== 'string') {
-          if (value_inputs_38 === null) { json += JSON_STR_EMPTY_STRING } else if (value_inputs_38 instanceof Date) { json += JSON_STR_QUOTE + value_inputs_38.toISOString() + JSON_STR_QUOTE } else if (value_inputs_38 instanceof RegExp) { json += asString(value_inputs_38.source) } else { json += asString(value_inputs_38.toString()) }
-        } else { json += asString(value_inputs_38) }
+        if (typeof value_inputs_45 !== 'string') {
+          if (value_inputs_45 === null) { json += JSON_STR_EMPTY_STRING } else if (value_inputs_45 instanceof Date) { json += JSON_STR_QUOTE + value_inputs_45.toISOString() + JSON_STR_QUOTE } else if (value_inputs_45 instanceof RegExp) { json += asString(value_inputs_45.source) } else { json += asString(value_inputs_45.toString()) }
+        } else { json += asString(value_inputs_45) }
           }
-          const value_service_tier_39 = obj["service_tier"]
-          if (value_service_tier_39 !== undefined) {
+          const value_service_tier_46 = obj["service_tier"]
+          if (value_service_tier_46 !== undefined) {
             json += addComma_0 ? ",\"service_tier\":" : ((addComma_0 = true), "{\"service_tier\":")
-        if (typeof value_service_tier_39 !== 'string') {
-          if (value_service_tier_39 === null) { json += JSON_STR_EMPTY_STRING } else if (value_service_tier_39 instanceof Date) { json += JSON_STR_QUOTE + value_service_tier_39.toISOString() + JSON_STR_QUOTE } else if (value_service_tier_39 instanceof RegExp) { json += asString(value_service_tier_39.source) } else { json += asString(value_service_tier_39.toString()) }
-        } else { json += asString(value_service_tier_39) }
+        if (typeof value_service_tier_46 !== 'string') {
+          if (value_service_tier_46 === null) { json += JSON_STR_EMPTY_STRING } else if (value_service_tier_46 instanceof Date) { json += JSON_STR_QUOTE + value_service_tier_46.toISOString() + JSON_STR_QUOTE } else if (value_service_tier_46 instanceof RegExp) { json += asString(value_service_tier_46.source) } else { json += asString(value_service_tier_46.toString()) }
+        } else { json += asString(value_service_tier_46) }
           }
-          const value_http_referer_40 = obj["http_referer"]
-          if (value_http_referer_40 !== undefined) {
+          const value_http_referer_47 = obj["http_referer"]
+          if (value_http_referer_47 !== undefined) {
             json += addComma_0 ? ",\"http_referer\":" : ((addComma_0 = true), "{\"http_referer\":")
-        if (typeof value_http_referer_40 !== 'string') {
-          if (value_http_referer_40 === null) { json += JSON_STR_EMPTY_STRING } else if (value_http_referer_40 instanceof Date) { json += JSON_STR_QUOTE + value_http_referer_40.toISOString() + JSON_STR_QUOTE } else if (value_http_referer_40 instanceof RegExp) { json += asString(value_http_referer_40.source) } else { json += asString(value_http_referer_40.toString()) }
-        } else { json += asString(value_http_referer_40) }
+        if (typeof value_http_referer_47 !== 'string') {
+          if (value_http_referer_47 === null) { json += JSON_STR_EMPTY_STRING } else if (value_http_referer_47 instanceof Date) { json += JSON_STR_QUOTE + value_http_referer_47.toISOString() + JSON_STR_QUOTE } else if (value_http_referer_47 instanceof RegExp) { json += asString(value_http_referer_47.source) } else { json += asString(value_http_referer_47.toString()) }
+        } else { json += asString(value_http_referer_47) }
           }
-          const value_app_title_41 = obj["app_title"]
-          if (value_app_title_41 !== undefined) {
+          const value_app_title_48 = obj["app_title"]
+          if (value_app_title_48 !== undefined) {
             json += addComma_0 ? ",\"app_title\":" : ((addComma_0 = true), "{\"app_title\":")
-        if (typeof value_app_title_41 !== 'string') {
-          if (value_app_title_41 === null) { json += JSON_STR_EMPTY_STRING } else if (value_app_title_41 instanceof Date) { json += JSON_STR_QUOTE + value_app_title_41.toISOString() + JSON_STR_QUOTE } else if (value_app_title_41 instanceof RegExp) { json += asString(value_app_title_41.source) } else { json += asString(value_app_title_41.toString()) }
-        } else { json += asString(value_app_title_41) }
+        if (typeof value_app_title_48 !== 'string') {
+          if (value_app_title_48 === null) { json += JSON_STR_EMPTY_STRING } else if (value_app_title_48 instanceof Date) { json += JSON_STR_QUOTE + value_app_title_48.toISOString() + JSON_STR_QUOTE } else if (value_app_title_48 instanceof RegExp) { json += asString(value_app_title_48.source) } else { json += asString(value_app_title_48.toString()) }
+        } else { json += asString(value_app_title_48) }
           }
 if (!addComma_0) json += JSON_STR_BEGIN_OBJECT
 return json + JSON_STR_END_OBJECT

@@ -2,15 +2,16 @@
 
 import type { JsonObject } from '../../core/json.ts'
 import { usd } from '../../core/money.ts'
-import { type Facts, USUAL_REASON } from '../../ledger/facts.ts'
+import { type Facts, type ProviderResponse, USUAL_REASON } from '../../ledger/facts.ts'
 import { cacheDiscount } from '../../ledger/pricing.ts'
-import type { Settlement } from '../../ledger/settlement.ts'
 import type { SettleRow } from '../../ledger/types.ts'
 import type { AnswerVerdict } from '../../plugin-api/index.ts'
 import type { Turn } from '../attempt/turn.ts'
 import type { Accepted, Exchange, Received } from '../exchange.ts'
 import { brandHeaders } from '../request/receive.ts'
 import { NATIVE_SEARCH } from '../route/native-search.ts'
+import type { NotedAttempt } from '../run.ts'
+import { detailFacts, firstChoice, type PricedTurn, since } from './detail-facts.ts'
 import { factsText } from './facts-text.ts'
 import { planInputsText } from './plan-inputs.ts'
 import { pricedEndpoint, tariffOf } from './provider-prices.ts'
@@ -21,17 +22,13 @@ const LONGEST_SESSION = 256
 
 /**
  * What equals a column of the hold, or follows from the others, is left out: `ledger/generation.ts` fills it in.
- * @param charged the last turn, finished or not.
  */
-export function generationFacts(
-  exchange: Accepted & Exchange,
-  settlement: Settlement,
-  charged: Turn | undefined,
-): Pick<SettleRow, 'facts' | 'use'> {
+export function generationFacts(exchange: Accepted & Exchange, priced: PricedTurn): Pick<SettleRow, 'facts' | 'use'> {
+  const { settlement } = priced
   const { head, request, trail, wish, plan } = exchange
   const { clock, headers } = head
   const { attempts } = trail
-  const last = charged ?? exchange.run.lastTurn
+  const last = priced.last ?? exchange.run.lastTurn
   const endpoint = last?.endpoint
   const held = head.costs.heldAt ?? plan?.candidates[0]
   const elapsed = clock.monotonic() - head.started
@@ -39,6 +36,7 @@ export function generationFacts(
   const only = attempts.length === 1 ? attempts[0] : undefined
   const plain = only?.status === 200 && only.code === undefined && !only.dropped && !only.answerCheck
   const web = webFacts(exchange)
+  const { rates, detail } = detailFacts(exchange, priced)
   const saved = settlement.cost > settlement.tools ? savedByCache(exchange) : 0
   const facts: Facts = {
     model: endpoint && endpoint.model !== held?.model ? endpoint.model.slug : undefined,
@@ -54,6 +52,9 @@ export function generationFacts(
     latency: Math.round(exchange.run.firstContentAt === 0 ? elapsed : exchange.run.firstContentAt - head.started),
     generation_time: Math.round(elapsed),
     streamed: request.stream || undefined,
+    sent_at: attempts[0] && (since(head, attempts[0].started) || undefined),
+    why: firstChoice(exchange),
+    rates,
     credit_output_cap: creditCap(exchange),
     service_tier: tierOf(last),
     charge_reason: settlement.reason === USUAL_REASON ? undefined : settlement.reason,
@@ -66,17 +67,8 @@ export function generationFacts(
     num_fetches: web?.num_fetches,
     web_search_engine: web?.web_search_engine,
     moderation_latency: moderationTime(exchange),
-    provider_responses: plain
-      ? undefined
-      : attempts.map((attempt) => ({
-          provider_name: attempt.provider,
-          endpoint: attempt.endpoint,
-          status: attempt.status,
-          latency: attempt.latency,
-          code: attempt.code,
-          dropped: attempt.dropped && [...attempt.dropped],
-          answer_check: attempt.answerCheck && kept(attempt.answerCheck),
-        })),
+    provider_responses: plain ? undefined : attempts.map((attempt) => attemptFact(exchange, attempt)),
+    detail,
     inputs: planInputsText(exchange, held?.model.slug),
     http_referer: shortened(headers['http-referer'] ?? headers.referer),
     app_title: shortened(headers[brandHeaders(head.brand).title] ?? headers['x-title']),
@@ -89,6 +81,23 @@ export function generationFacts(
     saved,
   }
   return { facts: factsText(facts), use }
+}
+
+/** `latency` is the time to the first content where it answered; `took` then is that to the end. */
+function attemptFact({ head }: Accepted, attempt: NotedAttempt): ProviderResponse {
+  const { provider, endpoint, status, latency, code, dropped, answerCheck, turn, started, ended, contentAt } = attempt
+  return {
+    provider_name: provider,
+    endpoint,
+    status,
+    latency,
+    code,
+    dropped: dropped && [...dropped],
+    answer_check: answerCheck && kept(answerCheck),
+    at: since(head, started),
+    took: contentAt > 0 ? Math.round((ended || head.clock.monotonic()) - started) : undefined,
+    turn: turn > 1 ? turn : undefined,
+  }
 }
 
 /** The name that a caller gives conversations with a common beginning, where it names no session. */

@@ -43,6 +43,9 @@ export class Hold {
   /** Those of the last part. */
   private allowances: readonly Allowance[] = []
   private state: 'unwritten' | 'written' | 'settled' = 'unwritten'
+  private first = 0
+  /** Nano-dollars of each part in turn; undefined where there was no more than one. */
+  parts: number[] | undefined
   /** That of the row in the journal; undefined before. */
   owner: HoldOwner | undefined
 
@@ -173,8 +176,15 @@ export class Hold {
   private add(account: CreditAccount, held: number | undefined): number | undefined {
     this.account = account
     this.reserved += held ?? 0
+    if (held) this.note(held)
     if (this.forRow > 0) this.freeForRow()
     return held
+  }
+
+  private note(held: number): void {
+    if (this.first === 0) this.first = held
+    else if (this.parts) this.parts.push(held)
+    else this.parts = [this.first, held]
   }
 }
 
@@ -221,6 +231,14 @@ export function overBudget({ guardrail, limit, limitReset }: GuardrailBudget, ho
   return new Fault('guardrail_blocked', { message: `The ${name} of the guardrail ${guardrail} ${state}`, metadata: { guardrail } })
 }
 
+/** What a tool or a plugin has charged, over all of its calls; nano-dollars. */
+export interface ToolCharge {
+  readonly by: string
+  readonly what: string | undefined
+  calls: number
+  nano: number
+}
+
 export class Costs {
   readonly hold = new Hold()
   /** The endpoint that the hold's row names: that of the first who held. */
@@ -232,8 +250,9 @@ export class Costs {
   rateBytes = 0
   readonly turns: Turn[] = []
   readonly noUsage: Usage = noUsage()
-  /** Nano-dollars of tools that ran. */
+  /** Nano-dollars of tools and plugins that ran, and what they are made up of. */
   toolCost = 0
+  toolCharges: ToolCharge[] | undefined
   toolsRequested = 0
   toolsExecuted = 0
   /** Searches of the web that they ran, pages that they fetched. */
@@ -241,6 +260,20 @@ export class Costs {
   toolFetches = 0
   /** The engine that searched, and how many results the model was shown; undefined where no tool searched. */
   found: { engine: string; results: number } | undefined
+
+  /** @param nano nano-dollars. @param by the tool or plugin. @param what it was for, where it says so. */
+  chargeTool(nano: number, by: string, what?: string): void {
+    this.toolCost += nano
+    if (nano === 0) return
+    const before = this.toolCharges?.find((charge) => charge.by === by && charge.what === what)
+    if (before) {
+      before.calls++
+      before.nano += nano
+    } else {
+      this.toolCharges ??= []
+      this.toolCharges.push({ by, what, calls: 1, nano })
+    }
+  }
 
   addFound({ engine, results }: { engine: string; results: number }): void {
     this.found = { engine, results: (this.found?.results ?? 0) + results }

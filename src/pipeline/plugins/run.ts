@@ -231,7 +231,7 @@ export class PluginRun implements TapOwner {
     const over = this.abandoned || exchange.run.final !== undefined
     if (over || !isAmount(nano) || this.charged + nano > this.bound) return false
     this.charged += nano
-    exchange.head.costs.toolCost += nano
+    exchange.head.costs.chargeTool(nano, this.setting.plugin.id, String(what))
     if (nano > 0) this.charges.push({ what: String(what), nano })
     return true
   }

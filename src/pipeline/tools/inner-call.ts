@@ -60,7 +60,8 @@ export async function askModel(
   const turns: Turn[] = []
   exchange.run.ownTurns = turns
   const { clock } = outer.head
-  const step = outer.trail.begin({ kind: 'model', name: requestedOf(exchange), started: clock.monotonic(), within, trail: exchange.trail })
+  const name = requestedOf(exchange)
+  const step = outer.trail.begin({ kind: 'model', name, started: clock.monotonic(), within, trail: exchange.trail, turns })
   try {
     const reply = await inner(exchange)
     closeLedger(exchange, reply.turn)

@@ -57,7 +57,7 @@ export async function runCalls(exchange: Guarded, calls: readonly FoundCall[], p
   let refusal: { thrown: unknown } | undefined
   for (const { call, tool, item, outcome: waiting } of running) {
     const outcome = await waiting
-    enter(exchange.head.costs, outcome)
+    enter(exchange.head.costs, tool, outcome)
     outputs.push({ call, tool, outcome })
     if (refusal) continue
     try {
@@ -71,8 +71,8 @@ export async function runCalls(exchange: Guarded, calls: readonly FoundCall[], p
   return outputs
 }
 
-function enter(costs: Costs, outcome: ToolOutcome): void {
-  costs.toolCost += outcome.cost ?? 0
+function enter(costs: Costs, tool: string, outcome: ToolOutcome): void {
+  costs.chargeTool(outcome.cost ?? 0, tool)
   costs.toolSearches += outcome.searches ?? 0
   costs.toolFetches += outcome.fetches ?? 0
   if (outcome.found) costs.addFound(outcome.found)
@@ -84,6 +84,7 @@ async function runCall(exchange: Guarded, call: FoundCall, plan: CallPlan): Prom
   const { step } = plan
   const outcome = await outcomeOf(exchange, call, plan)
   step.ended = exchange.head.clock.monotonic()
+  if (outcome.cost) step.cost = outcome.cost
   if (outcome.status === 'failed') step.failure = 'tool_failed'
   return outcome
 }

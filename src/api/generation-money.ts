@@ -1,0 +1,92 @@
+/** The money of one recorded request, line by line: lines sum up to the charge exactly, in nano-dollars. */
+import { isObject, type Json, type JsonObject } from '../core/json.ts'
+import { rateText, usd } from '../core/money.ts'
+import { amountsOf, type BillPart, plainParts, readPart } from '../ledger/bill-lines.ts'
+import { detailOf, factsOf } from '../ledger/facts.ts'
+import type { GenerationRecord } from '../ledger/types.ts'
+
+interface Line {
+  readonly item: string
+  /** Nano-dollars. */
+  readonly nano: number
+  readonly name?: string | undefined
+  readonly model?: string | undefined
+  readonly endpoint?: string | undefined
+  readonly units?: number | undefined
+  /** USD as a decimal text. */
+  readonly unit_price?: string | undefined
+}
+
+/** What was charged. A row that keeps no quantities has one line of the providers, and one of the tools. */
+export function moneyOf({ settled }: GenerationRecord): JsonObject[] {
+  if (!settled) return []
+  const facts = factsOf(settled)
+  const detail = detailOf(facts)
+  const unrecovered = countOf(facts.unrecovered_nano)
+  const tools = countOf(facts.tools_cost)
+  const lines = [
+    ...modelLines(facts, detail, settled),
+    ...listOf(detail.charges).map(
+      (charge): Line => ({
+        item: 'tools',
+        name: [charge.by, charge.what].filter((part) => typeof part === 'string').join(': '),
+        units: countOf(charge.calls),
+        nano: countOf(charge.nano),
+      }),
+    ),
+  ]
+  if (unrecovered > 0 && lines.length > 0) lines.push({ item: 'unrecovered', nano: -unrecovered })
+  const ofTools = lines.reduce((sum, { item, nano }) => (item === 'tools' ? sum + nano : sum), 0)
+  if (ofTools === 0 && tools > 0) lines.push({ item: 'tools', nano: tools })
+  const rest = settled.cost - lines.reduce((sum, { nano }) => sum + nano, 0)
+  if (lines.length === 0 || lines.every(({ item }) => item === 'tools')) lines.unshift({ item: 'providers', nano: rest })
+  else if (rest !== 0) lines.push({ item: 'other', nano: rest })
+  return lines.map(shown)
+}
+
+/** What was held for it, part by part, and what became of that; USD, and nano-dollars. */
+export function reservationOf({ hold, settled }: GenerationRecord): JsonObject {
+  const parts = detailOf(factsOf(settled)).holds
+  const held = Array.isArray(parts) ? parts.map(countOf) : [hold.hold]
+  const cost = settled?.cost ?? 0
+  return {
+    held: held.map((nano) => ({ nano, usd: usd(nano) })),
+    in_force: { nano: hold.hold, usd: usd(hold.hold) },
+    charged: { nano: cost, usd: usd(cost) },
+    released: { nano: Math.max(0, hold.hold - cost), usd: usd(Math.max(0, hold.hold - cost)) },
+    beyond_hold: { nano: Math.max(0, cost - hold.hold), usd: usd(Math.max(0, cost - hold.hold)) },
+  }
+}
+
+function modelLines(facts: JsonObject, detail: JsonObject, settled: NonNullable<GenerationRecord['settled']>): Line[] {
+  if (facts.operation === 'passage')
+    return settled.cost > 0 ? [{ item: 'request', units: 1, unit_price: text(settled.cost), nano: settled.cost }] : []
+  if (typeof facts.rates === 'string') return priced(plainParts(facts.rates, settled), {})
+  return listOf(detail.bill).flatMap(({ model, endpoint, parts }) => {
+    const read = Array.isArray(parts) ? parts.map(readPart).filter((part) => part !== undefined) : []
+    return priced(read, { model: textOf(model), endpoint: textOf(endpoint) })
+  })
+}
+
+function priced(parts: readonly BillPart[], of: Pick<Line, 'model' | 'endpoint'>): Line[] {
+  const amounts = amountsOf(parts)
+  return parts.map(({ what, units, rate }, at) => ({ item: what, ...of, units, unit_price: rateText(rate), nano: amounts[at] ?? 0 }))
+}
+
+function shown({ item, nano, name, model, endpoint, units, unit_price }: Line): JsonObject {
+  return {
+    item,
+    name: name ?? null,
+    model: model ?? null,
+    endpoint: endpoint ?? null,
+    units: units ?? null,
+    unit_price: unit_price ?? null,
+    nano,
+    usd: usd(nano),
+  }
+}
+
+const text = (nano: number): string => rateText(BigInt(nano) * 1_000_000_000n)
+const textOf = (value: Json | undefined): string | undefined => (typeof value === 'string' ? value : undefined)
+const countOf = (value: Json | undefined): number => (typeof value === 'number' ? value : 0)
+const listOf = (value: Json | undefined): JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : [])

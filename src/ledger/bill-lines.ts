@@ -1,0 +1,111 @@
+/** A charge line by line: what was counted, at which price, and amounts that sum up to the charge exactly. */
+import { Bill, type Rate, rateFromUsd, rateFromUsdPerMillion, rateText } from '../core/money.ts'
+import { type PriceSnapshot, type Rates, ratesFor } from '../core/price.ts'
+import { noUsage, type Usage } from '../dialects/canon/usage.ts'
+import { addParts, type Extras, type Tariff } from './pricing.ts'
+
+/** One priced quantity. */
+export interface BillPart {
+  /** `prompt`, `completion`, `cached` and so on, as in the prices of the model lists. */
+  readonly what: string
+  readonly units: number
+  /** Attodollars for each. */
+  readonly rate: Rate
+}
+
+/** What is rounded to nano-dollars as one sum: a turn, or rounds that another model ran within it. */
+export interface BillGroup {
+  /** The provider's own name of another model that its tools called. */
+  readonly model?: string | undefined
+  readonly parts: readonly BillPart[]
+}
+
+class NotedBill extends Bill {
+  readonly parts: BillPart[] = []
+
+  override add(count: number, rate: Rate, what = ''): void {
+    super.add(count, rate)
+    if (count >= 1) this.parts.push({ what, units: Math.floor(count), rate })
+  }
+}
+
+/** What `charge()` of the same is made of. */
+export function billOf(usage: Usage, tariff: Tariff, extras?: Extras): BillGroup[] {
+  if (tariff === 'free' || tariff === 'unpriced') return []
+  const groups: BillGroup[] = [{ parts: partsOf(usage, tariff, extras) }]
+  for (const { model, usage: round } of usage.others ?? []) {
+    const own = (model === undefined ? undefined : extras?.tariffOf?.(model)) ?? tariff
+    for (const group of billOf(round, own, extras)) groups.push({ ...group, model: group.model ?? model })
+  }
+  return groups
+}
+
+function partsOf(usage: Usage, price: PriceSnapshot, extras?: Extras): BillPart[] {
+  const bill = new NotedBill()
+  addParts(usage, { price, extras }, bill, bill)
+  return bill.parts
+}
+
+/** Nano-dollars of each part: each rounded so that the sums up to it are right, and the last one is the charge. */
+export function amountsOf(parts: readonly BillPart[]): number[] {
+  const bill = new Bill()
+  let before = 0
+  return parts.map(({ units, rate }) => {
+    bill.add(units, rate)
+    const sum = bill.nano()
+    const amount = sum - before
+    before = sum
+    return amount
+  })
+}
+
+/** Kinds whose counts have a column of their own in the ledger: with the rates of these the row says all. */
+const COLUMNS = ['prompt', 'completion', 'cached', 'cacheWrite', 'reasoning'] as const
+
+const texts = new WeakMap<Rates, string>()
+
+/**
+ * The rates of a usage that the columns of its row hold as a whole, USD per million tokens; undefined where it is made up of more.
+ * The text of a price is made once.
+ */
+export function plainRates(usage: Usage, tariff: PriceSnapshot, extras: Extras | undefined): string | undefined {
+  const rates = ratesFor(tariff, usage.input)
+  if (!isPlain(usage) || rates.request !== undefined || (extras && (extras.images || extras.containers))) return undefined
+  let text = texts.get(rates)
+  if (text === undefined) {
+    const each = COLUMNS.map((kind) => rates[kind]).map((rate) => (rate === undefined ? '-' : rateText(rate * 1_000_000n)))
+    text = each.join(' ').replace(/( -)+$/, '')
+    texts.set(rates, text)
+  }
+  return text
+}
+
+function isPlain({ audioInput, audioOutput, imageOutput, cacheWriteLong, webSearches, toolCalls, others, inputSplit }: Usage): boolean {
+  if (audioInput > 0 || audioOutput > 0 || imageOutput > 0) return false
+  return !cacheWriteLong && !webSearches && toolCalls === undefined && others === undefined && !inputSplit?.image
+}
+
+type Counts = Pick<Usage, (typeof COUNTED)[number]>
+const COUNTED = ['input', 'output', 'cached', 'cacheWrite', 'reasoning'] as const
+
+/** The parts of a row. @param rates as `plainRates` has written them. */
+export function plainParts(rates: string, counts: Counts): BillPart[] {
+  const read = rates.split(' ').map((text) => (text === '-' ? undefined : rateFromUsdPerMillion(text)))
+  const [prompt = 0n, completion = 0n, cached, cacheWrite, reasoning] = read
+  return partsOf({ ...noUsage(), ...counts }, { prompt, completion, cached, cacheWrite, reasoning })
+}
+
+/** A part as the facts of a settlement keep it: USD for each unit. */
+export type WrittenPart = [what: string, units: number, rate: string]
+
+export function writtenPart({ what, units, rate }: BillPart): WrittenPart {
+  return [what, units, rateText(rate)]
+}
+
+/** @returns undefined for what is none. */
+export function readPart(part: unknown): BillPart | undefined {
+  if (!Array.isArray(part)) return undefined
+  const [what, units, text] = part as unknown[]
+  const rate = typeof text === 'string' ? rateFromUsd(text) : undefined
+  return typeof what === 'string' && typeof units === 'number' && rate !== undefined ? { what, units, rate } : undefined
+}
