@@ -34,7 +34,7 @@ export interface Gateway {
 const guardrailText = (): string =>
   `guardrails:\n  - { name: all, content_filter_builtins: [ ${[...Object.keys(BUILTINS), INJECTION_SLUG].map((slug) => `{ slug: ${slug}, action: flag }`).join(', ')} ] }\n`
 
-function configText(port: number, adminPort: number, upstream: number, folder: string): string {
+function configText(port: number, adminPort: number, upstream: number, storeFile: string): string {
   const endpoint = (provider: string, model: string): string =>
     `    endpoints: [ { provider: ${provider}, model: ${model}, price: { prompt: "0.25", completion: "2.00" } } ]\n`
   const model = (slug: string, provider: string, upstreamModel: string): string =>
@@ -42,7 +42,7 @@ function configText(port: number, adminPort: number, upstream: number, folder: s
   return [
     `server: { host: 127.0.0.1, port: ${port} }\n`,
     `admin: { host: 127.0.0.1, port: ${adminPort} }\n`,
-    `store: { url: "sqlite:${join(folder, 'bench.db')}" }\n`,
+    `store: { url: "sqlite:${storeFile}" }\n`,
     `auth:\n  keys:\n    - { name: bench, key: "${BENCH_KEY}", limit: "1000000.00" }\n`,
     'providers:\n',
     `  mock: { dialect: openai-chat, base_url: "http://127.0.0.1:${upstream}/v1", key: sk-mock }\n`,
@@ -112,6 +112,10 @@ export interface GatewayStart {
   readonly args?: readonly string[]
   /** With every built-in recogniser over every request. */
   readonly guardrails?: boolean
+  /** Called before the start with the folder, whose `bench.db` is the store. @returns further lines of the configuration. */
+  readonly prepare?: (folder: string) => string | Promise<string>
+  /** An SQLite file of the caller's as the store. */
+  readonly storeFile?: string
   /** Milliseconds that it may take, on a machine that does other things meanwhile. */
   readonly startMs?: number
 }
@@ -127,7 +131,8 @@ export async function startGateway(upstream: number, how: GatewayStart = {}): Pr
   process.once('exit', remove)
   const config = join(folder, 'headgate.yaml')
   const logFile = join(folder, 'headgate.out')
-  writeFileSync(config, configText(port, adminPort, upstream, folder) + (how.guardrails ? guardrailText() : ''))
+  const more = `${how.guardrails ? guardrailText() : ''}${(await how.prepare?.(folder)) ?? ''}`
+  writeFileSync(config, configText(port, adminPort, upstream, how.storeFile ?? join(folder, 'bench.db')) + more)
   const log = openSync(logFile, 'a')
   const startedAt = performance.now()
   const [command, args] = how.throughNpm
