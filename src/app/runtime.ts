@@ -109,7 +109,15 @@ export class Runtime {
     this.scans = new LedgerScans(store.ledger, clock)
     this.overload = new Overload(source.loop ?? systemLoop, this.tallies, () => this.refused())
     this.status = new OwnStatus({ clock, tallies: this.tallies, overload: () => this.overload.state })
-    this.telemetry = new Telemetry({ clock, log: logs.part('telemetry'), tallies: this.tallies, version: programVersion })
+    this.telemetry = new Telemetry({
+      clock,
+      log: logs.part('telemetry'),
+      tallies: this.tallies,
+      version: programVersion,
+      lines: (take) => {
+        logs.also = take
+      },
+    })
     this.events = new Events({
       settings: config.events,
       store,
@@ -125,7 +133,6 @@ export class Runtime {
       events: this.events,
       live: this.status.live,
     })
-    source.logs.also = (line) => this.telemetry.line(line)
     this.telemetry.apply(config.telemetry)
     showAvailability(source.shared, this.tallies)
     store.audit.showIn(this.tallies)

@@ -3,7 +3,6 @@
 import type { ClientDialect } from '../dialects/types.ts'
 import { attemptLayer } from './attempt/attempt.ts'
 import { callEndpoint } from './attempt/call-endpoint.ts'
-import { withCredential } from './attempt/credential.ts'
 import { bodyFor } from './attempt/endpoint-call.ts'
 import { compactLayer } from './compaction/compact.ts'
 import { countTokens } from './count-tokens.ts'
@@ -87,7 +86,8 @@ const LAYERS = inOrder(
   row('guard', ({ settings }) => guardLayer(settings.guardrails), ALL, 'guardrails over the request, before anything else sees the text'),
   row(
     'compact',
-    ({ operation, dependencies }) => compactLayer(dependencies, operation === 'plan'),
+    ({ operation, dependencies }) =>
+      where(({ request }) => request.compaction !== undefined, compactLayer(dependencies, operation === 'plan')),
     ['generate', 'plan'],
     'turns a request for compaction into one for a summary',
   ),
@@ -131,15 +131,23 @@ function shapes({ operation, settings, dependencies }: Composition): Layer<Guard
 }
 
 function converses({ operation, settings, dependencies, inner }: Composition): Layer<Guarded> {
-  if (operation !== 'plan') return converseLayer(settings, dependencies, inner)
-  return ofClients((client) => client.embedding === undefined, converseForPlan(settings, dependencies, inner))
+  // An edit, too, may have brought tools.
+  const mayHaveTools = ({ request }: Guarded): boolean => request.hasOtherTools || request.edited
+  if (operation !== 'plan') return where(mayHaveTools, converseLayer(settings, dependencies, inner))
+  const layer = where(mayHaveTools, converseForPlan(settings, dependencies, inner))
+  return ofClients((client) => client.embedding === undefined, layer)
 }
 
 /** Plans have one chain for all client formats: a layer that is not for the format of a request steps aside. */
 function ofClients(applies: (client: ClientDialect) => boolean, layer: Layer<Guarded>): Layer<Guarded> {
+  return where(({ request }) => applies(request.client), layer)
+}
+
+/** A layer that is entered by the requests alone that it does something for. */
+function where<From>(applies: (exchange: From) => boolean, layer: Layer<From>): Layer<From> {
   return (next) => {
     const inside = layer(next)
-    return (exchange) => (applies(exchange.request.client) ? inside(exchange) : next(exchange))
+    return (exchange) => (applies(exchange) ? inside(exchange) : next(exchange))
   }
 }
 
@@ -154,12 +162,12 @@ function preview({ settings, dependencies }: Composition): Service<Guarded> {
 const ENDS: Readonly<Record<Operation, { name: string; end: (composition: Composition) => Service<never>; what: string }>> = {
   generate: {
     name: 'attempt',
-    end: ({ dependencies }) => attemptLayer(dependencies, { call: withCredential(callEndpoint), rewrite: bodyFor }),
+    end: ({ dependencies }) => attemptLayer(dependencies, { call: callEndpoint, rewrite: bodyFor }),
     what: 'one endpoint after the other, until content comes',
   },
   embed: {
     name: 'attempt',
-    end: ({ dependencies }) => attemptLayer(dependencies, { call: withCredential(embedAt), rewrite: vectorBodyFor }),
+    end: ({ dependencies }) => attemptLayer(dependencies, { call: embedAt, rewrite: vectorBodyFor }),
     what: 'one endpoint after the other, until the vectors are there',
   },
   count: { name: 'count', end: ({ dependencies }) => countTokens(dependencies), what: 'has a provider count that does, else estimates' },

@@ -145,7 +145,7 @@ export interface OutputGuardrails {
   readonly asking: readonly GuardrailSetting[]
 }
 
-/** Set by `guard`, and by `reread` for what later turns add. */
+/** Set by `guard` where some guardrail reads texts, and by `reread` for what later turns add. */
 export interface Guard {
   /** What reads the answer; undefined where no guardrail does. */
   readonly answers: OutputGuardrails | undefined
@@ -154,6 +154,8 @@ export interface Guard {
   /** What guardrails have read: items that later turns add are not among them, nor edits after these. */
   readonly read: { readonly edits: number; readonly items: WeakSet<object> } | undefined
 }
+
+const NO_GUARD: Guard = { answers: undefined, vault: undefined, read: undefined }
 
 /** A conversation that may stay on one endpoint. */
 export interface Conversation {
@@ -250,7 +252,7 @@ export class Exchange implements Received {
   readonly request: ClientRequest | undefined = undefined
   readonly wish: Wish | undefined = undefined
   readonly route: Route | undefined = undefined
-  readonly guard: Guard | undefined = undefined
+  readonly guard: Guard | undefined = NO_GUARD
   readonly plan: Plan | undefined = undefined
 
   constructor({ id: { id, seq, tag }, client, headers, connection, clock, brand, wantsMetadata, within }: ExchangeStart) {

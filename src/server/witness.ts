@@ -1,4 +1,4 @@
-/** Records an exchange once it is over: the metrics and one log line. */
+/** Records an exchange once it is over: the metrics, one log line, and events for operators. */
 import type { AuditTrail } from '../cluster/audit-trail.ts'
 import type { LiveFigures } from '../core/live-figures.ts'
 import { type LogSink, stackWithoutMessage } from '../core/log.ts'
@@ -8,6 +8,7 @@ import { closed, open } from '../core/tallies.ts'
 import type { Witness } from '../pipeline/dependencies.ts'
 import { clientOf, type Exchange } from '../pipeline/exchange.ts'
 import { findingsOf } from '../pipeline/guard/guardrail-findings.ts'
+import type { BudgetWatch, EventSources } from '../services/events/index.ts'
 import { ExchangeMetrics } from './exchange-metrics.ts'
 import { logLine } from './log-line.ts'
 import type { ExchangeSpans } from './traces/exchange-spans.ts'
@@ -27,7 +28,7 @@ const answerChecks = counter(
 export interface Recorders {
   /** Takes what guardrails found, without waiting for anything. */
   readonly audit?: Pick<AuditTrail, 'note'>
-  readonly spans?: Pick<ExchangeSpans, 'record'>
+  readonly spans?: Pick<ExchangeSpans, 'record' | 'telemetry'>
   /** Counts what an operator watches. */
   readonly live?: Pick<LiveFigures, 'count'>
 }
@@ -81,7 +82,7 @@ export function witnessWith(tallies: Tallies, logs: LogSink, { audit, live, span
         .of(answerChecks)
         .series(endpoint?.provider.slug ?? '', check)
         .add()
-    spans?.record(exchange, end)
+    if (spans && (spans.telemetry.tracing || spans.telemetry.measures)) spans.record(exchange, end)
     const { trace } = exchange.trail
     const model = endpoint?.model.slug ?? (exchange.route?.models ?? exchange.wish?.models)?.[0]?.slug
     const line = {
@@ -147,6 +148,25 @@ const LONGEST_NAME = 128
 function requestedName(request: Exchange['request'], model: string | undefined): string | undefined {
   const named = request?.gateway.requested ?? request?.gateway.model ?? request?.gateway.models[0]
   return named === model ? undefined : named?.slice(0, LONGEST_NAME)
+}
+
+export interface EventRecorders {
+  readonly budgets: Pick<BudgetWatch, 'charged' | 'refused'>
+  readonly sources: Pick<EventSources, 'guardrailHits'>
+}
+
+/** Makes events of an exchange that is over: shares and limits of budgets, hits of guardrails. @param witness is called first. */
+export function withEvents(witness: Witness, { budgets, sources }: EventRecorders): Witness {
+  return (exchange, end) => {
+    witness(exchange, end)
+    const key = exchange.auth?.key
+    if (!key) return
+    if (end.fault?.code === 'no_credit') budgets.refused(key)
+    // Nothing was charged before a hold was taken.
+    if (key.limit !== null || key.issuer !== undefined) budgets.charged(key)
+    if (exchange.trail.stages.length > 0)
+      sources.guardrailHits(findingsOf(exchange.trail.stages), { key: key.identity, generation: exchange.head.id })
+  }
 }
 
 /** A plan is no exchange: it is logged and left out of the metrics, which count what was served. */

@@ -22,6 +22,7 @@ import { aboutCallersItem, explained, type Rewrite, type SentBody } from '../ref
 import { endedEarly, type Failure, finalFault } from '../reply/final-fault.ts'
 import { cachesCheaper } from '../route/conversation.ts'
 import type { NotedAttempt } from '../run.ts'
+import { credentialed } from './credential.ts'
 import type { RetryPermit } from './retry-budget.ts'
 import type { Turn } from './turn.ts'
 
@@ -40,6 +41,11 @@ export function attemptLayer<Dependencies extends ChainDependencies>(
   { call, rewrite }: Calling<Dependencies>,
 ): Service<Planned> {
   const written: Rewrite = (exchange, endpoint) => rewrite(exchange, endpoint, dependencies)
+  const make = (exchange: Planned, endpoint: Endpoint): Promise<Reply> => {
+    const { credential } = endpoint
+    if (!credential) return call(exchange, endpoint, dependencies)
+    return credentialed(() => call(exchange, endpoint, dependencies), credential, exchange)
+  }
   return async function handle(exchange) {
     const {
       route: { models },
@@ -63,11 +69,11 @@ export function attemptLayer<Dependencies extends ChainDependencies>(
         try {
           let reply: Reply
           try {
-            reply = await call(exchange, endpoint, dependencies)
+            reply = await make(exchange, endpoint)
           } catch (thrown) {
             const next = withoutReasoning(thrown, exchange, running, dependencies)
             running = next ?? running
-            const repeat = () => call(exchange, endpoint, dependencies)
+            const repeat = () => make(exchange, endpoint)
             reply = next ? await repeat() : await again(thrown, { exchange, endpoint, retries: dependencies.retries }, repeat)
           }
           attemptAnswered(exchange, reply.turn, running, dependencies)

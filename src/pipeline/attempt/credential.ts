@@ -5,21 +5,12 @@ import type { Grant } from '../../services/credentials/types.ts'
 import type { Planned, Received } from '../exchange.ts'
 import type { Reply } from '../layer.ts'
 import { endedEarly } from '../reply/final-fault.ts'
-import type { Call } from './attempt.ts'
-
-/** The same call; an endpoint with a credential of its own or its provider's is called with one that holds. */
-export function withCredential<Dependencies>(call: Call<Dependencies>): Call<Dependencies> {
-  return (exchange, endpoint, dependencies) => {
-    const { credential } = endpoint
-    const make = () => call(exchange, endpoint, dependencies)
-    return credential ? credentialed(make, credential, exchange) : make()
-  }
-}
 
 /** Calls of one attempt: the first, and those with another credential or key. */
 const MOST_CALLS = 3
 
-async function credentialed(call: () => Promise<Reply>, source: Credential, exchange: Planned): Promise<Reply> {
+/** A call of an endpoint with a credential of its own or its provider's: it is made with one that holds. */
+export async function credentialed(call: () => Promise<Reply>, source: Credential, exchange: Planned): Promise<Reply> {
   const { head, run, trail } = exchange
   const conversation = exchange.plan.conversation?.name
   const tried: Credential[] = []

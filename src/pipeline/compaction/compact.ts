@@ -25,7 +25,7 @@ Write it as plain text. Do not call tools, do not go on with the work, and do no
 
 type CompactDependencies = Pick<ChainDependencies, 'upstreams' | 'summaries'>
 
-/** @param isPlan true where nothing is called, so that no summary comes. */
+/** For requests that have something to compact, or items of a compaction. @param isPlan true where nothing is called, so that no summary comes. */
 export function compactLayer(dependencies: CompactDependencies, isPlan: boolean): Layer<Guarded> {
   return (next) =>
     function handle(exchange) {

@@ -16,8 +16,8 @@ import {
   Vault,
 } from '../../guardrails/index.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
-import { advance, type Guard, type Guarded, type OutputGuardrails, type Routed } from '../exchange.ts'
-import type { Layer } from '../layer.ts'
+import { advance, type Guarded, type OutputGuardrails, type Routed } from '../exchange.ts'
+import type { Layer, Service } from '../layer.ts'
 import { endedEarly } from '../reply/final-fault.ts'
 import { askEngine } from './ask-engine.ts'
 import type { GuardrailSetting } from './guardrail-setting.ts'
@@ -42,10 +42,11 @@ export function guardLayer(guardrails: readonly GuardrailSetting[]): Layer<Route
   const watchOf = watches(guardrails)
   return (next) =>
     watchOf === undefined
-      ? (exchange) => next(advance(exchange, 'guard', NO_GUARD))
+      ? // It begins so.
+        (next as Service<Routed>)
       : function handle(exchange) {
           const watch = watchOf(exchange.auth.key)
-          if (watch === undefined) return next(advance(exchange, 'guard', NO_GUARD))
+          if (watch === undefined) return next(exchange as Guarded)
           const { request } = exchange
           // Vectors have no texts.
           const answers = request.client.embedding ? undefined : watch.answers
@@ -59,8 +60,6 @@ export function guardLayer(guardrails: readonly GuardrailSetting[]): Layer<Route
           return next(watched)
         }
 }
-
-const NO_GUARD: Guard = { answers: undefined, vault: undefined, read: undefined }
 
 /**
  * Reads what later layers have added to the request, such as the results of server tools: it stands below them, and is

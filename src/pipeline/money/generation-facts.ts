@@ -3,22 +3,27 @@
 import type { JsonObject } from '../../core/json.ts'
 import { usd } from '../../core/money.ts'
 import { type Facts, type ProviderResponse, USUAL_REASON } from '../../ledger/facts.ts'
+import { isPlanParameter } from '../../ledger/plan-inputs.ts'
 import { cacheDiscount } from '../../ledger/pricing.ts'
 import type { SettleRow } from '../../ledger/types.ts'
 import type { AnswerVerdict } from '../../plugin-api/index.ts'
 import type { Turn } from '../attempt/turn.ts'
-import type { Accepted, Exchange, Received } from '../exchange.ts'
+import type { Accepted, Exchange, MaybeAimed, Received } from '../exchange.ts'
 import { brandHeaders } from '../request/receive.ts'
 import { NATIVE_SEARCH } from '../route/native-search.ts'
+import { callerCap, inputModalities, offersTools } from '../route/needs.ts'
 import type { NotedAttempt } from '../run.ts'
 import { detailFacts, firstChoice, type PricedTurn, since } from './detail-facts.ts'
 import { factsText } from './facts-text.ts'
-import { planInputsText } from './plan-inputs.ts'
 import { pricedEndpoint, tariffOf } from './provider-prices.ts'
 import { creditCap } from './reservation.ts'
 
 /** As `session_id`. */
 const LONGEST_SESSION = 256
+
+/** Characters of the preferences, and models, that a row keeps: a request with more is planned without the rest. */
+const LONGEST_PREFERENCES = 2000
+const MOST_MODELS = 16
 
 /**
  * What equals a column of the hold, or follows from the others, is left out: `ledger/generation.ts` fills it in.
@@ -149,4 +154,35 @@ function webFacts(exchange: Accepted): Pick<Facts, 'num_search_results' | 'num_f
 
 function shortened(value: string | string[] | undefined): string | undefined {
   return typeof value === 'string' ? value.slice(0, 256) : undefined
+}
+
+/**
+ * The inputs of a plan: names and counts, never a text. `PlanInputs` as JSON, made without the object, since most requests have two
+ * or three of its members.
+ * @param held slug of the model that the hold names.
+ */
+function planInputsText(exchange: Accepted & MaybeAimed, held: string | undefined): string {
+  const { request, wish } = exchange
+  const { models, provider, route } = request.gateway
+  let text = '{'
+  if (wish !== undefined && wish.requested !== held) text += `"requested":${JSON.stringify(wish.requested)},`
+  if (models.length > 0) text += `"models":${JSON.stringify(models.slice(0, MOST_MODELS))},`
+  if (provider !== undefined) {
+    const written = JSON.stringify(provider)
+    if (written.length <= LONGEST_PREFERENCES) text += `"provider":${JSON.stringify(written)},`
+  }
+  if (route) text += `"route":${JSON.stringify(route)},`
+  text += `${parametersText(request.body)}"bytes":${request.bytes}`
+  const cap = callerCap(exchange)
+  if (cap !== undefined) text += `,"cap":${cap}`
+  const media = request.client.embedding ? undefined : inputModalities(exchange)
+  if (media) text += `,"media":${JSON.stringify([...media])}`
+  return offersTools(exchange) ? `${text},"tools":true}` : `${text}}`
+}
+
+/** Names that have no character to escape. */
+function parametersText(body: JsonObject): string {
+  let names = ''
+  for (const name in body) if (isPlanParameter(name)) names += names === '' ? `"${name}"` : `,"${name}"`
+  return names === '' ? '' : `"parameters":[${names}],`
 }

@@ -54,8 +54,6 @@ function layerOf({ plugins, catalog }: LoopSettings, dependencies: LoopDependenc
   const settings = (id: string): JsonObject => defaults.get(id) ?? {}
   return (next) => {
     return function handle(exchange) {
-      const { hasOtherTools, edited } = exchange.request
-      if (!hasOtherTools && !edited) return next(exchange)
       exchange.run.mayPause = mayPause(exchange)
       if (namesServerTools(exchange)) return conversation(exchange)
       return exchange.run.mayPause ? wholeTurn(exchange, next) : next(exchange)

@@ -41,7 +41,8 @@ const LEFT = 499
 
 export class ExchangeSpans {
   readonly metrics = new GenAiMetrics()
-  private readonly telemetry: Pick<Telemetry, 'tracing' | 'measures'>
+  /** Nothing is to be recorded where it neither traces nor measures. */
+  readonly telemetry: Pick<Telemetry, 'tracing' | 'measures'>
   private readonly spans = new SpanWriter()
   /** Paths by the dialects that answer there. */
   private readonly routes: ReadonlyMap<ClientDialect, string>

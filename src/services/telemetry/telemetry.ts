@@ -19,6 +19,8 @@ export interface TelemetrySource {
   readonly clock: Clock
   readonly log: Log
   readonly tallies: Tallies
+  /** Called with what takes each line of the log, while lines are exported. */
+  readonly lines?: (take: ((line: string) => void) | undefined) => void
   /** Of this program; called once something is exported. */
   readonly version: () => string
 }
@@ -26,6 +28,8 @@ export interface TelemetrySource {
 export class Telemetry {
   /** Undefined where requests are not traced: one test is then all that they cost. */
   tracing: Tracing | undefined
+  /** Whether metrics are exported. */
+  measures = false
   /** Metrics that others keep; set before the first settings are applied. */
   others: MetricSource = () => 0
   private meter: Meter | undefined
@@ -40,11 +44,6 @@ export class Telemetry {
   constructor(source: TelemetrySource) {
     this.source = source
     this.since = source.clock.now()
-  }
-
-  /** True where metrics are exported. */
-  get measures(): boolean {
-    return this.meter !== undefined
   }
 
   /** A line has been written to the log. */
@@ -63,6 +62,7 @@ export class Telemetry {
     const { traces, metrics, logs } = settings
     if (logs) {
       this.lines = new LogRecords(new Exporter({ signal: 'logs', target: logs, reporter: this.reporter(settings), clock, log, tallies }))
+      this.source.lines?.((text) => this.line(text))
       log.info({ endpoint: addressOf(logs) }, 'the log is exported')
     }
     if (traces) {
@@ -74,6 +74,7 @@ export class Telemetry {
       const exporter = new Exporter({ signal: 'metrics', target: metrics, reporter: this.reporter(settings), clock, log, tallies })
       const others: MetricSource = (writer, time) => this.others(writer, time)
       this.meter = new Meter({ interval: metrics.interval, clock, tallies, others, exporter, since: this.since })
+      this.measures = true
       log.info({ endpoint: addressOf(metrics), every: metrics.interval }, 'metrics are exported')
     }
   }
@@ -91,7 +92,9 @@ export class Telemetry {
     }
     this.tracing = undefined
     this.meter = undefined
+    this.measures = false
     this.lines = undefined
+    this.source.lines?.(undefined)
   }
 
   private reporter({ resource }: TelemetrySettings): Reporter {
