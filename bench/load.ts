@@ -3,36 +3,9 @@
 import autocannon from 'autocannon'
 import { entryAt } from '../src/core/entry-at.ts'
 import { leaveWithParent } from './child.ts'
+import type { LoadJob, LoadResult, LoadSummary } from './load-jobs.ts'
 import { PLAIN_TEXT } from './replies.ts'
-import type { BenchRequest } from './requests.ts'
 import { runStreams } from './stream-client.ts'
-
-/** One load on one target. */
-export interface LoadJob {
-  readonly port: number
-  readonly request: BenchRequest
-  readonly headers: Record<string, string>
-  readonly connections: number
-  readonly seconds: number
-}
-
-/** What a load saw; times in milliseconds. `firsts` is the time to the first byte of a stream, empty without streams. */
-export interface LoadResult {
-  readonly completed: number
-  readonly seconds: number
-  readonly latencies: number[]
-  readonly firsts: number[]
-}
-
-/** The parent's view of a result: percentiles instead of every value. */
-export interface LoadSummary {
-  readonly completed: number
-  readonly seconds: number
-  readonly p50: number
-  readonly p99: number
-  /** Median time to the first byte of a stream, ms; 0 without streams. */
-  readonly first: number
-}
 
 async function runPlain(job: LoadJob): Promise<LoadResult> {
   const latencies: number[] = []

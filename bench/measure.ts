@@ -2,7 +2,7 @@
 
 import type { ChildProcess } from 'node:child_process'
 import { entryAt } from '../src/core/entry-at.ts'
-import type { LoadJob, LoadSummary } from './load.ts'
+import type { LoadJob, LoadSummary } from './load-jobs.ts'
 import { cpuSeconds, peakMegabytes } from './processes.ts'
 import { BENCH_KEY, type BenchRequest } from './requests.ts'
 import type { Scenario } from './scenarios.ts'

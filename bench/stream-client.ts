@@ -3,7 +3,7 @@
  * Every stream must have status 200 and all its events; one in fifty is decoded whole and its text compared.
  */
 import { connect, type Socket } from 'node:net'
-import type { LoadJob, LoadResult } from './load.ts'
+import type { LoadJob, LoadResult } from './load-jobs.ts'
 import { STREAM_TEXT, TEXT_EVENTS } from './replies.ts'
 import type { StreamKind } from './requests.ts'
 
