@@ -2,6 +2,7 @@
 import { parseArgs } from 'node:util'
 import { MEASURES, type MeasureName } from './goal-measures.ts'
 import type { Settings } from './measure.ts'
+import { PEER_NAMES } from './peers/index.ts'
 import { AGENT_TURNS, isTranslated, PAIRS, SCENARIOS, type Scenario } from './scenarios.ts'
 
 const START_UP = 'start-up'
@@ -11,7 +12,8 @@ export interface Flags {
   readonly scenarios: readonly Scenario[]
   readonly startUp: boolean
   readonly measures: readonly MeasureName[]
-  readonly peers: boolean
+  /** Names of the peers that are to be installed; empty without any. */
+  readonly peers: readonly string[]
   readonly json: boolean
   /** The file of kept ratios to compare with, and the file to keep this run's in. */
   readonly gate: string | undefined
@@ -22,15 +24,21 @@ export interface Flags {
   readonly whole: boolean
 }
 
-/** What goals compare, without the targets that none of them needs. */
+/** Goals compare these targets alone in a scenario; where none are named, the gateway with the forwarder. */
+const GOAL_TARGETS: Readonly<Record<string, readonly string[]>> = {
+  chat: ['forwarder', 'blind-proxy', 'headgate'],
+  'chat-alone': ['direct', 'headgate'],
+  guardrails: ['headgate', 'guarded'],
+}
+
 const GOAL_SCENARIOS: readonly Scenario[] = [
-  ...SCENARIOS.filter(({ name }) => ['chat', 'chat-alone', 'chat-stream', 'guardrails'].includes(name)),
+  ...SCENARIOS.filter(({ name }) => name === 'chat-stream' || GOAL_TARGETS[name] !== undefined),
   ...PAIRS.filter(({ name }) => isTranslated(name)),
   ...AGENT_TURNS,
-].map((scenario) => ({
-  ...scenario,
-  targets: scenario.targets.filter(({ name }) => name !== 'direct' || scenario.name === 'chat-alone'),
-}))
+].map((scenario) => {
+  const needed = GOAL_TARGETS[scenario.name] ?? ['forwarder', 'headgate']
+  return { ...scenario, targets: scenario.targets.filter(({ name }) => needed.includes(name)) }
+})
 
 export function positive(name: string, text: string): number {
   const value = Number(text)
@@ -40,6 +48,7 @@ export function positive(name: string, text: string): number {
 
 const OPTIONS = {
   peers: { type: 'boolean', default: false },
+  peer: { type: 'string', multiple: true },
   pairs: { type: 'boolean', default: false },
   agents: { type: 'boolean', default: false },
   goals: { type: 'boolean', default: false },
@@ -56,6 +65,12 @@ const OPTIONS = {
 
 /** The goals count ten short neighbouring rounds (issue 21, "Goals"). */
 const LENGTH = { usual: { seconds: '4', rounds: '3' }, goals: { seconds: '1', rounds: '10' } }
+
+function chosenPeers({ peers, peer = [] }: { readonly peers: boolean; readonly peer?: string[] }): readonly string[] {
+  const unknown = peer.find((name) => !PEER_NAMES.includes(name))
+  if (unknown !== undefined) throw new Error(`--peer must be one of ${PEER_NAMES.join(', ')}, got ${unknown}`)
+  return peers ? PEER_NAMES : peer
+}
 
 /** @throws Error naming the flag that cannot be. */
 export function readFlags(args: readonly string[]): Flags {
@@ -82,7 +97,7 @@ export function readFlags(args: readonly string[]): Flags {
     scenarios: scenarios.filter((one) => one.targets.length > 0),
     startUp: wanted.includes(START_UP) && own,
     measures: own ? MEASURES.filter((name) => wanted.includes(name)) : [],
-    peers: values.peers,
+    peers: chosenPeers(values),
     json: values.json,
     gate: values.gate,
     keep: values.keep,

@@ -113,7 +113,7 @@ function figures(target: Target, rounds: readonly Round[]): Figures {
  */
 export async function measure(scenario: Scenario, settings: Settings, ground: Ground, load: ChildProcess): Promise<Figures[]> {
   const chosen = [...scenario.targets]
-  if (scenario.peers && ground.portkey !== undefined) chosen.push({ name: 'portkey', request: entryAt(chosen, 0).request })
+  if (scenario.peers) for (const name of ground.peers.keys()) chosen.push({ name, request: entryAt(chosen, 0).request })
   const connections = scenario.connections ?? settings.connections
   const running: { target: Target; request: BenchRequest; rounds: Round[] }[] = []
   try {

@@ -1,5 +1,5 @@
 /**
- * Mixed traffic: `node bench/mixed.ts [--streams 2000] [--rate 40] [--connections 16] [--seconds 8] [--rounds 3] [--tokens 4] [--targets direct,forwarder,headgate] [--json]`.
+ * Mixed traffic: `node bench/mixed.ts [--streams 2000] [--rate 40] [--connections 16] [--seconds 5] [--rounds 3] [--tokens 4] [--targets direct,forwarder,headgate] [--json]`.
  * 70 % small chats, 20 % streamed turns of an agent of 330 KB, 10 % embeddings, beside so many open streams at 20 to 80 tokens per second.
  * Each target gets the mix in an open loop (arrivals by a clock, latency from the moment a request was due) and in a closed one. Printed
  * are latencies over the provider alone, CPU per request of the mix beyond what the open streams cost, memory, and the event loop's delay.
@@ -24,7 +24,7 @@ const { values } = parseArgs({
     streams: { type: 'string', default: '2000' },
     rate: { type: 'string', default: '40' },
     connections: { type: 'string', default: '16' },
-    seconds: { type: 'string', default: '8' },
+    seconds: { type: 'string', default: '5' },
     rounds: { type: 'string', default: '3' },
     tokens: { type: 'string', default: '4' },
     targets: { type: 'string', default: 'direct,forwarder,headgate' },

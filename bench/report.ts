@@ -97,8 +97,8 @@ function goalsText(list: readonly Goal[]): string {
   return `## Goals\n\n${table(['goal', 'wanted', 'stretch', 'found', 'spread of the rounds', ''], rows)}\n`
 }
 
-/** The whole report. */
-export function reportText(measured: Measured, settings: Settings, where: Circumstances): string {
+/** The whole report. @param peers the table of peers, empty without them. */
+export function reportText(measured: Measured, settings: Settings, where: Circumstances, peers: string): string {
   const scenarios = [...measured.scenarios].map(([name, figures]) => scenarioText(name, figures))
   return `${[
     `# Benchmark of ${where.date}\n`,
@@ -106,6 +106,7 @@ export function reportText(measured: Measured, settings: Settings, where: Circum
     `- ${settings.connections} connections; ${settings.rounds} rounds of ${settings.seconds} s per target in turn after ${settings.warmUp} s of warm-up; medians over the rounds`,
     '- load generator, mock upstream and target are processes of their own on the same machine; nothing is pinned\n',
     goalsText(goals(measured)),
+    ...(peers === '' ? [] : [peers]),
     '## Scenarios\n',
     '“to fwd” is the ratio of the column before it to the bare forwarder. Times in milliseconds; “added” is over the mock alone.\n',
     ...scenarios,

@@ -1,5 +1,5 @@
 /**
- * The benchmark: `npm run bench -- [--goals] [--peers] [--pairs] [--agents] [--seconds N] [--rounds N] [--warm-up N] [--connections N] [--scenario NAME] [--targets A,B] [--keep FILE] [--gate FILE] [--json]`.
+ * The benchmark: `npm run bench -- [--goals] [--peers | --peer NAME] [--pairs] [--agents] [--seconds N] [--rounds N] [--warm-up N] [--connections N] [--scenario NAME] [--targets A,B] [--keep FILE] [--gate FILE] [--json]`.
  * Prints tables; a whole run also writes bench/results/<date>.md, and with `--goals` bench/results/<date>-goals.md. Ends with code 1 when a
  * reply was wrong or a process failed, with `--goals` also when a goal is missed, with `--gate` when a ratio is above the kept one beyond noise.
  */
@@ -13,7 +13,7 @@ import { gate, gateText, type Kept, keep, ratiosOf, readKept } from './gate.ts'
 import { measureForGoals } from './goal-measures.ts'
 import { goals, type Measured } from './goals.ts'
 import { type Figures, measure } from './measure.ts'
-import { installPortkey } from './peers/portkey.ts'
+import { installPeers, NO_PEERS, peersText } from './peers/index.ts'
 import { killChildrenOnExit, startScript, stop } from './processes.ts'
 import { circumstances, reportText, scenarioText } from './report.ts'
 import { measureStartUp } from './startup.ts'
@@ -49,14 +49,14 @@ async function main(): Promise<boolean> {
   const say = (text: string): void => {
     if (!flags.json) console.log(text)
   }
-  const portkey = flags.peers ? installPortkey() : undefined
+  const peers = flags.peers.length > 0 ? installPeers(flags.peers, say) : NO_PEERS
   const mock = await startScript('mock.ts')
   const load = await startScript('load.ts')
-  const measured = await measureAll(flags, { mockPort: mock.port, portkey }, load.child, say)
+  const measured = await measureAll(flags, { mockPort: mock.port, peers: peers.installed }, load.child, say)
   await Promise.all([stop(mock.child), stop(load.child)])
-  portkey?.remove()
+  peers.remove()
   const where = circumstances(new Date(), loadBefore)
-  const report = reportText(measured, flags.settings, where)
+  const report = reportText(measured, flags.settings, where, flags.peers.length > 0 ? peersText(measured.scenarios, peers) : '')
   if (flags.json) {
     const { startUp, measures } = measured
     const scenarios = Object.fromEntries(measured.scenarios)

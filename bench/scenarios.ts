@@ -88,7 +88,7 @@ export const AGENT_TURNS: readonly Scenario[] = CLIENTS.flatMap((client) =>
       { name: 'forwarder' as const, request: AGENT_NATIVE[upstream]() },
       { name: 'headgate' as const, request: AGENT_OF[client](`bench/${upstream}`) },
     ],
-    peers: false,
+    peers: client === 'chat' && upstream === 'chat',
   })),
 )
 

@@ -1,9 +1,19 @@
 /** What a load can be put on: the mock itself, the baselines, headgate and its peers. */
 import { startGateway } from './gateway.ts'
-import { type InstalledPortkey, startPortkey } from './peers/portkey.ts'
+import type { InstalledPeer } from './peers/peer.ts'
 import { startScript, stop } from './processes.ts'
 
-export type TargetName = 'direct' | 'forwarder' | 'blind-proxy' | 'headgate' | 'guarded' | 'portkey' | 'gomodel' | 'gomodel-usage'
+export type TargetName =
+  | 'direct'
+  | 'forwarder'
+  | 'blind-proxy'
+  | 'headgate'
+  | 'guarded'
+  | 'gomodel'
+  | 'gomodel-usage'
+  | 'litellm'
+  | 'portkey'
+  | 'nginx'
 
 /** A running target. */
 export interface Target {
@@ -23,7 +33,7 @@ export interface Target {
 /** What targets stand on. */
 export interface Ground {
   readonly mockPort: number
-  readonly portkey: InstalledPortkey | undefined
+  readonly peers: ReadonlyMap<TargetName, InstalledPeer>
 }
 
 async function startBaseline(name: TargetName, script: string, mockPort: number): Promise<Target> {
@@ -52,6 +62,7 @@ export async function startTarget(name: TargetName, ground: Ground): Promise<Tar
   if (name === 'forwarder') return startBaseline(name, 'baselines/forwarder.ts', ground.mockPort)
   if (name === 'blind-proxy') return startBaseline(name, 'baselines/blind-proxy.ts', ground.mockPort)
   if (name === 'headgate' || name === 'guarded') return startHeadgate(name, ground.mockPort)
-  if (ground.portkey === undefined) throw new Error('portkey is not installed: run with --peers')
-  return startPortkey(ground.portkey, ground.mockPort)
+  const peer = ground.peers.get(name)
+  if (peer === undefined) throw new Error(`${name} is not installed: run with --peers`)
+  return peer.start(name, ground.mockPort)
 }
