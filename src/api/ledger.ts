@@ -47,13 +47,13 @@ export function ledgerRoutes(
       'POST /ledger/rebuild',
       async () => ({ status: 200, text: { type: 'application/json', content: JSON.stringify(await rebuild(ledger)) } }),
     ],
-    [
-      'GET /ledger/verify',
-      async ({ headers }) => {
-        // RFC 9111 section 5.2.1.4: the caller wants no verdict that is kept.
-        const fresh = /(^|[\s,])no-cache($|[\s,])/i.test(headers['cache-control'] ?? '')
-        return { status: 200, text: { type: 'application/json', content: verdictText(await scans.verify({ fresh })) } }
-      },
-    ],
+    ['GET /ledger/verify', ({ headers }) => verdictOf(scans, headers, false)],
+    ['GET /ledger/verify/full', ({ headers }) => verdictOf(scans, headers, true)],
   ])
+}
+
+async function verdictOf(scans: Pick<LedgerScans, 'verify'>, headers: IncomingHttpHeaders, full: boolean): Promise<LedgerReply> {
+  // RFC 9111 section 5.2.1.4: the caller wants no verdict that is kept.
+  const fresh = /(^|[\s,])no-cache($|[\s,])/i.test(headers['cache-control'] ?? '')
+  return { status: 200, text: { type: 'application/json', content: verdictText(await scans.verify({ fresh, full })) } }
 }

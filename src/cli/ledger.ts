@@ -12,8 +12,13 @@ import { type Verdict, verifyLedger } from '../ledger/verify.ts'
 import { requestAdmin } from './admin-request.ts'
 import { SHIPPED_CONFIG } from './shipped-config.ts'
 
+interface LedgerFlags {
+  readonly config?: string | undefined
+  readonly full?: boolean | undefined
+}
+
 /** @returns the exit code. */
-export async function ledger(verb: string, configFile = SHIPPED_CONFIG): Promise<number> {
+export async function ledger(verb: string, { config: configFile = SHIPPED_CONFIG, full = false }: LedgerFlags): Promise<number> {
   if (verb !== 'export' && verb !== 'verify' && verb !== 'recovery' && verb !== 'rebuild') {
     process.stderr.write(`headgate: ledger: expected export, verify, recovery or rebuild, found ${verb}\n`)
     return 2
@@ -22,7 +27,8 @@ export async function ledger(verb: string, configFile = SHIPPED_CONFIG): Promise
     const config = await readConfig(configFile, process.env)
     // A long ledger takes its time, so there is no limit to it.
     const method = verb === 'rebuild' ? 'POST' : 'GET'
-    const reply = await requestAdmin({ method, path: `/ledger/${verb}`, headers: { 'cache-control': 'no-cache' } }, config)
+    const path = `/ledger/${verb}${verb === 'verify' && full ? '/full' : ''}`
+    const reply = await requestAdmin({ method, path, headers: { 'cache-control': 'no-cache' } }, config)
     if (verb === 'export') {
       if (reply) await written(reply)
       else await fromStore(config, ({ ledger }) => written(exportLines(ledger)))
@@ -40,7 +46,7 @@ export async function ledger(verb: string, configFile = SHIPPED_CONFIG): Promise
       )
       return 0
     }
-    const found = reply ? ((await json(reply)) as Verdict) : await fromStore(config, ({ ledger }) => verifyLedger(ledger))
+    const found = reply ? ((await json(reply)) as Verdict) : await fromStore(config, ({ ledger }) => verifyLedger(ledger, { full }))
     return report(found)
   } catch (error) {
     process.stderr.write(`headgate: ${error instanceof Error ? error.message : error}\n`)
@@ -51,9 +57,13 @@ export async function ledger(verb: string, configFile = SHIPPED_CONFIG): Promise
 function report(found: Verdict): number {
   // Beyond 2^53 they arrive as texts.
   const [charged, carriedOver] = [BigInt(found.charged), BigInt(found.carried)]
+  const { before } = found
+  const earlier = before
+    ? `checked before: ${before.generations} generations admitted until ${before.until}, $${usdText(BigInt(before.charged))} charged, at ${before.checked_at}\n`
+    : ''
   const carried = carriedOver > 0n ? `, $${usdText(carriedOver)} carried over` : ''
   process.stdout.write(
-    `${found.generations} generations, ${found.open} open, $${usdText(charged)} charged${carried}: ${found.ok ? 'ok' : 'wrong'}\n`,
+    `${earlier}${found.generations} ${before ? 'newer ' : ''}generations, ${found.open} open, $${usdText(charged)} charged${carried}: ${found.ok ? 'ok' : 'wrong'}\n`,
   )
   for (const problem of found.problems) process.stdout.write(`${problem}\n`)
   return found.ok ? 0 : 1

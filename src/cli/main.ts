@@ -43,8 +43,8 @@ const HELP = `headgate: one address in front of many model providers
       Writes the API reference of /docs as static files, with openapi.json.
   headgate ledger export [--config FILE]
       Writes every generation as a JSON line: from the running gateway, or from its file where none runs.
-  headgate ledger verify [--config FILE]
-      Adds up the ledger; exit code 1 if entries and balances differ.
+  headgate ledger verify [--full] [--config FILE]
+      Adds up what is new in the ledger since the last check, or all of it; exit code 1 if entries and balances differ.
   headgate ledger recovery [--config FILE]
       Shows what the last start settled because a crash had left it open, or what the next start is going to settle.
   headgate ledger rebuild [--config FILE]
@@ -128,7 +128,7 @@ export async function run(argv: readonly string[]): Promise<void> {
   else if (verb === 'guardrails') process.exitCode = await (await import('./guardrails.ts')).guardrails(rest, values)
   else if (verb === 'credits') process.exitCode = await (await import('./keys.ts')).credits(rest, values)
   else if (verb === 'ledger' && first !== undefined && rest.length === 1)
-    process.exitCode = await (await import('./ledger.ts')).ledger(first, values.config)
+    process.exitCode = await (await import('./ledger.ts')).ledger(first, values)
   else if (Object.hasOwn(WORDS, verb)) fail(`${verb}: expected ${WORDS[verb]}. Try headgate --help`)
   else fail(`unknown command: ${positionals.join(' ')}. Try headgate --help`)
 }
@@ -145,6 +145,7 @@ function parse(argv: readonly string[]) {
       format: { type: 'string' },
       key: { type: 'string' },
       json: { type: 'boolean' },
+      full: { type: 'boolean' },
       limit: { type: 'string' },
       reset: { type: 'string' },
       expires: { type: 'string' },

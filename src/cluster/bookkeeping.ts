@@ -7,13 +7,12 @@ import { dirname } from 'node:path'
 import type { Clock, Timer } from '../core/clock.ts'
 import type { ProcessStatus } from '../core/live-figures.ts'
 import { Credit, type CreditBook } from '../ledger/credit.ts'
-import type { Journal, LedgerReader, Reconciliation } from '../ledger/types.ts'
+import type { Journal, LedgerReader, LedgerReaders, Reconciliation, Unread } from '../ledger/types.ts'
 import type { CompactionKeyStore } from '../store/compaction-keys.ts'
 import type { EventStore } from '../store/events.ts'
 import type { GuardrailStore } from '../store/guardrails.ts'
 import { type JournalNews, openJournal } from '../store/journal.ts'
 import type { KeyStore } from '../store/keys.ts'
-import type { LedgerReaders, Unread } from '../store/ledger-readers.ts'
 import { LocalRecord } from '../store/local-record.ts'
 import { MemoryJournal } from '../store/memory.ts'
 import { openStore, type Store } from '../store/open.ts'
@@ -214,6 +213,7 @@ export function keepLocally(
     ...(rebuildUse ? { rebuildUse: rebuildUse.bind(journal) } : {}),
     ...(sessionPage ? { sessionPage: sessionPage.bind(journal) } : {}),
     ...(searchPage ? { searchPage: searchPage.bind(journal) } : {}),
+    ...(journal.readers ? { readers: journal.readers } : {}),
   }
   const balances = (of: readonly string[]): Spending[] =>
     of.map((key) => {

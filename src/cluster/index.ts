@@ -216,6 +216,7 @@ function ledgerOf(journal: Journal, record: LedgerReader, flush: () => Promise<v
       yield* record.export(since)
     },
     ...sumsOf(record, flush),
+    ...(record.readers ? { readers: record.readers } : {}),
     spent: async () => {
       await flush()
       return record.spent()

@@ -110,19 +110,20 @@ export class LedgerScans {
   /**
    * The sum of the entries against the balances, and the rules that every row keeps.
    * The verdict of a long scan is kept for ten times as long as the scan took; it states when the scan began.
-   * @param options.fresh only a scan that begins from now on will do. @throws Fault `unavailable`.
+   * @param options.fresh only a scan that begins from now on will do. @param options.full all generations are checked, whatever an earlier
+   * check has covered. @throws Fault `unavailable`.
    */
-  async verify({ fresh = false } = {}): Promise<DatedVerdict> {
-    if (!fresh && isKept(this.verdict, this.clock.monotonic())) return this.verdict.value
+  async verify({ fresh = false, full = false } = {}): Promise<DatedVerdict> {
+    if (!fresh && !full && isKept(this.verdict, this.clock.monotonic())) return this.verdict.value
     const scan = async (): Promise<DatedVerdict> => {
       const begun = this.clock.monotonic()
       const checked_at = new Date(this.clock.now()).toISOString()
-      const value = { ...(await verifyLedger(this.ledger)), checked_at }
+      const value = { ...(await verifyLedger(this.ledger, { full, now: this.clock.now() })), checked_at }
       const ended = this.clock.monotonic()
       this.verdict = { value, until: ended + LIFE * (ended - begun) }
       return value
     }
-    return this.once('verify', scan, fresh)
+    return this.once(full ? 'verify all' : 'verify', scan, fresh)
   }
 
   private async wholeUse({ from, until }: UseQuery): Promise<readonly UseRow[]> {

@@ -1,7 +1,6 @@
-/** Readers of the embedded ledger, see `ledger-readers.ts`. */
+/** Readers of the embedded ledger, see `ledger/types.ts`. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { GenerationRecord } from '../ledger/types.ts'
-import type { LedgerReaders, ReaderBatch, ReaderClaim, Unread } from './ledger-readers.ts'
+import type { GenerationRecord, LedgerReaders, ReaderBatch, ReaderClaim, Unread } from '../ledger/types.ts'
 import { recordOf, TICKS } from './rows.ts'
 import { integer, text } from './sqlite.ts'
 import { holdFrom, SETTLED_COLUMNS, settlementFrom } from './sqlite-rows.ts'

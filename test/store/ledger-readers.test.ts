@@ -1,9 +1,8 @@
 /** Readers of the ledger: each settled generation comes in one batch, whatever is settled meanwhile and wherever a crash falls. */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import type { GenerationRecord } from '../../src/ledger/types.ts'
+import type { GenerationRecord, LedgerReaders, ReaderBatch } from '../../src/ledger/types.ts'
 import { SqliteJournal } from '../../src/store/journal.ts'
-import type { LedgerReaders, ReaderBatch } from '../../src/store/ledger-readers.ts'
 import { openPostgres } from '../../src/store/postgres/record.ts'
 import { openDatabase } from '../../src/store/sqlite.ts'
 import { FakeClock } from '../support/clock.ts'

@@ -21,6 +21,15 @@ interface Verdict {
   readonly fees: Nano
   readonly carried: Nano
   readonly problems: readonly string[]
+  /** What an earlier check has covered; the other figures are then those of what was checked now. */
+  readonly before?: {
+    readonly generations: number
+    readonly charged: Nano
+    readonly providers: Nano
+    readonly fees: Nano
+    readonly checked_at: string
+    readonly until: string
+  }
 }
 
 interface Recovery {
@@ -33,6 +42,10 @@ interface Recovery {
 }
 
 const usd = (nano: Nano): number => Number(nano) / 1e9
+
+/** With what was checked before. */
+const total = (verdict: Verdict, of: 'charged' | 'providers' | 'fees'): string =>
+  formatUsd(usd(verdict[of]) + usd(verdict.before?.[of] ?? 0))
 
 export default function LedgerPage({ session }: PageProps) {
   const [isFresh, setFresh] = useState(false)
@@ -93,12 +106,12 @@ function Totals({ verdict: { data } }: { verdict: Resource<Verdict> }) {
     <Figures label="Totals of the ledger">
       <Figure
         label="Requests"
-        value={formatCount(data?.generations)}
+        value={formatCount(data && data.generations + (data.before?.generations ?? 0))}
         detail={data && `${formatCount(data.open)} without a settlement yet`}
       />
-      <Figure label="Charged" value={data ? formatUsd(usd(data.charged)) : '–'} detail="to all keys" />
-      <Figure label="Providers" value={data ? formatUsd(usd(data.providers)) : '–'} detail="what they cost" />
-      <Figure label="Fees" value={data ? formatUsd(usd(data.fees)) : '–'} detail="added by the gateway" />
+      <Figure label="Charged" value={data ? total(data, 'charged') : '–'} detail="to all keys" />
+      <Figure label="Providers" value={data ? total(data, 'providers') : '–'} detail="what they cost" />
+      <Figure label="Fees" value={data ? total(data, 'fees') : '–'} detail="added by the gateway" />
       <Figure label="Removed rows" value={data ? formatUsd(usd(data.carried)) : '–'} detail="charged; removed by retention" />
     </Figures>
   )
@@ -119,6 +132,12 @@ function Check({ verdict: { data, error, reload } }: { verdict: Resource<Verdict
         Every request once and in order, at most one settlement each, entries that sum to zero, and the balance of each key equal to the sum
         of its entries.
       </p>
+      {data.before && (
+        <p class="quiet">
+          Newer requests only: {formatCount(data.before.generations)} requests admitted before <Time iso={data.before.until} /> were found
+          right <Time iso={data.before.checked_at} />. <code>headgate ledger verify --full</code> checks all of them again.
+        </p>
+      )}
       {data.problems.length > 0 && (
         <ul class="problems">
           {data.problems.map((problem) => (

@@ -57,6 +57,7 @@ const ROUTES: Readonly<Record<string, Action>> = {
   // Lists guardrails and their findings; no command of it changes anything.
   'POST /guardrails/command': 'guardrails.audit',
   'GET /ledger/verify': 'ledger',
+  'GET /ledger/verify/full': 'ledger',
   'GET /ledger/recovery': 'ledger',
   'GET /ledger/export': 'ledger.export',
   'POST /ledger/rebuild': 'ledger.rebuild',

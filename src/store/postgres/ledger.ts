@@ -6,6 +6,7 @@ import type {
   GenerationRecord,
   GenerationSearch,
   LedgerReader,
+  LedgerReaders,
   RecordedWindows,
   SessionPage,
   SessionQuery,
@@ -40,14 +41,16 @@ interface WindowRow {
 }
 
 export class PostgresLedger implements LedgerReader {
+  readonly readers: LedgerReaders
   private readonly connection: Connection
   private readonly lookUps: GenerationLookUps
   private readonly found: PostgresSearch
   private readonly page = new AdaptivePage(USE_PAGE)
   private readonly sessionUse: PostgresSessions
 
-  constructor(connection: Connection) {
+  constructor(connection: Connection, readers: LedgerReaders) {
     this.connection = connection
+    this.readers = readers
     this.lookUps = new GenerationLookUps(connection)
     this.found = new PostgresSearch(connection, recordFrom)
     this.sessionUse = new PostgresSessions(connection, USE_PAGE)

@@ -1,5 +1,5 @@
 /**
- * How far readers of the ledger have come, such as exports (`ledger-readers.ts`). A reader raises its bound only while no generation is
+ * How far readers of the ledger have come, such as exports (`ledger/types.ts`). A reader raises its bound only while no generation is
  * being handed in: so each row is either below the bound and seen by the batch, or noted as late by the call that brings it.
  */
 import { LOCKS } from './locks.ts'

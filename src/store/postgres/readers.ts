@@ -1,7 +1,6 @@
-/** Readers of the ledger on PostgreSQL, see `ledger-readers.ts`; `reader-functions.ts` has the steps. */
+/** Readers of the ledger on PostgreSQL, see `ledger/types.ts`; `reader-functions.ts` has the steps. */
 import { sql } from 'kysely'
-import type { GenerationRecord } from '../../ledger/types.ts'
-import type { LedgerReaders, ReaderBatch, ReaderClaim, Unread } from '../ledger-readers.ts'
+import type { GenerationRecord, LedgerReaders, ReaderBatch, ReaderClaim, Unread } from '../../ledger/types.ts'
 import { TICKS } from '../rows.ts'
 import type { Connection } from './connection.ts'
 import { recordFrom } from './ledger.ts'

@@ -105,9 +105,9 @@ export class PostgresRecord implements StoreOfRecord {
   constructor(connections: Connections, clock: Clock) {
     this.connections = connections
     this.keys = new PostgresKeys(connections, clock)
-    this.ledger = new PostgresLedger(connections.readings)
-    this.guardrails = new PostgresGuardrails(connections)
     this.readers = new PostgresReaders(connections.readings)
+    this.ledger = new PostgresLedger(connections.readings, this.readers)
+    this.guardrails = new PostgresGuardrails(connections)
     this.compactionKeys = new PostgresCompactionKeys(connections)
     this.events = new PostgresEvents(connections)
   }

@@ -1,0 +1,177 @@
+/** What a check of the ledger adds up, and what it finds wrong. */
+import { Total } from '../core/money.ts'
+import { type Entry, entriesOf } from './entries.ts'
+import type { GenerationRecord, Sums } from './types.ts'
+import type { WindowCheck } from './verify-windows.ts'
+
+export interface Verdict {
+  ok: boolean
+  generations: number
+  /** Still without a settlement. */
+  open: number
+  /** Nano-dollars of all settlements: what left the keys. */
+  charged: Nano
+  /** Where it went: `providers + fees = charged`. */
+  providers: Nano
+  fees: Nano
+  /** Nano-dollars of generations that retention has removed; not in `charged`. */
+  carried: Nano
+  /** One line each, at most `MOST_PROBLEMS` of them. */
+  problems: string[]
+  /** What an earlier check has covered: then the other figures are those of what was checked now. Absent where that was everything. */
+  before?: Earlier
+}
+
+/** The part of the ledger that was found right before, with what retention has removed of it since. */
+export interface Earlier {
+  readonly generations: number
+  readonly charged: Nano | string
+  readonly providers: Nano | string
+  readonly fees: Nano | string
+  /** ISO 8601: when that check began, and the admission of the generations that were not in it. */
+  readonly checked_at: string
+  readonly until: string
+}
+
+/** Nano-dollars, exact: a number as far as these are, 2^53. */
+export type Nano = number | bigint
+
+const MOST_PROBLEMS = 100
+export const NONE: Sums = new Map()
+
+export class Totals {
+  private readonly verdict: Verdict = { ok: true, generations: 0, open: 0, charged: 0, providers: 0, fees: 0, carried: 0, problems: [] }
+  private readonly charged = new Total()
+  private readonly providers = new Total()
+  private readonly fees = new Total()
+  private readonly sums = new Map<string, Total>()
+  /** Charges that keys which others issued made: these count at their payers as well. */
+  private readonly issued = new Map<string, Total>()
+  private readonly windows: WindowCheck | undefined
+  private seq = -1
+  /** Tags that the present sequence came with: processes without a common store may draw the same one. */
+  private readonly tags = new Set<string>()
+
+  constructor(windows?: WindowCheck) {
+    this.windows = windows
+  }
+
+  add(record: GenerationRecord): void {
+    const { id, hold, settled } = record
+    this.verdict.generations++
+    this.place(record)
+    if (!amount(hold.hold) || !amount(hold.floor)) this.note(`${id}: hold of ${hold.hold} with floor ${hold.floor}`)
+    if (!settled) {
+      this.verdict.open++
+      return
+    }
+    if (settled.seq !== hold.seq) this.note(`${id}: settlement of another sequence, ${settled.seq}`)
+    if (!amount(settled.cost)) this.note(`${id}: cost of ${settled.cost}`)
+    const counts = [settled.input, settled.output, settled.cached, settled.cacheWrite, settled.reasoning]
+    if (!counts.every(amount)) this.note(`${id}: token counts ${counts.join(', ')}`)
+    this.windows?.add(hold, settled)
+    try {
+      if (hold.payer !== undefined) addTo(this.issued, hold.payer, settled.cost)
+      this.post(id, entriesOf(record))
+    } catch {
+      this.note(`${id}: the facts of its settlement are no JSON`)
+    }
+  }
+
+  /** A row that cannot be read, and all after it. */
+  breaksOff(error: unknown): void {
+    this.note(`after ${this.verdict.generations} generations: a row cannot be read: ${error instanceof Error ? error.message : error}`)
+  }
+
+  /** @param after windows as they were after the walk. */
+  checkWindows(after: Parameters<WindowCheck['problems']>[0]): void {
+    for (const problem of this.windows?.problems(after) ?? []) this.note(problem)
+  }
+
+  /** What has been added until now, to begin with the next time. */
+  soFar(): {
+    readonly generations: number
+    readonly charged: bigint
+    readonly providers: bigint
+    readonly fees: bigint
+    readonly sums: Sums
+  } {
+    const sums = new Map<string, bigint>()
+    for (const part of [this.sums, this.issued]) for (const [account, sum] of part) sums.set(account, (sums.get(account) ?? 0n) + sum.exact)
+    const [charged, providers, fees] = [this.charged.exact, this.providers.exact, this.fees.exact]
+    return { generations: this.verdict.generations, charged, providers, fees, sums }
+  }
+
+  carriedOver(carried: Sums): Pick<Verdict, 'carried'> {
+    const sum = new Total()
+    for (const each of carried.values()) sum.add(each)
+    return { carried: nanoOf(sum) }
+  }
+
+  /** @param carried sums of generations that were not added here. */
+  close(before: Sums, after: Sums, carried: Sums): Verdict {
+    const { sums, issued, verdict } = this
+    for (const key of new Set([...sums.keys(), ...issued.keys(), ...after.keys(), ...carried.keys()])) {
+      const here = (sums.get(key)?.exact ?? 0n) + (issued.get(key)?.exact ?? 0n) + (carried.get(key) ?? 0n)
+      const least = before.get(key) ?? 0n
+      const most = after.get(key) ?? 0n
+      const balance = least === most ? `${most} are` : `${least} to ${most} were`
+      if (here < least || here > most) this.note(`key ${key}: settlements sum to ${here}, ${balance} recorded as spent`)
+      else if (least < 0n || most < 0n) this.note(`key ${key}: ${balance} recorded as spent`)
+    }
+    verdict.charged = nanoOf(this.charged)
+    verdict.providers = nanoOf(this.providers)
+    verdict.fees = nanoOf(this.fees)
+    return Object.assign(verdict, this.carriedOver(carried))
+  }
+
+  private place({ id, hold }: GenerationRecord): void {
+    if (hold.seq > this.seq) this.tags.clear()
+    else if (hold.seq < this.seq) this.note(`${id}: sequence ${hold.seq} comes after ${this.seq}: recorded out of order`)
+    else if (this.tags.has(hold.tag)) this.note(`${id}: sequence ${hold.seq} recorded twice`)
+    this.seq = hold.seq
+    this.tags.add(hold.tag)
+  }
+
+  private post(id: string, entries: readonly Entry[]): void {
+    let sum = 0
+    for (const { account, of, nano } of entries) {
+      sum += nano
+      if (account === 'key') {
+        addTo(this.sums, of, -nano)
+        this.charged.add(-nano)
+        continue
+      }
+      if (!amount(nano)) this.note(`${id}: an entry of ${nano} for ${account} ${of}`)
+      if (!Number.isInteger(nano)) continue
+      if (account === 'fee') this.fees.add(nano)
+      else this.providers.add(nano)
+    }
+    if (sum !== 0) this.note(`${id}: entries that sum to ${sum}`)
+  }
+
+  private note(problem: string): void {
+    this.verdict.ok = false
+    if (this.verdict.problems.length < MOST_PROBLEMS) this.verdict.problems.push(problem)
+  }
+}
+
+function amount(value: number): boolean {
+  return Number.isSafeInteger(value) && value >= 0
+}
+
+function addTo(sums: Map<string, Total>, key: string, nano: number): void {
+  const sum = sums.get(key)
+  if (sum) sum.add(nano)
+  else sums.set(key, new Total(nano))
+}
+
+function nanoOf({ exact, cut }: Total): Nano {
+  return BigInt(cut) === exact ? cut : exact
+}
+
+export function same(a: Sums, b: Sums): boolean {
+  if (a.size !== b.size) return false
+  for (const [key, value] of a) if (b.get(key) !== value) return false
+  return true
+}
