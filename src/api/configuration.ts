@@ -20,8 +20,9 @@ export interface SubmittedCheck {
 export interface RehearsalAsk {
   readonly record: GenerationRecord
   readonly key: ApiKey
-  /** True for a key of the configuration, which another configuration may change or leave out. */
+  /** True for a key of the configuration, which another configuration may change or leave out; and for the key that issued it. */
   readonly written: boolean
+  readonly issuerWritten: boolean
 }
 
 /** The first endpoint of a plan, or why there is none. */

@@ -41,7 +41,7 @@ export async function rehearseConfiguration(body: JsonObject, source: RehearsalS
   for (const record of records) {
     const key = byIdentity.get(record.hold.key)
     if (typeof factsOf(record.settled).inputs !== 'string') leftOut.no_inputs++
-    else if (key) asks.push({ record, key, written: written.has(key) })
+    else if (key) asks.push({ record, key, written: written.has(key), issuerWritten: key.issuer !== undefined && written.has(key.issuer) })
     else leftOut.key_gone++
   }
   const { problems, notChecked, outcomes } = await source.configuration.rehearse(text, asks)

@@ -5,7 +5,7 @@ import type { ConfigurationDesk, ConfigurationQuery, RehearsalAsk, RehearsalResu
 import type { Config } from '../../config/config.ts'
 import type { Environment } from '../../config/expand.ts'
 import { writtenEntries } from '../../config/written-entries.ts'
-import type { Clock } from '../../core/clock.ts'
+import { type Clock, systemClock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { ThreadError, ThreadPool } from '../../services/threads/index.ts'
@@ -14,6 +14,8 @@ import type { CheckJob, CheckResult, RehearseJob, SubmittedText } from './job.ts
 const MOST_ENTRIES = 5000
 /** Milliseconds for one text, the start of the thread included. */
 const PATIENCE = 20_000
+/** Of them, those in which requests are planned. */
+const PLANNING = 15_000
 
 export interface RunningParts {
   readonly clock: Clock
@@ -65,7 +67,9 @@ export class RunningConfiguration implements ConfigurationDesk {
   }
 
   rehearse(text: string, asks: readonly RehearsalAsk[]): Promise<RehearsalResult> {
-    const job: RehearseJob = { kind: 'rehearse', submitted: this.submitted(text), running: this.running, asks, ...this.beside() }
+    // The thread has the system's clock alone.
+    const until = systemClock.now() + PLANNING
+    const job: RehearseJob = { kind: 'rehearse', submitted: this.submitted(text), running: this.running, asks, until, ...this.beside() }
     return this.run(job) as Promise<RehearsalResult>
   }
 

@@ -39,6 +39,8 @@ export interface RehearseJob {
   running: string
   asks: readonly RehearsalAsk[]
   /** Those of the store, which no file changes. */
+  /** Milliseconds since the epoch by the system's clock: no further request is planned then, and what is there is the answer. */
+  until: number
   guardrails: GuardrailSnapshot
   /** What providers with `discover` list now, by slug. */
   listings: ReadonlyMap<string, Listing>

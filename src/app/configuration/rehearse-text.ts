@@ -8,7 +8,7 @@ import { replayBody } from '../../ledger/plan-inputs.ts'
 import { charge, tariffAt } from '../../ledger/pricing.ts'
 import type { SettleRow } from '../../ledger/types.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
-import { isIssuer, underIssuer } from '../../store/issued-keys.ts'
+import { underIssuer } from '../../store/issued-keys.ts'
 import { StoredSettings } from '../guardrail-settings.ts'
 import type { Rehearsed } from '../rehearsal/plan-text.ts'
 import { Rehearsal } from '../rehearsal/rehearsal.ts'
@@ -16,12 +16,12 @@ import { harmless } from './harmless.ts'
 import { type RehearseJob, withoutFile } from './job.ts'
 import { readSubmitted } from './submitted.ts'
 
-/** Milliseconds after which no further request is planned: what is there by then is the answer. */
-const PATIENCE = 10_000
 const LONGEST_MESSAGE = 300
+/** Milliseconds of planning, where the start of the thread has taken nearly all of the time. */
+const LEAST = 5_000
 
 export async function rehearseText(job: RehearseJob): Promise<RehearsalResult> {
-  const { submitted, running, asks } = job
+  const { submitted, running } = job
   const { config, problems, unchecked } = await readSubmitted(submitted)
   const notChecked = unchecked.map((each) => ({ ...each }))
   if (!config) return { problems: problems.map((problem) => ({ ...withoutFile(problem) })), notChecked, outcomes: [] }
@@ -29,18 +29,29 @@ export async function rehearseText(job: RehearseJob): Promise<RehearsalResult> {
   const draws = new RepeatedDraws()
   const planned = await stageOf(config, job, draws.clock)
   const today = before && (await stageOf(before, job, draws.clock))
+  try {
+    return { problems: [], notChecked, outcomes: await outcomesOf(job, { today, planned }, draws) }
+  } finally {
+    await planned.close()
+    await today?.close()
+  }
+}
+
+async function outcomesOf(
+  { asks, until }: RehearseJob,
+  { today, planned }: { today: Stage | undefined; planned: Stage },
+  draws: RepeatedDraws,
+): Promise<RehearsalResult['outcomes']> {
   const outcomes: { today: Outcome | null; planned: Outcome }[] = []
-  const end = systemClock.monotonic() + PATIENCE
+  const end = Math.max(until, systemClock.now() + LEAST)
   for (const [at, ask] of asks.entries()) {
-    if (systemClock.monotonic() >= end) break
+    if (at > 0 && systemClock.now() >= end) break
     draws.begin(at)
     const now = today ? await today.outcome(ask) : null
     draws.begin(at)
     outcomes.push({ today: now, planned: await planned.outcome(ask) })
   }
-  await planned.close()
-  await today?.close()
-  return { problems: [], notChecked, outcomes }
+  return outcomes
 }
 
 /** Draws the same numbers for the same request, so that no difference is one of chance. */
@@ -74,10 +85,11 @@ class Stage {
     this.rehearsal = rehearsal
   }
 
-  async outcome({ record, key, written }: RehearsalAsk): Promise<Outcome> {
+  async outcome(ask: RehearsalAsk): Promise<Outcome> {
+    const { record } = ask
     const body = replayBody(record)
     if (!body) throw new Error('a record without inputs')
-    const own = this.keyHere(key, written)
+    const own = this.keyHere(ask)
     if (!own) return { status: 401, type: 'authentication', message: 'The configuration does not have the key of the request' }
     // What was sent in an hour is planned in a second.
     const plan = await this.rehearsal.plan({ ...body, key: { ...own, limits: {} } })
@@ -88,12 +100,13 @@ class Stage {
     return this.rehearsal.close()
   }
 
-  /** The key as this configuration has it; one of the store stays as it is. */
-  private keyHere(key: ApiKey, written: boolean): ApiKey | undefined {
-    const named = (identity: string): ApiKey | undefined => this.rehearsal.keys.find((each) => each.identity === identity)
-    if (written) return named(key.identity)
-    const issuer = key.issuer && named(key.issuer.identity)
-    return issuer && key.consent && isIssuer(key.consent, { ...issuer, hash: key.issuer?.hash ?? '' }) ? underIssuer(key, issuer) : key
+  /** The key as this configuration has it; one of the store stays as it is, but for the key of a configuration that issued it. */
+  private keyHere({ key, written, issuerWritten }: RehearsalAsk): ApiKey | undefined {
+    const named = ({ identity }: ApiKey): ApiKey | undefined => this.rehearsal.keys.find((each) => each.identity === identity)
+    if (written) return named(key)
+    if (!issuerWritten || !key.issuer) return key
+    const issuer = named(key.issuer)
+    return issuer && underIssuer(key, issuer)
   }
 
   private outcomeOf(found: Rehearsed, settled: SettleRow | undefined): Outcome {
