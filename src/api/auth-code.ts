@@ -11,7 +11,7 @@ import type { JsonObject } from '../core/json.ts'
 import { usdText } from '../core/money.ts'
 import { hashOf } from '../core/secret.ts'
 import type { ApiKey, LimitReset } from '../plugin-api/key.ts'
-import { codeName, isCode, type StoredKey } from '../store/keys.ts'
+import { codeName, isCode, OPENS_NOTHING, type StoredKey } from '../store/keys.ts'
 import { callbackOf, LONGEST_CALLBACK, type SignInPolicy } from './auth-callback.ts'
 import { type Challenge, challengeOf, PROOF_METHODS } from './auth-proof.ts'
 import { MOST_USD, nanoOf, RESETS, refuseOtherWorkspace, resetOf, timeOf } from './key-body.ts'
@@ -93,19 +93,11 @@ export async function makeCode(wish: Wish, hash: string, source: KeySource): Pro
   const code = randomBytes(CODE_BYTES).toString('base64url')
   const name = codeName(hashOf(code))
   await source.store.put({
+    ...OPENS_NOTHING,
     identity: name,
     hash: name,
     name: wish.name,
-    label: '',
-    management: false,
-    disabled: true,
     ...terms,
-    allowedModels: undefined,
-    provider: undefined,
-    limits: {},
-    passThrough: false,
-    includeByokInLimit: false,
-    creator: null,
     consent: { by: consenter.identity, hash: consenter.hash, code: { until: now + CODE_LIFE, hash, ...wish.challenge } },
   })
   await sweep(name, now, source)

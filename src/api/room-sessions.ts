@@ -6,7 +6,7 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../core/clock.ts'
 import { hashOf } from '../core/secret.ts'
-import { isSession, type KeyStore, type SessionKey, sessionName } from '../store/keys.ts'
+import { isSession, type KeyStore, OPENS_NOTHING, type SessionKey, sessionName } from '../store/keys.ts'
 
 /** Milliseconds that a session lasts at most, and without a request. */
 export const LONGEST_SESSION = 12 * 3600_000
@@ -65,21 +65,13 @@ export class RoomSessions {
     const hash = sessionName(hashOf(cookie))
     const until = now + LONGEST_SESSION
     await store.put({
+      ...OPENS_NOTHING,
       identity: hash,
       hash,
       name: holder.name,
-      label: '',
-      management: false,
-      disabled: true,
       limit: null,
       limitReset: null,
       expiresAt: now + IDLE,
-      allowedModels: undefined,
-      provider: undefined,
-      limits: {},
-      passThrough: false,
-      includeByokInLimit: false,
-      creator: null,
       consent: { by, session: { until, role: holder.role, encrypted: this.encrypted(holder, cookie) } },
     })
     await sweep(store, hash, now)

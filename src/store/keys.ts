@@ -74,6 +74,19 @@ export function isKey(key: StoredKey): boolean {
   return !isCode(key) && !isSession(key)
 }
 
+/** What stands among the keys and opens nothing has these in common. */
+export const OPENS_NOTHING = {
+  label: '',
+  management: false,
+  disabled: true,
+  allowedModels: undefined,
+  provider: undefined,
+  limits: {},
+  passThrough: false,
+  includeByokInLimit: false,
+  creator: null,
+} as const
+
 export interface StoredKey extends KeyRecord {
   /** Milliseconds since the epoch. */
   readonly createdAt: number

@@ -73,7 +73,7 @@ export class ControlRoom {
   /** True for a route of the operator's that this request's session opens. @throws Fault 403 for a page of another origin. */
   async opens(route: string, request: IncomingMessage): Promise<boolean> {
     const action = routeAction(route)
-    const session = await this.sessionOf(request)
+    const session = action === undefined ? undefined : await this.sessionOf(request)
     if (action === undefined || session === undefined) return false
     checkOrigin(request)
     return may(session, action) && (await this.isAlive(session, request))
