@@ -36,6 +36,29 @@ const checked = Type.Object({
     needs_restart: Type.Array(Type.String(), {
       description: 'Settings that differ from the running ones and that a reload cannot change.',
     }),
+    difference: Type.Union(
+      [
+        Type.Object({
+          added: count,
+          removed: count,
+          lines: Type.Array(
+            Type.Object({
+              kind: Type.Union((['same', 'removed', 'added', 'folded'] as const).map((kind) => Type.Literal(kind))),
+              was: Type.Union([Type.Integer(), Type.Null()], { description: 'Line of the running file.' }),
+              now: Type.Union([Type.Integer(), Type.Null()], { description: 'Line of the text.' }),
+              text: Type.String(),
+              count: Type.Integer({ description: 'Lines that it stands for: more than one where they are folded.' }),
+            }),
+          ),
+          left_out: count,
+        }),
+        Type.Null(),
+      ],
+      {
+        description:
+          'From the running file to the text, line by line in one form of YAML: without comments, secrets as in `GET /configuration`. Null where the text is no YAML.',
+      },
+    ),
     tests: Type.Array(Type.Object({ name: Type.String(), passed: Type.Boolean(), differences: Type.Array(Type.String()) })),
     test_problems: problems,
     passed: count,

@@ -88,10 +88,10 @@ export class Source {
     this.wrong.add(placeKey(path))
   }
 
-  /** Where the value of a path begins; where its nearest parent does, if the path does not exist. */
-  placeOf(path: Path): { line: number; column: number } {
+  /** Where the value of a path begins, or its key; where those of its nearest parent do, if the path does not exist. */
+  placeOf(path: Path, at: 'value' | 'key' = 'value'): { line: number; column: number } {
     const place = this.nearest(path)
-    const { line, col } = this.lines.linePos(place?.value ?? 0)
+    const { line, col } = this.lines.linePos(place?.[at] ?? 0)
     return { line: Math.max(1, line), column: Math.max(1, col) }
   }
 

@@ -42,8 +42,7 @@ export function writtenEntries(texts: readonly WrittenText[], prefix: string, mo
         leftOut++
         continue
       }
-      const secret = typeof value === 'string' && isSecret(path, rule)
-      entries.push({ path: shown, value: secret ? referencesOf(value) : open(value), secret, file, ...source.placeOf(path) })
+      entries.push({ path: shown, ...shownValue(value, path, rule), file, ...source.placeOf(path) })
     }
   }
   return { entries, leftOut }
@@ -57,15 +56,25 @@ interface Leaf {
 }
 
 function* leaves(value: Json, path: Path, rule: Rule | undefined): Generator<Leaf> {
+  const ruleOf = innerRules(rule, value)
   if (Array.isArray(value) && value.length > 0) {
-    const { items } = branchOf(rule, value) ?? {}
-    for (const [i, each] of value.entries()) yield* leaves(each, [...path, i], items)
+    for (const [i, each] of value.entries()) yield* leaves(each, [...path, i], ruleOf(i))
   } else if (isObject(value) && Object.keys(value).length > 0) {
-    const { properties = {}, patternProperties = {} } = branchOf(rule, value) ?? {}
-    const [others] = Object.values(patternProperties)
-    for (const [name, each] of Object.entries(value))
-      yield* leaves(each ?? null, [...path, name], Object.hasOwn(properties, name) ? properties[name] : others)
+    for (const [name, each] of Object.entries(value)) yield* leaves(each ?? null, [...path, name], ruleOf(name))
   } else yield { path, value, rule: branchOf(rule, value) }
+}
+
+/** The rule of what stands in a value at a step. */
+export function innerRules(rule: Rule | undefined, value: Json): (step: string | number) => Rule | undefined {
+  const { items, properties = {}, patternProperties = {} } = branchOf(rule, value) ?? {}
+  const [others] = Object.values(patternProperties)
+  return (step) => (typeof step === 'number' ? items : Object.hasOwn(properties, step) ? properties[step] : others)
+}
+
+/** @param rule of the place. */
+export function shownValue(value: Json, path: Path, rule: Rule | undefined): Pick<WrittenEntry, 'value' | 'secret'> {
+  const secret = typeof value === 'string' && isSecret(path, branchOf(rule, value))
+  return { value: secret ? referencesOf(value) : open(value), secret }
 }
 
 function branchOf(rule: Rule | undefined, value: Json): Rule | undefined {

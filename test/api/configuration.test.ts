@@ -65,6 +65,27 @@ t.test('a text is checked as headgate check does: its problems have their places
   t.match(await checked({ text: 'a: [' }), { ok: false, problems: [{ line: 1, path: '' }] })
 })
 
+t.test('a check shows the lines in which a text differs, without secrets', async (t) => {
+  const { checked, gateway } = await begin(t)
+  const running = (await (await gateway.get('/v1/configuration', boss)).json()) as unknown as { data: { entries: JsonObject[] } }
+  t.ok(running.data.entries.length > 0)
+  const text = provider('    key: "sk-another-secret-1234"')
+  const { difference } = (await checked({ text })) as { difference: { lines: JsonObject[]; added: number; removed: number } }
+  const shown = JSON.stringify(difference)
+  t.notMatch(shown, BOSS)
+  t.notMatch(shown, 'sk-another-secret')
+  t.match(
+    difference.lines.find(({ text }) => String(text).includes('base_url: https://acme')),
+    { kind: 'added', was: null, now: 4 },
+  )
+  t.match(
+    difference.lines.find(({ text }) => String(text).includes('name: boss')),
+    { kind: 'removed', now: null },
+  )
+  t.ok(difference.lines.some(({ text }) => text === '    key: "***"'))
+  t.equal((await checked({ text: 'a: [' })).difference, null)
+})
+
 t.test('a submitted text runs nothing and reads nothing of the machine', async (t) => {
   const { checked } = await begin(t)
   const folder = t.testdir()

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { axeProblems, noBrowser, overflow, picture, SIMULATED, startRoom } from '../support/browser.ts'
-import { CHECK, CONFIGURATION, POLICY_REPLIES, TEXT } from './policy-data.ts'
+import { CHECK, CONFIGURATION, POLICY_REPLIES, REHEARSAL, TEXT } from './policy-data.ts'
 
 const SECRET = 'sk-router-v1-dev'
 
@@ -24,30 +24,26 @@ t.test('policy', { skip: noBrowser, timeout: 280_000 }, async (t) => {
     await running.getByText('Sim: Echo').waitFor({ state: 'detached' })
     await running.getByText('auth.keys[0].name').waitFor()
     t.equal(await page.getByRole('button', { name: 'Check it' }).isDisabled(), true, 'nothing is there to check')
+    t.equal(await page.getByRole('button', { name: 'Plan them' }).isDisabled(), true, 'nor to plan')
     t.equal(await page.getByRole('heading', { name: 'What differs from the running file' }).count(), 0)
 
     await page.getByLabel('Open a file').setInputFiles(fileOf('headgate.yaml', SIMULATED.replaceAll('\n', '\r\n')))
-    const changes = page.getByRole('table', { name: 'Settings that differ' })
-    await changes.getByText('admin').first().waitFor()
-    const rows = (): Promise<string[]> => changes.locator('tbody tr').allTextContents()
-    // What the test adds to the file before it starts the gateway.
-    const before = await rows()
-    t.ok(
-      before.every((row) => row.endsWith('not there')),
-      'the text has nothing that does not run',
-    )
     const text = page.getByLabel('Text of the configuration')
     t.equal(await text.inputValue(), SIMULATED)
     await page.getByRole('button', { name: 'Check it' }).click()
     await page.getByText('No problem', { exact: true }).waitFor()
     await page.getByText('Providers: 1, models: 5, keys: 1').waitFor()
+    const changes = page.getByRole('table', { name: 'Lines that differ' })
+    await changes.waitFor()
+    const rows = (): Promise<string[]> => changes.locator('tbody tr:is(.added, .removed)').allTextContents()
+    // What the test adds to the file before it starts the gateway.
+    const before = await rows()
+    t.ok(before.length > 0 && before.every((row) => row.includes('removed: ')), 'the text has nothing that does not run')
+    t.notOk((await page.content()).includes(SECRET), 'no secret is among the lines')
 
     const wrong = SIMULATED.replace('dialect: sim,', 'dialect: simulated,').replace('"Sim: Echo"', '"Sim: Another"')
     await text.fill(wrong)
-    await changes.getByText('simulated').waitFor()
-    const both = (await rows()).filter((row) => !before.includes(row))
-    t.same(both, ['providers.sim.dialectsimsimulated', 'models["sim/echo"].nameSim: EchoSim: Another'])
-    await page.getByText('The text has changed since').waitFor()
+    await page.getByText('The text has changed since').first().waitFor()
     await page
       .getByLabel('Add policy tests')
       .setInputFiles(fileOf('tests.yaml', 'tests:\n  - name: an echo\n    request: { model: sim/echo }\n    expect: { nothing: 1 }\n'))
@@ -55,13 +51,42 @@ t.test('policy', { skip: noBrowser, timeout: 280_000 }, async (t) => {
     await page.getByRole('button', { name: 'Check it' }).click()
     await page.getByRole('table', { name: 'Problems', exact: true }).getByText('providers.sim.dialect').waitFor()
     await page.getByRole('table', { name: 'Problems of the policy tests' }).waitFor()
+    const both = (await rows()).filter((row) => !before.includes(row)).map((row) => row.replace(/^\d+/, ''))
+    t.same(both, [
+      '− removed:     dialect: sim',
+      '+ added:     dialect: simulated',
+      '− removed:     name: "Sim: Echo"',
+      '+ added:     name: "Sim: Another"',
+    ])
     t.same(await axeProblems(page), [])
     await page.getByRole('button', { name: /^Line 3, column/ }).click()
     const selected = await text.evaluate((area: { value: string; selectionStart: number }) => area.value.slice(area.selectionStart))
     t.match(selected, /^simulated/, 'a problem leads to its place')
     t.match(await page.locator('.editor-lines').textContent(), /● 3\n4\n/, 'its line is marked')
     await text.fill('a: [')
+    await page.getByRole('button', { name: 'Check it' }).click()
     await page.getByText('The text is no YAML').waitFor()
+    t.same(complaints, [])
+    await context.close()
+  })
+
+  t.test('plans what was recorded under the text', async (t) => {
+    const { page, context, complaints } = await room.open()
+    await page.goto('/control-room/now')
+    await page.getByRole('button', { name: 'Make sample traffic' }).click()
+    await page.getByText('60 sample requests were answered').waitFor({ timeout: 120_000 })
+    await page.goto('/control-room/policy')
+    await page.getByLabel('Text of the configuration').fill(SIMULATED.replaceAll('sim/echo', 'sim/other'))
+    await page.getByLabel('Requests', { exact: true }).selectOption('the last 20')
+    await page.getByRole('button', { name: 'Plan them' }).click()
+    const requests = page.getByRole('table', { name: 'Requests' })
+    await requests.waitFor({ timeout: 60_000 })
+    t.equal(await requests.locator('tbody tr').count(), 20)
+    const echo = requests.locator('tbody tr', { hasText: 'sim/echo' })
+    t.equal(await echo.count(), await requests.locator('tbody tr', { hasText: 'Refused with 404' }).count(), 'what is gone is refused')
+    await picture(page, 'policy-rehearsed')
+    await requests.locator('tbody a').first().click()
+    await page.getByText('Settled as completed').waitFor()
     t.same(complaints, [])
     await context.close()
   })
@@ -85,14 +110,6 @@ t.test('policy', { skip: noBrowser, timeout: 280_000 }, async (t) => {
       await page.getByText('50 of 304 are shown').waitFor()
       await page.getByText('12 more than the gateway lists').waitFor()
       await page.getByLabel('Text of the configuration').fill(TEXT)
-      const changes = page.getByRole('table', { name: 'Settings that differ' })
-      await changes.waitFor()
-      t.same(
-        await changes.locator('tbody tr').allTextContents(),
-        ['routing.sortpricelatency', 'server.portnot there9000'],
-        'neither secrets nor catalogue files are compared',
-      )
-      await page.getByText('the gateway does not show them: 1 ').waitFor()
       await page.getByRole('button', { name: 'Check it' }).click()
       const problems = page.getByRole('table', { name: 'Problems', exact: true })
       await problems.waitFor()
@@ -100,7 +117,21 @@ t.test('policy', { skip: noBrowser, timeout: 280_000 }, async (t) => {
       await page.getByText('Policy tests: 1 passed, 1 failed').waitFor()
       await page.getByText('Not checked: 1 values').click()
       await page.getByRole('button', { name: 'Line 3, column 16' }).waitFor()
-      t.same(sent.slice(1), [{ text: TEXT }], 'the text of the page is sent, and nothing else')
+      const changes = page.getByRole('table', { name: 'Lines that differ' })
+      t.equal(await changes.locator('tbody tr').count(), CHECK.difference.lines.length)
+      await changes.getByText('4 lines without a change').waitFor()
+      await page.getByText('12 lines more are not shown').waitFor()
+      await page.getByLabel('Model that served').fill('acme/large')
+      await page.keyboard.press('Tab')
+      await page.getByRole('button', { name: 'Plan them' }).click()
+      const requests = page.getByRole('table', { name: 'Requests' })
+      await requests.waitFor()
+      t.equal(await requests.locator('tbody tr').count(), REHEARSAL.requests.length)
+      t.equal(await requests.locator('tbody a').first().getAttribute('href'), '/control-room/requests/gen-3', 'each leads to its request')
+      await page.getByText('Different: 2 of 3').waitFor()
+      await page.getByText('left out: 5 requests').click()
+      await page.getByText('Requests whose key is gone: 1').waitFor()
+      t.same(sent.slice(1), [{ text: TEXT }, { text: TEXT, limit: 50, model: 'acme/large' }], 'the text is sent, and nothing else')
       await picture(page, `policy-checked-${width}-${scheme}`)
       t.same(await axeProblems(page), [])
       t.equal(await overflow(page), 0)

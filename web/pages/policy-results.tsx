@@ -2,6 +2,7 @@
 import { Table } from '../components/table.tsx'
 import { Badge } from '../components/values.tsx'
 import { formatCount } from '../format.ts'
+import type { TextDifference } from './policy-difference.tsx'
 import { goTo } from './policy-editor.tsx'
 
 interface Place {
@@ -18,6 +19,7 @@ export interface Problem extends Place {
 /** The reply of POST /v1/configuration/check. */
 export interface CheckResult {
   readonly ok: boolean
+  readonly difference: TextDifference
   readonly problems: readonly Problem[]
   /** Values that are not looked at for a submitted text. */
   readonly not_checked: readonly (Place & { readonly what: string })[]
@@ -67,7 +69,7 @@ export function Checked({ result, isStale }: { result: CheckResult; isStale: boo
   )
 }
 
-function Problems({ caption, problems, isOfText = false }: { caption: string; problems: readonly Problem[]; isOfText?: boolean }) {
+export function Problems({ caption, problems, isOfText = false }: { caption: string; problems: readonly Problem[]; isOfText?: boolean }) {
   return (
     <Table
       caption={caption}

@@ -7,7 +7,27 @@ import { Table } from '../components/table.tsx'
 import { Badge } from '../components/values.tsx'
 import { formatCount } from '../format.ts'
 import { useResource } from '../resource.ts'
-import { type Configuration, shown } from './policy-changes.ts'
+
+/** One written value of the running configuration. */
+interface Entry {
+  /** Such as `providers.local.base_url`. */
+  readonly path: string
+  /** As written, with its variables; what is secret in it is `***`. */
+  readonly value: unknown
+  readonly secret: boolean
+  readonly file: string
+  readonly line: number
+  readonly column: number
+}
+
+export interface Configuration {
+  readonly file: string
+  /** With the catalogue files that it names. */
+  readonly files: readonly string[]
+  readonly entries: readonly Entry[]
+  /** Entries beyond those. */
+  readonly left_out: number
+}
 
 /** Rows that are drawn unless the visitor wants all. */
 const FIRST_ROWS = 50
@@ -71,6 +91,8 @@ export function RunningEntries({ configuration }: { configuration: Configuration
     </>
   )
 }
+
+const shown = (value: unknown): string => (typeof value === 'string' && value !== '' ? value : JSON.stringify(value))
 
 /** A path without its folders. */
 export const nameOf = (file: string): string => file.split(/[\\/]/).at(-1) ?? file

@@ -1,16 +1,15 @@
-/** The page "Policy": the settings that are in force, and the check of another text, with the settings in which it differs. */
-import { useEffect, useState } from 'preact/hooks'
+/** The page "Policy": the settings that are in force, the check of another text with the lines in which it differs, and its rehearsal. */
+import { useState } from 'preact/hooks'
 import { call } from '../api.ts'
-import { EmptyNote, ErrorNote, Loading } from '../components/notes.tsx'
-import { Table } from '../components/table.tsx'
+import { ErrorNote, Loading } from '../components/notes.tsx'
 import { announce } from '../components/toast.tsx'
 import { Badge, PageHead, Section } from '../components/values.tsx'
-import { formatCount } from '../format.ts'
 import { useResource } from '../resource.ts'
-import { type Comparison, type Configuration, comparisonOf, isWhole } from './policy-changes.ts'
+import { Difference } from './policy-difference.tsx'
 import { Editor, FileButton } from './policy-editor.tsx'
+import { RehearsalPart } from './policy-rehearsal.tsx'
 import { Checked, type CheckResult } from './policy-results.tsx'
-import { nameOf, RunningEntries } from './policy-running.tsx'
+import { type Configuration, nameOf, RunningEntries } from './policy-running.tsx'
 
 export default function PolicyPage() {
   const running = useResource<{ data: Configuration }>((signal) => call('/v1/configuration', { signal }), [])
@@ -18,8 +17,8 @@ export default function PolicyPage() {
   return (
     <>
       <PageHead title="Policy">
-        The configuration that is in force, and what is wrong with another one. Nothing is applied from here: change the file, and the
-        gateway reloads it.
+        The configuration that is in force, and what another one would change. Nothing is applied from here: copy or save the text, change
+        the file, and the gateway reloads it.
       </PageHead>
       {configuration ? (
         <Workbench configuration={configuration} />
@@ -91,56 +90,15 @@ function Workbench({ configuration }: { configuration: Configuration }) {
           <Checked result={checked.result} isStale={isStale} />
         </Section>
       )}
-      {text.trim() !== '' && (
+      {checked && (
         <Section title="What differs from the running file">
-          <Difference text={text} configuration={configuration} />
+          <Difference difference={checked.result.difference} />
         </Section>
       )}
+      <RehearsalPart text={text} />
       <Section title="Running settings">
         <RunningEntries configuration={configuration} />
       </Section>
     </>
   )
 }
-
-/** Milliseconds after the last key press: a long text is not read for each. */
-const PAUSE = 250
-/** Of another gateway's file all may differ. */
-const MOST_ROWS = 200
-
-function Difference({ text, configuration }: { text: string; configuration: Configuration }) {
-  const [found, setFound] = useState<{ comparison: Comparison | undefined }>()
-  const canCompare = isWhole(configuration)
-  useEffect(() => {
-    if (!canCompare) return
-    const timer = setTimeout(() => setFound({ comparison: comparisonOf(text, configuration) }), PAUSE)
-    return () => clearTimeout(timer)
-  }, [text, configuration, canCompare])
-  if (!canCompare) return <EmptyNote title="The running file has more settings than the gateway lists, so nothing is compared" />
-  if (!found) return <Loading />
-  if (!found.comparison) return <EmptyNote title="The text is no YAML, so nothing is compared" />
-  const { changes, unseen } = found.comparison
-  const nothing = <EmptyNote title={unseen === 0 ? 'Nothing' : 'Nothing that can be seen'} />
-  return (
-    <>
-      <Table
-        caption="Settings that differ"
-        rows={changes.slice(0, MOST_ROWS)}
-        rowKey={({ path }) => path}
-        empty={nothing}
-        columns={[
-          { name: 'path', title: 'Setting', cell: ({ path }) => <code>{path}</code> },
-          { name: 'was', title: 'Running', cell: ({ was }) => <Value text={was} /> },
-          { name: 'now', title: 'In the text', cell: ({ now }) => <Value text={now} /> },
-        ]}
-      />
-      <p class="quiet note-line">
-        {changes.length > MOST_ROWS && `The first ${MOST_ROWS} of ${formatCount(changes.length)}. `}
-        Values are compared as they are written, without comments, and without the catalogue files.
-        {unseen > 0 && ` Not compared, since the gateway does not show them: ${formatCount(unseen)} (secrets and very long texts).`}
-      </p>
-    </>
-  )
-}
-
-const Value = ({ text }: { text: string | undefined }) => (text === undefined ? <span class="quiet">not there</span> : <code>{text}</code>)

@@ -1,9 +1,11 @@
 /** What `headgate check` and `headgate test` say of a configuration that came with a request. Runs in a thread of its own. */
 import type { Config } from '../../config/config.ts'
 import type { Environment } from '../../config/expand.ts'
+import { lineDifference } from '../../config/line-difference.ts'
 import { ConfigError, type Problem } from '../../config/problems.ts'
 import { Source } from '../../config/source.ts'
 import { restartReasons } from '../../config/watch.ts'
+import { writtenLines } from '../../config/written-lines.ts'
 import { fixtureIn, type PolicyTest } from '../rehearsal/policy-fixture.ts'
 import { failuresOf } from '../rehearsal/policy-run.ts'
 import { harmless } from './harmless.ts'
@@ -17,7 +19,9 @@ export async function checkText({ submitted, running, tests }: CheckJob): Promis
   const { config, problems, unchecked } = await readSubmitted(submitted)
   const before = config && (await readSubmitted({ ...submitted, text: running })).config
   const tested = tests === undefined ? { results: [], problems: [] } : await testsOf(tests, submitted, config)
+  const written = writtenLines(submitted.text)
   return {
+    difference: written ? lineDifference(writtenLines(running) ?? [], written) : null,
     problems: problems.map(withoutFile),
     unchecked,
     counts: config ? { providers: config.providers.length, models: Object.keys(config.models).length, keys: config.keys.length } : null,

@@ -51,7 +51,8 @@ export class RunningConfiguration implements ConfigurationDesk {
 
   async check({ text, tests }: SubmittedCheck): Promise<JsonObject> {
     const job: CheckJob = { kind: 'check', submitted: this.submitted(text), running: this.running, tests }
-    const { problems, unchecked, counts, needsRestart, tests: results, testProblems } = (await this.run(job)) as CheckResult
+    const found = (await this.run(job)) as CheckResult
+    const { difference, problems, unchecked, counts, needsRestart, tests: results, testProblems } = found
     const failed = results.filter(({ passed }) => !passed).length
     return {
       ok: problems.length === 0,
@@ -59,6 +60,7 @@ export class RunningConfiguration implements ConfigurationDesk {
       not_checked: unchecked.map((each) => ({ ...each })),
       counts,
       needs_restart: needsRestart,
+      difference: difference && { ...difference, lines: difference.lines.map((line) => ({ ...line })) },
       tests: results.map((result) => ({ ...result })),
       test_problems: testProblems.map((problem) => ({ ...problem })),
       passed: results.length - failed,

@@ -1,6 +1,7 @@
 /** What crosses between the gateway and the thread that looks at submitted configurations: plain data. */
 
 import type { RehearsalAsk } from '../../api/configuration.ts'
+import type { LineDifference } from '../../config/line-difference.ts'
 import type { Problem } from '../../config/problems.ts'
 import type { Listing } from '../../routing/catalog/discover.ts'
 import type { GuardrailSnapshot } from '../../store/guardrails.ts'
@@ -38,9 +39,9 @@ export interface RehearseJob {
   /** Text of the file that runs now. */
   running: string
   asks: readonly RehearsalAsk[]
-  /** Those of the store, which no file changes. */
   /** Milliseconds since the epoch by the system's clock: no further request is planned then, and what is there is the answer. */
   until: number
+  /** Those of the store, which no file changes. */
   guardrails: GuardrailSnapshot
   /** What providers with `discover` list now, by slug. */
   listings: ReadonlyMap<string, Listing>
@@ -60,6 +61,8 @@ export interface TestResult {
 }
 
 export interface CheckResult {
+  /** From the running text; null where this one is no YAML. */
+  difference: LineDifference | null
   problems: TextProblem[]
   unchecked: Unchecked[]
   counts: { providers: number; models: number; keys: number } | null

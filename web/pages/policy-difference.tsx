@@ -1,0 +1,73 @@
+/** How the text differs from the running file, line by line, as the check of it says; what is the same is folded. */
+import { EmptyNote } from '../components/notes.tsx'
+import { formatCount } from '../format.ts'
+
+export interface DifferenceLine {
+  readonly kind: 'same' | 'removed' | 'added' | 'folded'
+  /** Lines of the running file and of the text. */
+  readonly was: number | null
+  readonly now: number | null
+  readonly text: string
+  readonly count: number
+}
+
+/** Null where the text is no YAML. */
+export type TextDifference = {
+  readonly added: number
+  readonly removed: number
+  readonly lines: readonly DifferenceLine[]
+  readonly left_out: number
+} | null
+
+const MARKS = { same: ' ', removed: '−', added: '+', folded: '' } as const
+const NAMES = { same: '', removed: 'removed: ', added: 'added: ', folded: '' } as const
+
+export function Difference({ difference }: { difference: TextDifference }) {
+  if (!difference) return <EmptyNote title="The text is no YAML, so nothing is compared" />
+  const { added, removed, lines, left_out: more } = difference
+  if (added + removed === 0) return <EmptyNote title="Nothing differs that can be seen" />
+  return (
+    <>
+      <p>
+        Lines added: {formatCount(added)}, removed: {formatCount(removed)}
+      </p>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard (axe: scrollable-region-focusable) */}
+      <section class="lines" tabIndex={0} aria-label="Lines that differ">
+        <table>
+          <caption class="hidden">Lines that differ</caption>
+          <thead class="hidden">
+            <tr>
+              <th scope="col">Line of the running file</th>
+              <th scope="col">Line of the text</th>
+              <th scope="col">What it says</th>
+            </tr>
+          </thead>
+          <tbody>
+            {lines.map(({ kind, was, now, text, count }, at) => (
+              <tr key={at} class={kind}>
+                {kind === 'folded' ? (
+                  <td colSpan={3}>{count === 1 ? 'One line' : `${formatCount(count)} lines`} without a change</td>
+                ) : (
+                  <>
+                    <td class="line-number">{was}</td>
+                    <td class="line-number">{now}</td>
+                    <td>
+                      <span aria-hidden="true">{MARKS[kind]} </span>
+                      <span class="hidden">{NAMES[kind]}</span>
+                      {text}
+                    </td>
+                  </>
+                )}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
+      <p class="quiet note-line">
+        {more > 0 && `${formatCount(more)} lines more are not shown. `}
+        Both are compared in one form of YAML: without comments, without the catalogue files, and with secrets hidden, so that a secret that
+        has changed is not seen.
+      </p>
+    </>
+  )
+}
