@@ -96,8 +96,15 @@ function banner({ url, adminUrl, config, catalog, generated }: BannerFacts, serv
     secret === undefined ? 'Use one of the keys of your configuration.' : `Key: ${secret}`,
     'Try it:',
     `  curl -N ${url}/v1/chat/completions -H "Authorization: Bearer ${secret ?? '$HEADGATE_KEY'}" -H "Content-Type: application/json" -d '${body}'`,
+    `Control room: ${adminUrl}/control-room/ (sign in with ${signInWith(config.admin)})`,
   ]
   return `${lines.join('\n')}\n`
+}
+
+/** As `adminAddresses` of the server decides it. */
+function signInWith({ token, tokenFile, socket }: BannerFacts['config']['admin']): string {
+  if (token !== undefined) return 'admin.token'
+  return tokenFile === undefined || socket !== undefined ? 'a management key' : `the token in ${tokenFile}`
 }
 
 /**

@@ -52,7 +52,7 @@ t.test('control room', { skip: noBrowser, timeout: 280_000 }, async (t) => {
   t.test('is used by keyboard', async (t) => {
     const { page, context } = await room.open()
     await page.goto('/control-room/ledger')
-    await page.getByText('Adds up').waitFor()
+    await page.getByText('Adds up', { exact: true }).waitFor()
     await page.keyboard.press('Tab')
     t.equal(await page.evaluate<string>('document.activeElement?.textContent'), 'Skip to the page')
     await page.keyboard.press('Enter')
@@ -146,7 +146,7 @@ t.test('control room', { skip: noBrowser, timeout: 280_000 }, async (t) => {
     for (let round = 0; round < 3; round++) {
       const { page, context } = await room.open()
       await page.goto('/control-room/ledger')
-      await page.getByText('Adds up').waitFor()
+      await page.getByText('Adds up', { exact: true }).waitFor()
       paints.push(await page.evaluate<number>("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
       await context.close()
     }
