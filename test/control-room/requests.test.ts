@@ -2,7 +2,7 @@
 import t from 'tap'
 import { axeProblems, noBrowser, overflow, picture, startRoom } from '../support/browser.ts'
 import { HOSTILE } from './now-status.ts'
-import { FAILED_OVER, FOUND, PLANNED, REFUSED } from './requests-replies.ts'
+import { FAILED_OVER, FOUND, PLANNED, REFUSED, TOOL_LOOP } from './requests-replies.ts'
 
 const KEY = 'sk-router-v1-dev'
 
@@ -157,5 +157,55 @@ t.test('requests', { skip: noBrowser, timeout: 280_000 }, async (t) => {
     t.equal(await page.locator('main img, main script').count(), 0, "a caller's text is no markup")
     t.same(complaints, [])
     await context.close()
+  })
+
+  t.test('show tools, inner calls, guardrails and plugins in their time, and the money line by line', async (t) => {
+    for (const width of [390, 1440] as const)
+      for (const scheme of ['light', 'dark'] as const) {
+        const { page, context, complaints } = await room.open({ width, scheme })
+        await page.route(`**/v1/generations/${TOOL_LOOP.id}`, (call) => call.fulfill({ json: { data: TOOL_LOOP } }))
+        await page.goto(`/control-room/requests/${TOOL_LOOP.id}`)
+        await page.getByText('Settled as completed').waitFor()
+        t.same(await page.locator('.timeline h3').allTextContents(), [
+          'Admitted',
+          'Guardrail: no-secrets',
+          'Plugin: web',
+          'Attempt 1: Acme',
+          `Attempt 2: ${HOSTILE}`,
+          `Tool: ${HOSTILE}`,
+          'Call of a model: acme/small',
+          'Attempt 3: Globex',
+          'First content',
+          'Settled as completed',
+        ])
+        await page.getByText('Drawn by lot among the endpoints').waitFor()
+        await page.getByText('First token after 418 ms.').waitFor()
+        await page.getByText(`Made by the tool ${HOSTILE}`).waitFor()
+        await page.getByText('1,200 tokens in, 88 out, $0.0021').waitFor()
+        t.same(await page.getByRole('list', { name: 'Guardrails and plugins' }).locator('li').allTextContents(), [
+          `redacted Guardrail ${HOSTILE} (content-filter): 3 texts in the request, EMAIL, ${HOSTILE}`,
+          'unchecked Guardrail no-secrets (content-filter): its engine did not answer in the answer',
+          'acted Plugin web: results 5, cached no, $0.005',
+        ])
+        const lines = await page.getByRole('table', { name: 'The charge, line by line' }).locator('tr').allTextContents()
+        t.same(lines, [
+          'Held before the call$0.31',
+          'Held in addition$0.02',
+          'Tokens in4,024 × $2.50 per million, acme/large$0.0101',
+          'Tokens read from a cache4,096 × $0.250001 per million, acme/large$0.00102',
+          `Tokens out640 × $10.00 per million, ${HOSTILE}$0.0064`,
+          'Searches of the provider2 × $0.01 each, acme/large$0.02',
+          `Tools of the gateway3 calls, ${HOSTILE}$0.00462`,
+          'Saved by the cache (in the above)$0.0031',
+          'Given back$0.288',
+          'Charged$0.0421',
+        ])
+        t.same(await axeProblems(page), [])
+        t.equal(await overflow(page), 0)
+        t.equal(await page.locator('main img, main script').count(), 0, 'no text is markup')
+        await picture(page, `requests-steps-${scheme}-${width}`)
+        t.same(complaints, [])
+        await context.close()
+      }
   })
 })

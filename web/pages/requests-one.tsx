@@ -3,10 +3,11 @@ import type { ComponentChildren } from 'preact'
 import { call } from '../api.ts'
 import { CopyButton } from '../components/copy.tsx'
 import { ErrorNote, Loading } from '../components/notes.tsx'
-import { Figure, Figures, Money, PageHead, Section, Time } from '../components/values.tsx'
+import { Figure, Figures, PageHead, Section, Time } from '../components/values.tsx'
 import { formatCount, formatMs, formatUsd } from '../format.ts'
 import { useResource } from '../resource.ts'
 import { pathTo } from '../router.ts'
+import { Charges, Line } from './requests-money.tsx'
 import { Replay } from './requests-plan.tsx'
 import { RequestState } from './requests-search.tsx'
 import { Timeline } from './requests-timeline.tsx'
@@ -75,61 +76,6 @@ function Summary({ request }: { request: RequestDetail }) {
 function rate(tokens: number | undefined, first: number | null, whole: number | null): string | undefined {
   if (!tokens || first === null || whole === null || whole - first < 10) return undefined
   return `${formatCount(Math.round((tokens * 1000) / (whole - first)))} tokens/s`
-}
-
-const ITEMS: Readonly<Record<string, string>> = { providers: 'Calls of models', tools: 'Tools of the gateway' }
-
-function Charges({ request }: { request: RequestDetail }) {
-  const { money, usage, held, status, estimated, price_unknown: isUnknown, cache_discount: saved, charge_reason: reason } = request
-  const isOpen = status === 'open'
-  return (
-    <>
-      <table class="lines">
-        <caption class="hidden">The charge, line by line</caption>
-        <tbody>
-          <Line name="Held before the call">
-            <Money usd={held} />
-          </Line>
-          {money.map(({ item, usd }) => (
-            <Line key={item} name={ITEMS[item] ?? item}>
-              <Money usd={usd} />
-            </Line>
-          ))}
-          {!!saved && (
-            <Line name={saved > 0 ? 'Saved by the cache (in the above)' : 'Added for the cache (in the above)'}>
-              <Money usd={saved} />
-            </Line>
-          )}
-          {!isOpen && (
-            <Line name="Given back">
-              <Money usd={Math.max(0, held - usage)} />
-            </Line>
-          )}
-        </tbody>
-        <tfoot>
-          <Line name={isOpen ? 'Charged so far' : 'Charged'}>
-            <Money usd={usage} />
-          </Line>
-        </tfoot>
-      </table>
-      {reason && (
-        <p class="quiet note-line">
-          Why this much: <code>{reason}</code>
-        </p>
-      )}
-      {estimated && <p class="note-line">The provider reported no use: the tokens are estimated.</p>}
-      {isUnknown && <p class="note-line">The endpoint has no price, so that nothing is charged for its tokens.</p>}
-    </>
-  )
-}
-
-function Line({ name, children }: { name: string; children: ComponentChildren }) {
-  return (
-    <tr>
-      <th scope="row">{name}</th>
-      <td class="right">{children}</td>
-    </tr>
-  )
 }
 
 function Tokens({ request: { tokens } }: { request: RequestDetail }) {

@@ -2,9 +2,10 @@
 import type { ComponentChildren } from 'preact'
 import { Badge } from '../components/values.tsx'
 import { formatMs, formatTime } from '../format.ts'
+import { Found, stepOf } from './requests-steps.tsx'
 import type { Attempt, RequestDetail } from './requests-types.ts'
 
-interface Step {
+export interface Step {
   readonly title: string
   readonly detail?: ComponentChildren
   readonly tone: 'good' | 'bad' | 'warn' | 'neutral'
@@ -15,6 +16,7 @@ interface Step {
 
 export function Timeline({ request }: { request: RequestDetail }) {
   const steps = stepsOf(request)
+  const areTimed = request.attempts.every(({ at_ms: at }) => at != null)
   const whole = Math.max(1, request.generation_time ?? 0, ...steps.map(({ from = 0, length = 0 }) => from + length))
   return (
     <>
@@ -33,7 +35,8 @@ export function Timeline({ request }: { request: RequestDetail }) {
           </li>
         ))}
       </ol>
-      {request.attempts.length > 1 && (
+      <Found request={request} />
+      {request.attempts.length > 1 && !areTimed && (
         <p class="quiet note-line">An attempt begins when the one before it has failed, so that its start is the sum of those before.</p>
       )}
     </>
@@ -63,11 +66,15 @@ function stepsOf(request: RequestDetail): Step[] {
       steps.push({ title: 'Moderation', tone: 'neutral', from, length, detail: 'A guardrail had the request looked at by a service.' })
     else if (kind === 'attempt') {
       const attempt = attempts.find((each) => each.position === position)
-      if (attempt) steps.push(attemptStep(attempt, attempts.length, start))
+      if (attempt) steps.push(attemptStep(attempt, attempts.length, from ?? start))
       start += length ?? 0
     } else if (kind === 'first_content') {
       if (request.provider_name) steps.push({ title: 'First content', tone: 'neutral', from })
-    } else steps.push({ ...ending(request), from })
+    } else if (kind === 'settled') steps.push({ ...ending(request), from })
+    else {
+      const step = request.steps?.find((each) => each.position === position)
+      if (step) steps.push(stepOf(step, request.steps ?? []))
+    }
   }
   const tools = toolStep(request)
   if (tools) steps.splice(steps.at(-1)?.title === 'First content' ? steps.length : Math.max(0, steps.length - 1), 0, tools)
@@ -75,19 +82,20 @@ function stepsOf(request: RequestDetail): Step[] {
 }
 
 function attemptStep(attempt: Attempt, count: number, from: number): Step {
-  const { position, provider_name: provider, endpoint, status, error, latency, dropped, reason } = attempt
+  const { position, provider_name: provider, endpoint, status, error, latency, dropped, turn = 1 } = attempt
   const isGood = error === null && (status === null || status < 400)
   return {
     title: count > 1 ? `Attempt ${position}: ${provider ?? 'a provider'}` : `Call of ${provider ?? 'a provider'}`,
     tone: isGood ? 'good' : 'bad',
     from,
-    length: latency ?? undefined,
+    length: attempt.duration_ms ?? latency ?? undefined,
     detail: (
       <>
         <p>
-          <Badge tone={isGood ? 'good' : 'bad'}>{status === null ? 'No reply' : `Status ${status}`}</Badge>{' '}
-          {reason === 'first' ? 'First in the order of the endpoints.' : 'Next in the order, since the attempt before it failed.'}
+          <Badge tone={isGood ? 'good' : 'bad'}>{status === null ? 'No reply' : `Status ${status}`}</Badge> {whyMade(attempt)}
         </p>
+        {attempt.time_to_first_token != null && <p>First token after {formatMs(attempt.time_to_first_token)}.</p>}
+        {turn > 1 && <p class="quiet">Turn {turn} of the conversation with the tools</p>}
         {endpoint && (
           <p class="quiet">
             Endpoint <code>{endpoint}</code>
@@ -102,6 +110,25 @@ function attemptStep(attempt: Attempt, count: number, from: number): Step {
       </>
     ),
   }
+}
+
+const CHOICES: Readonly<Record<string, string>> = {
+  order: 'First in the list of the request.',
+  session: 'Its conversation was served there last.',
+  tier: 'The priority tier was requested.',
+  draw: 'Drawn by lot among the endpoints, where cheaper ones have better odds.',
+  quality: 'Best with tools, which the request offers.',
+  price: 'The cheapest, as the request sorts.',
+  throughput: 'The one with the most tokens per second, as the request sorts.',
+  latency: 'The quickest, as the request sorts.',
+  exacto: 'Best with tools, as the request sorts.',
+}
+
+function whyMade({ reason, choice }: Attempt): string {
+  if (reason === 'previous_failed') return 'Next in the order, since the attempt before it failed.'
+  if (reason === 'next_turn') return 'The next turn, with the results of the tools.'
+  if (reason === 'without_reasoning') return 'Once more without the reasoning that it has refused.'
+  return (choice && CHOICES[choice]) || 'First in the order of the endpoints.'
 }
 
 function Admission({ request }: { request: RequestDetail }) {
@@ -119,8 +146,14 @@ function Admission({ request }: { request: RequestDetail }) {
 }
 
 /** What the gateway's own tools did; when is not kept. */
-function toolStep({ num_search_results: results, num_fetches: fetches, web_search_engine: engine }: RequestDetail): Step | undefined {
-  if (!results && !fetches && !engine) return undefined
+function toolStep({
+  steps,
+  num_search_results: results,
+  num_fetches: fetches,
+  web_search_engine: engine,
+}: RequestDetail): Step | undefined {
+  // Where the row has them, the steps say more.
+  if ((!results && !fetches && !engine) || steps?.some(({ kind }) => kind === 'tool')) return undefined
   return {
     title: 'Tools of the gateway',
     tone: 'neutral',

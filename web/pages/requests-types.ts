@@ -42,11 +42,77 @@ export interface Attempt {
   readonly error: string | null
   readonly latency: number | null
   readonly dropped: readonly string[]
-  readonly reason: 'first' | 'previous_failed'
+  readonly reason: 'first' | 'previous_failed' | 'next_turn' | 'without_reasoning'
+  /** Those below are missing in what earlier versions reply; times are milliseconds since the admission. */
+  readonly choice?: string | null
+  readonly at_ms?: number | null
+  readonly time_to_first_token?: number | null
+  readonly duration_ms?: number | null
+  readonly turn?: number
+}
+
+/** A tool, a call that a tool made of a model, an engine of a guardrail, a plugin. */
+export interface StepEntry {
+  readonly position: number
+  readonly kind: 'tool' | 'model' | 'guardrail' | 'plugin'
+  readonly name: string
+  readonly at_ms: number | null
+  readonly duration_ms: number | null
+  readonly error: string | null
+  readonly within: number | null
+  readonly tokens: { readonly prompt: number; readonly completion: number } | null
+  readonly usd: number | null
+  readonly attempts: readonly {
+    readonly provider_name?: string
+    readonly status?: number | null
+    readonly latency?: number
+    readonly error: string | null
+  }[]
+}
+
+export interface GuardrailHit {
+  readonly guardrail: string
+  readonly rule: string
+  readonly action: string
+  readonly direction: 'input' | 'output'
+  readonly count: number
+  readonly kinds: readonly string[]
+}
+
+export interface PluginRun {
+  readonly name: string
+  readonly figures: Readonly<Record<string, number | boolean>>
+  readonly failure?: string
+  readonly usd: number
+}
+
+/** `units` and `unit_price` are null where the row keeps no quantities. */
+export interface MoneyLine {
+  readonly item: string
+  readonly name?: string | null
+  readonly model?: string | null
+  readonly endpoint?: string | null
+  readonly units?: number | null
+  /** USD as a decimal text. */
+  readonly unit_price?: string | null
+  readonly nano?: number
+  readonly usd: number
+}
+
+interface Sum {
+  readonly nano: number
+  readonly usd: number
+}
+
+export interface Reservation {
+  readonly held: readonly Sum[]
+  readonly in_force: Sum
+  readonly released: Sum
+  readonly beyond_hold: Sum
 }
 
 export interface TimelineEvent {
-  readonly kind: 'admitted' | 'moderation' | 'attempt' | 'first_content' | 'settled'
+  readonly kind: 'admitted' | 'moderation' | 'attempt' | 'first_content' | 'settled' | StepEntry['kind']
   /** Milliseconds since the admission; null where unknown. */
   readonly at_ms: number | null
   readonly duration_ms?: number | null
@@ -71,7 +137,11 @@ export interface RequestDetail extends Omit<RequestEntry, 'attempts'> {
   readonly attempts: readonly Attempt[]
   readonly timeline: readonly TimelineEvent[]
   readonly tokens: Readonly<Record<'prompt' | 'completion' | 'reasoning' | 'cached' | 'cache_write', number>> | null
-  readonly money: readonly { readonly item: string; readonly usd: number }[]
+  readonly steps?: readonly StepEntry[]
+  readonly guardrails?: readonly GuardrailHit[]
+  readonly plugins?: readonly PluginRun[]
+  readonly money: readonly MoneyLine[]
+  readonly reservation?: Reservation
   /** USD. */
   readonly held: number
   readonly [more: string]: Fact | object | undefined

@@ -1,0 +1,90 @@
+/** What a request did beside its calls of providers: tools, models that they called, guardrails and plugins. */
+import { Badge } from '../components/values.tsx'
+import { formatCount, formatMs, formatUsd } from '../format.ts'
+import type { Step } from './requests-timeline.tsx'
+import type { GuardrailHit, PluginRun, RequestDetail, StepEntry } from './requests-types.ts'
+
+const TITLES: Readonly<Record<StepEntry['kind'], string>> = {
+  tool: 'Tool',
+  model: 'Call of a model',
+  guardrail: 'Guardrail',
+  plugin: 'Plugin',
+}
+
+export function stepOf(step: StepEntry, all: readonly StepEntry[]): Step {
+  const { kind, name, at_ms: at, duration_ms: took, error, within, tokens, usd, attempts } = step
+  const outer = within === null ? undefined : all.find(({ position }) => position === within)
+  return {
+    title: name === '' ? TITLES[kind] : `${TITLES[kind]}: ${name}`,
+    tone: error === null ? 'neutral' : 'bad',
+    from: at ?? undefined,
+    length: took ?? undefined,
+    detail: (
+      <>
+        {outer && (
+          <p class="quiet">
+            Made by the {outer.kind} {outer.name}
+          </p>
+        )}
+        {tokens && (
+          <p>
+            {formatCount(tokens.prompt)} tokens in, {formatCount(tokens.completion)} out
+            {usd !== null && `, ${formatUsd(usd)}`}
+          </p>
+        )}
+        {!tokens && usd !== null && <p>Cost {formatUsd(usd)}</p>}
+        {attempts.map((attempt, index) => (
+          <p key={index} class="quiet">
+            {attempt.provider_name ?? 'A provider'}: {attempt.error ?? `status ${attempt.status ?? '–'}`}, {formatMs(attempt.latency)}
+          </p>
+        ))}
+        {error !== null && (
+          <p>
+            Failed with <code>{error}</code>
+          </p>
+        )}
+      </>
+    ),
+  }
+}
+
+/** What guardrails found and plugins did, where the row has it; when is not kept of those that need no time of their own. */
+export function Found({ request: { guardrails = [], plugins = [] } }: { request: RequestDetail }) {
+  if (guardrails.length === 0 && plugins.length === 0) return null
+  return (
+    <ul class="found" aria-label="Guardrails and plugins">
+      {guardrails.map((hit, index) => (
+        <Hit key={index} hit={hit} />
+      ))}
+      {plugins.map((plugin, index) => (
+        <Plugin key={index} plugin={plugin} />
+      ))}
+    </ul>
+  )
+}
+
+const TONES: Readonly<Record<string, 'bad' | 'warn'>> = { blocked: 'bad', unchecked: 'bad' }
+
+function Hit({ hit: { guardrail, rule, action, direction, count, kinds } }: { hit: GuardrailHit }) {
+  return (
+    <li>
+      <Badge tone={TONES[action] ?? 'warn'}>{action}</Badge> Guardrail {guardrail} ({rule}):{' '}
+      {action === 'unchecked' ? 'its engine did not answer' : `${formatCount(count)} ${count === 1 ? 'text' : 'texts'}`} in the{' '}
+      {direction === 'output' ? 'answer' : 'request'}
+      {kinds.length > 0 && `, ${kinds.join(', ')}`}
+    </li>
+  )
+}
+
+function Plugin({ plugin: { name, figures, failure, usd } }: { plugin: PluginRun }) {
+  const said = Object.entries(figures).map(
+    ([what, value]) => `${what.replaceAll('_', ' ')} ${typeof value === 'number' ? formatCount(value) : value ? 'yes' : 'no'}`,
+  )
+  return (
+    <li>
+      <Badge tone={failure ? 'bad' : 'neutral'}>{failure ?? 'acted'}</Badge> Plugin {name}
+      {said.length > 0 && `: ${said.join(', ')}`}
+      {usd > 0 && `, ${formatUsd(usd)}`}
+    </li>
+  )
+}
