@@ -18,7 +18,7 @@ import {
   ownKey,
   sessions,
 } from './openapi-schemas.ts'
-import { spendingOperations } from './openapi-spending.ts'
+import { FORMAT, spendingOperations } from './openapi-spending.ts'
 
 const HASH: DescribedParameter = {
   name: 'hash',
@@ -56,7 +56,10 @@ function keyOperations(): DescribedOperation[] {
       path: '/keys',
       id: 'listKeys',
       summary: 'List keys',
-      parameters: [{ name: 'offset', in: 'query', description: 'Keys to skip.', schema: { type: 'integer', minimum: 0 }, example: 0 }],
+      parameters: [
+        { name: 'offset', in: 'query', description: 'Keys to skip.', schema: { type: 'integer', minimum: 0 }, example: 0 },
+        FORMAT,
+      ],
       reply: { description: 'Keys.', schema: keyList },
       faults: ['bad_request'],
     },
@@ -168,6 +171,7 @@ function recordOperations(): DescribedOperation[] {
           example: 'workspace',
         },
         { name: 'workspace_id', in: 'query', description: 'Only this workspace.', schema: { type: 'string' } },
+        FORMAT,
       ],
       reply: { description: 'Rows, the latest day first.', schema: activity },
       faults: ['bad_request'],
@@ -199,6 +203,7 @@ function recordOperations(): DescribedOperation[] {
           schema: { type: 'integer', minimum: 1, maximum: 1000 },
           example: 100,
         },
+        FORMAT,
       ],
       reply: { description: 'Sessions.', schema: sessions },
       faults: ['bad_request', 'unavailable'],

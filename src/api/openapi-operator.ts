@@ -2,6 +2,7 @@
 import { type TSchema, Type } from 'typebox'
 import type { JsonObject } from '../core/json.ts'
 import type { DescribedOperation, DescribedParameter } from './openapi.ts'
+import { FORMAT } from './openapi-spending.ts'
 
 const count = Type.Integer({ minimum: 0 })
 const figure = Type.Number({ minimum: 0 })
@@ -255,7 +256,7 @@ export function operatorOperations(): DescribedOperation[] {
       summary: 'Search generations',
       description:
         'The newest first. One call searches for a limited time: `data` may be empty where `next` is not null; go on with it as `cursor`.',
-      parameters: FILTERS,
+      parameters: [...FILTERS, FORMAT],
       reply: { description: 'A page.', schema: found },
       faults: ['bad_request', 'unavailable'],
     },

@@ -1,6 +1,6 @@
 /** Who spends what, described. */
 import { type TSchema, Type } from 'typebox'
-import type { DescribedOperation } from './openapi.ts'
+import type { DescribedOperation, DescribedParameter } from './openapi.ts'
 
 const count = Type.Integer({ minimum: 0 })
 const amount = (description = 'USD.') => Type.Number({ description })
@@ -56,6 +56,16 @@ const budget = Type.Object({
 const day = (name: string, description: string) => ({ name, in: 'query' as const, description, schema: { type: 'string', format: 'date' } })
 const hash = { type: 'string', pattern: '^[0-9a-f]{64}$' }
 
+/** Of lists that are also sent as CSV. */
+export const FORMAT: DescribedParameter = {
+  name: 'format',
+  in: 'query',
+  description:
+    '`csv` for a file of comma-separated values (RFC 4180) with all rows, or as many as `limit` says; `Accept: text/csv` does the same.',
+  schema: { type: 'string', enum: ['json', 'csv'] },
+  example: 'json',
+}
+
 export function spendingOperations(): DescribedOperation[] {
   return [
     {
@@ -87,6 +97,7 @@ export function spendingOperations(): DescribedOperation[] {
           schema: { type: 'integer', minimum: 1, maximum: 10_000 },
           example: 1000,
         },
+        FORMAT,
       ],
       reply: { description: 'Sums.', schema: keyActivity },
       faults: ['bad_request', 'unavailable'],

@@ -8,7 +8,7 @@ import type { OperationRequest, Operations } from './gateway.ts'
 import { bodyOf, type ManagementSource } from './management.ts'
 
 export interface ConsentSource extends ManagementSource {
-  readonly clock: Pick<Clock, 'now' | 'monotonic'>
+  readonly clock: Pick<Clock, 'now' | 'monotonic' | 'after'>
   readonly buckets: ConsentBuckets
 }
 

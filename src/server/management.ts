@@ -4,11 +4,14 @@ import {
   type ApiReply,
   assign,
   type ConfigurationSource,
+  type CsvList,
   changeGuardrail,
   changeKey,
   checkConfiguration,
   createGuardrail,
   createKey,
+  csvListFor,
+  csvReply,
   type EventSource,
   type GuardrailSource,
   type GuardrailTestSource,
@@ -36,6 +39,7 @@ import {
   testGuardrails,
   unassign,
 } from '../api/index.ts'
+import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { LedgerReader } from '../ledger/types.ts'
@@ -54,6 +58,7 @@ export interface ManagementSource
     GuardrailTestSource {
   readonly status: Pick<Status, 'read'>
   readonly ledger: Pick<LedgerReader, 'find'>
+  readonly clock: Pick<Clock, 'now' | 'after'>
   /** As for completions: bytes and levels of a body. */
   readonly maxBody: number
   readonly jsonDepth: number
@@ -134,9 +139,18 @@ export function managementOperation(request: OperationRequest, source: Managemen
   if (!act) return undefined
   return async (key) => {
     if (!key.management) throw new Fault('management_only')
+    const list = method === 'GET' ? csvListFor(path, request.query, request.request.headers.accept) : undefined
+    if (list) return asCsv(list, request, source)
     if (hash !== undefined && !HASH.test(hash)) throw new Fault('not_found', { message: 'No such key' })
     return act(request, source)
   }
+}
+
+async function asCsv(list: CsvList, { query, method }: OperationRequest, source: ManagementSource): Promise<Answer> {
+  const { bytes, ...reply } = await csvReply(list, query, source)
+  if (method !== 'HEAD') return { ...reply, bytes }
+  bytes.destroy()
+  return { ...reply, bytes: undefined }
 }
 
 function guardrailOperation(

@@ -102,15 +102,8 @@ t.test('keys', { skip: noBrowser, timeout: 280_000 }, async (t) => {
     await page.getByLabel('Table by').selectOption('day')
     await page.getByRole('table', { name: 'Spent, by day' }).waitFor()
     t.equal(await page.getByRole('table', { name: 'Spent, by day' }).locator('tbody tr').count(), 29)
-    const saved = page.waitForEvent('download')
-    await page.getByRole('link', { name: 'Save as CSV' }).click()
-    const lines = readFileSync(await (await saved).path(), 'utf8').split('\r\n')
-    t.equal(lines.length, ACTIVITY.length + 2, 'a row for each')
-    t.match(lines[0], /^key,date,model,provider_name,usage/)
-    t.ok(
-      lines.some((line) => line.includes(`"${HOSTILE.replaceAll('"', '""')}"`)),
-      'quoted as RFC 4180 says',
-    )
+    t.equal(await page.getByRole('link', { name: 'By key as CSV' }).getAttribute('href'), '/v1/activity/keys?format=csv')
+    t.equal(await page.getByRole('link', { name: 'Save keys as CSV' }).getAttribute('href'), '/v1/keys?include_disabled=true&format=csv')
     await page.getByRole('link', { name: 'reports' }).click()
     await page.locator('.plot canvas').first().waitFor()
     await page.getByRole('button', { name: 'Table' }).first().click()
@@ -118,6 +111,22 @@ t.test('keys', { skip: noBrowser, timeout: 280_000 }, async (t) => {
     t.same(await axeProblems(page), [])
     await page.goto(`/control-room/keys/${hashOf('9')}`)
     await page.getByText('There is no such key').waitFor()
+    t.same(complaints, [])
+    await context.close()
+  })
+
+  t.test('are saved as CSV by the API itself', async (t) => {
+    const { page, context, complaints } = await room.open()
+    await page.goto('/control-room/keys')
+    const saved = page.waitForEvent('download')
+    await page.getByRole('link', { name: 'Save keys as CSV' }).click()
+    const file = await saved
+    t.match(file.suggestedFilename(), /^keys-\d{4}-\d\d-\d\d\.csv$/, 'the reply names the file')
+    const [header, ...rows] = readFileSync(await file.path(), 'utf8')
+      .trimEnd()
+      .split('\r\n')
+    t.match(header, /^hash,name,label,disabled,limit/)
+    t.ok(rows.length > 0)
     t.same(complaints, [])
     await context.close()
   })

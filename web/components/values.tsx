@@ -90,7 +90,7 @@ export function PageHead({ title, children, actions }: { title: string; children
   )
 }
 
-/** A file that the browser saves, such as CSV. */
+/** A file that the browser saves, such as CSV. @param name '' where the reply has one. */
 export function DownloadLink({ href, name, children }: { href: string; name: string; children: ComponentChildren }) {
   return (
     <a class="button small" href={href} download={name}>

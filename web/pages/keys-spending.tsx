@@ -1,6 +1,6 @@
 /** Who spent what in the last 30 full days: a chart by day, a table, and the same as CSV. */
-import { useEffect, useMemo, useState } from 'preact/hooks'
-import { call } from '../api.ts'
+import { useMemo } from 'preact/hooks'
+import { addressOf, call } from '../api.ts'
 import { Chart } from '../components/chart.tsx'
 import { Choice } from '../components/field.tsx'
 import { EmptyNote, ErrorNote, Loading } from '../components/notes.tsx'
@@ -27,7 +27,7 @@ export function Spending({ keys, only }: { keys: readonly Key[]; only?: Key }) {
   )
   const rows = activity.data?.data
   return (
-    <Section title="Who spent what" actions={rows && rows.length > 0 && <Csv rows={rows} of={keys.find((each) => each.hash === hash)} />}>
+    <Section title="Who spent what" actions={rows && rows.length > 0 && <Csv of={hash} />}>
       <div class="filters spending-filters">
         {!only && (
           <Choice
@@ -148,27 +148,17 @@ function Sums({ rows, group }: { rows: readonly Activity[]; group: Group }) {
   )
 }
 
-const COLUMNS = ['date', 'model', 'provider_name', 'usage', 'requests', 'prompt_tokens', 'completion_tokens', 'reasoning_tokens'] as const
-
-/** The rows as they came, as a file of the browser's own. */
-function Csv({ rows, of }: { rows: readonly Activity[]; of: Key | undefined }) {
-  const [href, setHref] = useState('')
-  useEffect(() => {
-    const lines = [['key', ...COLUMNS], ...rows.map((row) => [of?.name ?? 'all keys', ...COLUMNS.map((name) => row[name])])]
-    const made = URL.createObjectURL(new Blob([lines.map((line) => `${line.map(csvValue).join(',')}\r\n`).join('')], { type: 'text/csv' }))
-    setHref(made)
-    return () => URL.revokeObjectURL(made)
-  }, [rows, of])
+/** As the API writes them: with the safety of cells, and every column. */
+function Csv({ of }: { of: string | undefined }) {
+  const query = { api_key_hash: of, format: 'csv' }
   return (
-    <DownloadLink href={href} name={`spending-${of ? of.hash.slice(0, 12) : 'all'}.csv`}>
-      Save as CSV
-    </DownloadLink>
+    <>
+      <DownloadLink href={addressOf('/v1/activity', query)} name="">
+        Save as CSV
+      </DownloadLink>
+      <DownloadLink href={addressOf('/v1/activity/keys', query)} name="">
+        By key as CSV
+      </DownloadLink>
+    </>
   )
-}
-
-/** RFC 4180; a text that a spreadsheet would take for a formula gets an apostrophe (OWASP, CSV injection). */
-function csvValue(value: string | number): string {
-  if (typeof value === 'number') return String(value)
-  const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }

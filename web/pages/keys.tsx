@@ -1,10 +1,10 @@
 /** The page "Keys and budgets": all keys with what they may spend, one key with its burn-down, and who spent what. */
 import { useState } from 'preact/hooks'
-import { call } from '../api.ts'
+import { addressOf, call } from '../api.ts'
 import { Checkbox, Field } from '../components/field.tsx'
 import { EmptyNote, ErrorNote } from '../components/notes.tsx'
 import { Table } from '../components/table.tsx'
-import { Badge, Figure, Figures, Money, PageHead, Section, Time } from '../components/values.tsx'
+import { Badge, DownloadLink, Figure, Figures, Money, PageHead, Section, Time } from '../components/values.tsx'
 import { formatCount, formatShare, formatUsd } from '../format.ts'
 import { type Resource, useResource } from '../resource.ts'
 import { pathTo, useQuery } from '../router.ts'
@@ -53,7 +53,16 @@ function AllKeys({ keys, onSecret }: KeysProps) {
       </PageHead>
       {all && keys.error && <ErrorNote error={keys.error} onRetry={keys.reload} />}
       <Summary keys={all} />
-      <Section title="Keys">
+      <Section
+        title="Keys"
+        actions={
+          all && (
+            <DownloadLink href={addressOf('/v1/keys', { include_disabled: true, format: 'csv' })} name="">
+              Save keys as CSV
+            </DownloadLink>
+          )
+        }
+      >
         <List keys={keys} />
       </Section>
       <Spending keys={all ?? []} />

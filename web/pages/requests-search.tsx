@@ -1,8 +1,9 @@
 /** The search: its fields, which the address keeps, and what is found, the newest first. */
 import { useState } from 'preact/hooks'
+import { addressOf } from '../api.ts'
 import { EmptyNote, ErrorNote, Loading } from '../components/notes.tsx'
 import { type Column, Table } from '../components/table.tsx'
-import { Badge, Duration, Money, PageHead, Section, Time, type Tone } from '../components/values.tsx'
+import { Badge, DownloadLink, Duration, Money, PageHead, Section, Time, type Tone } from '../components/values.tsx'
 import { formatCount, formatTime } from '../format.ts'
 import { navigate, pathTo, useQuery } from '../router.ts'
 import { Filters, sinceOf } from './requests-filters.tsx'
@@ -47,9 +48,14 @@ export function Search() {
       <PageHead
         title="Requests"
         actions={
-          <button type="button" class="button" onClick={again} disabled={found.isSearching}>
-            Search again
-          </button>
+          <>
+            <DownloadLink href={addressOf('/v1/generations', { ...wanted, format: 'csv' })} name="">
+              Save as CSV
+            </DownloadLink>
+            <button type="button" class="button" onClick={again} disabled={found.isSearching}>
+              Search again
+            </button>
+          </>
         }
       >
         Where each request went, what it cost and how long it took.
