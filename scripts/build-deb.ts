@@ -1,7 +1,8 @@
 /**
  * Builds the Debian package: `node scripts/build-deb.ts --single-file FOLDER --out FOLDER`. The first folder has what
- * `scripts/build-single-file.ts` made. Two builds of the same file have the same bytes: the only time in it is that of the release in
- * `SOURCE_DATE_EPOCH` (reproducible-builds.org/specs/source-date-epoch), by default 2026-01-01.
+ * `scripts/build-single-file.ts` made; the package is for the processor of that file. Two builds of the same file have the same bytes:
+ * the only time in it is that of the release in `SOURCE_DATE_EPOCH` (reproducible-builds.org/specs/source-date-epoch), by default
+ * 2026-01-01.
  */
 import { execFileSync } from 'node:child_process'
 import {
@@ -19,6 +20,7 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { processorOf } from './single-file/executable.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const EPOCH = process.env.SOURCE_DATE_EPOCH ?? '1767225600'
@@ -32,8 +34,9 @@ interface Manifest {
 
 function build(singleFile: string, out: string): string {
   const { version, description } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Manifest
-  const architecture = ARCHITECTURES[process.arch]
-  if (architecture === undefined) throw new Error(`no Debian package for ${process.arch}, expected x64 or arm64`)
+  const file = join(singleFile, 'headgate')
+  const architecture = ARCHITECTURES[processorOf(readFileSync(file)) ?? '']
+  if (architecture === undefined) throw new Error(`${file}: expected an executable of Linux for x64 or arm64`)
   const tree = mkdtempSync(join(tmpdir(), 'headgate-deb-'))
   try {
     chmodSync(tree, 0o755)
@@ -42,13 +45,13 @@ function build(singleFile: string, out: string): string {
     control(tree, { version, description, architecture, size })
     execFileSync('find', [tree, '-exec', 'touch', '-h', '-d', `@${EPOCH}`, '{}', '+'])
     mkdirSync(out, { recursive: true })
-    const file = join(out, `headgate_${version}_${architecture}.deb`)
+    const built = join(out, `headgate_${version}_${architecture}.deb`)
     const env = { ...process.env, SOURCE_DATE_EPOCH: EPOCH }
-    execFileSync('dpkg-deb', ['--root-owner-group', '-Zzstd', '-z9', '--build', tree, file], {
+    execFileSync('dpkg-deb', ['--root-owner-group', '-Zzstd', '-z9', '--build', tree, built], {
       env,
       stdio: ['ignore', 'ignore', 'inherit'],
     })
-    return file
+    return built
   } finally {
     rmSync(tree, { recursive: true, force: true })
   }

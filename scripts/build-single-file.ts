@@ -1,14 +1,16 @@
 /**
  * Builds the single file: `node scripts/build-single-file.ts`, after `npm run build`, whose files it takes in. `dist/single-file/headgate` is
  * the Node that runs this script with the whole program inside, and `licences.txt` beside it has the licences of what was bundled;
- * `--strip` takes Node's symbols out with the tool `strip`
- * ([decision 23](../docs/decisions/0023-single-file.md)).
+ * `--node FILE` takes another Node of the same version, also one for another processor, and `--strip` takes Node's symbols out with the
+ * tool `strip`, or that which the variable STRIP names, such as `aarch64-linux-gnu-strip` ([decision 23](../docs/decisions/0023-single-file.md)).
  */
 import { execFileSync } from 'node:child_process'
-import { copyFileSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import { bundle } from './single-file/bundle.ts'
+import { processorOf } from './single-file/executable.ts'
 import { licencesOf } from './single-file/licences.ts'
 
 const ROOT = join(import.meta.dirname, '..')
@@ -21,6 +23,9 @@ const FOLDERS = ['config', 'web']
 const FILES = ['package.json', 'src/server/docs/page.css', 'src/server/docs/page.js']
 /** Where Node looks for what was injected (nodejs.org, single-executable-applications.html). */
 const FUSE = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2'
+const { values } = parseArgs({
+  options: { node: { type: 'string', default: process.execPath }, strip: { type: 'boolean', default: false } },
+})
 
 async function build(): Promise<void> {
   rmSync(OUT, { recursive: true, force: true })
@@ -44,12 +49,14 @@ async function build(): Promise<void> {
 /** Writes the executable; what was made on the way goes. */
 function inject(assets: Readonly<Record<string, string>>): void {
   const [config, blob, executable] = [join(OUT, 'sea.json'), join(OUT, 'blob'), join(OUT, 'headgate')]
-  const settings = { main: join(OUT, 'main.js'), output: blob, disableExperimentalSEAWarning: true, useCodeCache: true, assets }
+  const isOwn = values.node === process.execPath || processorOf(readFileSync(values.node)) === process.arch
+  // Compiled code is of this processor (nodejs.org, single-executable-applications.html, "Startup snapshot support" and "V8 code cache").
+  const settings = { main: join(OUT, 'main.js'), output: blob, disableExperimentalSEAWarning: true, useCodeCache: isOwn, assets }
   writeFileSync(config, JSON.stringify(settings))
   execFileSync(process.execPath, ['--experimental-sea-config', config], { stdio: ['ignore', 'ignore', 'inherit'] })
-  copyFileSync(process.execPath, executable)
+  copyFileSync(values.node, executable)
   // Before the injection: strip would take what was injected for unknown data. Of the 127 MB of Node 18 are symbols.
-  if (process.argv.includes('--strip')) execFileSync('strip', ['--strip-all', executable])
+  if (values.strip) execFileSync(process.env.STRIP ?? 'strip', ['--strip-all', executable])
   const postject = createRequire(import.meta.url).resolve('postject/dist/cli.js')
   execFileSync(process.execPath, [postject, executable, 'NODE_SEA_BLOB', blob, '--sentinel-fuse', FUSE], { stdio: 'ignore' })
   for (const name of readdirSync(OUT)) if (!['headgate', 'licences.txt'].includes(name)) rmSync(join(OUT, name))

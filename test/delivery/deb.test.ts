@@ -3,17 +3,18 @@
  * program serves there, its unit is valid and well closed, and it goes without a trace but for what was configured (issue 22).
  */
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
+import { processorOf } from '../../scripts/single-file/executable.ts'
 import { follow } from '../support/program.ts'
+import { debianRoot } from './debian-root.ts'
 import { singleFile } from './single-file.ts'
+import { missing as missingTool } from './tools.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const UNIT = join(ROOT, 'deploy/systemd/headgate.service')
-/** Made once, by the long run: Debian's essential packages and the library that Node needs. */
-const CLEAN = join(ROOT, 'node_modules', '.cache', 'debian-root', 'bookworm')
 /** Milliseconds for all of it; the clean root alone takes minutes on a busy machine. */
 const PATIENCE = 900_000
 const MOST_BYTES = 60_000_000
@@ -39,8 +40,8 @@ const work = mkdtempSync(join(tmpdir(), 'headgate-deb-test-'))
 t.teardown(() => rmSync(work, { recursive: true, force: true }))
 const single = singleFile()
 
-function build(out: string): string {
-  const args = [join(ROOT, 'scripts/build-deb.ts'), '--single-file', single, '--out', join(work, out)]
+function build(out: string, from = single): string {
+  const args = [join(ROOT, 'scripts/build-deb.ts'), '--single-file', from, '--out', join(work, out)]
   return execFileSync(process.execPath, args, { encoding: 'utf8' }).trim()
 }
 
@@ -51,6 +52,17 @@ t.test('two builds have the same bytes', async (t) => {
   const { length } = readFileSync(deb)
   t.ok(length < MOST_BYTES, `${(length / 1e6).toFixed(1)} MB`)
   t.comment(`the Debian package: ${(length / 1e6).toFixed(1)} MB`)
+})
+
+t.test('of a single file for arm64 it is one for arm64', async (t) => {
+  const folder = join(single, 'arm64')
+  if (!existsSync(folder)) return void t.plan(0, missingTool('a Node for arm64'))
+  const built = build('arm64', folder)
+  t.match(built, /_arm64\.deb$/)
+  t.equal(execFileSync('dpkg-deb', ['--field', built, 'Architecture'], { encoding: 'utf8' }).trim(), 'arm64')
+  const tree = join(work, 'arm64-tree')
+  execFileSync('dpkg-deb', ['-x', built, tree])
+  t.equal(processorOf(readFileSync(join(tree, 'usr/lib/headgate/headgate'))), 'arm64')
 })
 
 t.test('the unit is valid and closes what the service does not need', async (t) => {
@@ -64,26 +76,9 @@ t.test('the unit is valid and closes what the service does not need', async (t) 
   t.ok(score <= MOST_EXPOSED, `${score}`)
 })
 
-/** A root of Debian's essential packages. @returns what is wrong where it cannot be made. */
-function cleanRoot(to: string): string | undefined {
-  if (!existsSync(CLEAN)) {
-    if (process.env.HEADGATE_LONG !== '1') return 'its download takes minutes: npm run test:delivery -- --long makes it, once'
-    const part = `${CLEAN}.part-${process.pid}`
-    mkdirSync(join(CLEAN, '..'), { recursive: true })
-    const made = spawnSync('mmdebstrap', ['--variant=essential', '--include=libstdc++6', 'bookworm', part], { encoding: 'utf8' })
-    if (made.status !== 0) {
-      rmSync(part, { recursive: true, force: true })
-      return made.stderr.slice(-300)
-    }
-    renameSync(part, CLEAN)
-  }
-  execFileSync('cp', ['-a', CLEAN, to])
-  return undefined
-}
-
 t.test('it is installed in a clean root, serves there, and is removed', async (t) => {
   const root = join(work, 'root')
-  const problem = cleanRoot(root)
+  const problem = debianRoot('bookworm', root)
   if (problem !== undefined) {
     console.log(`*** SKIPPED: no clean root: ${problem} ***`)
     return void t.plan(0, 'no clean root')

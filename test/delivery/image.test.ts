@@ -1,30 +1,35 @@
 /**
- * The image, made of Debian's packages without a daemon or a registry: the single file, what it is linked against and the certificates.
- * It runs without rights and on a root that cannot be written, as process 1, answers, says that it is healthy and drains (issue 22).
+ * The image: small and without a shell; it runs without rights and on a root that cannot be written, as process 1, answers, says that it
+ * is healthy and drains; under an engine of root, and under one of a user without rights (issue 22). That for arm64 holds nothing of
+ * another processor, and its program runs in an emulator.
  */
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
+import { isElf, processorOf } from '../../scripts/single-file/executable.ts'
 import { eventually } from '../support/eventually.ts'
+import { every } from '../support/every.ts'
 import { follow } from '../support/program.ts'
+import { buildImage, ENGINE_ENV as ENV, fetchPackages } from './image.ts'
+import { FIRST_OF_RANGE, type PlainUser, plainUser } from './plain-user.ts'
 import { singleFile } from './single-file.ts'
+import { debianForArm, missing, tool } from './tools.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const NAME = `localhost/headgate-test:${process.pid}`
 const MOST_BYTES = 150_000_000
-/** Of the base of the Dockerfile, as far as the program needs it. */
-const PACKAGES = ['libc6', 'libgcc-s1', 'libstdc++6', 'ca-certificates']
-const ENV = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/root', STORAGE_DRIVER: 'vfs' }
-const MISSING = missing(['buildah', 'podman', 'runc', 'dpkg-deb', 'apt-get'])
-/** A number that no file of this user's other containers has. */
-const PORT = 20_000 + (process.pid % 20_000)
+const LACKS = lacking(['buildah', 'podman', 'runc', 'dpkg-deb', 'apt-get'])
 const KEY = 'sk-router-v1-app-0123456789abcdef'
+/** The user of the image. */
+const IMAGE_USER = 65_532
+/** Takes most of a second. */
+const STORY = 'Tell me one. words=40 pace=20ms'
 
-t.setTimeout(600_000)
+t.setTimeout(900_000)
 
-function missing(programs: readonly string[]): string | undefined {
+function lacking(programs: readonly string[]): string | undefined {
   return programs.find((program) => spawnSync('sh', ['-c', `command -v ${program}`], { env: ENV }).status !== 0)
 }
 
@@ -34,59 +39,20 @@ function skip(why: string): never {
   process.exit(0)
 }
 
-if (MISSING !== undefined) skip(`this machine lacks ${MISSING}`)
+if (LACKS !== undefined) skip(`this machine lacks ${LACKS}`)
 
 const work = mkdtempSync(join(tmpdir(), 'headgate-image-'))
+chmodSync(work, 0o755)
 const run = (program: string, ...args: string[]): string => execFileSync(program, args, { env: ENV, encoding: 'utf8', cwd: work }).trim()
 t.teardown(() => {
-  spawnSync('podman', ['rmi', '-f', NAME], { env: ENV })
+  spawnSync('podman', ['rmi', '-f', NAME, `${NAME}-arm64`], { env: ENV })
   rmSync(work, { recursive: true, force: true })
 })
 
-/** The files of the image, but for the folder of the ledger. */
-function rootOf(): string {
-  const root = join(work, 'root')
-  const got = spawnSync('apt-get', ['download', ...PACKAGES], { env: ENV, cwd: work, encoding: 'utf8' })
-  if (got.status !== 0) skip(`Debian's packages cannot be fetched: ${got.stderr.slice(0, 200)}`)
-  mkdirSync(root)
-  for (const name of readdirSync(work).filter((file) => file.endsWith('.deb'))) run('dpkg-deb', '-x', name, root)
-  for (const path of ['usr/share/doc', 'usr/share/lintian', 'usr/sbin', 'sbin']) rmSync(join(root, path), { recursive: true, force: true })
-  for (const path of ['usr/bin', 'etc/headgate', 'etc/ssl/certs', 'tmp', 'proc', 'dev', 'sys'])
-    mkdirSync(join(root, path), { recursive: true })
-  const certificates = join(root, 'usr/share/ca-certificates/mozilla')
-  const texts = readdirSync(certificates)
-    .sort()
-    .map((name) => readFileSync(join(certificates, name), 'utf8'))
-  writeFileSync(join(root, 'etc/ssl/certs/ca-certificates.crt'), texts.join(''))
-  cpSync(join(singleFile(), 'headgate'), join(root, 'usr/bin/headgate'))
-  cpSync(join(ROOT, 'config/catalog'), join(root, 'etc/headgate/catalog'), { recursive: true })
-  cpSync(join(ROOT, 'deploy/container/headgate.yaml'), join(root, 'etc/headgate/headgate.yaml'))
-  return root
-}
-
-/** As the last stage of the Dockerfile has it. */
-function build(): void {
-  const root = rootOf()
-  mkdirSync(join(work, 'data'))
-  const container = run('buildah', 'from', 'scratch')
-  run('buildah', 'add', '-q', container, root, '/')
-  run('buildah', 'add', '-q', '--chown', '65532:65532', container, join(work, 'data'), '/data')
-  const settings = ['--user', '65532:65532', '--workingdir', '/data', '--stop-signal', 'SIGTERM', '--port', '8080']
-  run(
-    'buildah',
-    'config',
-    ...settings,
-    '--entrypoint',
-    '["/usr/bin/headgate"]',
-    '--cmd',
-    'serve --config /etc/headgate/headgate.yaml',
-    container,
-  )
-  run('buildah', 'commit', '-q', container, NAME)
-  run('buildah', 'rm', container)
-}
-
-build()
+const unfetched = fetchPackages(join(work, 'packages'))
+if (unfetched !== undefined) skip(`Debian's packages cannot be fetched: ${unfetched}`)
+const own = process.arch === 'x64' ? 'amd64' : process.arch
+buildImage({ work, name: NAME, architecture: own, program: join(singleFile(), 'headgate'), packages: join(work, 'packages') })
 
 t.test('it is small and has no shell', async (t) => {
   const size = Number(run('podman', 'image', 'inspect', NAME, '--format', '{{.Size}}'))
@@ -105,41 +71,138 @@ t.test('the Dockerfile says the same', async (t) => {
   t.match(text, /^HEALTHCHECK .* CMD \["\/usr\/bin\/headgate", "health"\]$/m)
 })
 
-t.test('without rights and on a root that cannot be written it answers, and drains', async (t) => {
-  const config = readFileSync(join(ROOT, 'deploy/container/headgate.yaml'), 'utf8')
-  const file = join(work, 'headgate.yaml')
+interface Engine {
+  /** Numbers that no other test takes. */
+  readonly port: number
+  /** @returns the command of podman with these words. */
+  podman(words: readonly string[]): string[]
+}
+
+interface Ran {
+  readonly status: number | null
+  readonly out: string
+}
+
+function runOn(engine: Engine, ...words: string[]): Ran {
+  const [program = '', ...args] = engine.podman(words)
+  const { status, stdout, stderr } = spawnSync(program, args, { env: ENV, encoding: 'utf8', cwd: work })
+  return { status, out: `${stdout}${stderr}`.trim() }
+}
+
+/** The shipped configuration, on ports of this test. */
+function configuration(port: number): string {
+  const file = join(work, `headgate-${port}.yaml`)
+  const shipped = readFileSync(join(ROOT, 'deploy/container/headgate.yaml'), 'utf8')
   writeFileSync(
     file,
-    config
-      .replace('0.0.0.0, port: 8080', `127.0.0.1, port: ${PORT}`)
-      .replace('port: 8081', `port: ${PORT + 1}`)
+    shipped
+      .replace('0.0.0.0, port: 8080', `127.0.0.1, port: ${port}`)
+      .replace('port: 8081', `port: ${port + 1}`)
       .replaceAll('catalog/', '/etc/headgate/catalog/'),
   )
   chmodSync(file, 0o644)
-  chmodSync(work, 0o755)
-  const name = `headgate-test-${process.pid}`
+  return file
+}
+
+/** Field of `/proc/N/status`. */
+const fieldOf = (pid: string, name: string): string | undefined =>
+  new RegExp(`^${name}:\\s*(\\S+)`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+
+/** @param user of the machine as which the program has to run. */
+async function serves(t: Test, engine: Engine, user: number): Promise<void> {
+  const { port } = engine
+  const name = `headgate-test-${port}`
   // The limits of the machine of the tests may be lower than those that an engine sets.
   const limits = ['--ulimit', 'nofile=4096:4096', '--ulimit', 'nproc=1024:1024']
   const closed = ['--read-only', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges', '--tmpfs', '/tmp', '-v', '/data', ...limits]
-  const mounts = ['--mount', `type=bind,src=${file},dst=/etc/headgate/headgate.yaml,ro=true`, '-e', `HEADGATE_APP_KEY=${KEY}`]
-  const words = ['--runtime', 'runc', 'run', '--rm', '--name', name, '--network', 'host', ...closed, ...mounts, NAME]
-  const running = follow(spawn('podman', words, { env: ENV, stdio: ['ignore', 'pipe', 'pipe'] }))
-  t.teardown(() => void spawnSync('podman', ['--runtime', 'runc', 'rm', '-f', name], { env: ENV }))
+  const mounts = ['--mount', `type=bind,src=${configuration(port)},dst=/etc/headgate/headgate.yaml,ro=true`]
+  const words = ['run', '--rm', '--name', name, '--network', 'host', ...closed, ...mounts]
+  const [program = '', ...args] = engine.podman([...words, '-e', `HEADGATE_APP_KEY=${KEY}`, NAME])
+  const running = follow(spawn(program, args, { env: ENV, stdio: ['ignore', 'pipe', 'pipe'], cwd: work }))
+  t.teardown(() => void runOn(engine, 'rm', '-f', name))
   const [, url = ''] = await running.until(/listens on (http:\S+)/)
   const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
-  const ask = (model: string): Promise<Response> =>
+  const ask = (model: string, content: string): Promise<Response> =>
     fetch(`${url}/v1/chat/completions`, {
       method: 'POST',
       headers,
-      body: JSON.stringify({ model, stream: true, messages: [{ role: 'user', content: 'Hello' }] }),
+      body: JSON.stringify({ model, stream: true, messages: [{ role: 'user', content }] }),
     })
-  t.match(await (await ask('sim/echo')).text(), /Hello[\s\S]*\[DONE\]/)
-  const health = ['--runtime', 'runc', 'exec', name, '/usr/bin/headgate', 'health', '--url']
-  t.equal(spawnSync('podman', [...health, `http://127.0.0.1:${PORT + 1}`], { env: ENV }).status, 0, 'it is healthy')
-  t.equal(spawnSync('podman', [...health, 'http://127.0.0.1:1'], { env: ENV }).status, 1, 'and says so where it is not')
-  t.match(run('podman', 'top', name, 'user', 'pid'), /65532\s+1\b/, 'no root, and process 1')
-  run('podman', '--runtime', 'runc', 'kill', '-s', 'TERM', name)
+  t.match(await (await ask('sim/echo', 'Hello')).text(), /Hello[\s\S]*\[DONE\]/)
+  const health = ['exec', name, '/usr/bin/headgate', 'health', '--url']
+  t.equal(runOn(engine, ...health, `http://127.0.0.1:${port + 1}`).status, 0, 'it is healthy')
+  t.equal(runOn(engine, ...health, 'http://127.0.0.1:1').status, 1, 'and says so where it is not')
+  t.match(runOn(engine, 'top', name, 'user', 'pid').out, /65532\s+1\b/, 'no root, and process 1')
+  const pid = runOn(engine, 'inspect', '--format', '{{.State.Pid}}', name).out
+  t.equal(Number(fieldOf(pid, 'Uid')), user, 'its user on the machine')
+  t.match([fieldOf(pid, 'CapEff'), fieldOf(pid, 'NoNewPrivs')], ['0000000000000000', '1'], 'without rights, and no way to any')
+  t.match(readFileSync(`/proc/${pid}/mountinfo`, 'utf8'), /^\S+ \S+ \S+ \S+ \/ ro\b/m, 'its root cannot be written')
+  const open = await ask('sim/story', STORY)
+  t.equal(runOn(engine, 'kill', '-s', 'TERM', name).status, 0)
+  t.match(await open.text(), /\[DONE\]/, 'what is open ends well')
   const code = await eventually('its end', async () => (await running.exited).code ?? undefined)
   t.equal(code, 0, running.err())
   t.match(running.err(), /draining/)
+}
+
+/** A number that no file of this user's other containers has. */
+const PORT = 20_000 + 4 * (process.pid % 5_000)
+
+t.test('without rights and on a root that cannot be written it answers, and drains', async (t) => {
+  const engine: Engine = { port: PORT, podman: (words) => ['podman', '--runtime', 'runc', ...words] }
+  await serves(t, engine, process.getuid?.() === 0 ? IMAGE_USER : FIRST_OF_RANGE)
+})
+
+/** An engine without root's rights, with the image in it. @returns what is wrong where there can be none. */
+function rootless(t: Test): Engine | string {
+  if (process.getuid?.() !== 0) return 'the tests do not run as root: the engine above had no rights of root'
+  const lacks = lacking(['unshare', 'setpriv', 'newuidmap'])
+  if (lacks !== undefined) return `this machine lacks ${lacks}`
+  const folder = join(work, 'plain')
+  mkdirSync(folder, { mode: 0o755 })
+  const user: PlainUser = plainUser(folder)
+  const engine: Engine = { port: PORT + 2, podman: (words) => user.command(['podman', '--runtime', 'runc', ...words]) }
+  t.teardown(() => {
+    const kept = join(folder, 'run/libpod/tmp/pause.pid')
+    if (existsSync(kept)) process.kill(Number(readFileSync(kept, 'utf8')))
+  })
+  const told = runOn(engine, 'info', '--format', 'rootless={{.Host.Security.Rootless}}')
+  if (!told.out.includes('rootless=true')) return told.out.slice(-300)
+  const archive = join(work, 'image.tar')
+  run('podman', 'save', '-q', '--format', 'oci-archive', '-o', archive, NAME)
+  const loaded = runOn(engine, 'load', '-q', '-i', archive)
+  if (loaded.status !== 0) throw new Error(loaded.out)
+  return engine
+}
+
+t.test('under an engine of a user without rights it does the same', async (t) => {
+  const engine = rootless(t)
+  if (typeof engine === 'string') {
+    console.log(`*** SKIPPED: no engine without rights: ${engine} ***`)
+    return void t.plan(0, engine)
+  }
+  await serves(t, engine, FIRST_OF_RANGE + IMAGE_USER - 1)
+})
+
+t.test('for arm64 it holds nothing of another processor, and its program runs', async (t) => {
+  const [packages, qemu, program] = [debianForArm(), tool('qemu-aarch64-static'), join(singleFile(), 'arm64', 'headgate')]
+  if (packages === undefined || !existsSync(program)) return void t.plan(0, missing('what an image for arm64 is made of'))
+  const folder = join(work, 'arm64')
+  mkdirSync(folder)
+  buildImage({ work: folder, name: `${NAME}-arm64`, architecture: 'arm64', program, packages })
+  const root = join(folder, 'root')
+  const files = readdirSync(root, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+  const found = files.map((entry) => join(entry.parentPath, entry.name)).filter((path) => isElf(readFileSync(path)))
+  t.ok(found.length > 5, `${found.length} executables and libraries`)
+  await every(t, 'each is for arm64', (t) => {
+    for (const path of found) t.equal(processorOf(readFileSync(path)), 'arm64', path)
+  })
+  const [size, architecture] = run('podman', 'image', 'inspect', `${NAME}-arm64`, '--format', '{{.Size}} {{.Architecture}}').split(' ')
+  t.equal(architecture, 'arm64')
+  t.comment(`the image for arm64: ${(Number(size) / 1e6).toFixed(1)} MB`)
+  if (tool('aarch64-linux-gnu-strip') !== undefined) t.ok(Number(size) < MOST_BYTES, `${size} bytes`)
+  if (qemu === undefined) return void t.comment(missing('qemu-aarch64-static'))
+  const emulated = (...words: string[]): string => run(qemu, '-L', root, join(root, 'usr/bin/headgate'), ...words)
+  t.equal(emulated('--version'), (JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }).version)
+  t.match(emulated('providers'), /mistral/, 'with what it has inside')
 })

