@@ -75,7 +75,10 @@ t.test('each worker reports for itself, and together they report what was served
   const served = reports.filter(({ sums }) => (sums.get('headgate_requests_total') ?? 0) > 0)
   t.ok(served.length >= 2, `${served.length} processes have served`)
   t.equal(new Set(reports.map(({ resource }) => resource['process.pid'])).size, reports.length, 'each under an id of its own')
-  t.notOk(reports.some(({ resource }) => resource['process.pid'] === crew.pid), 'the owner has none')
+  t.notOk(
+    reports.some(({ resource }) => resource['process.pid'] === crew.pid),
+    'the owner has none',
+  )
   t.same(new Set(reports.map(({ resource }) => resource['service.name'])), new Set(['crew']), 'and one name')
   t.equal(total(reports, 'headgate_requests_total'), 2 * REQUESTS, 'no request is counted twice or lost')
   t.equal(total(reports, 'gen_ai.client.operation.duration'), total(reports, 'headgate_attempts_total'), 'nor a call')
