@@ -108,7 +108,7 @@ export class Fleet {
   async close(): Promise<{ code: number | null; text: string }> {
     for (const { program } of this.nodes) program?.child.kill('SIGTERM')
     for (const { program } of this.nodes) await program?.exited
-    const verify = runProgram(['ledger', 'verify', '--config', entryAt(this.nodes, 0).file])
+    const verify = runProgram(['ledger', 'verify', '--full', '--config', entryAt(this.nodes, 0).file])
     const { code } = await verify.exited
     return { code, text: (verify.out() + verify.err()).trim() }
   }
