@@ -1,7 +1,7 @@
 /** `headgate serve`: starts, says where and how to try it, and ends in order. */
 import { existsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { setFlagsFromString } from 'node:v8'
+import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { Owning } from '../app/owner.ts'
 import { type Running, start } from '../app/start.ts'
@@ -29,6 +29,7 @@ export async function serve(flags: ServeFlags): Promise<void> {
   process.stdout.on('error', () => {})
   if (process.env[WORKER_VARIABLE] && process.connected) {
     giveBackMemory()
+    boundYoungSpace(systemClock)
     return (await import('../app/worker.ts')).work()
   }
   const port = flags.port === undefined ? undefined : Number(flags.port)
@@ -39,6 +40,7 @@ export async function serve(flags: ServeFlags): Promise<void> {
   const configFile = flags.config ?? SHIPPED_CONFIG
   if (!isInside(configFile) && !existsSync(configFile)) return refuse(`--config: no such file: ${configFile}`)
   giveBackMemory()
+  boundYoungSpace(systemClock)
   const options = { configFile, host: flags.host, port }
   try {
     if (workers === undefined) serveAlone(await start({ ...options, watch: true }))
@@ -146,9 +148,31 @@ type Collect = (options: { type: 'major'; flavor: 'last-resort' }) => void
  * nothing but a collection of last resort ever shrinks it again. It throws compiled code away as well, so it has no place once
  * requests run.
  */
-function giveBackMemory(): void {
+export function giveBackMemory(): void {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as Collect | undefined
   setFlagsFromString('--no-expose-gc')
   collect?.({ type: 'major', flavor: 'last-resort' })
+}
+
+/** Bytes of young space, both halves: what V8 grows to beyond is never cheaper, and large bodies cost twice as much in it. */
+const MOST_YOUNG = 16 * 1024 * 1024
+/** Milliseconds between two looks. V8 doubles young space once as many bytes have survived as it has. */
+const YOUNG_LOOK = 100
+
+/**
+ * Keeps V8's young space small. Its limit can only be set before Node starts; by how much it grows is read each time it does.
+ * A collection of last resort shrinks it: then it may grow again.
+ */
+export function boundYoungSpace(clock: Pick<Clock, 'after'>): void {
+  let isBounded = false
+  const look = (): void => {
+    const size = getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space')?.space_size ?? 0
+    if (size >= MOST_YOUNG !== isBounded) {
+      isBounded = !isBounded
+      setFlagsFromString(`--semi-space-growth-factor=${isBounded ? 1 : 2}`)
+    }
+    clock.after(YOUNG_LOOK, look)
+  }
+  look()
 }
