@@ -20,13 +20,25 @@ export const MOST_IDLE = 512
 /** Milliseconds that an idle connection is kept where the provider names no shorter time. */
 const KEEP_ALIVE = 30_000
 
-const { kSize } = symbols
+const { kSize, kQueue, kRunningIdx, kPendingIdx } = symbols
+
+/** Bytes from which on a body is let go once it is written: undici keeps it until the reply has ended, which may take minutes. */
+const LARGE_BODY = 8_192
 
 /** Requests that a client has: its `stats.size`, without the object that `stats` makes. */
 function sizeOf(client: Client): number {
   const size = (client as Client & { readonly [kSize]: number })[kSize]
   if (size === undefined) throw new TypeError('the client does not state its size')
   return size
+}
+
+/** Without pipelining a request that has been written is never written again (`onHttpSocketClose` in lib/dispatcher/client-h1.js of 8.12.4). */
+function letGoOfBody(client: Client): void {
+  const state = client as unknown as Readonly<Record<symbol, unknown>>
+  const [queue, running, pending] = [state[kQueue], state[kRunningIdx], state[kPendingIdx]]
+  if (!Array.isArray(queue) || typeof running !== 'number' || typeof pending !== 'number') return
+  const request: { body: unknown } | null | undefined = queue[running]
+  if (request && pending > running) request.body = null
 }
 
 /**
@@ -106,6 +118,8 @@ export class ConnectionPool extends Dispatcher {
     const member = this.idle.pop() ?? this.open()
     member.place = -1
     member.client.dispatch(options, handler)
+    // A connection that has served before is looked at for one turn before the request is written.
+    if (Buffer.isBuffer(options.body) && options.body.length >= LARGE_BODY) setImmediate(letGoOfBody, member.client)
     // A request that failed at once has not made the client busy, so it will not report that it is free again.
     if (sizeOf(member.client) === 0) this.drop(member)
     return true

@@ -4,6 +4,11 @@ declare module 'undici/lib/dispatcher/dispatcher.js' {
 }
 
 declare module 'undici/lib/core/symbols.js' {
-  const symbols: { readonly kSize: unique symbol }
+  const symbols: {
+    readonly kSize: unique symbol
+    readonly kQueue: unique symbol
+    readonly kRunningIdx: unique symbol
+    readonly kPendingIdx: unique symbol
+  }
   export default symbols
 }
