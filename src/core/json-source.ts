@@ -124,10 +124,16 @@ function elementsIn(bytes: Buffer, { from, to }: Range): Range[] | undefined {
 
 const isLarge = (value: Json): boolean => (typeof value === 'string' ? value.length >= SHORT : typeof value === 'object' && value !== null)
 
+/** Bytes from which on a member of the root is let go, and parsed again where it is read. */
+const LET_GO = 1_024
+
+const NO_BYTES = Buffer.alloc(0)
+
 export class JsonSource {
-  private readonly bytes: Buffer
-  private readonly root: JsonObject
   private readonly ranges: ReadonlyMap<string, Range>
+  private bytes: Buffer
+  private root: JsonObject
+  private hasLetGo = false
 
   private constructor(bytes: Buffer, root: JsonObject, ranges: ReadonlyMap<string, Range>) {
     this.bytes = bytes
@@ -183,6 +189,32 @@ export class JsonSource {
     const pieces = new Pieces(this.bytes)
     texts.write(body, pieces)
     return pieces.joined()
+  }
+
+  /**
+   * Lets go of the large values: they take several times the memory of their bytes, and a reply may take minutes.
+   * @returns the same body; a large member of it is parsed again when it is read, and then stays until it is let go once more.
+   */
+  letGo(): JsonObject {
+    if (!this.hasLetGo) this.root = { ...this.root }
+    this.hasLetGo = true
+    for (const [name, range] of this.ranges) if (range.to - range.from >= LET_GO) this.parseLate(this.root, name, range)
+    return this.root
+  }
+
+  /** After `letGo`: nothing reads a large member any more. One that is read nevertheless is null. */
+  forget(): void {
+    this.bytes = NO_BYTES
+  }
+
+  private parseLate(body: JsonObject, name: string, { from, to }: Range): void {
+    const get = (): Json => {
+      if (this.bytes === NO_BYTES) return null
+      const value = JSON.parse(this.bytes.toString('utf8', from, to)) as Json
+      Object.defineProperty(body, name, { value, writable: true, enumerable: true, configurable: true })
+      return value
+    }
+    Object.defineProperty(body, name, { get, enumerable: true, configurable: true })
   }
 
   /** A list of which some elements are the sender's, each at most once and in their order. */

@@ -64,3 +64,24 @@ t.test('quotes and backslashes end no string before its end', async (t) => {
   const text = `{"a":"${long}","b":{"c":"${long}\\"","d":[]},"e":1}`
   written(t, text, (root) => ({ ...root, e: 2 }))
 })
+
+t.test('a body that is let go reads as before', async (t) => {
+  const text = `{"model":"a","10":1,"messages":[{"content":"größer ${'x'.repeat(2_000)}"}],"tools":[]}`
+  const { root, source } = sourceOf(text)
+  if (!source) throw new Error('expected a source')
+  const body = source.letGo()
+  t.same(Object.keys(body), Object.keys(root), 'it has its names in their order')
+  t.not(Object.getOwnPropertyDescriptor(body, 'messages')?.get, undefined, 'a large member is not there')
+  t.equal(body.tools, root.tools, 'a small one is')
+  t.same({ ...body }, root, 'it is parsed again where it is read')
+  t.equal(body.messages, body.messages, 'and once only')
+  t.equal(
+    source.write({ ...body, model: 'b' }).toString(),
+    text.replace('"a"', '"b"').replace('"model":"b","10":1', '"10":1,"model":"b"'),
+    'it goes on in its bytes',
+  )
+  t.equal(source.letGo(), body, 'it can be let go once more')
+  t.not(Object.getOwnPropertyDescriptor(body, 'messages')?.get, undefined, 'which takes the member away again')
+  source.forget()
+  t.equal(body.messages, null, 'without its bytes there is nothing')
+})

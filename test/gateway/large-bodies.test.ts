@@ -31,20 +31,27 @@ t.test('a name that stands twice reaches the provider once, as it was checked', 
   t.match(sent, '"role":"user"')
 })
 
-t.test('another attempt is sent the same', async (t) => {
-  const answer = says({ text: ['fine'] })
-  const config = (url: string): string =>
-    `providers:
-  first: { dialect: openai-chat, base_url: "${url}/v1", key: sk-1 }
-  second: { dialect: openai-chat, base_url: "${url}/v1", key: sk-2 }
+for (const dialect of ['openai-chat', 'anthropic'])
+  for (const stream of [false, true])
+    t.test(`another attempt at ${dialect} is sent the same, in the same bytes, stream: ${stream}`, async (t) => {
+      const answer = says({ text: ['fine'] })
+      const config = (url: string): string =>
+        `providers:
+  first: { dialect: ${dialect}, base_url: "${url}/v1", key: sk-1 }
+  second: { dialect: ${dialect}, base_url: "${url}/v1", key: sk-2 }
 models:
   acme/one:
     endpoints: [ { provider: first, model: one }, { provider: second, model: one } ]
 `
-  const failing = (request: Parameters<typeof answer>[0], index: number) =>
-    index === 0 ? jsonAnswer({ error: { message: 'overloaded' } }, 503) : answer(request, index)
-  const { ask, upstream } = await startScene(t, { answer: failing, config })
-  t.equal((await ask({ messages: [{ role: 'user', content: LONG }] })).status, 200)
-  t.equal(upstream.requests.length, 2)
-  t.same(upstream.requests[1].json, upstream.requests[0].json)
-})
+      const failing = (request: Parameters<typeof answer>[0], index: number) =>
+        index === 0 ? jsonAnswer({ error: { message: 'overloaded' } }, 503) : answer(request, index)
+      const { gateway, upstream } = await startScene(t, { answer: failing, config })
+      const content = JSON.stringify(LONG).replaceAll('and', '\\u0061nd')
+      const body = `{"model":"acme/one","stream":${stream},"messages":[{"role":"user","content":${content}}],"max_tokens":50}`
+      const reply = await gateway.post('/v1/chat/completions', body)
+      t.match(await reply.text(), 'fine')
+      t.equal(upstream.requests.length, 2)
+      const [first, second] = upstream.requests
+      t.match(first.body, '\\u0061nd', 'as its sender wrote it')
+      t.equal(second.body, first.body)
+    })

@@ -16,6 +16,7 @@ import type { Reply } from '../layer.ts'
 import { EventRelay, finishAll, ObserveRelay, PassRelay, type Relay, TranslateRelay } from '../reply/relays.ts'
 import { ReplyStream } from '../reply/reply-stream.ts'
 import { StopCutter } from '../reply/stop-cutter.ts'
+import { inputModalities, offersTools } from '../route/needs.ts'
 import { callPath, credentialHeaders, providerAddress } from '../route/provider-address.ts'
 import { AnswerOrError, isSuccess } from './answer-or-error.ts'
 import { traceOf } from './call-trace.ts'
@@ -87,6 +88,8 @@ function named(decoder: StreamDecoder, names: SentNames | undefined): StreamDeco
 
 function whole(call: EndpointCall, encoded: Encoded, dependencies: ChainDependencies): Promise<Reply> {
   const { exchange, endpoint, dialect, lane } = call
+  // Not the whole of it: its body would live as long as the reply.
+  const { toolNames } = encoded
   const attempt = new WholeAttempt(exchange, {
     endpoint,
     lane,
@@ -94,7 +97,7 @@ function whole(call: EndpointCall, encoded: Encoded, dependencies: ChainDependen
     drains: dependencies.drains,
     health: dependencies.health,
     decodeFault: (status, body) => dialect.decodeFault(status, body),
-    read: (body) => readWhole(call, encoded, body),
+    read: (body) => readWhole(call, toolNames, body),
   })
   send(attempt, call, encoded, dependencies)
   return attempt.done
@@ -102,7 +105,7 @@ function whole(call: EndpointCall, encoded: Encoded, dependencies: ChainDependen
 
 function readWhole(
   { exchange, dialect, lane, stops, observers, target: { account, quirks } }: EndpointCall,
-  { toolNames }: Encoded,
+  toolNames: SentNames | undefined,
   body: JsonObject,
 ): WholeResult {
   let events: StreamEvent[] = []
@@ -155,12 +158,28 @@ function send(attempt: StreamAttempt | WholeAttempt, call: EndpointCall, encoded
   const upstream = new UpstreamCall(reply, exchange.head.clock, exchange.request.stream ? provider.timeouts : address.timeouts)
   attempt.flow = upstream
   upstream.send(pool, request)
+  if (exchange.request.source) letGo(exchange)
+}
+
+/** The parsed body takes several times the memory of its bytes. A turn that may go on with the conversation keeps it. */
+function letGo(exchange: Planned): void {
+  const { request, run } = exchange
+  if (run.toolNames !== undefined || run.mayPause) {
+    request.source = undefined
+    return
+  }
+  // The settlement writes both down, and everything else that it needs has been noted for the hold.
+  offersTools(exchange)
+  inputModalities(exchange)
+  request.letGo()
+  if (run.ctx.body === request.sent) return
+  const ctx = run.ctx as { body: JsonObject }
+  ctx.body = request.sent
 }
 
 /** What the caller sent goes on in its own bytes: members where its format is the provider's, long texts where it is not. */
-function bodyText({ exchange: { request }, lane }: EndpointCall, body: JsonObject): string | Buffer {
-  const { source } = request
-  request.source = undefined
+function bodyText({ exchange, lane }: EndpointCall, body: JsonObject): string | Buffer {
+  const { source } = exchange.request
   const bytes = lane === 'translate' ? source?.rewrite(body) : source?.write(body)
   return bytes ?? JSON.stringify(body)
 }

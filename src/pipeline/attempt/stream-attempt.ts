@@ -190,6 +190,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
     this.committed = true
     exchange.run.commit(plan.endpoint, exchange.head.clock.monotonic())
     if (!this.cancellation.discarding) exchange.run.reply?.open()
+    if (exchange.request.source && !isReadLater(exchange)) exchange.request.forget()
   }
 
   private finished(fault: Fault | undefined): void {
@@ -242,6 +243,11 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
   protected override finish(final: Final): string {
     return this.plan.relay.finish(final)
   }
+}
+
+/** True where plugins, guardrails or a trace may read the request while the answer streams, or behind it. */
+function isReadLater({ run, guard, trail }: Planned): boolean {
+  return run.taps.length > 0 || run.said !== undefined || guard.answers !== undefined || trail.pluginIds.length > 0
 }
 
 /** Milliseconds: pieces that arrive nearly together, such as a reply of two tokens or a tool call in one piece, show no speed. */

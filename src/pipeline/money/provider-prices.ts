@@ -6,7 +6,7 @@ import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Turn } from '../attempt/turn.ts'
 import type { Accepted, Aimed, MaybeAimed } from '../exchange.ts'
 import { advisorAt } from '../route/advisors.ts'
-import { imageCount, offeredTools, searchBound } from '../route/needs.ts'
+import { imageCount, otherTools, searchBound } from '../route/needs.ts'
 
 interface Fees {
   readonly tools: ReadonlySet<PaidTool | 'shell' | 'image_generation'>
@@ -26,7 +26,7 @@ const IMAGE_TOKENS = 8192
 function feesOf(exchange: Accepted): Fees | undefined {
   let containers = 0
   let tools: Set<PaidTool | 'shell' | 'image_generation'> | undefined
-  for (const tool of offeredTools(exchange)) {
+  for (const tool of otherTools(exchange)) {
     const container = containerOf(tool)
     const type = PAID_TOOLS.find((one) => one === tool.type) ?? (container > 0 ? 'shell' : tool.type === IMAGES ? IMAGES : undefined)
     if (!type) continue

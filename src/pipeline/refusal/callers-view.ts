@@ -40,6 +40,8 @@ export function explained(exchange: Planned, refusal: Refusal, rewrite: Rewrite)
   const { endpoint, fault, status } = refusal
   // A tool of the gateway wrote the requests within requests.
   if (!isRejection(fault) || exchange.head.depth > 0) return fault
+  // In the middle of an answer: what of the sentence is the operator's cannot be found out any more.
+  if (exchange.request.forgotten) return fault
   const field = stringOf(fault.metadata?.field)
   const isShown = SHOWN.has(status !== null && status >= 400 ? status : fault.status)
   const sentence = isShown ? fault.sentence?.slice(0, READ) : undefined

@@ -20,6 +20,15 @@ export interface ReadBody {
   readonly hasOtherTools: boolean
 }
 
+/** What the settlement needs as well as the hold: found once, since the body may have been let go by then. */
+export interface Notes {
+  readonly edits: number
+  otherTools?: readonly JsonObject[]
+  offersTools?: boolean
+  modalities?: ReadonlySet<string>
+  images?: number
+}
+
 export class ClientRequest {
   readonly client: ClientDialect
   readonly bytes: number
@@ -32,11 +41,14 @@ export class ClientRequest {
   readonly edits: string[] = []
   /** As the caller sent it: without what a preset or a stored prompt has added. */
   sent: JsonObject
-  /** The bytes of a large body, until it is sent for the first time: a reply may take minutes, and another attempt writes the body anew. */
+  /** The bytes of a large body: what of it is unchanged goes on in them, and they stand in for it while its reply is awaited. */
   source: JsonSource | undefined
+  /** True once the large members of the body are gone. */
+  forgotten = false
   /** What the body says of compaction; undefined for nearly all. Items of the gateway's own are messages by now. */
   compaction: CompactionFacts | undefined
   private current: JsonObject
+  private notes: Notes = { edits: 0 }
   private canon: CanonicalRequest | undefined
 
   constructor({ client, body, bytes, characters, gateway, mayHoldMedia, hasOtherTools }: ReadBody) {
@@ -61,6 +73,13 @@ export class ClientRequest {
     return this.edits.length > 0
   }
 
+  /** What of this form of the request has been found. */
+  get noted(): Notes {
+    const edits = this.edits.length
+    if (this.notes.edits !== edits) this.notes = { edits }
+    return this.notes
+  }
+
   /** The canonical form, built on first use. */
   canonical(): CanonicalRequest {
     this.canon ??= this.client.decodeRequest(this.current)
@@ -71,10 +90,34 @@ export class ClientRequest {
   edit(by: string, change: (draft: CanonicalRequest) => void): void {
     change(this.canonical())
     this.edits.push(by)
+    this.notes = { edits: this.edits.length }
+  }
+
+  /**
+   * Has been sent: the parsed body is let go where its bytes are there, and parsed again where it is read once more. What a layer has
+   * changed is not in the bytes, so they are of no use then.
+   */
+  letGo(): void {
+    const { source } = this
+    this.source = undefined
+    if (!source || this.edited || this.current !== this.sent) return
+    this.source = source
+    this.current = source.letGo()
+    this.sent = this.current
+    this.canon = undefined
+  }
+
+  /** The answer has begun, and nothing will read the conversation again: its bytes go, too. */
+  forget(): void {
+    if (this.source === undefined) return
+    this.source.forget()
+    this.source = undefined
+    this.forgotten = true
   }
 
   /** Puts another body in place of the one that was sent. */
   replaceBody(body: JsonObject): void {
     this.current = body
+    this.notes = { edits: this.edits.length }
   }
 }

@@ -3,6 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import { badField, Fault, unknownModel } from '../../core/faults.ts'
 import { escapesLetters, isObject, type JsonObject, type JsonSize, membersExceed, pathOfLarger } from '../../core/json.ts'
 import { JsonSource, SourceSize } from '../../core/json-source.ts'
+import type { CompactionFacts } from '../../dialects/canon/compaction.ts'
 import { type GatewayFields, gatewayFields } from '../../dialects/canon/gateway-fields.ts'
 import { namesMedia } from '../../dialects/canon/media.ts'
 import { type Preset, sends } from '../../dialects/canon/presets.ts'
@@ -46,28 +47,15 @@ export function readLayer(
         if (exchange.head.cancel.aborted) throw endedEarly(exchange, [])
       }
       const parsed = readJson(bytes, settings.jsonDepth)
-      const sent = parsed.body
+      // This function's own variables live as long as the reply, and a parsed body takes several times the memory of its bytes.
+      bytes = EMPTY
       const counting = parsed.weight > 0 ? exchange.head.connection.reserve?.(parsed.weight) : undefined
       if (counting) await counting
-      const client = exchange.head.client.recognise?.(sent, exchange.head.headers) ?? exchange.head.client
-      const expanded = client.expand?.(sent, settings.prompts) ?? sent
-      const { body: whole, fields } = withPreset(expanded, client, settings)
-      client.check(whole, exchange.head.headers)
-      const facts = client.compaction?.find(whole)
-      const opened =
-        client.compaction && facts ? await openItems(exchange, { body: whole, facts }, client.compaction, summaries) : undefined
-      const body = opened?.body ?? whole
-      const accepted = acceptBody(exchange, client, body, body === sent ? { text: parsed.text, bytes: bytes.length } : textOf(body), fields)
-      if (opened && accepted.request.bytes > settings.maxBody) throw new Fault('too_large', { message: OPENED_TOO_LARGE })
-      accepted.request.sent = sent
-      accepted.request.source = parsed.source
-      accepted.request.compaction = opened?.facts
-      const { trace } = accepted.request.gateway
-      if (trace) exchange.trail.trace?.adopt(trace.trace_id, trace.parent_span_id)
-      // This function's own variables live as long as the reply.
-      bytes = EMPTY
+      const accepting = accept(exchange, parsed, settings, summaries)
+      parsed.body = NOTHING
       parsed.text = ''
       parsed.source = undefined
+      const accepted = accepting instanceof Promise ? await accepting : accepting
       const filling = accepted.request.mayHoldMedia ? fillInFiles(accepted, files, settings.maxBody) : undefined
       if (filling) await filling
       // Awaited: handing a promise on from an async function costs three turns of the microtask queue instead of one.
@@ -79,6 +67,35 @@ export function readLayer(
         admission.closeStream(exchange.auth.key)
       }
     }
+}
+
+/** What is kept of a body that has been parsed. @returns a promise only where items of the gateway's own are opened in it. */
+function accept(
+  exchange: Authenticated,
+  { body: sent, text, bytes, source }: Parsed,
+  settings: ChainSettings,
+  summaries: ChainDependencies['summaries'],
+): (Authenticated & Accepted) | Promise<Authenticated & Accepted> {
+  const client = exchange.head.client.recognise?.(sent, exchange.head.headers) ?? exchange.head.client
+  const expanded = client.expand?.(sent, settings.prompts) ?? sent
+  const { body: whole, fields } = withPreset(expanded, client, settings)
+  client.check(whole, exchange.head.headers)
+  const kept = (body: JsonObject, facts: CompactionFacts | undefined): Authenticated & Accepted => {
+    const accepted = acceptBody(exchange, client, body, body === sent ? { text, bytes } : textOf(body), fields)
+    accepted.request.sent = sent
+    accepted.request.source = source
+    accepted.request.compaction = facts
+    const { trace } = accepted.request.gateway
+    if (trace) exchange.trail.trace?.adopt(trace.trace_id, trace.parent_span_id)
+    return accepted
+  }
+  const facts = client.compaction?.find(whole)
+  if (!client.compaction || !facts) return kept(whole, undefined)
+  return openItems(exchange, { body: whole, facts }, client.compaction, summaries).then((opened) => {
+    const accepted = kept(opened.body, opened.facts)
+    if (accepted.request.bytes > settings.maxBody) throw new Fault('too_large', { message: OPENED_TOO_LARGE })
+    return accepted
+  })
 }
 
 /** A body as JSON text. */
@@ -155,6 +172,7 @@ function mayHoldMedia(text: string): boolean {
 }
 
 const EMPTY = Buffer.alloc(0)
+const NOTHING: JsonObject = {}
 
 const OPENED_TOO_LARGE = 'Request payload too large: with its compaction items opened it is longer than is accepted'
 
@@ -228,6 +246,8 @@ const LONGEST_PATH = 200
 export interface Parsed {
   body: JsonObject
   text: string
+  /** Its length in UTF-8. */
+  bytes: number
   /** Bytes of memory for the body beside those of the text. */
   weight: number
   source: JsonSource | undefined
@@ -256,7 +276,7 @@ export function readJson(bytes: Buffer, depth: number, large = LARGE): Parsed {
   if (!isObject(body)) throw new Fault('bad_request', { message: 'body: expected a JSON object' })
   if (Object.hasOwn(body, '__proto__')) throw new Fault('bad_request', { message: 'body: a field may not be named __proto__' })
   if (mayOverflow) checkFinite(body)
-  return { body, text, weight, source: isLarge ? JsonSource.of(bytes, body, size) : undefined }
+  return { body, text, bytes: bytes.length, weight, source: isLarge ? JsonSource.of(bytes, body, size) : undefined }
 }
 
 /** What the body no longer shows once the preset is merged into it. */

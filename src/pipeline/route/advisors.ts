@@ -7,7 +7,7 @@ import type { ModelLookup } from '../dependencies.ts'
 import type { Accepted, Advisor, Aimed, MaybeAimed } from '../exchange.ts'
 import type { BoundTerms } from '../guard/guardrail-terms.ts'
 import { isLimited } from '../money/hold.ts'
-import { offeredTools } from './needs.ts'
+import { otherTools } from './needs.ts'
 
 /** Questions held for where the caller sets no bound. */
 const USUAL_USES = 3
@@ -15,7 +15,7 @@ const USUAL_USES = 3
 /** The advisors that the request offers, as the catalogue knows them: 128 at most, like all tools that are no functions (`checkToolCount`). */
 export function advisorsIn(exchange: Accepted, { models }: ModelLookup): readonly Advisor[] {
   const found: Advisor[] = []
-  for (const tool of offeredTools(exchange)) {
+  for (const tool of otherTools(exchange)) {
     if (!isAdvisor(tool)) continue
     const endpoints = models.flatMap((one) => one.endpoints.filter((endpoint) => names(endpoint, tool.model)))
     const uses = typeof tool.max_uses === 'number' && tool.max_uses >= 1 ? tool.max_uses : USUAL_USES

@@ -9,23 +9,31 @@ import { estimateFromBytes, estimateTokens, TOOL_PROMPT_TOKENS, tokensOfLengths 
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Tier, TokenNeed } from '../../routing/index.ts'
 import type { Accepted } from '../exchange.ts'
+import type { ClientRequest } from '../request/client-request.ts'
 
 /** Least that the hold counts for one image, sound, video or file; stated in the operations manual. */
 export const HELD_MEDIA_TOKENS = 20_000
 
 /** Kinds of input beside text; undefined where there are none. */
-export function inputModalities(exchange: Accepted): Set<string> | undefined {
-  if (!exchange.request.mayHoldMedia) return undefined
-  const found = new Set<string>()
-  for (const { part, replayed } of mediaOf(exchange.request.canonical())) if (!replayed) found.add(part.media)
-  return found.size > 0 ? found : undefined
+export function inputModalities({ request }: Accepted): ReadonlySet<string> | undefined {
+  if (!request.mayHoldMedia) return undefined
+  if (!request.noted.modalities) {
+    const found = new Set<string>()
+    for (const { part, replayed } of mediaOf(request.canonical())) if (!replayed) found.add(part.media)
+    request.noted.modalities = found
+  }
+  return request.noted.modalities.size > 0 ? request.noted.modalities : undefined
 }
 
 export function imageCount(exchange: Accepted): number {
-  if (!exchange.request.mayHoldMedia) return 0
-  let count = 0
-  for (const { part, replayed } of mediaOf(exchange.request.canonical())) if (part.media === 'image' && !replayed) count++
-  return count
+  const { request } = exchange
+  if (!request.mayHoldMedia) return 0
+  if (request.noted.images === undefined) {
+    let count = 0
+    for (const { part, replayed } of mediaOf(request.canonical())) if (part.media === 'image' && !replayed) count++
+    request.noted.images = count
+  }
+  return request.noted.images
 }
 
 /** Searches held for where the caller sets no bound of its own. */
@@ -40,24 +48,32 @@ export function searchBound(exchange: Accepted): number {
       if (search) most += search.maxUses ?? USUAL_SEARCHES
     }
   }
-  for (const tool of offeredTools(exchange)) most += searchesOf(tool)
+  for (const tool of otherTools(exchange)) most += searchesOf(tool)
   return most
 }
 
-/** Tools of the request as its format writes them, functions among them, wherever they stand. */
-export function offeredTools(exchange: Accepted): readonly JsonObject[] {
-  const {
-    request: { body, client, edited },
-  } = exchange
+/** Tools of the request that are no functions, as its format writes them, wherever they stand. */
+export function otherTools({ request }: Accepted): readonly JsonObject[] {
+  request.noted.otherTools ??= findOtherTools(request)
+  return request.noted.otherTools
+}
+
+function findOtherTools(request: ClientRequest): readonly JsonObject[] {
+  const { body, client, edited } = request
   // Nearly all requests of the formats whose tools stand in one place.
   if (!edited && body.tools === undefined && client.nativeTools === undefined) return NO_TOOLS
   const listed = edited
-    ? exchange.request.canonical().tools.flatMap((tool) => (tool.kind === 'opaque' ? [tool.of.data] : []))
+    ? request.canonical().tools.flatMap((tool) => (tool.kind === 'opaque' ? [tool.of.data] : []))
     : Array.isArray(body.tools)
-      ? body.tools.filter(isObject)
+      ? body.tools.filter(isOther)
       : NO_TOOLS
   const added = client.nativeTools?.(body)
   return added === undefined || added.length === 0 ? listed : [...listed, ...added.map(({ of }) => of.data)]
+}
+
+/** The messages format may leave out the type of a function. */
+function isOther(tool: Json): tool is JsonObject {
+  return isObject(tool) && tool.type !== undefined && tool.type !== 'function'
 }
 
 const NO_TOOLS: readonly JsonObject[] = []
@@ -196,10 +212,12 @@ export function callerCap(exchange: Accepted): number | undefined {
 }
 
 /** True where the model may call something. */
-export function offersTools(exchange: Accepted): boolean {
-  if (exchange.request.edited) return exchange.request.canonical().tools.length > 0
-  const { tools } = exchange.request.body
-  return Array.isArray(tools) && tools.length > 0
+export function offersTools({ request }: Accepted): boolean {
+  if (request.noted.offersTools === undefined) {
+    const { tools } = request.edited ? request.canonical() : request.body
+    request.noted.offersTools = Array.isArray(tools) && tools.length > 0
+  }
+  return request.noted.offersTools
 }
 
 /** The tier that `service_tier` names; `fast` is another word for priority. */
