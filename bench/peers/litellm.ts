@@ -22,11 +22,14 @@ export const litellm: Peer = {
   },
   install() {
     const { folder, remove } = peerFolder('litellm')
-    const bin = join(folder, 'venv', 'bin')
-    install('python3', ['-m', 'venv', 'venv'], folder)
-    install(join(bin, 'pip'), ['install', '--quiet', '--disable-pip-version-check', `litellm[proxy]==${VERSION}`], folder)
+    const own = process.env.HEADGATE_BENCH_LITELLM
+    const bin = join(own ?? join(folder, 'venv'), 'bin')
+    if (own === undefined) {
+      install('python3', ['-m', 'venv', 'venv'], folder)
+      install(join(bin, 'pip'), ['install', '--quiet', '--disable-pip-version-check', `litellm[proxy]==${VERSION}`], folder)
+    }
     return {
-      version: VERSION,
+      version: install(join(bin, 'python'), ['-c', 'import importlib.metadata as m; print(m.version("litellm"))'], folder).trim(),
       remove,
       async start(name, upstream) {
         const port = await freePort()

@@ -22,7 +22,8 @@ export interface Peer {
   install(): InstalledPeer
 }
 
-const START_MS = 120_000
+/** A Python program of hundreds of modules takes minutes on a machine that does other things. */
+const START_MS = 600_000
 
 /** A folder for the length of a run. */
 export function peerFolder(name: string): { folder: string; remove(): void } {

@@ -72,7 +72,12 @@ const figures = (target: Figures['target'], cpuRounds: readonly number[]): Figur
 })
 
 t.test('ratios of neighbouring rounds are kept', async (t) => {
-  const chat = [figures('direct', []), figures('forwarder', [100, 200]), figures('headgate', [150, 400])]
+  const chat = [
+    figures('direct', []),
+    figures('forwarder', [100, 200]),
+    figures('blind-proxy', [300, 300]),
+    figures('headgate', [150, 400]),
+  ]
   const guarded = [figures('headgate', [100, 100]), figures('guarded', [110, 120])]
   const scenarios = new Map([
     ['chat', chat],
