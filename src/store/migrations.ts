@@ -389,7 +389,10 @@ const STEPS: readonly Step[] = [
       script.database === 'sqlite' ? 'hour' : 'seq',
     ])
     script.raw(sql`insert into session_below values (0)`)
-    if (script.database === 'postgres') for (const text of POSTGRES_FUNCTIONS) script.raw(sql.raw(text))
+    if (script.database === 'sqlite') return
+    // Retention steps over what it has deleted until a vacuum comes (docs/decisions/0024).
+    script.raw(sql`alter table generation set (autovacuum_vacuum_scale_factor = 0.02)`)
+    for (const text of POSTGRES_FUNCTIONS) script.raw(sql.raw(text))
   },
 ]
 
