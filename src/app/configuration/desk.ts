@@ -5,15 +5,16 @@ import type { ConfigurationDesk, ConfigurationQuery, RehearsalAsk, RehearsalResu
 import type { Config } from '../../config/config.ts'
 import type { Environment } from '../../config/expand.ts'
 import { writtenEntries } from '../../config/written-entries.ts'
-import { type Clock, systemClock } from '../../core/clock.ts'
+import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { ThreadError, ThreadPool } from '../../services/threads/index.ts'
-import type { CheckJob, CheckResult, RehearseJob, SubmittedText } from './job.ts'
+import type { CheckJob, CheckResult, LoadJob, RehearseJob, SubmittedText } from './job.ts'
 
 const MOST_ENTRIES = 5000
-/** Milliseconds for one text, the start of the thread included. */
+/** Milliseconds for one text, once the thread has loaded the program, and for that. */
 const PATIENCE = 20_000
+const LOADING = 60_000
 /** Of them, those in which requests are planned. */
 const PLANNING = 15_000
 
@@ -69,9 +70,14 @@ export class RunningConfiguration implements ConfigurationDesk {
   }
 
   rehearse(text: string, asks: readonly RehearsalAsk[]): Promise<RehearsalResult> {
-    // The thread has the system's clock alone.
-    const until = systemClock.now() + PLANNING
-    const job: RehearseJob = { kind: 'rehearse', submitted: this.submitted(text), running: this.running, asks, until, ...this.beside() }
+    const job = {
+      kind: 'rehearse',
+      submitted: this.submitted(text),
+      running: this.running,
+      asks,
+      planning: PLANNING,
+      ...this.beside(),
+    } as const
     return this.run(job) as Promise<RehearsalResult>
   }
 
@@ -90,8 +96,11 @@ export class RunningConfiguration implements ConfigurationDesk {
   }
 
   private async run(job: CheckJob | RehearseJob): Promise<unknown> {
+    const { clock } = this
     try {
-      return await this.threads.run(job, { clock: this.clock, timeout: PATIENCE })
+      // How long the program takes to load, on a busy machine, is not the text's doing.
+      await this.threads.run({ kind: 'load' } satisfies LoadJob, { clock, timeout: LOADING })
+      return await this.threads.run(job, { clock, timeout: PATIENCE })
     } catch (error) {
       if (!(error instanceof ThreadError)) throw error
       if (error.failure === 'busy' || error.failure === 'closed')

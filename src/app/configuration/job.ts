@@ -24,6 +24,11 @@ export interface Unchecked {
   what: string
 }
 
+/** Has the thread load the program. */
+export interface LoadJob {
+  kind: 'load'
+}
+
 export interface CheckJob {
   kind: 'check'
   submitted: SubmittedText
@@ -39,8 +44,8 @@ export interface RehearseJob {
   /** Text of the file that runs now. */
   running: string
   asks: readonly RehearsalAsk[]
-  /** Milliseconds since the epoch by the system's clock: no further request is planned then, and what is there is the answer. */
-  until: number
+  /** Milliseconds after which no further request is planned: what is there then is the answer. */
+  planning: number
   /** Those of the store, which no file changes. */
   guardrails: GuardrailSnapshot
   /** What providers with `discover` list now, by slug. */

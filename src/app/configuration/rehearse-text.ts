@@ -17,8 +17,6 @@ import { type RehearseJob, withoutFile } from './job.ts'
 import { readSubmitted } from './submitted.ts'
 
 const LONGEST_MESSAGE = 300
-/** Milliseconds of planning, where the start of the thread has taken nearly all of the time. */
-const LEAST = 5_000
 
 export async function rehearseText(job: RehearseJob): Promise<RehearsalResult> {
   const { submitted, running } = job
@@ -38,14 +36,14 @@ export async function rehearseText(job: RehearseJob): Promise<RehearsalResult> {
 }
 
 async function outcomesOf(
-  { asks, until }: RehearseJob,
+  { asks, planning }: RehearseJob,
   { today, planned }: { today: Stage | undefined; planned: Stage },
   draws: RepeatedDraws,
 ): Promise<RehearsalResult['outcomes']> {
   const outcomes: { today: Outcome | null; planned: Outcome }[] = []
-  const end = Math.max(until, systemClock.now() + LEAST)
+  const end = systemClock.monotonic() + planning
   for (const [at, ask] of asks.entries()) {
-    if (at > 0 && systemClock.now() >= end) break
+    if (systemClock.monotonic() >= end) break
     draws.begin(at)
     const now = today ? await today.outcome(ask) : null
     draws.begin(at)
