@@ -32,6 +32,10 @@ const LONGEST_PAUSE = 30_000
 /** How long the end of the process waits for the last batches. */
 const LAST_WORD = 2_000
 
+/** Bytes of a block of memory that records share, and from which on one has its own. */
+const BLOCK_BYTES = 64 * 1024
+const LARGE = BLOCK_BYTES / 4
+
 interface Records {
   readonly bytes: Buffer
   readonly count: number
@@ -50,6 +54,8 @@ export class Exporter {
   private readonly source: ExporterSource
   private readonly delivery: Delivery
   private waiting: Records[] = []
+  private block = Buffer.alloc(0)
+  private used = 0
   /** Of all that waits, and of what is under way. */
   private held = 0
   private sending = false
@@ -65,7 +71,7 @@ export class Exporter {
     this.delivery = new Delivery(source.target, source.clock)
   }
 
-  /** Records of one request, written with the tag of their field. */
+  /** Records of one request, written with the tag of their field; their bytes are copied. */
   add(records: Records): void {
     if (this.ended) this.lose(records.count, 'closed')
     else if (this.held + records.bytes.length > this.source.target.queue) {
@@ -73,11 +79,31 @@ export class Exporter {
       this.lose(records.count, 'full')
     } else {
       this.held += records.bytes.length
-      this.waiting.push(records)
+      this.waiting.push({ bytes: this.kept(records.bytes), count: records.count })
       if (this.sending) return
       if (this.held >= BATCH_BYTES) this.send()
       else this.timer ??= this.source.clock.after(INTERVAL, () => this.send())
     }
+  }
+
+  /**
+   * Records wait in blocks that have nothing else in them. A piece of Node's pool of buffers would keep a whole block of the pool, whose
+   * other pieces are long out of use: a queue would hold several times what its bound counts.
+   */
+  private kept(bytes: Buffer): Buffer {
+    const { length } = bytes
+    if (length > LARGE) {
+      const own = Buffer.allocUnsafeSlow(length)
+      bytes.copy(own)
+      return own
+    }
+    if (this.used + length > this.block.length) {
+      this.block = Buffer.allocUnsafeSlow(BLOCK_BYTES)
+      this.used = 0
+    }
+    const start = this.used
+    this.used += bytes.copy(this.block, start)
+    return this.block.subarray(start, this.used)
   }
 
   /** Sends what waits, within a short time; what is left then is lost. */

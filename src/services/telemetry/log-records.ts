@@ -50,7 +50,7 @@ export class LogRecords {
       writer.hex(10, spanId)
     }
     writer.end(record)
-    this.exporter.add({ bytes: writer.copy(), count: 1 })
+    this.exporter.add({ bytes: writer.written, count: 1 })
   }
 }
 

@@ -50,6 +50,6 @@ export class Meter {
     const time = { since, now: clock.now() }
     const writer = new ProtoWriter()
     const count = writeTallies(writer, snapshot, time) + others(writer, time)
-    exporter.add({ bytes: writer.copy(), count })
+    exporter.add({ bytes: writer.written, count })
   }
 }

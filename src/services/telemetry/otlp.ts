@@ -111,9 +111,9 @@ export class SpanWriter {
     writer.end(this.open)
   }
 
-  /** @returns the bytes of all spans; the writer begins anew. */
+  /** @returns the bytes of all spans, valid until the next one is begun; the writer begins anew. */
   take(): { bytes: Buffer; count: number } {
-    const taken = { bytes: this.writer.copy(), count: this.count }
+    const taken = { bytes: this.writer.written, count: this.count }
     this.writer.clear()
     this.count = 0
     return taken
@@ -147,5 +147,5 @@ export function exportRequest({ resource, scope, schemaUrl }: Reporter, records:
   writer.text(3, schemaUrl)
   writer.end(ofScope)
   writer.end(ofResource)
-  return writer.copy()
+  return writer.written
 }

@@ -27,11 +27,6 @@ export class ProtoWriter {
     if (this.bytes.length > MOST_KEPT) this.bytes = Buffer.allocUnsafeSlow(FIRST_BYTES)
   }
 
-  /** @returns a copy of what has been written. */
-  copy(): Buffer {
-    return Buffer.from(this.written)
-  }
-
   /** Begins a nested message. @returns what `end()` needs. */
   begin(field: number): number {
     this.tag(field, 2)
