@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
-import { judge } from '../../scripts/audit.ts'
+import { judge, judgeSignatures, type LockedPackage, lockProblems } from '../../scripts/audit.ts'
 import { every } from '../support/every.ts'
 import { missing, tool } from './tools.ts'
 
@@ -35,6 +35,50 @@ t.test('high and critical advisories fail, others are printed', async (t) => {
     { failed: false, lines: [/NOT AUDITED/] },
     'nothing is claimed where nothing was seen',
   )
+})
+
+const TODAY = '2026-11-26'
+const GOOD: LockedPackage = { version: '1.2.3', integrity: 'sha512-x', license: 'MIT' }
+/** One fault each, and a word of what is said of it. */
+const FAULTS: readonly (readonly [fault: LockedPackage, said: string])[] = [
+  [{ version: 'git+ssh://git@example.com/left.git#1' }, 'version'],
+  [{ version: '^1.2.3' }, 'version'],
+  [{ resolved: 'https://example.com/left-1.2.3.tgz' }, 'registry'],
+  [{ resolved: 'git+https://example.com/left.git' }, 'registry'],
+  [{ integrity: 'sha1-x' }, 'hash'],
+  [{ hasInstallScript: true }, 'script'],
+  [{ license: 'AGPL-3.0-only' }, 'licence'],
+  [{ license: '' }, 'licence'],
+  [{ license: '(MIT AND GPL-3.0-only)' }, 'licence'],
+  [{ deprecated: 'use right' }, 'given it up'],
+]
+
+t.test('the lock file follows the policy, and each fault in one is found', async (t) => {
+  const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as { packages: Record<string, LockedPackage> }
+  t.ok(Object.keys(packages).length > 100)
+  t.same(lockProblems(packages, TODAY), [])
+  t.same(lockProblems({ '': {}, 'node_modules/left': { ...GOOD, license: '(MIT OR GPL-3.0-only)' } }, TODAY), [])
+  await every(t, 'every fault', (t) => {
+    for (const [fault, said] of FAULTS) {
+      const found = lockProblems({ 'node_modules/a/node_modules/@b/left': { ...GOOD, ...fault } }, TODAY)
+      t.equal(found.length, 1, JSON.stringify(fault))
+      t.match(found[0], `@b/left: `)
+      t.match(found[0], said)
+    }
+  })
+  const tool = { ...GOOD, dev: true, license: 'GPL-3.0-only', deprecated: 'old' }
+  t.same(lockProblems({ 'node_modules/tool': tool }, TODAY), [], 'tools of development are not passed on')
+  t.match(lockProblems({ 'node_modules/tool': { ...tool, hasInstallScript: true } }, TODAY), [/script/], 'but may run nothing unseen')
+})
+
+t.test('a wrong or missing signature fails', async (t) => {
+  t.equal(judgeSignatures('{"invalid":[],"missing":[]}').failed, false)
+  t.equal(judgeSignatures('{"invalid":[{"name":"left","version":"1.2.3"}],"missing":[]}').failed, true)
+  t.equal(judgeSignatures('{"invalid":[],"missing":[{"name":"left"}]}').failed, true)
+  await every(t, 'nothing is claimed where nothing was seen', (t) => {
+    for (const printed of ['{}', 'npm error', '{"error":{}}'])
+      t.match(judgeSignatures(printed), { failed: false, lines: [/NOT VERIFIED/] }, printed)
+  })
 })
 
 t.test('the release workflow pins its actions and grants no right to all jobs', async (t) => {
