@@ -10,14 +10,20 @@ export class Pace {
   private begun = performance.now()
   private readonly restMs: number
 
-  /** @param elsewhere true where the rows come from another process: the scan waits for each page, and rows must not come faster. */
-  constructor(elsewhere = false) {
+  private readonly sliceMs: number
+
+  /**
+   * @param elsewhere true where the rows come from another process: the scan waits for each page, and rows must not come faster.
+   * @param sliceMs of a scan that is short in any case, and that somebody waits for.
+   */
+  constructor(elsewhere = false, sliceMs = SLICE_MS) {
     this.restMs = elsewhere ? 0 : REST_MS
+    this.sliceMs = sliceMs
   }
 
   /** True when the slice is used up: then `rest()` is due. */
   get over(): boolean {
-    return performance.now() - this.begun >= SLICE_MS
+    return performance.now() - this.begun >= this.sliceMs
   }
 
   async rest(): Promise<void> {

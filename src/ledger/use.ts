@@ -32,8 +32,11 @@ interface Page<Row> {
 }
 
 /** Reads one page after the other, and rests in between. @param read the page behind `after`; '' begins. */
-export async function eachPage<Row>(read: (after: string) => Page<Row> | Promise<Page<Row>>, add: (row: Row) => void): Promise<void> {
-  const pace = new Pace()
+export async function eachPage<Row>(
+  read: (after: string) => Page<Row> | Promise<Page<Row>>,
+  add: (row: Row) => void,
+  pace = new Pace(),
+): Promise<void> {
   for (let after: string | undefined = ''; after !== undefined; ) {
     const page: Page<Row> = await read(after)
     for (const row of page.rows) add(row)
