@@ -1,9 +1,12 @@
 /** The ledger for its operator, over the admin port: the running process owns its file, so the command line calls it. */
 import type { IncomingHttpHeaders } from 'node:http'
+import { Fault } from '../core/faults.ts'
+import type { JsonObject } from '../core/json.ts'
 import { exportRow } from '../ledger/export.ts'
 import type { LedgerScans } from '../ledger/scans.ts'
 import type { LedgerReader, Reconciliation } from '../ledger/types.ts'
 import type { Verdict } from '../ledger/verify.ts'
+import { type LedgerRange, rangeOf, settledLines } from './ledger-range.ts'
 
 /** One row per generation as JSON lines, in the order of admission. */
 export async function* exportLines(ledger: LedgerReader): AsyncGenerator<string> {
@@ -24,36 +27,86 @@ export async function rebuild(ledger: LedgerReader): Promise<{ from: string | nu
   return { from: from === undefined ? null : new Date(from).toISOString().slice(0, 10) }
 }
 
+/** The last that a date can be. */
+const LAST_MOMENT = 8.64e15
+
 interface LedgerReply {
   status: number
   text?: { type: string; content: string }
   chunks?: { type: string; content: AsyncIterable<string> }
 }
 
-type LedgerRoute = (request: { readonly headers: IncomingHttpHeaders }) => LedgerReply | Promise<LedgerReply>
+type LedgerRoute = (request: { readonly headers: IncomingHttpHeaders }, url: URL) => LedgerReply | Promise<LedgerReply>
+
+export interface LedgerRouteSource {
+  readonly ledger: LedgerReader
+  readonly scans: Pick<LedgerScans, 'verify'>
+  /** Called once for each check that found something wrong. */
+  readonly differs?: () => void
+  /** Generations of a range are read for an export. */
+  readonly taken?: (range: LedgerRange) => void
+  /** Absent where the configuration has no exports. */
+  readonly exports?: OnDemandExports | undefined
+}
+
+/** Exports of past ranges that a request starts, to an export of the configuration. */
+export interface OnDemandExports {
+  status(): JsonObject
+  /** @throws Fault 404 for another name, 409 where one runs. */
+  start(name: string, range: Pick<LedgerRange, 'since' | 'until'>): JsonObject
+}
+
+const NO_EXPORTS: OnDemandExports = {
+  status: () => ({ exports: [], run: null }),
+  start: () => {
+    throw new Fault('not_found', { message: 'No such export' })
+  },
+}
 
 /**
  * Routes of the admin listener. The export is as long as the ledger, so it leaves row by row.
  * @param recovered what the start settled because a crash had left it open.
  */
 export function ledgerRoutes(
-  { ledger, scans }: { ledger: LedgerReader; scans: Pick<LedgerScans, 'verify'> },
+  { ledger, scans, differs, taken, exports = NO_EXPORTS }: LedgerRouteSource,
   recovered: Reconciliation,
 ): Map<string, LedgerRoute> {
+  let reported = ''
+  const verdict = async (headers: IncomingHttpHeaders, full: boolean): Promise<LedgerReply> => {
+    // RFC 9111 section 5.2.1.4: the caller wants no verdict that is kept.
+    const fresh = /(^|[\s,])no-cache($|[\s,])/i.test(headers['cache-control'] ?? '')
+    const found = await scans.verify({ fresh, full })
+    if (!found.ok && found.checked_at !== reported) {
+      reported = found.checked_at
+      differs?.()
+    }
+    return { status: 200, text: { type: 'application/json', content: verdictText(found) } }
+  }
   return new Map<string, LedgerRoute>([
     ['GET /ledger/export', () => ({ status: 200, chunks: { type: 'application/x-ndjson', content: exportLines(ledger) } })],
+    [
+      'GET /ledger/generations',
+      (_request, { searchParams }) => {
+        const range = rangeOf(searchParams)
+        taken?.(range)
+        return { status: 200, chunks: { type: 'text/plain; charset=utf-8', content: settledLines(ledger, range) } }
+      },
+    ],
+    ['GET /ledger/exports', () => ({ status: 200, text: { type: 'application/json', content: JSON.stringify(exports.status()) } })],
+    [
+      'POST /ledger/exports',
+      (_request, { searchParams }) => {
+        const { since, until } = rangeOf(searchParams)
+        const begun = exports.start(searchParams.get('export') ?? '', { since, until: Math.min(until, LAST_MOMENT) })
+        return { status: 202, text: { type: 'application/json', content: JSON.stringify(begun) } }
+      },
+    ],
     ['GET /ledger/recovery', () => ({ status: 200, text: { type: 'application/json', content: JSON.stringify(recovered) } })],
     [
       'POST /ledger/rebuild',
       async () => ({ status: 200, text: { type: 'application/json', content: JSON.stringify(await rebuild(ledger)) } }),
     ],
-    ['GET /ledger/verify', ({ headers }) => verdictOf(scans, headers, false)],
-    ['GET /ledger/verify/full', ({ headers }) => verdictOf(scans, headers, true)],
+    ['GET /ledger/verify', ({ headers }) => verdict(headers, false)],
+    ['GET /ledger/verify/full', ({ headers }) => verdict(headers, true)],
   ])
-}
-
-async function verdictOf(scans: Pick<LedgerScans, 'verify'>, headers: IncomingHttpHeaders, full: boolean): Promise<LedgerReply> {
-  // RFC 9111 section 5.2.1.4: the caller wants no verdict that is kept.
-  const fresh = /(^|[\s,])no-cache($|[\s,])/i.test(headers['cache-control'] ?? '')
-  return { status: 200, text: { type: 'application/json', content: verdictText(await scans.verify({ fresh, full })) } }
 }

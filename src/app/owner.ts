@@ -6,7 +6,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isSea } from 'node:sea'
-import { ledgerRoutes } from '../api/ledger.ts'
+import { ledgerRoutes, type OnDemandExports } from '../api/ledger.ts'
+import { type LedgerRange, settledIn } from '../api/ledger-range.ts'
 import { portOf } from '../cluster/ipc-line.ts'
 import { packConfig, WORKER_VARIABLE } from '../cluster/messages.ts'
 import { OwnerCrew, type WorkerProcess } from '../cluster/owner-crew.ts'
@@ -112,6 +113,7 @@ class Owner {
   private readonly operatorSecret = operatorSecret()
   /** Of the workers, once they listen. */
   private url: string | undefined
+  private onDemand: OnDemandExports | undefined
   private status: { readonly at: number; readonly all: Promise<(ProcessStatus | null)[]> } | undefined
   /** Of this run; makes names that no other program can guess. */
   private readonly secret = randomUUID()
@@ -135,7 +137,10 @@ class Owner {
       const { startExports } = await import('../services/exports/start-exports.ts')
       const { clock, log, tallies } = this
       this.alerts.countIn(tallies)
-      closers.push(startExports(config.exports, { readers: bookkeeping.own.readers, clock, log, tallies }))
+      const lines = (range: LedgerRange) => settledIn(bookkeeping.own.ledger, range)
+      const { onDemand, close } = startExports(config.exports, { readers: bookkeeping.own.readers, lines, clock, log, tallies })
+      closers.push(close)
+      this.onDemand = onDemand
     }
     const events = this.openEvents(bookkeeping)
     closers.push(() => events.close())
@@ -198,18 +203,18 @@ class Owner {
       count: this.options.workers,
       clock: this.clock,
       report: this.alerts.bookkeeping,
-      recovered: (worker, report) =>
-        this.logs.part('ledger').warn({ worker, ...report }, 'generations that the end of a worker had left open are settled'),
+      recovered: this.alerts.workerRecovered,
     })
     if (bookkeeping.recovered.count > 0)
       this.logs.part('ledger').warn(bookkeeping.recovered, 'generations that a crash had left open are settled')
     return bookkeeping
   }
 
-  private openEvents({ own: store }: OwnerBookkeeping): Events {
+  private openEvents({ own: store, recovered }: OwnerBookkeeping): Events {
     const { clock, log, tallies } = this
     const events = new Events({ settings: this.settings.config.events, store, clock, log, tallies, delivers: true })
     this.alerts.onNews = (kind) => events.sources.ledgerNews(kind)
+    if (recovered.count > 0) events.sources.ledgerNews('recovered')
     events.lookAtBudgets(this.settings.honoured)
     return events
   }
@@ -288,7 +293,7 @@ class Owner {
       metrics: { contentType: METRICS_TYPE, text: () => this.metricsOf(crew) },
       notReady: () => this.notReady(crew),
       routes: new Map<string, AdminRoute>([
-        ...ledgerRoutes({ ledger: kept.ledger, scans }, recovered),
+        ...ledgerRoutes({ ...this.alerts.ofLedger, ledger: kept.ledger, scans, exports: this.onDemand }, recovered),
         ...keyCommandRoute(source),
         ...sessionCommandRoute(() => ({ ...source(), scans })),
         ...guardrailCommandRoute(source),

@@ -1,6 +1,7 @@
 /** The composition root: configuration, store, runtime, listeners. */
 
-import { ledgerRoutes } from '../api/ledger.ts'
+import { ledgerRoutes, type OnDemandExports } from '../api/ledger.ts'
+import { type LedgerRange, settledIn } from '../api/ledger-range.ts'
 import { type Bookkeeping, openBookkeeping, type WorkerPlace } from '../cluster/bookkeeping.ts'
 import { connectShared } from '../cluster/shared/index.ts'
 import type { Config } from '../config/config.ts'
@@ -110,12 +111,17 @@ export async function start(options: StartOptions): Promise<Running> {
       env,
     })
     closers.push(() => runtime.close())
+    let onDemand: OnDemandExports | undefined
     if (!options.worker && store.readers && config.exports.length > 0) {
       const { startExports } = await import('../services/exports/start-exports.ts')
       alerts.countIn(runtime.tallies)
-      closers.push(startExports(config.exports, { readers: store.readers, clock, log: logs.log, tallies: runtime.tallies }))
+      const lines = (range: LedgerRange) => settledIn(store.ledger, range)
+      const running = startExports(config.exports, { readers: store.readers, lines, clock, log: logs.log, tallies: runtime.tallies })
+      closers.push(() => running.close())
+      onDemand = running.onDemand
     }
     alerts.onNews = (kind) => runtime.events.sources.ledgerNews(kind)
+    if (store.recovered.count > 0) runtime.events.sources.ledgerNews('recovered')
     const drain = new Drain(
       clock,
       () => runtime.config.server.drain,
@@ -124,7 +130,9 @@ export async function start(options: StartOptions): Promise<Running> {
     const url = await listening({ runtime, clock }, drain, closers)
     const notReady = (): string[] => [...(drain.draining ? ['draining'] : []), ...alerts.reasons()]
     runtime.status.surroundings = { open: () => drain.open, notReady }
-    const adminUrl = options.worker ? '' : await administered(runtime, { store, notReady, log: logs.log, url, secret }, closers)
+    const adminUrl = options.worker
+      ? ''
+      : await administered(runtime, { store, alerts, notReady, log: logs.log, url, secret, exports: onDemand }, closers)
     const reload = reloading(config, { load, clock, runtime, options }, closers)
     if (!given) {
       const log = logs.part('config')
@@ -162,10 +170,20 @@ async function ledgerOf(config: Config, { clock, alerts, log, worker }: Bookkeep
   return store
 }
 
+interface AdministeredSource {
+  store: Bookkeeping
+  alerts: StoreAlerts
+  notReady: () => string[]
+  log: Log
+  url: string
+  secret: string
+  exports: OnDemandExports | undefined
+}
+
 /** The operator's listener. @returns its address. */
 async function administered(
   runtime: Runtime,
-  { store, notReady, log, url, secret }: { store: Bookkeeping; notReady: () => string[]; log: Log; url: string; secret: string },
+  { store, alerts, notReady, log, url, secret, exports }: AdministeredSource,
   closers: Closers,
 ): Promise<string> {
   const { clock } = runtime.dependencies
@@ -185,7 +203,7 @@ async function administered(
     metrics: { contentType: METRICS_TYPE, text: async () => metricsText(await runtime.tallies.snapshot()) },
     notReady,
     routes: new Map<string, AdminRoute>([
-      ...ledgerRoutes({ ledger: store.ledger, scans: runtime.scans }, store.recovered),
+      ...ledgerRoutes({ ...alerts.ofLedger, ledger: store.ledger, scans: runtime.scans, exports }, store.recovered),
       ...keyCommandRoute(() => runtime.management),
       ...sessionCommandRoute(() => runtime.management),
       ...guardrailCommandRoute(() => runtime.management),

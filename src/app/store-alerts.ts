@@ -42,6 +42,17 @@ export class StoreAlerts {
     } else this.log.warn(news, 'the ledger')
   }
 
+  readonly workerRecovered = (worker: number, report: object): void => {
+    this.log.warn({ worker, ...report }, 'generations that the end of a worker had left open are settled')
+    this.onNews?.('recovered')
+  }
+
+  /** What requests about the ledger bring to light. */
+  readonly ofLedger = {
+    differs: (): void => this.onNews?.('differs'),
+    taken: (range: object): void => this.log.info(range, 'generations are read for an export on demand'),
+  }
+
   readonly shared = (news: SharedReport): void => this.log.warn(news, 'what processes share')
 
   reasons(): string[] {

@@ -100,12 +100,12 @@ const rowsIn = ({ data }: JsonObject): JsonObject[] => (Array.isArray(data) ? da
 const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 }
 
 /** @param now milliseconds since the epoch. @throws Fault where the text is neither a time nor a span. */
-export function momentOf(text: string, now: number): number {
+export function momentOf(text: string, now: number, flag = '--since'): number {
   const [, count, unit] = /^(\d{1,6})([mhd])$/.exec(text) ?? []
   const size = unit === undefined ? undefined : UNITS[unit]
   if (size !== undefined) return Math.max(0, now - Number(count) * size)
   const at = /^\d{4}-\d{2}-\d{2}(T.*)?$/.test(text) ? Date.parse(text) : Number.NaN
-  if (Number.isNaN(at)) throw badField('--since', 'expected a time such as 2026-11-30T08:00:00Z, or a span such as 24h or 7d')
+  if (Number.isNaN(at)) throw badField(flag, 'expected a time such as 2026-11-30T08:00:00Z, or a span such as 24h or 7d')
   return Math.max(0, at)
 }
 

@@ -7,24 +7,31 @@ import { type Bookkeeping, openBookkeeping } from '../cluster/bookkeeping.ts'
 import type { Config } from '../config/config.ts'
 import { systemClock } from '../core/clock.ts'
 import { usdText } from '../core/money.ts'
-import type { Reconciliation } from '../ledger/types.ts'
+import type { LedgerReader, Reconciliation } from '../ledger/types.ts'
 import { type Verdict, verifyLedger } from '../ledger/verify.ts'
 import { requestAdmin } from './admin-request.ts'
+import type { RangeFlags } from './ledger-export.ts'
 import { SHIPPED_CONFIG } from './shipped-config.ts'
 
-interface LedgerFlags {
+export interface LedgerFlags extends Partial<RangeFlags> {
   readonly config?: string | undefined
   readonly full?: boolean | undefined
 }
 
 /** @returns the exit code. */
-export async function ledger(verb: string, { config: configFile = SHIPPED_CONFIG, full = false }: LedgerFlags): Promise<number> {
+export async function ledger(verb: string, flags: LedgerFlags = {}): Promise<number> {
+  const { config: configFile = SHIPPED_CONFIG, full = false, to } = flags
   if (verb !== 'export' && verb !== 'verify' && verb !== 'recovery' && verb !== 'rebuild') {
     process.stderr.write(`headgate: ledger: expected export, verify, recovery or rebuild, found ${verb}\n`)
     return 2
   }
   try {
     const config = await readConfig(configFile, process.env)
+    if (verb === 'export' && to !== undefined) {
+      const { exportTo } = await import('./ledger-export.ts')
+      const fromLedger = <T>(read: (ledger: LedgerReader) => Promise<T>): Promise<T> => fromStore(config, (kept) => read(kept.ledger))
+      return await exportTo({ ...flags, to }, { config, fromStore: fromLedger, say: (line) => process.stderr.write(`${line}\n`) })
+    }
     // A long ledger takes its time, so there is no limit to it.
     const method = verb === 'rebuild' ? 'POST' : 'GET'
     const path = `/ledger/${verb}${verb === 'verify' && full ? '/full' : ''}`

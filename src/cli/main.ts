@@ -43,6 +43,9 @@ const HELP = `headgate: one address in front of many model providers
       Writes the API reference of /docs as static files, with openapi.json.
   headgate ledger export [--config FILE]
       Writes every generation as a JSON line: from the running gateway, or from its file where none runs.
+  headgate ledger export --to NAME|DIR|s3://BUCKET/PREFIX [--since TIME|SPAN] [--until TIME|SPAN] [--after POSITION] [--config FILE]
+      Exports the generations of a range in batches, as GET /v1/generation shows them: to an export of the configuration, a folder, or S3
+      (AWS_REGION, keys as the AWS SDKs find them). Each batch shows a POSITION, from which a later run goes on.
   headgate ledger verify [--full] [--config FILE]
       Adds up what is new in the ledger since the last check, or all of it; exit code 1 if entries and balances differ.
   headgate ledger recovery [--config FILE]
@@ -163,6 +166,9 @@ function parse(argv: readonly string[]) {
       url: { type: 'string' },
       cursor: { type: 'string' },
       since: { type: 'string' },
+      until: { type: 'string' },
+      after: { type: 'string' },
+      to: { type: 'string' },
       guardrail: { type: 'string' },
       session: { type: 'string' },
       help: { type: 'boolean', short: 'h' },

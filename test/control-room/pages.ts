@@ -2,6 +2,7 @@
 import type { Page } from 'playwright-core'
 import { GUARDRAIL_REPLIES } from './guardrails-data.ts'
 import { ACTIVITY, hashOf, KEYS } from './keys-data.ts'
+import { EXPORTS } from './ledger-replies.ts'
 import { CATALOGUE, ENDPOINTS, MEASURED } from './models-replies.ts'
 import { NOW } from './now-status.ts'
 import { POLICY_REPLIES } from './policy-data.ts'
@@ -66,4 +67,5 @@ export const PAGES: readonly TestedPage[] = [
   { name: 'policy', path: 'policy', ready: shows('In force'), replies: POLICY_REPLIES },
   { name: 'guardrails', path: 'guardrails', ready: shows('Show it'), replies: GUARDRAIL_REPLIES },
   { name: 'ledger', path: 'ledger', ready: shows('Adds up') },
+  { name: 'ledger-export', path: 'ledger', ready: shows('Export this range'), replies: { 'GET /ledger/exports': EXPORTS } },
 ]

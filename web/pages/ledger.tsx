@@ -8,6 +8,7 @@ import { Badge, DownloadLink, Figure, Figures, Money, PageHead, Section, Time } 
 import { formatCount, formatUsd } from '../format.ts'
 import { type Resource, useResource } from '../resource.ts'
 import type { PageProps } from '../routes.ts'
+import { RangeExport } from './ledger-export.tsx'
 
 /** Nano-dollars; a text where they are more than 2^53. */
 type Nano = number | string
@@ -94,6 +95,7 @@ export default function LedgerPage({ session }: PageProps) {
                 Save as JSON lines
               </DownloadLink>
             </p>
+            <RangeExport />
           </Section>
         )}
       </div>

@@ -60,6 +60,8 @@ const ROUTES: Readonly<Record<string, Action>> = {
   'GET /ledger/verify/full': 'ledger',
   'GET /ledger/recovery': 'ledger',
   'GET /ledger/export': 'ledger.export',
+  'GET /ledger/exports': 'ledger.export',
+  'POST /ledger/exports': 'ledger.export',
   'POST /ledger/rebuild': 'ledger.rebuild',
 }
 

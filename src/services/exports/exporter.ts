@@ -168,7 +168,8 @@ export class Exporter {
   }
 }
 
-function problemOf(error: unknown): string {
+/** In words that a log may show. */
+export function problemOf(error: unknown): string {
   if (error instanceof DeliveryError || error instanceof Fault) return error.message
   return error instanceof Error ? ((error as NodeJS.ErrnoException).code ?? error.name) : 'failed'
 }

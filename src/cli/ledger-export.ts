@@ -1,0 +1,118 @@
+/** `headgate ledger export --to …`: a past range to an export of the configuration, a folder or S3, by this command itself. */
+import type { IncomingMessage } from 'node:http'
+import { createInterface } from 'node:readline'
+import { type LedgerRange, settledIn } from '../api/ledger-range.ts'
+import type { Config } from '../config/config.ts'
+import { systemClock } from '../core/clock.ts'
+import type { LedgerReader } from '../ledger/types.ts'
+import { DeliveryError } from '../services/exports/destination.ts'
+import { destinationOf } from '../services/exports/open-destination.ts'
+import { type ExportedLine, exportRange, positionText, type RunPosition, readPosition } from '../services/exports/range-export.ts'
+import type { ExportSettings } from '../services/exports/settings.ts'
+import { requestAdmin } from './admin-request.ts'
+import { momentOf } from './guardrails.ts'
+
+export interface RangeFlags {
+  readonly to: string
+  readonly since?: string | undefined
+  readonly until?: string | undefined
+  /** Position of an earlier run. */
+  readonly after?: string | undefined
+}
+
+interface Out {
+  readonly config: Config
+  /** Where no gateway runs. */
+  readonly fromStore: <T>(read: (ledger: LedgerReader) => Promise<T>) => Promise<T>
+  readonly say: (line: string) => void
+}
+
+/** @returns the exit code. @throws Error for a flag that does not fit. */
+export async function exportTo(flags: RangeFlags, { config, fromStore, say }: Out): Promise<number> {
+  const settings = targetOf(flags.to, config)
+  const position = startOf(flags.after)
+  const range = { ...periodOf(flags), after: position.seq }
+  const destination = destinationOf(settings, systemClock)
+  let reached = position
+  const run = (lines: AsyncIterable<ExportedLine>): Promise<number> =>
+    exportRange({
+      settings,
+      destination,
+      lines,
+      position,
+      clock: systemClock,
+      progress: (at, rows) => {
+        reached = at
+        say(`${rows} generations in ${at.batches - position.batches} batches, go on with --after ${positionText(at)}`)
+      },
+    })
+  try {
+    const reply = await requestAdmin({ method: 'GET', path: `/ledger/generations?${queryOf(range)}` }, config)
+    const rows = await (reply ? run(linesOf(reply)) : fromStore((ledger) => run(settledIn(ledger, range))))
+    say(`exported ${rows} generations to ${destination.place}`)
+    return 0
+  } catch (error) {
+    const problem = error instanceof DeliveryError || error instanceof Error ? error.message : String(error)
+    say(`headgate: the export has stopped: ${problem}`)
+    say(`the same command with --after ${positionText(reached)} goes on`)
+    return 1
+  } finally {
+    destination.close()
+  }
+}
+
+function startOf(after: string | undefined): RunPosition {
+  if (after === undefined) return { begunAt: Date.now(), batches: 0, seq: -1 }
+  const position = readPosition(after)
+  if (!position) throw new Error('--after: expected the position that an earlier run has shown')
+  return position
+}
+
+function periodOf({ since, until }: RangeFlags): Pick<LedgerRange, 'since' | 'until'> {
+  const now = Date.now()
+  const period = {
+    since: since === undefined ? 0 : momentOf(since, now),
+    until: until === undefined ? now : momentOf(until, now, '--until'),
+  }
+  if (period.since >= period.until) throw new Error('--since: expected a time before --until')
+  return period
+}
+
+function queryOf({ since, until, after }: LedgerRange): string {
+  const query = new URLSearchParams({ since: new Date(since).toISOString(), until: new Date(until).toISOString() })
+  if (after >= 0) query.set('after', String(after))
+  return query.toString()
+}
+
+/** As fast as they are delivered. */
+async function* linesOf(reply: IncomingMessage): AsyncGenerator<ExportedLine> {
+  for await (const line of createInterface({ input: reply, crlfDelay: Number.POSITIVE_INFINITY })) {
+    const space = line.indexOf(' ')
+    yield { seq: Number(line.slice(0, space)), text: `${line.slice(space + 1)}\n` }
+  }
+  if (!reply.complete) throw new Error('the gateway has broken the connection')
+}
+
+const PATH = '{name}-{batch}'
+const ROWS = 10_000
+const TIMEOUT = 60_000
+
+/** An export of the configuration by its name, `s3://BUCKET/PREFIX`, or else a folder. */
+function targetOf(to: string, { exports }: Config): ExportSettings {
+  const named = exports.find(({ name }) => name === to)
+  if (named) return named
+  const own = { name: 'generations', path: PATH, rows: ROWS, interval: 0, timeout: TIMEOUT } as const
+  const [, bucket, prefix = ''] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*))?$/.exec(to) ?? []
+  if (bucket !== undefined) return { ...own, compression: 'gzip', s3: { bucket, prefix, ...awsPlace(process.env) } }
+  if (to.startsWith('s3:')) throw new Error('--to: expected s3://BUCKET/PREFIX')
+  if (!/[/.\\]/.test(to)) throw new Error(`--to: expected the name of an export, s3://BUCKET/PREFIX, or a folder such as ./${to}`)
+  return { ...own, compression: 'none', file: { path: to } }
+}
+
+/** The variables of the AWS SDKs ("AWS Region", "Service-specific endpoints"). */
+function awsPlace(env: NodeJS.ProcessEnv): { region: string; endpoint?: string } {
+  const region = env.AWS_REGION ?? env.AWS_DEFAULT_REGION
+  if (!region) throw new Error('--to: expected the region of the bucket in AWS_REGION')
+  const endpoint = env.AWS_ENDPOINT_URL_S3 ?? env.AWS_ENDPOINT_URL
+  return { region, ...(endpoint === undefined ? {} : { endpoint }) }
+}

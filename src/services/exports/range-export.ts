@@ -1,0 +1,98 @@
+/**
+ * An export of a past range on demand: batches in the order of admission, each delivered before the next one is read. A run has a
+ * position after each batch, from which it can go on later with the same names and the same bytes.
+ */
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import type { Clock } from '../../core/clock.ts'
+import type { Destination } from './destination.ts'
+import { batchId, objectName } from './object-name.ts'
+import type { ExportSettings } from './settings.ts'
+
+/** One settled generation. */
+export interface ExportedLine {
+  readonly seq: number
+  /** JSON with its line end. */
+  readonly text: string
+}
+
+/** Where a run stands. */
+export interface RunPosition {
+  /** Milliseconds since the epoch: names its batches. */
+  readonly begunAt: number
+  /** Batches that have come. */
+  readonly batches: number
+  /** Of the last generation that has come; -1 before the first. */
+  readonly seq: number
+}
+
+export interface RangeRun {
+  readonly settings: Pick<ExportSettings, 'name' | 'path' | 'compression' | 'rows'>
+  readonly destination: Pick<Destination, 'deliver'>
+  /** What comes behind the position. */
+  readonly lines: AsyncIterable<ExportedLine>
+  readonly position: RunPosition
+  readonly clock: Clock
+  /** True: no further batch is begun. */
+  readonly stopped?: () => boolean
+  /** After each batch. @param rows of this call. */
+  readonly progress: (position: RunPosition, rows: number) => void
+}
+
+/** Tries of one batch, and milliseconds before the second: doubled each time. */
+const MOST_TRIES = 5
+const FIRST_PAUSE = 1_000
+
+/** @returns the generations that were delivered. @throws what the destination throws for a batch that it does not take. */
+export async function exportRange({ settings, destination, lines, position, clock, stopped, progress }: RangeRun): Promise<number> {
+  let at = position
+  let rows = 0
+  let pieces: string[] = []
+  let last = position.seq
+  const send = async (): Promise<void> => {
+    const batch = { begunAt: at.begunAt, number: at.batches + 1 }
+    const plain = Buffer.from(pieces.join(''))
+    const isGzip = settings.compression === 'gzip'
+    const delivery = {
+      name: objectName(settings.path, settings.name, batch, settings.compression),
+      token: `${settings.name}-range-${batchId(batch)}`,
+      body: isGzip ? await promisify<Buffer, Buffer>(gzip)(plain) : plain,
+      isGzip,
+    }
+    await persistently(() => destination.deliver(delivery), clock, stopped)
+    rows += pieces.length
+    pieces = []
+    at = { begunAt: at.begunAt, batches: batch.number, seq: last }
+    progress(at, rows)
+  }
+  for await (const { seq, text } of lines) {
+    pieces.push(text)
+    last = seq
+    if (pieces.length < settings.rows) continue
+    await send()
+    if (stopped?.()) return rows
+  }
+  if (pieces.length > 0) await send()
+  return rows
+}
+
+async function persistently(deliver: () => Promise<void>, clock: Clock, stopped: (() => boolean) | undefined): Promise<void> {
+  for (let tries = 1, pause = FIRST_PAUSE; ; tries++, pause *= 2) {
+    try {
+      return await deliver()
+    } catch (error) {
+      if (tries >= MOST_TRIES || stopped?.()) throw error
+      await new Promise<void>((resolve) => void clock.after(pause, resolve))
+    }
+  }
+}
+
+/** As people pass it on: `<begun>.<batches>.<seq>`. */
+export const positionText = ({ begunAt, batches, seq }: RunPosition): string => `${begunAt}.${batches}.${seq}`
+
+/** @returns undefined for a text that is none. */
+export function readPosition(text: string): RunPosition | undefined {
+  const [, begun, batches, seq] = /^(\d{1,15})\.(\d{1,9})\.(-1|\d{1,16})$/.exec(text) ?? []
+  const position = { begunAt: Number(begun), batches: Number(batches), seq: Number(seq) }
+  return Object.values(position).every(Number.isSafeInteger) ? position : undefined
+}

@@ -1,0 +1,112 @@
+/** Exports of past ranges that the control room starts: one at a time, to an export of the configuration, by this process. */
+
+import type { Clock } from '../../core/clock.ts'
+import { Fault } from '../../core/faults.ts'
+import type { JsonObject } from '../../core/json.ts'
+import type { Log } from '../../core/log.ts'
+import type { Destination } from './destination.ts'
+import { problemOf } from './exporter.ts'
+import { destinationOf } from './open-destination.ts'
+import { type ExportedLine, exportRange, type RunPosition } from './range-export.ts'
+import type { ExportSettings } from './settings.ts'
+
+export interface RangeExportsSource {
+  readonly exports: readonly ExportSettings[]
+  /** Settled generations of a range, behind a sequence. */
+  readonly lines: (range: { since: number; until: number; after: number }) => AsyncIterable<ExportedLine>
+  readonly clock: Clock
+  readonly log: Log
+}
+
+interface Run {
+  readonly name: string
+  readonly since: number
+  readonly until: number
+  readonly destination: Destination
+  position: RunPosition
+  rows: number
+  state: 'running' | 'done' | 'failed'
+  problem: string | null
+}
+
+export class RangeExports {
+  private readonly source: RangeExportsSource
+  private run: Run | undefined
+  private running: Promise<void> | undefined
+  private isClosed = false
+
+  constructor(source: RangeExportsSource) {
+    this.source = source
+  }
+
+  /** A run that has failed goes on where it stopped, if the same is wanted again. @throws Fault 404, 409. */
+  start(name: string, { since, until }: { since: number; until: number }): JsonObject {
+    const { exports, clock, log } = this.source
+    const settings = exports.find((each) => each.name === name)
+    if (!settings) throw new Fault('not_found', { message: 'No such export' })
+    if (this.run?.state === 'running') throw new Fault('conflict', { message: 'An export on demand runs already' })
+    const before = this.run
+    const goesOn = before?.state === 'failed' && before.name === name && before.since === since && before.until === until
+    const position = goesOn ? before.position : { begunAt: clock.now(), batches: 0, seq: -1 }
+    const rows = goesOn ? before.rows : 0
+    const destination = destinationOf(settings, clock)
+    const run: Run = { name, since, until, destination, position, rows, state: 'running', problem: null }
+    this.run = run
+    log.info({ export: name, since, until }, 'an export on demand has begun')
+    this.running = this.deliver(run, settings)
+    return this.status()
+  }
+
+  status(): JsonObject {
+    const { run, source } = this
+    return {
+      exports: source.exports.map(({ name }) => name),
+      run: run
+        ? {
+            export: run.name,
+            since: new Date(run.since).toISOString(),
+            until: new Date(run.until).toISOString(),
+            rows: run.rows,
+            batches: run.position.batches,
+            state: run.state,
+            problem: run.problem,
+          }
+        : null,
+    }
+  }
+
+  /** Ends when the batch that is under way has ended. */
+  async close(): Promise<void> {
+    this.isClosed = true
+    this.run?.destination.close()
+    await this.running
+  }
+
+  private async deliver(run: Run, settings: ExportSettings): Promise<void> {
+    const { clock, log, lines } = this.source
+    const { since, until, destination, position } = run
+    const before = run.rows
+    try {
+      await exportRange({
+        settings,
+        destination,
+        lines: lines({ since, until, after: position.seq }),
+        position,
+        clock,
+        stopped: () => this.isClosed,
+        progress: (at, rows) => {
+          run.position = at
+          run.rows = before + rows
+        },
+      })
+      run.state = 'done'
+    } catch (error) {
+      run.state = 'failed'
+      run.problem = problemOf(error)
+    } finally {
+      destination.close()
+      const { name, rows, state, problem } = run
+      log.info({ export: name, rows, state, problem: problem ?? undefined }, 'an export on demand has ended')
+    }
+  }
+}

@@ -1,0 +1,116 @@
+/** `headgate ledger export --to …`: a past range to a folder, an export of the configuration or S3, and going on after a stop. */
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import type { JsonObject } from '../../src/core/json.ts'
+import { ADMIN_TOKEN } from '../support/admin.ts'
+import { freePorts } from '../support/crash/configuration.ts'
+import { linesOf, S3_KEY, startObjectStore } from '../support/object-store.ts'
+import { runProgram } from '../support/program.ts'
+import { simulated } from '../support/simulated.ts'
+
+t.setTimeout(240_000)
+const SECRET = 'sk-router-v1-0123456789abcdef'
+
+const filesOf = (folder: string): string[] =>
+  (existsSync(folder) ? readdirSync(folder, { recursive: true, withFileTypes: true }) : [])
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .toSorted()
+
+t.test('a range goes to a folder, to a named export and to S3, and a run goes on where it stopped', async (t) => {
+  const home = t.testdir()
+  const file = join(home, 'headgate.yaml')
+  const [port, admin] = await freePorts(2)
+  const store = await startObjectStore('s3')
+  t.teardown(() => store.close())
+  writeFileSync(
+    file,
+    `server: { host: 127.0.0.1, port: ${port} }
+admin: { host: 127.0.0.1, port: ${admin}, token: ${ADMIN_TOKEN} }
+store: { url: "sqlite:${join(home, 'ledger.db')}" }
+auth: { keys: [ { name: app, key: "${SECRET}" } ] }
+exports: [ { name: lake, file: { path: "${join(home, 'lake')}" }, path: "{name}/{batch}", compression: none, rows: 2, interval: 1h, since: 2100-01-01T00:00:00Z } ]
+${simulated()}`,
+  )
+  const program = runProgram(['--config', file])
+  t.teardown(() => program.child.kill('SIGKILL'))
+  await program.until(/listens on/)
+  const ask = async (): Promise<string> => {
+    const reply = await fetch(`http://127.0.0.1:${port}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${SECRET}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'sim/echo', messages: [{ role: 'user', content: 'a secret word' }] }),
+    })
+    await reply.text()
+    return reply.headers.get('x-generation-id') ?? ''
+  }
+  const ids: string[] = []
+  for (let i = 0; i < 5; i++) ids.push(await ask())
+  const run = async (words: readonly string[], env: Record<string, string> = {}) => {
+    const command = runProgram(['ledger', 'export', ...words, '--config', file], { env })
+    const { code } = await command.exited
+    return { code, said: command.err(), out: command.out() }
+  }
+  const idsIn = (bytes: Buffer): unknown[] => linesOf(bytes).map(({ id }) => id)
+
+  const folder = join(home, 'out')
+  const whole = await run(['--to', folder])
+  t.equal(whole.code, 0, whole.said)
+  t.match(whole.said, /exported 5 generations to /)
+  t.equal(whole.out, '')
+  const [only = ''] = filesOf(folder)
+  t.same(filesOf(folder).length, 1)
+  t.same(idsIn(readFileSync(only)), ids)
+  const reply = await fetch(`http://127.0.0.1:${port}/v1/generation?id=${ids[0]}`, { headers: { authorization: `Bearer ${SECRET}` } })
+  t.same(linesOf(readFileSync(only))[0], ((await reply.json()) as JsonObject).data, 'a line is the record')
+  t.notMatch(readFileSync(only, 'utf8'), /secret word/)
+  t.match(await run(['--to', folder, '--until', '1h']), { code: 0, said: /exported 0 generations/ })
+
+  const named = await run(['--to', 'lake', '--since', '1h'])
+  t.equal(named.code, 0, named.said)
+  const batches = filesOf(join(home, 'lake'))
+  t.same(
+    batches.map((name) => idsIn(readFileSync(name))),
+    [ids.slice(0, 2), ids.slice(2, 4), ids.slice(4)],
+  )
+  const [position = ''] = /(?<=--after )\S+/.exec(named.said) ?? []
+  const [, second = '', third = ''] = batches
+  const before = [second, third].map((name) => readFileSync(name, 'utf8'))
+  for (const name of [second, third]) rmSync(name)
+  const rest = await run(['--to', 'lake', '--since', '1h', '--after', position])
+  t.match(rest, { code: 0, said: /exported 3 generations/ })
+  t.same(
+    [second, third].map((name) => readFileSync(name, 'utf8')),
+    before,
+    'the same names and bytes',
+  )
+
+  const aws = {
+    AWS_REGION: 'us-east-1',
+    AWS_ENDPOINT_URL_S3: store.url,
+    AWS_ACCESS_KEY_ID: S3_KEY.id,
+    AWS_SECRET_ACCESS_KEY: S3_KEY.secret,
+  }
+  const sent = await run(['--to', 's3://my-lake/some/folder/'], aws)
+  t.match(sent, { code: 0, said: /exported 5 generations to s3:\/\/my-lake\/some\/folder\// })
+  const [object] = store.delivered
+  t.match(object?.name, /^\/my-lake\/some\/folder\/generations-\w+-000001\.jsonl\.gz$/)
+  t.same(object && idsIn(object.body), ids)
+
+  const wrong: [string[], RegExp][] = [
+    [['--to', 'nothing-like-that'], /expected the name of an export/],
+    [['--to', 's3://Bad_Bucket/x'], /s3:\/\/BUCKET/],
+    [['--to', 's3://my-lake/x'], /AWS_REGION/],
+    [['--to', folder, '--since', 'yesterday'], /--since: expected a time/],
+    [['--to', folder, '--since', '1h', '--until', '2h'], /before --until/],
+    [['--to', folder, '--after', 'forged'], /--after: expected/],
+  ]
+  for (const [words, said] of wrong) t.match(await run(words), { code: 1, said }, words.join(' '))
+
+  program.child.kill('SIGTERM')
+  await program.exited
+  rmSync(folder, { recursive: true })
+  t.match(await run(['--to', folder]), { code: 0, said: /exported 5 generations/ }, 'without a gateway it reads the store')
+  t.match(program.out(), /generations are read for an export on demand/, 'the log has it')
+})

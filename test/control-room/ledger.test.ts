@@ -1,0 +1,49 @@
+/** The page "Ledger" in a real browser: an export of a past range is started, and followed to its end. */
+import t from 'tap'
+import { axeProblems, noBrowser, overflow, picture, startRoom } from '../support/browser.ts'
+import { DONE, EXPORTS, RUNNING } from './ledger-replies.ts'
+
+t.test('ledger', { skip: noBrowser, timeout: 200_000 }, async (t) => {
+  const room = await startRoom(t)
+
+  t.test('has no such form where there are no exports', async (t) => {
+    const { page, context, complaints } = await room.open()
+    const asked = page.waitForResponse('**/ledger/exports')
+    await page.goto('/control-room/ledger')
+    t.same(await (await asked).json(), { exports: [], run: null })
+    await page.getByText('Save as JSON lines').waitFor()
+    t.equal(await page.getByText('Export this range').count(), 0)
+    t.same(complaints, [])
+    await context.close()
+  })
+
+  t.test('starts an export and shows how far it is', async (t) => {
+    for (const width of [390, 1440] as const)
+      for (const scheme of ['light', 'dark'] as const) {
+        const { page, context, complaints } = await room.open({ width, scheme })
+        const replies = [EXPORTS, RUNNING, RUNNING, DONE]
+        let looks = 0
+        const begun: string[] = []
+        await page.route('**/ledger/exports**', (call) => {
+          if (call.request().method() === 'POST') {
+            begun.push(new URL(call.request().url()).search)
+            return call.fulfill({ status: 202, json: RUNNING })
+          }
+          return call.fulfill({ json: replies[Math.min(looks++, replies.length - 1)] })
+        })
+        await page.goto('/control-room/ledger')
+        await page.getByText('The same range again goes on where it stopped').waitFor()
+        await picture(page, `ledger-export-${scheme}-${width}`)
+        t.same(await axeProblems(page), [])
+        t.equal(await overflow(page), 0)
+        t.equal(await page.locator('main img, main script').count(), 0, 'no text is markup')
+        await page.getByLabel('From').fill('2026-10-01')
+        await page.getByLabel('Before').fill('2026-11-01')
+        await page.getByRole('button', { name: 'Export this range' }).click()
+        await page.getByText('41,200 requests in 5 batches to lake').waitFor()
+        t.same(begun, ['?export=lake&since=2026-10-01&until=2026-11-01'])
+        t.same(complaints, [])
+        await context.close()
+      }
+  })
+})
