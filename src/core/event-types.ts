@@ -191,7 +191,14 @@ export const GUARDRAIL_HIT = declare<{
 export const LEDGER_PROBLEM = declare<{ problem: string; process: string }>(
   'headgate.ledger.problem',
   'The ledger cannot be written, or something about it needs a look. At most one a minute for each problem and process.',
-  { subject: 'the problem', fields: { problem: 'As the log line names it in `kind`.', process: PROCESS } },
+  {
+    subject: 'the problem',
+    fields: {
+      problem:
+        '`differs`: a check has found what does not add up. `recovered`: the start has settled what a crash had left open. Else as the log line names it in `kind`, such as `refused`: nothing can be written.',
+      process: PROCESS,
+    },
+  },
 )
 export const DRAIN_BEGUN = declare<{ process: string }>(
   'headgate.drain.begun',
