@@ -22,6 +22,7 @@ import { closeAfterReply, giveUpBody, lingers, takeBodies } from './lingering-cl
 import { type RequestHandler, refuse } from './listener.ts'
 import { OVERLOADED, type Overload } from './overload.ts'
 import { ResponseSockets, type SocketServing } from './sockets/response-sockets.ts'
+import { traceOperation } from './traces/operation-spans.ts'
 
 export interface OperationRequest {
   method: string
@@ -292,6 +293,7 @@ export class Gateway implements RequestHandler {
 
   private async operate(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): Promise<void> {
     const path = pathOf(request)
+    traceOperation({ request, response, path }, { telemetry: this.telemetry, clock: this.clock })
     let connection: HttpConnection | undefined
     const opened = (): HttpConnection => {
       connection ??= new HttpConnection(request, response, this.connections, expectsContinue)
