@@ -7,7 +7,7 @@ import { execFileSync, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { API_VERSION } from '../../src/plugin-api/index.ts'
@@ -25,7 +25,8 @@ const MOST_PACKAGES = 150
 const MOST_INSTALLED = 250_000_000
 const MOST_WITHOUT_NODE = 80_000_000
 
-t.setTimeout(PATIENCE * 3)
+t.setTimeout(PATIENCE * 3.5)
+const page = readFileSync(join(ROOT, 'docs/install.md'), 'utf8')
 const hashOf = (file: string): string => createHash('sha512').update(readFileSync(file)).digest('hex')
 
 // Not within the checkout: npm would install there.
@@ -135,6 +136,25 @@ t.test('it is installed in an empty folder, and answers there', async (t) => {
   )
 })
 
+t.test('where Node 24 is there already it is installed without one', async (t) => {
+  const folder = join(work, 'without-node')
+  mkdirSync(folder)
+  writeFileSync(join(folder, 'package.json'), '{}')
+  const [, code = ''] = /^```sh no-test: runs in test\/delivery, with Node 24 or newer\n([\s\S]*?)^```$/m.exec(page) ?? []
+  const [install = '', run = ''] = code.trim().split('\n')
+  t.match(install, / headgate$/)
+  const command = `${install.replace(/headgate$/, first.file)} --prefer-offline --loglevel error`
+  const env = { ...process.env, PATH: `${dirname(process.execPath)}:${process.env.PATH}` }
+  const bash = (text: string): string =>
+    execFileSync('bash', ['-c', text], { cwd: folder, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], timeout: PATIENCE })
+  const problem = unreachable(() => bash(command))
+  if (problem !== undefined) return skipAll(t, problem)
+  const size = bytesOf(join(folder, 'node_modules'))
+  t.comment(`installed without Node: ${megabytes(size)} MB`)
+  t.ok(size < MOST_WITHOUT_NODE, `${size} bytes`)
+  t.match(bash(run), /^\d+\.\d+\.\d+\n$/)
+})
+
 const KEY = 'sk-router-v1-app-0123456789abcdef'
 const CONFIG = `server: { port: 0 }
 admin: { port: 0 }
@@ -211,7 +231,7 @@ t.test('a plugin package that was built against its types is loaded, and one of 
 t.test('a clone that only runs installs little', async (t) => {
   const clone = join(work, 'clone')
   copyCheckout(clone)
-  const command = /^npm ci --omit=dev.*$/m.exec(readFileSync(join(ROOT, 'docs/install.md'), 'utf8'))?.[0] ?? ''
+  const command = /^npm ci --omit=dev.*$/m.exec(page)?.[0] ?? ''
   t.match(command, /^npm ci --omit=dev\b/)
   const words = [
     ...command
