@@ -79,7 +79,11 @@ async function agreed(scene: Scene): Promise<string[]> {
 
 async function problemsOf(scene: Scene): Promise<string[]> {
   const { fleet, provider, totals, read } = scene
-  const verdict = (await (await adminFetch(`${fleet.admin}/ledger/verify/full`)).json()) as { ok: boolean; open: number; problems: string[] }
+  const verdict = (await (await adminFetch(`${fleet.admin}/ledger/verify/full`)).json()) as {
+    ok: boolean
+    open: number
+    problems: string[]
+  }
   const rows = rowsOf(await (await adminFetch(`${fleet.admin}/ledger/export`)).text())
   const found = audit(rows, provider.calls)
   const byId = new Map(rows.map((row) => [row.id, row]))
