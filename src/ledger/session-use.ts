@@ -7,7 +7,7 @@ import { eachPage, eachSettled, savedNano, textOr } from './use.ts'
 
 /** Sessions of one scan: callers choose their names, so that their number is bounded. About 20 MB. */
 const MOST_SESSIONS = 50_000
-/** Milliseconds of work between two rests: sums of a day are read in less than a tenth of a second. */
+/** Milliseconds of work between two rests. */
 const SLICE_MS = 6
 
 /**

@@ -121,7 +121,7 @@ export class SqliteSessionUse {
     const begun = performance.now()
     const { size } = this.sumPage
     const statement = this.prepared(TABLE)
-    // Half the time of objects: a day of many sessions has thousands of sums.
+    // Without an object for each of the thousands of sums that a day of many sessions has.
     statement.setReturnArrays(true)
     const found = statement.all(hour, ...after, period.keys, period.first, period.end, size) as unknown as TableRow[]
     const rows = found.map(useOfTable)
