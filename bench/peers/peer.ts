@@ -1,7 +1,7 @@
 /** What a peer is to the bench: something that can be had and started, or is missing with a reason. */
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { getPriority, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { keepTrack, stop } from '../processes.ts'
 import type { Target, TargetName } from '../targets.ts'
@@ -25,6 +25,9 @@ export interface Peer {
 /** A Python program of hundreds of modules takes minutes on a machine that does other things. */
 const START_MS = 600_000
 
+/** Of installers. */
+const PRIORITY = 10
+
 /** A folder for the length of a run. */
 export function peerFolder(name: string): { folder: string; remove(): void } {
   const folder = mkdtempSync(join(tmpdir(), `headgate-bench-${name}-`))
@@ -35,7 +38,13 @@ export function peerFolder(name: string): { folder: string; remove(): void } {
 
 /** Runs an installer at low priority. @returns what it printed. @throws Error with the end of it where it fails. */
 export function install(command: string, args: readonly string[], folder: string, env: NodeJS.ProcessEnv = {}): string {
-  const done = spawnSync('nice', ['-n', '10', command, ...args], { cwd: folder, encoding: 'utf8', env: { ...process.env, ...env } })
+  // The priority that the run itself has adds up.
+  const lower = Math.max(0, PRIORITY - getPriority())
+  const done = spawnSync('nice', ['-n', String(lower), command, ...args], {
+    cwd: folder,
+    encoding: 'utf8',
+    env: { ...process.env, ...env },
+  })
   if (done.status === 0) return done.stdout
   throw new Error(`${command} ${args.slice(0, 2).join(' ')} failed: ${(done.error?.message ?? done.stderr).trim().slice(-600)}`)
 }
