@@ -215,8 +215,10 @@ export function keepLocally(
     ...(searchPage ? { searchPage: searchPage.bind(journal) } : {}),
     ...(journal.readers ? { readers: journal.readers } : {}),
   }
+  // Without an entry for a key that has none: a look at a million keys made a million.
   const balances = (of: readonly string[]): Spending[] =>
-    of.map((key) => {
+    of.flatMap((key) => {
+      if (!credit.has(key)) return []
       const account = credit.account(key)
       return { key, spent: account.settled, ...account.usage() }
     })

@@ -291,6 +291,11 @@ export class Credit implements CreditBook {
     return this.book.total.exact
   }
 
+  /** Whether a key has ever spent or made a request. */
+  has(identity: string): boolean {
+    return this.balances.has(identity)
+  }
+
   /** For `ledger verify`: the windows that holds are taken under. */
   windows(): RecordedWindows {
     const of = new Map(Array.from(this.balances, ([key, { windows }]) => [key, windows.recorded()]))

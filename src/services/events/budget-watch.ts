@@ -24,6 +24,7 @@ export interface BudgetWatchOptions {
   /** Percent of a limit, rising. */
   shares: readonly number[]
   readonly clock: Pick<Clock, 'now' | 'after'>
+  /** Keys that have never spent may be left out. */
   readonly balances: (keys: readonly string[]) => readonly Spending[] | Promise<readonly Spending[]>
   /** True: other processes charge the same keys, so balances are read a little later, for all keys that were charged. */
   readonly isShared: boolean
@@ -97,6 +98,8 @@ export class BudgetWatch {
         const last = page.at(-1)
         if (page.length < PAGE || !last) return
         hash = last.hash
+        // The embedded store answers at once: without a turn between the pages a million keys would hold all requests up.
+        await new Promise((resolve) => setImmediate(resolve))
       }
     } catch (cause) {
       if (!this.closed) this.options.failed(cause)
