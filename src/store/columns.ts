@@ -1,0 +1,164 @@
+/** Columns of the tables of both databases, as the steps of `migrations.ts` make them. */
+
+/** A column, by what it holds. A `sum` begins with 0, a `flag` is true or false, a `real` may be negative, `optional` ones may be null. */
+export type Kind = 'count' | 'sum' | 'real' | 'text' | 'flag' | 'optional count' | 'optional text'
+export type Columns = Readonly<Record<string, Kind>>
+
+export const HOLD = { seq: 'count', tag: 'text', key: 'text', model: 'text', endpoint: 'text', hold: 'count', floor: 'count' } as const
+export const SETTLEMENT = {
+  status: 'text',
+  cost: 'count',
+  input: 'count',
+  output: 'count',
+  cached: 'count',
+  cache_write: 'count',
+  reasoning: 'count',
+  estimated: 'flag',
+  facts: 'text',
+} as const
+export const KEY = {
+  hash: 'text',
+  name: 'text',
+  label: 'text',
+  credit_limit: 'optional count',
+  management: 'flag',
+  disabled: 'flag',
+  expires_at: 'optional count',
+  created_at: 'count',
+  updated_at: 'count',
+  policy: 'text',
+} as const
+/** Sums of the generations that retention removed; `day` counts days since the epoch. */
+export const CARRIED = { key: 'text', day: 'count', count: 'count', cost: 'count' } as const
+/** Nano-dollars of a key: all that was spent, all that is leased, and what was spent in the day, week and month that began then. */
+export const BALANCE = {
+  key: 'text',
+  spent: 'sum',
+  leased: 'sum',
+  day: 'sum',
+  daily: 'sum',
+  week: 'sum',
+  weekly: 'sum',
+  month: 'sum',
+  monthly: 'sum',
+} as const
+export const LEASE = { key: 'text', node: 'text', amount: 'count', wanted: 'flag', answered_at: 'count' } as const
+export const NODE = { node: 'text', label: 'text', expires_at: 'count' } as const
+/** Changes of keys and of guardrails, numbered in the order in which they were committed. */
+export const KEY_CHANGE = { number: 'count', hash: 'text' } as const
+
+/** `fields` is a JSON text, as the API takes it; `version` rises with every change. */
+export const GUARDRAIL = {
+  id: 'text',
+  version: 'count',
+  name: 'text',
+  fields: 'text',
+  created_at: 'count',
+  updated_at: 'optional count',
+} as const
+/** `subject` is the identity of a key, the id of a member, or of a workspace, as `kind` says. */
+export const ASSIGNMENT = {
+  kind: 'text',
+  subject: 'text',
+  guardrail: 'text',
+  id: 'text',
+  assigned_by: 'optional text',
+  created_at: 'count',
+} as const
+/** One finding; `detail` is a JSON text of hashes and kinds. */
+export const AUDIT = {
+  at: 'count',
+  id: 'text',
+  generation: 'text',
+  key: 'text',
+  guardrail: 'text',
+  name: 'text',
+  direction: 'text',
+  stage: 'text',
+  action: 'text',
+  detail: 'text',
+} as const
+/** Sums of removed generations since they name a payer; in SQLite in whole dollars and a rest below a billion or a little more. */
+export const CARRIED_BY_PAYER = { key: 'text', payer: 'text', day: 'count', count: 'count', dollars: 'count', nano: 'count' } as const
+/** Random texts that every process of one gateway knows and that no other program gets. */
+export const SECRET = { name: 'text', value: 'text' } as const
+
+/** Keys of compaction items; the highest number encrypts. */
+export const COMPACTION_KEY = { number: 'count', value: 'text', created_at: 'count' } as const
+
+/**
+ * What has happened, numbered in the order of the commits. `once` names what may happen a single time, such as a share of a
+ * limit in one window; `fields` is a JSON text.
+ */
+export const EVENT = {
+  number: 'count',
+  id: 'text',
+  type: 'text',
+  at: 'count',
+  once: 'optional text',
+  subject: 'text',
+  fields: 'text',
+} as const
+/** An event on its way to a receiver; a process that sends it has it until `claimed_until`. */
+export const EVENT_DELIVERY = {
+  receiver: 'text',
+  event: 'count',
+  state: 'text',
+  attempts: 'count',
+  first_at: 'count',
+  due_at: 'count',
+  claimed_until: 'count',
+  status: 'optional count',
+  problem: 'optional text',
+  updated_at: 'count',
+} as const
+/** Events from `next` on have no deliveries yet; a receiver that has answered 410 gets none. */
+export const EVENT_RECEIVER = { name: 'text', next: 'count', disabled_at: 'optional count' } as const
+
+/** What a row of `use_by_hour` or `use_by_key` is the sum of; `saved` is nano-dollars. Cost as in `CARRIED_BY_PAYER`. */
+export const USE = {
+  model: 'text',
+  endpoint: 'text',
+  provider: 'text',
+  status: 'text',
+  count: 'count',
+  dollars: 'count',
+  nano: 'count',
+  input: 'count',
+  output: 'count',
+  cached: 'count',
+  cache_write: 'count',
+  reasoning: 'count',
+  saved: 'real',
+} as const
+/** Sums of the generations of one session that were admitted in one hour; `models` is a JSON list, `first` and `last` are sequences. */
+export const SESSION_USE = {
+  hour: 'count',
+  key: 'text',
+  session: 'text',
+  models: 'text',
+  count: 'count',
+  failed: 'count',
+  dollars: 'count',
+  nano: 'count',
+  input: 'count',
+  output: 'count',
+  cached: 'count',
+  cache_write: 'count',
+  reasoning: 'count',
+  saved: 'real',
+  first: 'count',
+  last: 'count',
+} as const
+/** `minute` counts since the epoch. */
+export const KEY_MINUTE = { key: 'text', minute: 'count' } as const
+export const USE_NAMES = ['model', 'endpoint', 'provider', 'status'] as const
+
+/**
+ * What reads the ledger step by step, such as an export. It has read the generations below `below`, but for those in
+ * `ledger_reader_late`. An open batch (`begun_at` is not 0) has those below `reaching` too.
+ */
+const READER_HOLDER = { holder: 'text', held_until: 'count', seen_at: 'count', note: 'text' } as const
+export const READER = { name: 'text', below: 'count', reaching: 'count', batch: 'count', begun_at: 'count', ...READER_HOLDER } as const
+/** Generations that were settled when `reaching` had passed them; `batch` is 0 until a batch has them. */
+export const READER_LATE = { reader: 'text', seq: 'count', tag: 'text', batch: 'count' } as const
