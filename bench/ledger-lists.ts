@@ -111,7 +111,8 @@ function listsOf(ids: readonly string[], sessions: readonly string[], next: stri
     '/v1/activity?date': () => `/v1/activity?date=${at(1 + any(28)).slice(0, 10)}`,
     '/v1/activity?api_key_hash': () => `/v1/activity?api_key_hash=${hashOf(any(KEYS))}`,
     '/v1/activity/keys, 30 days': () => '/v1/activity/keys',
-    '/v1/activity/keys, a week': () => `/v1/activity/keys?since=${at(6).slice(0, 10)}`,
+    '/v1/activity/keys?offset, a week ago': () => '/v1/activity/keys?offset=45000&limit=100',
+    '/v1/activity/keys?group_by=model, a week': () => `/v1/activity/keys?group_by=model&since=${at(6).slice(0, 10)}`,
     '/v1/activity/keys?api_key_hash': () => `/v1/activity/keys?api_key_hash=${hashOf(any(KEYS))}`,
     '/v1/keys/{hash}/budget': () => `/v1/keys/${hashOf(any(KEYS))}/budget`,
     '/v1/credits': () => '/v1/credits',
@@ -169,10 +170,18 @@ async function measure(gateway: Gateway): Promise<boolean> {
     await gateway.delays()
     const cpu = cpuSeconds(gateway.pid)
     const took: number[] = []
-    for (let round = 0; round < rounds; round++) {
+    let refused: unknown
+    for (let round = 0; round < rounds && refused === undefined; round++) {
       const begun = performance.now()
-      await gateway.get(pathOf())
+      await gateway.get(pathOf()).catch((thrown: unknown) => {
+        refused = thrown
+      })
       took.push(performance.now() - begun)
+    }
+    if (refused !== undefined) {
+      fine = false
+      console.log(`| **${name}** | ${refused instanceof Error ? refused.message : String(refused)} | | | | | |`)
+      continue
     }
     const each = ((cpuSeconds(gateway.pid) - cpu) / rounds) * 1000
     const [delay, longest] = await gateway.delays()

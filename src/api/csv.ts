@@ -3,9 +3,10 @@ import { Readable } from 'node:stream'
 import type { Clock } from '../core/clock.ts'
 import { asFault } from '../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
-import { readActivity } from './activity.ts'
+import { DAY_MS } from '../ledger/use.ts'
+import { isoDay, readActivity } from './activity.ts'
 import { searchGenerations } from './generations.ts'
-import { readKeyActivity } from './key-activity.ts'
+import { groupsOf, periodOf, readKeyActivity } from './key-activity.ts'
 import { listKeys } from './keys.ts'
 import { choiceOf, integerOf } from './query.ts'
 import type { ApiReply } from './reply.ts'
@@ -41,7 +42,7 @@ const LISTS: Readonly<Record<string, CsvList>> = {
   '/v1/activity/keys': {
     name: 'activity-keys',
     columns: [...KEY, 'date', 'model', 'provider_name', 'usage', 'requests', 'failed_requests', ...COUNTS],
-    pages: (query, source) => byOffset(query, { most: 10_000, read: (page) => readKeyActivity(page, source), source }),
+    pages: (query, source) => byDay(query, { most: 10_000, read: (page) => readKeyActivity(page, source), source }),
   },
   '/v1/generations': {
     name: 'generations',
@@ -173,6 +174,22 @@ async function* byOffset(query: URLSearchParams, { most, read, source }: PagedRe
     if (rows.length < size) return
     offset += rows.length
     left -= rows.length
+  }
+}
+
+/** Each day by itself where days stand apart: else every page would read the days before it again. */
+async function* byDay(query: URLSearchParams, paged: PagedRead): Pages {
+  if (query.has('offset') || !groupsOf(query).has('day')) return yield* byOffset(query, paged)
+  const { from, until } = periodOf(query, paged.source.clock.now())
+  let left = integerOf(query, 'limit', 1, MOST_ROWS) ?? Number.POSITIVE_INFINITY
+  const wanted = new URLSearchParams(query)
+  for (let day = until - DAY_MS; day >= from && left > 0; day -= DAY_MS) {
+    for (const edge of ['since', 'until']) wanted.set(edge, isoDay(day))
+    if (left !== Number.POSITIVE_INFINITY) wanted.set('limit', String(left))
+    for await (const rows of byOffset(wanted, paged)) {
+      yield rows
+      left -= rows.length
+    }
   }
 }
 

@@ -2,6 +2,7 @@
 import { badField } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { usd } from '../core/money.ts'
+import { Pace } from '../ledger/pace.ts'
 import type { UseRow } from '../ledger/types.ts'
 import { DAY_MS } from '../ledger/use.ts'
 import { type ActivitySource, dayOf, isoDay } from './activity.ts'
@@ -13,6 +14,8 @@ import { type ApiReply, ok } from './reply.ts'
 const USUAL_DAYS = 30
 const MOST_DAYS = 31
 const MOST_ROWS = 10_000
+/** Sums that are made at once: those of one day, or of the whole period where days do not stand apart. About 50 MB. */
+const MOST_SUMS = 200_000
 const USUAL_ROWS = 1_000
 const GROUPS = ['day', 'model', 'provider'] as const
 type Group = (typeof GROUPS)[number]
@@ -46,21 +49,35 @@ export async function readKeyActivity(query: URLSearchParams, source: ActivitySo
   const keys = await allKeys(source)
   // A key that is gone is known by the hash that it was made with.
   const wanted = hash === undefined ? undefined : [keys.find((key) => key.hash === hash)?.identity ?? hash]
-  const found = await source.scans.use({ from, until, byKey: true, ...(wanted ? { keys: wanted } : {}) })
-  const sums = sumsOf(found, { groups, model: query.get('model') || undefined, provider: query.get('provider') || undefined })
+  const filter = { groups, model: query.get('model') || undefined, provider: query.get('provider') || undefined }
+  const sums = new Map<string, Sum>()
+  const found: Sum[] = []
+  const pace = new Pace()
+  // One more than is shown, so that it is known whether there are more.
+  for (let day = until - DAY_MS; day >= from && found.length <= offset + limit; day -= DAY_MS) {
+    addSums(sums, await source.scans.use({ from: day, until: day + DAY_MS, byKey: true, ...(wanted ? { keys: wanted } : {}) }), filter)
+    if (sums.size > MOST_SUMS)
+      throw badField('since', `the period has more than ${MOST_SUMS} sums: name a shorter one, a key, or fewer groups`)
+    if (pace.over) await pace.rest()
+    // Days come in the order of the reply.
+    if (!groups.has('day') && day > from) continue
+    found.push(...inOrder(sums))
+    sums.clear()
+  }
   const byIdentity = new Map(keys.map((key) => [key.identity, key]))
-  const data = sums.slice(offset, offset + limit).map((sum) => {
+  const data = found.slice(offset, offset + limit).map((sum) => {
     const key = byIdentity.get(sum.key)
     return { ...entryOf(sum, groups), api_key_hash: key?.hash ?? sum.key, api_key_name: key?.name ?? null }
   })
-  return ok({ data, total_count: sums.length, since: isoDay(from), until: isoDay(until - DAY_MS) })
+  return ok({ data, has_more: found.length > offset + limit, since: isoDay(from), until: isoDay(until - DAY_MS) })
 }
 
-function sumsOf(
+/** Adds rows of one day. */
+function addSums(
+  sums: Map<string, Sum>,
   rows: readonly UseRow[],
   { groups, model, provider }: { groups: ReadonlySet<Group>; model: string | undefined; provider: string | undefined },
-): Sum[] {
-  const sums = new Map<string, Sum>()
+): void {
   for (const row of rows) {
     if ((model !== undefined && row.model !== model) || (provider !== undefined && row.provider !== provider)) continue
     const of = {
@@ -83,8 +100,12 @@ function sumsOf(
     sum.reasoning += row.reasoning
     sum.cacheSaved += row.cacheSaved
   }
-  const textOf = ({ key, model: of, provider: by }: Sum): string => `${key}\n${of}\n${by}`
-  return [...sums.values()].sort((a, b) => b.day - a.day || Number(b.cost - a.cost) || (textOf(a) < textOf(b) ? -1 : 1))
+}
+
+/** The most spent first. */
+function inOrder(sums: ReadonlyMap<string, Sum>): Sum[] {
+  const textOf = ({ key, model, provider }: Sum): string => `${key}\n${model}\n${provider}`
+  return [...sums.values()].sort((a, b) => (a.cost === b.cost ? (textOf(a) < textOf(b) ? -1 : 1) : a.cost < b.cost ? 1 : -1))
 }
 
 function entryOf(sum: Sum, groups: ReadonlySet<Group>): JsonObject {
@@ -103,7 +124,7 @@ function entryOf(sum: Sum, groups: ReadonlySet<Group>): JsonObject {
 }
 
 /** Days that are named are counted both. */
-function periodOf(query: URLSearchParams, now: number): { from: number; until: number } {
+export function periodOf(query: URLSearchParams, now: number): { from: number; until: number } {
   const today = Math.floor(now / DAY_MS) * DAY_MS
   const last = dayOf(query, 'until') ?? today
   const from = dayOf(query, 'since') ?? last - (USUAL_DAYS - 1) * DAY_MS
@@ -112,7 +133,7 @@ function periodOf(query: URLSearchParams, now: number): { from: number; until: n
   return { from, until: last + DAY_MS }
 }
 
-function groupsOf(query: URLSearchParams): ReadonlySet<Group> {
+export function groupsOf(query: URLSearchParams): ReadonlySet<Group> {
   const named = listOf(query, 'group_by')
   if (!named) return new Set(GROUPS)
   return new Set(

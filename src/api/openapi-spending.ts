@@ -23,7 +23,7 @@ const keyActivity = Type.Object({
       cache_discount: amount('USD that caches of the providers have saved; negative where writing to them cost more.'),
     }),
   ),
-  total_count: count,
+  has_more: Type.Boolean({ description: 'True where more sums follow: they begin at `offset` plus the number of these.' }),
   since: Type.String(),
   until: Type.String(),
 })

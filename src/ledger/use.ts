@@ -7,7 +7,7 @@ import type { GenerationRecord, LedgerReader, UseQuery, UseRow } from './types.t
 export const DAY_MS = 86_400_000
 /** Nano-dollars of a dollar. */
 const NANO = 1e9
-/** Sums of one scan by key: keys times models times days have no other bound. About 50 MB. */
+/** Sums of one scan by key: keys times models have no other bound. About 50 MB. */
 const MOST_SUMS_BY_KEY = 200_000
 
 /**

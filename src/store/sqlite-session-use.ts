@@ -41,10 +41,16 @@ const END_OF_SESSION = `SELECT count(*) AS count, max(seq) AS last
   FROM (SELECT seq FROM settlement WHERE ${OF_SESSION} AND seq < ?2 ORDER BY seq LIMIT ?3)`
 
 const NEXT_HOUR = 'SELECT min(hour) AS hour FROM session_use WHERE hour >= ? AND hour < ?'
-/** Of one hour behind a key and session; the last parameter is null for all keys. */
-const OF_HOUR = `FROM session_use WHERE hour = ?1 AND (key, session) > (?2, ?3) AND (?4 IS NULL OR key IN (SELECT value FROM json_each(?4)))`
-const TABLE = `SELECT key, session, models, count, failed, dollars, nano, input, output, cached, cache_write, reasoning, saved, first, last ${OF_HOUR} AND first >= ?5 AND last < ?6 ORDER BY key, session LIMIT ?7`
-const CUT = `SELECT key, session ${OF_HOUR} AND first < ?6 AND last >= ?5 AND NOT (first >= ?5 AND last < ?6) ORDER BY key, session LIMIT ?7`
+const COLUMNS = 'key, session, models, count, failed, dollars, nano, input, output, cached, cache_write, reasoning, saved, first, last'
+/** Of one hour behind a key and session: of all keys by the order of the table, of some keys by these, which SQLite does not choose by itself. */
+const OF_ALL = 'FROM session_use WHERE hour = ?1 AND (key, session) > (?2, ?3) AND ?4 IS NULL'
+const OF_KEYS = `FROM session_use WHERE hour = ?1 AND key IN (SELECT value FROM json_each(?4)) AND (key > ?2 OR (key = ?2 AND session > ?3))`
+const PAGE_END = 'ORDER BY key, session LIMIT ?7'
+const tableOf = (from: string): string => `SELECT ${COLUMNS} ${from} AND first >= ?5 AND last < ?6 ${PAGE_END}`
+const cutOf = (from: string): string =>
+  `SELECT key, session ${from} AND first < ?6 AND last >= ?5 AND NOT (first >= ?5 AND last < ?6) ${PAGE_END}`
+const TABLE = { all: tableOf(OF_ALL), keys: tableOf(OF_KEYS) }
+const CUT = { all: cutOf(OF_ALL), keys: cutOf(OF_KEYS) }
 
 type Name = readonly [key: string, session: string]
 
@@ -120,7 +126,7 @@ export class SqliteSessionUse {
   private ofTable(period: Period, hour: number, after: Name): Found {
     const begun = performance.now()
     const { size } = this.sumPage
-    const statement = this.prepared(TABLE)
+    const statement = this.prepared(period.keys === null ? TABLE.all : TABLE.keys)
     // Without an object for each of the thousands of sums that a day of many sessions has.
     statement.setReturnArrays(true)
     const found = statement.all(hour, ...after, period.keys, period.first, period.end, size) as unknown as TableRow[]
@@ -157,7 +163,7 @@ export class SqliteSessionUse {
   /** In the order of the table, whether the hour is there already or not. */
   private cutNames({ first, end, keys }: Period, hour: number, after: Name): Name[] {
     if (hour < this.kept.below)
-      return this.prepared(CUT)
+      return this.prepared(keys === null ? CUT.all : CUT.keys)
         .all(hour, ...after, keys, first, end, MOST_CUT)
         .map((row): Name => [text(row.key), text(row.session)])
     const wanted = keys === null ? undefined : new Set(JSON.parse(keys) as string[])

@@ -49,7 +49,7 @@ for (const kind of ['a file', 'memory'])
     const same = { model: 'acme/one', provider_name: 'first' }
     const { status, body } = await get('/v1/activity/keys')
     t.equal(status, 200)
-    t.match(body, { total_count: 4, since: '2026-02-02', until: '2026-03-03' })
+    t.match(body, { has_more: false, since: '2026-02-02', until: '2026-03-03' })
     t.match(body.data, [
       { ...same, date: '2026-03-03', api_key_hash: hashOf(APP), api_key_name: 'app', requests: 2, failed_requests: 0, prompt_tokens: 2000 },
       { ...same, date: '2026-03-03', api_key_name: 'other', requests: 1, failed_requests: 1, usage: 0 },
@@ -61,15 +61,19 @@ for (const kind of ['a file', 'memory'])
       { api_key_name: 'other', requests: 2, failed_requests: 1, usage: one },
     ])
     t.notOk(Object.hasOwn((((await get('/v1/activity/keys?group_by=model')).body.data ?? []) as JsonObject[])[0] ?? {}, 'date'))
-    const counts = async (query: string) => (await get(`/v1/activity/keys?${query}`)).body.total_count
+    const counts = async (query: string) => ((await get(`/v1/activity/keys?${query}`)).body.data as JsonObject[]).length
     t.equal(await counts(`api_key_hash=${hashOf(APP)}`), 2)
     t.equal(await counts('since=2026-03-03'), 2)
     t.equal(await counts('until=2026-03-02'), 2)
     t.equal(await counts('model=acme/two'), 0)
     t.equal(await counts('provider=first'), 4)
     const page = (await get('/v1/activity/keys?offset=1&limit=2')).body
-    t.match(page, { total_count: 4, data: [{ api_key_name: 'other' }, { date: '2026-03-02' }] })
+    t.match(page, { has_more: true, data: [{ api_key_name: 'other' }, { date: '2026-03-02' }] })
     t.equal((page.data as JsonObject[]).length, 2)
+    t.match((await get('/v1/activity/keys?offset=2&limit=2')).body, {
+      has_more: false,
+      data: [{ date: '2026-03-02' }, { date: '2026-03-02' }],
+    })
   })
 
 t.test('a budget has its window, its days and a forecast', async (t) => {
