@@ -54,13 +54,15 @@ export async function readKeyActivity(query: URLSearchParams, source: ActivitySo
   const found: Sum[] = []
   const pace = new Pace()
   // One more than is shown, so that it is known whether there are more.
-  for (let day = until - DAY_MS; day >= from && found.length <= offset + limit; day -= DAY_MS) {
-    addSums(sums, await source.scans.use({ from: day, until: day + DAY_MS, byKey: true, ...(wanted ? { keys: wanted } : {}) }), filter)
+  // A day of all keys may have thousands of sums, all days of one key have few.
+  const step = wanted ? until - from : DAY_MS
+  for (let end = until; end > from && found.length <= offset + limit; end -= step) {
+    addSums(sums, await source.scans.use({ from: end - step, until: end, byKey: true, ...(wanted ? { keys: wanted } : {}) }), filter)
     if (sums.size > MOST_SUMS)
       throw badField('since', `the period has more than ${MOST_SUMS} sums: name a shorter one, a key, or fewer groups`)
     if (pace.over) await pace.rest()
     // Days come in the order of the reply.
-    if (!groups.has('day') && day > from) continue
+    if (!groups.has('day') && end - step > from) continue
     found.push(...inOrder(sums))
     sums.clear()
   }
@@ -102,10 +104,12 @@ function addSums(
   }
 }
 
-/** The most spent first. */
+/** The latest day first, and of a day the most spent. */
 function inOrder(sums: ReadonlyMap<string, Sum>): Sum[] {
   const textOf = ({ key, model, provider }: Sum): string => `${key}\n${model}\n${provider}`
-  return [...sums.values()].sort((a, b) => (a.cost === b.cost ? (textOf(a) < textOf(b) ? -1 : 1) : a.cost < b.cost ? 1 : -1))
+  return [...sums.values()].sort(
+    (a, b) => b.day - a.day || (a.cost === b.cost ? (textOf(a) < textOf(b) ? -1 : 1) : a.cost < b.cost ? 1 : -1),
+  )
 }
 
 function entryOf(sum: Sum, groups: ReadonlySet<Group>): JsonObject {

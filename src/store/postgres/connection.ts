@@ -142,9 +142,10 @@ export class Connection implements Session {
 
 /**
  * Whatever the server, the database or the role has as its default: leases count on rows that another transaction has just
- * committed, and a commit that was reported survives a crash of the server.
+ * committed, and a commit that was reported survives a crash of the server. Our statements take milliseconds, of which a compilation
+ * (PostgreSQL 15, section 32.2) may make a second: the planner's costs of a large table call for one.
  */
-const PINNED = 'SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED; SET synchronous_commit = on'
+const PINNED = 'SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED; SET synchronous_commit = on; SET jit = off'
 
 const ignore = () => {}
 

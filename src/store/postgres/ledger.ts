@@ -223,14 +223,17 @@ function useOf(wanted: UseQuery, after: string, size: number) {
 /** As the tables of sums have it, and in `requests` of the row that is no sum the watermark. */
 function rollupsOf(wanted: UseQuery) {
   const { from, until, keys, byKey } = wanted
-  const ofKeys = keys ? sql`where key = any(${keys.map(storable)})` : sql``
-  const byDay = sql`select day * ${DAY_MS}::bigint as moment, * from use_by_key ${ofKeys}`
+  const ofKeys = keys ? sql`and key = any(${keys.map(storable)})` : sql``
+  // The columns of the indexes are compared as they are.
+  const inDays = sql`day >= ${Math.ceil(from / DAY_MS)}::bigint and day < ${Math.ceil(until / DAY_MS)}::bigint`
+  const inHours = sql`hour >= ${Math.ceil(from / HOUR_MS)}::bigint and hour < ${Math.ceil(until / HOUR_MS)}::bigint`
+  const byDay = sql`select day * ${DAY_MS}::bigint as moment, * from use_by_key where ${inDays} ${ofKeys}`
   const apart = byKey ? sql`, key` : sql``
-  const byHour = sql`select hour * ${HOUR_MS}::bigint as moment, * from use_by_hour`
+  const byHour = sql`select hour * ${HOUR_MS}::bigint as moment, * from use_by_hour where ${inHours}`
   return sql<UseRow>`
     select ${END}::bigint as day, '' as model, '' as endpoint, '' as provider, false as answered, seq as requests, 0::numeric as cost,
       0::bigint as input, 0::bigint as output, 0::bigint as reasoning, 0::float8 as "cacheSaved"${noKey(wanted)} from use_below
     union all select moment / ${DAY_MS}::bigint * ${DAY_MS}::bigint, model, endpoint, provider, status not in ('failed', 'unknown'),
       sum(count)::bigint, sum(dollars) * 1000000000 + sum(nano), sum(input)::bigint, sum(output)::bigint, sum(reasoning)::bigint, sum(saved)${apart}
-    from (${keys || byKey ? byDay : byHour}) as u where moment >= ${from}::bigint and moment < ${until}::bigint group by 1, 2, 3, 4, 5${apart}`
+    from (${keys || byKey ? byDay : byHour}) as u group by 1, 2, 3, 4, 5${apart}`
 }
