@@ -17,6 +17,8 @@ const MOST_ROWS = 10_000
 /** Sums that are made at once: those of one day, or of the whole period where days do not stand apart. About 50 MB. */
 const MOST_SUMS = 200_000
 const USUAL_ROWS = 1_000
+/** Sums of the ledger that are added up at once. */
+const SLICE = 1_000
 const GROUPS = ['day', 'model', 'provider'] as const
 type Group = (typeof GROUPS)[number]
 
@@ -57,10 +59,13 @@ export async function readKeyActivity(query: URLSearchParams, source: ActivitySo
   // A day of all keys may have thousands of sums, all days of one key have few.
   const step = wanted ? until - from : DAY_MS
   for (let end = until; end > from && found.length <= offset + limit; end -= step) {
-    addSums(sums, await source.scans.use({ from: end - step, until: end, byKey: true, ...(wanted ? { keys: wanted } : {}) }), filter)
+    const rows = await source.scans.use({ from: end - step, until: end, byKey: true, ...(wanted ? { keys: wanted } : {}) })
+    for (let at = 0; at < rows.length; at += SLICE) {
+      addSums(sums, rows.slice(at, at + SLICE), filter)
+      if (pace.over) await pace.rest()
+    }
     if (sums.size > MOST_SUMS)
       throw badField('since', `the period has more than ${MOST_SUMS} sums: name a shorter one, a key, or fewer groups`)
-    if (pace.over) await pace.rest()
     // Days come in the order of the reply.
     if (!groups.has('day') && end - step > from) continue
     found.push(...inOrder(sums))
@@ -74,7 +79,6 @@ export async function readKeyActivity(query: URLSearchParams, source: ActivitySo
   return ok({ data, has_more: found.length > offset + limit, since: isoDay(from), until: isoDay(until - DAY_MS) })
 }
 
-/** Adds rows of one day. */
 function addSums(
   sums: Map<string, Sum>,
   rows: readonly UseRow[],

@@ -29,6 +29,16 @@ const rollupOf = (from: string, grouped = ''): string => `
 const DAY_OF_ALL = rollupOf(`use_by_hour WHERE hour >= ?1 * ${DAY_MS / HOUR_MS} AND hour < (?1 + 1) * ${DAY_MS / HOUR_MS}`)
 const DAY_OF_KEYS = rollupOf('use_by_key WHERE day = ?1 AND key IN (SELECT value FROM json_each(?2))')
 const DAY_BY_KEY = rollupOf('use_by_key WHERE day = ?1', ', key')
+/** Whole keys behind one: a day of many keys takes longer than the event loop has. */
+const KEYS_OF_DAY = `${rollupOf(
+  `use_by_key WHERE day = ?1 AND key > ?2
+    AND key <= (SELECT max(key) FROM (SELECT key FROM use_by_key WHERE day = ?1 AND key > ?2 ORDER BY key LIMIT ?3))`,
+  ', key',
+)} ORDER BY key`
+/** Sums of one page. */
+const SUMS = 1_000
+/** `<watermark> <day>`, and where the day is read by key the key that was read last. */
+const PLACE = /^(\d+) (-?\d+)(?: (.*))?$/s
 const DAY_BY_KEYS = rollupOf('use_by_key WHERE day = ?1 AND key IN (SELECT value FROM json_each(?2))', ', key')
 /** The last parameter is null for all keys. */
 const SUMS_BY_KEY = sumsOf('AND (?3 IS NULL OR hold.key IN (SELECT value FROM json_each(?3)))', ', hold.key')
@@ -42,6 +52,7 @@ export class SqliteUse {
   private sumsByKey: StatementSync | undefined
   private dayByKey: StatementSync | undefined
   private dayByKeys: StatementSync | undefined
+  private keysOfDay: StatementSync | undefined
   private readonly db: DatabaseSync
   private readonly rollups: Pick<SqliteRollups, 'below' | 'start' | 'sums'>
   private readonly page = new AdaptivePage(PAGE)
@@ -59,7 +70,7 @@ export class SqliteUse {
   /**
    * Of whole days first what is summed in memory, with the days of the tables from the watermark's on, in one step, since these change;
    * then each earlier day of the tables. Last, the rows that are in neither, as they were when the first page was read.
-   * @param after '' begins; `<watermark> <day>` where a day comes next; else the sequence of the last row. @throws what SQLite throws.
+   * @param after '' begins; `PLACE` where a day comes next; else the sequence of the last row. @throws what SQLite throws.
    */
   read(query: UseQuery, after: string): UsePage {
     if (!isWholeDays(query)) return this.pageOf(query, after, (first, last) => this.rowsOf(first, last, query))
@@ -68,9 +79,15 @@ export class SqliteUse {
       return this.pageOf({ ...query, until: Math.min(query.until, this.rollups.start / TICKS) }, after, (first, last) =>
         this.rowsOf(first, last, query),
       )
-    const [below = this.rollups.below, day] = after === '' ? [] : after.split(' ').map(Number)
+    const place = PLACE.exec(after)
+    const below = place ? Number(place[1]) : this.rollups.below
+    const day = place ? Number(place[2]) : undefined
     const open = Math.max(from, Math.floor(below / TICKS / DAY_MS))
-    const rows = day === undefined ? this.inMemory(query) : this.dayOf(day, query)
+    if (day !== undefined && query.byKey && !query.keys) {
+      const rows = this.keysBehind(day, place?.[3] ?? '')
+      if (rows.length > 0) return { rows, next: `${below} ${day} ${rows.at(-1)?.key ?? ''}` }
+    }
+    const rows = day === undefined ? this.inMemory(query) : query.byKey && !query.keys ? [] : this.dayOf(day, query)
     if (day === undefined) for (let each = open; each < until; each++) rows.push(...this.dayOf(each, query))
     const next = Math.min(day ?? open, until) - 1
     if (next >= from) return { rows, next: `${below} ${next}` }
@@ -97,6 +114,12 @@ export class SqliteUse {
       return this.dayByKey.all(day).map(useOfKey)
     }
     return (keys ? this.dayOfKeys.all(day, JSON.stringify(keys)) : this.dayOfAll.all(day)).map(useFrom)
+  }
+
+  /** As the table has it, in the order of keys. */
+  private keysBehind(day: number, key: string): UseRow[] {
+    this.keysOfDay ??= this.db.prepare(KEYS_OF_DAY)
+    return this.keysOfDay.all(day, key, SUMS).map(useOfKey)
   }
 
   private inMemory({ from, until, keys, byKey }: UseQuery): UseRow[] {

@@ -23,8 +23,10 @@ const open = (t: Test, file = join(t.testdir(), 'headgate.db')): [string, Sqlite
   new SqliteJournal(openDatabase(file, 'process'), { clock }),
 ]
 
-const nameOf = (row: UseRow): string => [row.day, row.model, row.endpoint, row.provider, row.answered].join('\n')
-const sorted = (rows: readonly UseRow[]): UseRow[] => rows.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
+const nameOf = (row: UseRow): string => [row.day, row.model, row.endpoint, row.provider, row.answered, row.key].join('\n')
+/** Rows in one order, with the key of each as its last member. */
+const sorted = (rows: readonly UseRow[]): UseRow[] =>
+  rows.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1)).map(({ key, ...row }) => (key === undefined ? row : { ...row, key }))
 
 const QUERIES: UseQuery[] = [
   { from: FIRST, until: FIRST + DAYS * DAY_MS },
@@ -32,6 +34,8 @@ const QUERIES: UseQuery[] = [
   { from: FIRST + DAY_MS, until: FIRST + 2 * DAY_MS },
   { from: FIRST + DAY_MS, until: FIRST + 3 * DAY_MS, keys: ['b', 'c'] },
   { from: FIRST + 5_000, until: FIRST + 2 * DAY_MS + 1 },
+  { from: FIRST, until: FIRST + DAYS * DAY_MS, byKey: true },
+  { from: FIRST + DAY_MS, until: FIRST + 3 * DAY_MS, byKey: true, keys: ['a', 'c'] },
 ]
 
 interface Sample {
@@ -223,4 +227,31 @@ t.test('the task brings the tables up to date, and forgets sums of more than 400
   t.match(await scanUse(journal, day(now)), [{ requests: 3 }])
   await write(now - 690_000)
   t.match(await scanUse(journal, day(now)), [{ requests: 4 }], 'one that comes late is added with its settlement')
+})
+
+t.test('a day with many sums by key is read in several pages, each key whole', async (t) => {
+  const [, journal] = open(t)
+  for (let index = 0; index < 3_000; index++) {
+    const seq = FIRST * TICKS + index
+    journal.hold(holdRow(seq, { key: `key ${index % 50}`, model: `acme/${index % 60}` }))
+    journal.settle(settleRow(seq, index, { facts: '{}' }))
+  }
+  await journal.committed()
+  const now = FIRST + DAYS * DAY_MS
+  while (journal.roll(now, 500) >= 500) {}
+  const query: UseQuery = { from: FIRST, until: FIRST + DAY_MS, byKey: true }
+  const pages: number[] = []
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    const { rows, next } = journal.usePage(query, after)
+    pages.push(rows.length)
+    after = next
+  }
+  t.ok(Math.max(...pages) < 1_100, `pages of ${pages}`)
+  const rows = await scanUse(journal, query)
+  t.equal(rows.length, 300)
+  t.equal(
+    rows.reduce((sum, { cost }) => sum + cost, 0n),
+    (2_999n * 3_000n) / 2n,
+  )
+  journal.close()
 })
