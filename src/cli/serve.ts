@@ -156,7 +156,7 @@ export function giveBackMemory(): void {
 }
 
 /** Bytes of young space, both halves: what V8 grows to beyond is never cheaper, and large bodies cost twice as much in it. */
-const MOST_YOUNG = 16 * 1024 * 1024
+const MOST_YOUNG = 32 * 1024 * 1024
 /** Milliseconds between two looks. V8 doubles young space once as many bytes have survived as it has. */
 const YOUNG_LOOK = 100
 
