@@ -126,7 +126,8 @@ async function check(): Promise<number> {
   const only = values.only?.split(',').map(Number)
   const before = fixture.mutations.filter(({ caughtBy }, at) => typeof caughtBy === 'string' && (only?.includes(at) ?? true))
   const left = await notCaughtAsBefore(before)
-  console.log(`${before.length - left.length} of ${before.length} are caught by the same test as before`)
+  console.log(`${before.length - left.length} of ${before.length} are caught by the same test as before, but for:`)
+  for (const { file, line, before: text } of left) console.log(`${file}:${line} ${text}`)
   let bad = 0
   const cover = left.length > 0 ? await measured() : coverOf(ROOT)
   await each(left, async (mutation, copy) => {
