@@ -251,13 +251,14 @@ async function listening({ runtime, clock }: { runtime: Runtime; clock: Clock },
   const { config, addresses } = runtime
   const { proxyProtocol, headerTimeout: limit } = config.server
   const proxyHeaders = proxyProtocol ? { isTrusted: (address: string) => addresses.isTrusted(address), clock, limit } : undefined
-  const { server, url } = await listen({ ...config.server, proxyHeaders }, runtime.gateway)
-  drain.follow(server)
+  const { server, plain, url } = await listen({ ...config.server, proxyHeaders }, runtime.gateway)
+  drain.follow(server, plain)
   closers.push(
     () =>
       new Promise<void>((resolve) => {
         server.close(() => resolve())
         server.closeAllConnections()
+        plain.closeAll()
         runtime.gateway.closeSockets()
       }),
   )

@@ -3,6 +3,8 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Clock, Timer } from '../core/clock.ts'
+import type { CallerReply } from './caller.ts'
+import type { PlainRequests } from './plain/requests.ts'
 
 /** Connections without an open exchange get this long to close by themselves. */
 const LINGER_MS = 1_000
@@ -25,6 +27,7 @@ export class Drain {
   private readonly onBegin: () => void
   private readonly exchanges = new Set<OpenExchange>()
   private readonly servers = new Set<Server>()
+  private readonly plain = new Set<PlainRequests>()
   private readonly connections = new Set<Connection>()
   /** Open replies of all servers. */
   private replies = 0
@@ -73,26 +76,20 @@ export class Drain {
    * Counts every reply and upgraded socket of a server. Call it after the server has its own handlers.
    * Nothing is made for a request: a set of open replies would keep the garbage collector from ever freeing them early.
    */
-  follow(server: Server): void {
+  follow(server: Server, plain?: PlainRequests): void {
     this.servers.add(server)
+    if (plain) {
+      this.plain.add(plain)
+      plain.onReply = (reply) => this.replyBegun(reply)
+    }
     server.on('connection', (socket: Followed) => {
       const connection: Connection = { socket, open: 0, last: undefined }
       socket[CONNECTION] = connection
       this.connections.add(connection)
       socket.once('close', () => this.connections.delete(connection))
     })
-    const { closed } = this
     // First in line, so that `Connection: close` is set before a handler writes the head.
-    const begun = (request: IncomingMessage, response: ServerResponse): void => {
-      const connection = (request.socket as Followed)[CONNECTION]
-      if (connection) {
-        connection.open++
-        connection.last = response
-      }
-      this.replies++
-      if (this.draining) announceLast(response)
-      response.once('close', closed)
-    }
+    const begun = (_request: IncomingMessage, response: ServerResponse): void => this.replyBegun(response)
     for (const event of ['request', 'checkContinue', 'checkExpectation']) {
       // Listening for the latter two changes what Node does by itself, so only where the server has taken them over.
       if (server.listenerCount(event) > 0) server.prependListener(event, begun)
@@ -110,8 +107,24 @@ export class Drain {
     })
   }
 
+  private replyBegun(response: CallerReply): void {
+    const connection = (response.req.socket as Followed)[CONNECTION]
+    if (connection) {
+      connection.open++
+      connection.last = response
+    }
+    this.replies++
+    if (this.draining) announceLast(response)
+    response.once('close', this.closed)
+  }
+
   /** One listener for all replies. */
-  private readonly closed: (this: ServerResponse) => void
+  private readonly closed: (this: CallerReply) => void
+
+  private closeIdle(): void {
+    for (const server of this.servers) server.closeIdleConnections()
+    for (const plain of this.plain) plain.closeIdle()
+  }
 
   /** Begins once; later calls give the same promise. Resolves when every connection is gone. */
   begin(): Promise<DrainResult> {
@@ -122,8 +135,8 @@ export class Drain {
       if (!server.listening) continue
       this.listening++
       server.close(() => this.serverClosed())
-      server.closeIdleConnections()
     }
+    this.closeIdle()
     for (const exchange of this.exchanges) exchange.last?.()
     for (const { last } of this.connections) if (last) announceLast(last)
     this.grace = this.clock.after(this.graceMs(), () => this.cutAll())
@@ -148,6 +161,7 @@ export class Drain {
       socket.destroy()
     }
     for (const server of this.servers) server.closeAllConnections()
+    for (const plain of this.plain) plain.closeAll()
     if (this.listening === 0) this.finish()
   }
 
@@ -157,7 +171,7 @@ export class Drain {
       this.finish()
       return
     }
-    for (const server of this.servers) server.closeIdleConnections()
+    this.closeIdle()
     this.lingering?.cancel()
     this.lingering = this.clock.after(LINGER_MS, () => {
       // A request that came in meanwhile on an open connection has the grace time, as any other.
@@ -181,7 +195,7 @@ interface Connection {
   readonly socket: Socket
   /** Replies under way on it. */
   open: number
-  last: ServerResponse | undefined
+  last: CallerReply | undefined
 }
 
 const CONNECTION = Symbol('connection')
@@ -201,8 +215,8 @@ export function wasCut(socket: Socket): boolean {
   return (socket as Followed)[CUT] === true
 }
 
-function announceLast(response: ServerResponse): void {
-  if (!response.headersSent) response.setHeader('connection', 'close')
+function announceLast(response: CallerReply): void {
+  if (!response.headersSent) response.shouldKeepAlive = false
   // The head of a running stream promised to keep the connection; it is closed after the last byte.
   else response.once('finish', () => response.req.socket.destroySoon())
 }

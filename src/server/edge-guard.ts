@@ -79,7 +79,7 @@ const HOST = /^(?:\[([^\]]+)\]|(?:[\w\-.~!$&'()*+,;=]|%[\dA-Fa-f]{2})+)(?::\d{0,
 /** The last good one: nearly all requests name the same. */
 let lastHost = ''
 
-function isHost(value: string): boolean {
+export function isHost(value: string): boolean {
   const match = HOST.exec(value)
   if (match === null || (match[1] !== undefined && !isIPv6(match[1]))) return false
   lastHost = value

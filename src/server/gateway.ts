@@ -4,23 +4,25 @@ import type { Socket } from 'node:net'
 import type { Duplex, Readable } from 'node:stream'
 import type { Clock } from '../core/clock.ts'
 import { absoluteDocs, asFault, Fault, faultReply } from '../core/faults.ts'
-import { type GenerationIds, randomTag } from '../core/ids.ts'
+import { randomTag } from '../core/ids.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { ClientDialect } from '../dialects/types.ts'
 import type { Front, Operation } from '../pipeline/chain.ts'
-import type { ClientConnection } from '../pipeline/client-connection.ts'
-import { Exchange } from '../pipeline/exchange.ts'
+import type { Exchange } from '../pipeline/exchange.ts'
 import { dialectByBody, type PlanDialects, planDialects } from '../pipeline/plan/format.ts'
-import { brandHeaders } from '../pipeline/request/receive.ts'
 import type { Telemetry } from '../services/telemetry/telemetry.ts'
+import type { CallerReply } from './caller.ts'
 import type { Page } from './consent-page.ts'
 import type { Cors } from './cors.ts'
-import { wasCut } from './drain.ts'
 import { edgeFault } from './edge-guard.ts'
-import { contentLengthOf, HttpConnection, type HttpConnectionSource } from './http-connection.ts'
+import { Exchanges, type ExchangesSource } from './exchanges.ts'
+import { contentLengthOf, type HttpConnectionSource } from './http-connection.ts'
 import { closeAfterReply, giveUpBody, lingers, takeBodies } from './lingering-close.ts'
 import { type RequestHandler, refuse } from './listener.ts'
+import { NodeConnection } from './node-connection.ts'
 import { OVERLOADED, type Overload } from './overload.ts'
+import { PlainClient } from './plain/plain-client.ts'
+import type { PlainReply, PlainRequest } from './plain/reply.ts'
 import { ResponseSockets, type SocketServing } from './sockets/response-sockets.ts'
 import { traceOperation } from './traces/operation-spans.ts'
 
@@ -70,21 +72,11 @@ export interface Serving {
   publicUrl: string | undefined
 }
 
-/**
- * Milliseconds after which a caller that has closed its sending side is probed with a write:
- * if it no longer listens, the first write brings a reset and the second one finds it.
- */
-const PROBES = [40, 60]
-
 /** Takes a body of any client format and returns its plan. */
 const PLAN_PATH = '/v1/plan'
 
 /** Bytes: four stream buffers of 64 KB, two for each direction. */
 const PASS_BUFFERS = 256 * 1024
-
-/** The exchange's connection that a socket waits for. */
-const CONNECTION = Symbol('connection')
-type Speaking = Socket & { [CONNECTION]?: HttpConnection | undefined }
 
 interface Refusal {
   readonly status: number
@@ -92,51 +84,45 @@ interface Refusal {
   readonly json: string
 }
 
-interface Opened {
-  exchange: Exchange
-  connection: HttpConnection
-}
-
 export class Gateway implements RequestHandler {
   serving: Serving
   private readonly clock: Clock
-  private readonly ids: GenerationIds
   private readonly clients: ReadonlyMap<string, ClientDialect>
   private readonly formats: PlanDialects
   private readonly oops: (error: unknown) => void
   private readonly connections: HttpConnectionSource
   private readonly overload: Pick<Overload, 'refuses'>
   private readonly telemetry: Pick<Telemetry, 'tracing'>
+  private readonly exchanges: Exchanges
   private readonly sockets: ResponseSockets
   /** What is answered under overload, by the dialect of the caller. */
   private readonly overloaded = new Map<ClientDialect | undefined, Refusal>()
 
   /** @param clients client dialects by path. */
-  constructor(source: {
-    serving: Serving
-    clock: Clock
-    ids: GenerationIds
-    clients: ReadonlyMap<string, ClientDialect>
-    oops: (error: unknown) => void
-    connections: HttpConnectionSource
-    overload: Pick<Overload, 'refuses'>
-    telemetry: Pick<Telemetry, 'tracing'>
-  }) {
+  constructor(
+    source: ExchangesSource & {
+      serving: Serving
+      clients: ReadonlyMap<string, ClientDialect>
+      connections: HttpConnectionSource
+      overload: Pick<Overload, 'refuses'>
+    },
+  ) {
     this.serving = source.serving
     this.clock = source.clock
-    this.ids = source.ids
     this.clients = source.clients
     this.formats = planDialects(source.clients)
     this.oops = source.oops
     this.connections = source.connections
     this.overload = source.overload
     this.telemetry = source.telemetry
+    this.exchanges = new Exchanges(source)
     this.sockets = new ResponseSockets({
       connections: this.connections,
       serving: () => this.serving.sockets,
       host: {
         refusal: (bytes) => (this.overload.refuses(bytes) ? OVERLOADED : undefined),
-        exchange: (connection, { request, format }) => this.exchange(format.client, request, connection),
+        exchange: (connection, { request, format }) =>
+          this.exchanges.create(format.client, request, { connection, brand: this.serving.brand }),
         run: (exchange, generates) => this.respond(exchange, generates),
       },
     })
@@ -157,11 +143,13 @@ export class Gateway implements RequestHandler {
     const client = this.clients.get(path)
     // Without a "100 Continue" it is unknown whether a body follows; only the connection of a completion sends one.
     if (expectsContinue && !((client || path === PLAN_PATH) && request.method === 'POST')) response.shouldKeepAlive = false
-    if (this.isTooLate(path, client, request)) this.shed(request, response, client)
-    else if (client && request.method === 'POST') {
-      const { fronts } = this.serving
-      const front = client.countBody ? fronts.count : client.embedding ? fronts.embed : fronts.generate
-      this.complete(this.open(client, request, response, expectsContinue), front, response)
+    if (this.isTooLate(path, client, request)) {
+      giveUpBody(request, response, OVERLOADED.status, this.clock)
+      this.shed(response, client)
+    } else if (client && request.method === 'POST') {
+      const connection = new NodeConnection(request, response, this.connections, expectsContinue)
+      const exchange = this.exchanges.create(client, request, { connection, brand: this.serving.brand })
+      this.exchanges.run(exchange, response, { connection, front: this.frontOf(client) })
     } else if (path === PLAN_PATH) this.plan(request, response, expectsContinue)
     else if (client) this.writeFault(response, new Fault('method_not_allowed', { headers: { Allow: 'POST' } }), client)
     else if (this.serving.passThrough.matches(request.url ?? '')) this.pass(request, response)
@@ -179,11 +167,28 @@ export class Gateway implements RequestHandler {
     } else refuse(socket, new Fault('bad_request', { message: 'upgrade: this path does not offer one' }))
   }
 
-  /** A harmless byte provokes a reset if the caller has left, and does not if it has only finished sending. */
+  /** @returns false for what is no plain completion: Node's server has to parse it, and `request` answers. */
+  plain(request: PlainRequest, reply: PlainReply): boolean {
+    const client = this.clients.get(request.path)
+    const { brand, cors } = this.serving
+    if (!client || cors) return false
+    if (this.overload.refuses(request.body.length)) {
+      this.shed(reply, client)
+      return true
+    }
+    const connection = new PlainClient(request, reply, this.connections)
+    const exchange = this.exchanges.create(client, request, { connection, brand })
+    this.exchanges.run(exchange, reply, { connection, front: this.frontOf(client) })
+    return true
+  }
+
+  private frontOf({ countBody, embedding }: ClientDialect): Front {
+    const { fronts } = this.serving
+    return countBody ? fronts.count : embedding ? fronts.embed : fronts.generate
+  }
+
   halfClosed(socket: Socket): void {
-    const connection = (socket as Speaking)[CONNECTION]
-    if (!connection) return
-    for (const ms of PROBES) this.clock.after(ms, () => connection.probe())
+    this.exchanges.halfClosed(socket)
   }
 
   /** Under overload, requests that call a provider are refused, and plans; management and lists never are. */
@@ -193,7 +198,7 @@ export class Gateway implements RequestHandler {
   }
 
   /** As cheap as possible: without authentication and without a log line. */
-  private shed(request: IncomingMessage, response: ServerResponse, client: ClientDialect | undefined): void {
+  private shed(response: CallerReply, client: ClientDialect | undefined): void {
     let refusal = this.overloaded.get(client)
     if (!refusal) {
       const { status, headers, json } = faultReply(OVERLOADED, { body: client?.faultBody })
@@ -201,9 +206,8 @@ export class Gateway implements RequestHandler {
       refusal = { status, head: Object.entries(head).flat(), json }
       this.overloaded.set(client, refusal)
     }
-    giveUpBody(request, response, refusal.status, this.clock)
     response.writeHead(refusal.status, refusal.head)
-    response.end(refusal.json)
+    response.end(refusal.json, 'latin1')
   }
 
   /** A pass-through streams both ways: what it holds at once is in the buffers of its two sockets. */
@@ -224,31 +228,14 @@ export class Gateway implements RequestHandler {
     }
     const format = queryOf(request).get('format')
     const client = dialectByBody(this.formats, format, this.serving.embeds)
-    const opened = this.open(client, request, response, expectsContinue)
-    // A plan leaves no spans.
-    opened.exchange.trail.trace = undefined
-    this.complete(opened, this.serving.fronts.plan, response)
+    const connection = new NodeConnection(request, response, this.connections, expectsContinue)
+    const exchange = this.exchanges.create(client, request, { connection, brand: this.serving.brand, traced: false })
+    this.exchanges.run(exchange, response, { connection, front: this.serving.fronts.plan })
   }
 
   /** Ends the WebSockets of responses, which a listener that closes would wait for. */
   closeSockets(): void {
     this.sockets.close()
-  }
-
-  private exchange(client: ClientDialect, request: IncomingMessage, connection: ClientConnection): Exchange {
-    const { brand } = this.serving
-    const exchange = new Exchange({
-      id: this.ids.next(this.clock.now()),
-      client,
-      headers: request.headers,
-      connection,
-      clock: this.clock,
-      brand,
-      wantsMetadata: wantsMetadata(request, brand),
-    })
-    const { tracing } = this.telemetry
-    if (tracing) exchange.trail.trace = tracing.begin(request.headers)
-    return exchange
   }
 
   private respond(exchange: Exchange, generates: boolean): Promise<boolean> {
@@ -263,40 +250,12 @@ export class Gateway implements RequestHandler {
     )
   }
 
-  private open(client: ClientDialect, request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): Opened {
-    const connection = new HttpConnection(request, response, this.connections, expectsContinue)
-    const exchange = this.exchange(client, request, connection)
-    const socket: Speaking = request.socket
-    socket[CONNECTION] = connection
-    // Only the end of it: a long reply may wait for its caller when the exchange, and with it the body, are no longer needed.
-    const {
-      head: { cancel },
-    } = exchange
-    response.on('close', () => {
-      // An idle connection must not keep its last request in memory.
-      if (socket[CONNECTION] === connection) socket[CONNECTION] = undefined
-      if (!response.writableFinished) cancel.abort(new Fault(wasCut(socket) ? 'shutdown' : 'client_gone'))
-    })
-    return { exchange, connection }
-  }
-
-  private complete({ exchange, connection }: Opened, front: Front, response: ServerResponse): void {
-    front(exchange).then(
-      () => connection.release(),
-      (error) => {
-        connection.release()
-        this.oops(error)
-        response.destroy()
-      },
-    )
-  }
-
   private async operate(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): Promise<void> {
     const path = pathOf(request)
     traceOperation({ request, response, path }, { telemetry: this.telemetry, clock: this.clock })
-    let connection: HttpConnection | undefined
-    const opened = (): HttpConnection => {
-      connection ??= new HttpConnection(request, response, this.connections, expectsContinue)
+    let connection: NodeConnection | undefined
+    const opened = (): NodeConnection => {
+      connection ??= new NodeConnection(request, response, this.connections, expectsContinue)
       return connection
     }
     const operation: OperationRequest = {
@@ -389,11 +348,4 @@ function queryOf({ url = '/' }: IncomingMessage): URLSearchParams {
 function writePage(response: ServerResponse, { status, headers, html }: Page, method: string): void {
   response.writeHead(status, { ...headers, 'Content-Length': Buffer.byteLength(html) })
   response.end(method === 'HEAD' ? undefined : html)
-}
-
-/** The header counts whatever its case; any other value than `enabled` is off (contract section 0, row 21). */
-function wantsMetadata({ headers }: IncomingMessage, brand: string): boolean {
-  const { metadata, legacyMetadata } = brandHeaders(brand)
-  const value = headers[metadata] ?? headers[legacyMetadata]
-  return typeof value === 'string' && value.toLowerCase() === 'enabled'
 }

@@ -1,17 +1,16 @@
-/** The connection of one caller, as the pipeline sees it, over Node's HTTP server. */
-import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+/** The connection of one caller, as the pipeline sees it, over HTTP: its subclasses differ in how a body comes. */
+import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Readable } from 'node:stream'
 import type { Clock } from '../core/clock.ts'
+import { entryAt } from '../core/entry-at.ts'
 import { gauge, type Tallies } from '../core/metrics.ts'
 import { hashOf } from '../core/secret.ts'
 import { EventWriter } from '../dialects/sse/writer.ts'
 import type { ClientConnection, Reading } from '../pipeline/client-connection.ts'
 import type { BodyMemory, BodyShare } from './body-memory.ts'
+import type { CallerReply, CallerRequest } from './caller.ts'
 import type { ClientAddresses } from './client-address.ts'
-import { giveUpBody } from './lingering-close.ts'
 import { ReadingWatch, unsent } from './reading-watch.ts'
-import { type BodySource, readPieces, readWhole } from './request-body.ts'
 
 export const openStreams = gauge('open_streams', 'Streams being relayed now.')
 
@@ -26,14 +25,12 @@ export interface HttpConnectionSource {
   tallies: Tallies
 }
 
-export class HttpConnection implements ClientConnection {
+export abstract class HttpConnection implements ClientConnection {
   readonly contentLength: number | undefined
-  private readonly request: IncomingMessage
-  private readonly response: ServerResponse
-  private readonly source: HttpConnectionSource
-  private readonly clock: Clock
-  private readonly expectsContinue: boolean
-  private readonly share: BodyShare
+  protected readonly request: CallerRequest
+  protected readonly response: CallerReply
+  protected readonly source: HttpConnectionSource
+  protected readonly share: BodyShare
   private writer: EventWriter | undefined
   /** Absent until bytes wait for the caller. */
   private watch: ReadingWatch | undefined
@@ -41,15 +38,18 @@ export class HttpConnection implements ClientConnection {
   private queued = 0
   private drained: (() => void) | undefined
 
-  constructor(request: IncomingMessage, response: ServerResponse, source: HttpConnectionSource, expectsContinue: boolean) {
+  constructor(request: CallerRequest, response: CallerReply, source: HttpConnectionSource) {
     this.request = request
     this.response = response
     this.source = source
-    this.clock = source.clock
-    this.expectsContinue = expectsContinue
     this.share = source.memory.open()
     this.contentLength = contentLengthOf(request)
   }
+
+  abstract readBody(limit: number, reading?: Reading): Promise<Buffer>
+
+  /** Called before the head of a whole reply: the body may not have been read. */
+  protected abstract giveUpBody(status: number): void
 
   address(): string {
     return this.source.addresses.of(this.request)
@@ -57,16 +57,6 @@ export class HttpConnection implements ClientConnection {
 
   digest(secret: string): string {
     return digestOn(this.request.socket, secret)
-  }
-
-  readBody(limit: number, reading?: Reading): Promise<Buffer> {
-    if (reading?.payer !== undefined) this.share.for(reading.payer)
-    return readWhole(this.request, limit, this.bodySource(reading))
-  }
-
-  /** The body as it comes; it waits while a piece is worked on. @throws Fault 408, 499, 503. */
-  readPieces(): AsyncGenerator<Buffer> {
-    return readPieces(this.request, this.bodySource())
   }
 
   reserve(bytes: number): Promise<void> | undefined {
@@ -83,28 +73,10 @@ export class HttpConnection implements ClientConnection {
     else this.share.release()
   }
 
-  /** Sends bytes whose length the headers state, as fast as the caller takes them. @param bytes undefined for a head alone. */
-  download(status: number, headers: OutgoingHttpHeaders, bytes: Readable | undefined): void {
-    const { response } = this
-    if (response.destroyed) {
-      bytes?.destroy()
-      return
-    }
-    response.writeHead(status, headers)
-    if (!bytes) {
-      response.end()
-      return
-    }
-    this.endWatched()
-    response.once('close', () => bytes.destroy())
-    bytes.once('error', () => response.destroy())
-    bytes.pipe(response)
-  }
-
   whole(status: number, headers: OutgoingHttpHeaders, json: string | readonly Buffer[]): void {
-    const { response, request } = this
+    const { response } = this
     if (response.headersSent || response.destroyed) return
-    giveUpBody(request, response, status, this.clock)
+    this.giveUpBody(status)
     const length = lengthOf(json)
     const head: OutgoingHttpHeader[] = ['Content-Type', 'application/json', 'Content-Length', length]
     for (const name in headers) {
@@ -122,9 +94,9 @@ export class HttpConnection implements ClientConnection {
   }
 
   /** The reply has been written, but the caller has not taken all of it. */
-  private endWatched(): void {
+  protected endWatched(): void {
     const { response } = this
-    this.watch ??= new ReadingWatch(response, this.clock)
+    this.watch ??= new ReadingWatch(response, this.source.clock)
     const { watch } = this
     watch.begin()
     response.once('close', () => {
@@ -171,7 +143,7 @@ export class HttpConnection implements ClientConnection {
   /** A write that found the socket full starts the stall clock and waits for the drain. */
   private watched(flowing: boolean | undefined): boolean {
     if (flowing !== false || this.response.destroyed) return true
-    this.watch ??= new ReadingWatch(this.response, this.clock)
+    this.watch ??= new ReadingWatch(this.response, this.source.clock)
     if (this.watch.begin()) {
       this.writer?.onDrain(() => {
         this.watch?.end()
@@ -181,12 +153,6 @@ export class HttpConnection implements ClientConnection {
       })
     }
     return false
-  }
-
-  private bodySource({ cancel, count }: Reading = {}): BodySource {
-    const { share, clock } = this
-    if (this.expectsContinue) this.response.writeContinue()
-    return { share, length: this.contentLength, clock, slowAfter: this.source.slowAfter, cancel, count }
   }
 }
 
@@ -205,7 +171,7 @@ export function digestOn(socket: Known, secret: string): string {
 }
 
 /** Bytes of the body as announced. */
-export function contentLengthOf({ headers }: IncomingMessage): number | undefined {
+export function contentLengthOf({ headers }: Pick<IncomingMessage, 'headers'>): number | undefined {
   const length = headers['content-length']
   return length === undefined ? undefined : Number(length)
 }
@@ -221,17 +187,17 @@ const LARGE = 64 * 1024
  * A long body in pieces, written as fast as the caller takes them.
  * The head has been written, with the length of all pieces together.
  */
-function writePieces(response: ServerResponse, pieces: readonly Buffer[]): void {
+function writePieces(response: CallerReply, pieces: readonly Buffer[]): void {
   let next = 0
   const pump = (): void => {
     while (next < pieces.length) {
       if (response.destroyed) return
-      if (!response.write(pieces[next++]) && next < pieces.length) {
+      if (!response.write(entryAt(pieces, next++)) && next < pieces.length) {
         response.once('drain', pump)
         return
       }
     }
-    response.end()
+    response.end('', 'latin1')
   }
   pump()
 }

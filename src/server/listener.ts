@@ -8,6 +8,8 @@ import { Fault, type FaultCode, faultReply } from '../core/faults.ts'
 import { createServer, STATUS_CODES } from '../core/node-http.ts'
 import { isHandshake } from '../core/websocket-handshake.ts'
 import { closeLingering, lingers, takeBodies } from './lingering-close.ts'
+import type { PlainReply, PlainRequest } from './plain/reply.ts'
+import { PlainRequests, takePlainRequests } from './plain/requests.ts'
 import { acceptProxyHeaders, type ProxyProtocolOptions } from './proxy-protocol.ts'
 
 export interface ListenerOptions {
@@ -26,6 +28,8 @@ export interface ListenerOptions {
 
 export interface RequestHandler {
   request(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void
+  /** Answers a request of the short way. @returns false where Node's server has to take it. */
+  plain(request: PlainRequest, reply: PlainReply): boolean
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
   /** The caller has closed its sending side; it may still read. */
   halfClosed(socket: Socket): void
@@ -33,6 +37,7 @@ export interface RequestHandler {
 
 export interface Listener {
   readonly server: Server
+  readonly plain: PlainRequests
   readonly url: string
 }
 
@@ -52,6 +57,9 @@ export async function listen(options: ListenerOptions, handler: RequestHandler):
     noDelay: true,
     shouldUpgradeCallback: (request) => isHandshake(request) && !replying(request.socket),
   })
+  const { keepAlive, maxHeaders } = options
+  const plain = new PlainRequests({ keepAlive, maxHeaders, clock: systemClock, answer: (...call) => handler.plain(...call), refuse })
+  takePlainRequests(server, plain)
   if (options.proxyHeaders) acceptProxyHeaders(server, options.proxyHeaders)
   // A caller may close its sending side after the request and still wait for the reply.
   Object.assign(server, { httpAllowHalfOpen: true })
@@ -78,7 +86,7 @@ export async function listen(options: ListenerOptions, handler: RequestHandler):
     })
   })
   const { port } = server.address() as AddressInfo
-  return { server, url: `http://${options.host.includes(':') ? `[${options.host}]` : options.host}:${port}` }
+  return { server, plain, url: `http://${options.host.includes(':') ? `[${options.host}]` : options.host}:${port}` }
 }
 
 /**

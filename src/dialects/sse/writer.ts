@@ -1,16 +1,32 @@
 /** Writes an event stream to a client: own chunk framing, one socket write per turn, back-pressure. */
-import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import type { Writable } from 'node:stream'
+import type { OutgoingHttpHeaders } from 'node:http'
 
 /** Held bytes that are not left waiting for the end of the turn. */
 const MOST_HELD = 64 * 1024
+
+interface StreamTarget {
+  readonly destroyed: boolean
+  write(chunk: string, encoding: BufferEncoding): boolean
+  once(event: 'drain', fn: () => void): unknown
+}
+
+/** The reply that a stream goes into: Node's own, or that to a plain request. */
+export interface StreamReply extends StreamTarget {
+  readonly writableEnded: boolean
+  /** Null behind another reply of its pipeline. */
+  readonly socket: StreamTarget | null
+  /** False where what is written is framed already. */
+  chunkedEncoding: boolean
+  writeHead(status: number, headers: OutgoingHttpHeaders): unknown
+  end(chunk: string, encoding: BufferEncoding): unknown
+}
 
 /**
  * Node frames a chunk with four socket writes. Here all that comes within one turn becomes one chunk in one write;
  * `chunkedEncoding` is switched off once the head is made (RFC 9112, 7.1 is kept by us).
  */
 export class EventWriter {
-  private readonly response: ServerResponse
+  private readonly response: StreamReply
   private draining: (() => void) | undefined
   /** Bytes of this turn, one per character. */
   private held = ''
@@ -18,7 +34,7 @@ export class EventWriter {
   private flowing = true
   private begun = false
 
-  constructor(response: ServerResponse) {
+  constructor(response: StreamReply) {
     this.response = response
   }
 
@@ -71,7 +87,7 @@ export class EventWriter {
     const { socket } = response
     // The first write takes the head along. Later ones spare the detour through the reply, which would wait another tick;
     // a reply that is not first in its pipeline has no socket yet.
-    const target: Writable = this.begun && socket ? socket : response
+    const target: StreamTarget = this.begun && socket ? socket : response
     this.begun = true
     if (target.destroyed || target.write(framed(held), 'latin1') || !this.flowing) return
     this.flowing = false

@@ -1,0 +1,20 @@
+/** What the server needs of a request and of its reply, whether Node's HTTP server has parsed it or the short way for plain requests. */
+import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders } from 'node:http'
+import type { StreamReply } from '../dialects/sse/writer.ts'
+import type { Watched } from './reading-watch.ts'
+
+export type CallerRequest = Pick<IncomingMessage, 'headers' | 'socket'>
+
+export interface CallerReply extends Omit<StreamReply, 'socket' | 'destroyed' | 'once' | 'write'>, Watched {
+  /** The request that it answers. */
+  readonly req: CallerRequest
+  readonly headersSent: boolean
+  /** False where the connection ends with this reply. */
+  shouldKeepAlive: boolean
+  /** @param headers an object, or names and values in turn. */
+  writeHead(status: number, headers: OutgoingHttpHeaders | OutgoingHttpHeader[]): unknown
+  write(chunk: string | Buffer, encoding?: BufferEncoding): boolean
+  /** An interim reply that means nothing (status 102). */
+  writeProcessing(): void
+  once(event: 'close' | 'drain' | 'finish', fn: () => void): unknown
+}

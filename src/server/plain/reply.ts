@@ -1,0 +1,138 @@
+/** The reply to a plain request: what the server uses of Node's ServerResponse, written straight to the socket. */
+import { EventEmitter } from 'node:events'
+import type { IncomingHttpHeaders, OutgoingHttpHeader, OutgoingHttpHeaders } from 'node:http'
+import type { Socket } from 'node:net'
+import { STATUS_CODES, validateHeaderName, validateHeaderValue } from '../../core/node-http.ts'
+import type { CallerReply, CallerRequest } from '../caller.ts'
+
+export class PlainRequest implements CallerRequest {
+  readonly path: string
+  readonly headers: IncomingHttpHeaders
+  readonly socket: Socket
+  body: Buffer
+
+  constructor(socket: Socket, { path, headers, body }: { path: string; headers: IncomingHttpHeaders; body: Buffer }) {
+    this.path = path
+    this.headers = headers
+    this.socket = socket
+    this.body = body
+  }
+
+  /** The body, once: the request lives as long as its reply, and must not keep it. */
+  takeBody(): Buffer {
+    const { body } = this
+    this.body = EMPTY
+    return body
+  }
+}
+
+const EMPTY = Buffer.alloc(0)
+
+/** What the connection of a reply does for it. */
+export interface ReplyConnection {
+  readonly socket: Socket
+  /** Called once the system has taken all of the reply. */
+  readonly flushed: (error?: Error | null) => void
+  /** The two lines that a connection is kept with, and the date: the last lines of a head. */
+  keptLines(): string
+}
+
+/** Names that have been found to be valid: the gateway writes few. */
+const valid = new Set<string>()
+
+/** Emits `finish` and `close` when the system has taken all of it, and `close` alone when the connection has ended before. */
+export class PlainReply extends EventEmitter implements CallerReply {
+  readonly req: PlainRequest
+  /** Bodies are framed by what writes them. */
+  chunkedEncoding = false
+  shouldKeepAlive = true
+  headersSent = false
+  writableEnded = false
+  writableFinished = false
+  private readonly connection: ReplyConnection
+  /** The head, until it leaves with the first bytes of the body. */
+  private head = ''
+
+  constructor(request: PlainRequest, connection: ReplyConnection) {
+    super()
+    this.req = request
+    this.connection = connection
+  }
+
+  get socket(): Socket {
+    return this.connection.socket
+  }
+
+  get destroyed(): boolean {
+    return this.connection.socket.destroyed
+  }
+
+  get writableLength(): number {
+    return this.connection.socket.writableLength
+  }
+
+  /** @throws TypeError where a header cannot be written, as Node's own does. */
+  writeHead(status: number, headers: OutgoingHttpHeaders | OutgoingHttpHeader[]): void {
+    let head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}\r\n`
+    if (Array.isArray(headers)) for (let at = 0; at + 1 < headers.length; at += 2) head += lineOf(String(headers[at]), headers[at + 1])
+    else for (const name in headers) head += lineOf(name, headers[name])
+    this.head = `${head}${this.shouldKeepAlive ? this.connection.keptLines() : CLOSED_LINES}\r\n`
+    this.headersSent = true
+  }
+
+  write(chunk: string | Buffer, encoding?: BufferEncoding): boolean {
+    const { socket } = this
+    if (typeof chunk !== 'string') {
+      this.sendHead()
+      return socket.write(chunk)
+    }
+    if (encoding === 'latin1') return socket.write(this.takeHead() + chunk, 'latin1')
+    this.sendHead()
+    return socket.write(chunk, encoding)
+  }
+
+  end(text = '', encoding: BufferEncoding = 'utf8'): void {
+    const { socket, flushed } = this.connection
+    this.writableEnded = true
+    if (encoding === 'latin1') socket.write(this.takeHead() + text, 'latin1', flushed)
+    else {
+      this.sendHead()
+      socket.write(text, encoding, flushed)
+    }
+  }
+
+  writeProcessing(): void {
+    this.socket.write('HTTP/1.1 102 Processing\r\n\r\n', 'latin1')
+  }
+
+  destroy(): void {
+    this.socket.destroy()
+  }
+
+  private takeHead(): string {
+    const { head } = this
+    this.head = ''
+    return head
+  }
+
+  private sendHead(): void {
+    if (this.head !== '') this.socket.write(this.takeHead(), 'latin1')
+  }
+}
+
+const CLOSED_LINES = 'Connection: close\r\n'
+
+function lineOf(name: string, value: OutgoingHttpHeader | undefined): string {
+  if (value === undefined) return ''
+  if (!valid.has(name)) {
+    validateHeaderName(name)
+    if (valid.size < MOST_NAMES) valid.add(name)
+  }
+  if (typeof value === 'number') return `${name}: ${value}\r\n`
+  if (typeof value !== 'string') return value.map((one) => lineOf(name, one)).join('')
+  validateHeaderValue(name, value)
+  return `${name}: ${value}\r\n`
+}
+
+/** Names may come from plugins. */
+const MOST_NAMES = 200

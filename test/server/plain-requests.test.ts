@@ -1,0 +1,168 @@
+/** The short way for plain requests over real sockets: what it answers, what Node's server answers, and that no caller sees which. */
+import t, { type Test } from 'tap'
+import { listen } from '../../src/server/listener.ts'
+import { eventually } from '../support/eventually.ts'
+import { KEY } from '../support/gateway.ts'
+import { parseReply, RawClient } from '../support/raw.ts'
+import { startScene } from '../support/scene.ts'
+
+const BODY = JSON.stringify({ model: 'acme/one', messages: [{ role: 'user', content: 'Grüße' }] })
+const LENGTH = Buffer.byteLength(BODY)
+const bytesOf = (body: string): string => Buffer.from(body).toString('latin1')
+
+/** A request in the plain form; further lines may take that from it. */
+function chat(...more: string[]): string {
+  const lines = [
+    'POST /v1/chat/completions HTTP/1.1',
+    'Host: a.example',
+    `Authorization: Bearer ${KEY}`,
+    `Content-Length: ${LENGTH}`,
+    ...more,
+  ]
+  return `${lines.join('\r\n')}\r\n\r\n${bytesOf(BODY)}`
+}
+
+/** A listener that says which way each request came, and answers with its path. */
+async function ways(t: Test): Promise<{ url: string; came: string[]; hold: () => () => void }> {
+  const came: string[] = []
+  let held: (() => void)[] | undefined
+  const answer = (fn: () => void): void => {
+    if (held) held.push(fn)
+    else fn()
+  }
+  const options = { host: '127.0.0.1', port: 0, keepAlive: 5_000, headerTimeout: 5_000, deadline: 5_000, maxHeaders: 4_096 }
+  const { server, plain, url } = await listen(options, {
+    request: (request, response) => {
+      came.push(`node ${request.url}`)
+      request.resume().on('end', () => answer(() => response.end('node')))
+    },
+    plain: (request, reply) => {
+      if (request.path === '/refused') return false
+      came.push(`plain ${request.path}`)
+      answer(() => {
+        reply.writeHead(200, { 'Content-Length': 5 })
+        reply.end('plain', 'latin1')
+      })
+      return true
+    },
+    upgrade: (_request, socket) => void socket.destroy(),
+    halfClosed: () => {},
+  })
+  t.teardown(() => {
+    plain.closeAll()
+    server.closeAllConnections()
+    server.close()
+  })
+  const hold = (): (() => void) => {
+    held = []
+    return () => {
+      const fns = held ?? []
+      held = undefined
+      for (const fn of fns) fn()
+    }
+  }
+  return { url, came, hold }
+}
+
+const post = (path: string, body = '{}', ...more: string[]): string =>
+  `${[`POST ${path} HTTP/1.1`, 'Host: a', `Content-Length: ${body.length}`, ...more].join('\r\n')}\r\n\r\n${body}`
+
+t.test('a connection stays on the short way as long as its requests are plain', async (t) => {
+  const { url, came } = await ways(t)
+  const client = await RawClient.open(url)
+  client.send(post('/a'))
+  await client.until(/plain$/)
+  client.send(post('/b', ''))
+  await client.until(/plain[\s\S]*plain$/)
+  client.send('GET /c HTTP/1.1\r\nHost: a\r\n\r\n')
+  await client.until(/node/)
+  client.send(post('/d'))
+  await client.until(/node[\s\S]*node/)
+  t.same(came, ['plain /a', 'plain /b', 'node /c', 'node /d'])
+  client.close()
+})
+
+t.test('a request in a few pieces is plain, and one in many is not lost', async (t) => {
+  const { url, came } = await ways(t)
+  const client = await RawClient.open(url)
+  const text = post('/pieces', '{"a":1}')
+  client.send(text.slice(0, 9))
+  client.send(text.slice(9, 50))
+  client.send(text.slice(50))
+  await client.until(/plain|node/)
+  const slow = await RawClient.open(url)
+  for (const byte of post('/bytes')) {
+    slow.send(byte)
+    await new Promise(setImmediate)
+  }
+  await slow.until(/plain|node/)
+  t.equal(came.filter((one) => one.endsWith(' /pieces')).length, 1)
+  t.equal(came.filter((one) => one.endsWith(' /bytes')).length, 1)
+  client.close()
+  slow.close()
+})
+
+t.test('what is too long, or refused by the gateway, is left to Node', async (t) => {
+  const { url, came } = await ways(t)
+  for (const text of [post('/long', 'x'.repeat(70_000)), post('/header', '{}', `X-A: ${'x'.repeat(5_000)}`), post('/refused')]) {
+    const client = await RawClient.open(url)
+    client.send(text)
+    await client.until(/node|431/)
+    client.close()
+  }
+  t.same(came, ['node /long', 'node /refused'])
+})
+
+t.test('requests behind one another are answered in order, also where the caller has closed its side', async (t) => {
+  const { url, came, hold } = await ways(t)
+  const together = await RawClient.open(url)
+  together.send(post('/one') + post('/two')).halfClose()
+  t.equal((await together.closed()).match(/HTTP\/1\.1 200/g)?.length, 2)
+  const apart = await RawClient.open(url)
+  const release = hold()
+  apart.send(post('/three'))
+  await eventually('the first one is being answered', () => came.includes('plain /three'))
+  apart.send('GET /four HTTP/1.1\r\nHost: a\r\n\r\n').halfClose()
+  release()
+  t.match(await apart.closed(), /plain[\s\S]*node/)
+  t.same(came, ['node /one', 'node /two', 'plain /three', 'node /four'])
+})
+
+t.test('half a request and the end of the connection is an error', async (t) => {
+  const { url } = await ways(t)
+  const client = await RawClient.open(url)
+  client.send('POST /v1/chat').halfClose()
+  t.equal(parseReply(await client.closed()).status, 400)
+})
+
+/** The lines of a head without what differs from one reply to the next, in order. */
+function headOf(text: string): string[] {
+  const head = text.slice(0, text.indexOf('\r\n\r\n'))
+  return head.split('\r\n').map((line) => line.replace(/^(Date|X-Generation-Id|X-Request-Id|openai-processing-ms): .*/i, '$1'))
+}
+
+t.test('the reply is the same, byte for byte, whichever way the request came', async (t) => {
+  const { gateway } = await startScene(t)
+  const replies: string[][] = []
+  for (const more of [[], ['TE: trailers']]) {
+    for (const key of [KEY, 'sk-unknown']) {
+      const client = await RawClient.open(gateway.url)
+      client.send(chat(...more).replace(KEY, key))
+      replies.push(headOf(await client.until(/\r\n\r\n\{[\s\S]*\}\n?$/)))
+      client.close()
+    }
+  }
+  t.same(replies[0], replies[2])
+  t.same(replies[1], replies[3])
+  t.match(replies[0]?.[0], /200/)
+  t.match(replies[1]?.[0], /401/)
+})
+
+t.test('an idle connection ends after the time that its replies name', async (t) => {
+  const { gateway } = await startScene(t, { yaml: 'server: { keep_alive: 1s }' })
+  const client = await RawClient.open(gateway.url)
+  client.send(chat())
+  t.match(await client.until(/\}$/), /Keep-Alive: timeout=1\r\n/)
+  await client.closed()
+  t.pass('the gateway has closed it')
+})
