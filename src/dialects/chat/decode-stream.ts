@@ -3,6 +3,7 @@ import { Fault, faultBody } from '../../core/faults.ts'
 import { escapesLetters, isObject, type JsonObject } from '../../core/json.ts'
 import { type End, type EndReason, MEMBERS, type StreamEvent } from '../canon/events.ts'
 import type { Usage } from '../canon/usage.ts'
+import { LikeFrames, type Varying } from '../sse/like-frames.ts'
 import type { Final, ReplyContext, StreamDecoder } from '../types.ts'
 import { DeltaReader } from './decode-delta.ts'
 import { decodeFault } from './fault.ts'
@@ -21,8 +22,18 @@ export function choiceFault(choice: JsonObject): Fault {
   return isObject(choice.error) ? decodeFault(200, { error: choice.error }) : decodeFault(200, { code: String(choice.finish_reason) })
 }
 
+/** OpenAI pads chunks, so that their length says nothing of the answer (openai 7.55.0, `stream_options.include_obfuscation`). */
+const VARYING: readonly Varying[] = [{ name: 'obfuscation', last: true }]
+
+/** The text of a chunk with one choice. */
+function contentOf({ choices }: JsonObject): unknown {
+  const [choice] = Array.isArray(choices) && choices.length === 1 ? choices : []
+  return isObject(choice) && isObject(choice.delta) ? choice.delta.content : undefined
+}
+
 export class ChatStreamDecoder implements StreamDecoder {
   private readonly deltas = new DeltaReader()
+  private readonly like = new LikeFrames(VARYING)
   private started = false
   private finished: string | undefined
   private usage: Usage | undefined
@@ -41,6 +52,11 @@ export class ChatStreamDecoder implements StreamDecoder {
       this.complete(out, true)
       return
     }
+    const like = this.like.read(data)
+    if (like) {
+      out.push(like)
+      return
+    }
     let chunk: unknown
     try {
       chunk = JSON.parse(data)
@@ -48,8 +64,15 @@ export class ChatStreamDecoder implements StreamDecoder {
       this.fail(new Fault('upstream_garbled'), out)
       return
     }
-    if (isObject(chunk)) this.chunk(chunk, out)
-    else this.fail(new Fault('upstream_garbled'), out)
+    if (!isObject(chunk)) {
+      this.fail(new Fault('upstream_garbled'), out)
+      return
+    }
+    const before = out.length
+    this.chunk(chunk, out)
+    // Until two chunks in a row have had one id, each of them changes what is known of it.
+    const text = this.identity.steady || typeof chunk.id !== 'string' ? contentOf(chunk) : undefined
+    this.like.learn(data, text, out.length === before + 1 ? out[before] : undefined)
   }
 
   /** One parsed chunk, or a whole reply made into one. */

@@ -51,6 +51,8 @@ export class BlockDecoder {
   sawCall = false
   private readonly open = new Map<number, OpenBlock>()
   private next = 0
+  /** The block that text came for last. */
+  private spoken: OpenBlock | undefined
 
   start(index: number, block: JsonObject, out: StreamEvent[]): void {
     if (this.open.has(index)) this.stop(index, out)
@@ -127,8 +129,14 @@ export class BlockDecoder {
     for (const index of [...this.open.keys()]) this.stop(index, out)
   }
 
+  /** Counts further text of the block that had the last one. */
+  more(text: string): void {
+    if (this.spoken) this.spoken.length += text.length
+  }
+
   private text(opened: OpenBlock, text: string | undefined, out: StreamEvent[]): void {
     if (text === undefined || text === '' || opened.number === -1) return
+    this.spoken = opened
     opened.length += text.length
     out.push({ type: 'block-delta', block: opened.number, text })
   }

@@ -4,6 +4,7 @@ import { Fault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
 import { type End, isAnother, type StreamEvent } from '../canon/events.ts'
 import type { Usage } from '../canon/usage.ts'
+import { LikeFrames } from '../sse/like-frames.ts'
 import type { StreamDecoder } from '../types.ts'
 import { BlockDecoder } from './decode-block.ts'
 import { decodeFault } from './fault.ts'
@@ -36,6 +37,7 @@ export function endOf(facts: JsonObject, usage: Json | undefined, sawCall: boole
 
 export class MessagesStreamDecoder implements StreamDecoder {
   private readonly blocks = new BlockDecoder()
+  private readonly like = new LikeFrames([])
   private started = false
   private id: Json | undefined
   private hasBlocks = false
@@ -47,14 +49,26 @@ export class MessagesStreamDecoder implements StreamDecoder {
 
   feed(data: string, event: string | undefined, out: StreamEvent[]): void {
     if (this.over || data === '[DONE]') return
+    const like = this.like.read(data)
+    if (like?.type === 'block-delta') {
+      this.blocks.more(like.text)
+      out.push(like)
+      return
+    }
     let message: unknown
     try {
       message = JSON.parse(data)
     } catch {
       message = undefined
     }
-    if (isObject(message)) this.message(message, event, out)
-    else this.fail(new Fault('upstream_garbled'), out)
+    if (!isObject(message)) {
+      this.fail(new Fault('upstream_garbled'), out)
+      return
+    }
+    const before = out.length
+    this.message(message, event, out)
+    const text = isObject(message.delta) && message.delta.type === 'text_delta' ? message.delta.text : undefined
+    this.like.learn(data, text, out.length === before + 1 ? out[before] : undefined)
   }
 
   /** One parsed event, or a whole reply made into several. */
