@@ -1,8 +1,8 @@
 /** Bodies that are large enough to go on in their own bytes: the provider reads what was checked, for whole replies and streams, at each attempt. */
 import t from 'tap'
 import { startScene } from '../support/scene.ts'
-import { jsonAnswer } from '../support/upstream.ts'
-import { says } from '../support/wire.ts'
+import { jsonAnswer, type Script, sseAnswer } from '../support/upstream.ts'
+import { framesFor, says } from '../support/wire.ts'
 
 const LONG = 'größer → "quoted" \\ and\n'.repeat(1_000)
 
@@ -55,3 +55,31 @@ models:
       t.match(first.body, '\\u0061nd', 'as its sender wrote it')
       t.equal(second.body, first.body)
     })
+
+for (const [size, content] of [
+  ['small', 'a question'],
+  ['large', LONG],
+] as const)
+  t.test(`a refusal in the middle of the answer to a ${size} body names the caller's own field`, async (t) => {
+    const refusal = {
+      type: 'error',
+      error: { type: 'invalid_request_error', message: 'stop_sequences.0: each must contain non-whitespace' },
+    }
+    const answer: Script = ({ path }) => {
+      const frames = framesFor(path, { text: ['a beginning'] })
+      const begun = frames.findIndex((frame) => frame.includes('a beginning')) + 1
+      return sseAnswer([...frames.slice(0, begun), `event: error\ndata: ${JSON.stringify(refusal)}\n\n`])
+    }
+    const { gateway } = await startScene(t, { answer, dialect: 'anthropic' })
+    const messages = [{ role: 'user', content }]
+    const reply = await gateway.post('/v1/chat/completions', { model: 'acme/one', messages, stop: ['.'], max_tokens: 9, stream: true })
+    const text = await reply.text()
+    t.match(text, 'a beginning')
+    t.match(text, '"field":"stop"')
+    t.match(text, '"provider_field":"stop_sequences.0"')
+    t.equal(
+      text.includes('non-whitespace'),
+      size === 'small',
+      'its sentence is shown where it can be compared with what the operator has added',
+    )
+  })

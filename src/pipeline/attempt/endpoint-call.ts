@@ -38,8 +38,7 @@ export function callOf(
   endpoint: Endpoint,
   dependencies: Pick<ChainDependencies, 'upstreams' | 'forcedLane'>,
 ): { call: EndpointCall; encoded: Encoded } {
-  const dialect = dependencies.upstreams.get(endpoint.provider.dialect)
-  if (!dialect) throw new Fault('internal', { cause: new Error(`no dialect ${endpoint.provider.dialect}`) })
+  const dialect = dialectOf(endpoint, dependencies)
   const target = targetOf(exchange, endpoint, dialect)
   if (exchange.auth.key.captureContent && exchange.trail.trace?.sampled && exchange.head.depth === 0) exchange.run.said ??= new SaidTap()
   const stops = stopsHere(exchange, dialect, target)
@@ -55,6 +54,12 @@ export function callOf(
 }
 
 const NONE: readonly Tap[] = []
+
+function dialectOf({ provider }: Endpoint, { upstreams }: Pick<ChainDependencies, 'upstreams'>): UpstreamDialect {
+  const dialect = upstreams.get(provider.dialect)
+  if (!dialect) throw new Fault('internal', { cause: new Error(`no dialect ${provider.dialect}`) })
+  return dialect
+}
 
 /** The same call, with its answer read along: the request is the same in both lanes. */
 function checked(call: EndpointCall, demands: Demands): EndpointCall {
@@ -165,10 +170,12 @@ export function bodyFor(
   endpoint: Endpoint,
   dependencies: Pick<ChainDependencies, 'upstreams' | 'forcedLane'>,
 ): SentBody {
-  const { call, encoded } = callOf(exchange, endpoint, dependencies)
-  const { client } = exchange.request
-  const rename = call.target.quirks.body?.rename ?? {}
-  return { body: encoded.body, naming: { client: client.fields, upstream: call.dialect.fields, rename } }
+  const dialect = dialectOf(endpoint, dependencies)
+  const { rename = {} } = (endpoint.quirks ?? endpoint.provider.quirks).body ?? {}
+  return {
+    body: () => callOf(exchange, endpoint, dependencies).encoded.body,
+    naming: { client: exchange.request.client.fields, upstream: dialect.fields, rename },
+  }
 }
 
 /** The path lives as long as the exchange; an attempt that failed before content has left no trace in it. */

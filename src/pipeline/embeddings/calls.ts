@@ -36,7 +36,7 @@ export function callsAt(exchange: Planned, endpoint: Endpoint, dependencies: Pic
 export function vectorBodyFor(exchange: Planned, endpoint: Endpoint, dependencies: Pick<ChainDependencies, 'wires'>): SentBody {
   const { wire, target, ask } = callsAt(exchange, endpoint, dependencies)
   const rename = target.quirks.body?.rename ?? {}
-  return { body: wire.encode(ask, target).body, naming: { client: exchange.request.client.fields, upstream: wire.fields, rename } }
+  return { body: () => wire.encode(ask, target).body, naming: { client: exchange.request.client.fields, upstream: wire.fields, rename } }
 }
 
 interface Taker {

@@ -13,7 +13,8 @@ import { CallersWords, scrubbed } from './scrub.ts'
 
 /** What an endpoint was sent, made anew: the body of a request is not kept while its reply is awaited. */
 export interface SentBody {
-  readonly body: Json
+  /** Only where the body of the caller is there. */
+  body(): Json
   readonly naming: Naming
 }
 
@@ -40,17 +41,16 @@ export function explained(exchange: Planned, refusal: Refusal, rewrite: Rewrite)
   const { endpoint, fault, status } = refusal
   // A tool of the gateway wrote the requests within requests.
   if (!isRejection(fault) || exchange.head.depth > 0) return fault
-  // In the middle of an answer: what of the sentence is the operator's cannot be found out any more.
-  if (exchange.request.forgotten) return fault
+  const { sent, forgotten } = exchange.request
   const field = stringOf(fault.metadata?.field)
-  const isShown = SHOWN.has(status !== null && status >= 400 ? status : fault.status)
+  // In the middle of the answer to a large body what of the sentence is the operator's cannot be found out any more.
+  const isShown = !forgotten && SHOWN.has(status !== null && status >= 400 ? status : fault.status)
   const sentence = isShown ? fault.sentence?.slice(0, READ) : undefined
   if (sentence === undefined && field === undefined) return fault
-  const { sent } = exchange.request
   const { body, naming } = rewrite(exchange, endpoint)
   const fields = renamedFields(naming, sent)
   const { message, metadata } = ownWords(fault, field, fields, sent)
-  const shown = sentence === undefined ? undefined : shownSentence(sentence, { endpoint, written: body, sent })
+  const shown = sentence === undefined ? undefined : shownSentence(sentence, { endpoint, written: body(), sent })
   const text = shown === undefined ? message : `${endpoint.provider.name}: ${shown}${overflowNote(fault, shown)}`
   const notes = fieldNotes(text, fields, field)
   const { retryAfter, providerStatus } = fault
