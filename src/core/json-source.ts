@@ -3,7 +3,7 @@
  * of 330 KB takes 1.7 ms to write and to encode, and 0.04 ms to copy (decision 21).
  */
 import { type Json, type JsonBounds, type JsonObject, JsonSize } from './json.ts'
-import { closingQuote, Pieces, type Range, SourceTexts } from './json-texts.ts'
+import { closingQuote, type Literals, LONG, Pieces, type Range, SourceTexts } from './json-texts.ts'
 
 const QUOTE = 0x22
 const COMMA = 0x2c
@@ -34,14 +34,19 @@ const SHORT = 256
 /** Where the values of one object or list stand: colons and commas between them, and its end. */
 type Places = number[]
 
-/** The size of a JSON text in UTF-8, and where the members of its root are. */
+const NO_LITERALS: Literals = { count: 0, long: [] }
+
+/** The size of a JSON text in UTF-8, and where the members of its root and its long strings are. */
 export class SourceSize extends JsonSize {
   /** Colons and commas of the root in turn, behind them its closing brace; of a text that is no JSON it may hold anything. */
   places: Places = []
+  literals: Literals = NO_LITERALS
 
   /** As `measure()`, over bytes. @param bytes valid UTF-8. */
   measureBytes(bytes: Buffer, { depth: deepest, members: mostMembers, commas: mostCommas }: JsonBounds): this {
     const places: Places = []
+    const long: number[] = []
+    let count = 0
     let depth = 0
     let containers = 0
     let members = 0
@@ -52,8 +57,11 @@ export class SourceSize extends JsonSize {
       const byte = bytes[at] as number
       if (byte === QUOTE) {
         if (at - from > MOST_DIGITS) mayOverflow = true
+        from = at
         at = closingQuote(bytes, at + 1)
         if (at === -1) break
+        if (at - from > LONG) long.push(count, from, at + 1)
+        count++
         from = at
       } else if (byte === COMMA) {
         if (depth === 1 && places.length < MOST_PLACES) places.push(at)
@@ -77,6 +85,7 @@ export class SourceSize extends JsonSize {
     this.commas = commas
     this.mayOverflow = mayOverflow || bytes.length - from > MOST_DIGITS
     this.places = places
+    this.literals = { count, long }
     return this
   }
 }
@@ -124,21 +133,23 @@ function elementsIn(bytes: Buffer, { from, to }: Range): Range[] | undefined {
 
 const isLarge = (value: Json): boolean => (typeof value === 'string' ? value.length >= SHORT : typeof value === 'object' && value !== null)
 
-/** Bytes from which on a member of the root is let go, and parsed again where it is read. */
+/** Bytes from which on a member of the root is let go: it is parsed again where it is read. */
 const LET_GO = 1_024
 
 const NO_BYTES = Buffer.alloc(0)
 
 export class JsonSource {
   private readonly ranges: ReadonlyMap<string, Range>
+  private readonly literals: Literals
   private bytes: Buffer
   private root: JsonObject
   private hasLetGo = false
 
-  private constructor(bytes: Buffer, root: JsonObject, ranges: ReadonlyMap<string, Range>) {
+  private constructor(bytes: Buffer, root: JsonObject, { ranges, literals }: { ranges: ReadonlyMap<string, Range>; literals: Literals }) {
     this.bytes = bytes
     this.root = root
     this.ranges = ranges
+    this.literals = literals
   }
 
   /**
@@ -146,7 +157,7 @@ export class JsonSource {
    * @returns undefined where a name stands twice in any object: what was checked is the last of them, and a provider may read the first.
    * Undefined as well where the root has too many members.
    */
-  static of(bytes: Buffer, root: JsonObject, { members, places }: SourceSize): JsonSource | undefined {
+  static of(bytes: Buffer, root: JsonObject, { members, places, literals }: SourceSize): JsonSource | undefined {
     if (places.length >= MOST_PLACES || membersOf(root) !== members) return undefined
     const ranges = new Map<string, Range>()
     // Both have their members in the order of the text, but for names that are whole numbers: those have no place here.
@@ -157,7 +168,7 @@ export class JsonSource {
       if (typeof name === 'string') ranges.set(name, { from: colon + 1, to: end })
       before = end
     }
-    return new JsonSource(bytes, root, ranges)
+    return new JsonSource(bytes, root, { ranges, literals })
   }
 
   /**
@@ -184,7 +195,7 @@ export class JsonSource {
 
   /** The JSON text of another body that has texts of the source: each of them goes on as the sender wrote it, whatever stands around it. */
   rewrite(body: JsonObject): Buffer | undefined {
-    const texts = SourceTexts.of(this.bytes, this.root)
+    const texts = SourceTexts.of(this.literals, this.root)
     if (!texts) return undefined
     const pieces = new Pieces(this.bytes)
     texts.write(body, pieces)
@@ -193,12 +204,12 @@ export class JsonSource {
 
   /**
    * Lets go of the large values: they take several times the memory of their bytes, and a reply may take minutes.
-   * @returns the same body; a large member of it is parsed again when it is read, and then stays until it is let go once more.
+   * @param large bytes from which a value is. @returns the same body; a large member of it is parsed again when it is read, and then stays until it is let go once more.
    */
-  letGo(): JsonObject {
+  letGo(large = LET_GO): JsonObject {
     if (!this.hasLetGo) this.root = { ...this.root }
     this.hasLetGo = true
-    for (const [name, range] of this.ranges) if (range.to - range.from >= LET_GO) this.parseLate(this.root, name, range)
+    for (const [name, range] of this.ranges) if (range.to - range.from >= large) this.parseLate(this.root, name, range)
     return this.root
   }
 

@@ -69,11 +69,14 @@ export class Pieces {
   }
 }
 
-/** Shorter texts are as soon written as found. */
-const LONG = 256
+/** Characters from which on a text is written out of the source: shorter ones are as soon written as found. No text has fewer bytes than characters. */
+export const LONG = 256
 
 /** Texts of one length that are compared with one that is to be written. */
 const MOST_COMPARED = 4
+
+/** Names that are written as they are. */
+const PLAIN = /^\w+$/
 
 interface SourceText extends Range {
   readonly text: string
@@ -85,75 +88,71 @@ interface SameLength {
   next: number
 }
 
-/** Where the strings of a JSON text stand, names among them, with their quotes: beginning and end in turn. */
-function literalsIn(bytes: Buffer): number[] {
-  const places: number[] = []
-  for (let at = bytes.indexOf(QUOTE); at !== -1; at = bytes.indexOf(QUOTE, at)) {
-    const end = closingQuote(bytes, at + 1) + 1
-    if (end === 0) break
-    places.push(at, end)
-    at = end
-    // Between two strings there is little: a search costs as much to begin.
-    while (at < bytes.length && bytes[at] !== QUOTE) at++
-  }
-  return places
+/** The strings of a JSON text, names among them, as they were measured. */
+export interface Literals {
+  readonly count: number
+  /** Of each with `LONG` bytes and more: its number among all, and where it begins and ends, with its quotes. */
+  readonly long: readonly number[]
 }
 
 export class SourceTexts {
   private readonly byLength = new Map<number, SameLength>()
-  private readonly places: readonly number[]
+  private readonly literals: Literals
+  /** Strings so far, and the place in `long` of the next long one. */
   private at = 0
+  private next = 0
 
-  private constructor(places: readonly number[]) {
-    this.places = places
+  private constructor(literals: Literals) {
+    this.literals = literals
   }
 
   /**
-   * @param root what `bytes` parse to, with no name twice in any object.
+   * @param root the parsed text, with no name twice in any object.
    * @returns undefined where a name begins with a digit: the parsed object may have it in another place.
    */
-  static of(bytes: Buffer, root: JsonObject): SourceTexts | undefined {
-    const texts = new SourceTexts(literalsIn(bytes))
-    return texts.find(root) && texts.at === texts.places.length ? texts : undefined
+  static of(literals: Literals, root: JsonObject): SourceTexts | undefined {
+    const texts = new SourceTexts(literals)
+    return texts.find(root) && texts.at === literals.count ? texts : undefined
   }
 
-  write(value: Json, pieces: Pieces): void {
+  write(body: JsonObject, pieces: Pieces): void {
+    const mixed = new Set<Json>()
+    if (holdsLong(body, mixed)) this.writeMixed(body, mixed, pieces)
+    else pieces.text(JSON.stringify(body))
+  }
+
+  /** @param mixed objects and lists with a long text in them: any other value is as soon written in one go. */
+  private writeMixed(value: Json, mixed: ReadonlySet<Json>, pieces: Pieces): void {
     if (typeof value === 'string') {
       const range = value.length < LONG ? undefined : this.rangeOf(value)
       if (range) pieces.range(range)
       else pieces.text(JSON.stringify(value))
-    } else if (Array.isArray(value)) {
+    } else if (!mixed.has(value)) pieces.text(JSON.stringify(value))
+    else if (Array.isArray(value)) {
       pieces.text('[')
       for (let i = 0; i < value.length; i++) {
         if (i > 0) pieces.text(',')
-        this.write(value[i] ?? null, pieces)
+        this.writeMixed(value[i] ?? null, mixed, pieces)
       }
       pieces.text(']')
-    } else if (typeof value === 'object' && value !== null) this.writeObject(value, pieces)
-    else pieces.text(JSON.stringify(value))
+    } else if (typeof value === 'object' && value !== null) this.writeObject(value, mixed, pieces)
   }
 
-  private writeObject(value: JsonObject, pieces: Pieces): void {
+  private writeObject(value: JsonObject, mixed: ReadonlySet<Json>, pieces: Pieces): void {
     let separator = '{'
     for (const name in value) {
       const child = value[name]
       if (child === undefined) continue
-      pieces.text(`${separator}${JSON.stringify(name)}:`)
+      pieces.text(PLAIN.test(name) ? `${separator}"${name}":` : `${separator}${JSON.stringify(name)}:`)
       separator = ','
-      this.write(child, pieces)
+      this.writeMixed(child, mixed, pieces)
     }
-    pieces.text(separator === '{' ? '{}' : '}')
+    pieces.text('}')
   }
 
   /** Walks over the values in the order of the text. */
   private find(value: Json): boolean {
-    if (typeof value === 'string') {
-      const [from, to] = [this.places[this.at], this.places[this.at + 1]]
-      this.at += 2
-      if (from === undefined || to === undefined) return false
-      if (value.length >= LONG) this.keep({ text: value, from, to })
-      return true
-    }
+    if (typeof value === 'string') return this.keep(value)
     if (typeof value !== 'object' || value === null) return true
     if (Array.isArray(value)) {
       for (const child of value) if (!this.find(child)) return false
@@ -162,18 +161,27 @@ export class SourceTexts {
     for (const name in value) {
       const first = name.charCodeAt(0)
       if (first >= 0x30 && first <= 0x39) return false
-      this.at += 2
+      this.at++
       const child = value[name]
       if (child !== undefined && !this.find(child)) return false
     }
     return true
   }
 
-  private keep(text: SourceText): void {
-    const { length } = text.text
+  private keep(text: string): boolean {
+    const number = this.at++
+    const { length } = text
+    if (length < LONG) return true
+    const { long } = this.literals
+    let { next } = this
+    while ((long[next] ?? number) < number) next += 3
+    const [found, from, to] = [long[next], long[next + 1], long[next + 2]]
+    this.next = next
+    if (found !== number || from === undefined || to === undefined) return false
     const same = this.byLength.get(length)
-    if (same) same.texts.push(text)
-    else this.byLength.set(length, { texts: [text], next: 0 })
+    if (same) same.texts.push({ text, from, to })
+    else this.byLength.set(length, { texts: [{ text, from, to }], next: 0 })
+    return true
   }
 
   private rangeOf(value: string): Range | undefined {
@@ -190,4 +198,20 @@ export class SourceTexts {
     }
     return undefined
   }
+}
+
+/** True where a value holds a long text. @param mixed receives each object and list that does. */
+function holdsLong(value: Json, mixed: Set<Json>): boolean {
+  if (typeof value === 'string') return value.length >= LONG
+  if (typeof value !== 'object' || value === null) return false
+  let holds = false
+  if (Array.isArray(value)) for (const child of value) holds = holdsLong(child, mixed) || holds
+  else {
+    for (const name in value) {
+      const child = value[name]
+      if (child !== undefined) holds = holdsLong(child, mixed) || holds
+    }
+  }
+  if (holds) mixed.add(value)
+  return holds
 }
