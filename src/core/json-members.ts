@@ -1,4 +1,5 @@
 /** Finds the members of a JSON object in its bytes. Values are skipped, not parsed: a parser that reads them later finds their faults. */
+import { closingQuote } from './json-texts.ts'
 
 export interface Member {
   readonly name: string
@@ -15,7 +16,6 @@ const MOST_MEMBERS = 16_384
 const QUOTE = 0x22
 const COMMA = 0x2c
 const COLON = 0x3a
-const BACKSLASH = 0x5c
 const OPENING_BRACE = 0x7b
 const CLOSING_BRACE = 0x7d
 const OPENING_BRACKET = 0x5b
@@ -34,14 +34,8 @@ function skipSpace(bytes: Buffer, at: number): number {
 
 /** @param at the opening quote. @returns just behind the closing one, -1 without one. */
 function stringEnd(bytes: Buffer, at: number): number {
-  let quote = bytes.indexOf(QUOTE, at + 1)
-  while (quote !== -1) {
-    let slashes = 0
-    while (bytes[quote - 1 - slashes] === BACKSLASH) slashes++
-    if (slashes % 2 === 0) return quote + 1
-    quote = bytes.indexOf(QUOTE, quote + 1)
-  }
-  return -1
+  const end = closingQuote(bytes, at + 1)
+  return end === -1 ? -1 : end + 1
 }
 
 /** @param at an opening brace or bracket. @returns just behind its counterpart, -1 without one. */

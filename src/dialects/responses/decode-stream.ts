@@ -6,6 +6,7 @@ import { type BlockKind, isAnother, type StreamEvent } from '../canon/events.ts'
 import type { StreamDecoder } from '../types.ts'
 import { canonicalAnnotation, messageOf } from './answer-items.ts'
 import { decodeFault, endOf } from './fault.ts'
+import { readEvent } from './read-event.ts'
 import { restEvents } from './result-object.ts'
 import { decodeUsage, ShownItems } from './usage.ts'
 import { FORMAT, formatNote, isCallItem, itemEvents, reasoningNotes } from './whole-item.ts'
@@ -47,13 +48,8 @@ export class ResponsesStreamDecoder implements StreamDecoder {
 
   feed(data: string, event: string | undefined, out: StreamEvent[]): void {
     if (this.ended || data === '[DONE]') return
-    let message: unknown
-    try {
-      message = JSON.parse(data)
-    } catch {
-      message = undefined
-    }
-    if (!isObject(message)) {
+    const message = readEvent(data, 'utf8')
+    if (!message) {
       this.fault(new Fault('upstream_garbled'), out)
       return
     }

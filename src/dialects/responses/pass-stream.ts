@@ -10,6 +10,7 @@ import { decodeFault } from './fault.ts'
 import { CALL_DONE, digitsEnd, FrameView, spells } from './frame-view.ts'
 import { factsOf } from './pass-facts.ts'
 import { OpenItems, parseFrame } from './pass-repair.ts'
+import { readEvent } from './read-event.ts'
 import { closingJson, endingOf, restOf } from './result-object.ts'
 import { decodeUsage, ShownItems } from './usage.ts'
 
@@ -241,13 +242,8 @@ export class ResponsesPassStream implements PassStream {
   private parse(frame: string): JsonObject | undefined {
     const data = frameData(frame)
     if (data === undefined || data === '' || data === '[DONE]') return undefined
-    let message: unknown
-    try {
-      message = JSON.parse(utf8(data))
-    } catch {
-      message = undefined
-    }
-    if (!isObject(message)) {
+    const message = readEvent(data, 'latin1')
+    if (!message) {
       this.stop(new Fault('upstream_garbled'))
       return undefined
     }

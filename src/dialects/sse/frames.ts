@@ -22,6 +22,7 @@ export class FrameSplitter {
    */
   push(chunk: Buffer): string {
     let text = chunk.toString('latin1')
+    const raw = text
     if (this.heldCr || text.includes('\r')) text = this.normalise(text)
     if (this.first && text.length > 0) {
       this.first = false
@@ -29,7 +30,8 @@ export class FrameSplitter {
     }
     if (this.held === '' && text.endsWith('\n\n')) return text
     if (text === '') return ''
-    const last = text.lastIndexOf('\n\n')
+    // A string is searched from its end character by character: 64 KB of one event take 60 µs, their bytes 3.
+    const last = text === raw ? chunk.lastIndexOf('\n\n') : text.lastIndexOf('\n\n')
     const end = last !== -1 ? last + 2 : this.heldEnd && text.startsWith('\n') ? 1 : 0
     const whole = end === 0 ? '' : this.held + text.slice(0, end)
     this.held = end === 0 ? this.held + text : text.slice(end)
@@ -72,8 +74,12 @@ export function frameData(frame: string): string | undefined {
   return data
 }
 
+/** Characters of a text that are sooner looked at one by one than copied. */
+const SHORT = 1_024
+
 /** A binary string as the text that its bytes spell in UTF-8. */
 export function utf8(binary: string): string {
+  if (binary.length > SHORT) return Buffer.from(binary, 'latin1').toString('utf8')
   // Only bytes above 0x7f differ; most frames have none.
   for (let i = 0; i < binary.length; i++) if (binary.charCodeAt(i) > 0x7f) return Buffer.from(binary, 'latin1').toString('utf8')
   return binary
