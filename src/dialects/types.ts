@@ -4,6 +4,7 @@ import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import type { Clock } from '../core/clock.ts'
 import type { Fault, FaultFacts } from '../core/faults.ts'
 import type { Json, JsonObject } from '../core/json.ts'
+import type { JsonSource } from '../core/json-source.ts'
 import type { ClientTools } from './canon/client-tools.ts'
 import type { ClientCompaction } from './canon/compaction.ts'
 import type { End, StreamEvent } from './canon/events.ts'
@@ -78,8 +79,11 @@ export interface ClientDialect {
   readonly embedding?: EmbeddingClient | undefined
   /** Present where the operation counts the input's tokens instead of answering: the body of its reply. */
   countBody?(count: { tokens: number; estimated: boolean }): JsonObject
-  /** Lifecycle events at the head of a stream, written once; '' where the dialect has none. The caller sets `ctx.opened`. */
-  open(ctx: ReplyContext): string
+  /**
+   * Lifecycle events at the head of a stream, written once, with one character per byte; '' where the dialect has none. The caller sets
+   * `ctx.opened`. @param source of a large body, from which events may show what they show of the request.
+   */
+  open(ctx: ReplyContext, source?: JsonSource): string
   /** One debug chunk holding the body that is about to go upstream. */
   debug(ctx: ReplyContext, upstreamBody: JsonObject): string
   /** `ctx.opened` is true by the time that `push` is called. */
@@ -200,7 +204,7 @@ export interface PassStream extends PassFacts {
   readonly relayed: number
   /** Images among them, each of them `MEDIA_BYTES`. */
   readonly images: number
-  /** As `StreamEncoder.finish`. */
+  /** As `StreamEncoder.finish`, with one character per byte. */
   finish(final: Final): string
 }
 

@@ -40,7 +40,7 @@ export interface ClientConnection {
   text(text: string): boolean
   /** Calls `fn` once when the caller has read enough to go on. */
   onDrain(fn: () => void): void
-  endStream(text: string): void
+  endStream(text: string, raw?: boolean): void
   /** Sends something that means nothing: a caller that is gone answers with a reset. */
   probe(): void
 }

@@ -7,6 +7,8 @@ export interface Reply {
   turn: Turn
   /** Body of a whole reply, or the last events of a stream. Called once, after the cost is settled. */
   finish(final: Final): string
+  /** True where `finish` returns bytes, one per character. */
+  readonly raw?: boolean
   /** Present where the body is long: the same as bytes, in pieces that are already there. */
   pieces?(final: Final): readonly Buffer[]
 }

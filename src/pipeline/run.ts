@@ -26,7 +26,8 @@ export interface StreamedReply {
   open(): void
   /** @param raw true if `text` holds bytes, one per character. @returns false if the caller should be waited for. */
   write(text: string, raw: boolean): boolean
-  end(text: string): void
+  /** @param raw as of `write`. */
+  end(text: string, raw?: boolean): void
   /** No more comments. */
   stop(): void
 }

@@ -125,8 +125,9 @@ export abstract class HttpConnection implements ClientConnection {
     this.drained = fn
   }
 
-  endStream(text: string): void {
-    this.writer?.end(text)
+  endStream(text: string, raw = false): void {
+    if (raw) this.writer?.writeBytes(text)
+    this.writer?.end(raw ? '' : text)
     const waiting = unsent(this.response)
     // The last events of some formats hold all of the answer once more.
     if (waiting > LARGE) this.queued = waiting

@@ -1,5 +1,7 @@
 /** Bodies that are large enough to go on in their own bytes: the provider reads what was checked, for whole replies and streams, at each attempt. */
 import t from 'tap'
+import { every } from '../support/every.ts'
+import { eventsOf, object } from '../support/fold.ts'
 import { startScene } from '../support/scene.ts'
 import { jsonAnswer, type Script, sseAnswer } from '../support/upstream.ts'
 import { framesFor, says } from '../support/wire.ts'
@@ -83,3 +85,49 @@ for (const [size, content] of [
       'its sentence is shown where it can be compared with what the operator has added',
     )
   })
+
+const bare = { type: 'function', name: 'bare', parameters: { type: 'object', properties: {} } }
+const TOOLS = Array.from({ length: 20 }, (_, at) => ({
+  type: 'function',
+  name: `tool_${at}`,
+  description: `größer → ${at}\n`.repeat(60),
+  parameters: { type: 'object', properties: { path: { type: 'string', enum: ['a', 'ü'] } } },
+  strict: false,
+}))
+
+for (const dialect of ['openai-responses', 'openai-chat'])
+  for (const [form, spaces, list, shown] of [
+    ['as SDKs write it', '', TOOLS, TOOLS],
+    ['with spaces', ' ', TOOLS, TOOLS],
+    ['in lines of their own', '\r\n', TOOLS, TOOLS],
+    ['with a tool that lacks members', '', [...TOOLS, bare], [...TOOLS, { ...bare, description: null, strict: null }]],
+  ] as const)
+    t.test(`the events of a stream show what the caller has set, ${form}, from ${dialect}`, async (t) => {
+      const answer: Script = (seen) => {
+        const repeated = { instructions: 'others', tools: TOOLS, moderation: { seen: 'größer' } }
+        const frames = framesFor(seen.path, { text: ['größer'] })
+        return sseAnswer(
+          frames.map((frame) => frame.replace('"object":"response"', `"object":"response",${JSON.stringify(repeated).slice(1, -1)}`)),
+        )
+      }
+      const { gateway } = await startScene(t, { answer, dialect })
+      const instructions = LONG.slice(0, 3_000)
+      const tools = JSON.stringify(list).replaceAll('{"type":"function"', `${spaces}{${spaces}"type"${spaces}:${spaces}"function"`)
+      const body = `{"model":"acme/one","stream":true,"instructions":${JSON.stringify(instructions)},"tools":${spaces}${tools},"input":"a","temperature":0.5}`
+      const events = eventsOf(await (await gateway.post('/v1/responses', body)).text())
+      const responses = events.map(({ response }) => response).filter((response) => response !== undefined)
+      t.same(
+        responses.map((response) => object(response).status),
+        ['in_progress', 'in_progress', 'completed'],
+      )
+      await every(t, 'each of them', (t) => {
+        for (const response of responses) {
+          t.same(object(response).tools, shown)
+          t.equal(object(response).instructions, instructions)
+          t.equal(object(response).temperature, 0.5)
+        }
+      })
+      const last = object(responses.at(-1))
+      t.match(last.output, [{ content: [{ text: 'größer' }] }])
+      if (dialect === 'openai-responses') t.same(last.moderation, { seen: 'größer' }, 'what the provider adds goes on')
+    })

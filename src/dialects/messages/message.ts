@@ -3,6 +3,7 @@ import { isObject, type JsonObject } from '../../core/json.ts'
 import { usd } from '../../core/money.ts'
 import type { Opaque } from '../canon/request.ts'
 import { count } from '../canon/usage.ts'
+import { binary } from '../sse/frames.ts'
 import type { Final, ReplyContext } from '../types.ts'
 import { stopReasonOf } from './stop-reason.ts'
 import { eventFrame, OPAQUE, WIRE } from './wire.ts'
@@ -124,9 +125,9 @@ export function messageHead(ctx: ReplyContext): JsonObject {
   return head
 }
 
-/** `message_start` and the first `ping`. */
+/** `message_start` and the first `ping`, with one character per byte. */
 export function openStream(ctx: ReplyContext): string {
-  return eventFrame('message_start', `,"message":${JSON.stringify(messageHead(ctx))}`) + eventFrame('ping', '')
+  return binary(eventFrame('message_start', `,"message":${JSON.stringify(messageHead(ctx))}`) + eventFrame('ping', ''))
 }
 
 /** A `ping`, which every client reads over, that holds the body that goes upstream; it may come before the message begins. */

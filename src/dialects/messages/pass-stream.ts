@@ -88,11 +88,11 @@ export class PassStreamOfMessages implements PassStream {
     const { ctx } = this
     let out = ''
     // An answer without content: what opened and closed it belongs to the reply all the same.
-    if (!this.committed && !final.fault) out = utf8(this.head() + this.held)
+    if (!this.committed && !final.fault) out = this.head() + this.held
     const encoder = new MessagesStreamEncoder(ctx)
     const data = { ...this.members, usage: this.reports.merged }
     encoder.push([{ type: 'opaque', of: { dialect: WIRE, type: OPAQUE.message, data } }])
-    return out + encoder.finish(final)
+    return out + binary(encoder.finish(final))
   }
 
   private stop(fault: Fault): void {

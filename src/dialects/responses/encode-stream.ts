@@ -1,12 +1,13 @@
 /** Canonical events as the event stream of this wire (order: contract 1.6). */
 
 import type { JsonObject } from '../../core/json.ts'
+import type { JsonSource } from '../../core/json-source.ts'
 import type { StreamEvent } from '../canon/events.ts'
 import type { Final, ReplyContext, StreamEncoder } from '../types.ts'
 import { spokenWords } from './answer-items.ts'
 import { itemSnapshot, logprobsOf, type OutputItem, OutputItems, type Part, partSnapshot } from './output-items.ts'
 import { CALL_EVENTS, calledName, callType } from './own-calls.ts'
-import { closingJson, endingOf, openingJson, restIn } from './result-object.ts'
+import { closingJson, endingOf, openingBytes, restIn } from './result-object.ts'
 import { progressFrame, wholeFrames } from './whole-frames.ts'
 import { DONE, eventFrame } from './wire.ts'
 
@@ -23,9 +24,9 @@ function namesOf({ kind, item: { call } }: Part): { delta: string; done: string;
   return kind === 'call' ? CALL_EVENTS[callType(call)] : (NAMES as Partial<Record<string, (typeof NAMES)[keyof typeof NAMES]>>)[kind]
 }
 
-/** `response.created` and `response.in_progress`. */
-export function openStream(ctx: ReplyContext): string {
-  const fields = `,"response":${openingJson(ctx)}`
+/** `response.created` and `response.in_progress`, with one character per byte. @param source of the caller's body, while it is there. */
+export function openStream(ctx: ReplyContext, source?: JsonSource): string {
+  const fields = `,"response":${openingBytes(ctx, source)}`
   return eventFrame(ctx, 'response.created', fields) + eventFrame(ctx, 'response.in_progress', fields)
 }
 

@@ -11,7 +11,7 @@ import { CALL_DONE, digitsEnd, FrameView, spells } from './frame-view.ts'
 import { factsOf } from './pass-facts.ts'
 import { OpenItems, parseFrame } from './pass-repair.ts'
 import { readEvent } from './read-event.ts'
-import { closingJson, endingOf, restOf } from './result-object.ts'
+import { closingBytes, endingOf, restOf } from './result-object.ts'
 import { decodeUsage, ShownItems } from './usage.ts'
 
 const PARTIAL_IMAGE = 'image_generation_call.partial_image'
@@ -100,16 +100,16 @@ export class ResponsesPassStream implements PassStream {
     const { ctx, terminal } = this
     let out = ''
     // An answer without content: what opened and closed it belongs to the reply all the same.
-    if (!this.committed && this.held !== '' && !final.fault) out = utf8(this.head() + this.relay(this.held))
-    else if (!ctx.opened) out = utf8(this.head())
+    if (!this.committed && this.held !== '' && !final.fault) out = this.head() + this.relay(this.held)
+    else if (!ctx.opened) out = this.head()
     // Some providers leave the output of their last object empty.
     const listed = Array.isArray(terminal?.output) && (terminal.output.length > 0 || !this.items.any)
     const intact = listed && !final.fault
     const ending = endingOf(final, this.committed)
-    if (!intact) out += this.items.close(ctx, ending.status === 'completed' ? 'completed' : 'incomplete')
+    if (!intact) out += binary(this.items.close(ctx, ending.status === 'completed' ? 'completed' : 'incomplete'))
     const output = intact ? JSON.stringify(terminal?.output) : this.items.json()
     const rest = terminal === undefined ? undefined : restOf(terminal)
-    return out + closeStream(ctx, closingJson(ctx, final, ending, { output, rest, tier: terminal?.service_tier }), ending.status)
+    return out + closeStream(ctx, closingBytes(ctx, final, ending, { output, rest, tier: terminal?.service_tier }), ending.status)
   }
 
   private stop(fault: Fault): void {
@@ -151,7 +151,7 @@ export class ResponsesPassStream implements PassStream {
   private head(): string {
     if (this.ctx.opened) return ''
     this.ctx.opened = true
-    return binary(openStream(this.ctx))
+    return openStream(this.ctx)
   }
 
   private commit(): string {

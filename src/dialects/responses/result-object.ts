@@ -1,8 +1,10 @@
 /** The Response object (contract 1.5): one writer for every event and reply that carries it. */
 import type { Fault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
+import type { JsonSource } from '../../core/json-source.ts'
 import { MEMBERS, type StreamEvent } from '../canon/events.ts'
 import type { Opaque } from '../canon/request.ts'
+import { binary, utf8 } from '../sse/frames.ts'
 import type { Final, ReplyContext } from '../types.ts'
 import { responseError } from './fault.ts'
 import { encodeUsage } from './usage.ts'
@@ -24,8 +26,15 @@ function echoTool(tool: JsonObject): JsonObject {
   if (tool.type === 'mcp') return withoutSecrets(tool)
   if (isObject(tool.parameters) && tool.parameters.server_label !== undefined)
     return { ...tool, parameters: withoutSecrets(tool.parameters) }
-  if (tool.type !== 'function') return tool
+  if (tool.type !== 'function' || (tool.description !== undefined && tool.parameters !== undefined && tool.strict !== undefined))
+    return tool
   return { ...tool, description: tool.description ?? null, parameters: tool.parameters ?? null, strict: tool.strict ?? null }
+}
+
+/** The caller's very list where nothing is added to any tool. */
+function echoTools(tools: Json | undefined): Json[] {
+  const echoed = objectsOf(tools).map(echoTool)
+  return Array.isArray(tools) && echoed.length === tools.length && echoed.every((tool, at) => tool === tools[at]) ? tools : echoed
 }
 
 /** What a caller sends along for a server is for that server alone. */
@@ -52,7 +61,7 @@ function echoes(body: JsonObject): JsonObject {
     frequency_penalty: body.frequency_penalty ?? 0,
     parallel_tool_calls: body.parallel_tool_calls ?? true,
     tool_choice: body.tool_choice ?? 'auto',
-    tools: objectsOf(body.tools).map(echoTool),
+    tools: echoTools(body.tools),
     text: echoText(body.text),
     reasoning: body.reasoning ?? null,
     truncation: body.truncation ?? 'disabled',
@@ -70,17 +79,27 @@ function echoes(body: JsonObject): JsonObject {
   return echo
 }
 
-/** The echoes as JSON text: tools can be long, and a stream needs them three times. */
-const echoTexts = new WeakMap<ReplyContext, string>()
+/** The echoes as JSON, with one character per byte: tools can be long, and a stream needs them three times. */
+const echoBytes = new WeakMap<ReplyContext, string>()
 
-function echoJson(ctx: ReplyContext): string {
-  let text = echoTexts.get(ctx)
-  if (text === undefined) {
-    text = JSON.stringify(echoes(ctx.body)).slice(1, -1)
-    echoTexts.set(ctx, text)
+function echoOf(ctx: ReplyContext, source?: JsonSource): string {
+  let bytes = echoBytes.get(ctx)
+  if (bytes === undefined) {
+    bytes = written(echoes(ctx.body), source)
+    echoBytes.set(ctx, bytes)
   }
-  return text
+  return bytes
 }
+
+/** Without the braces. What is the caller's own goes back in the caller's bytes, unless a line ends in them: that would end an event's line, too. */
+function written(echo: JsonObject, source: JsonSource | undefined): string {
+  const own = source?.write(echo)
+  const bytes = own && !own.includes(LF) && !own.includes(CR) ? own : Buffer.from(JSON.stringify(echo))
+  return bytes.toString('latin1', 1, bytes.length - 1)
+}
+
+const LF = 0x0a
+const CR = 0x0d
 
 /** Members of an upstream's object that are not ours to write, such as `moderation` or Azure's `content_filters`: they go on as they came. */
 export function restOf(response: JsonObject): JsonObject {
@@ -137,26 +156,25 @@ export function endingOf(final: Final, anything: boolean): Ending {
   return { status: 'completed' }
 }
 
-/** The object at the head of a stream, as JSON text. */
-export function openingJson(ctx: ReplyContext): string {
+/** The object at the head of a stream, with one character per byte. @param source of the caller's body, while it is there. */
+export function openingBytes(ctx: ReplyContext, source: JsonSource | undefined): string {
   const { id, created, model } = ctx
-  return (
+  const before =
     `{"id":${JSON.stringify(id)},"object":"response","created_at":${created},"completed_at":null,"model":${JSON.stringify(model)},` +
-    `"status":"in_progress","output":[],"error":null,"incomplete_details":null,${echoJson(ctx)},"service_tier":"default","usage":null}`
-  )
+    `"status":"in_progress","output":[],"error":null,"incomplete_details":null,`
+  return `${binary(before)}${echoOf(ctx, source)},"service_tier":"default","usage":null}`
 }
 
-/**
- * The object at the end, as JSON text.
- * @param output the array of output items as JSON text.
- * @param rest further members from an upstream's own object, none of them ours.
- */
-export function closingJson(
-  ctx: ReplyContext,
-  final: Final,
-  ending: Ending,
-  body: { output: string; rest?: JsonObject | undefined; tier?: Json | undefined },
-): string {
+interface Closing {
+  /** The array of output items as JSON text. */
+  readonly output: string
+  /** Further members from an upstream's own object, none of them ours. */
+  readonly rest?: JsonObject | undefined
+  readonly tier?: Json | undefined
+}
+
+/** What stands before and behind the echoes in the object at the end. */
+function aroundEchoes(ctx: ReplyContext, final: Final, ending: Ending, { output, rest, tier }: Closing): [before: string, behind: string] {
   const head: JsonObject = {
     id: ctx.id,
     object: 'response',
@@ -167,9 +185,21 @@ export function closingJson(
     error: ending.error ?? null,
     incomplete_details: ending.reason ? { reason: ending.reason } : null,
   }
-  const tail: JsonObject = { service_tier: servedTier(final.end.tier ?? body.tier), usage: encodeUsage(final) }
+  const tail: JsonObject = { service_tier: servedTier(final.end.tier ?? tier), usage: encodeUsage(final) }
   if (ending.errorType) tail.error_type = ending.errorType
   if (final.metadata) tail[`${ctx.brand}_metadata`] = final.metadata
-  Object.assign(tail, body.rest)
-  return `${JSON.stringify(head).slice(0, -1)},"output":${body.output},${echoJson(ctx)},${JSON.stringify(tail).slice(1)}`
+  Object.assign(tail, rest)
+  return [`${JSON.stringify(head).slice(0, -1)},"output":${output},`, `,${JSON.stringify(tail).slice(1)}`]
+}
+
+/** The object at the end, as JSON text. */
+export function closingJson(ctx: ReplyContext, final: Final, ending: Ending, closing: Closing): string {
+  const [before, behind] = aroundEchoes(ctx, final, ending, closing)
+  return before + utf8(echoOf(ctx)) + behind
+}
+
+/** The same with one character per byte. */
+export function closingBytes(ctx: ReplyContext, final: Final, ending: Ending, closing: Closing): string {
+  const [before, behind] = aroundEchoes(ctx, final, ending, closing)
+  return binary(before) + echoOf(ctx) + binary(behind)
 }

@@ -240,6 +240,10 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
     return ms < SHORTEST || heldBack > ms * MOST_HELD ? undefined : ms
   }
 
+  protected override get raw(): boolean {
+    return this.plan.relay.raw
+  }
+
   protected override finish(final: Final): string {
     return this.plan.relay.finish(final)
   }

@@ -142,7 +142,12 @@ export abstract class UpstreamAttempt<Plan extends AttemptPlan> implements Cance
   protected settle(ended: Ended, finish = (final: Final) => this.finish(final)): void {
     const turn = this.turn(ended)
     this.close()
-    this.resolve({ turn, finish })
+    this.resolve({ turn, finish, raw: this.raw })
+  }
+
+  /** True where `finish` returns bytes, one per character. */
+  protected get raw(): boolean {
+    return false
   }
 
   readOn(): void {

@@ -129,7 +129,7 @@ function unwritten(reply: Reply, isOperation: boolean): Reply {
       ? badField('max_output_tokens', 'the model reached its output cap before its summary was complete')
       : new Fault('upstream_empty', { message: 'The model wrote no summary of the conversation' })
   turn.refused = fault
-  return { turn, finish: (final) => reply.finish({ ...final, end: { reason: 'error' }, fault }) }
+  return { ...reply, finish: (final) => reply.finish({ ...final, end: { reason: 'error' }, fault }) }
 }
 
 /** Ends after which the text is whole. A model that calls something although it may not has written what it wanted to write. */

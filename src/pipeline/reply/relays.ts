@@ -19,7 +19,7 @@ export interface RelayFacts extends PassFacts {
 }
 
 export interface Relay {
-  /** True if `feed` returns bytes, one per character; else text. */
+  /** True if its methods return bytes, one per character; else text. */
   readonly raw: boolean
   readonly facts: RelayFacts
   feed(chunk: Buffer): string

@@ -3,6 +3,7 @@
 import type { Timer } from '../../core/clock.ts'
 import { entryAt } from '../../core/entry-at.ts'
 import type { JsonObject } from '../../core/json.ts'
+import { binary } from '../../dialects/sse/frames.ts'
 import { answeredHere } from '../attempt/turn.ts'
 import { type Accepted, type Guarded, idHeaders } from '../exchange.ts'
 import type { Service } from '../layer.ts'
@@ -17,6 +18,7 @@ export class ReplyStream implements StreamedReply {
   private readonly exchange: Streamed
   private readonly comment: string
   private readonly debugBodies: JsonObject[] = []
+  /** One character per byte. */
   private preface = ''
   private lastWrite: number
   private timer: Timer
@@ -37,7 +39,7 @@ export class ReplyStream implements StreamedReply {
    */
   prepare(upstreamBody: JsonObject | undefined): void {
     const {
-      request: { client },
+      request: { client, source },
       run: { ctx },
     } = this.exchange
     if (this.sent) {
@@ -47,8 +49,8 @@ export class ReplyStream implements StreamedReply {
     if (upstreamBody) this.debugBodies.push(upstreamBody)
     ctx.sequence = 0
     let text = ''
-    for (const body of this.debugBodies) text += client.debug(ctx, body)
-    this.preface = text + client.open(ctx)
+    for (const body of this.debugBodies) text += binary(client.debug(ctx, body))
+    this.preface = text + client.open(ctx, source)
     ctx.opened = true
   }
 
@@ -58,7 +60,7 @@ export class ReplyStream implements StreamedReply {
     if (!this.exchange.run.ctx.opened) this.prepare(undefined)
     this.sent = true
     this.exchange.head.connection.openStream(idHeaders(this.exchange))
-    this.exchange.head.connection.text(this.preface)
+    this.exchange.head.connection.bytes(this.preface)
     this.preface = ''
   }
 
@@ -68,9 +70,9 @@ export class ReplyStream implements StreamedReply {
     return raw ? this.exchange.head.connection.bytes(text) : this.exchange.head.connection.text(text)
   }
 
-  end(text: string): void {
+  end(text: string, raw = false): void {
     this.stop()
-    this.exchange.head.connection.endStream(text)
+    this.exchange.head.connection.endStream(text, raw)
   }
 
   /** No more comments. */

@@ -53,7 +53,7 @@ function answer(exchange: Exchange, reply: Reply): void {
   const text = reply.finish(final)
   if (exchange.run.reply) {
     exchange.run.reply.open()
-    exchange.run.reply.end(text)
+    exchange.run.reply.end(text, reply.raw)
   } else exchange.head.connection.whole(200, idHeaders(exchange), text)
 }
 

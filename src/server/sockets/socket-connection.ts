@@ -4,6 +4,7 @@ import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 import { Fault } from '../../core/faults.ts'
+import { utf8 } from '../../dialects/sse/frames.ts'
 import type { SocketBody, SocketFormat } from '../../dialects/types.ts'
 import type { ClientConnection, Reading } from '../../pipeline/client-connection.ts'
 import { BODY_WEIGHT, type BodyShare } from '../body-memory.ts'
@@ -221,9 +222,9 @@ export class SocketConnection implements ClientConnection {
     this.drained = fn
   }
 
-  endStream(text: string): void {
+  endStream(text: string, raw = false): void {
     if (this.over) return
-    const last = this.messages.end(text)
+    const last = this.messages.end(raw ? utf8(text) : text)
     this.watched(!this.channel.socket.writableNeedDrain)
     this.end(last)
   }

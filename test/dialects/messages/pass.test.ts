@@ -54,7 +54,7 @@ function pass(bytes: Buffer, cut: Cut = whole, ctx = context()): Passed {
   for (const chunk of cut(bytes)) raw += stream.feed(chunk)
   raw += stream.close()
   const early = Buffer.from(raw, 'latin1').toString('utf8')
-  return { stream, early, text: early + stream.finish(finalOf(stream)) }
+  return { stream, early, text: early + Buffer.from(stream.finish(finalOf(stream)), 'latin1').toString('utf8') }
 }
 
 function translate(bytes: Buffer): string {

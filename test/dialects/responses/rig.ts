@@ -6,6 +6,7 @@ import { type Folded, fold } from '../../../src/dialects/canon/fold.ts'
 import { EventOrder } from '../../../src/dialects/canon/order.ts'
 import { noUsage } from '../../../src/dialects/canon/usage.ts'
 import { openaiResponses, responsesClient } from '../../../src/dialects/responses/index.ts'
+import { utf8 } from '../../../src/dialects/sse/frames.ts'
 import { EventReader } from '../../../src/dialects/sse/reader.ts'
 import type { Final, PassStream, PassWire, ReplyContext, Target } from '../../../src/dialects/types.ts'
 
@@ -86,7 +87,7 @@ export function encode(
   options: { ctx?: ReplyContext; final?: Partial<Final>; batch?: number } = {},
 ): string {
   const ctx = options.ctx ?? context()
-  let text = responsesClient.open(ctx)
+  let text = utf8(responsesClient.open(ctx))
   ctx.opened = true
   const encoder = responsesClient.streamEncoder(ctx)
   const size = options.batch ?? events.length
@@ -114,7 +115,7 @@ export function pass(
   const facts: Partial<Final> = { end: stream.end ?? { reason: 'error' } }
   if (stream.fault) facts.fault = stream.fault
   if (stream.usage) facts.usage = stream.usage
-  const text = head + Buffer.from(binary, 'latin1').toString('utf8') + stream.finish(finalOf({ ...facts, ...options.final }))
+  const text = utf8(head + binary + stream.finish(finalOf({ ...facts, ...options.final })))
   return { text, stream }
 }
 
