@@ -5,99 +5,15 @@
  * models, starts the gateway, waits until sums are up to date and calls each list one after the other. Prints wall time, processor time
  * of the gateway and the delay of its event loop meanwhile; ends with code 1 where a goal is missed.
  */
-import { spawn } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import { existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { openBookkeeping } from '../src/cluster/bookkeeping.ts'
-import { systemClock } from '../src/core/clock.ts'
-import { queryIn, startPostgres } from '../test/support/postgres.ts'
-import { fillPostgres, fillSqlite, KEYS, MODELS, PROVIDERS } from './ledger-lists-fill.ts'
-import { cpuSeconds, freePort, keepTrack, killChildrenOnExit, stop } from './processes.ts'
+import { any, hashOf, LEDGER_OPTIONS, type LedgerGateway, withLedger } from './ledger-gateway.ts'
+import { KEYS, MODELS, PROVIDERS } from './ledger-lists-fill.ts'
 
-const { values } = parseArgs({
-  options: {
-    rows: { type: 'string', default: '10000000' },
-    store: { type: 'string', default: 'sqlite' },
-    file: { type: 'string' },
-    url: { type: 'string' },
-    rounds: { type: 'string', default: '20' },
-  },
-})
+const { values } = parseArgs({ options: { ...LEDGER_OPTIONS, rounds: { type: 'string', default: '20' } } })
 const rounds = Number(values.rounds)
 /** Milliseconds: of each call, and of the event loop's delay (99 %). */
 const GOAL = { wall: 200, delay: 20 }
-/** The start checks every page of the file. */
-const START_MS = 900_000
-const OPERATOR = 'sk-router-v1-bench-lists-operator-0123456789abcdef'
 const DAY_MS = 86_400_000
-
-const secretOf = (key: number): string => `sk-router-v1-bench-lists-${String(key).padStart(24, '0')}`
-const hashOf = (key: number): string => createHash('sha256').update(secretOf(key)).digest('hex')
-const any = (count: number): number => Math.floor(Math.random() * count)
-
-function configText(port: number, adminPort: number, store: string): string {
-  const keys = Array.from({ length: KEYS }, (_, i) => `    - { name: key-${i}, key: "${secretOf(i)}", limit: "1000000.00" }\n`)
-  const providers = Array.from({ length: PROVIDERS }, (_, i) => `  provider-${i}: { dialect: sim }\n`)
-  const endpoints = Array.from({ length: PROVIDERS }, (_, i) => `{ provider: provider-${i}, model: echo }`).join(', ')
-  const models = Array.from({ length: MODELS }, (_, i) => `  acme/model-${i}: { endpoints: [ ${endpoints} ] }\n`)
-  return [
-    `server: { host: 127.0.0.1, port: ${port} }\nadmin: { host: 127.0.0.1, port: ${adminPort} }\nstore: { ${store} }\n`,
-    `auth:\n  keys:\n    - { name: operator, key: "${OPERATOR}", management: true }\n`,
-    ...keys,
-    'providers:\n',
-    ...providers,
-    'models:\n',
-    ...models,
-  ].join('')
-}
-
-interface Gateway {
-  readonly pid: number
-  get(path: string): Promise<{ data?: { id?: string; session_id?: string }[]; next?: string | null }>
-  /** Milliseconds since the last look, 99 % and the longest. */
-  delays(): Promise<readonly [number, number]>
-  stop(): Promise<void>
-}
-
-async function startGateway(folder: string, store: string): Promise<Gateway> {
-  const [port, adminPort] = [await freePort(), await freePort()]
-  const config = join(folder, 'headgate.yaml')
-  writeFileSync(config, configText(port, adminPort, store))
-  const log = openSync(join(folder, 'log'), 'a')
-  const launcher = fileURLToPath(new URL('../bin/headgate.js', import.meta.url))
-  const child = keepTrack(spawn(process.execPath, [launcher, 'serve', '--config', config], { stdio: ['ignore', log, log] }))
-  const begun = performance.now()
-  const at = (path: string): string => `http://127.0.0.1:${path === '/metrics' ? adminPort : port}${path}`
-  const read = async (path: string): Promise<string> => {
-    const reply = await fetch(at(path), { headers: { authorization: `Bearer ${OPERATOR}` } })
-    const text = await reply.text()
-    if (reply.status !== 200) throw new Error(`${path} answered ${reply.status}: ${text.slice(0, 300)}`)
-    return text
-  }
-  for (;;) {
-    if (child.exitCode !== null || performance.now() - begun > START_MS)
-      throw new Error(`the gateway does not start:\n${readFileSync(join(folder, 'log'), 'utf8').slice(-2000)}`)
-    const answers = await read('/v1/status').catch(() => undefined)
-    if (answers) break
-    await new Promise((resolve) => setTimeout(resolve, 100))
-  }
-  console.log(`started in ${((performance.now() - begun) / 1000).toFixed(1)} s`)
-  return {
-    pid: child.pid ?? 0,
-    get: async (path) => JSON.parse(await read(path)),
-    async delays() {
-      const text = await read('/metrics')
-      const of = (quantile: string): number =>
-        1000 * Number(new RegExp(`^headgate_event_loop_delay_seconds\\{quantile="${quantile}"\\} (\\S+)`, 'm').exec(text)?.[1])
-      return [of('0.99'), of('1')]
-    },
-    stop: () => stop(child),
-  }
-}
 
 /** A path with `?` in it; each call makes one anew. */
 type Lists = Readonly<Record<string, () => string>>
@@ -148,7 +64,7 @@ function listsOf(ids: readonly string[], sessions: readonly string[], next: stri
 }
 
 /** @returns whether every list keeps the goals. */
-async function measure(gateway: Gateway): Promise<boolean> {
+async function measure(gateway: LedgerGateway): Promise<boolean> {
   const found: { id?: string; session_id?: string }[] = []
   let next = ''
   for (let day = 1; day < 30; day += 3) {
@@ -168,7 +84,7 @@ async function measure(gateway: Gateway): Promise<boolean> {
   )
   for (const [name, pathOf] of Object.entries(lists)) {
     await gateway.delays()
-    const cpu = cpuSeconds(gateway.pid)
+    const cpu = gateway.cpuMs()
     const took: number[] = []
     let refused: unknown
     for (let round = 0; round < rounds && refused === undefined; round++) {
@@ -183,7 +99,7 @@ async function measure(gateway: Gateway): Promise<boolean> {
       console.log(`| **${name}** | ${refused instanceof Error ? refused.message : String(refused)} | | | | | |`)
       continue
     }
-    const each = ((cpuSeconds(gateway.pid) - cpu) / rounds) * 1000
+    const each = (gateway.cpuMs() - cpu) / rounds
     const [delay, longest] = await gateway.delays()
     const sorted = took.toSorted((a, b) => a - b)
     const [first = 0, median = 0, worst = 0] = [took[0], sorted[Math.floor(rounds / 2)], sorted.at(-1)]
@@ -195,38 +111,7 @@ async function measure(gateway: Gateway): Promise<boolean> {
   return fine
 }
 
-async function ownDatabase(teardown: (work: () => unknown) => unknown): Promise<string> {
-  const server = await startPostgres({ teardown })
-  if (!server) throw new Error('there is no PostgreSQL')
-  return server.database()
-}
-
-async function main(): Promise<boolean> {
-  killChildrenOnExit()
-  const folder = mkdtempSync(join(tmpdir(), 'headgate-lists-'))
-  const teardowns: (() => unknown)[] = [() => rmSync(folder, { recursive: true, force: true })]
-  try {
-    const rows = Number(values.rows)
-    const file = values.file ?? join(folder, 'ledger.db')
-    let store = `url: "sqlite:${file}"`
-    if (values.store === 'postgres' || values.url !== undefined) {
-      const url = values.url ?? (await ownDatabase((work) => teardowns.push(work)))
-      const journal = join(folder, 'journal.db')
-      await (
-        await openBookkeeping({ url, journal, lostGrace: 3_600_000, clock: systemClock, durability: 'process', report: () => {} })
-      ).close()
-      if ((await queryIn(url, 'SELECT 1 FROM generation LIMIT 1')).length === 0) await fillPostgres(url, rows)
-      store = `url: "${url}", journal: "${journal}"`
-    } else if (!existsSync(file)) await fillSqlite(file, rows)
-    const gateway = await startGateway(folder, store)
-    teardowns.push(() => gateway.stop())
-    return await measure(gateway)
-  } finally {
-    for (const work of teardowns.reverse()) await work()
-  }
-}
-
-main().then(
+withLedger(values, measure).then(
   (fine) => process.exit(fine ? 0 : 1),
   (error: unknown) => {
     console.error(`bench: ${error instanceof Error ? error.stack : String(error)}`)

@@ -1,10 +1,12 @@
-/** Each page of the control room in a real browser, at two widths, light and dark: axe, console, policy, width, labels of charts. HEADGATE_SHOTS takes pictures. */
+/** Each page of the control room in a real browser, at two widths, light and dark: axe, console, policy, width, script, labels of charts. HEADGATE_SHOTS takes pictures. */
 import t from 'tap'
-import { axeProblems, noBrowser, type Opened, overflow, picture, startRoom } from '../support/browser.ts'
+import { axeProblems, noBrowser, type Opened, overflow, picture, scriptBytes, startRoom } from '../support/browser.ts'
 import { PAGES, type TestedPage } from './pages.ts'
 
 const WIDTHS = [390, 1440]
 const SCHEMES = ['light', 'dark'] as const
+/** Of the frame and one page. */
+const MOST_SCRIPT_BYTES = 200_000
 /** Milliseconds. Of all pages together: a minute for each. */
 const LIMIT = PAGES.length * 60_000
 
@@ -50,6 +52,8 @@ t.test('every page', { skip: noBrowser, timeout: LIMIT }, async (t) => {
           t.equal(await overflow(opened.page), 0, 'nothing is wider than the window')
           t.same(opened.complaints, [], 'no error and nothing that the policy forbids')
           t.equal(await opened.page.locator('h1').count(), 1, 'one heading of the page')
+          const script = await scriptBytes(opened.page)
+          t.ok(script > 20_000 && script < MOST_SCRIPT_BYTES, `${script} bytes of script`)
           await opened.context.close()
         })
 })

@@ -9,7 +9,7 @@ import { ADMIN_TOKEN } from './admin.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 
 /** No other browser is downloaded. */
-const CHROMIUM = process.env.HEADGATE_CHROMIUM ?? '/usr/bin/chromium'
+export const CHROMIUM = process.env.HEADGATE_CHROMIUM ?? '/usr/bin/chromium'
 
 /** Why tests of the browser are skipped; false where there is one. */
 export const noBrowser: string | false = existsSync(CHROMIUM) ? false : `there is no ${CHROMIUM}`
@@ -109,6 +109,12 @@ export async function axeProblems(page: Page): Promise<string[]> {
 /** Pixels by which the page is wider than its window. */
 export function overflow(page: Page): Promise<number> {
   return page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth')
+}
+
+/** Bytes of all scripts that the page has loaded, as they are once they are unpacked. */
+export function scriptBytes(page: Page): Promise<number> {
+  return page.evaluate<number>(`performance.getEntriesByType('resource').filter(({ name }) => name.endsWith('.js'))
+    .reduce((sum, { decodedBodySize }) => sum + decodedBodySize, 0)`)
 }
 
 /** Writes a picture of the whole page where HEADGATE_SHOTS names a folder. */
