@@ -18,7 +18,16 @@ const DAY_MS = 86_400_000
 /** A path with `?` in it; each call makes one anew. */
 type Lists = Readonly<Record<string, () => string>>
 
-function listsOf(ids: readonly string[], sessions: readonly string[], next: string): Lists {
+/** What some calls name, found before. */
+interface Known {
+  readonly ids: readonly string[]
+  readonly sessions: readonly string[]
+  /** Of a search, and of the spending of all keys on each of some days. */
+  readonly next: string
+  readonly spending: readonly string[]
+}
+
+function listsOf({ ids, sessions, next, spending }: Known): Lists {
   const at = (days: number): string => new Date(Date.now() - days * DAY_MS).toISOString()
   const one = <T>(from: readonly T[]): T | undefined => from[any(from.length)]
   const search = '/v1/generations'
@@ -27,8 +36,11 @@ function listsOf(ids: readonly string[], sessions: readonly string[], next: stri
     '/v1/activity?date': () => `/v1/activity?date=${at(1 + any(28)).slice(0, 10)}`,
     '/v1/activity?api_key_hash': () => `/v1/activity?api_key_hash=${hashOf(any(KEYS))}`,
     '/v1/activity/keys, 30 days': () => '/v1/activity/keys',
-    '/v1/activity/keys?offset, a week ago': () => '/v1/activity/keys?offset=45000&limit=100',
+    '/v1/activity/keys?cursor, some day': () => `/v1/activity/keys?cursor=${one(spending)}`,
+    '/v1/activity/keys?offset, the most': () => '/v1/activity/keys?offset=10000',
     '/v1/activity/keys?group_by=model, a week': () => `/v1/activity/keys?group_by=model&since=${at(6).slice(0, 10)}`,
+    '/v1/activity/keys?group_by=model, 30 days': () => '/v1/activity/keys?group_by=model',
+    '/v1/activity/keys?group_by=day': () => '/v1/activity/keys?group_by=day',
     '/v1/activity/keys?api_key_hash': () => `/v1/activity/keys?api_key_hash=${hashOf(any(KEYS))}`,
     '/v1/keys/{hash}/budget': () => `/v1/keys/${hashOf(any(KEYS))}/budget`,
     '/v1/credits': () => '/v1/credits',
@@ -66,18 +78,21 @@ function listsOf(ids: readonly string[], sessions: readonly string[], next: stri
 /** @returns whether every list keeps the goals. */
 async function measure(gateway: LedgerGateway): Promise<boolean> {
   const found: { id?: string; session_id?: string }[] = []
+  const spending: string[] = []
   let next = ''
   for (let day = 1; day < 30; day += 3) {
     const page = await gateway.get(`/v1/generations?limit=200&until=${new Date(Date.now() - day * DAY_MS).toISOString()}`)
     found.push(...(page.data ?? []))
     next = page.next ?? ''
+    const until = new Date(Date.now() - day * DAY_MS).toISOString().slice(0, 10)
+    spending.push((await gateway.get(`/v1/activity/keys?limit=500&until=${until}`)).next ?? '')
   }
-  const sessions = found.flatMap(({ session_id: session }) => session ?? [])
-  const lists = listsOf(
-    found.flatMap(({ id }) => id ?? []),
-    sessions,
+  const lists = listsOf({
+    ids: found.flatMap(({ id }) => id ?? []),
+    sessions: found.flatMap(({ session_id: session }) => session ?? []),
     next,
-  )
+    spending,
+  })
   let fine = true
   console.log(
     '| list | first, ms | median, ms | worst, ms | processor, ms | event loop p99, ms | longest, ms |\n|---|---:|---:|---:|---:|---:|---:|',

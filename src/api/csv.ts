@@ -3,10 +3,9 @@ import { Readable } from 'node:stream'
 import type { Clock } from '../core/clock.ts'
 import { asFault } from '../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
-import { DAY_MS } from '../ledger/use.ts'
-import { isoDay, readActivity } from './activity.ts'
+import { readActivity } from './activity.ts'
 import { searchGenerations } from './generations.ts'
-import { groupsOf, periodOf, readKeyActivity } from './key-activity.ts'
+import { readKeyActivity } from './key-activity.ts'
 import { listKeys } from './keys.ts'
 import { choiceOf, integerOf } from './query.ts'
 import type { ApiReply } from './reply.ts'
@@ -42,7 +41,7 @@ const LISTS: Readonly<Record<string, CsvList>> = {
   '/v1/activity/keys': {
     name: 'activity-keys',
     columns: [...KEY, 'date', 'model', 'provider_name', 'usage', 'requests', 'failed_requests', ...COUNTS],
-    pages: (query, source) => byDay(query, { most: 10_000, read: (page) => readKeyActivity(page, source), source }),
+    pages: (query, source) => byCursor(query, { most: 10_000, read: (page) => readKeyActivity(page, source), source }),
   },
   '/v1/generations': {
     name: 'generations',
@@ -50,7 +49,7 @@ const LISTS: Readonly<Record<string, CsvList>> = {
       ...['id', 'created_at', 'model', 'provider_name', 'endpoint', 'status', 'error', 'usage', 'tokens_prompt', 'tokens_completion'],
       ...['latency', 'generation_time', 'streamed', 'session_id', 'attempts', ...KEY],
     ],
-    pages: byCursor,
+    pages: (query, source) => byCursor(query, { most: MOST_FOUND, read: (page) => searchGenerations(page, source), source }),
   },
   '/v1/sessions': {
     name: 'sessions',
@@ -150,6 +149,8 @@ async function* once(read: () => Promise<ApiReply>): Pages {
 }
 
 const MOST_ROWS = 1_000_000_000
+/** Generations in one page of the search at most. */
+const MOST_FOUND = 200
 
 interface PagedRead {
   /** Rows of one page at most. */
@@ -177,36 +178,20 @@ async function* byOffset(query: URLSearchParams, { most, read, source }: PagedRe
   }
 }
 
-/** Each day by itself where days stand apart: else every page would read the days before it again. */
-async function* byDay(query: URLSearchParams, paged: PagedRead): Pages {
-  if (query.has('offset') || !groupsOf(query).has('day')) return yield* byOffset(query, paged)
-  const { from, until } = periodOf(query, paged.source.clock.now())
-  let left = integerOf(query, 'limit', 1, MOST_ROWS) ?? Number.POSITIVE_INFINITY
-  const wanted = new URLSearchParams(query)
-  for (let day = until - DAY_MS; day >= from && left > 0; day -= DAY_MS) {
-    for (const edge of ['since', 'until']) wanted.set(edge, isoDay(day))
-    if (left !== Number.POSITIVE_INFINITY) wanted.set('limit', String(left))
-    for await (const rows of byOffset(wanted, paged)) {
-      yield rows
-      left -= rows.length
-    }
-  }
-}
-
-/** Generations in one page of the search at most. */
-const MOST_FOUND = 200
-
-async function* byCursor(query: URLSearchParams, source: CsvSource): Pages {
+/** As `byOffset`, each page behind the one before. */
+async function* byCursor(query: URLSearchParams, { most, read, source }: PagedRead): Pages {
   let left = integerOf(query, 'limit', 1, MOST_ROWS) ?? Number.POSITIVE_INFINITY
   const wanted = new URLSearchParams(query)
   for (let isFirst = true; left > 0; isFirst = false) {
-    wanted.set('limit', String(Math.min(MOST_FOUND, left)))
-    const reply = await patiently(() => searchGenerations(wanted, source), source, isFirst)
+    wanted.set('limit', String(Math.min(most, left)))
+    const reply = await patiently(() => read(wanted), source, isFirst)
+    for (const edge of ['since', 'until']) if (typeof reply.body[edge] === 'string') wanted.set(edge, reply.body[edge])
     const rows = rowsOf(reply)
     if (rows.length > 0 || isFirst) yield rows
     const { next } = reply.body
     if (typeof next !== 'string') return
     wanted.set('cursor', next)
+    wanted.delete('offset')
     left -= rows.length
   }
 }

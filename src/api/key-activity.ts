@@ -3,7 +3,7 @@ import { badField } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { usd } from '../core/money.ts'
 import { Pace } from '../ledger/pace.ts'
-import type { UseRow } from '../ledger/types.ts'
+import type { UseGroup, UseRow } from '../ledger/types.ts'
 import { DAY_MS } from '../ledger/use.ts'
 import { type ActivitySource, dayOf, isoDay } from './activity.ts'
 import { allKeys } from './key-entry.ts'
@@ -14,13 +14,14 @@ import { type ApiReply, ok } from './reply.ts'
 const USUAL_DAYS = 30
 const MOST_DAYS = 31
 const MOST_ROWS = 10_000
-/** Sums that are made at once: those of one day, or of the whole period where days do not stand apart. About 50 MB. */
-const MOST_SUMS = 200_000
 const USUAL_ROWS = 1_000
+/** Rows that `offset` may skip: they are read. */
+const MOST_SKIPPED = 10_000
+/** Characters; names of models and providers are far shorter. */
+const LONGEST_CURSOR = 4_000
 /** Sums of the ledger that are added up at once. */
 const SLICE = 1_000
-const GROUPS = ['day', 'model', 'provider'] as const
-type Group = (typeof GROUPS)[number]
+const GROUPS: readonly UseGroup[] = ['day', 'model', 'provider']
 
 interface Sum {
   readonly key: string
@@ -38,52 +39,95 @@ interface Sum {
 
 /**
  * The sums of settled requests by the day of their admission, the latest day first and on each day the most spent first.
- * @param query with `since`, `until`, `api_key_hash`, `model`, `provider`, `group_by`, `offset`, `limit`.
+ * @param query with `since`, `until`, `api_key_hash`, `model`, `provider`, `group_by`, `cursor`, `offset`, `limit`.
  * @throws Fault 400 naming the query parameter.
  */
 export async function readKeyActivity(query: URLSearchParams, source: ActivitySource): Promise<ApiReply> {
   const { from, until } = periodOf(query, source.clock.now())
   const groups = groupsOf(query)
-  const offset = integerOf(query, 'offset', 0, Number.MAX_SAFE_INTEGER) ?? 0
+  const offset = offsetIn(query)
   const limit = integerOf(query, 'limit', 1, MOST_ROWS) ?? USUAL_ROWS
+  const after = positionIn(query)
   const hash = query.get('api_key_hash') || undefined
   if (hash !== undefined && !/^[0-9a-f]{64}$/.test(hash)) throw badField('api_key_hash', 'expected 64 hexadecimal digits in lower case')
   const keys = await allKeys(source)
   // A key that is gone is known by the hash that it was made with.
   const wanted = hash === undefined ? undefined : [keys.find((key) => key.hash === hash)?.identity ?? hash]
   const filter = { groups, model: query.get('model') || undefined, provider: query.get('provider') || undefined }
-  const sums = new Map<string, Sum>()
+  const apart = GROUPS.filter((group) => groups.has(group) || (group !== 'day' && filter[group] !== undefined))
   const found: Sum[] = []
-  const pace = new Pace()
-  // One more than is shown, so that it is known whether there are more.
   // A day of all keys may have thousands of sums, all days of one key have few.
-  const step = wanted ? until - from : DAY_MS
-  for (let end = until; end > from && found.length <= offset + limit; end -= step) {
-    const rows = await source.scans.use({ from: end - step, until: end, byKey: true, ...(wanted ? { keys: wanted } : {}) })
-    for (let at = 0; at < rows.length; at += SLICE) {
-      addSums(sums, rows.slice(at, at + SLICE), filter)
-      if (pace.over) await pace.rest()
-    }
-    if (sums.size > MOST_SUMS)
-      throw badField('since', `the period has more than ${MOST_SUMS} sums: name a shorter one, a key, or fewer groups`)
-    // Days come in the order of the reply.
-    if (!groups.has('day') && end - step > from) continue
-    found.push(...inOrder(sums))
-    sums.clear()
+  const step = wanted || !groups.has('day') ? until - from : DAY_MS
+  // Days come in the order of the reply. One more than is shown, so that it is known whether there are more.
+  const first = after && step === DAY_MS ? Math.min(until, after.day + DAY_MS) : until
+  for (let end = first; end > from && found.length <= offset + limit; end -= step) {
+    const rows = await source.scans.use({ from: end - step, until: end, byKey: true, apart, ...(wanted ? { keys: wanted } : {}) })
+    const sums = await sumsOf(rows, filter)
+    for (const sum of sums.sort(order)) if (!after || order(after, sum) < 0) found.push(sum)
   }
   const byIdentity = new Map(keys.map((key) => [key.identity, key]))
-  const data = found.slice(offset, offset + limit).map((sum) => {
+  const shown = found.slice(offset, offset + limit)
+  const data = shown.map((sum) => {
     const key = byIdentity.get(sum.key)
     return { ...entryOf(sum, groups), api_key_hash: key?.hash ?? sum.key, api_key_name: key?.name ?? null }
   })
-  return ok({ data, has_more: found.length > offset + limit, since: isoDay(from), until: isoDay(until - DAY_MS) })
+  const last = found.length > offset + limit ? shown.at(-1) : undefined
+  return ok({
+    data,
+    has_more: last !== undefined,
+    next: last ? positionOf(last) : null,
+    since: isoDay(from),
+    until: isoDay(until - DAY_MS),
+  })
 }
 
-function addSums(
-  sums: Map<string, Sum>,
-  rows: readonly UseRow[],
-  { groups, model, provider }: { groups: ReadonlySet<Group>; model: string | undefined; provider: string | undefined },
-): void {
+/** @throws Fault 400. */
+function offsetIn(query: URLSearchParams): number {
+  const offset = integerOf(query, 'offset', 0, Number.MAX_SAFE_INTEGER) ?? 0
+  if (offset > MOST_SKIPPED) throw badField('offset', `expected at most ${MOST_SKIPPED}: read on with \`cursor\`, the \`next\` of a reply`)
+  return offset
+}
+
+type Position = Pick<Sum, 'day' | 'cost' | 'key' | 'model' | 'provider'>
+
+const positionOf = ({ day, cost, key, model, provider }: Position): string =>
+  Buffer.from(JSON.stringify([day, String(cost), key, model, provider])).toString('base64url')
+
+/** @throws Fault 400: a position that the caller has changed may be anywhere, but must be one. */
+function positionIn(query: URLSearchParams): Position | undefined {
+  const text = query.get('cursor')
+  if (text === null || text === '') return undefined
+  const position = text.length > LONGEST_CURSOR ? undefined : positionFrom(Buffer.from(text, 'base64url').toString())
+  if (position === undefined) throw badField('cursor', 'expected the `next` of an earlier reply')
+  return position
+}
+
+function positionFrom(text: string): Position | undefined {
+  try {
+    const [day, cost, key, model, provider] = JSON.parse(text) as unknown[]
+    // Only whole days have sums.
+    if (!Number.isSafeInteger(day) || Number(day) % DAY_MS !== 0 || typeof cost !== 'string' || !/^\d{1,30}$/.test(cost)) return undefined
+    if (typeof key !== 'string' || typeof model !== 'string' || typeof provider !== 'string') return undefined
+    return { day: Number(day), cost: BigInt(cost), key, model, provider }
+  } catch {
+    return undefined
+  }
+}
+
+type Filter = { readonly groups: ReadonlySet<UseGroup>; readonly model: string | undefined; readonly provider: string | undefined }
+
+/** The sums of the reply. */
+async function sumsOf(rows: readonly UseRow[], filter: Filter): Promise<Sum[]> {
+  const sums = new Map<string, Sum>()
+  const pace = new Pace()
+  for (let at = 0; at < rows.length; at += SLICE) {
+    addSums(sums, rows.slice(at, at + SLICE), filter)
+    if (pace.over) await pace.rest()
+  }
+  return [...sums.values()]
+}
+
+function addSums(sums: Map<string, Sum>, rows: readonly UseRow[], { groups, model, provider }: Filter): void {
   for (const row of rows) {
     if ((model !== undefined && row.model !== model) || (provider !== undefined && row.provider !== provider)) continue
     const of = {
@@ -99,7 +143,7 @@ function addSums(
       sums.set(name, sum)
     }
     sum.requests += row.requests
-    if (!row.answered) sum.failed += row.requests
+    sum.failed += row.failed ?? 0
     sum.cost += row.cost
     sum.input += row.input
     sum.output += row.output
@@ -108,15 +152,17 @@ function addSums(
   }
 }
 
-/** The latest day first, and of a day the most spent. */
-function inOrder(sums: ReadonlyMap<string, Sum>): Sum[] {
-  const textOf = ({ key, model, provider }: Sum): string => `${key}\n${model}\n${provider}`
-  return [...sums.values()].sort(
-    (a, b) => b.day - a.day || (a.cost === b.cost ? (textOf(a) < textOf(b) ? -1 : 1) : a.cost < b.cost ? 1 : -1),
-  )
+const textOf = ({ key, model, provider }: Position): string => `${key}\n${model}\n${provider}`
+
+/** Below 0 where `a` comes first: the latest day does, and of a day the most spent. */
+function order(a: Position, b: Position): number {
+  if (a.day !== b.day) return b.day - a.day
+  if (a.cost !== b.cost) return a.cost < b.cost ? 1 : -1
+  const [left, right] = [textOf(a), textOf(b)]
+  return left < right ? -1 : left > right ? 1 : 0
 }
 
-function entryOf(sum: Sum, groups: ReadonlySet<Group>): JsonObject {
+function entryOf(sum: Sum, groups: ReadonlySet<UseGroup>): JsonObject {
   return {
     ...(groups.has('day') ? { date: isoDay(sum.day) } : {}),
     ...(groups.has('model') ? { model: sum.model } : {}),
@@ -132,7 +178,7 @@ function entryOf(sum: Sum, groups: ReadonlySet<Group>): JsonObject {
 }
 
 /** Days that are named are counted both. */
-export function periodOf(query: URLSearchParams, now: number): { from: number; until: number } {
+function periodOf(query: URLSearchParams, now: number): { from: number; until: number } {
   const today = Math.floor(now / DAY_MS) * DAY_MS
   const last = dayOf(query, 'until') ?? today
   const from = dayOf(query, 'since') ?? last - (USUAL_DAYS - 1) * DAY_MS
@@ -141,7 +187,7 @@ export function periodOf(query: URLSearchParams, now: number): { from: number; u
   return { from, until: last + DAY_MS }
 }
 
-export function groupsOf(query: URLSearchParams): ReadonlySet<Group> {
+function groupsOf(query: URLSearchParams): ReadonlySet<UseGroup> {
   const named = listOf(query, 'group_by')
   if (!named) return new Set(GROUPS)
   return new Set(

@@ -23,7 +23,8 @@ const keyActivity = Type.Object({
       cache_discount: amount('USD that caches of the providers have saved; negative where writing to them cost more.'),
     }),
   ),
-  has_more: Type.Boolean({ description: 'True where more sums follow: they begin at `offset` plus the number of these.' }),
+  has_more: Type.Boolean({ description: 'True where more sums follow.' }),
+  next: maybe(Type.String({ description: 'The `cursor` of the next page; null at the end.' })),
   since: Type.String(),
   until: Type.String(),
 })
@@ -89,7 +90,14 @@ export function spendingOperations(): DescribedOperation[] {
           schema: { type: 'string' },
           example: 'day,model',
         },
-        { name: 'offset', in: 'query', description: 'Rows to skip.', schema: { type: 'integer', minimum: 0 }, example: 0 },
+        { name: 'cursor', in: 'query', description: '`next` of an earlier reply.', schema: { type: 'string' } },
+        {
+          name: 'offset',
+          in: 'query',
+          description: 'Rows to skip, at most 10,000: further pages are read with `cursor`.',
+          schema: { type: 'integer', minimum: 0, maximum: 10_000 },
+          example: 0,
+        },
         {
           name: 'limit',
           in: 'query',

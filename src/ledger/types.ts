@@ -107,7 +107,11 @@ export interface UseQuery {
   readonly keys?: readonly string[]
   /** Sums of each key apart. */
   readonly byKey?: boolean
+  /** With `byKey`: what stands apart beside the key, instead of all that rows have. Of what does not, rows have '' or 0. */
+  readonly apart?: readonly UseGroup[]
 }
+
+export type UseGroup = 'day' | 'model' | 'provider'
 
 /** Sums of the settled generations that were admitted on one UTC day. */
 export interface UseRow {
@@ -122,6 +126,8 @@ export interface UseRow {
   /** False for generations that failed, or whose outcome is unknown. */
   readonly answered: boolean
   readonly requests: number
+  /** Those of the requests that failed, or whose outcome is unknown, where the query says what stands `apart`; `answered` is true then. */
+  readonly failed?: number
   /** Nano-dollars. */
   readonly cost: bigint
   readonly input: number

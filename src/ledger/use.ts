@@ -2,7 +2,7 @@
 import { Fault } from '../core/faults.ts'
 import { factsOf } from './facts.ts'
 import { Pace } from './pace.ts'
-import type { GenerationRecord, LedgerReader, UseQuery, UseRow } from './types.ts'
+import type { GenerationRecord, LedgerReader, UseGroup, UseQuery, UseRow } from './types.ts'
 
 export const DAY_MS = 86_400_000
 /** Nano-dollars of a dollar. */
@@ -17,13 +17,26 @@ const MOST_SUMS_BY_KEY = 200_000
 export async function scanUse(ledger: LedgerReader, query: UseQuery): Promise<UseRow[]> {
   const sums = new Sums(query.byKey ? MOST_SUMS_BY_KEY : Number.POSITIVE_INFINITY)
   const { usePage } = ledger
-  if (usePage)
-    await eachPage(
-      (after) => usePage.call(ledger, query, after),
-      (row) => sums.add(row),
-    )
-  else await eachSettled(ledger, query, (record, settled) => sums.add(rowOf(record, settled, query.byKey)))
+  const { apart, byKey } = query
+  const add = (row: UseRow): void => sums.add(apart ? joined(row, apart) : row)
+  if (usePage) await eachPage((after) => usePage.call(ledger, query, after), add)
+  else await eachSettled(ledger, query, (record, settled) => add(rowOf(record, settled, byKey)))
   return sums.rows()
+}
+
+/** @returns the row without what does not stand apart. */
+function joined(row: UseRow, apart: readonly UseGroup[]): UseRow {
+  // A store may have joined its rows already.
+  if (row.failed !== undefined) return row
+  return {
+    ...row,
+    day: apart.includes('day') ? row.day : 0,
+    model: apart.includes('model') ? row.model : '',
+    provider: apart.includes('provider') ? row.provider : '',
+    endpoint: '',
+    answered: true,
+    failed: row.answered ? 0 : row.requests,
+  }
 }
 
 interface Page<Row> {
@@ -94,6 +107,7 @@ export function addUse(a: UseRow, b: UseRow): UseRow {
     ...a,
     answered: a.answered || b.answered,
     requests: a.requests + b.requests,
+    ...(a.failed === undefined ? {} : { failed: a.failed + (b.failed ?? 0) }),
     cost: a.cost + b.cost,
     input: a.input + b.input,
     output: a.output + b.output,

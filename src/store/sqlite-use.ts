@@ -1,10 +1,12 @@
 /** Sums of use by day, model, endpoint and provider, as SQLite computes them: a page takes a few milliseconds. */
-import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { UsePage, UseQuery, UseRow } from '../ledger/types.ts'
 import { AdaptivePage } from './adaptive-page.ts'
 import { DAY_MS, HOUR_MS, NANO, TICKS } from './rows.ts'
-import { integer, text } from './sqlite.ts'
-import type { SqliteRollups, UseSum } from './sqlite-rollups.ts'
+import { integer } from './sqlite.ts'
+import { SqliteKeyUse } from './sqlite-key-use.ts'
+import type { SqliteRollups } from './sqlite-rollups.ts'
+import { useFrom, useOf } from './sqlite-use-rows.ts'
 import { fact, SAVED } from './use-facts.ts'
 
 /** Generations of one page, and milliseconds that it should take. */
@@ -28,17 +30,8 @@ const rollupOf = (from: string, grouped = ''): string => `
 
 const DAY_OF_ALL = rollupOf(`use_by_hour WHERE hour >= ?1 * ${DAY_MS / HOUR_MS} AND hour < (?1 + 1) * ${DAY_MS / HOUR_MS}`)
 const DAY_OF_KEYS = rollupOf('use_by_key WHERE day = ?1 AND key IN (SELECT value FROM json_each(?2))')
-const DAY_BY_KEY = rollupOf('use_by_key WHERE day = ?1', ', key')
-/** Whole keys behind one: a day of many keys takes longer than the event loop has. */
-const KEYS_OF_DAY = `${rollupOf(
-  `use_by_key WHERE day = ?1 AND key > ?2
-    AND key <= (SELECT max(key) FROM (SELECT key FROM use_by_key WHERE day = ?1 AND key > ?2 ORDER BY key LIMIT ?3))`,
-  ', key',
-)} ORDER BY key`
-/** Sums of one page. */
-const SUMS = 1_000
-/** `<watermark> <day>`, and where the day is read by key the key that was read last. */
-const PLACE = /^(\d+) (-?\d+)(?: (.*))?$/s
+/** `<watermark> <day>`. */
+const PLACE = /^(\d+) (-?\d+)$/
 const DAY_BY_KEYS = rollupOf('use_by_key WHERE day = ?1 AND key IN (SELECT value FROM json_each(?2))', ', key')
 /** The last parameter is null for all keys. */
 const SUMS_BY_KEY = sumsOf('AND (?3 IS NULL OR hold.key IN (SELECT value FROM json_each(?3)))', ', hold.key')
@@ -50,9 +43,8 @@ export class SqliteUse {
   private readonly dayOfAll: StatementSync
   private readonly dayOfKeys: StatementSync
   private sumsByKey: StatementSync | undefined
-  private dayByKey: StatementSync | undefined
   private dayByKeys: StatementSync | undefined
-  private keysOfDay: StatementSync | undefined
+  private eachKey: SqliteKeyUse | undefined
   private readonly db: DatabaseSync
   private readonly rollups: Pick<SqliteRollups, 'below' | 'start' | 'sums'>
   private readonly page = new AdaptivePage(PAGE)
@@ -74,20 +66,20 @@ export class SqliteUse {
    */
   read(query: UseQuery, after: string): UsePage {
     if (!isWholeDays(query)) return this.pageOf(query, after, (first, last) => this.rowsOf(first, last, query))
-    const [from, until] = [query.from / DAY_MS, query.until / DAY_MS]
     if (after !== '' && !after.includes(' '))
       return this.pageOf({ ...query, until: Math.min(query.until, this.rollups.start / TICKS) }, after, (first, last) =>
         this.rowsOf(first, last, query),
       )
+    if (query.byKey && !query.keys) {
+      this.eachKey ??= new SqliteKeyUse(this.db, this.rollups)
+      return this.eachKey.read(query, after)
+    }
+    const [from, until] = [query.from / DAY_MS, query.until / DAY_MS]
     const place = PLACE.exec(after)
     const below = place ? Number(place[1]) : this.rollups.below
     const day = place ? Number(place[2]) : undefined
     const open = Math.max(from, Math.floor(below / TICKS / DAY_MS))
-    if (day !== undefined && query.byKey && !query.keys) {
-      const rows = this.keysBehind(day, place?.[3] ?? '')
-      if (rows.length > 0) return { rows, next: `${below} ${day} ${rows.at(-1)?.key ?? ''}` }
-    }
-    const rows = day === undefined ? this.inMemory(query) : query.byKey && !query.keys ? [] : this.dayOf(day, query)
+    const rows = day === undefined ? this.inMemory(query) : this.dayOf(day, query)
     if (day === undefined) for (let each = open; each < until; each++) rows.push(...this.dayOf(each, query))
     const next = Math.min(day ?? open, until) - 1
     if (next >= from) return { rows, next: `${below} ${next}` }
@@ -97,7 +89,7 @@ export class SqliteUse {
   private rowsOf(first: number, last: number, { keys, byKey }: UseQuery): UseRow[] {
     if (byKey) {
       this.sumsByKey ??= this.db.prepare(SUMS_BY_KEY)
-      return this.sumsByKey.all(first, last, keys ? JSON.stringify(keys) : null).map(useOfKey)
+      return this.sumsByKey.all(first, last, keys ? JSON.stringify(keys) : null).map(useFrom)
     }
     const found = keys ? this.sumsOfKeys.all(first, last, JSON.stringify(keys)) : this.sums.all(first, last)
     return found.map(useFrom)
@@ -107,19 +99,9 @@ export class SqliteUse {
   private dayOf(day: number, { keys, byKey }: UseQuery): UseRow[] {
     if (byKey && keys) {
       this.dayByKeys ??= this.db.prepare(DAY_BY_KEYS)
-      return this.dayByKeys.all(day, JSON.stringify(keys)).map(useOfKey)
-    }
-    if (byKey) {
-      this.dayByKey ??= this.db.prepare(DAY_BY_KEY)
-      return this.dayByKey.all(day).map(useOfKey)
+      return this.dayByKeys.all(day, JSON.stringify(keys)).map(useFrom)
     }
     return (keys ? this.dayOfKeys.all(day, JSON.stringify(keys)) : this.dayOfAll.all(day)).map(useFrom)
-  }
-
-  /** As the table has it, in the order of keys. */
-  private keysBehind(day: number, key: string): UseRow[] {
-    this.keysOfDay ??= this.db.prepare(KEYS_OF_DAY)
-    return this.keysOfDay.all(day, key, SUMS).map(useOfKey)
   }
 
   private inMemory({ from, until, keys, byKey }: UseQuery): UseRow[] {
@@ -127,7 +109,7 @@ export class SqliteUse {
     const rows: UseRow[] = []
     for (const sum of this.rollups.sums()) {
       const at = sum.hour * HOUR_MS
-      if (at >= from && at < until && (!wanted || wanted.has(sum.key))) rows.push(byKey ? { ...useOf(sum), key: sum.key } : useOf(sum))
+      if (at >= from && at < until && (!wanted || wanted.has(sum.key))) rows.push(useOf(sum, byKey))
     }
     return rows
   }
@@ -151,33 +133,4 @@ export class SqliteUse {
   }
 }
 
-type Row = Readonly<Record<string, SQLOutputValue>>
-
-const costOf = ({ dollars, nano }: Row): bigint => BigInt(integer(dollars)) * BigInt(NANO) + BigInt(integer(nano))
-
-function useFrom(row: Row): UseRow {
-  return {
-    day: integer(row.day) * DAY_MS,
-    model: text(row.model),
-    endpoint: text(row.endpoint),
-    provider: text(row.provider),
-    answered: row.answered === 1,
-    requests: integer(row.requests),
-    cost: costOf(row),
-    input: integer(row.input),
-    output: integer(row.output),
-    reasoning: integer(row.reasoning),
-    cacheSaved: Number(row.saved),
-  }
-}
-
-const useOfKey = (row: Row): UseRow => ({ ...useFrom(row), key: text(row.key) })
-
 const isWholeDays = ({ from, until }: UseQuery): boolean => from % DAY_MS === 0 && until % DAY_MS === 0
-
-function useOf({ hour, model, endpoint, provider, status, count, dollars, nano, input, output, reasoning, saved }: UseSum): UseRow {
-  const cost = BigInt(dollars) * BigInt(NANO) + BigInt(nano)
-  const answered = status !== 'failed' && status !== 'unknown'
-  const day = Math.floor((hour * HOUR_MS) / DAY_MS) * DAY_MS
-  return { day, model, endpoint, provider, answered, requests: count, cost, input, output, reasoning, cacheSaved: saved }
-}

@@ -15,6 +15,9 @@ const BOSS = 'sk-router-v1-boss0000000000000000000000'
 const KEYS = `auth: { keys: [ { name: app, key: "${APP}", limit: "1", limit_reset: weekly }, { name: other, key: "${OTHER}" }, { name: boss, key: "${BOSS}", management: true } ] }`
 const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('hex')
 
+const DAY = 86_400_000
+const cursorOf = (position: unknown): string => Buffer.from(JSON.stringify(position)).toString('base64url')
+
 async function begin(t: Test, store: string) {
   const scene = await startScene(t, {
     clock: new JumpingClock(),
@@ -72,8 +75,19 @@ for (const kind of ['a file', 'memory'])
     t.equal((page.data as JsonObject[]).length, 2)
     t.match((await get('/v1/activity/keys?offset=2&limit=2')).body, {
       has_more: false,
+      next: null,
       data: [{ date: '2026-03-02' }, { date: '2026-03-02' }],
     })
+    for (const query of ['', '&group_by=model', '&group_by=day', '&group_by=day,provider&provider=first', `&api_key_hash=${hashOf(APP)}`]) {
+      const { data: whole } = (await get(`/v1/activity/keys?${query}`)).body
+      const paged: unknown[] = []
+      for (let cursor: unknown = ''; cursor !== null; ) {
+        const { data, next } = (await get(`/v1/activity/keys?limit=1${query}&cursor=${cursor}`)).body
+        paged.push(...(data as unknown[]))
+        cursor = next
+      }
+      t.same(paged, whole, `page by page: ${query}`)
+    }
   })
 
 t.test('a budget has its window, its days and a forecast', async (t) => {
@@ -145,6 +159,13 @@ t.test('what is wrong is named, and only management keys may read', async (t) =>
       ['group_by=key', 'group_by'],
       ['limit=10001', 'limit'],
       ['offset=-1', 'offset'],
+      ['offset=10001', 'offset'],
+      ['cursor=x', 'cursor'],
+      [`cursor=${cursorOf([DAY, '5', 'k', 'm'])}`, 'cursor'],
+      [`cursor=${cursorOf([DAY + 1, '5', 'k', 'm', 'p'])}`, 'cursor'],
+      [`cursor=${cursorOf([DAY, '-5', 'k', 'm', 'p'])}`, 'cursor'],
+      [`cursor=${cursorOf([DAY, '5', 'k'.repeat(3_000), 'm', 'p'])}`, 'cursor'],
+      [`cursor=${cursorOf({})}`, 'cursor'],
       ['api_key_hash=abc', 'api_key_hash'],
     ])
       t.match(await get(`/v1/activity/keys?${query}`), { status: 400, body: { error: { metadata: { field } } } }, query)

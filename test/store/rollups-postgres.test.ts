@@ -1,6 +1,6 @@
 /** Sums of use on PostgreSQL, with processes that hand generations in while they are added up. */
 import t, { type Test } from 'tap'
-import type { UseRow } from '../../src/ledger/types.ts'
+import type { UseGroup, UseQuery, UseRow } from '../../src/ledger/types.ts'
 import { scanUse } from '../../src/ledger/use.ts'
 import { openPostgres } from '../../src/store/postgres/record.ts'
 import { FakeClock } from '../support/clock.ts'
@@ -47,10 +47,12 @@ function suite(server: TestPostgres): void {
     const sorted = (found: readonly UseRow[]): string[] =>
       found.map((row) => JSON.stringify({ ...row, cost: String(row.cost) }, Object.keys(row).sort())).sort()
     const agree = async (what: string): Promise<void> => {
-      for (const keys of [undefined, ['k1', 'k2']]) {
-        const query = { from: today - 2 * DAY, until: today + DAY, ...(keys ? { keys } : {}) }
-        t.same(sorted(await scanUse(ledger, query)), sorted(await scanUse(plain, query)), `${what}, ${keys ?? 'all keys'}`)
-      }
+      const days = { from: today - 2 * DAY, until: today + DAY }
+      const apart = (...groups: UseGroup[]): UseQuery => ({ ...days, byKey: true, apart: groups })
+      const some = { keys: ['k1', 'k2'] }
+      const queries = [days, { ...days, ...some }, apart('day', 'model', 'provider'), apart('model'), { ...apart('day'), ...some }]
+      for (const query of queries)
+        t.same(sorted(await scanUse(ledger, query)), sorted(await scanUse(plain, query)), `${what}: ${JSON.stringify(query)}`)
     }
     await agree('with some above the watermark')
     const before = sorted(await scanUse(ledger, { from: today - 2 * DAY, until: today + DAY }))

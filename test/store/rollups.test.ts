@@ -36,6 +36,10 @@ const QUERIES: UseQuery[] = [
   { from: FIRST + 5_000, until: FIRST + 2 * DAY_MS + 1 },
   { from: FIRST, until: FIRST + DAYS * DAY_MS, byKey: true },
   { from: FIRST + DAY_MS, until: FIRST + 3 * DAY_MS, byKey: true, keys: ['a', 'c'] },
+  { from: FIRST, until: FIRST + DAYS * DAY_MS, byKey: true, apart: ['day', 'model', 'provider'] },
+  { from: FIRST + DAY_MS, until: FIRST + 3 * DAY_MS, byKey: true, apart: ['model'] },
+  { from: FIRST, until: FIRST + DAYS * DAY_MS, byKey: true, apart: ['day'] },
+  { from: FIRST, until: FIRST + DAYS * DAY_MS, byKey: true, apart: ['provider'], keys: ['a', 'c'] },
 ]
 
 interface Sample {

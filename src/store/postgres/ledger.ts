@@ -10,6 +10,7 @@ import type {
   RecordedWindows,
   SessionPage,
   SessionQuery,
+  UseGroup,
   UsePage,
   UseQuery,
   UseRow,
@@ -228,12 +229,20 @@ function rollupsOf(wanted: UseQuery) {
   const inDays = sql`day >= ${Math.ceil(from / DAY_MS)}::bigint and day < ${Math.ceil(until / DAY_MS)}::bigint`
   const inHours = sql`hour >= ${Math.ceil(from / HOUR_MS)}::bigint and hour < ${Math.ceil(until / HOUR_MS)}::bigint`
   const byDay = sql`select day * ${DAY_MS}::bigint as moment, * from use_by_key where ${inDays} ${ofKeys}`
-  const apart = byKey ? sql`, key` : sql``
   const byHour = sql`select hour * ${HOUR_MS}::bigint as moment, * from use_by_hour where ${inHours}`
-  return sql<UseRow>`
-    select ${END}::bigint as day, '' as model, '' as endpoint, '' as provider, false as answered, seq as requests, 0::numeric as cost,
-      0::bigint as input, 0::bigint as output, 0::bigint as reasoning, 0::float8 as "cacheSaved"${noKey(wanted)} from use_below
+  const none = sql`select ${END}::bigint as day, '' as model, '' as endpoint, '' as provider, false as answered, seq as requests, 0::numeric as cost,
+    0::bigint as input, 0::bigint as output, 0::bigint as reasoning, 0::float8 as "cacheSaved"${noKey(wanted)}`
+  const sums = sql`sum(count)::bigint, sum(dollars) * 1000000000 + sum(nano), sum(input)::bigint, sum(output)::bigint, sum(reasoning)::bigint, sum(saved)`
+  const apart = byKey ? sql`, key` : sql``
+  const rows = sql`from (${keys || byKey ? byDay : byHour}) as u`
+  if (byKey && wanted.apart) {
+    const column = (group: UseGroup, name: string, none: string) => sql.raw(wanted.apart?.includes(group) ? name : none)
+    const failed = sql`(sum(count) filter (where status in ('failed', 'unknown')))::bigint`
+    return sql<UseRow>`${none}, 0::bigint as failed from use_below
+      union all select ${column('day', 'moment', '0::bigint')}, ${column('model', 'model', "''")}, '', ${column('provider', 'provider', "''")}, true,
+        ${sums}, key, coalesce(${failed}, 0) ${rows} group by 1, 2, 4, key`
+  }
+  return sql<UseRow>`${none} from use_below
     union all select moment / ${DAY_MS}::bigint * ${DAY_MS}::bigint, model, endpoint, provider, status not in ('failed', 'unknown'),
-      sum(count)::bigint, sum(dollars) * 1000000000 + sum(nano), sum(input)::bigint, sum(output)::bigint, sum(reasoning)::bigint, sum(saved)${apart}
-    from (${keys || byKey ? byDay : byHour}) as u group by 1, 2, 3, 4, 5${apart}`
+      ${sums}${apart} ${rows} group by 1, 2, 3, 4, 5${apart}`
 }

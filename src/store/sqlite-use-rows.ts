@@ -1,0 +1,42 @@
+/** Rows of sums of use, as SQLite returns them and as they stand in memory. */
+import type { SQLOutputValue } from 'node:sqlite'
+import type { UseRow } from '../ledger/types.ts'
+import { DAY_MS, HOUR_MS, NANO } from './rows.ts'
+import { integer, text } from './sqlite.ts'
+import type { UseSum } from './sqlite-rollups.ts'
+
+type Row = Readonly<Record<string, SQLOutputValue>>
+
+const costOf = ({ dollars, nano }: Row): bigint => BigInt(integer(dollars)) * BigInt(NANO) + BigInt(integer(nano))
+
+/** @param row with `failed` where it joins generations that failed with others, with `key` where keys stand apart. */
+export function useFrom(row: Row): UseRow {
+  const { failed, key } = row
+  return {
+    ...(key === undefined ? {} : { key: text(key) }),
+    day: integer(row.day) * DAY_MS,
+    model: text(row.model),
+    endpoint: text(row.endpoint),
+    provider: text(row.provider),
+    answered: row.answered === 1,
+    requests: integer(row.requests),
+    cost: costOf(row),
+    input: integer(row.input),
+    output: integer(row.output),
+    reasoning: integer(row.reasoning),
+    cacheSaved: Number(row.saved),
+    ...(failed === undefined ? {} : { failed: integer(failed) }),
+  }
+}
+
+/** @param byKey with the key. */
+export function useOf(sum: UseSum, byKey = false): UseRow {
+  const { hour, key, model, endpoint, provider, status, count, dollars, nano, input, output, reasoning, saved } = sum
+  const cost = BigInt(dollars) * BigInt(NANO) + BigInt(nano)
+  const answered = status !== 'failed' && status !== 'unknown'
+  const day = Math.floor((hour * HOUR_MS) / DAY_MS) * DAY_MS
+  return {
+    ...(byKey ? { key } : {}),
+    ...{ day, model, endpoint, provider, answered, requests: count, cost, input, output, reasoning, cacheSaved: saved },
+  }
+}
