@@ -5,7 +5,7 @@
 import { Pace } from './pace.ts'
 import type { GenerationRecord, LedgerReader, LedgerReaders, ReaderBatch, Sums } from './types.ts'
 import { type Earlier, NONE, same, Totals, type Verdict } from './verify-totals.ts'
-import { WindowCheck } from './verify-windows.ts'
+import { type EarlierWindows, WindowCheck } from './verify-windows.ts'
 
 const READER = 'ledger-verify'
 /** Milliseconds: younger generations are checked, and again the next time. */
@@ -15,6 +15,8 @@ const TICKS = 4096
 /** What the reader's note has: sums by account of all that was checked, with those that retention had removed before. */
 interface Point extends Omit<Earlier, 'until'> {
   readonly sums: Readonly<Record<string, string>>
+  /** Absent where the ledger had no sums of windows. */
+  readonly windows?: EarlierWindows
 }
 
 /** @param now milliseconds since the epoch. @returns undefined where all has to be checked. @throws Fault `unavailable`. */
@@ -26,8 +28,8 @@ export async function verifyNew(ledger: LedgerReader, readers: LedgerReaders, no
   const batch = await readers.claim({ reader: READER, holder: READER, holdFor: 0, since: 0, age: AGE, most: Number.MAX_SAFE_INTEGER, now })
   if (!batch) return undefined
   const point = batch.note === '' ? undefined : (JSON.parse(batch.note) as Point)
-  // A window reaches back beyond what is new.
-  const totals = new Totals(point || !windows ? undefined : new WindowCheck(windows))
+  const windowCheck = windows && new WindowCheck(windows, point && earlierWindows(point))
+  const totals = new Totals(windowCheck)
   const pace = new Pace(Symbol.asyncIterator in readers.pages(batch))
   if (batch.begunAt > 0)
     for await (const page of readers.pages(batch)) {
@@ -35,18 +37,22 @@ export async function verifyNew(ledger: LedgerReader, readers: LedgerReaders, no
       if (pace.over) await pace.rest()
     }
   const checked = totals.soFar()
+  const checkedWindows = windowCheck?.soFar()
   await addYounger(ledger, batch, totals, pace)
   const after = await ledger.spent()
   const windowsAfter = await ledger.windows?.()
   const carried = (await ledger.carried?.()) ?? NONE
-  if (!point && windowsAfter) totals.checkWindows(windowsAfter)
+  if (windowsAfter) totals.checkWindows(windowsAfter)
   // Retention may have overtaken the first check; of a later one it moves nothing that is not in the sums already.
   if (!point && !same(carriedBefore, carried)) return undefined
   const base = point ? sumsOf(point) : carried
   const verdict = totals.close(before, after, base)
   if (!verdict.ok) return undefined
   if (batch.begunAt > 0) {
-    const next = nextPoint(point, base, checked, new Date(now).toISOString())
+    const next = {
+      ...nextPoint(point, base, checked, new Date(now).toISOString()),
+      ...(checkedWindows && windowsAfter ? { windows: { at: windowsAfter.at, of: checkedWindows } } : {}),
+    }
     await readers.accept(
       batch,
       JSON.stringify(next, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value)),
@@ -61,6 +67,11 @@ async function addYounger(ledger: LedgerReader, { reaching }: ReaderBatch, total
     if (record.hold.seq >= reaching) totals.add(record)
     if (pace.over) await pace.rest()
   }
+}
+
+/** A check that has kept none may have read a part of each window that had begun then. */
+function earlierWindows({ windows, checked_at: checkedAt }: Point): EarlierWindows {
+  return windows ?? { at: Date.parse(checkedAt), of: {} }
 }
 
 function sumsOf({ sums }: Point): Sums {
@@ -80,6 +91,6 @@ function nextPoint(point: Point | undefined, base: Sums, { sums, ...of }: Return
   }
 }
 
-function earlierOf({ sums: _, ...point }: Point, { below }: ReaderBatch): Earlier {
+function earlierOf({ sums: _sums, windows: _windows, ...point }: Point, { below }: ReaderBatch): Earlier {
   return { ...point, until: new Date(Math.floor(below / TICKS)).toISOString() }
 }

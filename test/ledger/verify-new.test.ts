@@ -48,7 +48,7 @@ async function onFile(t: Test): Promise<Scene> {
   }
 }
 
-async function onPostgres(t: Test): Promise<Scene> {
+async function onPostgres(t: Test): Promise<Scene & { readonly clock: FakeClock; readonly url: string }> {
   if (!server) throw new Error('PostgreSQL is not installed')
   const url = await server.database()
   const clock = new FakeClock()
@@ -56,6 +56,8 @@ async function onPostgres(t: Test): Promise<Scene> {
   t.teardown(() => record.close())
   let count = 0
   return {
+    clock,
+    url,
     ledger: record.ledger,
     now: () => clock.now(),
     async write(key, ...ages) {
@@ -99,3 +101,31 @@ for (const [name, begin] of Object.entries({ 'a file': onFile, ...(server ? { Po
     t.match(found, { ok: false, generations: 6, before: undefined }, 'where something new is wrong, everything is checked')
     t.equal(found.problems.length > 1, true, found.problems.join('\n'))
   })
+
+t.test('each check compares the sums of the day, the week and the month', async (t) => {
+  if (!server) return
+  const { ledger, now, write, clock, url } = await onPostgres(t)
+  const verify = () => verifyLedger(ledger, { now: now() })
+  await write('a', 5 * HOUR, 2 * HOUR, HOUR / 2)
+  await write('b', 3 * HOUR)
+  t.match(await verify(), { ok: true, generations: 4, before: undefined })
+  await write('a', 4 * HOUR, 1)
+  t.match(await verify(), { ok: true, generations: 3, before: { generations: 3 } }, 'with what was read before')
+  await clock.advance(DAY)
+  await write('b', 2 * HOUR)
+  t.match(await verify(), { ok: true, before: { generations: 4 } }, 'on the next day')
+  await clock.advance(40 * DAY)
+  await write('b', 2 * HOUR, 1)
+  t.match(await verify(), { ok: true, before: { generations: 7 } }, 'in the month after next')
+  for (const window of ['daily', 'weekly', 'monthly']) {
+    await server.query(url, `UPDATE balance SET ${window} = ${window} + 1 WHERE key = 'b'`)
+    const { ok, problems } = await verify()
+    t.same([ok, problems], [false, [`key b: settlements of its ${window} window sum to 20, 21 are recorded`]])
+    await server.query(url, `UPDATE balance SET ${window} = ${window} - 1 WHERE key = 'b'`)
+  }
+  t.match(await verify(), { ok: true, before: { generations: 8 } })
+  await server.query(url, "UPDATE ledger_reader SET note = (note::jsonb - 'windows')::text")
+  t.match(await verify(), { ok: true, before: {} }, 'a check that has kept none')
+  await server.query(url, "UPDATE balance SET monthly = monthly + 1 WHERE key = 'b'")
+  t.match(await verify(), { ok: true }, 'the rest of such a month is left to the check of everything')
+})
