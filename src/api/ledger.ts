@@ -40,7 +40,7 @@ type LedgerRoute = (request: { readonly headers: IncomingHttpHeaders }, url: URL
 
 export interface LedgerRouteSource {
   readonly ledger: LedgerReader
-  readonly scans: Pick<LedgerScans, 'verify'>
+  readonly scans: Pick<LedgerScans, 'verify' | 'verifying'>
   /** Called once for each check that found something wrong. */
   readonly differs?: () => void
   /** Generations of a range are read for an export. */
@@ -108,5 +108,9 @@ export function ledgerRoutes(
     ],
     ['GET /ledger/verify', ({ headers }) => verdict(headers, false)],
     ['GET /ledger/verify/full', ({ headers }) => verdict(headers, true)],
+    [
+      'GET /ledger/verify/progress',
+      () => ({ status: 200, text: { type: 'application/json', content: JSON.stringify({ running: scans.verifying ?? null }) } }),
+    ],
   ])
 }

@@ -43,6 +43,16 @@ export interface DatedVerdict extends Verdict {
   checked_at: string
 }
 
+/** The check that runs. */
+export interface VerifyProgress {
+  readonly full: boolean
+  /** ISO 8601: when it began. */
+  readonly checked_at: string
+  /** Generations that it has read until now, and those of the last check with what that had covered before; null where none is known. */
+  readonly generations: number
+  readonly of: number | null
+}
+
 interface Scan {
   readonly done: Promise<unknown>
   /** It no longer waits for its turn. */
@@ -64,6 +74,7 @@ export class LedgerScans {
   private readonly running = new Map<string, Scan>()
   private readonly searches = new Searches()
   private verdict: Kept<DatedVerdict> | undefined
+  private checking: VerifyProgress | undefined
   private last: Promise<unknown> = Promise.resolve()
 
   constructor(ledger: LedgerReader, clock: Pick<Clock, 'now' | 'monotonic'>) {
@@ -118,12 +129,26 @@ export class LedgerScans {
     const scan = async (): Promise<DatedVerdict> => {
       const begun = this.clock.monotonic()
       const checked_at = new Date(this.clock.now()).toISOString()
-      const value = { ...(await verifyLedger(this.ledger, { full, now: this.clock.now() })), checked_at }
+      const { verdict } = this
+      const of = verdict ? verdict.value.generations + (verdict.value.before?.generations ?? 0) : null
+      const read = (generations: number): void => {
+        this.checking = { full, checked_at, generations, of }
+      }
+      read(0)
+      const checked = await verifyLedger(this.ledger, { full, now: this.clock.now(), read }).finally(() => {
+        this.checking = undefined
+      })
+      const value = { ...checked, checked_at }
       const ended = this.clock.monotonic()
       this.verdict = { value, until: ended + LIFE * (ended - begun) }
       return value
     }
     return this.once(full ? 'verify all' : 'verify', scan, fresh)
+  }
+
+  /** How far the check is that runs; undefined where none does. */
+  get verifying(): VerifyProgress | undefined {
+    return this.checking
   }
 
   private async wholeUse({ from, until }: UseQuery): Promise<readonly UseRow[]> {

@@ -19,8 +19,12 @@ interface Point extends Omit<Earlier, 'until'> {
   readonly windows?: EarlierWindows
 }
 
-/** @param now milliseconds since the epoch. @returns undefined where all has to be checked. @throws Fault `unavailable`. */
-export async function verifyNew(ledger: LedgerReader, readers: LedgerReaders, now: number): Promise<Verdict | undefined> {
+/** @returns undefined where all has to be checked. @throws Fault `unavailable`. */
+export async function verifyNew(
+  ledger: LedgerReader,
+  readers: LedgerReaders,
+  { now, read }: { readonly now: number; readonly read: (generations: number) => void },
+): Promise<Verdict | undefined> {
   const carriedBefore = (await ledger.carried?.()) ?? NONE
   const before = await ledger.spent()
   const windows = await ledger.windows?.()
@@ -34,7 +38,9 @@ export async function verifyNew(ledger: LedgerReader, readers: LedgerReaders, no
   if (batch.begunAt > 0)
     for await (const page of readers.pages(batch)) {
       for (const record of page) totals.add(record)
-      if (pace.over) await pace.rest()
+      if (!pace.over) continue
+      read(totals.generations)
+      await pace.rest()
     }
   const checked = totals.soFar()
   const checkedWindows = windowCheck?.soFar()

@@ -56,6 +56,10 @@ export class Totals {
     this.windows = windows
   }
 
+  get generations(): number {
+    return this.verdict.generations
+  }
+
   add(record: GenerationRecord): void {
     const { id, hold, settled } = record
     this.verdict.generations++

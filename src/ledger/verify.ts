@@ -29,22 +29,37 @@ export function verify(records: Iterable<GenerationRecord>, spent: Sums, carried
  * @param options.full true: all generations, whatever an earlier check has covered. Else those that are new, where the ledger knows which
  * these are; where something does not match, all of them after all. @throws Fault `unavailable` where the ledger cannot be read.
  */
-export async function verifyLedger(ledger: LedgerReader, { full = false, now = Date.now() } = {}): Promise<Verdict> {
-  const found = full || !ledger.readers ? undefined : await newOnly(ledger, ledger.readers, now)
-  return found ?? verifyAll(ledger)
+export async function verifyLedger(
+  ledger: LedgerReader,
+  { full = false, now = Date.now(), read = () => {} }: VerifyOptions = {},
+): Promise<Verdict> {
+  const found = full || !ledger.readers ? undefined : await newOnly(ledger, ledger.readers, { now, read })
+  return found ?? verifyAll(ledger, read)
+}
+
+export interface VerifyOptions {
+  readonly full?: boolean
+  /** Milliseconds since the epoch. */
+  readonly now?: number
+  /** Is called now and then with how many generations of this walk have been read. */
+  readonly read?: (generations: number) => void
 }
 
 /** What cannot be read is reported by the check of everything. */
-async function newOnly(ledger: LedgerReader, readers: LedgerReaders, now: number): Promise<Verdict | undefined> {
+async function newOnly(
+  ledger: LedgerReader,
+  readers: LedgerReaders,
+  options: Required<Pick<VerifyOptions, 'now' | 'read'>>,
+): Promise<Verdict | undefined> {
   try {
-    return await verifyNew(ledger, readers, now)
+    return await verifyNew(ledger, readers, options)
   } catch (error) {
     if (error instanceof Fault) throw error
     return undefined
   }
 }
 
-async function verifyAll(ledger: LedgerReader): Promise<Verdict> {
+async function verifyAll(ledger: LedgerReader, read: (generations: number) => void): Promise<Verdict> {
   for (let walks = 1; ; walks++) {
     const carriedBefore = (await ledger.carried?.()) ?? NONE
     const before = await ledger.spent()
@@ -55,7 +70,9 @@ async function verifyAll(ledger: LedgerReader): Promise<Verdict> {
       const pace = new Pace(Symbol.asyncIterator in records)
       for await (const record of records) {
         totals.add(record)
-        if (pace.over) await pace.rest()
+        if (!pace.over) continue
+        read(totals.generations)
+        await pace.rest()
       }
     } catch (error) {
       if (error instanceof Fault) throw error

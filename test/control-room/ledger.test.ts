@@ -1,7 +1,7 @@
-/** The page "Ledger" in a real browser: an export of a past range is started, and followed to its end. */
+/** The page "Ledger" in a real browser: an export of a past range and a check of every row are started, and followed to their end. */
 import t from 'tap'
 import { axeProblems, noBrowser, overflow, picture, startRoom } from '../support/browser.ts'
-import { DONE, EXPORTS, RUNNING } from './ledger-replies.ts'
+import { CHECKING, DONE, EXPORTS, RUNNING, WHOLE } from './ledger-replies.ts'
 
 t.test('ledger', { skip: noBrowser, timeout: 200_000 }, async (t) => {
   const room = await startRoom(t)
@@ -42,6 +42,34 @@ t.test('ledger', { skip: noBrowser, timeout: 200_000 }, async (t) => {
         await page.getByRole('button', { name: 'Export this range' }).click()
         await page.getByText('41,200 requests in 5 batches to lake').waitFor()
         t.same(begun, ['?export=lake&since=2026-10-01&until=2026-11-01'])
+        t.same(complaints, [])
+        await context.close()
+      }
+  })
+
+  t.test('checks every row, and shows how far it is', async (t) => {
+    for (const width of [390, 1440] as const)
+      for (const scheme of ['light', 'dark'] as const) {
+        const { page, context, complaints } = await room.open({ width, scheme })
+        const released = Promise.withResolvers<void>()
+        await page.route('**/ledger/verify/progress', (call) => call.fulfill({ json: CHECKING }))
+        await page.route('**/ledger/verify/full', async (call) => {
+          await released.promise
+          await call.fulfill({ json: { ...WHOLE, problems: ['key a: settlements sum to 41, 40 are recorded as spent'], ok: false } })
+        })
+        await page.goto('/control-room/ledger')
+        await page.getByText('Adds up', { exact: true }).waitFor()
+        await page.getByRole('button', { name: 'Check every row' }).click()
+        await page.getByText('3,200,000 of about 10,000,000 requests read').waitFor()
+        t.equal(await page.getByRole('progressbar', { name: 'Rows that are checked' }).getAttribute('value'), '0.32')
+        t.equal(await page.getByRole('button', { name: 'Check every row' }).isDisabled(), true, 'one check at a time')
+        await picture(page, `ledger-checking-${scheme}-${width}`)
+        t.same(await axeProblems(page), [])
+        t.equal(await overflow(page), 0)
+        released.resolve()
+        await page.getByText('Does not add up').waitFor()
+        await page.getByText('key a: settlements sum to 41').waitFor()
+        t.equal(await page.getByText('requests read').count(), 0, 'it has ended')
         t.same(complaints, [])
         await context.close()
       }

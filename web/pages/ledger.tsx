@@ -42,23 +42,33 @@ interface Recovery {
   readonly generations: readonly string[]
 }
 
+/** Milliseconds between two looks at a check. */
+const LOOK = 1_000
+
 const usd = (nano: Nano): number => Number(nano) / 1e9
 
 /** With what was checked before. */
 const total = (verdict: Verdict, of: 'charged' | 'providers' | 'fees'): string =>
   formatUsd(usd(verdict[of]) + usd(verdict.before?.[of] ?? 0))
 
+/** How much is checked: what the gateway has of late, what is new since, every row. */
+type Extent = 'kept' | 'new' | 'all'
+
 export default function LedgerPage({ session }: PageProps) {
-  const [isFresh, setFresh] = useState(false)
+  const [extent, setExtent] = useState<Extent>('kept')
   const verdict = useResource<Verdict>(
-    (signal) => call('/ledger/verify', { signal, ...(isFresh && { headers: { 'cache-control': 'no-cache' } }) }),
-    [isFresh],
+    (signal) =>
+      call(extent === 'all' ? '/ledger/verify/full' : '/ledger/verify', {
+        signal,
+        ...(extent !== 'kept' && { headers: { 'cache-control': 'no-cache' } }),
+      }),
+    [extent],
   )
   const recovery = useResource<Recovery>((signal) => call('/ledger/recovery', { signal }), [])
-  const verify = (): void => {
+  const verify = (wanted: Extent): void => {
     announce('The ledger is checked')
-    if (isFresh) verdict.reload()
-    else setFresh(true)
+    if (extent === wanted) verdict.reload()
+    else setExtent(wanted)
   }
   return (
     <>
@@ -68,11 +78,17 @@ export default function LedgerPage({ session }: PageProps) {
         <Section
           title="Check"
           actions={
-            <button type="button" class="button" onClick={verify} disabled={verdict.isLoading}>
-              {verdict.isLoading ? 'Checking…' : 'Check now'}
-            </button>
+            <>
+              <button type="button" class="button" onClick={() => verify('all')} disabled={verdict.isLoading}>
+                Check every row
+              </button>
+              <button type="button" class="button" onClick={() => verify('new')} disabled={verdict.isLoading}>
+                {verdict.isLoading ? 'Checking…' : 'Check now'}
+              </button>
+            </>
           }
         >
+          {verdict.isLoading && <Progress />}
           <Check verdict={verdict} />
         </Section>
         <Section title="Recovered at the start">
@@ -121,7 +137,7 @@ function Totals({ verdict: { data } }: { verdict: Resource<Verdict> }) {
 
 function Check({ verdict: { data, error, reload } }: { verdict: Resource<Verdict> }) {
   if (error) return <ErrorNote error={error} onRetry={reload} />
-  if (!data) return <Loading what="Checking every row" />
+  if (!data) return <Loading what="Checking" />
   return (
     <>
       <p class="verdict" role="status">
@@ -137,7 +153,7 @@ function Check({ verdict: { data, error, reload } }: { verdict: Resource<Verdict
       {data.before && (
         <p class="quiet">
           Newer requests only: {formatCount(data.before.generations)} requests admitted before <Time iso={data.before.until} /> were found
-          right <Time iso={data.before.checked_at} />. <code>headgate ledger verify --full</code> checks all of them again.
+          right <Time iso={data.before.checked_at} />. “Check every row” reads all of them again.
         </p>
       )}
       {data.problems.length > 0 && (
@@ -148,6 +164,29 @@ function Check({ verdict: { data, error, reload } }: { verdict: Resource<Verdict
         </ul>
       )}
     </>
+  )
+}
+
+/** The reply of GET /ledger/verify/progress. */
+interface Running {
+  readonly running: { readonly full: boolean; readonly generations: number; readonly of: number | null } | null
+}
+
+/** How far the check is, once it takes longer than a moment. */
+function Progress() {
+  const { data } = useResource<Running>((signal) => call('/ledger/verify/progress', { signal }), [], { every: LOOK })
+  const running = data?.running
+  if (!running || running.generations === 0) return null
+  const { generations, of, full } = running
+  const share = full && of !== null && of > 0 ? Math.min(1, generations / of) : undefined
+  return (
+    <p class="progress">
+      {share !== undefined && <progress value={share} aria-label="Rows that are checked" />}
+      <span class="quiet">
+        {formatCount(generations)}
+        {share !== undefined && ` of about ${formatCount(Math.max(of ?? 0, generations))}`} requests read
+      </span>
+    </p>
   )
 }
 

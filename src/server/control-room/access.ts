@@ -58,6 +58,7 @@ const ROUTES: Readonly<Record<string, Action>> = {
   'POST /guardrails/command': 'guardrails.audit',
   'GET /ledger/verify': 'ledger',
   'GET /ledger/verify/full': 'ledger',
+  'GET /ledger/verify/progress': 'ledger',
   'GET /ledger/recovery': 'ledger',
   'GET /ledger/export': 'ledger.export',
   'GET /ledger/exports': 'ledger.export',
