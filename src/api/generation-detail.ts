@@ -124,6 +124,9 @@ interface Parts {
 function timelineOf({ record: { settled, at }, view, steps, attempts }: Parts): JsonObject[] {
   const parts = [...steps.map(stepEvent), ...attempts.map(attemptEvent)]
   const events: JsonObject[] = [{ kind: 'admitted', at_ms: 0, at: new Date(at).toISOString() }]
+  // From the admission to the first call: the gateway's own layers, and what they waited for.
+  const before = numberOf(attempts[0]?.at_ms)
+  if (before) events.push({ kind: 'layers', at_ms: 0, duration_ms: before })
   const isStep = parts.some(({ kind, name }) => kind === 'guardrail' || (kind === 'plugin' && name === 'moderation'))
   if (view.moderation_latency !== null && !isStep)
     events.push({ kind: 'moderation', at_ms: null, duration_ms: view.moderation_latency ?? null })

@@ -180,10 +180,11 @@ t.test('guardrails and plugins: rule, action and number, and no text', async (t)
         `guardrails: [ { name: mail, content_filter_builtins: [ { slug: email, action: redact } ] }, { name: hook, ${engine} } ]
 plugins: { defaults: { moderation: { url: "${url}/v1", key: sk-judge } } }`,
       ),
-    answer: (seen) =>
-      seen.path.endsWith('/moderations')
-        ? jsonAnswer({ id: 'm', model: 'm', results: [{ flagged: false, categories: {}, category_scores: {} }] })
-        : answerFor(seen, { text: ['fine'], usage: { input: 100, output: 10 } }),
+    answer: async (seen) => {
+      if (!seen.path.endsWith('/moderations')) return answerFor(seen, { text: ['fine'], usage: { input: 100, output: 10 } })
+      await scene.clock.advance(30)
+      return jsonAnswer({ id: 'm', model: 'm', results: [{ flagged: false, categories: {}, category_scores: {} }] })
+    },
   })
   const detail = await detailOf(scene, {
     plugins: [{ id: 'moderation' }],
@@ -196,9 +197,10 @@ plugins: { defaults: { moderation: { url: "${url}/v1", key: sk-judge } } }`,
     plugins: [{ name: 'moderation', figures: { flagged: false }, usd: 0 }],
     steps: [
       { kind: 'guardrail', name: 'hook', error: 'unanswered' },
-      { kind: 'plugin', name: 'moderation', error: null },
+      { kind: 'plugin', name: 'moderation', error: null, duration_ms: 30 },
     ],
   })
+  t.match(list(detail.timeline).slice(0, 2), [{ kind: 'admitted' }, { kind: 'layers', at_ms: 0, duration_ms: 30 }], 'before the first call')
   sound(t, scene, detail)
   t.notMatch(JSON.stringify(detail) + scene.rows().at(-1)?.settled?.facts, /example\.com|ann@/)
 })

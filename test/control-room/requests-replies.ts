@@ -196,6 +196,7 @@ export const TOOL_LOOP = {
   plugins: [{ name: 'web', figures: { results: 5, cached: false }, usd: 0.005 }],
   timeline: [
     { kind: 'admitted', at_ms: 0, at: '2026-11-26T10:00:00.478Z' },
+    { kind: 'layers', at_ms: 0, duration_ms: 12 },
     { kind: 'guardrail', at_ms: 1, duration_ms: 9, position: 1, name: 'no-secrets' },
     { kind: 'plugin', at_ms: 11, duration_ms: 1, position: 4, name: 'web' },
     { kind: 'attempt', at_ms: 12, duration_ms: 210, position: 1, name: 'Acme' },

@@ -62,6 +62,14 @@ function stepsOf(request: RequestDetail): Step[] {
     const from = at ?? undefined
     const length = duration ?? undefined
     if (kind === 'admitted') steps.push({ title: 'Admitted', tone: 'neutral', from: 0, detail: <Admission request={request} /> })
+    else if (kind === 'layers')
+      steps.push({
+        title: 'Before the first call',
+        tone: 'neutral',
+        from: 0,
+        length,
+        detail: 'Read, checked, guarded, routed, and its cost held, with what the gateway waited for meanwhile.',
+      })
     else if (kind === 'moderation')
       steps.push({ title: 'Moderation', tone: 'neutral', from, length, detail: 'A guardrail had the request looked at by a service.' })
     else if (kind === 'attempt') {

@@ -112,7 +112,7 @@ export interface Reservation {
 }
 
 export interface TimelineEvent {
-  readonly kind: 'admitted' | 'moderation' | 'attempt' | 'first_content' | 'settled' | StepEntry['kind']
+  readonly kind: 'admitted' | 'layers' | 'moderation' | 'attempt' | 'first_content' | 'settled' | StepEntry['kind']
   /** Milliseconds since the admission; null where unknown. */
   readonly at_ms: number | null
   readonly duration_ms?: number | null
