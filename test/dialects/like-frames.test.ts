@@ -5,6 +5,7 @@ import type { JsonObject } from '../../src/core/json.ts'
 import type { StreamEvent } from '../../src/dialects/canon/events.ts'
 import { ChatStreamDecoder } from '../../src/dialects/chat/decode-stream.ts'
 import { MessagesStreamDecoder } from '../../src/dialects/messages/decode-stream.ts'
+import { ResponsesStreamDecoder } from '../../src/dialects/responses/decode-stream.ts'
 import { LikeFrames } from '../../src/dialects/sse/like-frames.ts'
 import type { StreamDecoder } from '../../src/dialects/types.ts'
 
@@ -89,9 +90,38 @@ const messages = fc.array(
 )
 const START = JSON.stringify({ type: 'message_start', message: { id: 'msg_1', model: 'm', usage: { input_tokens: 1, output_tokens: 1 } } })
 
+const place = { item_id: 'msg_1', output_index: 0, content_index: 0 }
+const event = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: fc
+      .tuple(text, text, index)
+      .map(([some, pad, at]) => ({
+        type: 'response.output_text.delta',
+        ...place,
+        content_index: at,
+        delta: some,
+        logprobs: [],
+        obfuscation: pad,
+      })),
+  },
+  text.map((some) => ({ type: 'response.output_text.delta', ...place, delta: some, logprobs: [{ token: some, logprob: -1 }] })),
+  text.map((some) => ({ type: 'response.refusal.delta', ...place, delta: some })),
+  text.map((some) => ({ type: 'response.reasoning_text.delta', ...place, output_index: 1, delta: some })),
+  text.map((some) => ({ type: 'response.output_text.done', ...place, text: some })),
+  text.map((some) => ({ type: 'response.content_part.done', ...place, part: { type: 'output_text', text: some } })),
+  fc.constant({ type: 'response.output_item.added', output_index: 1, item: { type: 'message', id: 'msg_2', content: [] } }),
+  fc.constant({ type: 'response.output_item.done', output_index: 0, item: { type: 'message', id: 'msg_1', content: [] } }),
+)
+const events = fc
+  .array(event, { maxLength: 14, size: 'max' })
+  .map((list) => list.map((one, at) => JSON.stringify(at % 2 === 0 ? { ...one, sequence_number: at } : { sequence_number: at, ...one })))
+const CREATED = JSON.stringify({ type: 'response.created', response: { id: 'resp_1', model: 'm' } })
+
 for (const [name, streams, decoder] of [
   ['chat', chunks, () => new ChatStreamDecoder()],
   ['messages', messages.map((frames) => [START, ...frames]), () => new MessagesStreamDecoder()],
+  ['responses', events.map((frames) => [CREATED, ...frames]), () => new ResponsesStreamDecoder()],
 ] as const) {
   t.test(`${name}: a random stream reads the same, recognised and parsed`, async (t) => {
     fc.assert(
@@ -110,15 +140,15 @@ t.test('frames of real providers are recognised, and no others', async (t) => {
   const frames = new LikeFrames([{ name: 'obfuscation', last: true }])
   const of = (content: string, more = ''): string =>
     `{"id":"1","choices":[{"index":0,"delta":{"content":"${content}"},"finish_reason":null}]${more}}`
-  const event = (words: string): StreamEvent => ({ type: 'block-delta', block: 3, text: words })
+  const delta = (words: string): StreamEvent => ({ type: 'block-delta', block: 3, text: words })
   t.equal(frames.read(of('a')), undefined, 'none has been learnt')
-  frames.learn(of('first'), 'first', event('first'))
-  t.same(frames.read(of(' second')), event(' second'))
+  frames.learn(of('first'), 'first', delta('first'))
+  t.same(frames.read(of(' second')), delta(' second'))
   for (const other of [of('a\\n'), of(''), of('a', ',"usage":null'), of('a').slice(0, -1), of('a"},"x":{"y":"'), '[DONE]'])
     t.equal(frames.read(other), undefined, other)
-  frames.learn(of('x', ',"obfuscation":"a1"'), 'x', event('x'))
-  t.same(frames.read(of('y', ',"obfuscation":"b22"')), event('y'))
-  frames.learn(of('content'), 'content', event('content'))
+  frames.learn(of('x', ',"obfuscation":"a1"'), 'x', delta('x'))
+  t.same(frames.read(of('y', ',"obfuscation":"b22"')), delta('y'))
+  frames.learn(of('content'), 'content', delta('content'))
   t.equal(frames.read(of('y')), undefined, 'a text that stands in its frame twice teaches nothing')
   frames.learn(of('z'), 'z', undefined)
   t.equal(frames.read(of('y')), undefined, 'a frame of several events forgets what was learnt')

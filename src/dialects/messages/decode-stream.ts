@@ -67,7 +67,9 @@ export class MessagesStreamDecoder implements StreamDecoder {
     }
     const before = out.length
     this.message(message, event, out)
-    const text = isObject(message.delta) && message.delta.type === 'text_delta' ? message.delta.text : undefined
+    // Without a type in its data the name of an event decides.
+    const { type, delta } = message
+    const text = typeof type === 'string' && isObject(delta) && delta.type === 'text_delta' ? delta.text : undefined
     this.like.learn(data, text, out.length === before + 1 ? out[before] : undefined)
   }
 

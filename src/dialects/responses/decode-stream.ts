@@ -3,6 +3,7 @@
 import { Fault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
 import { type BlockKind, isAnother, type StreamEvent } from '../canon/events.ts'
+import { LikeFrames, type Varying } from '../sse/like-frames.ts'
 import type { StreamDecoder } from '../types.ts'
 import { canonicalAnnotation, messageOf } from './answer-items.ts'
 import { decodeFault, endOf } from './fault.ts'
@@ -35,8 +36,15 @@ const WHOLE: Readonly<Partial<Record<BlockKind, string>>> = { refusal: 'refusal'
 
 const KIND_OF_PART: Readonly<Record<string, BlockKind>> = { output_text: 'text', refusal: 'refusal', reasoning_text: 'reasoning' }
 
+/** Of a delta nothing else is read (types of openai 7.57.0, `ResponseTextDeltaEvent`). */
+const VARYING: readonly Varying[] = [
+  { name: 'sequence_number', last: false },
+  { name: 'obfuscation', last: false },
+]
+
 export class ResponsesStreamDecoder implements StreamDecoder {
   private readonly items = new Map<number, OpenItem>()
+  private readonly like = new LikeFrames(VARYING)
   private readonly numbers = { next: 0 }
   private started = false
   private id: Json | undefined
@@ -48,13 +56,21 @@ export class ResponsesStreamDecoder implements StreamDecoder {
 
   feed(data: string, event: string | undefined, out: StreamEvent[]): void {
     if (this.ended || data === '[DONE]') return
+    const like = this.like.read(data)
+    if (like) {
+      out.push(like)
+      return
+    }
     const message = readEvent(data, 'utf8')
     if (!message) {
       this.fault(new Fault('upstream_garbled'), out)
       return
     }
     this.anything = true
+    const before = out.length
     ResponsesStreamDecoder.handlers.get(stringOf(message.type) ?? event ?? '')?.(this, message, out)
+    const text = message.type === 'response.output_text.delta' ? message.delta : undefined
+    this.like.learn(data, text, out.length === before + 1 ? out[before] : undefined)
   }
 
   end(out: StreamEvent[]): void {
