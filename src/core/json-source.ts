@@ -40,11 +40,14 @@ const NO_LITERALS: Literals = { count: 0, long: [] }
 export class SourceSize extends JsonSize {
   /** Colons and commas of the root in turn, behind them its closing brace; of a text that is no JSON it may hold anything. */
   places: Places = []
+  /** Commas one level below the root; undefined where they are too many. */
+  inner: Places | undefined = []
   literals: Literals = NO_LITERALS
 
   /** As `measure()`, over bytes. @param bytes valid UTF-8. */
   measureBytes(bytes: Buffer, { depth: deepest, members: mostMembers, commas: mostCommas }: JsonBounds): this {
     const places: Places = []
+    const inner: Places = []
     const long: number[] = []
     let count = 0
     let depth = 0
@@ -64,7 +67,9 @@ export class SourceSize extends JsonSize {
         count++
         from = at
       } else if (byte === COMMA) {
-        if (depth === 1 && places.length < MOST_PLACES) places.push(at)
+        if (depth === 1) {
+          if (places.length < MOST_PLACES) places.push(at)
+        } else if (depth === 2 && inner.length < MOST_PLACES) inner.push(at)
         if (++commas > mostCommas) break
       } else if (byte === COLON) {
         if (depth === 1 && places.length < MOST_PLACES) places.push(at)
@@ -85,6 +90,7 @@ export class SourceSize extends JsonSize {
     this.commas = commas
     this.mayOverflow = mayOverflow || bytes.length - from > MOST_DIGITS
     this.places = places
+    this.inner = inner.length < MOST_PLACES ? inner : undefined
     this.literals = { count, long }
     return this
   }

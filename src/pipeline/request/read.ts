@@ -2,6 +2,7 @@
 import { isUtf8 } from 'node:buffer'
 import { badField, Fault, unknownModel } from '../../core/faults.ts'
 import { escapesLetters, isObject, type JsonObject, type JsonSize, membersExceed, pathOfLarger } from '../../core/json.ts'
+import { JsonReader } from '../../core/json-reader.ts'
 import { JsonSource, SourceSize } from '../../core/json-source.ts'
 import type { CompactionFacts } from '../../dialects/canon/compaction.ts'
 import { type GatewayFields, gatewayFields } from '../../dialects/canon/gateway-fields.ts'
@@ -53,7 +54,7 @@ export function readLayer(
       if (counting) await counting
       const accepting = accept(exchange, parsed, settings, summaries)
       parsed.body = NOTHING
-      parsed.text = ''
+      parsed.raw = ''
       parsed.source = undefined
       const accepted = accepting instanceof Promise ? await accepting : accepting
       const filling = accepted.request.mayHoldMedia ? fillInFiles(accepted, files, settings.maxBody) : undefined
@@ -72,7 +73,7 @@ export function readLayer(
 /** What is kept of a body that has been parsed. @returns a promise only where items of the gateway's own are opened in it. */
 function accept(
   exchange: Authenticated,
-  { body: sent, text, bytes, source }: Parsed,
+  { body: sent, raw, characters, bytes, source }: Parsed,
   settings: ChainSettings,
   summaries: ChainDependencies['summaries'],
 ): (Authenticated & Accepted) | Promise<Authenticated & Accepted> {
@@ -81,7 +82,7 @@ function accept(
   const { body: whole, fields } = withPreset(expanded, client, settings)
   client.check(whole, exchange.head.headers)
   const kept = (body: JsonObject, facts: CompactionFacts | undefined): Authenticated & Accepted => {
-    const accepted = acceptBody(exchange, client, body, body === sent ? { text, bytes } : textOf(body), fields)
+    const accepted = acceptBody(exchange, client, body, body === sent ? { raw, characters, bytes } : textOf(body), fields)
     accepted.request.sent = sent
     accepted.request.source = source
     accepted.request.compaction = facts
@@ -100,14 +101,15 @@ function accept(
 
 /** A body as JSON text. */
 export interface BodyText {
-  text: string
-  /** Its length in UTF-8. */
+  raw: string | Buffer
+  /** Its length as JavaScript counts it, and in UTF-8. */
+  characters: number
   bytes: number
 }
 
 export function textOf(body: JsonObject): BodyText {
-  const text = JSON.stringify(body)
-  return { text, bytes: Buffer.byteLength(text) }
+  const raw = JSON.stringify(body)
+  return { raw, characters: raw.length, bytes: Buffer.byteLength(raw) }
 }
 
 /**
@@ -119,7 +121,7 @@ export function acceptBody<From extends Authenticated>(
   exchange: From,
   client: ClientDialect,
   body: JsonObject,
-  { text, bytes }: BodyText,
+  { raw, characters, bytes }: BodyText,
   preset?: PresetFields,
 ): From & Accepted {
   const { headers } = exchange.head
@@ -131,9 +133,9 @@ export function acceptBody<From extends Authenticated>(
     client,
     body,
     bytes,
-    characters: text.length,
+    characters,
     gateway,
-    mayHoldMedia: mayHoldMedia(text) && (client.embedding !== undefined || namesMedia(body)),
+    mayHoldMedia: mayHoldMedia(raw) && (client.embedding !== undefined || namesMedia(body)),
     hasOtherTools: hasOtherTools(body),
   })
   const ctx = exchange.run.ctx as { body: JsonObject; model: string }
@@ -167,8 +169,8 @@ const TYPE = 'ype"'
 const MEDIA = ['image', 'audio', 'video', '"file', 'input_file', '"document']
 
 /** False where the text surely has no medium; letters written as escapes would hide the words. */
-function mayHoldMedia(text: string): boolean {
-  return (text.includes(TYPE) && MEDIA.some((word) => text.includes(word))) || escapesLetters(text)
+function mayHoldMedia(raw: string | Buffer): boolean {
+  return (raw.includes(TYPE) && MEDIA.some((word) => raw.includes(word))) || escapesLetters(raw)
 }
 
 const EMPTY = Buffer.alloc(0)
@@ -214,13 +216,13 @@ const most = { depth: 0, members: MOST_MEMBERS, commas: MOST_COMMAS }
 const LARGE = 8_192
 
 /** @throws Fault 400 for a text that takes too long to parse. @returns bytes of memory for its objects and members. */
-function weighed(text: string, { containers, members, commas }: JsonSize, depth: number): number {
+function weighed(raw: string | Buffer, { containers, members, commas }: JsonSize, depth: number): number {
   if (containers < 0) throw new Fault('bad_request', { message: `body: nested deeper than ${depth} levels` })
   if (containers > MOST_CONTAINERS) throw tooMuch(`at most ${MOST_CONTAINERS} objects and arrays`)
   if (members > MOST_MEMBERS) throw tooMuch(`at most ${MOST_MEMBERS} members of objects`)
   if (commas > MOST_COMMAS) throw tooMuch(`at most ${MOST_COMMAS} members and elements`)
   // Only where one may have as many: the text is walked a second time.
-  if (members > MOST_MEMBERS_OF_ONE && membersExceed(text, MOST_MEMBERS_OF_ONE))
+  if (members > MOST_MEMBERS_OF_ONE && membersExceed(raw.toString(), MOST_MEMBERS_OF_ONE))
     throw tooMuch(`at most ${MOST_MEMBERS_OF_ONE} members in each object`)
   const beyond = Math.max(0, members - COVERED_MEMBERS * Math.max(containers, FEW_CONTAINERS))
   return (containers > FEW_CONTAINERS ? containers * CONTAINER_WEIGHT : 0) + beyond * MEMBER_WEIGHT
@@ -243,14 +245,21 @@ function checkFinite(body: JsonObject): void {
 /** Characters of a path in an error: its names are the caller's. */
 const LONGEST_PATH = 200
 
-export interface Parsed {
+export interface Parsed extends BodyText {
   body: JsonObject
-  text: string
-  /** Its length in UTF-8. */
-  bytes: number
   /** Bytes of memory for the body beside those of the text. */
   weight: number
   source: JsonSource | undefined
+}
+
+/** @throws Fault 400. */
+function parsedWhole(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (problem) {
+    const at = /position (\d+)/.exec(String(problem))
+    throw new Fault('bad_request', { message: `body: expected valid JSON${at ? `, but it breaks at position ${at[1]}` : ''}` })
+  }
 }
 
 /**
@@ -261,22 +270,23 @@ export function readJson(bytes: Buffer, depth: number, large = LARGE): Parsed {
   if (bytes.length === 0) throw new Fault('bad_request', { message: 'body: expected a JSON object, found nothing' })
   // Decoding would put three bytes in the place of one, which the hold has not counted. JSON is UTF-8 (RFC 8259 section 8.1).
   if (!isUtf8(bytes)) throw new Fault('bad_request', { message: 'body: expected valid UTF-8' })
-  const text = bytes.toString()
   most.depth = depth
   const isLarge = bytes.length >= large
-  const weight = weighed(text, isLarge ? size.measureBytes(bytes, most) : size.measure(text, most), depth)
+  let text = isLarge ? '' : bytes.toString()
+  const raw = isLarge ? bytes : text
+  const weight = weighed(raw, isLarge ? size.measureBytes(bytes, most) : size.measure(text, most), depth)
   const { mayOverflow } = size
-  let body: unknown
-  try {
-    body = JSON.parse(text)
-  } catch (problem) {
-    const at = /position (\d+)/.exec(String(problem))
-    throw new Fault('bad_request', { message: `body: expected valid JSON${at ? `, but it breaks at position ${at[1]}` : ''}` })
+  const reader = isLarge ? new JsonReader(bytes, size, large) : undefined
+  let body: unknown = reader?.read()
+  if (!body) {
+    if (isLarge) text = bytes.toString()
+    body = parsedWhole(text)
   }
   if (!isObject(body)) throw new Fault('bad_request', { message: 'body: expected a JSON object' })
   if (Object.hasOwn(body, '__proto__')) throw new Fault('bad_request', { message: 'body: a field may not be named __proto__' })
   if (mayOverflow) checkFinite(body)
-  return { body, text, bytes: bytes.length, weight, source: isLarge ? JsonSource.of(bytes, body, size) : undefined }
+  const characters = reader?.characters ?? text.length
+  return { body, raw, characters, bytes: bytes.length, weight, source: isLarge ? JsonSource.of(bytes, body, size) : undefined }
 }
 
 /** What the body no longer shows once the preset is merged into it. */

@@ -101,7 +101,7 @@ t.test('what a layer changes is what goes out', async (t) => {
   const content = [{ type: 'text', text: 'my secret' }, image]
   const body = { model: 'a/b', input: [{ content }, { content: [content[0]] }], dimensions: 3 }
   const known = advance(received, 'auth', { key: { name: 'app' } as ApiKey })
-  const exchange = acceptBody(known, embeddingsClient, body, { text: JSON.stringify(body), bytes: 10 })
+  const exchange = acceptBody(known, embeddingsClient, body, { raw: JSON.stringify(body), characters: 10, bytes: 10 })
   t.match(askOf(exchange), { settings: { dimensions: 3 }, inputs: [{ kind: 'parts' }, { kind: 'text', text: 'my secret' }] })
   exchange.request.edit('test', ({ items }) => {
     for (const item of items) if (item.kind === 'message' && item.parts[0].kind === 'text') item.parts[0].text = 'my ***'
