@@ -33,6 +33,8 @@ export interface StreamEncoder {
   push(events: readonly StreamEvent[]): string
   /** Closes open blocks and writes the one terminal event, usage and `[DONE]`. Called exactly once. */
   finish(final: Final): string
+  /** The same with one character per byte, where it is at hand so. */
+  finishBytes?(final: Final): string
 }
 
 export interface ClientDialect {

@@ -73,6 +73,8 @@ export interface EventSink {
   /** No more events of this turn: taps hand on what they hold. @returns text for the client. */
   close(): string
   finish(final: Final): string
+  /** The same of a stream, with one character per byte. */
+  finishBytes(final: Final): string
 }
 
 /** An attempt with what the gateway itself wants to know of it. Times are monotonic milliseconds; 0 stands for none. */

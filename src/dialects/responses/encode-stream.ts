@@ -3,11 +3,12 @@
 import type { JsonObject } from '../../core/json.ts'
 import type { JsonSource } from '../../core/json-source.ts'
 import type { StreamEvent } from '../canon/events.ts'
+import { binary, utf8 } from '../sse/frames.ts'
 import type { Final, ReplyContext, StreamEncoder } from '../types.ts'
 import { spokenWords } from './answer-items.ts'
 import { itemSnapshot, logprobsOf, type OutputItem, OutputItems, type Part, partSnapshot } from './output-items.ts'
 import { CALL_EVENTS, calledName, callType } from './own-calls.ts'
-import { closingJson, endingOf, openingBytes, restIn } from './result-object.ts'
+import { closingBytes, endingOf, openingBytes, restIn } from './result-object.ts'
 import { progressFrame, wholeFrames } from './whole-frames.ts'
 import { DONE, eventFrame } from './wire.ts'
 
@@ -84,12 +85,16 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   }
 
   finish(final: Final): string {
+    return utf8(this.finishBytes(final))
+  }
+
+  finishBytes(final: Final): string {
     const ending = endingOf(final, this.items.all.length > 0)
     const status = ending.status === 'completed' ? 'completed' : 'incomplete'
     let out = ''
     for (const item of this.items.all) out += this.closeItem(item, status)
-    const response = closingJson(this.ctx, final, ending, { output: this.items.json(), rest: this.rest })
-    return out + closeStream(this.ctx, response, ending.status)
+    const response = closingBytes(this.ctx, final, ending, { output: this.items.json(), rest: this.rest })
+    return binary(out) + closeStream(this.ctx, response, ending.status)
   }
 
   private start(event: Extract<StreamEvent, { type: 'block-start' }>): string {

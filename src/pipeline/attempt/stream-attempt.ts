@@ -241,7 +241,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
   }
 
   protected override get raw(): boolean {
-    return this.plan.relay.raw
+    return true
   }
 
   protected override finish(final: Final): string {

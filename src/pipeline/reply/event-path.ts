@@ -3,6 +3,7 @@
 import type { Fault } from '../../core/faults.ts'
 import { isContent, type StreamEvent } from '../../dialects/canon/events.ts'
 import { Fold } from '../../dialects/canon/fold.ts'
+import { binary } from '../../dialects/sse/frames.ts'
 import type { Final, StreamEncoder } from '../../dialects/types.ts'
 import type { Tap } from '../../plugin-api/index.ts'
 import type { Guarded } from '../exchange.ts'
@@ -142,6 +143,10 @@ export class EventPath implements EventSink {
   finish(final: Final): string {
     if (this.encoder) return this.encoder.finish(final)
     return this.exchange.request.client.encodeResult((this.folded ?? new Fold()).result, this.exchange.run.ctx, final)
+  }
+
+  finishBytes(final: Final): string {
+    return this.encoder?.finishBytes?.(final) ?? binary(this.finish(final))
   }
 
   /** What comes before the first turn, once there is something to come before. */

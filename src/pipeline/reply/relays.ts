@@ -19,13 +19,14 @@ export interface RelayFacts extends PassFacts {
 }
 
 export interface Relay {
-  /** True if its methods return bytes, one per character; else text. */
+  /** True if its methods return bytes, one per character; else text, but for `finish`. */
   readonly raw: boolean
   readonly facts: RelayFacts
   feed(chunk: Buffer): string
   close(): string
   /** The upstream broke off: what taps hold is handed on. */
   abandon?(): string
+  /** Bytes, one per character. */
   finish(final: Final): string
   /** Content has been decoded, whether or not it has gone out: the path knows of this attempt. */
   readonly begun?: boolean
@@ -198,7 +199,7 @@ export class EventRelay implements Relay, RelayFacts {
   }
 
   finish(final: Final): string {
-    return this.path.finish(final)
+    return this.path.finishBytes(final)
   }
 }
 
