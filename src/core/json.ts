@@ -187,11 +187,14 @@ function closingQuote(text: string, from: number): number {
   }
 }
 
-/** Bytes of all names and texts in a value, with some for numbers and marks: at least those of its texts, in UTF-8. */
-export function bytesOf(root: Json): number {
+/**
+ * Bytes of all names and texts in a value, with some for numbers and marks: at least those of its texts, in UTF-8.
+ * @param enough at which nothing more is counted.
+ */
+export function bytesOf(root: Json, enough = Number.POSITIVE_INFINITY): number {
   let bytes = 0
   const rest: Json[] = [root]
-  for (let value = rest.pop(); value !== undefined; value = rest.pop()) {
+  for (let value = rest.pop(); value !== undefined && bytes < enough; value = rest.pop()) {
     bytes += MARKS
     if (typeof value === 'string') bytes += Buffer.byteLength(value)
     else if (typeof value === 'number') bytes += NUMBER
