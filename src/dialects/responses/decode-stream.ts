@@ -7,7 +7,6 @@ import { LikeFrames, type Varying } from '../sse/like-frames.ts'
 import type { StreamDecoder } from '../types.ts'
 import { canonicalAnnotation, messageOf } from './answer-items.ts'
 import { decodeFault, endOf } from './fault.ts'
-import { readEvent } from './read-event.ts'
 import { restEvents } from './result-object.ts'
 import { decodeUsage, ShownItems } from './usage.ts'
 import { FORMAT, formatNote, isCallItem, itemEvents, reasoningNotes } from './whole-item.ts'
@@ -42,6 +41,9 @@ const VARYING: readonly Varying[] = [
   { name: 'obfuscation', last: false },
 ]
 
+/** How the event that follows `response.created` begins. */
+const IN_PROGRESS = '{"type":"response.in_progress",'
+
 export class ResponsesStreamDecoder implements StreamDecoder {
   private readonly items = new Map<number, OpenItem>()
   private readonly like = new LikeFrames(VARYING)
@@ -56,13 +58,20 @@ export class ResponsesStreamDecoder implements StreamDecoder {
 
   feed(data: string, event: string | undefined, out: StreamEvent[]): void {
     if (this.ended || data === '[DONE]') return
+    // Once the response has begun, another event of its beginning says nothing that is read, and it may be 50 KB.
+    if (this.started && !this.sawItem && data.startsWith(IN_PROGRESS)) return
     const like = this.like.read(data)
     if (like) {
       out.push(like)
       return
     }
-    const message = readEvent(data, 'utf8')
-    if (!message) {
+    let message: unknown
+    try {
+      message = JSON.parse(data)
+    } catch {
+      message = undefined
+    }
+    if (!isObject(message)) {
       this.fault(new Fault('upstream_garbled'), out)
       return
     }

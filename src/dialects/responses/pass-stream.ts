@@ -242,7 +242,7 @@ export class ResponsesPassStream implements PassStream {
   private parse(frame: string): JsonObject | undefined {
     const data = frameData(frame)
     if (data === undefined || data === '' || data === '[DONE]') return undefined
-    const message = readEvent(data, 'latin1')
+    const message = readEvent(data)
     if (!message) {
       this.stop(new Fault('upstream_garbled'))
       return undefined

@@ -39,11 +39,11 @@ function readLarge(bytes: Buffer): JsonObject | undefined {
   return message
 }
 
-/** @param data JSON. @param encoding latin1 where it has one character per byte. @returns undefined for what is no JSON object. */
-export function readEvent(data: string, encoding: 'utf8' | 'latin1'): JsonObject | undefined {
+/** @param data JSON, one character per byte: its bytes are at hand. As text it is as soon parsed. @returns undefined for what is no JSON object. */
+export function readEvent(data: string): JsonObject | undefined {
   try {
-    const large = data.length >= LARGE && LIFECYCLE.test(data) ? readLarge(Buffer.from(data, encoding)) : undefined
-    const message: unknown = large ?? JSON.parse(encoding === 'latin1' ? utf8(data) : data)
+    const large = data.length >= LARGE && LIFECYCLE.test(data) ? readLarge(Buffer.from(data, 'latin1')) : undefined
+    const message: unknown = large ?? JSON.parse(utf8(data))
     return isObject(message) ? message : undefined
   } catch {
     return undefined
