@@ -15,6 +15,8 @@ const NOTE_OPEN = `INSERT OR IGNORE INTO ledger_reader_late (reader, seq, tag, b
 const BEGIN_READER = `INSERT OR IGNORE INTO ledger_reader (name, below, reaching, batch, begun_at, holder, held_until, seen_at, note)
   VALUES (?1, ?2, ?2, 0, 0, '', 0, 0, '')`
 const LAST = 'SELECT max(seq) AS seq FROM (SELECT seq FROM settlement WHERE seq >= ? AND seq < ? ORDER BY seq LIMIT ?)'
+/** Without a limit it is found in the tree: the other statement reads every row up to its limit, of 10 million for half a minute. */
+const LAST_OF_ALL = 'SELECT max(seq) AS seq FROM settlement WHERE seq >= ? AND seq < ?'
 const TAKE_LATE = `UPDATE ledger_reader_late SET batch = ?2 WHERE reader = ?1
   AND seq IN (SELECT seq FROM ledger_reader_late WHERE reader = ?1 ORDER BY seq LIMIT ?3)`
 const OPEN_BATCH = 'UPDATE ledger_reader SET batch = ?, begun_at = ?, reaching = ? WHERE name = ?'
@@ -62,7 +64,10 @@ export class SqliteReaders implements LedgerReaders {
     this.atOnce(() => {
       this.db.prepare(BEGIN_READER).run(reader, Math.max(0, Math.ceil(since * TICKS)))
       const { below, number } = this.stateOf(reader) ?? { below: 0, number: 0 }
-      const last = this.db.prepare(LAST).get(below, Math.max(0, Math.floor((now - age) * TICKS)), most)?.seq
+      const until = Math.max(0, Math.floor((now - age) * TICKS))
+      const isAll = most === Number.MAX_SAFE_INTEGER
+      const row = isAll ? this.db.prepare(LAST_OF_ALL).get(below, until) : this.db.prepare(LAST).get(below, until, most)
+      const last = row?.seq
       const late = this.db.prepare(TAKE_LATE).run(reader, number + 1, most).changes
       if (typeof last !== 'number' && Number(late) === 0) return
       const reaching = typeof last === 'number' ? last + 1 : below
