@@ -9,6 +9,12 @@ export const DAY_MS = 86_400_000
 const NANO = 1e9
 /** Sums of one scan by key: keys times models have no other bound. About 50 MB. */
 const MOST_SUMS_BY_KEY = 200_000
+/**
+ * Milliseconds of work between two rests, which take 4: half of the loop is left to requests. A scan by key reads sums of 31 days at
+ * most, and somebody waits for it.
+ */
+const SLICE_MS = 4
+const KEY_SLICE_MS = 8
 
 /**
  * Reads every generation of the query, in slices.
@@ -19,7 +25,7 @@ export async function scanUse(ledger: LedgerReader, query: UseQuery): Promise<Us
   const { usePage } = ledger
   const { apart, byKey } = query
   const add = (row: UseRow): void => sums.add(apart ? joined(row, apart) : row)
-  if (usePage) await eachPage((after) => usePage.call(ledger, query, after), add)
+  if (usePage) await eachPage((after) => usePage.call(ledger, query, after), add, new Pace(false, byKey ? KEY_SLICE_MS : SLICE_MS))
   else await eachSettled(ledger, query, (record, settled) => add(rowOf(record, settled, byKey)))
   return sums.rows()
 }
