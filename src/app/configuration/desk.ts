@@ -36,6 +36,8 @@ export class RunningConfiguration implements ConfigurationDesk {
   private readonly env: Environment
   private readonly config: () => Config
   private readonly beside: RunningParts['beside']
+  /** What was shown last: pages read it again and again, and a long file takes the event loop tens of milliseconds. */
+  private shown: { readonly texts: Config['texts']; readonly path: string; readonly data: JsonObject } | undefined
 
   constructor({ clock, env, config, beside }: RunningParts) {
     this.clock = clock
@@ -46,8 +48,12 @@ export class RunningConfiguration implements ConfigurationDesk {
 
   show({ path }: ConfigurationQuery): JsonObject {
     const { file, texts } = this.config()
+    const { shown } = this
+    if (shown?.texts === texts && shown.path === path) return shown.data
     const { entries, leftOut } = writtenEntries(texts, path, MOST_ENTRIES)
-    return { file, files: texts.map((each) => each.file), entries: entries.map((entry) => ({ ...entry })), left_out: leftOut }
+    const data = { file, files: texts.map((each) => each.file), entries: entries.map((entry) => ({ ...entry })), left_out: leftOut }
+    this.shown = { texts, path, data }
+    return data
   }
 
   async check({ text, tests }: SubmittedCheck): Promise<JsonObject> {
