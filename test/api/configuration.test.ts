@@ -3,7 +3,7 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
-import { oneModel } from '../support/gateway.ts'
+import { oneModel, startGateway } from '../support/gateway.ts'
 import { startScene } from '../support/scene.ts'
 
 const BOSS = 'sk-router-v1-boss0000000000000000000000'
@@ -54,6 +54,20 @@ t.test('the running configuration stands entry by entry with its place, and no s
   const part = (await (await gateway.get('/v1/configuration?path=models', boss)).json()) as unknown as { data: { entries: JsonObject[] } }
   t.ok(part.data.entries.length > 0)
   t.ok(part.data.entries.every(({ path }) => String(path).startsWith('models')))
+})
+
+t.test('after a reload the new configuration is shown', async (t) => {
+  const text = `${KEYS}${oneModel('http://127.0.0.1:9', 'openai-chat')}`
+  const gateway = await startGateway(text, { directory: t.testdir() })
+  t.teardown(() => gateway.close())
+  const names = async (): Promise<unknown[]> => {
+    const { data } = (await (await gateway.get('/v1/configuration', boss)).json()) as unknown as { data: { entries: JsonObject[] } }
+    return data.entries.filter(({ path }) => /^auth.*name$/.test(String(path))).map(({ value }) => value)
+  }
+  t.same(await names(), ['app', 'boss'])
+  t.same(await names(), ['app', 'boss'], 'again')
+  t.match(await gateway.reconfigure(text.replace('name: app', 'name: application')), { kind: 'applied' })
+  t.same(await names(), ['application', 'boss'])
 })
 
 t.test('a text is checked as headgate check does: its problems have their places', async (t) => {
