@@ -1,4 +1,4 @@
-/** Starts headgate with everything on: key with a limit, priced models, SQLite store, metrics, a log line per request into a file. */
+/** Starts headgate, as it is delivered, with everything on: key with a limit, priced models, SQLite store, metrics, a log line per request into a file. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -6,10 +6,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { BUILTINS, INJECTION_SLUG } from '../src/guardrails/index.ts'
 import { freePort, keepTrack, stop } from './processes.ts'
+import { builtLauncher } from './program.ts'
 import { BENCH_KEY, CHAT } from './requests.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const launcher = join(root, 'bin', 'headgate.js')
 const START_MS = 120_000
 
 /** How late a log line may be. */
@@ -133,6 +133,7 @@ export async function startGateway(upstream: number, how: GatewayStart = {}): Pr
   const logFile = join(folder, 'headgate.out')
   const more = `${how.guardrails ? guardrailText() : ''}${(await how.prepare?.(folder)) ?? ''}`
   writeFileSync(config, configText(port, adminPort, upstream, how.storeFile ?? join(folder, 'bench.db')) + more)
+  const launcher = await builtLauncher()
   const log = openSync(logFile, 'a')
   const startedAt = performance.now()
   const [command, args] = how.throughNpm

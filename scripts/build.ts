@@ -1,13 +1,14 @@
 /**
  * Builds what the npm package holds: `npm run build`, which `npm pack` runs first.
- * `dist/` gets JavaScript with source maps, the control room (`dist/web/`), the types of `headgate/plugin-api`, and the files that the program reads at run time.
+ * `dist/` gets the program in a few files of JavaScript with source maps (`build-program.ts`), the control room (`dist/web/`), the types of `headgate/plugin-api`, and the files that the program reads at run time.
  * Beside them stand the bill of materials (`sbom.cdx.json`) and the licence notices (`THIRD_PARTY_NOTICES`) of what is installed with it.
  * `--lock` also writes `npm-shrinkwrap.json`, the exact version and hash of everything that is installed with the package; npm reads it
  * from a package and takes it for the lock file of a checkout, so `npm pack` removes it again (docs.npmjs.com, npm-shrinkwrap.json).
  */
 import { execFileSync } from 'node:child_process'
-import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { buildProgram } from './build-program.ts'
 import { buildWeb } from './build-web.ts'
 import { billOfMaterials, type LockFile, licenceNotices } from './inventory.ts'
 
@@ -33,21 +34,17 @@ function productionLock(): Lock {
   return { ...lock, packages: Object.fromEntries(kept.map(([path, { devDependencies: _, ...entry }]) => [path, entry])) }
 }
 
-function build(): void {
+async function build(): Promise<void> {
   rmSync(DIST, { recursive: true, force: true })
   const compiler = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc')
-  for (const project of ['tsconfig.build.json', 'tsconfig.types.json'])
-    execFileSync(process.execPath, [compiler, '-p', join(ROOT, project)], { stdio: 'inherit' })
-  for (const file of ['page.css', 'page.js']) cpSync(join(ROOT, 'src/server/docs', file), join(DIST, 'src/server/docs', file))
-  cpSync(join(ROOT, 'config'), join(DIST, 'config'), { recursive: true })
-  // Beside `src`, as in a checkout: the program looks up its own version there.
-  const { name, version, type, license } = read<Record<string, string>>('package.json')
-  write(join(DIST, 'package.json'), { name, version, type, private: true })
+  execFileSync(process.execPath, [compiler, '-p', join(ROOT, 'tsconfig.types.json')], { stdio: 'inherit' })
+  await buildProgram(DIST)
   const lock = read<LockFile>('package-lock.json')
-  write(join(DIST, 'sbom.cdx.json'), billOfMaterials(lock, license ?? ''))
+  const { license = '' } = read<Record<string, string>>('package.json')
+  write(join(DIST, 'sbom.cdx.json'), billOfMaterials(lock, license))
   writeFileSync(join(DIST, 'THIRD_PARTY_NOTICES'), licenceNotices(lock, ROOT))
 }
 
-build()
+await build()
 await buildWeb(join(DIST, 'web'))
 if (process.argv.includes('--lock')) write(join(ROOT, 'npm-shrinkwrap.json'), productionLock())

@@ -48,7 +48,7 @@ t.test('the package holds what the program needs, and no more', async (t) => {
     'config',
     'headgate.js',
     'package.json',
-    'plugins',
+    'program',
     'sbom.cdx.json',
     'src',
     'web',

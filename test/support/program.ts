@@ -21,6 +21,8 @@ export interface ProgramOptions {
   env?: Record<string, string>
   /** Flags of Node itself. */
   nodeFlags?: readonly string[]
+  /** That of a built program, in place of the checkout's. */
+  launcher?: string
 }
 
 /**
@@ -34,8 +36,9 @@ export function plainNode(args: readonly string[]): [command: string, args: stri
 /** Runs the launcher with these arguments. */
 export function runProgram(args: readonly string[], options: ProgramOptions = {}): Program {
   const env = { PATH: process.env.PATH, ...options.env }
+  const launcher = options.launcher ?? LAUNCHER
   return follow(
-    spawn(...plainNode([...(options.nodeFlags ?? []), LAUNCHER, ...args]), { cwd: options.cwd, env, stdio: ['ignore', 'pipe', 'pipe'] }),
+    spawn(...plainNode([...(options.nodeFlags ?? []), launcher, ...args]), { cwd: options.cwd, env, stdio: ['ignore', 'pipe', 'pipe'] }),
   )
 }
 
