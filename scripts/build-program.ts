@@ -1,6 +1,6 @@
 /**
  * Bundles the program: `src/` and `plugins/` into a few dozen files of JavaScript, which Node loads in half the time and with 25 MB less
- * than the thousand modules that they are made of ([decision 25](../docs/decisions/0025-program-in-chunks.md)). What is loaded at its first
+ * than the thousand modules that they are made of ([decision 26](../docs/decisions/0026-program-in-chunks.md)). What is loaded at its first
  * use stays in files of its own. `npm run build` and the benches run it.
  */
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** What is delivered loads few files at its start: each module of its own costs memory for as long as the process lives (decision 25). */
+/** What is delivered loads few files at its start: each module of its own costs memory for as long as the process lives (decision 26). */
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
