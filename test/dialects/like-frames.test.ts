@@ -94,16 +94,14 @@ const place = { item_id: 'msg_1', output_index: 0, content_index: 0 }
 const event = fc.oneof(
   {
     weight: 8,
-    arbitrary: fc
-      .tuple(text, text, index)
-      .map(([some, pad, at]) => ({
-        type: 'response.output_text.delta',
-        ...place,
-        content_index: at,
-        delta: some,
-        logprobs: [],
-        obfuscation: pad,
-      })),
+    arbitrary: fc.tuple(text, text, index).map(([some, pad, at]) => ({
+      type: 'response.output_text.delta',
+      ...place,
+      content_index: at,
+      delta: some,
+      logprobs: [],
+      obfuscation: pad,
+    })),
   },
   text.map((some) => ({ type: 'response.output_text.delta', ...place, delta: some, logprobs: [{ token: some, logprob: -1 }] })),
   text.map((some) => ({ type: 'response.refusal.delta', ...place, delta: some })),
