@@ -74,7 +74,7 @@ export class JsonReader {
 
   /** @returns undefined for what is no list. */
   private list(from: number, to: number): Json[] | undefined {
-    const { bytes, large } = this
+    const { bytes } = this
     const { inner } = this.cuts
     let start = from
     let end = to - 1
@@ -84,21 +84,31 @@ export class JsonReader {
     while ((inner[this.next] ?? start) < start) this.next++
     const list: Json[] = []
     for (let at = start + 1; at <= end; ) {
-      let cut = end
-      let commas = 0
-      for (let comma = inner[this.next]; comma !== undefined && comma < end; comma = inner[this.next]) {
-        this.next++
-        if (comma - at >= large) {
-          cut = comma
-          break
-        }
-        commas++
-      }
+      const { cut, commas } = this.group(at, end, inner)
       if (commas === 0) list.push(this.parse(at, cut))
       else for (const element of JSON.parse(`[${this.text(at, cut)}]`) as Json[]) list.push(element)
       at = cut + 1
     }
     return list
+  }
+
+  /**
+   * Elements that are parsed together: a large one by itself, since a bracket in front of it would have it copied, and letters beyond ASCII
+   * in another element would double its memory. @returns where they end, and how many commas stand between them.
+   */
+  private group(at: number, end: number, inner: readonly number[]): { cut: number; commas: number } {
+    let commas = 0
+    let before = end
+    for (;;) {
+      const comma = inner[this.next] ?? end
+      const cut = comma < end ? comma : end
+      const isFull = cut - at >= this.large
+      if (isFull && commas > 0) return { cut: before, commas: commas - 1 }
+      if (cut < end) this.next++
+      if (cut === end || isFull) return { cut, commas }
+      before = cut
+      commas++
+    }
   }
 
   private parse(from: number, to: number): Json {

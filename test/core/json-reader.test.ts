@@ -20,7 +20,9 @@ const GOOD = [
   `{"list":[${Array.from({ length: 200 }, (_, at) => `{"content":"Zeile ${at} →"}`).join(', ')}],"last":[0.5e3]}`,
 ]
 
-for (const large of [0, 8, 100])
+GOOD.push(`{"list":["a →","b",${JSON.stringify('c'.repeat(300))},"d","e",${JSON.stringify('f →'.repeat(90))}]}`)
+
+for (const large of [0, 8, 20, 100])
   t.test(`in pieces of ${large} bytes`, async (t) => {
     await every(t, 'is what one parse gives', (t) => {
       for (const text of GOOD) {

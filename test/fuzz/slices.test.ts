@@ -65,8 +65,8 @@ const WIRES: readonly Wire[] = [
 const DEPTH = 64
 const SEED = seed()
 const EACH = Math.ceil(runs(3_000, 1_000_000) / WIRES.length)
-/** Nothing is too small to be sliced here, or everything. */
-const SLICED = 0
+/** Bytes from which on elements of lists are parsed by themselves: nothing is too small to be sliced here, or everything. */
+const SLICED = [0, 40, 300]
 const PARSED = Number.POSITIVE_INFINITY
 
 t.setTimeout(7_200_000)
@@ -121,7 +121,8 @@ interface Seen {
 
 /** @returns what differs between the two ways; undefined where nothing does. */
 function difference(bytes: Buffer, wire: Wire, random: () => number, seen: Seen): string | undefined {
-  const [slicing, parsing] = [readWith(bytes, wire, SLICED), readWith(bytes, wire, PARSED)]
+  const large = Math.min(SLICED[Math.floor(random() * SLICED.length)] ?? 0, bytes.length)
+  const [slicing, parsing] = [readWith(bytes, wire, large), readWith(bytes, wire, PARSED)]
   if ('refused' in slicing || 'refused' in parsing) {
     seen.refused++
     const [one, other] = [slicing, parsing].map((each) => ('refused' in each ? each.refused : 'taken'))
