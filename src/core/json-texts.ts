@@ -9,20 +9,22 @@ const NEAR = 48
 
 /** Index of the quote that ends the string whose inside begins at `from`; -1 where there is none. */
 export function closingQuote(bytes: Buffer, from: number): number {
-  const near = Math.min(bytes.length, from + NEAR)
-  let at = from
-  while (at < near) {
-    const byte = bytes[at]
-    if (byte === QUOTE) return at
-    at += byte === BACKSLASH ? 2 : 1
-  }
-  // An escape that began before `at` is behind us.
-  for (let quote = bytes.indexOf(QUOTE, at); quote !== -1; quote = bytes.indexOf(QUOTE, quote + 1)) {
+  for (let at = from; ; ) {
+    const near = Math.min(bytes.length, at + NEAR)
+    while (at < near) {
+      const byte = bytes[at]
+      if (byte === QUOTE) return at
+      at += byte === BACKSLASH ? 2 : 1
+    }
+    // An escape that began before `at` is behind us.
+    const quote = bytes.indexOf(QUOTE, at)
+    if (quote === -1) return -1
     let slashes = 0
     while (quote - slashes > at && bytes[quote - slashes - 1] === BACKSLASH) slashes++
     if (slashes % 2 === 0) return quote
+    // Quotes within a text mostly come in pairs.
+    at = quote + 1
   }
-  return -1
 }
 
 export interface Range {
