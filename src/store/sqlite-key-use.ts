@@ -5,7 +5,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { UseGroup, UsePage, UseQuery, UseRow } from '../ledger/types.ts'
 import { DAY_MS, HOUR_MS, TICKS } from './rows.ts'
-import { integer, text } from './sqlite.ts'
+import { text } from './sqlite.ts'
 import type { SqliteRollups } from './sqlite-rollups.ts'
 import { useFrom, useOf } from './sqlite-use-rows.ts'
 
@@ -15,15 +15,14 @@ const SUMS = 1_000
 const END = new Uint8Array()
 type Bound = string | typeof END
 
-const BOUND = `SELECT max(key) AS key, count(*) AS count FROM
-  (SELECT key FROM use_by_key WHERE day = ?1 AND key > ?2 ORDER BY key LIMIT ?3)`
+const BOUND = 'SELECT key FROM use_by_key WHERE day = ?1 AND key > ?2 ORDER BY key LIMIT 1 OFFSET ?3'
 
 /** @param apart absent: all that the table has. */
 function rowsOf(apart: readonly UseGroup[] | undefined): string {
   const names = (['model', 'provider'] as const).filter((name) => apart?.includes(name))
   const named = (name: 'model' | 'provider'): string => `${names.includes(name) ? name : "''"} AS ${name}`
   const joined = `${apart?.includes('day') ? '?1' : '0'} AS day, ${named('model')}, '' AS endpoint, ${named('provider')}, 1 AS answered,
-    sum(iif(status IN ('failed', 'unknown'), count, 0)) AS failed`
+    sum(iif(status = 'failed' OR status = 'unknown', count, 0)) AS failed`
   const all = "?1 AS day, model, endpoint, provider, status NOT IN ('failed', 'unknown') AS answered"
   return `SELECT key, ${apart ? joined : all}, sum(count) AS requests, sum(dollars) AS dollars, sum(nano) AS nano, sum(input) AS input,
     sum(output) AS output, sum(reasoning) AS reasoning, total(saved) AS saved
@@ -75,9 +74,9 @@ export class SqliteKeyUse {
   private boundOf(days: readonly number[], key: string): Bound {
     let bound: Bound = END
     for (const day of days) {
-      const found = this.bound.get(day, key, this.size)
-      if (integer(found?.count) < this.size) continue
-      const last = text(found?.key)
+      const found = this.bound.get(day, key, this.size - 1)
+      if (!found) continue
+      const last = text(found.key)
       if (typeof bound !== 'string' || order(last, bound) < 0) bound = last
     }
     return bound
