@@ -1,5 +1,5 @@
 /**
- * Requests whose body is a text go over connections of ours, all others over undici's client: both must read every reply alike,
+ * Requests whose body is a text or a Buffer go over connections of ours, all others over undici's client: both must read every reply alike,
  * and nothing that a provider sends of itself may become a reply.
  */
 import { once } from 'node:events'
@@ -43,7 +43,7 @@ interface Call {
   controller: Dispatcher.DispatchController | undefined
 }
 
-function call(pool: Dispatcher, body: string | Buffer = '{}', more: { path?: string; headers?: string[]; pause?: boolean } = {}): Call {
+function call(pool: Dispatcher, body: string | Uint8Array = '{}', more: { path?: string; headers?: string[]; pause?: boolean } = {}): Call {
   const { promise, resolve } = Promise.withResolvers<Seen>()
   const made: Call = { done: promise, controller: undefined }
   const seen: Seen = { status: 0, headers: {}, body: '', end: '' }
@@ -85,6 +85,9 @@ const REPLIES: Record<string, { bytes: string; closes?: boolean }> = {
   length: { bytes: OK },
   empty: { bytes: 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n' },
   chunks: { bytes: 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n4;x=y\r\n two\r\n0\r\n\r\n' },
+  'plain chunks': { bytes: 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n0A\r\n and twenty\r\n0\r\n\r\n' },
+  'chunks and more': { bytes: `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n0\r\n\r\n${OK}` },
+  'a chunk without its end': { bytes: 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none0\r\n\r\n' },
   trailers: { bytes: 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n0\r\nX-Late: 1\r\n\r\n' },
   'until its end': { bytes: 'HTTP/1.1 200 OK\r\n\r\nall of it', closes: true },
   'HTTP/1.0': { bytes: 'HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok', closes: true },
@@ -117,14 +120,14 @@ t.test('every reply is read as undici reads it', async (t) => {
       return closes ? undefined : bytes
     })
     const ours = await call(pool, '{"a":1}').done
-    t.same(ours, await call(pool, Buffer.from('{"a":1}')).done, name)
+    t.same(ours, await call(pool, new Uint8Array(Buffer.from('{"a":1}'))).done, name)
     const [first, second] = upstream.requests
     t.same(first && { ...first, socket: 0 }, second && { ...second, socket: 0 }, `${name}: the request is the same`)
   }
 })
 
 t.test('however a reply is cut into pieces, it is the same', async (t) => {
-  for (const name of ['length', 'chunks', 'trailers', 'interim', 'many headers']) {
+  for (const name of ['length', 'chunks', 'plain chunks', 'trailers', 'interim', 'many headers']) {
     const bytes = REPLIES[name]?.bytes ?? ''
     const { upstream, pool } = await scene(t, (_request, socket) => {
       void inPieces(socket, bytes)

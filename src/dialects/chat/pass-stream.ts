@@ -73,18 +73,23 @@ export class ChatPassStream implements PassStream {
       return this.fail(unreadable(cause))
     }
     if (batch === '') return ''
-    if (this.committed && this.envelope) {
-      const out = this.envelope.rewrite(batch, this.fragments >= TRUSTED_FRAGMENTS && !this.tidying)
-      if (out !== undefined) {
-        this.relayed += this.envelope.content
-        this.images += this.envelope.images
-        this.plain = this.envelope.plain
-        // The envelope has the id.
-        this.identity.steady = true
-        return out
-      }
-    }
-    return this.byFrame(batch)
+    const out = this.rewritten(batch)
+    if (out === undefined) return this.byFrame(batch)
+    this.plain = this.envelope?.plain === true
+    return out
+  }
+
+  /** Frames whose envelope is known, without a parse; undefined where any of them may be something else. */
+  private rewritten(frames: string): string | undefined {
+    const { envelope } = this
+    if (!this.committed || !envelope) return undefined
+    const out = envelope.rewrite(frames, this.fragments >= TRUSTED_FRAGMENTS && !this.tidying)
+    if (out === undefined) return undefined
+    this.relayed += envelope.content
+    this.images += envelope.images
+    // The envelope has the id.
+    this.identity.steady = true
+    return out
   }
 
   close(): string {
@@ -114,7 +119,10 @@ export class ChatPassStream implements PassStream {
     let out = ''
     for (let at = 0; at < batch.length && !this.done; ) {
       const end = batch.indexOf('\n\n', at) + 2
-      out += this.frame(batch.slice(at, end))
+      const frame = batch.slice(at, end)
+      // Of many frames that came together one alone may be of another kind.
+      const known = end - at < batch.length ? this.rewritten(frame) : undefined
+      out += known ?? this.frame(frame)
       at = end
     }
     return out

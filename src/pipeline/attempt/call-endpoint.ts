@@ -142,7 +142,6 @@ function send(attempt: StreamAttempt | WholeAttempt, call: EndpointCall, encoded
       ? [...headers, 'x-client-request-id', exchange.head.id, ...encoded.headers]
       : [...headers, 'x-client-request-id', exchange.head.id],
     body: bodyText(call, encoded.body),
-    streamed: exchange.request.stream,
   }
   if (provider.traceContext !== 'none') request.headers.push(...traceOf(exchange, provider.traceContext))
   if (endpoint.credential) {

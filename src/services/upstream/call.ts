@@ -5,15 +5,13 @@ import type { Clock, Timer } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import { type Inflater, inflaterFor } from './inflate.ts'
 import { callFault } from './network-fault.ts'
-import { connectionsMade, isConnected, type PoolRequest } from './pools.ts'
+import { connectionsMade, isConnected } from './pools.ts'
 
 export interface CallRequest {
   path: string
   /** Flat list: name, value, name, value. */
   headers: string[]
   body: string | Buffer
-  /** True where the reply is to be an event stream. */
-  streamed?: boolean
 }
 
 /** Milliseconds; each state of a call has one of the first three, and all of them together have `total`. */
@@ -83,10 +81,9 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
   send(pool: Dispatcher, request: CallRequest): void {
     this.pool = pool
     this.connections = connectionsMade(pool)
-    const { path, headers, body, streamed = false } = request
-    const connected = !streamed && isConnected(pool)
-    const options: PoolRequest = { method: 'POST', path, headers, body, streamed }
-    pool.dispatch(options, this)
+    const { path, headers, body } = request
+    const connected = isConnected(pool)
+    pool.dispatch({ method: 'POST', path, headers, body }, this)
     // A connection that stands takes the request within this turn; where it turns out to have ended, the pool has the same limit.
     if (this.state === 'connecting' && !connected) this.arm(this.since)
   }

@@ -1,6 +1,7 @@
 /**
- * Recognises a small answer that has come in one piece and whose head leaves nothing to decide: most replies that are not
- * streamed. Providers send some twenty fields; of an answer only those are taken out of the head that something reads. Anything else is undefined here, and the parser's to read.
+ * Recognises an answer whose head leaves nothing to decide: a small one that has come in one piece, or the beginning of one that comes in
+ * chunks. Providers send some twenty fields; of an answer only those are taken out of the head that something reads. Anything else is
+ * undefined here, and the parser's to read.
  */
 
 /** Fields of an answer that say how its body is read, or how long the connection is kept. */
@@ -9,6 +10,8 @@ export type AnswerFields = Record<'content-type' | 'content-encoding' | 'keep-al
 export interface PlainReply {
   readonly status: number
   readonly fields: AnswerFields
+  /** True where `body` is the beginning of one in chunks, with their sizes. */
+  readonly chunked: boolean
   /** Shares its memory with what was read. */
   readonly body: Buffer
 }
@@ -37,6 +40,7 @@ export function plainReply(bytes: Buffer): PlainReply | undefined {
   if (!HEAD.test(text)) return undefined
   const fields: AnswerFields = { 'content-type': undefined, 'content-encoding': undefined, 'keep-alive': undefined }
   let length: number | undefined
+  let chunked = false
   for (let at = text.indexOf('\r\n'); at !== -1; ) {
     const next = text.indexOf('\r\n', at + 2)
     const colon = text.indexOf(':', at)
@@ -47,13 +51,17 @@ export function plainReply(bytes: Buffer): PlainReply | undefined {
       if (name === 'content-length') {
         if (length !== undefined || !LENGTH.test(value)) return undefined
         length = Number(value)
-      } else if (name === 'transfer-encoding' || name === 'upgrade' || (name === 'connection' && value !== 'keep-alive')) return undefined
+      } else if (name === 'transfer-encoding') {
+        if (chunked || value !== 'chunked') return undefined
+        chunked = true
+      } else if (name === 'upgrade' || (name === 'connection' && value !== 'keep-alive')) return undefined
       else if (!takes(fields, name, value)) return undefined
     }
     at = next
   }
-  if (length === undefined || end + 4 + length !== bytes.length) return undefined
-  return { status: Number(text.slice(9, 12)), fields, body: bytes.subarray(end + 4) }
+  // Both together are how replies are smuggled (RFC 9112 section 6.3).
+  if (chunked ? length !== undefined : length === undefined || end + 4 + length !== bytes.length) return undefined
+  return { status: Number(text.slice(9, 12)), fields, chunked, body: bytes.subarray(end + 4) }
 }
 
 /** @returns false where the field has come before: several values are the parser's to read. */

@@ -20,25 +20,13 @@ export const MOST_IDLE = 512
 /** Milliseconds that an idle connection is kept where the provider names no shorter time. */
 const KEEP_ALIVE = 30_000
 
-const { kSize, kQueue, kRunningIdx, kPendingIdx } = symbols
-
-/** Bytes from which on a body is let go once it is written: undici keeps it until the reply has ended, which may take minutes. */
-const LARGE_BODY = 8_192
+const { kSize } = symbols
 
 /** Requests that a client has: its `stats.size`, without the object that `stats` makes. */
 function sizeOf(client: Client): number {
   const size = (client as Client & { readonly [kSize]: number })[kSize]
   if (size === undefined) throw new TypeError('the client does not state its size')
   return size
-}
-
-/** Without pipelining a request that has been written is never written again (`onHttpSocketClose` in lib/dispatcher/client-h1.js of 8.12.4). */
-function letGoOfBody(client: Client): void {
-  const state = client as unknown as Readonly<Record<symbol, unknown>>
-  const [queue, running, pending] = [state[kQueue], state[kRunningIdx], state[kPendingIdx]]
-  if (!Array.isArray(queue) || typeof running !== 'number' || typeof pending !== 'number') return
-  const request: { body: unknown } | null | undefined = queue[running]
-  if (request && pending > running) request.body = null
 }
 
 /**
@@ -64,14 +52,9 @@ interface Member {
   place: number
 }
 
-export interface PoolRequest extends DispatcherType.DispatchOptions {
-  /** The reply is to be an event stream: undici's parser hands on its pieces without a copy of each, as Node's does not (decision 16). */
-  streamed?: boolean
-}
-
 /**
  * Connections to one provider address, each with one request at a time; a free one is found in constant time. Requests whose
- * body is a text and whose reply is whole go over those of `WholeRequests`, all others over undici's clients.
+ * body is at hand go over those of `WholeRequests`, all others over undici's clients.
  * In place of undici's `Pool`, which walks all its clients twice per dispatch and keeps a client for ever
  * (`kGetDispatcher` and `kHasDispatcher` in lib/dispatcher/pool.js of 8.12.4). A connection that closes leaves at once.
  */
@@ -107,19 +90,17 @@ export class ConnectionPool extends Dispatcher {
     return this.idle.length + this.whole.idleCount
   }
 
-  /** True where a request whose reply is whole goes over a connection that stands already. */
+  /** True where a request whose body is at hand goes over a connection that stands already. */
   get isReady(): boolean {
     return this.whole.idleCount > 0
   }
 
   /** @returns true: there is no limit at which a request waits for a connection. */
-  override dispatch(options: PoolRequest, handler: DispatcherType.DispatchHandler): boolean {
-    if (!this.ended && options.streamed !== true && this.whole.send(options, handler)) return true
+  override dispatch(options: DispatcherType.DispatchOptions, handler: DispatcherType.DispatchHandler): boolean {
+    if (!this.ended && this.whole.send(options, handler)) return true
     const member = this.idle.pop() ?? this.open()
     member.place = -1
     member.client.dispatch(options, handler)
-    // A connection that has served before is looked at for one turn before the request is written.
-    if (Buffer.isBuffer(options.body) && options.body.length >= LARGE_BODY) setImmediate(letGoOfBody, member.client)
     // A request that failed at once has not made the client busy, so it will not report that it is free again.
     if (sizeOf(member.client) === 0) this.drop(member)
     return true

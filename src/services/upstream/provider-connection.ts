@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import { performance } from 'node:perf_hooks'
 import type { Dispatcher } from 'undici'
+import { ChunkedBody } from './chunked-body.ts'
 import { type PlainReply, plainReply } from './plain-reply.ts'
 import { ReplyParser, type ReplyReceiver } from './reply-parser.ts'
 
@@ -10,7 +11,7 @@ import { ReplyParser, type ReplyReceiver } from './reply-parser.ts'
 export interface WholeRequest {
   /** Request line and headers but for the length of the body. */
   readonly head: string
-  readonly body: string
+  readonly body: string | Buffer
 }
 
 /** What the connections of a pool report to it. */
@@ -45,7 +46,8 @@ class Running implements Dispatcher.DispatchController {
   aborted = false
   paused = false
   reason: Error | null = null
-  readonly request: WholeRequest
+  /** Let go of once it is written: a large body must not wait for its reply. */
+  request: WholeRequest | undefined
   readonly handler: Dispatcher.DispatchHandler
   private connection: ProviderConnection | undefined
 
@@ -77,13 +79,21 @@ class Running implements Dispatcher.DispatchController {
   }
 }
 
+/** After it the parser reads chunks. */
+const HEAD_OF_CHUNKS = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n'
+
 type State = 'connecting' | 'idle' | 'checking' | 'busy' | 'closed'
 
 export class ProviderConnection implements ReplyReceiver {
   /** Monotonic milliseconds until which an idle one may be used. */
   usableUntil = 0
   private readonly owner: ConnectionOwner
-  private readonly parser: ReplyParser
+  /** Made where a reply needs it. */
+  private parser: ReplyParser | undefined
+  /** The body of a reply that the parser has not seen. */
+  private chunks: ChunkedBody | undefined
+  /** The parser is given what it has to have seen: nothing of that is the reply's. */
+  private catchingUp = false
   private socket: Socket | undefined
   private state: State = 'connecting'
   private running: Running | undefined
@@ -96,7 +106,6 @@ export class ProviderConnection implements ReplyReceiver {
 
   constructor(owner: ConnectionOwner) {
     this.owner = owner
-    this.parser = new ReplyParser(this)
   }
 
   /** The connection stands, or could not be made. */
@@ -142,15 +151,17 @@ export class ProviderConnection implements ReplyReceiver {
     const { request, handler } = running
     handler.onRequestStart?.(running, {})
     // The handler may have given the call up.
-    if (!socket || this.running !== running) return
+    if (!socket || !request || this.running !== running) return
+    running.request = undefined
     const { head, body } = request
     const length = Buffer.byteLength(body)
     const start = `${head}content-length: ${length}\r\n\r\n`
-    if (length === body.length) socket.write(start + body, 'latin1')
+    if (typeof body === 'string' && length === body.length) socket.write(start + body, 'latin1')
     else {
       socket.cork()
       socket.write(start, 'latin1')
-      socket.write(body, 'utf8')
+      if (typeof body === 'string') socket.write(body, 'utf8')
+      else socket.write(body)
       socket.uncork()
     }
   }
@@ -164,12 +175,10 @@ export class ProviderConnection implements ReplyReceiver {
     }
     let error: Error | undefined
     try {
-      const reply = this.parsing ? undefined : plainReply(bytes)
-      if (reply) this.take(reply)
-      else {
-        this.parsing = true
-        error = this.parser.execute(bytes)
-      }
+      const reply = this.parsing || this.chunks ? undefined : plainReply(bytes)
+      if (reply) error = this.take(reply)
+      else if (this.chunks) error = this.readChunks(this.chunks, bytes)
+      else error = this.parse(bytes)
     } catch (thrown) {
       error = errorOf(thrown)
     }
@@ -177,26 +186,57 @@ export class ProviderConnection implements ReplyReceiver {
     else if (error) this.fail(error)
   }
 
-  /** Takes a reply that needs no parser. */
-  private take({ status, fields, body }: PlainReply): void {
+  private parse(bytes: Buffer): Error | undefined {
+    this.parsing = true
+    this.parser ??= new ReplyParser(this)
+    return this.parser.execute(bytes)
+  }
+
+  /** The content of all chunks that have come is handed on in one piece. */
+  private readChunks(chunks: ChunkedBody, bytes: Buffer): Error | undefined {
+    const size = chunks.read(bytes)
+    if (size > 0) this.body(Buffer.from(bytes.subarray(0, size)))
+    if (chunks.outcome === 'more') return undefined
+    this.chunks = undefined
+    const rest = bytes.subarray(chunks.at)
+    if (chunks.outcome === 'whole') {
+      // Something follows the reply.
+      if (rest.length > 0) this.keepAlive = false
+      this.complete()
+      return undefined
+    }
+    this.catchingUp = true
+    const error = this.parse(Buffer.from(`${HEAD_OF_CHUNKS}${chunks.before}`, 'latin1'))
+    this.catchingUp = false
+    return error ?? this.parse(rest)
+  }
+
+  /** Takes an answer that needs no parser, or the beginning of one. */
+  private take({ status, fields, chunked, body }: PlainReply): Error | undefined {
     const { running } = this
-    if (!running) return
+    if (!running) return undefined
     this.status = status
     this.keptFor = keptFor(fields['keep-alive'])
     this.keepAlive = this.keptFor > 0
     running.handler.onResponseStart?.(running, status, fields)
+    if (chunked) {
+      this.chunks = new ChunkedBody()
+      return this.readChunks(this.chunks, body)
+    }
     if (body.length > 0) this.body(Buffer.from(body))
     this.complete()
+    return undefined
   }
 
   begin(): void {
+    if (this.catchingUp) return
     // Something follows the reply.
     if (this.whole) this.keepAlive = false
     else this.status = 0
   }
 
   head(status: number, headers: readonly string[], keepAlive: boolean, upgrade: boolean): void {
-    if (this.whole || !this.running) return
+    if (this.whole || !this.running || this.catchingUp) return
     const fields = fieldsOf(headers)
     this.status = status
     // A reply without content (RFC 9110 sections 15.3.5 and 15.4.5) whose provider may send some nevertheless.
@@ -209,7 +249,7 @@ export class ProviderConnection implements ReplyReceiver {
 
   body(bytes: Buffer): void {
     const { running } = this
-    if (running && !this.whole) running.handler.onResponseData?.(running, bytes)
+    if (running && !this.whole && !this.catchingUp) running.handler.onResponseData?.(running, bytes)
   }
 
   complete(): void {
@@ -231,7 +271,7 @@ export class ProviderConnection implements ReplyReceiver {
     const { running, state } = this
     this.close()
     if (!running) return
-    if (state === 'checking' && !running.aborted) this.owner.again(running.request, running.handler)
+    if (state === 'checking' && running.request && !running.aborted) this.owner.again(running.request, running.handler)
     else running.handler.onResponseError?.(running, error)
   }
 
@@ -242,7 +282,7 @@ export class ProviderConnection implements ReplyReceiver {
     this.running?.ended()
     this.running = undefined
     this.socket?.destroy()
-    this.parser.close()
+    this.parser?.close()
     this.owner.closed(this)
   }
 
@@ -267,6 +307,7 @@ export class ProviderConnection implements ReplyReceiver {
   private release(): void {
     this.state = 'idle'
     this.parsing = false
+    this.chunks = undefined
     this.status = 0
     this.whole = false
     this.usableUntil = performance.now() + this.keptFor
@@ -281,7 +322,7 @@ export class ProviderConnection implements ReplyReceiver {
       this.fail(new ConnectionEnded(this.socket))
       return
     }
-    const error = this.parser.finish()
+    const error = this.parser?.finish()
     if (this.whole) this.answered(false)
     else this.fail(error ?? new ConnectionEnded(this.socket))
   }

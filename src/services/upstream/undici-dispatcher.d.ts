@@ -6,9 +6,6 @@ declare module 'undici/lib/dispatcher/dispatcher.js' {
 declare module 'undici/lib/core/symbols.js' {
   const symbols: {
     readonly kSize: unique symbol
-    readonly kQueue: unique symbol
-    readonly kRunningIdx: unique symbol
-    readonly kPendingIdx: unique symbol
   }
   export default symbols
 }

@@ -1,4 +1,4 @@
-/** The connections of one provider address for requests whose body is a text and whose reply is whole: a free one is found in constant time. */
+/** The connections of one provider address for requests whose body is at hand: a free one is found in constant time. */
 import { performance } from 'node:perf_hooks'
 import type { Dispatcher } from 'undici'
 import type buildConnector from 'undici/lib/core/connect.js'
@@ -50,7 +50,8 @@ export class WholeRequests implements ConnectionOwner {
 
   /** @returns false for a request that only undici sends, or refuses. */
   send({ method, path, headers, body }: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
-    if (method !== 'POST' || typeof body !== 'string' || !Array.isArray(headers) || !ReplyParser.isThere) return false
+    const isAtHand = typeof body === 'string' || Buffer.isBuffer(body)
+    if (method !== 'POST' || !isAtHand || !Array.isArray(headers) || !ReplyParser.isThere) return false
     const head = this.headOf(path, headers)
     if (head === undefined) return false
     const connection = this.take() ?? this.open()
