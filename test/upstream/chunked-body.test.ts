@@ -80,23 +80,29 @@ const cuts = fc.array(fc.integer({ min: 1, max: 30 }), { maxLength: 12, size: 'm
 t.test('random bodies, cut anywhere and changed anywhere, are read as the parser reads them', async (t) => {
   const outcomes = { ended: 0, failed: 0, open: 0 }
   await fc.assert(
-    fc.asyncProperty(fc.array(chunk, { maxLength: 6 }), end, fc.array(change, { maxLength: 2 }), cuts, async (chunks, last, changes, lengths) => {
-      let body = chunks.join('') + last
-      for (const one of changes) body = body.slice(0, one.at) + one.put + body.slice(one.at + one.cut)
-      const pieces: string[] = []
-      let from = 0
-      for (const length of lengths) {
-        pieces.push(body.slice(from, from + length))
-        from += length
-      }
-      pieces.push(body.slice(from))
-      const ours = await read(PLAIN, pieces)
-      const parsed = await read(OTHER, pieces)
-      outcomes[ours.end]++
-      // Line ends between two replies are nothing to the parser; without it a connection with anything behind its reply is not used again.
-      const same = ours.end === parsed.end && ours.body === parsed.body && (parsed.free || !ours.free)
-      if (!same) throw new Error(`${JSON.stringify(pieces)}: ${JSON.stringify(ours)}, ${JSON.stringify(parsed)}`)
-    }),
+    fc.asyncProperty(
+      fc.array(chunk, { maxLength: 6 }),
+      end,
+      fc.array(change, { maxLength: 2 }),
+      cuts,
+      async (chunks, last, changes, lengths) => {
+        let body = chunks.join('') + last
+        for (const one of changes) body = body.slice(0, one.at) + one.put + body.slice(one.at + one.cut)
+        const pieces: string[] = []
+        let from = 0
+        for (const length of lengths) {
+          pieces.push(body.slice(from, from + length))
+          from += length
+        }
+        pieces.push(body.slice(from))
+        const ours = await read(PLAIN, pieces)
+        const parsed = await read(OTHER, pieces)
+        outcomes[ours.end]++
+        // Line ends between two replies are nothing to the parser; without it a connection with anything behind its reply is not used again.
+        const same = ours.end === parsed.end && ours.body === parsed.body && (parsed.free || !ours.free)
+        if (!same) throw new Error(`${JSON.stringify(pieces)}: ${JSON.stringify(ours)}, ${JSON.stringify(parsed)}`)
+      },
+    ),
     { numRuns: 6_000, seed: 20261126 },
   )
   t.ok(outcomes.ended > 1_000 && outcomes.failed > 500 && outcomes.open > 500, JSON.stringify(outcomes))

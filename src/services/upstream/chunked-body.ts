@@ -56,7 +56,7 @@ export class ChunkedBody {
         return '1\r\nx\r'
       case 'last-cr':
         return '0\r\n'
-      case 'last-lf':
+      default:
         return '0\r\n\r'
     }
   }
