@@ -49,6 +49,12 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
   }
 
   data(chunk: Buffer): void {
+    if (this.exchange.run.taps.length === 0) this.piece(chunk)
+    // A plugin that fails must not take along what came in one read with the event that it fails at.
+    else for (const event of eventsIn(chunk)) this.piece(event)
+  }
+
+  private piece(chunk: Buffer): void {
     if (this.over) return
     const { relay } = this.plan
     if (this.life.push(chunk)) this.flow?.alive?.()
@@ -261,4 +267,14 @@ const MOST_HELD = 0.05
 /** True for a report that counts more output than the one before: others, as of the input alone, do not cover what has come since. */
 function countsMore(report: Usage | undefined, before: Usage | undefined): boolean {
   return countsOutput(report) && (!countsOutput(before) || report.output > before.output)
+}
+
+/** The bytes up to each blank line. */
+function* eventsIn(chunk: Buffer): Generator<Buffer> {
+  for (let at = 0; at < chunk.length; ) {
+    const blank = chunk.indexOf('\n\n', at)
+    const end = blank === -1 ? chunk.length : blank + 2
+    yield chunk.subarray(at, end)
+    at = end
+  }
 }
