@@ -28,8 +28,8 @@ const LONGEST = 64 * 1024
 /** Reads that a request may come in: what comes in more is slow, and what has come is joined at each. */
 const MOST_PIECES = 16
 
-/** Milliseconds in which a connection has to bring its first request whole; Node's time-outs hold for what takes longer. */
-const FIRST_WITHIN = 1_000
+/** Milliseconds in which a first request has to begin, and any request to go on; Node's time-outs hold for what takes longer. */
+const LONGEST_SILENCE = 1_000
 
 /** As Node's server, which adds it so that a client that honours the header never meets a closed connection (`keepAliveTimeoutBuffer`). */
 const KEEP_ALIVE_BUFFER = 1_000
@@ -100,6 +100,7 @@ class PlainConnection implements ReplyConnection {
   /** What has come of the next request. */
   private received: Buffer | undefined
   private pieces = 0
+  private silence = 0
   private hasAnswered = false
   /** The caller has closed its sending side. */
   private hasEnded = false
@@ -108,7 +109,7 @@ class PlainConnection implements ReplyConnection {
     this.socket = socket
     this.requests = requests
     this.toNode = toNode
-    socket.setTimeout(FIRST_WITHIN)
+    this.wait(LONGEST_SILENCE)
     socket.on('data', this.data).on('end', this.end).on('close', this.closed).on('error', this.failed).on('timeout', this.late)
   }
 
@@ -118,6 +119,13 @@ class PlainConnection implements ReplyConnection {
 
   keptLines(): string {
     return this.requests.keptLines()
+  }
+
+  /** @param silence milliseconds without a byte in either direction, after which `late` is called. */
+  private wait(silence: number): void {
+    if (this.silence === silence) return
+    this.silence = silence
+    this.socket.setTimeout(silence)
   }
 
   private readonly data = (chunk: Buffer): void => {
@@ -136,6 +144,7 @@ class PlainConnection implements ReplyConnection {
     const request = this.read(bytes)
     if (request === 'unfinished') {
       this.received = bytes
+      this.wait(LONGEST_SILENCE)
       return
     }
     this.received = undefined
@@ -194,10 +203,8 @@ class PlainConnection implements ReplyConnection {
     const { reply, socket } = this
     if (error || !reply) return
     this.reply = undefined
-    if (!this.hasAnswered) {
-      this.hasAnswered = true
-      socket.setTimeout(this.requests.options.keepAlive + KEEP_ALIVE_BUFFER)
-    }
+    this.hasAnswered = true
+    this.wait(this.requests.options.keepAlive + KEEP_ALIVE_BUFFER)
     reply.writableFinished = true
     reply.emit('finish')
     reply.emit('close')
