@@ -196,6 +196,8 @@ function plainValue(value: Decoded): Value {
   return undefined
 }
 
+const isOf = (one: SeenSpan, other: SeenSpan): boolean => one.resource['service.name'] === other.resource['service.name']
+
 /** Rules that hold within one trace whose spans have all come: parents exist, and nothing ends after the request's own span. */
 export function treeProblems(spans: readonly SeenSpan[], outside: readonly string[] = []): string[] {
   const problems: string[] = []
@@ -206,7 +208,8 @@ export function treeProblems(spans: readonly SeenSpan[], outside: readonly strin
     if (span.parentId === '' || outside.includes(span.parentId)) continue
     if (!parent) problems.push(`${span.name}: no parent ${span.parentId}`)
     else if (parent.traceId !== span.traceId) problems.push(`${span.name}: of another trace than its parent`)
-    else if (span.start < parent.start || span.end > parent.end) problems.push(`${span.name}: not within ${parent.name}`)
+    // Each gateway takes its times from a moment of its own, to the millisecond: those of two cannot be compared so closely.
+    else if (isOf(parent, span) && (span.start < parent.start || span.end > parent.end)) problems.push(`${span.name}: not within ${parent.name}`)
   }
   return problems
 }
