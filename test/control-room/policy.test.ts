@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { axeProblems, noBrowser, overflow, picture, SIMULATED, startRoom } from '../support/browser.ts'
+import { eventually } from '../support/eventually.ts'
 import { CHECK, CONFIGURATION, POLICY_REPLIES, REHEARSAL, TEXT } from './policy-data.ts'
 
 const SECRET = 'sk-router-v1-dev'
@@ -29,7 +30,8 @@ t.test('policy', { skip: noBrowser, timeout: 400_000 }, async (t) => {
 
     await page.getByLabel('Open a file').setInputFiles(fileOf('headgate.yaml', SIMULATED.replaceAll('\n', '\r\n')))
     const text = page.getByLabel('Text of the configuration')
-    t.equal(await text.inputValue(), SIMULATED)
+    // The browser reads it in its own time.
+    t.equal(await eventually('the file is read', () => text.inputValue().then((value) => value !== '' && value)), SIMULATED)
     await page.getByRole('button', { name: 'Check it' }).click()
     // A thread loads the program first, which takes its time on a busy machine.
     await page.getByText('No problem', { exact: true }).waitFor({ timeout: 90_000 })
