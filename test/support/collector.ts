@@ -209,7 +209,8 @@ export function treeProblems(spans: readonly SeenSpan[], outside: readonly strin
     if (!parent) problems.push(`${span.name}: no parent ${span.parentId}`)
     else if (parent.traceId !== span.traceId) problems.push(`${span.name}: of another trace than its parent`)
     // Each gateway takes its times from a moment of its own, to the millisecond: those of two cannot be compared so closely.
-    else if (isOf(parent, span) && (span.start < parent.start || span.end > parent.end)) problems.push(`${span.name}: not within ${parent.name}`)
+    else if (isOf(parent, span) && (span.start < parent.start || span.end > parent.end))
+      problems.push(`${span.name}: not within ${parent.name}`)
   }
   return problems
 }
