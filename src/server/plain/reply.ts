@@ -82,13 +82,11 @@ export class PlainReply extends EventEmitter implements CallerReply {
 
   write(chunk: string | Buffer, encoding?: BufferEncoding): boolean {
     const { socket } = this
-    if (typeof chunk !== 'string') {
-      this.sendHead()
-      return socket.write(chunk)
-    }
-    if (encoding === 'latin1') return socket.write(this.takeHead() + chunk, 'latin1')
-    this.sendHead()
-    return socket.write(chunk, encoding)
+    if (typeof chunk === 'string' && encoding === 'latin1') return socket.write(this.takeHead() + chunk, 'latin1')
+    const hasHead = this.holdHead()
+    const flowing = typeof chunk === 'string' ? socket.write(chunk, encoding) : socket.write(chunk)
+    if (hasHead) socket.uncork()
+    return flowing
   }
 
   end(text = '', encoding: BufferEncoding = 'utf8'): void {
@@ -96,8 +94,9 @@ export class PlainReply extends EventEmitter implements CallerReply {
     this.writableEnded = true
     if (encoding === 'latin1') socket.write(this.takeHead() + text, 'latin1', flushed)
     else {
-      this.sendHead()
+      const hasHead = this.holdHead()
       socket.write(text, encoding, flushed)
+      if (hasHead) socket.uncork()
     }
   }
 
@@ -115,8 +114,12 @@ export class PlainReply extends EventEmitter implements CallerReply {
     return head
   }
 
-  private sendHead(): void {
-    if (this.head !== '') this.socket.write(this.takeHead(), 'latin1')
+  /** Has the head leave in one write with what follows, which is of another encoding. @returns false where it has left. */
+  private holdHead(): boolean {
+    if (this.head === '') return false
+    this.socket.cork()
+    this.socket.write(this.takeHead(), 'latin1')
+    return true
   }
 }
 
