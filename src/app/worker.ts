@@ -9,12 +9,12 @@ import type { Json } from '../core/json.ts'
 import { drainOnSignals } from '../server/signals.ts'
 import { type Running, start } from './start.ts'
 
-/** Serves until the owner says otherwise, or is gone. */
-export async function work(): Promise<void> {
+/** Serves until the owner says otherwise, or is gone. @returns once it serves. */
+export async function work(): Promise<Running> {
   // Sent to the whole group by a terminal or a service manager; the owner decides what they mean.
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
   const worker = new Worker()
-  await worker.start()
+  return worker.start()
 }
 
 class Worker {
@@ -35,7 +35,7 @@ class Worker {
   }
 
   /** Ends the process where it cannot start. */
-  async start(): Promise<void> {
+  async start(): Promise<Running> {
     const { slot, count, config, record, last, secret } = await this.line.ask('welcome')
     process.title = `headgate worker ${slot}`
     this.slot = slot
@@ -59,8 +59,10 @@ class Worker {
       await this.line.ask('failed', thrown instanceof Error ? thrown.message : String(thrown))
       process.exit(1)
     }
-    this.serve(this.running)
-    if (this.config !== config) await this.running.reload()
+    const { running } = this
+    this.serve(running)
+    if (this.config !== config) await running.reload()
+    return running
   }
 
   private serve(running: Running): void {

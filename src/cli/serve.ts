@@ -1,9 +1,8 @@
 /** `headgate serve`: starts, says where and how to try it, and ends in order. */
 import { existsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import type { Owning } from '../app/owner.ts'
+import { boundYoungSpace, freeCompilerMemory, giveBackMemory } from '../app/process-memory.ts'
 import { type Running, start } from '../app/start.ts'
 import { WORKER_VARIABLE } from '../cluster/messages.ts'
 import { ConfigError } from '../config/problems.ts'
@@ -28,8 +27,9 @@ export async function serve(flags: ServeFlags): Promise<void> {
   // A reader of our output that goes away must not take the gateway with it.
   process.stdout.on('error', () => {})
   if (process.env[WORKER_VARIABLE] && process.connected) {
-    keepMemorySmall()
-    return (await import('../app/worker.ts')).work()
+    beforeStart()
+    const running = await (await import('../app/worker.ts')).work()
+    return boundYoungSpace(systemClock, () => running.runtime.bodies.used)
   }
   const port = flags.port === undefined ? undefined : Number(flags.port)
   if (port !== undefined && !(Number.isInteger(port) && port >= 0 && port < 65_536))
@@ -38,7 +38,7 @@ export async function serve(flags: ServeFlags): Promise<void> {
   if (workers === null) return refuse(`--workers: expected a number from 1 to ${MOST_WORKERS}, or auto, found ${flags.workers}`)
   const configFile = flags.config ?? SHIPPED_CONFIG
   if (!isInside(configFile) && !existsSync(configFile)) return refuse(`--config: no such file: ${configFile}`)
-  keepMemorySmall()
+  beforeStart()
   const options = { configFile, host: flags.host, port }
   try {
     if (workers === undefined) serveAlone(await start({ ...options, watch: true }))
@@ -61,7 +61,13 @@ function workerCount(text: string | undefined): number | undefined | null {
   return /^\d{1,2}$/.test(text) && Number(text) >= 1 && Number(text) <= MOST_WORKERS ? Number(text) : null
 }
 
+function beforeStart(): void {
+  freeCompilerMemory()
+  giveBackMemory()
+}
+
 function serveAlone(running: Running): void {
+  boundYoungSpace(systemClock, () => running.runtime.bodies.used)
   const { url, adminUrl, runtime } = running
   const { config, catalog, generated } = runtime
   endOnSignals(running)
@@ -69,6 +75,7 @@ function serveAlone(running: Running): void {
 }
 
 function serveWithWorkers(owning: Owning, workers: number): void {
+  boundYoungSpace(systemClock, () => 0)
   endOnSignals(owning, 'workers')
   process.stdout.write(banner(owning, `, ${workers} ${workers === 1 ? 'worker' : 'workers'}`))
 }
@@ -137,54 +144,4 @@ function signalSource(clock: Clock, source: ProcessLike): ProcessLike {
     },
     exit: (code: number) => source.exit(code),
   }
-}
-
-function keepMemorySmall(): void {
-  freeCompilerMemory()
-  giveBackMemory()
-  boundYoungSpace(systemClock)
-}
-
-/**
- * Has V8 free what a compilation took where it ends. By itself it leaves that to its threads, which get to it late: under load the
- * jobs of its middle compiler pile up there, and some 45 MB of malloc's memory with them (`--maglev-destroy-on-background`, V8 13.6).
- */
-export function freeCompilerMemory(): void {
-  setFlagsFromString('--no-maglev-destroy-on-background')
-}
-
-type Collect = (options: { type: 'major'; flavor: 'last-resort' }) => void
-
-/**
- * Gives back the memory that loading the program left behind, about 15 MB: loading fills young space to its largest size, and
- * nothing but a collection of last resort ever shrinks it again. It throws compiled code away as well, so it has no place once
- * requests run.
- */
-export function giveBackMemory(): void {
-  setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as Collect | undefined
-  setFlagsFromString('--no-expose-gc')
-  collect?.({ type: 'major', flavor: 'last-resort' })
-}
-
-/** Bytes of young space, both halves: what V8 grows to beyond is never cheaper, and large bodies cost twice as much in it. */
-const MOST_YOUNG = 32 * 1024 * 1024
-/** Milliseconds between two looks. V8 doubles young space once as many bytes have survived as it has. */
-const YOUNG_LOOK = 100
-
-/**
- * Keeps V8's young space small. Its limit can only be set before Node starts; by how much it grows is read each time it does.
- * A collection of last resort shrinks it: then it may grow again.
- */
-export function boundYoungSpace(clock: Pick<Clock, 'after'>): void {
-  let isBounded = false
-  const look = (): void => {
-    const size = getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space')?.space_size ?? 0
-    if (size >= MOST_YOUNG !== isBounded) {
-      isBounded = !isBounded
-      setFlagsFromString(`--semi-space-growth-factor=${isBounded ? 1 : 2}`)
-    }
-    clock.after(YOUNG_LOOK, look)
-  }
-  look()
 }

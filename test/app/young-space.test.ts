@@ -6,11 +6,11 @@ import t from 'tap'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** As at a start, but with a look in each turn of the event loop. */
-const BOUND = `
-import { boundYoungSpace, giveBackMemory } from './src/cli/serve.ts'
+/** As at a start, but with a look in each turn of the event loop. @param bodyBytes memory of the bodies that are there. */
+const bound = (bodyBytes: number): string => `
+import { boundYoungSpace, giveBackMemory } from './src/app/process-memory.ts'
 giveBackMemory()
-boundYoungSpace({ after: (ms, fn) => ({ cancel: clearImmediate.bind(undefined, setImmediate(fn)) }) })
+boundYoungSpace({ after: (ms, fn) => ({ cancel: clearImmediate.bind(undefined, setImmediate(fn)) }) }, () => ${bodyBytes})
 `
 
 /** What each turn makes survives some collections: V8 by itself lets young space grow to its limit then. */
@@ -39,7 +39,8 @@ async function grown(source: string): Promise<number> {
   return Number(stdout)
 }
 
-t.test('young space stays at 32 MB under a load that has V8 by itself grow it to its limit', async (t) => {
-  t.equal(await grown(BOUND + LOAD), 32)
-  t.equal(await grown(LOAD), 64)
+t.test('young space stays small under a load that has V8 by itself grow it to its limit', async (t) => {
+  t.equal(await grown(LOAD), 64, 'by itself')
+  t.equal(await grown(bound(1_000_000) + LOAD), 16, 'with small bodies')
+  t.equal(await grown(bound(10_000_000) + LOAD), 32, 'with large bodies')
 })
