@@ -3,7 +3,7 @@
  * than the thousand modules that they are made of ([decision 26](../docs/decisions/0026-program-in-chunks.md)). What is loaded at its first
  * use stays in files of its own. `npm run build` and the benches run it.
  */
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative, sep } from 'node:path'
 import { build, type Plugin } from 'esbuild'
 
@@ -50,6 +50,7 @@ export async function buildProgram(folder: string): Promise<void> {
     banner: { js: `import{createRequire as requireFrom}from'node:module';const require=requireFrom(import.meta.url);` },
     plugins: [librariesBeside, ownAddresses],
   })
+  escapeLetters(join(folder, CHUNKS))
   for (const name of ENTRIES) {
     const file = join(folder, `${name}.js`)
     mkdirSync(dirname(file), { recursive: true })
@@ -60,6 +61,20 @@ export async function buildProgram(folder: string): Promise<void> {
   // Beside `src`, as in a checkout: the program looks up its own version there.
   const { name, version, type } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Record<string, string>
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify({ name, version, type, private: true }, null, 2)}\n`)
+}
+
+/**
+ * V8 keeps a text with one letter beyond Latin-1 in two bytes per letter. The bundler escapes such letters everywhere but in
+ * regular expressions, where the same escapes mean the same.
+ */
+function escapeLetters(folder: string): void {
+  for (const name of readdirSync(folder)) {
+    if (!name.endsWith('.js')) continue
+    const file = join(folder, name)
+    const text = readFileSync(file, 'utf8')
+    const escaped = text.replace(/(?<!\\)[^\0-\x7f]/g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    if (escaped !== text) writeFileSync(file, escaped)
+  }
 }
 
 const nameOf = (entry: string): string => entry.replaceAll('/', '-')

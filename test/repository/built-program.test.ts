@@ -1,5 +1,5 @@
 /** What is delivered loads few files at its start: each module of its own costs memory for as long as the process lives (decision 26). */
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
@@ -45,6 +45,15 @@ t.test('the built program answers, from few files', async (t) => {
   const launcher = join(folder, 'bin', 'headgate.js')
   cpSync(join(ROOT, 'bin', 'headgate.js'), launcher)
   await buildProgram(join(folder, 'dist'))
+  const chunks = join(folder, 'dist', 'program')
+  const texts = readdirSync(chunks)
+    .filter((name) => name.endsWith('.js'))
+    .map((name) => readFileSync(join(chunks, name), 'latin1'))
+  t.ok(texts.length > 100, `${texts.length} files`)
+  t.notOk(
+    texts.some((text) => /[^\0-\x7f]/.test(text)),
+    'no letter that has V8 keep a text in two bytes per letter',
+  )
   const witness = join(work, 'witness.mjs')
   writeFileSync(witness, WITNESS)
   const config = join(work, 'headgate.yaml')
