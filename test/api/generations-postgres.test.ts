@@ -8,7 +8,7 @@ import { LedgerScans } from '../../src/ledger/scans.ts'
 import { holdRow, settleRow } from '../store/samples.ts'
 import { eventually } from '../support/eventually.ts'
 import { oneModel } from '../support/gateway.ts'
-import { startPostgres } from '../support/postgres.ts'
+import { queryIn, startPostgres } from '../support/postgres.ts'
 import { startScene } from '../support/scene.ts'
 import { answerFor, upstreamError } from '../support/wire.ts'
 
@@ -84,4 +84,40 @@ t.test('a search reads no generation but those of its slices', { timeout: 240_00
     rows.map(({ hold }) => hold.seq),
     [4096],
   )
+})
+
+t.test('a search reads few generations where it begins, whatever another one has read', { timeout: 240_000 }, async (t) => {
+  if (!server) return
+  const [url, journal] = [await server.database(), join(t.testdir(), 'journal.db')]
+  const open = () => openBookkeeping({ url, journal, lostGrace: 0, clock: systemClock, durability: 'process', report: () => {} })
+  const bookkeeping = await open()
+  await queryIn(
+    url,
+    `INSERT INTO generation (seq, tag, key, payer, model, endpoint, hold, floor, status, cost, input, output, cached, cache_write, reasoning, estimated, facts, at)
+      SELECT i * 4096, 'abcdefghijkl', 'key-' || i % 2, '', 'm', 'e', 9, 3, 'completed', 5, 1, 1, 0, 0, 0, false, '{}', i FROM generate_series(1::bigint, 20000) AS s (i)`,
+  )
+  await queryIn(url, 'ANALYZE generation')
+  const search = async (bookkeeping: Awaited<ReturnType<typeof open>>, wanted: object, before = '') =>
+    new LedgerScans(bookkeeping.ledger, systemClock).search({ from: 0, until: 30_000, limit: 5, ...wanted }, before)
+  // What each search may take at once is learned meanwhile.
+  for (let next: string | undefined = ''; next !== undefined; ) next = (await search(bookkeeping, { model: 'none such' }, next)).next
+  // A connection reports what it has read when it ends.
+  await bookkeeping.close()
+  const read = async (): Promise<number> => {
+    const sql = `SELECT coalesce(sum(seq_tup_read + coalesce(idx_tup_fetch, 0)), 0)::int AS rows FROM pg_stat_user_tables WHERE relname = 'generation'`
+    return Number((await queryIn(url, sql))[0]?.rows)
+  }
+  const before = await eventually('what the first search has read', async () => ((await read()) >= 20_000 ? await read() : undefined))
+  const again = await open()
+  for (let next: string | undefined = ''; next !== undefined; ) next = (await search(again, { model: 'none such' }, next)).next
+  const { rows } = await search(again, { key: 'key-1' })
+  t.same(
+    rows.map(({ hold }) => hold.seq / 4096),
+    [19_999, 19_997, 19_995, 19_993, 19_991],
+  )
+  const few = await search(again, { key: 'key-0', minCost: 5 })
+  t.equal(few.rows.length, 5)
+  await again.close()
+  const after = await eventually('what the others have read', async () => ((await read()) >= before + 20_000 ? await read() : undefined))
+  t.ok(after - before < 21_000, `${after - before} rows were read`)
 })
