@@ -8,8 +8,7 @@ const REST_MS = 4
 
 export class Pace {
   private begun = performance.now()
-  private readonly restMs: number
-
+  private readonly elsewhere: boolean
   private readonly sliceMs: number
 
   /**
@@ -17,7 +16,7 @@ export class Pace {
    * @param sliceMs of a scan that is short in any case, and that somebody waits for.
    */
   constructor(elsewhere = false, sliceMs = SLICE_MS) {
-    this.restMs = elsewhere ? 0 : REST_MS
+    this.elsewhere = elsewhere
     this.sliceMs = sliceMs
   }
 
@@ -26,8 +25,9 @@ export class Pace {
     return performance.now() - this.begun >= this.sliceMs
   }
 
-  async rest(): Promise<void> {
-    await (this.restMs === 0 ? immediate() : wait(this.restMs))
+  /** @param elsewhere that the last page came from there. */
+  async rest(elsewhere = this.elsewhere): Promise<void> {
+    await (elsewhere ? immediate() : wait(REST_MS))
     this.begun = performance.now()
   }
 }

@@ -59,11 +59,14 @@ async function search(ledger: LedgerReader, query: GenerationSearch, before: str
   const rows: GenerationRecord[] = []
   let next: string | undefined = before
   do {
-    const page: FoundPage = await ledger.searchPage({ ...query, limit: query.limit - rows.length }, next)
+    const reading: FoundPage | Promise<FoundPage> = ledger.searchPage({ ...query, limit: query.limit - rows.length }, next)
+    // To wait for another process is rest enough.
+    const elsewhere = reading instanceof Promise
+    const page: FoundPage = elsewhere ? await reading : reading
     for (const row of page.rows) if (isWanted(row, query)) rows.push(row)
     next = page.next
     if (next === undefined || rows.length >= query.limit) break
-    if (pace.over) await pace.rest()
+    if (pace.over) await pace.rest(elsewhere)
   } while (performance.now() < ends)
   return { rows, ...(next === undefined ? {} : { next }) }
 }

@@ -1,7 +1,6 @@
 /** What was used per session: the figures behind `/v1/sessions` and `headgate sessions`. */
 import { Fault } from '../core/faults.ts'
 import { factsOf } from './facts.ts'
-import { Pace } from './pace.ts'
 import type { GenerationRecord, LedgerReader, SessionQuery, SessionUse } from './types.ts'
 import { eachPage, eachSettled, savedNano, textOr } from './use.ts'
 
@@ -25,7 +24,7 @@ export async function scanSessions(ledger: LedgerReader, query: SessionQuery): P
     sums.set(name, sum ? addSession(sum, row) : row)
   }
   const { sessionPage } = ledger
-  if (sessionPage) await eachPage((after) => sessionPage.call(ledger, query, after), add, new Pace(false, SLICE_MS))
+  if (sessionPage) await eachPage((after) => sessionPage.call(ledger, query, after), add, SLICE_MS)
   else
     await eachSettled(ledger, query, (record, settled) => {
       const row = rowOf(record, settled)

@@ -25,7 +25,7 @@ export async function scanUse(ledger: LedgerReader, query: UseQuery): Promise<Us
   const { usePage } = ledger
   const { apart, byKey } = query
   const add = (row: UseRow): void => sums.add(apart ? joined(row, apart) : row)
-  if (usePage) await eachPage((after) => usePage.call(ledger, query, after), add, new Pace(false, byKey ? KEY_SLICE_MS : SLICE_MS))
+  if (usePage) await eachPage((after) => usePage.call(ledger, query, after), add, byKey ? KEY_SLICE_MS : SLICE_MS)
   else await eachSettled(ledger, query, (record, settled) => add(rowOf(record, settled, byKey)))
   return sums.rows()
 }
@@ -50,17 +50,21 @@ interface Page<Row> {
   readonly next?: string
 }
 
-/** Reads one page after the other, and rests in between. @param read the page behind `after`; '' begins. */
+/** Reads one page after the other, and rests in between. @param read the page behind `after`; '' begins. @param sliceMs see `Pace`. */
 export async function eachPage<Row>(
   read: (after: string) => Page<Row> | Promise<Page<Row>>,
   add: (row: Row) => void,
-  pace = new Pace(),
+  sliceMs: number,
 ): Promise<void> {
+  const pace = new Pace(false, sliceMs)
   for (let after: string | undefined = ''; after !== undefined; ) {
-    const page: Page<Row> = await read(after)
+    const reading: Page<Row> | Promise<Page<Row>> = read(after)
+    // To wait for another process is rest enough.
+    const elsewhere = reading instanceof Promise
+    const page: Page<Row> = elsewhere ? await reading : reading
     for (const row of page.rows) add(row)
     after = page.next
-    if (pace.over) await pace.rest()
+    if (pace.over) await pace.rest(elsewhere)
   }
 }
 

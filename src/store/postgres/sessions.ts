@@ -53,16 +53,12 @@ export class PostgresSessions {
     const end = Math.min(fullEnd, Math.floor(below / HOUR_TICKS))
     const rest = { next: `${Math.max(below, Math.ceil(wanted.from * TICKS))} ` }
     if (hour >= end) return { rows: [], ...(below < wanted.until * TICKS ? rest : {}) }
-    const found = await this.connection.run(
-      sql<
-        Row & { hour: number }
-      >`select hour, ${COLUMNS} from session_use s where (hour, key, session) > (${hour}::bigint, ${key}, ${session})
-        and hour < ${end}::bigint ${ofKeys(wanted)} order by hour, key, session limit ${SUMS}`.compile(query),
-    )
+    const [page] = await this.connection.run(hoursOf(wanted, [hour, key, session], end).compile(query))
+    const found = page ? sumsIn(page) : []
     const last = found.at(-1)
     if (last && found.length === SUMS)
-      return { rows: sums(found), next: `${below} ${last.hour} ${JSON.stringify([last.key, last.session])}` }
-    return { rows: sums(found), ...(below < wanted.until * TICKS ? rest : {}) }
+      return { rows: found, next: `${below} ${page?.hour ?? end} ${JSON.stringify([last.key, last.session])}` }
+    return { rows: found, ...(below < wanted.until * TICKS ? rest : {}) }
   }
 
   private async ofRows(wanted: SessionQuery, after: string): Promise<SessionPage> {
@@ -85,6 +81,65 @@ function sums(found: readonly Row[]): SessionUse[] {
       ]
     },
   )
+}
+
+const NANO = 1_000_000_000n
+const TEXTS = ['key', 'session'] as const
+const NUMBERS = [
+  'count',
+  'failed',
+  'dollars',
+  'nano',
+  'input',
+  'output',
+  'cached',
+  'cache_write',
+  'reasoning',
+  'saved',
+  'first',
+  'last',
+] as const
+type Column = (typeof TEXTS)[number] | 'models' | (typeof NUMBERS)[number]
+
+/** Each column of `session_use` as one text, since values one by one cost three times as much to read. `hour` is the last one; null where there are no sums. */
+type Columns = { readonly [Name in Column]: string | null } & { readonly hour: number | null }
+
+const COLUMN_TEXTS = sql.raw(
+  [
+    ...TEXTS.map((name) => `string_agg(to_json(${name})::text, ',') as ${name}`),
+    "string_agg(models, ',') as models",
+    ...NUMBERS.map((name) => `string_agg(${name}::text, ',') as ${name}`),
+    'max(hour) as hour',
+  ].join(', '),
+)
+
+function hoursOf(wanted: SessionQuery, [hour, key, session]: [number, string, string], end: number) {
+  return sql<Columns>`select ${COLUMN_TEXTS} from (
+    select s.* from session_use s where (hour, key, session) > (${hour}::bigint, ${key}, ${session}) and hour < ${end}::bigint
+      ${ofKeys(wanted)} order by hour, key, session limit ${SUMS}) as page`
+}
+
+function sumsIn(page: Columns): SessionUse[] {
+  const valuesOf = <Value>(name: Column): Value[] => JSON.parse(`[${page[name] ?? ''}]`) as Value[]
+  const [sessions, models] = [valuesOf<string>('session'), valuesOf<string[]>('models')]
+  const numbers = Object.fromEntries(NUMBERS.map((name) => [name, valuesOf(name)])) as Record<(typeof NUMBERS)[number], number[]>
+  const { count, failed, dollars, nano, input, output, cached, cache_write: written, reasoning, saved, first, last } = numbers
+  return valuesOf<string>('key').map((key, at) => ({
+    key,
+    session: sessions[at] ?? '',
+    models: models[at] ?? [],
+    requests: count[at] ?? 0,
+    failed: failed[at] ?? 0,
+    cost: BigInt(dollars[at] ?? 0) * NANO + BigInt(nano[at] ?? 0),
+    input: input[at] ?? 0,
+    output: output[at] ?? 0,
+    cached: cached[at] ?? 0,
+    cacheWrite: written[at] ?? 0,
+    reasoning: reasoning[at] ?? 0,
+    cacheSaved: saved[at] ?? 0,
+    first: Math.floor((first[at] ?? 0) / TICKS),
+    last: Math.floor((last[at] ?? 0) / TICKS),
+  }))
 }
 
 /** Sequences; the hours that lie in the period wholly are those from `full` to before `fullEnd`. */
