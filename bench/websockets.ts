@@ -28,7 +28,7 @@ const CONNECTIONS = Number(values.connections)
 const TURNS = Number(values.turns)
 const ABORTS = Number(values.aborts)
 
-/** Milliseconds for which a provider is read on for its final report (`pipeline/attempt/drain-slots.ts`). */
+/** Milliseconds for which a provider is read on for its final report (`pipeline/attempt/upstream-attempt.ts`). */
 const READ_ON = 2_000
 const GOAL_ABORT_MS = 100
 const START_MS = 300_000

@@ -1,5 +1,4 @@
 /** The root of the process that owns workers: it keeps the store and the admin listener, and serves no requests itself. */
-
 import cluster from 'node:cluster'
 import { randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -18,8 +17,7 @@ import { type Reload, watchConfig } from '../config/watch.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import type { ProcessStatus } from '../core/live-figures.ts'
 import { type Log, openLog, stackWithoutMessage, WHOLE_BYTES } from '../core/log.ts'
-import { Tallies } from '../core/metrics.ts'
-import type { MetricSnapshot } from '../core/tallies.ts'
+import { type MetricSnapshot, Tallies } from '../core/metrics.ts'
 import { LedgerScans } from '../ledger/scans.ts'
 import { buildCatalog, type Catalog } from '../routing/catalog/catalog.ts'
 import { type AdminRoute, startAdmin } from '../server/admin.ts'

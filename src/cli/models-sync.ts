@@ -2,7 +2,7 @@
 import { stringify } from 'yaml'
 import type { Config, ModelConfig } from '../config/config.ts'
 import type { JsonObject } from '../core/json.ts'
-import { listedModels } from '../routing/catalog/discover.ts'
+import { listedModels } from '../routing/catalog/discovery.ts'
 import { factsOfEntry, type ModelFacts } from '../routing/catalog/server-facts.ts'
 
 export interface ListingDiff {

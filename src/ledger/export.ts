@@ -1,11 +1,13 @@
-/** Rows of the ledger export: one flat object per generation, for NDJSON files and reconciliation. */
+/**
+ * Rows of the ledger export: one flat object per generation, for NDJSON files and reconciliation; and the same as double entry: what
+ * leaves the key arrives at the provider and, for tools, at the gateway.
+ */
 import type { JsonObject } from '../core/json.ts'
-import { type Entry, entriesOf } from './entries.ts'
 import { chargeReason, factsOf } from './facts.ts'
 import type { GenerationRecord } from './types.ts'
 
 /** Columns of every row; the other facts follow under their own names and never replace one of these. */
-export interface ExportRow extends JsonObject {
+interface ExportRow extends JsonObject {
   id: string
   /** Identity of the key. */
   key: string
@@ -75,4 +77,27 @@ export function exportRow(record: GenerationRecord): ExportRow {
 
 function textOr<T>(value: unknown, otherwise: T): string | T {
   return typeof value === 'string' && value !== '' ? value : otherwise
+}
+
+/** One side of a settlement. The entries of a generation sum to zero; they are never changed. */
+export interface Entry extends JsonObject {
+  account: 'key' | 'provider' | 'fee'
+  /** Identity of the key; the provider's name, or the endpoint that was held for where none is recorded; `tools`. */
+  of: string
+  /** Nano-dollars: negative where they leave the account. */
+  nano: number
+}
+
+/** None while the generation is open; the fee only where tools ran. @throws SyntaxError where the facts are broken. */
+export function entriesOf({ hold, settled }: GenerationRecord): Entry[] {
+  if (!settled) return []
+  const { provider, tools_cost } = factsOf(settled)
+  const tools = typeof tools_cost === 'number' ? tools_cost : 0
+  const name = typeof provider === 'string' && provider !== '' ? provider : hold.endpoint
+  const entries: Entry[] = [
+    { account: 'key', of: hold.key, nano: 0 - settled.cost },
+    { account: 'provider', of: name, nano: settled.cost - tools },
+  ]
+  if (tools !== 0) entries.push({ account: 'fee', of: 'tools', nano: tools })
+  return entries
 }

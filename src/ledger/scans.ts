@@ -5,7 +5,6 @@
 import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 import { Searches } from './search.ts'
-import { scanSessions } from './session-use.ts'
 import type {
   FoundPage,
   GenerationSearch,
@@ -17,7 +16,7 @@ import type {
   UseQuery,
   UseRow,
 } from './types.ts'
-import { DAY_MS, scanUse } from './use.ts'
+import { DAY_MS, scanSessions, scanUse } from './use.ts'
 import { type Verdict, verifyLedger } from './verify.ts'
 
 /** Milliseconds for which the figures of today and of the two days before are kept: processes forward rows late. */

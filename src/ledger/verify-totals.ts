@@ -1,6 +1,6 @@
 /** What a check of the ledger adds up, and what it finds wrong. */
 import { Total } from '../core/money.ts'
-import { type Entry, entriesOf } from './entries.ts'
+import { type Entry, entriesOf } from './export.ts'
 import type { GenerationRecord, Sums } from './types.ts'
 import type { WindowCheck } from './verify-windows.ts'
 

@@ -1,10 +1,10 @@
 /** Checks the ledger against itself: what the `ledger verify` command runs. */
+
 import { Fault } from '../core/faults.ts'
 import { Pace } from './pace.ts'
-import type { GenerationRecord, LedgerReader, LedgerReaders, Sums } from './types.ts'
-import { verifyNew } from './verify-new.ts'
-import { NONE, same, Totals, type Verdict } from './verify-totals.ts'
-import { WindowCheck } from './verify-windows.ts'
+import type { GenerationRecord, LedgerReader, LedgerReaders, ReaderBatch, Sums } from './types.ts'
+import { type Earlier, NONE, same, Totals, type Verdict } from './verify-totals.ts'
+import { type EarlierWindows, WindowCheck } from './verify-windows.ts'
 
 export type { Verdict } from './verify-totals.ts'
 
@@ -37,7 +37,7 @@ export async function verifyLedger(
   return found ?? verifyAll(ledger, read)
 }
 
-export interface VerifyOptions {
+interface VerifyOptions {
   readonly full?: boolean
   /** Milliseconds since the epoch. */
   readonly now?: number
@@ -84,4 +84,102 @@ async function verifyAll(ledger: LedgerReader, read: (generations: number) => vo
     if (windowsAfter) totals.checkWindows(windowsAfter)
     if (walks === MOST_WALKS || same(carriedBefore, carried)) return totals.close(before, after, carried)
   }
+}
+
+const READER = 'ledger-verify'
+/** Milliseconds: younger generations are checked, and again the next time. */
+const AGE = 3_600_000
+const TICKS = 4096
+
+/** What the reader's note has: sums by account of all that was checked, with those that retention had removed before. */
+interface Point extends Omit<Earlier, 'until'> {
+  readonly sums: Readonly<Record<string, string>>
+  /** Absent where the ledger had no sums of windows. */
+  readonly windows?: EarlierWindows
+}
+
+/**
+ * Checks what has come since the last check, which left its sums with the reader that goes through the ledger step by step: each
+ * generation is read once, those that are settled late among them, and what is younger than an hour each time.
+ * @returns undefined where all has to be checked. @throws Fault `unavailable`.
+ */
+async function verifyNew(
+  ledger: LedgerReader,
+  readers: LedgerReaders,
+  { now, read }: { readonly now: number; readonly read: (generations: number) => void },
+): Promise<Verdict | undefined> {
+  const carriedBefore = (await ledger.carried?.()) ?? NONE
+  const before = await ledger.spent()
+  const windows = await ledger.windows?.()
+  // Two processes may read the same batch: one of them is accepted.
+  const batch = await readers.claim({ reader: READER, holder: READER, holdFor: 0, since: 0, age: AGE, most: Number.MAX_SAFE_INTEGER, now })
+  if (!batch) return undefined
+  const point = batch.note === '' ? undefined : (JSON.parse(batch.note) as Point)
+  const windowCheck = windows && new WindowCheck(windows, point && earlierWindows(point))
+  const totals = new Totals(windowCheck)
+  const pace = new Pace(Symbol.asyncIterator in readers.pages(batch))
+  if (batch.begunAt > 0)
+    for await (const page of readers.pages(batch)) {
+      for (const record of page) totals.add(record)
+      if (!pace.over) continue
+      read(totals.generations)
+      await pace.rest()
+    }
+  const checked = totals.soFar()
+  const checkedWindows = windowCheck?.soFar()
+  await addYounger(ledger, batch, totals, pace)
+  const after = await ledger.spent()
+  const windowsAfter = await ledger.windows?.()
+  const carried = (await ledger.carried?.()) ?? NONE
+  if (windowsAfter) totals.checkWindows(windowsAfter)
+  // Retention may have overtaken the first check; of a later one it moves nothing that is not in the sums already.
+  if (!point && !same(carriedBefore, carried)) return undefined
+  const base = point ? sumsOf(point) : carried
+  const verdict = totals.close(before, after, base)
+  if (!verdict.ok) return undefined
+  if (batch.begunAt > 0) {
+    const next = {
+      ...nextPoint(point, base, checked, new Date(now).toISOString()),
+      ...(checkedWindows && windowsAfter ? { windows: { at: windowsAfter.at, of: checkedWindows } } : {}),
+    }
+    await readers.accept(
+      batch,
+      JSON.stringify(next, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value)),
+    )
+  }
+  return { ...verdict, ...totals.carriedOver(carried), ...(point ? { before: earlierOf(point, batch) } : {}) }
+}
+
+async function addYounger(ledger: LedgerReader, { reaching }: ReaderBatch, totals: Totals, pace: Pace): Promise<void> {
+  const younger: Iterable<GenerationRecord> | AsyncIterable<GenerationRecord> = ledger.export(Math.floor(reaching / TICKS))
+  for await (const record of younger) {
+    if (record.hold.seq >= reaching) totals.add(record)
+    if (pace.over) await pace.rest()
+  }
+}
+
+/** A check that has kept none may have read a part of each window that had begun then. */
+function earlierWindows({ windows, checked_at: checkedAt }: Point): EarlierWindows {
+  return windows ?? { at: Date.parse(checkedAt), of: {} }
+}
+
+function sumsOf({ sums }: Point): Sums {
+  return new Map(Object.entries(sums).map(([account, sum]) => [account, BigInt(sum)]))
+}
+
+function nextPoint(point: Point | undefined, base: Sums, { sums, ...of }: ReturnType<Totals['soFar']>, checkedAt: string): Point {
+  const all = new Map(base)
+  for (const [account, sum] of sums) all.set(account, (all.get(account) ?? 0n) + sum)
+  return {
+    generations: (point?.generations ?? 0) + of.generations,
+    charged: BigInt(point?.charged ?? 0) + of.charged,
+    providers: BigInt(point?.providers ?? 0) + of.providers,
+    fees: BigInt(point?.fees ?? 0) + of.fees,
+    checked_at: checkedAt,
+    sums: Object.fromEntries([...all].map(([account, sum]) => [account, String(sum)])),
+  }
+}
+
+function earlierOf({ sums: _sums, windows: _windows, ...point }: Point, { below }: ReaderBatch): Earlier {
+  return { ...point, until: new Date(Math.floor(below / TICKS)).toISOString() }
 }

@@ -1,5 +1,4 @@
 /** /v1/files and the paths below it: the files of the caller's key, written to its folder as they arrive. */
-
 import { type FileForm, fileEntry, fileNamed, listFiles, noFile, oneFile, removeFile } from '../api/index.ts'
 import { badField, Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
@@ -7,8 +6,7 @@ import type { Admission } from '../pipeline/request/admit.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { FileStore, FileUpload, KeyFiles } from '../services/files/types.ts'
 import type { Answer, OperationRequest, Operations } from './gateway.ts'
-import { type FormPiece, FormReader } from './multipart.ts'
-import { boundaryOf, type PartHead } from './part-head.ts'
+import { boundaryOf, type FormPiece, FormReader, type PartHead } from './multipart.ts'
 
 export interface FileSource {
   readonly store: FileStore

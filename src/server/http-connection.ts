@@ -1,16 +1,25 @@
-/** The connection of one caller, as the pipeline sees it, over HTTP: its subclasses differ in how a body comes. */
-import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders } from 'node:http'
+/**
+ * The connection of one caller, as the pipeline sees it, over HTTP. How the body comes is the difference between a request that Node's
+ * server has parsed and a plain one, which has come whole.
+ */
+
+import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Readable } from 'node:stream'
 import type { Clock } from '../core/clock.ts'
 import { entryAt } from '../core/entry-at.ts'
+import { Fault } from '../core/faults.ts'
 import { gauge, type Tallies } from '../core/metrics.ts'
 import { hashOf } from '../core/secret.ts'
 import { EventWriter } from '../dialects/sse/writer.ts'
 import type { ClientConnection, Reading } from '../pipeline/client-connection.ts'
-import type { BodyMemory, BodyShare } from './body-memory.ts'
+import { BODY_WEIGHT, type BodyMemory, type BodyShare, noBodyMemory } from './body-memory.ts'
 import type { CallerReply, CallerRequest } from './caller.ts'
 import type { ClientAddresses } from './client-address.ts'
+import { giveUpBody } from './lingering-close.ts'
+import type { PlainRequest } from './plain/reply.ts'
 import { ReadingWatch, unsent } from './reading-watch.ts'
+import { type BodySource, readPieces, readWhole } from './request-body.ts'
 
 export const openStreams = gauge('open_streams', 'Streams being relayed now.')
 
@@ -201,4 +210,80 @@ function writePieces(response: CallerReply, pieces: readonly Buffer[]): void {
     response.end('', 'latin1')
   }
   pump()
+}
+
+export class NodeConnection extends HttpConnection {
+  declare protected readonly request: IncomingMessage
+  declare protected readonly response: ServerResponse
+  private readonly expectsContinue: boolean
+
+  constructor(request: IncomingMessage, response: ServerResponse, source: HttpConnectionSource, expectsContinue: boolean) {
+    super(request, response, source)
+    this.expectsContinue = expectsContinue
+  }
+
+  readBody(limit: number, reading?: Reading): Promise<Buffer> {
+    if (reading?.payer !== undefined) this.share.for(reading.payer)
+    return readWhole(this.request, limit, this.bodySource(reading))
+  }
+
+  /** The body as it comes; it waits while a piece is worked on. @throws Fault 408, 499, 503. */
+  readPieces(): AsyncGenerator<Buffer> {
+    return readPieces(this.request, this.bodySource())
+  }
+
+  /** Sends bytes whose length the headers state, as fast as the caller takes them. @param bytes undefined for a head alone. */
+  download(status: number, headers: OutgoingHttpHeaders, bytes: Readable | undefined): void {
+    const { response } = this
+    if (response.destroyed) {
+      bytes?.destroy()
+      return
+    }
+    response.writeHead(status, headers)
+    if (!bytes) {
+      response.end()
+      return
+    }
+    this.endWatched()
+    response.once('close', () => bytes.destroy())
+    bytes.once('error', () => response.destroy())
+    bytes.pipe(response)
+  }
+
+  protected giveUpBody(status: number): void {
+    giveUpBody(this.request, this.response, status, this.source.clock)
+  }
+
+  private bodySource({ cancel, count }: Reading = {}): BodySource {
+    const { share, source } = this
+    if (this.expectsContinue) this.response.writeContinue()
+    return { share, length: this.contentLength, clock: source.clock, slowAfter: source.slowAfter, cancel, count }
+  }
+}
+
+export class PlainClient extends HttpConnection {
+  declare protected readonly request: PlainRequest
+
+  /** @throws Fault 413 beyond the limit, 499 where the caller has left, 503 without memory for it, and the reason of the cancel. */
+  async readBody(limit: number, { payer, cancel }: Reading = {}): Promise<Buffer> {
+    const { share, request } = this
+    const { body, socket } = request
+    if (payer !== undefined) share.for(payer)
+    if (body.length > limit) throw new Fault('too_large', { message: `Request payload too large: at most ${limit} bytes are accepted` })
+    if (cancel?.aborted) throw cancel.reason
+    if (socket.destroyed) throw new Fault('client_gone')
+    if (!share.takeNow(body.length * BODY_WEIGHT)) await this.room(body.length * BODY_WEIGHT)
+    share.arrived()
+    return request.takeBody()
+  }
+
+  /** It has come. */
+  protected giveUpBody(): void {}
+
+  private room(bytes: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const done = (granted: boolean): void => (granted ? resolve() : reject(noBodyMemory()))
+      if (this.share.take(bytes, done)) resolve()
+    })
+  }
 }

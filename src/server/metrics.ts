@@ -2,7 +2,7 @@
  * Metrics as text. Those of several processes become one text: counts are added up, what each process has of its own gets the process's
  * name as a label.
  */
-import type { MetricSnapshot, Sample } from '../core/tallies.ts'
+import type { MetricSnapshot, Sample } from '../core/metrics.ts'
 
 /** Prometheus text exposition, format 0.0.4. */
 export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'

@@ -1,7 +1,6 @@
 import t from 'tap'
 import { Fault } from '../../src/core/faults.ts'
-import { entriesOf } from '../../src/ledger/entries.ts'
-import { exportRow } from '../../src/ledger/export.ts'
+import { entriesOf, exportRow } from '../../src/ledger/export.ts'
 import type { Facts } from '../../src/ledger/facts.ts'
 import { generationView } from '../../src/ledger/generation.ts'
 import type { GenerationRecord, LedgerReader, SettleRow } from '../../src/ledger/types.ts'

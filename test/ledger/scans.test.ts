@@ -1,11 +1,11 @@
 /** Scans of the ledger: one at a time, shared, kept for a stated time, and the same sums from every store. */
+
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
 import { LedgerScans } from '../../src/ledger/scans.ts'
-import { scanSessions } from '../../src/ledger/session-use.ts'
 import type { GenerationRecord, LedgerReader, SessionUse, SettleStatus, UseQuery, UseRow } from '../../src/ledger/types.ts'
-import { DAY_MS, scanUse } from '../../src/ledger/use.ts'
+import { DAY_MS, scanSessions, scanUse } from '../../src/ledger/use.ts'
 import { AdaptivePage } from '../../src/store/adaptive-page.ts'
 import { SqliteJournal } from '../../src/store/journal.ts'
 import { MemoryJournal } from '../../src/store/memory.ts'

@@ -1,7 +1,6 @@
 import t from 'tap'
 import { Fault, type FaultCode } from '../../src/core/faults.ts'
-import { DrainSlots } from '../../src/pipeline/attempt/drain-slots.ts'
-import { Cancellation } from '../../src/pipeline/attempt/upstream-attempt.ts'
+import { Cancellation, DrainSlots } from '../../src/pipeline/attempt/upstream-attempt.ts'
 import { CancelSource } from '../../src/pipeline/exchange.ts'
 import { FakeClock } from '../support/clock.ts'
 

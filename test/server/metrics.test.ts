@@ -1,11 +1,10 @@
 /** Metrics of one gateway, and those of several processes shown as one. */
 import t, { type Test } from 'tap'
-import { counter, reading, Tallies } from '../../src/core/metrics.ts'
-import type { MetricSnapshot } from '../../src/core/tallies.ts'
+import { counter, type MetricSnapshot, reading, Tallies } from '../../src/core/metrics.ts'
 import { countAttempt } from '../../src/pipeline/attempt/attempt.ts'
-import { ExchangeMetrics } from '../../src/server/exchange-metrics.ts'
 import { MergedMetrics, metricsText } from '../../src/server/metrics.ts'
 import { ProcessGauges } from '../../src/server/process-gauges.ts'
+import { ExchangeMetrics } from '../../src/server/witness.ts'
 
 const EXCHANGE = {
   client: 'chat',

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { type FormPiece, FormReader } from '../../src/server/multipart.ts'
-import { boundaryOf, partHead } from '../../src/server/part-head.ts'
+import { boundaryOf, type FormPiece, FormReader, partHead } from '../../src/server/multipart.ts'
 import { every } from '../support/every.ts'
 import { property } from '../support/seed.ts'
 

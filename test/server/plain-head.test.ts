@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import fc from 'fast-check'
 import t from 'tap'
 import { edgeFault } from '../../src/server/edge-guard.ts'
-import { plainHead } from '../../src/server/plain/head.ts'
+import { plainHead } from '../../src/server/plain/requests.ts'
 
 /** The callbacks of Node's parser for requests (lib/_http_common.js of 24.21). */
 interface RequestParser {

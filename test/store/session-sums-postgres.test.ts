@@ -1,7 +1,7 @@
 /** Sums by session on PostgreSQL, with processes that hand generations in while they are added up. */
 import t, { type Test } from 'tap'
-import { scanSessions } from '../../src/ledger/session-use.ts'
 import type { SessionQuery, SessionUse } from '../../src/ledger/types.ts'
+import { scanSessions } from '../../src/ledger/use.ts'
 import { openPostgres } from '../../src/store/postgres/record.ts'
 import { FakeClock } from '../support/clock.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'

@@ -1,6 +1,6 @@
 /** A submitted configuration as it may be planned with: without what a gateway opens, writes, calls or runs beside its requests. */
 import type { Config } from '../../config/config.ts'
-import type { Listing } from '../../routing/catalog/discover.ts'
+import type { Listing } from '../../routing/catalog/discovery.ts'
 
 /** @param listings that are there already, by slug of the provider: nothing is fetched. */
 export function harmless(config: Config, listings?: ReadonlyMap<string, Listing>): Config {

@@ -3,7 +3,7 @@
 import type { RehearsalAsk } from '../../api/configuration.ts'
 import type { LineDifference } from '../../config/line-difference.ts'
 import type { Problem } from '../../config/problems.ts'
-import type { Listing } from '../../routing/catalog/discover.ts'
+import type { Listing } from '../../routing/catalog/discovery.ts'
 import type { GuardrailSnapshot } from '../../store/guardrails.ts'
 
 export interface SubmittedText {

@@ -2,13 +2,11 @@
  * Tries the candidates in order until one answers with content; after that nothing is tried again. Each attempt leaves its
  * record, what health and sticky sessions learn, and a metric.
  */
-
 import pRetry from 'p-retry'
 import type { Clock } from '../../core/clock.ts'
 import { entryAt } from '../../core/entry-at.ts'
 import { asFault, Fault } from '../../core/faults.ts'
-import { counter, type Tallies } from '../../core/metrics.ts'
-import { open } from '../../core/tallies.ts'
+import { counter, open, type Tallies } from '../../core/metrics.ts'
 import { isBound } from '../../dialects/canon/reasoning-owner.ts'
 import type { Usage } from '../../dialects/canon/usage.ts'
 import { countedUsage } from '../../ledger/settlement.ts'
@@ -17,14 +15,13 @@ import { isOutage, type StickySessions } from '../../routing/index.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import type { Planned } from '../exchange.ts'
 import type { Reply, Service } from '../layer.ts'
-import { countOf, lostToSlowReader } from '../money/turn-count.ts'
 import { aboutCallersItem, explained, type Rewrite, type SentBody } from '../refusal/callers-view.ts'
 import { endedEarly, type Failure, finalFault } from '../reply/final-fault.ts'
 import { cachesCheaper } from '../route/conversation.ts'
 import type { NotedAttempt } from '../run.ts'
 import { credentialed } from './credential.ts'
 import type { RetryPermit } from './retry-budget.ts'
-import type { Turn } from './turn.ts'
+import { countOf, lostToSlowReader, type Turn } from './turn.ts'
 
 /** Calls one endpoint. Rejects with a fault where nothing has reached the caller. */
 export type Call<Dependencies> = (exchange: Planned, endpoint: Endpoint, dependencies: Dependencies) => Promise<Reply>

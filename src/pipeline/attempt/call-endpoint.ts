@@ -1,5 +1,4 @@
 /** One upstream call: encode, send, and return the reply as soon as it has ended. A provider inside this process is run instead. */
-
 import type { IncomingHttpHeaders } from 'node:http'
 import { asFault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
@@ -17,9 +16,8 @@ import { EventRelay, finishAll, ObserveRelay, PassRelay, type Relay, TranslateRe
 import { ReplyStream } from '../reply/reply-stream.ts'
 import { StopCutter } from '../reply/stop-cutter.ts'
 import { inputModalities, offersTools } from '../route/needs.ts'
-import { callPath, credentialHeaders, providerAddress } from '../route/provider-address.ts'
+import { callPath, credentialHeaders, providerAddress, traceOf } from '../route/provider-address.ts'
 import { AnswerOrError, isSuccess } from './answer-or-error.ts'
-import { traceOf } from './call-trace.ts'
 import { beginTurn, callOf, type EndpointCall } from './endpoint-call.ts'
 import { StreamAttempt } from './stream-attempt.ts'
 import { contentBytes, translated, WholeAttempt, type WholeResult } from './whole-attempt.ts'

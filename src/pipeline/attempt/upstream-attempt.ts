@@ -1,13 +1,42 @@
-/** What every attempt at an upstream answer shares: its promise, and what becomes of it when its caller leaves or its deadline passes. */
-
+/**
+ * What every attempt at an upstream answer shares: its promise, and what becomes of it when its caller leaves or its deadline passes.
+ * How many replies may be read on after their callers left, and for how long, is bounded: what they report is what is charged.
+ */
+import type { Clock } from '../../core/clock.ts'
 import type { Fault } from '../../core/faults.ts'
 import type { Final } from '../../dialects/types.ts'
 import type { Endpoint, Provider } from '../../routing/catalog/types.ts'
 import type { HealthBook } from '../../routing/index.ts'
 import type { Head, Planned } from '../exchange.ts'
 import type { Reply } from '../layer.ts'
-import type { DrainSlots } from './drain-slots.ts'
 import type { Lane, Turn } from './turn.ts'
+
+/** Of one process, whatever the providers' settings. */
+const SLOTS = 64
+/** Milliseconds by `on_abort`: the usual wait for a final report, and the whole reply. */
+const LONGEST: Readonly<Record<Provider['onAbort'], number>> = { cancel: 2_000, drain: 30_000 }
+
+export class DrainSlots {
+  private closed = false
+  private readonly open = new Set<() => void>()
+
+  /** Calls `late` when the time is up. @returns gives the place back, to be called once; undefined if all are taken. */
+  take(clock: Clock, onAbort: Provider['onAbort'], late: () => void): (() => void) | undefined {
+    if (this.closed || this.open.size >= SLOTS) return undefined
+    const timer = clock.after(LONGEST[onAbort], late)
+    this.open.add(late)
+    return () => {
+      this.open.delete(late)
+      timer.cancel()
+    }
+  }
+
+  /** The process ends: nothing is read on any more. */
+  close(): void {
+    this.closed = true
+    for (const late of [...this.open]) late()
+  }
+}
 
 /** The attempt. Of the last three methods one is called at the cancellation; after `readOn` and a while, `gone`. */
 export interface Cancellable {

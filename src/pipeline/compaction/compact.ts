@@ -1,19 +1,61 @@
 /**
  * Compaction: a request for it becomes a request for a summary, in whatever format its provider speaks, and the caller gets the summary
- * as an item that only this gateway can open. Providers that do it themselves are left to it where the operator says so.
+ * as an item that only this gateway can open. Providers that do it themselves are left to it where the operator says so. Items of the
+ * gateway's own are opened before anything else reads a request: they count, and are read, as what they say.
  */
-
 import { badField, Fault } from '../../core/faults.ts'
-import { isObject } from '../../core/json.ts'
-import type { ClientCompaction, CompactionItem } from '../../dialects/canon/compaction.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
+import type { ClientCompaction, CompactionFacts, CompactionItem } from '../../dialects/canon/compaction.ts'
 import type { EndReason, StreamEvent } from '../../dialects/canon/events.ts'
 import { accountLetters, ownReasoning } from '../../dialects/canon/reasoning-owner.ts'
 import type { CanonicalRequest, Item, Opaque, ToolSpec } from '../../dialects/canon/request.ts'
 import type { Tap } from '../../plugin-api/index.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
+import type { EncryptedTexts, Unopened } from '../../services/compaction/encrypted-texts.ts'
 import type { ChainDependencies } from '../dependencies.ts'
-import { type Guarded, narrow } from '../exchange.ts'
+import { type Authenticated, type Guarded, narrow } from '../exchange.ts'
 import type { Layer, Reply, Service } from '../layer.ts'
+
+/** Stands in front of each summary. It never changes, so that a provider's cache holds from one turn to the next. */
+const PREFACE =
+  'The conversation up to here was replaced by the summary below. A model that had read all of it wrote the summary, so that you can go on without the rest. What it reports as done is done.\n\n'
+
+const REASONS: Readonly<Record<Unopened, string>> = {
+  version: 'this compaction item was made by another version of the gateway',
+  key: 'this compaction item was made with a key that the gateway no longer has',
+  tag: 'this compaction item cannot be opened: it was made for another API key, or has been changed',
+}
+
+interface FoundItems {
+  readonly body: JsonObject
+  readonly facts: CompactionFacts
+}
+
+/**
+ * @returns the body with a message in the place of each item that this gateway made, and the items that are left.
+ * @throws Fault 400 naming the item that cannot be opened, 503 where no key can be read.
+ */
+export async function openItems(
+  { auth: { key }, head: { connection } }: Authenticated,
+  { body, facts }: FoundItems,
+  { withTexts }: ClientCompaction,
+  summaries: EncryptedTexts,
+): Promise<FoundItems> {
+  const own = facts.items.filter(({ encrypted }) => summaries.isOwn(encrypted))
+  if (own.length === 0) return { body, facts }
+  await summaries.prepare(own.map(({ encrypted }) => encrypted))
+  const texts = new Map(own.map((item) => [item.index, PREFACE + opened(item, key.identity, summaries)]))
+  let bytes = 0
+  for (const text of texts.values()) bytes += Buffer.byteLength(text)
+  await connection.reserve?.(bytes)
+  return { body: withTexts(body, texts), facts: { ...facts, items: facts.items.filter((item) => !texts.has(item.index)) } }
+}
+
+function opened({ path, encrypted }: CompactionItem, owner: string, summaries: EncryptedTexts): string {
+  const result = summaries.decrypt(encrypted, owner)
+  if ('unopened' in result) throw badField(path, REASONS[result.unopened])
+  return result.text
+}
 
 /** The last message of the request. The conversation before it stays as it was in every turn, so that the provider's cache is read. */
 const ASSIGNMENT = `Write a summary of the whole conversation above. Another model will go on with the work and will see your summary in place of the conversation, so whatever you leave out is lost. State:

@@ -1,19 +1,17 @@
 /** What an endpoint is sent for vectors: the inputs as it takes them, and the calls that they make; for plans, with nothing sent. */
-
-import type { EmbeddingAsk, EmbeddingTarget, EmbeddingWire } from '../../dialects/types.ts'
+import { entryAt } from '../../core/entry-at.ts'
+import type { EmbeddingAsk, EmbeddingInput, EmbeddingTarget, EmbeddingWire } from '../../dialects/types.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import type { Planned } from '../exchange.ts'
 import type { CallPreview } from '../plan/candidates.ts'
 import type { SentBody } from '../refusal/callers-view.ts'
-import { type Batch, batchesOf } from './batches.ts'
-import { askOf, clientOf, targetOf, wireOf } from './embedding-request.ts'
-import { cutTo, inputTokens } from './input-size.ts'
+import { askOf, clientOf, cutTo, inputTokens, targetOf, wireOf } from './embedding-request.ts'
 
 /** Calls under way at once. */
 export const AT_ONCE = 4
 
-export interface EmbeddingCalls {
+interface EmbeddingCalls {
   readonly wire: EmbeddingWire
   readonly target: EmbeddingTarget
   readonly ask: EmbeddingAsk
@@ -58,7 +56,7 @@ function fitting(exchange: Planned, { endpoint: { context }, wire, target }: Tak
 }
 
 /** The wire's bounds, with the operator's in their place. */
-export function mostOf({ most }: EmbeddingWire, { quirks }: EmbeddingTarget): EmbeddingWire['most'] {
+function mostOf({ most }: EmbeddingWire, { quirks }: EmbeddingTarget): EmbeddingWire['most'] {
   return {
     inputs: quirks.max_batch ?? most.inputs,
     tokens: quirks.max_batch_tokens ?? most.tokens,
@@ -85,4 +83,29 @@ export function previewVectors(exchange: Planned, endpoint: Endpoint, dependenci
       most_tokens: most.tokens ?? null,
     },
   }
+}
+
+/** Inputs from `from` to before `to`. */
+export interface Batch {
+  readonly from: number
+  readonly to: number
+}
+
+/** As few calls as the bounds allow, in order; an input that is beyond them by itself is a call of its own. */
+export function batchesOf(inputs: readonly EmbeddingInput[], most: { inputs: number; tokens?: number | undefined }): Batch[] {
+  const batches: Batch[] = []
+  const room = most.tokens ?? Number.POSITIVE_INFINITY
+  let from = 0
+  let tokens = 0
+  for (let at = 0; at < inputs.length; at++) {
+    const own = room === Number.POSITIVE_INFINITY ? 0 : inputTokens(entryAt(inputs, at))
+    if (at > from && (at - from >= most.inputs || tokens + own > room)) {
+      batches.push({ from, to: at })
+      from = at
+      tokens = 0
+    }
+    tokens += own
+  }
+  batches.push({ from, to: inputs.length })
+  return batches
 }

@@ -1,5 +1,4 @@
 /** One endpoint's answer: the batch as calls, some of them at once, their vectors in the order of the inputs. */
-
 import { entryAt } from '../../core/entry-at.ts'
 import { asFault, Fault, isRejection } from '../../core/faults.ts'
 import { addUsage, noUsage, type Usage } from '../../dialects/canon/usage.ts'
@@ -14,12 +13,9 @@ import { type Cancellable, Cancellation } from '../attempt/upstream-attempt.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import type { Planned } from '../exchange.ts'
 import type { Reply } from '../layer.ts'
-import type { Batch } from './batches.ts'
-import type { Brought } from './call.ts'
-import { AT_ONCE, callsAt } from './calls.ts'
-import { clientOf } from './embedding-request.ts'
-import { imagesIn, imageTokens, inputTokens } from './input-size.ts'
-import { type Calling, callProvider } from './provider-call.ts'
+import { type Brought, type Calling, callProvider } from './call.ts'
+import { AT_ONCE, type Batch, callsAt } from './calls.ts'
+import { clientOf, imagesIn, imageTokens, inputTokens } from './embedding-request.ts'
 
 export function embedAt(exchange: Planned, endpoint: Endpoint, dependencies: ChainDependencies): Promise<Reply> {
   const run = new EmbeddingRun(exchange, endpoint, dependencies)

@@ -2,7 +2,6 @@
  * Stands between the guardrails and the plan: keeps the endpoints that can read the inputs as they are.
  * Inputs that no endpoint can read are refused at once, with the place in the request, before any provider is called.
  */
-
 import { DOCS_URL, Fault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { EmbeddingAsk, EmbeddingLack, EmbeddingTarget, EmbeddingWire } from '../../dialects/types.ts'
@@ -13,8 +12,7 @@ import { type Guarded, narrow } from '../exchange.ts'
 import type { GuardrailSetting } from '../guard/guardrail-setting.ts'
 import { holdsFor } from '../guard/guardrail-terms.ts'
 import type { Layer } from '../layer.ts'
-import { askOf, clientOf, targetOf } from './embedding-request.ts'
-import { inputTokens } from './input-size.ts'
+import { askOf, clientOf, inputTokens, targetOf } from './embedding-request.ts'
 
 export function filterLayer(guardrails: readonly GuardrailSetting[], dependencies: Pick<ChainDependencies, 'wires'>): Layer<Guarded> {
   return (next) =>

@@ -19,7 +19,7 @@ import type { ApiKey } from '../../plugin-api/key.ts'
 import { advance, type Guarded, type OutputGuardrails, type Routed } from '../exchange.ts'
 import type { Layer, Service } from '../layer.ts'
 import { endedEarly } from '../reply/final-fault.ts'
-import { askEngine } from './ask-engine.ts'
+import { askEngine } from './engines.ts'
 import type { GuardrailSetting } from './guardrail-setting.ts'
 import { holdsFor } from './guardrail-terms.ts'
 

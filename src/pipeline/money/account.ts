@@ -1,5 +1,4 @@
 /** Settles the cost of the exchange once, whatever happened below: usage, price, ledger. */
-
 import { asFault, type Fault } from '../../core/faults.ts'
 import type { End } from '../../dialects/canon/events.ts'
 import { addUsage, type Usage } from '../../dialects/canon/usage.ts'
@@ -16,17 +15,15 @@ import {
   settlementOf,
 } from '../../ledger/settlement.ts'
 import type { SettleStatus } from '../../ledger/types.ts'
-import type { Turn } from '../attempt/turn.ts'
+import { countOf, type Turn, turnEndedBy } from '../attempt/turn.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import { type Accepted, type Exchange, knownOf } from '../exchange.ts'
 import type { Layer, Reply } from '../layer.ts'
 import { metadataOnFault, routerMetadata } from '../reply/metadata.ts'
 import { settleTokens } from '../request/admit.ts'
-import type { PricedTurn } from './detail-facts.ts'
-import { generationFacts } from './generation-facts.ts'
+import { generationFacts, type PricedTurn } from './generation-facts.ts'
 import type { SettledHold } from './hold.ts'
 import { chargedExtras, pricedEndpoint, tariffOf } from './provider-prices.ts'
-import { countOf, turnEndedBy } from './turn-count.ts'
 
 type Known = Accepted & Exchange
 

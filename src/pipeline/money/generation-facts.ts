@@ -1,21 +1,27 @@
-/** The part of a generation's record that no query needs as a column, as JSON text: only what no column holds. */
-
-import type { JsonObject } from '../../core/json.ts'
+/**
+ * The part of a generation's record that no query needs as a column, as JSON text: only what no column holds, no word of a request or an
+ * answer. Most requests need no details: steps beside the calls of providers, findings of guardrails, plugins, and the money where the
+ * columns and the rates do not say all.
+ */
+import type { Json, JsonObject } from '../../core/json.ts'
 import { usd } from '../../core/money.ts'
+import { type BillGroup, billOf, plainRates, writtenPart } from '../../ledger/bill-lines.ts'
 import { type Facts, type ProviderResponse, USUAL_REASON } from '../../ledger/facts.ts'
 import { isPlanParameter } from '../../ledger/plan-inputs.ts'
-import { cacheDiscount } from '../../ledger/pricing.ts'
+import { cacheDiscount, charge } from '../../ledger/pricing.ts'
+import type { Outcome, Settlement } from '../../ledger/settlement.ts'
 import type { SettleRow } from '../../ledger/types.ts'
 import type { AnswerVerdict } from '../../plugin-api/index.ts'
+import { sortKeyOf } from '../../routing/index.ts'
 import type { Turn } from '../attempt/turn.ts'
 import type { Accepted, Exchange, MaybeAimed, Received } from '../exchange.ts'
+import { findingsOf } from '../guard/guardrail-findings.ts'
 import { brandHeaders } from '../request/receive.ts'
 import { NATIVE_SEARCH } from '../route/native-search.ts'
-import { callerCap, inputModalities, offersTools } from '../route/needs.ts'
-import type { NotedAttempt } from '../run.ts'
-import { detailFacts, firstChoice, type PricedTurn, since } from './detail-facts.ts'
+import { callerCap, inputModalities, offersTools, tierOf } from '../route/needs.ts'
+import type { NotedAttempt, Step } from '../run.ts'
 import { factsText } from './facts-text.ts'
-import { pricedEndpoint, tariffOf } from './provider-prices.ts'
+import { chargedExtras, pricedEndpoint, tariffOf } from './provider-prices.ts'
 import { creditCap } from './reservation.ts'
 
 /** As `session_id`. */
@@ -61,7 +67,7 @@ export function generationFacts(exchange: Accepted & Exchange, priced: PricedTur
     why: firstChoice(exchange),
     rates,
     credit_output_cap: creditCap(exchange),
-    service_tier: tierOf(last),
+    service_tier: servedTier(last),
     charge_reason: settlement.reason === USUAL_REASON ? undefined : settlement.reason,
     fault: exchange.run.final?.fault?.code,
     trace_id: trail.trace?.traceId,
@@ -123,7 +129,7 @@ function savedByCache(exchange: Accepted & Exchange): number {
 }
 
 /** The tier that served, where it is not the usual one. */
-function tierOf(turn: Turn | undefined): string | undefined {
+function servedTier(turn: Turn | undefined): string | undefined {
   const tier = turn?.end?.tier ?? turn?.endpoint.tier
   return tier === 'default' ? undefined : tier
 }
@@ -185,4 +191,175 @@ function parametersText(body: JsonObject): string {
   let names = ''
   for (const name in body) if (isPlanParameter(name)) names += names === '' ? `"${name}"` : `,"${name}"`
   return names === '' ? '' : `"parameters":[${names}],`
+}
+
+type Known = Accepted & Exchange
+
+/** Entries of each list; what is beyond is left out. */
+const MOST = 100
+const LONGEST_NAME = 100
+
+export interface PricedTurn {
+  readonly settlement: Settlement
+  readonly outcome: Pick<Outcome, 'price' | 'extras'>
+  /** The last turn, finished or not. */
+  readonly last: Turn | undefined
+}
+
+/** `rates` where they and the columns of the row say what was charged, else the parts in `detail`. */
+function detailFacts(exchange: Known, priced: PricedTurn): { rates?: string | undefined; detail?: string | undefined } {
+  const {
+    head: { costs },
+    trail: { steps, stages },
+  } = exchange
+  const rates = ratesOf(exchange, priced)
+  const bill = rates === undefined && priced.settlement.cost > priced.settlement.tools ? billFacts(exchange, priced) : undefined
+  const { parts } = costs.hold
+  if (!bill && steps.length === 0 && stages.length === 0 && !costs.toolCharges && !parts) return { rates }
+  const detail: JsonObject = {}
+  if (bill) detail.bill = bill
+  if (parts) detail.holds = parts.slice(0, MOST)
+  if (costs.toolCharges)
+    detail.charges = costs.toolCharges.slice(0, MOST).map(({ by, what, calls, nano }) => ({
+      by: named(by),
+      ...(what === undefined ? {} : { what: wordOf(what) }),
+      calls,
+      nano,
+    }))
+  if (steps.length > 0) detail.steps = stepFacts(exchange)
+  if (stages.length > 0) Object.assign(detail, stageFacts(exchange))
+  return { rates, detail: Object.keys(detail).length > 0 ? JSON.stringify(detail) : undefined }
+}
+
+/** Undefined where more than the last turn was charged, or more than the columns count. */
+function ratesOf(exchange: Known, { settlement: { counted }, outcome: { price, extras }, last }: PricedTurn): string | undefined {
+  const { turns } = exchange.head.costs
+  const only = turns.length === 0 || (turns.length === 1 && turns[0] === last)
+  return only && counted && typeof price === 'object' ? plainRates(counted, price, extras) : undefined
+}
+
+function billFacts(exchange: Known, { settlement: { counted }, outcome: { price, extras }, last }: PricedTurn): Json[] {
+  const bill: Json[] = []
+  const add = (turn: Turn | undefined, groups: readonly BillGroup[]): void => {
+    for (const { model, parts } of groups) {
+      if (bill.length >= MOST) return
+      const of = { model: model ?? turn?.endpoint.model.slug ?? null, endpoint: turn?.endpoint.id ?? null }
+      bill.push({ ...of, parts: parts.map(writtenPart) })
+    }
+  }
+  for (const turn of exchange.head.costs.turns) {
+    if (turn === last || !turn.usage) continue
+    add(turn, billOf(turn.usage, tariffOf(exchange, pricedEndpoint(turn)), turn.extras ?? chargedExtras(exchange, turn.endpoint)))
+  }
+  if (counted) add(last, billOf(counted, price, extras))
+  return bill
+}
+
+/** Tools, models that they called, engines of guardrails, plugins that took their time; milliseconds since the admission. */
+function stepFacts(exchange: Known): Json[] {
+  const places = new Map<Step, number>()
+  const written: Json[] = []
+  const add = (steps: readonly Step[]): void => {
+    for (const step of steps) {
+      if (written.length >= MOST) return
+      places.set(step, written.length)
+      written.push(stepFact(exchange, step, step.within && places.get(step.within)))
+      if (step.trail) add(step.trail.steps)
+    }
+  }
+  add(exchange.trail.steps)
+  return written
+}
+
+function stepFact(exchange: Known, step: Step, within: number | undefined): JsonObject {
+  const { head } = exchange
+  const { kind, name, started, ended, failure, cost, turns, trail } = step
+  const fact: JsonObject = { kind, name: named(name), at: since(head, started) }
+  // One that the end of the request has cut off has no end of its own.
+  fact.took = Math.round((ended === 0 ? head.clock.monotonic() : ended) - started)
+  if (failure !== undefined) fact.failure = failure
+  if (within !== undefined) fact.within = within
+  if (cost) fact.nano = cost
+  if (turns) Object.assign(fact, usedBy(exchange, turns))
+  if (trail) fact.attempts = trail.attempts.slice(0, MOST).map((attempt) => attemptTimes(head, attempt))
+  return fact
+}
+
+/** What a call that a tool made of a model has used; the cost is part of the request's own. */
+function usedBy(exchange: Known, turns: readonly Turn[]): JsonObject {
+  let input = 0
+  let output = 0
+  let nano = 0
+  for (const turn of turns) {
+    if (!turn.usage) continue
+    input += turn.usage.input
+    output += turn.usage.output
+    nano += charge(turn.usage, tariffOf(exchange, pricedEndpoint(turn)), turn.extras).total
+  }
+  return { input, output, nano }
+}
+
+function attemptTimes(head: Received['head'], { provider, endpoint, status, code, latency, started }: NotedAttempt): JsonObject {
+  const written: JsonObject = { provider_name: provider, endpoint, status, latency, at: since(head, started) }
+  if (code !== undefined) written.code = code
+  return written
+}
+
+/** Milliseconds since the admission. @param moment on the monotonic clock. */
+function since({ started }: Received['head'], moment: number): number {
+  return Math.max(0, Math.round(moment - started))
+}
+
+/** Guardrails with how many texts they found, and plugins with what of their work is a number. */
+function stageFacts(exchange: Known): JsonObject {
+  const { stages } = exchange.trail
+  const guardrails = findingsOf(stages)
+    .slice(0, MOST)
+    .map(({ name, stage, action, direction, entities, matched }) => ({
+      guardrail: named(name),
+      rule: named(stage),
+      action,
+      direction,
+      count: Math.max(matched.length, action === 'unchecked' ? 0 : 1),
+      kinds: entities.slice(0, 20).map(named),
+    }))
+  const plugins = stages.filter(({ type, guardrail_id: id }) => type !== 'server_tools' && id === undefined).slice(0, MOST)
+  const facts: JsonObject = {}
+  if (guardrails.length > 0) facts.guardrails = guardrails
+  if (plugins.length > 0) {
+    facts.plugins = plugins.map(({ name, data = {}, cost_usd: cost }) => ({
+      name: named(name),
+      figures: figuresOf(data),
+      ...(typeof data.reason === 'string' ? { failure: wordOf(data.reason) } : {}),
+      ...(cost ? { nano: Math.round(cost * 1e9) } : {}),
+    }))
+  }
+  return facts
+}
+
+/** Texts of a plugin's report may hold words of the request. */
+function figuresOf(data: JsonObject): JsonObject {
+  const figures: JsonObject = {}
+  for (const [name, value] of Object.entries(data).slice(0, 20))
+    if (/^[a-z][a-z0-9_]{0,39}$/.test(name) && (typeof value === 'number' || typeof value === 'boolean')) figures[name] = value
+  return figures
+}
+
+const named = (name: string): string => name.slice(0, LONGEST_NAME)
+
+const wordOf = (what: string): string => (/^[\w .-]{1,40}$/.test(what) ? what : 'other')
+
+/**
+ * Why the first endpoint of a request came first, where there was a choice; as `why.by` of a plan.
+ * @returns undefined where there was none.
+ */
+function firstChoice({ plan, trail, wish, request }: Known): string | undefined {
+  const first = trail.attempts[0]
+  if (!first || !plan || !wish || plan.candidates.length < 2) return undefined
+  const { preferences } = wish
+  if (preferences.order?.length) return 'order'
+  if (plan.conversation?.pinned === first.endpoint) return 'session'
+  const serviceTier = tierOf(request.gateway.serviceTier)
+  if (serviceTier === 'priority' && first.at.tier === 'priority') return 'tier'
+  return sortKeyOf({ sort: preferences.sort, serviceTier }) ?? (plan.watch ? 'quality' : 'draw')
 }

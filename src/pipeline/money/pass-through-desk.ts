@@ -15,8 +15,8 @@ import { budgetsFor, holdsFor } from '../guard/guardrail-terms.ts'
 import { bucketOf } from '../request/admit.ts'
 import { authenticateCaller } from '../request/authenticate.ts'
 import { keyHeader } from '../route/provider-address.ts'
-import { takeFixed } from './extend-hold.ts'
 import { Hold } from './hold.ts'
+import { takeFixed } from './reservation.ts'
 
 const PASS_THROUGH_PREFIX = '/v1/passage/'
 

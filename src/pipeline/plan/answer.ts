@@ -14,7 +14,7 @@ import { allowancesOf } from '../money/hold.ts'
 import { takeHold } from '../money/reservation.ts'
 import { orderOf } from '../route/plan.ts'
 import { type PlanCandidate, type PreviewCall, planCandidates } from './candidates.ts'
-import { type ExcludedEndpoint, exclusions } from './exclusions.ts'
+import { type ExcludedEndpoint, exclusions } from './reasons.ts'
 
 export type Plan = {
   object: 'plan'

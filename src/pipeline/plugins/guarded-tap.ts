@@ -1,7 +1,6 @@
-/** A plugin's tap as the stream sees it: whatever the plugin does wrong ends there. */
+/** A plugin's tap as the stream sees it: whatever the plugin does wrong ends there, and a promise where none belongs is noticed. */
 import { isObject } from '../../core/json.ts'
 import type { StreamEvent, Tap } from '../../plugin-api/index.ts'
-import { strayPromise } from './thenable.ts'
 
 /**
  * What a tap that stands in the stream still owes: events that it was given and has not handed on.
@@ -157,4 +156,15 @@ function isEvent(event: unknown): boolean {
   const { type } = event
   if (typeof type === 'string' && type.startsWith('block-') && typeof event.block !== 'number') return false
   return type !== 'block-delta' || typeof event.text === 'string'
+}
+
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return (typeof value === 'object' || typeof value === 'function') && value !== null && 'then' in value && typeof value.then === 'function'
+}
+
+/** True for a promise; its rejection is then ignored. */
+export function strayPromise(value: unknown): boolean {
+  if (!isThenable(value)) return false
+  Promise.resolve(value).catch(() => {})
+  return true
 }

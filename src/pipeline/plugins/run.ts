@@ -6,9 +6,8 @@ import type { Host, Stage, Tap } from '../../plugin-api/index.ts'
 import type { ChainDependencies, PluginFailure, PluginSetting } from '../dependencies.ts'
 import type { Authenticated, Guarded } from '../exchange.ts'
 import { endedEarly } from '../reply/final-fault.ts'
-import { GuardedTap, Junk, type TapOwner } from './guarded-tap.ts'
+import { GuardedTap, isThenable, Junk, strayPromise, type TapOwner } from './guarded-tap.ts'
 import { configOf } from './request-entries.ts'
-import { isThenable, strayPromise } from './thenable.ts'
 import { PluginView } from './view.ts'
 
 export interface RunDependencies {

@@ -5,13 +5,12 @@ import { isContent, type StreamEvent } from '../../dialects/canon/events.ts'
 import { Fold } from '../../dialects/canon/fold.ts'
 import { binary } from '../../dialects/sse/frames.ts'
 import type { Final, StreamEncoder } from '../../dialects/types.ts'
-import type { Tap } from '../../plugin-api/index.ts'
+import type { ShownItem, Tap } from '../../plugin-api/index.ts'
 import type { Guarded } from '../exchange.ts'
-import { AnswerEngines } from '../guard/answer-engines.ts'
 import { AnswerGuard } from '../guard/answer-guard.ts'
+import { AnswerEngines } from '../guard/engines.ts'
 import { RestoreTap } from '../guard/restore-tap.ts'
 import type { EventSink, FoundCall, LateReader } from '../run.ts'
-import { shownEvents } from '../tools/shown-items.ts'
 
 export class EventPath implements EventSink {
   /** Content has left the last tap. Set only where guardrails read the answer. */
@@ -195,4 +194,17 @@ export class EventPath implements EventSink {
         return event
     }
   }
+}
+
+export function shownEvents(shown: ShownItem, block: number): readonly StreamEvent[] {
+  if (shown.kind === 'call')
+    return [
+      { type: 'block-start', block, kind: 'call', call: shown.call },
+      { type: 'block-delta', block, text: shown.args },
+      { type: 'block-end', block },
+    ]
+  return [
+    { type: 'block-start', block, kind: shown.kind, of: shown.of },
+    { type: 'block-end', block },
+  ]
 }

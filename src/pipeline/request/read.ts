@@ -9,7 +9,7 @@ import { type GatewayFields, gatewayFields } from '../../dialects/canon/gateway-
 import { namesMedia } from '../../dialects/canon/media.ts'
 import { type Preset, sends } from '../../dialects/canon/presets.ts'
 import type { ClientDialect } from '../../dialects/types.ts'
-import { openItems } from '../compaction/opened-items.ts'
+import { openItems } from '../compaction/compact.ts'
 import type { ChainDependencies, ChainSettings } from '../dependencies.ts'
 import { type Accepted, type Authenticated, advance } from '../exchange.ts'
 import type { Layer, Reply } from '../layer.ts'

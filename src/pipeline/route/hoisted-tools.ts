@@ -8,7 +8,7 @@ import type { Opaque, ToolChoice, ToolSpec } from '../../dialects/canon/request.
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import { type Accepted, narrow, type Routed } from '../exchange.ts'
-import { noteServerTools } from '../tools/server-tools-stage.ts'
+import { noteServerTools } from '../tools/begin-tools.ts'
 
 type ServerSpec = Extract<ToolSpec, { kind: 'server' }>
 

@@ -1,5 +1,4 @@
 /** Searches of the web that the provider of the model runs itself, in place of the gateway (contract section 6). */
-
 import { badField } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { type NativeSearch, nativeSearchIn, nativeSearchTool, WEB_SEARCH } from '../../dialects/canon/native-search.ts'
@@ -8,8 +7,7 @@ import { hasEngines, searchParameters, wayOf } from '../../plugin-api/index.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { ChainDependencies, PluginSetting } from '../dependencies.ts'
 import { narrow, type Routed } from '../exchange.ts'
-import { asWritten } from '../tools/begin-tools.ts'
-import { noteServerTools } from '../tools/server-tools-stage.ts'
+import { asWritten, noteServerTools } from '../tools/begin-tools.ts'
 import { HOISTED, searchesItself } from './hoisted-search.ts'
 
 /** Name of the edit. */

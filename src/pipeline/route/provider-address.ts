@@ -1,11 +1,14 @@
-/** Where a provider is and the headers of every call to it: made once per provider. */
+/** Where a provider is, and the headers of the calls to it: its own, made once, those of a credential, and those of a trace. */
 
 import { Fault } from '../../core/faults.ts'
+import { randomHex } from '../../core/ids.ts'
 import type { ProviderWire, UpstreamDialect } from '../../dialects/types.ts'
 import type { Provider } from '../../routing/catalog/types.ts'
 import type { Credential } from '../../services/credentials/credential.ts'
+import { type TraceScope, traceHeaders } from '../../services/telemetry/trace-context.ts'
+import type { Planned } from '../exchange.ts'
 
-export interface ProviderAddress {
+interface ProviderAddress {
   origin: string
   /** Path of the base URL, without a slash at its end. */
   path: string
@@ -39,7 +42,7 @@ export function keyHeader({ auth }: Provider, key: string, dialect: Addressed): 
 }
 
 /** One call, as far as a credential signs it. */
-export interface CallFacts {
+interface CallFacts {
   /** Where it is not the provider's own. */
   origin?: string
   /** With its query. */
@@ -88,4 +91,12 @@ function make(provider: Provider, dialect: Addressed): ProviderAddress {
     streamHeaders: [...own, ['accept', dialect.framing?.type ?? 'text/event-stream']].flat(),
     timeouts: { ...provider.timeouts, firstByte: provider.timeouts.firstByteWhole },
   }
+}
+
+/** Of the running attempt: its span is the parent of the provider's. */
+export function traceOf({ head, trail }: Planned, scope: TraceScope): string[] {
+  const { trace, attempts } = trail
+  const attempt = attempts.at(-1)
+  if (trace && attempt) attempt.span ??= randomHex(16)
+  return traceHeaders(scope, { trace, span: attempt?.span, headers: head.headers })
 }

@@ -23,8 +23,7 @@ import { hoistTools, leaveToProviders, offersShared } from './hoisted-tools.ts'
 import { findModels, type ModelChoice } from './model-choice.ts'
 import { offersSearch, settleSearch } from './native-search.ts'
 import { callerCap, contextNeed, contextOf, inputModalities, priceMoment, tierOf } from './needs.ts'
-import { rememberModel } from './router-memory.ts'
-import { routableModels, routeModels } from './router-models.ts'
+import { rememberModel, routableModels, routeModels } from './router-models.ts'
 
 interface ReadInputs {
   /** Whatever an endpoint takes. */

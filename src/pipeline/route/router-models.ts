@@ -1,16 +1,20 @@
-/** Slugs such as `router/auto` that stand for a choice among models: which plugin answers, what it is shown, what it chose. */
+/**
+ * Slugs such as `router/auto` that stand for a choice among models: which plugin answers, what it is shown, what it chose. A conversation
+ * with one stays on the model that it was given, as one with a model stays on its endpoint.
+ */
 
 import { type PriceMoment, ratesAt } from '../../core/price.ts'
 import type { ModelRouter, RouterView } from '../../plugin-api/index.ts'
 import type { Endpoint, Model } from '../../routing/catalog/types.ts'
-import { allowsModel } from '../../routing/index.ts'
+import { allowsModel, type StickySessions, stickinessApplies } from '../../routing/index.ts'
 import type { ChainDependencies, ChainSettings, PluginSetting } from '../dependencies.ts'
 import type { Aimed, Route } from '../exchange.ts'
-import { ExchangeView } from '../plugins/exchange-view.ts'
+import type { Reply } from '../layer.ts'
+import { strayPromise } from '../plugins/guarded-tap.ts'
 import { configOf } from '../plugins/request-entries.ts'
-import { strayPromise } from '../plugins/thenable.ts'
+import { ExchangeView } from '../plugins/view.ts'
+import { conversationName } from './conversation.ts'
 import { inputModalities, priceMoment } from './needs.ts'
-import { type RouterMemory, routerMemory, stickyModel } from './router-memory.ts'
 
 export interface NamedRouter {
   readonly setting: PluginSetting
@@ -43,7 +47,7 @@ export function routableModels({ auth: { key } }: Aimed, { models }: ChainSettin
 }
 
 /** What a choice is made of. */
-export interface Offer {
+interface Offer {
   readonly models: readonly Model[]
   /** Endpoints of these models, and of those to fall back on, that the hard filters leave. */
   readonly endpoints: readonly Endpoint[]
@@ -149,4 +153,43 @@ function cheapest(endpoints: readonly Endpoint[], moment: PriceMoment | undefine
     if (!best || each.prompt + each.completion < best.prompt + best.completion) best = each
   }
   return best
+}
+
+/** A conversation that may stay on one model. */
+interface RouterMemory {
+  /** Stands where the pins of endpoints have a model; no model has such a slug. */
+  readonly place: string
+  readonly name: string
+  /** The caller named it; else it stays only where a cache has shown to pay. */
+  readonly named: boolean
+}
+
+/** @param name of the router. @param endpoints that the choice is among. @returns undefined where nothing is to be remembered. */
+function routerMemory(exchange: Aimed, name: string, endpoints: readonly Endpoint[], sessions: StickySessions): RouterMemory | undefined {
+  if (!stickinessApplies(exchange.wish.preferences)) return undefined
+  const conversation = conversationName(exchange.request, endpoints, sessions.commonSecret)
+  return conversation && { place: `router:${name}`, name: conversation.name, named: conversation.named }
+}
+
+/** The model that served this conversation last, while it is remembered and among those given. */
+function stickyModel(
+  { auth: { key } }: Aimed,
+  memory: RouterMemory | undefined,
+  models: readonly Model[],
+  sessions: StickySessions,
+): Model | undefined {
+  const slug = memory && sessions.get(key.identity, memory.place, memory.name)
+  return slug === undefined ? undefined : models.find((model) => model.slug === slug)
+}
+
+/** Call when the reply has ended: a success pins the model that served, a failure leaves the pin as it is. */
+export function rememberModel(
+  { auth: { key }, run: { committedEndpoint } }: Aimed,
+  memory: RouterMemory,
+  { turn }: Reply,
+  sessions: StickySessions,
+): void {
+  if (!committedEndpoint || turn.fault || turn.aborted) return
+  if (!memory.named && (turn.usage?.cached ?? 0) === 0) return
+  sessions.set({ key: key.identity, model: memory.place, session: memory.name, endpoint: committedEndpoint.model.slug })
 }

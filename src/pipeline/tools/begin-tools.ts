@@ -4,6 +4,7 @@ import { badField, Fault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { ToolSpec, WrittenAt } from '../../dialects/canon/request.ts'
 import type { ServerTool, SessionTool, ToolContext, ToolSession } from '../../plugin-api/index.ts'
+import type { Received } from '../exchange.ts'
 import type { RequestContext } from './tool-host.ts'
 
 type ServerSpec = Extract<ToolSpec, { kind: 'server' }>
@@ -128,4 +129,21 @@ function writtenPath(field: string, at: string, { object, type, fields }: Writte
   if (!field.startsWith(`${prefix}.`)) return undefined
   const [, name = '', rest = ''] = /^([^.[]*)(.*)$/s.exec(field.slice(prefix.length + 1)) ?? []
   return `${object}.${fields?.[name] ?? name}${rest}`
+}
+
+const TYPE = 'server_tools'
+const NAME = 'server-tools'
+
+/**
+ * Adds server tools that the request offers to the stage of their mode.
+ * @param mode `sdk`: the gateway runs them. `native`: a provider runs its own in their place.
+ * @param tools names without the brand word.
+ */
+export function noteServerTools(exchange: Received, mode: 'sdk' | 'native', tools: readonly string[]): void {
+  const types = tools.map((name) => `${exchange.head.brand}:${name}`)
+  const stage = exchange.trail.stages.find(({ type, data }) => type === TYPE && data?.mode === mode)
+  const before = Array.isArray(stage?.data?.tools) ? stage.data.tools : []
+  const data = { mode, tools: [...new Set([...before, ...types])] }
+  if (stage) stage.data = data
+  else exchange.trail.stages.push({ type: TYPE, name: NAME, data })
 }

@@ -1,13 +1,11 @@
 /** The gateway's own tools as the model sees them: functions, under names that no tool of the caller has. */
-
 import type { JsonObject } from '../../core/json.ts'
 import { allowFunctions } from '../../dialects/canon/allowed-tools.ts'
 import type { CanonicalRequest, Item, ToolChoice, ToolSpec } from '../../dialects/canon/request.ts'
 import type { Recalled, ServerTool, SessionTool, Tap, ToolFunction, ToolHost, ToolOutcome, ToolSession } from '../../plugin-api/index.ts'
 import type { Guarded } from '../exchange.ts'
 import type { FoundCall } from '../run.ts'
-import { type OfferDependencies, ToolStarter } from './begin-tools.ts'
-import { noteServerTools } from './server-tools-stage.ts'
+import { noteServerTools, type OfferDependencies, ToolStarter } from './begin-tools.ts'
 
 export interface OfferedTool {
   /** Without the brand word. */

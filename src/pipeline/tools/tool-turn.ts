@@ -8,9 +8,9 @@ import type { Item, ToolChoice } from '../../dialects/canon/request.ts'
 import type { ShownItem, ToolOutcome } from '../../plugin-api/index.ts'
 import type { Guarded } from '../exchange.ts'
 import type { Costs } from '../money/hold.ts'
+import { shownEvents } from '../reply/event-path.ts'
 import type { FoundCall, Step } from '../run.ts'
 import type { Offer } from './server-tools.ts'
-import { shownEvents } from './shown-items.ts'
 import type { CallHost, HostOf } from './tool-host.ts'
 
 export interface CallOutput {

@@ -3,7 +3,7 @@
  * The page itself and its files need no session, since they hold nothing of the gateway's.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type RoomSession, RoomSessions, type RoomSessionsOptions, type SessionHolder } from '../../api/index.ts'
+import { LONGEST_SESSION, type RoomSession, RoomSessions, type RoomSessionsOptions, type SessionHolder } from '../../api/index.ts'
 import type { Clock } from '../../core/clock.ts'
 import { asFault, Fault, faultReply } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
@@ -12,10 +12,8 @@ import { parseBody } from '../../pipeline/request/read.ts'
 import { tokenCheck } from '../admin-token.ts'
 import type { ClientAddresses } from '../client-address.ts'
 import { actionsOf, may, routeAction } from './access.ts'
-import { cookieOf, setCookie } from './cookie.ts'
 import { ControlRoomFiles, SAFE_HEADERS } from './files.ts'
 import { PublicApi } from './public-api.ts'
-import { checkOrigin, OWN_HEADER } from './same-origin.ts'
 
 const ROOT = '/control-room'
 const SESSION_PATH = `${ROOT}/session`
@@ -31,7 +29,7 @@ const MOST_BYTES = 4096
 const DEEPEST = 4
 const LONGEST_KEY = 512
 
-export interface ControlRoomOptions extends RoomSessionsOptions {
+interface ControlRoomOptions extends RoomSessionsOptions {
   readonly clock: Clock
   readonly brand: () => string
   readonly version: string
@@ -227,3 +225,51 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer> {
   }
   return Buffer.concat(chunks)
 }
+
+const COOKIE_NAME = 'control-room'
+/** Browsers take a name with this prefix only from a secure page, for this host alone (RFC 6265bis section 4.1.3.2). */
+const SECURE_COOKIE_NAME = `__Host-${COOKIE_NAME}`
+
+/** The cookie of a `Cookie` header: of two with the name, the one of the secure page. */
+function cookieOf(header: string | undefined): string | undefined {
+  const pairs = new Map((header ?? '').split(';').map((pair) => split(pair.trim())))
+  const found = pairs.get(SECURE_COOKIE_NAME) ?? pairs.get(COOKIE_NAME)
+  return found === undefined || found.length > 100 ? undefined : found
+}
+
+/**
+ * @param cookie empty: the browser forgets it.
+ * @param isSecure the page came over TLS. Otherwise the browser would not keep a cookie that says `Secure`.
+ */
+function setCookie(cookie: string, isSecure: boolean): string {
+  const name = isSecure ? SECURE_COOKIE_NAME : COOKIE_NAME
+  const age = cookie === '' ? 0 : LONGEST_SESSION / 1000
+  return `${name}=${cookie}; Path=/; Max-Age=${age}; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`
+}
+
+function split(pair: string): [name: string, value: string] {
+  const at = pair.indexOf('=')
+  return at < 0 ? ['', pair] : [pair.slice(0, at), pair.slice(at + 1)]
+}
+
+/** A page of another origin cannot add it without a preflight, which no route here answers (Fetch standard, CORS-preflight fetch). */
+const OWN_HEADER = 'x-control-room'
+
+const SAFE_METHODS: ReadonlySet<string | undefined> = new Set(['GET', 'HEAD'])
+
+/**
+ * `SameSite=Strict` keeps other sites from sending the cookie; other ports of this host are the same site, so that more is checked.
+ * @throws Fault 403.
+ */
+function checkOrigin({ method, headers }: Pick<IncomingMessage, 'method' | 'headers'>): void {
+  const site = headers['sec-fetch-site']
+  const isSafe = SAFE_METHODS.has(method)
+  // `none`: the person has typed the address or used a bookmark.
+  if (site !== undefined && site !== 'same-origin' && !(isSafe && site === 'none')) throw refused('sec-fetch-site')
+  const { origin, host } = headers
+  if (origin !== undefined && URL.parse(origin)?.host !== host) throw refused('origin')
+  if (!isSafe && headers[OWN_HEADER] === undefined) throw refused(OWN_HEADER)
+}
+
+const refused = (header: string): Fault =>
+  new Fault('forbidden', { message: `${header}: the request does not come from a page of the control room` })

@@ -1,7 +1,41 @@
-/** A schema as a list of its fields, for the reference pages. */
-import { isObject, type JsonObject } from '../../core/json.ts'
-import { type Addresses, escaped, inline, SCHEMAS } from './html.ts'
+/** A schema as a list of its fields, for the reference pages, with the HTML of texts and the addresses that the pages link to. */
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { schemaName } from './reference.ts'
+
+/** Where pages and files are: paths of a gateway, or files beside each other. */
+export interface Addresses {
+  /** @param slug of the page; empty for the first one. */
+  page(slug: string): string
+  asset(file: string): string
+  readonly document: string
+}
+
+export const GATEWAY_ADDRESSES: Addresses = {
+  page: (slug) => (slug === '' ? '/docs' : `/docs/${slug}`),
+  asset: (file) => `/docs/${file}`,
+  document: '/openapi.json',
+}
+
+export const FILE_ADDRESSES: Addresses = {
+  page: (slug) => `${slug === '' ? 'index' : slug}.html`,
+  asset: (file) => file,
+  document: 'openapi.json',
+}
+
+/** Slug of the page with all named schemas. */
+export const SCHEMAS = 'schemas'
+
+const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
+
+/** For text and for quoted attributes. */
+export function escaped(text: Json): string {
+  return String(text).replace(/[&<>"']/g, (sign) => ENTITIES[sign] ?? `&#${sign.charCodeAt(0)};`)
+}
+
+/** Prose with `code` in it. */
+export function inline(text: string): string {
+  return escaped(text).replace(/`([^`]+)`/g, '<code>$1</code>')
+}
 
 /** Levels of objects within objects that are written out. */
 const DEPTH = 3

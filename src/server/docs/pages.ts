@@ -1,12 +1,10 @@
 /** The pages of the reference: an overview, one page for each tag of the operations, and the named schemas. */
-
 import type { JsonObject } from '../../core/json.ts'
 import { codeOf, LANGUAGES, type Language, ORIGIN } from './examples.ts'
-import { fieldList, fieldRow, type Showing, typeText } from './fields.ts'
-import { type Addresses, escaped, inline, SCHEMAS } from './html.ts'
+import { type Addresses, escaped, fieldList, fieldRow, inline, SCHEMAS, type Showing, typeText } from './fields.ts'
 import { type Operation, objectOf, type Reference, type Reply, type RequestBody, readReference, schemaName } from './reference.ts'
 
-export { FILE_ADDRESSES, GATEWAY_ADDRESSES } from './html.ts'
+export { FILE_ADDRESSES, GATEWAY_ADDRESSES } from './fields.ts'
 
 /**
  * Every page by its slug, the overview by the empty one. A page is built when its function is called.

@@ -4,8 +4,7 @@
  */
 import { createHash, hash } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'
-import { counter } from '../../core/metrics.ts'
-import { open } from '../../core/tallies.ts'
+import { counter, open } from '../../core/metrics.ts'
 import type { Credential, CredentialParts } from './credential.ts'
 import type { CredentialedCall, Grant } from './types.ts'
 

@@ -1,8 +1,7 @@
 /** Sends events to receivers: what is due, a few at a time for each, and again with growing waits until they are taken. */
 import type { Clock, Timer } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
-import { counter, reading, type Tallies } from '../../core/metrics.ts'
-import { open } from '../../core/tallies.ts'
+import { counter, open, reading, type Tallies } from '../../core/metrics.ts'
 import type { AttemptResult, Claimed, DeliverableEvents } from '../../store/events.ts'
 import { guardedPost, OutboundPolicy } from '../outbound/index.ts'
 import { namedWait, retryWait } from './retry.ts'

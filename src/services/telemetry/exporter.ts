@@ -5,8 +5,7 @@
  */
 import type { Clock, Timer } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
-import { counter, type Tallies } from '../../core/metrics.ts'
-import { closed } from '../../core/tallies.ts'
+import { closed, counter, type Tallies } from '../../core/metrics.ts'
 import { Delivery, type Outcome } from './delivery.ts'
 import { exportRequest, type Reporter } from './otlp.ts'
 import type { OtlpTarget } from './settings.ts'

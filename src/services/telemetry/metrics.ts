@@ -1,5 +1,5 @@
 /** Metrics as OTLP has them: those of the gateway's own tallies, and histograms with exemplars by the GenAI conventions. */
-import type { MetricSnapshot, Sample } from '../../core/tallies.ts'
+import type { MetricSnapshot, Sample } from '../../core/metrics.ts'
 import { type Attribute, writeAttribute } from './otlp.ts'
 import type { ProtoWriter } from './proto-writer.ts'
 
