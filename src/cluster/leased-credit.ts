@@ -1,16 +1,16 @@
-/** All accounts of a process that leases its credit from the store of record. */
+/** All accounts of a process that leases its credit from the store of record, and readings of their balances for callers. */
 import type { Clock } from '../core/clock.ts'
 import { Total } from '../core/money.ts'
 import type { CreditBook } from '../ledger/credit.ts'
 import { textOf } from '../store/lease-book.ts'
 import type { Balance, LeaseName, SettledRows, StoreOfRecord } from '../store/record.ts'
 import { chargedAt } from '../store/rows.ts'
-import { BalanceReadings } from './balance-readings.ts'
+import { unreachable, within } from './bounded.ts'
 import type { LeaseOffice } from './lease-desk.ts'
 import { LeasedAccount } from './leased-account.ts'
 import { OwnCharges } from './own-charges.ts'
 
-export interface LeasedCreditOptions {
+interface LeasedCreditOptions {
   readonly node: string
   readonly record: Pick<StoreOfRecord, 'lease' | 'giveBack' | 'balances' | 'spentByAll'>
   readonly clock: Clock
@@ -169,4 +169,69 @@ export class LeasedCredit implements CreditBook {
 /** Identities of the accounts that a generation charges. */
 function accountsOf({ key, payer }: SettledRows['hold']): string[] {
   return payer === undefined ? [key] : [key, payer]
+}
+
+interface BalanceReadingsOptions {
+  readonly record: Pick<StoreOfRecord, 'balances' | 'spentByAll'>
+  readonly clock: Pick<Clock, 'after'>
+  /** Runs a reading between two batches of rows. */
+  readonly between: <T>(read: () => Promise<T>) => Promise<T>
+  /** Called with what was read, before the next batch of rows. @param all undefined where it was not read. */
+  readonly learn: (balances: readonly Balance[], all: bigint | undefined) => void
+}
+
+interface Next {
+  readonly identities: Set<string>
+  all: boolean
+  readonly done: Promise<void>
+}
+
+/** Milliseconds for which callers wait, and after which a reading makes room for rows. */
+const LONGEST_READ = 2_000
+
+class BalanceReadings {
+  private readonly options: BalanceReadingsOptions
+  private next: Next | undefined
+
+  constructor(options: BalanceReadingsOptions) {
+    this.options = options
+  }
+
+  /**
+   * Resolves once a reading that began after the call has ended.
+   * @param all true for the sum over all keys as well. @throws Fault `unavailable`.
+   */
+  read(identities: readonly string[], all = false): Promise<void> {
+    this.next ??= this.queue()
+    for (const identity of identities) this.next.identities.add(identity)
+    if (all) this.next.all = true
+    return within(this.options.clock, LONGEST_READ, this.next.done).catch((thrown: unknown) => {
+      throw unreachable(thrown)
+    })
+  }
+
+  private queue(): Next {
+    const identities = new Set<string>()
+    const begun = (): void => {
+      if (this.next === next) this.next = undefined
+    }
+    const read = (): Promise<void> => {
+      begun()
+      return this.run([...identities], next.all)
+    }
+    // Where the batch before it fails, a reading ends without having begun.
+    const done = Promise.resolve()
+      .then(() => this.options.between(read))
+      .finally(begun)
+    const next: Next = { identities, all: false, done }
+    return next
+  }
+
+  private async run(identities: readonly string[], all: boolean): Promise<void> {
+    const { record, clock, learn } = this.options
+    const balances = identities.length > 0 ? record.balances(identities) : []
+    const read = Promise.all([balances, all ? record.spentByAll() : undefined])
+    // What comes later is not learned: rows may have been taken meanwhile.
+    learn(...(await within(clock, LONGEST_READ, read)))
+  }
 }

@@ -9,9 +9,7 @@ import type { KeyRecord, KeyStore, StoredKey } from '../store/keys.ts'
 import type { StoreOfRecord } from '../store/record.ts'
 import { type Answers, Line, type Port } from './ipc-line.ts'
 import { type OwnerOffer, type Replaced, sentBalance, sentSums, type WorkerOffer } from './messages.ts'
-import { compactionKeyAnswers } from './remote-compaction-keys.ts'
-import { eventAnswers } from './remote-events.ts'
-import { guardrailAnswers } from './remote-guardrails.ts'
+import { compactionKeyAnswers, eventAnswers, guardrailAnswers } from './remote-stores.ts'
 import type { CounterAnswer, CounterAsk, Counters, Topic } from './shared/types.ts'
 
 export type WorkerLine = Line<WorkerOffer, OwnerOffer>

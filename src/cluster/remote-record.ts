@@ -19,9 +19,7 @@ import type { KeyRecord, KeyStore, StoredKey } from '../store/keys.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows, StoreOfRecord } from '../store/record.ts'
 import type { Line } from './ipc-line.ts'
 import { balanceFrom, type OwnerOffer, sumsFrom, type WorkerOffer } from './messages.ts'
-import { RemoteCompactionKeys } from './remote-compaction-keys.ts'
-import { RemoteEvents } from './remote-events.ts'
-import { RemoteGuardrails } from './remote-guardrails.ts'
+import { RemoteCompactionKeys, RemoteEvents, RemoteGuardrails } from './remote-stores.ts'
 
 export type OwnerLine = Line<OwnerOffer, WorkerOffer>
 

@@ -2,7 +2,9 @@
 import type { Static } from 'typebox'
 import type { JsonObject } from '../core/json.ts'
 import { nanoFromUsdNumber } from '../core/money.ts'
-import { checkEngine, engineSettings } from './guardrail-engine.ts'
+import type { EngineSettings } from '../guardrails/engine.ts'
+import type { Action } from '../guardrails/rule.ts'
+import { moderationFields } from './fields/moderation.ts'
 import type { Path } from './problems.ts'
 import type { References } from './references.ts'
 import { type Resolved, resolved } from './resolved.ts'
@@ -123,4 +125,58 @@ function checkFields(guardrail: RawGuardrail, at: Path, main: Source): void {
   if (guardrail.allowed_phrases !== undefined && !injects && !main.mayHave(at, 'content_filter_builtins'))
     main.report([...at, 'allowed_phrases'], 'phrases are allowed to regex-prompt-injection, expected it among the filters', 'key')
   if (engine) checkEngine(engine, [...at, 'engine'], main)
+}
+
+type RawEngine = Static<typeof engine>
+
+function engineSettings(settings: Resolved<typeof engine>, action: Action): EngineSettings {
+  const { type, timeout, onError, url, key } = settings
+  const terms = { open: onError === 'open', action }
+  if (type !== 'moderation') {
+    const { entities, threshold, language } = settings
+    return { ...terms, type, url: url ?? '', timeout, language, ...defined({ key, entities, threshold }) }
+  }
+  const { engine, model, thresholds, ignoredCategories: ignored, lexicon } = settings
+  return { ...terms, type, moderation: { engine, timeout, ...defined({ url, key, model, thresholds, ignored, lexicon }) } }
+}
+
+function defined<T extends object>(fields: T): Partial<T> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<T>
+}
+
+/** Which settings are whose; those that all have are not named. */
+const OF_PRESIDIO = ['entities', 'threshold', 'language'] as const
+const OF_MODERATION = ['engine', 'model', 'thresholds', 'ignored_categories', 'lexicon'] as const
+
+/** @param at path of the engine. */
+function checkEngine(engine: RawEngine, at: Path, main: Source): void {
+  const { type } = engine
+  // Which settings belong to it is not known.
+  if (main.isWrong([...at, 'type'])) return
+  const foreign = (keys: readonly (keyof RawEngine)[], whose: string): void => {
+    for (const key of keys)
+      if (engine[key] !== undefined) main.report([...at, key], `this is a setting of ${whose}, expected no such key`, 'key')
+  }
+  if (type !== 'presidio') foreign(OF_PRESIDIO, 'presidio')
+  if (type === 'moderation') checkModeration(engine, at, main)
+  else {
+    foreign(OF_MODERATION, 'moderation')
+    if (engine.url === undefined && !main.mayHave(at, 'url')) main.report(at, `${type} without an address, expected url`)
+  }
+}
+
+function checkModeration(raw: RawEngine, at: Path, main: Source): void {
+  const { engine = moderationFields.engine.default } = raw
+  if (main.isWrong([...at, 'engine'])) return
+  // OpenAI's own endpoint, which is the default address, requires a key.
+  const needed = {
+    openai: raw.url === undefined && !main.mayHave(at, 'url') ? (['key'] as const) : [],
+    classifier: ['url', 'model'],
+    lexicon: ['lexicon'],
+  } as const
+  const useless = { openai: ['lexicon'], classifier: ['lexicon', 'thresholds'], lexicon: ['url', 'key', 'model', 'thresholds'] } as const
+  for (const key of needed[engine])
+    if (raw[key] === undefined && !main.mayHave(at, key)) main.report(at, `moderation by ${engine} needs ${key}, expected it as well`)
+  for (const key of useless[engine])
+    if (raw[key] !== undefined) main.report([...at, key], `moderation by ${engine} has no use for it, expected no such key`, 'key')
 }

@@ -32,7 +32,7 @@ export type Resolved<S extends TSchema> = S extends { asWritten: true }
             ? { [K in keyof Branches]: Resolved<Branches[K]> }[number]
             : Static<S>
 
-/** The checks of `scalar-checks.ts` have let none through that these cannot convert. */
+/** The checks of `validate.ts` have let none through that these cannot convert. */
 const MEASURES: Readonly<Record<Measure, (text: string) => number>> = {
   duration: milliseconds,
   span: milliseconds,

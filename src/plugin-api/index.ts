@@ -50,16 +50,10 @@ export {
   readDocument,
 } from '../services/documents/index.ts'
 export type { FileFacts, FileStore, KeyFiles, StoredFile } from '../services/files/types.ts'
-export {
-  entryOf,
-  McpConnection,
-  type McpEntry,
-  McpError,
-  mcpSettings,
-  type RemoteTool,
-  remoteTools,
-  settingsOnce,
-} from '../services/mcp/index.ts'
+export { McpConnection, McpError } from '../services/mcp/connection.ts'
+export { entryOf, type McpEntry } from '../services/mcp/entry.ts'
+export { type RemoteTool, remoteTools } from '../services/mcp/remote-tools.ts'
+export { mcpSettings, settingsOnce } from '../services/mcp/settings.ts'
 export { domainRules, type Fetched, type FetchFailure, guardedFetch, OutboundPolicy } from '../services/outbound/index.ts'
 export { callService } from '../services/outbound/service-call.ts'
 export {
@@ -77,7 +71,8 @@ export {
   pageAccount,
   policyOf,
 } from '../services/pages/index.ts'
-export * from '../services/panel/index.ts'
+export { type PanelFields, panelFields } from '../services/panel/fields.ts'
+export { type Panel, panelFor } from '../services/panel/seats.ts'
 export { type Container, type Ran, type Sandbox, sandboxOf, sandboxSettings } from '../services/sandbox/index.ts'
 export * from '../services/search/index.ts'
 export type * from './exchange.ts'

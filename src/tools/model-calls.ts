@@ -1,11 +1,13 @@
-/** Shared by tools that call a model: the fields of its request, its text, and the report of a failure. */
+/** Shared by tools that call a model: the fields of its request, its text, also while it arrives, and the report of a failure. */
 import {
+  type BlockKind,
   badField,
   Fault,
   isObject,
   type Json,
   type JsonObject,
   type ModelAnswer,
+  type StreamEvent,
   type ToolHost,
   type ToolOutcome,
 } from '../plugin-api/index.ts'
@@ -103,5 +105,21 @@ export function failedCall(thrown: unknown, item: JsonObject = {}): ToolOutcome 
     item: { ...item, error },
     status: 'failed',
     ...(typeof thrown === 'string' || (thrown instanceof Fault && thrown.origin === 'client') ? {} : { cause: thrown }),
+  }
+}
+
+interface Ears {
+  text(delta: string): void
+  thought?(delta: string): void
+}
+
+export function listener({ text, thought }: Ears): (event: StreamEvent) => void {
+  const kinds = new Map<number, BlockKind>()
+  return (event) => {
+    if (event.type === 'block-start') kinds.set(event.block, event.kind)
+    if (event.type !== 'block-delta' || event.text === '') return
+    const kind = kinds.get(event.block)
+    if (kind === 'text') text(event.text)
+    else if (kind === 'reasoning' || kind === 'summary') thought?.(event.text)
   }
 }

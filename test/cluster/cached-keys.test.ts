@@ -1,8 +1,7 @@
 /** Keys at hand, and the pulse that says when they have changed. */
 import t from 'tap'
-import { CachedKeys } from '../../src/cluster/cached-keys.ts'
+import { CachedKeys, KeyLookUps } from '../../src/cluster/cached-keys.ts'
 import { type ClusterNews, joinRecord } from '../../src/cluster/index.ts'
-import { KeyLookUps } from '../../src/cluster/key-look-ups.ts'
 import { Pulses } from '../../src/cluster/pulse.ts'
 import type { StoredKey } from '../../src/store/keys.ts'
 import { MemoryJournal } from '../../src/store/memory.ts'

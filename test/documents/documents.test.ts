@@ -2,6 +2,7 @@
 import t from 'tap'
 import { systemClock as clock } from '../../src/core/clock.ts'
 import { Fault } from '../../src/core/faults.ts'
+import { checkZip } from '../../src/services/documents/docx.ts'
 import {
   type DocumentLimits,
   type DocumentSource,
@@ -9,7 +10,6 @@ import {
   documentKind,
   readDocument,
 } from '../../src/services/documents/index.ts'
-import { checkZip } from '../../src/services/documents/zip.ts'
 import { docxOf, paragraph, pdfOf, pdfWith, zipOf } from '../support/documents.ts'
 
 const bytesOf = (text: string | Buffer): Buffer => (typeof text === 'string' ? Buffer.from(text) : text)

@@ -1,13 +1,13 @@
 /** The file store on disk: whole or not at all, within the quota of each key, and nothing of another key's. */
+
 import { mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { hashOf } from '../../src/core/secret.ts'
-import { Folder } from '../../src/services/files/folder.ts'
+import { Folder, OneByOne } from '../../src/services/files/folder.ts'
 import { DiskFiles, type FileUpload, type KeyFiles, type StoredFile } from '../../src/services/files/index.ts'
-import { OneByOne } from '../../src/services/files/one-by-one.ts'
 import { FakeClock } from '../support/clock.ts'
 import { every } from '../support/every.ts'
 import { property } from '../support/seed.ts'

@@ -4,7 +4,7 @@ import { loadConfig } from '../../src/config/load.ts'
 import type { JsonObject } from '../../src/core/json.ts'
 import { buildCatalog } from '../../src/routing/catalog/catalog.ts'
 import type { Model } from '../../src/routing/catalog/types.ts'
-import { panelFor } from '../../src/services/panel/index.ts'
+import { panelFor } from '../../src/services/panel/seats.ts'
 
 /** Slug, mean score, prompt and completion price in USD per million. */
 const CATALOGUE: readonly (readonly [slug: string, score: number | undefined, prompt: number, completion: number])[] = [

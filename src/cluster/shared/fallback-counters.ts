@@ -4,13 +4,13 @@
  * Units taken from the shared counters are counted here as well, so that an outage does not begin with a fresh allowance. If an
  * answer is missing, this process decides at once; if a second call also gets no answer, the outage begins.
  */
+
 import type { Clock, Timer } from '../../core/clock.ts'
 import type { MemoryCounters } from './memory-counters.ts'
-import { UNIT } from './rate-law.ts'
-import { ShareCounters } from './share-counters.ts'
+import { shareOf, UNIT } from './rate-law.ts'
 import type { CounterAnswer, CounterAsk, Counters, OutageNews } from './types.ts'
 
-export interface FallbackSource {
+interface FallbackSource {
   clock: Clock
   /** Their promises may be rejected. */
   shared: Counters
@@ -93,5 +93,33 @@ export class FallbackCounters implements Counters {
   private mirror(ask: CounterAsk, answer: CounterAnswer): CounterAnswer {
     if (answer.taken && ask.take !== 0) this.source.local.take({ ...ask, always: true })
     return answer
+  }
+}
+
+export class ShareCounters implements Counters {
+  private readonly memory: MemoryCounters
+  private readonly processes: () => number
+
+  /** @param processes that live, this one among them, as last known. */
+  constructor(memory: MemoryCounters, processes: () => number) {
+    this.memory = memory
+    this.processes = processes
+  }
+
+  take(ask: CounterAsk): CounterAnswer {
+    const { memory } = this
+    const processes = this.processes()
+    if (processes <= 1) return memory.take(ask)
+    const perMinute = shareOf(ask.perMinute, processes)
+    const own = { ...ask, perMinute }
+    if (ask.take <= perMinute || ask.take > ask.perMinute || ask.always) return memory.take(own)
+    // More than a share, yet within the limit: it passes when none of the share is in use, and is waited off afterwards.
+    const { left, wait } = memory.take({ ...own, take: 0 })
+    if (left >= perMinute) return memory.take({ ...own, always: true })
+    return { taken: false, left, wait: wait + Math.ceil(((perMinute - left) * UNIT) / perMinute) }
+  }
+
+  close(): Promise<void> {
+    return this.memory.close()
   }
 }

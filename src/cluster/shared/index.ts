@@ -1,8 +1,8 @@
 /** Opens what processes share: through Redis or Valkey where there is an address, else within this process alone. */
 import type { Clock } from '../../core/clock.ts'
 import { reading, type Tallies } from '../../core/metrics.ts'
+import { ShareCounters } from './fallback-counters.ts'
 import { MemoryCounters } from './memory-counters.ts'
-import { ShareCounters } from './share-counters.ts'
 import type { NewsWire, Shared, SharedSource } from './types.ts'
 
 /** The wire of a single process: it sends nothing and receives nothing. */

@@ -1,11 +1,13 @@
-/** What processes share through Redis or Valkey: counters and news on two connections. */
+/**
+ * What processes share through Redis or Valkey: counters and news on two connections. A count is one script and one round trip, by the
+ * server's clock.
+ */
 import type { Redis } from 'ioredis'
 import { FallbackCounters } from './fallback-counters.ts'
 import { MemoryCounters } from './memory-counters.ts'
-import { openListener, openRedis } from './redis-connection.ts'
-import { RedisCounters } from './redis-counters.ts'
+import { openListener, openRedis, troubleOf } from './redis-connection.ts'
 import { RedisNews } from './redis-news.ts'
-import type { Shared, SharedSource } from './types.ts'
+import type { CounterAnswer, CounterAsk, Counters, Shared, SharedSource } from './types.ts'
 
 /** A start is not held up for longer. */
 const PATIENCE_MS = 1_000
@@ -53,4 +55,88 @@ function readyOf(redis: Redis): Promise<void> {
     }
     for (const event of events) redis.once(event, done)
   })
+}
+
+/**
+ * The law of rate-law.ts, number by number. A bucket is one string, "level milliseconds"; it expires when it has drained.
+ * KEYS[1] the bucket; ARGV: limit per minute, units, "1" where they are taken always, and the time where a test sets it.
+ */
+const TAKE = `
+local limit, take, always = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1'
+if limit <= 0 then
+  if take <= 0 or always then return { 1, 0, 0 } end
+  return { 0, 0, 60000 }
+end
+local now = tonumber(ARGV[4])
+local set = now
+if not now then
+  local time = redis.call('TIME')
+  now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+end
+local function keep(level)
+  -- A time that a test sets stands still while the server's goes on.
+  local drained = set and 3600000 or math.ceil(level / limit)
+  redis.call('SET', KEYS[1], string.format('%.0f %.0f', level, now), 'PX', string.format('%.0f', drained))
+end
+local level = 0
+local stored = redis.call('GET', KEYS[1])
+if stored then
+  local was, at = string.match(stored, '^(%d+) (%d+)$')
+  if was then
+    was, at = tonumber(was), tonumber(at)
+    level = math.max(0, was - math.max(0, now - at) * limit)
+    -- The clock went back: it drains nothing, but goes on from where it is.
+    if now < at then keep(was) end
+  end
+end
+local capacity = limit * 60000
+local after = math.max(0, level + take * 60000)
+if after > capacity and take >= 0 and not always then
+  return { 0, math.max(0, math.floor((capacity - level) / 60000)), math.ceil((after - capacity) / limit) }
+end
+if after > 0 then
+  keep(after)
+elseif stored then
+  redis.call('DEL', KEYS[1])
+end
+return { 1, math.max(0, math.floor((capacity - after) / 60000)), 0 }
+`
+
+/** The connection with the script as a command: sent by its digest, and in full where the server does not know it. */
+interface Scripted {
+  headgateTake(key: string, limit: number, take: number, always: '0' | '1', ...now: number[]): Promise<[number, number, number]>
+}
+
+interface RedisCountersOptions {
+  /** Before every key. */
+  prefix: string
+  /** Milliseconds, instead of the server's own time. */
+  now?: () => number
+}
+
+export class RedisCounters implements Counters {
+  private readonly redis: Redis & Scripted
+  private readonly prefix: string
+  private readonly now: (() => number) | undefined
+
+  /** @param redis is closed by the code that opened it. */
+  constructor(redis: Redis, { prefix, now }: RedisCountersOptions) {
+    redis.defineCommand('headgateTake', { lua: TAKE, numberOfKeys: 1 })
+    this.redis = redis as Redis & Scripted
+    this.prefix = `${prefix}rate:v1:`
+    this.now = now
+  }
+
+  /** @throws Error that says why there is no answer, and holds nothing secret. */
+  async take({ name, perMinute, take, always }: CounterAsk): Promise<CounterAnswer> {
+    const time = this.now ? [this.now()] : []
+    try {
+      const [taken, left, wait] = await this.redis.headgateTake(this.prefix + name, perMinute, take, always ? '1' : '0', ...time)
+      return { taken: taken === 1, left, wait }
+    } catch (error) {
+      throw new Error(troubleOf(error))
+    }
+  }
+
+  async close(): Promise<void> {}
 }

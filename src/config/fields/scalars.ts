@@ -1,6 +1,6 @@
 /**
  * Building blocks of the schema. Seven extra keywords carry what JSON Schema cannot say and are left out of the published file:
- * `expected` and `keyExpected` (text of an error), `scalar` (a further check by `scalar-checks.ts`, and the unit that `resolved.ts`
+ * `expected` and `keyExpected` (text of an error), `scalar` (a further check by `validate.ts`, and the unit that `resolved.ts`
  * converts), `asWritten` (nothing below is converted), `atStart` (a reload cannot change it), `unavailable` (keys or values of a later version) and `secret` (never quoted).
  */
 import { type Static, type TOptional, type TSchema, type TString, Type } from 'typebox'

@@ -1,9 +1,13 @@
-/** One call of an identity service or of a manager of secrets: bounded, without redirects, and with errors that quote known words alone. */
+/**
+ * One call of an identity service or of a manager of secrets: bounded, without redirects, and with errors that quote known words alone; and
+ * a limit of time for what may not hear an abort signal everywhere.
+ */
+import type { Clock } from '../../core/clock.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { LONGEST } from './token-answer.ts'
 import { CredentialError } from './types.ts'
 
-export interface IdentityCall {
+interface IdentityCall {
   /** What is called, as the log names it. */
   readonly service: string
   readonly url: string | URL
@@ -103,5 +107,30 @@ export async function fileText(path: string, what: string): Promise<string> {
     return buffer.toString('utf8', 0, bytesRead)
   } finally {
     await handle.close()
+  }
+}
+
+interface TimeLimit {
+  readonly clock: Clock
+  readonly ms: number
+  /** What the call rejects with when the time has passed. */
+  late(): Error
+}
+
+/** Aborts the signal, and rejects, when the time has passed. */
+export async function withinLimit<Result>({ clock, ms, late }: TimeLimit, run: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+  const controller = new AbortController()
+  let expire = (): void => {}
+  const expired = new Promise<never>((_, reject) => {
+    expire = () => reject(late())
+  })
+  const timer = clock.after(ms, () => {
+    expire()
+    controller.abort()
+  })
+  try {
+    return await Promise.race([run(controller.signal), expired])
+  } finally {
+    timer.cancel()
   }
 }

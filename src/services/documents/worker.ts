@@ -1,5 +1,9 @@
 /** The inside of a thread that reads documents. Each reader is loaded when its first document comes. */
+
 import { serveJobs } from '../threads/index.ts'
+import { decoded } from './charset.ts'
+import { cut } from './cut.ts'
+import { mediaTypeOf } from './kind.ts'
 import type { DocumentKind, ReadJob, ReadResult } from './types.ts'
 
 type Read = (job: ReadJob) => ReadResult | Promise<ReadResult>
@@ -8,7 +12,7 @@ const readers: Readonly<Record<DocumentKind, () => Promise<Read>>> = {
   html: async () => (await import('./html.ts')).readHtml,
   pdf: async () => (await import('./pdf.ts')).readPdf,
   docx: async () => (await import('./docx.ts')).readDocx,
-  text: async () => (await import('./plain-text.ts')).readText,
+  text: async () => readText,
 }
 
 serveJobs(async (job) => {
@@ -16,3 +20,8 @@ serveJobs(async (job) => {
   const read = await readers[request.kind]()
   return { result: await read(request) }
 })
+
+function readText({ bytes, source, maxCharacters }: ReadJob): ReadResult {
+  const named = /xml$/.test(mediaTypeOf(source))
+  return cut(decoded(bytes, source.type, named), maxCharacters)
+}

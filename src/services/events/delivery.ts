@@ -1,10 +1,10 @@
-/** Sends events to receivers: what is due, a few at a time for each, and again with growing waits until they are taken. */
+/** Sends events to receivers: what is due, a few at a time for each, and again with growing waits until they are taken or given up. */
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock, Timer } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { counter, open, reading, type Tallies } from '../../core/metrics.ts'
 import type { AttemptResult, Claimed, DeliverableEvents } from '../../store/events.ts'
 import { guardedPost, OutboundPolicy } from '../outbound/index.ts'
-import { namedWait, retryWait } from './retry.ts'
 import type { EventSettings, ReceiverSettings } from './settings.ts'
 import { cloudEvent, signedHeaders } from './webhook.ts'
 
@@ -25,7 +25,7 @@ const CLAIM_MARGIN = 30_000
 /** Looks after which the numbers of pending and dead deliveries are counted anew. */
 const COUNT_EVERY = 15
 
-export interface DeliveryOptions {
+interface DeliveryOptions {
   readonly store: DeliverableEvents
   readonly clock: Clock
   readonly log: Log
@@ -196,4 +196,25 @@ function policyFor(url: string): OutboundPolicy {
   const { hostname, port, protocol } = new URL(url)
   const number = port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port)
   return new OutboundPolicy({ allowPrivate: [`${hostname}:${number}`], ports: [number] })
+}
+
+/** Milliseconds until the second attempt; each later wait is three times as long, up to the longest: 5 s, 15 s, 45 s … 6 h. */
+const FIRST = 5_000
+const FACTOR = 3
+const LONGEST = 6 * 3_600_000
+/** Each wait is shortened by up to this part, by chance, so that what failed together does not come again together. */
+const JITTER = 0.2
+/** A receiver that names a longer wait gets this one (`Retry-After`). */
+const LONGEST_NAMED = 24 * 3_600_000
+
+/** @param attempts that have failed, at least 1. @param chance in [0, 1). @returns milliseconds. */
+function retryWait(attempts: number, chance: number): number {
+  return Math.min(FIRST * FACTOR ** (attempts - 1), LONGEST) * (1 - JITTER * chance)
+}
+
+/** Seconds, or a date (RFC 9110 section 10.2.3). @returns milliseconds; 0 where nothing is named. */
+function namedWait({ 'retry-after': header }: IncomingHttpHeaders, now: number): number {
+  if (typeof header !== 'string') return 0
+  const wait = /^\d{1,9}$/.test(header) ? Number(header) * 1000 : Date.parse(header) - now
+  return Number.isFinite(wait) && wait > 0 ? Math.min(wait, LONGEST_NAMED) : 0
 }

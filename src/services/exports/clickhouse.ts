@@ -4,9 +4,8 @@
  * ("Deduplicating inserts on retries").
  */
 import type { Clock } from '../../core/clock.ts'
-import { type Delivery, DeliveryError, type Destination } from './destination.ts'
+import { type ClickHouseTarget, type Delivery, DeliveryError, type Destination } from './destination.ts'
 import { HttpSender } from './http-send.ts'
-import type { ClickHouseTarget } from './settings.ts'
 
 /** Fields that the table lacks are left out, moments are ISO 8601, and lists become texts where a column is one. */
 const SETTINGS = {

@@ -11,9 +11,7 @@ import { closed, counter, gauge, type Tallies } from '../../core/metrics.ts'
 import { generationView } from '../../ledger/generation.ts'
 import { Pace } from '../../ledger/pace.ts'
 import type { LedgerReaders, ReaderBatch } from '../../ledger/types.ts'
-import { DeliveryError, type Destination } from './destination.ts'
-import { batchId, objectName } from './object-name.ts'
-import type { ExportSettings } from './settings.ts'
+import { batchId, DeliveryError, type Destination, type ExportSettings, objectName } from './destination.ts'
 
 const LABELS = { labels: [closed('export')], limit: 8 } as const
 const exported = counter('export_rows_total', 'Generations that a destination of `exports` has taken.', LABELS)

@@ -1,8 +1,7 @@
 /** Exports to files: written beside their name, synced, and then renamed, so that a reader never sees a part of one. */
 import { mkdir, open, rename } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import type { Delivery, Destination } from './destination.ts'
-import type { FileTarget } from './settings.ts'
+import type { Delivery, Destination, FileTarget } from './destination.ts'
 
 export class FileDestination implements Destination {
   readonly place: string

@@ -1,10 +1,9 @@
 /** Opens the destination of an export, which runs or is started on demand. */
 import type { Clock } from '../../core/clock.ts'
 import { ClickHouseDestination } from './clickhouse.ts'
-import type { Destination } from './destination.ts'
+import type { Destination, ExportSettings } from './destination.ts'
 import { FileDestination } from './files.ts'
 import { S3Destination } from './s3.ts'
-import type { ExportSettings } from './settings.ts'
 
 export function destinationOf({ name, file, s3, clickhouse, timeout }: ExportSettings, clock: Clock): Destination {
   if (file) return new FileDestination(file)

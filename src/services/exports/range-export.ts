@@ -5,9 +5,7 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { Clock } from '../../core/clock.ts'
-import type { Destination } from './destination.ts'
-import { batchId, objectName } from './object-name.ts'
-import type { ExportSettings } from './settings.ts'
+import { batchId, type Destination, type ExportSettings, objectName } from './destination.ts'
 
 /** One settled generation. */
 export interface ExportedLine {

@@ -1,14 +1,12 @@
 /** Exports of past ranges that the control room starts: one at a time, to an export of the configuration, by this process. */
-
 import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
-import type { Destination } from './destination.ts'
+import type { Destination, ExportSettings } from './destination.ts'
 import { problemOf } from './exporter.ts'
 import { destinationOf } from './open-destination.ts'
 import { type ExportedLine, exportRange, type RunPosition } from './range-export.ts'
-import type { ExportSettings } from './settings.ts'
 
 export interface RangeExportsSource {
   readonly exports: readonly ExportSettings[]

@@ -7,9 +7,8 @@ import type { Clock } from '../../core/clock.ts'
 import { awsKeys } from '../credentials/aws/chain.ts'
 import { type AwsKeys, Sigv4Signer } from '../credentials/aws/sigv4.ts'
 import { CredentialError } from '../credentials/types.ts'
-import { type Delivery, DeliveryError, type Destination } from './destination.ts'
+import { type Delivery, DeliveryError, type Destination, type S3Target } from './destination.ts'
 import { HttpSender } from './http-send.ts'
-import type { S3Target } from './settings.ts'
 
 /** Milliseconds before their end at which keys of the chain are fetched anew, and for which those without an end are kept. */
 const EARLY = 300_000

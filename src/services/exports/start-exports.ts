@@ -1,9 +1,9 @@
 /** Starts the exports of a configuration. */
 import { randomUUID } from 'node:crypto'
+import type { ExportSettings } from './destination.ts'
 import { Exporter, type ExporterSource } from './exporter.ts'
 import { destinationOf } from './open-destination.ts'
 import { RangeExports, type RangeExportsSource } from './range-exports.ts'
-import type { ExportSettings } from './settings.ts'
 
 /** The exports that run, and those of past ranges that a request starts. */
 export interface RunningExports {

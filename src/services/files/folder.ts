@@ -2,11 +2,11 @@
  * One key's folder. A file is its bytes under its id, and a small JSON text beside them that is renamed into place last:
  * without that there is no file, so a crash leaves none half done, and all processes see the same.
  */
+import { randomBytes } from 'node:crypto'
 import { mkdir, open, readdir, readFile, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { isFileId } from './ids.ts'
 import type { StoredFile } from './types.ts'
 
 const FACTS = '.json'
@@ -21,7 +21,7 @@ const ISSUED = 'issued'
 const RUN = 500
 
 /** What a folder holds, bytes of unfinished files included. */
-export interface Content {
+interface Content {
   files: number
   bytes: number
 }
@@ -196,5 +196,33 @@ async function absent<T>(wanted: Promise<T>): Promise<T | undefined> {
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
     throw error
+  }
+}
+
+const FORM = /^file-[0-9a-z]{9}-[0-9a-f]{32}$/
+
+export function isFileId(id: string): boolean {
+  return FORM.test(id)
+}
+
+export class FileIds {
+  private last = 0
+
+  /** @param now milliseconds since the epoch. */
+  next(now: number): string {
+    this.last = Math.max(Math.floor(now), this.last + 1)
+    return `file-${this.last.toString(36).padStart(9, '0')}-${randomBytes(16).toString('hex')}`
+  }
+}
+
+/** Runs jobs on one thing one after the other: concurrent requests would otherwise each do the whole work from the beginning. */
+export class OneByOne {
+  private last: Promise<unknown> = Promise.resolve()
+
+  /** Begins when all that came before has ended, well or not. */
+  run<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.last.then(work)
+    this.last = done.catch(() => {})
+    return done
   }
 }

@@ -4,8 +4,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
-import type { Folder } from './folder.ts'
-import { OneByOne } from './one-by-one.ts'
+import { type Folder, OneByOne } from './folder.ts'
 import type { FilePage, FileQuery, StoredFile } from './types.ts'
 
 /** Facts that are kept over all folders, less than 1 KB each: those of two full folders. */

@@ -2,8 +2,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import { type FileHandle, open } from 'node:fs/promises'
 import { asFault, Fault } from '../../core/faults.ts'
-import type { Folder } from './folder.ts'
-import type { OneByOne } from './one-by-one.ts'
+import type { Folder, OneByOne } from './folder.ts'
 import type { FileFacts, FileLimits, FileUpload, StoredFile } from './types.ts'
 
 /** Files are counted one by one. */

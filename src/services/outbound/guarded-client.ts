@@ -1,7 +1,7 @@
 /** A `fetch` for client libraries that are given an address by a caller: every connection of it is checked. */
-import { checkAddress } from './address-check.ts'
+
 import { guardedConnect, type Resolve } from './guarded-connect.ts'
-import type { OutboundPolicy } from './policy.ts'
+import { checkAddress, type OutboundPolicy } from './policy.ts'
 import { refused, tooLarge, unreachable } from './refusals.ts'
 
 export interface GuardedClientOptions {

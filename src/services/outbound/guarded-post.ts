@@ -4,9 +4,9 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import Client from 'undici/lib/dispatcher/client.js'
 import type { Clock } from '../../core/clock.ts'
-import { checkAddress } from './address-check.ts'
 import { guardedConnect, type Resolve } from './guarded-connect.ts'
 import type { OutboundPolicy } from './policy.ts'
+import { checkAddress } from './policy.ts'
 
 export interface GuardedPost {
   readonly url: string

@@ -2,18 +2,16 @@
 import type { buildConnector } from 'undici'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
-import { checkAddress } from './address-check.ts'
 import { mediaType } from './content.ts'
 import { guardedConnect, type Resolve } from './guarded-connect.ts'
 import { hop, isRedirect } from './hop.ts'
-import type { OutboundPolicy } from './policy.ts'
+import { checkAddress, type OutboundPolicy } from './policy.ts'
 import { refused, tooManyRedirects, tooSlow } from './refusals.ts'
 
-export { checkAddress } from './address-check.ts'
 export { domainRules } from './domains.ts'
 export { guardedConnect, type Resolve, type Resolved } from './guarded-connect.ts'
 export { type GuardedPost, guardedPost } from './guarded-post.ts'
-export { OutboundPolicy, type OutboundSettings } from './policy.ts'
+export { checkAddress, OutboundPolicy, type OutboundSettings } from './policy.ts'
 export type { FetchFailure } from './refusals.ts'
 
 export interface FetchOptions {

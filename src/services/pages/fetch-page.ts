@@ -3,12 +3,21 @@ import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import { readDocument } from '../documents/index.ts'
 import { checkAddress, guardedFetch } from '../outbound/index.ts'
-import { askEngine } from '../search/ask-engine.ts'
-import { EngineError } from '../search/engine-error.ts'
-import { PageError } from './page-error.ts'
+import { askEngine, EngineError } from '../search/ask-engine.ts'
 import { robotsAllow } from './robots.ts'
 import type { FetchDesk } from './settings.ts'
 import type { Page, PageAccount, PageEngine, PageRequest, Resolve } from './types.ts'
+
+/** The model cannot have the page; the message is shown to the model. */
+export class PageError extends Error {
+  readonly httpStatus: number | undefined
+
+  constructor(message: string, httpStatus?: number) {
+    super(message)
+    this.name = 'PageError'
+    this.httpStatus = httpStatus
+  }
+}
 
 export interface PageOptions {
   clock: Clock

@@ -4,6 +4,15 @@ import { isObject, type JsonObject } from '../../core/json.ts'
 import { callService } from '../outbound/service-call.ts'
 import type { EngineRequest } from './types.ts'
 
+/** An engine did not answer, or not as it should. */
+export class EngineError extends Error {
+  /** @param word of our own: nothing of the query or the answer. The name carries it, since logs show names and no messages. */
+  constructor(engine: string, word: string) {
+    super(word)
+    this.name = `EngineError (${engine}: ${word})`
+  }
+}
+
 /** Bytes of an answer that are read. */
 const CAP = 4 * 1024 * 1024
 /** Milliseconds. */

@@ -1,8 +1,7 @@
 /** One search: calls the engine, reads its answer, applies the domain rules again, and cuts the list to the wanted number. */
 import type { Json } from '../../core/json.ts'
 import { domainRules } from '../outbound/domains.ts'
-import { type AskOptions, askEngine } from './ask-engine.ts'
-import { EngineError } from './engine-error.ts'
+import { type AskOptions, askEngine, EngineError } from './ask-engine.ts'
 import type { EngineAccount, FoundPage, SearchQuery, SearchResult } from './types.ts'
 
 const TITLE = 300

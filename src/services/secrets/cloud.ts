@@ -1,7 +1,6 @@
 /** What secrets in the managers of the clouds have in common. */
 import { reasonOf } from '../credentials/credential.ts'
-import { jsonObject } from '../credentials/identity-call.ts'
-import { withinLimit } from '../credentials/time-limit.ts'
+import { jsonObject, withinLimit } from '../credentials/identity-call.ts'
 import { CredentialError } from '../credentials/types.ts'
 import { SECRET_CAP, SECRET_TIMEOUT, type SecretPlace } from './types.ts'
 

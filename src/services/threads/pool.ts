@@ -1,8 +1,7 @@
 /** A few threads for jobs of one kind, started when they are needed and let go of when they are not. */
 import { availableParallelism } from 'node:os'
 import type { Clock, Timer } from '../../core/clock.ts'
-import { type Job, Thread, type ThreadLimits } from './thread.ts'
-import { ThreadError } from './thread-error.ts'
+import { type Job, Thread, ThreadError, type ThreadLimits } from './thread.ts'
 
 export interface PoolOptions {
   /** The module that runs in each thread; it calls `serveJobs`. */

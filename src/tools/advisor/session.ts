@@ -1,4 +1,4 @@
-/** One advisor of one request: the model calls it, and it sees what it advised before. */
+/** One advisor of one request: what the caller has set of it, and its calls; it sees what it advised before. */
 import type {
   Item,
   JsonObject,
@@ -12,10 +12,37 @@ import type {
   ToolOutcome,
   ToolSession,
 } from '../../plugin-api/index.ts'
-import { listener } from '../listening.ts'
-import { failedCall, fitting, wordsOf } from '../model-calls.ts'
+import { type Instance, instanceOf } from '../instances.ts'
+import { failedCall, fitting, flagOf, listener, mannerOf, textOf, wordsOf } from '../model-calls.ts'
 import { type ReplayedCall, replayedCall, replayedCalls } from '../replayed-calls.ts'
-import { type AdvisorConfig, TOOL } from './config.ts'
+
+export const TOOL = 'advisor'
+
+interface AdvisorConfig {
+  instance: Instance
+  /** Undefined where the calling model may choose. */
+  model: string | undefined
+  instructions: string | undefined
+  /** The advisor is shown the conversation. */
+  transcript: boolean
+  /** Its words are shown as they come. */
+  live: boolean
+  /** Fields of the request for its model. */
+  manner: JsonObject
+}
+
+/** @param at path of the tool in the request. @throws Fault 400 naming the path. */
+export function parseConfig(parameters: JsonObject, at: string, context: ToolContext): AdvisorConfig {
+  const path = `${at}.parameters`
+  return {
+    instance: instanceOf(TOOL, `${path}.name`, context),
+    model: textOf(parameters.model, `${path}.model`, 'a model slug'),
+    instructions: textOf(parameters.instructions, `${path}.instructions`),
+    transcript: flagOf(parameters.forward_transcript, `${path}.forward_transcript`),
+    live: flagOf(parameters.stream, `${path}.stream`),
+    manner: mannerOf(parameters, path),
+  }
+}
 
 interface Advice {
   prompt: string

@@ -1,7 +1,6 @@
 /** Lets the model ask another model for advice, which remembers what it advised earlier in the conversation. */
 import type { JsonObject, SessionTool, ToolContext } from '../../plugin-api/index.ts'
-import { parseConfig, TOOL } from './config.ts'
-import { AdvisorSession } from './session.ts'
+import { AdvisorSession, parseConfig, TOOL } from './session.ts'
 
 export const advisor: SessionTool = {
   name: TOOL,

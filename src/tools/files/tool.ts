@@ -1,6 +1,21 @@
 /** Lets the model list, read, write and edit the files of the key that sent the request. */
-import { badField, type JsonObject, type SessionTool, type ToolSession } from '../../plugin-api/index.ts'
-import { OPERATIONS, runOperation } from './operations.ts'
+import {
+  asFault,
+  badField,
+  documentKind,
+  Fault,
+  type JsonObject,
+  type KeyFiles,
+  readDocument,
+  type SessionTool,
+  type StoredFile,
+  type ToolHost,
+  type ToolOutcome,
+  type ToolSession,
+} from '../../plugin-api/index.ts'
+
+const OPERATIONS = ['list', 'read', 'write', 'edit'] as const
+type Operation = (typeof OPERATIONS)[number]
 
 export const files: SessionTool = {
   name: 'files',
@@ -26,4 +41,148 @@ export const files: SessionTool = {
     if (stray !== undefined) throw badField(`${at}.parameters.${stray}`, 'the tool takes no parameters')
     return { bound: 0, run: runOperation }
   },
+}
+
+/** Files that a list shows, and characters of a file that are read. */
+const MOST_LISTED = 100
+const MOST_CHARACTERS = 100_000
+/** Bytes of a file that is read or edited: it is held in memory. */
+const MOST_BYTES = 20 * 1024 * 1024
+const LONGEST_NAME = 255
+const PURPOSE = 'user_data'
+const TYPES: Readonly<Record<string, string>> = { md: 'text/markdown', csv: 'text/csv', html: 'text/html', json: 'application/json' }
+
+interface Desk {
+  files: KeyFiles
+  host: ToolHost
+  signal: AbortSignal
+}
+
+async function runOperation(args: JsonObject, host: ToolHost, signal: AbortSignal): Promise<ToolOutcome> {
+  const { operation } = args
+  const name = OPERATIONS.find((one) => one === operation)
+  const item: JsonObject = { call_id: host.callId, arguments: JSON.stringify(args) }
+  if (name) item.operation = name
+  try {
+    if (!name) throw refusal(`operation: expected one of: ${OPERATIONS.join(', ')}`)
+    const { identity, issuer } = host.key
+    const result = await ACTS[name](args, { files: host.files.of(identity, issuer?.identity), host, signal })
+    for (const field of ['file_id', 'filename']) if (typeof result[field] === 'string') item[field] = result[field]
+    return { output: JSON.stringify({ result }), item: { ...item, result: JSON.stringify(result) }, status: 'completed' }
+  } catch (thrown) {
+    const fault = asFault(thrown)
+    const mine = fault.origin === 'client'
+    const error = mine ? fault.message : 'the files cannot be reached'
+    if (typeof args.file_id === 'string') item.file_id = args.file_id
+    return {
+      output: JSON.stringify({ error }),
+      item: { ...item, status: 'incomplete', error },
+      status: 'failed',
+      ...(mine ? {} : { cause: thrown }),
+    }
+  }
+}
+
+const ACTS: Readonly<Record<Operation, (args: JsonObject, desk: Desk) => Promise<JsonObject>>> = {
+  async list(_args, { files }) {
+    const page = await files.page({ limit: MOST_LISTED, newestFirst: true })
+    return { files: page.files.map(entryOf), more: page.more }
+  },
+
+  async read(args, desk) {
+    const file = await fileOf(args, desk)
+    const text = await textOf(file, desk)
+    const content = text.slice(0, MOST_CHARACTERS)
+    return { ...entryOf(file), content, ...(content.length < text.length ? { truncated: true } : {}) }
+  },
+
+  async write(args, { files }) {
+    const { content } = args
+    if (typeof content !== 'string') throw refusal('content: expected the text of the file')
+    return entryOf(await put(files, nameOf(args.filename), content))
+  },
+
+  async edit(args, desk) {
+    const file = await fileOf(args, desk)
+    const { content, old_text: before, new_text: after } = args
+    const name = args.filename === undefined ? file.name : nameOf(args.filename)
+    if (before === undefined && typeof content !== 'string') throw refusal('content: expected the whole new text, or old_text and new_text')
+    const text = before === undefined ? String(content) : exchanged(await plainText(file, desk), before, after)
+    return { ...entryOf(await put(desk.files, name, text)), copied_from: file.id }
+  },
+}
+
+function put(files: KeyFiles, name: string, content: string): Promise<StoredFile> {
+  const type = TYPES[name.slice(name.lastIndexOf('.') + 1).toLowerCase()] ?? 'text/plain'
+  return files.put(Buffer.from(content, 'utf8'), { name, purpose: PURPOSE, type })
+}
+
+function exchanged(text: string, before: unknown, after: unknown): string {
+  if (typeof before !== 'string' || before === '') throw refusal('old_text: expected a text that stands in the file')
+  if (typeof after !== 'string') throw refusal('new_text: expected the text that takes its place')
+  const found = occurrences(text, before)
+  if (found !== 1)
+    throw refusal(
+      `old_text: stands in the file ${found === MOST_COUNTED ? `${found} times or more` : `${found} times`}, expected it exactly once`,
+    )
+  return text.replace(before, () => after)
+}
+
+const MOST_COUNTED = 100
+
+/** Not all are counted: a long file may have millions. */
+function occurrences(text: string, wanted: string): number {
+  let count = 0
+  for (let at = text.indexOf(wanted); at !== -1 && count < MOST_COUNTED; at = text.indexOf(wanted, at + wanted.length)) count++
+  return count
+}
+
+async function fileOf({ file_id: id }: JsonObject, { files }: Desk): Promise<StoredFile> {
+  const file = typeof id === 'string' ? await files.find(id) : undefined
+  if (!file) throw refusal('file_id: no such file; list shows those that there are')
+  return file
+}
+
+async function bytesOf(file: StoredFile, { files }: Desk): Promise<Buffer> {
+  if (file.bytes > MOST_BYTES) throw refusal(`file_id: the file is larger than ${MOST_BYTES} bytes`)
+  const bytes = await files.read(file.id)
+  if (!bytes) throw refusal('file_id: no such file any more')
+  return bytes
+}
+
+/** The words of a document; a text, which may be edited, as it stands. */
+async function textOf(file: StoredFile, desk: Desk): Promise<string> {
+  const bytes = await bytesOf(file, desk)
+  const source = { type: file.type, name: file.name }
+  const kind = documentKind(bytes, source)
+  if (kind === undefined || kind === 'text' || kind === 'html') return decoded(bytes)
+  const { host, signal } = desk
+  return (await readDocument(bytes, source, { clock: host.clock, signal, handOver: true })).text
+}
+
+async function plainText(file: StoredFile, desk: Desk): Promise<string> {
+  return decoded(await bytesOf(file, desk))
+}
+
+function decoded(bytes: Buffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    throw refusal('file_id: the file is no text')
+  }
+}
+
+function nameOf(name: unknown): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is refused.
+  if (typeof name !== 'string' || name === '' || name.length > LONGEST_NAME || /[\u0000-\u001f\u007f]/.test(name))
+    throw refusal(`filename: expected a name of up to ${LONGEST_NAME} characters`)
+  return name
+}
+
+function entryOf({ id, name, bytes, type, created }: StoredFile): JsonObject {
+  return { file_id: id, filename: name, bytes, mime_type: type, created_at: new Date(created).toISOString() }
+}
+
+function refusal(message: string): Fault {
+  return new Fault('bad_request', { message })
 }

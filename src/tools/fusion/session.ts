@@ -1,20 +1,21 @@
 /** The panel of one request: it is called once, and never from within a panel. */
-import type {
-  Json,
-  JsonObject,
-  Opaque,
-  Recalled,
-  ToolContext,
-  ToolFunction,
-  ToolHost,
-  ToolOutcome,
-  ToolSession,
+import {
+  Fault,
+  type Json,
+  type JsonObject,
+  type ModelAnswer,
+  type Opaque,
+  type Recalled,
+  type ToolContext,
+  type ToolFunction,
+  type ToolHost,
+  type ToolOutcome,
+  type ToolSession,
 } from '../../plugin-api/index.ts'
-import { fitting } from '../model-calls.ts'
+import { fitting, listener, reasonOf, wordsOf } from '../model-calls.ts'
 import { replayedCall } from '../replayed-calls.ts'
 import { analysisRequest, type PanelAnswer, readAnalysis } from './analysis.ts'
 import { type FusionConfig, lengthOf } from './config.ts'
-import { callPanel, type FailedMember, type PanelResult } from './panel.ts'
 
 export const TOOL = 'fusion'
 
@@ -108,4 +109,83 @@ function failed(reason: FailureReason, error: string, losses: JsonObject = {}): 
 
 function lossesOf({ failed: members }: { failed: readonly FailedMember[] }): JsonObject {
   return members.length === 0 ? {} : { failed_models: members.map((member): Json => ({ ...member })) }
+}
+
+interface FailedMember {
+  model: string
+  error: string
+  status_code?: number
+}
+
+interface PanelResult {
+  answers: readonly PanelAnswer[]
+  failed: readonly FailedMember[]
+  /** Pages that members cite, each once. */
+  sources: readonly JsonObject[]
+  /** The first error that is no `Fault`, for the log. */
+  cause?: unknown
+}
+
+/** How members are called. */
+interface CallOptions {
+  host: ToolHost
+  /** True where the caller is shown what comes. */
+  live: boolean
+}
+
+type Ended = { answer: ModelAnswer; content: string } | { thrown: unknown }
+
+/** Never rejects: a member that fails is reported. */
+async function callPanel({ models, member, length }: FusionConfig, prompt: string, options: CallOptions): Promise<PanelResult> {
+  const { host } = options
+  const bodyOf = (model: string): JsonObject => ({ ...member, model, input: prompt, ...lengthOf(model, length, host.models) })
+  for (const model of models) host.progress('response.fusion_call.panel.added', { model })
+  const ended = await Promise.all(models.map((model) => callMember(model, bodyOf(model), options)))
+  const answers: PanelAnswer[] = []
+  const failed: FailedMember[] = []
+  const sources = new Map<string, JsonObject>()
+  let cause: unknown
+  for (const [i, end] of ended.entries()) {
+    const model = models[i]
+    if (model === undefined) break
+    if ('thrown' in end) {
+      failed.push(failedMember(model, end.thrown))
+      if (!(end.thrown instanceof Fault)) cause ??= end.thrown
+      continue
+    }
+    answers.push({ model, content: end.content })
+    for (const source of sourcesOf(end.answer)) if (!sources.has(String(source.url))) sources.set(String(source.url), source)
+  }
+  return { answers, failed, sources: [...sources.values()], cause }
+}
+
+async function callMember(model: string, body: JsonObject, { host, live }: CallOptions): Promise<Ended> {
+  const onEvent = listener({
+    text: (delta) => host.progress('response.fusion_call.panel.delta', { model, delta }),
+    thought: (delta) => host.progress('response.fusion_call.panel.reasoning.delta', { model, delta }),
+  })
+  try {
+    const answer = await host.generate(live ? { body, onEvent } : { body })
+    const content = wordsOf(answer)
+    host.progress('response.fusion_call.panel.completed', { model, content })
+    return { answer, content }
+  } catch (thrown) {
+    host.progress('response.fusion_call.panel.failed', { ...failedMember(model, thrown) })
+    return { thrown }
+  }
+}
+
+function failedMember(model: string, thrown: unknown): FailedMember {
+  return { model, error: reasonOf(thrown), ...(thrown instanceof Fault ? { status_code: thrown.status } : {}) }
+}
+
+function sourcesOf({ blocks }: ModelAnswer): JsonObject[] {
+  return blocks.flatMap(({ notes }) =>
+    notes.flatMap(({ note, data }) => (note === 'annotation' && data.type === 'url_citation' ? [sourceOf(data)] : [])),
+  )
+}
+
+function sourceOf({ url, title }: JsonObject): JsonObject {
+  const text = (value: Json | undefined): string => (typeof value === 'string' ? value : '')
+  return { url: text(url), title: text(title) || text(url) }
 }

@@ -1,6 +1,14 @@
 /** Lets the model look for models of the gateway that its caller may use. */
-import { badField, type JsonObject, type SessionTool, type ToolHost, type ToolOutcome, type ToolSession } from '../../plugin-api/index.ts'
-import { entryOf, meets, queryOf, rank } from './query.ts'
+import {
+  badField,
+  type Endpoint,
+  type JsonObject,
+  type Model,
+  type SessionTool,
+  type ToolHost,
+  type ToolOutcome,
+  type ToolSession,
+} from '../../plugin-api/index.ts'
 
 const USUAL = 5
 const MOST = 20
@@ -44,4 +52,106 @@ function search(args: JsonObject, { models }: ToolHost, most: number): ToolOutco
     item: { query: typeof args.query === 'string' ? args.query : '', arguments: JSON.stringify(args) },
     status: 'completed',
   }
+}
+
+interface ModelQuery {
+  /** Words, in lower case; a model meets all of them. */
+  readonly words: readonly string[]
+  readonly input: readonly string[]
+  readonly output: readonly string[]
+  /** Tokens. */
+  readonly context: number
+  /** Family, as the beginning of the name or of its author; '' for any. */
+  readonly series: string
+}
+
+/** Characters of a query: every word is looked for in every model. */
+const LONGEST_QUERY = 500
+
+/** @throws Fault 400 naming the argument. */
+function queryOf(args: JsonObject): ModelQuery {
+  const { query, min_context_length: context, series } = args
+  if (query !== undefined && query !== null && typeof query !== 'string') throw badField('query', 'expected a text')
+  if (query && query.length > LONGEST_QUERY) throw badField('query', `expected at most ${LONGEST_QUERY} characters`)
+  if (series !== undefined && series !== null && typeof series !== 'string') throw badField('series', 'expected a text')
+  if (context !== undefined && context !== null && !(typeof context === 'number' && context >= 0))
+    throw badField('min_context_length', 'expected a number of tokens')
+  return {
+    words: [...new Set((query ?? '').toLowerCase().split(/\s+/))].filter((word) => word !== ''),
+    input: modalityList(args, 'input_modalities'),
+    output: modalityList(args, 'output_modalities'),
+    context: context ?? 0,
+    series: (series ?? '').trim().toLowerCase(),
+  }
+}
+
+const MOST_MODALITIES = 64
+
+function modalityList(args: JsonObject, name: string): string[] {
+  const given = args[name] ?? []
+  const list = typeof given === 'string' ? given.split(',') : given
+  if (!Array.isArray(list) || list.length > MOST_MODALITIES || !list.every((one) => typeof one === 'string'))
+    throw badField(name, 'expected a list such as ["text"]')
+  return list.map((one) => String(one).trim().toLowerCase()).filter((one) => one !== '')
+}
+
+function meets(model: Model, { words, input, output, context, series }: ModelQuery): boolean {
+  const text = `${model.slug} ${model.name} ${model.description}`.toLowerCase()
+  return (
+    words.every((word) => text.includes(word)) &&
+    input.every((one) => model.input.includes(one)) &&
+    output.every((one) => model.output.includes(one)) &&
+    (context === 0 || (model.context ?? 0) >= context) &&
+    isOfSeries(model, series)
+  )
+}
+
+function isOfSeries({ slug, name }: Model, series: string): boolean {
+  const [author, plain = ''] = slug.toLowerCase().split('/')
+  return (
+    series === '' ||
+    author === series ||
+    plain.startsWith(series) ||
+    name
+      .toLowerCase()
+      .split(/[\s:]+/)
+      .includes(series)
+  )
+}
+
+/** Models that have a word in their slug or name come before those that have it in their description only. */
+function rank(models: readonly Model[], { words }: ModelQuery): Model[] {
+  const hits = (model: Model): number => words.filter((word) => `${model.slug} ${model.name}`.toLowerCase().includes(word)).length
+  return [...models].sort((a, b) => hits(b) - hits(a))
+}
+
+/** @returns what the calling model reads: prices in USD per million tokens, of the cheapest endpoint. */
+function entryOf(model: Model): JsonObject {
+  const price = cheapest(model.endpoints)
+  return {
+    id: model.slug,
+    name: model.name,
+    ...(model.description === '' ? {} : { description: model.description.slice(0, MOST_DESCRIPTION) }),
+    context_length: model.context ?? null,
+    input_modalities: [...model.input],
+    output_modalities: [...model.output],
+    ...(price ? { pricing: price } : {}),
+  }
+}
+
+const MOST_DESCRIPTION = 500
+/** Attodollars per token are so many USD per million tokens. */
+const PER_MILLION = 1e12
+
+function cheapest(endpoints: readonly Endpoint[]): JsonObject | undefined {
+  let found: { prompt: number; completion: number } | undefined
+  for (const { price } of endpoints) {
+    if (price === 'unpriced') continue
+    const one =
+      price === 'free'
+        ? { prompt: 0, completion: 0 }
+        : { prompt: Number(price.prompt) / PER_MILLION, completion: Number(price.completion) / PER_MILLION }
+    if (!found || one.prompt + one.completion < found.prompt + found.completion) found = one
+  }
+  return found
 }

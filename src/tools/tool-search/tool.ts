@@ -1,15 +1,22 @@
 /** Keeps functions with `defer_loading` from the model until it has looked for them by a pattern. */
+import type { RE2JS } from 're2js'
 import {
   badField,
+  type FunctionSpec,
+  type Item,
+  isDeferred,
+  isObject,
+  type Json,
   type JsonObject,
+  linearRegex,
   loaded,
   type SessionTool,
   type ToolChoice,
   type ToolContext,
   type ToolOutcome,
   type ToolSession,
+  type ToolSpec,
 } from '../../plugin-api/index.ts'
-import { DeferredTools } from './search.ts'
 
 const USUAL = 5
 const MOST = 50
@@ -68,4 +75,101 @@ async function search(deferred: DeferredTools, query: string, most: number): Pro
     status: 'completed',
     offers: shown.map(loaded),
   }
+}
+
+/** Characters of a pattern; contract section 6. */
+const LONGEST = 200
+/** Steps of a compiled pattern: with many more, every character of a text may take thousands of them. */
+const MOST_STEPS = 500
+/** How deep the schema of a function's arguments is read, and characters of what is read of a function. */
+const DEEPEST = 8
+const MOST_READ = 16_384
+/** Characters after which others get their turn. */
+const TURN = 16_384
+
+interface Entry {
+  readonly spec: FunctionSpec
+  /** What is read of it beside its name. */
+  readonly texts: readonly string[]
+}
+
+class DeferredTools {
+  private readonly entries: readonly Entry[]
+  private readonly held: ReadonlySet<ToolSpec>
+
+  /** Functions that the conversation has calls of: they have been found already. */
+  readonly found: readonly FunctionSpec[]
+
+  constructor(tools: readonly ToolSpec[], items: readonly Item[]) {
+    // A function that stands among the items is part of an item: it cannot be kept back.
+    this.entries = tools.filter(isDeferred).flatMap((spec) => (spec.inItems ? [] : [{ spec, texts: textsOf(spec) }]))
+    this.held = new Set(this.entries.map(({ spec }) => spec))
+    const called = new Set(items.flatMap((item) => (item.kind === 'call' ? [item.name] : [])))
+    this.found = this.entries.flatMap(({ spec }) => (called.has(spec.name) ? [loaded(spec)] : []))
+  }
+
+  withholds(spec: ToolSpec): boolean {
+    return this.held.has(spec)
+  }
+
+  /** @returns what is wrong with the pattern, or the functions that it finds, those first that have it in their name. */
+  async find(pattern: string): Promise<string | FunctionSpec[]> {
+    if (pattern.trim() === '') return 'the argument query is missing, expected a pattern'
+    if (pattern.length > LONGEST) return `the pattern is longer than ${LONGEST} characters`
+    let expression: RE2JS
+    try {
+      const regex = linearRegex()
+      expression = regex.compile(regex.translateRegExp(pattern), regex.CASE_INSENSITIVE)
+    } catch {
+      return 'the pattern cannot be read: expected a regular expression without look-around and back-references'
+    }
+    if (expression.programSize() > MOST_STEPS) return 'the pattern repeats too much, expected a simpler one'
+    const [named, others]: [FunctionSpec[], FunctionSpec[]] = [[], []]
+    let read = 0
+    for (const { spec, texts } of this.entries) {
+      if (expression.test(spec.name)) named.push(spec)
+      else if (texts.some((text) => expression.test(text))) others.push(spec)
+      read += texts.reduce((sum, text) => sum + text.length, spec.name.length)
+      if (read < TURN) continue
+      read = 0
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    return [...named, ...others]
+  }
+}
+
+function textsOf({ description, parameters }: FunctionSpec): string[] {
+  const texts = new Texts()
+  if (description !== undefined) texts.add(description)
+  if (isObject(parameters)) argumentTexts(parameters, texts, DEEPEST)
+  return texts.list
+}
+
+/** So many characters of them. */
+class Texts {
+  readonly list: string[] = []
+  private left = MOST_READ
+
+  get full(): boolean {
+    return this.left <= 0
+  }
+
+  add(text: string): void {
+    if (this.full) return
+    this.list.push(text.slice(0, this.left))
+    this.left -= text.length
+  }
+}
+
+/** Names and descriptions of arguments, and of what they hold. */
+function argumentTexts(schema: Json, texts: Texts, depth: number): void {
+  if (!isObject(schema) || depth === 0 || texts.full) return
+  if (typeof schema.description === 'string' && depth < DEEPEST) texts.add(schema.description)
+  if (isObject(schema.properties)) {
+    for (const [name, inner] of Object.entries(schema.properties)) {
+      texts.add(name)
+      if (inner !== undefined) argumentTexts(inner, texts, depth - 1)
+    }
+  }
+  if (schema.items !== undefined) argumentTexts(schema.items, texts, depth - 1)
 }

@@ -1,7 +1,6 @@
 /** Lets the model read a page of the web as markdown, within the caller's and the operator's limits. */
 import type { JsonObject, PageOptions, SessionTool } from '../../plugin-api/index.ts'
-import { parseConfig } from './config.ts'
-import { FetchSession } from './session.ts'
+import { FetchSession, parseConfig } from './session.ts'
 
 /** @param resolve looks names up in place of the system. */
 export function fetchTool(resolve?: PageOptions['resolve']): SessionTool {

@@ -1,10 +1,12 @@
-/** The kinds of credentials files that Google's own libraries write and read (google-auth-library 10.9.1, build/src/auth). */
+/**
+ * The kinds of credentials files that Google's own libraries write and read (google-auth-library 10.9.1, build/src/auth), and tokens of
+ * other service accounts that these lead to.
+ */
 import { isObject, type Json, type JsonObject, present, stringOf } from '../../../core/json.ts'
 import { fileText, identityAnswer, jsonObject } from '../identity-call.ts'
 import { rsaKey, signedJwt } from '../signed-jwt.ts'
 import { type ReadToken, readToken } from '../token-answer.ts'
 import { CredentialError } from '../types.ts'
-import { CLOUD, type GoogleFetch, impersonated } from './impersonation.ts'
 
 const TOKEN_URL = 'https://oauth2.googleapis.com/token'
 /** Seconds: the longest that an assertion may hold. */
@@ -107,4 +109,35 @@ function textOf(content: JsonObject, name: string): string {
 function textsIn(value: Json | undefined): Record<string, string> {
   const pairs = Object.entries(isObject(value) ? value : {})
   return Object.fromEntries(pairs.filter((pair): pair is [string, string] => typeof pair[1] === 'string'))
+}
+
+/** What one fetch needs to know. */
+export interface GoogleFetch {
+  readonly scopes: readonly string[]
+  readonly signal: AbortSignal
+  readonly now: number
+}
+
+/** All of Google Cloud; IAM decides what the account may do. */
+export const CLOUD = 'https://www.googleapis.com/auth/cloud-platform'
+
+/** Seconds: the longest that needs no policy of the organisation (google-auth-library 10.9.1, auth/impersonated.js). */
+const LIFE = 3600
+
+interface Impersonation {
+  readonly url: string
+  /** Token of the account that acts as the other one. */
+  readonly source: string
+  readonly delegates?: readonly string[] | undefined
+  /** Seconds. */
+  readonly life?: number | undefined
+}
+
+export async function impersonated(
+  { url, source, delegates = [], life = LIFE }: Impersonation,
+  { scopes, signal, now }: GoogleFetch,
+): Promise<ReadToken> {
+  const json: JsonObject = { scope: [...scopes], lifetime: `${life}s`, ...(delegates.length > 0 ? { delegates: [...delegates] } : {}) }
+  const headers = { authorization: `Bearer ${source}` }
+  return readToken(await identityAnswer({ service: 'the IAM service', url, headers, json }, signal), now)
 }

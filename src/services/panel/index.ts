@@ -1,2 +1,0 @@
-export { type PanelFields, panelFields } from './fields.ts'
-export { type Panel, panelFor } from './seats.ts'
