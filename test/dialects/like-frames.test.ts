@@ -4,6 +4,7 @@ import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import type { StreamEvent } from '../../src/dialects/canon/events.ts'
 import { ChatStreamDecoder } from '../../src/dialects/chat/decode-stream.ts'
+import { GeminiStreamDecoder } from '../../src/dialects/gemini/decode-stream.ts'
 import { MessagesStreamDecoder } from '../../src/dialects/messages/decode-stream.ts'
 import { ResponsesStreamDecoder } from '../../src/dialects/responses/decode-stream.ts'
 import { LikeFrames } from '../../src/dialects/sse/like-frames.ts'
@@ -116,10 +117,77 @@ const events = fc
   .map((list) => list.map((one, at) => JSON.stringify(at % 2 === 0 ? { ...one, sequence_number: at } : { sequence_number: at, ...one })))
 const CREATED = JSON.stringify({ type: 'response.created', response: { id: 'resp_1', model: 'm' } })
 
+/** A run of replies of one form, which differ in the text (%t) and in numbers (%n) alone. */
+const usages = fc.oneof(
+  { weight: 4, arbitrary: fc.constant('{"promptTokenCount": %n,"candidatesTokenCount":%n}') },
+  fc.constantFrom(
+    '{"promptTokenCount":%n,"promptTokenCount":%n,"trafficType":"ON_DEMAND"}',
+    '{"promptTokenCount":%n,"promptTokensDetails":[{"modality":"AUDIO","tokenCount":%n},{"modality":"TEXT","tokenCount":%n}]}',
+    '{"candidatesTokenCount":%n,"thoughtsTokenCount":%n,"trafficType":"ON_DEMAND_FLEX"}',
+    '{"candidatesTokenCount":%n,"x":[%n,[%n]]}',
+    '%n',
+    '{}',
+    'null',
+    '[]',
+  ),
+)
+const parts = fc.oneof(
+  { weight: 6, arbitrary: fc.constant('{"text": %t}') },
+  fc.constantFrom(
+    '{"text":%t,"thought":true}',
+    '{"text":%t,"thoughtSignature":"sig"}',
+    '{"text":%t},{"text":"more"}',
+    '{"text":%t},{"text":""}',
+    '{"text":%t},{"thoughtSignature":"sig"}',
+    '{"functionCall":{"name":"f","args":{"a":%n}}}',
+    '{"thoughtSignature":"sig"}',
+    '{"text":%t,"partMetadata":{"n":%n}}',
+  ),
+)
+const besides = fc.oneof(
+  { weight: 8, arbitrary: fc.constant('') },
+  fc.constantFrom(
+    ',"finishReason":"STOP"',
+    ',"safetyRatings":[{"category":"C","probability":"LOW"}]',
+    ',"citationMetadata":{"citations":[{"uri":"https://a.example/%n","startIndex":0,"endIndex":2}]}',
+    ',"citationMetadata":{"citations":[{"uri":"https://b.example","startIndex":1,"endIndex":9}]}',
+    ',"groundingMetadata":{"webSearchQueries":["q"],"groundingChunks":[{"web":{"uri":"https://a.example","title":"a"}}]}',
+    ',"logprobsResult":{"chosenCandidates":[{"token":"a","logProbability":-1}]}',
+    ',"avgLogprobs":-0.5',
+    ',"tokenCount":%n',
+  ),
+)
+const wraps = fc.oneof(
+  { weight: 9, arbitrary: fc.constant('{"candidates": [{%c}],"usageMetadata": %u,"responseId":"r1"}') },
+  fc.constantFrom(
+    '{"usageMetadata":%u,"candidates":[{%c}],"responseId":"r1"}',
+    '[{"candidates":[{%c}],"usageMetadata":%u}]',
+    '{"candidates":[{%c},{"index":1,"content":{"parts":[{"text":"other"}]}}],"usageMetadata":%u}',
+    '{"candidates":[{%c}],"usageMetadata":%u,"usageMetadata":%u}',
+    '{"candidates":[{%c}],"usageMetadata":%u,"responseId":"r2"}',
+  ),
+)
+const number = fc.oneof(
+  { weight: 60, arbitrary: fc.nat({ max: 2_000 }).map(String) },
+  fc.constantFrom('0', '1.5', '1e3', '-3', '10000000001', '12345678901234567890', '01', ''),
+)
+const run = fc
+  .tuple(wraps, parts, besides, usages, fc.constantFrom('"index":0', '"index":0', '"x":%n', '"index":%n'))
+  .chain(([wrap, said, more, usage, at]) => {
+    const form = wrap.replace('%c', () => `"content": {"parts": [${said}],"role": "model"},${at}${more}`).replaceAll('%u', () => usage)
+    const filled = fc.tuple(text, fc.array(number, { minLength: 6, maxLength: 6 })).map(([some, numbers]) => {
+      let next = 0
+      return form.replaceAll('%n', () => numbers[next++] ?? '1').replace('%t', () => JSON.stringify(some))
+    })
+    return fc.array(filled, { minLength: 1, maxLength: 5 })
+  })
+const replies = fc.array(run, { maxLength: 5, size: 'max' }).map((runs) => runs.flat())
+
 for (const [name, streams, decoder] of [
   ['chat', chunks, () => new ChatStreamDecoder()],
   ['messages', messages.map((frames) => [START, ...frames]), () => new MessagesStreamDecoder()],
   ['responses', events.map((frames) => [CREATED, ...frames]), () => new ResponsesStreamDecoder()],
+  ['gemini', replies, () => new GeminiStreamDecoder()],
 ] as const) {
   t.test(`${name}: a random stream reads the same, recognised and parsed`, async (t) => {
     fc.assert(
@@ -150,4 +218,38 @@ t.test('frames of real providers are recognised, and no others', async (t) => {
   t.equal(frames.read(of('y')), undefined, 'a text that stands in its frame twice teaches nothing')
   frames.learn(of('z'), 'z', undefined)
   t.equal(frames.read(of('y')), undefined, 'a frame of several events forgets what was learnt')
+})
+
+t.test('counts are read out of the frame at hand', async (t) => {
+  const frames = new LikeFrames([], 'usageMetadata')
+  const of = (content: string, input: string, output: string): string =>
+    `{"parts": [{"text": "${content}"}],"index":0,"usageMetadata": {"promptTokenCount": ${input},"details":[{"tokenCount": ${output}}]}}`
+  const delta = (words: string): StreamEvent => ({ type: 'block-delta', block: 3, text: words })
+  frames.learn(of('first', '118', '1'), 'first', delta('first'))
+  t.same(frames.read(of(' second', '118', '20')), delta(' second'))
+  t.same(frames.counts, { promptTokenCount: 118, details: [{ tokenCount: 20 }] })
+  t.same(frames.read(of(' third', '0', '100000')), delta(' third'))
+  t.same(frames.counts, { promptTokenCount: 0, details: [{ tokenCount: 100_000 }] })
+  frames.learn(of('last', '118', '1').replace('"details":[', '"details":[5,'), 'last', delta('last'))
+  t.equal(frames.read(of('y', '118', '2').replace('"details":[', '"details":[5,')), undefined, 'a number in a list teaches nothing')
+  frames.learn(of('first', '118', '1'), 'first', delta('first'))
+  for (const other of ['01', '', '-1', '1.5', '1e3', '1234567890123456', 'null'])
+    t.equal(frames.read(of('a', '118', other)), undefined, `"${other}" is left to the parser`)
+  t.equal(frames.read(of('a', '118', '2').replace('"index":0', '"index":1')), undefined, 'a number that is no count is not to differ')
+  frames.learn(of('x', '1.5', '2'), 'x', delta('x'))
+  t.equal(frames.read(of('y', '1.5', '2')), undefined, 'a frame with a fraction teaches nothing')
+})
+
+t.test('a citation of Gemini finds its place behind text that was recognised', async (t) => {
+  const of = (words: string, more: JsonObject = {}): string =>
+    JSON.stringify({
+      candidates: [{ content: { parts: [{ text: words }] }, ...more }],
+      usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 2 },
+    })
+  const citations = [{ uri: 'https://a.example', startIndex: 8, endIndex: 13 }]
+  const frames = ['one ', 'two ', 'three ', 'four ']
+    .map((words) => of(words))
+    .concat(of('five', { citationMetadata: { citations }, finishReason: 'STOP' }))
+  const found = read(new GeminiStreamDecoder(), frames).find(({ type }) => type === 'block-note')
+  t.match(found, { note: 'annotation', data: { start_index: 8, end_index: 13 } })
 })

@@ -14,6 +14,8 @@ t.test('events are life', async (t) => {
   t.same(lives('event: content_block_delta\ndata: {"type":"content_block_delta"}\n\n'), [true])
   t.same(lives('id: 1\r\ndata: {"a":1}\r\n\r\n'), [true])
   t.same(lives('data: {"a":1}\r\r'), [true])
+  t.same(lives('data: {"a":1}\r\n\r\n', 'event: ping\r\ndata: {"type":"ping"}\r\n\r\n', ': x\r\n\r\n'), [true, false, false])
+  t.same(lives('data: {"a":1}\r\n\r\n', 'data: {"ty', 'pe":"ping"}\r\n\r\n', 'data: {"a":1}\n\r\n'), [true, false, false, true])
 })
 
 t.test('comments, blank lines and keep-alive events are not', async (t) => {
@@ -54,8 +56,8 @@ t.test('any cut finds life where the whole has it', async (t) => {
     { maxLength: 8 },
   )
   const sizes = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 10 })
-  const same = fc.property(pieces, sizes, (parts, cuts) => {
-    const text = parts.join('')
+  const same = fc.property(pieces, sizes, fc.constantFrom('\n', '\r\n'), (parts, cuts, end) => {
+    const text = parts.join('').replaceAll('\n', end)
     const chunks: string[] = []
     for (let at = 0, i = 0; at < text.length; i++) {
       const size = cuts[i % cuts.length]

@@ -118,6 +118,11 @@ export class PartReader {
     return true
   }
 
+  /** More text of the block that is open. */
+  more(text: string): void {
+    if (this.open) this.open.text += text
+  }
+
   /** Log probabilities belong to the text that they come with. */
   logprobs(content: JsonObject[], out: StreamEvent[]): void {
     this.note(this.speech('text', out).block, 'logprobs', { content }, out)

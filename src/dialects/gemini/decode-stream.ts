@@ -4,16 +4,33 @@ import { Fault, unreadable } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
 import type { End, EndReason, StreamEvent } from '../canon/events.ts'
 import { count, NO_REPORT, type Usage, withEarlierSides, withSearches } from '../canon/usage.ts'
+import { LikeFrames } from '../sse/like-frames.ts'
 import type { StreamDecoder } from '../types.ts'
 import { Citations } from './citations.ts'
 import { PartReader } from './decode-parts.ts'
 import { decodeFault } from './fault.ts'
 
+const NONE: JsonObject = {}
 const SAFE_WORD = /^[A-Z][A-Z_]{0,63}$/
+
+/** Members of a candidate and of its part, in frames that bring nothing but their text and a report of usage. */
+const PLAIN_CANDIDATE: ReadonlySet<string> = new Set(['content', 'index', 'safetyRatings', 'avgLogprobs', 'tokenCount'])
+const PLAIN_PART: ReadonlySet<string> = new Set(['text', 'thought'])
+
+/** The text of a reply that brings nothing but it. */
+function textOf(reply: unknown): unknown {
+  const { candidates } = isObject(reply) ? reply : NONE
+  const [candidate] = Array.isArray(candidates) && candidates.length === 1 ? candidates : []
+  if (!isObject(candidate) || !Object.keys(candidate).every((name) => PLAIN_CANDIDATE.has(name))) return undefined
+  const parts = isObject(candidate.content) ? candidate.content.parts : undefined
+  const [part] = Array.isArray(parts) && parts.length === 1 ? parts : []
+  return isObject(part) && Object.keys(part).every((name) => PLAIN_PART.has(name)) ? part.text : undefined
+}
 
 export class GeminiStreamDecoder implements StreamDecoder {
   private readonly citations = new Citations()
   private readonly parts = new PartReader(this.citations, (index) => `call_${this.turnId()}_${index}`)
+  private readonly like = new LikeFrames([], 'usageMetadata')
   private started = false
   private answered = false
   private over = false
@@ -28,13 +45,24 @@ export class GeminiStreamDecoder implements StreamDecoder {
 
   feed(data: string, _event: string | undefined, out: StreamEvent[]): void {
     if (this.over || data === '[DONE]') return
+    const like = this.like.read(data)
+    if (like?.type === 'block-delta') {
+      this.parts.more(like.text)
+      out.push(like)
+      this.usage(this.like.counts, out)
+      return
+    }
     let value: unknown
     try {
       value = JSON.parse(data)
     } catch {
       value = undefined
     }
+    const before = out.length
     for (const reply of Array.isArray(value) && value.length > 0 ? value : [value]) this.reply(reply, out)
+    // A report of usage behind the text is made of each frame's own counts.
+    const isAlone = out.length === before + 1 || (out.length === before + 2 && out[before + 1]?.type === 'usage')
+    this.like.learn(data, textOf(value), isAlone ? out[before] : undefined)
   }
 
   /** One parsed reply, or a part of one. What cannot be read becomes a fault. */

@@ -163,7 +163,7 @@ const DOUBTFUL: ReadonlySet<number | undefined> = new Set([...Buffer.from('pkh "
  */
 function isPlainFrames(chunk: Buffer): boolean {
   const end = chunk.length - 1
-  if (end < 9 || chunk[end] !== LF || chunk[end - 1] !== LF) return false
+  if (end < 9 || chunk[end] !== LF || (chunk[end - 1] !== LF && (chunk[end - 1] !== CR || chunk[end - 2] !== LF))) return false
   if (chunk[0] === 0x64) return chunk[5] === 0x20 && chunk[6] === 0x7b && chunk[7] === 0x22 && chunk[8] !== 0x74 && chunk[4] === 0x3a
   if (chunk[0] !== 0x65 || chunk[5] !== 0x3a || chunk[6] !== 0x20) return false
   // A name has some thirty letters: a loop over them is shorter than a call into Node.

@@ -3,9 +3,13 @@ import { createParser, type EventSourceParser } from 'eventsource-parser'
 import { MAX_FRAME } from './frames.ts'
 import type { FrameReader, OnFrame } from './framing.ts'
 
+const CR = '\r'
+
 export class EventReader implements FrameReader {
   private readonly parser: EventSourceParser
   private readonly decoder = new TextDecoder('utf-8')
+  /** The text so far ends in a CR, whose LF may follow. */
+  private afterCr = false
 
   constructor(onEvent: OnFrame) {
     this.parser = createParser({
@@ -19,7 +23,18 @@ export class EventReader implements FrameReader {
 
   /** @throws RangeError when one event passes the size cap. */
   push(chunk: Buffer): void {
-    this.parser.feed(this.decoder.decode(chunk, { stream: true }))
+    this.parser.feed(this.withLineFeeds(this.decoder.decode(chunk, { stream: true })))
+  }
+
+  /** A CR and its LF as one LF, which the parser reads in half the time. */
+  private withLineFeeds(text: string): string {
+    const { afterCr } = this
+    if (!text.includes(CR)) {
+      this.afterCr &&= text === ''
+      return text
+    }
+    this.afterCr = text.endsWith(CR)
+    return afterCr || text.includes('\r\r') ? text : text.replaceAll('\r\n', '\n')
   }
 
   /** Flushes an event whose last blank line the provider left out. */
