@@ -15,13 +15,14 @@ import { isOutage, type StickySessions } from '../../routing/index.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import type { Planned } from '../exchange.ts'
 import type { Reply, Service } from '../layer.ts'
+import { countOf, lostToSlowReader } from '../money/turn-count.ts'
 import { aboutCallersItem, explained, type Rewrite, type SentBody } from '../refusal/callers-view.ts'
 import { endedEarly, type Failure, finalFault } from '../reply/final-fault.ts'
 import { cachesCheaper } from '../route/conversation.ts'
 import type { NotedAttempt } from '../run.ts'
 import { credentialed } from './credential.ts'
 import type { RetryPermit } from './retry-budget.ts'
-import { countOf, lostToSlowReader, type Turn } from './turn.ts'
+import type { Turn } from './turn.ts'
 
 /** Calls one endpoint. Rejects with a fault where nothing has reached the caller. */
 export type Call<Dependencies> = (exchange: Planned, endpoint: Endpoint, dependencies: Dependencies) => Promise<Reply>

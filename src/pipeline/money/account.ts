@@ -15,7 +15,7 @@ import {
   settlementOf,
 } from '../../ledger/settlement.ts'
 import type { SettleStatus } from '../../ledger/types.ts'
-import { countOf, type Turn, turnEndedBy } from '../attempt/turn.ts'
+import type { Turn } from '../attempt/turn.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import { type Accepted, type Exchange, knownOf } from '../exchange.ts'
 import type { Layer, Reply } from '../layer.ts'
@@ -24,6 +24,7 @@ import { settleTokens } from '../request/admit.ts'
 import { generationFacts, type PricedTurn } from './generation-facts.ts'
 import type { SettledHold } from './hold.ts'
 import { chargedExtras, pricedEndpoint, tariffOf } from './provider-prices.ts'
+import { countOf, turnEndedBy } from './turn-count.ts'
 
 type Known = Accepted & Exchange
 
