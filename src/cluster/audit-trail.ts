@@ -6,8 +6,7 @@ import { createHmac } from 'node:crypto'
 import type { Clock, Timer } from '../core/clock.ts'
 import { reading, type Tallies } from '../core/metrics.ts'
 import type { AuditRow, GuardrailStore } from '../store/guardrails.ts'
-import { within } from './bounded.ts'
-import { type ClusterNews, OutageReport } from './news.ts'
+import { type ClusterNews, OutageReport, within } from './record-calls.ts'
 
 export interface Finding extends Omit<AuditRow, 'detail' | 'id'> {
   readonly entities: readonly string[]

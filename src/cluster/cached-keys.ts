@@ -7,7 +7,7 @@ import { LRUCache } from 'lru-cache'
 import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 import type { KeyRecord, KeyStore, StoredKey } from '../store/keys.ts'
-import { unreachable, within } from './bounded.ts'
+import { unreachable, within } from './record-calls.ts'
 
 interface Entry {
   readonly key: StoredKey

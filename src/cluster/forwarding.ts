@@ -2,8 +2,7 @@
 import type { Clock, Timer } from '../core/clock.ts'
 import type { Journal } from '../ledger/types.ts'
 import type { SettledRows, StoreOfRecord } from '../store/record.ts'
-import { unreachable, within } from './bounded.ts'
-import { type ClusterNews, OutageReport, reasonOf } from './news.ts'
+import { type ClusterNews, OutageReport, reasonOf, unreachable, within } from './record-calls.ts'
 
 export interface ForwardingOptions {
   readonly node: string

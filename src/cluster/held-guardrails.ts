@@ -12,8 +12,7 @@ import type {
   GuardrailStore,
   StoredGuardrail,
 } from '../store/guardrails.ts'
-import { unreachable, within } from './bounded.ts'
-import { type ClusterNews, OutageReport } from './news.ts'
+import { type ClusterNews, OutageReport, unreachable, within } from './record-calls.ts'
 
 export interface HeldGuardrailsOptions {
   readonly store: GuardrailStore

@@ -9,16 +9,15 @@ import { GUARDRAILS_CHANGED } from '../store/guardrails.ts'
 import type { KeyStore } from '../store/keys.ts'
 import type { Balance, StoreOfRecord } from '../store/record.ts'
 import { AuditTrail } from './audit-trail.ts'
-import { within } from './bounded.ts'
 import { CachedKeys } from './cached-keys.ts'
 import { ForwardedJournal } from './forwarded-journal.ts'
 import { Forwarding, type ForwardingOptions } from './forwarding.ts'
 import { HeldGuardrails } from './held-guardrails.ts'
 import { LeasedCredit } from './leased-credit.ts'
-import type { ClusterNews } from './news.ts'
 import { Pulses } from './pulse.ts'
+import { type ClusterNews, within } from './record-calls.ts'
 
-export type { ClusterNews } from './news.ts'
+export type { ClusterNews } from './record-calls.ts'
 
 /** A record whose owner notifies when a pulse would bring something. */
 interface Urging {

@@ -7,8 +7,8 @@ import type { Clock } from '../core/clock.ts'
 import { present } from '../core/json.ts'
 import { type Allowance, fixedAsk, type HoldAsk } from '../ledger/credit.ts'
 import type { LeaseAnswer, LeaseAsk, LeaseName, StoreOfRecord } from '../store/record.ts'
-import { unreachable, within } from './bounded.ts'
 import type { Lease } from './lease.ts'
+import { unreachable, within } from './record-calls.ts'
 
 /** What all accounts of a process share. */
 export interface LeaseOffice {

@@ -5,10 +5,10 @@ import type { CreditBook } from '../ledger/credit.ts'
 import { textOf } from '../store/lease-book.ts'
 import type { Balance, LeaseName, SettledRows, StoreOfRecord } from '../store/record.ts'
 import { chargedAt } from '../store/rows.ts'
-import { unreachable, within } from './bounded.ts'
 import type { LeaseOffice } from './lease-desk.ts'
 import { LeasedAccount } from './leased-account.ts'
 import { OwnCharges } from './own-charges.ts'
+import { unreachable, within } from './record-calls.ts'
 
 interface LeasedCreditOptions {
   readonly node: string

@@ -1,8 +1,7 @@
 /** The pulse of a process: reports to the store of record that it lives, and receives changes. */
 import type { Clock, Timer } from '../core/clock.ts'
 import type { LeaseName, PulseReply, StoreOfRecord } from '../store/record.ts'
-import { within } from './bounded.ts'
-import { type ClusterNews, OutageReport } from './news.ts'
+import { type ClusterNews, OutageReport, within } from './record-calls.ts'
 
 export interface PulsesOptions {
   readonly node: string

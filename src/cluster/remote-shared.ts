@@ -1,7 +1,7 @@
 /** Rate counters and news where the owner passes them on: all workers of one machine, without Redis. */
 import type { Clock } from '../core/clock.ts'
 import type { Json } from '../core/json.ts'
-import { within } from './bounded.ts'
+import { within } from './record-calls.ts'
 import type { OwnerLine } from './remote-record.ts'
 import type { CounterAnswer, CounterAsk, Counters, NewsWire, Topic } from './shared/types.ts'
 

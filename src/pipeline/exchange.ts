@@ -320,3 +320,8 @@ export function requestedOf({ wish, request }: Exchange): string {
 function nameIn({ requested, model, models }: GatewayFields): string {
   return requested ?? model ?? models[0] ?? ''
 }
+
+/** What the hold pays of the endpoint's output; undefined where no limit applies to it. A list of one is the usual case. */
+export function capOf({ plan }: MaybePlanned, endpoint: Endpoint): OutputCap | undefined {
+  return plan?.outputCaps?.find((cap) => cap.endpoint === endpoint)
+}

@@ -19,7 +19,7 @@ export { HealthBook, isOutage } from './health.ts'
 export type { MergedPreferences, PreferenceSide, RequestWishes } from './merge.ts'
 export { bindingPart, dataDemands, mergePreferences, NO_PREFERENCES, requestSides } from './merge.ts'
 export type { Band, Health, OrderPreferences, PercentileName } from './order.ts'
-export { orderEndpoints, partitionOf, sortKeyOf, stickinessApplies } from './order.ts'
+export { orderEndpoints, partitionOf, sortKeyOf } from './order.ts'
 export { StickySessions } from './sessions.ts'
 
 /**

@@ -38,11 +38,6 @@ export function orderEndpoints(endpoints: readonly Endpoint[], prefs: OrderPrefe
   return ejectedLast(ordered, known)
 }
 
-/** Stickiness is off where the caller dictates the order (contract section 5.3). */
-export function stickinessApplies(prefs: Pick<OrderPreferences, 'order'>): boolean {
-  return !prefs.order?.length
-}
-
 /** By model, in the order in which the models come; all in one where the partition is none. */
 function groupsOf(endpoints: readonly Endpoint[], prefs: OrderPreferences): Iterable<readonly Endpoint[]> {
   const first = endpoints[0]?.model

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { type GatewayFields, gatewayFields } from '../../src/dialects/canon/gateway-fields.ts'
-import { conversationName } from '../../src/pipeline/route/conversation.ts'
+import { conversationName, mayStay } from '../../src/pipeline/route/conversation.ts'
 import type { Endpoint } from '../../src/routing/catalog/types.ts'
 import { model, usdPerMillion } from '../routing/catalogue.ts'
 import { property } from '../support/seed.ts'
@@ -20,6 +20,12 @@ function named(body: JsonObject, endpoints = CHOICE, header?: string): ReturnTyp
 const name = (body: JsonObject): string | undefined => named(body)?.name
 const chat = (...messages: [role: string, content: JsonObject[] | string][]): JsonObject => ({
   messages: messages.map(([role, content]) => ({ role, content })),
+})
+
+t.test('C-140: a conversation stays nowhere where the caller dictates the order', async (t) => {
+  t.equal(mayStay({ order: ['acme'] }), false)
+  t.equal(mayStay({ order: [] }), true)
+  t.equal(mayStay({}), true)
 })
 
 t.test('the strongest name wins', async (t) => {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { Endpoint } from '../../src/routing/catalog/types.ts'
 import type { OrderPreferences } from '../../src/routing/order.ts'
-import { orderEndpoints, stickinessApplies } from '../../src/routing/order.ts'
+import { orderEndpoints } from '../../src/routing/order.ts'
 import { FakeClock } from '../support/clock.ts'
 import { every } from '../support/every.ts'
 import type { EndpointFacts, KnownHealth } from './catalogue.ts'
@@ -113,8 +113,6 @@ t.test('C-116, C-117: order, skipping who does not serve, then the rest by price
   t.same(order(list.slice(0, 1), { order: ['nobody'], allow_fallbacks: false }), [])
   t.same(order(list, { order: ['d', 'd'], sort: 'price' }, {}, unasked), ['d', 'c', 'b', 'a'])
   t.same(order(list, { order: ['d'], sticky: 'a/m@a' }), ['d', 'c', 'b', 'a'], 'C-140: no stickiness under order')
-  t.equal(stickinessApplies({ order: ['d'] }), false)
-  t.equal(stickinessApplies({ order: [] }), true)
 })
 
 t.test('C-123, C-126: sort, unknown speeds last, ties by price', async (t) => {

@@ -17,9 +17,9 @@ import { ReplyStream } from '../reply/reply-stream.ts'
 import { StopCutter } from '../reply/stop-cutter.ts'
 import { inputModalities, offersTools } from '../route/needs.ts'
 import { callPath, credentialHeaders, providerAddress, traceOf } from '../route/provider-address.ts'
-import { AnswerOrError, isSuccess } from './answer-or-error.ts'
 import { beginTurn, callOf, type EndpointCall } from './endpoint-call.ts'
 import { StreamAttempt } from './stream-attempt.ts'
+import { AnswerOrError, isSuccess } from './upstream-attempt.ts'
 import { contentBytes, translated, WholeAttempt, type WholeResult } from './whole-attempt.ts'
 
 export function callEndpoint(exchange: Planned, endpoint: Endpoint, dependencies: ChainDependencies): Promise<Reply> {

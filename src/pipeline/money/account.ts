@@ -23,8 +23,7 @@ import { metadataOnFault, routerMetadata } from '../reply/metadata.ts'
 import { settleTokens } from '../request/admit.ts'
 import { generationFacts, type PricedTurn } from './generation-facts.ts'
 import type { SettledHold } from './hold.ts'
-import { chargedExtras, pricedEndpoint, tariffOf } from './provider-prices.ts'
-import { countOf, turnEndedBy } from './turn-count.ts'
+import { chargedExtras, countOf, pricedEndpoint, tariffOf, turnEndedBy } from './turn-cost.ts'
 
 type Known = Accepted & Exchange
 

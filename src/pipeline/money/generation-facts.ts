@@ -21,8 +21,8 @@ import { NATIVE_SEARCH } from '../route/native-search.ts'
 import { callerCap, inputModalities, offersTools, tierOf } from '../route/needs.ts'
 import type { NotedAttempt, Step } from '../run.ts'
 import { factsText } from './facts-text.ts'
-import { chargedExtras, pricedEndpoint, tariffOf } from './provider-prices.ts'
 import { creditCap } from './reservation.ts'
+import { chargedExtras, pricedEndpoint, tariffOf } from './turn-cost.ts'
 
 /** As `session_id`. */
 const LONGEST_SESSION = 256

@@ -27,11 +27,21 @@ import type { Endpoint } from '../../routing/catalog/types.ts'
 import { outputOf, tokensAt } from '../../routing/index.ts'
 import type { Turn } from '../attempt/turn.ts'
 import type { ChainDependencies } from '../dependencies.ts'
-import type { Accepted, Authenticated, Exchange, Guarded, MaybeAimed, MaybePlanned, OutputCap, Plan } from '../exchange.ts'
+import {
+  type Accepted,
+  type Authenticated,
+  capOf,
+  type Exchange,
+  type Guarded,
+  type MaybeAimed,
+  type MaybePlanned,
+  type OutputCap,
+  type Plan,
+} from '../exchange.ts'
 import type { GuardrailBudget } from '../guard/guardrail-setting.ts'
 import { callerCap, contextNeed, contextOf, inputBound } from '../route/needs.ts'
 import { accountOf, allowancesOf, type Hold, type HoldPart, isBudget, NO_PART, overBudget } from './hold.ts'
-import { chargedExtras, heldExtras, pricedEndpoint, tariffOf } from './provider-prices.ts'
+import { chargedExtras, heldExtras, pricedEndpoint, tariffOf } from './turn-cost.ts'
 
 interface Payer {
   /** As it is now. */
@@ -111,11 +121,6 @@ export function concludeTurn(exchange: Accepted & MaybeAimed): Promise<void> | u
 
 function costOf(exchange: Accepted & MaybeAimed, turn: Turn, usage: Usage): number {
   return charge(usage, tariffOf(exchange, pricedEndpoint(turn)), turn.extras ?? chargedExtras(exchange, turn.endpoint)).total
-}
-
-/** What the hold pays of the endpoint's output; undefined where no limit applies to it. A list of one is the usual case. */
-export function capOf({ plan }: MaybePlanned, endpoint: Endpoint): OutputCap | undefined {
-  return plan?.outputCaps?.find((cap) => cap.endpoint === endpoint)
 }
 
 /** The output cap that the endpoint is sent; undefined where none is needed to keep the charge within the hold. */

@@ -22,7 +22,7 @@ import { standingsOf } from '../../routing/standing.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import type { Aimed, Exchange, Guarded, Planned } from '../exchange.ts'
 import { isLimited } from '../money/hold.ts'
-import { unpriced } from '../money/provider-prices.ts'
+import { unpriced } from '../money/turn-cost.ts'
 import { contextNeed, contextOf } from '../route/needs.ts'
 import { orderPreferences } from '../route/plan.ts'
 

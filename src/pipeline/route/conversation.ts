@@ -5,6 +5,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { randomTag } from '../../core/ids.ts'
 import { isObject, type Json, type JsonObject, stringOf } from '../../core/json.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
+import type { OrderPreferences } from '../../routing/index.ts'
 import type { ClientRequest } from '../request/client-request.ts'
 
 /** Used where processes share no secret. Without one, prompts could be tried against a conversation's name. */
@@ -33,6 +34,11 @@ export function conversationName(
   if (typeof cacheKey === 'string' && cacheKey !== '') return { name: `k${digest(cacheKey, secret)}`, named: false }
   const opening = openingOf(body)
   return opening === undefined ? undefined : { name: `h${digest(opening, secret)}`, named: false }
+}
+
+/** A conversation stays nowhere where the caller dictates the order (contract section 5.3). */
+export function mayStay({ order }: Pick<OrderPreferences, 'order'>): boolean {
+  return !order?.length
 }
 
 /** True where a cached token costs less than a fresh one. */

@@ -11,18 +11,17 @@ import {
   type OrderPreferences,
   orderEndpoints,
   type StickySessions,
-  stickinessApplies,
   tokensAt,
 } from '../../routing/index.ts'
 import type { ChainDependencies, ChainSettings } from '../dependencies.ts'
 import { advance, type Conversation, type Guarded, type Plan, type Planned } from '../exchange.ts'
 import type { Layer, Reply } from '../layer.ts'
 import { isLimited } from '../money/hold.ts'
-import { unpriced } from '../money/provider-prices.ts'
 import { concludeTurn, takeHold, writeHold } from '../money/reservation.ts'
+import { unpriced } from '../money/turn-cost.ts'
 import { takeTokens } from '../request/admit.ts'
 import { usableKey } from '../request/authenticate.ts'
-import { conversationName } from './conversation.ts'
+import { conversationName, mayStay } from './conversation.ts'
 import { fetchMedia } from './media-fetch.ts'
 import { contextNeed, contextOf, offersTools, priceMoment, tierOf } from './needs.ts'
 import { watchTools } from './tool-watch.ts'
@@ -148,7 +147,7 @@ export function orderPreferences(exchange: Guarded, conversation: Conversation |
 /** Undefined where the conversation is not to stay anywhere: the caller orders, or it has no name. */
 function conversationOf(exchange: Guarded, endpoints: readonly Endpoint[], sessions: StickySessions): Conversation | undefined {
   // A vector is no turn of a conversation: the session's name only groups (contract section 5.3).
-  if (exchange.request.client.embedding || !stickinessApplies(exchange.wish.preferences)) return undefined
+  if (exchange.request.client.embedding || !mayStay(exchange.wish.preferences)) return undefined
   const known = conversationName(exchange.request, endpoints, sessions.commonSecret)
   if (!known) return undefined
   return { ...known, pinned: sessions.get(exchange.auth.key.identity, entryAt(exchange.route.models, 0).slug, known.name) }

@@ -15,7 +15,7 @@ import { type Accepted, type Advisor, type Aimed, advance, type Routed, type Var
 import { type Bound, type BoundTerms, boundFor } from '../guard/guardrail-terms.ts'
 import type { Layer } from '../layer.ts'
 import { isLimited } from '../money/hold.ts'
-import { unpriced } from '../money/provider-prices.ts'
+import { unpriced } from '../money/turn-cost.ts'
 import { advisorBar, advisorsIn } from './advisors.ts'
 import { DialectAbility, sentTo } from './dialect-ability.ts'
 import { hoistSearch, isSpareType, needsHoisting, sparesTools } from './hoisted-search.ts'

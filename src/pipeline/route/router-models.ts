@@ -6,14 +6,14 @@
 import { type PriceMoment, ratesAt } from '../../core/price.ts'
 import type { ModelRouter, RouterView } from '../../plugin-api/index.ts'
 import type { Endpoint, Model } from '../../routing/catalog/types.ts'
-import { allowsModel, type StickySessions, stickinessApplies } from '../../routing/index.ts'
+import { allowsModel, type StickySessions } from '../../routing/index.ts'
 import type { ChainDependencies, ChainSettings, PluginSetting } from '../dependencies.ts'
 import type { Aimed, Route } from '../exchange.ts'
 import type { Reply } from '../layer.ts'
 import { strayPromise } from '../plugins/guarded-tap.ts'
 import { configOf } from '../plugins/request-entries.ts'
 import { ExchangeView } from '../plugins/view.ts'
-import { conversationName } from './conversation.ts'
+import { conversationName, mayStay } from './conversation.ts'
 import { inputModalities, priceMoment } from './needs.ts'
 
 export interface NamedRouter {
@@ -166,7 +166,7 @@ interface RouterMemory {
 
 /** @param name of the router. @param endpoints that the choice is among. @returns undefined where nothing is to be remembered. */
 function routerMemory(exchange: Aimed, name: string, endpoints: readonly Endpoint[], sessions: StickySessions): RouterMemory | undefined {
-  if (!stickinessApplies(exchange.wish.preferences)) return undefined
+  if (!mayStay(exchange.wish.preferences)) return undefined
   const conversation = conversationName(exchange.request, endpoints, sessions.commonSecret)
   return conversation && { place: `router:${name}`, name: conversation.name, named: conversation.named }
 }
