@@ -1,5 +1,4 @@
 /** What a dialect adapter offers, split by direction: N client and M upstream dialects cost N + M adapters. */
-
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import type { Clock } from '../core/clock.ts'
 import type { Fault, FaultFacts } from '../core/faults.ts'
@@ -12,13 +11,12 @@ import type { FieldNames } from './canon/field-names.ts'
 import type { Folded } from './canon/fold.ts'
 import type { GatewayFields } from './canon/gateway-fields.ts'
 import type { SearchWire } from './canon/native-search.ts'
-import type { CapWire } from './canon/output-cap.ts'
 import type { ParameterTable } from './canon/parameters.ts'
 import type { Preset } from './canon/presets.ts'
 import type { StoredPrompts } from './canon/prompts.ts'
+import type { CapWire, ServiceTier, UserRule } from './canon/provider-fields.ts'
 import type { FileFamily, TakenFiles } from './canon/provider-files.ts'
 import type { CanonicalRequest, DialectId, Opaque, Part } from './canon/request.ts'
-import type { ServiceTier } from './canon/service-tier.ts'
 import type { NameRule, SentNames } from './canon/tool-names.ts'
 import type { Usage } from './canon/usage.ts'
 import type { Quirks } from './quirks.ts'
@@ -148,7 +146,7 @@ export interface Target {
   readonly supported?: ReadonlySet<string> | undefined
   readonly quirks: Quirks
   /** What becomes of `user` and `safety_identifier`. */
-  readonly user: 'pass' | 'hash' | 'drop'
+  readonly user: UserRule
   /** Most tokens that the endpoint writes, where known. */
   readonly maxOutput?: number | undefined
   /** Letters of the account that signed and encrypted reasoning belongs to (`canon/reasoning-owner.ts`); undefined where it is bound to none. */

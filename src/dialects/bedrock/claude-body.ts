@@ -1,6 +1,6 @@
 /** A body of the Messages API as one of `InvokeModel`. */
 import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
-import { losesTier } from '../canon/service-tier.ts'
+import { losesTier } from '../canon/provider-fields.ts'
 import type { Encoded, Target } from '../types.ts'
 import { operationPath } from './wire.ts'
 

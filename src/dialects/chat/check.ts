@@ -2,7 +2,7 @@
 import { entryAt } from '../../core/entry-at.ts'
 import { badField } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
-import { checkGatewayRules } from '../canon/gateway-schema.ts'
+import { checkGatewayRules } from '../canon/gateway-fields.ts'
 import { checkShape } from './schema.ts'
 
 /** Server tools that this operation does not offer, whatever the brand word before the colon. */

@@ -7,7 +7,7 @@ import { otherMembers } from '../canon/native.ts'
 import type { Opaque } from '../canon/request.ts'
 import { flatAnnotation } from './annotations.ts'
 import { audioAnswer, imageAnswer, joinAudio } from './media.ts'
-import { dropEmptyMembers } from './tidy-message.ts'
+import { dropEmptyMembers } from './reply-members.ts'
 import { type CallSlot, ToolCalls } from './tool-calls.ts'
 import { OPAQUE, WIRE } from './wire.ts'
 

@@ -7,7 +7,7 @@ import { LikeFrames, type Varying } from '../sse/like-frames.ts'
 import type { Final, ReplyContext, StreamDecoder } from '../types.ts'
 import { DeltaReader } from './decode-delta.ts'
 import { decodeFault } from './fault.ts'
-import { ReplyIdentity, ReplyMembers } from './late-members.ts'
+import { ReplyIdentity, ReplyMembers } from './reply-members.ts'
 import { usageIn, usageText } from './usage.ts'
 import { WIRE } from './wire.ts'
 

@@ -3,8 +3,7 @@ import { escapesLetters, type JsonObject } from '../../core/json.ts'
 import { MEDIA_BYTES } from '../canon/events.ts'
 import { binary, escapeExcess, textBytes, utf8 } from '../sse/frames.ts'
 import type { ReplyContext } from '../types.ts'
-import { copiesOf, endOfString, mirroredFrame, REASONING } from './mirror-reasoning.ts'
-import { FUNCTION_CALL, THINKING } from './tidy-message.ts'
+import { copiesOf, endOfString, FUNCTION_CALL, mirroredFrame, REASONING, THINKING } from './reply-members.ts'
 
 const TOOL_CALLS = '"tool_calls"'
 /** Only the first fragment of a call has a name. */

@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import { checker } from '../../core/check.ts'
 import { MOST_BIASES, MOST_MESSAGES, MOST_PARTS, MOST_TOOLS, tokenCount, whole } from '../canon/bounds.ts'
-import { gatewayProperties } from '../canon/gateway-schema.ts'
+import { gatewayProperties } from '../canon/gateway-fields.ts'
 
 type Field = Parameters<typeof Type.Optional>[0]
 const nullable = <T extends Field>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))

@@ -1,12 +1,9 @@
 /** What an endpoint wants of a chat body: one function for the pass and the translate lane. */
-
 import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
 import { fitFormat, fitFunctions } from '../canon/closed-schema.ts'
 import { effortForBudget, nearestEffort } from '../canon/efforts.ts'
-import { type CapWire, sendsCap } from '../canon/output-cap.ts'
+import { type CapWire, fitUser, losesTier, sendsCap, takeTierWords, tierToSend } from '../canon/provider-fields.ts'
 import type { Reasoning } from '../canon/request.ts'
-import { losesTier, takeTierWords, tierToSend } from '../canon/service-tier.ts'
-import { fitUser } from '../canon/user.ts'
 import type { Quirks } from '../quirks.ts'
 import type { Target } from '../types.ts'
 import { requestedCap, requestedReasoning } from './decode-request.ts'

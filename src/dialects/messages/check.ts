@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { badField } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { MOST_PARTS } from '../canon/bounds.ts'
-import { checkGatewayRules } from '../canon/gateway-schema.ts'
+import { checkGatewayRules } from '../canon/gateway-fields.ts'
 import { checkShape } from './schema.ts'
 
 /** True for a tool that the caller runs, described by a schema of its own. */

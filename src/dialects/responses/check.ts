@@ -2,7 +2,7 @@
 
 import { badField } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
-import { checkGatewayRules } from '../canon/gateway-schema.ts'
+import { checkGatewayRules } from '../canon/gateway-fields.ts'
 import { checkBody, checkFunctionTool, checkNamedChoice, checkServerTool, ITEM_CHECKS, PART_CHECKS, TOOL_CHECKS } from './schema.ts'
 
 /** `type` of an input item; an item with only a role is an easy message. */

@@ -5,7 +5,7 @@ import { Check } from 'typebox/value'
 import { checker } from '../../src/core/check.ts'
 import { Fault } from '../../src/core/faults.ts'
 import type { JsonObject } from '../../src/core/json.ts'
-import { checkGatewayRules, gatewayProperties } from '../../src/dialects/canon/gateway-schema.ts'
+import { checkGatewayRules, gatewayProperties } from '../../src/dialects/canon/gateway-fields.ts'
 import { every } from '../support/every.ts'
 import { property } from '../support/seed.ts'
 
