@@ -113,3 +113,10 @@ export function isContent(event: StreamEvent): boolean {
 export function isAnother(id: Json | undefined, first: Json | undefined): boolean {
   return typeof id === 'string' && id !== '' && typeof first === 'string' && id !== first
 }
+
+const TEXTLESS: ReadonlySet<NoteKind> = new Set(['signature', 'encrypted', 'logprobs', 'format'])
+
+/** True for a note whose data holds readable text, such as the title of a source. */
+export function hasTexts(note: NoteKind): boolean {
+  return !TEXTLESS.has(note)
+}

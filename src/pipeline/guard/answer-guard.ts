@@ -1,7 +1,6 @@
 /** Reads the events of an answer for all rules of a key: the last tap but for what comes back. */
-
 import type { Fault } from '../../core/faults.ts'
-import type { BlockKind, StreamEvent } from '../../dialects/canon/events.ts'
+import { type BlockKind, hasTexts, type StreamEvent } from '../../dialects/canon/events.ts'
 import {
   type AnswerPolicy,
   ArgsStream,
@@ -17,7 +16,6 @@ import {
 } from '../../guardrails/index.ts'
 import type { Stage, Tap } from '../../plugin-api/index.ts'
 import type { Routed } from '../exchange.ts'
-import { hasTexts } from './notes.ts'
 
 type Emit = (event: StreamEvent) => void
 

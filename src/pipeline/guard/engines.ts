@@ -1,7 +1,7 @@
 /** Engines of guardrails outside the gateway: one is sent texts of a request or of an answer, and what it has not seen of an answer is held. */
 import { asFault, Fault } from '../../core/faults.ts'
 import { isObject, type Json } from '../../core/json.ts'
-import type { StreamEvent } from '../../dialects/canon/events.ts'
+import { hasTexts, type StreamEvent } from '../../dialects/canon/events.ts'
 import {
   answerEngineFault,
   type EngineQuestion,
@@ -19,7 +19,6 @@ import type { Tap } from '../../plugin-api/index.ts'
 import type { Routed } from '../exchange.ts'
 import { endedEarly } from '../reply/final-fault.ts'
 import type { GuardrailSetting } from './guardrail-setting.ts'
-import { hasTexts } from './notes.ts'
 
 /**
  * Adds the stage that reports the call.

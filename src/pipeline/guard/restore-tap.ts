@@ -1,10 +1,8 @@
 /** Turns placeholders of the request back into what they stand for, for the caller alone. */
-
 import type { JsonObject } from '../../core/json.ts'
-import type { StreamEvent } from '../../dialects/canon/events.ts'
+import { hasTexts, type StreamEvent } from '../../dialects/canon/events.ts'
 import { type Vault, withTexts } from '../../guardrails/index.ts'
 import type { Tap } from '../../plugin-api/index.ts'
-import { hasTexts } from './notes.ts'
 
 type Emit = (event: StreamEvent) => void
 

@@ -7,8 +7,7 @@ import type { ChainDependencies, PluginFailure, PluginSetting } from '../depende
 import type { Authenticated, Guarded } from '../exchange.ts'
 import { endedEarly } from '../reply/final-fault.ts'
 import { GuardedTap, isThenable, Junk, strayPromise, type TapOwner } from './guarded-tap.ts'
-import { configOf } from './request-entries.ts'
-import { PluginView } from './view.ts'
+import { configOf, PluginView } from './view.ts'
 
 export interface RunDependencies {
   host: Host

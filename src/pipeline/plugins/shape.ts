@@ -1,13 +1,11 @@
 /** Request plugins, in the configured order; they see the abilities of the resolved endpoints. */
-
 import type { PluginEntry } from '../../dialects/canon/gateway-fields.ts'
 import type { ChainDependencies, PluginSetting } from '../dependencies.ts'
 import type { Guarded } from '../exchange.ts'
 import type { Layer } from '../layer.ts'
 import { extendHold, extendUnwritten } from '../money/reservation.ts'
-import { checkIds, configOf } from './request-entries.ts'
 import { PluginRun, type RunDependencies } from './run.ts'
-import { ExchangeView } from './view.ts'
+import { checkIds, configOf, ExchangeView } from './view.ts'
 
 export function shapeLayer(plugins: readonly PluginSetting[], dependencies: ChainDependencies): Layer<Guarded> {
   return layerOf(plugins, dependencies, { hold: (exchange, bound) => extendHold('plugins', exchange, bound, dependencies) })

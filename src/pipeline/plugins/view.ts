@@ -1,14 +1,18 @@
-/** What one plugin sees of the exchange, as one flat object whatever records the pipeline keeps, and the one way in which it can change it. */
+/**
+ * What one plugin sees of the exchange, as one flat object whatever records the pipeline keeps, the one way in which it can change it, and
+ * its settings: a request's `plugins` list over the operator's.
+ */
+
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Fault } from '../../core/faults.ts'
+import { badField, type Fault } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
-import type { GatewayFields } from '../../dialects/canon/gateway-fields.ts'
+import type { GatewayFields, PluginEntry } from '../../dialects/canon/gateway-fields.ts'
 import type { NativeSearch } from '../../dialects/canon/native-search.ts'
 import type { CanonicalRequest } from '../../dialects/canon/request.ts'
 import type { ClientDialect } from '../../dialects/types.ts'
 import type { ApiKey, AttemptRecord, Cancel, Planned as PlannedView, Stage } from '../../plugin-api/index.ts'
 import type { Endpoint, Model } from '../../routing/catalog/types.ts'
-import type { ChainDependencies } from '../dependencies.ts'
+import type { ChainDependencies, PluginSetting } from '../dependencies.ts'
 import { type Aimed, CancelSource, type Guarded, narrow, type Planned } from '../exchange.ts'
 import { searchersOf, searchNatively } from '../route/native-search.ts'
 
@@ -251,4 +255,38 @@ function isItem(item: unknown): boolean {
 
 function hasParts({ parts }: JsonObject): boolean {
   return Array.isArray(parts) && parts.every((part) => isObject(part) && (part.kind !== 'text' || typeof part.text === 'string'))
+}
+
+/** Words of the configuration beside a plugin's own settings: no request sets them. */
+const OPERATORS: ReadonlySet<string> = new Set(['locked', 'on_error', 'timeout'])
+
+/** @throws Fault 400 for an id that no plugin has, and for one that is named twice. */
+export function checkIds(entries: readonly PluginEntry[], known: ReadonlySet<string>): void {
+  for (const [i, { id }] of entries.entries()) {
+    if (!known.has(id)) throw badField(`plugins[${i}].id`, `no such plugin; expected one of: ${[...known].join(', ')}`)
+    if (entries.findIndex((entry) => entry.id === id) !== i) throw badField(`plugins[${i}].id`, 'named twice, expected it once')
+  }
+}
+
+/** A plugin's settings for one request: the operator's, with the request's entry on top. @throws Fault 400 naming the path. */
+export function configOf(setting: PluginSetting, entries: readonly PluginEntry[]): unknown {
+  const { plugin, defaults } = setting
+  const i = entries.findIndex(({ id }) => id === plugin.id)
+  const entry = entries[i]
+  if (!entry) return plugin.parse(defaults, `plugins.defaults.${plugin.id}`)
+  const path = `plugins[${i}]`
+  checkEntry(setting, entry, path)
+  // To name a plugin that acts is to switch it on, whatever it is by default.
+  const on = plugin.shape || plugin.tap ? { enabled: true } : {}
+  return plugin.parse({ ...defaults, ...on, ...entries[i] }, path)
+}
+
+function checkEntry({ plugin, defaults, locked }: PluginSetting, entry: PluginEntry, path: string): void {
+  for (const key of Object.keys(entry)) {
+    if (OPERATORS.has(key) || plugin.reserved?.includes(key))
+      throw badField(`${path}.${key}`, 'is set by the operator alone, expected no such field')
+    if (locked && key !== 'id')
+      throw badField(`${path}.${key}`, `the operator has locked this plugin, expected { "id": "${plugin.id}" } alone`)
+  }
+  if (locked && defaults.enabled === false) throw badField(`${path}.id`, 'the operator has switched this plugin off')
 }

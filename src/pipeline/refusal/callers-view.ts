@@ -2,14 +2,12 @@
  * What the caller sees of a provider's refusal (contract C-185): the provider's own sentence, where the caller's request caused it,
  * and the field at fault by the caller's own name: what dialects translate, and what quirks rename. Nothing here is logged.
  */
-
 import { Fault, isRejection } from '../../core/faults.ts'
 import { type Json, type JsonObject, stringOf } from '../../core/json.ts'
 import type { FieldNames } from '../../dialects/canon/field-names.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Planned } from '../exchange.ts'
-import { quotesAddedText } from './added-text.ts'
-import { CallersWords, scrubbed } from './scrub.ts'
+import { CallersWords, quotesAddedText, scrubbed } from './shown-sentence.ts'
 
 /** What an endpoint was sent, made anew: the body of a request is not kept while its reply is awaited. */
 export interface SentBody {

@@ -8,7 +8,7 @@ import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { ChainDependencies, PluginSetting } from '../dependencies.ts'
 import { narrow, type Routed } from '../exchange.ts'
 import { asWritten, noteServerTools } from '../tools/begin-tools.ts'
-import { HOISTED, searchesItself } from './hoisted-search.ts'
+import { HOISTED, searchesItself } from './hoisted-tools.ts'
 
 /** Name of the edit. */
 export const NATIVE_SEARCH = 'native-search'

@@ -2,7 +2,6 @@
  * Slugs such as `router/auto` that stand for a choice among models: which plugin answers, what it is shown, what it chose. A conversation
  * with one stays on the model that it was given, as one with a model stays on its endpoint.
  */
-
 import { type PriceMoment, ratesAt } from '../../core/price.ts'
 import type { ModelRouter, RouterView } from '../../plugin-api/index.ts'
 import type { Endpoint, Model } from '../../routing/catalog/types.ts'
@@ -11,8 +10,7 @@ import type { ChainDependencies, ChainSettings, PluginSetting } from '../depende
 import type { Aimed, Route } from '../exchange.ts'
 import type { Reply } from '../layer.ts'
 import { strayPromise } from '../plugins/guarded-tap.ts'
-import { configOf } from '../plugins/request-entries.ts'
-import { ExchangeView } from '../plugins/view.ts'
+import { configOf, ExchangeView } from '../plugins/view.ts'
 import { conversationName, mayStay } from './conversation.ts'
 import { inputModalities, priceMoment } from './needs.ts'
 

@@ -5,8 +5,31 @@ import type { Log } from '../../core/log.ts'
 import { counter, open, reading, type Tallies } from '../../core/metrics.ts'
 import type { AttemptResult, Claimed, DeliverableEvents } from '../../store/events.ts'
 import { guardedPost, OutboundPolicy } from '../outbound/index.ts'
-import type { EventSettings, ReceiverSettings } from './settings.ts'
 import { cloudEvent, signedHeaders } from './webhook.ts'
+
+/** What events are delivered to, as the configuration states it. */
+interface ReceiverSettings {
+  readonly name: string
+  readonly url: string
+  readonly secret: string
+  /** Secrets that receivers may still know: every delivery is signed with them as well. */
+  readonly formerSecrets: readonly string[]
+  /** Empty for all types. */
+  readonly types: readonly string[]
+  /** Milliseconds: of one attempt, and after which a delivery is given up. */
+  readonly timeout: number
+  readonly giveUpAfter: number
+  readonly concurrency: number
+}
+
+export interface EventSettings {
+  readonly source: string
+  /** Milliseconds for which events are kept. */
+  readonly retention: number
+  /** Percent of a key's limit. */
+  readonly budgetShares: readonly number[]
+  readonly receivers: readonly ReceiverSettings[]
+}
 
 const delivered = counter('events_delivered_total', 'Events that a receiver has taken.', { labels: [open('receiver')], limit: 20 })
 const failed = counter('events_failed_total', 'Attempts to deliver an event that failed, by receiver.', {

@@ -1,6 +1,6 @@
 export { type BudgetKey, BudgetWatch, type Spending } from './budget-watch.ts'
+export type { EventSettings } from './delivery.ts'
 export { EventDelivery } from './delivery.ts'
 export { EventLog } from './event-log.ts'
 export { EventSources } from './event-sources.ts'
-export type { EventSettings } from './settings.ts'
 export { cloudEvent } from './webhook.ts'
