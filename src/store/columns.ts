@@ -131,6 +131,21 @@ export const USE = {
   reasoning: 'count',
   saved: 'real',
 } as const
+/** What a row of `use_by_key_model` or `use_by_key_provider` is the sum of; `failed` of `count` have failed, or have an unknown outcome. */
+export const USE_OF_KEY = {
+  count: 'count',
+  failed: 'count',
+  dollars: 'count',
+  nano: 'count',
+  input: 'count',
+  output: 'count',
+  cached: 'count',
+  cache_write: 'count',
+  reasoning: 'count',
+  saved: 'real',
+} as const
+/** Days before `day` are closed, and of that day the keys up to `key`: their coarser sums are made. */
+export const CLOSED = { day: 'count', key: 'text' } as const
 /** Sums of the generations of one session that were admitted in one hour; `models` is a JSON list, `first` and `last` are sequences. */
 export const SESSION_USE = {
   hour: 'count',

@@ -22,6 +22,7 @@ import {
   BALANCE,
   CARRIED,
   CARRIED_BY_PAYER,
+  CLOSED,
   COMPACTION_KEY,
   type Columns,
   EVENT,
@@ -42,6 +43,7 @@ import {
   SETTLEMENT,
   USE,
   USE_NAMES,
+  USE_OF_KEY,
 } from './columns.ts'
 import { POSTGRES_FUNCTIONS } from './postgres/functions.ts'
 import { jsonOf } from './postgres/json-text.ts'
@@ -272,6 +274,15 @@ const STEPS: readonly Step[] = [
     // Retention steps over what it has deleted until a vacuum comes (docs/decisions/0024).
     script.raw(sql`alter table generation set (autovacuum_vacuum_scale_factor = 0.02)`)
     for (const text of POSTGRES_FUNCTIONS) script.raw(sql.raw(text))
+  },
+  // Coarser sums of the days that are over, filled in the background. On PostgreSQL a reader of the whole ledger finds its end at once.
+  (script) => {
+    script.table('use_by_day', { day: 'count', ...USE }, ['day', ...USE_NAMES])
+    script.table('use_by_key_model', { day: 'count', key: 'text', model: 'text', ...USE_OF_KEY }, ['day', 'key', 'model'])
+    script.table('use_by_key_provider', { day: 'count', key: 'text', provider: 'text', ...USE_OF_KEY }, ['day', 'key', 'provider'])
+    script.table('use_closed', CLOSED, ['day'])
+    script.raw(sql`insert into use_closed values (0, '')`)
+    if (script.database === 'postgres') for (const text of POSTGRES_FUNCTIONS) script.raw(sql.raw(text))
   },
 ]
 

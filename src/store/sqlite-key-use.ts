@@ -8,6 +8,7 @@ import { DAY_MS, HOUR_MS, TICKS } from './rows.ts'
 import { text } from './sqlite.ts'
 import type { SqliteRollups } from './sqlite-rollups.ts'
 import { useFrom, useOf } from './sqlite-use-rows.ts'
+import { type KeyPart, partFor } from './use-facts.ts'
 
 /** Sums of the table that a page reads; some more, since it has whole keys. */
 const SUMS = 1_000
@@ -15,7 +16,19 @@ const SUMS = 1_000
 const END = new Uint8Array()
 type Bound = string | typeof END
 
-const BOUND = 'SELECT key FROM use_by_key WHERE day = ?1 AND key > ?2 ORDER BY key LIMIT 1 OFFSET ?3'
+/** As many times more of the sums of closed days, which are only added up. */
+const CLOSED = 4
+
+const boundIn = (table: string): string => `SELECT key FROM ${table} WHERE day = ?1 AND key > ?2 ORDER BY key LIMIT 1 OFFSET ?3`
+
+function closedRowsOf(part: KeyPart, apart: readonly UseGroup[]): string {
+  const named = (name: KeyPart): string => `${apart.includes(name) ? name : "''"} AS ${name}`
+  return `SELECT u.key, ${apart.includes('day') ? 'u.day' : '0'} AS day, ${named('model')}, '' AS endpoint, ${named('provider')}, 1 AS answered,
+    sum(failed) AS failed, sum(count) AS requests, sum(dollars) AS dollars, sum(nano) AS nano, sum(input) AS input, sum(output) AS output,
+    sum(reasoning) AS reasoning, total(saved) AS saved
+    FROM json_each(?1) AS d CROSS JOIN use_by_key_${part} AS u ON u.day = d.value AND u.key > ?2 AND u.key <= ?3
+    GROUP BY ${['u.key', ...apart.map((name) => `u.${name}`)].join(', ')}`
+}
 
 /** @param apart absent: all that the table has. */
 function rowsOf(apart: readonly UseGroup[] | undefined): string {
@@ -30,51 +43,68 @@ function rowsOf(apart: readonly UseGroup[] | undefined): string {
     GROUP BY ${['key', ...(apart ? names : ['model', 'endpoint', 'provider', 'answered'])].join(', ')}`
 }
 
-/** `<watermark> <day> <key that was read last>`, and `open` for the days that still change. */
-const PLACE = /^(\d+) (open|-?\d+) (.*)$/s
+/** `<watermark> <day> <key that was read last>`: `open` for the days that still change, `<=` before the last of closed days. */
+const PLACE = /^(\d+) (open|(?:<=)?-?\d+) (.*)$/s
 
 export class SqliteKeyUse {
   private readonly db: DatabaseSync
-  private readonly rollups: Pick<SqliteRollups, 'below' | 'start' | 'sums'>
+  private readonly rollups: Pick<SqliteRollups, 'below' | 'start' | 'sums' | 'closed'>
   private readonly size: number
-  private readonly bound: StatementSync
-  private readonly rows = new Map<string, StatementSync>()
+  private readonly statements = new Map<string, StatementSync>()
 
-  constructor(db: DatabaseSync, rollups: Pick<SqliteRollups, 'below' | 'start' | 'sums'>, size = SUMS) {
+  constructor(db: DatabaseSync, rollups: Pick<SqliteRollups, 'below' | 'start' | 'sums' | 'closed'>, size = SUMS) {
     this.db = db
     this.rollups = rollups
     this.size = size
-    this.bound = db.prepare(BOUND)
   }
 
   /**
-   * First the days from the watermark's on with what is summed in memory, then each earlier day.
+   * First the days from the watermark's on with what is summed in memory, then each earlier day, closed ones together.
    * @param after '' begins. @returns a `next` without a space, a sequence, where rows come next that are in no sum. @throws what SQLite throws.
    */
   read(query: UseQuery, after: string): UsePage {
     const [from, until] = [query.from / DAY_MS, query.until / DAY_MS]
     const place = PLACE.exec(after)
     const below = place ? Number(place[1]) : this.rollups.below
-    const day = place && place[2] !== 'open' ? Number(place[2]) : undefined
     const key = place?.[3] ?? ''
+    if (place?.[2]?.startsWith('<=')) return this.closed(query, below, Number(place[2].slice(2)), key)
+    const day = place && place[2] !== 'open' ? Number(place[2]) : undefined
     const open = Math.max(from, Math.floor(below / TICKS / DAY_MS))
     const days = day === undefined ? daysBetween(open, until) : [day]
     const isLeft = below < this.rollups.start
     // What an earlier process has left moves to the tables by and by: these are read at once, and it as it is now.
-    const bound = day === undefined && isLeft ? END : this.boundOf(days, key)
-    const rows = days.flatMap((each) => this.statement(query.apart).all(each, key, bound).map(useFrom))
+    const bound = day === undefined && isLeft ? END : this.boundOf('use_by_key', days, key, this.size)
+    const statement = this.prepared(rowsOf(query.apart))
+    const rows = days.flatMap((each) => statement.all(each, key, bound).map(useFrom))
     if (day === undefined) rows.push(...this.inMemory(query, key, bound))
     if (typeof bound === 'string') return { rows, next: `${below} ${day ?? 'open'} ${bound}` }
     const next = Math.min(day ?? open, until) - 1
-    if (next >= from) return { rows, next: `${below} ${next} ` }
-    return isLeft ? { rows, next: String(Math.max(below, query.from * TICKS) - 1) } : { rows }
+    if (next >= from) return { rows, next: `${below} ${partFor(query.apart) && next < this.rollups.closed ? '<=' : ''}${next} ` }
+    return { rows, ...this.left(query, below) }
   }
 
-  /** The last key of a page that begins behind `key`. */
-  private boundOf(days: readonly number[], key: string): Bound {
+  /** The closed days from the first one to `last`. */
+  private closed(query: UseQuery, below: number, last: number, key: string): UsePage {
+    const [part, days] = [partFor(query.apart), daysBetween(query.from / DAY_MS, last + 1)]
+    if (!part) throw new TypeError('expected sums that closed days have')
+    const most = Math.max(1, Math.floor((CLOSED * this.size) / days.length))
+    const bound = this.boundOf(`use_by_key_${part}`, days, key, most)
+    const statement = this.prepared(closedRowsOf(part, query.apart ?? []))
+    const rows = statement.all(JSON.stringify(days), key, bound).map(useFrom)
+    return { rows, ...(typeof bound === 'string' ? { next: `${below} <=${last} ${bound}` } : this.left(query, below)) }
+  }
+
+  /** Rows that are in no sum. */
+  private left(query: UseQuery, below: number): { next?: string } {
+    return below < this.rollups.start ? { next: String(Math.max(below, query.from * TICKS) - 1) } : {}
+  }
+
+  /** The last key of a page that begins behind `key`, with about `most` sums of each day. */
+  private boundOf(table: string, days: readonly number[], key: string, most: number): Bound {
+    const statement = this.prepared(boundIn(table))
     let bound: Bound = END
     for (const day of days) {
-      const found = this.bound.get(day, key, this.size - 1)
+      const found = statement.get(day, key, most - 1)
       if (!found) continue
       const last = text(found.key)
       if (typeof bound !== 'string' || order(last, bound) < 0) bound = last
@@ -82,13 +112,13 @@ export class SqliteKeyUse {
     return bound
   }
 
-  private statement(apart: readonly UseGroup[] | undefined): StatementSync {
-    const name = apart?.join() ?? 'all'
-    const known = this.rows.get(name)
-    if (known) return known
-    const made = this.db.prepare(rowsOf(apart))
-    this.rows.set(name, made)
-    return made
+  private prepared(sql: string): StatementSync {
+    let statement = this.statements.get(sql)
+    if (!statement) {
+      statement = this.db.prepare(sql)
+      this.statements.set(sql, statement)
+    }
+    return statement
   }
 
   private inMemory({ from, until }: UseQuery, key: string, bound: Bound): UseRow[] {

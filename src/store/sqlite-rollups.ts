@@ -8,6 +8,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { HoldOwner, SettleRow } from '../ledger/types.ts'
 import { DAY_MS, HOUR_MS, NANO, TICKS } from './rows.ts'
 import { integer, text } from './sqlite.ts'
+import { SqliteClosedDays } from './sqlite-closed-days.ts'
 import { fact, MOST_TOKENS, SAVED, useOf } from './use-facts.ts'
 
 const PAGE = 'SELECT count(*) AS count, max(seq) AS last FROM (SELECT seq FROM hold WHERE seq >= ? AND seq < ? ORDER BY seq LIMIT ?)'
@@ -71,17 +72,20 @@ export class SqliteRollups {
   private batch: [SettleRow, HoldOwner][] = []
   private late: number[] = []
   private readonly db: DatabaseSync
+  private readonly days: SqliteClosedDays
   private readonly page: StatementSync
   private readonly ofRange: StatementSync
   private readonly ofNamed: StatementSync
   private readonly addHour: StatementSync
   private readonly addKey: StatementSync
+  private addDay: StatementSync | undefined
   private readonly raise: StatementSync
   private readonly oldest: readonly StatementSync[]
 
   /** @param last the highest sequence in the database. @throws what SQLite throws. */
   constructor(db: DatabaseSync, last: number) {
     this.db = db
+    this.days = new SqliteClosedDays(db)
     this.below = integer(db.prepare('SELECT seq FROM use_below').get()?.seq)
     this.highest = Math.max(this.below - 1, last)
     this.page = db.prepare(PAGE)
@@ -93,6 +97,11 @@ export class SqliteRollups {
     const forget = (table: string, column: string): StatementSync =>
       db.prepare(`DELETE FROM ${table} WHERE ${column} < ?1 AND ${column} = (SELECT min(${column}) FROM ${table})`)
     this.oldest = [forget('use_by_key', 'day'), forget('use_by_hour', 'hour')]
+  }
+
+  /** Days before this one have their coarser sums, see `sqlite-closed-days.ts`. */
+  get closed(): number {
+    return this.days.day
   }
 
   /** A settlement of the batch that is being written. */
@@ -119,7 +128,8 @@ export class SqliteRollups {
   }
 
   /**
-   * Adds to the tables what an earlier process has left, then what has been summed here for some minutes; a part of it in one transaction.
+   * Adds to the tables what an earlier process has left, then what has been summed here for some minutes, then closes days; a part of it
+   * in one transaction.
    * @param now milliseconds since the epoch. @param most generations, or sums. @param last the highest sequence of a hold. @returns less than `most` where nothing is left to do.
    * @throws what SQLite throws; then nothing has changed.
    */
@@ -146,7 +156,16 @@ export class SqliteRollups {
     }
     const newest = due.at(-1)
     if (newest !== undefined) this.flush(due, (newest + 1) * BUCKET - 1)
-    return more ? most : 0
+    return more || this.closeDays(most) ? most : 0
+  }
+
+  /** @returns whether there was something to close. */
+  private closeDays(most: number): boolean {
+    const part = this.days.next(this.below, most)
+    if (!part) return false
+    this.atOnce(part.write)
+    part.committed()
+    return true
   }
 
   /**
@@ -191,11 +210,14 @@ export class SqliteRollups {
     const removed = row?.oldest === null || row?.carried === 1
     const day = Math.floor(Number(row?.oldest ?? this.below) / TICKS / DAY_MS) + (removed ? 1 : 0)
     const below = Math.min(day * DAY_MS * TICKS, Math.max(this.below, this.highest + 1))
+    const reopened = this.days.reopen(day)
     this.atOnce(() => {
+      reopened.write()
       this.db.prepare('DELETE FROM use_by_key WHERE day >= ?').run(day)
       this.db.prepare('DELETE FROM use_by_hour WHERE hour >= ?').run((day * DAY_MS) / HOUR_MS)
       this.raise.run(below)
     })
+    reopened.committed()
     this.below = below
     this.start = Number.POSITIVE_INFINITY
     this.recent.clear()
@@ -212,6 +234,7 @@ export class SqliteRollups {
   /** Removes the oldest day and the oldest hour, where they began before a moment. @returns whether there was one. */
   forget(before: number): boolean {
     const bounds = [Math.floor(before / DAY_MS), Math.floor(before / HOUR_MS)]
+    this.days.forget(bounds[0] ?? 0)
     return this.oldest.map((statement, i) => Number(statement.run(bounds[i] ?? 0).changes) > 0).includes(true)
   }
 
@@ -286,7 +309,19 @@ export class SqliteRollups {
       addTo(days, { ...sum, hour: Math.floor((sum.hour * HOUR_MS) / DAY_MS) })
     }
     for (const sum of hours.values()) this.addHour.run(sum.hour, ...columnsOf(sum))
-    for (const sum of days.values()) this.addKey.run(sum.hour, sum.key, ...columnsOf(sum))
+    for (const sum of days.values()) {
+      this.addKey.run(sum.hour, sum.key, ...columnsOf(sum))
+      if (this.days.hasBegun(sum.hour)) this.putLate(sum.hour, sum)
+    }
+  }
+
+  /** Of a day that is closed, or that is being closed. */
+  private putLate(day: number, sum: UseSum): void {
+    const { key, model, provider, status, count, dollars, nano, saved } = sum
+    const cost = [dollars + Math.floor(nano / NANO), nano % NANO] as const
+    this.days.add(day, { key, model, provider, status, count, cost, tokens: TOKENS.map((name) => sum[name]), saved })
+    this.addDay ??= this.db.prepare(add('use_by_day', ['day']))
+    if (day < this.days.day) this.addDay.run(day, ...columnsOf(sum))
   }
 }
 

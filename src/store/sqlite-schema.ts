@@ -80,4 +80,11 @@ export const SQLITE_MIGRATIONS: readonly (readonly string[])[] = [
     'create table "session_below" ("hour" integer not null, constraint "session_below_pkey" primary key ("hour")) strict',
     'insert into session_below values (0)',
   ],
+  [
+    'create table "use_by_day" ("day" integer not null, "model" text not null, "endpoint" text not null, "provider" text not null, "status" text not null, "count" integer not null, "dollars" integer not null, "nano" integer not null, "input" integer not null, "output" integer not null, "cached" integer not null, "cache_write" integer not null, "reasoning" integer not null, "saved" real not null, constraint "use_by_day_pkey" primary key ("day", "model", "endpoint", "provider", "status")) strict, without rowid',
+    'create table "use_by_key_model" ("day" integer not null, "key" text not null, "model" text not null, "count" integer not null, "failed" integer not null, "dollars" integer not null, "nano" integer not null, "input" integer not null, "output" integer not null, "cached" integer not null, "cache_write" integer not null, "reasoning" integer not null, "saved" real not null, constraint "use_by_key_model_pkey" primary key ("day", "key", "model")) strict, without rowid',
+    'create table "use_by_key_provider" ("day" integer not null, "key" text not null, "provider" text not null, "count" integer not null, "failed" integer not null, "dollars" integer not null, "nano" integer not null, "input" integer not null, "output" integer not null, "cached" integer not null, "cache_write" integer not null, "reasoning" integer not null, "saved" real not null, constraint "use_by_key_provider_pkey" primary key ("day", "key", "provider")) strict, without rowid',
+    'create table "use_closed" ("day" integer not null, "key" text not null, constraint "use_closed_pkey" primary key ("day")) strict',
+    "insert into use_closed values (0, '')",
+  ],
 ]

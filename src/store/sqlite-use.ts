@@ -29,6 +29,7 @@ const rollupOf = (from: string, grouped = ''): string => `
   FROM ${from} GROUP BY 2, 3, 4, 5${grouped}`
 
 const DAY_OF_ALL = rollupOf(`use_by_hour WHERE hour >= ?1 * ${DAY_MS / HOUR_MS} AND hour < (?1 + 1) * ${DAY_MS / HOUR_MS}`)
+const CLOSED_DAY = rollupOf('use_by_day WHERE day = ?1')
 const DAY_OF_KEYS = rollupOf('use_by_key WHERE day = ?1 AND key IN (SELECT value FROM json_each(?2))')
 /** `<watermark> <day>`. */
 const PLACE = /^(\d+) (-?\d+)$/
@@ -41,21 +42,23 @@ export class SqliteUse {
   private readonly sums: StatementSync
   private readonly sumsOfKeys: StatementSync
   private readonly dayOfAll: StatementSync
+  private readonly closedDay: StatementSync
   private readonly dayOfKeys: StatementSync
   private sumsByKey: StatementSync | undefined
   private dayByKeys: StatementSync | undefined
   private eachKey: SqliteKeyUse | undefined
   private readonly db: DatabaseSync
-  private readonly rollups: Pick<SqliteRollups, 'below' | 'start' | 'sums'>
+  private readonly rollups: Pick<SqliteRollups, 'below' | 'start' | 'sums' | 'closed'>
   private readonly page = new AdaptivePage(PAGE)
 
-  constructor(db: DatabaseSync, rollups: Pick<SqliteRollups, 'below' | 'start' | 'sums'>) {
+  constructor(db: DatabaseSync, rollups: Pick<SqliteRollups, 'below' | 'start' | 'sums' | 'closed'>) {
     this.db = db
     this.rollups = rollups
     this.endOfPage = db.prepare(END_OF_PAGE)
     this.sums = db.prepare(sumsOf(''))
     this.sumsOfKeys = db.prepare(sumsOf('AND hold.key IN (SELECT value FROM json_each(?3))'))
     this.dayOfAll = db.prepare(DAY_OF_ALL)
+    this.closedDay = db.prepare(CLOSED_DAY)
     this.dayOfKeys = db.prepare(DAY_OF_KEYS)
   }
 
@@ -101,7 +104,8 @@ export class SqliteUse {
       this.dayByKeys ??= this.db.prepare(DAY_BY_KEYS)
       return this.dayByKeys.all(day, JSON.stringify(keys)).map(useFrom)
     }
-    return (keys ? this.dayOfKeys.all(day, JSON.stringify(keys)) : this.dayOfAll.all(day)).map(useFrom)
+    if (keys) return this.dayOfKeys.all(day, JSON.stringify(keys)).map(useFrom)
+    return (day < this.rollups.closed ? this.closedDay : this.dayOfAll).all(day).map(useFrom)
   }
 
   private inMemory({ from, until, keys, byKey }: UseQuery): UseRow[] {

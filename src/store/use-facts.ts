@@ -1,6 +1,6 @@
 /** What is read of the facts of a settlement, for sums of use. */
 import { isObject, type Json, stringOf } from '../core/json.ts'
-import type { UseFacts } from '../ledger/types.ts'
+import type { UseFacts, UseGroup } from '../ledger/types.ts'
 import { NANO } from './rows.ts'
 
 /** Of one generation: providers report what they like, and a sum beyond 64 bits would fail the statement for all others. */
@@ -31,4 +31,14 @@ export function useOf(text: string): UseFacts {
   } catch {
     return NO_USE
   }
+}
+
+/** By what the sums of each key stand apart in those of closed days, beside the day. */
+export const KEY_PARTS = ['model', 'provider'] as const
+export type KeyPart = (typeof KEY_PARTS)[number]
+
+/** The sums of closed days that have what stands apart; undefined where only all sums have it. */
+export function partFor(apart: readonly UseGroup[] | undefined): KeyPart | undefined {
+  if (!apart || (apart.includes('model') && apart.includes('provider'))) return undefined
+  return apart.includes('model') ? 'model' : 'provider'
 }

@@ -50,11 +50,33 @@ function suite(server: TestPostgres): void {
       const days = { from: today - 2 * DAY, until: today + DAY }
       const apart = (...groups: UseGroup[]): UseQuery => ({ ...days, byKey: true, apart: groups })
       const some = { keys: ['k1', 'k2'] }
-      const queries = [days, { ...days, ...some }, apart('day', 'model', 'provider'), apart('model'), { ...apart('day'), ...some }]
+      const coarse = [apart('model'), apart('provider'), apart('day'), apart('day', 'model'), apart()]
+      const queries = [days, { ...days, ...some }, apart('day', 'model', 'provider'), ...coarse, { ...apart('day'), ...some }]
       for (const query of queries)
         t.same(sorted(await scanUse(ledger, query)), sorted(await scanUse(plain, query)), `${what}: ${JSON.stringify(query)}`)
     }
     await agree('with some above the watermark')
+    const before0 = sorted(await scanUse(ledger, { from: today - 2 * DAY, until: today }))
+    const late = rows.slice(0, 300).map((row) => ({ ...row, hold: { ...row.hold, seq: row.hold.seq + 1 } }))
+    // The last of these days is today, and not over.
+    const closing = (async () => {
+      while ((await record.roll(0, 9)) >= 9);
+    })()
+    const handing = (async () => {
+      for (let at = 0; at < 150; at += 5) await (at % 2 ? record : other).take('n1', late.slice(at, at + 5))
+    })()
+    await Promise.all([closing, handing])
+    await agree('with days that are closed')
+    const [closed] = await server.query(url, 'SELECT day, key FROM use_closed')
+    t.match(closed, { day: String(today / DAY), key: '' })
+    await Promise.all([record.take('n1', late.slice(150, 200)), other.take('n2', late.slice(200))])
+    await agree('with what came late')
+    await server.query(url, 'UPDATE use_by_day SET count = 0; UPDATE use_by_key_model SET count = 0')
+    t.notSame(sorted(await scanUse(ledger, { from: today - 2 * DAY, until: today })), before0, 'closed days are what is read')
+    await ledger.rebuildUse()
+    await agree('while sums are made anew')
+    while ((await record.roll(0, 100)) >= 100);
+    await agree('made anew')
     const before = sorted(await scanUse(ledger, { from: today - 2 * DAY, until: today + DAY }))
     const gone = await record.prune(today, 500)
     t.ok(gone > 0, `${gone} have left`)

@@ -6,7 +6,7 @@
  */
 import { LEASE } from './lease-function.ts'
 import { NOTE_LATE, READER_ACCEPT, READER_CLAIM } from './reader-functions.ts'
-import { addUse, FORGET_USE, HOLD_WATERMARK, REBUILD_USE, ROLL } from './rollup-functions.ts'
+import { addUse, CLOSE_DAYS, FORGET_USE, HOLD_WATERMARK, REBUILD_USE, ROLL } from './rollup-functions.ts'
 import { addSessions, ROLL_SESSIONS } from './session-functions.ts'
 
 const DAY = 86_400_000
@@ -253,6 +253,7 @@ export const POSTGRES_FUNCTIONS: readonly string[] = [
   REBUILD,
   ROLL,
   ROLL_SESSIONS,
+  CLOSE_DAYS,
   FORGET_USE,
   REBUILD_USE,
   READER_CLAIM,

@@ -44,6 +44,7 @@ const END_LEASES = prepared('end_leases', 'SELECT lost FROM headgate_end_leases(
 const FORGET_LOST = prepared('forget_lost', 'SELECT lost, freed FROM headgate_forget_lost($1)')
 const ROLL = prepared('roll', 'SELECT headgate_roll((headgate_now() - $1) * 4096, $2) AS count')
 const ROLL_SESSIONS = prepared('roll_sessions', 'SELECT headgate_roll_sessions((headgate_now() - $1) * 4096, $2) AS count')
+const CLOSE_DAYS = prepared('close_days', 'SELECT headgate_close_days($1) AS count')
 const FORGET_USE = prepared('forget_use', 'SELECT headgate_forget_use($1) AS count')
 const REBUILD = prepared('rebuild', 'SELECT headgate_rebuild_windows($1) AS count')
 /** What keys have spent that others issued counts at those as well. */
@@ -177,12 +178,15 @@ export class PostgresRecord implements StoreOfRecord {
     return this.ledger.prune(before, most, age)
   }
 
-  /** Adds the next generations to the sums of use, see `rollup-functions.ts`. The database's clock says which are old enough. */
+  /** Adds the next generations to the sums of use, and closes days, see `rollup-functions.ts`. The database's clock says which are old enough. */
   async roll(_now: number, most: number): Promise<number> {
     const rolled = await this.addUse(ROLL_AGE, most)
     if (rolled >= most) return rolled
     const [row] = await this.connections.readings.call<{ count: number }>(ROLL_SESSIONS, [ROLL_AGE, most])
-    return row?.count ?? 0
+    const sessions = row?.count ?? 0
+    if (sessions >= most) return sessions
+    const [closed] = await this.connections.readings.call<{ count: number }>(CLOSE_DAYS, [most])
+    return closed?.count ?? 0
   }
 
   /** Removes the oldest day of the sums of use. @returns whether there was one before the moment. */

@@ -3,6 +3,7 @@
  * the generations below a watermark. One process at a time raises it; those that hand in generations meanwhile wait, so that each row is
  * added either by the page that passes it or by the call that brings it late.
  */
+import { KEY_PARTS, type KeyPart } from '../use-facts.ts'
 import { factOf, SAVED } from './json-text.ts'
 import { LOCKS } from './locks.ts'
 
@@ -16,17 +17,37 @@ const NAMES = ['model', 'endpoint', 'provider', 'status']
 const TOKENS = ['input', 'output', 'cached', 'cache_write', 'reasoning']
 const PLAIN = ['count', ...TOKENS, 'saved']
 
-function add(table: string, key: readonly string[], values: readonly string[]): string {
-  const sums = [...TOKENS.map((name) => `sum(${name})::bigint`), 'sum(saved)::float8']
+const TOKEN_SUMS = [...TOKENS.map((name) => `sum(${name})::bigint`), 'sum(saved)::float8'].join(', ')
+
+function add(table: string, key: readonly string[], values: readonly string[], from = 'sums'): string {
   const named = [...key, ...NAMES]
   return `INSERT INTO ${table} AS t (${[...named, 'count', 'dollars', 'nano', ...TOKENS, 'saved'].join(', ')})
-    SELECT ${[...values, ...NAMES].join(', ')}, sum(count)::bigint, trunc(sum(cost) / ${NANO})::bigint, (sum(cost) % ${NANO})::bigint, ${sums.join(', ')}
-    FROM sums GROUP BY ${named.map((_, i) => i + 1).join(', ')} ORDER BY ${named.map((_, i) => i + 1).join(', ')}
-    ON CONFLICT (${named.join(', ')}) DO UPDATE SET ${PLAIN.map((name) => `${name} = t.${name} + excluded.${name}`).join(', ')},
+    SELECT ${[...values, ...NAMES].join(', ')}, sum(count)::bigint, trunc(sum(cost) / ${NANO})::bigint, (sum(cost) % ${NANO})::bigint, ${TOKEN_SUMS}
+    FROM ${from} GROUP BY ${numbers(named.length)} ORDER BY ${numbers(named.length)}
+    ${onConflict(named, PLAIN)}`
+}
+
+const numbers = (count: number): string => Array.from({ length: count }, (_, i) => i + 1).join(', ')
+
+function onConflict(named: readonly string[], plain: readonly string[]): string {
+  return `ON CONFLICT (${named.join(', ')}) DO UPDATE SET ${plain.map((name) => `${name} = t.${name} + excluded.${name}`).join(', ')},
       dollars = t.dollars + excluded.dollars + (t.nano + excluded.nano) / ${NANO}, nano = (t.nano + excluded.nano) % ${NANO}`
 }
 
-/** Adds generations. Both tables are written in the order of their keys, so that two calls never wait for each other in a circle. @param where which. */
+/** Of closed days: what each key has used by one name. */
+const insertPart = (name: KeyPart): string =>
+  `INSERT INTO use_by_key_${name} AS t (day, key, ${name}, count, failed, dollars, nano, ${TOKENS.join(', ')}, saved)`
+const FAILED = `coalesce(sum(count) FILTER (WHERE status IN ('failed', 'unknown')), 0)::bigint`
+
+/** Adds what belongs to days that are closed already. */
+function addPart(name: KeyPart): string {
+  return `${insertPart(name)}
+    SELECT hour / 24, sums.key, ${name}, sum(count)::bigint, ${FAILED}, trunc(sum(cost) / ${NANO})::bigint, (sum(cost) % ${NANO})::bigint, ${TOKEN_SUMS}
+    FROM sums, use_closed c WHERE hour / 24 < c.day OR (hour / 24 = c.day AND sums.key <= c.key) GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+    ${onConflict(['day', 'key', name], ['failed', ...PLAIN])} RETURNING 1`
+}
+
+/** Adds generations. All tables are written in the order of their keys, so that two calls never wait for each other in a circle. @param where which. */
 export function addUse(where: string): string {
   return `WITH sums AS MATERIALIZED (
     SELECT seq / 4096 / ${HOUR} AS hour, key, ${factOf('model', 'model')} AS model, ${factOf('endpoint', 'endpoint')} AS endpoint,
@@ -35,14 +56,16 @@ export function addUse(where: string): string {
     FROM generation WHERE ${where} GROUP BY 1, 2, 3, 4, 5, 6
   ), hours AS (
     ${add('use_by_hour', ['hour'], ['hour'])} RETURNING 1
-  )
+  ), days AS (
+    ${add('use_by_day', ['day'], ['hour / 24'], 'sums, use_closed c WHERE hour / 24 < c.day')} RETURNING 1
+  ), ${KEY_PARTS.map((name) => `by_${name} AS (${addPart(name)})`).join(', ')}
   ${add('use_by_key', ['day', 'key'], ['hour / 24', 'key'])}`
 }
 
 /** Waits for a page that is being added; then those above the watermark are left to the next ones until this transaction ends. */
 export const HOLD_WATERMARK = `pg_advisory_xact_lock_shared(${LOCKS.program}, ${LOCKS.watermark})`
 
-/** Adds the next generations below \`bound\`. @returns how many; 0 also while another process does the same. */
+/** Adds the next generations below `bound`. @returns how many; 0 also while another process does the same. */
 export const ROLL = `
 CREATE OR REPLACE FUNCTION headgate_roll(bound bigint, most bigint) RETURNS bigint LANGUAGE plpgsql AS $body$
 DECLARE
@@ -62,7 +85,43 @@ BEGIN
 END
 $body$`
 
-/** Removes the oldest day and hour that began before \`moment\` (milliseconds since the epoch). @returns rows. */
+const OF_DAY = 'u.day = the_day AND u.key > the_key AND (last_key IS NULL OR u.key <= last_key)'
+const COST = `(sum(dollars) + div(sum(nano), ${NANO}))::bigint, (sum(nano) % ${NANO})::bigint`
+
+/**
+ * Makes coarser sums of a day that is over: of about `most` sums by key at once, and those of all keys at the end of the day. The day is
+ * over when the watermark has passed it; what comes later is added by `addUse`. @returns `most`, or 0 where nothing is left to do.
+ */
+export const CLOSE_DAYS = `
+CREATE OR REPLACE FUNCTION headgate_close_days(most bigint) RETURNS bigint LANGUAGE plpgsql AS $body$
+DECLARE
+  the_day bigint;
+  the_key text;
+  last_key text;
+BEGIN
+  IF NOT pg_try_advisory_xact_lock(${LOCKS.program}, ${LOCKS.rolling}) THEN RETURN 0; END IF;
+  PERFORM pg_advisory_xact_lock(${LOCKS.program}, ${LOCKS.watermark});
+  SELECT c.day, c.key INTO the_day, the_key FROM use_closed c;
+  IF the_key = '' THEN SELECT min(u.day) INTO the_day FROM use_by_key u WHERE u.day >= the_day; END IF;
+  IF the_day IS NULL OR (the_day + 1) * ${DAY} * 4096 > (SELECT seq FROM use_below) THEN RETURN 0; END IF;
+  SELECT u.key INTO last_key FROM use_by_key u WHERE u.day = the_day AND u.key > the_key ORDER BY u.key OFFSET most - 1 LIMIT 1;
+  ${KEY_PARTS.map(
+    (name) => `${insertPart(name)} SELECT day, key, ${name}, sum(count)::bigint, ${FAILED}, ${COST}, ${TOKEN_SUMS}
+    FROM use_by_key u WHERE ${OF_DAY} GROUP BY 1, 2, 3;`,
+  ).join('\n  ')}
+  IF last_key IS NULL THEN
+    INSERT INTO use_by_day (day, ${NAMES.join(', ')}, count, dollars, nano, ${TOKENS.join(', ')}, saved)
+      SELECT the_day, ${NAMES.join(', ')}, sum(count)::bigint, ${COST}, ${TOKEN_SUMS}
+      FROM use_by_hour u WHERE u.hour >= the_day * 24 AND u.hour < (the_day + 1) * 24 GROUP BY ${numbers(1 + NAMES.length)};
+    UPDATE use_closed SET day = the_day + 1, key = '';
+  ELSE
+    UPDATE use_closed SET day = the_day, key = last_key;
+  END IF;
+  RETURN most;
+END
+$body$`
+
+/** Removes the oldest day and hour that began before `moment` (milliseconds since the epoch). @returns rows. */
 export const FORGET_USE = `
 CREATE OR REPLACE FUNCTION headgate_forget_use(moment bigint) RETURNS bigint LANGUAGE plpgsql AS $body$
 DECLARE
@@ -71,6 +130,9 @@ DECLARE
 BEGIN
   DELETE FROM use_by_key WHERE day < moment / ${DAY} AND day = (SELECT min(day) FROM use_by_key);
   GET DIAGNOSTICS days = ROW_COUNT;
+  ${['use_by_day', ...KEY_PARTS.map((name) => `use_by_key_${name}`)]
+    .map((table) => `DELETE FROM ${table} WHERE day < moment / ${DAY} AND day = (SELECT min(day) FROM ${table});`)
+    .join('\n  ')}
   DELETE FROM use_by_hour WHERE hour < moment / ${HOUR} AND hour = (SELECT min(hour) FROM use_by_hour);
   GET DIAGNOSTICS hours = ROW_COUNT;
   RETURN days + hours;
@@ -93,6 +155,8 @@ BEGIN
     + CASE WHEN min(g.seq) IS NULL OR EXISTS (SELECT 1 FROM carried) THEN 1 ELSE 0 END INTO the_day FROM generation g;
   DELETE FROM use_by_key WHERE day >= the_day;
   DELETE FROM use_by_hour WHERE hour >= the_day * 24;
+  ${['use_by_day', ...KEY_PARTS.map((name) => `use_by_key_${name}`)].map((table) => `DELETE FROM ${table} WHERE day >= the_day;`).join(' ')}
+  UPDATE use_closed SET day = least(day, the_day), key = CASE WHEN day < the_day THEN key ELSE '' END;
   UPDATE use_below SET seq = least(seq, the_day * ${DAY} * 4096);
   DELETE FROM session_use WHERE hour >= the_day * 24;
   UPDATE session_below SET seq = least(seq, the_day * ${DAY} * 4096);
