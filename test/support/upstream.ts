@@ -56,7 +56,11 @@ export class Seen {
   }
 
   get json(): JsonObject {
-    return JSON.parse(this.body) as JsonObject
+    try {
+      return JSON.parse(this.body) as JsonObject
+    } catch (cause) {
+      throw new Error(`${this.method} ${this.path} has no JSON: ${this.rawHeaders.join(' ')} ${JSON.stringify(this.body)}`, { cause })
+    }
   }
 }
 
