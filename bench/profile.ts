@@ -1,5 +1,5 @@
 /**
- * Shows where the CPU time goes: `node bench/profile.ts [--scenario NAME] [--target headgate|forwarder|blind-proxy] [--seconds N] [--top N]`.
+ * Shows where the CPU time goes: `node bench/profile.ts [--scenario NAME] [--target headgate|guarded|forwarder|blind-proxy] [--seconds N] [--top N]`.
  * Runs one scenario on one target under --cpu-prof and prints the functions with the most self time.
  * The profile stays in a temporary folder, whose path is printed; browsers' developer tools open it.
  */
@@ -52,11 +52,12 @@ function selfTimes(profile: Profile, seconds: number): [string, number][] {
 async function startProfiled(name: string, mockPort: number, folder: string): Promise<Target & { child: ChildProcess }> {
   const nodeFlags = ['--cpu-prof', `--cpu-prof-dir=${folder}`, `--cpu-prof-interval=${INTERVAL}`]
   const common = { headers: {}, check: async () => undefined }
-  if (name === 'headgate') {
-    const gateway = await startGateway(mockPort, { nodeFlags })
+  if (name === 'headgate' || name === 'guarded') {
+    const gateway = await startGateway(mockPort, { nodeFlags, guardrails: name === 'guarded' })
     return { ...common, name, port: gateway.port, pid: gateway.child.pid, child: gateway.child, stop: () => gateway.stop() }
   }
-  if (name !== 'forwarder' && name !== 'blind-proxy') throw new Error(`--target must be headgate, forwarder or blind-proxy, got ${name}`)
+  if (name !== 'forwarder' && name !== 'blind-proxy')
+    throw new Error(`--target must be headgate, guarded, forwarder or blind-proxy, got ${name}`)
   const { child, port } = await startScript(`baselines/${name}.ts`, [String(mockPort)], nodeFlags)
   return { ...common, name, port, pid: child.pid, child, stop: () => stop(child) }
 }
