@@ -1,12 +1,10 @@
 /** What the layers are built from: passed in by the composition root, so that the pipeline knows no adapter by name. */
-
 import type { Clock } from '../core/clock.ts'
 import type { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { Tallies } from '../core/metrics.ts'
 import type { ProviderPreferences } from '../dialects/canon/gateway-fields.ts'
-import type { Presets } from '../dialects/canon/presets.ts'
-import type { StoredPrompts } from '../dialects/canon/prompts.ts'
+import type { Presets, StoredPrompts } from '../dialects/canon/presets.ts'
 import type { DialectId } from '../dialects/canon/request.ts'
 import type { ClientDialect, EmbeddingWire, UpstreamDialect } from '../dialects/types.ts'
 import type { CreditBook } from '../ledger/credit.ts'

@@ -4,7 +4,7 @@ import { isObject, type Json, type JsonObject } from '../../src/core/json.ts'
 import { fitSchema as fitClaude, fitsSchema } from '../../src/dialects/canon/claude-schema.ts'
 import { fitFunctions } from '../../src/dialects/canon/closed-schema.ts'
 import { fitSchemas } from '../../src/dialects/chat/shape-request.ts'
-import { fitSchema as fitGemini } from '../../src/dialects/gemini/response-schema.ts'
+import { fitSchema as fitGemini } from '../../src/dialects/gemini/generation-config.ts'
 import { every } from '../support/every.ts'
 
 const TEXT = { type: 'string' }

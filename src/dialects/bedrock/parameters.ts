@@ -1,6 +1,5 @@
 /** What becomes of each parameter at a provider of this wire. */
-import { type FieldNames, fieldNames } from '../canon/field-names.ts'
-import type { ParameterTable } from '../canon/parameters.ts'
+import { type FieldNames, fieldNames, type ParameterTable } from '../canon/parameters.ts'
 
 const NO_FIELD = { dropped: 'this format has no field for it' } as const
 const TEXT_ONLY = { dropped: 'this format has no field for the kind of a reply' } as const

@@ -1,4 +1,7 @@
-/** Presets: settings that a request names by one word instead of sending them (contract section 2.4). */
+/**
+ * Presets: settings that a request names by one word instead of sending them (contract section 2.4); and prompts that the operator keeps in
+ * the configuration, for requests to name instead of repeat.
+ */
 import type { JsonObject } from '../../core/json.ts'
 import type { ProviderPreferences } from './gateway-fields.ts'
 
@@ -37,3 +40,10 @@ export function picked(fields: JsonObject, names: readonly string[]): JsonObject
   for (const name of names) if (fields[name] !== undefined) some[name] = fields[name]
   return some
 }
+
+interface StoredPrompt {
+  /** Put in front of the request's own input; `{{name}}` in a text stands for a variable. */
+  readonly messages: readonly { readonly role: 'system' | 'developer' | 'user' | 'assistant'; readonly text: string }[]
+}
+
+export type StoredPrompts = ReadonlyMap<string, StoredPrompt>

@@ -1,5 +1,4 @@
 /** The deltas of one chat reply as canonical blocks; a whole message is one large delta. */
-
 import { entryAt } from '../../core/entry-at.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { BlockKind, NoteKind, StreamEvent } from '../canon/events.ts'
@@ -7,8 +6,7 @@ import { otherMembers } from '../canon/native.ts'
 import type { Opaque } from '../canon/request.ts'
 import { flatAnnotation } from './annotations.ts'
 import { audioAnswer, imageAnswer, joinAudio } from './media.ts'
-import { dropEmptyMembers } from './reply-members.ts'
-import { type CallSlot, ToolCalls } from './tool-calls.ts'
+import { type CallSlot, dropEmptyMembers, ToolCalls } from './reply-members.ts'
 import { OPAQUE, WIRE } from './wire.ts'
 
 const KNOWN: ReadonlySet<string> = new Set([

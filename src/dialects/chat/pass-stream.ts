@@ -7,8 +7,7 @@ import { binary, FrameSplitter, frameData, utf8 } from '../sse/frames.ts'
 import type { Final, PassStream, ReplyContext } from '../types.ts'
 import { choiceFault, chunkHead, closingChunks, faultIn, servedTier, unify } from './decode-stream.ts'
 import { Envelope, frameWords, isImage, ourHeader } from './pass-envelope.ts'
-import { dropEmptyMembers, joinParts, LateMembers, mirrorReasoning, mirrorsByText, ReplyIdentity } from './reply-members.ts'
-import { ToolCalls } from './tool-calls.ts'
+import { dropEmptyMembers, joinParts, LateMembers, mirrorReasoning, mirrorsByText, ReplyIdentity, ToolCalls } from './reply-members.ts'
 import { usageIn } from './usage.ts'
 
 /** Fragments of calls that must be in order before further ones are trusted unread. */

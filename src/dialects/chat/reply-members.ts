@@ -1,8 +1,10 @@
 /**
  * Members of a provider's messages and chunks, as callers read them from every provider: what some write elsewhere or leave empty is put
- * right in place, reasoning stands under both of its names (contract section 3), and members that the gateway does not pass on, such as
- * `moderation`, `prompt_filter_results` of Azure or `x_groq`, go to the caller with the usage chunk, which it writes itself.
+ * right in place, reasoning stands under both of its names (contract section 3), members that the gateway does not pass on, such as
+ * `moderation`, `prompt_filter_results` of Azure or `x_groq`, go to the caller with the usage chunk, which it writes itself, and each
+ * fragment of a call has its slot, whatever habit its provider has. The decoder and the pass lane use them alike.
  */
+import { randomTag } from '../../core/ids.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 
 /** Marks of both kinds: a frame that is relayed unread must not have them. */
@@ -242,4 +244,44 @@ export function endOfString(text: string, from: number): number {
     else if (unit === QUOTE) return i
   }
   return -1
+}
+
+export interface CallSlot {
+  /** Position among the calls of this reply, from 0, in order of appearance. */
+  readonly index: number
+  id: string
+  name: string
+}
+
+/**
+ * Fragments may lack an index, repeat their id each time, reuse an index for another call, or come whole.
+ * The first fragment of a call makes its slot; a call without an id gets one.
+ */
+export class ToolCalls {
+  readonly slots: CallSlot[] = []
+  private readonly byIndex = new Map<number, CallSlot>()
+
+  /** The slot of a fragment; `fresh` is true for the first one of its call. */
+  resolve(fragment: JsonObject): { slot: CallSlot; fresh: boolean } {
+    const id = text(fragment.id)
+    const name = isObject(fragment.function) ? text(fragment.function.name) : ''
+    const known = this.find(fragment.index, id, name)
+    if (known) {
+      if (known.name === '') known.name = name
+      return { slot: known, fresh: false }
+    }
+    const slot: CallSlot = { index: this.slots.length, id: id || `call_${randomTag()}`, name }
+    this.slots.push(slot)
+    if (typeof fragment.index === 'number') this.byIndex.set(fragment.index, slot)
+    return { slot, fresh: true }
+  }
+
+  private find(index: unknown, id: string, name: string): CallSlot | undefined {
+    if (typeof index === 'number') {
+      const slot = this.byIndex.get(index)
+      return slot && id !== '' && id !== slot.id && name !== '' && slot.name !== '' ? undefined : slot
+    }
+    if (id !== '') return this.slots.find((slot) => slot.id === id)
+    return name === '' ? this.slots.at(-1) : undefined
+  }
 }

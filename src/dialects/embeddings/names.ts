@@ -1,5 +1,5 @@
 /** Names that more than one file of this folder writes. */
-import type { FieldNames } from '../canon/field-names.ts'
+import type { FieldNames } from '../canon/parameters.ts'
 
 export const CLIENT_ID = 'embeddings'
 

@@ -1,6 +1,5 @@
 /** A canonical request as the body of `generateContent`. */
-
-import { type JsonObject, present } from '../../core/json.ts'
+import { isObject, type Json, type JsonObject, present } from '../../core/json.ts'
 import { offeredTools } from '../canon/allowed-tools.ts'
 import { choosesSearch, nativeSearchIn } from '../canon/native-search.ts'
 import { losesTier, tierToSend } from '../canon/provider-fields.ts'
@@ -8,7 +7,6 @@ import type { CanonicalRequest, Sampling, ToolChoice, ToolSpec } from '../canon/
 import type { Encoded, Target } from '../types.ts'
 import { encodeContents } from './encode-contents.ts'
 import { formatInWords, generationConfig } from './generation-config.ts'
-import { nativeFields } from './native-fields.ts'
 import { ParameterFilter } from './parameter-filter.ts'
 import { operationPath, WIRE } from './wire.ts'
 
@@ -133,4 +131,35 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Encode
   })
   const operation = target.stream ? 'streamGenerateContent?alt=sse' : 'generateContent'
   return { path: operationPath(target.model, operation), body, dropped: [...dropped], ...(headers ? { headers } : {}) }
+}
+
+const FIELDS: ReadonlyMap<string, string> = new Map([
+  ['safety_settings', 'safetySettings'],
+  ['safetySettings', 'safetySettings'],
+  ['cached_content', 'cachedContent'],
+  ['cachedContent', 'cachedContent'],
+])
+
+function fitting(field: string, value: Json | undefined): value is Json {
+  return field === 'safetySettings' ? Array.isArray(value) : typeof value === 'string'
+}
+
+/**
+ * Fields of this wire that callers of other formats may send beside their own: under the provider's name, in snake case too, as JSON of
+ * protocol buffers is read, or in `extra_body.google`, where Google's own chat endpoint has them (Gemini API, "OpenAI compatibility").
+ * @returns the fields by their names at the provider; those that it does not know are recorded in the filter.
+ */
+function nativeFields({ extras }: CanonicalRequest, filter: ParameterFilter): JsonObject {
+  const body: JsonObject = {}
+  const take = (name: string, value: Json | undefined, record: string): void => {
+    const field = FIELDS.get(name)
+    if (field === undefined || !fitting(field, value)) filter.dropped.add(record)
+    else body[field] ??= filter.unlessDropped(name, value)
+  }
+  for (const [name, value] of Object.entries(extras?.fields ?? {})) {
+    const google = name === 'extra_body' && isObject(value) && Object.keys(value).length === 1 ? value.google : undefined
+    if (isObject(google)) for (const [each, inner] of Object.entries(google)) take(each, inner, `extra_body.google.${each}`)
+    else take(name, value, name)
+  }
+  return body
 }

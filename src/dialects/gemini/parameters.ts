@@ -1,6 +1,5 @@
 /** What becomes of each parameter at a provider of this wire. */
-import { type FieldNames, fieldNames } from '../canon/field-names.ts'
-import type { ParameterTable } from '../canon/parameters.ts'
+import { type FieldNames, fieldNames, type ParameterTable } from '../canon/parameters.ts'
 
 export const geminiParameters: ParameterTable = {
   temperature: { as: 'generationConfig.temperature' },

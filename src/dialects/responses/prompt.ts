@@ -2,7 +2,7 @@
 
 import { badField } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
-import type { StoredPrompts } from '../canon/prompts.ts'
+import type { StoredPrompts } from '../canon/presets.ts'
 
 const PLACEHOLDER = /\{\{\s*([\w.-]{1,64})\s*\}\}/g
 /** Parts that a variable may stand for, beside plain text. */

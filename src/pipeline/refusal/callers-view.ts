@@ -4,7 +4,7 @@
  */
 import { Fault, isRejection } from '../../core/faults.ts'
 import { type Json, type JsonObject, stringOf } from '../../core/json.ts'
-import type { FieldNames } from '../../dialects/canon/field-names.ts'
+import type { FieldNames } from '../../dialects/canon/parameters.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Planned } from '../exchange.ts'
 import { CallersWords, quotesAddedText, scrubbed } from './shown-sentence.ts'

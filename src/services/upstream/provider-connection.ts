@@ -3,8 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import { performance } from 'node:perf_hooks'
 import type { Dispatcher } from 'undici'
-import { ChunkedBody } from './chunked-body.ts'
-import { type PlainReply, plainReply } from './plain-reply.ts'
+import { ChunkedBody, type PlainReply, plainReply } from './plain-reply.ts'
 import { ReplyParser, type ReplyReceiver } from './reply-parser.ts'
 
 /** A request as its bytes are written. */
