@@ -6,6 +6,7 @@ import { SqliteJournal } from '../../src/store/journal.ts'
 import { openPostgres } from '../../src/store/postgres/record.ts'
 import { openDatabase } from '../../src/store/sqlite.ts'
 import { FakeClock } from '../support/clock.ts'
+import { eventually } from '../support/eventually.ts'
 import { every } from '../support/every.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { clocked } from '../support/postgres-clock.ts'
@@ -128,6 +129,32 @@ function suite(server: TestPostgres): void {
     await reading
     t.equal(new Set(accepted).size, rows.length)
     t.equal(accepted.length, rows.length)
+  })
+
+  t.test('PostgreSQL: a reader of all there is finds the end without a look at each generation', async (t) => {
+    const url = await server.database()
+    const { record, now } = await opened(t, url)
+    const first = (now() - 100_000) * TICKS
+    await server.query(
+      url,
+      `INSERT INTO generation (seq, tag, key, payer, model, endpoint, hold, floor, status, cost, input, output, cached, cache_write, reasoning, estimated, facts, at)
+        SELECT $1::bigint + i, 'abcdefghijkl', 'k', '', 'm', 'e', 9, 3, 'completed', 5, 1, 1, 0, 0, 0, false, '{}', 1 FROM generate_series(1, 20000) AS s (i)`,
+      [first],
+    )
+    await server.query(url, 'VACUUM ANALYZE generation')
+    const read = async (): Promise<number> => {
+      const sql = `SELECT sum(seq_tup_read)::int + (SELECT sum(idx_tup_read)::int FROM pg_stat_user_indexes WHERE relname = 'generation') AS rows
+        FROM pg_stat_user_tables WHERE relname = 'generation'`
+      return Number((await server.query(url, sql))[0]?.rows)
+    }
+    const before = await read()
+    const batch = await record.readers.claim(claimOf(now(), Number.MAX_SAFE_INTEGER))
+    t.match(batch, { number: 1, reaching: first + 20_001 })
+    // A connection reports what it has read when it ends; the next look at all rows shows that this has come.
+    await record.close()
+    await server.query(url, 'SELECT count(*) FROM (SELECT facts FROM generation) AS g')
+    const after = await eventually('what was read', async () => ((await read()) >= before + 20_000 ? await read() : undefined))
+    t.ok(after - before < 25_000, `${after - before} rows were read`)
   })
 
   t.test('PostgreSQL: one process reads at a time, and another goes on with its open batch once it is lost', async (t) => {

@@ -4,6 +4,9 @@
  */
 import { LOCKS } from './locks.ts'
 
+/** As many as there are: without a limit the last one is found in the index, and those that hand generations in need not wait. */
+const EVERY = Number.MAX_SAFE_INTEGER
+
 /** Notes those of a batch that readers have passed. Before the rows are written, under `HOLD_WATERMARK`. */
 export const NOTE_LATE = `
   IF (SELECT max(reaching) FROM ledger_reader) > (SELECT min(s) FROM unnest(seqs) AS s) THEN
@@ -34,8 +37,12 @@ BEGIN
   UPDATE ledger_reader p SET holder = the_holder, held_until = moment + hold_for, seen_at = moment WHERE p.name = the_name;
   IF r.begun_at = 0 THEN
     PERFORM pg_advisory_xact_lock(${LOCKS.program}, ${LOCKS.watermark});
-    SELECT max(seq) INTO last_seq
-      FROM (SELECT g.seq FROM generation g WHERE g.seq >= r.below AND g.seq < (moment - age) * 4096 ORDER BY g.seq LIMIT most) AS page;
+    IF most = ${EVERY} THEN
+      SELECT max(g.seq) INTO last_seq FROM generation g WHERE g.seq >= r.below AND g.seq < (moment - age) * 4096;
+    ELSE
+      SELECT max(seq) INTO last_seq
+        FROM (SELECT g.seq FROM generation g WHERE g.seq >= r.below AND g.seq < (moment - age) * 4096 ORDER BY g.seq LIMIT most) AS page;
+    END IF;
     UPDATE ledger_reader_late l SET batch = r.batch + 1
       WHERE l.reader = the_name AND (l.seq, l.tag) IN
         (SELECT o.seq, o.tag FROM ledger_reader_late o WHERE o.reader = the_name ORDER BY o.seq, o.tag LIMIT most);
