@@ -10,15 +10,25 @@ export interface Survey {
 }
 
 const BASE = 27
+/** The most that a byte holds. */
+const MOST = 255
 const LETTERS = 4
 const FIRST_LETTER = 0x61
 /** Letters that stand alone in ordinary text are fewer. */
 const MANY = 6
 
-/** The first four letters of a word as a number; shorter words end in nothing. */
-const numbers = new Uint8Array(BASE ** LETTERS)
-let given = 0
+/** Numbers of beginnings by the code of their letters; where there are more than a byte has, some share one. */
+const given = new Map<number, number>()
+/** The same as a table of half a megabyte: made for the first text that is looked at. */
+let numbers: Uint8Array | undefined
 
+function tableOf(): Uint8Array {
+  const table = new Uint8Array(BASE ** LETTERS)
+  for (const [code, number] of given) table[code] = number
+  return table
+}
+
+/** The first four letters of a word as a number; shorter words end in nothing. */
 function codeOf(word: string): number {
   let code = 0
   for (let i = 0; i < LETTERS; i++) code = code * BASE + (i < word.length ? word.charCodeAt(i) - FIRST_LETTER + 1 : 0)
@@ -29,8 +39,9 @@ function codeOf(word: string): number {
 export function beginnings(words: string): readonly number[] {
   return words.split(' ').map((word) => {
     const code = codeOf(word)
-    if (numbers[code] === 0) numbers[code] = ++given
-    return numbers[code] ?? 0
+    const number = given.get(code) ?? (given.size % MOST) + 1
+    given.set(code, number)
+    return number
   })
 }
 
@@ -48,7 +59,9 @@ function shapeOf(first: number, last: number, length: number): number {
 
 /** @param low text in small letters. */
 export function survey(low: string): Survey {
-  const seen = new Uint8Array(given + 1)
+  numbers ??= tableOf()
+  const table = numbers
+  const seen = new Uint8Array(MOST + 1)
   const { length } = low
   let spaced = false
   let scrambled = false
@@ -73,7 +86,7 @@ export function survey(low: string): Survey {
     }
     alone = 0
     for (let missing = size; missing < LETTERS; missing++) code *= BASE
-    seen[numbers[code] ?? 0] = 1
+    seen[table[code] ?? 0] = 1
     if (size < 16 && shapes[shapeOf(low.charCodeAt(start), low.charCodeAt(at - 1), size)] === 1) scrambled = true
   }
   return { seen, spaced, scrambled }
