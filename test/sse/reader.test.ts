@@ -59,3 +59,24 @@ t.test('lines that end in CR and LF are read, cut anywhere', async (t) => {
   ]
   for (let at = 0; at <= text.length; at++) t.same(read([text.slice(0, at), text.slice(at)]), wanted, `cut at ${at}`)
 })
+
+t.test('a frame that comes in many pieces is one, short or long', async (t) => {
+  for (const length of [100, 4_000, 4_200, 20_000]) {
+    const words = 'x'.repeat(length)
+    const text = `data: a\n\ndata: ${words}\n\ndata: b\n\n`
+    const pieces = Array.from({ length: Math.ceil(text.length / 700) }, (_, at) => text.slice(at * 700, at * 700 + 700))
+    t.same(
+      read(pieces).map(([data]) => data),
+      ['a', words, 'b'],
+      `${length} letters`,
+    )
+  }
+  t.same(read(['data: a']), [['a', undefined]], 'the last one may lack its end')
+})
+
+t.test('what a handler throws comes out, as for a frame that is too long', async (t) => {
+  const reader = new EventReader(() => {
+    throw new RangeError('no more')
+  })
+  t.throws(() => reader.push(Buffer.from('data: a\n\n')), { message: 'no more' })
+})
