@@ -16,17 +16,21 @@ const SUMS = 1_000
 const END = new Uint8Array()
 type Bound = string | typeof END
 
-/** As many times more of the sums of closed days, which are only added up. */
-const CLOSED = 4
+/** As many times more of the sums of several days, which are only added up. */
+const TOGETHER = 4
 
 const boundIn = (table: string): string => `SELECT key FROM ${table} WHERE day = ?1 AND key > ?2 ORDER BY key LIMIT 1 OFFSET ?3`
 
-function closedRowsOf(part: KeyPart, apart: readonly UseGroup[]): string {
+const tableOf = (part: KeyPart | undefined): string => (part ? `use_by_key_${part}` : 'use_by_key')
+const FAILURES = "sum(iif(status = 'failed' OR status = 'unknown', count, 0)) AS failed"
+
+/** Of several days. @param part the sums of closed days; undefined: all sums. */
+function togetherOf(part: KeyPart | undefined, apart: readonly UseGroup[]): string {
   const named = (name: KeyPart): string => `${apart.includes(name) ? name : "''"} AS ${name}`
   return `SELECT u.key, ${apart.includes('day') ? 'u.day' : '0'} AS day, ${named('model')}, '' AS endpoint, ${named('provider')}, 1 AS answered,
-    sum(failed) AS failed, sum(count) AS requests, sum(dollars) AS dollars, sum(nano) AS nano, sum(input) AS input, sum(output) AS output,
+    ${part ? 'sum(failed) AS failed' : FAILURES}, sum(count) AS requests, sum(dollars) AS dollars, sum(nano) AS nano, sum(input) AS input, sum(output) AS output,
     sum(reasoning) AS reasoning, total(saved) AS saved
-    FROM json_each(?1) AS d CROSS JOIN use_by_key_${part} AS u ON u.day = d.value AND u.key > ?2 AND u.key <= ?3
+    FROM json_each(?1) AS d CROSS JOIN ${tableOf(part)} AS u ON u.day = d.value AND u.key > ?2 AND u.key <= ?3
     GROUP BY ${['u.key', ...apart.map((name) => `u.${name}`)].join(', ')}`
 }
 
@@ -34,8 +38,7 @@ function closedRowsOf(part: KeyPart, apart: readonly UseGroup[]): string {
 function rowsOf(apart: readonly UseGroup[] | undefined): string {
   const names = (['model', 'provider'] as const).filter((name) => apart?.includes(name))
   const named = (name: 'model' | 'provider'): string => `${names.includes(name) ? name : "''"} AS ${name}`
-  const joined = `${apart?.includes('day') ? '?1' : '0'} AS day, ${named('model')}, '' AS endpoint, ${named('provider')}, 1 AS answered,
-    sum(iif(status = 'failed' OR status = 'unknown', count, 0)) AS failed`
+  const joined = `${apart?.includes('day') ? '?1' : '0'} AS day, ${named('model')}, '' AS endpoint, ${named('provider')}, 1 AS answered, ${FAILURES}`
   const all = "?1 AS day, model, endpoint, provider, status NOT IN ('failed', 'unknown') AS answered"
   return `SELECT key, ${apart ? joined : all}, sum(count) AS requests, sum(dollars) AS dollars, sum(nano) AS nano, sum(input) AS input,
     sum(output) AS output, sum(reasoning) AS reasoning, total(saved) AS saved
@@ -43,7 +46,7 @@ function rowsOf(apart: readonly UseGroup[] | undefined): string {
     GROUP BY ${['key', ...(apart ? names : ['model', 'endpoint', 'provider', 'answered'])].join(', ')}`
 }
 
-/** `<watermark> <day> <key that was read last>`: `open` for the days that still change, `<=` before the last of closed days. */
+/** `<watermark> <day> <key that was read last>`: `open` for the days that still change, `<=` before the last of several days. */
 const PLACE = /^(\d+) (open|(?:<=)?-?\d+) (.*)$/s
 
 export class SqliteKeyUse {
@@ -59,7 +62,8 @@ export class SqliteKeyUse {
   }
 
   /**
-   * First the days from the watermark's on with what is summed in memory, then each earlier day, closed ones together.
+   * First the days from the watermark's on with what is summed in memory, then each earlier day; together those that are closed, and all
+   * where no sum of closed days serves.
    * @param after '' begins. @returns a `next` without a space, a sequence, where rows come next that are in no sum. @throws what SQLite throws.
    */
   read(query: UseQuery, after: string): UsePage {
@@ -67,7 +71,7 @@ export class SqliteKeyUse {
     const place = PLACE.exec(after)
     const below = place ? Number(place[1]) : this.rollups.below
     const key = place?.[3] ?? ''
-    if (place?.[2]?.startsWith('<=')) return this.closed(query, below, Number(place[2].slice(2)), key)
+    if (place?.[2]?.startsWith('<=')) return this.together(query, below, Number(place[2].slice(2)), key)
     const day = place && place[2] !== 'open' ? Number(place[2]) : undefined
     const open = Math.max(from, Math.floor(below / TICKS / DAY_MS))
     const days = day === undefined ? daysBetween(open, until) : [day]
@@ -79,17 +83,21 @@ export class SqliteKeyUse {
     if (day === undefined) rows.push(...this.inMemory(query, key, bound))
     if (typeof bound === 'string') return { rows, next: `${below} ${day ?? 'open'} ${bound}` }
     const next = Math.min(day ?? open, until) - 1
-    if (next >= from) return { rows, next: `${below} ${partFor(query.apart) && next < this.rollups.closed ? '<=' : ''}${next} ` }
+    if (next >= from) return { rows, next: `${below} ${this.areTogether(query.apart, next) ? '<=' : ''}${next} ` }
     return { rows, ...this.left(query, below) }
   }
 
-  /** The closed days from the first one to `last`. */
-  private closed(query: UseQuery, below: number, last: number, key: string): UsePage {
+  private areTogether(apart: readonly UseGroup[] | undefined, last: number): boolean {
+    if (!apart) return false
+    return partFor(apart) ? last < this.rollups.closed : !apart.includes('day')
+  }
+
+  /** The days from the first one to `last`. */
+  private together(query: UseQuery, below: number, last: number, key: string): UsePage {
     const [part, days] = [partFor(query.apart), daysBetween(query.from / DAY_MS, last + 1)]
-    if (!part) throw new TypeError('expected sums that closed days have')
-    const most = Math.max(1, Math.floor((CLOSED * this.size) / days.length))
-    const bound = this.boundOf(`use_by_key_${part}`, days, key, most)
-    const statement = this.prepared(closedRowsOf(part, query.apart ?? []))
+    const most = Math.max(1, Math.floor((TOGETHER * this.size) / days.length))
+    const bound = this.boundOf(tableOf(part), days, key, most)
+    const statement = this.prepared(togetherOf(part, query.apart ?? []))
     const rows = statement.all(JSON.stringify(days), key, bound).map(useFrom)
     return { rows, ...(typeof bound === 'string' ? { next: `${below} <=${last} ${bound}` } : this.left(query, below)) }
   }

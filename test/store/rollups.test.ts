@@ -219,7 +219,14 @@ t.test('a month of many keys is read from the sums of closed days, with what is 
   while (journal.roll(now, 50) >= 50);
   t.match(db.prepare('SELECT day, key FROM use_closed').get(), { day: FIRST / DAY_MS + 19, key: '' }, 'the last day is not over')
   const query = (...apart: UseGroup[]): UseQuery => ({ from: FIRST, until: FIRST + 20 * DAY_MS, byKey: true, apart })
-  const queries = [query('model'), query('provider'), query(), query('day', 'model'), { from: FIRST, until: FIRST + 20 * DAY_MS }]
+  const queries = [
+    query('model'),
+    query('provider'),
+    query(),
+    query('day', 'model'),
+    query('model', 'provider'),
+    { from: FIRST, until: FIRST + 20 * DAY_MS },
+  ]
   // Only these have the day apart, and no page of the others reads sums of each day.
   const pages: number[] = []
   for (let after: string | undefined = ''; after !== undefined; ) {
