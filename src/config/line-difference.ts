@@ -1,5 +1,5 @@
 /** How one text differs from another, line by line, with what is the same folded (E. W. Myers, "An O(ND) Difference Algorithm", 1986). */
-import type { WrittenLine } from './written-entries.ts'
+import type { WrittenLine } from './written-lines.ts'
 
 export interface DifferenceLine {
   readonly kind: 'same' | 'removed' | 'added' | 'folded'

@@ -1,7 +1,4 @@
-/**
- * What the files of a configuration say, entry by entry with its place, and line by line in one form. Secrets are shown by their
- * references, or not at all.
- */
+/** What the files of a configuration say, entry by entry with its place. Secrets are shown by their references, or not at all. */
 import { isObject, type Json } from '../core/json.ts'
 import type { WrittenText } from './config.ts'
 import { AS_WRITTEN } from './expand.ts'
@@ -10,7 +7,7 @@ import { catalogSchema, configSchema } from './schema/root.ts'
 import { Source } from './source.ts'
 import type { Rule } from './validate.ts'
 
-interface WrittenEntry {
+export interface WrittenEntry {
   /** Such as `providers.local.base_url`. */
   path: string
   value: Json
@@ -21,7 +18,7 @@ interface WrittenEntry {
   column: number
 }
 
-const HIDDEN = '***'
+export const HIDDEN = '***'
 const LONGEST = 2000
 
 /** Names of settings whose text is a secret, whatever the schema says of them: those of an operator's own plugins have none. */
@@ -68,14 +65,14 @@ function* leaves(value: Json, path: Path, rule: Rule | undefined): Generator<Lea
 }
 
 /** The rule of what stands in a value at a step. */
-function innerRules(rule: Rule | undefined, value: Json): (step: string | number) => Rule | undefined {
+export function innerRules(rule: Rule | undefined, value: Json): (step: string | number) => Rule | undefined {
   const { items, properties = {}, patternProperties = {} } = branchOf(rule, value) ?? {}
   const [others] = Object.values(patternProperties)
   return (step) => (typeof step === 'number' ? items : Object.hasOwn(properties, step) ? properties[step] : others)
 }
 
 /** @param rule of the place. */
-function shownValue(value: Json, path: Path, rule: Rule | undefined): Pick<WrittenEntry, 'value' | 'secret'> {
+export function shownValue(value: Json, path: Path, rule: Rule | undefined): Pick<WrittenEntry, 'value' | 'secret'> {
   const secret = typeof value === 'string' && isSecret(path, branchOf(rule, value))
   return { value: secret ? referencesOf(value) : open(value), secret }
 }
@@ -108,61 +105,4 @@ function open(value: Json): Json {
     .replace(/(:\/\/[^\s?]*\?)[^\s}]+/g, `$1${HIDDEN}`)
     .replace(SECRET_TEXT, HIDDEN)
   return shown.length > LONGEST ? `${shown.slice(0, LONGEST)}…` : shown
-}
-
-export interface WrittenLine {
-  /** From 1, of the file. */
-  readonly line: number
-  readonly text: string
-}
-
-/** @returns undefined where the text is no YAML. @param isCatalog a file of models alone. */
-export function writtenLines(text: string, isCatalog = false): WrittenLine[] | undefined {
-  const source = new Source('text', text, AS_WRITTEN)
-  if (source.unreadable) return undefined
-  return [...linesOf(source, { value: source.data, path: [], rule: (isCatalog ? catalogSchema : configSchema) as Rule, indent: '' })]
-}
-
-interface Part {
-  readonly value: Json
-  readonly path: Path
-  readonly rule: Rule | undefined
-  readonly indent: string
-}
-
-const isLeaf = (value: Json): boolean => typeof value !== 'object' || value === null || Object.keys(value).length === 0
-
-function* linesOf(source: Source, { value, path, rule, indent }: Part): Generator<WrittenLine> {
-  const ruleOf = innerRules(rule, value)
-  const entries: [step: string | number, head: string, value: Json][] = Array.isArray(value)
-    ? value.map((each, i) => [i, '- ', each])
-    : isObject(value)
-      ? Object.entries(value).map(([name, each]) => [name, `${plain(name)}: `, each ?? null])
-      : []
-  if (entries.length === 0) yield { line: 1, text: scalar(value) }
-  for (const [step, head, each] of entries) {
-    const at = [...path, step]
-    const { line } = source.placeOf(at, 'key')
-    const own = ruleOf(step)
-    if (isLeaf(each)) yield { line, text: `${indent}${head}${scalar(shownValue(each, at, own).value)}` }
-    else if (typeof step === 'string') {
-      yield { line, text: `${indent}${head.trimEnd()}` }
-      yield* linesOf(source, { value: each, path: at, rule: own, indent: `${indent}  ` })
-    } else {
-      let mark = head
-      for (const { line: inner, text } of linesOf(source, { value: each, path: at, rule: own, indent: `${indent}  ` })) {
-        yield { line: inner, text: mark === '' ? text : `${indent}${mark}${text.slice(indent.length + 2)}` }
-        mark = ''
-      }
-    }
-  }
-}
-
-const scalar = (value: Json): string => (typeof value === 'string' ? plain(value) : JSON.stringify(value))
-
-/** Quoted where YAML might read it as something else, or it would take more than a line. */
-function plain(text: string): string {
-  return /^(?!(?:true|false|null|yes|no|on|off|~)$)[A-Za-z_$/.][\w$/.{}@*+ ()-]*(?::[\w$/.{}@*+-]+)*$/i.test(text) && !text.endsWith(' ')
-    ? text
-    : JSON.stringify(text)
 }

@@ -1,7 +1,7 @@
 /** Lines of a configuration in one form, and how two of them differ. */
 import t from 'tap'
 import { lineDifference } from '../../src/config/line-difference.ts'
-import { type WrittenLine, writtenLines } from '../../src/config/written-entries.ts'
+import { type WrittenLine, writtenLines } from '../../src/config/written-lines.ts'
 import { every } from '../support/every.ts'
 
 const linesOf = (text: string): WrittenLine[] => text.split('').map((each, at) => ({ line: at + 1, text: each }))
