@@ -32,8 +32,7 @@ import {
   sessionCommandRoute,
 } from '../server/key-command-route.ts'
 import { freeAddress } from '../server/listener.ts'
-import { METRICS_TYPE, MergedMetrics } from '../server/metrics.ts'
-import { ProcessGauges } from '../server/process-gauges.ts'
+import { METRICS_TYPE, MergedMetrics, ProcessGauges } from '../server/metrics.ts'
 import { DiskFiles } from '../services/files/index.ts'
 import { ConfigReader } from './config-reader.ts'
 import { controlRoomOf, operatorSecret } from './control-room.ts'

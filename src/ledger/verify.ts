@@ -1,10 +1,8 @@
 /** Checks the ledger against itself: what the `ledger verify` command runs. */
-
 import { Fault } from '../core/faults.ts'
 import { Pace } from './pace.ts'
 import type { GenerationRecord, LedgerReader, LedgerReaders, ReaderBatch, Sums } from './types.ts'
-import { type Earlier, NONE, same, Totals, type Verdict } from './verify-totals.ts'
-import { type EarlierWindows, WindowCheck } from './verify-windows.ts'
+import { type Earlier, type EarlierWindows, NONE, same, Totals, type Verdict, WindowCheck } from './verify-totals.ts'
 
 export type { Verdict } from './verify-totals.ts'
 

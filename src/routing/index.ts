@@ -11,10 +11,9 @@ export {
   type TokenNeed,
   tokensAt,
 } from './criteria/index.ts'
-export type { EndpointFigures, EndpointStatus, PercentileFigures } from './figures.ts'
 export type { Filtered, Removed, RouteNeeds } from './filters.ts'
 export { exclusion, filterEndpoints, noEndpointFault } from './filters.ts'
-export type { ServedSample } from './health.ts'
+export type { EndpointFigures, EndpointStatus, PercentileFigures, ServedSample } from './health.ts'
 export { HealthBook, isOutage } from './health.ts'
 export type { MergedPreferences, PreferenceSide, RequestWishes } from './merge.ts'
 export { bindingPart, dataDemands, mergePreferences, NO_PREFERENCES, requestSides } from './merge.ts'

@@ -2,8 +2,7 @@
 import t, { type Test } from 'tap'
 import { counter, type MetricSnapshot, reading, Tallies } from '../../src/core/metrics.ts'
 import { countAttempt } from '../../src/pipeline/attempt/attempt.ts'
-import { MergedMetrics, metricsText } from '../../src/server/metrics.ts'
-import { ProcessGauges } from '../../src/server/process-gauges.ts'
+import { MergedMetrics, metricsText, ProcessGauges } from '../../src/server/metrics.ts'
 import { ExchangeMetrics } from '../../src/server/witness.ts'
 
 const EXCHANGE = {

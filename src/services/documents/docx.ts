@@ -3,9 +3,9 @@
 import { inflateRawSync } from 'node:zlib'
 import mammoth from 'mammoth'
 import { Refusal } from '../threads/index.ts'
-import { cut, titleOf } from './cut.ts'
 import { markdownOf } from './markdown.ts'
 import { pageOf, withAbsoluteLinks } from './page-tree.ts'
+import { cut, titleOf } from './texts.ts'
 import { tidied } from './tidy.ts'
 import type { ReadJob, ReadResult } from './types.ts'
 

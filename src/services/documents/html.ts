@@ -1,9 +1,8 @@
 /** A page: the article in it where there is one, else all that can be seen. */
 import { Readability } from '@mozilla/readability'
-import { decoded } from './charset.ts'
-import { cut, titleOf } from './cut.ts'
 import { markdownOf } from './markdown.ts'
 import { isVisible, type PageElement, pageOf, withAbsoluteLinks, withoutHidden } from './page-tree.ts'
+import { cut, decoded, titleOf } from './texts.ts'
 import { tidied } from './tidy.ts'
 import type { ReadJob, ReadResult } from './types.ts'
 

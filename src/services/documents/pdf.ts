@@ -1,7 +1,7 @@
 /** The text of a PDF, page by page. */
 import { getDocumentProxy } from 'unpdf'
 import { Refusal } from '../threads/index.ts'
-import { cut, titleOf } from './cut.ts'
+import { cut, titleOf } from './texts.ts'
 import type { ReadJob, ReadResult } from './types.ts'
 
 type Pdf = Awaited<ReturnType<typeof getDocumentProxy>>

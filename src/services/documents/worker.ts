@@ -1,9 +1,7 @@
 /** The inside of a thread that reads documents. Each reader is loaded when its first document comes. */
-
 import { serveJobs } from '../threads/index.ts'
-import { decoded } from './charset.ts'
-import { cut } from './cut.ts'
 import { mediaTypeOf } from './kind.ts'
+import { cut, decoded } from './texts.ts'
 import type { DocumentKind, ReadJob, ReadResult } from './types.ts'
 
 type Read = (job: ReadJob) => ReadResult | Promise<ReadResult>

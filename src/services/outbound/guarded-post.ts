@@ -5,8 +5,7 @@ import type { Dispatcher } from 'undici'
 import Client from 'undici/lib/dispatcher/client.js'
 import type { Clock } from '../../core/clock.ts'
 import { guardedConnect, type Resolve } from './guarded-connect.ts'
-import type { OutboundPolicy } from './policy.ts'
-import { checkAddress } from './policy.ts'
+import { checkAddress, type OutboundPolicy } from './policy.ts'
 
 export interface GuardedPost {
   readonly url: string

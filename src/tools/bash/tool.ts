@@ -11,8 +11,7 @@ import {
   type ToolOutcome,
   type ToolSession,
 } from '../../plugin-api/index.ts'
-import { commandOf, withReason } from '../shell/action.ts'
-import { type Environment, environmentOf, neededSandbox, RequestContainer } from '../shell/environment.ts'
+import { commandOf, type Environment, environmentOf, neededSandbox, RequestContainer, withReason } from '../shell/commands.ts'
 
 /** The commands of one request: one container, one command after the other. */
 class BashSession implements ToolSession {

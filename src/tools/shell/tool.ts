@@ -14,8 +14,16 @@ import {
   type ToolOutcome,
   type ToolSession,
 } from '../../plugin-api/index.ts'
-import { type Action, actionOf, outputOf, shownAction } from './action.ts'
-import { type Environment, environmentOf, neededSandbox, RequestContainer } from './environment.ts'
+import {
+  type Action,
+  actionOf,
+  type Environment,
+  environmentOf,
+  neededSandbox,
+  outputOf,
+  RequestContainer,
+  shownAction,
+} from './commands.ts'
 
 interface Form {
   /** True for the tool of the API, whose items are other ones than those of the gateway's own. */

@@ -1,4 +1,4 @@
-/** Bytes of a text as text: by the byte order mark, then the declared type, then the page itself. */
+/** Bytes of a text as text, by the byte order mark, then the declared type, then the page itself; and texts within a number of characters. */
 
 const MARKS: readonly [bytes: readonly number[], label: string][] = [
   [[0xef, 0xbb, 0xbf], 'utf-8'],
@@ -44,4 +44,19 @@ function labelInside(bytes: Uint8Array): string | undefined {
     /<meta[^>]{0,200}charset\s*=\s*["']?([^\s"'/>;]+)/i.exec(head)?.[1] ?? /^<\?xml[^>]{0,100}encoding\s*=\s*["']([^"']+)/i.exec(head)?.[1]
   // A page that is read as ASCII so far is no UTF-16, whatever it says.
   return label !== undefined && /^utf-?16/i.test(label) ? 'utf-8' : label
+}
+
+/** Cut, never between the halves of a character. @param most UTF-16 units. */
+export function cut(text: string, most: number): { text: string; truncated?: boolean } {
+  if (text.length <= most) return { text }
+  return { text: text.slice(0, most).replace(/[\uD800-\uDBFF]$/, ''), truncated: true }
+}
+
+const TITLE = 300
+
+/** A title in one line; undefined where there is none. */
+export function titleOf(title: unknown): string | undefined {
+  if (typeof title !== 'string') return undefined
+  const line = title.replace(/[\s\p{Cc}]+/gu, ' ').trim()
+  return line === '' ? undefined : cut(line, TITLE).text
 }
