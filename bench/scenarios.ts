@@ -78,6 +78,9 @@ export const PAIRS: readonly Scenario[] = CLIENTS.flatMap((client) =>
   })),
 )
 
+/** Turns of 330 KB that are open at once: on two processors that the load needs as well, more of them are more than one process takes in. */
+const OPEN_TURNS = 6
+
 /** A turn of a coding agent of about 330 KB from every client's wire to every provider's; the forwarder carries the provider's own form of it. */
 export const AGENT_TURNS: readonly Scenario[] = CLIENTS.flatMap((client) =>
   UPSTREAMS.map((upstream) => ({
@@ -88,6 +91,7 @@ export const AGENT_TURNS: readonly Scenario[] = CLIENTS.flatMap((client) =>
       { name: 'forwarder' as const, request: AGENT_NATIVE[upstream]() },
       { name: 'headgate' as const, request: AGENT_OF[client](`bench/${upstream}`) },
     ],
+    connections: OPEN_TURNS,
     peers: client === 'chat' && upstream === 'chat',
   })),
 )
