@@ -32,7 +32,7 @@ export function Difference({ difference }: { difference: TextDifference }) {
         Lines added: {formatCount(added)}, removed: {formatCount(removed)}
       </p>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard (axe: scrollable-region-focusable) */}
-      <section class="lines" tabIndex={0} aria-label="Lines that differ">
+      <section class="difference-lines" tabIndex={0} aria-label="Lines that differ">
         <table>
           <caption class="hidden">Lines that differ</caption>
           <thead class="hidden">
