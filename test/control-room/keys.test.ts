@@ -115,6 +115,30 @@ t.test('keys', { skip: noBrowser, timeout: 280_000 }, async (t) => {
     await context.close()
   })
 
+  t.test('are listed in part where they are many, and figures of any size are shown whole', async (t) => {
+    const { page, context, complaints } = await room.open()
+    const many = Array.from({ length: 60 }, (_, at) => ({ ...KEYS[1], hash: hashOf('0').slice(2) + String(10 + at), name: `team-${at}` }))
+    const [first] = many
+    const limits = { limit: 1_000_000, limit_remaining: 999_950, limit_reset: null }
+    await page.route('**/v1/keys?**', (call) => call.fulfill({ json: { data: [{ ...first, ...limits }, ...many.slice(1)] } }))
+    await page.route(/\/v1\/activity/, (call) => call.fulfill({ json: { data: ACTIVITY } }))
+    await page.goto('/control-room/keys')
+    const rows = page.getByRole('table', { name: 'Keys' }).locator('tbody tr')
+    await rows.first().waitFor()
+    t.equal(await rows.count(), 25, 'so that the sums below are found')
+    await page.getByLabel('Search').fill('team-59')
+    await page.getByRole('rowheader', { name: /^team-59/ }).waitFor()
+    await page.getByLabel('Search').fill('')
+    await page.getByRole('button', { name: 'Show all 60' }).click()
+    t.equal(await rows.count(), 60)
+    await page.getByRole('link', { name: 'team-0' }).click()
+    await page.locator('.plot canvas').first().waitFor()
+    const width = (await page.locator('.u-axis').nth(1).boundingBox())?.width ?? 0
+    t.ok(width >= 90, `the axis has room for $1,000,000.00: ${width} px`)
+    t.same(complaints, [])
+    await context.close()
+  })
+
   t.test('are saved as CSV by the API itself', async (t) => {
     const { page, context, complaints } = await room.open()
     await page.goto('/control-room/keys')

@@ -32,7 +32,7 @@ export function createPlot(element: HTMLElement, { series, height, data }: PlotO
         {
           stroke: quiet,
           font,
-          size: 58,
+          size: widthOf,
           grid: { stroke: line, width: 1 },
           ticks: { show: false },
           space: 40,
@@ -70,6 +70,11 @@ function resolved(element: HTMLElement, value: string): string {
 
 /** Seconds between two times of an axis: no parts of a second. */
 const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800, 2_592_000]
+
+/** Pixels of the labels beside the plot: none is cut, however large the sums. Of 12 px a character of most fonts takes 7. */
+function widthOf(_plot: uPlot, labels: readonly string[] | null): number {
+  return Math.max(58, ...(labels ?? []).map((label) => label.length * 7 + 12))
+}
 
 /** Days where the points are far apart, otherwise the time of day. */
 function timesOfDay(_plot: uPlot, splits: number[], _axis: number, _space: number, step: number): string[] {

@@ -1,6 +1,7 @@
 /** A table of rows with columns that can be sorted, and with its states: loading, error, nothing there. */
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
+import { formatCount } from '../format.ts'
 import { EmptyNote, ErrorNote, Loading } from './notes.tsx'
 
 export interface Column<Row> {
@@ -31,6 +32,8 @@ export interface TableProps<Row> {
   readonly onRetry?: () => void
   readonly empty?: ComponentChildren
   readonly sorting?: Sorting
+  /** Rows that are shown until the visitor wants all; absent: all. */
+  readonly most?: number
   /** Absent: the table keeps its sorting itself. */
   readonly onSort?: (sorting: Sorting) => void
 }
@@ -39,6 +42,7 @@ export interface TableProps<Row> {
 export function Table<Row>(props: TableProps<Row>) {
   const { caption, columns, rows, error, onRetry, empty, onSort } = props
   const [own, setOwn] = useState(props.sorting)
+  const [isWhole, setWhole] = useState(false)
   const sorting = onSort ? props.sorting : own
   if (rows === undefined) return error ? <ErrorNote error={error} {...(onRetry && { onRetry })} /> : <Loading />
   const sort = (column: string): void => {
@@ -46,6 +50,8 @@ export function Table<Row>(props: TableProps<Row>) {
     if (onSort) onSort(next)
     else setOwn(next)
   }
+  const all = sorted(rows, columns, sorting)
+  const shown = isWhole ? all : all.slice(0, props.most)
   return (
     <>
       {error && <ErrorNote error={error} {...(onRetry && { onRetry })} />}
@@ -61,7 +67,7 @@ export function Table<Row>(props: TableProps<Row>) {
             </tr>
           </thead>
           <tbody>
-            {sorted(rows, columns, sorting).map((row) => (
+            {shown.map((row) => (
               <tr key={props.rowKey(row)}>
                 {columns.map((column, index) => {
                   const className = column.isNumber ? 'right' : undefined
@@ -80,6 +86,11 @@ export function Table<Row>(props: TableProps<Row>) {
           </tbody>
         </table>
       </section>
+      {shown.length < all.length && (
+        <button type="button" class="button" onClick={() => setWhole(true)}>
+          Show all {formatCount(all.length)}
+        </button>
+      )}
       {rows.length === 0 && (empty ?? <EmptyNote title="Nothing here yet" />)}
     </>
   )

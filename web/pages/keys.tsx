@@ -14,6 +14,8 @@ import { EditKey, SecretShown } from './keys-forms.tsx'
 import { OneKey } from './keys-one.tsx'
 import { Spending } from './keys-spending.tsx'
 
+/** Keys that are listed at first: what all of them spent stands below. */
+const SHOWN = 25
 /** A limit is worth a look from here on. */
 const NEAR = 0.8
 
@@ -91,7 +93,7 @@ function Summary({ keys }: { keys: readonly Key[] | undefined }) {
       <Figure label="This week" value={sum((key) => key.usage_weekly)} detail="since Monday" />
       <Figure label="This month" value={sum((key) => key.usage_monthly)} detail="since the first" />
       <Figure
-        label="Limits"
+        label="Limits to look at"
         value={keys ? formatCount(spent + near) : '–'}
         detail={`${spent} reached, ${near} from ${formatShare(NEAR)} on`}
         {...(spent > 0 ? { tone: 'bad' as const } : near > 0 ? { tone: 'warn' as const } : {})}
@@ -124,6 +126,7 @@ function List({ keys: { data, error, reload } }: Pick<KeysProps, 'keys'>) {
       <Table
         caption="Keys"
         rows={rows}
+        most={SHOWN}
         error={error}
         onRetry={reload}
         rowKey={({ hash }) => hash}
