@@ -196,6 +196,7 @@ const MOST_SUSPECTS = 1_024
 /** Seconds. */
 const RETRY_AFTER = 1
 
+/** Look-ups of keys in batches: a few round trips answer any number of unknown tokens. */
 export class KeyLookUps {
   private readonly keys: KeyStore
   private readonly waiting: Waiting[] = []

@@ -189,6 +189,7 @@ interface Next {
 /** Milliseconds for which callers wait, and after which a reading makes room for rows. */
 const LONGEST_READ = 2_000
 
+/** Readings of balances for callers: one runs and one waits, which covers all that is requested meanwhile. */
 class BalanceReadings {
   private readonly options: BalanceReadingsOptions
   private next: Next | undefined

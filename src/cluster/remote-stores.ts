@@ -14,6 +14,7 @@ import type {
 import type { Answers, Line } from './ipc-line.ts'
 import type { OwnerOffer, WorkerOffer } from './messages.ts'
 
+/** The store of events in a worker. The owner alone delivers them. */
 export class RemoteEvents implements EventStore {
   private readonly line: Line<OwnerOffer, WorkerOffer>
 
@@ -72,6 +73,7 @@ export function eventAnswers(store: () => EventStore) {
   } satisfies Partial<Answers<OwnerOffer>>
 }
 
+/** The store of compaction keys in a worker. */
 export class RemoteCompactionKeys implements CompactionKeyStore {
   private readonly line: Line<OwnerOffer, WorkerOffer>
 
@@ -106,6 +108,7 @@ export function compactionKeyAnswers(store: () => CompactionKeyStore) {
   } satisfies Partial<Answers<OwnerOffer>>
 }
 
+/** The store of guardrails in a worker. */
 export class RemoteGuardrails implements GuardrailStore {
   private readonly line: Line<OwnerOffer, WorkerOffer>
 

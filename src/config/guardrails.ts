@@ -129,6 +129,7 @@ function checkFields(guardrail: RawGuardrail, at: Path, main: Source): void {
 
 type RawEngine = Static<typeof engine>
 
+/** The engine of a guardrail, from what is written to plain data. */
 function engineSettings(settings: Resolved<typeof engine>, action: Action): EngineSettings {
   const { type, timeout, onError, url, key } = settings
   const terms = { open: onError === 'open', action }

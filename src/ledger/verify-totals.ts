@@ -200,6 +200,7 @@ interface WindowSums {
   readonly sums: Readonly<Record<string, string>>
 }
 
+/** Checks the sums of the current day, week and month, with the rows that a check has read before. */
 export class WindowCheck {
   private readonly before: RecordedWindows
   private readonly starts: Readonly<Record<LimitReset, number>>

@@ -212,6 +212,7 @@ function writePieces(response: CallerReply, pieces: readonly Buffer[]): void {
   pump()
 }
 
+/** The connection of one caller over Node's HTTP server. */
 export class NodeConnection extends HttpConnection {
   declare protected readonly request: IncomingMessage
   declare protected readonly response: ServerResponse
@@ -261,6 +262,7 @@ export class NodeConnection extends HttpConnection {
   }
 }
 
+/** The connection of one caller whose request has come whole. */
 export class PlainClient extends HttpConnection {
   declare protected readonly request: PlainRequest
 

@@ -81,6 +81,7 @@ const cpu = reading('counter', 'process_cpu_seconds_total', 'Processor time, use
 const startTime = reading('gauge', 'process_start_time_seconds', 'Unix time of the start.', { isPerProcess: true })
 const openFiles = reading('gauge', 'process_open_files', 'Open file descriptors, where the system shows them.', { isPerProcess: true })
 
+/** Gauges of the process itself: event-loop delay, memory, processor time, open files. */
 export class ProcessGauges {
   private readonly delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
 

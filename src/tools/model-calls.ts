@@ -113,6 +113,7 @@ interface Ears {
   thought?(delta: string): void
 }
 
+/** Reads the text and the reasoning of a called model while they arrive. */
 export function listener({ text, thought }: Ears): (event: StreamEvent) => void {
   const kinds = new Map<number, BlockKind>()
   return (event) => {

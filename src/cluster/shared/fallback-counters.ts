@@ -96,6 +96,7 @@ export class FallbackCounters implements Counters {
   }
 }
 
+/** Counters of a process that counts for itself although others serve the same keys: each takes its share of every limit. */
 export class ShareCounters implements Counters {
   private readonly memory: MemoryCounters
   private readonly processes: () => number

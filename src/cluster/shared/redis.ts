@@ -114,6 +114,7 @@ interface RedisCountersOptions {
   now?: () => number
 }
 
+/** Rate counters in Redis or Valkey: one script, one round trip, the server's clock. */
 export class RedisCounters implements Counters {
   private readonly redis: Redis & Scripted
   private readonly prefix: string

@@ -7,7 +7,7 @@
 import { randomTag } from '../../core/ids.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 
-/** Marks of both kinds: a frame that is relayed unread must not have them. */
+/** Marks of thoughts within content, and of empty calls: a frame that is relayed unread must not have them. */
 export const THINKING = '"thinking"'
 export const FUNCTION_CALL = '"function_call"'
 
@@ -54,7 +54,10 @@ export function dropEmptyMembers(message: JsonObject): boolean {
   return isChanged
 }
 
-/** Members that the gateway sets in every chunk, or reads; `obfuscation` pads one chunk alone. */
+/**
+ * Top-level members of chunks that the gateway sets in every one, or reads; `obfuscation` pads one chunk alone. All others, such as
+ * `moderation`, `prompt_filter_results` of Azure or `x_groq`, are not passed on at their place.
+ */
 const SET: ReadonlySet<string> = new Set([
   'id',
   'object',
@@ -70,7 +73,7 @@ const SET: ReadonlySet<string> = new Set([
 
 const FINGERPRINT = 'system_fingerprint'
 
-/** The same of a stream that is decoded: each member goes on when it first comes, since a reply may be cut, and in its last form at the end. */
+/** Those of a stream that is decoded: each member goes on when it first comes, since a reply may be cut, and in its last form at the end. */
 export class ReplyMembers {
   private readonly kept = new Map<string, Json>()
   private changed = false
@@ -99,6 +102,7 @@ export class ReplyMembers {
   }
 }
 
+/** Those of a stream whose usage chunk the gateway writes itself: they go to the caller with it. */
 export class LateMembers {
   private readonly members = new Map<string, string>()
   private readonly metadata: string

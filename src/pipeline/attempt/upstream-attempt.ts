@@ -135,6 +135,7 @@ const SLOTS = 64
 /** Milliseconds by `on_abort`: the usual wait for a final report, and the whole reply. */
 const LONGEST: Readonly<Record<Provider['onAbort'], number>> = { cancel: 2_000, drain: 30_000 }
 
+/** The replies that are read on after their callers left: so many at once, and each for so long. */
 export class DrainSlots {
   private closed = false
   private readonly open = new Set<() => void>()

@@ -66,6 +66,7 @@ export interface Calling {
   abort(): void
 }
 
+/** One call on its way: over HTTP, or at a provider inside this process. */
 export function callProvider({ exchange, endpoint, wire, target, ask }: ProviderAsk, dependencies: ChainDependencies): Calling {
   const encoded = wire.encode(ask, target)
   if (wire.run) {

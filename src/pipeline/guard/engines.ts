@@ -76,6 +76,7 @@ interface Answered {
   failed(fault: Fault): void
 }
 
+/** Sends an answer to engines: what they have not seen is held. */
 export class AnswerEngines implements Tap {
   readonly mode = 'mutate'
   refusal: Fault | undefined

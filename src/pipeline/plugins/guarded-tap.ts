@@ -158,6 +158,7 @@ function isEvent(event: unknown): boolean {
   return type !== 'block-delta' || typeof event.text === 'string'
 }
 
+/** A promise where none belongs. */
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return (typeof value === 'object' || typeof value === 'function') && value !== null && 'then' in value && typeof value.then === 'function'
 }

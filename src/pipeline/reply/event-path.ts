@@ -196,6 +196,7 @@ export class EventPath implements EventSink {
   }
 }
 
+/** Items that a tool of the gateway shows the caller, as events of blocks. */
 export function shownEvents(shown: ShownItem, block: number): readonly StreamEvent[] {
   if (shown.kind === 'call')
     return [

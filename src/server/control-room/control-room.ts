@@ -226,6 +226,7 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
+/** A session is known by a random cookie, which is found by its digest in the store of keys. */
 const COOKIE_NAME = 'control-room'
 /** Browsers take a name with this prefix only from a secure page, for this host alone (RFC 6265bis section 4.1.3.2). */
 const SECURE_COOKIE_NAME = `__Host-${COOKIE_NAME}`

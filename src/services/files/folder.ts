@@ -205,6 +205,7 @@ export function isFileId(id: string): boolean {
   return FORM.test(id)
 }
 
+/** Ids of files: unguessable, and in the order of time. No provider's have this form. */
 export class FileIds {
   private last = 0
 

@@ -93,6 +93,7 @@ interface Entry {
   readonly texts: readonly string[]
 }
 
+/** Deferred functions, looked for by a pattern over their names, descriptions and arguments. */
 class DeferredTools {
   private readonly entries: readonly Entry[]
   private readonly held: ReadonlySet<ToolSpec>

@@ -133,6 +133,7 @@ interface Impersonation {
   readonly life?: number | undefined
 }
 
+/** A token of another service account (IAM Credentials API, generateAccessToken). */
 export async function impersonated(
   { url, source, delegates = [], life = LIFE }: Impersonation,
   { scopes, signal, now }: GoogleFetch,
