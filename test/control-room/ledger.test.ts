@@ -47,6 +47,24 @@ t.test('ledger', { skip: noBrowser, timeout: 200_000 }, async (t) => {
       }
   })
 
+  t.test('says how many requests were checked, those of earlier checks with them', async (t) => {
+    const { page, context, complaints } = await room.open()
+    const before = {
+      generations: 10_000_000,
+      charged: 5,
+      providers: 5,
+      fees: 0,
+      checked_at: '2026-11-26T18:37:24Z',
+      until: '2026-11-26T16:38:04Z',
+    }
+    await page.route('**/ledger/verify', (call) => call.fulfill({ json: { ...WHOLE, generations: 12, before } }))
+    await page.goto('/control-room/ledger')
+    await page.getByText('10,000,012 requests, no problem found').waitFor()
+    t.match(await page.getByText('Of these 12 were read now').innerText(), /; 10,000,000 that were admitted before/)
+    t.same(complaints, [])
+    await context.close()
+  })
+
   t.test('checks every row, and shows how far it is', async (t) => {
     for (const width of [390, 1440] as const)
       for (const scheme of ['light', 'dark'] as const) {

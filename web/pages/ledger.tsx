@@ -143,7 +143,8 @@ function Check({ verdict: { data, error, reload } }: { verdict: Resource<Verdict
       <p class="verdict" role="status">
         {data.ok ? <Badge tone="good">Adds up</Badge> : <Badge tone="bad">Does not add up</Badge>}
         <span>
-          {formatCount(data.generations)} requests, {data.problems.length === 0 ? 'no problem found' : `${data.problems.length} problems`}
+          {formatCount(data.generations + (data.before?.generations ?? 0))} requests,{' '}
+          {data.problems.length === 0 ? 'no problem found' : `${data.problems.length} problems`}
         </span>
       </p>
       <p class="quiet">
@@ -152,8 +153,9 @@ function Check({ verdict: { data, error, reload } }: { verdict: Resource<Verdict
       </p>
       {data.before && (
         <p class="quiet">
-          Newer requests only: {formatCount(data.before.generations)} requests admitted before <Time iso={data.before.until} /> were found
-          right <Time iso={data.before.checked_at} />. “Check every row” reads all of them again.
+          Of these {formatCount(data.generations)} were read now; {formatCount(data.before.generations)} that were admitted before{' '}
+          <Time iso={data.before.until} /> were found right <Time iso={data.before.checked_at} />. “Check every row” reads all of them
+          again.
         </p>
       )}
       {data.problems.length > 0 && (
