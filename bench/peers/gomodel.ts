@@ -32,7 +32,7 @@ async function checkRows(database: string): Promise<void> {
   let rows: unknown = 0
   while (performance.now() < deadline) {
     if (existsSync(database)) {
-      const db = new DatabaseSync(database, { readOnly: true })
+      const db = new DatabaseSync(database, { readOnly: true, timeout: BUSY_MS })
       rows = db.prepare('SELECT count(*) AS rows FROM usage').get()?.rows
       db.close()
     }
@@ -49,6 +49,9 @@ function program(place: string, folder: string): string {
   install('go', ['build', '-trimpath', '-ldflags=-s -w', '-o', built, './cmd/gomodel'], place, { CGO_ENABLED: '0' })
   return built
 }
+
+/** Milliseconds for which it may still be writing its rows. */
+const BUSY_MS = 5_000
 
 export const gomodel: Peer = {
   targets: ['gomodel', 'gomodel-usage'],
