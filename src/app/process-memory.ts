@@ -32,22 +32,19 @@ export function giveBackMemory(): void {
 const MOST_YOUNG = 16 * 1024 * 1024
 const MOST_YOUNG_FOR_LARGE_BODIES = 32 * 1024 * 1024
 
-/** Bytes of memory that request bodies take together, from which on they count as large: those of three turns of an agent, or of 3,000 open streams. */
-const LARGE_BODIES = 3 * 1024 * 1024
-
 /** Milliseconds between two looks. V8 doubles young space once as many bytes have survived as it has. */
 const YOUNG_LOOK = 100
 
 /**
  * Keeps V8's young space small. Its limit can only be set before Node starts; by how much it grows is read each time it does.
  * A collection of last resort shrinks it: then it may grow again.
- * @param bodyBytes memory that request bodies take now.
+ * @param hadLargeBody whether a large body has come since the last call.
  */
-export function boundYoungSpace(clock: Pick<Clock, 'after'>, bodyBytes: () => number): void {
+export function boundYoungSpace(clock: Pick<Clock, 'after'>, hadLargeBody: () => boolean): void {
   let isBounded = false
   const look = (): void => {
     const size = getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space')?.space_size ?? 0
-    const most = bodyBytes() >= LARGE_BODIES ? MOST_YOUNG_FOR_LARGE_BODIES : MOST_YOUNG
+    const most = hadLargeBody() ? MOST_YOUNG_FOR_LARGE_BODIES : MOST_YOUNG
     if (size >= most !== isBounded) {
       isBounded = !isBounded
       setFlagsFromString(`--semi-space-growth-factor=${isBounded ? 1 : 2}`)

@@ -29,7 +29,7 @@ export async function serve(flags: ServeFlags): Promise<void> {
   if (process.env[WORKER_VARIABLE] && process.connected) {
     beforeStart()
     const running = await (await import('../app/worker.ts')).work()
-    return boundYoungSpace(systemClock, () => running.runtime.bodies.used)
+    return boundYoungSpace(systemClock, () => running.runtime.bodies.hadLargeBody())
   }
   const port = flags.port === undefined ? undefined : Number(flags.port)
   if (port !== undefined && !(Number.isInteger(port) && port >= 0 && port < 65_536))
@@ -67,7 +67,7 @@ function beforeStart(): void {
 }
 
 function serveAlone(running: Running): void {
-  boundYoungSpace(systemClock, () => running.runtime.bodies.used)
+  boundYoungSpace(systemClock, () => running.runtime.bodies.hadLargeBody())
   const { url, adminUrl, runtime } = running
   const { config, catalog, generated } = runtime
   endOnSignals(running)
@@ -75,7 +75,7 @@ function serveAlone(running: Running): void {
 }
 
 function serveWithWorkers(owning: Owning, workers: number): void {
-  boundYoungSpace(systemClock, () => 0)
+  boundYoungSpace(systemClock, () => false)
   endOnSignals(owning, 'workers')
   process.stdout.write(banner(owning, `, ${workers} ${workers === 1 ? 'worker' : 'workers'}`))
 }

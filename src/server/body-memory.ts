@@ -13,6 +13,9 @@ import { Fault } from '../core/faults.ts'
  */
 export const BODY_WEIGHT = 3
 
+/** Memory of a body of 64 KB. */
+const LARGE_BODY = 64 * 1024 * BODY_WEIGHT
+
 /** Milliseconds that a body waits for memory before its request is refused. */
 const LONGEST_WAIT = 2_000
 
@@ -68,6 +71,8 @@ export class BodyMemory {
   used = 0
   /** Bytes that they may hold. */
   limit = 0
+  /** The most bytes that one request has held since this was last read. */
+  private largest = 0
   /** Where a body finds no room: gives back memory of what may be forgotten. */
   onShortage: ((bytes: number) => void) | undefined
   private readonly refused: () => void
@@ -213,9 +218,17 @@ export class BodyMemory {
     this.grantWaiting()
   }
 
+  /** @returns whether a large body has come since the last call. */
+  hadLargeBody(): boolean {
+    const { largest } = this
+    this.largest = 0
+    return largest >= LARGE_BODY
+  }
+
   private add(share: BodyShare, bytes: number): void {
     this.used += bytes
     share.held += bytes
+    if (share.held > this.largest) this.largest = share.held
     if (share.payer && share.arriving) share.payer.arriving += bytes
   }
 

@@ -3,14 +3,16 @@ import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t from 'tap'
+import { systemClock } from '../../src/core/clock.ts'
+import { BODY_WEIGHT, BodyMemory } from '../../src/server/body-memory.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** As at a start, but with a look in each turn of the event loop. @param bodyBytes memory of the bodies that are there. */
-const bound = (bodyBytes: number): string => `
+/** As at a start, but with a look in each turn of the event loop. @param hadLargeBody what each look finds. */
+const bound = (hadLargeBody: boolean): string => `
 import { boundYoungSpace, giveBackMemory } from './src/app/process-memory.ts'
 giveBackMemory()
-boundYoungSpace({ after: (ms, fn) => ({ cancel: clearImmediate.bind(undefined, setImmediate(fn)) }) }, () => ${bodyBytes})
+boundYoungSpace({ after: (ms, fn) => ({ cancel: clearImmediate.bind(undefined, setImmediate(fn)) }) }, () => ${hadLargeBody})
 `
 
 /** What each turn makes survives some collections: V8 by itself lets young space grow to its limit then. */
@@ -41,6 +43,17 @@ async function grown(source: string): Promise<number> {
 
 t.test('young space stays small under a load that has V8 by itself grow it to its limit', async (t) => {
   t.equal(await grown(LOAD), 64, 'by itself')
-  t.equal(await grown(bound(1_000_000) + LOAD), 16, 'with small bodies')
-  t.equal(await grown(bound(10_000_000) + LOAD), 32, 'with large bodies')
+  t.equal(await grown(bound(false) + LOAD), 16, 'with small bodies')
+  t.equal(await grown(bound(true) + LOAD), 32, 'with large bodies')
+})
+
+t.test('bodies of more than 64 KB are large, however many others there are', async (t) => {
+  const memory = new BodyMemory(systemClock, () => {})
+  memory.resize(1024 ** 3, 32 * 1024 ** 2)
+  const take = (bytes: number): void => void memory.open().take(bytes * BODY_WEIGHT, () => {})
+  for (let at = 0; at < 1_000; at++) take(4_000)
+  t.equal(memory.hadLargeBody(), false)
+  take(100_000)
+  t.equal(memory.hadLargeBody(), true)
+  t.equal(memory.hadLargeBody(), false, 'since the last call')
 })
