@@ -54,12 +54,19 @@ const CUT = { all: cutOf(OF_ALL), keys: cutOf(OF_KEYS) }
 
 type Name = readonly [key: string, session: string]
 
+/** The sessions of an hour that the period cuts: those found, of which the first has been read up to a sequence, and those behind a name. */
+interface CutPlace {
+  readonly cut: number
+  readonly after: Name
+  readonly found: readonly Name[]
+  readonly seq: number
+}
+
 /** Where the next page begins. */
 type Place =
   /** With the first hour from this one on, in the table behind these names. */
   | { readonly hour: number; readonly after?: Name }
-  /** With the sessions of an hour that the period cuts: those found, of which the first has been read up to a sequence, and those behind a name. */
-  | { readonly cut: number; readonly after: Name; readonly found: readonly Name[]; readonly seq: number }
+  | CutPlace
   /** With a generation, up to the end of an hour. */
   | { readonly seq: number; readonly end: number }
 
@@ -145,7 +152,20 @@ export class SqliteSessionUse {
     return { rows, next: afterHour(period, hour) }
   }
 
-  private ofCut(period: Period, place: Extract<Place, { cut: number }>): Found {
+  /** One name after the other, for as long as a page may take. */
+  private ofCut(period: Period, place: CutPlace): Found {
+    const begun = performance.now()
+    const rows: SessionUse[] = []
+    let next: Place | undefined = place
+    do {
+      const found = this.cutStep(period, next)
+      rows.push(...found.rows)
+      next = found.next
+    } while (next && 'cut' in next && performance.now() - begun < PAGE.target)
+    return { rows, next }
+  }
+
+  private cutStep(period: Period, place: CutPlace): Found {
     const { cut: hour, found, seq, after } = place
     const [name, ...rest] = found
     if (!name) {
