@@ -3,9 +3,9 @@
  * half a million sums to add up. They are made once, a part of a day at a time, when the watermark of `sqlite-rollups.ts` has passed the
  * day; a generation that is settled later is added with its settlement.
  */
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
 import { DAY_MS, HOUR_MS, NANO, TICKS } from './rows.ts'
-import { integer, text } from './sqlite.ts'
+import { integer, Statements, text } from './sqlite.ts'
 import { KEY_PARTS, type KeyPart } from './use-facts.ts'
 
 const TABLES = ['use_by_day', ...KEY_PARTS.map((part) => `use_by_key_${part}`)]
@@ -45,11 +45,12 @@ export class SqliteClosedDays {
   /** Of that day, the key that was closed last. */
   private key: string
   private readonly db: DatabaseSync
-  private readonly statements = new Map<string, StatementSync>()
+  private readonly statements: Statements
 
   /** @throws what SQLite throws. */
   constructor(db: DatabaseSync) {
     this.db = db
+    this.statements = new Statements(db)
     const row = db.prepare('SELECT day, key FROM use_closed').get()
     this.day = integer(row?.day)
     this.key = text(row?.key)
@@ -64,7 +65,7 @@ export class SqliteClosedDays {
   add(day: number, sum: KeySum): void {
     const failed = sum.status === 'failed' || sum.status === 'unknown' ? sum.count : 0
     for (const part of KEY_PARTS)
-      this.prepared(addLate(part)).run(day, sum.key, sum[part], sum.count, failed, ...sum.cost, ...sum.tokens, sum.saved)
+      this.statements.of(addLate(part)).run(day, sum.key, sum[part], sum.count, failed, ...sum.cost, ...sum.tokens, sum.saved)
   }
 
   /**
@@ -73,20 +74,18 @@ export class SqliteClosedDays {
    */
   next(below: number, most: number): { write(): void; committed(): void } | undefined {
     const { key } = this
-    const first = key === '' ? this.prepared('SELECT min(day) AS day FROM use_by_key WHERE day >= ?').get(this.day)?.day : this.day
+    const first = key === '' ? this.statements.of('SELECT min(day) AS day FROM use_by_key WHERE day >= ?').get(this.day)?.day : this.day
     if (typeof first !== 'number' || (first + 1) * DAY_MS * TICKS > below) return undefined
-    const bound = this.prepared('SELECT key FROM use_by_key WHERE day = ? AND key > ? ORDER BY key LIMIT 1 OFFSET ?').get(
-      first,
-      key,
-      most - 1,
-    )
+    const bound = this.statements
+      .of('SELECT key FROM use_by_key WHERE day = ? AND key > ? ORDER BY key LIMIT 1 OFFSET ?')
+      .get(first, key, most - 1)
     const last = bound && text(bound.key)
     const [day, closed] = last === undefined ? [first + 1, ''] : [first, last]
     return {
       write: () => {
-        for (const part of KEY_PARTS) this.prepared(closeKeys(part)).run(first, key, last ?? END)
-        if (last === undefined) this.prepared(CLOSE_DAY).run(first)
-        this.prepared('UPDATE use_closed SET day = ?, key = ?').run(day, closed)
+        for (const part of KEY_PARTS) this.statements.of(closeKeys(part)).run(first, key, last ?? END)
+        if (last === undefined) this.statements.of(CLOSE_DAY).run(first)
+        this.statements.of('UPDATE use_closed SET day = ?, key = ?').run(day, closed)
       },
       committed: () => {
         this.day = day
@@ -101,7 +100,7 @@ export class SqliteClosedDays {
     return {
       write: () => {
         for (const table of TABLES) this.db.prepare(`DELETE FROM ${table} WHERE day >= ?`).run(from)
-        this.prepared('UPDATE use_closed SET day = ?, key = ?').run(day, key)
+        this.statements.of('UPDATE use_closed SET day = ?, key = ?').run(day, key)
       },
       committed: () => {
         this.day = day
@@ -112,15 +111,7 @@ export class SqliteClosedDays {
 
   /** Removes the oldest day where it is before this one. */
   forget(before: number): void {
-    for (const table of TABLES) this.prepared(`DELETE FROM ${table} WHERE day < ? AND day = (SELECT min(day) FROM ${table})`).run(before)
-  }
-
-  private prepared(sql: string): StatementSync {
-    let statement = this.statements.get(sql)
-    if (!statement) {
-      statement = this.db.prepare(sql)
-      this.statements.set(sql, statement)
-    }
-    return statement
+    for (const table of TABLES)
+      this.statements.of(`DELETE FROM ${table} WHERE day < ? AND day = (SELECT min(day) FROM ${table})`).run(before)
   }
 }

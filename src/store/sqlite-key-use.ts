@@ -2,10 +2,10 @@
  * Sums of use of whole days of each key apart, over all keys: a day of many keys takes longer than the event loop has, so a page has the
  * sums of some keys. Those of the days that still change, and what is summed in memory, are of one moment for each key.
  */
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
 import type { UseGroup, UsePage, UseQuery, UseRow } from '../ledger/types.ts'
 import { DAY_MS, HOUR_MS, TICKS } from './rows.ts'
-import { text } from './sqlite.ts'
+import { Statements, text } from './sqlite.ts'
 import type { SqliteRollups } from './sqlite-rollups.ts'
 import { useFrom, useOf } from './sqlite-use-rows.ts'
 import { type KeyPart, partFor } from './use-facts.ts'
@@ -50,13 +50,12 @@ function rowsOf(apart: readonly UseGroup[] | undefined): string {
 const PLACE = /^(\d+) (open|(?:<=)?-?\d+) (.*)$/s
 
 export class SqliteKeyUse {
-  private readonly db: DatabaseSync
   private readonly rollups: Pick<SqliteRollups, 'below' | 'start' | 'sums' | 'closed'>
   private readonly size: number
-  private readonly statements = new Map<string, StatementSync>()
+  private readonly statements: Statements
 
   constructor(db: DatabaseSync, rollups: Pick<SqliteRollups, 'below' | 'start' | 'sums' | 'closed'>, size = SUMS) {
-    this.db = db
+    this.statements = new Statements(db)
     this.rollups = rollups
     this.size = size
   }
@@ -78,7 +77,7 @@ export class SqliteKeyUse {
     const isLeft = below < this.rollups.start
     // What an earlier process has left moves to the tables by and by: these are read at once, and it as it is now.
     const bound = day === undefined && isLeft ? END : this.boundOf('use_by_key', days, key, this.size)
-    const statement = this.prepared(rowsOf(query.apart))
+    const statement = this.statements.of(rowsOf(query.apart))
     const rows = days.flatMap((each) => statement.all(each, key, bound).map(useFrom))
     if (day === undefined) rows.push(...this.inMemory(query, key, bound))
     if (typeof bound === 'string') return { rows, next: `${below} ${day ?? 'open'} ${bound}` }
@@ -97,7 +96,7 @@ export class SqliteKeyUse {
     const [part, days] = [partFor(query.apart), daysBetween(query.from / DAY_MS, last + 1)]
     const most = Math.max(1, Math.floor((TOGETHER * this.size) / days.length))
     const bound = this.boundOf(tableOf(part), days, key, most)
-    const statement = this.prepared(togetherOf(part, query.apart ?? []))
+    const statement = this.statements.of(togetherOf(part, query.apart ?? []))
     const rows = statement.all(JSON.stringify(days), key, bound).map(useFrom)
     return { rows, ...(typeof bound === 'string' ? { next: `${below} <=${last} ${bound}` } : this.left(query, below)) }
   }
@@ -109,7 +108,7 @@ export class SqliteKeyUse {
 
   /** The last key of a page that begins behind `key`, with about `most` sums of each day. */
   private boundOf(table: string, days: readonly number[], key: string, most: number): Bound {
-    const statement = this.prepared(boundIn(table))
+    const statement = this.statements.of(boundIn(table))
     let bound: Bound = END
     for (const day of days) {
       const found = statement.get(day, key, most - 1)
@@ -118,15 +117,6 @@ export class SqliteKeyUse {
       if (typeof bound !== 'string' || order(last, bound) < 0) bound = last
     }
     return bound
-  }
-
-  private prepared(sql: string): StatementSync {
-    let statement = this.statements.get(sql)
-    if (!statement) {
-      statement = this.db.prepare(sql)
-      this.statements.set(sql, statement)
-    }
-    return statement
   }
 
   private inMemory({ from, until }: UseQuery, key: string, bound: Bound): UseRow[] {

@@ -3,12 +3,12 @@
  * the sums in memory, or from the rows while these are still to be summed. Of an hour that the period cuts, sessions that lie on both sides
  * of the cut are read from their rows.
  */
-import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite'
+import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import type { SessionPage, SessionQuery, SessionUse } from '../ledger/types.ts'
 import { AdaptivePage } from './adaptive-page.ts'
 import { NANO, TICKS } from './rows.ts'
 import { HAS_SESSION, SESSION_OF } from './search-index.ts'
-import { integer, text } from './sqlite.ts'
+import { integer, Statements, text } from './sqlite.ts'
 import { HOUR_TICKS, type SessionSum, type SqliteSessionSums } from './sqlite-session-sums.ts'
 import { fact, MOST_TOKENS, SAVED } from './use-facts.ts'
 
@@ -86,14 +86,13 @@ interface Found {
 const BEGIN: Name = ['', '']
 
 export class SqliteSessionUse {
-  private readonly db: DatabaseSync
   private readonly kept: Pick<SqliteSessionSums, 'below' | 'read' | 'start' | 'of' | 'hourFrom'>
-  private readonly statements = new Map<string, StatementSync>()
+  private readonly statements: Statements
   private readonly rowPage = new AdaptivePage(PAGE)
   private readonly sumPage = new AdaptivePage(PAGE)
 
   constructor(db: DatabaseSync, kept: Pick<SqliteSessionSums, 'below' | 'read' | 'start' | 'of' | 'hourFrom'>) {
-    this.db = db
+    this.statements = new Statements(db)
     this.kept = kept
   }
 
@@ -117,7 +116,7 @@ export class SqliteSessionUse {
     if (hour >= beyond) return { rows: [] }
     if (hour < below) {
       if (after) return this.ofTable(period, hour, after)
-      const next = this.prepared(NEXT_HOUR).get(hour, Math.min(below, beyond))?.hour
+      const next = this.statements.of(NEXT_HOUR).get(hour, Math.min(below, beyond))?.hour
       if (typeof next === 'number') return this.ofTable(period, next, BEGIN)
       return this.page(period, { hour: below })
     }
@@ -133,7 +132,7 @@ export class SqliteSessionUse {
   private ofTable(period: Period, hour: number, after: Name): Found {
     const begun = performance.now()
     const { size } = this.sumPage
-    const statement = this.prepared(period.keys === null ? TABLE.all : TABLE.keys)
+    const statement = this.statements.of(period.keys === null ? TABLE.all : TABLE.keys)
     // Without an object for each of the thousands of sums that a day of many sessions has.
     statement.setReturnArrays(true)
     const found = statement.all(hour, ...after, period.keys, period.first, period.end, size) as unknown as TableRow[]
@@ -183,7 +182,8 @@ export class SqliteSessionUse {
   /** In the order of the table, whether the hour is there already or not. */
   private cutNames({ first, end, keys }: Period, hour: number, after: Name): Name[] {
     if (hour < this.kept.below)
-      return this.prepared(keys === null ? CUT.all : CUT.keys)
+      return this.statements
+        .of(keys === null ? CUT.all : CUT.keys)
         .all(hour, ...after, keys, first, end, MOST_CUT)
         .map((row): Name => [text(row.key), text(row.session)])
     const wanted = keys === null ? undefined : new Set(JSON.parse(keys) as string[])
@@ -214,24 +214,16 @@ export class SqliteSessionUse {
   ): { rows: SessionUse[]; next?: number } {
     const begun = performance.now()
     const { size } = this.rowPage
-    const found = this.prepared(endOf).get(first, end, size, ...session)
+    const found = this.statements.of(endOf).get(first, end, size, ...session)
     const count = integer(found?.count)
     if (count === 0) return { rows: [] }
     const last = integer(found?.last)
-    const rows = this.prepared(sums)
+    const rows = this.statements
+      .of(sums)
       .all(first, last, keys, ...session)
       .map((row) => useFrom(row, [text(row.model)]))
     this.rowPage.took(performance.now() - begun)
     return count < size ? { rows } : { rows, next: last + 1 }
-  }
-
-  private prepared(text: string): StatementSync {
-    let statement = this.statements.get(text)
-    if (!statement) {
-      statement = this.db.prepare(text)
-      this.statements.set(text, statement)
-    }
-    return statement
   }
 }
 

@@ -1,7 +1,7 @@
 /** Opens the embedded database: one owner per file, and a damaged or foreign file is refused with the reason. */
 import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
+import { DatabaseSync, type SQLOutputValue, type StatementSync } from 'node:sqlite'
 import { Fault } from '../core/faults.ts'
 import { ensureFile } from './new-file.ts'
 import { APPLICATION_ID, newerSchema, SCHEMA_VERSION } from './schema.ts'
@@ -27,6 +27,26 @@ const NOT_A_DATABASE = 26
 export function sqliteCode(thrown: unknown): number | undefined {
   if (!(thrown instanceof Error) || !('errcode' in thrown) || typeof thrown.errcode !== 'number') return undefined
   return thrown.errcode & 0xff
+}
+
+/** Statements of one database, each prepared at its first use. */
+export class Statements {
+  private readonly db: DatabaseSync
+  private readonly prepared = new Map<string, StatementSync>()
+
+  constructor(db: DatabaseSync) {
+    this.db = db
+  }
+
+  /** @throws what SQLite throws. */
+  of(sql: string): StatementSync {
+    let statement = this.prepared.get(sql)
+    if (!statement) {
+      statement = this.db.prepare(sql)
+      this.prepared.set(sql, statement)
+    }
+    return statement
+  }
 }
 
 /**
