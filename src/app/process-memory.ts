@@ -26,8 +26,8 @@ export function giveBackMemory(): void {
 }
 
 /**
- * Bytes of young space, both halves. Small requests cost no less in a larger one. What large bodies make is as large as a half, and what
- * does not die there is copied, and collected late: a turn of an agent costs a fifth less in 32 MB, and twice as much without a bound.
+ * Bytes of young space, both halves. Small requests cost no less in a larger one. What a large body makes is as large as a half: what does
+ * not die there is copied, and found dead late. A turn of an agent took 2.4 times the forwarder's processor time in 16 MB and 1.2 in 32.
  */
 const MOST_YOUNG = 16 * 1024 * 1024
 const MOST_YOUNG_FOR_LARGE_BODIES = 32 * 1024 * 1024
