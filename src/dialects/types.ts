@@ -78,10 +78,10 @@ export interface ClientDialect {
   /** Present where the operation counts the input's tokens instead of answering: the body of its reply. */
   countBody?(count: { tokens: number; estimated: boolean }): JsonObject
   /**
-   * Lifecycle events at the head of a stream, written once, with one character per byte; '' where the dialect has none. The caller sets
-   * `ctx.opened`. @param source of a large body, from which events may show what they show of the request.
+   * Lifecycle events at the head of a stream, written once, with one character per byte; absent where the dialect has none. The caller
+   * sets `ctx.opened`. @param source of a large body, from which events may show what they show of the request.
    */
-  open(ctx: ReplyContext, source?: JsonSource): string
+  open?(ctx: ReplyContext, source?: JsonSource): string
   /** One debug chunk holding the body that is about to go upstream. */
   debug(ctx: ReplyContext, upstreamBody: JsonObject): string
   /** `ctx.opened` is true by the time that `push` is called. */

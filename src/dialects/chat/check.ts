@@ -1,8 +1,8 @@
-/** The rules of a chat request: its schema, then what a schema says badly (contract sections 2.1 and 9). */
-import { entryAt } from '../../core/entry-at.ts'
+/** What a chat request says: its rules, by a schema and where a schema says them badly (contract sections 2.1 and 9), its cap and its reasoning. */
 import { badField } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { checkGatewayRules } from '../canon/gateway-fields.ts'
+import type { Reasoning } from '../canon/request.ts'
 import { checkShape } from './schema.ts'
 
 /** Server tools that this operation does not offer, whatever the brand word before the colon. */
@@ -123,8 +123,7 @@ function checkCalls(calls: Json, at: string): void {
  * @throws Fault 400 naming the field, such as `messages[2].content[0].image_url.url`.
  */
 function checkMessages(messages: JsonObject[]): void {
-  for (let i = 0; i < messages.length; i++) {
-    const message = entryAt(messages, i)
+  for (const [i, message] of messages.entries()) {
     const { role, content } = message
     if (content === undefined || content === null) {
       if (role !== 'assistant') throw badField(`messages[${i}].content`, 'is required')
@@ -134,4 +133,33 @@ function checkMessages(messages: JsonObject[]): void {
     if (role === 'tool' && typeof message.tool_call_id !== 'string') throw badField(`messages[${i}].tool_call_id`, 'is required')
     if (message.tool_calls) checkCalls(message.tool_calls, `messages[${i}]`)
   }
+}
+
+/** The output cap that the caller requested; the newer of the two names wins. */
+export function requestedCap(body: JsonObject): number | undefined {
+  const cap = body.max_completion_tokens ?? body.max_tokens
+  return typeof cap === 'number' ? cap : undefined
+}
+
+/**
+ * `reasoning`, its shorthand `reasoning_effort` and the legacy `include_reasoning` as one value;
+ * undefined where the caller sent none of them.
+ */
+export function requestedReasoning(body: JsonObject): Reasoning | undefined {
+  const sent = isObject(body.reasoning) ? body.reasoning : undefined
+  const effort = sent?.effort ?? body.reasoning_effort
+  if (!sent && typeof effort !== 'string' && typeof body.include_reasoning !== 'boolean') return undefined
+  const reasoning: Reasoning = {}
+  if (typeof effort === 'string') reasoning.effort = effort
+  if (typeof sent?.max_tokens === 'number') reasoning.maxTokens = sent.max_tokens
+  if (typeof sent?.enabled === 'boolean') reasoning.enabled = sent.enabled
+  if (typeof sent?.summary === 'string') reasoning.summary = sent.summary
+  if (hidesReasoning(body)) reasoning.exclude = true
+  return reasoning
+}
+
+/** True where the reply must carry no reasoning; its tokens still count. */
+export function hidesReasoning(body: JsonObject): boolean {
+  const exclude = isObject(body.reasoning) ? body.reasoning.exclude : undefined
+  return exclude === true || (body.include_reasoning === false && exclude !== false)
 }

@@ -80,10 +80,3 @@ function clash({ tools }: CanonicalRequest): NameClash | undefined {
 }
 
 export const chatClientTools: ClientTools = { areKnown: (quirks) => quirks.custom_tools === true, has: isCustomTool, flatten, clash }
-
-/** True where a provider that knows functions alone cannot take the body as it is. */
-export function needsFunctions({ tools, messages }: JsonObject): boolean {
-  const isCustom = (each: JsonObject): boolean => each.type === CUSTOM && isObject(each.custom)
-  if (objectsOf(tools).some(isCustom)) return true
-  return objectsOf(messages).some(({ tool_calls: calls }) => Array.isArray(calls) && objectsOf(calls).some(isCustom))
-}

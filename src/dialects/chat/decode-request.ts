@@ -3,8 +3,8 @@
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { GATEWAY_KEYS } from '../canon/gateway-fields.ts'
 import { otherMembers, withNative } from '../canon/native.ts'
-import type { CanonicalRequest, OutputFormat, Reasoning, Sampling, ToolChoice, ToolSpec } from '../canon/request.ts'
-import { serverToolName, toolType } from './check.ts'
+import type { CanonicalRequest, OutputFormat, Sampling, ToolChoice, ToolSpec } from '../canon/request.ts'
+import { requestedCap, requestedReasoning, serverToolName, toolType } from './check.ts'
 import { decodeMessages } from './decode-messages.ts'
 import { cacheMark } from './decode-parts.ts'
 import { OWN_KEYS, SAMPLING, WIRE } from './wire.ts'
@@ -37,35 +37,6 @@ const NAMED: ReadonlySet<string> = new Set([
   'cache_control',
   'n',
 ])
-
-/** The output cap that the caller requested; the newer of the two names wins. */
-export function requestedCap(body: JsonObject): number | undefined {
-  const cap = body.max_completion_tokens ?? body.max_tokens
-  return typeof cap === 'number' ? cap : undefined
-}
-
-/**
- * `reasoning`, its shorthand `reasoning_effort` and the legacy `include_reasoning` as one value;
- * undefined where the caller sent none of them.
- */
-export function requestedReasoning(body: JsonObject): Reasoning | undefined {
-  const sent = isObject(body.reasoning) ? body.reasoning : undefined
-  const effort = sent?.effort ?? body.reasoning_effort
-  const hidden = sent?.exclude === true || (body.include_reasoning === false && sent?.exclude !== false)
-  if (!sent && typeof effort !== 'string' && typeof body.include_reasoning !== 'boolean') return undefined
-  const reasoning: Reasoning = {}
-  if (typeof effort === 'string') reasoning.effort = effort
-  if (typeof sent?.max_tokens === 'number') reasoning.maxTokens = sent.max_tokens
-  if (typeof sent?.enabled === 'boolean') reasoning.enabled = sent.enabled
-  if (typeof sent?.summary === 'string') reasoning.summary = sent.summary
-  if (hidden) reasoning.exclude = true
-  return reasoning
-}
-
-/** True where the reply must carry no reasoning; its tokens still count. */
-export function hidesReasoning(body: JsonObject): boolean {
-  return requestedReasoning(body)?.exclude === true
-}
 
 function sampling(body: JsonObject, used: Set<string>): Sampling {
   const out: Record<string, Json> = {}

@@ -1,26 +1,14 @@
 /** The chunks of an OpenAI-compatible stream as canonical events. */
-import { Fault, faultBody } from '../../core/faults.ts'
+import { Fault } from '../../core/faults.ts'
 import { escapesLetters, isObject, type JsonObject } from '../../core/json.ts'
-import { type End, type EndReason, MEMBERS, type StreamEvent } from '../canon/events.ts'
+import { type End, MEMBERS, type StreamEvent } from '../canon/events.ts'
 import type { Usage } from '../canon/usage.ts'
 import { LikeFrames, type Varying } from '../sse/like-frames.ts'
-import type { Final, ReplyContext, StreamDecoder } from '../types.ts'
+import type { StreamDecoder } from '../types.ts'
 import { DeltaReader } from './decode-delta.ts'
-import { decodeFault } from './fault.ts'
+import { choiceFault, faultIn, servedTier, unify, usageIn } from './reply-end.ts'
 import { ReplyIdentity, ReplyMembers } from './reply-members.ts'
-import { usageIn, usageText } from './usage.ts'
 import { WIRE } from './wire.ts'
-
-/** The error that a chunk or a whole reply carries, whatever its form; undefined where there is none. */
-export function faultIn(body: JsonObject): Fault | undefined {
-  if (body.error !== undefined && body.error !== null && body.error !== false) return decodeFault(200, body)
-  return body.object === 'error' ? decodeFault(200, body) : undefined
-}
-
-/** The fault of a choice that ended in an error. */
-export function choiceFault(choice: JsonObject): Fault {
-  return isObject(choice.error) ? decodeFault(200, { error: choice.error }) : decodeFault(200, { code: String(choice.finish_reason) })
-}
 
 /** OpenAI pads chunks, so that their length says nothing of the answer (openai 7.55.0, `stream_options.include_obfuscation`). */
 const VARYING: readonly Varying[] = [{ name: 'obfuscation', last: true }]
@@ -160,87 +148,4 @@ export class ChatStreamDecoder implements StreamDecoder {
     this.over = true
     out.push({ type: 'fault', fault })
   }
-}
-
-/**
- * The pieces of text that every chunk of a stream to the client is made of.
- * `data: {"id":…,"provider":…` of a chunk: an open object, without the comma that follows.
- */
-export function chunkHead(ctx: ReplyContext, created: number): string {
-  const provider = ctx.provider === '' ? '' : `,"provider":${JSON.stringify(ctx.provider)}`
-  return `data: {"id":${JSON.stringify(ctx.id)},"object":"chat.completion.chunk","created":${created},"model":${JSON.stringify(ctx.model)}${provider}`
-}
-
-const DONE = 'data: [DONE]\n\n'
-
-/** Members that only the last chunk has. */
-function lastMembers(ctx: ReplyContext, final: Final): string {
-  const tier = final.end.tier === undefined ? '' : `,"service_tier":${JSON.stringify(final.end.tier)}`
-  const metadata = final.metadata === undefined ? '' : `,${JSON.stringify(`${ctx.brand}_metadata`)}:${JSON.stringify(final.metadata)}`
-  return `,"usage":${usageText(final)}${tier}${metadata}}\n\n`
-}
-
-/**
- * The end of a stream: finish chunk, usage chunk, `[DONE]`; or one error chunk, `[DONE]`.
- * @param head from `chunkHead`.
- * @param delta JSON text of the finish chunk's delta.
- * @param rest further members of its choice, such as `,"logprobs":{…}`. @param members further members of the usage chunk.
- */
-export function closingChunks(
-  ctx: ReplyContext,
-  final: Final,
-  head: string,
-  closing: { delta: string; rest: string; members: string },
-): string {
-  const { reason, raw } = final.end
-  const native = JSON.stringify(raw ?? (final.fault ? null : reason))
-  if (final.fault) {
-    const error = JSON.stringify((faultBody(final.fault) as { error: JsonObject }).error)
-    const choice = `{"index":0,"delta":{"content":""},"finish_reason":"error","native_finish_reason":${native}}`
-    return `${head},"error":${error},"choices":[${choice}]${closing.members}${lastMembers(ctx, final)}${DONE}`
-  }
-  const choice = `{"index":0,"delta":${closing.delta},"finish_reason":${JSON.stringify(reason)},"native_finish_reason":${native}${closing.rest}}`
-  return `${head},"choices":[${choice}]}\n\n${head},"choices":[]${closing.members}${lastMembers(ctx, final)}${DONE}`
-}
-
-/** The chunk that shows what is about to go upstream. */
-export function debugChunk(ctx: ReplyContext, upstreamBody: JsonObject): string {
-  return `${chunkHead(ctx, ctx.created)},"choices":[],"debug":{"echo_upstream_body":${JSON.stringify(upstreamBody)}}}\n\n`
-}
-
-const REASONS: ReadonlyMap<string, EndReason> = new Map([
-  ['stop', 'stop'],
-  ['length', 'length'],
-  ['max_tokens', 'length'],
-  ['max_output_tokens', 'length'],
-  ['model_length', 'length'],
-  ['model_context_window_exceeded', 'length'],
-  ['tool_calls', 'tool_calls'],
-  ['tool_use', 'tool_calls'],
-  ['function_call', 'tool_calls'],
-  ['content_filter', 'content_filter'],
-  ['content_filtered', 'content_filter'],
-  ['safety', 'content_filter'],
-  ['recitation', 'content_filter'],
-  ['blocklist', 'content_filter'],
-  ['prohibited_content', 'content_filter'],
-  ['refusal', 'content_filter'],
-  ['error', 'error'],
-  ['insufficient_system_resource', 'error'],
-])
-
-/**
- * Why a turn ended: providers' words as the five of the wire.
- * An unknown word counts as `stop`; so does a stop behind calls as `tool_calls`, since the caller must act.
- */
-export function unify(raw: string, hasCalls: boolean): EndReason {
-  const reason = REASONS.get(raw.toLowerCase()) ?? 'stop'
-  return reason === 'stop' && hasCalls ? 'tool_calls' : reason
-}
-
-const TIERS: ReadonlySet<unknown> = new Set(['default', 'flex', 'priority'])
-
-/** The tier that a provider says it served; undefined for words that name none, such as `auto`. */
-export function servedTier(reported: unknown): string | undefined {
-  return typeof reported === 'string' && TIERS.has(reported) ? reported : undefined
 }

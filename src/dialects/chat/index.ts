@@ -4,7 +4,7 @@ import { check } from './check.ts'
 import { chatClientTools } from './client-tools.ts'
 import { decodeRequest } from './decode-request.ts'
 import { decodeResult } from './decode-result.ts'
-import { ChatStreamDecoder, debugChunk } from './decode-stream.ts'
+import { ChatStreamDecoder } from './decode-stream.ts'
 import { encodeRequest } from './encode-request.ts'
 import { encodeResult } from './encode-result.ts'
 import { ChatStreamEncoder } from './encode-stream.ts'
@@ -13,6 +13,7 @@ import { replaysDetails } from './fit-conversation.ts'
 import { chatFields, chatParameters } from './parameters.ts'
 import { chatPass } from './pass.ts'
 import { withPreset } from './preset.ts'
+import { debugChunk } from './reply-end.ts'
 import { chatCap } from './shape-request.ts'
 import { searchWire } from './web-search.ts'
 import { CLIENT_ID, UPSTREAM_ID, WIRE } from './wire.ts'
@@ -26,7 +27,6 @@ export const chatClient: ClientDialect = {
   check,
   clientTools: chatClientTools,
   decodeRequest,
-  open: () => '',
   debug: debugChunk,
   streamEncoder: (ctx) => new ChatStreamEncoder(ctx),
   encodeResult,

@@ -13,8 +13,8 @@ import { check } from './check.ts'
 import { decodeRequest } from './decode-request.ts'
 import { chatFields } from './parameters.ts'
 import { withPreset } from './preset.ts'
+import { usageText } from './reply-end.ts'
 import { chatRequest } from './schema.ts'
-import { usageText } from './usage.ts'
 
 const DONE = 'data: [DONE]\n\n'
 
@@ -136,7 +136,6 @@ export const completionsClient: ClientDialect = {
   withPreset,
   check,
   decodeRequest: (body) => decodeRequest(Object.fromEntries(Object.entries(body).filter(([name]) => !OWN.some((own) => own === name)))),
-  open: () => '',
   debug: (ctx, upstreamBody) =>
     `data: ${envelope(ctx, undefined, '[]', `,"debug":${JSON.stringify({ echo_upstream_body: upstreamBody })}`)}\n\n`,
   streamEncoder: (ctx) => new CompletionStreamEncoder(ctx),

@@ -1,21 +1,25 @@
-/** Chat to an OpenAI-compatible provider without the canonical form: bodies travel with a short list of patches. */
-
-import { Fault, faultBody } from '../../core/faults.ts'
+/**
+ * The pass lane of chat, to an OpenAI-compatible provider without the canonical form: requests and whole replies travel with a short list
+ * of patches; of a stream content chunks keep their bytes, and everything else is read and written anew.
+ */
+import { Fault, faultBody, unreadable } from '../../core/faults.ts'
 import { randomTag } from '../../core/ids.ts'
-import { isObject, type JsonObject } from '../../core/json.ts'
+import { isObject, type JsonObject, objectsOf } from '../../core/json.ts'
 import type { End } from '../canon/events.ts'
 import { GATEWAY_KEYS } from '../canon/gateway-fields.ts'
-import type { Encoded, Final, PassResult, PassWire, ReplyContext, Target } from '../types.ts'
-import { needsFunctions } from './client-tools.ts'
-import { hidesReasoning, messagesOf } from './decode-request.ts'
+import type { Usage } from '../canon/usage.ts'
+import { binary, FrameSplitter, frameData, utf8 } from '../sse/frames.ts'
+import type { Encoded, Final, PassResult, PassStream, PassWire, ReplyContext, Target } from '../types.ts'
+import { hidesReasoning } from './check.ts'
+import { CUSTOM } from './client-tools.ts'
+import { messagesOf } from './decode-request.ts'
 import { firstChoice } from './decode-result.ts'
-import { choiceFault, servedTier, unify } from './decode-stream.ts'
 import { PATH } from './encode-request.ts'
 import { envelope } from './encode-result.ts'
-import { ChatPassStream } from './pass-stream.ts'
-import { dropEmptyMembers, joinParts, mirrorReasoning } from './reply-members.ts'
+import { Envelope, frameWords, isImage, ourHeader } from './pass-envelope.ts'
+import { choiceFault, chunkHead, closingChunks, faultIn, servedTier, unify, usageIn } from './reply-end.ts'
+import { dropEmptyMembers, joinParts, LateMembers, mirrorReasoning, mirrorsByText, ReplyIdentity, ToolCalls } from './reply-members.ts'
 import { shapeRequest } from './shape-request.ts'
-import { usageIn } from './usage.ts'
 import { CLIENT_ID, OWN_KEYS } from './wire.ts'
 
 /** Fields of the gateway, and those that it sets itself; what `stream_options` says beside that is kept. */
@@ -85,6 +89,272 @@ function faultText(ctx: ReplyContext, final: Final): string {
   const message = { role: 'assistant', content: null }
   const choices = JSON.stringify([{ index: 0, message, finish_reason: 'error', native_finish_reason: null, error }])
   return envelope(ctx, final, { created: ctx.created, choices, members: ',"system_fingerprint":null' })
+}
+
+/** True where a provider that knows functions alone cannot take the body as it is. */
+function needsFunctions({ tools, messages }: JsonObject): boolean {
+  const isCustom = (each: JsonObject): boolean => each.type === CUSTOM && isObject(each.custom)
+  if (objectsOf(tools).some(isCustom)) return true
+  return objectsOf(messages).some(({ tool_calls: calls }) => Array.isArray(calls) && objectsOf(calls).some(isCustom))
+}
+
+/** Fragments of calls that must be in order before further ones are trusted unread. */
+const TRUSTED_FRAGMENTS = 2
+/** Frames that may fail to teach an envelope before the stream is taken frame by frame for good. */
+const MAX_LESSONS = 4
+
+const filled = (value: unknown): boolean =>
+  typeof value === 'string' || Array.isArray(value) ? value.length > 0 : value !== null && value !== undefined
+
+/** True where a delta says more than its role. */
+function speaks(delta: JsonObject): boolean {
+  for (const key in delta) if (key !== 'role' && filled(delta[key])) return true
+  return false
+}
+
+/** Pure ASCII, so that it is the same text in every encoding. */
+const ascii = (text: string): string => text.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+
+class ChatPassStream implements PassStream {
+  usage?: Usage | undefined
+  end?: End
+  fault?: Fault
+  committed = false
+  plain = false
+  relayed = 0
+  images = 0
+  private readonly ctx: ReplyContext
+  private readonly splitter = new FrameSplitter()
+  private readonly calls = new ToolCalls()
+  private envelope: Envelope | undefined
+  private lessons = 0
+  private fragments = 0
+  /** True once a fragment had to be put right: then all of them are read. */
+  private tidying = false
+  /** A chunk with only the role, held until content follows. */
+  private held = ''
+  private roleSent = false
+  private created: number | undefined
+  private frames = 0
+  private done = false
+  private tier: string | undefined
+  /** Members of the finishing choice that are not ours, such as its log probabilities. */
+  private rest = ''
+  private readonly late: LateMembers
+  private readonly identity = new ReplyIdentity()
+
+  constructor(ctx: ReplyContext) {
+    this.ctx = ctx
+    this.late = new LateMembers(ctx.brand)
+  }
+
+  feed(chunk: Buffer): string {
+    this.plain = false
+    if (this.done) return ''
+    let batch: string
+    try {
+      batch = this.splitter.push(chunk)
+    } catch (cause) {
+      return this.fail(unreadable(cause))
+    }
+    if (batch === '') return ''
+    const out = this.rewritten(batch)
+    if (out === undefined) return this.byFrame(batch)
+    this.plain = this.envelope?.plain === true
+    return out
+  }
+
+  /** Frames whose envelope is known, without a parse; undefined where any of them may be something else. */
+  private rewritten(frames: string): string | undefined {
+    const { envelope } = this
+    if (!this.committed || !envelope) return undefined
+    const out = envelope.rewrite(frames, this.fragments >= TRUSTED_FRAGMENTS && !this.tidying)
+    if (out === undefined) return undefined
+    this.relayed += envelope.content
+    this.images += envelope.images
+    // The envelope has the id.
+    this.identity.steady = true
+    return out
+  }
+
+  close(): string {
+    const out = this.done ? '' : this.byFrame(this.splitter.close())
+    if (this.fault === undefined && this.end === undefined) {
+      if (this.done && this.frames > 0) this.end = { reason: unify('stop', this.calls.slots.length > 0) }
+      else this.fault = new Fault(this.frames > 0 ? 'upstream_cut' : 'upstream_empty')
+    }
+    if (this.end && this.tier !== undefined) this.end.tier = this.tier
+    this.done = true
+    return out
+  }
+
+  finish(final: Final): string {
+    const delta = this.roleSent ? '{}' : '{"role":"assistant","content":""}'
+    const head = chunkHead(this.ctx, this.created ?? this.ctx.created)
+    return ascii(closingChunks(this.ctx, final, head, { delta, rest: this.rest, members: this.late.text() }))
+  }
+
+  private fail(fault: Fault): string {
+    this.done = true
+    this.fault = fault
+    return ''
+  }
+
+  private byFrame(batch: string): string {
+    let out = ''
+    for (let at = 0; at < batch.length && !this.done; ) {
+      const end = batch.indexOf('\n\n', at) + 2
+      const frame = batch.slice(at, end)
+      // Of many frames that came together one alone may be of another kind.
+      const known = end - at < batch.length ? this.rewritten(frame) : undefined
+      out += known ?? this.frame(frame)
+      at = end
+    }
+    return out
+  }
+
+  private frame(frame: string): string {
+    const data = frameData(frame)
+    if (data === undefined || data === '') return ''
+    if (data === '[DONE]') {
+      this.done = true
+      return ''
+    }
+    let chunk: unknown
+    try {
+      chunk = JSON.parse(utf8(data))
+    } catch {
+      return this.fail(new Fault('upstream_garbled'))
+    }
+    if (!isObject(chunk)) return this.fail(new Fault('upstream_garbled'))
+    return this.chunk(chunk, frame)
+  }
+
+  private chunk(chunk: JsonObject, frame: string): string {
+    const fault = faultIn(chunk)
+    if (fault) return this.fail(fault)
+    this.frames++
+    if (typeof chunk.created === 'number') this.created ??= chunk.created
+    this.usage = usageIn(chunk, this.usage) ?? this.usage
+    if (chunk.service_tier !== undefined) this.tier = servedTier(chunk.service_tier) ?? this.tier
+    const choice = Array.isArray(chunk.choices) ? chunk.choices.find((each) => isObject(each) && (each.index ?? 0) === 0) : undefined
+    if (!isObject(choice)) this.late.keep(chunk)
+    if (!isObject(choice)) return ''
+    const delta = isObject(choice.delta) ? choice.delta : {}
+    if (this.identity.isAnother(chunk, delta, this.committed)) return this.fail(new Fault('upstream_garbled'))
+    const joined = joinParts(delta)
+    const mirrored = mirrorReasoning(delta)
+    let edited = this.tidy(delta, choice) || joined
+    // Written with escapes, for example, a name is not found in the text.
+    if (mirrored && !mirrorsByText(frame)) edited = true
+    const reason = choice.finish_reason
+    const over = typeof reason === 'string' && reason !== ''
+    if (over || isObject(choice.error)) edited = true
+    let out = ''
+    if (speaks(delta)) out = this.content(chunk, choice, delta, { frame, edited })
+    else if (over) this.keepRest(choice, chunk)
+    else if (delta.role === 'assistant' && !this.roleSent && this.held === '') this.held = this.written(chunk)
+    else if (filled(choice.logprobs)) out = this.content(chunk, choice, delta, { frame, edited })
+    if ((over && unify(reason, false) === 'error') || isObject(choice.error)) this.fail(choiceFault({ ...choice, finish_reason: reason }))
+    else if (over) this.end = { reason: unify(reason, this.calls.slots.length > 0), raw: reason }
+    return out
+  }
+
+  /** Puts right what clients trip over, in place; true if anything changed. */
+  private tidy(delta: JsonObject, choice: JsonObject): boolean {
+    let changed = dropEmptyMembers(delta)
+    if (Array.isArray(delta.tool_calls)) {
+      for (const fragment of delta.tool_calls) if (isObject(fragment) && this.tidyCall(fragment)) changed = true
+      this.fragments += delta.tool_calls.length
+      if (changed) this.tidying = true
+    }
+    if (choice.finish_reason === '') choice.finish_reason = null
+    return changed
+  }
+
+  /** A fragment has an index always; id, type and name only the first time. */
+  private tidyCall(fragment: JsonObject): boolean {
+    const { slot, fresh } = this.calls.resolve(fragment)
+    const spec = isObject(fragment.function) ? fragment.function : undefined
+    let changed = fragment.index !== slot.index
+    fragment.index = slot.index
+    if (fresh) {
+      if (fragment.id !== slot.id || fragment.type !== 'function') changed = true
+      fragment.id = slot.id
+      fragment.type = 'function'
+      return changed
+    }
+    if (fragment.id !== undefined || fragment.type !== undefined) changed = true
+    delete fragment.id
+    delete fragment.type
+    if (spec?.name !== undefined) {
+      changed = true
+      delete spec.name
+    }
+    return changed
+  }
+
+  private content(chunk: JsonObject, choice: JsonObject, delta: JsonObject, how: { frame: string; edited: boolean }): string {
+    let { edited } = how
+    let out = ''
+    if (!this.roleSent) {
+      out = this.held
+      if (out === '' && delta.role !== 'assistant') {
+        choice.delta = { role: 'assistant', ...delta }
+        edited = true
+      }
+      this.roleSent = true
+      this.held = ''
+    }
+    if (edited) {
+      // Our own chunk reports the finish; what came with it must not be lost.
+      choice.finish_reason = null
+      delete choice.native_finish_reason
+      delete choice.error
+    }
+    const text = edited ? this.written(chunk) : this.patched(chunk, how.frame)
+    this.committed = true
+    this.count(edited ? undefined : this.envelope, delta)
+    return out + text
+  }
+
+  /** @param envelope what has counted the frame already; undefined where none has. */
+  private count(envelope: Envelope | undefined, delta: JsonObject): void {
+    if (envelope) {
+      this.relayed += envelope.content
+      this.images += envelope.images
+      return
+    }
+    const frame = binary(JSON.stringify(delta))
+    const words = frameWords(frame)
+    this.relayed += words
+    if (isImage(frame, words)) this.images++
+  }
+
+  /** The frame's own bytes behind our envelope, if it can be learned; else written anew. */
+  private patched(chunk: JsonObject, frame: string): string {
+    const known = this.envelope?.rewriteRead(frame)
+    if (known !== undefined) return known
+    if (this.lessons >= MAX_LESSONS) return this.written(chunk)
+    this.envelope = Envelope.learn(frame, this.ctx)
+    const out = this.envelope?.rewriteRead(frame)
+    if (out !== undefined) return out
+    this.lessons++
+    this.envelope = undefined
+    return this.written(chunk)
+  }
+
+  private written(chunk: JsonObject): string {
+    return `data: ${binary(JSON.stringify(ourHeader(chunk, this.ctx)))}\n\n`
+  }
+
+  private keepRest(choice: JsonObject, chunk: JsonObject): void {
+    this.late.keep(chunk)
+    for (const key of Object.keys(choice)) {
+      if (key === 'index' || key === 'delta' || key === 'finish_reason' || key === 'native_finish_reason' || key === 'error') continue
+      this.rest += `,${JSON.stringify(key)}:${JSON.stringify(choice[key])}`
+    }
+  }
 }
 
 export const chatPass: PassWire = {

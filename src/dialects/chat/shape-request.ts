@@ -6,7 +6,7 @@ import { type CapWire, fitUser, losesTier, sendsCap, takeTierWords, tierToSend }
 import type { Reasoning } from '../canon/request.ts'
 import type { Quirks } from '../quirks.ts'
 import type { Target } from '../types.ts'
-import { requestedCap, requestedReasoning } from './decode-request.ts'
+import { requestedCap, requestedReasoning } from './check.ts'
 import { fitConversation } from './fit-conversation.ts'
 import { MfjsFitter } from './mfjs.ts'
 import { SAMPLING } from './wire.ts'

@@ -50,7 +50,7 @@ export class ReplyStream implements StreamedReply {
     ctx.sequence = 0
     let text = ''
     for (const body of this.debugBodies) text += binary(client.debug(ctx, body))
-    this.preface = text + client.open(ctx, source)
+    this.preface = client.open ? text + client.open(ctx, source) : text
     ctx.opened = true
   }
 

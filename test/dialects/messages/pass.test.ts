@@ -62,7 +62,7 @@ function translate(bytes: Buffer): string {
   const events = decode(bytes)
   const encoder = messagesClient.streamEncoder(ctx)
   const facts = fold(events)
-  return messagesClient.open(ctx) + encoder.push(events) + encoder.finish(finalOf(facts))
+  return messagesClient.open?.(ctx) + encoder.push(events) + encoder.finish(finalOf(facts))
 }
 
 interface WireEvent extends JsonObject {

@@ -52,7 +52,7 @@ export function frames(text: string): Frame[] {
 
 /** What a caller of a stream gets: `cut` tells how many events come in each push. */
 export function streamed(events: readonly StreamEvent[], final: Final, ctx = context(), cut = 1): Frame[] {
-  let text = messagesClient.open(ctx)
+  let text = messagesClient.open?.(ctx) ?? ''
   const encoder = messagesClient.streamEncoder(ctx)
   for (let i = 0; i < events.length; i += cut) text += encoder.push(events.slice(i, i + cut))
   return frames(text + encoder.finish(final))

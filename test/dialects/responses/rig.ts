@@ -87,7 +87,7 @@ export function encode(
   options: { ctx?: ReplyContext; final?: Partial<Final>; batch?: number } = {},
 ): string {
   const ctx = options.ctx ?? context()
-  let text = utf8(responsesClient.open(ctx))
+  let text = utf8(responsesClient.open?.(ctx) ?? '')
   ctx.opened = true
   const encoder = responsesClient.streamEncoder(ctx)
   const size = options.batch ?? events.length
@@ -106,7 +106,7 @@ export function pass(
   options: { ctx?: ReplyContext; cut?: (bytes: Buffer) => Buffer[]; final?: Partial<Final> } = {},
 ): Passed {
   const ctx = options.ctx ?? context()
-  const head = responsesClient.open(ctx)
+  const head = responsesClient.open?.(ctx) ?? ''
   ctx.opened = true
   const stream = passWire.stream(ctx)
   let binary = ''

@@ -411,7 +411,7 @@ t.test('an empty answer commits nothing but is still written whole', async (t) =
 t.test('commit point and relayed bytes', async (t) => {
   const bytes = fixture('text.sse')
   const ctx = context()
-  responsesClient.open(ctx)
+  responsesClient.open?.(ctx)
   ctx.opened = true
   const stream = passWire.stream(ctx)
   const before = bytes.indexOf('event: response.output_text.delta')

@@ -1,0 +1,182 @@
+/**
+ * How a chat reply ends, both ways: why, at which tier, with which usage (contract section 2.2), or with which fault; and the chunks that
+ * end a stream to the caller.
+ */
+import { type Fault, faultBody } from '../../core/faults.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
+import { usd } from '../../core/money.ts'
+import type { EndReason } from '../canon/events.ts'
+import { count, type Usage, withEarlierSides } from '../canon/usage.ts'
+import type { Final, ReplyContext } from '../types.ts'
+import { decodeFault } from './fault.ts'
+
+/** The error that a chunk or a whole reply carries, whatever its form; undefined where there is none. */
+export function faultIn(body: JsonObject): Fault | undefined {
+  if (body.error !== undefined && body.error !== null && body.error !== false) return decodeFault(200, body)
+  return body.object === 'error' ? decodeFault(200, body) : undefined
+}
+
+/** The fault of a choice that ended in an error. */
+export function choiceFault(choice: JsonObject): Fault {
+  return isObject(choice.error) ? decodeFault(200, { error: choice.error }) : decodeFault(200, { code: String(choice.finish_reason) })
+}
+
+const REASONS: ReadonlyMap<string, EndReason> = new Map([
+  ['stop', 'stop'],
+  ['length', 'length'],
+  ['max_tokens', 'length'],
+  ['max_output_tokens', 'length'],
+  ['model_length', 'length'],
+  ['model_context_window_exceeded', 'length'],
+  ['tool_calls', 'tool_calls'],
+  ['tool_use', 'tool_calls'],
+  ['function_call', 'tool_calls'],
+  ['content_filter', 'content_filter'],
+  ['content_filtered', 'content_filter'],
+  ['safety', 'content_filter'],
+  ['recitation', 'content_filter'],
+  ['blocklist', 'content_filter'],
+  ['prohibited_content', 'content_filter'],
+  ['refusal', 'content_filter'],
+  ['error', 'error'],
+  ['insufficient_system_resource', 'error'],
+])
+
+/**
+ * Why a turn ended: providers' words as the five of the wire.
+ * An unknown word counts as `stop`; so does a stop behind calls as `tool_calls`, since the caller must act.
+ */
+export function unify(raw: string, hasCalls: boolean): EndReason {
+  const reason = REASONS.get(raw.toLowerCase()) ?? 'stop'
+  return reason === 'stop' && hasCalls ? 'tool_calls' : reason
+}
+
+const TIERS: ReadonlySet<unknown> = new Set(['default', 'flex', 'priority'])
+
+/** The tier that a provider says it served; undefined for words that name none, such as `auto`. */
+export function servedTier(reported: unknown): string | undefined {
+  return typeof reported === 'string' && TIERS.has(reported) ? reported : undefined
+}
+
+/**
+ * Counts that a provider left out of `completion_tokens` or `prompt_tokens` although `total_tokens` holds them.
+ * Some report reasoning, or the cached part of the prompt, beside the two instead of inside.
+ */
+function addMissing(usage: Usage, total: number): void {
+  // Without the prompt's own count what is missing is the prompt.
+  if (usage.inputUnknown) return
+  const missing = total - usage.input - usage.output
+  const aside = usage.cached + usage.cacheWrite
+  if (missing > 0 && aside > 0 && missing === aside) usage.input += aside
+  else if (missing > 0) {
+    usage.output += missing
+    delete usage.outputUnknown
+    if (usage.reasoning < missing) usage.reasoning = missing
+  } else if (total === 0 && usage.reasoning > usage.output) usage.output += usage.reasoning
+}
+
+/**
+ * The provider's usage object as normalised counts; undefined where it holds none.
+ * @param before an earlier report of the same stream: some report prompt and completion separately.
+ */
+export function decodeUsage(raw: unknown, before?: Usage): Usage | undefined {
+  if (!isObject(raw)) return undefined
+  const sent = raw.prompt_tokens ?? raw.input_tokens
+  const made = raw.completion_tokens ?? raw.output_tokens
+  if (typeof sent !== 'number' && typeof made !== 'number') return undefined
+  const into = isObject(raw.prompt_tokens_details) ? raw.prompt_tokens_details : {}
+  const out = isObject(raw.completion_tokens_details) ? raw.completion_tokens_details : {}
+  const own: Usage = {
+    input: count(sent),
+    output: count(made),
+    // Mistral counts them as `num_cached_tokens`, where it does not send the details.
+    cached: count(into.cached_tokens ?? raw.prompt_cache_hit_tokens ?? raw.cached_tokens ?? raw.num_cached_tokens),
+    cacheWrite: count(into.cache_write_tokens ?? into.cache_creation_tokens),
+    reasoning: count(out.reasoning_tokens ?? raw.reasoning_tokens),
+    audioInput: count(into.audio_tokens),
+    audioOutput: count(out.audio_tokens),
+    imageOutput: count(out.image_tokens),
+  }
+  const searches = isObject(raw.server_tool_use_details) ? count(raw.server_tool_use_details.web_search_requests) : 0
+  if (searches > 0) own.webSearches = searches
+  const usage = withEarlierSides(own, before, { input: typeof sent === 'number', output: typeof made === 'number' })
+  addMissing(usage, count(raw.total_tokens))
+  usage.cached = Math.min(usage.cached, usage.input)
+  usage.cacheWrite = Math.min(usage.cacheWrite, usage.input - usage.cached)
+  usage.reasoning = Math.min(usage.reasoning, usage.output)
+  return usage
+}
+
+/**
+ * The report of a chunk or a whole reply, of which some have it elsewhere: npm groq-sdk 1.6.0, `ChatCompletionChunk.XGroq.usage`.
+ * @param before as for `decodeUsage`.
+ */
+export function usageIn(reply: JsonObject, before?: Usage): Usage | undefined {
+  return decodeUsage(reply.usage ?? (isObject(reply.x_groq) ? reply.x_groq.usage : undefined), before)
+}
+
+/** The `usage` of a reply as JSON text: what the ledger charged, never what the upstream said. */
+export function usageText(final: Final): string {
+  const { usage } = final
+  const tools = final.serverTools || usage.webSearches ? `,"server_tool_use_details":${JSON.stringify(toolUse(final))}` : ''
+  return (
+    `{"prompt_tokens":${usage.input},"completion_tokens":${usage.output},"total_tokens":${usage.input + usage.output},` +
+    `"prompt_tokens_details":{"cached_tokens":${usage.cached},"cache_write_tokens":${usage.cacheWrite},"audio_tokens":${usage.audioInput},"video_tokens":0},` +
+    `"completion_tokens_details":{"reasoning_tokens":${usage.reasoning},"audio_tokens":${usage.audioOutput},"image_tokens":${usage.imageOutput}},` +
+    `"cost":${usd(final.cost)},"cost_details":{"upstream_inference_cost":${usd(final.inputCost + final.outputCost)},` +
+    `"upstream_inference_prompt_cost":${usd(final.inputCost)},"upstream_inference_completions_cost":${usd(final.outputCost)}},"is_byok":false${tools}}`
+  )
+}
+
+function toolUse({ usage, serverTools }: Final): JsonObject {
+  const searches = (usage.webSearches ?? 0) + (serverTools?.searches ?? 0)
+  return {
+    ...(serverTools ? { tool_calls_requested: serverTools.requested, tool_calls_executed: serverTools.executed } : {}),
+    ...(searches > 0 ? { web_search_requests: searches } : {}),
+  }
+}
+
+/**
+ * What every chunk of a stream to the client begins with: `data: {"id":…,"provider":…`, an open object, without the comma that follows.
+ */
+export function chunkHead(ctx: ReplyContext, created: number): string {
+  const provider = ctx.provider === '' ? '' : `,"provider":${JSON.stringify(ctx.provider)}`
+  return `data: {"id":${JSON.stringify(ctx.id)},"object":"chat.completion.chunk","created":${created},"model":${JSON.stringify(ctx.model)}${provider}`
+}
+
+const DONE = 'data: [DONE]\n\n'
+
+/** Members that only the last chunk has. */
+function lastMembers(ctx: ReplyContext, final: Final): string {
+  const tier = final.end.tier === undefined ? '' : `,"service_tier":${JSON.stringify(final.end.tier)}`
+  const metadata = final.metadata === undefined ? '' : `,${JSON.stringify(`${ctx.brand}_metadata`)}:${JSON.stringify(final.metadata)}`
+  return `,"usage":${usageText(final)}${tier}${metadata}}\n\n`
+}
+
+/**
+ * The end of a stream: finish chunk, usage chunk, `[DONE]`; or one error chunk, `[DONE]`.
+ * @param head from `chunkHead`.
+ * @param delta JSON text of the finish chunk's delta.
+ * @param rest further members of its choice, such as `,"logprobs":{…}`. @param members further members of the usage chunk.
+ */
+export function closingChunks(
+  ctx: ReplyContext,
+  final: Final,
+  head: string,
+  closing: { delta: string; rest: string; members: string },
+): string {
+  const { reason, raw } = final.end
+  const native = JSON.stringify(raw ?? (final.fault ? null : reason))
+  if (final.fault) {
+    const error = JSON.stringify((faultBody(final.fault) as { error: JsonObject }).error)
+    const choice = `{"index":0,"delta":{"content":""},"finish_reason":"error","native_finish_reason":${native}}`
+    return `${head},"error":${error},"choices":[${choice}]${closing.members}${lastMembers(ctx, final)}${DONE}`
+  }
+  const choice = `{"index":0,"delta":${closing.delta},"finish_reason":${JSON.stringify(reason)},"native_finish_reason":${native}${closing.rest}}`
+  return `${head},"choices":[${choice}]}\n\n${head},"choices":[]${closing.members}${lastMembers(ctx, final)}${DONE}`
+}
+
+/** The chunk that shows what is about to go upstream. */
+export function debugChunk(ctx: ReplyContext, upstreamBody: JsonObject): string {
+  return `${chunkHead(ctx, ctx.created)},"choices":[],"debug":{"echo_upstream_body":${JSON.stringify(upstreamBody)}}}\n\n`
+}
