@@ -325,7 +325,7 @@ export class Runtime {
     const { config, catalog, dependencies, ids, storedGuardrails, source } = this
     const caller = { ...key, limits: {} }
     const stored = storedGuardrails.of(source.store.guardrails.current)
-    const settings = chainSettings(config, catalog, { atHand: () => caller, find: () => caller }, stored)
+    const settings = chainSettings(config, catalog, { written: new Map(), atHand: () => caller, find: () => caller }, stored)
     const { planText } = await import('./rehearsal/plan-text.ts')
     const rehearsed = await planText({ text, format, key: caller }, { settings, dependencies, ids, brand: config.brand.word })
     if (rehearsed.kind === 'plan') return { plan: rehearsed.plan as unknown as JsonObject }

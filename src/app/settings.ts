@@ -13,11 +13,10 @@ import { fileGuardrails } from './guardrail-settings.ts'
 import { pluginSettings } from './plugin-list.ts'
 
 /**
- * Keys of the file by digest, then those of the store; of an issued key with its issuer.
+ * Keys of the file, and those of the store; of an issued key with its issuer.
  * @param limits for keys of the store that set none of their own; those of the file have them already.
  */
 export function keyLookup(keys: readonly ApiKey[], store: KeyStore, limits: RateLimits = {}): KeyLookup {
-  const byHash = new Map(keys.map((key) => [key.hash, key]))
   const byIdentity = new Map(keys.map((key) => [key.identity, key]))
   const withLimits = limitsFor(limits)
   const withIssuer = issuersAt()
@@ -35,15 +34,13 @@ export function keyLookup(keys: readonly ApiKey[], store: KeyStore, limits: Rate
   }
   const look = (hash: string): Found | Promise<Found> => store.find(hash)
   return {
+    written: new Map(keys.map((key) => [key.hash, key])),
     atHand: (hash) => {
-      const own = byHash.get(hash)
-      if (own || !store.atHand) return own
+      if (!store.atHand) return undefined
       const found = complete(store.atHand(hash), (issuer) => store.atHand?.(issuer))
       return found instanceof Promise ? undefined : found
     },
     find: (hash, isSuspect) => {
-      const own = byHash.get(hash)
-      if (own) return own
       const found = store.find(hash, isSuspect)
       return found instanceof Promise ? found.then((key) => complete(key, look)) : complete(found, look)
     },

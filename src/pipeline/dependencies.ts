@@ -25,9 +25,12 @@ import type { Admission } from './request/admit.ts'
 import type { Attempts } from './request/attempt-buckets.ts'
 
 export interface KeyLookup {
-  /** The key, if it is found without a call to another process. @param hash SHA-256 of the secret, hex. */
+  /** Those of the configuration, by the SHA-256 of the secret, hex: to be looked at before the store's. */
+  readonly written: ReadonlyMap<string, ApiKey>
+  /** The key of the store, if it is found without a call to another process. @param hash SHA-256 of the secret, hex. */
   atHand(hash: string): ApiKey | undefined
   /**
+   * The key of the store.
    * @param hash SHA-256 of the secret, hex.
    * @param isSuspect true: of a caller who has sent many tokens of no key. Where look-ups wait, this one comes last.
    */

@@ -84,7 +84,7 @@ export function authenticateCaller(caller: Caller, { keys, clock, failures }: Au
       throw thrown
     }
   }
-  const atHand = keys.atHand(digest)
+  const atHand = keys.written.get(digest) ?? keys.atHand(digest)
   if (atHand) return enter(atHand)
   if (hasWrongChecksum(secret)) return enter(undefined)
   const found = keys.find(digest, failures.isEmpty(addressOf(caller)))

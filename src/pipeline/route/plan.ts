@@ -39,7 +39,8 @@ export function planLayer(
         : undefined
       const wanted = fetching ? await fetching : order.candidates
       // The body may have taken its time, and earlier turns have: what holds is the key as it is now.
-      const found = keys.find(exchange.auth.key.hash)
+      const { hash } = exchange.auth.key
+      const found = keys.written.get(hash) ?? keys.find(hash)
       const key = keyNow(exchange, found instanceof Promise ? await found.catch(() => exchange.auth.key) : found)
       const counted = takeTokens(exchange, dependencies.admission)
       if (counted) await counted
