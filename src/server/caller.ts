@@ -1,7 +1,13 @@
 /** What the server needs of a request and of its reply, whether Node's HTTP server has parsed it or the short way for plain requests. */
-import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders } from 'node:http'
+import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { StreamReply } from '../dialects/sse/writer.ts'
-import type { Watched } from './reading-watch.ts'
+
+/** What is watched: a reply over HTTP, or a connection that has been handed over. */
+export type Watched = Pick<ServerResponse, 'destroyed' | 'writableFinished' | 'writableLength'> & {
+  readonly socket: Socket | null
+  destroy(): unknown
+}
 
 export type CallerRequest = Pick<IncomingMessage, 'headers' | 'socket'>
 

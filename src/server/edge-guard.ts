@@ -77,7 +77,7 @@ function valueFault(name: string, value: string): Fault | undefined {
 const HOST = /^(?:\[([^\]]+)\]|(?:[\w\-.~!$&'()*+,;=]|%[\dA-Fa-f]{2})+)(?::\d{0,5})?$/
 
 /** The last good one: nearly all requests name the same. */
-let lastHost = ''
+export let lastHost = ''
 
 export function isHost(value: string): boolean {
   const match = HOST.exec(value)

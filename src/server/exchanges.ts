@@ -1,20 +1,36 @@
-/** Opens the exchange of a request, ties it to its connection, and runs it through a chain. */
+/** Answers requests that go through a chain: opens the exchange of each, ties it to its connection, and runs it. */
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../core/clock.ts'
-import { Fault } from '../core/faults.ts'
+import { Fault, faultReply } from '../core/faults.ts'
 import type { GenerationIds } from '../core/ids.ts'
 import type { ClientDialect } from '../dialects/types.ts'
-import type { Front } from '../pipeline/chain.ts'
+import type { Front, Operation } from '../pipeline/chain.ts'
 import type { ClientConnection } from '../pipeline/client-connection.ts'
 import { Exchange } from '../pipeline/exchange.ts'
 import { brandHeaders } from '../pipeline/request/receive.ts'
 import type { Telemetry } from '../services/telemetry/telemetry.ts'
 import type { CallerReply } from './caller.ts'
+import type { Cors } from './cors.ts'
 import { wasCut } from './drain.ts'
-import type { HttpConnection } from './http-connection.ts'
+import { type HttpConnection, type HttpConnectionSource, PlainClient } from './http-connection.ts'
+import { OVERLOADED, type Overload } from './overload.ts'
+import type { PlainReply, PlainRequest } from './plain/reply.ts'
+
+/** What a configuration decides of them. */
+export interface ExchangeServing {
+  fronts: Readonly<Record<Operation, Front>>
+  brand: string
+  /** Undefined where pages of other origins may not call. */
+  cors: Cors | undefined
+}
 
 export interface ExchangesSource {
+  serving: ExchangeServing
+  /** Client dialects by path. */
+  clients: ReadonlyMap<string, ClientDialect>
+  connections: HttpConnectionSource
+  overload: Pick<Overload, 'refuses'>
   clock: Clock
   ids: GenerationIds
   oops: (error: unknown) => void
@@ -31,11 +47,51 @@ const PROBES = [40, 60]
 const CONNECTION = Symbol('connection')
 type Speaking = Socket & { [CONNECTION]?: HttpConnection | undefined }
 
+interface Refusal {
+  readonly status: number
+  readonly head: (string | number)[]
+  readonly json: string
+}
+
 export class Exchanges {
+  serving: ExchangeServing
   private readonly source: ExchangesSource
+  /** What is answered under overload, by the dialect of the caller. */
+  private readonly overloaded = new Map<ClientDialect | undefined, Refusal>()
 
   constructor(source: ExchangesSource) {
+    this.serving = source.serving
     this.source = source
+  }
+
+  /** @returns false for what is no plain completion: Node's server has to parse it. */
+  readonly plain = (request: PlainRequest, reply: PlainReply): boolean => {
+    const { clients, connections, overload } = this.source
+    const client = clients.get(request.path)
+    if (!client || this.serving.cors) return false
+    if (overload.refuses(request.body.length)) this.shed(reply, client)
+    else this.answer(client, reply, new PlainClient(request, reply, connections))
+    return true
+  }
+
+  /** Runs the request of a reply through the chain of its dialect's operation. */
+  answer(client: ClientDialect, reply: CallerReply, connection: HttpConnection): void {
+    const { fronts, brand } = this.serving
+    const front = client.countBody ? fronts.count : client.embedding ? fronts.embed : fronts.generate
+    this.run(this.create(client, reply.req, { connection, brand }), reply, { connection, front })
+  }
+
+  /** Refuses under overload as cheaply as possible: without authentication and without a log line. */
+  shed(reply: CallerReply, client: ClientDialect | undefined): void {
+    let refusal = this.overloaded.get(client)
+    if (!refusal) {
+      const { status, headers, json } = faultReply(OVERLOADED, { body: client?.faultBody })
+      const head = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(json), ...headers }
+      refusal = { status, head: Object.entries(head).flat(), json }
+      this.overloaded.set(client, refusal)
+    }
+    reply.writeHead(refusal.status, refusal.head)
+    reply.end(refusal.json, 'latin1')
   }
 
   /** @param traced false for what leaves no spans. */

@@ -7,20 +7,17 @@ import { absoluteDocs, asFault, Fault, faultReply } from '../core/faults.ts'
 import { randomTag } from '../core/ids.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { ClientDialect } from '../dialects/types.ts'
-import type { Front, Operation } from '../pipeline/chain.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import { dialectByBody, type PlanDialects, planDialects } from '../pipeline/plan/format.ts'
 import type { Telemetry } from '../services/telemetry/telemetry.ts'
-import type { CallerReply } from './caller.ts'
 import type { Page } from './consent-page.ts'
-import type { Cors } from './cors.ts'
 import { edgeFault } from './edge-guard.ts'
-import { Exchanges, type ExchangesSource } from './exchanges.ts'
-import { contentLengthOf, type HttpConnectionSource, NodeConnection, PlainClient } from './http-connection.ts'
+import { type ExchangeServing, Exchanges, type ExchangesSource } from './exchanges.ts'
+import { contentLengthOf, type HttpConnectionSource } from './http-connection.ts'
 import { closeAfterReply, giveUpBody, lingers, takeBodies } from './lingering-close.ts'
 import { type RequestHandler, refuse } from './listener.ts'
+import { NodeConnection } from './node-connection.ts'
 import { OVERLOADED, type Overload } from './overload.ts'
-import type { PlainReply, PlainRequest } from './plain/reply.ts'
 import { ResponseSockets, type SocketServing } from './sockets/response-sockets.ts'
 import { traceOperation } from './traces/operation-spans.ts'
 
@@ -54,18 +51,14 @@ export interface PassThroughRoutes {
 }
 
 /** What a configuration decides; replaced whole on reload, running exchanges keep theirs. */
-export interface Serving {
-  fronts: Readonly<Record<Operation, Front>>
+export interface Serving extends ExchangeServing {
   /** True for the slug of a model that gives vectors. */
   embeds: (slug: string) => boolean
-  brand: string
   operations: Operations
   pages: Pages
   passThrough: PassThroughRoutes
   /** Undefined where responses are served over HTTP alone. */
   sockets: SocketServing | undefined
-  /** Undefined where pages of other origins may not call. */
-  cors: Cors | undefined
   /** Address under which callers reach the gateway. */
   publicUrl: string | undefined
 }
@@ -76,14 +69,9 @@ const PLAN_PATH = '/v1/plan'
 /** Bytes: four stream buffers of 64 KB, two for each direction. */
 const PASS_BUFFERS = 256 * 1024
 
-interface Refusal {
-  readonly status: number
-  readonly head: (string | number)[]
-  readonly json: string
-}
-
 export class Gateway implements RequestHandler {
-  serving: Serving
+  readonly plain: RequestHandler['plain']
+  private current: Serving
   private readonly clock: Clock
   private readonly clients: ReadonlyMap<string, ClientDialect>
   private readonly formats: PlanDialects
@@ -93,19 +81,10 @@ export class Gateway implements RequestHandler {
   private readonly telemetry: Pick<Telemetry, 'tracing'>
   private readonly exchanges: Exchanges
   private readonly sockets: ResponseSockets
-  /** What is answered under overload, by the dialect of the caller. */
-  private readonly overloaded = new Map<ClientDialect | undefined, Refusal>()
 
   /** @param clients client dialects by path. */
-  constructor(
-    source: ExchangesSource & {
-      serving: Serving
-      clients: ReadonlyMap<string, ClientDialect>
-      connections: HttpConnectionSource
-      overload: Pick<Overload, 'refuses'>
-    },
-  ) {
-    this.serving = source.serving
+  constructor(source: ExchangesSource & { serving: Serving }) {
+    this.current = source.serving
     this.clock = source.clock
     this.clients = source.clients
     this.formats = planDialects(source.clients)
@@ -114,6 +93,7 @@ export class Gateway implements RequestHandler {
     this.overload = source.overload
     this.telemetry = source.telemetry
     this.exchanges = new Exchanges(source)
+    this.plain = this.exchanges.plain
     this.sockets = new ResponseSockets({
       connections: this.connections,
       serving: () => this.serving.sockets,
@@ -124,6 +104,15 @@ export class Gateway implements RequestHandler {
         run: (exchange, generates) => this.respond(exchange, generates),
       },
     })
+  }
+
+  get serving(): Serving {
+    return this.current
+  }
+
+  set serving(serving: Serving) {
+    this.current = serving
+    this.exchanges.serving = serving
   }
 
   request(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
@@ -143,11 +132,9 @@ export class Gateway implements RequestHandler {
     if (expectsContinue && !((client || path === PLAN_PATH) && request.method === 'POST')) response.shouldKeepAlive = false
     if (this.isTooLate(path, client, request)) {
       giveUpBody(request, response, OVERLOADED.status, this.clock)
-      this.shed(response, client)
+      this.exchanges.shed(response, client)
     } else if (client && request.method === 'POST') {
-      const connection = new NodeConnection(request, response, this.connections, expectsContinue)
-      const exchange = this.exchanges.create(client, request, { connection, brand: this.serving.brand })
-      this.exchanges.run(exchange, response, { connection, front: this.frontOf(client) })
+      this.exchanges.answer(client, response, new NodeConnection(request, response, this.connections, expectsContinue))
     } else if (path === PLAN_PATH) this.plan(request, response, expectsContinue)
     else if (client) this.writeFault(response, new Fault('method_not_allowed', { headers: { Allow: 'POST' } }), client)
     else if (this.serving.passThrough.matches(request.url ?? '')) this.pass(request, response)
@@ -165,26 +152,6 @@ export class Gateway implements RequestHandler {
     } else refuse(socket, new Fault('bad_request', { message: 'upgrade: this path does not offer one' }))
   }
 
-  /** @returns false for what is no plain completion: Node's server has to parse it, and `request` answers. */
-  plain(request: PlainRequest, reply: PlainReply): boolean {
-    const client = this.clients.get(request.path)
-    const { brand, cors } = this.serving
-    if (!client || cors) return false
-    if (this.overload.refuses(request.body.length)) {
-      this.shed(reply, client)
-      return true
-    }
-    const connection = new PlainClient(request, reply, this.connections)
-    const exchange = this.exchanges.create(client, request, { connection, brand })
-    this.exchanges.run(exchange, reply, { connection, front: this.frontOf(client) })
-    return true
-  }
-
-  private frontOf({ countBody, embedding }: ClientDialect): Front {
-    const { fronts } = this.serving
-    return countBody ? fronts.count : embedding ? fronts.embed : fronts.generate
-  }
-
   halfClosed(socket: Socket): void {
     this.exchanges.halfClosed(socket)
   }
@@ -193,19 +160,6 @@ export class Gateway implements RequestHandler {
   private isTooLate(path: string, client: ClientDialect | undefined, request: IncomingMessage): boolean {
     if (client || path === PLAN_PATH) return request.method === 'POST' && this.overload.refuses(contentLengthOf(request))
     return this.serving.passThrough.matches(request.url ?? '') && this.overload.refuses(undefined)
-  }
-
-  /** As cheap as possible: without authentication and without a log line. */
-  private shed(response: CallerReply, client: ClientDialect | undefined): void {
-    let refusal = this.overloaded.get(client)
-    if (!refusal) {
-      const { status, headers, json } = faultReply(OVERLOADED, { body: client?.faultBody })
-      const head = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(json), ...headers }
-      refusal = { status, head: Object.entries(head).flat(), json }
-      this.overloaded.set(client, refusal)
-    }
-    response.writeHead(refusal.status, refusal.head)
-    response.end(refusal.json, 'latin1')
   }
 
   /** A pass-through streams both ways: what it holds at once is in the buffers of its two sockets. */

@@ -1,25 +1,22 @@
 /**
- * The connection of one caller, as the pipeline sees it, over HTTP. How the body comes is the difference between a request that Node's
- * server has parsed and a plain one, which has come whole.
+ * The connection of one caller, as the pipeline sees it, over HTTP, and how fast the caller takes its reply. How the body comes is the
+ * difference between a request that Node's server has parsed (`node-connection.ts`) and a plain one, which has come whole.
  */
 
-import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Readable } from 'node:stream'
-import type { Clock } from '../core/clock.ts'
+import type { Clock, Timer } from '../core/clock.ts'
 import { entryAt } from '../core/entry-at.ts'
 import { Fault } from '../core/faults.ts'
 import { gauge, type Tallies } from '../core/metrics.ts'
 import { hashOf } from '../core/secret.ts'
 import { EventWriter } from '../dialects/sse/writer.ts'
 import type { ClientConnection, Reading } from '../pipeline/client-connection.ts'
+import { SLOWEST } from './body-arrival.ts'
 import { BODY_WEIGHT, type BodyMemory, type BodyShare, noBodyMemory } from './body-memory.ts'
-import type { CallerReply, CallerRequest } from './caller.ts'
+import type { CallerReply, CallerRequest, Watched } from './caller.ts'
 import type { ClientAddresses } from './client-address.ts'
-import { giveUpBody } from './lingering-close.ts'
 import type { PlainRequest } from './plain/reply.ts'
-import { ReadingWatch, unsent } from './reading-watch.ts'
-import { type BodySource, readPieces, readWhole } from './request-body.ts'
 
 export const openStreams = gauge('open_streams', 'Streams being relayed now.')
 
@@ -212,56 +209,6 @@ function writePieces(response: CallerReply, pieces: readonly Buffer[]): void {
   pump()
 }
 
-/** The connection of one caller over Node's HTTP server. */
-export class NodeConnection extends HttpConnection {
-  declare protected readonly request: IncomingMessage
-  declare protected readonly response: ServerResponse
-  private readonly expectsContinue: boolean
-
-  constructor(request: IncomingMessage, response: ServerResponse, source: HttpConnectionSource, expectsContinue: boolean) {
-    super(request, response, source)
-    this.expectsContinue = expectsContinue
-  }
-
-  readBody(limit: number, reading?: Reading): Promise<Buffer> {
-    if (reading?.payer !== undefined) this.share.for(reading.payer)
-    return readWhole(this.request, limit, this.bodySource(reading))
-  }
-
-  /** The body as it comes; it waits while a piece is worked on. @throws Fault 408, 499, 503. */
-  readPieces(): AsyncGenerator<Buffer> {
-    return readPieces(this.request, this.bodySource())
-  }
-
-  /** Sends bytes whose length the headers state, as fast as the caller takes them. @param bytes undefined for a head alone. */
-  download(status: number, headers: OutgoingHttpHeaders, bytes: Readable | undefined): void {
-    const { response } = this
-    if (response.destroyed) {
-      bytes?.destroy()
-      return
-    }
-    response.writeHead(status, headers)
-    if (!bytes) {
-      response.end()
-      return
-    }
-    this.endWatched()
-    response.once('close', () => bytes.destroy())
-    bytes.once('error', () => response.destroy())
-    bytes.pipe(response)
-  }
-
-  protected giveUpBody(status: number): void {
-    giveUpBody(this.request, this.response, status, this.source.clock)
-  }
-
-  private bodySource({ cancel, count }: Reading = {}): BodySource {
-    const { share, source } = this
-    if (this.expectsContinue) this.response.writeContinue()
-    return { share, length: this.contentLength, clock: source.clock, slowAfter: source.slowAfter, cancel, count }
-  }
-}
-
 /** The connection of one caller whose request has come whole. */
 export class PlainClient extends HttpConnection {
   declare protected readonly request: PlainRequest
@@ -288,4 +235,104 @@ export class PlainClient extends HttpConnection {
       if (this.share.take(bytes, done)) resolve()
     })
   }
+}
+
+/** Milliseconds in which a caller has to take something of what waits for it. */
+const LONGEST_SILENCE = 60_000
+
+/** Milliseconds of waiting after which the caller has to have taken `SLOWEST` on average, as for bodies on their way in. */
+const SLOW_AFTER = 60_000
+
+/**
+ * Cuts off a caller that does not take its reply, or takes it too slowly: what it leaves waiting is held in memory.
+ * Only time in which bytes wait for the caller counts, so that a stream whose provider is slow is never cut off for that.
+ */
+export class ReadingWatch {
+  private readonly response: Watched
+  private readonly clock: Clock
+  private timer: Timer | undefined
+  /** Milliseconds for which bytes have waited for the caller. */
+  private waited = 0
+  /** Bytes that the system has taken meanwhile. */
+  private read = 0
+  /** What `taken` was when it was last looked at, and when that was and when it last rose: monotonic milliseconds. */
+  private before: number | undefined
+  private looked = 0
+  private rose = 0
+
+  constructor(response: Watched, clock: Clock) {
+    this.response = response
+    this.clock = clock
+  }
+
+  /** From now on bytes wait for the caller. @returns false where they did already. */
+  begin(): boolean {
+    if (this.timer) return false
+    this.looked = this.clock.monotonic()
+    this.rose = this.looked
+    this.before = this.taken()
+    this.arm()
+    return true
+  }
+
+  /** Nothing waits any more. */
+  end(): void {
+    if (!this.timer) return
+    this.count(true)
+    this.timer.cancel()
+    this.timer = undefined
+  }
+
+  /** @param waited whether bytes have waited since the last look. */
+  private count(waited: boolean): void {
+    const { before } = this
+    const now = this.clock.monotonic()
+    const after = this.taken()
+    if (!waited || before === undefined || after === undefined) this.rose = now
+    else {
+      this.waited += now - this.looked
+      this.read += after - before
+      if (after > before) this.rose = now
+    }
+    this.before = after
+    this.looked = now
+  }
+
+  /** One timer for the earlier of the two limits, as far as is known now. */
+  private arm(): void {
+    const slow = this.looked + Math.max(SLOW_AFTER, (this.read * 1000) / SLOWEST) - this.waited
+    const due = Math.min(this.rose + LONGEST_SILENCE, slow)
+    this.timer = this.clock.after(Math.max(1, Math.ceil(due - this.looked)), this.look)
+  }
+
+  private readonly look = (): void => {
+    const { response } = this
+    if (response.destroyed || response.writableFinished) return
+    // Where nothing waits now, as in a download whose disk is slow, the time is not the caller's.
+    this.count(unsent(response) > 0)
+    const silent = this.looked - this.rose >= LONGEST_SILENCE
+    const slow = this.waited >= SLOW_AFTER && this.read * 1000 < this.waited * SLOWEST
+    if (silent || slow) response.destroy()
+    else this.arm()
+  }
+
+  /**
+   * Bytes of the connection that the system has taken so far; keep-alive comments, which queue up meanwhile, do not change it.
+   * Undefined for a reply behind another one in its pipeline: the wait is not its own.
+   */
+  private taken(): number | undefined {
+    const { socket } = this.response
+    return socket ? socket.bytesWritten - queueOf(socket) : undefined
+  }
+}
+
+/** Bytes of a reply that the system has not taken yet. */
+export function unsent(response: Watched): number {
+  // A reply behind another one in its pipeline has no socket, and holds its bytes itself.
+  return response.socket ? queueOf(response.socket) : response.writableLength
+}
+
+/** What Node's own socket time-out looks at. */
+function queueOf(socket: Socket & { _handle?: { writeQueueSize?: number } | null }): number {
+  return (socket._handle?.writeQueueSize ?? 0) + socket.writableLength
 }

@@ -29,7 +29,7 @@ export interface ListenerOptions {
 export interface RequestHandler {
   request(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void
   /** Answers a request of the short way. @returns false where Node's server has to take it. */
-  plain(request: PlainRequest, reply: PlainReply): boolean
+  readonly plain: (request: PlainRequest, reply: PlainReply) => boolean
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
   /** The caller has closed its sending side; it may still read. */
   halfClosed(socket: Socket): void
@@ -58,7 +58,7 @@ export async function listen(options: ListenerOptions, handler: RequestHandler):
     shouldUpgradeCallback: (request) => isHandshake(request) && !replying(request.socket),
   })
   const { keepAlive, maxHeaders } = options
-  const plain = new PlainRequests({ keepAlive, maxHeaders, clock: systemClock, answer: (...call) => handler.plain(...call), refuse })
+  const plain = new PlainRequests({ keepAlive, maxHeaders, clock: systemClock, answer: handler.plain, refuse })
   takePlainRequests(server, plain)
   if (options.proxyHeaders) acceptProxyHeaders(server, options.proxyHeaders)
   // A caller may close its sending side after the request and still wait for the reply.

@@ -1,7 +1,7 @@
 /** How fast callers have to take what waits for them: on a stand-in connection, since the system takes bytes in large steps. */
 import type { ServerResponse } from 'node:http'
 import t from 'tap'
-import { ReadingWatch } from '../../src/server/reading-watch.ts'
+import { ReadingWatch } from '../../src/server/http-connection.ts'
 import { FakeClock } from '../support/clock.ts'
 import { every } from '../support/every.ts'
 

@@ -7,7 +7,7 @@ import type { IncomingHttpHeaders, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
-import { isHost } from '../edge-guard.ts'
+import { isHost, lastHost } from '../edge-guard.ts'
 import { PlainReply, PlainRequest, type ReplyConnection } from './reply.ts'
 
 interface PlainRequestsOptions {
@@ -326,5 +326,5 @@ function headersIn(text: string, start: number): IncomingHttpHeaders | undefined
   }
   const { host, connection } = headers
   const keeps = connection === undefined || connection === 'keep-alive' || connection.toLowerCase() === 'keep-alive'
-  return keeps && host !== undefined && isHost(host) ? headers : undefined
+  return keeps && host !== undefined && (host === lastHost || isHost(host)) ? headers : undefined
 }

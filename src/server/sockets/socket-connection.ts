@@ -8,8 +8,8 @@ import { utf8 } from '../../dialects/sse/frames.ts'
 import type { SocketBody, SocketFormat } from '../../dialects/types.ts'
 import type { ClientConnection, Reading } from '../../pipeline/client-connection.ts'
 import { BODY_WEIGHT, type BodyShare } from '../body-memory.ts'
-import { digestOn, type HttpConnectionSource, openStreams } from '../http-connection.ts'
-import { ReadingWatch, type Watched } from '../reading-watch.ts'
+import type { Watched } from '../caller.ts'
+import { digestOn, type HttpConnectionSource, openStreams, ReadingWatch } from '../http-connection.ts'
 
 const DATA = 'data: '
 const LINE_OF_DATA = `\n${DATA}`
