@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Clock, Timer } from '../core/clock.ts'
 import type { CallerReply } from './caller.ts'
+import type { PlainReply } from './plain/reply.ts'
 import type { PlainRequests } from './plain/requests.ts'
 
 /** Connections without an open exchange get this long to close by themselves. */
@@ -29,7 +30,7 @@ export class Drain {
   private readonly servers = new Set<Server>()
   private readonly plain = new Set<PlainRequests>()
   private readonly connections = new Set<Connection>()
-  /** Open replies of all servers. */
+  /** Open replies of Node's servers. */
   private replies = 0
   private begun: PromiseWithResolvers<DrainResult> | undefined
   private grace: Timer | undefined
@@ -60,7 +61,9 @@ export class Drain {
   }
 
   get open(): number {
-    return this.exchanges.size + this.replies
+    let replies = 0
+    for (const plain of this.plain) replies += plain.open().length
+    return this.exchanges.size + this.replies + replies
   }
 
   /** Counts an exchange as under way. @returns to be called when it has ended; calling it twice does nothing. */
@@ -74,13 +77,14 @@ export class Drain {
 
   /**
    * Counts every reply and upgraded socket of a server. Call it after the server has its own handlers.
-   * Nothing is made for a request: a set of open replies would keep the garbage collector from ever freeing them early.
+   * Nothing is made for a request: a set of open replies would keep the garbage collector from ever freeing them early. Plain replies
+   * are looked at only once the drain has begun.
    */
   follow(server: Server, plain?: PlainRequests): void {
     this.servers.add(server)
     if (plain) {
       this.plain.add(plain)
-      plain.onReply = (reply) => this.replyBegun(reply)
+      if (this.draining) this.endPlain(plain)
     }
     server.on('connection', (socket: Followed) => {
       const connection: Connection = { socket, open: 0, last: undefined }
@@ -99,11 +103,7 @@ export class Drain {
         socket[DRAINING] = true
         socket[ON_DRAIN]?.()
       }
-      const cut = (): void => {
-        socket[CUT] = true
-        socket.destroy()
-      }
-      socket.once('close', this.track({ last, cut }))
+      socket.once('close', this.track({ last, cut: () => cut(socket) }))
     })
   }
 
@@ -116,6 +116,18 @@ export class Drain {
     this.replies++
     if (this.draining) announceLast(response)
     response.once('close', this.closed)
+  }
+
+  /** Every reply of the short way is its connection's last. */
+  private endPlain(plain: PlainRequests): void {
+    const begun = (reply: PlainReply): void => {
+      announceLast(reply)
+      reply.once('close', () => {
+        if (this.open === 0) this.linger()
+      })
+    }
+    plain.onReply = begun
+    plain.open().forEach(begun)
   }
 
   /** One listener for all replies. */
@@ -139,6 +151,7 @@ export class Drain {
     this.closeIdle()
     for (const exchange of this.exchanges) exchange.last?.()
     for (const { last } of this.connections) if (last) announceLast(last)
+    for (const plain of this.plain) this.endPlain(plain)
     this.grace = this.clock.after(this.graceMs(), () => this.cutAll())
     if (this.open === 0) this.linger()
     return this.begun.promise
@@ -154,12 +167,8 @@ export class Drain {
     const open = [...this.exchanges]
     this.exchanges.clear()
     for (const exchange of open) exchange.cut()
-    for (const { socket, open: replies } of this.connections) {
-      if (replies === 0) continue
-      const followed: Followed = socket
-      followed[CUT] = true
-      socket.destroy()
-    }
+    for (const { socket, open: replies } of this.connections) if (replies > 0) cut(socket)
+    for (const plain of this.plain) for (const { socket } of plain.open()) cut(socket)
     for (const server of this.servers) server.closeAllConnections()
     for (const plain of this.plain) plain.closeAll()
     if (this.listening === 0) this.finish()
@@ -208,6 +217,11 @@ type Followed = Socket & { [CONNECTION]?: Connection; [CUT]?: true; [DRAINING]?:
 export function onDrain(socket: Followed, fn: () => void): void {
   socket[ON_DRAIN] = fn
   if (socket[DRAINING]) fn()
+}
+
+function cut(socket: Followed): void {
+  socket[CUT] = true
+  socket.destroy()
 }
 
 /** True where the shutdown has closed the connection, not its caller. */

@@ -61,6 +61,11 @@ export class PlainRequests {
     this.connections.delete(connection)
   }
 
+  /** Replies under way. */
+  open(): PlainReply[] {
+    return [...this.connections].flatMap(({ reply }) => reply ?? [])
+  }
+
   /** Closes the connections that wait for their next request. */
   closeIdle(): void {
     for (const connection of this.connections) connection.closeIdle()
@@ -95,8 +100,8 @@ class PlainConnection implements ReplyConnection {
   readonly socket: Socket
   private readonly requests: PlainRequests
   private readonly toNode: (socket: Socket) => void
-  /** The one that is being answered. */
-  private reply: PlainReply | undefined
+  /** Of the request that is being answered. */
+  reply: PlainReply | undefined
   /** What has come of the next request. */
   private received: Buffer | undefined
   private pieces = 0
