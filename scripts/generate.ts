@@ -18,7 +18,6 @@ import { sqliteSchema } from './sqlite-schema.ts'
 const GENERATED: readonly [file: string, make: (found: string) => string | Promise<string>][] = [
   ['config/headgate.schema.json', () => `${JSON.stringify(configJsonSchema(), null, 2)}\n`],
   ['src/store/sqlite-schema.ts', () => sqliteSchema()],
-  ['src/server/log-line.ts', () => serialiser('logLine')],
   ['src/pipeline/money/facts-text.ts', () => serialiser('factsText')],
   ['docs/routing.md', (found) => withSections(found, { 'criterion-fields': criterionFieldsMarkdown(), criteria: criteriaMarkdown() })],
   ['docs/configuration.md', (found) => withSections(found, { ...referenceTables(found), quirks: quirksMarkdown() })],

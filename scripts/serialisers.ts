@@ -8,37 +8,6 @@ const number = { type: 'number' } as const
 const flag = { type: 'boolean' } as const
 
 const SERIALISERS = {
-  logLine: {
-    about: "The log's one line per exchange.",
-    schema: {
-      type: 'object',
-      properties: {
-        level: number,
-        time: number,
-        gen: word,
-        key: text,
-        client: word,
-        status: number,
-        fault: word,
-        model: text,
-        requested: text,
-        provider: text,
-        lane: word,
-        stream: flag,
-        attempts: number,
-        ms: number,
-        first_ms: number,
-        answer_check: word,
-        in: number,
-        out: number,
-        cost_nano: number,
-        trace_id: word,
-        span_id: word,
-        cause: text,
-        msg: word,
-      },
-    },
-  },
   factsText: {
     about: 'The facts of a settlement, see `ledger/facts.ts`.',
     schema: {

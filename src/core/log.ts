@@ -32,10 +32,10 @@ export interface LogSink {
   /** The log of one part of the program. */
   part(name: Part): Log
   /**
-   * Writes one finished line: for the line of every exchange, which holds nothing that could need redaction.
-   * @param json the same for who takes each line, where it differs.
+   * Writes one finished line as it is: for the line of every exchange, which holds nothing that could need redaction. Its writer hands
+   * it to `also`, too.
    */
-  line: (text: string, json?: () => string) => void
+  readonly write: (line: string) => void
   /** Takes each line as JSON, too, where it is set. */
   also: ((line: string) => void) | undefined
   /** Writes out what is buffered. */
@@ -89,36 +89,30 @@ export function openLog(clock: Clock, write?: (line: string) => void, piece: num
 }
 
 function sinkOf(options: LoggerOptions, write: (line: string) => void, flush: () => void): LogSink {
-  let settings = USUAL_LOG
   const parts = new Map<Part, Log>()
   const stream: DestinationStream = {
     write: (json) => {
-      const { format } = settings
+      const { format } = sink.settings
       write(format === 'json' ? json : logfmt(JSON.parse(json) as Record<string, unknown>, format === 'journal'))
       sink.also?.(json)
     },
   }
-  const sink: LogSink = {
-    get settings() {
-      return settings
-    },
+  const sink: LogSink & { settings: LogSettings } = {
+    settings: USUAL_LOG,
     log: pino(options, stream),
     also: undefined,
+    write,
     flush,
-    line: (text, json) => {
-      write(text)
-      if (sink.also) sink.also(json?.() ?? text)
-    },
     part: (name) => {
       let log = parts.get(name)
       if (!log) {
-        log = sink.log.child({ part: name }, { level: settings.levels[name] ?? settings.level })
+        log = sink.log.child({ part: name }, { level: sink.settings.levels[name] ?? sink.settings.level })
         parts.set(name, log)
       }
       return log
     },
     follow: (next) => {
-      settings = next
+      sink.settings = next
       sink.log.level = next.level
       for (const [name, log] of parts) log.level = next.levels[name] ?? next.level
     },

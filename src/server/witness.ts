@@ -9,7 +9,6 @@ import type { Witness } from '../pipeline/dependencies.ts'
 import { clientOf, type Exchange } from '../pipeline/exchange.ts'
 import { findingsOf } from '../pipeline/guard/guardrail-findings.ts'
 import type { BudgetWatch, EventSources } from '../services/events/index.ts'
-import { logLine } from './log-line.ts'
 import type { ExchangeSpans } from './traces/exchange-spans.ts'
 
 const guardrailHits = counter(
@@ -125,9 +124,11 @@ class AccessLog {
   write(line: { status: number; fault: string | undefined }, exchange: Exchange): void {
     const { access, format } = this.logs.settings
     if (!isWanted(line, access)) return
+    const { write, also } = this.logs
     const form = access.format ?? format
-    if (form === 'json') this.logs.line(`${logLine(line)}\n`)
-    else this.logs.line(this.formatted(line, exchange, form), () => `${logLine(line)}\n`)
+    const json = form === 'json' || also ? `${JSON.stringify(line)}\n` : ''
+    write(form === 'json' ? json : this.formatted(line, exchange, form))
+    also?.(json)
   }
 
   private formatted(line: object, { head }: Exchange, form: string): string {
