@@ -1,5 +1,5 @@
 /** Requests that planning is measured with, from one that asks nothing to one that asks everything. */
-import type { ProviderPreferences } from '../../src/dialects/canon/gateway-fields.ts'
+import type { ProviderPreferences } from '../../src/dialects/canon/request-fields.ts'
 
 export interface PlanningCase {
   readonly name: string

@@ -1,5 +1,5 @@
 /** The catalogue as one key sees it: what no request of the key can ever reach is not there. */
-import type { ProviderPreferences } from '../dialects/canon/gateway-fields.ts'
+import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
 import type { Catalog } from '../routing/catalog/catalog.ts'
 import type { Endpoint, Model } from '../routing/catalog/types.ts'
 import { allowsModel, bindingPart, filterEndpoints, mergePreferences, type Tier } from '../routing/index.ts'

@@ -10,11 +10,11 @@ import { managementOperations } from '../api/openapi-keys.ts'
 import { listOperations } from '../api/openapi-lists.ts'
 import { endpoint, key, messagesFault, model } from '../api/openapi-schemas.ts'
 import type { JsonObject } from '../core/json.ts'
-import { providerPreferences } from '../dialects/canon/gateway-fields.ts'
+import { providerPreferences } from '../dialects/canon/gateway-schema.ts'
 import { completionsRequest } from '../dialects/chat/legacy-completions.ts'
 import { chatRequest } from '../dialects/chat/schema.ts'
 import { embeddingSchema } from '../dialects/embeddings/check.ts'
-import { checkShape as checkMessages } from '../dialects/messages/schema.ts'
+import { messagesShape } from '../dialects/messages/schema.ts'
 import { ITEM_CHECKS, responsesRequest } from '../dialects/responses/schema.ts'
 import type { Model } from '../routing/catalog/types.ts'
 import { programVersion } from './version.ts'
@@ -80,7 +80,7 @@ function requestSchemas(): RequestSchemas {
     responses: withFields(responsesRequest, { input: Type.Union([Type.String(), Type.Array(inputItem())]) }),
     chat: withNotes(chatRequest, NOTES),
     completions: withNotes(completionsRequest, NOTES),
-    messages: withNotes(checkMessages.schema, NOTES),
+    messages: withNotes(messagesShape.schema, NOTES),
     embeddings: withFields(embeddingSchema, { input: embeddingInput() }),
   }
 }

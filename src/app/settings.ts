@@ -1,7 +1,7 @@
 /** From a configuration to what the chain is composed of. */
 
 import type { Config } from '../config/config.ts'
-import type { ProviderPreferences } from '../dialects/canon/gateway-fields.ts'
+import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
 import type { ChainSettings, KeyLookup } from '../pipeline/dependencies.ts'
 import type { GuardrailSetting } from '../pipeline/guard/guardrail-setting.ts'
 import type { ApiKey, RateLimits } from '../plugin-api/key.ts'

@@ -2,7 +2,7 @@
 
 import { randomTag } from '../core/ids.ts'
 import { hashOf, maskOf } from '../core/secret.ts'
-import type { ProviderPreferences } from '../dialects/canon/gateway-fields.ts'
+import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
 import type { ApiKey, RateLimits } from '../plugin-api/key.ts'
 import { type Resolved, resolved } from './resolved.ts'
 import { key as keySchema } from './schema/server.ts'

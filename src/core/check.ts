@@ -172,6 +172,8 @@ export interface Checker {
   (value: unknown, at?: string): void
   /** What is checked: for the description of the operation. */
   readonly schema: TSchema
+  /** Whether a value is good, from the first call on what the schema was compiled to: for what is checked with every request. */
+  readonly fits: (value: unknown) => boolean
 }
 
 /**
@@ -179,11 +181,15 @@ export interface Checker {
  * @throws Fault `bad_request` that names the first wrong field, as deep as it can be found.
  */
 export function checker<T extends TSchema>(schema: T): Checker {
-  let compiled: ReturnType<typeof Compile> | undefined
   const check = (value: unknown, at = ''): void => {
-    // At first use: a format that no caller uses takes no memory for its compiled form.
-    compiled ??= Compile(schema)
-    if (!compiled.Check(value)) throw explain(schema, value, at)
+    if (!whole.fits(value)) throw explain(schema, value, at)
   }
-  return Object.assign(check, { schema })
+  // At first use: a format that no caller uses takes no memory for its compiled form.
+  const fits = (value: unknown): boolean => {
+    const compiled = Compile(schema)
+    whole.fits = compiled.Check.bind(compiled)
+    return whole.fits(value)
+  }
+  const whole = Object.assign(check, { schema, fits })
+  return whole
 }

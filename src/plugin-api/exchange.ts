@@ -1,9 +1,9 @@
 /** One client request and everything known about it; each phase adds facts, and a missing fact does not compile. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { JsonObject } from '../core/json.ts'
-import type { GatewayFields } from '../dialects/canon/gateway-fields.ts'
 import type { NativeSearch } from '../dialects/canon/native-search.ts'
 import type { CanonicalRequest } from '../dialects/canon/request.ts'
+import type { GatewayFields } from '../dialects/canon/request-fields.ts'
 import type { ClientDialect } from '../dialects/types.ts'
 import type { Endpoint, Model } from '../routing/catalog/types.ts'
 import type { ApiKey } from './key.ts'

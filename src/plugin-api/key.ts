@@ -1,5 +1,5 @@
 /** An API key as the request path knows it: never the secret, only what it may do. */
-import type { ProviderPreferences } from '../dialects/canon/gateway-fields.ts'
+import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
 
 export interface RateLimits {
   /** Requests per minute. */

@@ -1,5 +1,5 @@
 /** Combines the preferences of request, key, account and guardrails into the ones that rule a request. */
-import type { ProviderPreferences, SortKey } from '../dialects/canon/gateway-fields.ts'
+import type { ProviderPreferences, SortKey } from '../dialects/canon/request-fields.ts'
 import { DATA_FIELDS, type MergedCriteria, SHARED_FIELDS, type SharedField, type SidedSlugs, STRICT_VALUES } from './criteria/index.ts'
 
 /** Whose preferences they are: shown in errors, so that a caller knows which list left nothing. */

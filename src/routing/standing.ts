@@ -1,7 +1,7 @@
 /** What the order goes by: how an endpoint has fared of late, and where that puts it among the others. */
 
 import { type PriceMoment, ratesAt } from '../core/price.ts'
-import type { Percentiles, ProviderPreferences } from '../dialects/canon/gateway-fields.ts'
+import type { Percentiles, ProviderPreferences } from '../dialects/canon/request-fields.ts'
 import type { Endpoint } from './catalog/types.ts'
 
 export type PercentileName = 'p50' | 'p75' | 'p90' | 'p99'

@@ -25,8 +25,8 @@ import {
   weekOfUse,
 } from '../api/index.ts'
 import { Fault } from '../core/faults.ts'
-import type { ProviderPreferences } from '../dialects/canon/gateway-fields.ts'
 import type { Presets } from '../dialects/canon/presets.ts'
+import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
 import type { LedgerReader } from '../ledger/types.ts'
 import type { KeyLookup } from '../pipeline/dependencies.ts'
 import type { GuardrailSetting } from '../pipeline/guard/guardrail-setting.ts'

@@ -5,7 +5,8 @@ import { Check } from 'typebox/value'
 import { checker } from '../../src/core/check.ts'
 import { Fault } from '../../src/core/faults.ts'
 import type { JsonObject } from '../../src/core/json.ts'
-import { checkGatewayRules, gatewayProperties } from '../../src/dialects/canon/gateway-fields.ts'
+import { gatewayProperties } from '../../src/dialects/canon/gateway-schema.ts'
+import { checkFields } from '../../src/dialects/canon/request-fields.ts'
 import { every } from '../support/every.ts'
 import { property } from '../support/seed.ts'
 
@@ -22,11 +23,7 @@ function message(run: () => void): string | undefined {
   return undefined
 }
 
-const refusal = (body: JsonObject): string | undefined =>
-  message(() => {
-    check(body)
-    checkGatewayRules(body)
-  })
+const refusal = (body: JsonObject): string | undefined => message(() => checkFields(check, body))
 
 t.test('a refusal names the deepest field and what was expected', async (t) => {
   const table: [JsonObject, string][] = [

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
-import { type GatewayFields, gatewayFields } from '../../src/dialects/canon/gateway-fields.ts'
+import { type GatewayFields, gatewayFields } from '../../src/dialects/canon/request-fields.ts'
 import { conversationName, mayStay } from '../../src/pipeline/route/conversation.ts'
 import type { Endpoint } from '../../src/routing/catalog/types.ts'
 import { model, usdPerMillion } from '../routing/catalogue.ts'

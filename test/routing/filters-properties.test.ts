@@ -1,7 +1,7 @@
 /** The filters as laws, over random catalogues and random wishes of request, key and account. */
 import fc from 'fast-check'
 import t from 'tap'
-import type { ProviderPreferences } from '../../src/dialects/canon/gateway-fields.ts'
+import type { ProviderPreferences } from '../../src/dialects/canon/request-fields.ts'
 import type { Endpoint, Model } from '../../src/routing/catalog/types.ts'
 import { filterEndpoints, noEndpointFault, type Removed, type RouteNeeds } from '../../src/routing/filters.ts'
 import { mergePreferences } from '../../src/routing/merge.ts'

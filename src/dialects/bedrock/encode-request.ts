@@ -1,8 +1,8 @@
 /** A canonical request as the body of `Converse` and `ConverseStream`. */
 import { isObject, type Json, type JsonObject, present } from '../../core/json.ts'
 import { fitSchema } from '../canon/claude-schema.ts'
-import { type CapWire, losesTier, sendsCap, tierToSend } from '../canon/provider-fields.ts'
 import type { CanonicalRequest, Sampling } from '../canon/request.ts'
+import { type CapWire, losesTier, sendsCap, tierToSend } from '../canon/request-fields.ts'
 import type { Quirks } from '../quirks.ts'
 import type { Encoded, Target } from '../types.ts'
 import { ConversationWriter } from './encode-messages.ts'

@@ -3,7 +3,7 @@
  * the configuration, for requests to name instead of repeat.
  */
 import type { JsonObject } from '../../core/json.ts'
-import type { ProviderPreferences } from './gateway-fields.ts'
+import type { ProviderPreferences } from './request-fields.ts'
 
 export interface Preset {
   readonly description?: string

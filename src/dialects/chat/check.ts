@@ -1,9 +1,9 @@
 /** What a chat request says: its rules, by a schema and where a schema says them badly (contract sections 2.1 and 9), its cap and its reasoning. */
 import { badField } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
-import { checkGatewayRules } from '../canon/gateway-fields.ts'
 import type { Reasoning } from '../canon/request.ts'
-import { checkShape } from './schema.ts'
+import { checkFields } from '../canon/request-fields.ts'
+import { chatShape } from './schema.ts'
 
 /** Server tools that this operation does not offer, whatever the brand word before the colon. */
 const RESPONSES_ONLY = new Set(['shell', 'tool_search', 'apply_patch'])
@@ -60,8 +60,7 @@ function checkReasoning(body: JsonObject): void {
 
 /** @throws Fault 400 naming the field and what was expected. */
 export function check(body: JsonObject): void {
-  checkShape(body)
-  checkGatewayRules(body)
+  checkFields(chatShape, body)
   if (body.messages === undefined && body.prompt === undefined) throw badField('messages', 'is required')
   if (body.messages !== undefined && body.prompt !== undefined) throw badField('prompt', 'expected either messages or prompt')
   if (Array.isArray(body.messages)) checkMessages(body.messages as JsonObject[])

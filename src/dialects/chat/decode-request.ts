@@ -1,9 +1,9 @@
 /** A checked chat body as a canonical request. */
 
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
-import { GATEWAY_KEYS } from '../canon/gateway-fields.ts'
 import { otherMembers, withNative } from '../canon/native.ts'
 import type { CanonicalRequest, OutputFormat, Sampling, ToolChoice, ToolSpec } from '../canon/request.ts'
+import { GATEWAY_KEYS } from '../canon/request-fields.ts'
 import { requestedCap, requestedReasoning, serverToolName, toolType } from './check.ts'
 import { decodeMessages } from './decode-messages.ts'
 import { cacheMark } from './decode-parts.ts'

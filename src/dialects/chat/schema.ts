@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import { checker } from '../../core/check.ts'
 import { MOST_BIASES, MOST_MESSAGES, MOST_PARTS, MOST_TOOLS, tokenCount, whole } from '../canon/bounds.ts'
-import { gatewayProperties } from '../canon/gateway-fields.ts'
+import { gatewayProperties } from '../canon/gateway-schema.ts'
 
 type Field = Parameters<typeof Type.Optional>[0]
 const nullable = <T extends Field>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
@@ -107,5 +107,4 @@ export const chatRequest = Type.Object({
   verbosity: nullable(Type.Enum(['low', 'medium', 'high', 'xhigh', 'max'])),
 })
 
-/** @throws Fault 400 naming the first wrong field. */
-export const checkShape = checker(chatRequest)
+export const chatShape = checker(chatRequest)

@@ -3,7 +3,8 @@ import { Type } from 'typebox'
 import { checker } from '../../core/check.ts'
 import { badField } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
-import { checkGatewayRules, gatewayProperties } from '../canon/gateway-fields.ts'
+import { gatewayProperties } from '../canon/gateway-schema.ts'
+import { checkFields } from '../canon/request-fields.ts'
 import type { ClientDialect } from '../types.ts'
 import { ask, decodeRequest, pathOf } from './ask.ts'
 import { encodeReply } from './encode-reply.ts'
@@ -141,12 +142,11 @@ export const embeddingSchema = Type.Object({
   input_type: nullable(Type.String({ minLength: 1, maxLength: 64 })),
 })
 
-const checkShape = checker(embeddingSchema)
+const embeddingShape = checker(embeddingSchema)
 
 /** @throws Fault 400 naming the field and what was expected. */
 export function check(body: JsonObject): void {
-  checkShape(body)
-  checkGatewayRules(body)
+  checkFields(embeddingShape, body)
   // Vectors of two models do not go together, so no default is assumed.
   if (body.model === undefined && !(Array.isArray(body.models) && body.models.length > 0)) throw badField('model', 'is required')
   checkInput(body.input)

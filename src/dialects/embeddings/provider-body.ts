@@ -1,7 +1,7 @@
 /** What the bodies of all providers have in common: fields that are left out, and the end user's name. */
 import type { Json, JsonObject } from '../../core/json.ts'
-import { fittingUser, hashedUser } from '../canon/provider-fields.ts'
 import type { Part } from '../canon/request.ts'
+import { fittingUser, hashedUser } from '../canon/request-fields.ts'
 import { count, INPUT_KINDS, type InputKind, type InputSplit } from '../canon/usage.ts'
 import type { EmbeddingAsk, EmbeddingInput, EmbeddingLack, EmbeddingTarget, EmbeddingWire, ProviderWire } from '../types.ts'
 

@@ -1,8 +1,8 @@
 /** Sampling, output format, modalities and reasoning as `generationConfig`. */
 import { isObject, type Json, type JsonObject, present } from '../../core/json.ts'
 import { effortOfBudget, effortShare, nearestEffort } from '../canon/efforts.ts'
-import { type CapWire, sendsCap } from '../canon/provider-fields.ts'
 import type { CanonicalRequest, Reasoning } from '../canon/request.ts'
+import { type CapWire, sendsCap } from '../canon/request-fields.ts'
 import type { Quirks } from '../quirks.ts'
 import type { Target } from '../types.ts'
 import type { ParameterFilter } from './parameter-filter.ts'

@@ -3,8 +3,8 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { badField } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { MOST_PARTS } from '../canon/bounds.ts'
-import { checkGatewayRules } from '../canon/gateway-fields.ts'
-import { checkShape } from './schema.ts'
+import { checkFields } from '../canon/request-fields.ts'
+import { messagesShape } from './schema.ts'
 
 /** True for a tool that the caller runs, described by a schema of its own. */
 export function isCustomTool(tool: JsonObject): boolean {
@@ -65,8 +65,7 @@ const filled = (value: Json | undefined): boolean => Array.isArray(value) && val
 
 /** @param headers have the betas, unless the body lists them. @throws Fault 400 naming the field and what was expected. */
 export function check(body: JsonObject, headers: IncomingHttpHeaders = {}): void {
-  checkShape(body)
-  checkGatewayRules(body)
+  checkFields(messagesShape, body)
   if (filled(body.fallbacks) && filled(body.models)) throw badField('fallbacks', 'expected either models or fallbacks')
   checkBlocks(body.system, 'system')
   checkMessages(body.messages as JsonObject[])

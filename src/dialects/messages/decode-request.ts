@@ -1,8 +1,8 @@
 /** A checked Messages body as a canonical request. What the canon has no words for goes along as `wire.ts` describes. */
 import { isObject, type JsonObject, present, stringOf } from '../../core/json.ts'
 import type { FunctionSpec } from '../canon/deferred-tools.ts'
-import { GATEWAY_KEYS } from '../canon/gateway-fields.ts'
 import type { CanonicalRequest, Item, Opaque, OutputFormat, Part, Reasoning, Sampling, ToolChoice, ToolSpec } from '../canon/request.ts'
+import { GATEWAY_KEYS } from '../canon/request-fields.ts'
 import { cacheMark, fullMark } from './cache-mark.ts'
 import { isCustomTool, serverToolName } from './check.ts'
 import { decodeMessages } from './decode-messages.ts'

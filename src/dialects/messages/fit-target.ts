@@ -1,6 +1,6 @@
 /** What an endpoint requires of a body of this wire; the same for a translated body and a passed one. */
 import { isObject, type JsonObject, objectsOf } from '../../core/json.ts'
-import { type CapWire, hashedUser, losesTier, sendsCap, takeTierWords, tierToSend } from '../canon/provider-fields.ts'
+import { type CapWire, hashedUser, losesTier, sendsCap, takeTierWords, tierToSend } from '../canon/request-fields.ts'
 import type { Target } from '../types.ts'
 
 /** Behind a base URL without `/v1`, as the provider's own SDKs take it. */

@@ -1,7 +1,7 @@
 /** What this wire says in words of its own about the gateway's fields. */
 
 import { type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
-import type { GatewayFields } from '../canon/gateway-fields.ts'
+import type { GatewayFields } from '../canon/request-fields.ts'
 
 /** The service tier in the gateway's words; undefined where the caller names none. */
 export function requestedTier(body: JsonObject): string | undefined {

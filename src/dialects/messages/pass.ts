@@ -3,7 +3,7 @@
 import { Fault } from '../../core/faults.ts'
 import { isObject, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
 import { fitsSchema } from '../canon/claude-schema.ts'
-import { GATEWAY_KEYS } from '../canon/gateway-fields.ts'
+import { GATEWAY_KEYS } from '../canon/request-fields.ts'
 import type { Encoded, Final, PassFacts, PassResult, PassWire, ReplyContext, Target } from '../types.ts'
 import { markLastBlock, markPrefix } from './cache-prefix.ts'
 import { serverToolName } from './check.ts'

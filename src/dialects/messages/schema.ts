@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import { checker } from '../../core/check.ts'
 import { MOST_ENTRIES, MOST_MESSAGES, MOST_PARTS, MOST_TOOLS, tokenCount } from '../canon/bounds.ts'
-import { gatewayProperties } from '../canon/gateway-fields.ts'
+import { gatewayProperties } from '../canon/gateway-schema.ts'
 
 type Field = Parameters<typeof Type.Optional>[0]
 const nullable = <T extends Field>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
@@ -91,4 +91,4 @@ const messagesRequest = Type.Object({
 })
 
 /** @throws Fault 400 naming the first wrong field. */
-export const checkShape = checker(messagesRequest)
+export const messagesShape = checker(messagesRequest)

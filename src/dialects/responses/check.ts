@@ -2,8 +2,8 @@
 
 import { badField } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
-import { checkGatewayRules } from '../canon/gateway-fields.ts'
-import { checkBody, checkFunctionTool, checkNamedChoice, checkServerTool, ITEM_CHECKS, PART_CHECKS, TOOL_CHECKS } from './schema.ts'
+import { checkFields } from '../canon/request-fields.ts'
+import { checkFunctionTool, checkNamedChoice, checkServerTool, ITEM_CHECKS, PART_CHECKS, responsesShape, TOOL_CHECKS } from './schema.ts'
 
 /** `type` of an input item; an item with only a role is an easy message. */
 export function itemType(item: JsonObject): string | undefined {
@@ -64,8 +64,7 @@ function checkStateless(body: JsonObject): void {
 
 /** @throws Fault 400 naming the field (contract 1.1, 1.2 and checklist C-029..C-039). */
 export function checkRequest(body: JsonObject): void {
-  checkBody(body)
-  checkGatewayRules(body)
+  checkFields(responsesShape, body)
   checkStateless(body)
   if (Array.isArray(body.input)) checkItems(body.input)
   checkTools(body)

@@ -2,9 +2,9 @@
 
 import { isObject, type Json, type JsonObject, objectsOf, present, stringOf } from '../../core/json.ts'
 import type { FunctionSpec } from '../canon/deferred-tools.ts'
-import { GATEWAY_KEYS } from '../canon/gateway-fields.ts'
 import { otherMembers, withNative } from '../canon/native.ts'
 import type { CanonicalRequest, OutputFormat, Reasoning, Sampling, ToolChoice, ToolSpec } from '../canon/request.ts'
+import { GATEWAY_KEYS } from '../canon/request-fields.ts'
 import { addedFunctions } from './added-tools.ts'
 import { decodeItems } from './decode-items.ts'
 import { booleanOf, numberOf, stringsOf, WIRE } from './wire.ts'

@@ -2,7 +2,7 @@
 
 import { Fault } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
-import { GATEWAY_KEYS } from '../canon/gateway-fields.ts'
+import { GATEWAY_KEYS } from '../canon/request-fields.ts'
 import type { Encoded, Final, PassResult, PassWire, ReplyContext, Target } from '../types.ts'
 import { needsFunctions } from './client-tools.ts'
 import { hasFailed } from './decode-result.ts'

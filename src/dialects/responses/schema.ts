@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import { checker } from '../../core/check.ts'
 import { MOST_ENTRIES, MOST_MESSAGES, MOST_PARTS, MOST_TOOLS, tokenCount } from '../canon/bounds.ts'
-import { gatewayProperties } from '../canon/gateway-fields.ts'
+import { gatewayProperties } from '../canon/gateway-schema.ts'
 
 const maybe = <T extends Parameters<typeof Type.Optional>[0]>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
 const word = () => Type.String({ minLength: 1 })
@@ -54,7 +54,7 @@ export const responsesRequest = Type.Object({
   truncation: maybe(Type.Enum(['auto', 'disabled'])),
 })
 
-export const checkBody = checker(responsesRequest)
+export const responsesShape = checker(responsesRequest)
 
 export const checkFunctionTool = checker(
   Type.Object({

@@ -2,7 +2,7 @@
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { fitFormat, fitFunctions } from '../canon/closed-schema.ts'
 import { effortForBudget, nearestEffort } from '../canon/efforts.ts'
-import { type CapWire, fitUser, losesTier, sendsCap, takeTierWords, tierToSend } from '../canon/provider-fields.ts'
+import { type CapWire, fitUser, losesTier, sendsCap, takeTierWords, tierToSend } from '../canon/request-fields.ts'
 import type { Quirks } from '../quirks.ts'
 import type { Target } from '../types.ts'
 import { PARAMETERS } from './decode-request.ts'

@@ -1,5 +1,5 @@
 /** A guardrail as the chain reads it. */
-import type { ProviderPreferences } from '../../dialects/canon/gateway-fields.ts'
+import type { ProviderPreferences } from '../../dialects/canon/request-fields.ts'
 import type { ExternalEngine, GuardrailName, Rule } from '../../guardrails/index.ts'
 import type { LimitReset } from '../../plugin-api/index.ts'
 

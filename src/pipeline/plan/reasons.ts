@@ -4,7 +4,7 @@
  */
 
 import { entryAt } from '../../core/entry-at.ts'
-import type { SortKey } from '../../dialects/canon/gateway-fields.ts'
+import type { SortKey } from '../../dialects/canon/request-fields.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import {
   endpointTag,

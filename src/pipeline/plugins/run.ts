@@ -1,7 +1,7 @@
 /** One plugin at work on one request: held to its time, and its failures are its own. */
 import { asFault, Fault } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
-import type { PluginEntry } from '../../dialects/canon/gateway-fields.ts'
+import type { PluginEntry } from '../../dialects/canon/request-fields.ts'
 import type { Host, Stage, Tap } from '../../plugin-api/index.ts'
 import type { ChainDependencies, PluginFailure, PluginSetting } from '../dependencies.ts'
 import type { Authenticated, Guarded } from '../exchange.ts'

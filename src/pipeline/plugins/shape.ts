@@ -1,5 +1,5 @@
 /** Request plugins, in the configured order; they see the abilities of the resolved endpoints. */
-import type { PluginEntry } from '../../dialects/canon/gateway-fields.ts'
+import type { PluginEntry } from '../../dialects/canon/request-fields.ts'
 import type { ChainDependencies, PluginSetting } from '../dependencies.ts'
 import type { Guarded } from '../exchange.ts'
 import type { Layer } from '../layer.ts'

@@ -2,8 +2,8 @@
 import type { JsonObject } from '../../core/json.ts'
 import type { JsonSource } from '../../core/json-source.ts'
 import type { CompactionFacts } from '../../dialects/canon/compaction.ts'
-import type { GatewayFields } from '../../dialects/canon/gateway-fields.ts'
 import type { CanonicalRequest } from '../../dialects/canon/request.ts'
+import type { GatewayFields } from '../../dialects/canon/request-fields.ts'
 import type { ClientDialect } from '../../dialects/types.ts'
 
 export interface ReadBody {

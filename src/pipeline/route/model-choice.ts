@@ -1,7 +1,7 @@
 /** From the slugs of a request to models: names, variants, router models, and what the key may use. */
 
 import { badField, DOCS_URL, Fault, type FaultCode, unknownModel } from '../../core/faults.ts'
-import type { PluginEntry } from '../../dialects/canon/gateway-fields.ts'
+import type { PluginEntry } from '../../dialects/canon/request-fields.ts'
 import type { Model, ModelKind } from '../../routing/catalog/types.ts'
 import { allowsModel, type Tier } from '../../routing/index.ts'
 import type { ChainSettings } from '../dependencies.ts'

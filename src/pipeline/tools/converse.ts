@@ -1,8 +1,8 @@
 /** The server-tool loop: the model calls, the gateway runs, the model goes on; one outgoing stream however many turns. */
 import { badField, Fault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
-import type { StopCondition } from '../../dialects/canon/gateway-fields.ts'
 import type { Item } from '../../dialects/canon/request.ts'
+import type { StopCondition } from '../../dialects/canon/request-fields.ts'
 import { charge } from '../../ledger/pricing.ts'
 import type { Turn } from '../attempt/turn.ts'
 import type { ChainDependencies, ChainSettings } from '../dependencies.ts'

@@ -1,100 +1,14 @@
 /**
- * The fields that only the gateway reads: their schema and rules are the same in every client dialect, and one shared function takes them
- * out, so that they are never sent to a provider.
+ * Fields of a request by one rule for all formats. Those that only the gateway reads are checked, read and taken out, so that they are never
+ * sent to a provider. Those that go to every provider are the output cap, the service tier, which is only the one that the endpoint's prices
+ * are for (issue 15 section 2), and the names of the user, within the lengths that the provider takes.
  */
-import { type TSchema, Type } from 'typebox'
+import { createHash } from 'node:crypto'
+import type { Checker } from '../../core/check.ts'
 import { badField } from '../../core/faults.ts'
-import { isObject, type JsonObject, pathOfLarger } from '../../core/json.ts'
-import { CRITERION_FIELDS, type CriterionPreferences, type Field } from '../../routing/criteria/index.ts'
-import { amountFrom0, MOST_ENTRIES, tokenCount } from './bounds.ts'
-
-const nullable = <T extends TSchema>(schema: T, description?: string) =>
-  Type.Optional(Type.Union([schema, Type.Null()], description === undefined ? {} : { description }))
-const SHORT = { maxItems: MOST_ENTRIES }
-const amount = () =>
-  Type.Optional(
-    Type.Union([amountFrom0(), Type.String({ pattern: '^\\d{1,12}(\\.\\d{1,24})?$', description: 'a decimal number such as "0.25"' })]),
-  )
-
-const SORTS = ['price', 'throughput', 'latency', 'exacto']
-
-const percentile = () => nullable(amountFrom0())
-const cutoff = () =>
-  nullable(
-    Type.Union([
-      amountFrom0(),
-      Type.Object({ p50: percentile(), p75: percentile(), p90: percentile(), p99: percentile() }, { additionalProperties: false }),
-    ]),
-  )
-
-/** A field of a routing criterion; null is as good as leaving it out. */
-function fieldSchema(field: Field): TSchema {
-  const { kind, text } = field
-  switch (kind) {
-    case 'flag':
-      return nullable(Type.Boolean(), text)
-    case 'choice':
-      return nullable(Type.Enum([...field.values]), text)
-    case 'choices':
-      return nullable(Type.Array(Type.Enum([...field.values]), SHORT), text)
-    case 'endpoints':
-      return nullable(Type.Array(Type.String({ minLength: 1, maxLength: 256 }), SHORT), text)
-    case 'prices': {
-      const kinds = Object.keys({ ...field.perMillion, ...field.perUnit })
-      const amounts = Object.fromEntries(kinds.map((name) => [name, amount()]))
-      return Type.Optional(Type.Object(amounts, { additionalProperties: false, description: text }))
-    }
-  }
-}
-
-/** Contract section 5.1: a closed object. */
-export const providerPreferences = Type.Object(
-  {
-    ...Object.fromEntries(Object.entries<Field>(CRITERION_FIELDS).map(([name, field]) => [name, fieldSchema(field)])),
-    sort: nullable(
-      Type.Union([
-        Type.Enum(SORTS),
-        Type.Object({ by: nullable(Type.Enum(SORTS)), partition: nullable(Type.Enum(['model', 'none'])) }, { additionalProperties: false }),
-      ]),
-    ),
-    preferred_max_latency: cutoff(),
-    preferred_min_throughput: cutoff(),
-  },
-  { additionalProperties: false },
-)
-
-const stopCondition = Type.Union([
-  Type.Object({ type: Type.Literal('step_count_is'), step_count: tokenCount(1) }),
-  Type.Object({ type: Type.Literal('has_tool_call'), tool_name: Type.String({ minLength: 1 }) }),
-  Type.Object({ type: Type.Literal('max_tokens_used'), max_tokens: tokenCount(1) }),
-  Type.Object({ type: Type.Literal('max_cost'), max_cost_in_dollars: amountFrom0() }),
-  Type.Object({ type: Type.Literal('finish_reason_is'), reason: Type.String({ minLength: 1 }) }),
-])
-
-/** Sampling fields have their own names in each dialect; these have not. To be spread into a dialect's `Type.Object`. */
-export const gatewayProperties = {
-  model: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
-  models: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 256 }), SHORT)),
-  preset: nullable(Type.String({ minLength: 1 })),
-  provider: nullable(providerPreferences),
-  route: nullable(Type.Enum(['fallback', 'sort'])),
-  plugins: Type.Optional(Type.Array(Type.Object({ id: Type.String({ minLength: 1 }), enabled: Type.Optional(Type.Boolean()) }), SHORT)),
-  session_id: Type.Optional(Type.String({ maxLength: 256 })),
-  user: Type.Optional(Type.String({ maxLength: 256 })),
-  metadata: nullable(Type.Object({}, { additionalProperties: Type.String({ maxLength: 512 }) })),
-  trace: Type.Optional(Type.Object({})),
-  debug: Type.Optional(Type.Object({ echo_upstream_body: Type.Optional(Type.Boolean()) })),
-  stop_server_tools_when: Type.Optional(Type.Array(stopCondition, { minItems: 1, ...SHORT })),
-  max_tool_calls: nullable(tokenCount(0)),
-  // Providers have tiers of their own; which one is sent is the endpoint's matter (`provider-fields.ts`).
-  service_tier: nullable(Type.String({ minLength: 1, maxLength: 64 })),
-  cache_control: nullable(Type.Object({ type: Type.Literal('ephemeral'), ttl: Type.Optional(Type.Enum(['5m', '1h'])) })),
-  prompt_cache_key: nullable(Type.String()),
-  prompt_cache_options: nullable(Type.Object({ mode: nullable(Type.String()), ttl: nullable(Type.String()) })),
-  safety_identifier: nullable(Type.String()),
-  image_config: Type.Optional(Type.Object({})),
-  modalities: Type.Optional(Type.Array(Type.Enum(['text', 'image', 'audio']), SHORT)),
-}
+import { isObject, type Json, type JsonObject, pathOfLarger } from '../../core/json.ts'
+import type { CriterionPreferences } from '../../routing/criteria/index.ts'
+import type { Quirks } from '../quirks.ts'
 
 const MAX_PAIRS = 16
 const MAX_KEY = 64
@@ -159,10 +73,11 @@ function checkNumbers(body: JsonObject): void {
 }
 
 /**
- * What a schema says badly; runs after the schema, on any client dialect's body.
+ * Checks a body by the schema of its format, then by what a schema says badly of any format.
  * @throws Fault 400 naming the field (contract 1.1, 2.4).
  */
-export function checkGatewayRules(body: JsonObject): void {
+export function checkFields(shape: Checker, body: JsonObject): void {
+  if (!shape.fits(body)) shape(body)
   checkSlug(body.model, 'model')
   if (Array.isArray(body.models)) for (const [index, slug] of body.models.entries()) checkSlug(slug, `models[${index}]`)
   checkNumbers(body)
@@ -249,4 +164,128 @@ export function gatewayFields(body: JsonObject, session: string | undefined): Ga
     maxToolCalls: (body.max_tool_calls as number | null | undefined) ?? undefined,
     serviceTier: typeof body.service_tier === 'string' ? body.service_tier : undefined,
   }
+}
+
+/** Canonical names of the cap in `supported_parameters`. */
+const NAMES = ['max_tokens', 'max_completion_tokens'] as const
+
+/** What an endpoint's data say of the cap. */
+interface CapRules {
+  readonly quirks: Quirks
+  /** Undefined where it takes whatever its wire knows. */
+  readonly supported?: ReadonlySet<string> | undefined
+}
+
+/**
+ * A cap that a hold was computed for is sent even where the endpoint lists no such parameter (issue 15 section 2: hidden
+ * reasoning is counted only at the end), but never against `quirks.body.drop`: that provider would refuse the request.
+ * @param field name of the cap in `quirks.body.drop`.
+ */
+export function sendsCap({ quirks, supported }: CapRules, field: string, held: boolean): boolean {
+  if (quirks.body?.drop?.includes(field)) return false
+  return held || supported === undefined || NAMES.some((name) => supported.has(name))
+}
+
+/** The output cap in requests of a provider's wire: none but a cap that is sent may bound what is held or charged. */
+export interface CapWire {
+  /** @param held a hold is computed for the cap. @returns false where the endpoint is sent none. */
+  sends(rules: CapRules, held: boolean): boolean
+  /** @returns tokens that a body which is ready to be sent allows; undefined where it sets no cap. */
+  written(body: JsonObject): number | undefined
+}
+
+/** Tiers that endpoints of their own are declared for; an endpoint without one serves the provider's usual tier. */
+export type ServiceTier = 'flex' | 'priority'
+
+/** The usual tier, by the words of all client formats. */
+const USUAL: ReadonlySet<Json | undefined> = new Set(['default', 'standard', 'standard_only'])
+
+/**
+ * The tier to send. An endpoint of a tier gets that tier, whatever opened it for the request; any other gets `default`
+ * where the caller requested just that, else none.
+ * @param requested the caller's word in any client format.
+ */
+export function tierToSend(requested: Json | undefined, endpoint: ServiceTier | undefined): ServiceTier | 'default' | undefined {
+  if (endpoint !== undefined) return endpoint
+  return USUAL.has(requested) ? 'default' : undefined
+}
+
+/** True where the caller requested a tier that this endpoint does not serve, so that `dropped` names it. */
+export function losesTier(requested: Json | undefined, endpoint: ServiceTier | undefined): boolean {
+  if (typeof requested !== 'string' || requested === 'auto' || USUAL.has(requested)) return false
+  return (requested === 'fast' ? 'priority' : requested) !== endpoint
+}
+
+/**
+ * Takes out of a body what else requests a tier of a provider, beside `service_tier`: `speed: fast` (Anthropic: Create a
+ * Message), which an endpoint of the priority tier keeps, the camel-case name that protobuf JSON reads too, and the same
+ * words in `extra_body`, whose other members stay, since Google's chat endpoint reads them (Gemini API: OpenAI compatibility).
+ * @param dropped receives the names of what was taken out.
+ */
+export function takeTierWords(body: JsonObject, endpoint: ServiceTier | undefined, dropped: string[]): void {
+  if (body.speed === 'fast' && endpoint !== 'priority') {
+    delete body.speed
+    dropped.push('speed')
+  }
+  if (body.serviceTier !== undefined) {
+    delete body.serviceTier
+    dropped.push('serviceTier')
+  }
+  if (!isObject(body.extra_body)) return
+  const rest = withoutTiers(body.extra_body)
+  if (rest === body.extra_body) return
+  body.extra_body = rest
+  dropped.push('extra_body.service_tier')
+}
+
+/** @returns the same object where it holds no word for a tier. */
+function withoutTiers(members: JsonObject): JsonObject {
+  let rest = members
+  for (const [key, value] of Object.entries(members)) {
+    const inner = isObject(value) ? withoutTiers(value) : value
+    const goes = key === 'service_tier' || key === 'serviceTier' || (key === 'speed' && value === 'fast')
+    if (!goes && inner === value) continue
+    if (rest === members) rest = { ...members }
+    if (goes) delete rest[key]
+    else rest[key] = inner
+  }
+  return rest
+}
+
+/** What becomes of a user's name, as the provider's configuration says. */
+export type UserRule = 'pass' | 'hash' | 'drop'
+
+/** SHA-256 in hex, 64 characters: the same user is the same to the provider, and stays unknown to it. */
+export function hashedUser(name: string): string {
+  return createHash('sha256').update(name).digest('hex')
+}
+
+/** The name as the provider takes it. */
+export function fittingUser(name: string, quirks: Quirks): string {
+  return name.length > (quirks.user_length ?? name.length) ? hashedUser(name) : name
+}
+
+/**
+ * Passes, hashes or drops the fields of a chat or Responses body that name the user. A name that is longer than the provider takes is
+ * hashed: Claude Code's has some 150 characters or more.
+ * @param dropped receives the names of the fields that were left out.
+ */
+export function fitUser(body: JsonObject, target: { readonly user: UserRule; readonly quirks: Quirks }, dropped: string[]): void {
+  const { quirks } = target
+  fitName(body, 'user', { rule: target.user, most: quirks.user_length }, dropped)
+  fitName(body, 'safety_identifier', { rule: target.user, most: quirks.safety_identifier_length }, dropped)
+}
+
+interface NameRule {
+  rule: UserRule
+  most: number | undefined
+}
+
+function fitName(body: JsonObject, field: string, { rule, most }: NameRule, dropped: string[]): void {
+  const name = body[field]
+  if (typeof name !== 'string') return
+  if (rule === 'drop') {
+    delete body[field]
+    dropped.push(field)
+  } else if (rule === 'hash' || (most !== undefined && name.length > most)) body[field] = hashedUser(name)
 }
