@@ -1,6 +1,7 @@
 /** The money of one recorded request, line by line: lines sum up to the charge exactly, in nano-dollars. */
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
-import { rateText, usd } from '../core/money.ts'
+import { usd } from '../core/money.ts'
+import { rateText } from '../core/money-text.ts'
 import { amountsOf, type BillPart, plainParts, readPart } from '../ledger/bill-lines.ts'
 import { detailOf, factsOf } from '../ledger/facts.ts'
 import type { GenerationRecord } from '../ledger/types.ts'

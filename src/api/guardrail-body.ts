@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { checker } from '../core/check.ts'
 import { badField } from '../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
-import { nanoFromUsdNumber } from '../core/money.ts'
+import { nanoFromUsdNumber } from '../core/money-text.ts'
 import type { BuiltinSlug } from '../guardrails/index.ts'
 import { MOST_USD, RESETS, refuseOtherWorkspace } from './key-body.ts'
 

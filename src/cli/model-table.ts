@@ -1,6 +1,6 @@
 /** Models, and how a provider's list differs from them, as text for a terminal. */
 
-import { rateText } from '../core/money.ts'
+import { rateText } from '../core/money-text.ts'
 import type { Endpoint, Model } from '../routing/catalog/types.ts'
 import { endpointTag } from '../routing/index.ts'
 import type { ListingDiff } from './models-sync.ts'

@@ -2,7 +2,7 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { start } from '../app/start.ts'
 import { isObject, type Json, type JsonObject, objectsOf } from '../core/json.ts'
-import { usdText } from '../core/money.ts'
+import { usdText } from '../core/money-text.ts'
 import { holdFor, tariffAt } from '../ledger/pricing.ts'
 import { buildCatalog } from '../routing/catalog/catalog.ts'
 import { CONSOLE, plural, type Streams } from './console.ts'

@@ -1,7 +1,7 @@
 /** Guardrails of the file: from what is written to plain data, and the rules that a schema cannot say. */
 import type { Static } from 'typebox'
 import type { JsonObject } from '../core/json.ts'
-import { nanoFromUsdNumber } from '../core/money.ts'
+import { nanoFromUsdNumber } from '../core/money-text.ts'
 import type { EngineSettings } from '../guardrails/engine.ts'
 import type { Action } from '../guardrails/rule.ts'
 import { moderationFields } from './fields/moderation.ts'

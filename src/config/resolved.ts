@@ -1,7 +1,7 @@
 /** Settings as readers get them, from the schema: defaults filled in, units converted, names in camelCase. */
 import type { Static, TArray, TObject, TOptional, TProperties, TRecord, TSchema, TUnion } from 'typebox'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
-import { nanoFromUsd, rateFromUsd } from '../core/money.ts'
+import { nanoFromUsd, rateFromUsd } from '../core/money-text.ts'
 import type { Measure, ScalarKind, TMeasure } from './fields/scalars.ts'
 import { bytes, milliseconds } from './units.ts'
 import type { Rule } from './validate.ts'

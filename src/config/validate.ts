@@ -6,7 +6,7 @@
 import { isIP } from 'node:net'
 import type { TSchema } from 'typebox'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
-import { nanoFromUsd, rateFromUsd, rateFromUsdPerMillion } from '../core/money.ts'
+import { nanoFromUsd, rateFromUsd, rateFromUsdPerMillion } from '../core/money-text.ts'
 import { patternProblem } from '../core/pattern.ts'
 import { SECRET_SCHEMES } from './expand.ts'
 import type { Extras, ScalarKind } from './fields/scalars.ts'

@@ -1,46 +1,14 @@
-/** Money as integers: balances and charges in nano-dollars, prices in attodollars (1e-18 USD) per token or unit. */
+/**
+ * Money as integers: balances and charges in nano-dollars, prices in attodollars (1e-18 USD) per token or unit. A price has rates by kind,
+ * and overrides that hold for long prompts, at hours of the day, or from a day on.
+ */
+import { usdText } from './money-text.ts'
 
 /** Attodollars per token, or per unit where a price is per image, per request. */
 export type Rate = bigint
 
-const NANO_DIGITS = 9
-const ATTO_DIGITS = 18
 const ATTO_PER_NANO = 1e9
 const EXACT = Number.MAX_SAFE_INTEGER
-
-/**
- * A decimal string such as "0.25" as an integer of 10^-digits.
- * @returns undefined if it is not a non-negative decimal or has more digits than can be kept exactly.
- */
-function decimal(text: string, digits: number): bigint | undefined {
-  const match = /^(\d{1,12})(?:\.(\d{1,24}))?$/.exec(text)
-  if (!match) return undefined
-  const fraction = (match[2] ?? '').replace(/0+$/, '')
-  if (fraction.length > digits) return undefined
-  return BigInt(match[1] + fraction.padEnd(digits, '0'))
-}
-
-/** USD as nano-dollars; undefined where it is no such decimal or passes 2^53. */
-export function nanoFromUsd(text: string): number | undefined {
-  const value = decimal(text, NANO_DIGITS)
-  return value === undefined || value > BigInt(EXACT) ? undefined : Number(value)
-}
-
-/** USD as JSON and YAML write numbers, `1e-7` too, as nano-dollars; undefined as for `nanoFromUsd`. */
-export function nanoFromUsdNumber(amount: number): number | undefined {
-  const text = String(amount)
-  return nanoFromUsd(text.includes('e') ? amount.toFixed(20) : text)
-}
-
-/** USD per million tokens as a rate; up to 12 decimals. */
-export function rateFromUsdPerMillion(text: string): Rate | undefined {
-  return decimal(text, ATTO_DIGITS - 6)
-}
-
-/** USD per unit (image, request) as a rate. */
-export function rateFromUsd(text: string): Rate | undefined {
-  return decimal(text, ATTO_DIGITS)
-}
 
 /**
  * An exact sum of `count × rate` products, rounded once to nano-dollars.
@@ -171,19 +139,197 @@ export function usd(nano: number | bigint): number {
   return typeof nano === 'number' ? nano / 1e9 : Number(usdText(nano))
 }
 
-/** Nano-dollars as an exact decimal string, for people and files. */
-export function usdText(nano: number | bigint): string {
-  const sign = nano < 0 ? '-' : ''
-  const digits = String(nano)
-    .replace('-', '')
-    .padStart(NANO_DIGITS + 1, '0')
-  const fraction = digits.slice(-NANO_DIGITS).replace(/0+$/, '')
-  return `${sign}${digits.slice(0, -NANO_DIGITS)}.${fraction.padEnd(2, '0')}`
+/** Rates in attodollars per token or per unit; absent kinds fall back as `ledger/pricing.ts` says. */
+export interface Rates {
+  readonly prompt: Rate
+  readonly completion: Rate
+  readonly cached?: Rate | undefined
+  readonly cacheWrite?: Rate | undefined
+  /** Cache writes that are kept for an hour. */
+  readonly cacheWriteLong?: Rate | undefined
+  readonly reasoning?: Rate | undefined
+  readonly imageOutput?: Rate | undefined
+  readonly audioOutput?: Rate | undefined
+  readonly image?: Rate | undefined
+  readonly audio?: Rate | undefined
+  /** Per token of an image that is read. */
+  readonly imageInput?: Rate | undefined
+  readonly request?: Rate | undefined
+  /** Per search that the provider itself ran. */
+  readonly webSearch?: Rate | undefined
+  /** Per gigabyte of memory of a container that the provider starts for a request. */
+  readonly container?: Rate | undefined
+  /** Per call of a tool that the provider runs. */
+  readonly tools?: Readonly<Partial<Record<PaidTool, Rate>>> | undefined
+  /** Per token that its tool for images reads and writes, whichever model draws. */
+  readonly drawing?: Pick<Rates, 'prompt' | 'completion'> | undefined
 }
 
-/** A rate as the decimal USD-per-token (or unit) string of the model lists. */
-export function rateText(rate: Rate): string {
-  const digits = rate.toString().padStart(ATTO_DIGITS + 1, '0')
-  const fraction = digits.slice(-ATTO_DIGITS).replace(/0+$/, '')
-  return fraction === '' ? digits.slice(0, -ATTO_DIGITS) : `${digits.slice(0, -ATTO_DIGITS)}.${fraction}`
+/** Tools that providers run and take a fee for, beside their search of the web; each names its calls `<type>_call` in the output. */
+export const PAID_TOOLS = ['code_interpreter', 'file_search', 'x_search'] as const
+export type PaidTool = (typeof PAID_TOOLS)[number]
+
+/** Kinds that are one rate each. */
+export type RateKind = Exclude<keyof Rates, 'tools' | 'drawing'>
+
+/** Minutes since 00:00 UTC; from `start`, before `end`, over midnight where `end` comes first. */
+export interface DayWindow {
+  readonly start: number
+  readonly end: number
+}
+
+/** Rates in place of the price's own where every condition holds; of several the later one wins, kind by kind. */
+export interface PriceOverride {
+  /** Holds for prompts of strictly more tokens. */
+  readonly minPromptTokens?: number
+  readonly window?: DayWindow
+  /** Holds from this moment on, in milliseconds since the epoch. */
+  readonly from?: number
+  readonly rates: Partial<Pick<Rates, RateKind>>
+}
+
+/** A price as the catalogue has it. */
+export interface Price extends Rates {
+  /** At most `MOST_OVERRIDES`; absent where there are none. */
+  readonly overrides?: readonly PriceOverride[] | undefined
+  /** Factors on the rates per token by the region that a request names, in thousandths; absent where there are none. */
+  readonly regions?: ReadonlyMap<string, bigint> | undefined
+}
+
+/** So many conditions fit the bits of one small integer. */
+export const MOST_OVERRIDES = 16
+
+/** A price as it is at one moment: what is left to know is the length of the prompt. */
+export interface PriceSnapshot extends Rates {
+  readonly overrides?: undefined | undefined
+  readonly regions?: ReadonlyMap<string, bigint> | undefined
+  /** By rising threshold; absent where the length changes nothing. */
+  readonly tiers?: readonly PriceTier[] | undefined
+}
+
+interface PriceTier {
+  /** Prompt tokens that must be passed. */
+  readonly above: number
+  readonly rates: Rates
+}
+
+/** What decides between the overrides of a price. */
+export interface PriceMoment {
+  /** Milliseconds since the epoch. */
+  readonly at: number
+  readonly promptTokens: number
+}
+
+const MINUTE = 60_000
+const MINUTES_PER_DAY = 1440
+
+/** Snapshots by the set of overrides whose time it is: a catalogue's price objects live long, so each is made once. */
+const snapshots = new WeakMap<Price, Map<number, PriceSnapshot>>()
+
+/** The price at this time. @param at milliseconds since the epoch. */
+export function priceAt(price: Price, at: number): PriceSnapshot {
+  const { overrides } = price
+  if (overrides === undefined) return price as PriceSnapshot
+  let open = 0
+  for (const [i, { window, from = 0 }] of overrides.entries()) if (at >= from && holds(window, at)) open |= 1 << i
+  let known = snapshots.get(price)
+  if (!known) {
+    known = new Map()
+    snapshots.set(price, known)
+  }
+  let snapshot = known.get(open)
+  if (!snapshot) {
+    snapshot = snapshotOf(
+      price,
+      overrides.filter((_, i) => (open & (1 << i)) !== 0),
+    )
+    known.set(open, snapshot)
+  }
+  return snapshot
+}
+
+function holds(window: DayWindow | undefined, at: number): boolean {
+  if (window === undefined) return true
+  const minute = Math.floor(at / MINUTE) % MINUTES_PER_DAY
+  const { start, end } = window
+  return start < end ? minute >= start && minute < end : minute >= start || minute < end
+}
+
+function snapshotOf({ overrides: _, ...own }: Price, active: readonly PriceOverride[]): PriceSnapshot {
+  const thresholds = [...new Set(active.flatMap(({ minPromptTokens }) => minPromptTokens ?? []))].sort((a, b) => a - b)
+  const base = laidOver(own, active, -1)
+  if (thresholds.length === 0) return base
+  return { ...base, tiers: thresholds.map((above) => ({ above, rates: laidOver(own, active, above) })) }
+}
+
+/** The rates for prompts just above this length. */
+function laidOver(own: Rates, active: readonly PriceOverride[], above: number): Rates {
+  const applying = active.filter(({ minPromptTokens = -1 }) => minPromptTokens <= above)
+  return Object.assign({}, own, ...applying.map(({ rates }) => rates)) as Rates
+}
+
+const PER_TOKEN = [
+  'prompt',
+  'completion',
+  'cached',
+  'cacheWrite',
+  'cacheWriteLong',
+  'reasoning',
+  'imageOutput',
+  'audioOutput',
+  'audio',
+  'imageInput',
+] as const satisfies readonly RateKind[]
+
+/** Snapshots by the region: each is made once. */
+const regional = new WeakMap<PriceSnapshot, Map<string, PriceSnapshot>>()
+
+/** The price where a request names a region; the same where the price has no factor for it. */
+export function priceIn(snapshot: PriceSnapshot, region: string): PriceSnapshot {
+  const factor = snapshot.regions?.get(region)
+  if (factor === undefined) return snapshot
+  let known = regional.get(snapshot)
+  if (!known) {
+    known = new Map()
+    regional.set(snapshot, known)
+  }
+  let scaled = known.get(region)
+  if (!scaled) {
+    const { tiers } = snapshot
+    const own = scaledBy(snapshot, factor)
+    scaled = tiers === undefined ? own : { ...own, tiers: tiers.map(({ above, rates }) => ({ above, rates: scaledBy(rates, factor) })) }
+    known.set(region, scaled)
+  }
+  return scaled
+}
+
+/** @param factor in thousandths. */
+function scaledBy<Kind extends Rates>(rates: Kind, factor: bigint): Kind {
+  const scaled: { -readonly [kind in keyof Rates]: Rates[kind] } = { ...rates }
+  for (const kind of PER_TOKEN) {
+    const rate = rates[kind]
+    if (rate !== undefined) scaled[kind] = (rate * factor + 999n) / 1000n
+  }
+  return scaled as Kind
+}
+
+/** The rates for a prompt of this length. */
+export function ratesFor(price: PriceSnapshot, promptTokens: number): Rates {
+  const { tiers } = price
+  let rates: Rates = price
+  if (tiers !== undefined) for (const tier of tiers) if (promptTokens > tier.above) rates = tier.rates
+  return rates
+}
+
+/** All rates that a prompt of at most this length may get. */
+export function ratesWithin(price: PriceSnapshot, promptTokens: number): readonly Rates[] {
+  const rates: Rates[] = [price]
+  for (const tier of price.tiers ?? []) if (promptTokens > tier.above) rates.push(tier.rates)
+  return rates
+}
+
+/** The rates at a moment; the price's own where none is given. */
+export function ratesAt(price: Price, moment: PriceMoment | undefined): Rates {
+  if (price.overrides === undefined || moment === undefined) return price
+  return ratesFor(priceAt(price, moment.at), moment.promptTokens)
 }

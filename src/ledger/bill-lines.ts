@@ -1,6 +1,7 @@
 /** A charge line by line: what was counted, at which price, and amounts that sum up to the charge exactly. */
-import { Bill, type Rate, rateFromUsd, rateFromUsdPerMillion, rateText } from '../core/money.ts'
-import { type PriceSnapshot, type Rates, ratesFor } from '../core/price.ts'
+
+import { Bill, type PriceSnapshot, type Rate, type Rates, ratesFor } from '../core/money.ts'
+import { rateFromUsd, rateFromUsdPerMillion, rateText } from '../core/money-text.ts'
 import { noUsage, type Usage } from '../dialects/canon/usage.ts'
 import { addParts, type Extras, type Tariff } from './pricing.ts'
 

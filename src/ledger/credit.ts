@@ -5,6 +5,9 @@
 
 import type { Clock } from '../core/clock.ts'
 import { type HoldAsk, holdWithin, Total } from '../core/money.ts'
+
+export { type HoldAsk, holdWithin } from '../core/money.ts'
+
 import type { LimitReset } from '../plugin-api/key.ts'
 import { oldestCounted, SpendWindows, type WindowUsage } from './spend-windows.ts'
 import type { Journal, RecordedWindows } from './types.ts'
@@ -18,8 +21,6 @@ export interface Allowance {
   /** Whose spending counts: that of the key itself (absent), or that of the key that issued it through sign-in. */
   readonly of?: 'key' | 'payer'
 }
-
-export { type HoldAsk, holdWithin } from '../core/money.ts'
 
 /** The ask for an amount that cannot shrink. */
 export function fixedAsk(amount: number): HoldAsk {

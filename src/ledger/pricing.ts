@@ -1,7 +1,17 @@
 /** Usage × price: exact sums, rounded once; and how much output an amount pays for (issue 15, section 2). */
 
-import { Bill, type Rate } from '../core/money.ts'
-import { PAID_TOOLS, type PaidTool, type PriceSnapshot, priceAt, priceIn, type Rates, ratesFor, ratesWithin } from '../core/price.ts'
+import {
+  Bill,
+  PAID_TOOLS,
+  type PaidTool,
+  type PriceSnapshot,
+  priceAt,
+  priceIn,
+  type Rate,
+  type Rates,
+  ratesFor,
+  ratesWithin,
+} from '../core/money.ts'
 import type { Usage } from '../dialects/canon/usage.ts'
 import type { Endpoint } from '../routing/catalog/types.ts'
 import type { HoldAsk } from './credit.ts'

@@ -1,6 +1,6 @@
 /** In which order the endpoints that may serve are tried (contract sections 5.1, 5.2 and 5.5). */
 
-import type { PriceMoment } from '../core/price.ts'
+import type { PriceMoment } from '../core/money.ts'
 import type { ProviderPreferences, SortKey } from '../dialects/canon/request-fields.ts'
 import type { Endpoint } from './catalog/types.ts'
 import { fullNames, type Tier } from './criteria/index.ts'

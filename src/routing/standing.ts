@@ -1,6 +1,6 @@
 /** What the order goes by: how an endpoint has fared of late, and where that puts it among the others. */
 
-import { type PriceMoment, ratesAt } from '../core/price.ts'
+import { type PriceMoment, ratesAt } from '../core/money.ts'
 import type { Percentiles, ProviderPreferences } from '../dialects/canon/request-fields.ts'
 import type { Endpoint } from './catalog/types.ts'
 

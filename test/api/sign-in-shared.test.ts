@@ -2,7 +2,7 @@
 import t from 'tap'
 import { createKey, exchangeCode, type KeySource, makeCode, type SignInPolicy, wishOf } from '../../src/api/index.ts'
 import { asFault } from '../../src/core/faults.ts'
-import { nanoFromUsd } from '../../src/core/money.ts'
+import { nanoFromUsd } from '../../src/core/money-text.ts'
 import { Credit } from '../../src/ledger/credit.ts'
 import { openPostgres, type PostgresRecord } from '../../src/store/postgres/record.ts'
 import { FakeClock } from '../support/clock.ts'

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { loadConfig } from '../../src/config/load.ts'
 import type { JsonObject } from '../../src/core/json.ts'
-import { priceAt, ratesFor } from '../../src/core/price.ts'
+import { priceAt, ratesFor } from '../../src/core/money.ts'
 import { buildCatalog } from '../../src/routing/catalog/catalog.ts'
 import { SNAPSHOT_DATE } from '../../src/routing/catalog/price-snapshot.ts'
 import type { Endpoint } from '../../src/routing/catalog/types.ts'

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { Bill, nanoFromUsd, nanoFromUsdNumber, rateFromUsd, rateFromUsdPerMillion, rateText, usd, usdText } from '../../src/core/money.ts'
+import { Bill, usd } from '../../src/core/money.ts'
+import { nanoFromUsd, nanoFromUsdNumber, rateFromUsd, rateFromUsdPerMillion, rateText, usdText } from '../../src/core/money-text.ts'
 import { every } from '../support/every.ts'
 import { property } from '../support/seed.ts'
 

@@ -2,7 +2,7 @@
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { usdText } from '../../src/core/money.ts'
+import { usdText } from '../../src/core/money-text.ts'
 import { adminFetch, freshVerdict } from '../support/admin.ts'
 import { FakeClock } from '../support/clock.ts'
 import { type Row, rowsOf } from '../support/crash/audit.ts'

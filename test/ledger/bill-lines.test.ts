@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import type { PriceSnapshot } from '../../src/core/price.ts'
+import type { PriceSnapshot } from '../../src/core/money.ts'
 import { noUsage, type Usage } from '../../src/dialects/canon/usage.ts'
 import { amountsOf, billOf, plainParts, plainRates, readPart, writtenPart } from '../../src/ledger/bill-lines.ts'
 import { charge } from '../../src/ledger/pricing.ts'

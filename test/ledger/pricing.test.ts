@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import type { PriceSnapshot as Price } from '../../src/core/price.ts'
+import type { PriceSnapshot as Price } from '../../src/core/money.ts'
 import { noUsage, type Usage } from '../../src/dialects/canon/usage.ts'
 import { affordableOutput, charge, holdFor } from '../../src/ledger/pricing.ts'
 import { estimateFromBytes, estimateTokens, inputUpperBound, TextMeter } from '../../src/ledger/settlement.ts'

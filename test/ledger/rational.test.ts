@@ -1,8 +1,8 @@
 /** Charges against exact rational arithmetic, over many random usages and prices. */
 import assert from 'node:assert/strict'
 import t from 'tap'
-import { Bill, rateFromUsdPerMillion } from '../../src/core/money.ts'
-import { type Price, type PriceOverride, priceAt, type Rates } from '../../src/core/price.ts'
+import { Bill, type Price, type PriceOverride, priceAt, type Rates } from '../../src/core/money.ts'
+import { rateFromUsdPerMillion } from '../../src/core/money-text.ts'
 import { noUsage, type Usage } from '../../src/dialects/canon/usage.ts'
 import { Credit } from '../../src/ledger/credit.ts'
 import { charge, holdFor } from '../../src/ledger/pricing.ts'

@@ -1,6 +1,6 @@
 /** Providers, models and endpoints made from the few facts that a test cares about. */
 
-import { rateFromUsdPerMillion } from '../../src/core/money.ts'
+import { rateFromUsdPerMillion } from '../../src/core/money-text.ts'
 import type { Endpoint, Model, Price, Provider } from '../../src/routing/catalog/types.ts'
 import type { Band, Health } from '../../src/routing/order.ts'
 

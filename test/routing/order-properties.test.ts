@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { present } from '../../src/core/json.ts'
-import { rateFromUsdPerMillion } from '../../src/core/money.ts'
+import { rateFromUsdPerMillion } from '../../src/core/money-text.ts'
 import type { Endpoint, Price } from '../../src/routing/catalog/types.ts'
 import { type Filtered, filterEndpoints } from '../../src/routing/filters.ts'
 import type { OrderPreferences } from '../../src/routing/order.ts'

@@ -1,7 +1,7 @@
 /** Runs one policy test. Nothing is called, opened or written. */
 import type { Config } from '../../config/config.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
-import { nanoFromUsd } from '../../core/money.ts'
+import { nanoFromUsd } from '../../core/money-text.ts'
 import type { PolicyTest } from './policy-fixture.ts'
 import { differences } from './policy-verdict.ts'
 import { Rehearsal } from './rehearsal.ts'

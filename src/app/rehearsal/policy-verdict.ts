@@ -1,7 +1,7 @@
 /** Whether a rehearsed request met its expectation, and if not, where they part. */
 import { entryAt } from '../../core/entry-at.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
-import { nanoFromUsd } from '../../core/money.ts'
+import { nanoFromUsd } from '../../core/money-text.ts'
 import type { Plan } from '../../pipeline/plan/answer.ts'
 import type { Rehearsed } from './plan-text.ts'
 import type { Expectation } from './policy-fixture.ts'

@@ -1,7 +1,7 @@
 /** A model as a public price list has it, whichever list. */
 import type { EndpointConfig, ModelConfig } from '../../config/config.ts'
 import type { Json, JsonObject } from '../../core/json.ts'
-import { decimalText } from '../../core/price.ts'
+import { decimalText } from '../../core/money-text.ts'
 
 export type PriceConfig = Exclude<NonNullable<EndpointConfig['price']>, string>
 export type OverrideConfig = NonNullable<PriceConfig['overrides']>[number]

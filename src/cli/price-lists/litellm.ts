@@ -3,7 +3,7 @@
  * Fields as in the PyPI package litellm 1.110.2 (MIT), whose wheel holds the list.
  */
 import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
-import { MOST_OVERRIDES } from '../../core/price.ts'
+import { MOST_OVERRIDES } from '../../core/money.ts'
 import {
   day,
   effortsAmong,

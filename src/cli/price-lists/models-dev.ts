@@ -3,7 +3,7 @@
  * github.com/anomalyco/models.dev at commit f3fc692, packages/core/src/schema.ts (MIT).
  */
 import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
-import { MOST_OVERRIDES } from '../../core/price.ts'
+import { MOST_OVERRIDES } from '../../core/money.ts'
 import {
   day,
   displayName,

@@ -1,6 +1,6 @@
 /** Models and their endpoints. */
 import { type TSchema, Type } from 'typebox'
-import { MOST_OVERRIDES } from '../../core/price.ts'
+import { MOST_OVERRIDES } from '../../core/money.ts'
 import { MODEL_FLAGS } from '../../routing/criteria/index.ts'
 import {
   asWritten,

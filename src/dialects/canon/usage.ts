@@ -1,5 +1,5 @@
 /** Token counts, normalised once for the client and the ledger alike: `input >= cached + cacheWrite`. */
-import { PAID_TOOLS, type PaidTool } from '../../core/price.ts'
+import { PAID_TOOLS, type PaidTool } from '../../core/money.ts'
 
 export interface Usage {
   input: number

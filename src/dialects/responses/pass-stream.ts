@@ -1,7 +1,7 @@
 /** The stream of the pass lane: content frames travel as they came, lifecycle frames are ours. */
 import { Fault, unreadable } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
-import { PAID_TOOLS } from '../../core/price.ts'
+import { PAID_TOOLS } from '../../core/money.ts'
 import { isAnother, MEDIA_BYTES } from '../canon/events.ts'
 import { binary, FrameSplitter, frameData, utf8 } from '../sse/frames.ts'
 import type { Final, PassFacts, PassStream, ReplyContext } from '../types.ts'

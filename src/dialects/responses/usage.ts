@@ -1,8 +1,7 @@
 /** Token counts between this wire and the canon. */
 
 import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
-import { usd } from '../../core/money.ts'
-import { PAID_TOOLS, type PaidTool } from '../../core/price.ts'
+import { PAID_TOOLS, type PaidTool, usd } from '../../core/money.ts'
 import { IMAGE_TOKENS } from '../canon/events.ts'
 import { addCalls, count, NO_REPORT, noUsage, type Usage, withEarlierSides, withSearches } from '../canon/usage.ts'
 import type { Final } from '../types.ts'

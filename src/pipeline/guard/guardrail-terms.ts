@@ -1,6 +1,6 @@
 /** What guardrails require of models and endpoints: lists, zero retention by author, data policy, price (contract section 7). */
 
-import type { PriceMoment } from '../../core/price.ts'
+import type { PriceMoment } from '../../core/money.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { allowsModel, type Ceiling, listExcludes, listNames, namesModel, overCeiling, parseCeiling } from '../../routing/index.ts'

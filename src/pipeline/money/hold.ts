@@ -2,7 +2,7 @@
 
 import { Fault } from '../../core/faults.ts'
 import { type JsonObject, readableJson } from '../../core/json.ts'
-import { usdText } from '../../core/money.ts'
+import { usdText } from '../../core/money-text.ts'
 import { noUsage, type Usage } from '../../dialects/canon/usage.ts'
 import { type Allowance, type Charged, type CreditAccount, type CreditBook, chargeWithin, type HoldAsk } from '../../ledger/credit.ts'
 import type { HoldOwner, HoldRow, Journal, SettleRow } from '../../ledger/types.ts'

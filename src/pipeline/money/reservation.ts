@@ -4,7 +4,7 @@
  */
 import { entryAt } from '../../core/entry-at.ts'
 import { Fault } from '../../core/faults.ts'
-import { usdText } from '../../core/money.ts'
+import { usdText } from '../../core/money-text.ts'
 import type { Usage } from '../../dialects/canon/usage.ts'
 import { type Allowance, type CreditAccount, type CreditBook, fixedAsk } from '../../ledger/credit.ts'
 import {

@@ -4,7 +4,7 @@
  */
 
 import { isObject, type JsonObject } from '../../core/json.ts'
-import { PAID_TOOLS, type PaidTool, type Price } from '../../core/price.ts'
+import { PAID_TOOLS, type PaidTool, type Price } from '../../core/money.ts'
 import { MEDIA_BYTES } from '../../dialects/canon/events.ts'
 import { countsOutput } from '../../dialects/canon/usage.ts'
 import { type Extras, type Tariff, tariffAt } from '../../ledger/pricing.ts'

@@ -3,7 +3,7 @@
 import { entryAt } from '../../core/entry-at.ts'
 import { asFault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { usdText } from '../../core/money.ts'
+import { usdText } from '../../core/money-text.ts'
 import type { MergedPreferences } from '../../routing/index.ts'
 import { answeredHere } from '../attempt/turn.ts'
 import type { ChainDependencies, ChainSettings } from '../dependencies.ts'

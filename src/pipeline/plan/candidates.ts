@@ -2,8 +2,8 @@
 
 import { entryAt } from '../../core/entry-at.ts'
 import { asFault, type Fault } from '../../core/faults.ts'
-import { type Rate, rateText } from '../../core/money.ts'
-import { ratesAt } from '../../core/price.ts'
+import { type Rate, ratesAt } from '../../core/money.ts'
+import { rateText } from '../../core/money-text.ts'
 import type { Endpoint, Price } from '../../routing/catalog/types.ts'
 import { endpointTag } from '../../routing/index.ts'
 import { callOf } from '../attempt/endpoint-call.ts'

@@ -1,7 +1,7 @@
 /** What a request needs of an endpoint, read from the body as cheaply as possible. */
 
 import { bytesOf, isObject, type Json, type JsonObject } from '../../core/json.ts'
-import type { PriceMoment } from '../../core/price.ts'
+import type { PriceMoment } from '../../core/money.ts'
 import { isTextFile, type Media, mediaOf, payloadLength } from '../../dialects/canon/media.ts'
 import { nativeSearchIn } from '../../dialects/canon/native-search.ts'
 import { COUNTED_MEDIA_TOKENS, estimatedNeed } from '../../dialects/canon/need.ts'

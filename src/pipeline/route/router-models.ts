@@ -2,7 +2,7 @@
  * Slugs such as `router/auto` that stand for a choice among models: which plugin answers, what it is shown, what it chose. A conversation
  * with one stays on the model that it was given, as one with a model stays on its endpoint.
  */
-import { type PriceMoment, ratesAt } from '../../core/price.ts'
+import { type PriceMoment, ratesAt } from '../../core/money.ts'
 import type { ModelRouter, RouterView } from '../../plugin-api/index.ts'
 import type { Endpoint, Model } from '../../routing/catalog/types.ts'
 import { allowsModel, type StickySessions } from '../../routing/index.ts'

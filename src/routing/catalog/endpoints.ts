@@ -1,8 +1,8 @@
 /** One model with its endpoints, from its declaration. */
 import type { EndpointConfig, ModelConfig } from '../../config/config.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { type Rate, rateFromUsd, rateFromUsdPerMillion } from '../../core/money.ts'
-import { type DayWindow, PAID_TOOLS, type PriceOverride, type RateKind, type Rates } from '../../core/price.ts'
+import { type DayWindow, PAID_TOOLS, type PriceOverride, type Rate, type RateKind, type Rates } from '../../core/money.ts'
+import { rateFromUsd, rateFromUsdPerMillion } from '../../core/money-text.ts'
 import { mergeQuirks } from '../../dialects/canon/quirks.ts'
 import type { Credential } from '../../services/credentials/credential.ts'
 import { MODEL_FLAGS } from '../criteria/index.ts'

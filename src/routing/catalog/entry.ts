@@ -1,7 +1,7 @@
 /** The entry of a model in `GET /v1/models` (contract section 4; every field that strict clients require). */
 import type { JsonObject } from '../../core/json.ts'
-import { type Rate, rateText } from '../../core/money.ts'
-import type { PriceOverride, RateKind, Rates } from '../../core/price.ts'
+import type { PriceOverride, Rate, RateKind, Rates } from '../../core/money.ts'
+import { rateText } from '../../core/money-text.ts'
 import type { Endpoint, Model, Price } from './types.ts'
 
 /** What both chat dialects hand on where an endpoint names nothing. */

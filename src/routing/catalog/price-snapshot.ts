@@ -5,7 +5,7 @@
 import { createRequire } from 'node:module'
 import type { MatchLogic, ModelInfo, ModelPrice, Provider, TieredPrices } from '@pydantic/genai-prices'
 import type { EndpointConfig } from '../../config/config.ts'
-import { decimalText } from '../../core/price.ts'
+import { decimalText } from '../../core/money-text.ts'
 
 type Package = typeof import('@pydantic/genai-prices')
 type PriceConfig = Exclude<NonNullable<EndpointConfig['price']>, string>

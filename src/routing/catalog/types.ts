@@ -1,6 +1,6 @@
 /** Providers, models and their endpoints: data, as the configuration declared it. */
 
-import type { Price } from '../../core/price.ts'
+import type { Price } from '../../core/money.ts'
 import type { DialectId } from '../../dialects/canon/request.ts'
 import type { Quirks } from '../../dialects/quirks.ts'
 import type { Credential } from '../../services/credentials/credential.ts'

@@ -3,7 +3,7 @@
  * the merging of preferences, the schemas of requests and of the configuration, errors, lists and documents are made from
  * the list of them in `index.ts`.
  */
-import type { PriceMoment } from '../../core/price.ts'
+import type { PriceMoment } from '../../core/money.ts'
 import type { Endpoint, Model } from '../catalog/types.ts'
 import type { Tier } from './slugs.ts'
 

@@ -1,9 +1,8 @@
 /** `max_price`: price ceilings as exact rates, compared with an endpoint's own. Guardrails have such ceilings, too. */
 
 import { badField } from '../../core/faults.ts'
-import type { Rate } from '../../core/money.ts'
-import { rateFromUsd, rateFromUsdPerMillion } from '../../core/money.ts'
-import { type PriceMoment, type Rates, ratesAt } from '../../core/price.ts'
+import { type PriceMoment, type Rate, type Rates, ratesAt } from '../../core/money.ts'
+import { rateFromUsd, rateFromUsdPerMillion } from '../../core/money-text.ts'
 import type { Endpoint } from '../catalog/types.ts'
 import { criterion } from './criterion.ts'
 

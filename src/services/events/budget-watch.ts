@@ -4,7 +4,7 @@
  */
 import type { Clock, Timer } from '../../core/clock.ts'
 import { LIMIT_REACHED, type NewEvent, SHARE_REACHED } from '../../core/event-types.ts'
-import { usdText } from '../../core/money.ts'
+import { usdText } from '../../core/money-text.ts'
 import { windowStarts } from '../../ledger/spend-windows.ts'
 import type { ApiKey, LimitReset } from '../../plugin-api/key.ts'
 

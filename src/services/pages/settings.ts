@@ -1,7 +1,7 @@
 /** The operator's settings of fetching: engines and their prices, what may be reached, and the limits. */
 import { badField } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
-import { nanoFromUsd } from '../../core/money.ts'
+import { nanoFromUsd } from '../../core/money-text.ts'
 import { OutboundPolicy } from '../outbound/index.ts'
 import { domainsOf, wholeNumber } from '../search/scope.ts'
 import { engines } from './engines/index.ts'

@@ -1,7 +1,7 @@
 /** The operator's settings of web search: the engines, what a search costs, which engine is called. */
 import { badField } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
-import { nanoFromUsd } from '../../core/money.ts'
+import { nanoFromUsd } from '../../core/money-text.ts'
 import { engines } from './engines/index.ts'
 import type { EngineAccount } from './types.ts'
 
