@@ -19,7 +19,7 @@ const MESSAGE_KNOWN: ReadonlySet<string> = new Set([
   'reasoning',
   'reasoning_content',
   'reasoning_details',
-  // What SDKs of callers have read from the content (`fit-conversation.ts`).
+  // What SDKs of callers have read from the content (`fit-messages.ts`).
   'parsed',
   ...REPLAYED.keys(),
 ])

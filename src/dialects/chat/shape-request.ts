@@ -1,4 +1,7 @@
-/** What an endpoint wants of a chat body: one function for the pass and the translate lane. */
+/**
+ * What an endpoint wants of a chat body: one function for the pass and the translate lane. Here is what every body goes through;
+ * `fit-messages.ts` and `fit-forms.ts` change what some providers do not take.
+ */
 import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
 import { fitFormat, fitFunctions } from '../canon/closed-schema.ts'
 import { effortForBudget, nearestEffort } from '../canon/efforts.ts'
@@ -7,8 +10,8 @@ import { type CapWire, fitUser, losesTier, sendsCap, takeTierWords, tierToSend }
 import type { Quirks } from '../quirks.ts'
 import type { Target } from '../types.ts'
 import { requestedCap, requestedReasoning } from './check.ts'
-import { fitConversation } from './fit-conversation.ts'
-import { MfjsFitter } from './mfjs.ts'
+import { countLogprobs, schemaOf, withOneSystem, withoutLoose, withoutNull, withoutSchema, withParameters, writeMfjs } from './fit-forms.ts'
+import { fitAssistant, fitParts, type MessageFit, shortId, withAssistantAfterTools, withJoinedText, withoutMedia } from './fit-messages.ts'
 import { SAMPLING } from './wire.ts'
 
 /**
@@ -213,47 +216,6 @@ function fitForms(body: JsonObject, quirks: Quirks): void {
   if (quirks.logprobs === 'count' && typeof body.logprobs === 'boolean') countLogprobs(body)
 }
 
-const isSystem = (message: Json): message is JsonObject => isObject(message) && (message.role === 'system' || message.role === 'developer')
-
-/** All system messages as one at the start, in their order. */
-function withOneSystem(messages: Json | undefined): Json | undefined {
-  if (!Array.isArray(messages)) return messages
-  const systems = messages.filter(isSystem)
-  const [first] = systems
-  if (first === undefined || (systems.length === 1 && first === messages[0])) return messages
-  return [{ ...first, content: joined(systems) }, ...messages.filter((message) => !isSystem(message))]
-}
-
-function joined(systems: readonly JsonObject[]): Json {
-  const contents = systems.map(({ content }) => content)
-  if (contents.every((content) => typeof content === 'string')) return contents.join('\n\n')
-  return contents.flatMap((content): Json[] =>
-    typeof content === 'string' ? [{ type: 'text', text: content }] : Array.isArray(content) ? content : [],
-  )
-}
-
-/** Assistant messages that only call have an empty text. */
-function withoutNull(messages: Json | undefined): Json | undefined {
-  if (!Array.isArray(messages)) return messages
-  return messages.map((message) =>
-    isObject(message) && message.role === 'assistant' && (message.content ?? null) === null ? { ...message, content: '' } : message,
-  )
-}
-
-/** A function without parameters has an empty schema. */
-function withParameters(tool: Json): Json {
-  if (!isObject(tool) || !isObject(tool.function) || isObject(tool.function.parameters)) return tool
-  return { ...tool, function: { ...tool.function, parameters: { type: 'object', properties: {} } } }
-}
-
-/** The number of alternatives stands in `logprobs` itself. */
-function countLogprobs(body: JsonObject): void {
-  const { top_logprobs: top, logprobs } = body
-  delete body.top_logprobs
-  if (logprobs === true) body.logprobs = typeof top === 'number' && top > 0 ? top : 1
-  else delete body.logprobs
-}
-
 /** Changes `response_format`, `tools` and, for a schema in words, `messages` of a body; the caller's own are never touched. */
 export function fitSchemas(body: JsonObject, quirks: Quirks, dropped: string[]): void {
   if (quirks.json_schema === 'json_object') withoutSchema(body, dropped)
@@ -266,53 +228,95 @@ export function fitSchemas(body: JsonObject, quirks: Quirks, dropped: string[]):
   if (fitted !== described && fitted !== undefined) body.response_format = { type: 'json_schema', json_schema: fitted }
 }
 
-/** Without `strict: false`, which some providers do not know. */
-function withoutLoose(body: JsonObject, dropped: string[]): void {
-  const described = schemaOf(body.response_format)
-  if (described === undefined || described.strict === undefined || described.strict === true) return
-  const { strict, ...json_schema } = described
-  body.response_format = { type: 'json_schema', json_schema }
-  if (strict === false) dropped.push('response_format.strict')
+/** In the quirk `body.drop`, and in the report of what was left out: a field of each message. */
+const MESSAGE_FIELD = 'messages.'
+
+const fits = new WeakMap<Quirks, MessageFit>()
+
+/** True for a provider that takes details of reasoning back, with what is signed and encrypted in them. */
+export function replaysDetails(quirks: Quirks): boolean {
+  return messageFit(quirks).replay === 'details'
 }
 
-function writeMfjs(body: JsonObject, dropped: string[]): void {
-  const lost = new Set<string>()
-  const fitter = new MfjsFitter()
-  if (Array.isArray(body.tools))
-    body.tools = body.tools.map((tool) => {
-      if (!isObject(tool) || !isObject(tool.function) || !isObject(tool.function.parameters)) return tool
-      const parameters = fitter.fit(tool.function.parameters, true, (keyword) => lost.add(`tools.parameters.${keyword}`))
-      return { ...tool, function: { ...tool.function, parameters } }
-    })
-  const described = schemaOf(body.response_format)
-  if (described !== undefined && isObject(described.schema)) {
-    const schema = fitter.fit(described.schema, false, (keyword) => lost.add(`response_format.schema.${keyword}`))
-    body.response_format = { type: 'json_schema', json_schema: { ...described, schema } }
+/** What the quirks of an endpoint mean for its messages, computed once. */
+function messageFit(quirks: Quirks): MessageFit {
+  const known = fits.get(quirks)
+  if (known) return known
+  const replay = quirks.reasoning_replay
+  const fit: MessageFit = {
+    // A provider that takes the object `reasoning` is a gateway itself.
+    replay: replay === 'none' ? undefined : (replay ?? (quirks.reasoning === 'object' ? 'details' : undefined)),
+    isReplayRequired: quirks.reasoning_replay_required === true,
+    takesDeveloper: quirks.developer === 'developer',
+    takesToolMedia: quirks.tool_images === 'tool',
+    takesTextParts: quirks.text_parts !== false,
+    takesUserAfterTool: quirks.after_tools !== 'assistant',
+    shortIds: quirks.tool_ids === 'alphanumeric_9',
+    mark: quirks.explicit_caching === true ? 'prompt_cache_breakpoint' : quirks.cache_control === true ? 'cache_control' : undefined,
+    without: (quirks.body?.drop ?? []).filter((name) => name.startsWith(MESSAGE_FIELD)).map((name) => name.slice(MESSAGE_FIELD.length)),
   }
-  dropped.push(...lost)
+  fits.set(quirks, fit)
+  return fit
 }
 
-function schemaOf(format: Json | undefined): JsonObject | undefined {
-  return isObject(format) && format.type === 'json_schema' && isObject(format.json_schema) ? format.json_schema : undefined
+/** Fits messages and tools of a body, in place; the caller's own are never touched. @param dropped receives what is left out. */
+function fitConversation(body: JsonObject, { quirks, account }: Pick<Target, 'quirks' | 'account'>, dropped: string[]): void {
+  const fit = { ...messageFit(quirks), account }
+  const lost = new Set<string>()
+  const fitted = fitMessages(body.messages, fit, lost)
+  const messages = fit.takesUserAfterTool ? fitted : withAssistantAfterTools(fitted)
+  const tools = fitTools(body.tools, fit, lost)
+  if (messages !== body.messages) body.messages = messages
+  if (tools !== body.tools) body.tools = tools
+  for (const name of lost) if (!dropped.includes(name)) dropped.push(name)
 }
 
-/** JSON output without a schema: the model reads the schema among its instructions. */
-function withoutSchema(body: JsonObject, dropped: string[]): void {
-  const described = schemaOf(body.response_format)
-  if (described === undefined) return
-  body.response_format = { type: 'json_object' }
-  const schema = described.schema === undefined ? '' : `, by this JSON Schema: ${JSON.stringify(described.schema)}`
-  body.messages = withInstruction(body.messages, `Answer with a single JSON value and no other text${schema}`)
-  dropped.push('response_format.json_schema')
+/** @returns the same array where nothing changes. */
+function fitMessages(messages: Json | undefined, fit: MessageFit, dropped: Set<string>): Json | undefined {
+  if (!Array.isArray(messages)) return messages
+  let changed: Json[] | undefined
+  // Media of tool results wait for the end of the run of results: nothing may stand between a call and its results.
+  let waiting: JsonObject[] = []
+  for (const [index, message] of messages.entries()) {
+    if (waiting.length > 0 && !(isObject(message) && message.role === 'tool')) {
+      changed?.push({ role: 'user', content: waiting })
+      waiting = []
+    }
+    let fitted = isObject(message) ? fitMessage(message, fit, dropped) : message
+    if (isObject(fitted) && fitted.role === 'tool' && !fit.takesToolMedia) fitted = withoutMedia(fitted, waiting)
+    if (isObject(fitted) && !fit.takesTextParts) fitted = withJoinedText(fitted)
+    if (fitted !== message) changed ??= messages.slice(0, index)
+    changed?.push(fitted)
+  }
+  if (waiting.length > 0) changed?.push({ role: 'user', content: waiting })
+  return changed ?? messages
 }
 
-/** Several providers take one system message, which stands first: the instruction joins it. */
-function withInstruction(messages: Json | undefined, text: string): Json[] {
-  const [first, ...rest] = Array.isArray(messages) ? messages : []
-  if (!isObject(first) || (first.role !== 'system' && first.role !== 'developer'))
-    return [{ role: 'system', content: text }, ...(first === undefined ? [] : [first]), ...rest]
-  const { content } = first
-  const joined =
-    typeof content === 'string' ? `${content}\n\n${text}` : [...(Array.isArray(content) ? content : []), { type: 'text', text }]
-  return [{ ...first, content: joined }, ...rest]
+function fitMessage(message: JsonObject, fit: MessageFit, dropped: Set<string>): JsonObject {
+  let fitted = message
+  if (message.role === 'assistant') fitted = fitAssistant(message, fit, dropped)
+  else if (message.role === 'developer' && !fit.takesDeveloper) fitted = { ...message, role: 'system' }
+  else if (fit.shortIds && message.role === 'tool') fitted = { ...message, tool_call_id: shortId(message.tool_call_id) }
+  for (const name of fit.without) {
+    if (fitted[name] === undefined) continue
+    const { [name]: field, ...rest } = fitted
+    // `refusal: null` and the like say nothing.
+    if (field !== null) dropped.add(`${MESSAGE_FIELD}${name}`)
+    fitted = rest
+  }
+  if (!Array.isArray(fitted.content)) return fitted
+  const content = fitParts(fitted.content, fit, dropped)
+  return content === fitted.content ? fitted : { ...fitted, content }
+}
+
+/** Tools without their marks, where the provider has no field for them. */
+function fitTools(tools: Json | undefined, fit: MessageFit, dropped: Set<string>): Json | undefined {
+  if (fit.mark === 'cache_control' || !Array.isArray(tools)) return tools
+  if (!tools.some((tool) => isObject(tool) && isObject(tool.cache_control))) return tools
+  dropped.add('cache_control')
+  return tools.map((tool) => {
+    if (!isObject(tool)) return tool
+    const { cache_control: _mark, ...rest } = tool
+    return rest
+  })
 }

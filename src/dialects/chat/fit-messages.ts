@@ -1,10 +1,8 @@
-/** Messages and tools as a provider takes them: roles, text, ids of calls, media of tool results, earlier reasoning, marks for the cache. */
+/** Messages as a provider takes them: text, ids of calls, media of tool results, earlier reasoning, marks for the cache. */
 import { hash } from 'node:crypto'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { CALL_EXTRA, signatureIn, withSignature } from '../canon/call-signature.ts'
 import { ownReasoning } from '../canon/reasoning-owner.ts'
-import type { Quirks } from '../quirks.ts'
-import type { Target } from '../types.ts'
 
 /** Fields of an assistant message that hold its reasoning. */
 const FIELDS = ['reasoning', 'reasoning_content', 'reasoning_details'] as const
@@ -15,14 +13,11 @@ const WRAPPED = 'hg.'
 /** A value of the quirk `reasoning_replay`: parts of the content. */
 const THINKING_PARTS = 'thinking_parts'
 
-/** In the quirk `body.drop`, and in the report of what was left out: a field of each message. */
-const MESSAGE_FIELD = 'messages.'
-
 /** A call of a tool that a gateway ran, which means nothing to a provider that is no gateway. */
 const GATEWAY_CALL = 'reasoning.server_tool_call'
 
 /** What the endpoint requires of the messages of one body. */
-interface MessageFit {
+export interface MessageFit {
   /** The quirk `reasoning_replay`: undefined for none, `details`, `thinking_parts`, or the name of a plain text field. */
   readonly replay: string | undefined
   /** Messages with calls have the field even where there was no reasoning. */
@@ -42,71 +37,10 @@ interface MessageFit {
   readonly account?: string | undefined
 }
 
-const fits = new WeakMap<Quirks, MessageFit>()
-
-/** True for a provider that takes details of reasoning back, with what is signed and encrypted in them. */
-export function replaysDetails(quirks: Quirks): boolean {
-  return messageFit(quirks).replay === 'details'
-}
-
-/** What the quirks of an endpoint mean for its messages, computed once. */
-function messageFit(quirks: Quirks): MessageFit {
-  const known = fits.get(quirks)
-  if (known) return known
-  const replay = quirks.reasoning_replay
-  const fit: MessageFit = {
-    // A provider that takes the object `reasoning` is a gateway itself.
-    replay: replay === 'none' ? undefined : (replay ?? (quirks.reasoning === 'object' ? 'details' : undefined)),
-    isReplayRequired: quirks.reasoning_replay_required === true,
-    takesDeveloper: quirks.developer === 'developer',
-    takesToolMedia: quirks.tool_images === 'tool',
-    takesTextParts: quirks.text_parts !== false,
-    takesUserAfterTool: quirks.after_tools !== 'assistant',
-    shortIds: quirks.tool_ids === 'alphanumeric_9',
-    mark: quirks.explicit_caching === true ? 'prompt_cache_breakpoint' : quirks.cache_control === true ? 'cache_control' : undefined,
-    without: (quirks.body?.drop ?? []).filter((name) => name.startsWith(MESSAGE_FIELD)).map((name) => name.slice(MESSAGE_FIELD.length)),
-  }
-  fits.set(quirks, fit)
-  return fit
-}
-
-/** Fits messages and tools of a body, in place; the caller's own are never touched. @param dropped receives what is left out. */
-export function fitConversation(body: JsonObject, { quirks, account }: Pick<Target, 'quirks' | 'account'>, dropped: string[]): void {
-  const fit = { ...messageFit(quirks), account }
-  const lost = new Set<string>()
-  const fitted = fitMessages(body.messages, fit, lost)
-  const messages = fit.takesUserAfterTool ? fitted : withAssistantAfterTools(fitted)
-  const tools = fitTools(body.tools, fit, lost)
-  if (messages !== body.messages) body.messages = messages
-  if (tools !== body.tools) body.tools = tools
-  for (const name of lost) if (!dropped.includes(name)) dropped.push(name)
-}
-
-/** @returns the same array where nothing changes. */
-function fitMessages(messages: Json | undefined, fit: MessageFit, dropped: Set<string>): Json | undefined {
-  if (!Array.isArray(messages)) return messages
-  let changed: Json[] | undefined
-  // Media of tool results wait for the end of the run of results: nothing may stand between a call and its results.
-  let waiting: JsonObject[] = []
-  for (const [index, message] of messages.entries()) {
-    if (waiting.length > 0 && !(isObject(message) && message.role === 'tool')) {
-      changed?.push({ role: 'user', content: waiting })
-      waiting = []
-    }
-    let fitted = isObject(message) ? fitMessage(message, fit, dropped) : message
-    if (isObject(fitted) && fitted.role === 'tool' && !fit.takesToolMedia) fitted = withoutMedia(fitted, waiting)
-    if (isObject(fitted) && !fit.takesTextParts) fitted = withJoinedText(fitted)
-    if (fitted !== message) changed ??= messages.slice(0, index)
-    changed?.push(fitted)
-  }
-  if (waiting.length > 0) changed?.push({ role: 'user', content: waiting })
-  return changed ?? messages
-}
-
 const isRole = (message: Json | undefined, role: string): boolean => isObject(message) && message.role === role
 
 /** Answers a run of tool results where the user speaks next: a provider may refuse that order (github.com/avante-corp/avante.nvim/pull/2695). */
-function withAssistantAfterTools(messages: Json | undefined): Json | undefined {
+export function withAssistantAfterTools(messages: Json | undefined): Json | undefined {
   if (!Array.isArray(messages)) return messages
   const isUserAfterTool = (message: Json, index: number): boolean => isRole(message, 'user') && isRole(messages[index - 1], 'tool')
   if (!messages.some(isUserAfterTool)) return messages
@@ -115,25 +49,8 @@ function withAssistantAfterTools(messages: Json | undefined): Json | undefined {
   )
 }
 
-function fitMessage(message: JsonObject, fit: MessageFit, dropped: Set<string>): JsonObject {
-  let fitted = message
-  if (message.role === 'assistant') fitted = fitAssistant(message, fit, dropped)
-  else if (message.role === 'developer' && !fit.takesDeveloper) fitted = { ...message, role: 'system' }
-  else if (fit.shortIds && message.role === 'tool') fitted = { ...message, tool_call_id: shortId(message.tool_call_id) }
-  for (const name of fit.without) {
-    if (fitted[name] === undefined) continue
-    const { [name]: field, ...rest } = fitted
-    // `refusal: null` and the like say nothing.
-    if (field !== null) dropped.add(`${MESSAGE_FIELD}${name}`)
-    fitted = rest
-  }
-  if (!Array.isArray(fitted.content)) return fitted
-  const content = fitParts(fitted.content, fit, dropped)
-  return content === fitted.content ? fitted : { ...fitted, content }
-}
-
 /** Content that is a list of nothing but texts, as one text. */
-function withJoinedText(message: JsonObject): JsonObject {
+export function withJoinedText(message: JsonObject): JsonObject {
   const { content } = message
   if (!Array.isArray(content) || content.length === 0) return message
   const texts: string[] = []
@@ -144,7 +61,7 @@ function withJoinedText(message: JsonObject): JsonObject {
   return { ...message, content: texts.join('\n') }
 }
 
-function fitAssistant(message: JsonObject, fit: MessageFit, dropped: Set<string>): JsonObject {
+export function fitAssistant(message: JsonObject, fit: MessageFit, dropped: Set<string>): JsonObject {
   let fitted = plainMessage(message)
   if (FIELDS.some((name) => message[name] !== undefined)) fitted = fitReasoning(fitted, fit, dropped)
   const { tool_calls: calls } = message
@@ -157,7 +74,7 @@ function fitAssistant(message: JsonObject, fit: MessageFit, dropped: Set<string>
 }
 
 /** A result keeps its text; its other parts go into `waiting`, with the id of the call in front. */
-function withoutMedia(message: JsonObject, waiting: JsonObject[]): JsonObject {
+export function withoutMedia(message: JsonObject, waiting: JsonObject[]): JsonObject {
   const { content } = message
   if (!Array.isArray(content)) return message
   const isText = (part: Json): boolean => !isObject(part) || part.type === 'text'
@@ -213,7 +130,7 @@ function partsOf(content: Json | undefined): Json[] {
 }
 
 /** Parts in the provider's form; the same array where nothing changes. */
-function fitParts(parts: Json[], fit: MessageFit, dropped: Set<string>): Json[] {
+export function fitParts(parts: Json[], fit: MessageFit, dropped: Set<string>): Json[] {
   const isMarked = (part: Json): part is JsonObject =>
     isObject(part) &&
     ((fit.mark !== 'cache_control' && isObject(part.cache_control)) ||
@@ -233,18 +150,6 @@ function fitMark(part: JsonObject, { mark }: MessageFit, dropped: Set<string>): 
     dropped.add(mark === 'cache_control' ? 'prompt_cache_breakpoint.ttl' : 'cache_control.ttl')
   }
   return { ...rest, [mark]: isObject(own) ? own : mark === 'cache_control' ? { type: 'ephemeral' } : { mode: 'explicit' } }
-}
-
-/** Tools without their marks, where the provider has no field for them. */
-function fitTools(tools: Json | undefined, fit: MessageFit, dropped: Set<string>): Json | undefined {
-  if (fit.mark === 'cache_control' || !Array.isArray(tools)) return tools
-  if (!tools.some((tool) => isObject(tool) && isObject(tool.cache_control))) return tools
-  dropped.add('cache_control')
-  return tools.map((tool) => {
-    if (!isObject(tool)) return tool
-    const { cache_control: _mark, ...rest } = tool
-    return rest
-  })
 }
 
 /**
@@ -305,7 +210,7 @@ const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
  * The id itself where it has the form; else one that is the same in every turn, so that a call and its result keep theirs.
  * Mistral refuses others: "Tool call id was … but must be a-z, A-Z, 0-9, with a length of 9."
  */
-function shortId(id: Json | undefined): Json | undefined {
+export function shortId(id: Json | undefined): Json | undefined {
   if (typeof id !== 'string' || ALPHANUMERIC.test(id)) return id
   const digest = hash('sha256', id, 'buffer')
   return Array.from(digest.subarray(0, 9), (byte) => LETTERS[byte % LETTERS.length]).join('')
