@@ -97,10 +97,12 @@ export interface ChainSettings {
 
 /** Orders the work on long bodies. */
 export interface BodyQueue {
-  /** A body is about to be read. @param bytes as announced. */
-  expect(bytes: number | undefined): void
+  /** Bytes up to which a body is none of these. */
+  readonly short: number
+  /** A long body is about to be read. */
+  expect(): void
   /**
-   * @param bytes of a body that has arrived and is about to be read. @param cancel ends the wait before its time.
+   * @param bytes of a long body that has arrived and is about to be read. @param cancel ends the wait before its time.
    * @returns a promise where others come first.
    */
   begin(bytes: number, cancel: Cancel): Promise<void> | undefined

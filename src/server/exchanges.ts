@@ -30,7 +30,7 @@ export interface ExchangesSource {
   /** Client dialects by path. */
   clients: ReadonlyMap<string, ClientDialect>
   connections: HttpConnectionSource
-  overload: Pick<Overload, 'refuses'>
+  overload: Pick<Overload, 'refuses' | 'isSaturated'>
   clock: Clock
   ids: GenerationIds
   oops: (error: unknown) => void
@@ -69,7 +69,8 @@ export class Exchanges {
     const { clients, connections, overload } = this.source
     const client = clients.get(request.path)
     if (!client || this.serving.cors) return false
-    if (overload.refuses(request.body.length)) this.shed(reply, client)
+    // Its body is a short one.
+    if (overload.isSaturated && overload.refuses(request.body.length)) this.shed(reply, client)
     else this.answer(client, reply, new PlainClient(request, reply, connections))
     return true
   }

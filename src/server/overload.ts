@@ -97,6 +97,10 @@ export class Overload {
   private windowIdle: number
   /** Saturated windows in a row. */
   private saturated = 0
+  /** True while the process has no time left; a short body is refused only then. */
+  isSaturated = false
+  /** Bytes up to which a body is a short one: it waits for no other. */
+  readonly short = SHORT_BODY
 
   /** @param refused called for every request that is refused. */
   constructor(loop: LoopSource, tallies: Tallies, refused: () => void) {
@@ -118,17 +122,17 @@ export class Overload {
     return refused
   }
 
-  expect(bytes: number | undefined): void {
-    if (bytes !== undefined && bytes > SHORT_BODY) this.coming.push(this.loop.now())
+  /** A long body is about to be read. */
+  expect(): void {
+    this.coming.push(this.loop.now())
   }
 
   /**
-   * A body has arrived, and work on it begins.
+   * A long body has arrived, and work on it begins.
    * @param bytes of the body. @param cancel ends the wait before its time, and gives its place to the next.
    * @returns a promise where others come first.
    */
   begin(bytes: number, cancel: Cancel): Promise<void> | undefined {
-    if (bytes <= SHORT_BODY) return undefined
     this.coming.shift()
     this.schedule()
     if (this.waiting.length === 0 && this.fits(bytes)) {
@@ -154,7 +158,7 @@ export class Overload {
 
   /** For an operator who watches: long bodies that wait for their turn, and whether the process has no time left. */
   get state(): { readonly waiting: number; readonly saturated: boolean } {
-    return { waiting: this.waiting.length, saturated: this.saturated >= WINDOWS }
+    return { waiting: this.waiting.length, saturated: this.isSaturated }
   }
 
   close(): void {
@@ -162,7 +166,7 @@ export class Overload {
   }
 
   private inLongTurn(): boolean {
-    return this.saturated >= WINDOWS && this.lastTurn >= LONG_TURN && this.loop.cpu() - this.turnCpu > TURN_BUDGET
+    return this.isSaturated && this.lastTurn >= LONG_TURN && this.loop.cpu() - this.turnCpu > TURN_BUDGET
   }
 
   private behindOthers(): boolean {
@@ -208,13 +212,14 @@ export class Overload {
     if (elapsed >= WINDOW) {
       const idle = loop.idle()
       this.saturated = elapsed - (idle - this.windowIdle) >= SATURATED * elapsed ? this.saturated + 1 : 0
+      this.isSaturated = this.saturated >= WINDOWS
       this.windowAt = now
       this.windowIdle = idle
     }
     const { turnAt } = this
     this.turnAt = now
     // Processor time costs more to read than the other clocks, and passes no faster.
-    if (this.saturated < WINDOWS || now - turnAt < LONG_TURN) {
+    if (!this.isSaturated || now - turnAt < LONG_TURN) {
       this.turnCpu = Number.POSITIVE_INFINITY
       this.lastTurn = 0
       return

@@ -25,7 +25,7 @@ export function readLayer(
 ): Layer<Authenticated, Accepted> {
   return (next) =>
     async function handle(exchange): Promise<Reply> {
-      bodies?.expect(exchange.head.connection.contentLength)
+      if (bodies && (exchange.head.connection.contentLength ?? 0) > bodies.short) bodies.expect()
       const {
         head: { cancel, costs, connection },
         auth: { key },
@@ -42,7 +42,7 @@ export function readLayer(
             }
           : undefined,
       })
-      const others = bodies?.begin(bytes.length, exchange.head.cancel)
+      const others = bodies && bytes.length > bodies.short ? bodies.begin(bytes.length, exchange.head.cancel) : undefined
       if (others) {
         await others
         if (exchange.head.cancel.aborted) throw endedEarly(exchange, [])
