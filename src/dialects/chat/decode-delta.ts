@@ -1,12 +1,13 @@
 /** The deltas of one chat reply as canonical blocks; a whole message is one large delta. */
 import { entryAt } from '../../core/entry-at.ts'
-import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { randomTag } from '../../core/ids.ts'
+import { isObject, type Json, type JsonObject, stringOf } from '../../core/json.ts'
 import type { BlockKind, NoteKind, StreamEvent } from '../canon/events.ts'
 import { otherMembers } from '../canon/native.ts'
 import type { Opaque } from '../canon/request.ts'
 import { flatAnnotation } from './annotations.ts'
 import { audioAnswer, imageAnswer, joinAudio } from './media.ts'
-import { type CallSlot, dropEmptyMembers, ToolCalls } from './reply-members.ts'
+import { dropEmptyMembers } from './reply.ts'
 import { OPAQUE, WIRE } from './wire.ts'
 
 const KNOWN: ReadonlySet<string> = new Set([
@@ -284,4 +285,44 @@ function joinCall(before: JsonObject | undefined, { index: _index, ...piece }: J
   const joined: JsonObject = { ...more, ...old }
   for (const key in more) if (typeof old[key] === 'string' && typeof more[key] === 'string') joined[key] = `${old[key]}${more[key]}`
   return { ...before, [type]: joined }
+}
+
+export interface CallSlot {
+  /** Position among the calls of this reply, from 0, in order of appearance. */
+  readonly index: number
+  id: string
+  name: string
+}
+
+/**
+ * Fragments may lack an index, repeat their id each time, reuse an index for another call, or come whole.
+ * The first fragment of a call makes its slot; a call without an id gets one.
+ */
+export class ToolCalls {
+  readonly slots: CallSlot[] = []
+  private readonly byIndex = new Map<number, CallSlot>()
+
+  /** The slot of a fragment; `fresh` is true for the first one of its call. */
+  resolve(fragment: JsonObject): { slot: CallSlot; fresh: boolean } {
+    const id = stringOf(fragment.id) ?? ''
+    const name = (isObject(fragment.function) ? stringOf(fragment.function.name) : undefined) ?? ''
+    const known = this.find(fragment.index, id, name)
+    if (known) {
+      if (known.name === '') known.name = name
+      return { slot: known, fresh: false }
+    }
+    const slot: CallSlot = { index: this.slots.length, id: id || `call_${randomTag()}`, name }
+    this.slots.push(slot)
+    if (typeof fragment.index === 'number') this.byIndex.set(fragment.index, slot)
+    return { slot, fresh: true }
+  }
+
+  private find(index: unknown, id: string, name: string): CallSlot | undefined {
+    if (typeof index === 'number') {
+      const slot = this.byIndex.get(index)
+      return slot && id !== '' && id !== slot.id && name !== '' && slot.name !== '' ? undefined : slot
+    }
+    if (id !== '') return this.slots.find((slot) => slot.id === id)
+    return name === '' ? this.slots.at(-1) : undefined
+  }
 }

@@ -4,7 +4,7 @@ import { Fault } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { StreamEvent } from '../canon/events.ts'
 import { ChatStreamDecoder } from './decode-stream.ts'
-import { faultIn } from './reply-end.ts'
+import { faultIn } from './reply.ts'
 
 /** The choice of a whole reply; a fault where there is none that can be read. */
 export function firstChoice(body: JsonObject): JsonObject | Fault {

@@ -6,8 +6,7 @@ import type { Usage } from '../canon/usage.ts'
 import { LikeFrames, type Varying } from '../sse/like-frames.ts'
 import type { StreamDecoder } from '../types.ts'
 import { DeltaReader } from './decode-delta.ts'
-import { choiceFault, faultIn, servedTier, unify, usageIn } from './reply-end.ts'
-import { ReplyIdentity, ReplyMembers } from './reply-members.ts'
+import { choiceFault, faultIn, ReplyIdentity, ReplyMembers, servedTier, unify, usageIn } from './reply.ts'
 import { WIRE } from './wire.ts'
 
 /** OpenAI pads chunks, so that their length says nothing of the answer (openai 7.55.0, `stream_options.include_obfuscation`). */

@@ -13,7 +13,7 @@ import { check } from './check.ts'
 import { decodeRequest } from './decode-request.ts'
 import { chatFields } from './parameters.ts'
 import { withPreset } from './preset.ts'
-import { usageText } from './reply-end.ts'
+import { usageText } from './reply.ts'
 import { chatRequest } from './schema.ts'
 
 const DONE = 'data: [DONE]\n\n'

@@ -12,13 +12,26 @@ import { binary, FrameSplitter, frameData, utf8 } from '../sse/frames.ts'
 import type { Encoded, Final, PassResult, PassStream, PassWire, ReplyContext, Target } from '../types.ts'
 import { hidesReasoning } from './check.ts'
 import { CUSTOM } from './client-tools.ts'
+import { ToolCalls } from './decode-delta.ts'
 import { messagesOf } from './decode-request.ts'
 import { firstChoice } from './decode-result.ts'
 import { PATH } from './encode-request.ts'
 import { envelope } from './encode-result.ts'
-import { Envelope, frameWords, isImage, ourHeader } from './pass-envelope.ts'
-import { choiceFault, chunkHead, closingChunks, faultIn, servedTier, unify, usageIn } from './reply-end.ts'
-import { dropEmptyMembers, joinParts, LateMembers, mirrorReasoning, mirrorsByText, ReplyIdentity, ToolCalls } from './reply-members.ts'
+import { Envelope, frameWords, isImage, mirrorsByText, ourHeader } from './pass-envelope.ts'
+import {
+  choiceFault,
+  chunkHead,
+  closingChunks,
+  dropEmptyMembers,
+  faultIn,
+  joinParts,
+  LateMembers,
+  mirrorReasoning,
+  ReplyIdentity,
+  servedTier,
+  unify,
+  usageIn,
+} from './reply.ts'
 import { shapeRequest } from './shape-request.ts'
 import { CLIENT_ID, OWN_KEYS } from './wire.ts'
 
@@ -125,7 +138,8 @@ class ChatPassStream implements PassStream {
   images = 0
   private readonly ctx: ReplyContext
   private readonly splitter = new FrameSplitter()
-  private readonly calls = new ToolCalls()
+  /** Made with the first fragment of one. */
+  private calls: ToolCalls | undefined
   private envelope: Envelope | undefined
   private lessons = 0
   private fragments = 0
@@ -180,7 +194,7 @@ class ChatPassStream implements PassStream {
   close(): string {
     const out = this.done ? '' : this.byFrame(this.splitter.close())
     if (this.fault === undefined && this.end === undefined) {
-      if (this.done && this.frames > 0) this.end = { reason: unify('stop', this.calls.slots.length > 0) }
+      if (this.done && this.frames > 0) this.end = { reason: unify('stop', this.calls !== undefined) }
       else this.fault = new Fault(this.frames > 0 ? 'upstream_cut' : 'upstream_empty')
     }
     if (this.end && this.tier !== undefined) this.end.tier = this.tier
@@ -256,7 +270,7 @@ class ChatPassStream implements PassStream {
     else if (delta.role === 'assistant' && !this.roleSent && this.held === '') this.held = this.written(chunk)
     else if (filled(choice.logprobs)) out = this.content(chunk, choice, delta, { frame, edited })
     if ((over && unify(reason, false) === 'error') || isObject(choice.error)) this.fail(choiceFault({ ...choice, finish_reason: reason }))
-    else if (over) this.end = { reason: unify(reason, this.calls.slots.length > 0), raw: reason }
+    else if (over) this.end = { reason: unify(reason, this.calls !== undefined), raw: reason }
     return out
   }
 
@@ -274,6 +288,7 @@ class ChatPassStream implements PassStream {
 
   /** A fragment has an index always; id, type and name only the first time. */
   private tidyCall(fragment: JsonObject): boolean {
+    this.calls ??= new ToolCalls()
     const { slot, fresh } = this.calls.resolve(fragment)
     const spec = isObject(fragment.function) ? fragment.function : undefined
     let changed = fragment.index !== slot.index

@@ -1,14 +1,182 @@
 /**
- * How a chat reply ends, both ways: why, at which tier, with which usage (contract section 2.2), or with which fault; and the chunks that
- * end a stream to the caller.
+ * A chat reply as callers read it from every provider, in the decoder and in the pass lane alike. Its members: what some write elsewhere or
+ * leave empty is put right in place, reasoning stands under both of its names (contract section 3), and what the gateway does not pass on at
+ * its place goes to the caller with the usage chunk, which it writes itself. And its end, both ways: why, at which tier, with which usage
+ * (contract section 2.2), or with which fault.
  */
 import { type Fault, faultBody } from '../../core/faults.ts'
-import { isObject, type JsonObject } from '../../core/json.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { usd } from '../../core/money.ts'
 import type { EndReason } from '../canon/events.ts'
 import { count, type Usage, withEarlierSides } from '../canon/usage.ts'
 import type { Final, ReplyContext } from '../types.ts'
 import { decodeFault } from './fault.ts'
+
+const text = (value: Json | undefined): string => (typeof value === 'string' ? value : '')
+
+function thoughtsIn({ thinking }: JsonObject): string {
+  if (!Array.isArray(thinking)) return text(thinking)
+  return thinking.map((piece) => (isObject(piece) ? text(piece.text) : '')).join('')
+}
+
+/**
+ * Content in parts as callers read it of every provider: the text in `content`, the thoughts in `reasoning`. Mistral's reasoning
+ * models send `ThinkChunk` and `TextChunk` there, whole and in deltas.
+ * @returns true where there were any: content with any other part stays a list.
+ */
+export function joinParts(message: JsonObject): boolean {
+  const parts = Array.isArray(message.content) ? message.content.filter(isObject) : []
+  if (parts.length === 0 || !parts.every(({ type }) => type === 'text' || type === 'thinking')) return false
+  const thoughts = parts.map((part) => (part.type === 'thinking' ? thoughtsIn(part) : '')).join('')
+  message.content = parts.map((part) => (part.type === 'text' ? text(part.text) : '')).join('')
+  if (thoughts !== '') message.reasoning = text(message.reasoning) + thoughts
+  return true
+}
+
+const isEmpty = (value: Json | undefined): boolean => value === undefined || value === null || value === '' || value === 0
+
+/**
+ * Takes members out that hold nothing: servers that answer with the structs of OpenAI's Go SDK (github.com/openai/openai-go,
+ * `ChatCompletionMessage`, which has no `omitempty`) send `function_call: {"name": "", "arguments": ""}` and an empty `audio` with every
+ * reply, and clients take them for a call without a name and for sound.
+ * @returns true where there were any.
+ */
+export function dropEmptyMembers(message: JsonObject): boolean {
+  const { function_call: call, audio } = message
+  let isChanged = false
+  if (isObject(call) && Object.values(call).every(isEmpty)) {
+    delete message.function_call
+    isChanged = true
+  }
+  if (isObject(audio) && Object.values(audio).every(isEmpty)) {
+    delete message.audio
+    isChanged = true
+  }
+  return isChanged
+}
+
+/**
+ * Top-level members of chunks that the gateway sets in every one, or reads; `obfuscation` pads one chunk alone. All others, such as
+ * `moderation`, `prompt_filter_results` of Azure or `x_groq`, are not passed on at their place.
+ */
+const SET: ReadonlySet<string> = new Set([
+  'id',
+  'object',
+  'created',
+  'model',
+  'provider',
+  'choices',
+  'usage',
+  'service_tier',
+  'error',
+  'obfuscation',
+])
+
+const FINGERPRINT = 'system_fingerprint'
+
+/** Those of a stream that is decoded: each member goes on when it first comes, since a reply may be cut, and in its last form at the end. */
+export class ReplyMembers {
+  private readonly kept = new Map<string, Json>()
+  private changed = false
+
+  /** @returns the members that have not come before. */
+  read(chunk: JsonObject): JsonObject | undefined {
+    let fresh: JsonObject | undefined
+    for (const key in chunk) {
+      // The end of a decoded reply has it: no guardrail reads it as words.
+      if (SET.has(key) || key === FINGERPRINT) continue
+      const value = chunk[key] ?? null
+      if (value === null || value === this.kept.get(key)) continue
+      if (this.kept.has(key)) this.changed = true
+      else {
+        fresh ??= {}
+        fresh[key] = value
+      }
+      this.kept.set(key, value)
+    }
+    return fresh
+  }
+
+  /** All of them, where one has changed. */
+  end(): JsonObject | undefined {
+    return this.changed ? Object.fromEntries(this.kept) : undefined
+  }
+}
+
+/** Those of a stream whose usage chunk the gateway writes itself: they go to the caller with it. */
+export class LateMembers {
+  private readonly members = new Map<string, string>()
+  private readonly metadata: string
+
+  /** @param brand before the name of the gateway's own member of the last chunk. */
+  constructor(brand: string) {
+    this.metadata = `${brand}_metadata`
+  }
+
+  keep(chunk: JsonObject): void {
+    for (const key in chunk) {
+      const value = chunk[key] ?? null
+      if (value !== null && key !== this.metadata && !SET.has(key)) this.members.set(key, JSON.stringify(value))
+    }
+  }
+
+  /** As JSON text behind another member. @param fingerprint of a decoded reply. */
+  text(fingerprint?: string): string {
+    let text = fingerprint === undefined ? '' : `,"${FINGERPRINT}":${JSON.stringify(fingerprint)}`
+    for (const [key, value] of this.members) text += `,${JSON.stringify(key)}:${value}`
+    return text
+  }
+}
+
+/** Whether a stream goes on with the answer that it began: providers differ in what they repeat. */
+export class ReplyIdentity {
+  private id: string | undefined
+  /** True once two chunks in a row had one id: some providers give each chunk its own. */
+  steady = false
+
+  /** @returns true for the beginning of another answer: another id, and the role again. @param said true once content has come. */
+  isAnother({ id }: JsonObject, delta: Json | undefined, said: boolean): boolean {
+    if (typeof id !== 'string' || id === '' || id === this.id) {
+      if (id === this.id && this.id !== undefined) this.steady = true
+      return false
+    }
+    const began = this.id !== undefined
+    if (began && said && this.steady) return isObject(delta) && delta.role === 'assistant'
+    this.steady = false
+    this.id = id
+    return false
+  }
+}
+
+const filled = (value: Json | undefined): value is string => typeof value === 'string' && value !== ''
+
+/** Adds the names to a parsed delta or message, in place. @returns true where it had to. */
+export function mirrorReasoning(message: JsonObject): boolean {
+  const { reasoning_content: content, reasoning: plain, reasoning_details: details } = message
+  const isDetailed = Array.isArray(details) && details.length > 0
+  if (!isDetailed && !filled(plain) && !filled(content)) return false
+  let isChanged = false
+  if (!filled(plain)) {
+    const text = filled(content) ? content : spokenIn(details)
+    if (text === '') return false
+    message.reasoning = text
+    isChanged = true
+  }
+  if (isDetailed) return isChanged
+  message.reasoning_details = [{ type: 'reasoning.text', text: message.reasoning, index: 0 }]
+  return true
+}
+
+/** The words of details, as the translate lane joins them: texts and summaries. */
+function spokenIn(details: Json | undefined): string {
+  let text = ''
+  for (const detail of Array.isArray(details) ? details : []) {
+    if (!isObject(detail)) continue
+    const words = detail.type === 'reasoning.text' ? detail.text : detail.type === 'reasoning.summary' ? detail.summary : undefined
+    if (filled(words)) text += words
+  }
+  return text
+}
 
 /** The error that a chunk or a whole reply carries, whatever its form; undefined where there is none. */
 export function faultIn(body: JsonObject): Fault | undefined {
