@@ -1,4 +1,3 @@
-import { entryAt } from '../../core/entry-at.ts'
 import type { Model } from '../../routing/catalog/types.ts'
 
 /** Share of a model's active turns that may wait for a retry at the same moment, and the least number of them. */
@@ -23,16 +22,16 @@ export class RetryBudget {
 
   /** A turn begins that may use these models. Several models share its refill, so that the sum stays a tenth of a call. */
   enter(models: readonly Model[]): void {
-    for (let i = 0; i < models.length; i++) {
-      const budget = this.of(entryAt(models, i))
+    for (const [i, model] of models.entries()) {
+      const budget = this.of(model)
       budget.stock = Math.min(STOCK, budget.stock + REFILL / models.length)
-      if (isFirst(models, i)) budget.active++
+      if (isFirst(model, i, models)) budget.active++
     }
   }
 
   /** The turn has ended. @param models the same as at its beginning. */
   leave(models: readonly Model[]): void {
-    for (let i = 0; i < models.length; i++) if (isFirst(models, i)) this.of(entryAt(models, i)).active--
+    for (const [i, model] of models.entries()) if (isFirst(model, i, models)) this.of(model).active--
   }
 
   /** @returns undefined if too many turns of the model wait for a retry already, or too many of its retries have failed. */
@@ -59,10 +58,10 @@ export class RetryBudget {
 const keyOf = ({ wildcard, slug }: Model): string => wildcard ?? slug
 
 /** False where an earlier model of the turn has the same budget: the turn counts once. */
-function isFirst(models: readonly Model[], at: number): boolean {
+function isFirst(model: Model, at: number, models: readonly Model[]): boolean {
   if (at === 0) return true
-  const key = keyOf(entryAt(models, at))
-  return models.findIndex((model) => keyOf(model) === key) === at
+  const key = keyOf(model)
+  return models.findIndex((each) => keyOf(each) === key) === at
 }
 
 class ModelBudget {

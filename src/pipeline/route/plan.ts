@@ -55,7 +55,10 @@ export function planLayer(
       const { input, candidates, outputCaps } = taking instanceof Promise ? await taking : taking
       exchange.head.costs.inputTokens = input
       const ready = advance(exchange, 'plan', { candidates, outputCaps, conversation: order.conversation, watch: order.watch })
-      await writeHold(ready, entryAt(candidates, 0), dependencies.journal)
+      const [first] = candidates
+      // No candidate that can be paid for is a refusal of the hold.
+      if (!first) throw new Fault('internal', { cause: new Error('the hold has no candidate') })
+      await writeHold(ready, first, dependencies.journal)
       return await next(ready)
     }
 }
@@ -124,7 +127,7 @@ function order(
   if (plan && served) return { ...plan, candidates: [served, ...plan.candidates.filter((endpoint) => endpoint !== served)] }
   const conversation = conversationOf(exchange, endpoints, dependencies.sessions)
   // Where there is no choice it does not matter how well the one endpoint calls tools.
-  const choice = endpoints.length > 1 || entryAt(endpoints, 0).model.endpoints.length > 1
+  const choice = endpoints.length > 1 || endpoints.some(({ model }) => model.endpoints.length > 1)
   const watch = choice ? watchTools(exchange) : undefined
   if (watch) run.taps.push(watch)
   if (endpoints.length === 1) return { candidates: endpoints, conversation, watch }
