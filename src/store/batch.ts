@@ -45,11 +45,13 @@ export class BatchQueue {
   }
 
   hold(row: HoldRow): void {
+    checkHold(row)
     this.holds.push(row)
     this.schedule()
   }
 
   settle(row: SettleRow): void {
+    checkSettle(row)
     if (this.refused.size > 0 && this.refused.delete(row.seq)) return
     this.settles.push(row)
     this.schedule()
@@ -114,4 +116,29 @@ export class BatchQueue {
     }
     return settles.filter((row) => !this.refused.delete(row.seq))
   }
+}
+
+/** A refused row must not take its whole batch with it, so rows are checked before they are queued. */
+export function checkHold(row: HoldRow): void {
+  if (!(safe(row.seq) && safe(row.hold) && safe(row.floor))) throw new RangeError('hold row: counts must be non-negative integers')
+  const { tag, key, payer = '', model, endpoint } = row
+  for (const name of [tag, key, payer, model, endpoint]) if (typeof name !== 'string') throw new TypeError('hold row: names must be text')
+}
+
+export function checkSettle(row: SettleRow): void {
+  const fine =
+    safe(row.seq) &&
+    safe(row.cost) &&
+    safe(row.at) &&
+    safe(row.input) &&
+    safe(row.output) &&
+    safe(row.cached) &&
+    safe(row.cacheWrite) &&
+    safe(row.reasoning)
+  if (!fine) throw new RangeError('settlement row: counts must be non-negative integers')
+  if (typeof row.facts !== 'string' || typeof row.status !== 'string') throw new TypeError('settlement row: status and facts must be text')
+}
+
+function safe(value: number): boolean {
+  return Number.isSafeInteger(value) && value >= 0
 }

@@ -22,7 +22,7 @@ import { pruneGenerations } from './carried.ts'
 import { ChargedSums, chargesOf, takeOff } from './charged.ts'
 import { forgetAllMinutes, KeyMinutes } from './key-minutes.ts'
 import { recoveryOf } from './recovery.ts'
-import { checkHold, checkSettle, DAY_MS, findRecord, HOUR_MS, recordOf, sumByAccount, TICKS } from './rows.ts'
+import { DAY_MS, findRecord, HOUR_MS, recordOf, sumByAccount, TICKS } from './rows.ts'
 import { type Durability, integer, openDatabase, text } from './sqlite.ts'
 import { SqliteReaders } from './sqlite-readers.ts'
 import { SqliteRollups } from './sqlite-rollups.ts'
@@ -122,13 +122,11 @@ export class SqliteJournal implements Journal {
   }
 
   hold(row: HoldRow): void {
-    checkHold(row)
-    if (row.seq > this.last) this.last = row.seq
     this.queue.hold(row)
+    if (row.seq > this.last) this.last = row.seq
   }
 
   settle(row: SettleRow): void {
-    checkSettle(row)
     this.queue.settle(row)
   }
 

@@ -7,6 +7,7 @@ import { generationId } from '../core/ids.ts'
 import { holdWithin } from '../core/money.ts'
 import type { Credit } from '../ledger/credit.ts'
 import type { Journal, LedgerReader, SettleRow } from '../ledger/types.ts'
+import { checkHold, checkSettle } from './batch.ts'
 import type { CompactionKeyStore } from './compaction-keys.ts'
 import type { EventStore } from './events.ts'
 import { GUARDRAILS_CHANGED, type GuardrailStore, WatchedGuardrails } from './guardrails.ts'
@@ -14,7 +15,7 @@ import { KeyNews, WatchedKeys } from './key-news.ts'
 import type { KeyStore } from './keys.ts'
 import { LeaseBook } from './lease-book.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows, StoreOfRecord } from './record.ts'
-import { chargedAt, checkHold, checkSettle } from './rows.ts'
+import { chargedAt } from './rows.ts'
 
 /** The journals of this program can say of many generations at once which of them are there. */
 interface RecordJournal extends Journal {

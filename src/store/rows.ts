@@ -1,4 +1,4 @@
-/** What the journals of every medium share: row checks, record building, reconciliation rows. */
+/** What the journals of every medium share: record building, reconciliation rows. */
 import { generationId, parseGenerationId } from '../core/ids.ts'
 import type { GenerationRecord, HoldRow, KeyCharges, SettleRow } from '../ledger/types.ts'
 
@@ -10,31 +10,6 @@ export const NANO = 1_000_000_000
 
 /** Ticks of the sequence per millisecond, as `core/ids.ts` lays them out. */
 export const TICKS = 4096
-
-/** A refused row must not take its whole batch with it, so rows are checked before they are queued. */
-export function checkHold(row: HoldRow): void {
-  if (!(safe(row.seq) && safe(row.hold) && safe(row.floor))) throw new RangeError('hold row: counts must be non-negative integers')
-  const { tag, key, payer = '', model, endpoint } = row
-  for (const name of [tag, key, payer, model, endpoint]) if (typeof name !== 'string') throw new TypeError('hold row: names must be text')
-}
-
-export function checkSettle(row: SettleRow): void {
-  const fine =
-    safe(row.seq) &&
-    safe(row.cost) &&
-    safe(row.at) &&
-    safe(row.input) &&
-    safe(row.output) &&
-    safe(row.cached) &&
-    safe(row.cacheWrite) &&
-    safe(row.reasoning)
-  if (!fine) throw new RangeError('settlement row: counts must be non-negative integers')
-  if (typeof row.facts !== 'string' || typeof row.status !== 'string') throw new TypeError('settlement row: status and facts must be text')
-}
-
-function safe(value: number): boolean {
-  return Number.isSafeInteger(value) && value >= 0
-}
 
 export function recordOf(hold: HoldRow, settled: SettleRow | undefined): GenerationRecord {
   return { id: generationId(hold.seq, hold.tag), at: Math.floor(hold.seq / TICKS), hold, settled }
