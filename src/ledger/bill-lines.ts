@@ -1,9 +1,8 @@
 /** A charge line by line: what was counted, at which price, and amounts that sum up to the charge exactly. */
-
-import { Bill, type PriceSnapshot, type Rate, type Rates, ratesFor } from '../core/money.ts'
-import { rateFromUsd, rateFromUsdPerMillion, rateText } from '../core/money-text.ts'
+import { Bill, type PriceSnapshot, type Rate } from '../core/money.ts'
+import { rateFromUsd, rateText } from '../core/money-text.ts'
 import { noUsage, type Usage } from '../dialects/canon/usage.ts'
-import { addParts, type Extras, type Tariff } from './pricing.ts'
+import { addParts, type Extras, readRates, type Tariff } from './pricing.ts'
 
 /** One priced quantity. */
 export interface BillPart {
@@ -60,40 +59,12 @@ export function amountsOf(parts: readonly BillPart[]): number[] {
   })
 }
 
-/** Kinds whose counts have a column of their own in the ledger: with the rates of these the row says all. */
-const COLUMNS = ['prompt', 'completion', 'cached', 'cacheWrite', 'reasoning'] as const
-
-const texts = new WeakMap<Rates, string>()
-
-/**
- * The rates of a usage that the columns of its row hold as a whole, USD per million tokens; undefined where it is made up of more.
- * The text of a price is made once.
- */
-export function plainRates(usage: Usage, tariff: PriceSnapshot, extras: Extras | undefined): string | undefined {
-  const rates = ratesFor(tariff, usage.input)
-  if (!isPlain(usage) || rates.request !== undefined || (extras && (extras.images || extras.containers))) return undefined
-  let text = texts.get(rates)
-  if (text === undefined) {
-    const each = COLUMNS.map((kind) => rates[kind]).map((rate) => (rate === undefined ? '-' : rateText(rate * 1_000_000n)))
-    text = each.join(' ').replace(/( -)+$/, '')
-    texts.set(rates, text)
-  }
-  return text
-}
-
-function isPlain({ audioInput, audioOutput, imageOutput, cacheWriteLong, webSearches, toolCalls, others, inputSplit }: Usage): boolean {
-  if (audioInput > 0 || audioOutput > 0 || imageOutput > 0) return false
-  return !cacheWriteLong && !webSearches && toolCalls === undefined && others === undefined && !inputSplit?.image
-}
-
 type Counts = Pick<Usage, (typeof COUNTED)[number]>
 const COUNTED = ['input', 'output', 'cached', 'cacheWrite', 'reasoning'] as const
 
 /** The parts of a row. @param rates as `plainRates` has written them. */
 export function plainParts(rates: string, counts: Counts): BillPart[] {
-  const read = rates.split(' ').map((text) => (text === '-' ? undefined : rateFromUsdPerMillion(text)))
-  const [prompt = 0n, completion = 0n, cached, cacheWrite, reasoning] = read
-  return partsOf({ ...noUsage(), ...counts }, { prompt, completion, cached, cacheWrite, reasoning })
+  return partsOf({ ...noUsage(), ...counts }, readRates(rates))
 }
 
 /** A part as the facts of a settlement keep it: USD for each unit. */

@@ -34,7 +34,8 @@ const VALUES: Readonly<Record<string, JsonObject>> = {
 /** What has no effect without tools, and is not accepted without them. */
 const WITH_TOOLS: ReadonlySet<string> = new Set(['tool_choice', 'parallel_tool_calls'])
 
-export const isPlanParameter = (name: string): boolean => Object.hasOwn(VALUES, name)
+/** Names of a body that its row keeps. */
+export const PLAN_PARAMETERS: ReadonlySet<string> = new Set(Object.keys(VALUES))
 
 /** A body is made no longer than this for a plan. */
 const LONGEST = 8_000_000

@@ -5,10 +5,10 @@
  */
 import type { Json, JsonObject } from '../../core/json.ts'
 import { usd } from '../../core/money.ts'
-import { type BillGroup, billOf, plainRates, writtenPart } from '../../ledger/bill-lines.ts'
+import { type BillGroup, billOf, writtenPart } from '../../ledger/bill-lines.ts'
 import { type Facts, type ProviderResponse, USUAL_REASON } from '../../ledger/facts.ts'
-import { isPlanParameter } from '../../ledger/plan-inputs.ts'
-import { cacheDiscount, charge } from '../../ledger/pricing.ts'
+import { PLAN_PARAMETERS } from '../../ledger/plan-inputs.ts'
+import { cacheDiscount, charge, plainRates } from '../../ledger/pricing.ts'
 import type { Outcome, Settlement } from '../../ledger/settlement.ts'
 import type { SettleRow } from '../../ledger/types.ts'
 import type { AnswerVerdict } from '../../plugin-api/index.ts'
@@ -189,7 +189,7 @@ function planInputsText(exchange: Accepted & MaybeAimed, held: string | undefine
 /** Names that have no character to escape. */
 function parametersText(body: JsonObject): string {
   let names = ''
-  for (const name in body) if (isPlanParameter(name)) names += names === '' ? `"${name}"` : `,"${name}"`
+  for (const name in body) if (PLAN_PARAMETERS.has(name)) names += names === '' ? `"${name}"` : `,"${name}"`
   return names === '' ? '' : `"parameters":[${names}],`
 }
 
