@@ -4,7 +4,6 @@ export {
   type FilterName,
   listExcludes,
   listNames,
-  outputOf,
   overCeiling,
   parseCeiling,
   type Tier,

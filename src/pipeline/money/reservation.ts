@@ -24,7 +24,7 @@ import { windowEnd } from '../../ledger/spend-windows.ts'
 import type { Journal } from '../../ledger/types.ts'
 import type { ApiKey, LimitReset } from '../../plugin-api/key.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
-import { outputOf, tokensAt } from '../../routing/index.ts'
+import { tokensAt } from '../../routing/index.ts'
 import type { Turn } from '../attempt/turn.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import {
@@ -127,13 +127,13 @@ function costOf(exchange: Accepted & MaybeAimed, turn: Turn, usage: Usage): numb
 export function upstreamCap(exchange: MaybePlanned, endpoint: Endpoint): number | undefined {
   const cap = capOf(exchange, endpoint)
   if (cap === undefined) return undefined
-  const declared = outputOf(endpoint)
+  const declared = endpoint.maxOutput
   return declared !== undefined && cap.tokens >= declared ? undefined : cap.tokens
 }
 
 /** What the endpoint writes at most, where the caller's own cap is above that; undefined where it is not. */
 export function loweredCap(exchange: Accepted, endpoint: Endpoint): number | undefined {
-  const declared = outputOf(endpoint)
+  const declared = endpoint.maxOutput
   return declared !== undefined && (callerCap(exchange) ?? 0) > declared ? declared : undefined
 }
 
@@ -164,17 +164,23 @@ function takesCap({ provider, quirks = provider.quirks, supported }: Endpoint, u
 function outputNeed(exchange: Guarded, endpoint: Endpoint, payer: Payer, limited: boolean): OutputNeed {
   const tariff = tariffOf(exchange, endpoint)
   if (exchange.request.client.embedding) return cappedNeed(tariff, 0)
-  const declared = outputOf(endpoint)
+  const declared = endpoint.maxOutput
   const capped = takesCap(endpoint, payer.upstreams, limited)
   const own = capped ? callerCap(exchange) : undefined
   const { min_output_tokens: lowest = 1 } = endpoint.quirks ?? endpoint.provider.quirks
   if (own !== undefined) return cappedNeed(tariff, Math.max(lowest > 1 ? lowest : 0, Math.min(own, declared ?? own)))
   const byHand = capped && limited ? (payer.key.defaultMaxOutput ?? endpoint.model.defaultMaxOutput ?? payer.defaultMaxOutput) : undefined
   const most = byHand === undefined ? (declared ?? UNKNOWN_MAX_OUTPUT) : Math.min(byHand, declared ?? byHand)
-  const context = contextOf(endpoint)
-  const room = context === Number.POSITIVE_INFINITY ? most : context - tokensAt(endpoint, contextNeed(exchange, context - most))
-  const fitting = Math.max(lowest, Math.min(most, room))
+  const fitting = Math.max(lowest, Math.min(most, roomAt(exchange, endpoint, most)))
   return byHand === undefined && capped ? openNeed(tariff, fitting) : cappedNeed(tariff, fitting)
+}
+
+/** Tokens that the input leaves of the endpoint's context, counted as far as they are fewer than `most`. */
+function roomAt(exchange: Guarded, endpoint: Endpoint, most: number): number {
+  const context = contextOf(endpoint)
+  if (context === Number.POSITIVE_INFINITY) return most
+  const need = contextNeed(exchange, context - most)
+  return need.input + need.cap <= context - most ? most : context - tokensAt(endpoint, need)
 }
 
 type Capped = Pick<Reservation, 'candidates' | 'outputCaps' | 'outputCap'>

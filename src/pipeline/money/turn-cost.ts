@@ -63,10 +63,8 @@ const NO_CAP = Number.POSITIVE_INFINITY
 
 /** The most tokens that the turn can have brought. A cap of the caller's that its provider was not sent bounds nothing. */
 function outputCap(exchange: MaybePlanned, { endpoint, cap }: Turn): number {
-  const { maxOutput, model } = endpoint
-  const declared = maxOutput ?? model.maxOutput
   const held = capOf(exchange, endpoint)?.tokens
-  return Math.min(cap ?? NO_CAP, held ?? NO_CAP, declared ?? NO_CAP)
+  return Math.min(cap ?? NO_CAP, held ?? NO_CAP, endpoint.maxOutput ?? NO_CAP)
 }
 
 interface Fees {

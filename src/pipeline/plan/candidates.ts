@@ -76,7 +76,7 @@ export function planCandidates(exchange: Planned, dependencies: ChainDependencie
     endpoint: endpointTag(endpoint),
     price: priceText(typeof endpoint.price === 'object' ? ratesAt(endpoint.price, moment) : endpoint.price),
     context: known(contextOf(endpoint)),
-    max_output: endpoint.maxOutput ?? endpoint.model.maxOutput ?? null,
+    max_output: endpoint.maxOutput ?? null,
     ...capText(capOf(exchange, endpoint)),
     quantization: endpoint.quantization,
     tier: endpoint.tier ?? null,

@@ -77,7 +77,9 @@ export interface Endpoint {
   readonly upstreamModel: string
   /** `free`: costs nothing by declaration. `unpriced`: no price is known, so it is refused for a key with a limit. */
   readonly price: Price | 'free' | 'unpriced'
+  /** Tokens of input and output together; of the model where its own entry states none. Undefined where unknown. */
   readonly context: number | undefined
+  /** Tokens that it writes at most; in the same way. */
   readonly maxOutput: number | undefined
   readonly quantization: string
   readonly variant: string | undefined

@@ -54,8 +54,8 @@ export const context = criterion({
   removes: 'whose context is too short for input and output together; the estimate is rather too high than too low',
   need: 'contextTokens',
   wish: (_preferences, { contextTokens, maxOutput: cap = 0 }) => (contextTokens === undefined ? undefined : { input: contextTokens, cap }),
-  test: (endpoint, need) => tokensAt(endpoint, need) <= (contextOf(endpoint) ?? Number.POSITIVE_INFINITY),
-  explain: (endpoint, need) => `its context of ${contextOf(endpoint)} tokens is shorter than ${tokensAt(endpoint, need)}`,
+  test: (endpoint, need) => tokensAt(endpoint, need) <= (endpoint.context ?? Number.POSITIVE_INFINITY),
+  explain: (endpoint, need) => `its context of ${endpoint.context} tokens is shorter than ${tokensAt(endpoint, need)}`,
 })
 
 /** Tokens of a request's input, estimated, and its output cap. */
@@ -67,7 +67,7 @@ export interface TokenNeed {
 
 /** Tokens that the request needs at this endpoint: a cap above what the endpoint writes is lowered to that. */
 export function tokensAt(endpoint: Endpoint, { input, cap }: TokenNeed): number {
-  return input + Math.min(cap, outputOf(endpoint) ?? cap)
+  return input + Math.min(cap, endpoint.maxOutput ?? cap)
 }
 
 /**
@@ -94,8 +94,5 @@ export const maxOutput = criterion({
   },
 })
 
-const writes = (endpoint: Endpoint, tokens: number): boolean => tokens <= (outputOf(endpoint) ?? Number.POSITIVE_INFINITY)
-const lessThanCap = (endpoint: Endpoint): string => `writes at most ${outputOf(endpoint)} tokens`
-const contextOf = (endpoint: Endpoint): number | undefined => endpoint.context ?? endpoint.model.context
-/** Tokens that the endpoint writes at most; undefined where unknown. */
-export const outputOf = (endpoint: Endpoint): number | undefined => endpoint.maxOutput ?? endpoint.model.maxOutput
+const writes = (endpoint: Endpoint, tokens: number): boolean => tokens <= (endpoint.maxOutput ?? Number.POSITIVE_INFINITY)
+const lessThanCap = (endpoint: Endpoint): string => `writes at most ${endpoint.maxOutput} tokens`

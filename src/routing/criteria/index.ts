@@ -12,7 +12,7 @@ import { ignore, only } from './provider-lists.ts'
 import { quantization } from './quantization.ts'
 import { tier } from './tier.ts'
 
-export { outputOf, type TokenNeed, tokensAt } from './ability.ts'
+export { type TokenNeed, tokensAt } from './ability.ts'
 export type { Field, Refusal, RequestNeeds, SidedSlugs } from './criterion.ts'
 export { type Ceiling, overCeiling, parseCeiling } from './max-price.ts'
 export { QUANTIZATION_TEXT, QUANTIZATIONS } from './quantization.ts'

@@ -69,6 +69,6 @@ export function lengthOf(slug: string, wanted: number | undefined, models: reado
   // What an alias or a router stands for is not known here.
   if (!model) return wanted === undefined ? {} : { max_output_tokens: wanted }
   const most = wanted ?? USUAL_LENGTH
-  const can = model.endpoints.map(({ maxOutput }) => maxOutput ?? model.maxOutput ?? most)
+  const can = model.endpoints.map(({ maxOutput }) => maxOutput ?? most)
   return { max_output_tokens: Math.min(most, Math.max(...can)) }
 }
