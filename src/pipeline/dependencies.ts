@@ -40,6 +40,7 @@ export interface KeyLookup {
 export interface ModelLookup {
   /** All that the configuration declares, in its order. */
   readonly models: readonly Model[]
+  readonly bySlug: ReadonlyMap<string, Model>
   /** @param kind of the operation: what a name behind a wildcard is that declares no kind. */
   find(slug: string, kind?: 'generate' | 'embedding'): { model: Model; variant?: string; strategy?: string } | undefined
   /** Where aliases and variant suffixes lead, whether or not a model is there. */

@@ -10,6 +10,8 @@ import {
   mergePreferences,
   NO_PREFERENCES,
   noEndpointFault,
+  type Removed,
+  type RouteNeeds,
   requestSides,
   type Tier,
   tokensAt,
@@ -25,53 +27,8 @@ import { DialectAbility, sentTo } from './dialect-ability.ts'
 import { hoistSearch, hoistTools, isSpareType, leaveToProviders, needsHoisting, offersShared, sparesTools } from './hoisted-tools.ts'
 import { offersSearch, settleSearch } from './native-search.ts'
 import { callerCap, contextNeed, contextOf, inputModalities, priceMoment, tierOf } from './needs.ts'
+import { NOT_READ, readInputs, without } from './read-inputs.ts'
 import { type NamedRouter, rememberModel, routableModels, routeModels, routerNamed } from './router-models.ts'
-
-interface ReadInputs {
-  /** Whatever an endpoint takes. */
-  readonly always: ReadonlySet<string>
-  /** Where no endpoint takes them. */
-  readonly otherwise: ReadonlySet<string>
-}
-
-const NOT_READ: ReadInputs = { always: new Set(), otherwise: new Set() }
-
-/**
- * Kinds of input that a plugin turns into words: endpoints that do not take them may serve all the same.
- * What plugins would do about the inputs of a request, by the operator's settings and the request's own.
- */
-function readInputs(
-  {
-    wish: {
-      plugins: entries,
-      models: [first],
-    },
-  }: Aimed,
-  plugins: readonly PluginSetting[],
-): ReadInputs {
-  let found: { always: Set<string>; otherwise: Set<string> } | undefined
-  for (const { plugin, defaults } of plugins) {
-    const { reads } = plugin
-    if (!reads) continue
-    const entry = entries.find(({ id }) => id === plugin.id)
-    // To name a plugin is to switch it on.
-    const settings = entry ? { ...defaults, enabled: true, ...entry } : defaults
-    const when = settings.enabled === false ? 'never' : reads.when(settings)
-    if (when === 'never') continue
-    found ??= { always: new Set(), otherwise: new Set() }
-    // The model that the caller named first is not to be skipped in favour of a fallback.
-    const now = when === 'always' || (first !== undefined && !first.input.includes(reads.input))
-    found[now ? 'always' : 'otherwise'].add(reads.input)
-  }
-  return found ?? NOT_READ
-}
-
-/** @returns undefined where nothing is left. */
-function without(inputs: ReadonlySet<string> | undefined, read: ReadonlySet<string>): ReadonlySet<string> | undefined {
-  if (!inputs || read.size === 0) return inputs
-  const left = new Set([...inputs].filter((input) => !read.has(input)))
-  return left.size > 0 ? left : undefined
-}
 
 /** Dependencies of the choice of models. */
 type ResolveDependencies = Pick<ChainDependencies, 'upstreams' | 'health' | 'sessions' | 'clock'>
@@ -186,11 +143,11 @@ function serving(exchange: Aimed, all: readonly Endpoint[], bounds: Bounds): rea
   const inputs = exchange.request.client.embedding ? undefined : inputModalities(exchange)
   const { always, otherwise } = inputs ? readInputs(exchange, plugins) : NOT_READ
   const read = bounds.reading ? new Set([...always, ...otherwise]) : always
-  const { kept, removed } = filterEndpoints(all, {
+  const needs: RouteNeeds = {
     provider: exchange.wish.preferences,
     maxOutput: callerCap(exchange),
     // Of embeddings each input is looked at by itself, once the endpoints are known.
-    input: without(inputs, read),
+    input: inputs && without(inputs, read),
     output: outputModalities(exchange),
     used: needsParameters ? exchange.request.canonical().used : undefined,
     effort: needsParameters ? exchange.request.canonical().reasoning?.effort : undefined,
@@ -205,7 +162,8 @@ function serving(exchange: Aimed, all: readonly Endpoint[], bounds: Bounds): rea
       exchange.wish.preferences.order?.length || exchange.request.gateway.serviceTier === 'default'
         ? undefined
         : exchange.wish.variant.tiers,
-  })
+  }
+  const { kept, removed } = isOpen(all, needs) ? { kept: all, removed: NONE } : filterEndpoints(all, needs)
   exchange.trail.removed = removed
   if (kept.length === 0) {
     if (!bounds.reading && otherwise.size > 0 && removed.some(({ filter }) => filter === 'input_modality'))
@@ -221,6 +179,15 @@ function serving(exchange: Aimed, all: readonly Endpoint[], bounds: Bounds): rea
     throw noEndpointFault(slugs.length > 0 ? slugs : [exchange.wish.requested], removed)
   }
   return kept
+}
+
+const NONE: readonly Removed[] = []
+
+/** True where the request wants nothing of its endpoints, nor they of it. */
+function isOpen(all: readonly Endpoint[], needs: RouteNeeds): boolean {
+  if (needs.provider !== NO_PREFERENCES) return false
+  for (const name in needs) if (name !== 'provider' && needs[name as keyof RouteNeeds] !== undefined) return false
+  return !all.some(({ selective }) => selective)
 }
 
 /** Of the parameters that filter softly the only one that a dialect may have no field for. */
@@ -255,7 +222,7 @@ function findModels(exchange: Accepted, settings: Settings): ModelChoice {
   const first = gateway.model ?? gateway.models[0] ?? settings.defaultModel
   if (first === undefined) throw badField('model', 'is required: no default model is configured')
   const requested = gateway.requested ?? first
-  const found = settings.catalog.find(first, wanted.kind)
+  const found = lookUp(settings, first, wanted)
   const router = found ? undefined : routerNamed(first, exchange.head.brand, settings)
   if (router && wanted === EMBEDDING) throw wrongKind(first, 'chooses among models that generate text', wanted)
   if (router) return routed(exchange, requested, router, settings)
@@ -303,7 +270,7 @@ function withFallbacks(models: Model[], exchange: Accepted, settings: Settings):
   for (const [i, slug] of gateway.models.entries()) {
     if (i === 0 && gateway.model === undefined) continue
     if (slug.startsWith('@')) throw badField(`models[${i}]`, 'expected a model: a preset is named by `model` or `preset`')
-    const found = settings.catalog.find(slug, wanted.kind)
+    const found = lookUp(settings, slug, wanted)
     if (!found && routerNamed(slug, brand, settings)) throw routerInList(i)
     const { model } = ofKind(wanted, slug, found)
     if (!models.includes(model)) models.push(model)
@@ -328,6 +295,12 @@ const EMBEDDING: Wanted = { kind: 'embedding', wrong: 'model_not_found' }
 
 /** Operations by the kind of model that they call, for callers who took the wrong one. */
 const OPERATIONS: Partial<Record<ModelKind, string>> = { generate: '/v1/chat/completions', embedding: '/v1/embeddings' }
+
+/** Nearly all requests name a model by its very slug. */
+function lookUp({ catalog }: Settings, slug: string, { kind }: Wanted): Found | undefined {
+  const model = catalog.bySlug.get(slug)
+  return model ? { model } : catalog.find(slug, kind)
+}
 
 function ofKind(wanted: Wanted, slug: string, found: Found | undefined): Found {
   // A bare name too: agents send the provider's own, and Claude Code sends a request again six times after a 400 about it.

@@ -30,6 +30,8 @@ export interface Catalog {
   readonly providers: ReadonlyMap<string, Provider>
   /** Declared and discovered models without wildcards, in order of the file. */
   readonly models: readonly Model[]
+  /** The same by slug. */
+  readonly bySlug: ReadonlyMap<string, Model>
   /** Other slugs, with the slugs that they stand for. */
   readonly aliases: ReadonlyMap<string, string>
   /**
@@ -66,7 +68,7 @@ class BuiltCatalog implements Catalog {
   readonly models: readonly Model[]
   readonly aliases: ReadonlyMap<string, string>
   readonly credentialOf: EndpointParts['credentialOf']
-  private readonly bySlug = new Map<string, Model>()
+  readonly bySlug = new Map<string, Model>()
   /** By author. */
   private readonly wildcards = new Map<string, ModelConfig>()
   /** Models by bare name: the part of the slug behind the author, then what providers call them. */

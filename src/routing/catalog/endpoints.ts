@@ -5,7 +5,7 @@ import { type DayWindow, PAID_TOOLS, type PriceOverride, type Rate, type RateKin
 import { rateFromUsd, rateFromUsdPerMillion } from '../../core/money-text.ts'
 import { mergeQuirks } from '../../dialects/canon/quirks.ts'
 import type { Credential } from '../../services/credentials/credential.ts'
-import { MODEL_FLAGS } from '../criteria/index.ts'
+import { isSelective, MODEL_FLAGS } from '../criteria/index.ts'
 import { snapshotPrice } from './price-snapshot.ts'
 import type { Endpoint, Model, Provider } from './types.ts'
 
@@ -66,7 +66,7 @@ function flagsOf(config: Readonly<Record<string, unknown>>): Model['flags'] {
 function buildEndpoint(model: Model, provider: Provider, config: EndpointConfig, wildcard: Wildcard | undefined): Endpoint {
   const suffix = config.variant ?? config.tier
   const upstreamModel = wildcard === undefined ? config.model : config.model.replace('*', () => wildcard.tail)
-  return {
+  const endpoint: Endpoint = {
     id: endpointId(model.slug, provider.slug, suffix),
     provider,
     model,
@@ -83,6 +83,7 @@ function buildEndpoint(model: Model, provider: Provider, config: EndpointConfig,
     ...(config.quirks === undefined ? {} : { quirks: mergeQuirks(provider.quirks, config.quirks) }),
     ...(wildcard === undefined ? {} : { wildcardId: endpointId(wildcard.slug, provider.slug, suffix) }),
   }
+  return isSelective(endpoint) ? { ...endpoint, selective: true } : endpoint
 }
 
 /** `model@provider`, or `model@provider/variant`. */

@@ -84,6 +84,8 @@ export interface Endpoint {
   readonly quantization: string
   readonly variant: string | undefined
   readonly tier: 'flex' | 'priority' | undefined
+  /** Set where it serves only requests that select it (`isSelective` of the criteria). */
+  readonly selective?: true
   readonly supported: ReadonlySet<string> | undefined
   /** Quality by kind of task, 0 to 1: the model's scores with the endpoint's own on top. */
   readonly scores: Readonly<Record<string, number>>

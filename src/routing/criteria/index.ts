@@ -1,5 +1,6 @@
 /** The routing criteria: which endpoints may serve a request at all. A new one is a file of this folder and its line in `CRITERIA`. */
 
+import type { Endpoint } from '../catalog/types.ts'
 import { context, dialect, inputModality, maxOutput, outputModality, status } from './ability.ts'
 import type { Criterion, Field, Merged, ModelFlag, ModelQuery, RequestNeeds, SharedNames, Stated } from './criterion.ts'
 import { dataCollection, zdr } from './data-policy.ts'
@@ -84,3 +85,12 @@ export const DATA_FIELDS = LIST.filter(({ refusal }) => refusal.code === 'privac
 export const MODEL_FLAGS: readonly ModelFlag[] = LIST.flatMap(({ modelFlag }) => modelFlag ?? [])
 /** Parameters of the model lists. */
 export const MODEL_QUERIES: readonly ModelQuery[] = LIST.flatMap(({ modelQuery }) => modelQuery ?? [])
+
+/** Criteria that look at every request, whatever it wants. */
+const ALWAYS = LIST.filter(({ need, fields }) => need === undefined && Object.keys(fields).length === 0)
+const NO_LISTS = Object.fromEntries(SHARED_FIELDS.map((name) => [name, []])) as unknown as MergedCriteria
+
+/** True where a criterion removes the endpoint even from a request that wants nothing, as it does with those of a service tier. */
+export function isSelective(endpoint: Endpoint): boolean {
+  return ALWAYS.some(({ test, wish }) => test?.(endpoint, wish(NO_LISTS, {})) === false)
+}
