@@ -1,7 +1,8 @@
 /** The body: read once into one buffer, parsed once, checked by the compiled schema of its dialect; files that it names are filled in. */
 import { isUtf8 } from 'node:buffer'
+import type { IncomingHttpHeaders } from 'node:http'
 import { badField, Fault, unknownModel } from '../../core/faults.ts'
-import { escapesLetters, isObject, type JsonObject, type JsonSize, membersExceed, pathOfLarger } from '../../core/json.ts'
+import { escapesLetters, isObject, type JsonObject, type JsonSize, membersExceed, pathOfLarger, stringOf } from '../../core/json.ts'
 import { JsonReader } from '../../core/json-reader.ts'
 import { JsonSource, SourceSize } from '../../core/json-source.ts'
 import type { CompactionFacts } from '../../dialects/canon/compaction.ts'
@@ -14,7 +15,6 @@ import type { ChainDependencies, ChainSettings } from '../dependencies.ts'
 import { type Accepted, type Authenticated, advance } from '../exchange.ts'
 import type { Layer, Reply } from '../layer.ts'
 import { endedEarly } from '../reply/final-fault.ts'
-import { agentSession } from '../route/conversation.ts'
 import { bucketOf } from './admit.ts'
 import { ClientRequest } from './client-request.ts'
 import { fillInFiles } from './stored-files.ts'
@@ -142,6 +142,34 @@ export function acceptBody<From extends Authenticated>(
   ctx.body = body
   ctx.model = gateway.model ?? ''
   return advance(exchange, 'request', request)
+}
+
+/** As for `session_id`; a longer one is no id of ours to judge, and is not read. */
+const LONGEST_SESSION = 256
+
+/**
+ * Headers with the id of an agent's conversation: Claude Code 2.1.330; Codex 0.169; earlier versions of Codex and pi 0.73.1 (its
+ * openai-responses provider, and openai-completions with `sendSessionAffinityHeaders`); opencode 1.18.33, which also sends X-Session-Id.
+ */
+const AGENT_HEADERS = ['x-claude-code-session-id', 'session-id', 'session_id', 'x-session-affinity'] as const
+
+/**
+ * `metadata.user_id` of Claude Code: at 2.1.330 JSON with `session_id` after the ids of device and account, in earlier versions one
+ * word that ends with it (github.com/ujisati/claude-code-provider-proxy/pull/11).
+ */
+const IN_USER = /(?:"session_id":"|_session_)([\w-]{8,128})(?:"|$)/
+
+/**
+ * The conversation that a coding agent names in words of its own, so that each of its turns finds the provider's cache of the one before.
+ * @returns undefined where the request holds no such id.
+ */
+function agentSession(headers: IncomingHttpHeaders, { metadata }: JsonObject): string | undefined {
+  for (const name of AGENT_HEADERS) {
+    const id = headers[name]
+    if (typeof id === 'string' && id !== '' && id.length <= LONGEST_SESSION) return id
+  }
+  const user = isObject(metadata) ? stringOf(metadata.user_id) : undefined
+  return user === undefined ? undefined : IN_USER.exec(user)?.[1]
 }
 
 /** Tools that a request may have that are more than functions of the caller's: each is set up, and some call a server of their own. */

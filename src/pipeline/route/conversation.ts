@@ -1,9 +1,8 @@
 /** What makes a conversation itself, so that it can stay where its prompt is cached (contract section 5.3). */
 
 import { hash } from 'node:crypto'
-import type { IncomingHttpHeaders } from 'node:http'
 import { randomTag } from '../../core/ids.ts'
-import { isObject, type Json, type JsonObject, stringOf } from '../../core/json.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { OrderPreferences } from '../../routing/index.ts'
 import type { ClientRequest } from '../request/client-request.ts'
@@ -93,31 +92,3 @@ function collect(value: Json | undefined, found: { text: string; length: number 
 }
 
 const FLEETING: ReadonlySet<string> = new Set(['cache_control', 'prompt_cache_breakpoint', 'id'])
-
-/** As for `session_id`; a longer one is no id of ours to judge, and is not read. */
-const LONGEST = 256
-
-/**
- * Headers with the id of an agent's conversation: Claude Code 2.1.330; Codex 0.169; earlier versions of Codex and pi 0.73.1 (its
- * openai-responses provider, and openai-completions with `sendSessionAffinityHeaders`); opencode 1.18.33, which also sends X-Session-Id.
- */
-const AGENT_HEADERS = ['x-claude-code-session-id', 'session-id', 'session_id', 'x-session-affinity'] as const
-
-/**
- * `metadata.user_id` of Claude Code: at 2.1.330 JSON with `session_id` after the ids of device and account, in earlier versions one
- * word that ends with it (github.com/ujisati/claude-code-provider-proxy/pull/11).
- */
-const IN_USER = /(?:"session_id":"|_session_)([\w-]{8,128})(?:"|$)/
-
-/**
- * The conversation that a coding agent names in words of its own, so that each of its turns finds the provider's cache of the one before.
- * @returns undefined where the request holds no such id.
- */
-export function agentSession(headers: IncomingHttpHeaders, { metadata }: JsonObject): string | undefined {
-  for (const name of AGENT_HEADERS) {
-    const id = headers[name]
-    if (typeof id === 'string' && id !== '' && id.length <= LONGEST) return id
-  }
-  const user = isObject(metadata) ? stringOf(metadata.user_id) : undefined
-  return user === undefined ? undefined : IN_USER.exec(user)?.[1]
-}

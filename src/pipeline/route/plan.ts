@@ -151,7 +151,10 @@ export function orderPreferences(exchange: Guarded, conversation: Conversation |
 /** Undefined where the conversation is not to stay anywhere: the caller orders, or it has no name. */
 function conversationOf(exchange: Guarded, endpoints: readonly Endpoint[], sessions: StickySessions): Conversation | undefined {
   // A vector is no turn of a conversation: the session's name only groups (contract section 5.3).
-  if (exchange.request.client.embedding || !mayStay(exchange.wish.preferences)) return undefined
+  const { client, gateway } = exchange.request
+  // Where there is no choice only a name of the caller's makes a conversation.
+  const mayHave = endpoints.length > 1 || gateway.sessionId !== undefined
+  if (client.embedding || !mayHave || !mayStay(exchange.wish.preferences)) return undefined
   const known = conversationName(exchange.request, endpoints, sessions.commonSecret)
   if (!known) return undefined
   return { ...known, pinned: sessions.get(exchange.auth.key.identity, entryAt(exchange.route.models, 0).slug, known.name) }
