@@ -1,23 +1,27 @@
 /**
- * One client request and all that is known of it: a readonly record per stage, set by the layer of that stage. A layer takes the
- * type of the stage above it, so that reading a later record does not compile.
+ * One client request and all that is known of it: a readonly record per stage, set by the layer of that stage, and the working state
+ * of its answer. A layer takes the type of the stage above it, so that reading a later record does not compile.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../core/clock.ts'
 import type { Fault } from '../core/faults.ts'
 import type { GenerationId } from '../core/ids.ts'
-import type { GatewayFields, PluginEntry, SortKey } from '../dialects/canon/request-fields.ts'
-import type { ClientDialect } from '../dialects/types.ts'
-import type { AnswerPolicy, Vault } from '../guardrails/index.ts'
+import type { JsonObject } from '../core/json.ts'
+import type { GatewayFields } from '../dialects/canon/request-fields.ts'
+import type { ClientDialect, Final, ReplyContext } from '../dialects/types.ts'
 import type { Cancel } from '../plugin-api/exchange.ts'
+import type { ShownItem, Stage, Tap } from '../plugin-api/index.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
-import type { Endpoint, Model } from '../routing/catalog/types.ts'
-import type { MergedPreferences, Tier } from '../routing/index.ts'
+import type { Endpoint } from '../routing/catalog/types.ts'
+import type { Removed } from '../routing/index.ts'
+import type { Credential } from '../services/credentials/credential.ts'
+import type { RequestTrace } from '../services/telemetry/trace-context.ts'
+import type { Turn } from './attempt/turn.ts'
 import type { ClientConnection } from './client-connection.ts'
-import type { GuardrailBudget, GuardrailSetting } from './guard/guardrail-setting.ts'
-import { Costs } from './money/hold.ts'
+import { Costs, type HoldPart, NO_PART } from './money/hold.ts'
+import type { EventSink, Guard, NotedAttempt, OutputCap, Plan, Route, StreamedReply, Wish } from './records.ts'
+import type { SaidTap } from './reply/said-tap.ts'
 import type { ClientRequest } from './request/client-request.ts'
-import { Run, Trail } from './run.ts'
 
 const nothing = (): void => {}
 
@@ -97,94 +101,121 @@ export interface Auth {
   readonly key: ApiKey
 }
 
-/** What a dynamic suffix of the slug wants. */
-export interface Variant {
-  readonly sort?: SortKey
-  readonly tiers?: ReadonlySet<Tier>
-}
-
-/** Another model that a tool of the provider calls. */
-export interface Advisor {
-  /** The provider's own name of it. */
-  readonly model: string
-  /** Calls that it may get at most. */
-  readonly uses: number
-  /** Endpoints of the catalogue with that name; the provider of the one that serves decides which it is. */
-  readonly endpoints: readonly Endpoint[]
-}
-
-/** What request, key and account want of the routing. Set by `resolve`, before any endpoint is looked at. */
-export interface Wish {
-  /** The slug as the caller sent it. */
-  readonly requested: string
-  readonly strategy: string
-  readonly variant: Variant
-  /** Models that the request names, the primary one first; none where a router chooses. */
-  readonly models: readonly Model[]
-  /** Entries of plugins: those of the request, and the one that the slug stands for. */
-  readonly plugins: readonly PluginEntry[]
-  readonly preferences: MergedPreferences
-  /** What guardrails let the key spend. */
-  readonly budgets: readonly GuardrailBudget[]
-  /** Other models that tools of the provider call. */
-  readonly advisors: readonly Advisor[]
-}
-
-/** Set by `resolve`. A later layer that cannot use an endpoint sets a record with fewer. */
-export interface Route {
-  /** The primary one first. */
-  readonly models: readonly Model[]
-  /** After the hard filters, in catalogue order: at least one. */
-  readonly endpoints: readonly Endpoint[]
-}
-
-/** What reads answers for a key. */
-export interface OutputGuardrails {
-  readonly policy: AnswerPolicy | undefined
-  /** Guardrails that call an engine. */
-  readonly asking: readonly GuardrailSetting[]
-}
-
-/** Set by `guard` where some guardrail reads texts, and by `reread` for what later turns add. */
-export interface Guard {
-  /** What reads the answer; undefined where no guardrail does. */
-  readonly answers: OutputGuardrails | undefined
-  /** What guardrails hid in the request and the answer brings back. */
-  readonly vault: Vault | undefined
-  /** What guardrails have read: items that later turns add are not among them, nor edits after these. */
-  readonly read: { readonly edits: number; readonly items: WeakSet<object> } | undefined
-}
-
 const NO_GUARD: Guard = { answers: undefined, vault: undefined, read: undefined }
 
-/** A conversation that may stay on one endpoint. */
-export interface Conversation {
-  /** Its name in the sticky sessions, under the key and the model. Holds no word of the prompt. */
+/** Work on an exchange beside the calls of providers, which took its time. Times are monotonic milliseconds; 0 stands for none. */
+export interface Step {
+  readonly kind: 'tool' | 'model' | 'guardrail' | 'plugin'
   readonly name: string
-  /** The caller named it: it stays from its first success on. Else only what the provider's cache has shown to pay. */
-  readonly named: boolean
-  /** Endpoint id that it had when this request was planned. */
-  readonly pinned: string | undefined
+  readonly started: number
+  ended: number
+  /** How it failed, in one word. */
+  failure?: string
+  /** Of a tool: the id of the model's call. */
+  readonly callId?: string
+  /** Of a call that a tool makes of a model: the tool's step, and what the call itself has noted. */
+  readonly within?: Step | undefined
+  readonly trail?: Trail
+  /** And what it used, one of each call of a provider. */
+  readonly turns?: readonly Turn[]
+  /** Of a tool: nano-dollars beside those turns. */
+  cost?: number
 }
 
-/** The output cap of one endpoint for one turn, in tokens. */
-export interface OutputCap {
-  readonly endpoint: Endpoint
-  readonly tokens: number
-  /** True where the credit that is left lowered it. */
-  readonly lowered: boolean
+const NO_STEPS: readonly Step[] = []
+
+/** What has happened to an exchange so far, for the log line, the metadata and the ledger: lists that only grow. */
+export class Trail {
+  readonly stages: Stage[] = []
+  readonly attempts: NotedAttempt[] = []
+  /** Its trace; undefined where the request is not traced and continues no trace. */
+  trace: RequestTrace | undefined
+  /** In the order of their beginning; most exchanges have none. */
+  steps: readonly Step[] = NO_STEPS
+  /** Endpoints that a filter took out, each with its reason. */
+  removed: readonly Removed[] = []
+  /** Ids of the plugins that act on it, in the order in which they run. */
+  pluginIds: readonly string[] = []
+  /** Plugins at work; each brings its stage up to date. */
+  pluginRuns: readonly { updateStage(): void }[] = []
+  /** What the caller finds beside the fault where providers fail. */
+  errorMetadata: JsonObject | undefined
+
+  addErrorMetadata(metadata: JsonObject): void {
+    this.errorMetadata = { ...this.errorMetadata, ...metadata }
+  }
+
+  /** Notes a step that begins. */
+  begin(step: Omit<Step, 'ended'>): Step {
+    const begun: Step = { ...step, ended: 0 }
+    this.steps = [...this.steps, begun]
+    return begun
+  }
+
+  /** The provider of the running attempt has sent the head of its reply; of several calls of one attempt an error counts. */
+  noteStatus(status: number): void {
+    const record = this.attempts.at(-1)
+    if (record && (record.status === null || record.status < 300)) record.status = status
+  }
 }
 
-/** Set by `plan`, anew for each turn of a tool loop. */
-export interface Plan {
-  /** In the order in which they are to be tried. */
-  readonly candidates: readonly Endpoint[]
-  /** Undefined where the request is not to stay on an endpoint. */
-  readonly conversation: Conversation | undefined
-  /** Set where tools are offered and there is a choice of endpoints: it is among the taps. */
-  readonly watch: { begin(): void; readonly verdict: 'fine' | 'broken' | undefined } | undefined
-  /** Output caps that the hold pays for; undefined where no limit applies, without entry where output costs nothing. */
-  readonly outputCaps: readonly OutputCap[] | undefined
+/** The answer in the making. */
+export class Run {
+  readonly ctx: ReplyContext
+  reply: StreamedReply | undefined
+  /** Where decoded events go; absent until an attempt translates. */
+  path: EventSink | undefined
+  readonly taps: Tap[] = []
+  /** Keeps the words of the answer; undefined where the key's operator does not want to see them. */
+  said: SaidTap | undefined
+  /** Milliseconds of silence before a stream's head goes out early, and between keep-alive comments. */
+  silence = 10_000
+  /** Names under which the gateway's own tools were offered to the model; undefined where none were. */
+  toolNames: ReadonlySet<string> | undefined
+  /** True where a provider may pause a turn that the gateway then goes on with. */
+  mayPause = false
+  /** Turns the answer into what the caller gets of it, behind all guardrails; a new one for each attempt. */
+  lastTap: (() => Tap) | undefined
+  /** What the caller sees of the gateway's own tools before the first turn; taken once it has been shown. */
+  opening: readonly ShownItem[] | undefined
+  /** Ids of endpoints that have refused reasoning of this conversation. */
+  withoutReasoning: Set<string> | undefined
+  /** Of the running attempt, where its endpoint has one: the credential or the key of a pool that it is called with. */
+  credential: Credential | undefined
+  /** Media that the request names by address, as data URLs, where a provider in question takes no addresses. */
+  media: ReadonlyMap<string, string> | undefined
+  /** Turns begun so far; more than one in a tool loop. */
+  turns = 0
+  /** What the running turn holds. */
+  turnHold: HoldPart = NO_PART
+  /** The endpoint whose content came last. */
+  committedEndpoint: Endpoint | undefined
+  /** Monotonic time of the first content that reached us, and of the first of the running attempt. */
+  firstContentAt = 0
+  contentAt = 0
+  /** Called once the running attempt has brought content. */
+  whenCommitted: (() => void) | undefined
+  /** Milliseconds spent waiting for providers, over all attempts. */
+  upstreamMs = 0
+  /** The attempt that ended the exchange with a fault before anything of it had reached the caller: it may be charged. */
+  unfinished: Turn | undefined
+  /** Of its own turns the last; and all of them, where its cost is added to that of another exchange. */
+  lastTurn: Turn | undefined
+  ownTurns: Turn[] | undefined
+  /** Set by `account`, once the cost is settled. */
+  final: Final | undefined
+
+  constructor(ctx: ReplyContext) {
+    this.ctx = ctx
+  }
+
+  /** The running attempt has brought content: from here on nothing is tried again. @param at on the monotonic clock. */
+  commit(endpoint: Endpoint, at: number): void {
+    this.contentAt = at
+    if (this.firstContentAt === 0) this.firstContentAt = at
+    this.committedEndpoint = endpoint
+    this.whenCommitted?.()
+  }
 }
 
 interface Records {

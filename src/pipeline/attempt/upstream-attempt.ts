@@ -11,9 +11,8 @@ import type { Final } from '../../dialects/types.ts'
 import type { Endpoint, Provider } from '../../routing/catalog/types.ts'
 import type { HealthBook } from '../../routing/index.ts'
 import type { BodyReceiver, Receiver } from '../../services/upstream/call.ts'
-import type { Head, Planned } from '../exchange.ts'
+import type { Head, Planned, Trail } from '../exchange.ts'
 import type { Reply } from '../layer.ts'
-import type { Trail } from '../run.ts'
 import type { Lane, Turn } from './turn.ts'
 
 /** Bytes of an error that are read. */

@@ -6,7 +6,7 @@ import { countsOutput } from '../../dialects/canon/usage.ts'
 import type { Final, PassFacts } from '../../dialects/types.ts'
 import type { BodyReceiver } from '../../services/upstream/call.ts'
 import { JsonBody } from '../../services/upstream/json-body.ts'
-import type { EventSink } from '../run.ts'
+import type { EventSink } from '../records.ts'
 import { type AttemptPlan, REFUSED, UpstreamAttempt } from './upstream-attempt.ts'
 
 /** A reply longer than this is cut off. */

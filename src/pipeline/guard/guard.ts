@@ -16,8 +16,9 @@ import {
   Vault,
 } from '../../guardrails/index.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
-import { advance, type Guarded, type OutputGuardrails, type Routed } from '../exchange.ts'
+import { advance, type Guarded, type Routed } from '../exchange.ts'
 import type { Layer, Service } from '../layer.ts'
+import type { OutputGuardrails } from '../records.ts'
 import { endedEarly } from '../reply/final-fault.ts'
 import { askEngine } from './engines.ts'
 import type { GuardrailSetting } from './guardrail-setting.ts'

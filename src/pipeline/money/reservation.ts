@@ -27,18 +27,9 @@ import type { Endpoint } from '../../routing/catalog/types.ts'
 import { tokensAt } from '../../routing/index.ts'
 import type { Turn } from '../attempt/turn.ts'
 import type { ChainDependencies } from '../dependencies.ts'
-import {
-  type Accepted,
-  type Authenticated,
-  capOf,
-  type Exchange,
-  type Guarded,
-  type MaybeAimed,
-  type MaybePlanned,
-  type OutputCap,
-  type Plan,
-} from '../exchange.ts'
+import { type Accepted, type Authenticated, capOf, type Exchange, type Guarded, type MaybeAimed, type MaybePlanned } from '../exchange.ts'
 import type { GuardrailBudget } from '../guard/guardrail-setting.ts'
+import type { OutputCap, Plan } from '../records.ts'
 import { callerCap, contextNeed, contextOf, inputBound } from '../route/needs.ts'
 import { accountOf, allowancesOf, type Hold, type HoldPart, isBudget, NO_PART, overBudget } from './hold.ts'
 import { chargedExtras, heldExtras, pricedEndpoint, tariffOf } from './turn-cost.ts'

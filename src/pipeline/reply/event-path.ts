@@ -10,7 +10,7 @@ import type { Guarded } from '../exchange.ts'
 import { AnswerGuard } from '../guard/answer-guard.ts'
 import { AnswerEngines } from '../guard/engines.ts'
 import { RestoreTap } from '../guard/restore-tap.ts'
-import type { EventSink, FoundCall, LateReader } from '../run.ts'
+import type { EventSink, FoundCall, LateReader } from '../records.ts'
 
 export class EventPath implements EventSink {
   /** Content has left the last tap. Set only where guardrails read the answer. */

@@ -7,7 +7,7 @@ import type { FrameReader, Framing } from '../../dialects/sse/framing.ts'
 import { EventReader } from '../../dialects/sse/reader.ts'
 import type { Final, PassFacts, PassStream, StreamDecoder } from '../../dialects/types.ts'
 import type { Tap } from '../../plugin-api/index.ts'
-import type { EventSink, LateReader } from '../run.ts'
+import type { EventSink, LateReader } from '../records.ts'
 import { StopCutter } from './stop-cutter.ts'
 
 /** What has come through a relay. */

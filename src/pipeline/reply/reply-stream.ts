@@ -7,7 +7,7 @@ import { binary } from '../../dialects/sse/frames.ts'
 import { answeredHere } from '../attempt/turn.ts'
 import { type Accepted, type Guarded, idHeaders } from '../exchange.ts'
 import type { Service } from '../layer.ts'
-import type { StreamedReply } from '../run.ts'
+import type { StreamedReply } from '../records.ts'
 
 type Streamed = Pick<Accepted, 'head' | 'request' | 'run' | 'trail'>
 

@@ -4,9 +4,10 @@ import type { JsonObject } from '../../core/json.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { allowsModel } from '../../routing/index.ts'
 import type { ModelLookup } from '../dependencies.ts'
-import type { Accepted, Advisor, Aimed, MaybeAimed } from '../exchange.ts'
+import type { Accepted, Aimed, MaybeAimed } from '../exchange.ts'
 import type { BoundTerms } from '../guard/guardrail-terms.ts'
 import { isLimited } from '../money/hold.ts'
+import type { Advisor } from '../records.ts'
 import { otherTools } from './needs.ts'
 
 /** Questions held for where the caller sets no bound. */

@@ -10,7 +10,8 @@ import type { ClientDialect, UpstreamDialect } from '../../dialects/types.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { endpointTag, type Removed } from '../../routing/index.ts'
 import type { ChainDependencies, ModelLookup } from '../dependencies.ts'
-import type { Accepted, Wish } from '../exchange.ts'
+import type { Accepted } from '../exchange.ts'
+import type { Wish } from '../records.ts'
 import { fieldNaming } from '../request/stored-files.ts'
 
 /** Endpoints named to a caller whose tool or file none of the requested ones has. */

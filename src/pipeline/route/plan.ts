@@ -14,11 +14,12 @@ import {
   tokensAt,
 } from '../../routing/index.ts'
 import type { ChainDependencies, ChainSettings } from '../dependencies.ts'
-import { advance, type Conversation, type Guarded, type Plan, type Planned } from '../exchange.ts'
+import { advance, type Guarded, type Planned } from '../exchange.ts'
 import type { Layer, Reply } from '../layer.ts'
 import { isLimited } from '../money/hold.ts'
 import { concludeTurn, takeHold, writeHold } from '../money/reservation.ts'
 import { unpriced } from '../money/turn-cost.ts'
+import type { Conversation, Plan } from '../records.ts'
 import { takeTokens } from '../request/admit.ts'
 import { usableKey } from '../request/authenticate.ts'
 import { conversationName, mayStay } from './conversation.ts'

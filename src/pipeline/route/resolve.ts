@@ -17,11 +17,12 @@ import {
   tokensAt,
 } from '../../routing/index.ts'
 import type { ChainDependencies, ChainSettings, PluginSetting } from '../dependencies.ts'
-import { type Accepted, type Advisor, type Aimed, advance, type Routed, type Variant, type Wish } from '../exchange.ts'
+import { type Accepted, type Aimed, advance, type Routed } from '../exchange.ts'
 import { type Bound, type BoundTerms, boundFor } from '../guard/guardrail-terms.ts'
 import type { Layer } from '../layer.ts'
 import { isLimited } from '../money/hold.ts'
 import { unpriced } from '../money/turn-cost.ts'
+import type { Advisor, Variant, Wish } from '../records.ts'
 import { advisorBar, advisorsIn } from './advisors.ts'
 import { DialectAbility, sentTo } from './dialect-ability.ts'
 import { hoistSearch, hoistTools, isSpareType, leaveToProviders, needsHoisting, offersShared, sparesTools } from './hoisted-tools.ts'

@@ -11,13 +11,22 @@ import type { ModelAnswer, ModelCall } from '../../plugin-api/index.ts'
 import { dataDemands } from '../../routing/index.ts'
 import type { Turn } from '../attempt/turn.ts'
 import type { ClientConnection } from '../client-connection.ts'
-import { type Accepted, type Authenticated, advance, Exchange, type Guarded, knownOf, type Received, requestedOf } from '../exchange.ts'
+import {
+  type Accepted,
+  type Authenticated,
+  advance,
+  Exchange,
+  type Guarded,
+  knownOf,
+  type Received,
+  requestedOf,
+  type Step,
+} from '../exchange.ts'
 import type { Reply, Service } from '../layer.ts'
 import { concludeTurn } from '../money/reservation.ts'
 import { chargedExtras, countOf, pricedEndpoint, turnEndedBy } from '../money/turn-cost.ts'
 import { endedEarly } from '../reply/final-fault.ts'
 import { acceptBody, textOf } from '../request/read.ts'
-import type { Step } from '../run.ts'
 
 /** Calls within calls within calls: deeper than this something goes round in circles. */
 const DEEPEST = 4

@@ -4,7 +4,7 @@ import { allowFunctions } from '../../dialects/canon/allowed-tools.ts'
 import type { CanonicalRequest, Item, ToolChoice, ToolSpec } from '../../dialects/canon/request.ts'
 import type { Recalled, ServerTool, SessionTool, Tap, ToolFunction, ToolHost, ToolOutcome, ToolSession } from '../../plugin-api/index.ts'
 import type { Guarded } from '../exchange.ts'
-import type { FoundCall } from '../run.ts'
+import type { FoundCall } from '../records.ts'
 import { noteServerTools, type OfferDependencies, ToolStarter } from './begin-tools.ts'
 
 export interface OfferedTool {

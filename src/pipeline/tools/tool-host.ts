@@ -5,8 +5,8 @@ import { Fault } from '../../core/faults.ts'
 import type { Host, ModelAnswer, ModelCall, ToolContext, ToolHost } from '../../plugin-api/index.ts'
 import { allowsModel } from '../../routing/index.ts'
 import type { ChainSettings } from '../dependencies.ts'
-import type { Guarded } from '../exchange.ts'
-import type { FoundCall, Step } from '../run.ts'
+import type { Guarded, Step } from '../exchange.ts'
+import type { FoundCall } from '../records.ts'
 import { askModel, type InnerDependencies } from './inner-call.ts'
 
 /** What every tool of a request is shown of it. */

@@ -1,6 +1,6 @@
 /** The client metrics of the GenAI conventions (commit 004902b), of every call of a provider, with the traced ones as exemplars. */
-import type { Exchange } from '../../pipeline/exchange.ts'
-import type { NotedAttempt, Trail } from '../../pipeline/run.ts'
+import type { Exchange, Trail } from '../../pipeline/exchange.ts'
+import type { NotedAttempt } from '../../pipeline/records.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { MetricSource } from '../../services/telemetry/meter.ts'
 import { Distribution, type Exemplar, type Named, writeHistogram } from '../../services/telemetry/metrics.ts'
