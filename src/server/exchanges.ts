@@ -69,7 +69,7 @@ export class Exchanges {
     const { clients, connections, overload } = this.source
     const client = clients.get(request.path)
     if (!client || this.serving.cors) return false
-    // Its body is a short one.
+    // The body of a plain request is a short one.
     if (overload.isSaturated && overload.refuses(request.body.length)) this.shed(reply, client)
     else this.answer(client, reply, new PlainClient(request, reply, connections))
     return true

@@ -82,7 +82,6 @@ export class Gateway implements RequestHandler {
   private readonly exchanges: Exchanges
   private readonly sockets: ResponseSockets
 
-  /** @param clients client dialects by path. */
   constructor(source: ExchangesSource & { serving: Serving }) {
     this.current = source.serving
     this.clock = source.clock
