@@ -6,7 +6,7 @@ import { StreamLife } from '../../dialects/sse/frames.ts'
 import type { Final } from '../../dialects/types.ts'
 import type { BodyReceiver } from '../../services/upstream/call.ts'
 import type { Planned } from '../exchange.ts'
-import type { Relay } from '../reply/relays.ts'
+import type { Relay } from '../reply/reply-stream.ts'
 import { type AttemptPlan, REFUSED, UpstreamAttempt } from './upstream-attempt.ts'
 
 export interface StreamPlan extends AttemptPlan {

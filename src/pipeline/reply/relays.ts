@@ -1,4 +1,4 @@
-/** How a stream's bytes become the caller's bytes: one relay per lane, behind one interface. */
+/** Relays that decode a stream on its way: to read along, or to write it in the caller's format. That of the pass lane stands beside the reply's head. */
 
 import { type Fault, unreadable } from '../../core/faults.ts'
 import { endOf, isContent, MEDIA_BYTES, type StreamEvent } from '../../dialects/canon/events.ts'
@@ -8,63 +8,8 @@ import { EventReader } from '../../dialects/sse/reader.ts'
 import type { Final, PassFacts, PassStream, StreamDecoder } from '../../dialects/types.ts'
 import type { Tap } from '../../plugin-api/index.ts'
 import type { EventSink, LateReader } from '../records.ts'
+import { PassRelay, type Relay, type RelayFacts } from './reply-stream.ts'
 import { StopCutter } from './stop-cutter.ts'
-
-/** What has come through a relay. */
-export interface RelayFacts extends PassFacts {
-  /** True once content has been returned: the commit point. */
-  readonly committed: boolean
-  readonly relayed: number
-  readonly images: number
-}
-
-export interface Relay {
-  /** True if its methods return bytes, one per character; else text, but for `finish`. */
-  readonly raw: boolean
-  readonly facts: RelayFacts
-  feed(chunk: Buffer): string
-  close(): string
-  /** The upstream broke off: what taps hold is handed on. */
-  abandon?(): string
-  /** Bytes, one per character. */
-  finish(final: Final): string
-  /** Content has been decoded, whether or not it has gone out: the path knows of this attempt. */
-  readonly begun?: boolean
-  /** The answer has ended at a stop sequence, and the provider writes on: it need not be heard. */
-  readonly isCut?: boolean
-  /** A guardrail refuses the answer. */
-  readonly refusal?: Fault | undefined
-  /** Settles once nothing waits for an engine any more. */
-  readonly pending?: Promise<void> | undefined
-  readonly crowded?: boolean
-  /** What comes while no bytes do. */
-  listen?(late: LateReader): void
-}
-
-/** Same wire on both sides: frames travel with a short list of patches. */
-export class PassRelay implements Relay {
-  readonly raw = true
-  readonly facts: PassStream
-  private readonly mark: ((text: string) => string) | undefined
-  /** @param mark what becomes of text on its way: reasoning gets the mark of its account. */
-  constructor(stream: PassStream, mark: ((text: string) => string) | undefined) {
-    this.facts = stream
-    this.mark = mark
-  }
-  feed(chunk: Buffer): string {
-    const text = this.facts.feed(chunk)
-    return this.facts.plain ? text : this.marked(text)
-  }
-  close(): string {
-    return this.marked(this.facts.close())
-  }
-  finish(final: Final): string {
-    return this.marked(this.facts.finish(final))
-  }
-  private marked(text: string): string {
-    return this.mark ? this.mark(text) : text
-  }
-}
 
 /** As pass, with the events decoded on the side for taps that only read. */
 export class ObserveRelay extends PassRelay {

@@ -1,13 +1,18 @@
-/** The head of a streamed reply and its silence: nothing goes out before content, except after long silence. And the reply that has none. */
+/**
+ * A streamed reply: its head and its silence (nothing goes out before content, except after long silence), and the relay of the pass
+ * lane, through which a provider's stream gets into it. And the reply that has no content.
+ */
 
 import type { Timer } from '../../core/clock.ts'
 import { entryAt } from '../../core/entry-at.ts'
+import type { Fault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { binary } from '../../dialects/sse/frames.ts'
+import type { Final, PassFacts, PassStream } from '../../dialects/types.ts'
 import { answeredHere } from '../attempt/turn.ts'
 import { type Accepted, type Guarded, idHeaders } from '../exchange.ts'
 import type { Service } from '../layer.ts'
-import type { StreamedReply } from '../records.ts'
+import type { LateReader, StreamedReply } from '../records.ts'
 
 type Streamed = Pick<Accepted, 'head' | 'request' | 'run' | 'trail'>
 
@@ -92,6 +97,62 @@ export class ReplyStream implements StreamedReply {
       this.write(this.comment, false)
     }
     this.timer = clock.after(left <= 0.5 ? this.patience : left, () => this.silence())
+  }
+}
+
+/** What has come through a relay. */
+export interface RelayFacts extends PassFacts {
+  /** True once content has been returned: the commit point. */
+  readonly committed: boolean
+  readonly relayed: number
+  readonly images: number
+}
+
+export interface Relay {
+  /** True if its methods return bytes, one per character; else text, but for `finish`. */
+  readonly raw: boolean
+  readonly facts: RelayFacts
+  feed(chunk: Buffer): string
+  close(): string
+  /** The upstream broke off: what taps hold is handed on. */
+  abandon?(): string
+  /** Bytes, one per character. */
+  finish(final: Final): string
+  /** Content has been decoded, whether or not it has gone out: the path knows of this attempt. */
+  readonly begun?: boolean
+  /** The answer has ended at a stop sequence, and the provider writes on: it need not be heard. */
+  readonly isCut?: boolean
+  /** A guardrail refuses the answer. */
+  readonly refusal?: Fault | undefined
+  /** Settles once nothing waits for an engine any more. */
+  readonly pending?: Promise<void> | undefined
+  readonly crowded?: boolean
+  /** What comes while no bytes do. */
+  listen?(late: LateReader): void
+}
+
+/** Same wire on both sides: frames travel with a short list of patches. */
+export class PassRelay implements Relay {
+  readonly raw = true
+  readonly facts: PassStream
+  private readonly mark: ((text: string) => string) | undefined
+  /** @param mark what becomes of text on its way: reasoning gets the mark of its account. */
+  constructor(stream: PassStream, mark: ((text: string) => string) | undefined) {
+    this.facts = stream
+    this.mark = mark
+  }
+  feed(chunk: Buffer): string {
+    const text = this.facts.feed(chunk)
+    return this.facts.plain ? text : this.marked(text)
+  }
+  close(): string {
+    return this.marked(this.facts.close())
+  }
+  finish(final: Final): string {
+    return this.marked(this.facts.finish(final))
+  }
+  private marked(text: string): string {
+    return this.mark ? this.mark(text) : text
   }
 }
 
