@@ -2,8 +2,9 @@
 
 import type { Config } from '../config/config.ts'
 import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
-import type { ChainSettings, KeyLookup } from '../pipeline/dependencies.ts'
+import type { ChainSettings } from '../pipeline/dependencies.ts'
 import type { GuardrailSetting } from '../pipeline/guard/guardrail-setting.ts'
+import type { KeyLookup } from '../pipeline/request/admit.ts'
 import type { ApiKey, RateLimits } from '../plugin-api/key.ts'
 import type { Catalog } from '../routing/catalog/catalog.ts'
 import { OutboundPolicy } from '../services/outbound/policy.ts'

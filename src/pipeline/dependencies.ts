@@ -9,7 +9,7 @@ import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
 import type { ClientDialect, EmbeddingWire, UpstreamDialect } from '../dialects/types.ts'
 import type { CreditBook } from '../ledger/credit.ts'
 import type { Journal } from '../ledger/types.ts'
-import type { ApiKey, Cancel, Host, Plugin, ServerTool, SessionTool } from '../plugin-api/index.ts'
+import type { Cancel, Host, Plugin, ServerTool, SessionTool } from '../plugin-api/index.ts'
 import type { Model, Provider } from '../routing/catalog/types.ts'
 import type { HealthBook, StickySessions } from '../routing/index.ts'
 import type { EncryptedTexts } from '../services/compaction/encrypted-texts.ts'
@@ -21,21 +21,8 @@ import type { Lane } from './attempt/turn.ts'
 import type { DrainSlots } from './attempt/upstream-attempt.ts'
 import type { Authenticated, Exchange } from './exchange.ts'
 import type { GuardrailSetting } from './guard/guardrail-setting.ts'
-import type { Admission } from './request/admit.ts'
+import type { Admission, KeyLookup } from './request/admit.ts'
 import type { Attempts } from './request/attempt-buckets.ts'
-
-export interface KeyLookup {
-  /** Those of the configuration, by the SHA-256 of the secret, hex: to be looked at before the store's. */
-  readonly written: ReadonlyMap<string, ApiKey>
-  /** The key of the store, if it is found without a call to another process. @param hash SHA-256 of the secret, hex. */
-  atHand(hash: string): ApiKey | undefined
-  /**
-   * The key of the store.
-   * @param hash SHA-256 of the secret, hex.
-   * @param isSuspect true: of a caller who has sent many tokens of no key. Where look-ups wait, this one comes last.
-   */
-  find(hash: string, isSuspect?: boolean): ApiKey | undefined | Promise<ApiKey | undefined>
-}
 
 export interface ModelLookup {
   /** All that the configuration declares, in its order. */

@@ -87,8 +87,8 @@ t.test('a plan and a count go through the layers of an answer as far as they go'
 t.test('a file of the pipeline is named after each layer', async (t) => {
   const files = new Set(paths('src/pipeline/**/*.ts').map((path) => path.split('/').at(-1)))
   const layers = new Set(OPERATIONS.flatMap((operation) => names(operation).slice(0, -1)))
-  // Two that share a file with what they are like.
-  t.same([...layers].filter((name) => !files.has(`${name}.ts`)).sort(), ['explain', 'reread'])
+  // Three that share a file with what they are like.
+  t.same([...layers].filter((name) => !files.has(`${name}.ts`)).sort(), ['authenticate', 'explain', 'reread'])
 })
 
 t.test('the documents show the same order', async (t) => {
