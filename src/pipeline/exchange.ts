@@ -356,3 +356,8 @@ function nameIn({ requested, model, models }: GatewayFields): string {
 export function capOf({ plan }: MaybePlanned, endpoint: Endpoint): OutputCap | undefined {
   return plan?.outputCaps?.find((cap) => cap.endpoint === endpoint)
 }
+
+/** Milliseconds from the admission to a moment on the monotonic clock. */
+export function sinceAdmission({ started }: Head, moment: number): number {
+  return Math.max(0, Math.round(moment - started))
+}

@@ -1,9 +1,14 @@
-/** Settles the cost of the exchange once, whatever happened below: usage, price, ledger. */
+/** Settles the cost of the exchange once, whatever happened below: usage, price, ledger; and what of the exchange the row keeps. */
+
 import { asFault, type Fault } from '../../core/faults.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { usd } from '../../core/money.ts'
 import type { End } from '../../dialects/canon/events.ts'
 import { addUsage, type Usage } from '../../dialects/canon/usage.ts'
 import type { Final } from '../../dialects/types.ts'
-import { charge } from '../../ledger/pricing.ts'
+import { type Facts, USUAL_REASON } from '../../ledger/facts.ts'
+import { PLAN_PARAMETERS } from '../../ledger/plan-inputs.ts'
+import { cacheDiscount, charge, plainRates } from '../../ledger/pricing.ts'
 import {
   type Count,
   type EarlierTurns,
@@ -14,15 +19,21 @@ import {
   type Settlement,
   settlementOf,
 } from '../../ledger/settlement.ts'
-import type { SettleStatus } from '../../ledger/types.ts'
+import type { SettleRow, SettleStatus } from '../../ledger/types.ts'
+import { sortKeyOf } from '../../routing/index.ts'
 import type { Turn } from '../attempt/turn.ts'
 import type { ChainDependencies } from '../dependencies.ts'
-import { type Accepted, type Exchange, knownOf } from '../exchange.ts'
+import { type Accepted, type Exchange, knownOf, type MaybeAimed, type Received, sinceAdmission } from '../exchange.ts'
 import type { Layer, Reply } from '../layer.ts'
 import { metadataOnFault, routerMetadata } from '../reply/metadata.ts'
 import { settleTokens } from '../request/admit.ts'
-import { generationFacts, type PricedTurn } from './generation-facts.ts'
+import { brandHeaders } from '../request/receive.ts'
+import { NATIVE_SEARCH } from '../route/native-search.ts'
+import { callerCap, inputModalities, offersTools, tierOf } from '../route/needs.ts'
+import { factsText } from './facts-text.ts'
+import { attemptFact, detailText, type PricedTurn } from './generation-detail.ts'
 import type { SettledHold } from './hold.ts'
+import { creditCap } from './reservation.ts'
 import { chargedExtras, countOf, pricedEndpoint, tariffOf, turnEndedBy } from './turn-cost.ts'
 
 type Known = Accepted & Exchange
@@ -171,4 +182,186 @@ function endOf(last: Turn | undefined): End {
   const end: End = last?.end ?? { reason: 'stop' }
   const tier = last?.endpoint.tier
   return tier === undefined || end.tier !== undefined ? end : { ...end, tier }
+}
+
+/** As `session_id`. */
+const LONGEST_SESSION = 256
+
+/** Characters of the preferences, and models, that a row keeps: a request with more is planned without the rest. */
+const LONGEST_PREFERENCES = 2000
+const MOST_MODELS = 16
+
+/**
+ * The part of a generation's record that no query needs as a column, as JSON text: no word of a request or an answer. What equals a
+ * column of the hold, or follows from the others, is left out: `ledger/generation.ts` fills it in.
+ */
+function generationFacts(exchange: Accepted & Exchange, priced: PricedTurn): Pick<SettleRow, 'facts' | 'use'> {
+  const { settlement } = priced
+  const { head, request, trail, wish, plan } = exchange
+  const { clock, headers } = head
+  const { attempts } = trail
+  const last = priced.last ?? exchange.run.lastTurn
+  const endpoint = last?.endpoint
+  const held = head.costs.heldAt ?? plan?.candidates[0]
+  const elapsed = clock.monotonic() - head.started
+  const finish = last?.end
+  const only = attempts.length === 1 ? attempts[0] : undefined
+  const plain = only?.status === 200 && only.code === undefined && !only.dropped && !only.answerCheck
+  const web = webFacts(exchange)
+  const rates = ratesOf(exchange, priced)
+  const saved = settlement.cost > settlement.tools ? savedByCache(exchange) : 0
+  const facts: Facts = {
+    model: endpoint && endpoint.model !== held?.model ? endpoint.model.slug : undefined,
+    provider: endpoint?.provider.name,
+    endpoint: endpoint && endpoint !== held ? endpoint.id : undefined,
+    router: wish === undefined || wish.strategy === 'direct' || wish.strategy === 'fallback' ? undefined : wish.requested,
+    operation: request.client.id,
+    api_type: request.client.embedding ? 'embeddings' : undefined,
+    user: typeof request.body.user === 'string' ? request.body.user : undefined,
+    session_id: request.gateway.sessionId ?? cacheKeyOf(request.body),
+    finish_reason: finish?.reason,
+    native_finish_reason: finish?.raw === finish?.reason ? undefined : finish?.raw,
+    latency: Math.round(exchange.run.firstContentAt === 0 ? elapsed : exchange.run.firstContentAt - head.started),
+    generation_time: Math.round(elapsed),
+    streamed: request.stream || undefined,
+    sent_at: attempts[0] && (sinceAdmission(head, attempts[0].started) || undefined),
+    why: firstChoice(exchange),
+    rates,
+    credit_output_cap: creditCap(exchange),
+    service_tier: servedTier(last),
+    charge_reason: settlement.reason === USUAL_REASON ? undefined : settlement.reason,
+    fault: exchange.run.final?.fault?.code,
+    trace_id: trail.trace?.traceId,
+    price_unknown: last && last.sent !== false && pricedEndpoint(last).price === 'unpriced' ? true : undefined,
+    cache_discount: saved === 0 ? undefined : usd(saved),
+    tools_cost: settlement.tools > 0 ? settlement.tools : undefined,
+    num_search_results: web?.num_search_results,
+    num_fetches: web?.num_fetches,
+    web_search_engine: web?.web_search_engine,
+    moderation_latency: moderationTime(exchange),
+    provider_responses: plain ? undefined : attempts.map((attempt) => attemptFact(exchange, attempt)),
+    detail: detailOf(exchange, priced, rates),
+    inputs: planInputsText(exchange, held?.model.slug),
+    http_referer: shortened(headers['http-referer'] ?? headers.referer),
+    app_title: shortened(headers[brandHeaders(head.brand).title] ?? headers['x-title']),
+  }
+  const use = {
+    model: facts.model ?? '',
+    endpoint: facts.endpoint ?? '',
+    provider: facts.provider ?? '',
+    session: facts.session_id ?? '',
+    saved,
+  }
+  return { facts: factsText(facts), use }
+}
+
+/** The name that a caller gives conversations with a common beginning, where it names no session. */
+function cacheKeyOf({ prompt_cache_key: key }: JsonObject): string | undefined {
+  return typeof key === 'string' && key !== '' && key.length <= LONGEST_SESSION ? key : undefined
+}
+
+/** Nano-dollars over all turns; 0 where the providers reported nothing of a cache. */
+function savedByCache(exchange: Accepted & Exchange): number {
+  let nano = 0
+  for (const turn of exchange.head.costs.turns) if (turn.usage) nano += cacheDiscount(turn.usage, tariffOf(exchange, pricedEndpoint(turn)))
+  return nano
+}
+
+/** The tier that served, where it is not the usual one. */
+function servedTier(turn: Turn | undefined): string | undefined {
+  const tier = turn?.end?.tier ?? turn?.endpoint.tier
+  return tier === 'default' ? undefined : tier
+}
+
+/** Milliseconds that the moderation of the request has taken. */
+function moderationTime({ trail: { stages } }: Received): number | undefined {
+  const took = stages.length > 0 ? stages.find(({ name }) => name === 'moderation')?.data?.duration_ms : undefined
+  return typeof took === 'number' ? took : undefined
+}
+
+/** The engine of web searches, the number of results shown to the model (unknown where the provider searched), and of fetched pages. */
+function webFacts(exchange: Accepted): Pick<Facts, 'num_search_results' | 'num_fetches' | 'web_search_engine'> | undefined {
+  const {
+    head: { costs },
+    trail: { stages },
+    request: { edits },
+  } = exchange
+  const before = stages.length > 0 ? stages.find(({ type, name }) => type === 'plugin' && name === 'web-search')?.data : undefined
+  const engine = costs.found?.engine ?? before?.engine ?? (edits.includes(NATIVE_SEARCH) ? 'native' : undefined)
+  if (engine === undefined && costs.toolFetches === 0) return undefined
+  const results = (costs.found?.results ?? 0) + (typeof before?.results === 'number' ? before.results : 0)
+  return {
+    web_search_engine: typeof engine === 'string' ? engine : undefined,
+    num_search_results: engine === undefined || engine === 'native' ? undefined : results,
+    num_fetches: costs.toolFetches > 0 ? costs.toolFetches : undefined,
+  }
+}
+
+function shortened(value: string | string[] | undefined): string | undefined {
+  return typeof value === 'string' ? value.slice(0, 256) : undefined
+}
+
+/**
+ * The inputs of a plan: names and counts, never a text. `PlanInputs` as JSON, made without the object, since most requests have two
+ * or three of its members.
+ * @param held slug of the model that the hold names.
+ */
+function planInputsText(exchange: Accepted & MaybeAimed, held: string | undefined): string {
+  const { request, wish } = exchange
+  const { models, provider, route } = request.gateway
+  let text = '{'
+  if (wish !== undefined && wish.requested !== held) text += `"requested":${JSON.stringify(wish.requested)},`
+  if (models.length > 0) text += `"models":${JSON.stringify(models.slice(0, MOST_MODELS))},`
+  if (provider !== undefined) {
+    const written = JSON.stringify(provider)
+    if (written.length <= LONGEST_PREFERENCES) text += `"provider":${JSON.stringify(written)},`
+  }
+  if (route) text += `"route":${JSON.stringify(route)},`
+  text += `${parametersText(request.body)}"bytes":${request.bytes}`
+  const cap = callerCap(exchange)
+  if (cap !== undefined) text += `,"cap":${cap}`
+  const media = request.client.embedding ? undefined : inputModalities(exchange)
+  if (media) text += `,"media":${JSON.stringify([...media])}`
+  return offersTools(exchange) ? `${text},"tools":true}` : `${text}}`
+}
+
+/** Names that have no character to escape. */
+function parametersText(body: JsonObject): string {
+  let names = ''
+  for (const name in body) if (PLAN_PARAMETERS.has(name)) names += names === '' ? `"${name}"` : `,"${name}"`
+  return names === '' ? '' : `"parameters":[${names}],`
+}
+
+/** Undefined for nearly all: the columns, the rates and one attempt say everything. */
+function detailOf(exchange: Known, priced: PricedTurn, rates: string | undefined): string | undefined {
+  const {
+    head: { costs },
+    trail: { steps, stages },
+  } = exchange
+  const { cost, tools } = priced.settlement
+  const billed = rates === undefined && cost > tools
+  const plain = !billed && steps.length === 0 && stages.length === 0 && !costs.toolCharges && !costs.hold.parts
+  return plain ? undefined : detailText(exchange, priced, billed)
+}
+
+/** Undefined where more than the last turn was charged, or more than the columns count. */
+function ratesOf(exchange: Known, { settlement: { counted }, outcome: { price, extras }, last }: PricedTurn): string | undefined {
+  const { turns } = exchange.head.costs
+  const only = turns.length === 0 || (turns.length === 1 && turns[0] === last)
+  return only && counted && typeof price === 'object' ? plainRates(counted, price, extras) : undefined
+}
+
+/**
+ * Why the first endpoint of a request came first, where there was a choice; as `why.by` of a plan.
+ * @returns undefined where there was none.
+ */
+function firstChoice({ plan, trail, wish, request }: Known): string | undefined {
+  const first = trail.attempts[0]
+  if (!first || !plan || !wish || plan.candidates.length < 2) return undefined
+  const { preferences } = wish
+  if (preferences.order?.length) return 'order'
+  if (plan.conversation?.pinned === first.endpoint) return 'session'
+  const serviceTier = tierOf(request.gateway.serviceTier)
+  if (serviceTier === 'priority' && first.at.tier === 'priority') return 'tier'
+  return sortKeyOf({ sort: preferences.sort, serviceTier }) ?? (plan.watch ? 'quality' : 'draw')
 }
