@@ -2,7 +2,7 @@
 import type { Clock } from '../core/clock.ts'
 import type { JsonObject } from '../core/json.ts'
 import { usd } from '../core/money.ts'
-import type { Allowance, CreditBook } from '../ledger/credit.ts'
+import type { Allowance, CreditBook } from '../ledger/allowance.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { FileStore } from '../services/files/types.ts'
 import { isIssuer, issuerHash, underIssuer } from '../store/issued-keys.ts'

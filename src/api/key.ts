@@ -1,5 +1,5 @@
 /** GET /v1/key: what the caller's own key is and what it has spent. */
-import type { CreditBook } from '../ledger/credit.ts'
+import type { CreditBook } from '../ledger/allowance.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { KeyRecord } from '../store/keys.ts'
 import { amountsOf } from './key-entry.ts'

@@ -1,7 +1,7 @@
 /** Joins a process to a store of record: its journal hands on, its credit is leased, its keys are cached. */
 import type { Clock } from '../core/clock.ts'
 import { asFault } from '../core/faults.ts'
-import type { CreditBook } from '../ledger/credit.ts'
+import type { CreditBook } from '../ledger/allowance.ts'
 import type { GenerationRecord, Journal, LedgerReader } from '../ledger/types.ts'
 import type { CompactionKeyStore } from '../store/compaction-keys.ts'
 import type { EventStore } from '../store/events.ts'

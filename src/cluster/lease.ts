@@ -1,5 +1,5 @@
 /** A lease as its process sees it: what of it is left, what open requests hold, and under which allowances it was granted. */
-import type { Allowance } from '../ledger/credit.ts'
+import type { Allowance } from '../ledger/allowance.ts'
 
 /**
  * The record knows of a lease of at least `left` plus what this process has charged and not forwarded. It may know of

@@ -1,6 +1,7 @@
 /** An account whose credit is leased from the store of record: holds are taken from the lease in hand. */
-import { type Allowance, type CreditAccount, fixedAsk, type HoldAsk, type Tightest } from '../ledger/credit.ts'
-import type { WindowUsage } from '../ledger/spend-windows.ts'
+
+import type { Allowance, CreditAccount, Tightest, WindowUsage } from '../ledger/allowance.ts'
+import { fixedAsk, type HoldAsk } from '../ledger/credit.ts'
 import type { LimitReset } from '../plugin-api/key.ts'
 import type { LeaseName } from '../store/record.ts'
 import { Lease } from './lease.ts'

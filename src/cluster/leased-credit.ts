@@ -1,7 +1,7 @@
 /** All accounts of a process that leases its credit from the store of record, and readings of their balances for callers. */
 import type { Clock } from '../core/clock.ts'
 import { Total } from '../core/money.ts'
-import type { CreditBook } from '../ledger/credit.ts'
+import type { CreditBook } from '../ledger/allowance.ts'
 import { textOf } from '../store/lease-book.ts'
 import type { Balance, LeaseName, SettledRows, StoreOfRecord } from '../store/record.ts'
 import { chargedAt } from '../store/rows.ts'

@@ -1,6 +1,7 @@
 /** The shown spend of a key: the sum that was last read from the record, plus what this process has charged since. */
 import { cutNano, Total } from '../core/money.ts'
-import { SpendWindows, type WindowUsage, windowStarts } from '../ledger/spend-windows.ts'
+import type { WindowUsage } from '../ledger/allowance.ts'
+import { SpendWindows, windowStarts } from '../ledger/credit.ts'
 import type { LimitReset } from '../plugin-api/key.ts'
 import type { Balance } from '../store/record.ts'
 

@@ -1,6 +1,6 @@
 /**
- * What credit means: allowances, holds under all of them at once, and the rule by which a hold shrinks. Balances in memory:
- * every reservation is one synchronous step, so no two requests can spend the same credit.
+ * Balances in memory, and what each key has spent in the current UTC day, week and month: every reservation is one synchronous step, so no
+ * two requests can spend the same credit; windows are kept as charges come, so that no read walks the ledger.
  */
 
 import type { Clock } from '../core/clock.ts'
@@ -9,78 +9,12 @@ import { type HoldAsk, holdWithin, Total } from '../core/money.ts'
 export { type HoldAsk, holdWithin } from '../core/money.ts'
 
 import type { LimitReset } from '../plugin-api/key.ts'
-import { oldestCounted, SpendWindows, type WindowUsage } from './spend-windows.ts'
-import type { Journal, RecordedWindows } from './types.ts'
-
-/** A bound on spending: the limit of a key, or the budget of a guardrail. */
-export interface Allowance {
-  /** Nano-dollars; null for no limit. */
-  readonly limit: number | null
-  /** The window whose spending counts; null or absent for all that was ever spent. */
-  readonly limitReset?: LimitReset | null
-  /** Whose spending counts: that of the key itself (absent), or that of the key that issued it through sign-in. */
-  readonly of?: 'key' | 'payer'
-}
+import type { Allowance, Charged, CreditAccount, CreditBook, Tightest, WindowUsage } from './allowance.ts'
+import type { Journal, OpenWindows, RecordedWindows } from './types.ts'
 
 /** The ask for an amount that cannot shrink. */
 export function fixedAsk(amount: number): HoldAsk {
   return { full: amount, floor: amount }
-}
-
-/** The allowance that leaves the least, and what it leaves in nano-dollars. */
-export interface Tightest<A extends Allowance = Allowance> {
-  readonly left: number
-  readonly allowance: A
-}
-
-/** What a hold became: nano-dollars charged, and those that no allowance could pay. */
-export interface Charged {
-  readonly charged: number
-  readonly unrecovered: number
-}
-
-/**
- * What a key has spent, and what its open requests may still spend. The account of a key that was issued through sign-in
- * passes every hold and charge on to the account of its payer, the key that issued it.
- */
-export interface CreditAccount {
-  /** Nano-dollars ever charged. */
-  readonly settled: bigint
-  /** Nano-dollars of open holds. */
-  readonly held: number
-  /** Charges of the current UTC day, week and month. */
-  usage(): WindowUsage
-  /**
-   * Reserves as much as `holdWithin` grants under all allowances at once. Every open hold counts against each of them,
-   * whenever it was taken: it settles into the window in which it ends.
-   * The allowances come with every call, so that a changed one holds at once. What a running exchange adds (another turn of
-   * a tool loop) settles with the sum.
-   * @returns nano-dollars held; undefined, with nothing changed, where not even the floor fits.
-   */
-  tryHold(ask: HoldAsk, allowances: readonly Allowance[]): number | undefined
-  /**
-   * Where credit is leased: leases more of it, and holds as `tryHold` does. Absent where all credit is at hand.
-   * @throws Fault `unavailable` where the store of record does not answer.
-   */
-  seek?(ask: HoldAsk, allowances: readonly Allowance[]): Promise<number | undefined>
-  /**
-   * Holds as much of an excess over a hold as the allowances still pay for: for usage beyond the agreed bounds.
-   * @returns nano-dollars, to be settled with the hold; a promise only where credit has to be leased.
-   */
-  cover(excess: number, allowances: readonly Allowance[]): number | Promise<number>
-  /**
-   * Turns a hold into a charge. Call it once per hold, with all that was reserved. It charges whatever `cost` is: where
-   * that may pass the hold of a limited key, `chargeWithin` is the function to call.
-   * @param at the moment whose windows are charged, milliseconds since the epoch; the journal's row says the same.
-   * @returns nano-dollars by which the charge passes the hold.
-   */
-  settle(held: number, cost: number, at?: number): number
-  /** Gives a hold back without a charge. */
-  release(held: number): void
-  /** Undefined where none of the allowances has a limit. What is left is never below 0. */
-  tightest<A extends Allowance>(allowances: readonly A[]): Tightest<A> | undefined
-  /** Nano-dollars that a limit of this kind counts. */
-  counted(reset: LimitReset | null | undefined): bigint
 }
 
 /**
@@ -104,18 +38,6 @@ export function chargeWithin(
   }
   const covered = account.cover(cost - held, allowances)
   return typeof covered === 'number' ? settle(covered) : covered.then(settle)
-}
-
-/** All accounts by key identity. */
-export interface CreditBook {
-  /** @param payer identity of the key that issued this one through sign-in: its account is charged as well. */
-  account(identity: string, payer?: string): CreditAccount
-  /** Nano-dollars that all keys together have been charged, deleted ones too. */
-  readonly settled: bigint
-  /** Where processes share a store of record: learns from it what the others spent, for what is shown next. */
-  refresh?(identities: readonly string[]): Promise<void>
-  /** The same for `settled`, which may then be a second old. */
-  refreshSettled?(): Promise<void>
 }
 
 /** What one key has spent and what is reserved of its credit, by itself and by the keys that it issued. */
@@ -319,5 +241,106 @@ export class Credit implements CreditBook {
       this.balances.set(identity, balance)
     }
     return balance
+  }
+}
+
+const DAY_MS = 86_400_000
+/** The epoch was a Thursday; weeks begin on Monday (contract section 8). */
+const THURSDAY = 3
+
+/** Starts of the windows that a moment lies in, milliseconds since the epoch. */
+export function windowStarts(at: number): Record<LimitReset, number> {
+  const days = Math.floor(at / DAY_MS)
+  const date = new Date(at)
+  return {
+    daily: days * DAY_MS,
+    weekly: (days - ((days + THURSDAY) % 7)) * DAY_MS,
+    monthly: Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1),
+  }
+}
+
+/** When the window that a moment lies in ends and the next one begins, milliseconds since the epoch. */
+export function windowEnd(window: LimitReset, at: number): number {
+  if (window === 'monthly') {
+    const date = new Date(at)
+    return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1)
+  }
+  return windowStarts(at)[window] + (window === 'weekly' ? 7 : 1) * DAY_MS
+}
+
+/** The earliest moment whose charges some window still counts. */
+export function oldestCounted(now: number): number {
+  const { weekly, monthly } = windowStarts(now)
+  return Math.min(weekly, monthly)
+}
+
+export class SpendWindows {
+  private day = -1
+  private week = -1
+  private month = -1
+  private readonly daily = new Total()
+  private readonly weekly = new Total()
+  private readonly monthly = new Total()
+
+  /**
+   * Takes in a charge of the past, in no particular order.
+   * @param at when, milliseconds since the epoch. @param now where it is before the open windows, a clock that was ahead
+   *   has opened them too early: a charge in the window of `now` counts in them, or it would count in none.
+   */
+  add(nano: number | bigint, at: number, now: number = Number.POSITIVE_INFINITY): void {
+    this.advance(at)
+    const early = now < this.day ? windowStarts(now) : undefined
+    if (at >= (early?.daily ?? this.day)) this.daily.add(nano)
+    if (at >= (early?.weekly ?? this.week)) this.weekly.add(nano)
+    if (at >= (early?.monthly ?? this.month)) this.monthly.add(nano)
+  }
+
+  /** Takes in a charge of this moment: where the clock went back it counts in the windows that are open, never in none. */
+  charge(nano: number, at: number): void {
+    this.add(nano, Math.max(at, this.day))
+  }
+
+  /** @param now milliseconds since the epoch. A clock that goes back opens no window again. */
+  spent(window: LimitReset, now: number): bigint {
+    this.advance(now)
+    return this[window].exact
+  }
+
+  /** The same for a comparison with a limit: see `Total.cut`. */
+  cut(window: LimitReset, now: number): number {
+    this.advance(now)
+    return this[window].cut
+  }
+
+  /** What is open, whether it has ended by now or not. */
+  recorded(): OpenWindows {
+    const { day, week, month, daily, weekly, monthly } = this
+    return {
+      starts: { daily: day, weekly: week, monthly: month },
+      sums: { daily: daily.exact, weekly: weekly.exact, monthly: monthly.exact },
+    }
+  }
+
+  usage(now: number): WindowUsage {
+    this.advance(now)
+    return { daily: this.daily.exact, weekly: this.weekly.exact, monthly: this.monthly.exact }
+  }
+
+  /** Windows that have ended by then begin anew. */
+  private advance(at: number): void {
+    if (at < this.day + DAY_MS && this.day >= 0) return
+    const starts = windowStarts(at)
+    if (starts.daily > this.day) {
+      this.day = starts.daily
+      this.daily.clear()
+    }
+    if (starts.weekly > this.week) {
+      this.week = starts.weekly
+      this.weekly.clear()
+    }
+    if (starts.monthly > this.month) {
+      this.month = starts.monthly
+      this.monthly.clear()
+    }
   }
 }

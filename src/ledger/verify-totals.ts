@@ -4,8 +4,8 @@
  */
 import { Total } from '../core/money.ts'
 import type { LimitReset } from '../plugin-api/key.ts'
+import { windowStarts } from './credit.ts'
 import { type Entry, entriesOf } from './export.ts'
-import { windowStarts } from './spend-windows.ts'
 import type { GenerationRecord, HoldRow, RecordedWindows, SettleRow, Sums } from './types.ts'
 
 export interface Verdict {

@@ -2,7 +2,9 @@
  * The store of record: where every process of one gateway forwards what its own journal has committed, and leases the
  * credit that it spends meanwhile. One process alone needs none: its journal is the record.
  */
-import type { Allowance, HoldAsk } from '../ledger/credit.ts'
+
+import type { Allowance } from '../ledger/allowance.ts'
+import type { HoldAsk } from '../ledger/credit.ts'
 import type { HoldRow, LedgerReader, SettleRow } from '../ledger/types.ts'
 import type { CompactionKeyStore } from './compaction-keys.ts'
 import type { EventStore } from './events.ts'

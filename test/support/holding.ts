@@ -1,5 +1,7 @@
 /** Holds of a fixed amount under one allowance, as most tests of credit take them. */
-import { type Allowance, type CreditAccount, fixedAsk, type RecordedSpending } from '../../src/ledger/credit.ts'
+
+import type { Allowance, CreditAccount } from '../../src/ledger/allowance.ts'
+import { fixedAsk, type RecordedSpending } from '../../src/ledger/credit.ts'
 
 /** @param amount nano-dollars. @returns true where all of it is held. */
 export function holds(account: CreditAccount, amount: number, ...allowances: readonly Allowance[]): boolean {

@@ -6,7 +6,8 @@ import { entryAt } from '../../core/entry-at.ts'
 import { Fault } from '../../core/faults.ts'
 import { usdText } from '../../core/money-text.ts'
 import type { Usage } from '../../dialects/canon/usage.ts'
-import { type Allowance, type CreditAccount, type CreditBook, fixedAsk } from '../../ledger/credit.ts'
+import type { Allowance, CreditAccount, CreditBook } from '../../ledger/allowance.ts'
+import { fixedAsk, windowEnd } from '../../ledger/credit.ts'
 import {
   affordableOutput,
   cappedNeed,
@@ -20,7 +21,6 @@ import {
   outputWithin,
   UNKNOWN_MAX_OUTPUT,
 } from '../../ledger/pricing.ts'
-import { windowEnd } from '../../ledger/spend-windows.ts'
 import type { Journal } from '../../ledger/types.ts'
 import type { ApiKey, LimitReset } from '../../plugin-api/key.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'

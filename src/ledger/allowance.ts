@@ -1,0 +1,88 @@
+/** What credit means: allowances, holds under all of them at once, and the accounts that keep both. */
+import type { HoldAsk } from '../core/money.ts'
+import type { LimitReset } from '../plugin-api/key.ts'
+
+/** A bound on spending: the limit of a key, or the budget of a guardrail. */
+export interface Allowance {
+  /** Nano-dollars; null for no limit. */
+  readonly limit: number | null
+  /** The window whose spending counts; null or absent for all that was ever spent. */
+  readonly limitReset?: LimitReset | null
+  /** Whose spending counts: that of the key itself (absent), or that of the key that issued it through sign-in. */
+  readonly of?: 'key' | 'payer'
+}
+
+/** Nano-dollars, exact. */
+export interface WindowUsage {
+  readonly daily: bigint
+  readonly weekly: bigint
+  readonly monthly: bigint
+}
+
+/** The allowance that leaves the least, and what it leaves in nano-dollars. */
+export interface Tightest<A extends Allowance = Allowance> {
+  readonly left: number
+  readonly allowance: A
+}
+
+/** What a hold became: nano-dollars charged, and those that no allowance could pay. */
+export interface Charged {
+  readonly charged: number
+  readonly unrecovered: number
+}
+
+/**
+ * What a key has spent, and what its open requests may still spend. The account of a key that was issued through sign-in
+ * passes every hold and charge on to the account of its payer, the key that issued it.
+ */
+export interface CreditAccount {
+  /** Nano-dollars ever charged. */
+  readonly settled: bigint
+  /** Nano-dollars of open holds. */
+  readonly held: number
+  /** Charges of the current UTC day, week and month. */
+  usage(): WindowUsage
+  /**
+   * Reserves as much as `holdWithin` grants under all allowances at once. Every open hold counts against each of them,
+   * whenever it was taken: it settles into the window in which it ends.
+   * The allowances come with every call, so that a changed one holds at once. What a running exchange adds (another turn of
+   * a tool loop) settles with the sum.
+   * @returns nano-dollars held; undefined, with nothing changed, where not even the floor fits.
+   */
+  tryHold(ask: HoldAsk, allowances: readonly Allowance[]): number | undefined
+  /**
+   * Where credit is leased: leases more of it, and holds as `tryHold` does. Absent where all credit is at hand.
+   * @throws Fault `unavailable` where the store of record does not answer.
+   */
+  seek?(ask: HoldAsk, allowances: readonly Allowance[]): Promise<number | undefined>
+  /**
+   * Holds as much of an excess over a hold as the allowances still pay for: for usage beyond the agreed bounds.
+   * @returns nano-dollars, to be settled with the hold; a promise only where credit has to be leased.
+   */
+  cover(excess: number, allowances: readonly Allowance[]): number | Promise<number>
+  /**
+   * Turns a hold into a charge. Call it once per hold, with all that was reserved. It charges whatever `cost` is: where
+   * that may pass the hold of a limited key, `chargeWithin` is the function to call.
+   * @param at the moment whose windows are charged, milliseconds since the epoch; the journal's row says the same.
+   * @returns nano-dollars by which the charge passes the hold.
+   */
+  settle(held: number, cost: number, at?: number): number
+  /** Gives a hold back without a charge. */
+  release(held: number): void
+  /** Undefined where none of the allowances has a limit. What is left is never below 0. */
+  tightest<A extends Allowance>(allowances: readonly A[]): Tightest<A> | undefined
+  /** Nano-dollars that a limit of this kind counts. */
+  counted(reset: LimitReset | null | undefined): bigint
+}
+
+/** All accounts by key identity. */
+export interface CreditBook {
+  /** @param payer identity of the key that issued this one through sign-in: its account is charged as well. */
+  account(identity: string, payer?: string): CreditAccount
+  /** Nano-dollars that all keys together have been charged, deleted ones too. */
+  readonly settled: bigint
+  /** Where processes share a store of record: learns from it what the others spent, for what is shown next. */
+  refresh?(identities: readonly string[]): Promise<void>
+  /** The same for `settled`, which may then be a second old. */
+  refreshSettled?(): Promise<void>
+}
