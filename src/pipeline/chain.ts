@@ -16,13 +16,13 @@ import type { Layer, Service } from './layer.ts'
 import { accountLayer } from './money/account.ts'
 import { explainLayer, previewEnd } from './plan/answer.ts'
 import { previewAnswer } from './plan/candidates.ts'
-import { shapeForPlan, shapeLayer } from './plugins/shape.ts'
+import { impliedPlugins, shapeForPlan, shapeLayer } from './plugins/shape.ts'
 import { prepareResponse } from './reply/reply-stream.ts'
 import { admitLayer, authenticateLayer } from './request/admit.ts'
 import { readLayer } from './request/read.ts'
 import { type Front, receiveLayer } from './request/receive.ts'
 import { planLayer } from './route/plan.ts'
-import { resolveLayer } from './route/resolve.ts'
+import { type DirectWay, resolveLayer } from './route/resolve.ts'
 import { converseForPlan, converseLayer } from './tools/converse.ts'
 
 export type { Front } from './request/receive.ts'
@@ -38,6 +38,8 @@ interface Composition {
   readonly dependencies: ChainDependencies
   /** The way of a call that a tool makes of a model: as a caller's request, from the choice of models on. */
   readonly inner: Service<Accepted>
+  /** Known once the layers below are composed. */
+  readonly direct: () => DirectWay | undefined
 }
 
 /** A layer of the table, with the operations that it applies to. */
@@ -78,7 +80,7 @@ const LAYERS = inOrder(
   row('explain', () => explainLayer(), ['plan'], 'adds to a refusal which endpoints were excluded'),
   row(
     'resolve',
-    ({ settings, dependencies }) => resolveLayer(settings, dependencies),
+    ({ settings, dependencies, direct }) => resolveLayer(settings, dependencies, direct()),
     ALL,
     'slug to models to endpoints, each exclusion with its reason',
   ),
@@ -178,7 +180,13 @@ const ENDS: Readonly<Record<Operation, { name: string; end: (composition: Compos
 export function composeChain(operation: Operation, settings: ChainSettings, dependencies: ChainDependencies): Front {
   const services = new Map<string, Service<never>>()
   const inner: Service<Accepted> = (exchange) => (services.get('resolve') as Service<Accepted>)(exchange)
-  const composition: Composition = { operation, settings, dependencies, inner }
+  const direct = (): DirectWay | undefined => {
+    const plan = services.get('plan') as Service<Guarded> | undefined
+    // Where guardrails read nothing, their layers add nothing.
+    const isOpen = services.get('guard') === services.get('compact') && services.get('reread') === plan
+    return operation === 'generate' && isOpen && plan ? { plan, implied: impliedPlugins(settings.plugins) } : undefined
+  }
+  const composition: Composition = { operation, settings, dependencies, inner, direct }
   let service = ENDS[operation].end(composition)
   for (const { name, layer, applies } of LAYERS.toReversed()) {
     if (!applies.includes(operation)) continue

@@ -4,6 +4,7 @@ import type { ChainDependencies, PluginSetting } from '../dependencies.ts'
 import type { Guarded } from '../exchange.ts'
 import type { Layer } from '../layer.ts'
 import { extendHold, extendUnwritten } from '../money/reservation.ts'
+import { mayBeImplied } from '../route/resolve.ts'
 import { PluginRun, type RunDependencies } from './run.ts'
 import { checkIds, configOf, ExchangeView } from './view.ts'
 
@@ -17,6 +18,11 @@ export function shapeForPlan(plugins: readonly PluginSetting[], dependencies: Ch
   return layerOf(plugins, dependencies, { hold, only: (run) => run.bound === 0 && run.setting.plugin.remote !== true })
 }
 
+/** Those that may act on a request which names none. */
+export function impliedPlugins(plugins: readonly PluginSetting[]): readonly PluginSetting[] {
+  return plugins.filter((setting) => acts(setting) && mayActUnnamed(setting))
+}
+
 interface Ways {
   /** Called before the first plugin begins, where some may cost money. */
   hold: (exchange: Guarded, bound: number) => Promise<void>
@@ -26,8 +32,7 @@ interface Ways {
 
 function layerOf(plugins: readonly PluginSetting[], dependencies: RunDependencies, { hold, only }: Ways): Layer<Guarded> {
   const known = new Set(plugins.map(({ plugin }) => plugin.id))
-  /** Those that may act on a request which names none. */
-  const implied = plugins.filter((setting) => acts(setting) && mayActUnnamed(setting))
+  const implied = impliedPlugins(plugins)
   return (next) =>
     function handle(exchange) {
       const entries = exchange.wish.plugins
@@ -92,16 +97,6 @@ function acts({ plugin }: PluginSetting): boolean {
 
 function mayActUnnamed({ plugin, defaults }: PluginSetting): boolean {
   return defaults.enabled === true || (defaults.enabled !== false && plugin.implied !== undefined)
-}
-
-/** Without a look at the request by the plugin itself. */
-function mayBeImplied({ request, wish, route }: Guarded, { plugin, defaults }: PluginSetting): boolean {
-  const { impliedBy } = plugin
-  if (defaults.enabled === true || !impliedBy) return true
-  const { media, strategy, context } = impliedBy
-  if (media && !request.mayHoldMedia) return false
-  if (strategy !== undefined && strategy !== wish.strategy) return false
-  return context === undefined || (route.models[0]?.context ?? Number.POSITIVE_INFINITY) <= context
 }
 
 function isOn({ plugin, defaults }: PluginSetting, view: ExchangeView): boolean {

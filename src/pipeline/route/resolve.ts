@@ -14,29 +14,41 @@ import {
   type RouteNeeds,
   requestSides,
   type Tier,
-  tokensAt,
 } from '../../routing/index.ts'
 import type { ChainDependencies, ChainSettings, PluginSetting } from '../dependencies.ts'
-import { type Accepted, type Aimed, advance, type Routed } from '../exchange.ts'
+import { type Accepted, type Aimed, advance, type Guarded, type Routed } from '../exchange.ts'
 import { type Bound, type BoundTerms, boundFor } from '../guard/guardrail-terms.ts'
-import type { Layer } from '../layer.ts'
-import { isLimited } from '../money/hold.ts'
-import { unpriced } from '../money/turn-cost.ts'
+import type { Layer, Service } from '../layer.ts'
 import type { Advisor, Variant, Wish } from '../records.ts'
 import { advisorBar, advisorsIn } from './advisors.ts'
 import { DialectAbility, sentTo } from './dialect-ability.ts'
 import { hoistSearch, hoistTools, isSpareType, leaveToProviders, needsHoisting, offersShared, sparesTools } from './hoisted-tools.ts'
 import { offersSearch, settleSearch } from './native-search.ts'
-import { callerCap, contextNeed, contextOf, inputModalities, priceMoment, tierOf } from './needs.ts'
+import { callerCap, inputModalities, priceMoment, tierOf } from './needs.ts'
 import { NOT_READ, readInputs, without } from './read-inputs.ts'
-import { type NamedRouter, rememberModel, routableModels, routeModels, routerNamed } from './router-models.ts'
+import { type NamedRouter, rememberModel, routableModels, routeModels, routerNamed, usable } from './router-models.ts'
 
 /** Dependencies of the choice of models. */
 type ResolveDependencies = Pick<ChainDependencies, 'upstreams' | 'health' | 'sessions' | 'clock'>
 
-export function resolveLayer(settings: ChainSettings, dependencies: ResolveDependencies): Layer<Accepted, Routed> {
-  return (next) =>
-    function handle(exchange) {
+/** The way past the layers for compaction, plugins and tools, for requests of which these have nothing to do. */
+export interface DirectWay {
+  readonly plan: Service<Guarded>
+  /** Plugins that may act on a request which names none. */
+  readonly implied: readonly PluginSetting[]
+}
+
+/** @param direct undefined where guardrails read requests, or where every request goes through all layers. */
+export function resolveLayer(
+  settings: ChainSettings,
+  dependencies: ResolveDependencies,
+  direct: DirectWay | undefined,
+): Layer<Accepted, Routed> {
+  return (through) => {
+    const next: Service<Routed> = direct
+      ? (exchange) => (isDirect(exchange, direct.implied) ? direct.plan(exchange) : through(exchange))
+      : through
+    return function handle(exchange) {
       const choice = findModels(exchange, settings)
       const { hasOtherTools, mayHoldMedia, client } = exchange.request
       const mayBeNeeded = hasOtherTools || mayHoldMedia || client.nativeTools !== undefined
@@ -56,6 +68,7 @@ export function resolveLayer(settings: ChainSettings, dependencies: ResolveDepen
         return reply
       })
     }
+  }
 
   /** Searches and tools that the providers of all endpoints have are left to them. */
   function settled(exchange: Routed): Routed {
@@ -65,6 +78,23 @@ export function resolveLayer(settings: ChainSettings, dependencies: ResolveDepen
     if (offersShared(exchange)) leaveToProviders(exchange, dependencies.upstreams)
     return exchange
   }
+}
+
+/** An exchange begins without anything that guardrails have found. */
+function isDirect(exchange: Routed, implied: readonly PluginSetting[]): exchange is Guarded {
+  const { request, wish } = exchange
+  if (request.compaction !== undefined || request.hasOtherTools || request.edited || wish.plugins.length > 0) return false
+  return !implied.some((setting) => mayBeImplied(exchange, setting))
+}
+
+/** Without a look at the request by the plugin itself. */
+export function mayBeImplied({ request, wish, route }: Routed, { plugin, defaults }: PluginSetting): boolean {
+  const { impliedBy } = plugin
+  if (defaults.enabled === true || !impliedBy) return true
+  const { media, strategy, context } = impliedBy
+  if (media && !request.mayHoldMedia) return false
+  if (strategy !== undefined && strategy !== wish.strategy) return false
+  return context === undefined || (route.models[0]?.context ?? Number.POSITIVE_INFINITY) <= context
 }
 
 const UNBOUND: Bound = { terms: undefined, budgets: [], requireParameters: false }
@@ -93,21 +123,6 @@ function wishOf(exchange: Accepted, choice: ModelChoice, { bound, ability, setti
 
 function endpointsOf(models: readonly Model[]): readonly Endpoint[] {
   return models.length === 1 && models[0] ? models[0].endpoints : models.flatMap((model) => model.endpoints)
-}
-
-/**
- * Endpoints that take a request of this length and that the key can pay, so that no router chooses in vain.
- * All of them where none is left: a plugin may shorten the request yet, and the plan says best what is wrong.
- */
-function usable(exchange: Aimed, endpoints: readonly Endpoint[]): readonly Endpoint[] {
-  let smallest = Number.POSITIVE_INFINITY
-  for (const endpoint of endpoints) smallest = Math.min(smallest, contextOf(endpoint))
-  const need = contextNeed(exchange, smallest)
-  const limited = isLimited(exchange.auth.key, exchange.wish.budgets)
-  const kept = endpoints.filter(
-    (endpoint) => tokensAt(endpoint, need) <= contextOf(endpoint) && !(limited && unpriced(exchange, endpoint) !== undefined),
-  )
-  return kept.length > 0 ? kept : endpoints
 }
 
 /** Merges the preferences of request, variant, key and account. */

@@ -5,15 +5,17 @@
 import { type PriceMoment, ratesAt } from '../../core/money.ts'
 import type { ModelRouter, RouterView } from '../../plugin-api/index.ts'
 import type { Endpoint, Model } from '../../routing/catalog/types.ts'
-import { allowsModel, type StickySessions } from '../../routing/index.ts'
+import { allowsModel, type StickySessions, tokensAt } from '../../routing/index.ts'
 import type { ChainDependencies, ChainSettings, PluginSetting } from '../dependencies.ts'
 import type { Aimed } from '../exchange.ts'
 import type { Reply } from '../layer.ts'
+import { isLimited } from '../money/hold.ts'
+import { unpriced } from '../money/turn-cost.ts'
 import { strayPromise } from '../plugins/guarded-tap.ts'
 import { configOf, ExchangeView } from '../plugins/view.ts'
 import type { Route } from '../records.ts'
 import { conversationName, mayStay } from './conversation.ts'
-import { inputModalities, priceMoment } from './needs.ts'
+import { contextNeed, contextOf, inputModalities, priceMoment } from './needs.ts'
 
 export interface NamedRouter {
   readonly setting: PluginSetting
@@ -191,4 +193,19 @@ export function rememberModel(
   if (!committedEndpoint || turn.fault || turn.aborted) return
   if (!memory.named && (turn.usage?.cached ?? 0) === 0) return
   sessions.set({ key: key.identity, model: memory.place, session: memory.name, endpoint: committedEndpoint.model.slug })
+}
+
+/**
+ * Endpoints that take a request of this length and that the key can pay, so that no router chooses in vain.
+ * All of them where none is left: a plugin may shorten the request yet, and the plan says best what is wrong.
+ */
+export function usable(exchange: Aimed, endpoints: readonly Endpoint[]): readonly Endpoint[] {
+  let smallest = Number.POSITIVE_INFINITY
+  for (const endpoint of endpoints) smallest = Math.min(smallest, contextOf(endpoint))
+  const need = contextNeed(exchange, smallest)
+  const limited = isLimited(exchange.auth.key, exchange.wish.budgets)
+  const kept = endpoints.filter(
+    (endpoint) => tokensAt(endpoint, need) <= contextOf(endpoint) && !(limited && unpriced(exchange, endpoint) !== undefined),
+  )
+  return kept.length > 0 ? kept : endpoints
 }
