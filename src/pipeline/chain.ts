@@ -2,8 +2,7 @@
 
 import type { ClientDialect } from '../dialects/types.ts'
 import { attemptLayer } from './attempt/attempt.ts'
-import { callEndpoint } from './attempt/call-endpoint.ts'
-import { bodyFor } from './attempt/endpoint-call.ts'
+import { bodyFor, callEndpoint } from './attempt/endpoint-call.ts'
 import { compactLayer } from './compaction/compact.ts'
 import { countTokens } from './count-tokens.ts'
 import type { ChainDependencies, ChainSettings } from './dependencies.ts'

@@ -1,24 +1,38 @@
-/** What a call of an endpoint is before it is sent: its dialect, its lane, and the request as that dialect writes it. */
+/**
+ * One call of an endpoint: its dialect, its lane, the request as that dialect writes it; then sent, and answered as soon as the reply has
+ * ended. A provider inside this process is run instead.
+ */
 import type { IncomingHttpHeaders } from 'node:http'
 import { Fault } from '../../core/faults.ts'
+import type { JsonObject } from '../../core/json.ts'
+import type { StreamEvent } from '../../dialects/canon/events.ts'
 import { shapeBody } from '../../dialects/canon/quirks.ts'
 import { accountLetters, withOwnReasoning } from '../../dialects/canon/reasoning-owner.ts'
 import type { CanonicalRequest } from '../../dialects/canon/request.ts'
-import { withTakenNames } from '../../dialects/canon/tool-names.ts'
-import type { ClientDialect, Encoded, Target, UpstreamDialect } from '../../dialects/types.ts'
+import { restoreNames, type SentNames, withTakenNames } from '../../dialects/canon/tool-names.ts'
+import type { ClientDialect, Encoded, StreamDecoder, Target, UpstreamDialect } from '../../dialects/types.ts'
 import type { Tap } from '../../plugin-api/index.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
+import { UpstreamCall } from '../../services/upstream/call.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import type { Accepted, MaybePlanned, Planned } from '../exchange.ts'
+import type { Reply } from '../layer.ts'
 import { loweredCap, upstreamCap } from '../money/reservation.ts'
-import type { EventSink } from '../records.ts'
 import type { SentBody } from '../refusal/callers-view.ts'
-import { EventPath } from '../reply/event-path.ts'
+import { beginTurn } from '../reply/event-path.ts'
+import { ObserveRelay, TranslateRelay } from '../reply/relays.ts'
+import { marking, PassRelay, type Relay, ReplyStream } from '../reply/reply-stream.ts'
 import { SaidTap } from '../reply/said-tap.ts'
 import { takesClientTools } from '../route/dialect-ability.ts'
 import { needsMedia, withMedia } from '../route/media-fetch.ts'
+import { inputModalities, offersTools } from '../route/needs.ts'
+import { callPath, credentialHeaders, providerAddress, traceOf } from '../route/provider-address.ts'
 import { AnswerCheck, type Demands, demandsLost } from './answer-check.ts'
+import { runLocal } from './local-run.ts'
+import { StreamAttempt } from './stream-attempt.ts'
 import type { Lane } from './turn.ts'
+import { AnswerOrError, isSuccess } from './upstream-attempt.ts'
+import { readWhole, WholeAttempt } from './whole-attempt.ts'
 
 export interface EndpointCall {
   exchange: Planned
@@ -30,6 +44,22 @@ export interface EndpointCall {
   stops: readonly string[] | undefined
   /** Taps that only read. */
   observers: readonly Tap[]
+}
+
+export function callEndpoint(exchange: Planned, endpoint: Endpoint, dependencies: ChainDependencies): Promise<Reply> {
+  const { call, encoded } = callOf(exchange, endpoint, dependencies)
+  const { dialect } = call
+  const record = exchange.trail.attempts.at(-1)
+  if (record && encoded.dropped.length > 0) record.dropped = encoded.dropped
+  exchange.run.ctx.model = endpoint.model.slug
+  exchange.run.ctx.provider = endpoint.provider.name
+  if (exchange.request.stream) {
+    exchange.run.reply ??= new ReplyStream(exchange)
+    exchange.run.reply.prepare(exchange.request.gateway.echoUpstreamBody ? encoded.body : undefined)
+  }
+  if (call.lane === 'translate') beginTurn(exchange)
+  if (dialect.run) return runLocal(call, encoded, dependencies)
+  return exchange.request.stream ? streamed(call, encoded, dependencies) : whole(call, encoded, dependencies)
 }
 
 /** What a call of this endpoint would be, with its request as the endpoint's dialect writes it; nothing is sent. */
@@ -178,14 +208,6 @@ export function bodyFor(
   }
 }
 
-/** The path lives as long as the exchange; an attempt that failed before content has left no trace in it. */
-export function beginTurn(exchange: Planned): EventSink {
-  const path = exchange.run.path ?? new EventPath(exchange)
-  exchange.run.path = path
-  path.beginTurn(exchange.run.toolNames, exchange.run.mayPause)
-  return path
-}
-
 interface LaneFacts {
   /** Client and upstream speak the same wire. */
   sameWire: boolean
@@ -207,4 +229,120 @@ function chooseLane(facts: LaneFacts): Lane {
   if (!verbatim) return 'translate'
   if (facts.forced === 'translate' || facts.forced === 'observe') return facts.forced
   return facts.observed ? 'observe' : 'pass'
+}
+
+function streamed(call: EndpointCall, encoded: Encoded, dependencies: ChainDependencies): Promise<Reply> {
+  const { exchange, endpoint, dialect, lane } = call
+  const attempt = new StreamAttempt(exchange, {
+    endpoint,
+    lane,
+    cap: dialect.cap.written(encoded.body),
+    relay: relayFor(call, encoded),
+    drains: dependencies.drains,
+    health: dependencies.health,
+  })
+  send(attempt, call, encoded, dependencies)
+  return attempt.done
+}
+
+function relayFor({ exchange, dialect, lane, stops, observers, target }: EndpointCall, { toolNames }: Encoded): Relay {
+  const { account, quirks } = target
+  const { framing } = dialect
+  if (lane === 'translate' || !dialect.pass) {
+    const decoder = named(dialect.streamDecoder(quirks), toolNames)
+    return new TranslateRelay(exchange.run.path ?? beginTurn(exchange), decoder, { observers, account, stops, framing })
+  }
+  const stream = dialect.pass.stream(exchange.run.ctx)
+  const mark = marking(dialect.pass, account)
+  if (lane === 'pass') return new PassRelay(stream, mark)
+  return new ObserveRelay(stream, dialect.streamDecoder(quirks), { observers, mark, framing })
+}
+
+/** A decoder whose calls have the caller's names. */
+function named(decoder: StreamDecoder, names: SentNames | undefined): StreamDecoder {
+  if (!names) return decoder
+  const restoring = (decode: (out: StreamEvent[]) => void, out: StreamEvent[]): void => {
+    const from = out.length
+    decode(out)
+    restoreNames(out, names, from)
+  }
+  return {
+    feed: (data, event, out) => restoring((events) => decoder.feed(data, event, events), out),
+    end: (out) => restoring((events) => decoder.end(events), out),
+  }
+}
+
+function whole(call: EndpointCall, encoded: Encoded, dependencies: ChainDependencies): Promise<Reply> {
+  const { exchange, endpoint, dialect, lane } = call
+  // Not the whole of it: its body would live as long as the reply.
+  const { toolNames } = encoded
+  const attempt = new WholeAttempt(exchange, {
+    endpoint,
+    lane,
+    cap: dialect.cap.written(encoded.body),
+    drains: dependencies.drains,
+    health: dependencies.health,
+    decodeFault: (status, body) => dialect.decodeFault(status, body),
+    read: (body) => readWhole(call, toolNames, body),
+  })
+  send(attempt, call, encoded, dependencies)
+  return attempt.done
+}
+
+function send(attempt: StreamAttempt | WholeAttempt, call: EndpointCall, encoded: Encoded, dependencies: ChainDependencies): void {
+  const { exchange, endpoint, dialect } = call
+  const { provider } = endpoint
+  const address = providerAddress(provider, dialect)
+  const headers = exchange.request.stream ? address.streamHeaders : address.headers
+  const pool = dependencies.pools.for(address)
+  // Code that may throw runs before the call exists: otherwise the call's timers would fail an attempt that is not awaited.
+  const request = {
+    path: callPath(address, provider, { path: encoded.path, model: endpoint.upstreamModel }),
+    headers: encoded.headers
+      ? [...headers, 'x-client-request-id', exchange.head.id, ...encoded.headers]
+      : [...headers, 'x-client-request-id', exchange.head.id],
+    body: bodyText(call, encoded.body),
+  }
+  if (provider.traceContext !== 'none') request.headers.push(...traceOf(exchange, provider.traceContext))
+  if (endpoint.credential) {
+    const credential = exchange.run.credential ?? endpoint.credential
+    request.headers.push(...credentialHeaders(credential, { provider, dialect }, request))
+  }
+  const reply = new AnswerOrError(attempt, {
+    clock: exchange.head.clock,
+    decode: (status, body, head) => dialect.decodeFault(status, body, head),
+    accepts: exchange.request.stream ? (status, head) => isStream(status, head, dialect.framing?.type) : isSuccess,
+    trail: exchange.trail,
+  })
+  const upstream = new UpstreamCall(reply, exchange.head.clock, exchange.request.stream ? provider.timeouts : address.timeouts)
+  attempt.flow = upstream
+  upstream.send(pool, request)
+  if (exchange.request.source) letGo(exchange)
+}
+
+/** The parsed body takes several times the memory of its bytes. A turn that may go on with the conversation keeps it. */
+function letGo(exchange: Planned): void {
+  const { request, run } = exchange
+  if (run.toolNames !== undefined || run.mayPause) {
+    request.source = undefined
+    return
+  }
+  // The settlement writes both down, and everything else that it needs has been noted for the hold.
+  offersTools(exchange)
+  inputModalities(exchange)
+  request.letGo()
+  if (run.ctx.body === request.sent) return
+  const ctx = run.ctx as { body: JsonObject }
+  ctx.body = request.sent
+}
+
+/** What the caller sent goes on in its own bytes: members where its format is the provider's, long texts where it is not. */
+function bodyText({ exchange, lane }: EndpointCall, body: JsonObject): string | Buffer {
+  const { source } = exchange.request
+  const bytes = lane === 'translate' ? source?.rewrite(body) : source?.write(body)
+  return bytes ?? JSON.stringify(body)
+}
+
+function isStream(status: number, headers: IncomingHttpHeaders, type = 'text/event-stream'): boolean {
+  return status >= 200 && status <= 299 && headers['content-type']?.toLowerCase().startsWith(type) === true
 }

@@ -2,11 +2,20 @@
 import { asFault, Fault, unreadable } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { endOf, MEDIA_BYTES, type StreamEvent } from '../../dialects/canon/events.ts'
+import { markEvents } from '../../dialects/canon/reasoning-owner.ts'
+import { restoreNames, type SentNames } from '../../dialects/canon/tool-names.ts'
 import { countsOutput } from '../../dialects/canon/usage.ts'
-import type { Final, PassFacts } from '../../dialects/types.ts'
+import type { Final, PassFacts, Target, UpstreamDialect } from '../../dialects/types.ts'
+import type { Tap } from '../../plugin-api/index.ts'
 import type { BodyReceiver } from '../../services/upstream/call.ts'
 import { JsonBody } from '../../services/upstream/json-body.ts'
+import type { Planned } from '../exchange.ts'
 import type { EventSink } from '../records.ts'
+import { beginTurn } from '../reply/event-path.ts'
+import { finishAll } from '../reply/relays.ts'
+import { marking } from '../reply/reply-stream.ts'
+import { StopCutter } from '../reply/stop-cutter.ts'
+import type { Lane } from './turn.ts'
 import { type AttemptPlan, REFUSED, UpstreamAttempt } from './upstream-attempt.ts'
 
 /** A reply longer than this is cut off. */
@@ -223,4 +232,41 @@ export function contentBytes(events: readonly StreamEvent[]): number {
     else if (event.type === 'block-start' && event.kind === 'media') bytes += MEDIA_BYTES
   }
   return bytes
+}
+
+/** A call whose reply comes as a whole. */
+interface WholeCall {
+  readonly exchange: Planned
+  readonly dialect: UpstreamDialect
+  readonly lane: Lane
+  readonly stops: readonly string[] | undefined
+  readonly observers: readonly Tap[]
+  readonly target: Target
+}
+
+/** What a whole reply says, through the taps that read along; in the pass lane it stays as it is. */
+export function readWhole(
+  { exchange, dialect, lane, stops, observers, target: { account, quirks } }: WholeCall,
+  toolNames: SentNames | undefined,
+  body: JsonObject,
+): WholeResult {
+  let events: StreamEvent[] = []
+  if (lane !== 'pass') {
+    dialect.decodeResult(body, events, quirks)
+    if (toolNames) restoreNames(events, toolNames)
+    if (account !== undefined) markEvents(events, account)
+    if (stops) events = new StopCutter(stops).push(events)
+    for (const tap of observers) for (const event of events) tap.push(event, () => {})
+    finishAll(observers)
+  }
+  if (lane !== 'translate' && dialect.pass) {
+    const result = dialect.pass.result(body, exchange.run.ctx)
+    const mark = marking(dialect.pass, account)
+    const finish = (final: Final): string => (mark ? mark(result.finish(final)) : result.finish(final))
+    const { usage, end, fault } = result
+    if (countsOutput(usage) || fault) return { usage, end, fault, finish }
+    if (lane === 'pass') dialect.decodeResult(body, events, quirks)
+    return { usage, end, content: contentBytes(events), finish }
+  }
+  return translated(events, exchange.run.path ?? beginTurn(exchange))
 }

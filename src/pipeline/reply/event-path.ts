@@ -209,3 +209,11 @@ export function shownEvents(shown: ShownItem, block: number): readonly StreamEve
     { type: 'block-end', block },
   ]
 }
+
+/** The path lives as long as the exchange; an attempt that failed before content has left no trace in it. */
+export function beginTurn(exchange: Guarded): EventSink {
+  const path = exchange.run.path ?? new EventPath(exchange)
+  exchange.run.path = path
+  path.beginTurn(exchange.run.toolNames, exchange.run.mayPause)
+  return path
+}

@@ -7,8 +7,9 @@ import type { Timer } from '../../core/clock.ts'
 import { entryAt } from '../../core/entry-at.ts'
 import type { Fault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
+import { markText } from '../../dialects/canon/reasoning-owner.ts'
 import { binary } from '../../dialects/sse/frames.ts'
-import type { Final, PassFacts, PassStream } from '../../dialects/types.ts'
+import type { Final, PassFacts, PassStream, PassWire } from '../../dialects/types.ts'
 import { answeredHere } from '../attempt/turn.ts'
 import { type Accepted, type Guarded, idHeaders } from '../exchange.ts'
 import type { Service } from '../layer.ts'
@@ -154,6 +155,11 @@ export class PassRelay implements Relay {
   private marked(text: string): string {
     return this.mark ? this.mark(text) : text
   }
+}
+
+/** Marks what the provider signed or encrypted with its account; undefined where it is bound to none. */
+export function marking({ signed }: PassWire, account: string | undefined): ((text: string) => string) | undefined {
+  return account === undefined ? undefined : (text) => markText(text, signed, account)
 }
 
 /** Answers with a whole stream without content, free of charge: no provider is called. */
