@@ -33,8 +33,7 @@ import { callerCap, inputModalities, offersTools, tierOf } from '../route/needs.
 import { factsText } from './facts-text.ts'
 import { attemptFact, detailText, type PricedTurn } from './generation-detail.ts'
 import type { SettledHold } from './hold.ts'
-import { creditCap } from './reservation.ts'
-import { chargedExtras, countOf, pricedEndpoint, tariffOf, turnEndedBy } from './turn-cost.ts'
+import { chargedExtras, countOf, creditCap, pricedEndpoint, tariffOf, turnEndedBy } from './turn-cost.ts'
 
 type Known = Accepted & Exchange
 

@@ -232,6 +232,34 @@ export function overBudget({ guardrail, limit, limitReset }: GuardrailBudget, ho
   return new Fault('guardrail_blocked', { message: `The ${name} of the guardrail ${guardrail} ${state}`, metadata: { guardrail } })
 }
 
+interface Refused {
+  /** Nano-dollars. */
+  readonly needed: number
+  readonly left: number
+  /** Output cap in tokens with which it would fit. */
+  readonly affordable: number
+  /** When the limit begins anew, where it does; milliseconds since the epoch. */
+  readonly anew: number | undefined
+}
+
+/** The 402: what was needed, what is left and what would be affordable. */
+export function noCredit({ needed, left, affordable, anew }: Refused): Fault {
+  const at = anew === undefined ? undefined : new Date(anew).toISOString()
+  return new Fault('no_credit', {
+    message: [
+      `Insufficient credits: this request may cost up to $${usdText(needed)}, $${usdText(left)} is left`,
+      ...(affordable > 0 ? [`With an output cap of ${affordable} tokens it would fit`] : []),
+      ...(at === undefined ? [] : [`The limit begins anew at ${at}`]),
+    ].join('. '),
+    metadata: {
+      needed: usdText(needed),
+      left: usdText(left),
+      affordable_output_tokens: affordable,
+      ...(at === undefined ? {} : { limit_resets_at: at }),
+    },
+  })
+}
+
 /** What a tool or a plugin has charged, over all of its calls; nano-dollars. */
 export interface ToolCharge {
   readonly by: string

@@ -14,8 +14,8 @@ import type { GuardrailBudget, GuardrailSetting } from '../guard/guardrail-setti
 import { budgetsFor, holdsFor } from '../guard/guardrail-terms.ts'
 import { authenticateCaller, bucketOf, type KeyLookup } from '../request/admit.ts'
 import { keyHeader } from '../route/provider-address.ts'
+import { takeFixed } from './fixed-hold.ts'
 import { Hold } from './hold.ts'
-import { takeFixed } from './reservation.ts'
 
 const PASS_THROUGH_PREFIX = '/v1/passage/'
 

@@ -1,19 +1,52 @@
 /**
- * What a turn costs: its tokens, as the settlement wants them, and what a provider charges for them: the tariff, fees beside it, and what
- * has no price.
+ * What a turn costs: its tokens, as the settlement wants them, and the tariff at which its provider charges them; and what it may cost at
+ * most, over all endpoints that may serve it: the hold that is taken for it, and the output caps that follow from what was held.
  */
 
-import { isObject, type JsonObject } from '../../core/json.ts'
-import { PAID_TOOLS, type PaidTool, type Price } from '../../core/money.ts'
+import { entryAt } from '../../core/entry-at.ts'
 import { MEDIA_BYTES } from '../../dialects/canon/events.ts'
-import { countsOutput } from '../../dialects/canon/usage.ts'
-import { type Extras, type Tariff, tariffAt } from '../../ledger/pricing.ts'
+import { countsOutput, type Usage } from '../../dialects/canon/usage.ts'
+import type { Allowance, CreditAccount, CreditBook } from '../../ledger/allowance.ts'
+import { windowEnd } from '../../ledger/credit.ts'
+import {
+  affordableOutput,
+  cappedNeed,
+  charge,
+  type Extras,
+  holdFor,
+  holdNeedOf,
+  type InputNeed,
+  type OutputNeed,
+  openNeed,
+  outputInFull,
+  outputWithin,
+  type Tariff,
+  tariffAt,
+  UNKNOWN_MAX_OUTPUT,
+} from '../../ledger/pricing.ts'
 import { type Count, countedUsage, type EndedBy, enderOf, estimateFromBytes } from '../../ledger/settlement.ts'
+import type { Journal } from '../../ledger/types.ts'
+import type { ApiKey } from '../../plugin-api/key.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
+import { tokensAt } from '../../routing/index.ts'
 import type { Turn } from '../attempt/turn.ts'
-import { type Accepted, type Aimed, capOf, type MaybeAimed, type MaybePlanned, type Received } from '../exchange.ts'
+import type { ChainDependencies } from '../dependencies.ts'
+import {
+  type Accepted,
+  type Aimed,
+  type Authenticated,
+  capOf,
+  type Exchange,
+  type Guarded,
+  type MaybeAimed,
+  type MaybePlanned,
+  type Received,
+} from '../exchange.ts'
+import type { OutputCap, Plan } from '../records.ts'
 import { advisorAt } from '../route/advisors.ts'
-import { imageCount, otherTools, searchBound, sentEstimate } from '../route/needs.ts'
+import { callerCap, contextNeed, contextOf, imageCount, inputBound, otherTools, searchBound, sentEstimate } from '../route/needs.ts'
+import { accountOf, allowancesOf, type HoldPart, isBudget, NO_PART, noCredit, overBudget } from './hold.ts'
+import { type Fees, feesOf, heldFees, IMAGES, isStated } from './tool-fees.ts'
 
 /** Who ended a turn that has a reply of its own, or was cut off before that with a fault. */
 export function turnEndedBy({ head: { cancel } }: Received, turn: Turn): EndedBy {
@@ -67,53 +100,14 @@ function outputCap(exchange: MaybePlanned, { endpoint, cap }: Turn): number {
   return Math.min(cap ?? NO_CAP, held ?? NO_CAP, endpoint.maxOutput ?? NO_CAP)
 }
 
-interface Fees {
-  readonly tools: ReadonlySet<PaidTool | 'shell' | 'image_generation'>
-  /** Gigabytes of memory of the containers that the provider starts. */
-  readonly containers: number
-}
-
-/** Calls of one tool held for where the caller sets no bound. */
-const USUAL_CALLS = 10
-
-const IMAGES = 'image_generation'
-/** Images held for where the caller sets no bound, and tokens of each: a large one of high quality. */
-const USUAL_IMAGES = 2
-const IMAGE_TOKENS = 8192
-
 /** Undefined for nearly all requests. */
-function feesOf(exchange: Accepted): Fees | undefined {
-  let containers = 0
-  let tools: Set<PaidTool | 'shell' | 'image_generation'> | undefined
-  for (const tool of otherTools(exchange)) {
-    const container = containerOf(tool)
-    const type = PAID_TOOLS.find((one) => one === tool.type) ?? (container > 0 ? 'shell' : tool.type === IMAGES ? IMAGES : undefined)
-    if (!type) continue
-    tools ??= new Set()
-    tools.add(type)
-    containers += container
-  }
-  return tools && { tools, containers }
-}
-
-/**
- * Gigabytes of the container that a tool has started for it; 0 where it names one that is there. OpenAI charges for an automatic one
- * with every response, whether the model runs something or not (community.openai.com/t/1364328), by its size: 1, 4, 16 or 64 GB.
- */
-function containerOf({ type, container, environment }: JsonObject): number {
-  if (type === 'shell') return isObject(environment) && environment.type === 'container_auto' ? memoryOf(environment) : 0
-  if (type !== 'code_interpreter' || typeof container === 'string') return 0
-  return isObject(container) ? memoryOf(container) : 1
-}
-
-function memoryOf({ memory_limit: limit }: JsonObject): number {
-  const gigabytes = typeof limit === 'string' ? /^(\d{1,4})g$/.exec(limit)?.[1] : undefined
-  return Math.max(1, Number(gigabytes ?? 1))
+function ownFees(exchange: Accepted): Fees | undefined {
+  return otherTools(exchange).length > 0 ? feesOf(exchange) : undefined
 }
 
 /** What a charge counts beside the usage; undefined where there is nothing. @param endpoint the one that served. */
 export function chargedExtras(exchange: Accepted & MaybeAimed, endpoint: Endpoint | undefined): Extras | undefined {
-  const fees = feesOf(exchange)
+  const fees = ownFees(exchange)
   const advised = endpoint && (exchange.wish?.advisors.length ?? 0) > 0
   if (!fees && !advised) return exchange.request.mayHoldMedia ? { images: imageCount(exchange) } : undefined
   return {
@@ -133,7 +127,7 @@ function otherTariff(exchange: Accepted & MaybeAimed, endpoint: Endpoint, model:
 /** The same for a hold, with all calls that the provider may run. */
 export function heldExtras(exchange: Aimed): Extras | undefined {
   const webSearches = searchBound(exchange)
-  const fees = feesOf(exchange)
+  const fees = ownFees(exchange)
   const {
     wish: { advisors },
   } = exchange
@@ -143,14 +137,7 @@ export function heldExtras(exchange: Aimed): Extras | undefined {
   )
   const extras: Extras = { images: imageCount(exchange), webSearches, advice }
   if (!fees) return extras
-  const { max_tool_calls: most } = exchange.request.body
-  const bound = typeof most === 'number' && most >= 0 ? most : undefined
-  return {
-    ...extras,
-    containers: fees.containers,
-    toolCalls: Object.fromEntries([...fees.tools].map((tool) => [tool, bound ?? USUAL_CALLS])),
-    drawn: fees.tools.has(IMAGES) ? (bound ?? USUAL_IMAGES) * IMAGE_TOKENS : 0,
-  }
+  return { ...extras, ...heldFees(fees, exchange.request.body) }
 }
 
 /**
@@ -160,16 +147,10 @@ export function heldExtras(exchange: Aimed): Extras | undefined {
 export function unpriced(exchange: Aimed, { price }: Endpoint): string | undefined {
   if (price === 'unpriced') return 'endpoint'
   if (price === 'free') return undefined
-  for (const tool of feesOf(exchange)?.tools ?? []) {
+  for (const tool of ownFees(exchange)?.tools ?? []) {
     if (!isStated(tool, price)) return tool
   }
   return undefined
-}
-
-function isStated(tool: PaidTool | 'shell' | 'image_generation', { tools, container, drawing }: Price): boolean {
-  if (tool === IMAGES) return drawing !== undefined
-  if (tool === 'shell') return container !== undefined
-  return tools?.[tool] !== undefined || (tool === 'code_interpreter' && container !== undefined)
 }
 
 /**
@@ -195,4 +176,222 @@ export function pricedEndpoint({ endpoint, end }: Pick<Turn, 'endpoint' | 'end'>
 export function tariffOf({ head: { at }, request: { body, client } }: Accepted, endpoint: Endpoint): Tariff {
   const region = client.regionField === undefined ? undefined : body[client.regionField]
   return tariffAt(endpoint, at, typeof region === 'string' ? region : undefined)
+}
+
+interface Payer {
+  /** As it is now. */
+  readonly key: ApiKey
+  readonly credit: CreditBook
+  readonly upstreams: ChainDependencies['upstreams']
+  /** Output cap of the configuration where the request, the key and the model set none; tokens. */
+  readonly defaultMaxOutput: number | undefined
+}
+
+interface Reservation extends Pick<Plan, 'candidates' | 'outputCaps'> {
+  readonly account: CreditAccount
+  readonly part: HoldPart
+  /** Upper bound of the input's tokens. */
+  readonly input: number
+  /** The most output tokens that any endpoint may write for it. */
+  readonly outputCap: number
+}
+
+/**
+ * Takes the hold of a turn.
+ * @returns the candidates that the credit can pay, with their output caps; a promise only where credit is leased and the lease in
+ *   hand is too small.
+ * @throws Fault 402 where the key has less left than the cheapest endpoint needs, 403 where a guardrail's budget has; 503
+ *   where the store of record cannot be reached.
+ */
+export function takeHold(exchange: Guarded, candidates: readonly Endpoint[], payer: Payer): Reservation | Promise<Reservation> {
+  const { hold } = exchange.head.costs
+  const account = accountOf(payer.key, payer.credit)
+  const allowances = allowancesOf(payer.key, exchange.wish.budgets)
+  const limited = allowances.some(({ limit }) => limit !== null)
+  const input = inputNeed(exchange)
+  const needs = candidates.map((endpoint) => outputNeed(exchange, endpoint, payer, limited))
+  const { ask, inputCost } = holdNeedOf(needs, input)
+  const request: HoldRequest = { candidates, needs, input, limited, full: ask.full, needed: ask.floor, account, allowances, inputCost }
+  const taken = hold.take(account, ask, allowances)
+  return taken instanceof Promise ? taken.then((held) => granted(exchange, payer, request, held)) : granted(exchange, payer, request, taken)
+}
+
+/** @param held nano-dollars; undefined where not even the least fits. */
+function granted(exchange: Guarded, payer: Payer, request: HoldRequest, held: number | undefined): Reservation | Promise<Reservation> {
+  if (held === undefined) return takeCheaper(exchange, payer, request)
+  const { candidates: wanted, needs, input, limited, account, inputCost } = request
+  const { candidates, outputCaps, outputCap } = limited ? cappedBy(request, held, payer.upstreams) : uncapped(wanted, needs)
+  const floor = candidates === wanted ? inputCost : mostInputCost(exchange, candidates, input)
+  const part = { amount: held, floor: Math.min(floor, held) }
+  exchange.head.costs.hold.raiseFloor(part.floor)
+  exchange.run.turnHold = part
+  return { account, part, candidates, outputCaps, input: input.tokens, outputCap }
+}
+
+/** Writes what the exchange holds to the journal; its row names the endpoint of the first hold. @throws Fault `unavailable`. */
+export function writeHold(
+  { head: { seq, tag, costs }, auth: { key } }: Authenticated,
+  endpoint: Endpoint,
+  journal: Journal,
+): Promise<void> {
+  costs.heldAt ??= endpoint
+  const { identity, issuer } = key
+  const row = { seq, tag, key: identity, payer: issuer?.identity, model: costs.heldAt.model.slug, endpoint: costs.heldAt.id }
+  return costs.hold.write(journal, row)
+}
+
+/**
+ * A turn is over: what it cost stays held, the rest is free for the next one (issue 15, section 2).
+ * @returns a promise only where the turn cost more than was held for it and credit has to be leased.
+ */
+export function concludeTurn(exchange: Accepted & MaybeAimed): Promise<void> | undefined {
+  const {
+    run: { lastTurn, turnHold },
+    head: { costs },
+  } = exchange
+  if (turnHold === NO_PART) return undefined
+  exchange.run.turnHold = NO_PART
+  return costs.hold.conclude(turnHold, lastTurn?.usage ? costOf(exchange, lastTurn, lastTurn.usage) : 0)
+}
+
+function costOf(exchange: Accepted & MaybeAimed, turn: Turn, usage: Usage): number {
+  return charge(usage, tariffOf(exchange, pricedEndpoint(turn)), turn.extras ?? chargedExtras(exchange, turn.endpoint)).total
+}
+
+/** The output cap that the endpoint is sent; undefined where none is needed to keep the charge within the hold. */
+export function upstreamCap(exchange: MaybePlanned, endpoint: Endpoint): number | undefined {
+  const cap = capOf(exchange, endpoint)
+  if (cap === undefined) return undefined
+  const declared = endpoint.maxOutput
+  return declared !== undefined && cap.tokens >= declared ? undefined : cap.tokens
+}
+
+/** What the endpoint writes at most, where the caller's own cap is above that; undefined where it is not. */
+export function loweredCap(exchange: Accepted, endpoint: Endpoint): number | undefined {
+  const declared = endpoint.maxOutput
+  return declared !== undefined && (callerCap(exchange) ?? 0) > declared ? declared : undefined
+}
+
+/** The cap that ended the answer, where the credit had lowered it; undefined where the answer ended for another reason. */
+export function creditCap(exchange: Exchange): number | undefined {
+  const {
+    run: { lastTurn },
+  } = exchange
+  const cap = lastTurn && lastTurn.end?.reason === 'length' ? capOf(exchange, lastTurn.endpoint) : undefined
+  return cap?.lowered ? cap.tokens : undefined
+}
+
+function inputNeed(exchange: Guarded): InputNeed {
+  return { tokens: inputBound(exchange), extras: heldExtras(exchange) }
+}
+
+/** True where the endpoint's requests carry an output cap. @param limited a limit applies: the cap is held, and sent with it. */
+function takesCap({ provider, quirks = provider.quirks, supported }: Endpoint, upstreams: Payer['upstreams'], limited: boolean): boolean {
+  return upstreams.get(provider.dialect)?.cap.sends({ quirks, supported }, limited) === true
+}
+
+/**
+ * The caller's own cap holds as it is, then one that the operator set by hand; without either the credit decides. A cap that is
+ * not sent binds no provider, so it counts for nothing here, and one set by hand is sent only where a limit applies. Under a
+ * limit an endpoint that takes no cap has to be paid for all that it may write: a smaller share could not be enforced, so the
+ * floor of issue 15 section 2 is as high as its maximum, and where the credit does not reach so far it leaves the plan.
+ */
+function outputNeed(exchange: Guarded, endpoint: Endpoint, payer: Payer, limited: boolean): OutputNeed {
+  const tariff = tariffOf(exchange, endpoint)
+  if (exchange.request.client.embedding) return cappedNeed(tariff, 0)
+  const declared = endpoint.maxOutput
+  const capped = takesCap(endpoint, payer.upstreams, limited)
+  const own = capped ? callerCap(exchange) : undefined
+  const { min_output_tokens: lowest = 1 } = endpoint.quirks ?? endpoint.provider.quirks
+  if (own !== undefined) return cappedNeed(tariff, Math.max(lowest > 1 ? lowest : 0, Math.min(own, declared ?? own)))
+  const byHand = capped && limited ? (payer.key.defaultMaxOutput ?? endpoint.model.defaultMaxOutput ?? payer.defaultMaxOutput) : undefined
+  const most = byHand === undefined ? (declared ?? UNKNOWN_MAX_OUTPUT) : Math.min(byHand, declared ?? byHand)
+  const fitting = Math.max(lowest, Math.min(most, roomAt(exchange, endpoint, most)))
+  return byHand === undefined && capped ? openNeed(tariff, fitting) : cappedNeed(tariff, fitting)
+}
+
+/** Tokens that the input leaves of the endpoint's context, counted as far as they are fewer than `most`. */
+function roomAt(exchange: Guarded, endpoint: Endpoint, most: number): number {
+  const context = contextOf(endpoint)
+  if (context === Number.POSITIVE_INFINITY) return most
+  const need = contextNeed(exchange, context - most)
+  return need.input + need.cap <= context - most ? most : context - tokensAt(endpoint, need)
+}
+
+type Capped = Pick<Reservation, 'candidates' | 'outputCaps' | 'outputCap'>
+
+function uncapped(candidates: readonly Endpoint[], needs: readonly OutputNeed[]): Capped {
+  return { candidates, outputCaps: undefined, outputCap: needs.reduce((largest, { most }) => Math.max(largest, most), 0) }
+}
+
+/** @param held nano-dollars. */
+function cappedBy({ candidates, needs, input, full }: HoldRequest, held: number, upstreams: Payer['upstreams']): Capped {
+  const caps: OutputCap[] = []
+  let dropped: Set<Endpoint> | undefined
+  let largest = 0
+  for (let at = 0; at < candidates.length; at++) {
+    const endpoint = entryAt(candidates, at)
+    const need = entryAt(needs, at)
+    const affordable = held >= full ? outputInFull(need, input) : outputWithin(need, input, held)
+    if (affordable === undefined) {
+      dropped ??= new Set()
+      dropped.add(endpoint)
+      continue
+    }
+    const tokens = Math.min(need.most, affordable)
+    largest = Math.max(largest, tokens)
+    // Output that costs nothing needs no cap.
+    if (affordable !== Number.POSITIVE_INFINITY && takesCap(endpoint, upstreams, true))
+      caps.push({ endpoint, tokens, lowered: tokens < need.most })
+  }
+  const left = dropped ? candidates.filter((endpoint) => !dropped.has(endpoint)) : candidates
+  return { candidates: left, outputCaps: caps, outputCap: largest }
+}
+
+/** Nano-dollars of the input at the dearest candidate. */
+function mostInputCost(exchange: Guarded, candidates: readonly Endpoint[], { tokens, extras }: InputNeed): number {
+  return candidates.reduce((most, endpoint) => Math.max(most, holdFor(tariffOf(exchange, endpoint), tokens, 0, extras).floor), 0)
+}
+
+interface HoldRequest {
+  candidates: readonly Endpoint[]
+  needs: readonly OutputNeed[]
+  input: InputNeed
+  /** A limit applies. */
+  limited: boolean
+  /** Nano-dollars of the whole hold. */
+  full: number
+  /** Nano-dollars of the smallest hold that is enough. */
+  needed: number
+  /** Nano-dollars of the input at the dearest candidate. */
+  inputCost: number
+  account: CreditAccount
+  allowances: readonly Allowance[]
+}
+
+/** Endpoints that cost more than what is left are given up, and the hold is tried once more for those that do not. */
+function takeCheaper(
+  exchange: Guarded,
+  payer: Payer,
+  { candidates, needs, input, ...refusal }: HoldRequest,
+): Reservation | Promise<Reservation> {
+  const tightest = refusal.account.tightest(refusal.allowances)
+  const left = tightest?.left ?? 0
+  const within = candidates.filter((_, at) => outputWithin(entryAt(needs, at), input, left) !== undefined)
+  if (within.length > 0 && within.length < candidates.length) return takeHold(exchange, within, payer)
+  if (isBudget(tightest?.allowance)) throw overBudget(tightest.allowance, refusal.needed, left)
+  const capped = candidates.filter((endpoint) => takesCap(endpoint, payer.upstreams, true))
+  const affordable = affordableTokens(exchange, capped, input, left)
+  const { limitReset } = tightest?.allowance ?? {}
+  const anew = limitReset ? windowEnd(limitReset, exchange.head.clock.now()) : undefined
+  throw noCredit({ needed: refusal.needed, left, affordable, anew })
+}
+
+/** @param capped the candidates that take an output cap. */
+function affordableTokens(exchange: Guarded, capped: readonly Endpoint[], input: InputNeed, left: number): number {
+  const tokens = capped.reduce(
+    (best, endpoint) => Math.max(best, affordableOutput(tariffOf(exchange, endpoint), input.tokens, left, input.extras)),
+    0,
+  )
+  return Math.max(0, Math.floor(tokens))
 }

@@ -11,7 +11,7 @@ import { type Accepted, advance, type Guarded, knownOf, type Planned } from '../
 import { holdsFor } from '../guard/guardrail-terms.ts'
 import type { Layer, Reply, Service } from '../layer.ts'
 import { allowancesOf } from '../money/hold.ts'
-import { takeHold } from '../money/reservation.ts'
+import { takeHold } from '../money/turn-cost.ts'
 import { orderOf } from '../route/plan.ts'
 import { type PlanCandidate, type PreviewCall, planCandidates } from './candidates.ts'
 import { type ExcludedEndpoint, exclusions } from './reasons.ts'

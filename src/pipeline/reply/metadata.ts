@@ -4,7 +4,7 @@ import type { Fault } from '../../core/faults.ts'
 import { type JsonObject, present } from '../../core/json.ts'
 import type { AttemptRecord } from '../../plugin-api/index.ts'
 import { type Exchange, requestedOf } from '../exchange.ts'
-import { creditCap } from '../money/reservation.ts'
+import { creditCap } from '../money/turn-cost.ts'
 import { tierOf } from '../route/needs.ts'
 
 /** @param failed no endpoint is shown as selected, even if one began to answer. */

@@ -23,8 +23,7 @@ import {
   type Step,
 } from '../exchange.ts'
 import type { Reply, Service } from '../layer.ts'
-import { concludeTurn } from '../money/reservation.ts'
-import { chargedExtras, countOf, pricedEndpoint, turnEndedBy } from '../money/turn-cost.ts'
+import { chargedExtras, concludeTurn, countOf, pricedEndpoint, turnEndedBy } from '../money/turn-cost.ts'
 import { endedEarly } from '../reply/final-fault.ts'
 import { acceptBody, textOf } from '../request/read.ts'
 

@@ -1,0 +1,70 @@
+/** Fees of providers for tools that they run themselves, beside the tokens: which of them a request may cause, and whether they have a price. */
+import { isObject, type JsonObject } from '../../core/json.ts'
+import { PAID_TOOLS, type PaidTool, type Price } from '../../core/money.ts'
+import type { Extras } from '../../ledger/pricing.ts'
+import type { Accepted } from '../exchange.ts'
+import { otherTools } from '../route/needs.ts'
+
+export interface Fees {
+  readonly tools: ReadonlySet<PaidTool | 'shell' | 'image_generation'>
+  /** Gigabytes of memory of the containers that the provider starts. */
+  readonly containers: number
+}
+
+/** Calls of one tool held for where the caller sets no bound. */
+const USUAL_CALLS = 10
+
+export const IMAGES = 'image_generation'
+/** Images held for where the caller sets no bound, and tokens of each: a large one of high quality. */
+const USUAL_IMAGES = 2
+const IMAGE_TOKENS = 8192
+
+/** Undefined where none of its tools costs anything. */
+export function feesOf(exchange: Accepted): Fees | undefined {
+  let containers = 0
+  let tools: Set<PaidTool | 'shell' | 'image_generation'> | undefined
+  for (const tool of otherTools(exchange)) {
+    const container = containerOf(tool)
+    const type = PAID_TOOLS.find((one) => one === tool.type) ?? (container > 0 ? 'shell' : tool.type === IMAGES ? IMAGES : undefined)
+    if (!type) continue
+    tools ??= new Set()
+    tools.add(type)
+    containers += container
+  }
+  return tools && { tools, containers }
+}
+
+/**
+ * Gigabytes of the container that a tool has started for it; 0 where it names one that is there. OpenAI charges for an automatic one
+ * with every response, whether the model runs something or not (community.openai.com/t/1364328), by its size: 1, 4, 16 or 64 GB.
+ */
+function containerOf({ type, container, environment }: JsonObject): number {
+  if (type === 'shell') return isObject(environment) && environment.type === 'container_auto' ? memoryOf(environment) : 0
+  if (type !== 'code_interpreter' || typeof container === 'string') return 0
+  return isObject(container) ? memoryOf(container) : 1
+}
+
+function memoryOf({ memory_limit: limit }: JsonObject): number {
+  const gigabytes = typeof limit === 'string' ? /^(\d{1,4})g$/.exec(limit)?.[1] : undefined
+  return Math.max(1, Number(gigabytes ?? 1))
+}
+
+/** True where the price says what the tool costs. */
+export function isStated(tool: PaidTool | 'shell' | 'image_generation', { tools, container, drawing }: Price): boolean {
+  if (tool === IMAGES) return drawing !== undefined
+  if (tool === 'shell') return container !== undefined
+  return tools?.[tool] !== undefined || (tool === 'code_interpreter' && container !== undefined)
+}
+
+/** What a hold counts for them, with all calls that the provider may run. */
+export function heldFees(
+  { tools, containers }: Fees,
+  { max_tool_calls: most }: JsonObject,
+): Pick<Extras, 'containers' | 'toolCalls' | 'drawn'> {
+  const bound = typeof most === 'number' && most >= 0 ? most : undefined
+  return {
+    containers,
+    toolCalls: Object.fromEntries([...tools].map((tool) => [tool, bound ?? USUAL_CALLS])),
+    drawn: tools.has(IMAGES) ? (bound ?? USUAL_IMAGES) * IMAGE_TOKENS : 0,
+  }
+}
