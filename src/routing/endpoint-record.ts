@@ -1,103 +1,9 @@
-/** Everything that is remembered of one endpoint, of a size that no traffic changes, and when that takes it out of the order. */
+/** Everything that is remembered of one endpoint, of a size that no traffic changes. */
 
-import { SpeedWindow } from './speed-window.ts'
+import { Ejection } from './ejection.ts'
 import type { Band, PercentileName } from './standing.ts'
 
-/** Failures in a row until the first ejection. */
-const STREAK = 5
-const FIRST_MS = 1_000
-const LONGEST_MS = 30_000
-/** In a row; from here on the time is the longest. */
-const MOST_ROUNDS = 5
-const JITTER = 0.2
-/** After a success right behind another process's ejection, later ones are ignored for this long: the two see the endpoint differently. */
-const DOUBT_MS = 60_000
-/** A probe without an outcome for this long no longer keeps others from probing: the answer may just be slow. */
-const PROBE_MS = 10_000
 const NEVER = Number.NEGATIVE_INFINITY
-
-class Ejection {
-  private streak = 0
-  /** How often in a row it has been ejected without a success. */
-  private rounds = 0
-  private until = NEVER
-  private probedAt = NEVER
-  /** Taken over from another process, and nothing seen of it here. */
-  private borrowed = false
-  private doubtedUntil = NEVER
-
-  /**
-   * Times are monotonic milliseconds.
-   * @param since when it began to fail; the time counts from then. @param chance uniform in [0, 1).
-   * @returns true where that ejects it.
-   */
-  failed({ now, since }: { now: number; since: number }, chance: () => number): boolean {
-    this.streak++
-    this.probedAt = NEVER
-    // Requests that were under way at the ejection fail as well; they belong to the same outage.
-    if (this.streak < STREAK || now < this.until) return false
-    const length = Math.min(FIRST_MS * 2 ** this.rounds, LONGEST_MS)
-    this.rounds++
-    this.until = since + length * (1 - JITTER * chance())
-    this.borrowed = false
-    return true
-  }
-
-  /** @returns how many failures in a row this success ends that were too few to eject. */
-  succeeded(now: number): number {
-    const loose = this.streak < STREAK ? this.streak : 0
-    if (this.borrowed) this.doubtedUntil = now + DOUBT_MS
-    this.borrowed = false
-    this.streak = 0
-    this.rounds = 0
-    this.until = NEVER
-    this.probedAt = NEVER
-    return loose
-  }
-
-  /** True from an ejection until a success, whether or not a probe is due. */
-  get standing(): boolean {
-    return this.until !== NEVER
-  }
-
-  /** What another process needs to take it over: how long it lasts from now, and how many there were in a row. */
-  news(now: number): { ms: number; rounds: number } {
-    return { ms: Math.max(0, this.until - now), rounds: this.rounds }
-  }
-
-  /** Another process has ejected the endpoint: so it is here, for the same time, and then this one probes for itself. */
-  takeOver(now: number, { ms, rounds }: { ms: number; rounds: number }): void {
-    if (now < this.doubtedUntil) return
-    if (!this.standing) this.borrowed = true
-    this.until = Math.max(this.until, now + Math.min(ms, LONGEST_MS))
-    this.rounds = Math.max(this.rounds, Math.min(rounds, MOST_ROUNDS))
-    // A probe that fails ejects it anew.
-    this.streak = Math.max(this.streak, STREAK)
-  }
-
-  /** It is over for another process: here a probe is due at once. */
-  endedElsewhere(now: number): void {
-    if (!this.standing) return
-    this.until = Math.min(this.until, now)
-    this.borrowed = false
-  }
-
-  /** A request is about to be sent: once the time is over it is the probe. */
-  dispatched(now: number): void {
-    if (this.until !== NEVER && this.left(now) === 0) this.probedAt = now
-  }
-
-  /** The request showed nothing about the endpoint: another may probe. */
-  released(): void {
-    this.probedAt = NEVER
-  }
-
-  /** Milliseconds until a probe may pass: until then requests should go elsewhere. */
-  left(now: number): number {
-    if (this.until === NEVER) return 0
-    return Math.max(0, this.until - now, this.probedAt + PROBE_MS - now)
-  }
-}
 
 /** How many of the last outcomes were good: counters in a ring of equal spans of time, in one fixed array. */
 export class OutcomeWindow {
@@ -196,7 +102,8 @@ const FAILING_STREAK = 5
 
 /** Times are monotonic milliseconds. */
 export class EndpointRecord {
-  readonly ejection = new Ejection()
+  /** Absent until the first failure. */
+  ejection: Ejection | undefined
   private outageUntil = NEVER
   private restUntil = NEVER
   private readonly halfHour = new OutcomeWindow(MINUTE / 2, 60)
@@ -232,18 +139,14 @@ export class EndpointRecord {
     return this.failed >= FAILING_STREAK && oldest !== undefined && now - oldest <= OUTAGE_MS
   }
 
-  dispatched(now: number): void {
-    this.ejection.dispatched(now)
-  }
-
   abandoned(): void {
-    this.ejection.released()
+    this.ejection?.released()
   }
 
   served(now: number, { firstTokenMs, tokensPerSecond, tools }: ServedSample): void {
     this.outageUntil = NEVER
     this.attemptServed()
-    const failures = this.ejection.succeeded(now)
+    const failures = this.ejection?.succeeded(now) ?? 0
     if (failures > 0) this.steady.add(now, false, failures)
     this.steady.add(now, true)
     this.halfHour.add(now, true)
@@ -260,7 +163,12 @@ export class EndpointRecord {
     this.outageUntil = Math.max(this.outageUntil, since + OUTAGE_MS)
     this.halfHour.add(now, false)
     this.day.add(now, false)
-    return this.ejection.failed({ now, since }, chance)
+    return this.mayEject().failed({ now, since }, chance)
+  }
+
+  mayEject(): Ejection {
+    this.ejection ??= new Ejection()
+    return this.ejection
   }
 
   /** The longer of two rests holds. */
@@ -279,7 +187,7 @@ export class EndpointRecord {
 
   /** Milliseconds until a probe may pass; 0 where it is not ejected. */
   ejectionLeft(now: number): number {
-    return this.ejection.left(now)
+    return this.ejection?.left(now) ?? 0
   }
 
   band(now: number): Band {
@@ -305,5 +213,128 @@ export class EndpointRecord {
 
   toolSuccess(now: number): number | undefined {
     return this.toolCalls?.share(now, TOOL_REPLIES)
+  }
+}
+
+/** Rolling window of the statistics, in tenths of a second (contract section 5.1). */
+const WINDOW = 3_000
+/** Busy endpoints keep their newest samples only: enough for a p99, small enough for thousands of endpoints. */
+const SAMPLES = 256
+const MOST = 0xffff_ffff
+
+const SHARE: Readonly<Record<PercentileName, number>> = { p50: 0.5, p75: 0.75, p90: 0.9, p99: 0.99 }
+
+/** The last few minutes of one endpoint's speed: a ring of samples, kept sorted as well, so that a percentile is one look-up. */
+export class SpeedWindow {
+  /** Tenths of a second on the monotonic clock. */
+  private readonly at = new Uint32Array(SAMPLES)
+  /** Microseconds to the first token. */
+  private readonly first = new Uint32Array(SAMPLES)
+  /** Thousandths of a token per second; 0 for unknown. */
+  private readonly rate = new Uint32Array(SAMPLES)
+  private readonly firsts = new SortedValues(SAMPLES)
+  private readonly rates = new SortedValues(SAMPLES)
+  private next = 0
+  private size = 0
+
+  /** @param now monotonic milliseconds. @param rate tokens per second, 0 for unknown. */
+  add(now: number, firstTokenMs: number, rate: number): void {
+    this.expire(now)
+    if (this.size === SAMPLES) this.dropOldest()
+    const i = this.next
+    this.at[i] = now / 100
+    this.first[i] = whole(firstTokenMs * 1000)
+    this.rate[i] = rate > 0 ? Math.max(1, whole(rate * 1000)) : 0
+    this.firsts.insert(this.first[i])
+    if (this.rate[i] > 0) this.rates.insert(this.rate[i])
+    this.next = (i + 1) % SAMPLES
+    this.size++
+  }
+
+  /** Milliseconds that this share of first tokens took at most. */
+  latency(now: number, percentile: PercentileName): number | undefined {
+    this.expire(now)
+    const { size } = this.firsts
+    return size === 0 ? undefined : this.firsts.at(rankOf(percentile, size)) / 1000
+  }
+
+  /** Tokens per second that this share of replies reached at least. */
+  throughput(now: number, percentile: PercentileName): number | undefined {
+    this.expire(now)
+    const { size } = this.rates
+    return size === 0 ? undefined : this.rates.at(size - 1 - rankOf(percentile, size)) / 1000
+  }
+
+  private expire(now: number): void {
+    const oldest = Math.floor(now / 100) - WINDOW
+    while (this.size > 0) {
+      const at = this.at[this.tail()]
+      if (at === undefined || at > oldest) break
+      this.dropOldest()
+    }
+  }
+
+  private dropOldest(): void {
+    const i = this.tail()
+    const first = this.first[i]
+    const rate = this.rate[i]
+    if (first !== undefined) this.firsts.remove(first)
+    if (rate !== undefined && rate > 0) this.rates.remove(rate)
+    this.size--
+  }
+
+  private tail(): number {
+    return (this.next + SAMPLES - this.size) % SAMPLES
+  }
+}
+
+/** Nearest rank, counted from the good end. */
+function rankOf(percentile: PercentileName, size: number): number {
+  return Math.ceil(SHARE[percentile] * size) - 1
+}
+
+function whole(value: number): number {
+  return value > 0 ? Math.min(MOST, Math.round(value)) : 0
+}
+
+/** Whole numbers in rising order, in one fixed array. */
+class SortedValues {
+  private readonly values: Uint32Array
+  size = 0
+
+  constructor(capacity: number) {
+    this.values = new Uint32Array(capacity)
+  }
+
+  at(index: number): number {
+    const value = this.values[index]
+    if (value === undefined) throw new RangeError(`no sample ${index} among ${this.size}`)
+    return value
+  }
+
+  insert(value: number): void {
+    const i = this.firstNotBelow(value)
+    this.values.copyWithin(i + 1, i, this.size)
+    this.values[i] = value
+    this.size++
+  }
+
+  /** @param value one that was inserted. */
+  remove(value: number): void {
+    const i = this.firstNotBelow(value)
+    this.values.copyWithin(i, i + 1, this.size)
+    this.size--
+  }
+
+  private firstNotBelow(value: number): number {
+    let low = 0
+    let high = this.size
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      const here = this.values[middle]
+      if (here !== undefined && here < value) low = middle + 1
+      else high = middle
+    }
+    return low
   }
 }

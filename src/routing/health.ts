@@ -65,13 +65,13 @@ export class HealthBook implements Health {
   /** A request is about to be sent there: claims the one probe of an ejected endpoint that is due. */
   dispatched(endpoint: Endpoint): void {
     const record = this.records.get(endpoint.id)
-    if (record?.ejection.standing) record.dispatched(this.clock.monotonic())
+    if (record?.ejection?.standing) record.ejection.dispatched(this.clock.monotonic())
   }
 
   /** The endpoint has served: its outage and its ejection are over. A rest stands, since its provider requested it. */
   success(endpoint: Endpoint, sample: ServedSample): void {
     const record = this.records.get(endpoint.id) ?? this.open(endpoint.id)
-    const over = record.ejection.standing
+    const over = record.ejection?.standing === true
     record.served(this.clock.monotonic(), sample)
     if (endpoint.wildcardId !== undefined) this.records.get(endpoint.wildcardId)?.attemptServed()
     if (!over) return
@@ -101,7 +101,7 @@ export class HealthBook implements Health {
     }
     if (!outage) record.abandoned()
     else if (record.broke({ now, since: Math.min(now, Math.max(since, now - SILENCE_MS)) }, () => this.clock.random())) {
-      const { ms, rounds } = record.ejection.news(now)
+      const { ms, rounds } = record.mayEject().news(now)
       this.onEject?.(endpoint)
       if (ms > 0) this.news?.publish('outage', [endpoint.id, Math.ceil(ms), rounds])
     }
@@ -116,8 +116,8 @@ export class HealthBook implements Health {
       const outage = readOutageNews(message)
       if (!outage) return
       const now = this.clock.monotonic()
-      if (outage.ms === 0) this.records.get(outage.endpoint)?.ejection.endedElsewhere(now)
-      else (this.records.get(outage.endpoint) ?? this.open(outage.endpoint)).ejection.takeOver(now, outage)
+      if (outage.ms === 0) this.records.get(outage.endpoint)?.ejection?.endedElsewhere(now)
+      else (this.records.get(outage.endpoint) ?? this.open(outage.endpoint)).mayEject().takeOver(now, outage)
     })
   }
 
