@@ -1,5 +1,7 @@
 /** When failures in a row take an endpoint out of the order, for how long, and the probes that bring it back; also as other processes say. */
 
+import type { Json } from '../core/json.ts'
+
 /** Failures in a row until the first ejection. */
 const STREAK = 5
 const FIRST_MS = 1_000
@@ -94,4 +96,28 @@ export class Ejection {
     if (this.until === NEVER) return 0
     return Math.max(0, this.until - now, this.probedAt + PROBE_MS - now)
   }
+}
+
+interface OutageNews {
+  readonly endpoint: string
+  readonly ms: number
+  readonly rounds: number
+}
+
+/** Characters of an endpoint's id. */
+const LONGEST = 1_024
+
+/**
+ * Message by which processes share ejections: endpoint, milliseconds that are left (0: it is over), how many in a row.
+ * @returns undefined for what is no such news.
+ */
+export function readOutageNews(message: Json): OutageNews | undefined {
+  if (!Array.isArray(message) || message.length !== 3) return undefined
+  const [endpoint, ms, rounds] = message
+  if (typeof endpoint !== 'string' || endpoint === '' || endpoint.length > LONGEST) return undefined
+  return isCount(ms) && isCount(rounds) ? { endpoint, ms, rounds } : undefined
+}
+
+function isCount(value: Json | undefined): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
 }

@@ -1,14 +1,15 @@
 /**
- * Bounded statistics per endpoint on the injected clock: outages, rests, ejection, uptime, speed and tool calls; and what the endpoint
- * lists show of them (contract section 4).
+ * How endpoints have fared, in bounded statistics per endpoint on the injected clock: outages, rests, ejection, uptime, speed and tool
+ * calls; and what an outage allows: the budget of retries of each model.
  */
 
 import type { NewsWire } from '../cluster/shared/types.ts'
 import type { Clock } from '../core/clock.ts'
 import { type Fault, isRejection } from '../core/faults.ts'
-import type { Json } from '../core/json.ts'
-import type { Endpoint } from './catalog/types.ts'
+import type { Endpoint, Model } from './catalog/types.ts'
+import { readOutageNews } from './ejection.ts'
 import { EndpointRecord, type ServedSample } from './endpoint-record.ts'
+import { type EndpointFigures, figuresOf, NO_FIGURES } from './health-figures.ts'
 import type { Band, Health, PercentileName } from './standing.ts'
 
 export type { ServedSample } from './endpoint-record.ts'
@@ -270,85 +271,97 @@ function restMs(retryAfterSeconds: number | undefined): number {
   return Math.min(retryAfterSeconds * 1000, REST_CAP_MS)
 }
 
-interface OutageNews {
-  readonly endpoint: string
-  readonly ms: number
-  readonly rounds: number
-}
-
-/** Characters of an endpoint's id. */
-const LONGEST = 1_024
+/** Share of a model's active turns that may wait for a retry at the same moment, and the least number of them. */
+const SHARE = 0.2
+const LEAST = 3
+/** Failed retries that a model can spend at once, and what each turn adds. */
+const STOCK = 20
+const REFILL = 0.1
 
 /**
- * Message by which processes share ejections: endpoint, milliseconds that are left (0: it is over), how many in a row.
- * @returns undefined for what is no such news.
+ * Budget per model for retries and further fallbacks at endpoints that are not known to work, so that an outage of a
+ * provider does not multiply the calls (issue 15 section 4). A retry waits within the share above and takes one from
+ * the model's stock; a reply puts it back. So a lasting outage costs a tenth of a call per turn, however quickly the
+ * endpoints fail, while retries that help are free. A model that is down spends only its own stock.
  */
-function readOutageNews(message: Json): OutageNews | undefined {
-  if (!Array.isArray(message) || message.length !== 3) return undefined
-  const [endpoint, ms, rounds] = message
-  if (typeof endpoint !== 'string' || endpoint === '' || endpoint.length > LONGEST) return undefined
-  return isCount(ms) && isCount(rounds) ? { endpoint, ms, rounds } : undefined
-}
+export class RetryBudget {
+  /**
+   * By slug: a reload and a provider's new list make new objects of the same models. The names behind a wildcard share
+   * one budget, since callers choose them.
+   */
+  private readonly budgets = new Map<string, ModelBudget>()
 
-function isCount(value: Json | undefined): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
-}
+  /** A turn begins that may use these models. Several models share its refill, so that the sum stays a tenth of a call. */
+  enter(models: readonly Model[]): void {
+    for (const [i, model] of models.entries()) {
+      const budget = this.of(model)
+      budget.stock = Math.min(STOCK, budget.stock + REFILL / models.length)
+      if (isFirst(model, i, models)) budget.active++
+    }
+  }
 
-/**
- * 0: nothing against it. -1: 80 to 94 % served over 30 minutes, outages apart, so tried after others. -2: below 80 %, the
- * last resort. -3: failed within the last 30 s. -5: its provider requested a rest. -10: ejected after failures in a row.
- * The lowest that fits is shown.
- */
-export type EndpointStatus = 0 | -1 | -2 | -3 | -5 | -10
+  /** The turn has ended. @param models the same as at its beginning. */
+  leave(models: readonly Model[]): void {
+    for (const [i, model] of models.entries()) if (isFirst(model, i, models)) this.of(model).active--
+  }
 
-export interface EndpointFigures {
-  /** Percent of the counted requests that were served, to two decimals; null where none was counted. */
-  readonly uptime5m: number | null
-  readonly uptime30m: number | null
-  readonly uptime1d: number | null
-  /** Milliseconds to the first token over the last five minutes; null without a sample. */
-  readonly latency: PercentileFigures | null
-  /** Tokens per second over the last five minutes: what this share of replies reached at least. */
-  readonly throughput: PercentileFigures | null
-  readonly status: EndpointStatus
-}
+  /** @returns undefined if too many turns of the model wait for a retry already, or too many of its retries have failed. */
+  take(model: Model): RetryPermit | undefined {
+    return this.of(model).take()
+  }
 
-export type PercentileFigures = { readonly [name in PercentileName]: number }
+  /** Forgets the budgets of other models, except where a turn is open. @param slugs of models and wildcards. */
+  keep(slugs: ReadonlySet<string>): void {
+    for (const [slug, budget] of this.budgets) if (!slugs.has(slug) && budget.active === 0) this.budgets.delete(slug)
+  }
 
-const NO_FIGURES: EndpointFigures = Object.freeze({
-  uptime5m: null,
-  uptime30m: null,
-  uptime1d: null,
-  latency: null,
-  throughput: null,
-  status: 0,
-})
-
-/** @param now monotonic milliseconds. */
-function figuresOf(record: EndpointRecord, now: number): EndpointFigures {
-  return {
-    uptime5m: percent(record.uptime(now, '5m')),
-    uptime30m: percent(record.uptime(now, '30m')),
-    uptime1d: percent(record.uptime(now, '1d')),
-    latency: percentiles((name) => record.latency(now, name)),
-    throughput: percentiles((name) => record.throughput(now, name)),
-    status: statusOf(record, now),
+  private of(model: Model): ModelBudget {
+    const key = keyOf(model)
+    let budget = this.budgets.get(key)
+    if (!budget) {
+      budget = new ModelBudget()
+      this.budgets.set(key, budget)
+    }
+    return budget
   }
 }
 
-function statusOf(record: EndpointRecord, now: number): EndpointStatus {
-  if (record.ejectionLeft(now) > 0) return -10
-  if (record.restLeft(now) > 0) return -5
-  if (record.inOutage(now)) return -3
-  const band = record.band(now)
-  return band === 2 ? -2 : band === 1 ? -1 : 0
+const keyOf = ({ wildcard, slug }: Model): string => wildcard ?? slug
+
+/** False where an earlier model of the turn has the same budget: the turn counts once. */
+function isFirst(model: Model, at: number, models: readonly Model[]): boolean {
+  if (at === 0) return true
+  const key = keyOf(model)
+  return models.findIndex((each) => keyOf(each) === key) === at
 }
 
-function percent(share: number | undefined): number | null {
-  return share === undefined ? null : Math.round(share * 10_000) / 100
+class ModelBudget {
+  /** Turns that may use the model now. */
+  active = 0
+  stock = STOCK
+  private waiting = 0
+
+  take(): RetryPermit | undefined {
+    if (this.stock < 1 || this.waiting >= Math.max(LEAST, this.active * SHARE)) return undefined
+    this.stock--
+    this.waiting++
+    let open = true
+    return {
+      end: (harmless) => {
+        if (!open) return
+        open = false
+        this.waiting--
+        if (harmless) this.stock = Math.min(STOCK, this.stock + 1)
+      },
+    }
+  }
 }
 
-function percentiles(value: (name: PercentileName) => number | undefined): PercentileFigures | null {
-  const [p50, p75, p90, p99] = [value('p50'), value('p75'), value('p90'), value('p99')]
-  return p50 === undefined || p75 === undefined || p90 === undefined || p99 === undefined ? null : { p50, p75, p90, p99 }
+/** Permission for one retry or further fallback. */
+export interface RetryPermit {
+  /**
+   * Call it when the first content has come, or when the attempt has failed; only the first call counts.
+   * @param harmless true where the endpoint was not failing after all: the stock gets its permit back.
+   */
+  end(harmless: boolean): void
 }

@@ -11,7 +11,7 @@ import { isBound } from '../../dialects/canon/reasoning-owner.ts'
 import type { Usage } from '../../dialects/canon/usage.ts'
 import { countedUsage } from '../../ledger/settlement.ts'
 import type { Endpoint, Provider } from '../../routing/catalog/types.ts'
-import { isOutage, type StickySessions } from '../../routing/index.ts'
+import { isOutage, type RetryPermit, type StickySessions } from '../../routing/index.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import type { Planned } from '../exchange.ts'
 import type { Reply, Service } from '../layer.ts'
@@ -21,7 +21,6 @@ import { aboutCallersItem, explained, type Rewrite, type SentBody } from '../ref
 import { endedEarly, type Failure, finalFault } from '../reply/final-fault.ts'
 import { cachesCheaper } from '../route/conversation.ts'
 import { credentialed } from './credential.ts'
-import type { RetryPermit } from './retry-budget.ts'
 import type { Turn } from './turn.ts'
 
 /** Calls one endpoint. Rejects with a fault where nothing has reached the caller. */

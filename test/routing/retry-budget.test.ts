@@ -1,8 +1,8 @@
 /** The budget of further attempts, alone. */
 import fc from 'fast-check'
 import t from 'tap'
-import { RetryBudget, type RetryPermit } from '../../src/pipeline/attempt/retry-budget.ts'
 import type { Model } from '../../src/routing/catalog/types.ts'
+import { RetryBudget, type RetryPermit } from '../../src/routing/index.ts'
 import { property } from '../support/seed.ts'
 
 const model = (slug: string, wildcard?: string): Model => ({ slug, wildcard }) as Model
