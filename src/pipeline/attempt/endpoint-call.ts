@@ -289,15 +289,34 @@ function whole(call: EndpointCall, encoded: Encoded, dependencies: ChainDependen
   return attempt.done
 }
 
+/** Where an endpoint is called, and with which path for one operation of its dialect. */
+interface Way {
+  readonly address: ReturnType<typeof providerAddress>
+  readonly operation: string
+  readonly path: string
+}
+
+/** The last way to each endpoint: nearly always its next one, too. */
+const ways = new WeakMap<Endpoint, Way>()
+
+function wayTo(endpoint: Endpoint, dialect: UpstreamDialect, operation: string): Way {
+  const last = ways.get(endpoint)
+  if (last?.operation === operation) return last
+  const address = last?.address ?? providerAddress(endpoint.provider, dialect)
+  const way = { address, operation, path: callPath(address, endpoint.provider, { path: operation, model: endpoint.upstreamModel }) }
+  ways.set(endpoint, way)
+  return way
+}
+
 function send(attempt: StreamAttempt | WholeAttempt, call: EndpointCall, encoded: Encoded, dependencies: ChainDependencies): void {
   const { exchange, endpoint, dialect } = call
   const { provider } = endpoint
-  const address = providerAddress(provider, dialect)
+  const { address, path } = wayTo(endpoint, dialect, encoded.path)
   const headers = exchange.request.stream ? address.streamHeaders : address.headers
   const pool = dependencies.pools.for(address)
   // Code that may throw runs before the call exists: otherwise the call's timers would fail an attempt that is not awaited.
   const request = {
-    path: callPath(address, provider, { path: encoded.path, model: endpoint.upstreamModel }),
+    path,
     headers: encoded.headers
       ? [...headers, 'x-client-request-id', exchange.head.id, ...encoded.headers]
       : [...headers, 'x-client-request-id', exchange.head.id],
