@@ -56,16 +56,19 @@ export async function readKeyActivity(query: URLSearchParams, source: ActivitySo
   const filter = { groups, model: query.get('model') || undefined, provider: query.get('provider') || undefined }
   const apart = GROUPS.filter((group) => groups.has(group) || (group !== 'day' && filter[group] !== undefined))
   const found: Sum[] = []
+  const pace = Pace.ofList()
   // A day of all keys may have thousands of sums, all days of one key have few.
   const step = wanted || !groups.has('day') ? until - from : DAY_MS
   // Days come in the order of the reply. One more than is shown, so that it is known whether there are more.
   const first = after && step === DAY_MS ? Math.min(until, after.day + DAY_MS) : until
   for (let end = first; end > from && found.length <= offset + limit; end -= step) {
     const rows = await source.scans.use({ from: end - step, until: end, byKey: true, apart, ...(wanted ? { keys: wanted } : {}) })
-    const sums = await sumsOf(rows, filter)
+    const sums = await sumsOf(rows, filter, pace)
     // To look for a position costs less than to sort what lies before it.
     const behind = after ? sums.filter((sum) => order(after, sum) < 0) : sums
+    if (pace.over) await pace.rest()
     for (const sum of behind.sort(order)) found.push(sum)
+    if (pace.over) await pace.rest()
   }
   const byIdentity = new Map(keys.map((key) => [key.identity, key]))
   const shown = found.slice(offset, offset + limit)
@@ -73,6 +76,8 @@ export async function readKeyActivity(query: URLSearchParams, source: ActivitySo
     const key = byIdentity.get(sum.key)
     return { ...entryOf(sum, groups), api_key_hash: key?.hash ?? sum.key, api_key_name: key?.name ?? null }
   })
+  // To write the reply is work of its own.
+  if (pace.over) await pace.rest()
   const last = found.length > offset + limit ? shown.at(-1) : undefined
   return ok({
     data,
@@ -119,9 +124,8 @@ function positionFrom(text: string): Position | undefined {
 type Filter = { readonly groups: ReadonlySet<UseGroup>; readonly model: string | undefined; readonly provider: string | undefined }
 
 /** The sums of the reply. */
-async function sumsOf(rows: readonly UseRow[], filter: Filter): Promise<Sum[]> {
+async function sumsOf(rows: readonly UseRow[], filter: Filter, pace: Pace): Promise<Sum[]> {
   const sums = new Map<string, Sum>()
-  const pace = new Pace()
   for (let at = 0; at < rows.length; at += SLICE) {
     addSums(sums, rows.slice(at, at + SLICE), filter)
     if (pace.over) await pace.rest()

@@ -12,12 +12,6 @@ export const DAY_MS = 86_400_000
 const NANO = 1e9
 /** Sums of one scan by key: keys times models have no other bound. About 50 MB. */
 const MOST_SUMS_BY_KEY = 200_000
-/**
- * Milliseconds of work between two rests, which take 4: half of the loop is left to requests. A scan by key reads sums of 31 days at
- * most, and somebody waits for it: two fifths are left then.
- */
-const SLICE_MS = 4
-const KEY_SLICE_MS = 6
 
 /**
  * Reads every generation of the query, in slices.
@@ -28,7 +22,7 @@ export async function scanUse(ledger: LedgerReader, query: UseQuery): Promise<Us
   const { usePage } = ledger
   const { apart, byKey } = query
   const add = (row: UseRow): void => sums.add(apart ? joined(row, apart) : row)
-  if (usePage) await eachPage((after) => usePage.call(ledger, query, after), add, byKey ? KEY_SLICE_MS : SLICE_MS)
+  if (usePage) await eachPage((after) => usePage.call(ledger, query, after), add)
   else await eachSettled(ledger, query, (record, settled) => add(rowOf(record, settled, byKey)))
   return sums.rows()
 }
@@ -55,14 +49,10 @@ interface Page<Row> {
 
 /**
  * Reads one page after the other, and rests in between. Where another process reads them, it is at the next one while a page is added up.
- * @param read the page behind `after`; '' begins. @param sliceMs see `Pace`.
+ * @param read the page behind `after`; '' begins.
  */
-async function eachPage<Row>(
-  read: (after: string) => Page<Row> | Promise<Page<Row>>,
-  add: (row: Row) => void,
-  sliceMs: number,
-): Promise<void> {
-  const pace = new Pace(false, sliceMs)
+async function eachPage<Row>(read: (after: string) => Page<Row> | Promise<Page<Row>>, add: (row: Row) => void): Promise<void> {
+  const pace = Pace.ofList()
   for (let reading: Page<Row> | Promise<Page<Row>> | undefined = read(''); reading; ) {
     // To wait for another process is rest enough.
     const elsewhere: boolean = reading instanceof Promise
@@ -158,8 +148,6 @@ class Sums {
 
 /** Sessions of one scan: callers choose their names, so that their number is bounded. About 20 MB. */
 const MOST_SESSIONS = 50_000
-/** Milliseconds of work between two rests, which take 4: a third of the loop is left. The scan is of 31 days at most, and somebody waits for it. */
-const SESSION_SLICE_MS = 8
 
 /**
  * Reads every generation of the query, in slices.
@@ -176,7 +164,7 @@ export async function scanSessions(ledger: LedgerReader, query: SessionQuery): P
     sums.set(name, sum ? addSession(sum, row) : row)
   }
   const { sessionPage } = ledger
-  if (sessionPage) await eachPage((after) => sessionPage.call(ledger, query, after), add, SESSION_SLICE_MS)
+  if (sessionPage) await eachPage((after) => sessionPage.call(ledger, query, after), add)
   else
     await eachSettled(ledger, query, (record, settled) => {
       const row = sessionRow(record, settled)
