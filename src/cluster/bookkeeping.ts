@@ -203,7 +203,7 @@ export function keepLocally(
     await audit.close()
     store.close()
   }
-  const { usePage, rebuildUse, sessionPage, searchPage } = journal
+  const { usePage, rebuildUse, sessionNames, sessionPage, searchPage } = journal
   const ledger: LedgerReader = {
     find: (id) => journal.find(id),
     export: (since) => journal.export(since),
@@ -212,6 +212,7 @@ export function keepLocally(
     windows: () => credit.windows(),
     ...(usePage ? { usePage: usePage.bind(journal) } : {}),
     ...(rebuildUse ? { rebuildUse: rebuildUse.bind(journal) } : {}),
+    ...(sessionNames ? { sessionNames: sessionNames.bind(journal) } : {}),
     ...(sessionPage ? { sessionPage: sessionPage.bind(journal) } : {}),
     ...(searchPage ? { searchPage: searchPage.bind(journal) } : {}),
     ...(journal.readers ? { readers: journal.readers } : {}),

@@ -184,7 +184,7 @@ async function leasesEnded(record: StoreOfRecord, node: string): Promise<boolean
 function sumsOf(
   record: LedgerReader,
   flush: () => Promise<void>,
-): Pick<LedgerReader, 'use' | 'usePage' | 'rebuildUse' | 'sessions' | 'sessionPage' | 'search' | 'searchPage'> {
+): Pick<LedgerReader, 'use' | 'usePage' | 'rebuildUse' | 'sessions' | 'sessionNames' | 'sessionPage' | 'search' | 'searchPage'> {
   const flushed = <Given extends unknown[], Sums>(read: (...given: Given) => Sums | Promise<Sums>) => ({
     whole: async (...given: Given): Promise<Sums> => {
       await flush()
@@ -195,12 +195,13 @@ function sumsOf(
       return read.apply(record, given)
     },
   })
-  const { use, usePage, rebuildUse, sessions, sessionPage, search, searchPage } = record
+  const { use, usePage, rebuildUse, sessions, sessionNames, sessionPage, search, searchPage } = record
   return {
     ...(use ? { use: flushed(use).whole } : {}),
     ...(usePage ? { usePage: flushed(usePage).page } : {}),
     ...(rebuildUse ? { rebuildUse: () => rebuildUse.call(record) } : {}),
     ...(sessions ? { sessions: flushed(sessions).whole } : {}),
+    ...(sessionNames ? { sessionNames: flushed(sessionNames).page } : {}),
     ...(sessionPage ? { sessionPage: flushed(sessionPage).page } : {}),
     ...(search ? { search: flushed(search).page } : {}),
     ...(searchPage ? { searchPage: flushed(searchPage).page } : {}),

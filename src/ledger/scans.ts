@@ -5,18 +5,9 @@
 import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 import { Searches } from './search.ts'
-import type {
-  FoundPage,
-  GenerationSearch,
-  LedgerReader,
-  SessionList,
-  SessionQuery,
-  SessionSlice,
-  SessionUse,
-  UseQuery,
-  UseRow,
-} from './types.ts'
-import { DAY_MS, scanSessions, scanUse } from './use.ts'
+import { type SessionScan, scanSessions } from './session-use.ts'
+import type { FoundPage, GenerationSearch, LedgerReader, SessionList, SessionQuery, SessionSlice, UseQuery, UseRow } from './types.ts'
+import { DAY_MS, scanUse } from './use.ts'
 import { type Verdict, verifyLedger } from './verify.ts'
 
 /** Milliseconds for which the figures of today and of the two days before are kept: processes forward rows late. */
@@ -69,7 +60,7 @@ export class LedgerScans {
   private readonly clock: Pick<Clock, 'now' | 'monotonic'>
   private readonly days = new Map<number, Kept<readonly UseRow[]>>()
   private readonly filtered = new Map<string, Kept<readonly UseRow[]>>()
-  private readonly sessionLists = new Map<string, Kept<readonly SessionUse[]>>()
+  private readonly sessionLists = new Map<string, Kept<SessionScan>>()
   private readonly running = new Map<string, Scan>()
   private readonly searches = new Searches()
   private verdict: Kept<DatedVerdict> | undefined
@@ -92,7 +83,7 @@ export class LedgerScans {
   }
 
   /**
-   * Sums per session, the one that was used last first. Those of a long scan are kept for ten times as long as it took.
+   * Sums per session, the one that was used last first. Which there are, and their order, is kept for ten times as long as it took to find.
    * @throws Fault 400 where there are too many sessions; `unavailable` where too many scans wait, or the ledger cannot be read.
    */
   async sessions(query: SessionQuery, slice: SessionSlice): Promise<SessionList> {
@@ -100,8 +91,9 @@ export class LedgerScans {
     const { from, until, keys, session } = query
     const name = JSON.stringify(['sessions', from, until, keys, session])
     const kept = this.sessionLists.get(name)
-    const rows = isKept(kept, this.clock.monotonic()) ? kept.value : await this.once(name, () => this.sessionScan(name, query))
-    return { total: rows.length, rows: rows.slice(slice.offset, slice.offset + slice.limit) }
+    const scan = isKept(kept, this.clock.monotonic()) ? kept.value : await this.once(name, () => this.sessionScan(name, query))
+    const rows = await this.once(`${name} ${slice.offset} ${slice.limit}`, () => scan.rows(slice))
+    return { total: scan.total, rows }
   }
 
   /** Generations, the newest first. @param before `<seq> <tag>`, or '' to begin. @throws Fault `unavailable` where too many searches run. */
@@ -109,7 +101,7 @@ export class LedgerScans {
     return this.ledger.search ? this.ledger.search(query, before) : this.searches.run(this.ledger, query, before)
   }
 
-  private async sessionScan(name: string, query: SessionQuery): Promise<readonly SessionUse[]> {
+  private async sessionScan(name: string, query: SessionQuery): Promise<SessionScan> {
     const begun = this.clock.monotonic()
     const value = await scanSessions(this.ledger, query)
     const ended = this.clock.monotonic()

@@ -176,7 +176,24 @@ export interface SessionUse {
   readonly last: number
 }
 
-/** Sums of some consecutive generations, and where the next page begins. */
+/** A session of one key that has settled generations in a period. */
+export interface SessionName {
+  readonly key: string
+  readonly session: string
+  /** Milliseconds since the epoch: no generation of it in the period was admitted before. */
+  readonly first: number
+  /** Admission of the last one. */
+  readonly last: number
+}
+
+/** Sessions of some consecutive generations, which may come again, and where the next page begins. */
+export interface SessionNamePage {
+  readonly rows: readonly SessionName[]
+  /** Absent after the last page. */
+  readonly next?: string
+}
+
+/** Sums of some generations, and where the next page begins. */
 export interface SessionPage {
   readonly rows: readonly SessionUse[]
   /** Absent after the last page. */
@@ -302,8 +319,10 @@ export interface LedgerReader {
   rebuildUse?(): number | Promise<number>
   /** The sums themselves, where another process keeps them. */
   use?(query: UseQuery): Promise<readonly UseRow[]>
-  /** As `usePage`, by session; generations without one are left out. */
-  sessionPage?(query: SessionQuery, after: string): SessionPage | Promise<SessionPage>
+  /** As `usePage`, which sessions there are: they are put in order before any is summed. */
+  sessionNames?(query: SessionQuery, after: string): SessionNamePage | Promise<SessionNamePage>
+  /** As `usePage`, the sums of those sessions in the period of the query; each generation counts once. */
+  sessionPage?(query: SessionQuery, after: string, of: readonly SessionName[]): SessionPage | Promise<SessionPage>
   /** As `use`, by session. */
   sessions?(query: SessionQuery, slice: SessionSlice): Promise<SessionList>
   /**

@@ -1,11 +1,8 @@
-/**
- * What was used per day, model, endpoint and provider: the figures behind `/v1/activity` and the order `top-weekly`; and per session:
- * those behind `/v1/sessions` and `headgate sessions`.
- */
+/** What was used per day, model, endpoint and provider: the figures behind `/v1/activity` and the order `top-weekly`. */
 import { Fault } from '../core/faults.ts'
 import { factsOf } from './facts.ts'
 import { Pace } from './pace.ts'
-import type { GenerationRecord, LedgerReader, SessionQuery, SessionUse, UseGroup, UseQuery, UseRow } from './types.ts'
+import type { GenerationRecord, LedgerReader, UseGroup, UseQuery, UseRow } from './types.ts'
 
 export const DAY_MS = 86_400_000
 /** Nano-dollars of a dollar. */
@@ -51,7 +48,7 @@ interface Page<Row> {
  * Reads one page after the other, and rests in between. Where another process reads them, it is at the next one while a page is added up.
  * @param read the page behind `after`; '' begins.
  */
-async function eachPage<Row>(read: (after: string) => Page<Row> | Promise<Page<Row>>, add: (row: Row) => void): Promise<void> {
+export async function eachPage<Row>(read: (after: string) => Page<Row> | Promise<Page<Row>>, add: (row: Row) => void): Promise<void> {
   const pace = Pace.ofList()
   for (let reading: Page<Row> | Promise<Page<Row>> | undefined = read(''); reading; ) {
     // To wait for another process is rest enough.
@@ -68,9 +65,9 @@ async function eachPage<Row>(read: (after: string) => Page<Row> | Promise<Page<R
 }
 
 /** Reads the settled generations of the query one by one, and rests in between. */
-async function eachSettled(
+export async function eachSettled(
   ledger: LedgerReader,
-  { from, until, keys }: UseQuery,
+  { from, until, keys }: Pick<UseQuery, 'from' | 'until' | 'keys'>,
   add: (record: GenerationRecord, settled: NonNullable<GenerationRecord['settled']>) => void,
 ): Promise<void> {
   const pace = new Pace()
@@ -102,7 +99,7 @@ function rowOf({ at, hold }: GenerationRecord, settled: NonNullable<GenerationRe
 }
 
 /** @param saved the fact `cache_discount`: USD. @returns whole nano-dollars. */
-function savedNano(saved: unknown): number {
+export function savedNano(saved: unknown): number {
   return typeof saved === 'number' ? Math.round(saved * NANO) : 0
 }
 
@@ -143,77 +140,5 @@ class Sums {
 
   rows(): UseRow[] {
     return [...this.sums.values()]
-  }
-}
-
-/** Sessions of one scan: callers choose their names, so that their number is bounded. About 20 MB. */
-const MOST_SESSIONS = 50_000
-
-/**
- * Reads every generation of the query, in slices.
- * @returns sessions, the one that was used last first.
- * @throws Fault 400 where there are too many sessions; `unavailable` where the ledger cannot be read.
- */
-export async function scanSessions(ledger: LedgerReader, query: SessionQuery): Promise<SessionUse[]> {
-  const sums = new Map<string, SessionUse>()
-  const add = (row: SessionUse): void => {
-    const name = `${row.key.length} ${row.key}${row.session}`
-    const sum = sums.get(name)
-    if (!sum && sums.size === MOST_SESSIONS)
-      throw new Fault('bad_request', { message: `since: the period has more than ${MOST_SESSIONS} sessions: name a shorter one, or a key` })
-    sums.set(name, sum ? addSession(sum, row) : row)
-  }
-  const { sessionPage } = ledger
-  if (sessionPage) await eachPage((after) => sessionPage.call(ledger, query, after), add)
-  else
-    await eachSettled(ledger, query, (record, settled) => {
-      const row = sessionRow(record, settled)
-      if (row && (query.session === undefined || row.session === query.session)) add(row)
-    })
-  return [...sums.values()].sort((a, b) => b.last - a.last || byText(a.session, b.session) || byText(a.key, b.key))
-}
-
-const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
-
-function addSession(a: SessionUse, b: SessionUse): SessionUse {
-  const added = b.models.filter((model) => !a.models.includes(model))
-  return {
-    key: a.key,
-    session: a.session,
-    models: added.length === 0 ? a.models : [...a.models, ...added],
-    requests: a.requests + b.requests,
-    failed: a.failed + b.failed,
-    cost: a.cost + b.cost,
-    input: a.input + b.input,
-    output: a.output + b.output,
-    cached: a.cached + b.cached,
-    cacheWrite: a.cacheWrite + b.cacheWrite,
-    reasoning: a.reasoning + b.reasoning,
-    cacheSaved: a.cacheSaved + b.cacheSaved,
-    first: Math.min(a.first, b.first),
-    last: Math.max(a.last, b.last),
-  }
-}
-
-/** Undefined where the generation belongs to no session. */
-function sessionRow({ at, hold }: GenerationRecord, settled: NonNullable<GenerationRecord['settled']>): SessionUse | undefined {
-  const { session_id: session, model, cache_discount: saved } = factsOf(settled)
-  if (typeof session !== 'string' || session === '') return undefined
-  const { cost, input, output, cached, cacheWrite, reasoning, status } = settled
-  return {
-    key: hold.key,
-    session,
-    models: [textOr(model, hold.model)],
-    requests: 1,
-    failed: status === 'failed' || status === 'unknown' ? 1 : 0,
-    cost: BigInt(cost),
-    input,
-    output,
-    cached,
-    cacheWrite,
-    reasoning,
-    cacheSaved: savedNano(saved),
-    first: at,
-    last: at,
   }
 }

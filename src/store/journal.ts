@@ -11,6 +11,8 @@ import type {
   Journal,
   KeyCharges,
   Reconciliation,
+  SessionName,
+  SessionNamePage,
   SessionPage,
   SessionQuery,
   SettleRow,
@@ -28,6 +30,7 @@ import { SqliteReaders } from './sqlite-readers.ts'
 import { SqliteRollups } from './sqlite-rollups.ts'
 import { holdFrom, SETTLED_COLUMNS, settlementFrom } from './sqlite-rows.ts'
 import { SqliteSearch } from './sqlite-search.ts'
+import { SqliteSessionNames } from './sqlite-session-names.ts'
 import { SqliteSessionSums } from './sqlite-session-sums.ts'
 import { SqliteSessionUse } from './sqlite-session-use.ts'
 import { SqliteUse } from './sqlite-use.ts'
@@ -92,6 +95,7 @@ export class SqliteJournal implements Journal {
   private readonly rollups: SqliteRollups
   private readonly sessionSums: SqliteSessionSums
   private sums: SqliteUse | undefined
+  private namesOfSessions: SqliteSessionNames | undefined
   private sessionUse: SqliteSessionUse | undefined
   /** What goes through the ledger step by step. */
   readonly readers: SqliteReaders
@@ -230,10 +234,15 @@ export class SqliteJournal implements Journal {
     return this.sums.read(query, after)
   }
 
-  sessionPage(query: SessionQuery, after: string): SessionPage {
+  sessionNames(query: SessionQuery, after: string): SessionNamePage {
     if (after === '') this.queue.flush()
+    this.namesOfSessions ??= new SqliteSessionNames(this.db, this.sessionSums)
+    return this.namesOfSessions.read(query, after)
+  }
+
+  sessionPage(query: SessionQuery, after: string, of: readonly SessionName[]): SessionPage {
     this.sessionUse ??= new SqliteSessionUse(this.db, this.sessionSums)
-    return this.sessionUse.read(query, after)
+    return this.sessionUse.read(query, after, of)
   }
 
   searchPage(query: GenerationSearch, before: string): FoundPage {

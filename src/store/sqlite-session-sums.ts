@@ -64,9 +64,9 @@ export class SqliteSessionSums {
   /** The table has exactly the settled generations of the hours (since the epoch) below this one. */
   below: number
   /** Of later hours, those below this sequence are summed here, and those from `start` on: the others are still to be read. */
-  read: number
+  private read: number
   /** Infinity until `roll` is called first: a journal that hands its rows to a store of record must not gather sums. */
-  start = Number.POSITIVE_INFINITY
+  private start = Number.POSITIVE_INFINITY
   private readonly hours = new Map<number, Hour>()
   private size = 0
   private flush: Flush | undefined
@@ -156,6 +156,17 @@ export class SqliteSessionSums {
   /** The sums of an hour that is not below the watermark. */
   *of(hour: number): Iterable<SessionSum> {
     yield* this.hours.get(hour)?.values() ?? []
+  }
+
+  /** The sum of one session of an hour that is not below the watermark. */
+  sumOf(hour: number, key: string, session: string): SessionSum | undefined {
+    return this.hours.get(hour)?.get(nameOf(key, session))
+  }
+
+  /** The hours, not below the watermark, of which some generations are still to be read: from one to before the other. */
+  get unsummed(): { readonly first: number; readonly end: number } | undefined {
+    if (this.read >= this.start) return undefined
+    return { first: Math.floor(this.read / HOUR_TICKS), end: Math.ceil(this.start / HOUR_TICKS) }
   }
 
   /** The first hour from this one on that has sums here. */
@@ -251,8 +262,10 @@ function hourIn(hours: Map<number, Hour>, hour: number): Hour {
   return sums
 }
 
+const nameOf = (key: string, session: string): string => `${key.length} ${key}${session}`
+
 function sumIn(hour: Hour, key: string, session: string, seq: number): SessionSum {
-  const name = `${key.length} ${key}${session}`
+  const name = nameOf(key, session)
   let sum = hour.get(name)
   if (!sum) {
     const none = { count: 0, failed: 0, dollars: 0, nano: 0, input: 0, output: 0, cached: 0, cache_write: 0, reasoning: 0, saved: 0 }

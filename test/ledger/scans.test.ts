@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { LedgerScans } from '../../src/ledger/scans.ts'
 import type { GenerationRecord, LedgerReader, SessionUse, SettleStatus, UseQuery, UseRow } from '../../src/ledger/types.ts'
-import { DAY_MS, scanSessions, scanUse } from '../../src/ledger/use.ts'
+import { DAY_MS, scanUse } from '../../src/ledger/use.ts'
 import { AdaptivePage } from '../../src/store/adaptive-page.ts'
 import { SqliteJournal } from '../../src/store/journal.ts'
 import { MemoryJournal } from '../../src/store/memory.ts'
@@ -13,6 +13,7 @@ import { openDatabase } from '../../src/store/sqlite.ts'
 import { holdRow, settleRow } from '../store/samples.ts'
 import { FakeClock } from '../support/clock.ts'
 import { property } from '../support/seed.ts'
+import { allSessions } from '../support/sessions.ts'
 
 const TODAY = Date.UTC(2026, 0, 5)
 const TICKS = 4096
@@ -233,7 +234,7 @@ t.test('SQLite sums what the rows say, whatever they are', async (t) => {
         const query = { from: first * DAY_MS, until: (first + length) * DAY_MS, ...(keys ? { keys } : {}) }
         const [expected, found] = [await scanUse(memory, query), await scanUse(sqlite, query)]
         const ofSession = session === null ? query : { ...query, session }
-        const [sessions, inSqlite] = [await scanSessions(memory, ofSession), await scanSessions(sqlite, ofSession)]
+        const [sessions, inSqlite] = [await allSessions(memory, ofSession), await allSessions(sqlite, ofSession)]
         sqlite.close()
         if (sessionText(inSqlite) !== sessionText(sessions)) throw new Error(`${sessionText(inSqlite)} instead of ${sessionText(sessions)}`)
         summed += sessions.length
@@ -284,7 +285,7 @@ t.test('a period with more sessions than memory should hold is refused', async (
     }
   }
   const ledger = { find: () => undefined, spent: () => new Map<string, bigint>(), export: rows }
-  await t.rejects(scanSessions(ledger, days(0, 1)), { code: 'bad_request', message: /more than 50000 sessions/ })
+  await t.rejects(allSessions(ledger, days(0, 1)), { code: 'bad_request', message: /more than 50000 sessions/ })
 })
 
 t.test('sessions of a long scan are kept for ten times as long', async (t) => {

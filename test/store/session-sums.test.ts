@@ -2,13 +2,14 @@
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import type { HoldRow, SessionQuery, SessionUse, SettleRow } from '../../src/ledger/types.ts'
-import { scanSessions } from '../../src/ledger/use.ts'
+import { scanSessions } from '../../src/ledger/session-use.ts'
+import type { HoldRow, SessionName, SessionNamePage, SessionPage, SessionQuery, SessionUse, SettleRow } from '../../src/ledger/types.ts'
 import { SqliteJournal } from '../../src/store/journal.ts'
 import { MemoryJournal } from '../../src/store/memory.ts'
 import { openDatabase } from '../../src/store/sqlite.ts'
 import { FakeClock } from '../support/clock.ts'
 import { property } from '../support/seed.ts'
+import { allSessions } from '../support/sessions.ts'
 import { holdRow, settleRow } from './samples.ts'
 
 const TICKS = 4096
@@ -131,8 +132,12 @@ t.test('whatever is written when, the sums of sessions are those of the rows', a
       const plain = new MemoryJournal()
       const agree = async (): Promise<void> => {
         for (const query of QUERIES) {
-          const [found, expected] = [textOf(await scanSessions(journal, query)), textOf(await scanSessions(plain, query))]
+          const [found, expected] = [textOf(await allSessions(journal, query)), textOf(await allSessions(plain, query))]
           if (found !== expected) throw new Error(`${JSON.stringify(query)}: ${found}, expected ${expected}`)
+          const scan = await scanSessions(journal, query)
+          const parts: SessionUse[] = []
+          for (let offset = 0; offset <= scan.total; offset += 2) parts.push(...(await scan.rows({ offset, limit: 2 })))
+          if (textOf(parts) !== expected) throw new Error(`${JSON.stringify(query)}, two by two: ${textOf(parts)}, expected ${expected}`)
           compared += expected.length > 2 ? 1 : 0
         }
       }
@@ -184,14 +189,49 @@ t.test('a list that was begun counts each generation once, whatever is written m
     rollAll(journal, rolled)
     let requests = 0
     let hours = rolled
-    for (let after: string | undefined = ''; after !== undefined; ) {
-      const page = journal.sessionPage(period(0.52, 5.52), after)
-      requests += page.rows.reduce((sum, row) => sum + row.requests, 0)
+    const work = (): void => {
       hours += 0.5
       journal.roll(FIRST + hours * HOUR, 3)
+    }
+    const query = period(0.52, 5.52)
+    const names: SessionName[] = []
+    for (let after: string | undefined = ''; after !== undefined; work()) {
+      const page: SessionNamePage = journal.sessionNames(query, after)
+      names.push(...page.rows)
+      after = page.next
+    }
+    const of = Array.from({ length: 7 }, (_, i) => {
+      const found = names.filter(({ session }) => session === `s${i}`)
+      const [first, last] = [Math.min(...found.map((name) => name.first)), Math.max(...found.map((name) => name.last))]
+      return { key: 'dev', session: `s${i}`, first, last }
+    })
+    for (let after: string | undefined = ''; after !== undefined; work()) {
+      const page: SessionPage = journal.sessionPage(query, after, of)
+      requests += page.rows.reduce((sum, row) => sum + row.requests, 0)
       after = page.next
     }
     t.equal(requests, 100, `from ${rolled}`)
+  }
+})
+
+t.test('a session that another key uses as well, and far more, is found by its own last generation', async (t) => {
+  const [, journal] = open(t)
+  t.teardown(() => journal.close())
+  const of = (hours: number, key: string): void => {
+    const seq = Math.floor((FIRST + hours * HOUR) * TICKS)
+    journal.hold(holdRow(seq, { key }))
+    journal.settle(settleRow(seq, 1, { facts: '{"session_id":"one"}' }))
+  }
+  for (const hours of [0.1, 0.9]) of(hours, 'a')
+  for (let i = 0; i < 2_500; i++) of(0.2 + i / 10_000, 'b')
+  await journal.committed()
+  for (const rolled of [0, 2]) {
+    rollAll(journal, rolled)
+    const found = await allSessions(journal, period(0, 0.5))
+    t.match(found, [
+      { key: 'b', requests: 2_500 },
+      { key: 'a', requests: 1, last: FIRST + 0.1 * HOUR },
+    ])
   }
 })
 
@@ -221,7 +261,7 @@ t.test('hours that are over are in the table, once for each session', async (t) 
   t.equal(journal.prune(FIRST + 0.95 * HOUR, 100), 5)
   rollAll(journal, 1.2)
   t.match(table(), [], 'retention has removed all of the hour')
-  t.match(await scanSessions(journal, period(0, 3)), [{ session: 'one', requests: 1 }])
+  t.match(await allSessions(journal, period(0, 3)), [{ session: 'one', requests: 1 }])
 })
 
 t.test('more sessions than memory should hold reach the table before their hour is over', async (t) => {
@@ -239,6 +279,6 @@ t.test('more sessions than memory should hold reach the table before their hour 
   while (journal.roll(FIRST, 1_000) >= 1_000);
   t.match(db.prepare('SELECT count(*) AS count FROM session_use').get(), { count: 50_001 })
   await write(journal, 0.5, 's7')
-  t.match(await scanSessions(journal, period(0.1, 1)), [{ session: 's7', requests: 1 }])
+  t.match(await allSessions(journal, period(0.1, 1)), [{ session: 's7', requests: 1 }])
   t.match(db.prepare("SELECT count FROM session_use WHERE session = 's7'").get(), { count: 2 })
 })

@@ -8,6 +8,8 @@ import type {
   LedgerReader,
   LedgerReaders,
   RecordedWindows,
+  SessionName,
+  SessionNamePage,
   SessionPage,
   SessionQuery,
   UseGroup,
@@ -113,9 +115,14 @@ export class PostgresLedger implements LedgerReader {
     return (row?.day ?? 0) * DAY_MS
   }
 
-  /** As `usePage`, by session. @throws Fault `unavailable`. */
-  sessionPage(wanted: SessionQuery, after: string): Promise<SessionPage> {
-    return this.sessionUse.page(wanted, after)
+  /** @throws Fault `unavailable`. */
+  sessionNames(wanted: SessionQuery, after: string): Promise<SessionNamePage> {
+    return this.sessionUse.names(wanted, after)
+  }
+
+  /** @throws Fault `unavailable`. */
+  sessionPage(wanted: SessionQuery, after: string, of: readonly SessionName[]): Promise<SessionPage> {
+    return this.sessionUse.sums(wanted, after, of)
   }
 
   /** The balances, which are kept beside the generations: that the two agree is for `ledger verify` to find out. */

@@ -1,0 +1,173 @@
+/** What was used per session: the figures behind `/v1/sessions` and `headgate sessions`. */
+import { Fault } from '../core/faults.ts'
+import { factsOf } from './facts.ts'
+import type { GenerationRecord, LedgerReader, SessionName, SessionQuery, SessionSlice, SessionUse } from './types.ts'
+import { eachPage, eachSettled, savedNano, textOr } from './use.ts'
+
+/** Sessions of one scan: callers choose their names, so that their number is bounded. About 20 MB. */
+const MOST_SESSIONS = 50_000
+
+/** The sessions of a query, the one that was used last first. */
+export interface SessionScan {
+  readonly total: number
+  /** @throws Fault `unavailable` where the ledger cannot be read. */
+  rows(slice: SessionSlice): Promise<readonly SessionUse[]>
+}
+
+/**
+ * Finds the sessions of the query, in slices. Where the store keeps their sums, only those that are shown are read.
+ * @throws Fault 400 where there are too many sessions; `unavailable` where the ledger cannot be read.
+ */
+export async function scanSessions(ledger: LedgerReader, query: SessionQuery): Promise<SessionScan> {
+  const { sessionNames, sessionPage } = ledger
+  if (!sessionNames || !sessionPage) return scanOf(await readSums(ledger, query))
+  const found = new Sessions<SessionName>(laterName)
+  await eachPage(
+    (after) => sessionNames.call(ledger, query, after),
+    (name) => found.add(name),
+  )
+  const names = new Ordered(found.all)
+  const rows = async (slice: SessionSlice): Promise<SessionUse[]> => {
+    const of = names.slice(slice)
+    const sums = new Sessions<SessionUse>(addSession)
+    if (of.length > 0)
+      await eachPage(
+        (after) => sessionPage.call(ledger, query, after, of),
+        (row) => sums.add(row),
+      )
+    // Of some a generation may have been settled since they were put in order.
+    return sums.all.sort(inOrder)
+  }
+  return { total: found.all.length, rows }
+}
+
+function scanOf(sums: readonly SessionUse[]): SessionScan {
+  const ordered = new Ordered(sums)
+  return { total: sums.length, rows: async (slice) => ordered.slice(slice) }
+}
+
+async function readSums(ledger: LedgerReader, query: SessionQuery): Promise<SessionUse[]> {
+  const sums = new Sessions<SessionUse>(addSession)
+  await eachSettled(ledger, query, (record, settled) => {
+    const row = sessionRow(record, settled)
+    if (row && (query.session === undefined || row.session === query.session)) sums.add(row)
+  })
+  return sums.all
+}
+
+type Name = Pick<SessionName, 'key' | 'session' | 'last'>
+
+/** One row for each session of each key. */
+class Sessions<Row extends Name> {
+  readonly all: Row[] = []
+  /** By key and session: where it stands in `all`. */
+  private readonly places = new Map<string, Map<string, number>>()
+  private readonly join: (a: Row, b: Row) => Row
+  /** Rows of one key mostly come one after the other. */
+  private ofKey: { readonly key: string; readonly places: Map<string, number> } | undefined
+
+  constructor(join: (a: Row, b: Row) => Row) {
+    this.join = join
+  }
+
+  add(row: Row): void {
+    const places = this.placesOf(row.key)
+    const place = places.get(row.session)
+    const before = place === undefined ? undefined : this.all[place]
+    if (place !== undefined && before) {
+      this.all[place] = this.join(before, row)
+      return
+    }
+    if (this.all.length === MOST_SESSIONS)
+      throw new Fault('bad_request', { message: `since: the period has more than ${MOST_SESSIONS} sessions: name a shorter one, or a key` })
+    places.set(row.session, this.all.push(row) - 1)
+  }
+
+  private placesOf(key: string): Map<string, number> {
+    if (this.ofKey?.key === key) return this.ofKey.places
+    let places = this.places.get(key)
+    if (!places) {
+      places = new Map()
+      this.places.set(key, places)
+    }
+    this.ofKey = { key, places }
+    return places
+  }
+}
+
+/** Rows of which some are shown in order: to sort all of thousands would hold up the event loop. */
+class Ordered<Row extends Name> {
+  private readonly rows: readonly Row[]
+  /** Rising. */
+  private readonly lasts: Float64Array
+
+  constructor(rows: readonly Row[]) {
+    this.rows = rows
+    this.lasts = new Float64Array(rows.length)
+    for (const [at, { last }] of rows.entries()) this.lasts[at] = last
+    this.lasts.sort()
+  }
+
+  slice({ offset, limit }: SessionSlice): Row[] {
+    const { length } = this.lasts
+    const newest = this.lasts[length - 1 - offset]
+    if (newest === undefined) return []
+    const oldest = this.lasts[Math.max(0, length - offset - limit)] ?? 0
+    const within = this.rows.filter(({ last }) => last <= newest && last >= oldest).sort(inOrder)
+    // Those that were used later come before.
+    const skipped = offset - this.rows.reduce((count, { last }) => count + (last > newest ? 1 : 0), 0)
+    return within.slice(skipped, skipped + limit)
+  }
+}
+
+const inOrder = (a: Name, b: Name): number => b.last - a.last || byText(a.session, b.session) || byText(a.key, b.key)
+
+function laterName(a: SessionName, b: SessionName): SessionName {
+  if (a.first <= b.first && a.last >= b.last) return a
+  return { key: a.key, session: a.session, first: Math.min(a.first, b.first), last: Math.max(a.last, b.last) }
+}
+
+const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+function addSession(a: SessionUse, b: SessionUse): SessionUse {
+  const added = b.models.filter((model) => !a.models.includes(model))
+  return {
+    key: a.key,
+    session: a.session,
+    models: added.length === 0 ? a.models : [...a.models, ...added],
+    requests: a.requests + b.requests,
+    failed: a.failed + b.failed,
+    cost: a.cost + b.cost,
+    input: a.input + b.input,
+    output: a.output + b.output,
+    cached: a.cached + b.cached,
+    cacheWrite: a.cacheWrite + b.cacheWrite,
+    reasoning: a.reasoning + b.reasoning,
+    cacheSaved: a.cacheSaved + b.cacheSaved,
+    first: Math.min(a.first, b.first),
+    last: Math.max(a.last, b.last),
+  }
+}
+
+/** Undefined where the generation belongs to no session. */
+function sessionRow({ at, hold }: GenerationRecord, settled: NonNullable<GenerationRecord['settled']>): SessionUse | undefined {
+  const { session_id: session, model, cache_discount: saved } = factsOf(settled)
+  if (typeof session !== 'string' || session === '') return undefined
+  const { cost, input, output, cached, cacheWrite, reasoning, status } = settled
+  return {
+    key: hold.key,
+    session,
+    models: [textOr(model, hold.model)],
+    requests: 1,
+    failed: status === 'failed' || status === 'unknown' ? 1 : 0,
+    cost: BigInt(cost),
+    input,
+    output,
+    cached,
+    cacheWrite,
+    reasoning,
+    cacheSaved: savedNano(saved),
+    first: at,
+    last: at,
+  }
+}

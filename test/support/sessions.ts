@@ -1,0 +1,8 @@
+import { scanSessions } from '../../src/ledger/session-use.ts'
+import type { LedgerReader, SessionQuery, SessionUse } from '../../src/ledger/types.ts'
+
+/** All sessions of a query, the one that was used last first. */
+export async function allSessions(ledger: LedgerReader, query: SessionQuery): Promise<readonly SessionUse[]> {
+  const scan = await scanSessions(ledger, query)
+  return scan.rows({ offset: 0, limit: scan.total })
+}
