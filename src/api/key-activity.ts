@@ -2,9 +2,10 @@
 import { badField } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { usd } from '../core/money.ts'
+import { Ordered } from '../ledger/ordered.ts'
 import { Pace } from '../ledger/pace.ts'
 import type { UseGroup, UseRow } from '../ledger/types.ts'
-import { DAY_MS } from '../ledger/use.ts'
+import { addUse, DAY_MS } from '../ledger/use.ts'
 import { type ActivitySource, dayOf, isoDay } from './activity.ts'
 import { allKeys } from './key-entry.ts'
 import { integerOf, listOf } from './query.ts'
@@ -22,20 +23,6 @@ const LONGEST_CURSOR = 4_000
 /** Sums of the ledger that are added up at once. */
 const SLICE = 1_000
 const GROUPS: readonly UseGroup[] = ['day', 'model', 'provider']
-
-interface Sum {
-  readonly key: string
-  readonly day: number
-  readonly model: string
-  readonly provider: string
-  requests: number
-  failed: number
-  cost: bigint
-  input: number
-  output: number
-  reasoning: number
-  cacheSaved: number
-}
 
 /**
  * The sums of settled requests by the day of their admission, the latest day first and on each day the most spent first.
@@ -55,30 +42,33 @@ export async function readKeyActivity(query: URLSearchParams, source: ActivitySo
   const wanted = hash === undefined ? undefined : [keys.find((key) => key.hash === hash)?.identity ?? hash]
   const filter = { groups, model: query.get('model') || undefined, provider: query.get('provider') || undefined }
   const apart = GROUPS.filter((group) => groups.has(group) || (group !== 'day' && filter[group] !== undefined))
-  const found: Sum[] = []
+  const shown: UseRow[] = []
+  let before = 0
   const pace = Pace.ofList()
   // A day of all keys may have thousands of sums, all days of one key have few.
   const step = wanted || !groups.has('day') ? until - from : DAY_MS
-  // Days come in the order of the reply. One more than is shown, so that it is known whether there are more.
+  // Days come in the order of the reply.
   const first = after && step === DAY_MS ? Math.min(until, after.day + DAY_MS) : until
-  for (let end = first; end > from && found.length <= offset + limit; end -= step) {
+  for (let end = first; end > from && shown.length <= limit; end -= step) {
     const rows = await source.scans.use({ from: end - step, until: end, byKey: true, apart, ...(wanted ? { keys: wanted } : {}) })
-    const sums = await sumsOf(rows, filter, pace)
+    const sums = apart.every((group) => groups.has(group)) ? rows.filter((row) => isWanted(row, filter)) : await sumsOf(rows, filter, pace)
     // To look for a position costs less than to sort what lies before it.
     const behind = after ? sums.filter((sum) => order(after, sum) < 0) : sums
     if (pace.over) await pace.rest()
-    for (const sum of behind.sort(order)) found.push(sum)
+    const ordered = new Ordered(behind, groups.has('day') && step > DAY_MS ? dayIn : costIn, order)
+    // One more than is shown, so that it is known whether there are more.
+    shown.push(...ordered.slice({ offset: Math.max(0, offset - before), limit: limit + 1 - shown.length }))
+    before += behind.length
     if (pace.over) await pace.rest()
   }
   const byIdentity = new Map(keys.map((key) => [key.identity, key]))
-  const shown = found.slice(offset, offset + limit)
-  const data = shown.map((sum) => {
-    const key = byIdentity.get(sum.key)
-    return { ...entryOf(sum, groups), api_key_hash: key?.hash ?? sum.key, api_key_name: key?.name ?? null }
+  const data = shown.slice(0, limit).map((sum) => {
+    const key = byIdentity.get(sum.key ?? '')
+    return { ...entryOf(sum, groups), api_key_hash: key?.hash ?? sum.key ?? '', api_key_name: key?.name ?? null }
   })
   // To write the reply is work of its own.
   if (pace.over) await pace.rest()
-  const last = found.length > offset + limit ? shown.at(-1) : undefined
+  const last = shown.length > limit ? shown.at(-2) : undefined
   return ok({
     data,
     has_more: last !== undefined,
@@ -95,7 +85,7 @@ function offsetIn(query: URLSearchParams): number {
   return offset
 }
 
-type Position = Pick<Sum, 'day' | 'cost' | 'key' | 'model' | 'provider'>
+type Position = Pick<UseRow, 'day' | 'cost' | 'key' | 'model' | 'provider'>
 
 const positionOf = ({ day, cost, key, model, provider }: Position): string =>
   Buffer.from(JSON.stringify([day, String(cost), key, model, provider])).toString('base64url')
@@ -123,42 +113,35 @@ function positionFrom(text: string): Position | undefined {
 
 type Filter = { readonly groups: ReadonlySet<UseGroup>; readonly model: string | undefined; readonly provider: string | undefined }
 
-/** The sums of the reply. */
-async function sumsOf(rows: readonly UseRow[], filter: Filter, pace: Pace): Promise<Sum[]> {
-  const sums = new Map<string, Sum>()
+const isWanted = (row: UseRow, { model, provider }: Filter): boolean =>
+  (model === undefined || row.model === model) && (provider === undefined || row.provider === provider)
+
+/** The sums of the reply, where the rows stand apart by what it does not show. */
+async function sumsOf(rows: readonly UseRow[], filter: Filter, pace: Pace): Promise<UseRow[]> {
+  const sums = new Map<string, UseRow>()
   for (let at = 0; at < rows.length; at += SLICE) {
-    addSums(sums, rows.slice(at, at + SLICE), filter)
+    for (const row of rows.slice(at, at + SLICE)) if (isWanted(row, filter)) addSum(sums, row, filter.groups)
     if (pace.over) await pace.rest()
   }
   return [...sums.values()]
 }
 
-function addSums(sums: Map<string, Sum>, rows: readonly UseRow[], { groups, model, provider }: Filter): void {
-  for (const row of rows) {
-    if ((model !== undefined && row.model !== model) || (provider !== undefined && row.provider !== provider)) continue
-    const of = {
-      key: row.key ?? '',
-      day: groups.has('day') ? row.day : 0,
-      model: groups.has('model') ? row.model : '',
-      provider: groups.has('provider') ? row.provider : '',
-    }
-    const name = `${of.key}\n${of.day}\n${of.model}\n${of.provider}`
-    let sum = sums.get(name)
-    if (!sum) {
-      sum = { ...of, requests: 0, failed: 0, cost: 0n, input: 0, output: 0, reasoning: 0, cacheSaved: 0 }
-      sums.set(name, sum)
-    }
-    sum.requests += row.requests
-    sum.failed += row.failed ?? 0
-    sum.cost += row.cost
-    sum.input += row.input
-    sum.output += row.output
-    sum.reasoning += row.reasoning
-    sum.cacheSaved += row.cacheSaved
+function addSum(sums: Map<string, UseRow>, row: UseRow, groups: ReadonlySet<UseGroup>): void {
+  const of = {
+    ...row,
+    day: groups.has('day') ? row.day : 0,
+    model: groups.has('model') ? row.model : '',
+    provider: groups.has('provider') ? row.provider : '',
   }
+  const name = `${of.day}\n${textOf(of)}`
+  const sum = sums.get(name)
+  sums.set(name, sum ? addUse(sum, of) : of)
 }
 
-const textOf = ({ key, model, provider }: Position): string => `${key}\n${model}\n${provider}`
+const dayIn = ({ day }: UseRow): number => day
+const costIn = ({ cost }: UseRow): number => Number(cost)
+
+const textOf = ({ key, model, provider }: Position): string => `${key ?? ''}\n${model}\n${provider}`
 
 /** Below 0 where `a` comes first: the latest day does, and of a day the most spent. */
 function order(a: Position, b: Position): number {
@@ -168,14 +151,14 @@ function order(a: Position, b: Position): number {
   return left < right ? -1 : left > right ? 1 : 0
 }
 
-function entryOf(sum: Sum, groups: ReadonlySet<UseGroup>): JsonObject {
+function entryOf(sum: UseRow, groups: ReadonlySet<UseGroup>): JsonObject {
   return {
     ...(groups.has('day') ? { date: isoDay(sum.day) } : {}),
     ...(groups.has('model') ? { model: sum.model } : {}),
     ...(groups.has('provider') ? { provider_name: sum.provider } : {}),
     usage: usd(sum.cost),
     requests: sum.requests,
-    failed_requests: sum.failed,
+    failed_requests: sum.failed ?? 0,
     prompt_tokens: sum.input,
     completion_tokens: sum.output,
     reasoning_tokens: sum.reasoning,

@@ -1,6 +1,7 @@
 /** What was used per session: the figures behind `/v1/sessions` and `headgate sessions`. */
 import { Fault } from '../core/faults.ts'
 import { factsOf } from './facts.ts'
+import { Ordered } from './ordered.ts'
 import type { GenerationRecord, LedgerReader, SessionName, SessionQuery, SessionSlice, SessionUse } from './types.ts'
 import { eachPage, eachSettled, savedNano, textOr } from './use.ts'
 
@@ -26,7 +27,7 @@ export async function scanSessions(ledger: LedgerReader, query: SessionQuery): P
     (after) => sessionNames.call(ledger, query, after),
     (name) => found.add(name),
   )
-  const names = new Ordered(found.all)
+  const names = new Ordered(found.all, lastOf, inOrder)
   const rows = async (slice: SessionSlice): Promise<SessionUse[]> => {
     const of = names.slice(slice)
     const sums = new Sessions<SessionUse>(addSession)
@@ -42,7 +43,7 @@ export async function scanSessions(ledger: LedgerReader, query: SessionQuery): P
 }
 
 function scanOf(sums: readonly SessionUse[]): SessionScan {
-  const ordered = new Ordered(sums)
+  const ordered = new Ordered(sums, lastOf, inOrder)
   return { total: sums.length, rows: async (slice) => ordered.slice(slice) }
 }
 
@@ -95,31 +96,7 @@ class Sessions<Row extends Name> {
   }
 }
 
-/** Rows of which some are shown in order: to sort all of thousands would hold up the event loop. */
-class Ordered<Row extends Name> {
-  private readonly rows: readonly Row[]
-  /** Rising. */
-  private readonly lasts: Float64Array
-
-  constructor(rows: readonly Row[]) {
-    this.rows = rows
-    this.lasts = new Float64Array(rows.length)
-    for (const [at, { last }] of rows.entries()) this.lasts[at] = last
-    this.lasts.sort()
-  }
-
-  slice({ offset, limit }: SessionSlice): Row[] {
-    const { length } = this.lasts
-    const newest = this.lasts[length - 1 - offset]
-    if (newest === undefined) return []
-    const oldest = this.lasts[Math.max(0, length - offset - limit)] ?? 0
-    const within = this.rows.filter(({ last }) => last <= newest && last >= oldest).sort(inOrder)
-    // Those that were used later come before.
-    const skipped = offset - this.rows.reduce((count, { last }) => count + (last > newest ? 1 : 0), 0)
-    return within.slice(skipped, skipped + limit)
-  }
-}
-
+const lastOf = ({ last }: Name): number => last
 const inOrder = (a: Name, b: Name): number => b.last - a.last || byText(a.session, b.session) || byText(a.key, b.key)
 
 function laterName(a: SessionName, b: SessionName): SessionName {

@@ -9,15 +9,28 @@ type Row = Readonly<Record<string, SQLOutputValue>>
 
 const costOf = ({ dollars, nano }: Row): bigint => BigInt(integer(dollars)) * BigInt(NANO) + BigInt(integer(nano))
 
+/** Names that are read next come in one piece with those before: of the thousands of sums of a day each has the same few. */
+const MOST_NAMES = 1_000
+const names = new Map<string, string>()
+
+function nameOf(value: SQLOutputValue | undefined): string {
+  const name = text(value)
+  const known = names.get(name)
+  if (known !== undefined) return known
+  if (names.size >= MOST_NAMES) names.clear()
+  names.set(name, name)
+  return name
+}
+
 /** @param row with `failed` where it joins generations that failed with others, with `key` where keys stand apart. */
 export function useFrom(row: Row): UseRow {
   const { failed, key } = row
   return {
-    ...(key === undefined ? {} : { key: text(key) }),
+    ...(key === undefined ? {} : { key: nameOf(key) }),
     day: integer(row.day) * DAY_MS,
-    model: text(row.model),
-    endpoint: text(row.endpoint),
-    provider: text(row.provider),
+    model: nameOf(row.model),
+    endpoint: nameOf(row.endpoint),
+    provider: nameOf(row.provider),
     answered: row.answered === 1,
     requests: integer(row.requests),
     cost: costOf(row),
