@@ -128,11 +128,18 @@ const SESSION_NAME = sql.raw(`(${SESSION_OF.postgres})`)
 const BELOW = sql.raw('mark as materialized (select seq as below from session_below)')
 const ofKeys = ({ keys }: SessionQuery): RawBuilder<unknown> => (keys ? sql`and s.key = any(${keys.map(storable)})` : sql``)
 
+/**
+ * The generations of a session of one key, by the index of sessions, which serves comparisons in the default collation alone: else the
+ * planner reads all those of the key. @param of has a `session` and a `key`.
+ */
+const named = (of: string, from: RawBuilder<unknown>, end: RawBuilder<unknown>): RawBuilder<unknown> => sql`(
+  select * from generation where ${IN_SESSIONS} and ${SESSION_NAME} = ${sql.raw(of)}.session collate "default" and seq >= ${from} and seq < ${end}
+  order by seq desc offset 0) as named where named.key = ${sql.raw(of)}.key`
+
 /** Of sessions that go on beyond the end of the period the last generation before it is looked up, by the index of sessions. */
 function firstOf(wanted: SessionQuery) {
   const { first, end, full, fullEnd } = periodOf(wanted)
   const [hour, lastHour] = [Math.floor(first / HOUR_TICKS), Math.floor((end - 1) / HOUR_TICKS)]
-  // The planner must not look for the last one among the generations of all sessions.
   return sql<Columns>`
     with ${BELOW}, hours as materialized (
       select s.hour, s.key, s.session, s.first, s.last, below from session_use s, mark
@@ -141,9 +148,9 @@ function firstOf(wanted: SessionQuery) {
     ), found as (
       select key, session, first, last from hours where last < ${end}::bigint
       union all select h.key, h.session, h.first, g.last from hours h cross join lateral (
-        select max(seq + 0) as last from generation where ${IN_SESSIONS} and ${SESSION_NAME} = h.session and key = h.key
-          and seq >= greatest(${first}::bigint, h.hour * ${HOUR_TICKS}::bigint) and seq < least(${end}::bigint, h.below)
-      ) g where h.last >= ${end}::bigint and g.last is not null
+        select seq as last from ${named('h', sql`greatest(${first}::bigint, h.hour * ${HOUR_TICKS}::bigint)`, sql`least(${end}::bigint, h.below)`)}
+        order by seq desc limit 1
+      ) g where h.last >= ${end}::bigint
     )
     select ${COLUMN_TEXTS}, (select below from mark) as below, null as end from found`
 }
@@ -191,8 +198,6 @@ function sumsOf(wanted: SessionQuery, of: readonly SessionName[]) {
   const { first, end } = periodOf(wanted)
   const inside = sql`s.first >= ${first}::bigint and s.last < ${end}::bigint`
   const hourOf = (ms: number): number => Math.floor(ms / HOUR_MS)
-  const rowsFrom = (name: string) => sql`from generation where ${IN_SESSIONS} and ${SESSION_NAME} = ${sql.raw(`${name}.session`)}
-    and key = ${sql.raw(`${name}.key`)}`
   return sql<Sum>`
     with ${BELOW}, wanted as materialized (
       select * from unnest(${of.map(({ key }) => key)}::text[], ${of.map(({ session }) => session)}::text[],
@@ -204,10 +209,9 @@ function sumsOf(wanted: SessionQuery, of: readonly SessionName[]) {
     )
     select s.key, s.session, ${OF_SUM} from hours s where ${inside}
     union all select s.key, s.session, g.* from hours s cross join lateral (
-      select ${OF_ROWS} ${rowsFrom('s')} and seq >= greatest(${first}::bigint, s.hour * ${HOUR_TICKS}::bigint)
-        and seq < least(${end}::bigint, (s.hour + 1) * ${HOUR_TICKS}::bigint, s.below)
+      select ${OF_ROWS} from ${named('s', sql`greatest(${first}::bigint, s.hour * ${HOUR_TICKS}::bigint)`, sql`least(${end}::bigint, (s.hour + 1) * ${HOUR_TICKS}::bigint, s.below)`)}
     ) g where not (${inside}) and g.requests > 0
     union all select w.key, w.session, g.* from wanted w cross join mark cross join lateral (
-      select ${OF_ROWS} ${rowsFrom('w')} and seq >= greatest(${first}::bigint, mark.below) and seq < ${end}::bigint
+      select ${OF_ROWS} from ${named('w', sql`greatest(${first}::bigint, mark.below)`, sql`${end}::bigint`)}
     ) g where mark.below < ${end}::bigint and g.requests > 0`
 }
