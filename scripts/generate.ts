@@ -11,14 +11,12 @@ import { pluginsMarkdown } from './plugins-table.ts'
 import { providerPages, providersMarkdown } from './provider-pages.ts'
 import { quirksMarkdown } from './quirks-table.ts'
 import { recogniserFigures } from './recogniser-figures.ts'
-import { serialiser } from './serialisers.ts'
 import { sqliteSchema } from './sqlite-schema.ts'
 
 /** Each file is made from what it held before: of documents, only some sections are made. */
 const GENERATED: readonly [file: string, make: (found: string) => string | Promise<string>][] = [
   ['config/headgate.schema.json', () => `${JSON.stringify(configJsonSchema(), null, 2)}\n`],
   ['src/store/sqlite-schema.ts', () => sqliteSchema()],
-  ['src/pipeline/money/facts-text.ts', () => serialiser('factsText')],
   ['docs/routing.md', (found) => withSections(found, { 'criterion-fields': criterionFieldsMarkdown(), criteria: criteriaMarkdown() })],
   ['docs/configuration.md', (found) => withSections(found, { ...referenceTables(found), quirks: quirksMarkdown() })],
   ['docs/plugins.md', (found) => withSections(found, { shipped: pluginsMarkdown() })],

@@ -1,4 +1,4 @@
-/** What compiled serialisers run on: the package's entry point also loads the compiler and a validator, 120 modules. */
+/** What quotes texts: the package's entry point also loads the compiler and a validator, 120 modules. */
 declare module 'fast-json-stringify/lib/serializer.js' {
   export default class Serializer {
     asString(text: string): string

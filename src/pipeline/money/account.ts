@@ -30,7 +30,6 @@ import { settleTokens } from '../request/admit.ts'
 import { brandHeaders } from '../request/receive.ts'
 import { NATIVE_SEARCH } from '../route/native-search.ts'
 import { callerCap, inputModalities, offersTools, tierOf } from '../route/needs.ts'
-import { factsText } from './facts-text.ts'
 import { attemptFact, detailText, type PricedTurn } from './generation-detail.ts'
 import type { SettledHold } from './hold.ts'
 import { chargedExtras, countOf, creditCap, pricedEndpoint, tariffOf, turnEndedBy } from './turn-cost.ts'
@@ -251,7 +250,7 @@ function generationFacts(exchange: Accepted & Exchange, priced: PricedTurn): Pic
     session: facts.session_id ?? '',
     saved,
   }
-  return { facts: factsText(facts), use }
+  return { facts: JSON.stringify(facts), use }
 }
 
 /** The name that a caller gives conversations with a common beginning, where it names no session. */
