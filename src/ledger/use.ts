@@ -5,6 +5,8 @@ import { Pace } from './pace.ts'
 import type { GenerationRecord, LedgerReader, UseGroup, UseQuery, UseRow } from './types.ts'
 
 export const DAY_MS = 86_400_000
+/** Sums that are added up at once: another process may send thousands in one page. */
+const SLICE = 500
 /** Nano-dollars of a dollar. */
 const NANO = 1e9
 /** Sums of one scan by key: keys times models have no other bound. About 50 MB. */
@@ -58,8 +60,10 @@ export async function eachPage<Row>(read: (after: string) => Page<Row> | Promise
     const ahead: Page<Row> | Promise<Page<Row>> | undefined = elsewhere && next !== undefined ? read(next) : undefined
     // Where a row is one too many, nothing waits for it.
     if (ahead instanceof Promise) ahead.catch(() => {})
-    for (const row of page.rows) add(row)
-    if (pace.over) await pace.rest(elsewhere)
+    for (let at = 0; at < page.rows.length; at += SLICE) {
+      for (const row of page.rows.slice(at, at + SLICE)) add(row)
+      if (pace.over) await pace.rest(elsewhere)
+    }
     reading = ahead ?? (next === undefined ? undefined : read(next))
   }
 }
