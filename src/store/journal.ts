@@ -19,7 +19,7 @@ import type {
   UsePage,
   UseQuery,
 } from '../ledger/types.ts'
-import { BatchQueue } from './batch.ts'
+import { type BatchNews, BatchQueue } from './batch.ts'
 import { pruneGenerations } from './carried.ts'
 import { ChargedSums, chargesOf, takeOff } from './charged.ts'
 import { forgetAllMinutes, KeyMinutes } from './key-minutes.ts'
@@ -36,11 +36,7 @@ import { SqliteSessionUse } from './sqlite-session-use.ts'
 import { SqliteUse } from './sqlite-use.ts'
 
 /** What an operator should know of; no row's content is in it. */
-export type JournalNews =
-  | { kind: 'refused'; cause: unknown }
-  /** A second settlement of one generation, or a hold under another's number: ignored, the first one stands. */
-  | { kind: 'duplicate'; seq: number }
-  | { kind: 'checkpoint-failed'; cause: unknown }
+export type JournalNews = BatchNews | { kind: 'checkpoint-failed'; cause: unknown }
 
 export interface JournalOptions {
   durability: Durability

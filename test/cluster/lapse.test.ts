@@ -2,7 +2,7 @@
 import t from 'tap'
 import { joinRecord } from '../../src/cluster/index.ts'
 import { fixedAsk } from '../../src/ledger/credit.ts'
-import { MemoryJournal } from '../../src/store/memory.ts'
+import { MemoryJournal } from '../../src/store/batch.ts'
 import { FakeClock } from '../support/clock.ts'
 import { holds, seeks } from '../support/holding.ts'
 import { memoryRecord, ScriptedRecord } from './scripted-record.ts'

@@ -1,7 +1,7 @@
 /** Calls of the record whose answers are lost or stay out: a limit that is not reached is never said to be. */
 import t from 'tap'
 import { joinRecord } from '../../src/cluster/index.ts'
-import { MemoryJournal } from '../../src/store/memory.ts'
+import { MemoryJournal } from '../../src/store/batch.ts'
 import { holdRow, settleRow } from '../store/samples.ts'
 import { FakeClock, turn } from '../support/clock.ts'
 import { holds, seeks } from '../support/holding.ts'

@@ -1,8 +1,8 @@
 /** The report on what a crash left open, of every journal, and of several together. */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { MemoryJournal } from '../../src/store/batch.ts'
 import { SqliteJournal } from '../../src/store/journal.ts'
-import { MemoryJournal } from '../../src/store/memory.ts'
 import { joinRecoveries, recoveryOf } from '../../src/store/recovery.ts'
 import { openDatabase } from '../../src/store/sqlite.ts'
 import { FakeClock } from '../support/clock.ts'
