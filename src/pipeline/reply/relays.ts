@@ -1,4 +1,4 @@
-/** Relays that decode a stream on its way: to read along, or to write it in the caller's format. That of the pass lane stands beside the reply's head. */
+/** Relays that decode a stream on its way: to read along, or to write it in the caller's format. That of the pass lane stands with the attempt (`attempt/stream-attempt.ts`). */
 
 import { type Fault, unreadable } from '../../core/faults.ts'
 import { endOf, isContent, MEDIA_BYTES, type StreamEvent } from '../../dialects/canon/events.ts'
@@ -7,8 +7,8 @@ import type { FrameReader, Framing } from '../../dialects/sse/framing.ts'
 import { EventReader } from '../../dialects/sse/reader.ts'
 import type { Final, PassFacts, PassStream, StreamDecoder } from '../../dialects/types.ts'
 import type { Tap } from '../../plugin-api/index.ts'
+import { PassRelay, type Relay, type RelayFacts } from '../attempt/stream-attempt.ts'
 import type { EventSink, LateReader } from '../records.ts'
-import { PassRelay, type Relay, type RelayFacts } from './reply-stream.ts'
 import { StopCutter } from './stop-cutter.ts'
 
 /** As pass, with the events decoded on the side for taps that only read. */
