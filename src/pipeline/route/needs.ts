@@ -1,21 +1,148 @@
-/** What a request needs of an endpoint, read from the body as cheaply as possible. */
+/** The request of a client, from the moment that its body has been read and checked; and what it needs of an endpoint, read as cheaply as possible. */
 
 import { bytesOf, isObject, type Json, type JsonObject } from '../../core/json.ts'
+import type { JsonSource } from '../../core/json-source.ts'
 import type { PriceMoment } from '../../core/money.ts'
+import type { CompactionFacts } from '../../dialects/canon/compaction.ts'
 import { isTextFile, type Media, mediaOf, payloadLength } from '../../dialects/canon/media.ts'
 import { nativeSearchIn } from '../../dialects/canon/native-search.ts'
 import { COUNTED_MEDIA_TOKENS, estimatedNeed } from '../../dialects/canon/need.ts'
+import type { CanonicalRequest } from '../../dialects/canon/request.ts'
+import type { GatewayFields } from '../../dialects/canon/request-fields.ts'
+import type { ClientDialect } from '../../dialects/types.ts'
 import { estimateFromBytes, estimateTokens, TOOL_PROMPT_TOKENS, tokensOfLengths } from '../../ledger/settlement.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Tier, TokenNeed } from '../../routing/index.ts'
-import type { Accepted } from '../exchange.ts'
-import type { ClientRequest } from '../request/client-request.ts'
+
+export interface ReadBody {
+  readonly client: ClientDialect
+  readonly body: JsonObject
+  /** Its length in UTF-8. */
+  readonly bytes: number
+  /** The same in characters, as JavaScript counts them. */
+  readonly characters: number
+  readonly gateway: GatewayFields
+  /** False where the body surely holds text alone. */
+  readonly mayHoldMedia: boolean
+  /** False where its tools are all functions, or it has none. */
+  readonly hasOtherTools: boolean
+}
+
+/** What the settlement needs as well as the hold: found once, since the body may have been let go by then. */
+export interface Notes {
+  readonly edits: number
+  otherTools?: readonly JsonObject[]
+  offersTools?: boolean
+  modalities?: ReadonlySet<string>
+  images?: number
+}
+
+export class ClientRequest {
+  readonly client: ClientDialect
+  readonly bytes: number
+  readonly characters: number
+  readonly gateway: GatewayFields
+  readonly stream: boolean
+  readonly mayHoldMedia: boolean
+  readonly hasOtherTools: boolean
+  /** Names of the layers that changed the canonical form, in order. */
+  readonly edits: string[] = []
+  /** As the caller sent it: without what a preset or a stored prompt has added. */
+  sent: JsonObject
+  /** The bytes of a large body: what of it is unchanged goes on in them, and they stand in for it while its reply is awaited. */
+  source: JsonSource | undefined
+  /** True once the large members of the body are gone. */
+  forgotten = false
+  /** What the body says of compaction; undefined for nearly all. Items of the gateway's own are messages by now. */
+  compaction: CompactionFacts | undefined
+  private current: JsonObject
+  private notes: Notes = { edits: 0 }
+  private canon: CanonicalRequest | undefined
+
+  constructor({ client, body, bytes, characters, gateway, mayHoldMedia, hasOtherTools }: ReadBody) {
+    this.client = client
+    this.sent = body
+    this.current = body
+    this.bytes = bytes
+    this.characters = characters
+    this.gateway = gateway
+    this.stream = body.stream === true
+    this.mayHoldMedia = mayHoldMedia
+    this.hasOtherTools = hasOtherTools
+  }
+
+  /** With what a preset or a stored prompt has added, and but for the inputs of an embedding, in which guardrails hide what is not to go out. */
+  get body(): JsonObject {
+    return this.current
+  }
+
+  /** True once a layer has changed the canonical form: the pass lane is out. */
+  get edited(): boolean {
+    return this.edits.length > 0
+  }
+
+  /** What of this form of the request has been found. */
+  get noted(): Notes {
+    const edits = this.edits.length
+    if (this.notes.edits !== edits) this.notes = { edits }
+    return this.notes
+  }
+
+  /** The canonical form, built on first use. */
+  canonical(): CanonicalRequest {
+    this.canon ??= this.client.decodeRequest(this.current)
+    return this.canon
+  }
+
+  /** Changes the canonical form; `by` names the layer or plugin. */
+  edit(by: string, change: (draft: CanonicalRequest) => void): void {
+    change(this.canonical())
+    this.edits.push(by)
+    this.notes = { edits: this.edits.length }
+  }
+
+  /**
+   * Has been sent: the parsed body is let go where its bytes are there, and parsed again where it is read once more. What a layer has
+   * changed is not in the bytes, so they are of no use then.
+   */
+  letGo(): void {
+    const { source } = this
+    this.source = undefined
+    if (!source || this.edited || this.current !== this.sent) return
+    this.source = source
+    this.current = source.letGo()
+    this.sent = this.current
+    this.canon = undefined
+  }
+
+  /** The answer has begun, and nothing will read the conversation again: its bytes go, too. */
+  forget(): void {
+    if (this.source === undefined) return
+    this.source.forget()
+    this.source = undefined
+    this.forgotten = true
+  }
+
+  /** Puts another body in place of the one that was sent. */
+  replaceBody(body: JsonObject): void {
+    this.current = body
+    this.notes = { edits: this.edits.length }
+  }
+}
+
+/** An exchange, as far as what its request needs is read from it. */
+interface WithRequest {
+  readonly request: ClientRequest
+  readonly head: { readonly at: number }
+  /** Media that the request names by address, once they are fetched. */
+  readonly run: { readonly media: ReadonlyMap<string, string> | undefined }
+}
 
 /** Least that the hold counts for one image, sound, video or file; stated in the operations manual. */
 export const HELD_MEDIA_TOKENS = 20_000
 
 /** Kinds of input beside text; undefined where there are none. */
-export function inputModalities({ request }: Accepted): ReadonlySet<string> | undefined {
+export function inputModalities({ request }: WithRequest): ReadonlySet<string> | undefined {
   if (!request.mayHoldMedia) return undefined
   if (!request.noted.modalities) {
     const found = new Set<string>()
@@ -25,7 +152,7 @@ export function inputModalities({ request }: Accepted): ReadonlySet<string> | un
   return request.noted.modalities.size > 0 ? request.noted.modalities : undefined
 }
 
-export function imageCount(exchange: Accepted): number {
+export function imageCount(exchange: WithRequest): number {
   const { request } = exchange
   if (!request.mayHoldMedia) return 0
   if (request.noted.images === undefined) {
@@ -40,7 +167,7 @@ export function imageCount(exchange: Accepted): number {
 const USUAL_SEARCHES = 10
 
 /** The most searches that the provider's own tools may run for this request; 0 where it offers none. */
-export function searchBound(exchange: Accepted): number {
+export function searchBound(exchange: WithRequest): number {
   let most = searchesByOptions(exchange.request.edited ? exchange.request.canonical().extras?.fields : exchange.request.body)
   if (exchange.request.edited) {
     for (const tool of exchange.request.canonical().tools) {
@@ -53,7 +180,7 @@ export function searchBound(exchange: Accepted): number {
 }
 
 /** Tools of the request that are no functions, as its format writes them, wherever they stand. */
-export function otherTools({ request }: Accepted): readonly JsonObject[] {
+export function otherTools({ request }: WithRequest): readonly JsonObject[] {
   request.noted.otherTools ??= findOtherTools(request)
   return request.noted.otherTools
 }
@@ -90,7 +217,7 @@ function searchesOf({ type, max_uses: most }: JsonObject): number {
  * Tokens that must fit into an endpoint's context: input and the caller's own output cap, erring high.
  * @param smallest context in question; where even a token per byte fits it, nothing is counted more closely.
  */
-export function contextNeed(exchange: Accepted, smallest: number): TokenNeed {
+export function contextNeed(exchange: WithRequest, smallest: number): TokenNeed {
   // Each input has the context to itself; the endpoint's rule decides about one that is too long.
   if (exchange.request.client.embedding) return { input: 0, cap: 0 }
   const cap = callerCap(exchange) ?? 0
@@ -105,7 +232,7 @@ export function contextNeed(exchange: Accepted, smallest: number): TokenNeed {
 const TOOL_TOKENS = 64
 
 /** At least the estimate of the body as it came: its text has all texts in it. To measure each costs as much as to parse them (330 KB: 0.3 ms). */
-function needBound(exchange: Accepted): number {
+function needBound(exchange: WithRequest): number {
   const { body, bytes, characters, mayHoldMedia } = exchange.request
   const tools = Array.isArray(body.tools) ? body.tools.length : 0
   let tokens = tokensOfLengths(bytes, characters) + tools * TOOL_TOKENS
@@ -117,10 +244,10 @@ function needBound(exchange: Accepted): number {
 export const contextOf = (endpoint: Endpoint): number => endpoint.context ?? Number.POSITIVE_INFINITY
 
 /** True where the body as it came is all text that a provider gets. */
-const isPlain = ({ request: { mayHoldMedia, edited } }: Accepted): boolean => !mayHoldMedia && !edited
+const isPlain = ({ request: { mayHoldMedia, edited } }: WithRequest): boolean => !mayHoldMedia && !edited
 
 /** Bytes of all that may be sent but the encoded bytes of media, whatever the field: providers read more fields than we know. */
-function textBytes(exchange: Accepted): number {
+function textBytes(exchange: WithRequest): number {
   if (isPlain(exchange)) return exchange.request.bytes
   const request = exchange.request.canonical()
   let bytes = exchange.request.edited ? bytesOf(request as unknown as Json) : exchange.request.bytes
@@ -129,7 +256,7 @@ function textBytes(exchange: Accepted): number {
 }
 
 /** All but files of plain text, which are text. */
-function* heavyMedia(exchange: Accepted): Generator<Media> {
+function* heavyMedia(exchange: WithRequest): Generator<Media> {
   if (isPlain(exchange)) return
   const fetched = exchange.run.media
   for (const { part } of mediaOf(exchange.request.canonical())) {
@@ -139,7 +266,7 @@ function* heavyMedia(exchange: Accepted): Generator<Media> {
 }
 
 /** Tokens of the input where no provider counted them: media by the piece, not by their bytes. */
-export function inputEstimate(exchange: Accepted): number {
+export function inputEstimate(exchange: WithRequest): number {
   let tokens = estimateFromBytes(textBytes(exchange))
   for (const _ of heavyMedia(exchange)) tokens += COUNTED_MEDIA_TOKENS
   return tokens
@@ -149,7 +276,7 @@ export function inputEstimate(exchange: Accepted): number {
  * Tokens of the input that a provider was sent and did not report: what a caller that leaves is charged. Other than for the
  * context, media count by their size, since a document of hundreds of pages or an hour of video may be nearly all of it.
  */
-export function sentEstimate(exchange: Accepted, endpoint: Endpoint): number {
+export function sentEstimate(exchange: WithRequest, endpoint: Endpoint): number {
   let tokens = estimateFromBytes(textBytes(exchange))
   for (const part of heavyMedia(exchange)) tokens += Math.max(COUNTED_MEDIA_TOKENS, mediaEstimate(part))
   return Math.min(tokens, contextOf(endpoint))
@@ -178,7 +305,7 @@ function mediaEstimate(part: Media): number {
 }
 
 /** What decides between the prices of these endpoints; undefined, and nothing is counted, where each has but one. */
-export function priceMoment(exchange: Accepted, endpoints: readonly Endpoint[]): PriceMoment | undefined {
+export function priceMoment(exchange: WithRequest, endpoints: readonly Endpoint[]): PriceMoment | undefined {
   for (const { price } of endpoints) {
     if (typeof price === 'object' && price.overrides !== undefined) return { at: exchange.head.at, promptTokens: inputEstimate(exchange) }
   }
@@ -186,7 +313,7 @@ export function priceMoment(exchange: Accepted, endpoints: readonly Endpoint[]):
 }
 
 /** Tokens that the input cannot pass: no token of a byte-level vocabulary is shorter than a byte. */
-export function inputBound(exchange: Accepted): number {
+export function inputBound(exchange: WithRequest): number {
   let tokens = textBytes(exchange) + TOOL_PROMPT_TOKENS
   if (isPlain(exchange)) return tokens
   for (const part of heavyMedia(exchange)) tokens += mediaBound(part)
@@ -197,7 +324,7 @@ export function inputBound(exchange: Accepted): number {
  * The caller's own cap on output tokens. A field of another format is not sent as a cap, so it must not bound what is held
  * or charged.
  */
-export function callerCap(exchange: Accepted): number | undefined {
+export function callerCap(exchange: WithRequest): number | undefined {
   const {
     request: { body, client },
   } = exchange
@@ -212,7 +339,7 @@ export function callerCap(exchange: Accepted): number | undefined {
 }
 
 /** True where the model may call something. */
-export function offersTools({ request }: Accepted): boolean {
+export function offersTools({ request }: WithRequest): boolean {
   if (request.noted.offersTools === undefined) {
     const { tools } = request.edited ? request.canonical() : request.body
     request.noted.offersTools = Array.isArray(tools) && tools.length > 0
