@@ -12,17 +12,16 @@ import type {
   SessionNamePage,
   SessionPage,
   SessionQuery,
-  UseGroup,
   UsePage,
   UseQuery,
   UseRow,
 } from '../../ledger/types.ts'
 import { AdaptivePage } from '../adaptive-page.ts'
 import { DAY_MS, HOUR_MS, recordOf, sumByAccount, TICKS } from '../rows.ts'
-import { partFor } from '../use-facts.ts'
 import type { Connection } from './connection.ts'
 import { GenerationLookUps } from './generation-look-ups.ts'
 import { factOf, SAVED as SAVED_TEXT } from './json-text.ts'
+import { byDayOf, CLOSED, inDaysOf, readKeyUse } from './key-use.ts'
 import { LOCKS } from './locks.ts'
 import { PostgresSearch } from './search.ts'
 import { PostgresSessions } from './sessions.ts'
@@ -102,11 +101,16 @@ export class PostgresLedger implements LedgerReader {
   }
 
   private async rollupPage(wanted: UseQuery): Promise<UsePage> {
-    const found = await this.connection.run(rollupsOf(wanted).compile(query))
-    const below = found.find(({ day }) => day === END)?.requests ?? 0
+    const { byKey, apart } = wanted
+    const { rows, below } = byKey && apart ? await readKeyUse(this.connection, wanted, apart) : await this.rollups(wanted)
     // No tag is empty: the page begins with the first generation of this sequence.
     const next = `${Math.max(below, Math.ceil(wanted.from * TICKS))} `
-    return { rows: found.filter(({ day }) => day !== END), ...(below < wanted.until * TICKS ? { next } : {}) }
+    return { rows, ...(below < wanted.until * TICKS ? { next } : {}) }
+  }
+
+  private async rollups(wanted: UseQuery): Promise<{ rows: UseRow[]; below: number }> {
+    const found = await this.connection.run(rollupsOf(wanted).compile(query))
+    return { rows: found.filter(({ day }) => day !== END), below: found.find(({ day }) => day === END)?.requests ?? 0 }
   }
 
   /** See `REBUILD_USE`. @throws Fault `unavailable`. */
@@ -229,42 +233,20 @@ function useOf(wanted: UseQuery, after: string, size: number) {
     union all select * from sums`
 }
 
-/** The first day that is not closed. */
-const CLOSED = sql.raw('(select c.day from use_closed c)')
 const SUMMED = sql.raw('model, endpoint, provider, status, count, dollars, nano, input, output, reasoning, saved')
 
 /** As the tables of sums have it, and in `requests` of the row that is no sum the watermark. */
 function rollupsOf(wanted: UseQuery) {
   const { from, until, keys, byKey } = wanted
-  // The columns of the indexes are compared as they are.
-  const inDays = sql`day >= ${Math.ceil(from / DAY_MS)}::bigint and day < ${Math.ceil(until / DAY_MS)}::bigint`
+  const inDays = inDaysOf(wanted)
   const inHours = sql`hour >= ${Math.ceil(from / HOUR_MS)}::bigint and hour < ${Math.ceil(until / HOUR_MS)}::bigint`
-  // One look into the index for each day: sums of a key are not side by side.
-  const [first, last] = [Math.ceil(from / DAY_MS), Math.ceil(until / DAY_MS) - 1]
-  const byDay = keys
-    ? sql`select u.day * ${DAY_MS}::bigint as moment, u.* from generate_series(${first}::bigint, ${last}::bigint) as d cross join lateral
-        (select * from use_by_key k where k.day = d and k.key = any(${keys.map(storable)}) offset 0) as u`
-    : sql`select day * ${DAY_MS}::bigint as moment, * from use_by_key where ${inDays}`
   const byHour = sql`select day * ${DAY_MS}::bigint as moment, ${SUMMED} from use_by_day where ${inDays} and day < ${CLOSED}
     union all select hour * ${HOUR_MS}::bigint, ${SUMMED} from use_by_hour where ${inHours} and hour >= ${CLOSED} * 24`
   const none = sql`select ${END}::bigint as day, '' as model, '' as endpoint, '' as provider, false as answered, seq as requests, 0::numeric as cost,
     0::bigint as input, 0::bigint as output, 0::bigint as reasoning, 0::float8 as "cacheSaved"${noKey(wanted)}`
   const sums = sql`sum(count)::bigint, sum(dollars) * 1000000000 + sum(nano), sum(input)::bigint, sum(output)::bigint, sum(reasoning)::bigint, sum(saved)`
   const apart = byKey ? sql`, key` : sql``
-  const rows = sql`from (${keys || byKey ? byDay : byHour}) as u`
-  if (byKey && wanted.apart) {
-    const column = (group: UseGroup, name: string, none: string) => sql.raw(wanted.apart?.includes(group) ? name : none)
-    const part = keys ? undefined : partFor(wanted.apart)
-    const failed = sql.raw(`case when status in ('failed', 'unknown') then count else 0 end as failed`)
-    const names = sql.raw(['model', 'provider'].map((name) => (part === undefined || part === name ? name : `'' as ${name}`)).join(', '))
-    const each = sql`select moment, key, ${names}, count, dollars, nano, input, output, reasoning, saved`
-    const closed = sql`${each}, failed from (select day * ${DAY_MS}::bigint as moment, * from ${sql.raw(`use_by_key_${part}`)} where ${inDays} and day < ${CLOSED}) as c
-      union all ${each}, ${failed} from (${byDay} and day >= ${CLOSED}) as o`
-    const found = part ? closed : sql`${each}, ${failed} from (${byDay}) as o`
-    return sql<UseRow>`${none}, 0::bigint as failed from use_below
-      union all select ${column('day', 'moment', '0::bigint')}, ${column('model', 'model', "''")}, '', ${column('provider', 'provider', "''")}, true,
-        ${sums}, key, sum(failed)::bigint from (${found}) as u group by 1, 2, 4, key`
-  }
+  const rows = sql`from (${keys || byKey ? byDayOf(wanted) : byHour}) as u`
   return sql<UseRow>`${none} from use_below
     union all select moment / ${DAY_MS}::bigint * ${DAY_MS}::bigint, model, endpoint, provider, status not in ('failed', 'unknown'),
       ${sums}${apart} ${rows} group by 1, 2, 3, 4, 5${apart}`
