@@ -155,11 +155,16 @@ function firstOf(wanted: SessionQuery) {
     select ${COLUMN_TEXTS}, (select below from mark) as below, null as end from found`
 }
 
-function hoursOf(wanted: SessionQuery, [hour, key, session]: [number, string, string], end: number) {
+function hoursOf({ keys }: SessionQuery, [hour, key, session]: [number, string, string], end: number) {
+  const behind = sql`(s.hour, s.key, s.session) > (${hour}::bigint, ${key}, ${session})`
+  const columns = sql.raw('select s.hour, s.key, s.session, s.first, s.last from session_use s where')
+  // One look into the index for each hour: sums of a key are not side by side.
+  const rows = keys
+    ? sql`select u.* from generate_series(${hour}::bigint, ${end - 1}::bigint) as h cross join lateral
+        (${columns} s.hour = h and s.key = any(${keys.map(storable)}) and ${behind} offset 0) as u`
+    : sql`${columns} ${behind} and s.hour < ${end}::bigint`
   return sql<Columns>`select ${COLUMN_TEXTS}, max(hour) as below, null as end from (
-    select s.hour, s.key, s.session, s.first, s.last from session_use s
-    where (hour, key, session) > (${hour}::bigint, ${key}, ${session}) and hour < ${end}::bigint
-      ${ofKeys(wanted)} order by hour, key, session limit ${NAMES}) as page`
+    ${rows} order by hour, key, session limit ${NAMES}) as page`
 }
 
 /** The generations of one page. A session is read from its index. */
