@@ -21,7 +21,7 @@ import type { ClientConnection } from './client-connection.ts'
 import { Costs, type HoldPart, NO_PART } from './money/hold.ts'
 import type { EventSink, Guard, NotedAttempt, OutputCap, Plan, Route, StreamedReply, Wish } from './records.ts'
 import type { SaidTap } from './reply/said-tap.ts'
-import type { ClientRequest } from './route/needs.ts'
+import type { ClientRequest } from './request/client-request.ts'
 
 const nothing = (): void => {}
 

@@ -1,9 +1,10 @@
-/** Fees of providers for tools that they run themselves, beside the tokens: which of them a request may cause, and whether they have a price. */
+/** Fees of providers for tools that they run themselves, beside the tokens: which of them a request may cause, and what of it has no price. */
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { PAID_TOOLS, type PaidTool, type Price } from '../../core/money.ts'
 import type { Extras } from '../../ledger/pricing.ts'
-import type { Accepted } from '../exchange.ts'
-import { otherTools } from '../route/needs.ts'
+import type { Endpoint } from '../../routing/catalog/types.ts'
+import type { Accepted, Aimed } from '../exchange.ts'
+import { otherTools } from '../request/client-request.ts'
 
 export interface Fees {
   readonly tools: ReadonlySet<PaidTool | 'shell' | 'image_generation'>
@@ -50,10 +51,23 @@ function memoryOf({ memory_limit: limit }: JsonObject): number {
 }
 
 /** True where the price says what the tool costs. */
-export function isStated(tool: PaidTool | 'shell' | 'image_generation', { tools, container, drawing }: Price): boolean {
+function isStated(tool: PaidTool | 'shell' | 'image_generation', { tools, container, drawing }: Price): boolean {
   if (tool === IMAGES) return drawing !== undefined
   if (tool === 'shell') return container !== undefined
   return tools?.[tool] !== undefined || (tool === 'code_interpreter' && container !== undefined)
+}
+
+/**
+ * What of the request has no price at the endpoint: a key with a limit is never charged by an unknown price.
+ * @returns the name of a tool, `endpoint` where nothing has one, undefined where all is priced.
+ */
+export function unpriced(exchange: Aimed, { price }: Endpoint): string | undefined {
+  if (price === 'unpriced') return 'endpoint'
+  if (price === 'free') return undefined
+  for (const tool of feesOf(exchange)?.tools ?? []) {
+    if (!isStated(tool, price)) return tool
+  }
+  return undefined
 }
 
 /** What a hold counts for them, with all calls that the provider may run. */

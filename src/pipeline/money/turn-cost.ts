@@ -43,10 +43,19 @@ import {
   type Received,
 } from '../exchange.ts'
 import type { OutputCap, Plan } from '../records.ts'
+import {
+  callerCap,
+  contextNeed,
+  contextOf,
+  imageCount,
+  inputBound,
+  otherTools,
+  searchBound,
+  sentEstimate,
+} from '../request/client-request.ts'
 import { advisorAt } from '../route/advisors.ts'
-import { callerCap, contextNeed, contextOf, imageCount, inputBound, otherTools, searchBound, sentEstimate } from '../route/needs.ts'
 import { accountOf, allowancesOf, type HoldPart, isBudget, NO_PART, noCredit, overBudget } from './hold.ts'
-import { type Fees, feesOf, heldFees, IMAGES, isStated } from './tool-fees.ts'
+import { type Fees, feesOf, heldFees, IMAGES } from './tool-fees.ts'
 
 /** Who ended a turn that has a reply of its own, or was cut off before that with a fault. */
 export function turnEndedBy({ head: { cancel } }: Received, turn: Turn): EndedBy {
@@ -138,19 +147,6 @@ export function heldExtras(exchange: Aimed): Extras | undefined {
   const extras: Extras = { images: imageCount(exchange), webSearches, advice }
   if (!fees) return extras
   return { ...extras, ...heldFees(fees, exchange.request.body) }
-}
-
-/**
- * What of the request has no price at the endpoint: a key with a limit is never charged by an unknown price.
- * @returns the name of a tool, `endpoint` where nothing has one, undefined where all is priced.
- */
-export function unpriced(exchange: Aimed, { price }: Endpoint): string | undefined {
-  if (price === 'unpriced') return 'endpoint'
-  if (price === 'free') return undefined
-  for (const tool of ownFees(exchange)?.tools ?? []) {
-    if (!isStated(tool, price)) return tool
-  }
-  return undefined
 }
 
 /**

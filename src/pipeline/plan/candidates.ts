@@ -11,7 +11,7 @@ import type { Lane } from '../attempt/turn.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import { capOf, type Planned } from '../exchange.ts'
 import type { OutputCap } from '../records.ts'
-import { contextOf, priceMoment } from '../route/needs.ts'
+import { contextOf, priceMoment } from '../request/client-request.ts'
 import { type PlaceReason, placeReasons } from './reasons.ts'
 
 /** Decimal strings by kind: USD per million tokens, or per unit for `request`, `image` and `web_search`. */

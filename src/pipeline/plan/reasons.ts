@@ -22,8 +22,8 @@ import { standingsOf } from '../../routing/standing.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import type { Aimed, Exchange, Guarded, Planned } from '../exchange.ts'
 import { isLimited } from '../money/hold.ts'
-import { unpriced } from '../money/turn-cost.ts'
-import { contextNeed, contextOf } from '../route/needs.ts'
+import { unpriced } from '../money/tool-fees.ts'
+import { contextNeed, contextOf } from '../request/client-request.ts'
 import { orderPreferences } from '../route/plan.ts'
 
 /** The hard filters, and what is decided after them: an unknown price, and fallbacks that were not allowed. */

@@ -5,7 +5,7 @@ import { type JsonObject, present } from '../../core/json.ts'
 import type { AttemptRecord } from '../../plugin-api/index.ts'
 import { type Exchange, requestedOf } from '../exchange.ts'
 import { creditCap } from '../money/turn-cost.ts'
-import { tierOf } from '../route/needs.ts'
+import { tierOf } from '../request/client-request.ts'
 
 /** @param failed no endpoint is shown as selected, even if one began to answer. */
 export function routerMetadata(exchange: Exchange, failed = false): JsonObject {

@@ -12,8 +12,8 @@ import type { ApiKey } from '../../plugin-api/key.ts'
 import type { ClientConnection } from '../client-connection.ts'
 import { type Accepted, type Authenticated, advance, type Received } from '../exchange.ts'
 import type { Layer, Service } from '../layer.ts'
-import { callerCap, inputEstimate } from '../route/needs.ts'
 import type { Attempts } from './attempt-buckets.ts'
+import { callerCap, inputEstimate } from './client-request.ts'
 
 const LONGEST_TOKEN = 512
 

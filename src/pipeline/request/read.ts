@@ -15,8 +15,8 @@ import type { ChainDependencies, ChainSettings } from '../dependencies.ts'
 import { type Accepted, type Authenticated, advance } from '../exchange.ts'
 import type { Layer, Reply } from '../layer.ts'
 import { endedEarly } from '../reply/final-fault.ts'
-import { ClientRequest } from '../route/needs.ts'
 import { bucketOf } from './admit.ts'
+import { ClientRequest } from './client-request.ts'
 import { fillInFiles } from './stored-files.ts'
 
 export function readLayer(

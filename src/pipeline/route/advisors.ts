@@ -8,7 +8,7 @@ import type { Accepted, Aimed, MaybeAimed } from '../exchange.ts'
 import type { BoundTerms } from '../guard/guardrail-terms.ts'
 import { isLimited } from '../money/hold.ts'
 import type { Advisor } from '../records.ts'
-import { otherTools } from './needs.ts'
+import { otherTools } from '../request/client-request.ts'
 
 /** Questions held for where the caller sets no bound. */
 const USUAL_USES = 3

@@ -5,7 +5,7 @@ import { randomTag } from '../../core/ids.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { OrderPreferences } from '../../routing/index.ts'
-import type { ClientRequest } from './needs.ts'
+import type { ClientRequest } from '../request/client-request.ts'
 
 /** Used where processes share no secret. Without one, prompts could be tried against a conversation's name. */
 const SECRET = `${randomTag()}${randomTag()}`

@@ -20,11 +20,11 @@ import { type Accepted, type Aimed, advance, type Guarded, type Routed } from '.
 import { type Bound, type BoundTerms, boundFor } from '../guard/guardrail-terms.ts'
 import type { Layer, Service } from '../layer.ts'
 import type { Advisor, Variant, Wish } from '../records.ts'
+import { callerCap, inputModalities, priceMoment, tierOf } from '../request/client-request.ts'
 import { advisorBar, advisorsIn } from './advisors.ts'
 import { DialectAbility, sentTo } from './dialect-ability.ts'
 import { hoistSearch, hoistTools, isSpareType, leaveToProviders, needsHoisting, offersShared, sparesTools } from './hoisted-tools.ts'
 import { offersSearch, settleSearch } from './native-search.ts'
-import { callerCap, inputModalities, priceMoment, tierOf } from './needs.ts'
 import { NOT_READ, readInputs, without } from './read-inputs.ts'
 import { type NamedRouter, rememberModel, routableModels, routeModels, routerNamed, usable } from './router-models.ts'
 

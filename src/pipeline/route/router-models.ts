@@ -10,12 +10,12 @@ import type { ChainDependencies, ChainSettings, PluginSetting } from '../depende
 import type { Aimed } from '../exchange.ts'
 import type { Reply } from '../layer.ts'
 import { isLimited } from '../money/hold.ts'
-import { unpriced } from '../money/turn-cost.ts'
+import { unpriced } from '../money/tool-fees.ts'
 import { strayPromise } from '../plugins/guarded-tap.ts'
 import { configOf, ExchangeView } from '../plugins/view.ts'
 import type { Route } from '../records.ts'
+import { contextNeed, contextOf, inputModalities, priceMoment } from '../request/client-request.ts'
 import { conversationName, mayStay } from './conversation.ts'
-import { contextNeed, contextOf, inputModalities, priceMoment } from './needs.ts'
 
 export interface NamedRouter {
   readonly setting: PluginSetting

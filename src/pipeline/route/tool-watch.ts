@@ -4,7 +4,7 @@ import { isObject, type Json } from '../../core/json.ts'
 import type { StreamEvent } from '../../dialects/canon/events.ts'
 import type { Tap } from '../../plugin-api/index.ts'
 import type { Accepted } from '../exchange.ts'
-import { offersTools } from './needs.ts'
+import { offersTools } from '../request/client-request.ts'
 
 /** Arguments are looked at up to so many characters; longer ones are taken for sound. */
 const LONGEST = 256 * 1024
