@@ -11,13 +11,17 @@ export function leaveWithParent(): void {
   process.on('SIGINT', () => undefined)
 }
 
-/** Listens on 127.0.0.1 and sends `{ port }` to the parent. */
+/**
+ * Listens on 127.0.0.1 and sends `{ port }` to the parent. The port is the second argument, which several processes may share, as the
+ * workers of the gateway do, or else a free one.
+ */
 export function serveToParent(server: Server): void {
   leaveWithParent()
   // Pauses between rounds must not close pooled connections.
   server.keepAliveTimeout = 75_000
   server.requestTimeout = 0
-  server.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }))
+  const port = Number(process.argv[3] ?? 0)
+  server.listen({ port, host: '127.0.0.1', reusePort: port > 0 }, () => process.send?.({ port: (server.address() as AddressInfo).port }))
 }
 
 /** The port of the mock, given as the first argument. */
