@@ -1,20 +1,15 @@
-/**
- * Checks the head of a request before a byte of its body is read, and writes the reply: a whole one when all below has ended, a streamed
- * one from its head on, which goes out with the first content or after long silence.
- */
+/** Checks the head of a request before a byte of its body is read, and writes the end of the reply when all below has ended. */
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Timer } from '../../core/clock.ts'
 import { entryAt } from '../../core/entry-at.ts'
 import { absoluteDocs, asFault, badField, Fault, faultReply } from '../../core/faults.ts'
-import type { JsonObject } from '../../core/json.ts'
-import { binary } from '../../dialects/sse/frames.ts'
 import { answeredHere } from '../attempt/turn.ts'
 import type { ChainDependencies, ChainSettings } from '../dependencies.ts'
-import { type Accepted, clientOf, type Exchange, type Guarded, idHeaders, type Received } from '../exchange.ts'
+import { clientOf, type Exchange, type Guarded, idHeaders, type Received } from '../exchange.ts'
 import type { Reply, Service } from '../layer.ts'
-import type { StreamedReply } from '../records.ts'
 import { metadataOnFault, routerMetadata } from '../reply/metadata.ts'
+import { ReplyStream } from '../reply/reply-stream.ts'
 
 /** The whole of the chain towards the server: nothing is thrown, everything has been answered. */
 export type Front = (exchange: Exchange) => Promise<void>
@@ -186,92 +181,6 @@ export function brandHeaders(brand: string): BrandHeaders {
     }
   }
   return last
-}
-
-type Streamed = Pick<Accepted, 'head' | 'request' | 'run' | 'trail'>
-
-export class ReplyStream implements StreamedReply {
-  /** True once the head has gone out: a failure is then an event of the stream. */
-  sent = false
-  private ended = false
-  private readonly exchange: Streamed
-  private readonly comment: string
-  private readonly debugBodies: JsonObject[] = []
-  /** One character per byte. */
-  private preface = ''
-  private lastWrite: number
-  private timer: Timer
-  /** Milliseconds of silence after which a comment goes out, with head and lifecycle events if nothing has gone yet. */
-  private readonly patience: number
-
-  constructor(exchange: Streamed) {
-    this.exchange = exchange
-    this.patience = exchange.run.silence
-    this.comment = `: ${exchange.head.brand.toUpperCase()} PROCESSING\n\n`
-    this.lastWrite = exchange.head.clock.monotonic()
-    this.timer = exchange.head.clock.after(this.patience, () => this.silence())
-  }
-
-  /**
-   * Readies the head for an attempt: lifecycle events and, if requested, one debug event per attempted provider before them.
-   * Done anew for each attempt until the head has gone out, since the events name the model that serves.
-   */
-  prepare(upstreamBody: JsonObject | undefined): void {
-    const {
-      request: { client, source },
-      run: { ctx },
-    } = this.exchange
-    if (this.sent) {
-      if (upstreamBody) this.exchange.head.connection.text(client.debug(ctx, upstreamBody))
-      return
-    }
-    if (upstreamBody) this.debugBodies.push(upstreamBody)
-    ctx.sequence = 0
-    let text = ''
-    for (const body of this.debugBodies) text += binary(client.debug(ctx, body))
-    this.preface = client.open ? text + client.open(ctx, source) : text
-    ctx.opened = true
-  }
-
-  /** Sends the head and what was prepared; does nothing if it has gone out. */
-  open(): void {
-    if (this.sent) return
-    if (!this.exchange.run.ctx.opened) this.prepare(undefined)
-    this.sent = true
-    this.exchange.head.connection.openStream(idHeaders(this.exchange))
-    this.exchange.head.connection.bytes(this.preface)
-    this.preface = ''
-  }
-
-  /** @param raw true if `text` holds bytes, one per character. @returns false if the caller should be waited for. */
-  write(text: string, raw: boolean): boolean {
-    this.lastWrite = this.exchange.head.clock.monotonic()
-    return raw ? this.exchange.head.connection.bytes(text) : this.exchange.head.connection.text(text)
-  }
-
-  end(text: string, raw = false): void {
-    this.stop()
-    this.exchange.head.connection.endStream(text, raw)
-  }
-
-  /** No more comments. */
-  stop(): void {
-    this.ended = true
-    this.timer.cancel()
-  }
-
-  private silence(): void {
-    if (this.ended) return
-    const {
-      head: { clock },
-    } = this.exchange
-    const left = this.lastWrite + this.patience - clock.monotonic()
-    if (left <= 0.5) {
-      this.open()
-      this.write(this.comment, false)
-    }
-    this.timer = clock.after(left <= 0.5 ? this.patience : left, () => this.silence())
-  }
 }
 
 /** Answers with a whole stream without content, free of charge: no provider is called. */

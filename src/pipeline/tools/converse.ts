@@ -13,7 +13,7 @@ import { chargedExtras, concludeTurn, countTurn, pricedEndpoint, tariffOf } from
 import type { EventSink } from '../records.ts'
 import { EventPath } from '../reply/event-path.ts'
 import { endedEarly } from '../reply/final-fault.ts'
-import { ReplyStream } from '../request/receive.ts'
+import { ReplyStream } from '../reply/reply-stream.ts'
 import { type Offer, offerTools } from './server-tools.ts'
 import { type HostOf, hostsOf, toolContext } from './tool-host.ts'
 import { appendTurn, type CallOutput, runCalls } from './tool-turn.ts'
