@@ -23,4 +23,6 @@ export interface CallerReply extends Omit<StreamReply, 'socket' | 'destroyed' | 
   /** An interim reply that means nothing (status 102). */
   writeProcessing(): void
   once(event: 'close' | 'drain' | 'finish', fn: () => void): unknown
+  /** Emitted once: `on` keeps less than `once` until then. */
+  on(event: 'close', fn: () => void): unknown
 }

@@ -53,6 +53,10 @@ export class Drain {
       drain.replies--
       if (drain.draining && drain.open === 0) drain.linger()
     }
+    this.left = function left() {
+      const connection = this[CONNECTION]
+      if (connection) drain.connections.delete(connection)
+    }
   }
 
   /** True from the first signal on: readiness is red. */
@@ -90,7 +94,7 @@ export class Drain {
       const connection: Connection = { socket, open: 0, last: undefined }
       socket[CONNECTION] = connection
       this.connections.add(connection)
-      socket.once('close', () => this.connections.delete(connection))
+      socket.on('close', this.left)
     })
     // First in line, so that `Connection: close` is set before a handler writes the head.
     const begun = (_request: IncomingMessage, response: ServerResponse): void => this.replyBegun(response)
@@ -130,8 +134,9 @@ export class Drain {
     plain.open().forEach(begun)
   }
 
-  /** One listener for all replies. */
+  /** One listener for all replies, and one for all connections. */
   private readonly closed: (this: CallerReply) => void
+  private readonly left: (this: Followed) => void
 
   private closeIdle(): void {
     for (const server of this.servers) server.closeIdleConnections()

@@ -121,7 +121,8 @@ export class Exchanges {
     socket[CONNECTION] = connection
     // Only the end of it: a long reply may wait for its caller when the exchange, and with it the body, are no longer needed.
     const { cancel } = exchange.head
-    response.once('close', () => {
+    response.on('close', () => {
+      connection.replyClosed()
       // An idle connection must not keep its last request in memory.
       if (socket[CONNECTION] === connection) socket[CONNECTION] = undefined
       if (!response.writableFinished) cancel.abort(new Fault(wasCut(socket) ? 'shutdown' : 'client_gone'))

@@ -114,9 +114,12 @@ export abstract class HttpConnection implements ClientConnection {
   openStream(headers: OutgoingHttpHeaders): void {
     this.writer = new EventWriter(this.response)
     this.writer.open(headers)
-    const streams = this.source.tallies.of(openStreams)
-    streams.add()
-    this.response.once('close', () => streams.add(-1))
+    this.source.tallies.of(openStreams).add()
+  }
+
+  /** The reply is over: its caller has it, or has left. */
+  replyClosed(): void {
+    if (this.writer) this.source.tallies.of(openStreams).add(-1)
   }
 
   bytes(text: string): boolean {

@@ -77,7 +77,11 @@ export async function listen(options: ListenerOptions, handler: RequestHandler):
     refuse(released(socket), new Fault('method_not_allowed'))
   })
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => refuse(socket, parserFault(error)))
-  server.on('connection', (socket) => socket.on('end', () => handler.halfClosed(socket)))
+  // One listener for all connections.
+  const halfClosed = function halfClosed(this: Socket): void {
+    handler.halfClosed(this)
+  }
+  server.on('connection', (socket) => socket.on('end', halfClosed))
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen({ port: options.port, host: options.host, ...(ownSocket() ? { reusePort: true, exclusive: true } : undefined) }, () => {

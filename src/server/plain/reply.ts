@@ -32,7 +32,7 @@ const EMPTY = Buffer.alloc(0)
 export interface ReplyConnection {
   readonly socket: Socket
   /** Called once the system has taken all of the reply. */
-  readonly flushed: (error?: Error | null) => void
+  flushed(error?: Error | null): void
   /** The two lines that a connection is kept with, and the date: the last lines of a head. */
   keptLines(): string
 }
@@ -90,7 +90,9 @@ export class PlainReply extends EventEmitter implements CallerReply {
   }
 
   end(text = '', encoding: BufferEncoding = 'utf8'): void {
-    const { socket, flushed } = this.connection
+    const { connection } = this
+    const { socket } = connection
+    const flushed = (error?: Error | null): void => connection.flushed(error)
     this.writableEnded = true
     if (encoding === 'latin1') socket.write(this.takeHead() + text, 'latin1', flushed)
     else {

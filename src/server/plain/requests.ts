@@ -40,7 +40,8 @@ export class PlainRequests {
   /** Called with each reply before it is answered. */
   onReply: (reply: PlainReply) => void = () => {}
   readonly options: PlainRequestsOptions
-  private readonly connections = new Set<PlainConnection>()
+  private readonly connections = new Map<Socket, PlainConnection>()
+  readonly listeners = listenersOf(this.connections)
   private readonly keptTail: string
   /** The second that `kept` was written for. */
   private second = 0
@@ -53,26 +54,25 @@ export class PlainRequests {
 
   /** @param toNode gives the socket to Node's HTTP server. */
   take(socket: Socket, toNode: (socket: Socket) => void): void {
-    const connection = new PlainConnection(socket, this, toNode)
-    this.connections.add(connection)
+    this.connections.set(socket, new PlainConnection(socket, this, toNode))
   }
 
-  left(connection: PlainConnection): void {
-    this.connections.delete(connection)
+  left(socket: Socket): void {
+    this.connections.delete(socket)
   }
 
   /** Replies under way. */
   open(): PlainReply[] {
-    return [...this.connections].flatMap(({ reply }) => reply ?? [])
+    return [...this.connections.values()].flatMap(({ reply }) => reply ?? [])
   }
 
   /** Closes the connections that wait for their next request. */
   closeIdle(): void {
-    for (const connection of this.connections) connection.closeIdle()
+    for (const connection of this.connections.values()) connection.closeIdle()
   }
 
   closeAll(): void {
-    for (const { socket } of this.connections) socket.destroy()
+    for (const socket of this.connections.keys()) socket.destroy()
   }
 
   /** Last lines of a head, of one text for each second. */
@@ -115,7 +115,8 @@ class PlainConnection implements ReplyConnection {
     this.requests = requests
     this.toNode = toNode
     this.wait(LONGEST_SILENCE)
-    socket.on('data', this.data).on('end', this.end).on('close', this.closed).on('error', this.failed).on('timeout', this.late)
+    const { data, end, closed, failed, late } = requests.listeners
+    socket.on('data', data).on('end', end).on('close', closed).on('error', failed).on('timeout', late)
   }
 
   closeIdle(): void {
@@ -133,7 +134,7 @@ class PlainConnection implements ReplyConnection {
     this.socket.setTimeout(silence)
   }
 
-  private readonly data = (chunk: Buffer): void => {
+  data(chunk: Buffer): void {
     const bytes = this.received ? Buffer.concat([this.received, chunk]) : chunk
     if (!this.reply) this.next(bytes)
     else {
@@ -189,7 +190,7 @@ class PlainConnection implements ReplyConnection {
     const { socket } = this
     this.letGo()
     this.toNode(socket)
-    socket.off('error', this.failed)
+    socket.off('error', this.requests.listeners.failed)
     // Node's parser listens by now, so that these bytes reach it before anything that comes later.
     if (bytes && bytes.length > 0) socket.unshift(bytes)
     socket.resume()
@@ -198,13 +199,14 @@ class PlainConnection implements ReplyConnection {
   private letGo(): void {
     const { socket } = this
     this.received = undefined
-    this.requests.left(this)
+    this.requests.left(socket)
     socket.setTimeout(0)
-    socket.off('data', this.data).off('end', this.end).off('close', this.closed).off('timeout', this.late)
+    const { data, end, closed, late } = this.requests.listeners
+    socket.off('data', data).off('end', end).off('close', closed).off('timeout', late)
   }
 
   /** The system has taken all of the reply. */
-  readonly flushed = (error?: Error | null): void => {
+  flushed(error?: Error | null): void {
     const { reply, socket } = this
     if (error || !reply) return
     this.reply = undefined
@@ -228,7 +230,7 @@ class PlainConnection implements ReplyConnection {
     if (this.hasEnded && !this.reply) this.end()
   }
 
-  private readonly end = (): void => {
+  end(): void {
     this.hasEnded = true
     if (this.reply) return
     if (this.received) {
@@ -237,21 +239,38 @@ class PlainConnection implements ReplyConnection {
     } else this.socket.end()
   }
 
-  private readonly late = (): void => {
+  late(): void {
     if (this.reply) return
     if (this.received || !this.hasAnswered) this.handOn(this.received)
     else this.socket.destroy()
   }
 
-  private readonly closed = (): void => {
+  closed(): void {
     const { reply } = this
     this.reply = undefined
-    this.requests.left(this)
+    this.requests.left(this.socket)
     reply?.emit('close')
   }
+}
 
-  /** The end of the connection follows. */
-  private readonly failed = (): void => {}
+/** The listeners of all sockets: with functions of its own each connection would keep 400 bytes more. */
+function listenersOf(connections: ReadonlyMap<Socket, PlainConnection>) {
+  return {
+    data(this: Socket, chunk: Buffer): void {
+      connections.get(this)?.data(chunk)
+    },
+    end(this: Socket): void {
+      connections.get(this)?.end()
+    },
+    late(this: Socket): void {
+      connections.get(this)?.late()
+    },
+    closed(this: Socket): void {
+      connections.get(this)?.closed()
+    },
+    /** The end of the connection follows. */
+    failed(): void {},
+  }
 }
 
 /**
