@@ -1,6 +1,7 @@
 /** The short way for plain requests over real sockets: what it answers, what Node's server answers, and that no caller sees which. */
 import t, { type Test } from 'tap'
 import { listen } from '../../src/server/listener.ts'
+import type { PlainReply } from '../../src/server/plain/reply.ts'
 import { eventually } from '../support/eventually.ts'
 import { KEY } from '../support/gateway.ts'
 import { parseReply, RawClient } from '../support/raw.ts'
@@ -22,8 +23,13 @@ function chat(...more: string[]): string {
   return `${lines.join('\r\n')}\r\n\r\n${bytesOf(BODY)}`
 }
 
+function shortly(reply: PlainReply): void {
+  reply.writeHead(200, { 'Content-Length': 5 })
+  reply.end('plain', 'latin1')
+}
+
 /** A listener that says which way each request came, and answers with its path. */
-async function ways(t: Test): Promise<{ url: string; came: string[]; hold: () => () => void }> {
+async function ways(t: Test, respond = shortly): Promise<{ url: string; came: string[]; hold: () => () => void }> {
   const came: string[] = []
   let held: (() => void)[] | undefined
   const answer = (fn: () => void): void => {
@@ -39,10 +45,7 @@ async function ways(t: Test): Promise<{ url: string; came: string[]; hold: () =>
     plain: (request, reply) => {
       if (request.path === '/refused') return false
       came.push(`plain ${request.path}`)
-      answer(() => {
-        reply.writeHead(200, { 'Content-Length': 5 })
-        reply.end('plain', 'latin1')
-      })
+      answer(() => respond(reply))
       return true
     },
     upgrade: (_request, socket) => void socket.destroy(),
@@ -80,6 +83,31 @@ t.test('a connection stays on the short way as long as its requests are plain', 
   await client.until(/node[\s\S]*node/)
   t.same(came, ['plain /a', 'plain /b', 'node /c', 'node /d'])
   client.close()
+})
+
+t.test('a long reply waits for a caller that has no room, and goes on when it has', async (t) => {
+  const piece = 'x'.repeat(1024 * 1024)
+  let left = 16
+  let waits = 0
+  const { url } = await ways(t, (reply) => {
+    const write = (): void => {
+      while (left-- > 0) {
+        if (reply.write(piece, 'latin1')) continue
+        waits++
+        reply.once('drain', write)
+        return
+      }
+      reply.end('last', 'latin1')
+    }
+    reply.writeHead(200, { 'Content-Length': left * piece.length + 4 })
+    write()
+  })
+  const client = await RawClient.open(url)
+  t.teardown(() => client.close())
+  client.pause().send(post('/long'))
+  await eventually('the caller has no room', () => waits > 0)
+  client.resume()
+  t.ok(await eventually('the whole reply', () => client.text.endsWith('last')))
 })
 
 t.test('a request in a few pieces is plain, and one in many is not lost', async (t) => {

@@ -1,5 +1,4 @@
 /** The reply to a plain request: what the server uses of Node's ServerResponse, written straight to the socket. */
-import { EventEmitter } from 'node:events'
 import type { IncomingHttpHeaders, OutgoingHttpHeader, OutgoingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import { STATUS_CODES, validateHeaderName, validateHeaderValue } from '../../core/node-http.ts'
@@ -40,8 +39,15 @@ export interface ReplyConnection {
 /** Names that have been found to be valid: the gateway writes few. */
 const valid = new Set<string>()
 
-/** Emits `finish` and `close` when the system has taken all of it, and `close` alone when the connection has ended before. */
-export class PlainReply extends EventEmitter implements CallerReply {
+type End = 'finish' | 'close'
+
+const NO_LISTENERS: readonly { readonly event: End; readonly fn: () => void }[] = []
+
+/**
+ * Reports `finish` and `close` when the system has taken all of it, and `close` alone when the connection has ended before. An emitter of
+ * Node's would do so, and keep 200 bytes more meanwhile.
+ */
+export class PlainReply implements CallerReply {
   readonly req: PlainRequest
   /** Bodies are framed by what writes them. */
   chunkedEncoding = false
@@ -52,9 +58,9 @@ export class PlainReply extends EventEmitter implements CallerReply {
   private readonly connection: ReplyConnection
   /** The head, until it leaves with the first bytes of the body. */
   private head = ''
+  private listeners = NO_LISTENERS
 
   constructor(request: PlainRequest, connection: ReplyConnection) {
-    super()
     this.req = request
     this.connection = connection
   }
@@ -100,6 +106,22 @@ export class PlainReply extends EventEmitter implements CallerReply {
       socket.write(text, encoding, flushed)
       if (hasHead) socket.uncork()
     }
+  }
+
+  /** What waits for room waits for the connection's. */
+  once(event: End | 'drain', fn: () => void): void {
+    if (event === 'drain') this.socket.once('drain', fn)
+    else this.listeners = [...this.listeners, { event, fn }]
+  }
+
+  /** It ends once. */
+  on(event: 'close', fn: () => void): void {
+    this.once(event, fn)
+  }
+
+  /** Each of them comes once at most. */
+  report(end: End): void {
+    for (const { event, fn } of this.listeners) if (event === end) fn()
   }
 
   writeProcessing(): void {

@@ -181,7 +181,7 @@ class PlainConnection implements ReplyConnection {
     this.requests.onReply(reply)
     if (this.requests.options.answer(request, reply)) return true
     this.reply = undefined
-    reply.emit('close')
+    reply.report('close')
     return false
   }
 
@@ -213,8 +213,8 @@ class PlainConnection implements ReplyConnection {
     this.hasAnswered = true
     this.wait(this.requests.options.keepAlive + KEEP_ALIVE_BUFFER)
     reply.writableFinished = true
-    reply.emit('finish')
-    reply.emit('close')
+    reply.report('finish')
+    reply.report('close')
     if (!reply.shouldKeepAlive) socket.destroySoon()
     else this.goOn()
   }
@@ -249,7 +249,7 @@ class PlainConnection implements ReplyConnection {
     const { reply } = this
     this.reply = undefined
     this.requests.left(this.socket)
-    reply?.emit('close')
+    reply?.report('close')
   }
 }
 
