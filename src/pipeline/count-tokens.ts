@@ -5,6 +5,7 @@ import { asFault, Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { estimatedNeed } from '../dialects/canon/need.ts'
 import { withTakenNames } from '../dialects/canon/tool-names.ts'
+import { noUsage } from '../dialects/canon/usage.ts'
 import type { UpstreamDialect } from '../dialects/types.ts'
 import { estimateTokens } from '../ledger/settlement.ts'
 import type { Endpoint } from '../routing/catalog/types.ts'
@@ -41,7 +42,7 @@ export function countTokens(dependencies: ChainDependencies): Service<Guarded> {
 
 function replyOf(exchange: Guarded, endpoint: Endpoint, count: { tokens: number; estimated: boolean }): Reply {
   exchange.run.final = {
-    usage: exchange.head.costs.noUsage,
+    usage: noUsage(),
     cost: 0,
     inputCost: 0,
     outputCost: 0,
@@ -70,7 +71,7 @@ async function countAt(
   const gathered = new GatheredJson()
   const reply = new AnswerOrError(gathered, {
     clock: exchange.head.clock,
-    decode: (status, body, head) => dialect.decodeFault(status, body, head),
+    dialect,
     accepts: (status) => status === 200,
   })
   const call = new UpstreamCall(reply, exchange.head.clock, provider.timeouts)

@@ -123,21 +123,25 @@ export interface Step {
 }
 
 const NO_STEPS: readonly Step[] = []
+const NONE_REMOVED: readonly Removed[] = []
+const NO_PLUGINS: readonly string[] = []
+const NO_RUNS: Trail['pluginRuns'] = []
 
 /** What has happened to an exchange so far, for the log line, the metadata and the ledger: lists that only grow. */
 export class Trail {
   readonly stages: Stage[] = []
-  readonly attempts: NotedAttempt[] = []
+  /** A list that grows in place keeps room for sixteen more: each attempt has a new one. */
+  attempts: NotedAttempt[] = []
   /** Its trace; undefined where the request is not traced and continues no trace. */
   trace: RequestTrace | undefined
   /** In the order of their beginning; most exchanges have none. */
   steps: readonly Step[] = NO_STEPS
   /** Endpoints that a filter took out, each with its reason. */
-  removed: readonly Removed[] = []
+  removed: readonly Removed[] = NONE_REMOVED
   /** Ids of the plugins that act on it, in the order in which they run. */
-  pluginIds: readonly string[] = []
+  pluginIds: readonly string[] = NO_PLUGINS
   /** Plugins at work; each brings its stage up to date. */
-  pluginRuns: readonly { updateStage(): void }[] = []
+  pluginRuns: readonly { updateStage(): void }[] = NO_RUNS
   /** What the caller finds beside the fault where providers fail. */
   errorMetadata: JsonObject | undefined
 

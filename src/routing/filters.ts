@@ -22,7 +22,8 @@ export interface RouteNeeds extends RequestNeeds {
 }
 
 export interface Filtered {
-  readonly kept: Endpoint[]
+  /** The very list where none is removed. */
+  readonly kept: readonly Endpoint[]
   readonly removed: Removed[]
 }
 
@@ -63,7 +64,7 @@ export function filterEndpoints(endpoints: readonly Endpoint[], needs: RouteNeed
     for (const [endpoint, detail] of worse) removed.push({ endpoint, filter: criterion.name, detail })
     kept = kept.filter((endpoint) => !worse.has(endpoint))
   }
-  return { kept, removed }
+  return { kept: removed.length === 0 ? endpoints : kept, removed }
 }
 
 function removal(endpoint: Endpoint, { name, explain }: AnyCriterion, wish: unknown): Removed {

@@ -137,7 +137,7 @@ for (const [name, [answer, calls]] of Object.entries(ANSWERS))
     const receiver = new AnswerOrError(body, {
       clock,
       accepts: (status) => status === 200,
-      decode: (status) => new Fault(status === 429 ? 'upstream_limited' : 'upstream_error'),
+      dialect: { decodeFault: (status) => new Fault(status === 429 ? 'upstream_limited' : 'upstream_error') },
     })
     const { call } = await sent(t, answer, receiver)
     await body.over.opened

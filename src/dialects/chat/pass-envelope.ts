@@ -1,7 +1,7 @@
 /** What the chunks of one upstream stream have in common, and what it becomes: plain content is patched by text, without a parse. */
 import { escapesLetters, type JsonObject } from '../../core/json.ts'
 import { MEDIA_BYTES } from '../canon/events.ts'
-import { binary, escapeExcess, textBytes, utf8 } from '../sse/frames.ts'
+import { alone, binary, escapeExcess, textBytes, utf8 } from '../sse/frames.ts'
 import type { ReplyContext } from '../types.ts'
 
 /** Marks of thoughts within content, and of empty calls: a frame that is relayed unread must not have them. */
@@ -94,16 +94,17 @@ class Skeleton {
       const from = at + marker.length
       const end = endOfString(frame, from)
       if (end === -1) return undefined
-      const after = frame.slice(end)
+      const after = alone(frame.slice(end))
       const shown = frame.includes(REASONING) ? mirroredFrame(frame) : frame
       const mirrors = shown === frame ? undefined : name
       const isReasoning = name === 'reasoning' || name === 'reasoning_content'
       // Reasoning beside other words, and what has to be parsed, is looked at frame by frame; empty reasoning teaches nothing.
       if (shown === undefined || (isReasoning ? end === from : mirrors !== undefined)) return undefined
+      const before = alone(frame.slice(0, from))
       return new Skeleton({
-        before: frame.slice(0, from),
+        before,
         after,
-        ourBefore: ours + frame.slice(prefix.length, from),
+        ourBefore: ours + before.slice(prefix.length),
         ourAfter: after.slice(mirrors === undefined ? 0 : 1).replace(noUsage, ''),
         ofCalls: name === 'arguments',
         mirrors,
@@ -180,7 +181,7 @@ export class Envelope {
       const header = parseHeader(frame.slice(6, at))
       if (!header) return undefined
       const ours = `data: ${binary(JSON.stringify(ourHeader(header, ctx)).slice(0, -1))}`
-      return new Envelope(frame.slice(0, at), ours, style)
+      return new Envelope(alone(frame.slice(0, at)), ours, style)
     }
     return undefined
   }

@@ -105,25 +105,29 @@ export class ReplyMembers {
 
 /** Those of a stream whose usage chunk the gateway writes itself: they go to the caller with it. */
 export class LateMembers {
-  private readonly members = new Map<string, string>()
-  private readonly metadata: string
+  /** Made with the first of them. */
+  private members: Map<string, string> | undefined
+  private readonly brand: string
 
   /** @param brand before the name of the gateway's own member of the last chunk. */
   constructor(brand: string) {
-    this.metadata = `${brand}_metadata`
+    this.brand = brand
   }
 
   keep(chunk: JsonObject): void {
+    const metadata = `${this.brand}_metadata`
     for (const key in chunk) {
       const value = chunk[key] ?? null
-      if (value !== null && key !== this.metadata && !SET.has(key)) this.members.set(key, JSON.stringify(value))
+      if (value === null || key === metadata || SET.has(key)) continue
+      this.members ??= new Map()
+      this.members.set(key, JSON.stringify(value))
     }
   }
 
   /** As JSON text behind another member. @param fingerprint of a decoded reply. */
   text(fingerprint?: string): string {
     let text = fingerprint === undefined ? '' : `,"${FINGERPRINT}":${JSON.stringify(fingerprint)}`
-    for (const [key, value] of this.members) text += `,${JSON.stringify(key)}:${value}`
+    if (this.members) for (const [key, value] of this.members) text += `,${JSON.stringify(key)}:${value}`
     return text
   }
 }

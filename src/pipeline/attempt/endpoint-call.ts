@@ -329,8 +329,8 @@ function send(attempt: StreamAttempt | WholeAttempt, call: EndpointCall, encoded
   }
   const reply = new AnswerOrError(attempt, {
     clock: exchange.head.clock,
-    decode: (status, body, head) => dialect.decodeFault(status, body, head),
-    accepts: exchange.request.stream ? (status, head) => isStream(status, head, dialect.framing?.type) : isSuccess,
+    dialect,
+    accepts: exchange.request.stream ? streamOf(dialect) : isSuccess,
     trail: exchange.trail,
   })
   const upstream = new UpstreamCall(reply, exchange.head.clock, exchange.request.stream ? provider.timeouts : address.timeouts)
@@ -362,6 +362,13 @@ function bodyText({ exchange, lane }: EndpointCall, body: JsonObject): string | 
   return bytes ?? JSON.stringify(body)
 }
 
-function isStream(status: number, headers: IncomingHttpHeaders, type = 'text/event-stream'): boolean {
+/** What knows the head of a stream. */
+function streamOf({ framing }: UpstreamDialect): (status: number, headers: IncomingHttpHeaders) => boolean {
+  return framing ? (status, headers) => isOf(framing.type, status, headers) : isEventStream
+}
+
+const isEventStream = (status: number, headers: IncomingHttpHeaders): boolean => isOf('text/event-stream', status, headers)
+
+function isOf(type: string, status: number, headers: IncomingHttpHeaders): boolean {
   return status >= 200 && status <= 299 && headers['content-type']?.toLowerCase().startsWith(type) === true
 }

@@ -20,7 +20,8 @@ const CAP = 64 * 1024
 
 interface AnswerRules {
   clock: Clock
-  decode: (status: number, body: Json | undefined, headers: IncomingHttpHeaders) => Fault
+  /** Reads what is no answer. */
+  dialect: { decodeFault(status: number, body: Json | undefined, headers: IncomingHttpHeaders): Fault }
   /** True for the head of an answer. */
   accepts: (status: number, headers: IncomingHttpHeaders) => boolean
   /** Where the status of every reply is noted; a count of tokens has none. */
@@ -70,13 +71,13 @@ class ErrorBody {
   private readonly retryAfter: number | undefined
   private readonly chunks: Buffer[] = []
   private size = 0
-  private readonly decode: AnswerRules['decode']
+  private readonly dialect: AnswerRules['dialect']
 
-  constructor(status: number, headers: IncomingHttpHeaders, { clock, decode }: AnswerRules) {
+  constructor(status: number, headers: IncomingHttpHeaders, { clock, dialect }: AnswerRules) {
     this.status = status
     this.headers = headers
     this.retryAfter = retryAfterSeconds(headers['retry-after'], clock)
-    this.decode = decode
+    this.dialect = dialect
   }
 
   /** @returns false once enough has been read. */
@@ -95,7 +96,7 @@ class ErrorBody {
     const body = parse(Buffer.concat(this.chunks))
     if (this.status >= 200 && this.status < 300 && !(isObject(body) && body.error)) return new Fault('upstream_garbled')
     if (this.status >= 300 && this.status < 400) return new Fault('upstream_error')
-    const fault = this.decode(this.status, body, this.headers)
+    const fault = this.dialect.decodeFault(this.status, body, this.headers)
     if (this.retryAfter === undefined || fault.retryAfter !== undefined) return fault
     const { message, metadata, providerStatus, refusesReasoning, lacksRights, sentence } = fault
     const kept = { message, metadata, providerStatus, refusesReasoning, lacksRights, sentence }

@@ -92,7 +92,7 @@ export function callProvider({ exchange, endpoint, wire, target, ask }: Provider
   const call = new EmbeddingCall(ask, wire)
   const reply = new AnswerOrError(call, {
     clock: exchange.head.clock,
-    decode: (status, body, head) => wire.decodeFault(status, body, head),
+    dialect: wire,
     accepts: isSuccess,
     trail: exchange.trail,
   })

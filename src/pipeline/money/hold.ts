@@ -3,7 +3,6 @@
 import { Fault } from '../../core/faults.ts'
 import { type JsonObject, readableJson } from '../../core/json.ts'
 import { usdText } from '../../core/money-text.ts'
-import { noUsage, type Usage } from '../../dialects/canon/usage.ts'
 import type { Allowance, Charged, CreditAccount, CreditBook } from '../../ledger/allowance.ts'
 import { chargeWithin, type HoldAsk } from '../../ledger/credit.ts'
 import type { HoldOwner, HoldRow, Journal, SettleRow } from '../../ledger/types.ts'
@@ -278,7 +277,6 @@ export class Costs {
   rateTokens = 0
   rateBytes = 0
   readonly turns: Turn[] = []
-  readonly noUsage: Usage = noUsage()
   /** Nano-dollars of tools and plugins that ran, and what they are made up of. */
   toolCost = 0
   toolCharges: ToolCharge[] | undefined

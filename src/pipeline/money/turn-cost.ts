@@ -341,7 +341,8 @@ function cappedBy({ candidates, needs, input, full }: HoldRequest, held: number,
       caps.push({ endpoint, tokens, lowered: tokens < need.most })
   }
   const left = dropped ? candidates.filter((endpoint) => !dropped.has(endpoint)) : candidates
-  return { candidates: left, outputCaps: caps, outputCap: largest }
+  // Copied, since a list that has grown keeps room for sixteen more.
+  return { candidates: left, outputCaps: caps.slice(), outputCap: largest }
 }
 
 /** Nano-dollars of the input at the dearest candidate. */

@@ -4,6 +4,7 @@ import { entryAt } from '../../core/entry-at.ts'
 import { asFault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { usdText } from '../../core/money-text.ts'
+import { noUsage } from '../../dialects/canon/usage.ts'
 import type { MergedPreferences } from '../../routing/index.ts'
 import { answeredHere } from '../attempt/turn.ts'
 import type { ChainDependencies, ChainSettings } from '../dependencies.ts'
@@ -122,7 +123,7 @@ export function previewEnd(
 
 function replyOf(exchange: Planned, text: string): Reply {
   exchange.run.final = {
-    usage: exchange.head.costs.noUsage,
+    usage: noUsage(),
     cost: 0,
     inputCost: 0,
     outputCost: 0,

@@ -12,8 +12,7 @@ export class ReplyStream implements StreamedReply {
   sent = false
   private ended = false
   private readonly exchange: Streamed
-  private readonly comment: string
-  private readonly debugBodies: JsonObject[] = []
+  private debugBodies: readonly JsonObject[] | undefined
   /** One character per byte. */
   private preface = ''
   private lastWrite: number
@@ -24,7 +23,6 @@ export class ReplyStream implements StreamedReply {
   constructor(exchange: Streamed) {
     this.exchange = exchange
     this.patience = exchange.run.silence
-    this.comment = `: ${exchange.head.brand.toUpperCase()} PROCESSING\n\n`
     this.lastWrite = exchange.head.clock.monotonic()
     this.timer = exchange.head.clock.after(this.patience, () => this.silence())
   }
@@ -42,10 +40,10 @@ export class ReplyStream implements StreamedReply {
       if (upstreamBody) this.exchange.head.connection.text(client.debug(ctx, upstreamBody))
       return
     }
-    if (upstreamBody) this.debugBodies.push(upstreamBody)
+    if (upstreamBody) this.debugBodies = [...(this.debugBodies ?? []), upstreamBody]
     ctx.sequence = 0
     let text = ''
-    for (const body of this.debugBodies) text += binary(client.debug(ctx, body))
+    for (const body of this.debugBodies ?? []) text += binary(client.debug(ctx, body))
     this.preface = client.open ? text + client.open(ctx, source) : text
     ctx.opened = true
   }
@@ -80,12 +78,12 @@ export class ReplyStream implements StreamedReply {
   private silence(): void {
     if (this.ended) return
     const {
-      head: { clock },
+      head: { brand, clock },
     } = this.exchange
     const left = this.lastWrite + this.patience - clock.monotonic()
     if (left <= 0.5) {
       this.open()
-      this.write(this.comment, false)
+      this.write(`: ${brand.toUpperCase()} PROCESSING\n\n`, false)
     }
     this.timer = clock.after(left <= 0.5 ? this.patience : left, () => this.silence())
   }

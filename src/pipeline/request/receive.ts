@@ -4,6 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Timer } from '../../core/clock.ts'
 import { entryAt } from '../../core/entry-at.ts'
 import { absoluteDocs, asFault, badField, Fault, faultReply } from '../../core/faults.ts'
+import { noUsage } from '../../dialects/canon/usage.ts'
 import { answeredHere } from '../attempt/turn.ts'
 import type { ChainDependencies, ChainSettings } from '../dependencies.ts'
 import { clientOf, type Exchange, type Guarded, idHeaders, type Received } from '../exchange.ts'
@@ -88,7 +89,7 @@ function refuse(exchange: Exchange, fault: Fault): void {
 /** The head had gone out early: the failure becomes the dialect's one terminal event. */
 function inBand(exchange: Exchange, fault: Fault): string {
   const final = exchange.run.final ?? {
-    usage: exchange.head.costs.noUsage,
+    usage: noUsage(),
     cost: 0,
     inputCost: 0,
     outputCost: 0,
@@ -190,7 +191,7 @@ export function prepareResponse(): Service<Guarded> {
     const endpoint = entryAt(route.endpoints, 0)
     run.ctx.model = endpoint.model.slug
     run.final = {
-      usage: head.costs.noUsage,
+      usage: noUsage(),
       cost: 0,
       inputCost: 0,
       outputCost: 0,
