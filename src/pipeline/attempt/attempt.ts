@@ -38,22 +38,25 @@ export function attemptLayer<Dependencies extends ChainDependencies>(
   { call, rewrite }: Calling<Dependencies>,
 ): Service<Planned> {
   const written: Rewrite = (exchange, endpoint) => rewrite(exchange, endpoint, dependencies)
-  const make = (exchange: Planned, endpoint: Endpoint): Promise<Reply> => {
+  const make: Make = (exchange, endpoint) => {
     const { credential } = endpoint
     if (!credential) return call(exchange, endpoint, dependencies)
     return credentialed(() => call(exchange, endpoint, dependencies), credential, exchange)
   }
+  // It waits for as long as the reply takes: no variable of it is in a function's closure, for which V8 would keep an object each.
   return async function handle(exchange) {
     const {
       route: { models },
+      plan: { candidates },
     } = exchange
     exchange.run.turns++
     dependencies.retries.enter(models)
     const failures: Failure[] = []
     try {
       const fallbacks: Fallbacks = { freeLeft: true }
-      for (const endpoint of exchange.plan.candidates) {
-        if (failures.length > 0 && failures.some((failure) => skips(failure, endpoint))) continue
+      for (let at = 0; at < candidates.length; at++) {
+        const endpoint = entryAt(candidates, at)
+        if (isSkipped(endpoint, failures)) continue
         if (exchange.head.cancel.aborted) {
           setAside(exchange)
           throw endedEarly(exchange, failures)
@@ -62,7 +65,7 @@ export function attemptLayer<Dependencies extends ChainDependencies>(
         if (!permit) continue
         setAside(exchange)
         let running = beginAttempt(exchange, endpoint, dependencies)
-        exchange.run.whenCommitted = permit === FREE ? undefined : () => permit.end(true)
+        exchange.run.whenCommitted = permit === FREE ? undefined : ending(permit)
         try {
           let reply: Reply
           try {
@@ -70,8 +73,8 @@ export function attemptLayer<Dependencies extends ChainDependencies>(
           } catch (thrown) {
             const next = withoutReasoning(thrown, exchange, running, dependencies)
             running = next ?? running
-            const repeat = () => make(exchange, endpoint)
-            reply = next ? await repeat() : await again(thrown, { exchange, endpoint, retries: dependencies.retries }, repeat)
+            const { retries } = dependencies
+            reply = next ? await make(exchange, endpoint) : await again(thrown, { exchange, endpoint, retries }, make)
           }
           attemptAnswered(exchange, reply.turn, running, dependencies)
           explainTurn(exchange, reply.turn, running, written)
@@ -117,9 +120,11 @@ function setAside(exchange: Planned): void {
 }
 
 /** What the caller got wrong no other endpoint of the same model would take; another model may. */
-function skips(failure: Failure, endpoint: Endpoint): boolean {
-  return failure.fault.retry === 'never' && failure.endpoint.model === endpoint.model
+function isSkipped({ model }: Endpoint, failures: readonly Failure[]): boolean {
+  return failures.some(({ fault, endpoint }) => fault.retry === 'never' && endpoint.model === model)
 }
+
+const ending = (permit: RetryPermit) => (): void => permit.end(true)
 
 /** For attempts that draw on no budget. */
 const FREE: RetryPermit = { end: () => {} }
@@ -148,6 +153,8 @@ function permitFor(endpoint: Endpoint, fallbacks: Fallbacks, { health, retries }
   return retries.take(endpoint.model)
 }
 
+type Make = (exchange: Planned, endpoint: Endpoint) => Promise<Reply>
+
 interface Retry extends Pick<ChainDependencies, 'retries'> {
   exchange: Planned
   endpoint: Endpoint
@@ -160,7 +167,7 @@ export const PAUSE = { least: 10, most: 25 }
  * An endpoint that could not be reached is called once more: nothing was sent, so nothing can happen twice. A connection that
  * the provider had closed while it was idle is replaced at once, since that says nothing about the provider.
  */
-async function again(thrown: unknown, { exchange, endpoint, retries }: Retry, call: () => Promise<Reply>): Promise<Reply> {
+async function again(thrown: unknown, { exchange, endpoint, retries }: Retry, make: Make): Promise<Reply> {
   const { clock, cancel } = exchange.head
   const retry = thrown instanceof Fault && !cancel.aborted ? thrown.retry : 'never'
   const worth = retry === 'same' || retry === 'at once'
@@ -176,7 +183,7 @@ async function again(thrown: unknown, { exchange, endpoint, retries }: Retry, ca
     exchange.run.unfinished = undefined
     // The caller may have left during the pause.
     if (cancel.aborted) throw endedEarly(exchange, [])
-    return call()
+    return make(exchange, endpoint)
   }
   try {
     // The library's own pause would run on the system's clock and draw from `Math.random`: at 0 it has none (9.0.0, index.js).
@@ -241,7 +248,7 @@ function beginAttempt(exchange: Planned, endpoint: Endpoint, dependencies: Chain
     answer: undefined,
     span: undefined,
   }
-  exchange.trail.attempts.push(attempt)
+  exchange.trail.attempts = [...exchange.trail.attempts, attempt]
   return attempt
 }
 

@@ -23,8 +23,18 @@ export function readLayer(
   settings: ChainSettings,
   { admission, files, bodies, summaries }: Pick<ChainDependencies, 'admission' | 'files' | 'bodies' | 'summaries'>,
 ): Layer<Authenticated, Accepted> {
-  return (next) =>
-    async function handle(exchange): Promise<Reply> {
+  return (next) => {
+    const counted = async (accepted: Authenticated & Accepted): Promise<Reply> => {
+      admission.openStream(accepted.auth.key)
+      try {
+        return await next(accepted)
+      } finally {
+        admission.closeStream(accepted.auth.key)
+      }
+    }
+    const enter = (accepted: Authenticated & Accepted): Promise<Reply> =>
+      accepted.request.stream && accepted.auth.key.limits.streams !== undefined ? counted(accepted) : next(accepted)
+    const read = async (exchange: Authenticated): Promise<Authenticated & Accepted> => {
       if (bodies && (exchange.head.connection.contentLength ?? 0) > bodies.short) bodies.expect()
       const {
         head: { cancel, costs, connection },
@@ -32,7 +42,7 @@ export function readLayer(
       } = exchange
       // A body of announced length was counted before (admit).
       const unannounced = connection.contentLength === undefined && key.limits.bytes !== undefined
-      let bytes = await connection.readBody(settings.maxBody, {
+      const bytes = await connection.readBody(settings.maxBody, {
         cancel,
         payer: bucketOf(key),
         count: unannounced
@@ -48,26 +58,17 @@ export function readLayer(
         if (exchange.head.cancel.aborted) throw endedEarly(exchange, [])
       }
       const parsed = readJson(bytes, settings.jsonDepth)
-      // This function's own variables live as long as the reply, and a parsed body takes several times the memory of its bytes.
-      bytes = EMPTY
       const counting = parsed.weight > 0 ? exchange.head.connection.reserve?.(parsed.weight) : undefined
       if (counting) await counting
       const accepting = accept(exchange, parsed, settings, summaries)
-      parsed.body = NOTHING
-      parsed.raw = ''
-      parsed.source = undefined
       const accepted = accepting instanceof Promise ? await accepting : accepting
       const filling = accepted.request.mayHoldMedia ? fillInFiles(accepted, files, settings.maxBody) : undefined
       if (filling) await filling
-      // Awaited: handing a promise on from an async function costs three turns of the microtask queue instead of one.
-      if (!accepted.request.stream) return await next(accepted)
-      admission.openStream(exchange.auth.key)
-      try {
-        return await next(accepted)
-      } finally {
-        admission.closeStream(exchange.auth.key)
-      }
+      return accepted
     }
+    // Two functions, so that nothing of the first lives as long as the reply: a parsed body takes several times the memory of its bytes.
+    return (exchange) => read(exchange).then(enter)
+  }
 }
 
 /** What is kept of a body that has been parsed. @returns a promise only where items of the gateway's own are opened in it. */
@@ -200,9 +201,6 @@ const MEDIA = ['image', 'audio', 'video', '"file', 'input_file', '"document']
 function mayHoldMedia(raw: string | Buffer): boolean {
   return (raw.includes(TYPE) && MEDIA.some((word) => raw.includes(word))) || escapesLetters(raw)
 }
-
-const EMPTY = Buffer.alloc(0)
-const NOTHING: JsonObject = {}
 
 const OPENED_TOO_LARGE = 'Request payload too large: with its compaction items opened it is longer than is accepted'
 

@@ -15,7 +15,7 @@ import {
 } from '../../routing/index.ts'
 import type { ChainDependencies, ChainSettings } from '../dependencies.ts'
 import { advance, type Guarded, type Planned } from '../exchange.ts'
-import type { Layer, Reply } from '../layer.ts'
+import type { Layer } from '../layer.ts'
 import { isLimited } from '../money/hold.ts'
 import { unpriced } from '../money/tool-fees.ts'
 import { concludeTurn, takeHold, writeHold } from '../money/turn-cost.ts'
@@ -26,41 +26,40 @@ import { conversationName, mayStay } from './conversation.ts'
 import { fetchMedia } from './media-fetch.ts'
 import { watchTools } from './tool-watch.ts'
 
-export function planLayer(
-  { keys, defaultMaxOutput, outbound, maxBody }: Pick<ChainSettings, 'keys' | 'defaultMaxOutput' | 'outbound' | 'maxBody'>,
+type PlanSettings = Pick<ChainSettings, 'keys' | 'defaultMaxOutput' | 'outbound' | 'maxBody'>
+
+/** Two functions, so that nothing of the first lives as long as the reply. */
+export function planLayer(settings: PlanSettings, dependencies: ChainDependencies): Layer<Guarded, Planned> {
+  return (next) => (exchange) => planned(exchange, settings, dependencies).then(next)
+}
+
+async function planned(
+  exchange: Guarded,
+  { keys, defaultMaxOutput, outbound, maxBody }: PlanSettings,
   dependencies: ChainDependencies,
-): Layer<Guarded, Planned> {
-  return (next) =>
-    async function handle(exchange): Promise<Reply> {
-      const order = orderOf(exchange, dependencies)
-      // Before the hold, which counts what is fetched by its size.
-      const fetching = exchange.request.mayHoldMedia
-        ? fetchMedia(exchange, order.candidates, { policy: outbound, most: maxBody })
-        : undefined
-      const wanted = fetching ? await fetching : order.candidates
-      // The body may have taken its time, and earlier turns have: what holds is the key as it is now.
-      const { hash } = exchange.auth.key
-      const found = keys.written.get(hash) ?? keys.find(hash)
-      const key = keyNow(exchange, found instanceof Promise ? await found.catch(() => exchange.auth.key) : found)
-      const counted = takeTokens(exchange, dependencies.admission)
-      if (counted) await counted
-      const concluding = concludeTurn(exchange)
-      if (concluding) await concluding
-      const taking = takeHold(exchange, wanted, {
-        key,
-        credit: dependencies.credit,
-        upstreams: dependencies.upstreams,
-        defaultMaxOutput,
-      })
-      const { input, candidates, outputCaps } = taking instanceof Promise ? await taking : taking
-      exchange.head.costs.inputTokens = input
-      const ready = advance(exchange, 'plan', { candidates, outputCaps, conversation: order.conversation, watch: order.watch })
-      const [first] = candidates
-      // No candidate that can be paid for is a refusal of the hold.
-      if (!first) throw new Fault('internal', { cause: new Error('the hold has no candidate') })
-      await writeHold(ready, first, dependencies.journal)
-      return await next(ready)
-    }
+): Promise<Planned> {
+  const order = orderOf(exchange, dependencies)
+  // Before the hold, which counts what is fetched by its size.
+  const fetching = exchange.request.mayHoldMedia ? fetchMedia(exchange, order.candidates, { policy: outbound, most: maxBody }) : undefined
+  const wanted = fetching ? await fetching : order.candidates
+  // The body may have taken its time, and earlier turns have: what holds is the key as it is now.
+  const { hash } = exchange.auth.key
+  const found = keys.written.get(hash) ?? keys.find(hash)
+  const key = keyNow(exchange, found instanceof Promise ? await found.catch(() => exchange.auth.key) : found)
+  const counted = takeTokens(exchange, dependencies.admission)
+  if (counted) await counted
+  const concluding = concludeTurn(exchange)
+  if (concluding) await concluding
+  const { credit, upstreams } = dependencies
+  const taking = takeHold(exchange, wanted, { key, credit, upstreams, defaultMaxOutput })
+  const { input, candidates, outputCaps } = taking instanceof Promise ? await taking : taking
+  exchange.head.costs.inputTokens = input
+  const ready = advance(exchange, 'plan', { candidates, outputCaps, conversation: order.conversation, watch: order.watch })
+  const [first] = candidates
+  // No candidate that can be paid for is a refusal of the hold.
+  if (!first) throw new Fault('internal', { cause: new Error('the hold has no candidate') })
+  await writeHold(ready, first, dependencies.journal)
+  return ready
 }
 
 /** An exchange that has had a turn goes on whatever became of its key, but within the limit of now. @throws Fault 401. */
