@@ -225,7 +225,11 @@ async function dumpPostgres(server: TestPostgres, url: string): Promise<string> 
     .map((statement) => `${statement};\n`)
     .join('')
   // `node` and `lease` are of processes: those of the fixture are long gone, and what they held stays in the balances.
-  for (const { tablename } of tables) text += inserts(String(tablename), await server.query(url, `SELECT * FROM ${String(tablename)}`))
+  for (const { tablename } of tables) {
+    // The statements above have filled some with a first row.
+    text += `DELETE FROM ${String(tablename)};\n`
+    text += inserts(String(tablename), await server.query(url, `SELECT * FROM ${String(tablename)}`))
+  }
   return text
 }
 
