@@ -172,7 +172,7 @@ export class LedgerScans {
   }
 
   private async filteredUse(query: UseQuery): Promise<readonly UseRow[]> {
-    const name = JSON.stringify([query.from, query.until, query.keys, query.byKey, query.apart])
+    const name = JSON.stringify([query.from, query.until, query.keys, query.byKey, query.apart, query.model, query.provider])
     const kept = this.filtered.get(name)
     if (isKept(kept, this.clock.monotonic())) return kept.value
     return this.once(name, async () => {

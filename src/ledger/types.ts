@@ -109,6 +109,9 @@ export interface UseQuery {
   readonly byKey?: boolean
   /** With `byKey`: what stands apart beside the key, instead of all that rows have. Of what does not, rows have '' or 0. */
   readonly apart?: readonly UseGroup[]
+  /** Of one model, or of one provider, only. */
+  readonly model?: string | undefined
+  readonly provider?: string | undefined
 }
 
 export type UseGroup = 'day' | 'model' | 'provider'

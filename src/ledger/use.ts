@@ -20,10 +20,17 @@ export async function scanUse(ledger: LedgerReader, query: UseQuery): Promise<Us
   const sums = new Sums(query.byKey ? MOST_SUMS_BY_KEY : Number.POSITIVE_INFINITY)
   const { usePage } = ledger
   const { apart, byKey } = query
-  const add = (row: UseRow): void => sums.add(apart ? joined(row, apart) : row)
+  const add = (row: UseRow): void => {
+    if (isSought(row, query)) sums.add(apart ? joined(row, apart) : row)
+  }
   if (usePage) await eachPage((after) => usePage.call(ledger, query, after), add)
   else await eachSettled(ledger, query, (record, settled) => add(rowOf(record, settled, byKey)))
   return sums.rows()
+}
+
+/** A store that joins rows has left out the others already. */
+function isSought(row: UseRow, { model, provider }: UseQuery): boolean {
+  return row.failed !== undefined || ((model === undefined || row.model === model) && (provider === undefined || row.provider === provider))
 }
 
 /** @returns the row without what does not stand apart. */

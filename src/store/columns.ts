@@ -131,7 +131,7 @@ export const USE = {
   reasoning: 'count',
   saved: 'real',
 } as const
-/** What a row of `use_by_key_model` or `use_by_key_provider` is the sum of; `failed` of `count` have failed, or have an unknown outcome. */
+/** What a row of `use_by_key_model`, `use_by_key_provider`, `use_by_key_both` or `use_by_key_running` is the sum of; `failed` of `count` have failed, or have an unknown outcome. */
 export const USE_OF_KEY = {
   count: 'count',
   failed: 'count',

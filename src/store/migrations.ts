@@ -284,6 +284,15 @@ const STEPS: readonly Step[] = [
     script.raw(sql`insert into use_closed values (0, '')`)
     if (script.database === 'postgres') for (const text of POSTGRES_FUNCTIONS) script.raw(sql.raw(text))
   },
+  // Of closed days sums by key, model and provider, and running sums by the same: all days are closed anew, in the background.
+  (script) => {
+    const names = { day: 'count', key: 'text', model: 'text', provider: 'text' } as const
+    for (const table of ['use_by_key_both', 'use_by_key_running'])
+      script.table(table, { ...names, ...USE_OF_KEY }, ['day', 'key', 'model', 'provider'])
+    for (const table of ['use_by_day', 'use_by_key_model', 'use_by_key_provider']) script.raw(sql.raw(`delete from ${table}`))
+    script.raw(sql`update use_closed set day = 0, key = ''`)
+    if (script.database === 'postgres') for (const text of POSTGRES_FUNCTIONS) script.raw(sql.raw(text))
+  },
 ]
 
 /** The version that this program works with. */

@@ -3,12 +3,12 @@
  * sums of some keys. Those of the days that still change, and what is summed in memory, are of one moment for each key.
  */
 import type { DatabaseSync } from 'node:sqlite'
-import type { UseGroup, UsePage, UseQuery, UseRow } from '../ledger/types.ts'
+import type { UsePage, UseQuery, UseRow } from '../ledger/types.ts'
 import { DAY_MS, HOUR_MS, TICKS } from './rows.ts'
 import { Statements, text } from './sqlite.ts'
 import type { SqliteRollups } from './sqlite-rollups.ts'
 import { useFrom, useOf } from './sqlite-use-rows.ts'
-import { type KeyPart, partFor } from './use-facts.ts'
+import { type ClosedSums, closedSumsFor, KEY_SUMS, RUN_DAYS, soughtIn } from './use-facts.ts'
 
 /** Sums of the table that a page reads; some more, since it has whole keys. */
 const SUMS = 1_000
@@ -16,33 +16,52 @@ const SUMS = 1_000
 const END = new Uint8Array()
 type Bound = string | typeof END
 
-/** As many times more of the sums of several days, which are only added up. */
+/** As many times more of the sums of several days, which are only added up, and of those of which most are left out. */
 const TOGETHER = 4
+const SOUGHT = 8
 
 const boundIn = (table: string): string => `SELECT key FROM ${table} WHERE day = ?1 AND key > ?2 ORDER BY key LIMIT 1 OFFSET ?3`
 
-const tableOf = (part: KeyPart | undefined): string => (part ? `use_by_key_${part}` : 'use_by_key')
+const tableOf = (closed: ClosedSums | undefined): string => (closed ? `use_by_key_${closed}` : 'use_by_key')
 const FAILURES = "sum(iif(status = 'failed' OR status = 'unknown', count, 0)) AS failed"
 
-/** Of several days. @param part the sums of closed days; undefined: all sums. */
-function togetherOf(part: KeyPart | undefined, apart: readonly UseGroup[]): string {
-  const named = (name: KeyPart): string => `${apart.includes(name) ? name : "''"} AS ${name}`
-  return `SELECT u.key, ${apart.includes('day') ? 'u.day' : '0'} AS day, ${named('model')}, '' AS endpoint, ${named('provider')}, 1 AS answered,
-    ${part ? 'sum(failed) AS failed' : FAILURES}, sum(count) AS requests, sum(dollars) AS dollars, sum(nano) AS nano, sum(input) AS input, sum(output) AS output,
-    sum(reasoning) AS reasoning, total(saved) AS saved
-    FROM json_each(?1) AS d CROSS JOIN ${tableOf(part)} AS u ON u.day = d.value AND u.key > ?2 AND u.key <= ?3
-    GROUP BY ${['u.key', ...apart.map((name) => `u.${name}`)].join(', ')}`
+/** Conditions on what is sought; its values are the parameters from the fourth on. */
+const soughtBy = (query: UseQuery): string =>
+  soughtIn(query)
+    .map((name, at) => ` AND ${name} = ?${4 + at}`)
+    .join('')
+
+/** Names that stand apart in rows of a query. */
+const namesOf = ({ apart }: UseQuery): ('model' | 'provider')[] => (['model', 'provider'] as const).filter((name) => apart?.includes(name))
+
+/** Whether a query wants the sums of closed days as they are: then no two are added up. */
+function isWhole(closed: ClosedSums | undefined, { apart = [] }: UseQuery): boolean {
+  return closed !== undefined && closed !== 'running' && apart.includes('day') && apart.length === 1 + KEY_SUMS[closed].length
 }
 
-/** @param apart absent: all that the table has. */
-function rowsOf(apart: readonly UseGroup[] | undefined): string {
-  const names = (['model', 'provider'] as const).filter((name) => apart?.includes(name))
+/** Of several days, each with a sign. @param closed the sums of closed days; undefined: all sums. */
+function togetherOf(closed: ClosedSums | undefined, query: UseQuery): string {
+  const [names, byDay, whole] = [namesOf(query), query.apart?.includes('day'), isWhole(closed, query)]
+  const named = (name: 'model' | 'provider'): string => `${names.includes(name) ? name : "''"} AS ${name}`
+  const sum = (name: string): string => (whole ? name : `sum(sign * ${name}) AS ${name}`)
+  return `WITH days AS MATERIALIZED (SELECT value ->> 0 AS of_day, value ->> 1 AS sign FROM json_each(?1))
+    SELECT key, ${byDay ? 'day' : '0'} AS day, ${named('model')}, '' AS endpoint, ${named('provider')}, 1 AS answered,
+    ${closed ? sum('failed') : FAILURES}, ${whole ? 'count' : 'sum(sign * count)'} AS requests,
+    ${['dollars', 'nano', 'input', 'output', 'reasoning'].map(sum).join(', ')}, ${whole ? 'saved' : 'total(sign * saved) AS saved'}
+    FROM days CROSS JOIN ${tableOf(closed)} ON day = of_day AND key > ?2 AND key <= ?3${soughtBy(query)}
+    ${whole ? '' : `GROUP BY ${['key', ...names, ...(byDay ? ['day'] : [])].join(', ')} HAVING sum(sign * count) > 0`}`
+}
+
+/** Of one day: where nothing stands apart, all that the table has. */
+function rowsOf(query: UseQuery): string {
+  const { apart } = query
+  const names = namesOf(query)
   const named = (name: 'model' | 'provider'): string => `${names.includes(name) ? name : "''"} AS ${name}`
   const joined = `${apart?.includes('day') ? '?1' : '0'} AS day, ${named('model')}, '' AS endpoint, ${named('provider')}, 1 AS answered, ${FAILURES}`
   const all = "?1 AS day, model, endpoint, provider, status NOT IN ('failed', 'unknown') AS answered"
   return `SELECT key, ${apart ? joined : all}, sum(count) AS requests, sum(dollars) AS dollars, sum(nano) AS nano, sum(input) AS input,
     sum(output) AS output, sum(reasoning) AS reasoning, total(saved) AS saved
-    FROM use_by_key WHERE day = ?1 AND key > ?2 AND key <= ?3
+    FROM use_by_key WHERE day = ?1 AND key > ?2 AND key <= ?3${soughtBy(query)}
     GROUP BY ${['key', ...(apart ? names : ['model', 'endpoint', 'provider', 'answered'])].join(', ')}`
 }
 
@@ -76,28 +95,33 @@ export class SqliteKeyUse {
     const days = day === undefined ? daysBetween(open, until) : [day]
     const isLeft = below < this.rollups.start
     // What an earlier process has left moves to the tables by and by: these are read at once, and it as it is now.
-    const bound = day === undefined && isLeft ? END : this.boundOf('use_by_key', days, key, this.size)
-    const statement = this.statements.of(rowsOf(query.apart))
-    const rows = days.flatMap((each) => statement.all(each, key, bound).map(useFrom))
+    const bound =
+      day === undefined && isLeft ? END : this.boundOf('use_by_key', days, key, this.size * (soughtIn(query).length > 0 ? SOUGHT : 1))
+    const statement = this.statements.of(rowsOf(query))
+    const rows = days.flatMap((each) => statement.all(each, key, bound, ...valuesIn(query)).map(useFrom))
     if (day === undefined) rows.push(...this.inMemory(query, key, bound))
     if (typeof bound === 'string') return { rows, next: `${below} ${day ?? 'open'} ${bound}` }
     const next = Math.min(day ?? open, until) - 1
-    if (next >= from) return { rows, next: `${below} ${this.areTogether(query.apart, next) ? '<=' : ''}${next} ` }
+    if (next >= from) return { rows, next: `${below} ${this.areTogether(query, next) ? '<=' : ''}${next} ` }
     return { rows, ...this.left(query, below) }
   }
 
-  private areTogether(apart: readonly UseGroup[] | undefined, last: number): boolean {
-    if (!apart) return false
-    return partFor(apart) ? last < this.rollups.closed : !apart.includes('day')
+  private areTogether(query: UseQuery, last: number): boolean {
+    if (!query.apart) return false
+    return closedSumsFor(query) ? last < this.rollups.closed : !query.apart.includes('day')
   }
 
   /** The days from the first one to `last`. */
   private together(query: UseQuery, below: number, last: number, key: string): UsePage {
-    const [part, days] = [partFor(query.apart), daysBetween(query.from / DAY_MS, last + 1)]
-    const most = Math.max(1, Math.floor((TOGETHER * this.size) / days.length))
-    const bound = this.boundOf(tableOf(part), days, key, most)
-    const statement = this.statements.of(togetherOf(part, query.apart ?? []))
-    const rows = statement.all(JSON.stringify(days), key, bound).map(useFrom)
+    const closed = closedSumsFor(query)
+    const first = query.from / DAY_MS
+    const signed = closed === 'running' ? runningDays(first, last) : daysBetween(first, last + 1).map((day): SignedDay => [day, 1])
+    const days = signed.map(([day]) => day)
+    const times = soughtIn(query).length > 0 ? SOUGHT : isWhole(closed, query) ? 1 : TOGETHER
+    const most = Math.max(1, Math.floor((times * this.size) / days.length))
+    const bound = this.boundOf(tableOf(closed), days, key, most)
+    const statement = this.statements.of(togetherOf(closed, query))
+    const rows = statement.all(JSON.stringify(signed), key, bound, ...valuesIn(query)).map(useFrom)
     return { rows, ...(typeof bound === 'string' ? { next: `${below} <=${last} ${bound}` } : this.left(query, below)) }
   }
 
@@ -128,6 +152,17 @@ export class SqliteKeyUse {
     }
     return rows
   }
+}
+
+const valuesIn = (query: UseQuery): string[] => soughtIn(query).map((name) => query[name] ?? '')
+
+type SignedDay = readonly [day: number, sign: 1 | -1]
+
+/** The days whose running sums make up those of a period: ends of runs, less what was used before the period. */
+function runningDays(first: number, last: number): SignedDay[] {
+  const days: SignedDay[] = first % RUN_DAYS > 0 ? [[first - 1, -1]] : []
+  for (let end = first - (first % RUN_DAYS) + RUN_DAYS - 1; end < last; end += RUN_DAYS) days.push([end, 1])
+  return [...days, [last, 1]]
 }
 
 function daysBetween(from: number, until: number): number[] {

@@ -87,4 +87,12 @@ export const SQLITE_MIGRATIONS: readonly (readonly string[])[] = [
     'create table "use_closed" ("day" integer not null, "key" text not null, constraint "use_closed_pkey" primary key ("day")) strict',
     "insert into use_closed values (0, '')",
   ],
+  [
+    'create table "use_by_key_both" ("day" integer not null, "key" text not null, "model" text not null, "provider" text not null, "count" integer not null, "failed" integer not null, "dollars" integer not null, "nano" integer not null, "input" integer not null, "output" integer not null, "cached" integer not null, "cache_write" integer not null, "reasoning" integer not null, "saved" real not null, constraint "use_by_key_both_pkey" primary key ("day", "key", "model", "provider")) strict, without rowid',
+    'create table "use_by_key_running" ("day" integer not null, "key" text not null, "model" text not null, "provider" text not null, "count" integer not null, "failed" integer not null, "dollars" integer not null, "nano" integer not null, "input" integer not null, "output" integer not null, "cached" integer not null, "cache_write" integer not null, "reasoning" integer not null, "saved" real not null, constraint "use_by_key_running_pkey" primary key ("day", "key", "model", "provider")) strict, without rowid',
+    'delete from use_by_day',
+    'delete from use_by_key_model',
+    'delete from use_by_key_provider',
+    "update use_closed set day = 0, key = ''",
+  ],
 ]

@@ -7,7 +7,11 @@ import type { UseSum } from './sqlite-rollups.ts'
 
 type Row = Readonly<Record<string, SQLOutputValue>>
 
-const costOf = ({ dollars, nano }: Row): bigint => BigInt(integer(dollars)) * BigInt(NANO) + BigInt(integer(nano))
+function costOf(row: Row): bigint {
+  const [dollars, nano] = [integer(row.dollars), integer(row.nano)]
+  const cost = dollars * NANO + nano
+  return Number.isSafeInteger(cost) ? BigInt(cost) : BigInt(dollars) * BigInt(NANO) + BigInt(nano)
+}
 
 /** Names that are read next come in one piece with those before: of the thousands of sums of a day each has the same few. */
 const MOST_NAMES = 1_000

@@ -1,6 +1,6 @@
 /** What is read of the facts of a settlement, for sums of use. */
 import { isObject, type Json, stringOf } from '../core/json.ts'
-import type { UseFacts, UseGroup } from '../ledger/types.ts'
+import type { UseFacts, UseQuery } from '../ledger/types.ts'
 import { NANO } from './rows.ts'
 
 /** Of one generation: providers report what they like, and a sum beyond 64 bits would fail the statement for all others. */
@@ -33,12 +33,31 @@ export function useOf(text: string): UseFacts {
   }
 }
 
-/** By what the sums of each key stand apart in those of closed days, beside the day. */
-export const KEY_PARTS = ['model', 'provider'] as const
-export type KeyPart = (typeof KEY_PARTS)[number]
+type KeyName = 'model' | 'provider'
 
-/** The sums of closed days that have what stands apart; undefined where only all sums have it. */
-export function partFor(apart: readonly UseGroup[] | undefined): KeyPart | undefined {
-  if (!apart || (apart.includes('model') && apart.includes('provider'))) return undefined
-  return apart.includes('model') ? 'model' : 'provider'
+/** Sums of each key on closed days, by the end of their table's name: by what they stand apart, beside the day. */
+export const KEY_SUMS = { model: ['model'], provider: ['provider'], both: ['model', 'provider'] } as const satisfies Record<
+  string,
+  readonly KeyName[]
+>
+export const KEY_PARTS = Object.entries(KEY_SUMS)
+
+/**
+ * Running sums by key, model and provider begin anew with each day whose number this divides: of any month six of their days are read,
+ * and a key that is idle leaves seven rows at most behind one that it has used.
+ */
+export const RUN_DAYS = 8
+
+export type ClosedSums = keyof typeof KEY_SUMS | 'running'
+
+/** The sums of closed days that have what stands apart and what is sought; undefined where only all sums have it. */
+export function closedSumsFor({ apart, model, provider }: UseQuery): ClosedSums | undefined {
+  if (!apart) return undefined
+  const byModel = apart.includes('model') || model !== undefined
+  const byProvider = apart.includes('provider') || provider !== undefined
+  if (byModel && byProvider) return apart.includes('day') ? 'both' : 'running'
+  return byModel ? 'model' : 'provider'
 }
+
+/** The names of which a query wants one only. */
+export const soughtIn = (query: UseQuery): KeyName[] => KEY_SUMS.both.filter((name) => query[name] !== undefined)

@@ -2,7 +2,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { UseGroup, UseQuery, UseRow } from '../../ledger/types.ts'
 import { DAY_MS } from '../rows.ts'
-import { partFor } from '../use-facts.ts'
+import { closedSumsFor, KEY_SUMS, RUN_DAYS, soughtIn } from '../use-facts.ts'
 import type { Connection } from './connection.ts'
 import { query, storable } from './tables.ts'
 
@@ -45,21 +45,43 @@ export async function readKeyUse(
   return { rows: page ? rowsIn(page) : [], below: page?.below ?? 0 }
 }
 
+/** Running sums of closed days, with a sign: those at the ends of runs, less what was used before the period. */
+function runningOf({ from, until }: UseQuery): RawBuilder<unknown> {
+  const [first, end] = [Math.ceil(from / DAY_MS), Math.ceil(until / DAY_MS)]
+  const signed = sql.raw(
+    ['count', 'dollars', 'nano', 'input', 'output', 'reasoning', 'saved', 'failed'].map((name) => `sign * ${name}`).join(', '),
+  )
+  return sql`select 0::bigint, key, model, provider, ${signed} from (
+      select s.day as of_day, 1 as sign from generate_series(${first}::bigint, least(${end}::bigint, ${CLOSED}) - 1) as s (day)
+        where s.day % ${RUN_DAYS}::bigint = ${RUN_DAYS - 1}::bigint or s.day = least(${end}::bigint, ${CLOSED}) - 1
+      union all select ${first - 1}::bigint, -1 where ${first % RUN_DAYS > 0}::boolean and ${CLOSED} > ${first}::bigint
+    ) as d cross join lateral (select * from use_by_key_running r where r.day = d.of_day offset 0) as r`
+}
+
+/** All sums of the query, from those of closed days where these have what it wants. */
+function partsOf(wanted: UseQuery): RawBuilder<unknown> {
+  const closed = wanted.keys ? undefined : closedSumsFor(wanted)
+  const isOfOne = closed === 'model' || closed === 'provider'
+  const names = KEY_SUMS.both.map((name) => (isOfOne && name !== closed ? `'' as ${name}` : name))
+  const each = sql`select moment, key, ${sql.raw(names.join(', '))}, count, dollars, nano, input, output, reasoning, saved`
+  const failed = sql.raw(`case when status in ('failed', 'unknown') then count else 0 end as failed`)
+  const days = byDayOf(wanted)
+  if (!closed) return sql`${each}, ${failed} from (${days}) as o`
+  const open = sql`${each}, ${failed} from (${days} and day >= ${CLOSED}) as o`
+  if (closed === 'running') return sql`${open} union all ${runningOf(wanted)}`
+  return sql`${open} union all ${each}, failed from (select day * ${DAY_MS}::bigint as moment, * from ${sql.raw(`use_by_key_${closed}`)}
+      where ${inDaysOf(wanted)} and day < ${CLOSED}) as c`
+}
+
 function sumsOf(wanted: UseQuery, apart: readonly UseGroup[]) {
   const column = (group: UseGroup, name: string, none: string) => sql.raw(`${apart.includes(group) ? name : none} as ${group}`)
-  const part = wanted.keys ? undefined : partFor(apart)
-  const failed = sql.raw(`case when status in ('failed', 'unknown') then count else 0 end as failed`)
-  const names = sql.raw(['model', 'provider'].map((name) => (part === undefined || part === name ? name : `'' as ${name}`)).join(', '))
-  const each = sql`select moment, key, ${names}, count, dollars, nano, input, output, reasoning, saved`
-  const days = byDayOf(wanted)
-  const closed = sql`${each}, failed from (select day * ${DAY_MS}::bigint as moment, * from ${sql.raw(`use_by_key_${part}`)}
-      where ${inDaysOf(wanted)} and day < ${CLOSED}) as c
-    union all ${each}, ${failed} from (${days} and day >= ${CLOSED}) as o`
+  const sought = soughtIn(wanted).map((name) => sql`${sql.raw(name)} = ${storable(wanted[name] ?? '')}`)
+  const condition = sought.length > 0 ? sql`where ${sql.join(sought, sql` and `)}` : sql``
   return sql<Columns>`with sums as (
       select key, ${column('day', 'moment', '0::bigint')}, ${column('model', 'model', "''")}, ${column('provider', 'provider', "''")},
         sum(count) as requests, sum(failed) as failed, sum(dollars) * 1000000000 + sum(nano) as cost, sum(input) as input,
         sum(output) as output, sum(reasoning) as reasoning, sum(saved) as saved
-      from (${part ? closed : sql`${each}, ${failed} from (${days}) as o`}) as u group by 1, 2, 3, 4
+      from (${partsOf(wanted)}) as u ${condition} group by 1, 2, 3, 4 having sum(count) > 0
     )
     select ${COLUMN_TEXTS}, (select seq from use_below) as below from sums`
 }

@@ -3,7 +3,7 @@
  * the generations below a watermark. One process at a time raises it; those that hand in generations meanwhile wait, so that each row is
  * added either by the page that passes it or by the call that brings it late.
  */
-import { KEY_PARTS, type KeyPart } from '../use-facts.ts'
+import { KEY_PARTS, KEY_SUMS, RUN_DAYS } from '../use-facts.ts'
 import { factOf, SAVED } from './json-text.ts'
 import { LOCKS } from './locks.ts'
 
@@ -34,18 +34,26 @@ function onConflict(named: readonly string[], plain: readonly string[]): string 
       dollars = t.dollars + excluded.dollars + (t.nano + excluded.nano) / ${NANO}, nano = (t.nano + excluded.nano) % ${NANO}`
 }
 
-/** Of closed days: what each key has used by one name. */
-const insertPart = (name: KeyPart): string =>
-  `INSERT INTO use_by_key_${name} AS t (day, key, ${name}, count, failed, dollars, nano, ${TOKENS.join(', ')}, saved)`
+/** Coarser sums by key of closed days; of running sums a day has what was used from the first day of its run on. */
+const RUNNING = 'use_by_key_running'
+const KEY_TABLES = [...KEY_PARTS.map(([part]) => `use_by_key_${part}`), RUNNING]
+
+/** Of closed days: what each key has used by some names. */
+const insertInto = (table: string, names: readonly string[]): string =>
+  `INSERT INTO ${table} AS t (day, key, ${names.join(', ')}, count, failed, dollars, nano, ${TOKENS.join(', ')}, saved)`
 const FAILED = `coalesce(sum(count) FILTER (WHERE status IN ('failed', 'unknown')), 0)::bigint`
 
-/** Adds what belongs to days that are closed already. */
-function addPart(name: KeyPart): string {
-  return `${insertPart(name)}
-    SELECT hour / 24, sums.key, ${name}, sum(count)::bigint, ${FAILED}, trunc(sum(cost) / ${NANO})::bigint, (sum(cost) % ${NANO})::bigint, ${TOKEN_SUMS}
-    FROM sums, use_closed c WHERE hour / 24 < c.day OR (hour / 24 = c.day AND sums.key <= c.key) GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
-    ${onConflict(['day', 'key', name], ['failed', ...PLAIN])} RETURNING 1`
+/** Adds what belongs to days that are closed already. @param last the last day of which the sums have it. */
+function addLate(table: string, names: readonly string[], last: string): string {
+  const order = numbers(2 + names.length)
+  return `${insertInto(table, names)}
+    SELECT d.day, sums.key, ${names.join(', ')}, sum(count)::bigint, ${FAILED}, trunc(sum(cost) / ${NANO})::bigint, (sum(cost) % ${NANO})::bigint, ${TOKEN_SUMS}
+    FROM sums, use_closed c, generate_series(hour / 24, least(c.day, ${last})) AS d (day)
+    WHERE d.day < c.day OR sums.key <= c.key GROUP BY ${order} ORDER BY ${order}
+    ${onConflict(['day', 'key', ...names], ['failed', ...PLAIN])} RETURNING 1`
 }
+
+const LAST_OF_RUN = `hour / 24 / ${RUN_DAYS} * ${RUN_DAYS} + ${RUN_DAYS - 1}`
 
 /** Adds generations. All tables are written in the order of their keys, so that two calls never wait for each other in a circle. @param where which. */
 export function addUse(where: string): string {
@@ -58,7 +66,8 @@ export function addUse(where: string): string {
     ${add('use_by_hour', ['hour'], ['hour'])} RETURNING 1
   ), days AS (
     ${add('use_by_day', ['day'], ['hour / 24'], 'sums, use_closed c WHERE hour / 24 < c.day')} RETURNING 1
-  ), ${KEY_PARTS.map((name) => `by_${name} AS (${addPart(name)})`).join(', ')}
+  ), ${KEY_PARTS.map(([part, names]) => `by_${part} AS (${addLate(`use_by_key_${part}`, names, 'hour / 24')})`).join(', ')},
+  running AS (${addLate(RUNNING, KEY_SUMS.both, LAST_OF_RUN)})
   ${add('use_by_key', ['day', 'key'], ['hour / 24', 'key'])}`
 }
 
@@ -85,12 +94,17 @@ BEGIN
 END
 $body$`
 
-const OF_DAY = 'u.day = the_day AND u.key > the_key AND (last_key IS NULL OR u.key <= last_key)'
+const OF_KEYS = 'u.key > the_key AND (last_key IS NULL OR u.key <= last_key)'
+const OF_DAY = `u.day = the_day AND ${OF_KEYS}`
+/** The running sums of the day before, where that is in the same run. */
+const DAY_BEFORE = `${RUNNING} u WHERE the_day % ${RUN_DAYS} > 0 AND u.day = the_day - 1`
+const NTH_KEY = 'AND u.key > the_key ORDER BY u.key OFFSET most - 1 LIMIT 1'
+const SUMMED = `u.key, model, provider, count, dollars, nano, ${TOKENS.join(', ')}, saved`
 const COST = `(sum(dollars) + div(sum(nano), ${NANO}))::bigint, (sum(nano) % ${NANO})::bigint`
 
 /**
  * Makes coarser sums of a day that is over: of about `most` sums by key at once, and those of all keys at the end of the day. The day is
- * over when the watermark has passed it; what comes later is added by `addUse`. @returns `most`, or 0 where nothing is left to do.
+ * over when the watermark has passed it; what comes later is added by `addUse`. A day without use is closed too where its run has sums. @returns `most`, or 0 where nothing is left to do.
  */
 export const CLOSE_DAYS = `
 CREATE OR REPLACE FUNCTION headgate_close_days(most bigint) RETURNS bigint LANGUAGE plpgsql AS $body$
@@ -102,13 +116,19 @@ BEGIN
   IF NOT pg_try_advisory_xact_lock(${LOCKS.program}, ${LOCKS.rolling}) THEN RETURN 0; END IF;
   PERFORM pg_advisory_xact_lock(${LOCKS.program}, ${LOCKS.watermark});
   SELECT c.day, c.key INTO the_day, the_key FROM use_closed c;
-  IF the_key = '' THEN SELECT min(u.day) INTO the_day FROM use_by_key u WHERE u.day >= the_day; END IF;
+  IF the_key = '' AND NOT EXISTS (SELECT 1 FROM ${DAY_BEFORE}) THEN SELECT min(u.day) INTO the_day FROM use_by_key u WHERE u.day >= the_day; END IF;
   IF the_day IS NULL OR (the_day + 1) * ${DAY} * 4096 > (SELECT seq FROM use_below) THEN RETURN 0; END IF;
-  SELECT u.key INTO last_key FROM use_by_key u WHERE u.day = the_day AND u.key > the_key ORDER BY u.key OFFSET most - 1 LIMIT 1;
+  SELECT min(key) INTO last_key FROM ((SELECT u.key FROM use_by_key u WHERE u.day = the_day ${NTH_KEY}) UNION ALL (SELECT u.key FROM ${DAY_BEFORE} ${NTH_KEY})) AS ends;
   ${KEY_PARTS.map(
-    (name) => `${insertPart(name)} SELECT day, key, ${name}, sum(count)::bigint, ${FAILED}, ${COST}, ${TOKEN_SUMS}
-    FROM use_by_key u WHERE ${OF_DAY} GROUP BY 1, 2, 3;`,
+    ([
+      part,
+      names,
+    ]) => `${insertInto(`use_by_key_${part}`, names)} SELECT day, key, ${names.join(', ')}, sum(count)::bigint, ${FAILED}, ${COST}, ${TOKEN_SUMS}
+    FROM use_by_key u WHERE ${OF_DAY} GROUP BY ${numbers(2 + names.length)};`,
   ).join('\n  ')}
+  ${insertInto(RUNNING, KEY_SUMS.both)} SELECT the_day, key, model, provider, sum(count)::bigint, sum(failed)::bigint, ${COST}, ${TOKEN_SUMS}
+    FROM (SELECT ${SUMMED}, CASE WHEN status IN ('failed', 'unknown') THEN count ELSE 0 END AS failed FROM use_by_key u WHERE ${OF_DAY}
+      UNION ALL SELECT ${SUMMED}, failed FROM ${DAY_BEFORE} AND ${OF_KEYS}) AS u GROUP BY 1, 2, 3, 4;
   IF last_key IS NULL THEN
     INSERT INTO use_by_day (day, ${NAMES.join(', ')}, count, dollars, nano, ${TOKENS.join(', ')}, saved)
       SELECT the_day, ${NAMES.join(', ')}, sum(count)::bigint, ${COST}, ${TOKEN_SUMS}
@@ -121,7 +141,10 @@ BEGIN
 END
 $body$`
 
-/** Removes the oldest day and hour that began before `moment` (milliseconds since the epoch). @returns rows. */
+const DAY_BEGINS = `moment / ${DAY}`
+const RUN_BEGINS = `moment / ${DAY} / ${RUN_DAYS} * ${RUN_DAYS}`
+
+/** Removes the oldest day and hour that began before `moment` (milliseconds since the epoch); of a run that goes on beyond it none. @returns rows. */
 export const FORGET_USE = `
 CREATE OR REPLACE FUNCTION headgate_forget_use(moment bigint) RETURNS bigint LANGUAGE plpgsql AS $body$
 DECLARE
@@ -130,8 +153,11 @@ DECLARE
 BEGIN
   DELETE FROM use_by_key WHERE day < moment / ${DAY} AND day = (SELECT min(day) FROM use_by_key);
   GET DIAGNOSTICS days = ROW_COUNT;
-  ${['use_by_day', ...KEY_PARTS.map((name) => `use_by_key_${name}`)]
-    .map((table) => `DELETE FROM ${table} WHERE day < moment / ${DAY} AND day = (SELECT min(day) FROM ${table});`)
+  ${['use_by_day', ...KEY_TABLES]
+    .map(
+      (table) =>
+        `DELETE FROM ${table} WHERE day < ${table === RUNNING ? RUN_BEGINS : DAY_BEGINS} AND day = (SELECT min(day) FROM ${table});`,
+    )
     .join('\n  ')}
   DELETE FROM use_by_hour WHERE hour < moment / ${HOUR} AND hour = (SELECT min(hour) FROM use_by_hour);
   GET DIAGNOSTICS hours = ROW_COUNT;
@@ -155,7 +181,7 @@ BEGIN
     + CASE WHEN min(g.seq) IS NULL OR EXISTS (SELECT 1 FROM carried) THEN 1 ELSE 0 END INTO the_day FROM generation g;
   DELETE FROM use_by_key WHERE day >= the_day;
   DELETE FROM use_by_hour WHERE hour >= the_day * 24;
-  ${['use_by_day', ...KEY_PARTS.map((name) => `use_by_key_${name}`)].map((table) => `DELETE FROM ${table} WHERE day >= the_day;`).join(' ')}
+  ${['use_by_day', ...KEY_TABLES].map((table) => `DELETE FROM ${table} WHERE day >= the_day;`).join(' ')}
   UPDATE use_closed SET day = least(day, the_day), key = CASE WHEN day < the_day THEN key ELSE '' END;
   UPDATE use_below SET seq = least(seq, the_day * ${DAY} * 4096);
   DELETE FROM session_use WHERE hour >= the_day * 24;
