@@ -72,7 +72,13 @@ function daysOf(query: URLSearchParams, now: number): { from: number; until: num
   return { from, until: from + DAY_MS }
 }
 
-export const isoDay = (day: number): string => new Date(day).toISOString().slice(0, 10)
+/** The day that was written last: lists have thousands of rows of one. */
+let written = { day: 0, text: '1970-01-01' }
+
+export function isoDay(day: number): string {
+  if (day !== written.day) written = { day, text: new Date(day).toISOString().slice(0, 10) }
+  return written.text
+}
 
 /** @returns the start of a UTC day, milliseconds since the epoch. @throws Fault 400. */
 export function dayOf(query: URLSearchParams, name: string, expected = 'expected a UTC day such as 2027-01-31'): number | undefined {

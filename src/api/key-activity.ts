@@ -4,8 +4,9 @@ import type { JsonObject } from '../core/json.ts'
 import { usd } from '../core/money.ts'
 import { Ordered } from '../ledger/ordered.ts'
 import { Pace } from '../ledger/pace.ts'
-import type { UseGroup, UseRow } from '../ledger/types.ts'
-import { addUse, DAY_MS } from '../ledger/use.ts'
+import type { UseGroup, UseQuery, UseRow } from '../ledger/types.ts'
+import { DAY_MS } from '../ledger/use.ts'
+import type { ApiKey } from '../plugin-api/key.ts'
 import { type ActivitySource, dayOf, isoDay } from './activity.ts'
 import { allKeys } from './key-entry.ts'
 import { integerOf, listOf } from './query.ts'
@@ -20,8 +21,10 @@ const USUAL_ROWS = 1_000
 const MOST_SKIPPED = 10_000
 /** Characters; names of models and providers are far shorter. */
 const LONGEST_CURSOR = 4_000
-/** Sums of the ledger that are added up at once. */
-const SLICE = 1_000
+/** Sums that are wanted of one reading, which takes more days where these have few. */
+const READING = 5_000
+/** Rows of the reply that are made at once. */
+const SLICE = 500
 const GROUPS: readonly UseGroup[] = ['day', 'model', 'provider']
 
 /**
@@ -40,34 +43,24 @@ export async function readKeyActivity(query: URLSearchParams, source: ActivitySo
   const keys = await allKeys(source)
   // A key that is gone is known by the hash that it was made with.
   const wanted = hash === undefined ? undefined : [keys.find((key) => key.hash === hash)?.identity ?? hash]
-  const filter = { groups, model: query.get('model') || undefined, provider: query.get('provider') || undefined }
-  const apart = GROUPS.filter((group) => groups.has(group) || (group !== 'day' && filter[group] !== undefined))
-  const shown: UseRow[] = []
-  let before = 0
+  const sought = { model: query.get('model') || undefined, provider: query.get('provider') || undefined }
+  const use = {
+    from,
+    until,
+    byKey: true,
+    apart: GROUPS.filter((group) => groups.has(group)),
+    ...(wanted ? { keys: wanted } : {}),
+    ...sought,
+  }
   const pace = Pace.ofList()
-  // A day of all keys may have thousands of sums, all days of one key have few.
-  const step = wanted || !groups.has('day') ? until - from : DAY_MS
-  // Days come in the order of the reply.
-  const first = after && step === DAY_MS ? Math.min(until, after.day + DAY_MS) : until
-  for (let end = first; end > from && shown.length <= limit; end -= step) {
-    const rows = await source.scans.use({ from: end - step, until: end, byKey: true, apart, ...(wanted ? { keys: wanted } : {}) })
-    const sums = apart.every((group) => groups.has(group)) ? rows.filter((row) => isWanted(row, filter)) : await sumsOf(rows, filter, pace)
-    // To look for a position costs less than to sort what lies before it.
-    const behind = after ? sums.filter((sum) => order(after, sum) < 0) : sums
-    if (pace.over) await pace.rest()
-    const ordered = new Ordered(behind, groups.has('day') && step > DAY_MS ? dayIn : costIn, order)
-    // One more than is shown, so that it is known whether there are more.
-    shown.push(...ordered.slice({ offset: Math.max(0, offset - before), limit: limit + 1 - shown.length }))
-    before += behind.length
+  // One more than is shown, so that it is known whether there are more.
+  const shown = await sumsOf({ use, after, offset, most: limit + 1 }, source.scans, pace)
+  const byIdentity = new Map(keys.map((key) => [key.identity, key]))
+  const data: JsonObject[] = []
+  for (let at = 0; at < Math.min(limit, shown.length); at += SLICE) {
+    for (const sum of shown.slice(at, Math.min(limit, at + SLICE))) data.push(entryOf(sum, groups, byIdentity.get(sum.key ?? '')))
     if (pace.over) await pace.rest()
   }
-  const byIdentity = new Map(keys.map((key) => [key.identity, key]))
-  const data = shown.slice(0, limit).map((sum) => {
-    const key = byIdentity.get(sum.key ?? '')
-    return { ...entryOf(sum, groups), api_key_hash: key?.hash ?? sum.key ?? '', api_key_name: key?.name ?? null }
-  })
-  // To write the reply is work of its own.
-  if (pace.over) await pace.rest()
   const last = shown.length > limit ? shown.at(-2) : undefined
   return ok({
     data,
@@ -76,6 +69,41 @@ export async function readKeyActivity(query: URLSearchParams, source: ActivitySo
     since: isoDay(from),
     until: isoDay(until - DAY_MS),
   })
+}
+
+interface Listing {
+  readonly use: UseQuery & { readonly apart: readonly UseGroup[] }
+  readonly after: Position | undefined
+  readonly offset: number
+  readonly most: number
+}
+
+/** The sums of a page in their order. Days are read as far as the page needs them. */
+async function sumsOf({ use, after, offset, most }: Listing, scans: ActivitySource['scans'], pace: Pace): Promise<UseRow[]> {
+  const { from, until, apart, keys } = use
+  const shown: UseRow[] = []
+  let before = 0
+  // A day of all keys may have thousands of sums, all days of one key have few. Days come in the order of the reply.
+  const inParts = apart.includes('day') && !keys
+  let days = inParts ? 1 : (until - from) / DAY_MS
+  for (let end = inParts && after ? Math.min(until, after.day + DAY_MS) : until; end > from && shown.length < most; ) {
+    const begin = Math.max(from, end - days * DAY_MS)
+    const sums = await scans.use({ ...use, from: begin, until: end })
+    // To look for a position costs less than to sort what lies before it.
+    const behind = after ? sums.filter((sum) => order(after, sum) < 0) : sums
+    // Without days all have the day 0.
+    for (const [, ofDay] of [...Map.groupBy(behind, ({ day }) => day)].sort(([a], [b]) => b - a)) {
+      if (pace.over) await pace.rest()
+      const ordered = new Ordered(ofDay, costIn, order)
+      shown.push(...ordered.slice({ offset: Math.max(0, offset - before), limit: most - shown.length }))
+      before += ofDay.length
+    }
+    const wanted = Math.min(READING, offset + most - before)
+    days = Math.max(1, Math.min(2 * days, Math.floor((wanted * days) / Math.max(1, sums.length))))
+    end = begin
+    if (pace.over) await pace.rest()
+  }
+  return shown
 }
 
 /** @throws Fault 400. */
@@ -111,34 +139,6 @@ function positionFrom(text: string): Position | undefined {
   }
 }
 
-type Filter = { readonly groups: ReadonlySet<UseGroup>; readonly model: string | undefined; readonly provider: string | undefined }
-
-const isWanted = (row: UseRow, { model, provider }: Filter): boolean =>
-  (model === undefined || row.model === model) && (provider === undefined || row.provider === provider)
-
-/** The sums of the reply, where the rows stand apart by what it does not show. */
-async function sumsOf(rows: readonly UseRow[], filter: Filter, pace: Pace): Promise<UseRow[]> {
-  const sums = new Map<string, UseRow>()
-  for (let at = 0; at < rows.length; at += SLICE) {
-    for (const row of rows.slice(at, at + SLICE)) if (isWanted(row, filter)) addSum(sums, row, filter.groups)
-    if (pace.over) await pace.rest()
-  }
-  return [...sums.values()]
-}
-
-function addSum(sums: Map<string, UseRow>, row: UseRow, groups: ReadonlySet<UseGroup>): void {
-  const of = {
-    ...row,
-    day: groups.has('day') ? row.day : 0,
-    model: groups.has('model') ? row.model : '',
-    provider: groups.has('provider') ? row.provider : '',
-  }
-  const name = `${of.day}\n${textOf(of)}`
-  const sum = sums.get(name)
-  sums.set(name, sum ? addUse(sum, of) : of)
-}
-
-const dayIn = ({ day }: UseRow): number => day
 const costIn = ({ cost }: UseRow): number => Number(cost)
 
 const textOf = ({ key, model, provider }: Position): string => `${key ?? ''}\n${model}\n${provider}`
@@ -151,7 +151,7 @@ function order(a: Position, b: Position): number {
   return left < right ? -1 : left > right ? 1 : 0
 }
 
-function entryOf(sum: UseRow, groups: ReadonlySet<UseGroup>): JsonObject {
+function entryOf(sum: UseRow, groups: ReadonlySet<UseGroup>, key: Pick<ApiKey, 'hash' | 'name'> | undefined): JsonObject {
   return {
     ...(groups.has('day') ? { date: isoDay(sum.day) } : {}),
     ...(groups.has('model') ? { model: sum.model } : {}),
@@ -163,6 +163,8 @@ function entryOf(sum: UseRow, groups: ReadonlySet<UseGroup>): JsonObject {
     completion_tokens: sum.output,
     reasoning_tokens: sum.reasoning,
     cache_discount: usd(sum.cacheSaved),
+    api_key_hash: key?.hash ?? sum.key ?? '',
+    api_key_name: key?.name ?? null,
   }
 }
 

@@ -136,7 +136,9 @@ export function holdWithin(left: number, { full, floor }: HoldAsk): number | und
 
 /** Nano-dollars as the USD number that replies carry: the nearest double to the exact amount. */
 export function usd(nano: number | bigint): number {
-  return typeof nano === 'number' ? nano / 1e9 : Number(usdText(nano))
+  if (typeof nano === 'number') return nano / 1e9
+  const whole = Number(nano)
+  return Number.isSafeInteger(whole) ? whole / 1e9 : Number(usdText(nano))
 }
 
 /** Rates in attodollars per token or per unit; absent kinds fall back as `ledger/pricing.ts` says. */

@@ -22,13 +22,15 @@ export class Ordered<Row> {
     const highest = this.sorted[length - 1 - offset]
     if (highest === undefined) return []
     const lowest = this.sorted[Math.max(0, length - offset - limit)] ?? highest
-    const within: Row[] = []
+    const within: { readonly row: Row; readonly value: number }[] = []
     let before = 0
     for (const [at, row] of this.rows.entries()) {
       const value = this.values[at] ?? 0
       if (value > highest) before++
-      else if (value >= lowest) within.push(row)
+      else if (value >= lowest) within.push({ row, value })
     }
-    return within.sort(this.order).slice(offset - before, offset - before + limit)
+    // Numbers are compared in a fraction of the time that the whole order takes.
+    within.sort((a, b) => b.value - a.value || this.order(a.row, b.row))
+    return within.slice(offset - before, offset - before + limit).map(({ row }) => row)
   }
 }

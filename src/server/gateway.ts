@@ -2,6 +2,7 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex, Readable } from 'node:stream'
+import { jsonTextOf } from '../api/index.ts'
 import type { Clock } from '../core/clock.ts'
 import { absoluteDocs, asFault, Fault, faultReply } from '../core/faults.ts'
 import { randomTag } from '../core/ids.ts'
@@ -235,7 +236,7 @@ export class Gateway implements RequestHandler {
         opened().download(answer.status, answer.headers, answer.bytes)
         return
       }
-      const text = JSON.stringify(answer.body)
+      const text = await jsonTextOf(answer.body)
       if (operation.method !== 'HEAD') {
         opened().whole(answer.status, {}, text)
         return
