@@ -35,6 +35,12 @@ const MOST_YOUNG_FOR_LARGE_BODIES = 32 * 1024 * 1024
 /** Milliseconds between two looks. V8 doubles young space once as many bytes have survived as it has. */
 const YOUNG_LOOK = 100
 
+/** Bytes of both halves. V8's `space_size` has only what is mapped: the half that is empty may be unmapped until the next collection. */
+function youngSpace(): number {
+  const space = getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space')
+  return space ? 2 * (space.space_used_size + space.space_available_size) : 0
+}
+
 /**
  * Keeps V8's young space small. Its limit can only be set before Node starts; by how much it grows is read each time it does.
  * A collection of last resort shrinks it: then it may grow again.
@@ -43,9 +49,9 @@ const YOUNG_LOOK = 100
 export function boundYoungSpace(clock: Pick<Clock, 'after'>, hadLargeBody: () => boolean): void {
   let isBounded = false
   const look = (): void => {
-    const size = getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space')?.space_size ?? 0
     const most = hadLargeBody() ? MOST_YOUNG_FOR_LARGE_BODIES : MOST_YOUNG
-    if (size >= most !== isBounded) {
+    // V8 would double it: that must not take it further from the bound than it is.
+    if (3 * youngSpace() > 2 * most !== isBounded) {
       isBounded = !isBounded
       setFlagsFromString(`--semi-space-growth-factor=${isBounded ? 1 : 2}`)
     }

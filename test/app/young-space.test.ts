@@ -19,22 +19,24 @@ boundYoungSpace({ after: (ms, fn) => ({ cancel: clearImmediate.bind(undefined, s
 const LOAD = `
 import { getHeapSpaceStatistics } from 'node:v8'
 const kept = []
-let turns = 0
+const sizes = []
 const turn = () => {
   const made = []
   for (let i = 0; i < 5_000; i++) made.push({ i, text: 'text ' + i })
   kept.push(made)
   if (kept.length > 20) kept.shift()
-  if (++turns < 500) setImmediate(turn)
+  const space = getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space')
+  sizes.push((2 * (space.space_used_size + space.space_available_size)) / 1024 / 1024)
+  if (sizes.length < 500) setImmediate(turn)
   else {
-    console.log(getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space').space_size / 1024 / 1024)
+    console.log(sizes.slice(-200).sort((a, b) => a - b)[100])
     process.exit()
   }
 }
 turn()
 `
 
-/** @returns megabytes of young space at the end. */
+/** @returns megabytes of young space, the median of the last turns: while V8 marks the whole heap it takes some more for a few of them. */
 async function grown(source: string): Promise<number> {
   const args = ['--input-type=module', '--max-semi-space-size=32', '-e', source]
   const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: root })
@@ -42,12 +44,13 @@ async function grown(source: string): Promise<number> {
 }
 
 t.test('young space stays small under a load that has V8 by itself grow it to its limit', async (t) => {
-  t.equal(await grown(LOAD), 64, 'by itself')
-  // V8 doubles what it has, which need not be a power of two: a size just below the bound is doubled once more.
+  const alone = await grown(LOAD)
+  t.ok(alone > 60, `${alone} MB by itself`)
+  // V8 doubles what it has, which need not be a power of two: the last doubling may pass the bound by a third.
   const small = await grown(bound(false) + LOAD)
-  t.ok(small < 2 * 16, `${small} MB with small bodies`)
+  t.ok(small < 22, `${small} MB with small bodies`)
   const large = await grown(bound(true) + LOAD)
-  t.ok(large < 2 * 32, `${large} MB with large bodies`)
+  t.ok(large > 22 && large < 43, `${large} MB with large bodies`)
 })
 
 t.test('bodies of more than 64 KB are large, however many others there are', async (t) => {
