@@ -54,8 +54,7 @@ export function attemptLayer<Dependencies extends ChainDependencies>(
     const failures: Failure[] = []
     try {
       const fallbacks: Fallbacks = { freeLeft: true }
-      for (let at = 0; at < candidates.length; at++) {
-        const endpoint = entryAt(candidates, at)
+      for (const endpoint of candidates) {
         if (isSkipped(endpoint, failures)) continue
         if (exchange.head.cancel.aborted) {
           setAside(exchange)
