@@ -27,21 +27,22 @@ export async function readActivity(query: URLSearchParams, source: ActivitySourc
   const byWorkspace = choiceOf(query, 'group_by', ['workspace']) !== undefined
   const keys = await keyFilter(query, source)
   const here = (query.get('workspace_id') || WORKSPACE) === WORKSPACE
-  const rows = here ? merged(await source.scans.use({ from, until, ...(keys ? { keys } : {}) })) : []
-  rows.sort((a, b) => b.day - a.day || (nameOf(a) < nameOf(b) ? -1 : 1))
-  return ok({ data: rows.map((row) => ({ ...entryOf(row), ...(byWorkspace ? { workspace_id: WORKSPACE } : {}) })) })
+  const sums = here ? merged(await source.scans.use({ from, until, ...(keys ? { keys } : {}) })) : []
+  sums.sort(([a, one], [b, other]) => other.day - one.day || (a < b ? -1 : 1))
+  return ok({ data: sums.map(([, row]) => ({ ...entryOf(row), ...(byWorkspace ? { workspace_id: WORKSPACE } : {}) })) })
 }
 
 const nameOf = ({ day, model, endpoint, provider }: UseRow): string => [day, model, endpoint, provider].join('\n')
 
-/** Requests that failed count as well. */
-function merged(rows: readonly UseRow[]): UseRow[] {
+/** Each sum with its name. Requests that failed count as well. */
+function merged(rows: readonly UseRow[]): [string, UseRow][] {
   const sums = new Map<string, UseRow>()
   for (const row of rows) {
-    const sum = sums.get(nameOf(row))
-    sums.set(nameOf(row), sum ? addUse(sum, row) : row)
+    const name = nameOf(row)
+    const sum = sums.get(name)
+    sums.set(name, sum ? addUse(sum, row) : row)
   }
-  return [...sums.values()]
+  return [...sums]
 }
 
 function entryOf(row: UseRow): JsonObject {

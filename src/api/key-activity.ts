@@ -89,6 +89,7 @@ async function sumsOf({ use, after, offset, most }: Listing, scans: ActivitySour
   for (let end = inParts && after ? Math.min(until, after.day + DAY_MS) : until; end > from && shown.length < most; ) {
     const begin = Math.max(from, end - days * DAY_MS)
     const sums = await scans.use({ ...use, from: begin, until: end })
+    pace.waited()
     // To look for a position costs less than to sort what lies before it.
     const behind = after ? sums.filter((sum) => order(after, sum) < 0) : sums
     // Without days all have the day 0.

@@ -35,6 +35,11 @@ export class Pace {
     return performance.now() - this.begun >= this.sliceMs
   }
 
+  /** What was waited for has paces of its own: this scan's next slice begins now. */
+  waited(): void {
+    this.begun = performance.now()
+  }
+
   /** @param elsewhere that the last page came from there. */
   async rest(elsewhere = this.elsewhere): Promise<void> {
     this.worked += performance.now() - this.begun

@@ -8,7 +8,7 @@ import { DAY_MS, HOUR_MS, TICKS } from './rows.ts'
 import { Statements, text } from './sqlite.ts'
 import type { SqliteRollups } from './sqlite-rollups.ts'
 import { useFrom, useOf } from './sqlite-use-rows.ts'
-import { type ClosedSums, closedSumsFor, KEY_SUMS, RUN_DAYS, soughtIn } from './use-facts.ts'
+import { areWhole, type ClosedSums, closedSumsFor, RUN_DAYS, soughtIn } from './use-facts.ts'
 
 /** Sums of the table that a page reads; some more, since it has whole keys. */
 const SUMS = 1_000
@@ -34,14 +34,9 @@ const soughtBy = (query: UseQuery): string =>
 /** Names that stand apart in rows of a query. */
 const namesOf = ({ apart }: UseQuery): ('model' | 'provider')[] => (['model', 'provider'] as const).filter((name) => apart?.includes(name))
 
-/** Whether a query wants the sums of closed days as they are: then no two are added up. */
-function isWhole(closed: ClosedSums | undefined, { apart = [] }: UseQuery): boolean {
-  return closed !== undefined && closed !== 'running' && apart.includes('day') && apart.length === 1 + KEY_SUMS[closed].length
-}
-
 /** Of several days, each with a sign. @param closed the sums of closed days; undefined: all sums. */
 function togetherOf(closed: ClosedSums | undefined, query: UseQuery): string {
-  const [names, byDay, whole] = [namesOf(query), query.apart?.includes('day'), isWhole(closed, query)]
+  const [names, byDay, whole] = [namesOf(query), query.apart?.includes('day'), areWhole(closed, query)]
   const named = (name: 'model' | 'provider'): string => `${names.includes(name) ? name : "''"} AS ${name}`
   const sum = (name: string): string => (whole ? name : `sum(sign * ${name}) AS ${name}`)
   return `WITH days AS MATERIALIZED (SELECT value ->> 0 AS of_day, value ->> 1 AS sign FROM json_each(?1))
@@ -117,7 +112,7 @@ export class SqliteKeyUse {
     const first = query.from / DAY_MS
     const signed = closed === 'running' ? runningDays(first, last) : daysBetween(first, last + 1).map((day): SignedDay => [day, 1])
     const days = signed.map(([day]) => day)
-    const times = soughtIn(query).length > 0 ? SOUGHT : isWhole(closed, query) ? 1 : TOGETHER
+    const times = soughtIn(query).length > 0 ? SOUGHT : areWhole(closed, query) ? 1 : TOGETHER
     const most = Math.max(1, Math.floor((times * this.size) / days.length))
     const bound = this.boundOf(tableOf(closed), days, key, most)
     const statement = this.statements.of(togetherOf(closed, query))

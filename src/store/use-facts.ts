@@ -59,5 +59,10 @@ export function closedSumsFor({ apart, model, provider }: UseQuery): ClosedSums 
   return byModel ? 'model' : 'provider'
 }
 
+/** Whether a query wants the sums of closed days as they are: then no two are added up. */
+export function areWhole(closed: ClosedSums | undefined, { apart = [] }: UseQuery): boolean {
+  return closed !== undefined && closed !== 'running' && apart.includes('day') && apart.length === 1 + KEY_SUMS[closed].length
+}
+
 /** The names of which a query wants one only. */
 export const soughtIn = (query: UseQuery): KeyName[] => KEY_SUMS.both.filter((name) => query[name] !== undefined)
