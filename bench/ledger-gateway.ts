@@ -32,6 +32,8 @@ export interface LedgerGateway {
   readonly admin: string
   /** Replies of the public API to the operator's key. @throws Error for another status than 200. */
   get(path: string): Promise<{ data?: { id?: string; session_id?: string }[]; next?: string | null }>
+  /** The same as it comes, JSON or CSV. */
+  text(path: string): Promise<string>
   /** Milliseconds by which the event loop was late since the last look: 99 % and the longest. */
   delays(): Promise<readonly [p99: number, longest: number]>
   /** Processor time until now. */
@@ -131,6 +133,7 @@ async function startGateway(folder: string, store: string): Promise<LedgerGatewa
     url,
     admin,
     get: async (path) => JSON.parse(await read(url + path)),
+    text: (path) => read(url + path),
     async delays() {
       const text = await read(`${admin}/metrics`)
       const of = (quantile: string): number =>

@@ -92,6 +92,10 @@ export async function fillPostgres(url: string, rows: number): Promise<void> {
         const { rows: found } = await client.query<{ rolled: string }>(`SELECT ${roll}($1::bigint, ${PART}) AS rolled`, [now * TICKS])
         rolled = Number(found[0]?.rolled)
       }
+    for (let closed = 1; closed > 0; ) {
+      const { rows: found } = await client.query<{ closed: string }>(`SELECT headgate_close_days(${PART}) AS closed`)
+      closed = Number(found[0]?.closed)
+    }
   } finally {
     await client.end()
   }
