@@ -16,9 +16,8 @@ const SUMS = 1_000
 const END = new Uint8Array()
 type Bound = string | typeof END
 
-/** As many times more of the sums of several days, which are only added up, and of those of which most are left out. */
-const TOGETHER = 4
-const SOUGHT = 8
+/** As many times more of sums that are only added up, and of those of which most are left out. */
+const MORE = 4
 
 const boundIn = (table: string): string => `SELECT key FROM ${table} WHERE day = ?1 AND key > ?2 ORDER BY key LIMIT 1 OFFSET ?3`
 
@@ -91,7 +90,7 @@ export class SqliteKeyUse {
     const isLeft = below < this.rollups.start
     // What an earlier process has left moves to the tables by and by: these are read at once, and it as it is now.
     const bound =
-      day === undefined && isLeft ? END : this.boundOf('use_by_key', days, key, this.size * (soughtIn(query).length > 0 ? SOUGHT : 1))
+      day === undefined && isLeft ? END : this.boundOf('use_by_key', days, key, this.size * (soughtIn(query).length > 0 ? MORE : 1))
     const statement = this.statements.of(rowsOf(query))
     const rows = days.flatMap((each) => statement.all(each, key, bound, ...valuesIn(query)).map(useFrom))
     if (day === undefined) rows.push(...this.inMemory(query, key, bound))
@@ -112,7 +111,7 @@ export class SqliteKeyUse {
     const first = query.from / DAY_MS
     const signed = closed === 'running' ? runningDays(first, last) : daysBetween(first, last + 1).map((day): SignedDay => [day, 1])
     const days = signed.map(([day]) => day)
-    const times = soughtIn(query).length > 0 ? SOUGHT : areWhole(closed, query) ? 1 : TOGETHER
+    const times = areWhole(closed, query) && soughtIn(query).length === 0 ? 1 : MORE
     const most = Math.max(1, Math.floor((times * this.size) / days.length))
     const bound = this.boundOf(tableOf(closed), days, key, most)
     const statement = this.statements.of(togetherOf(closed, query))
