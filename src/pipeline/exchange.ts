@@ -25,12 +25,17 @@ import type { ClientRequest } from './request/client-request.ts'
 
 const nothing = (): void => {}
 
+/** What ends with its exchange. */
+interface Cancelled {
+  cancelled(reason: Fault): void
+}
+
 /** The end of an exchange before its time: the caller left, or the deadline passed. */
 export class CancelSource implements Cancel {
   reason: Fault | undefined
-  /** Nearly always one attempt waits, so the first has a place of its own. */
-  private first: ((reason: Fault) => void) | undefined
-  private others: ((reason: Fault) => void)[] | undefined
+  /** The attempt that runs is no function among the others: each open stream would keep that, with what it is made of. */
+  private attempt: Cancelled | undefined
+  private listeners: ((reason: Fault) => void)[] | undefined
   private controller: AbortController | undefined
 
   get aborted(): boolean {
@@ -42,27 +47,31 @@ export class CancelSource implements Cancel {
       fn(this.reason)
       return nothing
     }
-    if (!this.first) {
-      this.first = fn
-      return () => {
-        if (this.first === fn) this.first = undefined
-      }
-    }
-    this.others ??= []
-    this.others.push(fn)
+    this.listeners ??= []
+    this.listeners.push(fn)
     return () => {
-      this.others = this.others?.filter((other) => other !== fn)
+      this.listeners = this.listeners?.filter((other) => other !== fn)
     }
+  }
+
+  /** As `onAbort`, for the attempt that runs: there is one at a time. */
+  watch(attempt: Cancelled): void {
+    if (this.reason) attempt.cancelled(this.reason)
+    else this.attempt = attempt
+  }
+
+  leave(attempt: Cancelled): void {
+    if (this.attempt === attempt) this.attempt = undefined
   }
 
   abort(reason: Fault): void {
     if (this.reason) return
     this.reason = reason
-    const { first, others } = this
-    this.first = undefined
-    this.others = undefined
-    first?.(reason)
-    if (others) for (const fn of others) fn(reason)
+    const { attempt, listeners } = this
+    this.attempt = undefined
+    this.listeners = undefined
+    if (listeners) for (const fn of listeners) fn(reason)
+    attempt?.cancelled(reason)
     this.controller?.abort(reason)
   }
 

@@ -175,7 +175,8 @@ export class Cancellation {
   leftAt: number | undefined
   private readonly head: Pick<Head, 'cancel' | 'clock'>
   private readonly attempt: Cancellable
-  private takeBack: (() => void) | undefined
+  private onAbort: Provider['onAbort'] = 'cancel'
+  private drains: DrainSlots | undefined
   private leaveSlot: (() => void) | undefined
 
   constructor(head: Pick<Head, 'cancel' | 'clock'>, attempt: Cancellable) {
@@ -189,25 +190,27 @@ export class Cancellation {
   }
 
   /** Waits for the cancellation; one that has come already is reported now. */
-  watch(provider: Pick<Provider, 'onAbort'>, drains: DrainSlots): void {
-    this.takeBack = this.head.cancel.onAbort((reason) => this.cancelled(reason, provider, drains))
+  watch({ onAbort }: Pick<Provider, 'onAbort'>, drains: DrainSlots): void {
+    this.onAbort = onAbort
+    this.drains = drains
+    this.head.cancel.watch(this)
   }
 
   /** The attempt is over: nothing is reported any more. */
   end(): void {
-    this.takeBack?.()
+    this.head.cancel.leave(this)
     this.leaveSlot?.()
   }
 
-  private cancelled(reason: Fault, { onAbort }: Pick<Provider, 'onAbort'>, drains: DrainSlots): void {
-    const { attempt } = this
+  cancelled(reason: Fault): void {
+    const { attempt, onAbort, drains } = this
     const { clock } = this.head
     // A caller that still waits for its reply does not wait for the usage as well.
     if (reason.code === 'deadline') {
       attempt.fail(reason)
       return
     }
-    if (reason.code !== 'shutdown' && attempt.sent) this.leaveSlot = drains.take(clock, onAbort, () => attempt.gone())
+    if (reason.code !== 'shutdown' && attempt.sent) this.leaveSlot = drains?.take(clock, onAbort, () => attempt.gone())
     if (!this.leaveSlot) {
       attempt.gone()
       return
