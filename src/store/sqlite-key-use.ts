@@ -2,12 +2,12 @@
  * Sums of use of whole days of each key apart, over all keys: a day of many keys takes longer than the event loop has, so a page has the
  * sums of some keys. Those of the days that still change, and what is summed in memory, are of one moment for each key.
  */
-import type { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite'
 import type { UsePage, UseQuery, UseRow } from '../ledger/types.ts'
 import { DAY_MS, HOUR_MS, TICKS } from './rows.ts'
 import { Statements, text } from './sqlite.ts'
 import type { SqliteRollups } from './sqlite-rollups.ts'
-import { useFrom, useOf } from './sqlite-use-rows.ts'
+import { keyUseFrom, useOf } from './sqlite-use-rows.ts'
 import { areWhole, type ClosedSums, closedSumsFor, RUN_DAYS, soughtIn } from './use-facts.ts'
 
 /** Sums of the table that a page reads; some more, since it has whole keys. */
@@ -52,7 +52,7 @@ function rowsOf(query: UseQuery): string {
   const names = namesOf(query)
   const named = (name: 'model' | 'provider'): string => `${names.includes(name) ? name : "''"} AS ${name}`
   const joined = `${apart?.includes('day') ? '?1' : '0'} AS day, ${named('model')}, '' AS endpoint, ${named('provider')}, 1 AS answered, ${FAILURES}`
-  const all = "?1 AS day, model, endpoint, provider, status NOT IN ('failed', 'unknown') AS answered"
+  const all = "?1 AS day, model, endpoint, provider, status NOT IN ('failed', 'unknown') AS answered, NULL AS failed"
   return `SELECT key, ${apart ? joined : all}, sum(count) AS requests, sum(dollars) AS dollars, sum(nano) AS nano, sum(input) AS input,
     sum(output) AS output, sum(reasoning) AS reasoning, total(saved) AS saved
     FROM use_by_key WHERE day = ?1 AND key > ?2 AND key <= ?3${soughtBy(query)}
@@ -91,8 +91,7 @@ export class SqliteKeyUse {
     // What an earlier process has left moves to the tables by and by: these are read at once, and it as it is now.
     const bound =
       day === undefined && isLeft ? END : this.boundOf('use_by_key', days, key, this.size * (soughtIn(query).length > 0 ? MORE : 1))
-    const statement = this.statements.of(rowsOf(query))
-    const rows = days.flatMap((each) => statement.all(each, key, bound, ...valuesIn(query)).map(useFrom))
+    const rows = days.flatMap((each) => this.rows(rowsOf(query), each, key, bound, ...valuesIn(query)))
     if (day === undefined) rows.push(...this.inMemory(query, key, bound))
     if (typeof bound === 'string') return { rows, next: `${below} ${day ?? 'open'} ${bound}` }
     const next = Math.min(day ?? open, until) - 1
@@ -114,14 +113,20 @@ export class SqliteKeyUse {
     const times = areWhole(closed, query) && soughtIn(query).length === 0 ? 1 : MORE
     const most = Math.max(1, Math.floor((times * this.size) / days.length))
     const bound = this.boundOf(tableOf(closed), days, key, most)
-    const statement = this.statements.of(togetherOf(closed, query))
-    const rows = statement.all(JSON.stringify(signed), key, bound, ...valuesIn(query)).map(useFrom)
+    const rows = this.rows(togetherOf(closed, query), JSON.stringify(signed), key, bound, ...valuesIn(query))
     return { rows, ...(typeof bound === 'string' ? { next: `${below} <=${last} ${bound}` } : this.left(query, below)) }
   }
 
   /** Rows that are in no sum. */
   private left(query: UseQuery, below: number): { next?: string } {
     return below < this.rollups.start ? { next: String(Math.max(below, query.from * TICKS) - 1) } : {}
+  }
+
+  /** @param sql of the columns that `keyUseFrom` takes. */
+  private rows(sql: string, ...parameters: SQLInputValue[]): UseRow[] {
+    const statement = this.statements.of(sql)
+    statement.setReturnArrays(true)
+    return (statement.all(...parameters) as unknown as SQLOutputValue[][]).map(keyUseFrom)
   }
 
   /** The last key of a page that begins behind `key`, with about `most` sums of each day. */
