@@ -299,7 +299,7 @@ export class EventWriter {
     if (this.held.length >= MOST_HELD) this.flush()
     else if (!this.scheduled) {
       this.scheduled = true
-      process.nextTick(flush, this)
+      process.nextTick(this.flush)
     }
     return this.flowing
   }
@@ -320,7 +320,7 @@ export class EventWriter {
     this.draining = fn
   }
 
-  flush(): void {
+  private readonly flush = (): void => {
     this.scheduled = false
     const { held, response } = this
     if (held === '' || response.writableEnded) return
@@ -340,9 +340,6 @@ export class EventWriter {
     })
   }
 }
-
-/** Of all writers: a function of its own would live as long as the stream. */
-const flush = (writer: EventWriter): void => writer.flush()
 
 const LAST_CHUNK = '0\r\n\r\n'
 
