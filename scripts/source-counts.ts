@@ -3,6 +3,7 @@
  * Prints files, files with one importer, import circles, the entries of `src`, the files and functions through which one
  * streamed chat request of the pass lane runs, and in how many files one thing of each kind is named. --list names the files.
  */
+import type { Profiler } from 'node:inspector'
 import { Session } from 'node:inspector/promises'
 import { fileURLToPath } from 'node:url'
 import { circlesOf, importGraph } from '../test/repository/import-circles.ts'
@@ -67,7 +68,7 @@ function printNamed(files: readonly SourceFile[]): void {
   }
 }
 
-/** Functions of ours that run during one request, as `file: name`. */
+/** Functions of ours that run during each of some requests, as `file: name`. */
 async function functionsOfRequest(): Promise<string[]> {
   const upstream = await startUpstream((seen) => answerFor(seen, { text: ['Hello', ' world'] }))
   const gateway = await startGateway(oneModel(upstream.url, 'openai-chat'))
@@ -84,12 +85,20 @@ async function functionsOfRequest(): Promise<string[]> {
   await session.post('Profiler.enable')
   await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
   await session.post('Profiler.takePreciseCoverage')
-  await ask()
-  const { result } = await session.post('Profiler.takePreciseCoverage')
+  const runs: string[][] = []
+  for (let run = 0; run < 3; run++) {
+    await ask()
+    runs.push(ranIn((await session.post('Profiler.takePreciseCoverage')).result))
+  }
   session.disconnect()
   await gateway.close()
   await upstream.close()
-  return result.flatMap(({ url, functions }) => {
+  // A timer of the gateway's own, such as a look at the configuration file, fires in one of them at most.
+  return runs.reduce((all, run) => all.filter((name) => run.includes(name)))
+}
+
+function ranIn(coverage: readonly Profiler.ScriptCoverage[]): string[] {
+  return coverage.flatMap(({ url, functions }) => {
     const path = url.startsWith('file://') ? fileURLToPath(url).slice(ROOT.length + 1) : ''
     if (!/^(src|plugins)\//.test(path)) return []
     return functions
