@@ -11,6 +11,22 @@ const REST_MS = 4
  */
 const LIST = { sliceMs: 5, turnsMs: 150 }
 
+/** When the first scan began to work in this turn of the event loop; undefined where none has yet. */
+let turnBegun: number | undefined
+
+/** Scans that go on in the same turn share its slice: twenty short ones without a rest between them hold up the loop as a long one does. */
+function beginTurn(): number {
+  if (turnBegun === undefined) {
+    turnBegun = performance.now()
+    setImmediate(endTurn)
+  }
+  return turnBegun
+}
+
+function endTurn(): void {
+  turnBegun = undefined
+}
+
 export class Pace {
   private begun = performance.now()
   private worked = 0
@@ -23,6 +39,7 @@ export class Pace {
     this.elsewhere = elsewhere
     this.sliceMs = sliceMs
     this.turnsMs = turnsMs
+    beginTurn()
   }
 
   /** Of a list that somebody waits for: one that takes long rests as any other scan. */
@@ -30,9 +47,9 @@ export class Pace {
     return new Pace(false, LIST)
   }
 
-  /** True when the slice is used up: then `rest()` is due. */
+  /** True when the slice is used up, the scan's own or that of this turn: then `rest()` is due. */
   get over(): boolean {
-    return performance.now() - this.begun >= this.sliceMs
+    return performance.now() - Math.min(this.begun, beginTurn()) >= this.sliceMs
   }
 
   /** What was waited for has paces of its own: this scan's next slice begins now. */
@@ -45,5 +62,6 @@ export class Pace {
     this.worked += performance.now() - this.begun
     await (elsewhere || this.worked < this.turnsMs ? immediate() : wait(REST_MS))
     this.begun = performance.now()
+    beginTurn()
   }
 }
