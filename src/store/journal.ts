@@ -225,7 +225,11 @@ export class SqliteJournal implements Journal {
   }
 
   usePage(query: UseQuery, after: string): UsePage {
-    if (after === '') this.queue.flush()
+    if (after === '') {
+      this.queue.flush()
+      // Else all of today would count as left by an earlier process until the first round of sums, and be read at once.
+      this.rollups.begin(this.last)
+    }
     this.sums ??= new SqliteUse(this.db, this.rollups)
     return this.sums.read(query, after)
   }

@@ -58,8 +58,8 @@ export class SqliteRollups {
   /** The tables have exactly the settled generations below this sequence. */
   below: number
   /**
-   * Generations from this sequence on are summed here; those between `below` and it are still to be read. Infinity until `roll` is called
-   * first: a journal that hands its rows to a store of record is never rolled, and must not gather sums.
+   * Generations from this sequence on are summed here; those between `below` and it are still to be read. Infinity until `begin` is called
+   * first: a journal that hands its rows to a store of record is asked for no sums, and must not gather any.
    */
   start = Number.POSITIVE_INFINITY
   private highest: number
@@ -127,6 +127,13 @@ export class SqliteRollups {
     this.put(sumsFrom(this.ofNamed.iterate(JSON.stringify(seqs))))
   }
 
+  /** Gathers sums of later generations, if that has not begun. @param last the highest sequence of a hold. */
+  begin(last: number): void {
+    if (this.start !== Number.POSITIVE_INFINITY) return
+    this.start = Math.max(this.below, last + 1)
+    this.highest = Math.max(this.highest, last)
+  }
+
   /**
    * Adds to the tables what an earlier process has left, then what has been summed here for some minutes, then closes days; a part of it
    * in one transaction.
@@ -134,10 +141,7 @@ export class SqliteRollups {
    * @throws what SQLite throws; then nothing has changed.
    */
   roll(now: number, most: number, last: number): number {
-    if (this.start === Number.POSITIVE_INFINITY) {
-      this.start = Math.max(this.below, last + 1)
-      this.highest = Math.max(this.highest, last)
-    }
+    this.begin(last)
     if (this.below < this.start) {
       const page = this.page.get(this.below, this.start, most)
       const count = integer(page?.count)

@@ -3,9 +3,11 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { UseQuery } from '../../src/ledger/types.ts'
 import { DAY_MS } from '../../src/ledger/use.ts'
+import { openJournal } from '../../src/store/journal.ts'
 import { openDatabase } from '../../src/store/sqlite.ts'
 import { SqliteKeyUse } from '../../src/store/sqlite-key-use.ts'
 import { SqliteRollups } from '../../src/store/sqlite-rollups.ts'
+import { FakeClock } from '../support/clock.ts'
 import { holdRow, settleRow } from './samples.ts'
 
 const FIRST = Date.UTC(2026, 0, 1)
@@ -42,4 +44,26 @@ t.test('whatever moves between two pages, each generation counts once', async (t
     t.equal(found.size, KEYS.length * 3, `moved before: ${movedBefore}`)
     t.same(new Set(found.values()), new Set([24]), `every generation once, in ${pages} pages`)
   }
+})
+
+t.test('a day of many keys is read in pages from the first moment of a process on', async (t) => {
+  const path = join(t.testdir(), 'headgate.db')
+  const clock = new FakeClock()
+  const open = () => openJournal(path, { durability: 'process', clock })
+  const before = open()
+  const day = Math.floor(clock.now() / DAY_MS) * DAY_MS
+  for (let at = 0; at < 1_500; at++) {
+    const hold = holdRow(day * TICKS + at, { key: `key-${at}` })
+    before.hold(hold)
+    before.settle(settleRow(hold.seq, 1, { owner: hold }))
+  }
+  await before.committed()
+  before.roll(day + DAY_MS, 10_000)
+  before.close()
+  const journal = open()
+  t.teardown(() => journal.close())
+  const query: UseQuery = { from: day, until: day + DAY_MS, byKey: true, apart: ['day'] }
+  const first = journal.usePage(query, '')
+  t.equal(first.rows.length, 1_000)
+  t.equal(journal.usePage(query, first.next ?? '').rows.length, 500)
 })
