@@ -43,7 +43,7 @@ export { countModels, listEmbeddingModels, listKeyModels, listModels, oneModel, 
 export { listPresets, onePreset } from './presets.ts'
 export { listProviders } from './providers.ts'
 export { rehearseConfiguration } from './rehearsal.ts'
-export { type ApiReply, jsonTextOf } from './reply.ts'
+export { type ApiReply, jsonOf } from './reply.ts'
 export { LONGEST_SESSION, type RoomSession, RoomSessions, type RoomSessionsOptions, type SessionHolder } from './room-sessions.ts'
 export { readSessions, runSessionCommand, type SessionCommand, type SessionSource } from './sessions.ts'
 export { Status } from './status.ts'

@@ -2,7 +2,7 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex, Readable } from 'node:stream'
-import { jsonTextOf } from '../api/index.ts'
+import { jsonOf } from '../api/index.ts'
 import type { Clock } from '../core/clock.ts'
 import { absoluteDocs, asFault, Fault, faultReply } from '../core/faults.ts'
 import { randomTag } from '../core/ids.ts'
@@ -14,7 +14,7 @@ import type { Telemetry } from '../services/telemetry/telemetry.ts'
 import type { Page } from './consent-page.ts'
 import { edgeFault } from './edge-guard.ts'
 import { type ExchangeServing, Exchanges, type ExchangesSource } from './exchanges.ts'
-import { contentLengthOf, type HttpConnectionSource } from './http-connection.ts'
+import { contentLengthOf, type HttpConnectionSource, lengthOf } from './http-connection.ts'
 import { closeAfterReply, giveUpBody, lingers, takeBodies } from './lingering-close.ts'
 import { type RequestHandler, refuse } from './listener.ts'
 import { NodeConnection } from './node-connection.ts'
@@ -236,12 +236,12 @@ export class Gateway implements RequestHandler {
         opened().download(answer.status, answer.headers, answer.bytes)
         return
       }
-      const text = await jsonTextOf(answer.body)
+      const json = await jsonOf(answer.body)
       if (operation.method !== 'HEAD') {
-        opened().whole(answer.status, {}, text)
+        opened().whole(answer.status, {}, json)
         return
       }
-      response.writeHead(answer.status, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(text) })
+      response.writeHead(answer.status, { 'Content-Type': 'application/json', 'Content-Length': lengthOf(json) })
       response.end()
     } catch (thrown) {
       this.writeFault(response, this.faultOf(thrown))

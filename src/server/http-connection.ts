@@ -186,7 +186,8 @@ export function contentLengthOf({ headers }: Pick<IncomingMessage, 'headers'>): 
   return length === undefined ? undefined : Number(length)
 }
 
-function lengthOf(json: string | readonly Buffer[]): number {
+/** Bytes of a body. */
+export function lengthOf(json: string | readonly Buffer[]): number {
   return typeof json === 'string' ? Buffer.byteLength(json) : json.reduce((sum, piece) => sum + piece.length, 0)
 }
 
