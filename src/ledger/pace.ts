@@ -9,7 +9,7 @@ const REST_MS = 4
  * Of a list that somebody waits for: longer slices, and until it has worked for so many milliseconds a rest is one turn of the event loop,
  * in which everything that is ready goes on. Timers made a third of what such a list took.
  */
-const LIST = { sliceMs: 5, turnsMs: 150 }
+const LIST = { sliceMs: 3, turnsMs: 150 }
 
 /** When the first scan began to work in this turn of the event loop; undefined where none has yet. */
 let turnBegun: number | undefined
