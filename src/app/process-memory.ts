@@ -32,6 +32,15 @@ export function giveBackMemory(): void {
 const MOST_YOUNG = 16 * 1024 * 1024
 const MOST_YOUNG_FOR_LARGE_BODIES = 32 * 1024 * 1024
 
+/**
+ * Percent by which the heap may grow from one collection of all of it to the next, while large bodies come. After a rest of eight seconds V8
+ * collects twice to give memory back, and allows little growth from then on: eleven such collections a second, with their threads beside
+ * them, had a turn of an agent take twice the processor time.
+ */
+const GROWTH_FOR_LARGE_BODIES = 200
+/** Looks for which that holds from a large body on: 10 seconds. */
+const GROWTH_LOOKS = 100
+
 /** Milliseconds between two looks. V8 doubles young space once as many bytes have survived as it has. */
 const YOUNG_LOOK = 100
 
@@ -42,14 +51,20 @@ function youngSpace(): number {
 }
 
 /**
- * Keeps V8's young space small. Its limit can only be set before Node starts; by how much it grows is read each time it does.
- * A collection of last resort shrinks it: then it may grow again.
+ * Keeps V8's young space small, and has the whole heap collected rarely while large bodies come. The limit of young space can only be set
+ * before Node starts; by how much it grows is read each time it does. A collection of last resort shrinks it: then it may grow again.
  * @param hadLargeBody whether a large body has come since the last call.
  */
 export function boundYoungSpace(clock: Pick<Clock, 'after'>, hadLargeBody: () => boolean): void {
   let isBounded = false
+  let looksLeft = 0
   const look = (): void => {
-    const most = hadLargeBody() ? MOST_YOUNG_FOR_LARGE_BODIES : MOST_YOUNG
+    const isLarge = hadLargeBody()
+    const most = isLarge ? MOST_YOUNG_FOR_LARGE_BODIES : MOST_YOUNG
+    if (isLarge && looksLeft === 0) setFlagsFromString(`--heap-growing-percent=${GROWTH_FOR_LARGE_BODIES}`)
+    // 0: as V8 sees fit.
+    else if (!isLarge && looksLeft === 1) setFlagsFromString('--heap-growing-percent=0')
+    looksLeft = isLarge ? GROWTH_LOOKS : Math.max(0, looksLeft - 1)
     // V8 would double it: that must not take it further from the bound than it is.
     if (3 * youngSpace() > 2 * most !== isBounded) {
       isBounded = !isBounded
