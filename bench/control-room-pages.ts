@@ -5,7 +5,7 @@
  * seen first, when nothing changes any more, how long it has waited for the gateway, and how late the gateway's event loop was meanwhile;
  * and of each call how long it took. Ends with code 1 where a goal is missed.
  */
-import { setPriority } from 'node:os'
+import { existsSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { buildWeb } from '../scripts/build-web.ts'
@@ -224,12 +224,21 @@ async function signedIn(browser: Browser, gateway: LedgerGateway): Promise<() =>
   return () => browser.newContext({ ...options, storageState })
 }
 
+/**
+ * The browser stands for one on another machine: it takes no processor from the gateway. Its processes are a session of their own, and
+ * between sessions Linux weighs the priority of the session alone (man 7 sched, "The autogroup feature").
+ */
+function leaveProcessor(browser: number | undefined): void {
+  const file = `/proc/${browser}/autogroup`
+  if (existsSync(file)) writeFileSync(file, '19')
+}
+
 /** @returns whether every page keeps the goals. */
 async function measure(gateway: LedgerGateway): Promise<boolean> {
   const pages = await pagesOf(gateway)
-  // The browser stands for one on another machine: at the lowest priority it takes no processor from the gateway.
-  setPriority(19)
-  const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
+  const server = await chromium.launchServer({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
+  leaveProcessor(server.process().pid)
+  const browser = await chromium.connect(server.wsEndpoint())
   try {
     const open = await signedIn(browser, gateway)
     const all: Measured[] = []
@@ -245,7 +254,7 @@ async function measure(gateway: LedgerGateway): Promise<boolean> {
     console.log(all.flatMap(({ calls }) => calls).join('\n'))
     return all.every(({ isFine }) => isFine)
   } finally {
-    await browser.close()
+    await server.close()
   }
 }
 
