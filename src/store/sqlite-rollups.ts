@@ -59,7 +59,7 @@ export class SqliteRollups {
   below: number
   /**
    * Generations from this sequence on are summed here; those between `below` and it are still to be read. Infinity until `begin` is called
-   * first: a journal that hands its rows to a store of record is asked for no sums, and must not gather any.
+   * first: a journal that hands its rows to a store of record is read for no sums, and must not gather any.
    */
   start = Number.POSITIVE_INFINITY
   private highest: number
