@@ -1,19 +1,20 @@
 /** `GET /v1/activity/keys` over a random ledger of 25 days, from outside, against plain sums of its generations. Runs with `npm run test:servers`. */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { systemClock } from '../../src/core/clock.ts'
 import type { JsonObject } from '../../src/core/json.ts'
 import { SqliteJournal } from '../../src/store/journal.ts'
 import { openPostgres } from '../../src/store/postgres/record.ts'
 import type { SettledRows } from '../../src/store/record.ts'
 import { openDatabase } from '../../src/store/sqlite.ts'
 import { holdRow, settleRow } from '../store/samples.ts'
+import { FakeClock } from '../support/clock.ts'
 import { oneModel, startGateway } from '../support/gateway.ts'
 import { startPostgres } from '../support/postgres.ts'
 
 const DAY = 86_400_000
 const DAYS = 25
-const TODAY = Math.floor(Date.now() / DAY) * DAY
+const TODAY = Date.UTC(2026, 0, 25)
+const NOW = TODAY + DAY / 2
 const BOSS = 'sk-router-v1-boss0000000000000000000000'
 const AUTH = `auth: { keys: [ { name: boss, key: "${BOSS}", management: true } ] }`
 
@@ -111,7 +112,9 @@ function pathOf({ groups, model, provider, since = DAYS, until = 0 }: Query): st
 }
 
 async function checked(t: Test, store: string): Promise<void> {
-  const gateway = await startGateway(`store: ${store}\n${AUTH}\n${oneModel('http://127.0.0.1:9', 'openai-chat')}`)
+  const gateway = await startGateway(`store: ${store}\n${AUTH}\n${oneModel('http://127.0.0.1:9', 'openai-chat')}`, {
+    clock: new FakeClock(1, NOW),
+  })
   t.teardown(() => gateway.close())
   const get = async (path: string): Promise<string> => {
     const reply = await gateway.get(path, { authorization: `Bearer ${BOSS}` })
@@ -145,7 +148,7 @@ async function checked(t: Test, store: string): Promise<void> {
 
 t.test('sums of SQLite', async (t) => {
   const file = join(t.testdir(), 'ledger.db')
-  const journal = new SqliteJournal(openDatabase(file, 'process'), { clock: systemClock })
+  const journal = new SqliteJournal(openDatabase(file, 'process'), { clock: new FakeClock(1, NOW) })
   const write = async (some: readonly Sample[]): Promise<void> => {
     for (const { rows } of some) {
       journal.hold(rows.hold)
@@ -153,9 +156,9 @@ t.test('sums of SQLite', async (t) => {
     }
     await journal.committed()
   }
-  journal.roll(Date.now(), 500)
+  journal.roll(NOW, 500)
   await write(EARLY)
-  while (journal.roll(Date.now() + DAY, 500) >= 500);
+  while (journal.roll(NOW + DAY, 500) >= 500);
   await write(LATE)
   journal.close()
   await checked(t, `{ url: "sqlite:${file}" }`)
@@ -165,12 +168,12 @@ const server = await startPostgres(t)
 t.test('sums of PostgreSQL', { skip: server ? false : 'PostgreSQL is not installed' }, async (t) => {
   if (!server) return
   const url = await server.database()
-  const record = await openPostgres(url, { clock: systemClock })
+  const record = await openPostgres(url, { clock: new FakeClock(1, NOW) })
   await record.take(
     'n1',
     EARLY.map(({ rows }) => rows),
   )
-  while ((await record.roll(Date.now(), 500)) >= 500);
+  while ((await record.roll(NOW, 500)) >= 500);
   await record.take(
     'n1',
     LATE.map(({ rows }) => rows),
