@@ -125,7 +125,8 @@ async function measure(counts: Readonly<Record<Side['target'], readonly number[]
     const found: Figures[] = []
     for (const [scenario, request] of Object.entries(REQUESTS)) {
       const rounds = new Map<Side, Round[]>(sides.map((side) => [side, []]))
-      for (const side of sides) await round(load, side, request, { ...settings, seconds: settings.warmUp })
+      // Each process is to have had as many requests: one that had half of them compiles while it is measured.
+      for (const side of sides) await round(load, side, request, { ...settings, seconds: settings.warmUp * Math.max(1, side.workers) })
       for (let at = 0; at < settings.rounds; at++)
         for (const side of sides) rounds.get(side)?.push(await round(load, side, request, settings))
       for (const side of sides) found.push(figures(scenario, side, rounds.get(side) ?? []))
@@ -170,7 +171,7 @@ function report(found: readonly Figures[], settings: Settings): string {
     table(head, rows),
     '',
     `${availableParallelism()} processors, shared by the gateway, the load generator (one process) and the mock upstream (one process).`,
-    `${settings.connections} connections, medians of ${settings.rounds} rounds of ${settings.seconds} s each after ${settings.warmUp} s of warm-up; every round visits all rows of a scenario in turn.`,
+    `${settings.connections} connections, medians of ${settings.rounds} rounds of ${settings.seconds} s each after ${settings.warmUp} s of warm-up for each worker; every round visits all rows of a scenario in turn.`,
     'CPU is user and system time of all processes of the gateway. Where generator and mock fill the processors, workers cannot add requests per second;',
     'then CPU per request says what a worker costs, and the owner column what of it does not spread over workers:',
     'with a processor for each, so many workers as "owner full at" says would keep the owner busy all the time.',
