@@ -231,6 +231,11 @@ const OPENAI_TYPES: ReadonlyMap<string, string> = new Map([
   ['unmapped', 'server_error'],
 ])
 
+/** @param type `error_type` of the wire. */
+export function openAiType(type: string | undefined): string {
+  return OPENAI_TYPES.get(type ?? '') ?? 'invalid_request_error'
+}
+
 /** The standard error body (contract section 8); `code` is always the integer status, `param` the path of the field at fault. */
 export function faultBody(fault: Fault, routerMetadata?: { key: string; value: JsonObject }): JsonObject {
   const metadata: JsonObject = { error_type: fault.type, ...fault.metadata }
@@ -238,7 +243,7 @@ export function faultBody(fault: Fault, routerMetadata?: { key: string; value: J
   const error: JsonObject = {
     code: fault.status,
     message: fault.message,
-    type: OPENAI_TYPES.get(fault.type) ?? 'invalid_request_error',
+    type: openAiType(fault.type),
     param: typeof field === 'string' ? field : null,
     metadata,
   }

@@ -46,6 +46,11 @@ export interface ClientDialect {
   readonly files?: FileFamily | undefined
   /** True where callers of a stream look for an overflow of the context among its events, not in the status of the reply. */
   readonly overflowInStream?: true | undefined
+  /**
+   * True where the body of a stream that has failed ends without its last chunk: many clients of the format take any other end for the end of
+   * the answer, whatever the last event says. The event comes first, so those that read it have it.
+   */
+  readonly cutsFailures?: true | undefined
   /** Header in which the SDKs of the format expect the id of the request; absent where that is `X-Request-Id`. */
   readonly requestIdHeader?: string | undefined
   /** Present where requests may also come as messages of a WebSocket. */

@@ -40,7 +40,8 @@ export interface ClientConnection {
   text(text: string): boolean
   /** Calls `fn` once when the caller has read enough to go on. */
   onDrain(fn: () => void): void
-  endStream(text: string, raw?: boolean): void
+  /** @param isCut true where the body is to end as one that is not whole: the connection ends with it, and never by a reset. */
+  endStream(text: string, raw?: boolean, isCut?: boolean): void
   /** Sends something that means nothing: a caller that is gone answers with a reset. */
   probe(): void
 }

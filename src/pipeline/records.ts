@@ -116,8 +116,8 @@ export interface StreamedReply {
   open(): void
   /** @param raw true if `text` holds bytes, one per character. @returns false if the caller should be waited for. */
   write(text: string, raw: boolean): boolean
-  /** @param raw as of `write`. */
-  end(text: string, raw?: boolean): void
+  /** @param raw as of `write`. @param fault why the reply ends, where it has failed. */
+  end(text: string, raw?: boolean, fault?: Fault): void
   /** No more comments. */
   stop(): void
 }

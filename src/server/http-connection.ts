@@ -16,7 +16,7 @@ import { SLOWEST } from './body-arrival.ts'
 import { BODY_WEIGHT, type BodyMemory, type BodyShare, noBodyMemory } from './body-memory.ts'
 import type { CallerReply, CallerRequest, Watched } from './caller.ts'
 import type { ClientAddresses } from './client-address.ts'
-import type { PlainRequest } from './plain/reply.ts'
+import type { PlainReply, PlainRequest } from './plain/reply.ts'
 
 export const openStreams = gauge('open_streams', 'Streams being relayed now.')
 
@@ -99,6 +99,9 @@ export abstract class HttpConnection implements ClientConnection {
     }
   }
 
+  /** Lets the connection end with the reply whose head has been sent, once all of it has been taken. */
+  protected abstract closeBehind(): void
+
   /** The reply has been written, but the caller has not taken all of it. */
   protected endWatched(): void {
     const { response } = this
@@ -134,9 +137,10 @@ export abstract class HttpConnection implements ClientConnection {
     this.drained = fn
   }
 
-  endStream(text: string, raw = false): void {
+  endStream(text: string, raw = false, isCut = false): void {
     if (raw) this.writer?.writeBytes(text)
-    this.writer?.end(raw ? '' : text)
+    if (isCut) this.closeBehind()
+    this.writer?.end(raw ? '' : text, !isCut)
     const waiting = unsent(this.response)
     // The last events of some formats hold all of the answer once more.
     if (waiting > LARGE) this.queued = waiting
@@ -216,6 +220,7 @@ function writePieces(response: CallerReply, pieces: readonly Buffer[]): void {
 /** The connection of one caller whose request has come whole. */
 export class PlainClient extends HttpConnection {
   declare protected readonly request: PlainRequest
+  declare protected readonly response: PlainReply
 
   /** @throws Fault 413 beyond the limit, 499 where the caller has left, 503 without memory for it, and the reason of the cancel. */
   async readBody(limit: number, { payer, cancel }: Reading = {}): Promise<Buffer> {
@@ -232,6 +237,10 @@ export class PlainClient extends HttpConnection {
 
   /** It has come. */
   protected giveUpBody(): void {}
+
+  protected closeBehind(): void {
+    this.response.lingers = true
+  }
 
   private room(bytes: number): Promise<void> {
     return new Promise((resolve, reject) => {

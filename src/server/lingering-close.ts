@@ -88,6 +88,15 @@ export function closeAfterReply(request: IncomingMessage, response: ServerRespon
   socket.destroySoon = () => closeLingering(socket, clock)
 }
 
+/** What Node sets where the head says that the connection ends (lib/_http_server.js, `resOnFinish`; lib/_http_outgoing.js, `_storeHeader`). */
+type LastReply = ServerResponse & { _last?: boolean }
+
+/** The same for a reply whose head has been sent: its body ends with the connection, without having come to its end. */
+export function closeBehindReply({ socket }: IncomingMessage, response: LastReply, clock: Clock): void {
+  response._last = true
+  socket.destroySoon = () => closeLingering(socket, clock)
+}
+
 /** Ends the sending side once all is written, and reads on without looking, within the bounds. */
 export function closeLingering(socket: Socket, clock: Clock): void {
   const lingering: Lingering = socket

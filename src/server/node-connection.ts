@@ -3,7 +3,7 @@ import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:
 import type { Readable } from 'node:stream'
 import type { Reading } from '../pipeline/client-connection.ts'
 import { HttpConnection, type HttpConnectionSource } from './http-connection.ts'
-import { giveUpBody } from './lingering-close.ts'
+import { closeBehindReply, giveUpBody } from './lingering-close.ts'
 import { type BodySource, readPieces, readWhole } from './request-body.ts'
 
 export class NodeConnection extends HttpConnection {
@@ -46,6 +46,10 @@ export class NodeConnection extends HttpConnection {
 
   protected giveUpBody(status: number): void {
     giveUpBody(this.request, this.response, status, this.source.clock)
+  }
+
+  protected closeBehind(): void {
+    closeBehindReply(this.request, this.response, this.source.clock)
   }
 
   private bodySource({ cancel, count }: Reading = {}): BodySource {

@@ -1,6 +1,7 @@
 /** One deadline from end to end: the configured one, or a shorter one of the caller's. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { bodyText } from '../support/body-text.ts'
 import { turns } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
 import { every } from '../support/every.ts'
@@ -113,7 +114,7 @@ t.test('in a stream it is the one terminal error of the dialect', async (t) => {
       const response = await scene.ask(client, { stream: true }, { [HEADER]: '3', 'X-Router-Metadata': 'enabled' })
       t.equal(response.status, 200, client)
       await scene.clock.advance(3000)
-      const text = await response.text()
+      const text = await bodyText(response)
       t.match(text, /one /, 'what had come')
       const events = client === 'messages' ? messageEventsOf(text) : eventsOf(text)
       const last = events.at(-1) ?? {}
@@ -193,7 +194,7 @@ t.test('turns of a tool loop spend from it too', async (t) => {
     await scene.clock.advance(2000)
     const response = await asked
     if (response.status === 200) {
-      const last = eventsOf(await response.text()).at(-1) ?? {}
+      const last = eventsOf(await bodyText(response)).at(-1) ?? {}
       t.match(last, { error: { code: 408, metadata: { error_type: 'timeout' } } }, 'in-band, once the first turn has been shown')
     } else await timedOut(t, 'chat', response, `stream ${stream}`)
   }

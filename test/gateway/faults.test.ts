@@ -1,5 +1,6 @@
 /** What providers do wrong, with real sockets, on every way and in every lane. */
 import t, { type Test } from 'tap'
+import { bodyText } from '../support/body-text.ts'
 import { eventually } from '../support/eventually.ts'
 import { every } from '../support/every.ts'
 import { object } from '../support/fold.ts'
@@ -211,16 +212,12 @@ function upToSecondWord(path: string): string[] {
 
 /** Reads a stream to its end, letting time pass once the second word has come. */
 async function readBroken(bench: Bench, wait: number | undefined): Promise<string> {
-  const response = await bench.ask(true)
-  let text = ''
   let waited = false
-  for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
-    text += chunk
-    if (!wait || waited || !text.includes('two ')) continue
+  return await bodyText(await bench.ask(true), (text) => {
+    if (!wait || waited || !text.includes('two ')) return
     waited = true
     void bench.clock.advance(wait)
-  }
-  return text
+  })
 }
 
 for (const one of AFTER_CONTENT)
@@ -235,6 +232,7 @@ for (const one of AFTER_CONTENT)
           t.equal(reply.error?.type, one.type, name)
           t.match(reply.end, /^(error|failed)$/, name)
           t.equal(text.match(/response\.failed"|"finish_reason":"error"/g)?.length, 1, `${name}: one terminal error`)
+          t.equal(text.includes('[DONE]'), way.client === 'responses', `${name}: no mark of a good end`)
           t.equal(bench.second.requests.length, 0, `${name}: the backup is not called`)
           t.equal(await spent(bench), 0, `${name}: not paid`)
           countLane(root, way.lane)
@@ -340,7 +338,7 @@ t.test('C-077 C-078: comments every ten seconds of silence', async (t) => {
         t.equal(response.status, 200, `${nameOf(way)}: the head goes out`)
         await bench.clock.advance(10_000)
         gate.open()
-        const text = await response.text()
+        const text = await bodyText(response)
         t.equal(text.match(/^: ROUTER PROCESSING$/gm)?.length, 2, nameOf(way))
         const reply = await foldOf(way, new Response(text, { headers: { 'content-type': 'text/event-stream' } }))
         t.equal(reply.text, 'one two thrée')

@@ -2,6 +2,7 @@
 import OpenAI from 'openai'
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { bodyText } from '../support/body-text.ts'
 import { every } from '../support/every.ts'
 import { eventsOf, framesOf, object } from '../support/fold.ts'
 import { startScene } from '../support/scene.ts'
@@ -61,7 +62,7 @@ t.test('a streamed reply has the legacy form', async (t) => {
       for (const apart of [false, true]) {
         script = says(SAID)
         const stream_options = apart ? { include_usage: true } : null
-        const text = await (await ask({ model: `m/${id}`, stream: true, stream_options })).text()
+        const text = await bodyText(await ask({ model: `m/${id}`, stream: true, stream_options }))
         t.same(framesOf(text).at(-1), { event: undefined, data: '[DONE]' })
         const chunks = eventsOf(text)
         t.equal(chunks.flatMap((chunk) => choicesOf(chunk).map((choice) => choice.text)).join(''), TEXT, id)
@@ -79,7 +80,7 @@ t.test('echo puts the prompt in front, behind a preset as well', async (t) => {
   script = says(SAID)
   const whole = (await (await ask({ echo: true })).json()) as JsonObject
   t.equal(choicesOf(whole)[0]?.text, `Tell a story.${TEXT}`)
-  const chunks = eventsOf(await (await ask({ echo: true, stream: true, preset: 'brief' })).text())
+  const chunks = eventsOf(await bodyText(await ask({ echo: true, stream: true, preset: 'brief' })))
   t.equal(chunks.flatMap((chunk) => choicesOf(chunk).map((choice) => choice.text)).join(''), `Tell a story.${TEXT}`)
   t.match(upstream.requests.at(-1)?.json, {
     temperature: 0.5,
@@ -136,7 +137,7 @@ t.test('errors, cut replies and content filters', async (t) => {
     body: framesFor(seen.path, SAID).slice(0, 3),
     after: 'close',
   })
-  const chunks = eventsOf(await (await ask({ stream: true })).text())
+  const chunks = eventsOf(await bodyText(await ask({ stream: true })))
   const last = object(chunks.at(-1) as JsonObject)
   t.match(last, { object: 'text_completion', choices: [{ text: '', finish_reason: 'error' }], error: { code: 502 } })
 })

@@ -1,6 +1,7 @@
 /** Three client formats times four provider formats, streamed and whole: what the provider saw, and what the client got. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { bodyText } from '../support/body-text.ts'
 import { every } from '../support/every.ts'
 import { object } from '../support/fold.ts'
 import { lanesOf } from '../support/lanes.ts'
@@ -339,7 +340,7 @@ t.test('provider errors keep their status and show neither a key nor an address'
         ] as const) {
           field.upstream.script = () => jsonAnswer(WIRES[cell.wire].error(status, 'host 10.1.2.3 with sk-provider-secret'), status)
           const response = await cell.ask({ ...cell.client.write({ turns: [hello] }), stream })
-          const text = await response.text()
+          const text = await bodyText(response)
           t.equal(response.status, ours, `${cell.name}: ${status}`)
           t.notMatch(text, /10\.1\.2\.3|sk-provider-secret/)
           t.match(
@@ -370,7 +371,7 @@ eachCell('a stream that breaks is never shown as whole', async (t, cell) => {
       cell.upstream.script = () => sseAnswer([...frames, ...tail])
       const response = await cell.ask({ ...cell.client.write({ turns: [hello], tools: TOOLS }), stream: true })
       t.equal(response.status, 200)
-      const text = await response.text()
+      const text = await bodyText(response)
       const folded = cell.client.foldStream(text)
       t.equal(folded.text, 'Once upon ', name)
       t.ok(folded.error, `${name}: the caller is told`)
@@ -400,7 +401,7 @@ eachCell('events and members that nobody has heard of', async (t, cell) => {
   const body = { ...cell.client.write({ turns: [hello], tools: TOOLS }), stream: true }
   const ask = async (frames: readonly string[]): Promise<string> => {
     cell.upstream.script = () => sseAnswer(frames)
-    return (await cell.ask(body)).text()
+    return bodyText(await cell.ask(body))
   }
   const frames = WIRES[cell.wire].frames(said)
   const plain = cell.client.foldStream(await ask(frames))

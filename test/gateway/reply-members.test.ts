@@ -5,6 +5,7 @@
  */
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { bodyText } from '../support/body-text.ts'
 import { every } from '../support/every.ts'
 import { eventsOf, object } from '../support/fold.ts'
 import { type Gateway, oneModel, startGateway } from '../support/gateway.ts'
@@ -93,7 +94,7 @@ async function ask(
   const messages = [{ role: 'user', content: 'Hello' }]
   const body = client === 'responses' ? { input: messages } : client === 'chat' ? { messages } : { messages, max_tokens: 100 }
   const reply = await gateway.post(PATHS[client], { model: 'acme/one', stream, ...body, ...more })
-  const text = await reply.text()
+  const text = await bodyText(reply)
   if (reply.status !== 200) throw new Error(`${reply.status} ${text}`)
   if (!stream) return { text, members: JSON.parse(text) as JsonObject }
   if (client === 'messages') return { text, members: {} }

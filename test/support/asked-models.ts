@@ -2,6 +2,7 @@
 import type { Test } from 'tap'
 import { isObject, type JsonObject } from '../../src/core/json.ts'
 import type { GenerationRecord } from '../../src/ledger/types.ts'
+import { bodyText } from './body-text.ts'
 import { type FoldedReply, foldChat, foldChatStream, foldResponse, foldResponseStream } from './fold.ts'
 import { foldMessage, foldMessageStream } from './fold-messages.ts'
 import { type Gateway, type GatewayOptions, KEY, startGateway } from './gateway.ts'
@@ -101,7 +102,7 @@ ${others}
     upstream,
     ask: async (way, more, headers) => {
       const response = await gateway.post(FORMATS[way.format], bodyFor(way, more), headers)
-      const raw = await response.text()
+      const raw = await bodyText(response)
       return {
         status: response.status,
         raw,

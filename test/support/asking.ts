@@ -1,5 +1,6 @@
 /** One question to the gateway in any client format, streamed or not, and what came back. */
 import type { JsonObject } from '../../src/core/json.ts'
+import { bodyText } from './body-text.ts'
 import { type FoldedReply, foldChat, foldChatStream, foldResponse, foldResponseStream } from './fold.ts'
 import { foldMessage, foldMessageStream } from './fold-messages.ts'
 import type { Gateway } from './gateway.ts'
@@ -35,7 +36,7 @@ export function userTurn(format: Format, text: string): JsonObject {
 export async function askGateway(gateway: Gateway, { format, stream }: AskWay, more: JsonObject = {}): Promise<Asked> {
   const asked = { model: 'acme/one', stream, ...userTurn(format, 'Will it rain?'), ...more }
   const response = await gateway.post(FORMATS[format], asked, { 'X-Router-Metadata': 'enabled' })
-  const raw = await response.text()
+  const raw = await bodyText(response)
   return { status: response.status, raw, reply: folded(format, response, raw), body: bodyOf(raw) }
 }
 

@@ -76,10 +76,11 @@ function eventOf({ event, data }: SseFrame): JsonObject {
   return parsed
 }
 
-/** The JSON events of a stream; the end mark is left out, and must be the last frame. */
+/** The JSON events of a stream; the end mark is left out, and must be the last frame, but of a chat stream that has failed. */
 export function eventsOf(stream: string): JsonObject[] {
   const frames = framesOf(stream)
   const mark = frames.findIndex((frame) => frame.data === '[DONE]')
+  if (mark === -1 && frames.at(-1)?.event === undefined && frames.at(-1)?.data.startsWith('{"error":')) return frames.map(eventOf)
   if (mark !== frames.length - 1 || mark === -1) throw new Error('the stream does not end with [DONE]')
   return frames.slice(0, mark).map(eventOf)
 }

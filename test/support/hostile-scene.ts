@@ -5,6 +5,7 @@ import type { Test } from 'tap'
 import type { Clock } from '../../src/core/clock.ts'
 import type { JsonObject } from '../../src/core/json.ts'
 import { closeDocuments } from '../../src/services/documents/index.ts'
+import { bodyText } from './body-text.ts'
 import { type Canaries, canaries, OPEN, type Serve } from './canary.ts'
 import { turn } from './clock.ts'
 import { type Gateway, KEY, startGateway } from './gateway.ts'
@@ -47,7 +48,7 @@ models: { acme/one: { context: 8000000, max_output: 4096, endpoints: [ { provide
     model,
     ask: async (format, body) => {
       const response = await gateway.post(FORMATS[format], { model: 'acme/one', ...body })
-      return askedOf(response.status, await response.text())
+      return askedOf(response.status, await bodyText(response))
     },
     script: (said) => {
       script = said

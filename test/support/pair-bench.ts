@@ -2,6 +2,7 @@
 import type { Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { PAUSE } from '../../src/pipeline/attempt/attempt.ts'
+import { bodyText } from './body-text.ts'
 import { FakeClock } from './clock.ts'
 import { eventually } from './eventually.ts'
 import { type FoldedReply, foldChat, foldChatStream, foldResponse, foldResponseStream } from './fold.ts'
@@ -119,7 +120,7 @@ export async function passPause(clock: FakeClock): Promise<void> {
 
 /** The folded answer of a 200, stream or not. */
 export async function foldOf(way: Way, response: Response): Promise<FoldedReply> {
-  const text = await response.text()
+  const text = await bodyText(response)
   if (response.headers.get('content-type')?.startsWith('text/event-stream'))
     return way.client === 'chat' ? foldChatStream(text) : foldResponseStream(text)
   const body = JSON.parse(text) as JsonObject

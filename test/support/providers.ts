@@ -2,6 +2,7 @@
 import type { Test } from 'tap'
 import type { Clock } from '../../src/core/clock.ts'
 import type { JsonObject } from '../../src/core/json.ts'
+import { bodyText } from './body-text.ts'
 import { FakeClock } from './clock.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { type Script, startUpstream, type Upstream } from './upstream.ts'
@@ -85,7 +86,7 @@ ${options.models ?? ''}`,
     ask,
     server: async (client, more, headers) => {
       const response = await ask(client, more, headers)
-      const text = await response.text()
+      const text = await bodyText(response)
       return response.status === 200 ? (names.find((name) => text.includes(`"${name}"`)) ?? 'nobody') : `${response.status}`
     },
   }

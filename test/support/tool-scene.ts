@@ -1,6 +1,7 @@
 /** A gateway with one model that follows a script, asked in any client format: for tests of the gateway's own tools. */
 import type { Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { bodyText } from './body-text.ts'
 import { type Gateway, KEY, oneModel, startGateway } from './gateway.ts'
 import { type Seen, startUpstream, type Upstream } from './upstream.ts'
 import { answerFor, type Said, type SaidCall } from './wire.ts'
@@ -60,7 +61,7 @@ export async function toolScene(
       const said: JsonObject = format === 'responses' ? { input: 'Go.' } : { messages: [{ role: 'user', content: 'Go.' }] }
       if (format === 'messages') said.max_tokens = 500
       const response = await gateway.post(FORMATS[format], { model: 'acme/one', stream, ...said, ...own }, headers)
-      return askedOf(response.status, await response.text())
+      return askedOf(response.status, await bodyText(response))
     },
   }
 }

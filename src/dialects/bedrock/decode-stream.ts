@@ -1,6 +1,7 @@
 /** The events of `ConverseStream`, and the whole reply of `Converse`, as canonical events. */
 import { Fault, unreadable } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, stringOf } from '../../core/json.ts'
+import { type EndWords, failedEnd, reasonIn } from '../canon/ends.ts'
 import type { End, EndReason, StreamEvent } from '../canon/events.ts'
 import { count, noUsage, type Usage, withEarlierSides } from '../canon/usage.ts'
 import type { Quirks } from '../quirks.ts'
@@ -10,8 +11,8 @@ import { EXCEPTION } from './event-stream.ts'
 import { decodeException, decodeFault } from './fault.ts'
 import { signsReasoning } from './wire.ts'
 
-/** `StopReason`. */
-const REASONS: ReadonlyMap<string, EndReason> = new Map([
+/** `StopReason` of npm @aws-sdk/client-bedrock-runtime 3.1164.0. */
+const REASONS: EndWords = new Map<string, EndReason>([
   ['end_turn', 'stop'],
   ['stop_sequence', 'stop'],
   ['tool_use', 'tool_calls'],
@@ -117,11 +118,16 @@ export class ConverseStreamDecoder implements StreamDecoder {
   }
 
   private complete(out: StreamEvent[]): void {
-    this.over = true
-    this.blocks.stopAll(out)
     const { stopReason, additionalModelResponseFields: fields } = this.stopped ?? {}
     const raw = stringOf(stopReason)
-    const end: End = { reason: REASONS.get(raw ?? '') ?? (this.blocks.sawCall ? 'tool_calls' : 'stop') }
+    const reason = reasonIn(REASONS, raw ?? 'end_turn')
+    if (reason === 'error') {
+      this.fail(failedEnd(raw), out)
+      return
+    }
+    this.over = true
+    this.blocks.stopAll(out)
+    const end: End = { reason: reason === 'stop' && this.blocks.sawCall ? 'tool_calls' : reason }
     if (raw !== undefined) end.raw = raw
     const sequence = sequenceIn(fields)
     if (sequence !== undefined && raw === 'stop_sequence') end.sequence = sequence

@@ -12,8 +12,12 @@ import type { Usage } from './usage.ts'
  */
 export type BlockKind = 'text' | 'refusal' | 'reasoning' | 'summary' | 'call' | 'media' | 'opaque' | 'server'
 
-/** Unified end of a turn; chat's finish_reason has the same words. */
-export type EndReason = 'stop' | 'length' | 'tool_calls' | 'content_filter' | 'error'
+/**
+ * Unified end of a turn; chat's finish_reason has the same words but for `unknown`, which it writes as `error`.
+ * error: the provider has failed; decoders report it as a fault.
+ * unknown: an answer that is kept and charged, but that no one may take for a finished one: `ends.ts`.
+ */
+export type EndReason = 'stop' | 'length' | 'tool_calls' | 'content_filter' | 'error' | 'unknown'
 
 /** How a turn ended. */
 export interface End {

@@ -1,13 +1,14 @@
 /** The deltas of one chat reply as canonical blocks; a whole message is one large delta. */
 import { entryAt } from '../../core/entry-at.ts'
-import { randomTag } from '../../core/ids.ts'
-import { isObject, type Json, type JsonObject, stringOf } from '../../core/json.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { isWholeObject } from '../canon/call-arguments.ts'
 import type { BlockKind, NoteKind, StreamEvent } from '../canon/events.ts'
 import { otherMembers } from '../canon/native.ts'
 import type { Opaque } from '../canon/request.ts'
 import { flatAnnotation } from './annotations.ts'
 import { audioAnswer, imageAnswer, joinAudio } from './media.ts'
 import { dropEmptyMembers } from './reply.ts'
+import { type CallSlot, ToolCalls } from './tool-calls.ts'
 import { OPAQUE, WIRE } from './wire.ts'
 
 const KNOWN: ReadonlySet<string> = new Set([
@@ -37,8 +38,6 @@ interface OpenReasoning {
 interface CallBlock {
   /** -1 until its name is known. */
   block: number
-  /** All that has come. */
-  args: string
   ended: boolean
   /** Members of its first fragment that the canon has no word for. */
   others: JsonObject | undefined
@@ -224,11 +223,11 @@ export class DeltaReader {
   }
 
   private readCall(fragment: JsonObject, out: StreamEvent[]): void {
-    const { slot, fresh } = this.calls.resolve(fragment)
+    const { slot, fresh, text } = this.calls.resolve(fragment)
     if (fresh) {
       this.endBlock(out)
-      for (const before of this.callBlocks) this.endWhole(before, out)
-      this.callBlocks.push({ block: -1, args: '', ended: false, others: otherMembers(fragment, CALL_KNOWN), whole: undefined })
+      for (const [index, before] of this.callBlocks.entries()) this.endWhole(before, entryAt(this.calls.slots, index), out)
+      this.callBlocks.push({ block: -1, ended: false, others: otherMembers(fragment, CALL_KNOWN), whole: undefined })
     }
     const call = this.callBlocks[slot.index]
     if (call === undefined) throw new RangeError(`no block for call ${slot.index}`)
@@ -236,20 +235,18 @@ export class DeltaReader {
       call.whole = joinCall(call.whole, fragment)
       return
     }
-    const args = isObject(fragment.function) ? fragment.function.arguments : undefined
-    const text = typeof args === 'string' ? args : isObject(args) ? JSON.stringify(args) : ''
-    if (call.block === -1 && slot.name !== '') this.startCall(call, slot, out)
-    if (text === '' || call.ended) return
-    call.args += text
-    if (call.block !== -1) out.push({ type: 'block-delta', block: call.block, text })
+    if (call.block === -1) {
+      // With its first fragment a call brings all that has come of it.
+      if (slot.name !== '') this.startCall(call, slot, out)
+    } else if (text !== '' && !call.ended) out.push({ type: 'block-delta', block: call.block, text })
   }
 
   /**
    * Ends a call whose arguments are complete once the next one begins: agents take the arguments of a call that is still open
    * for the next one's. Providers that send several calls at once go on with one whose arguments are not complete.
    */
-  private endWhole(call: CallBlock, out: StreamEvent[]): void {
-    if (call.ended || call.block === -1 || !isComplete(call.args)) return
+  private endWhole(call: CallBlock, slot: CallSlot, out: StreamEvent[]): void {
+    if (call.ended || call.block === -1 || !isWholeObject(slot.args)) return
     call.ended = true
     out.push({ type: 'block-end', block: call.block })
   }
@@ -258,16 +255,7 @@ export class DeltaReader {
     const { others } = call
     const of = others && { dialect: WIRE, type: OPAQUE.call, data: others }
     call.block = this.start('call', out, { call: { id: slot.id, name: slot.name }, ...(of ? { of } : {}) })
-    if (call.args !== '') out.push({ type: 'block-delta', block: call.block, text: call.args })
-  }
-}
-
-function isComplete(args: string): boolean {
-  if (!args.trimEnd().endsWith('}')) return false
-  try {
-    return isObject(JSON.parse(args))
-  } catch {
-    return false
+    if (slot.args !== '') out.push({ type: 'block-delta', block: call.block, text: slot.args })
   }
 }
 
@@ -285,44 +273,4 @@ function joinCall(before: JsonObject | undefined, { index: _index, ...piece }: J
   const joined: JsonObject = { ...more, ...old }
   for (const key in more) if (typeof old[key] === 'string' && typeof more[key] === 'string') joined[key] = `${old[key]}${more[key]}`
   return { ...before, [type]: joined }
-}
-
-export interface CallSlot {
-  /** Position among the calls of this reply, from 0, in order of appearance. */
-  readonly index: number
-  id: string
-  name: string
-}
-
-/**
- * Fragments may lack an index, repeat their id each time, reuse an index for another call, or come whole.
- * The first fragment of a call makes its slot; a call without an id gets one.
- */
-export class ToolCalls {
-  readonly slots: CallSlot[] = []
-  private readonly byIndex = new Map<number, CallSlot>()
-
-  /** The slot of a fragment; `fresh` is true for the first one of its call. */
-  resolve(fragment: JsonObject): { slot: CallSlot; fresh: boolean } {
-    const id = stringOf(fragment.id) ?? ''
-    const name = (isObject(fragment.function) ? stringOf(fragment.function.name) : undefined) ?? ''
-    const known = this.find(fragment.index, id, name)
-    if (known) {
-      if (known.name === '') known.name = name
-      return { slot: known, fresh: false }
-    }
-    const slot: CallSlot = { index: this.slots.length, id: id || `call_${randomTag()}`, name }
-    this.slots.push(slot)
-    if (typeof fragment.index === 'number') this.byIndex.set(fragment.index, slot)
-    return { slot, fresh: true }
-  }
-
-  private find(index: unknown, id: string, name: string): CallSlot | undefined {
-    if (typeof index === 'number') {
-      const slot = this.byIndex.get(index)
-      return slot && id !== '' && id !== slot.id && name !== '' && slot.name !== '' ? undefined : slot
-    }
-    if (id !== '') return this.slots.find((slot) => slot.id === id)
-    return name === '' ? this.slots.at(-1) : undefined
-  }
 }

@@ -4,7 +4,7 @@ import { Fault } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { StreamEvent } from '../canon/events.ts'
 import { ChatStreamDecoder } from './decode-stream.ts'
-import { faultIn } from './reply.ts'
+import { faultIn } from './ends.ts'
 
 /** The choice of a whole reply; a fault where there is none that can be read. */
 export function firstChoice(body: JsonObject): JsonObject | Fault {
@@ -22,8 +22,14 @@ export function decodeResult(body: JsonObject, out: StreamEvent[]): void {
     out.push({ type: 'fault', fault: choice })
     return
   }
-  const decoder = new ChatStreamDecoder()
-  decoder.chunk({ ...body, choices: [{ ...choice, index: 0, delta: choice.message }] }, out)
-  // A whole reply is complete even where it names no reason.
+  const decoder = new ChatStreamDecoder(true)
+  decoder.chunk({ ...body, choices: [{ ...choice, index: 0, delta: numbered(choice.message as JsonObject) }] }, out)
   decoder.feed('[DONE]', undefined, out)
+}
+
+/** Each entry of a whole list is a call of its own, whatever index or id it has. */
+function numbered(message: JsonObject): JsonObject {
+  const { tool_calls: calls } = message
+  if (!Array.isArray(calls)) return message
+  return { ...message, tool_calls: calls.map((call, index) => (isObject(call) ? { ...call, index } : call)) }
 }

@@ -6,7 +6,8 @@ import type { Usage } from '../canon/usage.ts'
 import { LikeFrames, type Varying } from '../sse/like-frames.ts'
 import type { StreamDecoder } from '../types.ts'
 import { DeltaReader } from './decode-delta.ts'
-import { choiceFault, faultIn, ReplyIdentity, ReplyMembers, servedTier, unify, usageIn } from './reply.ts'
+import { choiceFault, eventFault, faultIn, finishWord, unify } from './ends.ts'
+import { ReplyIdentity, ReplyMembers, servedTier, usageIn } from './reply.ts'
 import { WIRE } from './wire.ts'
 
 /** OpenAI pads chunks, so that their length says nothing of the answer (openai 7.55.0, `stream_options.include_obfuscation`). */
@@ -29,8 +30,14 @@ export class ChatStreamDecoder implements StreamDecoder {
   private readonly members = new ReplyMembers()
   private readonly identity = new ReplyIdentity()
   private over = false
+  private readonly isWhole: boolean
 
-  feed(data: string, _event: string | undefined, out: StreamEvent[]): void {
+  /** @param isWhole true for a reply that has come as one: it is complete even where it names no reason. */
+  constructor(isWhole = false) {
+    this.isWhole = isWhole
+  }
+
+  feed(data: string, event: string | undefined, out: StreamEvent[]): void {
     if (this.over) {
       this.late(data, out)
       return
@@ -39,7 +46,7 @@ export class ChatStreamDecoder implements StreamDecoder {
       this.complete(out, true)
       return
     }
-    const like = this.like.read(data)
+    const like = event === 'error' ? undefined : this.like.read(data)
     if (like) {
       out.push(like)
       return
@@ -48,23 +55,22 @@ export class ChatStreamDecoder implements StreamDecoder {
     try {
       chunk = JSON.parse(data)
     } catch {
-      this.fail(new Fault('upstream_garbled'), out)
-      return
+      chunk = undefined
     }
     if (!isObject(chunk)) {
-      this.fail(new Fault('upstream_garbled'), out)
+      this.fail(event === 'error' ? eventFault(data) : new Fault('upstream_garbled'), out)
       return
     }
     const before = out.length
-    this.chunk(chunk, out)
+    this.chunk(chunk, out, event)
     // Until two chunks in a row have had one id, each of them changes what is known of it.
     const text = this.identity.steady || typeof chunk.id !== 'string' ? contentOf(chunk) : undefined
     this.like.learn(data, text, out.length === before + 1 ? out[before] : undefined)
   }
 
   /** One parsed chunk, or a whole reply made into one. */
-  chunk(chunk: JsonObject, out: StreamEvent[]): void {
-    const fault = faultIn(chunk)
+  chunk(chunk: JsonObject, out: StreamEvent[], event?: string): void {
+    const fault = faultIn(chunk, event)
     if (fault) {
       this.fail(fault, out)
       return
@@ -85,7 +91,7 @@ export class ChatStreamDecoder implements StreamDecoder {
       this.fail(new Fault('upstream_garbled'), out)
       return
     }
-    if (isObject(choice)) this.choice(choice, out)
+    if (isObject(choice)) this.choice(choice, chunk, out)
     if (this.over) return
     const usage = usageIn(chunk, this.usage)
     if (usage) {
@@ -112,20 +118,20 @@ export class ChatStreamDecoder implements StreamDecoder {
     if (!this.over) this.complete(out, false)
   }
 
-  private choice(choice: JsonObject, out: StreamEvent[]): void {
-    if (isObject(choice.delta)) this.deltas.read(choice.delta, choice.logprobs, out)
-    const reason = choice.finish_reason
-    if (typeof reason !== 'string' || reason === '') {
-      if (isObject(choice.error)) this.fail(choiceFault(choice), out)
-      return
-    }
-    if (unify(reason, false) === 'error' || isObject(choice.error)) this.fail(choiceFault(choice), out)
-    else this.finished = reason
+  private choice(choice: JsonObject, chunk: JsonObject, out: StreamEvent[]): void {
+    // Some servers write the last chunk as a whole reply, with `message`.
+    const delta = choice.delta ?? (this.deltas.hasBegun ? undefined : choice.message)
+    if (isObject(delta)) this.deltas.read(delta, choice.logprobs, out)
+    const word = finishWord(choice)
+    const fault = choiceFault(choice, chunk, word)
+    if (fault) this.fail(fault, out)
+    else this.finished = word ?? this.finished
   }
 
   /** @param done true where the provider itself marked the end. */
   private complete(out: StreamEvent[], done: boolean): void {
-    if (this.finished === undefined && !(done && this.started)) {
+    // A call of which nothing says that it is complete was interrupted.
+    if (this.finished === undefined && !(done && this.started && (this.isWhole || !this.deltas.hasCalls))) {
       this.fail(new Fault(this.started ? 'upstream_cut' : 'upstream_empty'), out)
       return
     }

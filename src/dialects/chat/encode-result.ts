@@ -1,6 +1,5 @@
 /** Folded events as a whole chat reply (contract section 2.2). */
 
-import { faultBody } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { CallSignatures } from '../canon/call-signature.ts'
 import { MEMBERS } from '../canon/events.ts'
@@ -11,7 +10,7 @@ import { nestedAnnotation } from './annotations.ts'
 import { hidesReasoning } from './check.ts'
 import { CUSTOM, isCustomCall } from './client-tools.ts'
 import { audioOf, imageOf } from './media.ts'
-import { LateMembers, usageText } from './reply.ts'
+import { finishOf, LateMembers, usageText } from './reply.ts'
 import { encryptedDetail, serverDetail } from './reply-parts.ts'
 import { OPAQUE, WIRE } from './wire.ts'
 
@@ -153,15 +152,12 @@ export function envelope(ctx: ReplyContext, final: Final, reply: { created: numb
 }
 
 export function encodeResult(folded: Folded, ctx: ReplyContext, final: Final): string {
-  const { reason, raw } = final.end
   const choice: JsonObject = {
     index: 0,
     message: messageOf(folded, ctx),
     logprobs: logprobsOf(folded.blocks),
-    finish_reason: final.fault ? 'error' : reason,
-    native_finish_reason: raw ?? (final.fault ? null : reason),
+    ...finishOf(final),
   }
-  if (final.fault) choice.error = faultBody(final.fault).error
   const late = new LateMembers(ctx.brand)
   for (const of of folded.opaque) if (of.dialect === WIRE && of.type === MEMBERS) late.keep(of.data)
   const { fingerprint } = final.end

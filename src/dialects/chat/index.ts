@@ -19,6 +19,7 @@ import { CLIENT_ID, UPSTREAM_ID, WIRE } from './wire.ts'
 
 export const chatClient: ClientDialect = {
   id: CLIENT_ID,
+  cutsFailures: true,
   files: 'openai',
   fields: chatFields,
   capFields: ['max_completion_tokens', 'max_tokens'],

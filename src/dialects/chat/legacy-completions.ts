@@ -13,7 +13,7 @@ import { check } from './check.ts'
 import { decodeRequest } from './decode-request.ts'
 import { chatFields } from './parameters.ts'
 import { withPreset } from './preset.ts'
-import { usageText } from './reply.ts'
+import { finishOf, usageText } from './reply.ts'
 import { chatRequest } from './schema.ts'
 
 const DONE = 'data: [DONE]\n\n'
@@ -72,7 +72,7 @@ function envelope(ctx: ReplyContext, final: Final | undefined, choices: string, 
 }
 
 function choice(text: string, final: Final | undefined): string {
-  const reason = final === undefined ? null : final.fault ? 'error' : final.end.reason
+  const reason = final === undefined ? null : (finishOf(final).finish_reason ?? null)
   return `[{"text":${quote(text)},"index":0,"logprobs":null,"finish_reason":${JSON.stringify(reason)}}]`
 }
 
@@ -101,8 +101,9 @@ class CompletionStreamEncoder implements StreamEncoder {
     const { ctx } = this
     const usage = `,"usage":${usageText(final)}`
     if (final.fault) {
-      const error = `,"error":${JSON.stringify(faultBody(final.fault).error)}`
-      return `data: ${envelope(ctx, final, choice(this.echo(), final), error + usage)}\n\n${DONE}`
+      // As of chat (`closingChunks`).
+      const error = `{"error":${JSON.stringify(faultBody(final.fault).error)},`
+      return `data: ${error}${envelope(ctx, final, choice(this.echo(), final), usage).slice(1)}\n\n`
     }
     const { stream_options: options } = ctx.body
     // A chunk without a choice comes to those alone that request it: many callers read `choices[0]` of each.
@@ -130,6 +131,7 @@ function encodeResult(folded: Folded, ctx: ReplyContext, final: Final): string {
 
 export const completionsClient: ClientDialect = {
   id: 'completions',
+  cutsFailures: true,
   fields: new Map([...chatFields, ['conversation', ['prompt']]]),
   capFields: ['max_completion_tokens', 'max_tokens'],
   expand: asChat,

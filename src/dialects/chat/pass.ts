@@ -2,37 +2,35 @@
  * The pass lane of chat, to an OpenAI-compatible provider without the canonical form: requests and whole replies travel with a short list
  * of patches; of a stream content chunks keep their bytes, and everything else is read and written anew.
  */
-import { Fault, faultBody, unreadable } from '../../core/faults.ts'
-import { randomTag } from '../../core/ids.ts'
+import { Fault, unreadable } from '../../core/faults.ts'
 import { isObject, type JsonObject, objectsOf } from '../../core/json.ts'
+import { NO_ARGUMENTS } from '../canon/call-arguments.ts'
+import { endBroken } from '../canon/ends.ts'
 import type { End } from '../canon/events.ts'
 import { GATEWAY_KEYS } from '../canon/request-fields.ts'
 import type { Usage } from '../canon/usage.ts'
 import { binary, FrameSplitter, frameData, utf8 } from '../sse/frames.ts'
-import type { Encoded, Final, PassResult, PassStream, PassWire, ReplyContext, Target } from '../types.ts'
+import type { Encoded, Final, PassStream, PassWire, ReplyContext, Target } from '../types.ts'
 import { hidesReasoning } from './check.ts'
 import { CUSTOM } from './client-tools.ts'
-import { ToolCalls } from './decode-delta.ts'
 import { messagesOf } from './decode-request.ts'
-import { firstChoice } from './decode-result.ts'
 import { PATH } from './encode-request.ts'
-import { envelope } from './encode-result.ts'
+import { choiceFault, eventFault, faultIn, finishWord, unify } from './ends.ts'
 import { Envelope, frameWords, isImage, mirrorsByText, ourHeader } from './pass-envelope.ts'
+import { passResult } from './pass-result.ts'
 import {
-  choiceFault,
   chunkHead,
   closingChunks,
   dropEmptyMembers,
-  faultIn,
   joinParts,
   LateMembers,
   mirrorReasoning,
   ReplyIdentity,
   servedTier,
-  unify,
   usageIn,
 } from './reply.ts'
 import { shapeRequest } from './shape-request.ts'
+import { gatherArguments, ToolCalls } from './tool-calls.ts'
 import { CLIENT_ID, OWN_KEYS } from './wire.ts'
 
 /** Fields of the gateway, and those that it sets itself; what `stream_options` says beside that is kept. */
@@ -49,59 +47,6 @@ function passRequest(body: JsonObject, target: Target): Encoded {
   }
   shapeRequest(copy, target, dropped)
   return { path: PATH, body: copy, dropped }
-}
-
-/** A call without an id or a type gets them, as in streams: callers answer it by its id. */
-function completeCalls(message: JsonObject): void {
-  for (const call of Array.isArray(message.tool_calls) ? message.tool_calls : []) {
-    if (!isObject(call) || !isObject(call.function)) continue
-    if (typeof call.id !== 'string' || call.id === '') call.id = `call_${randomTag()}`
-    if (typeof call.type !== 'string') call.type = 'function'
-  }
-}
-
-/** Members of an upstream's reply that are written anew. */
-const REWRITTEN: ReadonlySet<string> = new Set(['id', 'object', 'created', 'model', 'provider', 'choices', 'usage'])
-
-function passResult(body: JsonObject, ctx: ReplyContext): PassResult {
-  const choice = firstChoice(body)
-  if (choice instanceof Fault) return { fault: choice, finish: (final) => faultText(ctx, final) }
-  const message = choice.message as JsonObject
-  joinParts(message)
-  mirrorReasoning(message)
-  dropEmptyMembers(message)
-  completeCalls(message)
-  const usage = usageIn(body)
-  const raw = typeof choice.finish_reason === 'string' && choice.finish_reason !== '' ? choice.finish_reason : undefined
-  const hasCalls = Array.isArray(message.tool_calls) && message.tool_calls.length > 0
-  const reason = unify(raw ?? 'stop', hasCalls)
-  const fault = reason === 'error' || isObject(choice.error) ? choiceFault(choice) : undefined
-  const end: End = raw === undefined ? { reason } : { reason, raw }
-  const tier = servedTier(body.service_tier)
-  if (tier !== undefined) end.tier = tier
-  const finish = (final: Final): string => {
-    choice.finish_reason = final.fault ? 'error' : final.end.reason
-    choice.native_finish_reason = final.end.raw ?? (final.fault ? null : final.end.reason)
-    if (final.fault) choice.error = faultBody(final.fault).error
-    let members = body.system_fingerprint === undefined ? ',"system_fingerprint":null' : ''
-    let metadata: string | undefined
-    for (const key in body) {
-      if (REWRITTEN.has(key) || body[key] === undefined || (key === 'service_tier' && final.end.tier !== undefined)) continue
-      metadata ??= `${ctx.brand}_metadata`
-      if (key !== metadata) members += `,${JSON.stringify(key)}:${JSON.stringify(body[key])}`
-    }
-    const created = typeof body.created === 'number' ? body.created : ctx.created
-    return envelope(ctx, final, { created, choices: JSON.stringify([choice]), members })
-  }
-  return { usage, end, fault, finish }
-}
-
-/** A reply that could not be read has nothing to patch. */
-function faultText(ctx: ReplyContext, final: Final): string {
-  const error = faultBody(final.fault ?? new Fault('upstream_garbled')).error
-  const message = { role: 'assistant', content: null }
-  const choices = JSON.stringify([{ index: 0, message, finish_reason: 'error', native_finish_reason: null, error }])
-  return envelope(ctx, final, { created: ctx.created, choices, members: ',"system_fingerprint":null' })
 }
 
 /** True where a provider that knows functions alone cannot take the body as it is. */
@@ -124,6 +69,8 @@ function speaks(delta: JsonObject): boolean {
   for (const key in delta) if (key !== 'role' && filled(delta[key])) return true
   return false
 }
+
+const ERROR_EVENT = /^event: ?error\s*$/m
 
 /** Pure ASCII, so that it is the same text in every encoding. */
 const ascii = (text: string): string => text.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
@@ -182,8 +129,10 @@ class ChatPassStream implements PassStream {
   private rewritten(frames: string): string | undefined {
     const { envelope } = this
     if (!this.committed || !envelope) return undefined
-    const out = envelope.rewrite(frames, this.fragments >= TRUSTED_FRAGMENTS && !this.tidying)
+    const trusted = this.fragments >= TRUSTED_FRAGMENTS && !this.tidying
+    const out = envelope.rewrite(frames, trusted)
     if (out === undefined) return undefined
+    if (trusted && this.calls) gatherArguments(frames, this.calls)
     this.relayed += envelope.content
     this.images += envelope.images
     // The envelope has the id.
@@ -194,12 +143,16 @@ class ChatPassStream implements PassStream {
   close(): string {
     const out = this.done ? '' : this.byFrame(this.splitter.close())
     if (this.fault === undefined && this.end === undefined) {
-      if (this.done && this.frames > 0) this.end = { reason: unify('stop', this.calls !== undefined) }
+      // A call of which nothing says that it is complete was interrupted.
+      if (this.done && this.frames > 0 && !this.calls) this.end = { reason: 'stop' }
       else this.fault = new Fault(this.frames > 0 ? 'upstream_cut' : 'upstream_empty')
     }
-    if (this.end && this.tier !== undefined) this.end.tier = this.tier
     this.done = true
-    return out
+    if (!this.end) return out
+    if (this.tier !== undefined) this.end.tier = this.tier
+    const fault = this.calls?.areBroken ? endBroken(this.end) : undefined
+    if (fault) this.fault ??= fault
+    return out + this.emptyCalls()
   }
 
   finish(final: Final): string {
@@ -230,6 +183,7 @@ class ChatPassStream implements PassStream {
   private frame(frame: string): string {
     const data = frameData(frame)
     if (data === undefined || data === '') return ''
+    const isError = ERROR_EVENT.test(frame)
     if (data === '[DONE]') {
       this.done = true
       return ''
@@ -238,15 +192,14 @@ class ChatPassStream implements PassStream {
     try {
       chunk = JSON.parse(utf8(data))
     } catch {
-      return this.fail(new Fault('upstream_garbled'))
+      chunk = undefined
     }
-    if (!isObject(chunk)) return this.fail(new Fault('upstream_garbled'))
-    return this.chunk(chunk, frame)
+    if (!isObject(chunk)) return this.fail(isError ? eventFault(utf8(data)) : new Fault('upstream_garbled'))
+    const fault = faultIn(chunk, isError ? 'error' : undefined)
+    return fault ? this.fail(fault) : this.chunk(chunk, frame)
   }
 
   private chunk(chunk: JsonObject, frame: string): string {
-    const fault = faultIn(chunk)
-    if (fault) return this.fail(fault)
     this.frames++
     if (typeof chunk.created === 'number') this.created ??= chunk.created
     this.usage = usageIn(chunk, this.usage) ?? this.usage
@@ -254,23 +207,28 @@ class ChatPassStream implements PassStream {
     const choice = Array.isArray(chunk.choices) ? chunk.choices.find((each) => isObject(each) && (each.index ?? 0) === 0) : undefined
     if (!isObject(choice)) this.late.keep(chunk)
     if (!isObject(choice)) return ''
+    // Some servers write the last chunk as a whole reply, with `message`.
+    const isWhole = choice.delta === undefined && isObject(choice.message) && !this.committed
+    if (isWhole) choice.delta = choice.message ?? null
+    if (isWhole) delete choice.message
     const delta = isObject(choice.delta) ? choice.delta : {}
     if (this.identity.isAnother(chunk, delta, this.committed)) return this.fail(new Fault('upstream_garbled'))
     const joined = joinParts(delta)
     const mirrored = mirrorReasoning(delta)
-    let edited = this.tidy(delta, choice) || joined
+    let edited = this.tidy(delta, choice) || joined || isWhole
     // Written with escapes, for example, a name is not found in the text.
     if (mirrored && !mirrorsByText(frame)) edited = true
-    const reason = choice.finish_reason
-    const over = typeof reason === 'string' && reason !== ''
-    if (over || isObject(choice.error)) edited = true
+    const word = finishWord(choice)
+    const fault = choiceFault(choice, chunk, word)
+    const over = word !== undefined
+    if (over || fault) edited = true
     let out = ''
     if (speaks(delta)) out = this.content(chunk, choice, delta, { frame, edited })
     else if (over) this.keepRest(choice, chunk)
     else if (delta.role === 'assistant' && !this.roleSent && this.held === '') this.held = this.written(chunk)
     else if (filled(choice.logprobs)) out = this.content(chunk, choice, delta, { frame, edited })
-    if ((over && unify(reason, false) === 'error') || isObject(choice.error)) this.fail(choiceFault({ ...choice, finish_reason: reason }))
-    else if (over) this.end = { reason: unify(reason, this.calls !== undefined), raw: reason }
+    if (fault) this.fail(fault)
+    else if (over) this.end = { reason: unify(word, this.calls !== undefined), raw: word }
     return out
   }
 
@@ -282,21 +240,26 @@ class ChatPassStream implements PassStream {
       this.fragments += delta.tool_calls.length
       if (changed) this.tidying = true
     }
-    if (choice.finish_reason === '') choice.finish_reason = null
+    if (choice.finish_reason === '' || choice.finish_reason === 'null') choice.finish_reason = null
     return changed
   }
 
   /** A fragment has an index always; id, type and name only the first time. */
   private tidyCall(fragment: JsonObject): boolean {
     this.calls ??= new ToolCalls()
-    const { slot, fresh } = this.calls.resolve(fragment)
+    const { slot, fresh, text } = this.calls.resolve(fragment)
     const spec = isObject(fragment.function) ? fragment.function : undefined
     let changed = fragment.index !== slot.index
     fragment.index = slot.index
+    if (spec?.arguments !== undefined && spec.arguments !== text) {
+      spec.arguments = text
+      changed = true
+    }
     if (fresh) {
-      if (fragment.id !== slot.id || fragment.type !== 'function') changed = true
+      const type = slot.isFunction ? 'function' : fragment.type
+      if (fragment.id !== slot.id || fragment.type !== type) changed = true
       fragment.id = slot.id
-      fragment.type = 'function'
+      if (type !== undefined) fragment.type = type
       return changed
     }
     if (fragment.id !== undefined || fragment.type !== undefined) changed = true
@@ -307,6 +270,19 @@ class ChatPassStream implements PassStream {
       delete spec.name
     }
     return changed
+  }
+
+  /** A call without any arguments gets the empty object, so that callers can parse them. */
+  private emptyCalls(): string {
+    const { calls, ctx, end, created } = this
+    if (!calls || end?.reason !== 'tool_calls') return ''
+    let out = ''
+    for (const { index, isFunction, args } of calls.slots) {
+      if (!isFunction || args.trim() !== '') continue
+      const delta = JSON.stringify({ tool_calls: [{ index, function: { arguments: NO_ARGUMENTS } }] })
+      out += `${chunkHead(ctx, created ?? ctx.created)},"choices":[{"index":0,"delta":${delta},"finish_reason":null}]}\n\n`
+    }
+    return binary(out)
   }
 
   private content(chunk: JsonObject, choice: JsonObject, delta: JsonObject, how: { frame: string; edited: boolean }): string {

@@ -4,13 +4,12 @@
  * its place goes to the caller with the usage chunk, which it writes itself. And its end, both ways: why, at which tier, with which usage
  * (contract section 2.2), or with which fault.
  */
-import { type Fault, faultBody } from '../../core/faults.ts'
+import { faultBody } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { usd } from '../../core/money.ts'
-import type { EndReason } from '../canon/events.ts'
+import { unknownEnd } from '../canon/ends.ts'
 import { count, type Usage, withEarlierSides } from '../canon/usage.ts'
 import type { Final, ReplyContext } from '../types.ts'
-import { decodeFault } from './fault.ts'
 
 const text = (value: Json | undefined): string => (typeof value === 'string' ? value : '')
 
@@ -182,47 +181,6 @@ function spokenIn(details: Json | undefined): string {
   return text
 }
 
-/** The error that a chunk or a whole reply carries, whatever its form; undefined where there is none. */
-export function faultIn(body: JsonObject): Fault | undefined {
-  if (body.error !== undefined && body.error !== null && body.error !== false) return decodeFault(200, body)
-  return body.object === 'error' ? decodeFault(200, body) : undefined
-}
-
-/** The fault of a choice that ended in an error. */
-export function choiceFault(choice: JsonObject): Fault {
-  return isObject(choice.error) ? decodeFault(200, { error: choice.error }) : decodeFault(200, { code: String(choice.finish_reason) })
-}
-
-const REASONS: ReadonlyMap<string, EndReason> = new Map([
-  ['stop', 'stop'],
-  ['length', 'length'],
-  ['max_tokens', 'length'],
-  ['max_output_tokens', 'length'],
-  ['model_length', 'length'],
-  ['model_context_window_exceeded', 'length'],
-  ['tool_calls', 'tool_calls'],
-  ['tool_use', 'tool_calls'],
-  ['function_call', 'tool_calls'],
-  ['content_filter', 'content_filter'],
-  ['content_filtered', 'content_filter'],
-  ['safety', 'content_filter'],
-  ['recitation', 'content_filter'],
-  ['blocklist', 'content_filter'],
-  ['prohibited_content', 'content_filter'],
-  ['refusal', 'content_filter'],
-  ['error', 'error'],
-  ['insufficient_system_resource', 'error'],
-])
-
-/**
- * Why a turn ended: providers' words as the five of the wire.
- * An unknown word counts as `stop`; so does a stop behind calls as `tool_calls`, since the caller must act.
- */
-export function unify(raw: string, hasCalls: boolean): EndReason {
-  const reason = REASONS.get(raw.toLowerCase()) ?? 'stop'
-  return reason === 'stop' && hasCalls ? 'tool_calls' : reason
-}
-
 const TIERS: ReadonlySet<unknown> = new Set(['default', 'flex', 'priority'])
 
 /** The tier that a provider says it served; undefined for words that name none, such as `auto`. */
@@ -313,9 +271,10 @@ function toolUse({ usage, serverTools }: Final): JsonObject {
  */
 export function chunkHead(ctx: ReplyContext, created: number): string {
   const provider = ctx.provider === '' ? '' : `,"provider":${JSON.stringify(ctx.provider)}`
-  return `data: {"id":${JSON.stringify(ctx.id)},"object":"chat.completion.chunk","created":${created},"model":${JSON.stringify(ctx.model)}${provider}`
+  return `${OPENING}"id":${JSON.stringify(ctx.id)},"object":"chat.completion.chunk","created":${created},"model":${JSON.stringify(ctx.model)}${provider}`
 }
 
+const OPENING = 'data: {'
 const DONE = 'data: [DONE]\n\n'
 
 /** Members that only the last chunk has. */
@@ -325,8 +284,18 @@ function lastMembers(ctx: ReplyContext, final: Final): string {
   return `,"usage":${usageText(final)}${tier}${metadata}}\n\n`
 }
 
+/** How a choice ended: `finish_reason`, the provider's own word, and what went wrong. A member that is absent stays so. */
+export function finishOf({ fault, end }: Final): JsonObject {
+  const { reason, raw } = end
+  if (fault) return { finish_reason: 'error', native_finish_reason: raw ?? null, error: faultBody(fault).error ?? null }
+  if (reason !== 'unknown') return { finish_reason: reason, native_finish_reason: raw ?? reason }
+  return { finish_reason: 'error', native_finish_reason: raw ?? null, error: faultBody(unknownEnd(end)).error ?? null }
+}
+
 /**
- * The end of a stream: finish chunk, usage chunk, `[DONE]`; or one error chunk, `[DONE]`.
+ * The end of a stream: finish chunk, usage chunk, `[DONE]`; or, where it has failed, one error chunk. Its first member is `error`, since
+ * github.com/sashabaranov/go-openai 1.43.0 looks at how a line begins, and no `[DONE]` follows, which would say to many clients that all
+ * is well (contract section 2.3).
  * @param head from `chunkHead`.
  * @param delta JSON text of the finish chunk's delta.
  * @param rest further members of its choice, such as `,"logprobs":{…}`. @param members further members of the usage chunk.
@@ -337,14 +306,13 @@ export function closingChunks(
   head: string,
   closing: { delta: string; rest: string; members: string },
 ): string {
-  const { reason, raw } = final.end
-  const native = JSON.stringify(raw ?? (final.fault ? null : reason))
   if (final.fault) {
-    const error = JSON.stringify((faultBody(final.fault) as { error: JsonObject }).error)
-    const choice = `{"index":0,"delta":{"content":""},"finish_reason":"error","native_finish_reason":${native}}`
-    return `${head},"error":${error},"choices":[${choice}]${closing.members}${lastMembers(ctx, final)}${DONE}`
+    const { error, ...finish } = finishOf(final)
+    const choice = `{"index":0,"delta":{"content":""},${JSON.stringify(finish).slice(1)}`
+    const members = head.slice(OPENING.length)
+    return `${OPENING}"error":${JSON.stringify(error)},${members},"choices":[${choice}]${closing.members}${lastMembers(ctx, final)}`
   }
-  const choice = `{"index":0,"delta":${closing.delta},"finish_reason":${JSON.stringify(reason)},"native_finish_reason":${native}${closing.rest}}`
+  const choice = `{"index":0,"delta":${closing.delta},${JSON.stringify(finishOf(final)).slice(1, -1)}${closing.rest}}`
   return `${head},"choices":[${choice}]}\n\n${head},"choices":[]${closing.members}${lastMembers(ctx, final)}${DONE}`
 }
 

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { Fault, unreadable } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
+import { type EndWords, failedEnd, reasonIn } from '../canon/ends.ts'
 import type { End, EndReason, StreamEvent } from '../canon/events.ts'
 import { count, NO_REPORT, type Usage, withEarlierSides, withSearches } from '../canon/usage.ts'
 import { LikeFrames } from '../sse/like-frames.ts'
@@ -161,6 +162,10 @@ export class GeminiStreamDecoder implements StreamDecoder {
 
   private complete(raw: string | undefined, out: StreamEvent[]): void {
     const reason = unify(raw ?? 'STOP', this.parts.hasCalls)
+    if (reason === 'error') {
+      this.fail(failedEnd(raw), out)
+      return
+    }
     if (this.parts.isWithinCall && reason !== 'length') {
       this.fail(new Fault('upstream_garbled'), out)
       return
@@ -185,19 +190,39 @@ export class GeminiStreamDecoder implements StreamDecoder {
   }
 }
 
-/** `FinishReason` of the Gemini API, and MODEL_ARMOR of Vertex AI (`Candidate.FinishReason` of google.cloud.aiplatform.v1). */
-const FILTERED = /SAFETY|RECITATION|BLOCKLIST|PROHIBITED|SPII|MODEL_ARMOR/
+/** `FinishReason` of npm @google/genai 3.3.0, and MODEL_ARMOR of Vertex AI (`Candidate.FinishReason` of google.cloud.aiplatform.v1). */
+const REASONS: EndWords = new Map<string, EndReason>([
+  ['STOP', 'stop'],
+  ['MAX_TOKENS', 'length'],
+  // A continuation token is for the same provider alone: to the caller the answer was cut at a limit.
+  ['CONTINUATION', 'length'],
+  ['SAFETY', 'content_filter'],
+  ['RECITATION', 'content_filter'],
+  ['BLOCKLIST', 'content_filter'],
+  ['PROHIBITED_CONTENT', 'content_filter'],
+  ['SPII', 'content_filter'],
+  ['MODEL_ARMOR', 'content_filter'],
+  ['IMAGE_SAFETY', 'content_filter'],
+  ['IMAGE_PROHIBITED_CONTENT', 'content_filter'],
+  ['IMAGE_RECITATION', 'content_filter'],
+  ['LANGUAGE', 'error'],
+  ['OTHER', 'error'],
+  ['IMAGE_OTHER', 'error'],
+  ['NO_IMAGE', 'error'],
+  ['MALFORMED_FUNCTION_CALL', 'error'],
+  ['MALFORMED_RESPONSE', 'error'],
+  ['UNEXPECTED_TOOL_CALL', 'error'],
+  ['TOO_MANY_TOOL_CALLS', 'error'],
+  ['MISSING_THOUGHT_SIGNATURE', 'error'],
+])
 
 /**
  * `finishReason` in the canon's words.
  * @param hasCalls true where the reply called a function: this wire has no word of its own for that.
  */
 function unify(raw: string, hasCalls: boolean): EndReason {
-  if (raw === 'STOP') return hasCalls ? 'tool_calls' : 'stop'
-  // A continuation token is for the same provider alone: to the caller the answer was cut at a limit.
-  if (raw === 'MAX_TOKENS' || raw === 'CONTINUATION') return 'length'
-  // Any reason that is neither of these nor a filter is a failure: invalid calls, unsupported languages, missing images, words that are new.
-  return FILTERED.test(raw) ? 'content_filter' : 'error'
+  const reason = reasonIn(REASONS, raw)
+  return reason === 'stop' && hasCalls ? 'tool_calls' : reason
 }
 
 function entry(candidate: JsonObject): JsonObject {

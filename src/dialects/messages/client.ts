@@ -12,7 +12,7 @@ import { errorOf, faultBody } from './fault-body.ts'
 import { withFoundTools } from './found-tools.ts'
 import { gatewayFields } from './gateway-fields.ts'
 import { gatewayToolBlocks } from './gateway-tools.ts'
-import { debugEvent, messageHead, OwnMembers, openStream } from './message.ts'
+import { debugEvent, failureIn, messageHead, OwnMembers, openStream } from './message.ts'
 import { messagesFields } from './parameters.ts'
 import { withPreset } from './preset.ts'
 import { ownBlock, redactedBlock, textBlock, thinkingBlock, toolUseBlock, withoutTrailing } from './reply-blocks.ts'
@@ -113,7 +113,8 @@ function encodeResult(folded: Folded, ctx: ReplyContext, final: Final): string {
     ...own.ending(final, refused),
     usage: own.usageOf(final),
   }
-  if (final.fault) message.error = errorOf(final.fault)
+  const failure = failureIn(final)
+  if (failure) message.error = errorOf(failure)
   if (final.metadata !== undefined) message[`${ctx.brand}_metadata`] = final.metadata
   return JSON.stringify(message)
 }

@@ -10,7 +10,7 @@ import { citationOf } from './citations.ts'
 import { expectsThinking, hidesThinking } from './decode-request.ts'
 import { faultBody } from './fault-body.ts'
 import { gatewayToolBlocks } from './gateway-tools.ts'
-import { closeStream, OwnMembers } from './message.ts'
+import { closeStream, failureIn, OwnMembers } from './message.ts'
 import { ownBlock, redactedBlock, textBlock, thinkingBlock, toolUseBlock, wholeBlock } from './reply-blocks.ts'
 import { Thought } from './thought.ts'
 import { eventFrame } from './wire.ts'
@@ -87,9 +87,11 @@ export class MessagesStreamEncoder implements StreamEncoder {
 
   finish(final: Final): string {
     const { ctx } = this
-    if (final.fault) {
+    // This format has no word for an end that nothing is known of: the answer has gone out, and its last event says that it may not be whole.
+    const failure = failureIn(final)
+    if (failure) {
       const routerMetadata = final.metadata && { key: `${ctx.brand}_metadata`, value: final.metadata }
-      const { type: _, ...fields } = faultBody(final.fault, { id: ctx.id, routerMetadata })
+      const { type: _, ...fields } = faultBody(failure, { id: ctx.id, routerMetadata })
       return eventFrame('error', `,${JSON.stringify(fields).slice(1, -1)}`)
     }
     let out = ''

@@ -1,6 +1,8 @@
 /** The message around its content: how it begins, and all that is known only at its end. */
+import type { Fault } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { usd } from '../../core/money.ts'
+import { unknownEnd } from '../canon/ends.ts'
 import type { Opaque } from '../canon/request.ts'
 import { count } from '../canon/usage.ts'
 import { binary } from '../sse/frames.ts'
@@ -68,6 +70,13 @@ function tierName(tier: string | undefined): string {
   return tier === undefined || tier === 'default' ? 'standard' : tier
 }
 
+const isUnknown = ({ fault, end }: Final): boolean => fault === undefined && end.reason === 'unknown'
+
+/** Why a reply is not to be taken for a finished one: it has failed, or nothing is known of its end. */
+export function failureIn(final: Final): Fault | undefined {
+  return isUnknown(final) ? unknownEnd(final.end) : final.fault
+}
+
 /** Members that stand in the `delta` of the last `message_delta`; all others stand beside it. */
 const WITHIN: ReadonlySet<string> = new Set(['stop_reason', 'stop_sequence', 'stop_details', 'container'])
 
@@ -90,13 +99,16 @@ export class OwnMembers {
 
   /** Stop reason, its details and the members that came from the provider. */
   ending(final: Final, refused: boolean): JsonObject {
-    const reason = final.fault ? null : stopReasonOf(final.end, refused)
+    const failure = failureIn(final)
+    const reason = stopReasonOf(failure && !isUnknown(final) ? { reason: 'error' } : final.end, refused)
     return {
       container: null,
       ...this.members,
       stop_reason: reason,
       stop_sequence: reason === 'stop_sequence' ? (final.end.sequence ?? null) : null,
-      stop_details: this.members.stop_details ?? (reason === 'refusal' ? { type: 'refusal', category: null, explanation: null } : null),
+      stop_details:
+        this.members.stop_details ??
+        (reason === 'refusal' ? { type: 'refusal', category: null, explanation: failure?.message ?? null } : null),
     }
   }
 

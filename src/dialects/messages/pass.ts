@@ -12,7 +12,7 @@ import { decodeFault } from './fault.ts'
 import { errorOf } from './fault-body.ts'
 import { betaHeaders, fitToTarget, isPrefill, neverSends, placed } from './fit-target.ts'
 import { holdsForeignBlocks } from './foreign-blocks.ts'
-import { messageHead, OwnMembers } from './message.ts'
+import { failureIn, messageHead, OwnMembers } from './message.ts'
 import { PassStreamOfMessages } from './pass-stream.ts'
 import { isForced, isForeignThinking, unbindThinking } from './thinking.ts'
 import { decodeUsage } from './usage-read.ts'
@@ -91,7 +91,8 @@ function passResult(body: JsonObject, ctx: ReplyContext): PassResult {
         container: body.container ?? null,
         usage: own.usageOf(final),
       }
-      if (final.fault) message.error = errorOf(final.fault)
+      const failure = failureIn(final)
+      if (failure) message.error = errorOf(failure)
       if (final.metadata !== undefined) message[`${ctx.brand}_metadata`] = final.metadata
       return JSON.stringify(message)
     },

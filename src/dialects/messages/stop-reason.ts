@@ -1,10 +1,12 @@
 /** Why a turn ended: `stop_reason` of this wire and the canon's words. */
+import { type EndWords, reasonIn } from '../canon/ends.ts'
 import type { End, EndReason } from '../canon/events.ts'
 
 /** The provider's own loop of tools is not done (platform.claude.com, Server tools, "The server-side loop and pause_turn"). */
 export const PAUSED = 'pause_turn'
 
-const REASONS: ReadonlyMap<string, EndReason> = new Map([
+/** `StopReason` of npm @anthropic-ai/sdk 1.14.0. */
+const REASONS: EndWords = new Map<string, EndReason>([
   ['end_turn', 'stop'],
   ['stop_sequence', 'stop'],
   // The gateway goes on with the turn. Where it could not, formats without a word for that get `length`: the answer is incomplete.
@@ -16,17 +18,16 @@ const REASONS: ReadonlyMap<string, EndReason> = new Map([
   ['refusal', 'content_filter'],
 ])
 
-/** @returns `stop` for a word that the wire does not have yet. */
 export function reasonOf(stopReason: string): EndReason {
-  return REASONS.get(stopReason) ?? 'stop'
+  return reasonIn(REASONS, stopReason)
 }
 
 /**
  * The `stop_reason` that the caller gets.
  * @param refused true where the reply holds a refusal, which other wires end like any answer.
- * @returns null for an end that is no success and has no word here.
+ * @returns for an end that is not known as a success `refusal`: of the words that clients have it is the one after which none of them goes on.
  */
-export function stopReasonOf(end: End, refused: boolean): string | null {
+export function stopReasonOf(end: End, refused: boolean): string {
   const { reason, raw } = end
   if (raw !== undefined && REASONS.get(raw) === reason) return raw
   switch (reason) {
@@ -35,9 +36,9 @@ export function stopReasonOf(end: End, refused: boolean): string | null {
     case 'length':
       return 'max_tokens'
     case 'content_filter':
-      return 'refusal'
     case 'error':
-      return null
+    case 'unknown':
+      return 'refusal'
     case 'stop':
       if (refused) return 'refusal'
       return end.sequence === undefined ? 'end_turn' : 'stop_sequence'

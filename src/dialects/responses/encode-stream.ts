@@ -1,5 +1,6 @@
 /** Canonical events as the event stream of this wire (order: contract 1.6). */
 
+import { openAiType } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { JsonSource } from '../../core/json-source.ts'
 import type { StreamEvent } from '../canon/events.ts'
@@ -8,7 +9,7 @@ import type { Final, ReplyContext, StreamEncoder } from '../types.ts'
 import { spokenWords } from './answer-items.ts'
 import { itemSnapshot, logprobsOf, type OutputItem, OutputItems, type Part, partSnapshot } from './output-items.ts'
 import { CALL_EVENTS, calledName, callType } from './own-calls.ts'
-import { closingBytes, endingOf, openingBytes, restIn } from './result-object.ts'
+import { closingBytes, type Ending, endingOf, openingBytes, restIn } from './result-object.ts'
 import { progressFrame, wholeFrames } from './whole-frames.ts'
 import { DONE, eventFrame } from './wire.ts'
 
@@ -36,9 +37,22 @@ export function debugEvent(ctx: ReplyContext, upstreamBody: JsonObject): string 
   return eventFrame(ctx, 'response.debug', `,"debug":${JSON.stringify({ echo_upstream_body: upstreamBody })}`)
 }
 
-/** The one terminal event and the sentinel. */
-export function closeStream(ctx: ReplyContext, response: string, status: 'completed' | 'incomplete' | 'failed' | 'in_progress'): string {
-  return eventFrame(ctx, `response.${status}`, `,"response":${response}`) + DONE
+/**
+ * The one terminal event and the sentinel. A failure comes as an `error` event first: OpenAI's own SDKs pass over `response.failed`. Two of
+ * the three look at a nested `error` alone (npm openai 7.59.0, core/streaming.ts; PyPI openai 3.57.0, _streaming.py), which the documented
+ * members stand beside.
+ * @param response the object of the event, with one character per byte.
+ */
+export function closeStream(ctx: ReplyContext, ending: Ending, response: string): string {
+  const { status, error, errorType } = ending
+  let out = ''
+  if (error) {
+    const { code, message } = error
+    const nested = { type: openAiType(errorType), code, message, param: null, metadata: { error_type: errorType } }
+    const fields = `,"code":${JSON.stringify(code)},"message":${JSON.stringify(message)},"param":null,"error":${JSON.stringify(nested)}`
+    out = binary(eventFrame(ctx, 'error', fields))
+  }
+  return `${out}${eventFrame(ctx, `response.${status}`, `,"response":${response}`)}${DONE}`
 }
 
 /** Position fields of a part as JSON text that begins with a comma. */
@@ -94,7 +108,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
     let out = ''
     for (const item of this.items.all) out += this.closeItem(item, status)
     const response = closingBytes(this.ctx, final, ending, { output: this.items.json(), rest: this.rest })
-    return binary(out) + closeStream(this.ctx, response, ending.status)
+    return binary(out) + closeStream(this.ctx, ending, response)
   }
 
   private start(event: Extract<StreamEvent, { type: 'block-start' }>): string {

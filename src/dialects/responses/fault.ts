@@ -2,6 +2,7 @@
 
 import { Fault, type FaultCode, upstreamFault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, stringOf } from '../../core/json.ts'
+import { type EndWords, endWord, reasonIn } from '../canon/ends.ts'
 import type { End, EndReason } from '../canon/events.ts'
 import { isAboutRights } from '../canon/refused-credential.ts'
 
@@ -109,13 +110,28 @@ export function responseError({ type, message, retryAfter, availability }: Fault
 
 const TIERS: ReadonlySet<unknown> = new Set(['default', 'flex', 'priority'])
 
+/** `Response.IncompleteDetails.reason` of npm openai 7.59.0. */
+export const INCOMPLETE: EndWords = new Map<string, EndReason>([
+  ['max_output_tokens', 'length'],
+  ['max_messages', 'length'],
+  ['content_filter', 'content_filter'],
+  // A message that came meanwhile has stopped the answer: no other wire has a word for it.
+  ['steered', 'unknown'],
+])
+
+/** `ResponseStatus` of the same, of a response that has ended and did not fail, and of servers that state none. */
+const STATUSES: EndWords = new Map<string, EndReason>([
+  ['completed', 'stop'],
+  ['', 'stop'],
+])
+
 /** Unified end of a Response object that did not fail. */
 export function endOf(response: JsonObject, sawCall: boolean): End {
   const details = isObject(response.incomplete_details) ? response.incomplete_details : undefined
-  const raw = typeof details?.reason === 'string' ? details.reason : typeof response.status === 'string' ? response.status : undefined
-  let reason: EndReason = sawCall ? 'tool_calls' : 'stop'
-  if (response.status === 'incomplete') reason = raw === 'content_filter' ? 'content_filter' : 'length'
-  const end: End = { reason }
+  const status = endWord(response.status)
+  const raw = endWord(details?.reason) ?? status
+  const known = status === 'incomplete' ? reasonIn(INCOMPLETE, raw ?? '') : reasonIn(STATUSES, status ?? '')
+  const end: End = { reason: known === 'stop' && sawCall ? 'tool_calls' : known }
   if (raw !== undefined) end.raw = raw
   const { service_tier: tier } = response
   if (typeof tier === 'string' && TIERS.has(tier)) end.tier = tier

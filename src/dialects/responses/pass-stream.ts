@@ -109,7 +109,7 @@ export class ResponsesPassStream implements PassStream {
     if (!intact) out += binary(this.items.close(ctx, ending.status === 'completed' ? 'completed' : 'incomplete'))
     const output = intact ? JSON.stringify(terminal?.output) : this.items.json()
     const rest = terminal === undefined ? undefined : restOf(terminal)
-    return out + closeStream(ctx, closingBytes(ctx, final, ending, { output, rest, tier: terminal?.service_tier }), ending.status)
+    return out + closeStream(ctx, ending, closingBytes(ctx, final, ending, { output, rest, tier: terminal?.service_tier }))
   }
 
   private stop(fault: Fault): void {

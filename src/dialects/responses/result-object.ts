@@ -2,11 +2,12 @@
 import type { Fault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
 import type { JsonSource } from '../../core/json-source.ts'
+import { failedEnd } from '../canon/ends.ts'
 import { MEMBERS, type StreamEvent } from '../canon/events.ts'
 import type { Opaque } from '../canon/request.ts'
 import { binary, utf8 } from '../sse/frames.ts'
 import type { Final, ReplyContext } from '../types.ts'
-import { responseError } from './fault.ts'
+import { INCOMPLETE, responseError } from './fault.ts'
 import { encodeUsage } from './usage.ts'
 import { WIRE } from './wire.ts'
 
@@ -16,7 +17,7 @@ export type Status = 'in_progress' | 'completed' | 'incomplete' | 'failed'
 export interface Ending {
   status: Status
   /** `incomplete_details.reason`. */
-  reason?: 'max_output_tokens' | 'content_filter'
+  reason?: string
   error?: { code: string; message: string; availability?: JsonObject }
   errorType?: string
 }
@@ -149,11 +150,13 @@ function failure(fault: Fault): Ending {
 export function endingOf(final: Final, anything: boolean): Ending {
   const { fault, end } = final
   if (fault) return anything && fault.code === 'upstream_context' ? { status: 'incomplete', reason: 'max_output_tokens' } : failure(fault)
-  if (end.reason === 'length') return { status: 'incomplete', reason: 'max_output_tokens' }
-  if (end.reason === 'content_filter') return { status: 'incomplete', reason: 'content_filter' }
-  if (end.reason === 'error')
-    return { status: 'failed', error: { code: 'server_error', message: 'Provider returned error' }, errorType: 'provider_unavailable' }
-  return { status: 'completed' }
+  const { reason, raw } = end
+  if (reason === 'error') return failure(failedEnd(raw))
+  if (reason === 'stop' || reason === 'tool_calls') return { status: 'completed' }
+  if (raw !== undefined && INCOMPLETE.get(raw) === reason) return { status: 'incomplete', reason: raw }
+  // An unknown end gets the one word of the wire after which no client goes on as after a success: @ai-sdk/openai 4.0.118 takes any
+  // other beside a call for the order to run it, and a missing one for the end of the answer.
+  return { status: 'incomplete', reason: reason === 'length' ? 'max_output_tokens' : 'content_filter' }
 }
 
 /** The object at the head of a stream, with one character per byte. @param source of the caller's body, while it is there. */

@@ -309,10 +309,11 @@ export class EventWriter {
     return this.writeBytes(bytesOf(text))
   }
 
-  end(text: string): void {
+  /** @param isWhole false where the last chunk is left out, so that the body is known not to be whole (RFC 9112, section 8). */
+  end(text: string, isWhole = true): void {
     const last = this.held + bytesOf(text)
     this.held = ''
-    this.response.end(last === '' ? LAST_CHUNK : `${framed(last)}${LAST_CHUNK}`, 'latin1')
+    this.response.end((last === '' ? '' : framed(last)) + (isWhole ? LAST_CHUNK : ''), 'latin1')
   }
 
   /** Calls `fn` once when the client has read enough to go on; a later call replaces an earlier one. */

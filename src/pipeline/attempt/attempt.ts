@@ -220,10 +220,14 @@ function withoutReasoning(
   return beginAttempt(exchange, endpoint, dependencies)
 }
 
-const attempts = counter('attempts_total', 'Upstream calls. `outcome` is `ok`, the code of the fault, or `overrun`.', {
-  labels: [open('provider'), open('outcome')],
-  limit: 500,
-})
+const attempts = counter(
+  'attempts_total',
+  'Upstream calls. `outcome` is `ok`, the code of the fault, `unknown_end` where the provider ended its answer with a word that its format does not list, or `overrun`.',
+  {
+    labels: [open('provider'), open('outcome')],
+    limit: 500,
+  },
+)
 
 /** @param outcome `ok` or a code. */
 export function countAttempt(tallies: Tallies, provider: string, outcome: string): void {
@@ -276,9 +280,11 @@ function attemptAnswered(exchange: Planned, turn: Turn, record: NotedAttempt, de
     if (lostToSlowReader(turn)) dependencies.health.abandoned(endpoint)
     else failed(turn.fault, record, dependencies)
   } else if (turn.aborted) dependencies.health.abandoned(endpoint)
-  // An end in error after some content: the caller has the answer, the endpoint has not done well.
-  else if (turn.end?.reason === 'error') failed(new Fault('upstream_error'), record, dependencies)
-  else served(exchange, turn, started, dependencies)
+  // Nothing is known of how well the endpoint has done.
+  else if (turn.end?.reason === 'unknown') {
+    dependencies.health.abandoned(endpoint)
+    countAttempt(dependencies.tallies, endpoint.provider.slug, 'unknown_end')
+  } else served(exchange, turn, started, dependencies)
 }
 
 /** Nothing has reached the caller. @returns the fault as the caller may see it. */

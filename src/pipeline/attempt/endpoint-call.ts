@@ -5,6 +5,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Fault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
+import { CallWatch } from '../../dialects/canon/call-watch.ts'
 import type { StreamEvent } from '../../dialects/canon/events.ts'
 import { shapeBody } from '../../dialects/canon/quirks.ts'
 import { accountLetters, withOwnReasoning } from '../../dialects/canon/reasoning-owner.ts'
@@ -249,7 +250,7 @@ function relayFor({ exchange, dialect, lane, stops, observers, target }: Endpoin
   const { account, quirks } = target
   const { framing } = dialect
   if (lane === 'translate' || !dialect.pass) {
-    const decoder = named(dialect.streamDecoder(quirks), toolNames)
+    const decoder = watched(dialect.streamDecoder(quirks), toolNames, exchange.run.toolNames)
     return new TranslateRelay(exchange.run.path ?? beginTurn(exchange), decoder, { observers, account, stops, framing })
   }
   const stream = dialect.pass.stream(exchange.run.ctx)
@@ -258,13 +259,14 @@ function relayFor({ exchange, dialect, lane, stops, observers, target }: Endpoin
   return new ObserveRelay(stream, dialect.streamDecoder(quirks), { observers, mark, framing })
 }
 
-/** A decoder whose calls have the caller's names. */
-function named(decoder: StreamDecoder, names: SentNames | undefined): StreamDecoder {
-  if (!names) return decoder
+/** A decoder whose calls have the caller's names, and arguments that can be parsed wherever it ends well. */
+function watched(decoder: StreamDecoder, names: SentNames | undefined, ours: ReadonlySet<string> | undefined): StreamDecoder {
+  const calls = new CallWatch(ours)
   const restoring = (decode: (out: StreamEvent[]) => void, out: StreamEvent[]): void => {
     const from = out.length
     decode(out)
-    restoreNames(out, names, from)
+    if (names) restoreNames(out, names, from)
+    calls.read(out, from)
   }
   return {
     feed: (data, event, out) => restoring((events) => decoder.feed(data, event, events), out),

@@ -4,6 +4,7 @@
  */
 
 import { Fault, unreadable } from '../../core/faults.ts'
+import { failedEnd } from '../../dialects/canon/ends.ts'
 import { markText } from '../../dialects/canon/reasoning-owner.ts'
 import { countsOutput, type Usage } from '../../dialects/canon/usage.ts'
 import { StreamLife } from '../../dialects/sse/frames.ts'
@@ -198,8 +199,9 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
       this.fail(new Fault(this.committed ? 'upstream_cut' : 'upstream_empty'))
       return
     }
-    if (!this.committed && relay.facts.end.reason === 'error') {
-      this.fail(new Fault('upstream_error'))
+    // With nothing to show for it an end that is not known as a success is a failure.
+    if (!this.committed && relay.facts.end.reason === 'unknown') {
+      this.fail(failedEnd(relay.facts.end.raw))
       return
     }
     if (!this.committed) {

@@ -1,7 +1,9 @@
 /** One upstream answer that is not streamed: gathered, parsed once, then patched or translated. */
 import { asFault, Fault, unreadable } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
-import { endOf, MEDIA_BYTES, type StreamEvent } from '../../dialects/canon/events.ts'
+import { CallWatch } from '../../dialects/canon/call-watch.ts'
+import { failedEnd } from '../../dialects/canon/ends.ts'
+import { endOf, isContent, MEDIA_BYTES, type StreamEvent } from '../../dialects/canon/events.ts'
 import { markEvents } from '../../dialects/canon/reasoning-owner.ts'
 import { restoreNames, type SentNames } from '../../dialects/canon/tool-names.ts'
 import { countsOutput } from '../../dialects/canon/usage.ts'
@@ -25,6 +27,8 @@ const CAP = 16 * 1024 * 1024
 export interface WholeResult extends PassFacts {
   /** Bytes of content, where no usage was reported. */
   content?: number | undefined
+  /** True where the reply holds no content; looked at only where its end is not known as a success. */
+  isEmpty?: boolean | undefined
   /** A guardrail refuses the answer. */
   refused?: Fault | undefined
   /** Guardrails read a long answer, and let others have their turn. Gives the fault where they refuse it. */
@@ -88,15 +92,14 @@ export class WholeAttempt extends UpstreamAttempt<WholePlan> implements BodyRece
       )
       return
     }
-    const empty = !result.content && !result.usage?.output
     if (result.fault) {
-      this.onlyError = empty
+      this.onlyError = !result.content && !result.usage?.output
       this.fail(result.fault)
       return
     }
-    // An end in error is a failure as long as there is nothing to show for it, as in a stream.
-    if (result.end?.reason === 'error' && empty) {
-      this.fail(new Fault('upstream_error'))
+    // With nothing to show for it an end that is not known as a success is a failure, as in a stream.
+    if (result.end?.reason === 'unknown' && result.isEmpty) {
+      this.fail(failedEnd(result.end.raw))
       return
     }
     const { path } = result
@@ -221,6 +224,7 @@ export function translated(
     }
   }
   if (!countsOutput(result.usage)) result.content = contentBytes(events)
+  if (result.end?.reason === 'unknown') result.isEmpty = !events.some(isContent)
   return result
 }
 
@@ -254,6 +258,7 @@ export function readWhole(
   if (lane !== 'pass') {
     dialect.decodeResult(body, events, quirks)
     if (toolNames) restoreNames(events, toolNames)
+    if (lane === 'translate') new CallWatch(exchange.run.toolNames).read(events)
     if (account !== undefined) markEvents(events, account)
     if (stops) events = new StopCutter(stops).push(events)
     for (const tap of observers) for (const event of events) tap.push(event, () => {})
@@ -264,9 +269,10 @@ export function readWhole(
     const mark = marking(dialect.pass, account)
     const finish = (final: Final): string => (mark ? mark(result.finish(final)) : result.finish(final))
     const { usage, end, fault } = result
-    if (countsOutput(usage) || fault) return { usage, end, fault, finish }
+    const isUnknown = end?.reason === 'unknown'
+    if ((countsOutput(usage) && !isUnknown) || fault) return { usage, end, fault, finish }
     if (lane === 'pass') dialect.decodeResult(body, events, quirks)
-    return { usage, end, content: contentBytes(events), finish }
+    return { usage, end, content: contentBytes(events), isEmpty: isUnknown && !events.some(isContent), finish }
   }
   return translated(events, exchange.run.path ?? beginTurn(exchange))
 }

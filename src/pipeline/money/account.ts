@@ -3,7 +3,7 @@
 import { asFault, type Fault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { usd } from '../../core/money.ts'
-import type { End } from '../../dialects/canon/events.ts'
+import type { End, EndReason } from '../../dialects/canon/events.ts'
 import { addUsage, type Usage } from '../../dialects/canon/usage.ts'
 import type { Final } from '../../dialects/types.ts'
 import { type Facts, USUAL_REASON } from '../../ledger/facts.ts'
@@ -132,12 +132,14 @@ function statusOf(last: Turn | undefined, fault: Fault | undefined): SettleStatu
   if (fault) return fault.code === 'client_gone' || fault.code === 'shutdown' ? 'aborted' : 'failed'
   if (!last || last.fault) return 'failed'
   if (last.aborted) return 'aborted'
-  return last.end?.reason === 'length' || last.end?.reason === 'content_filter' ? 'incomplete' : 'completed'
+  return last.end && INCOMPLETE.has(last.end.reason) ? 'incomplete' : 'completed'
 }
+
+const INCOMPLETE: ReadonlySet<EndReason> = new Set(['length', 'content_filter', 'unknown'])
 
 /** What dialects take for an ordinary end counts as one only where the provider gave a reason (contract section 5.2, insurance). */
 function statedReason(end: End | undefined): string | undefined {
-  return end?.reason === 'error' || end?.raw?.trim() ? end.reason : undefined
+  return end?.reason === 'error' || end?.reason === 'unknown' || end?.raw?.trim() ? end.reason : undefined
 }
 
 /** Every turn sends the images again. */

@@ -1,5 +1,6 @@
 /** A streamed reply from its head on, which goes out with the first content or after long silence. */
 import type { Timer } from '../../core/clock.ts'
+import type { Fault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { binary } from '../../dialects/sse/frames.ts'
 import { type Accepted, idHeaders } from '../exchange.ts'
@@ -64,9 +65,11 @@ export class ReplyStream implements StreamedReply {
     return raw ? this.exchange.head.connection.bytes(text) : this.exchange.head.connection.text(text)
   }
 
-  end(text: string, raw = false): void {
+  /** @param fault why the reply ends, where it has failed. */
+  end(text: string, raw = false, fault?: Fault): void {
     this.stop()
-    this.exchange.head.connection.endStream(text, raw)
+    const isCut = fault !== undefined && this.exchange.request.client.cutsFailures === true
+    this.exchange.head.connection.endStream(text, raw, isCut)
   }
 
   /** No more comments. */

@@ -57,21 +57,21 @@ function answer(exchange: Exchange, reply: Reply): void {
   const text = reply.finish(final)
   if (exchange.run.reply) {
     exchange.run.reply.open()
-    exchange.run.reply.end(text, reply.raw)
+    exchange.run.reply.end(text, reply.raw, final.fault)
   } else exchange.head.connection.whole(200, idHeaders(exchange), text)
 }
 
 function refuse(exchange: Exchange, fault: Fault): void {
   if (fault.code === 'client_gone' || fault.code === 'shutdown') return
   if (exchange.run.reply?.sent) {
-    exchange.run.reply.end(inBand(exchange, fault))
+    exchange.run.reply.end(inBand(exchange, fault), false, fault)
     return
   }
   const { request } = exchange
   if (fault.type === 'context_length_exceeded' && request?.stream === true && request.client.overflowInStream) {
     const reply = exchange.run.reply ?? new ReplyStream({ ...exchange, request })
     reply.open()
-    reply.end(inBand(exchange, fault))
+    reply.end(inBand(exchange, fault), false, fault)
     return
   }
   const shown = metadataOnFault(exchange, fault)

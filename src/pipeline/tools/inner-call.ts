@@ -1,6 +1,7 @@
 /** A call that a tool makes of a model: an exchange within the caller's own, on its key, its hold and its time. */
 import { asFault, Fault } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
+import { unknownEnd } from '../../dialects/canon/ends.ts'
 import type { StreamEvent } from '../../dialects/canon/events.ts'
 import { Fold, type Folded } from '../../dialects/canon/fold.ts'
 import { addUsage, noUsage, type Usage } from '../../dialects/canon/usage.ts'
@@ -170,7 +171,7 @@ function closeLedger(exchange: Known, turn: Turn): void {
   if (aborted) throw endedEarly(exchange, [])
   // What the provider did is paid for.
   if (turn.refused) throw turn.refused
-  if (end?.reason === 'error') throw new Fault('upstream_error')
+  if (end?.reason === 'unknown') throw unknownEnd(end)
   if ((turn.usage?.output ?? 0) <= 0 && !end?.raw?.trim()) throw new Fault('upstream_empty')
 }
 

@@ -52,6 +52,8 @@ export class PlainReply implements CallerReply {
   /** Bodies are framed by what writes them. */
   chunkedEncoding = false
   shouldKeepAlive = true
+  /** True where the connection ends with this reply although its head says nothing of it. */
+  lingers = false
   headersSent = false
   writableEnded = false
   writableFinished = false

@@ -8,6 +8,7 @@ import type { Socket } from 'node:net'
 import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import { isHost, lastHost } from '../edge-guard.ts'
+import { closeLingering } from '../lingering-close.ts'
 import { PlainReply, PlainRequest, type ReplyConnection } from './reply.ts'
 
 interface PlainRequestsOptions {
@@ -215,7 +216,10 @@ class PlainConnection implements ReplyConnection {
     reply.writableFinished = true
     reply.report('finish')
     reply.report('close')
-    if (!reply.shouldKeepAlive) socket.destroySoon()
+    if (reply.lingers) {
+      this.letGo()
+      closeLingering(socket, this.requests.options.clock)
+    } else if (!reply.shouldKeepAlive) socket.destroySoon()
     else this.goOn()
   }
 

@@ -167,11 +167,16 @@ t.test('how a turn ended', async (t) => {
       ['model_context_window_exceeded', 'length'],
       ['guardrail_intervened', 'content_filter'],
       ['content_filtered', 'content_filter'],
-      ['malformed_tool_use', 'error'],
-      ['malformed_model_output', 'error'],
-      ['a_new_word', 'stop'],
+      ['a_new_word', 'unknown'],
     ])
       t.same(decodeWhole({ output: { message: { content: [{ text: 'x' }] } }, stopReason: raw }).end, { reason, raw })
+  })
+  await every(t, 'every failure', async (t) => {
+    for (const raw of ['malformed_tool_use', 'malformed_model_output'])
+      t.match(decodeWhole({ output: { message: { content: [{ text: 'x' }] } }, stopReason: raw }), {
+        end: undefined,
+        fault: { code: 'upstream_error', metadata: { provider_code: raw } },
+      })
   })
   const tier = { output: { message: { content: [{ text: 'x' }] } }, stopReason: 'end_turn', serviceTier: { type: 'flex' } }
   t.equal(decodeWhole(tier).end?.tier, 'flex')

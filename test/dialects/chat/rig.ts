@@ -1,6 +1,7 @@
 /** Runs recorded chat streams through the dialect's lanes and reads what a client would see. */
 import { readdirSync, readFileSync } from 'node:fs'
 import type { JsonObject } from '../../../src/core/json.ts'
+import { CallWatch } from '../../../src/dialects/canon/call-watch.ts'
 import { MEMBERS, type StreamEvent } from '../../../src/dialects/canon/events.ts'
 import { type Folded, fold } from '../../../src/dialects/canon/fold.ts'
 import { EventOrder } from '../../../src/dialects/canon/order.ts'
@@ -77,6 +78,7 @@ export function decode(chunks: readonly Buffer[]): StreamEvent[] {
   for (const chunk of chunks) reader.push(chunk)
   reader.close()
   decoder.end(events)
+  new CallWatch(undefined).read(events)
   const order = new EventOrder()
   for (const event of events) order.check(event)
   return events
@@ -85,6 +87,7 @@ export function decode(chunks: readonly Buffer[]): StreamEvent[] {
 export function decodeWhole(body: JsonObject): Folded {
   const events: StreamEvent[] = []
   openaiChat.decodeResult(body, events)
+  new CallWatch(undefined).read(events)
   const order = new EventOrder()
   for (const event of events) order.check(event)
   return fold(events)
@@ -116,10 +119,11 @@ export function throughTranslate(chunks: readonly Buffer[], ctx: ReplyContext = 
   return { bytes: Buffer.from(out + encoder.finish(finalOf(facts)), 'utf8'), facts }
 }
 
-/** Chunks of a reply to the client, without the `[DONE]` that must be there. */
+/** Chunks of a reply to the client, without the `[DONE]` that must be there, unless it has failed. */
 export function chunksOf(bytes: Buffer): JsonObject[] {
   const frames = bytes.toString('utf8').split('\n\n')
-  if (frames.pop() !== '' || frames.pop() !== 'data: [DONE]') throw new Error('the stream does not end with [DONE]')
+  const hasFailed = frames.at(-2)?.startsWith('data: {"error":') === true
+  if (frames.pop() !== '' || (!hasFailed && frames.pop() !== 'data: [DONE]')) throw new Error('the stream does not end with [DONE]')
   return frames.map((frame) => {
     if (!frame.startsWith('data: ') || frame.includes('\n')) throw new Error(`not a plain frame: ${frame}`)
     return JSON.parse(frame.slice(6)) as JsonObject

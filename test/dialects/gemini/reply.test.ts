@@ -32,7 +32,8 @@ const logprob = (token: string, value: number): JsonObject => ({
 interface Expected {
   blocks: JsonObject[]
   usage: object
-  end: object
+  end?: object
+  fault?: object
 }
 
 const EXPECTED: Record<string, Expected> = {
@@ -138,7 +139,7 @@ const EXPECTED: Record<string, Expected> = {
   'malformed-call': {
     blocks: [],
     usage: { input: 40, output: 0 },
-    end: { reason: 'error', raw: 'MALFORMED_FUNCTION_CALL' },
+    fault: { code: 'upstream_error', metadata: { provider_code: 'MALFORMED_FUNCTION_CALL' } },
   },
   logprobs: {
     blocks: [{ kind: 'text', text: 'é!', notes: [{ note: 'logprobs', data: [logprob('é', -0.1), logprob('!', -0.2)] }] }],
@@ -171,10 +172,15 @@ t.test('every recorded reply means what it says, streamed and whole', async (t) 
   t.same(COMPLETE.toSorted(), Object.keys(EXPECTED).toSorted(), 'each has its meaning here')
   await every(t, 'every name', async (t) => {
     for (const name of COMPLETE) {
-      const { blocks, usage, end } = EXPECTED[name]
-      const expected = { model: 'gemini-3.8-flash', blocks, usage: { ...noUsage(), ...usage }, end, fault: undefined }
-      t.same(told(decode([recorded(name)])), expected, `${name}: streamed`)
-      t.same(told(decodeWhole(recordedReply(name))), expected, `${name}: whole`)
+      const { blocks, usage, end, fault } = EXPECTED[name]
+      const expected = { model: 'gemini-3.8-flash', blocks, usage: { ...noUsage(), ...usage }, end }
+      for (const [way, { fault: found, ...said }] of [
+        ['streamed', told(decode([recorded(name)]))],
+        ['whole', told(decodeWhole(recordedReply(name)))],
+      ] as const) {
+        t.same(said, expected, `${name}: ${way}`)
+        t.match(found, fault, `${name}: ${way}`)
+      }
     }
   })
 })
@@ -269,7 +275,9 @@ t.test('a whole reply is the same as its stream, however text is split over fram
       usageMetadata,
     }
     const [streamed, atOnce] = [told(decodeFrames(frames)), told(decodeWhole(reply))]
-    return streamed.end !== undefined && streamed.usage !== undefined && JSON.stringify(streamed) === JSON.stringify(atOnce)
+    return (
+      (streamed.end ?? streamed.fault) !== undefined && streamed.usage !== undefined && JSON.stringify(streamed) === JSON.stringify(atOnce)
+    )
   })
   t.doesNotThrow(() => fc.assert(chunked, property(300, 3_000)))
 })
@@ -329,15 +337,13 @@ t.test('an answer needs its end, and its end may come more than once', async (t)
       ['IMAGE_PROHIBITED_CONTENT', 'content_filter'],
       ['IMAGE_RECITATION', 'content_filter'],
       ['CONTINUATION', 'length'],
-      ['LANGUAGE', 'error'],
-      ['OTHER', 'error'],
-      ['UNEXPECTED_TOOL_CALL', 'error'],
-      ['TOO_MANY_TOOL_CALLS', 'error'],
-      ['MALFORMED_RESPONSE', 'error'],
-      ['NO_IMAGE', 'error'],
-      ['IMAGE_OTHER', 'error'],
+      ['A_NEW_WORD', 'unknown'],
     ])
       t.same(told(decodeFrames([frame('a', { finishReason: raw })])).end, { reason, raw })
+  })
+  await every(t, 'every failure', async (t) => {
+    for (const raw of ['LANGUAGE', 'OTHER', 'UNEXPECTED_TOOL_CALL', 'TOO_MANY_TOOL_CALLS', 'MALFORMED_RESPONSE', 'NO_IMAGE', 'IMAGE_OTHER'])
+      t.match(told(decodeFrames([frame('a', { finishReason: raw })])).fault, { code: 'upstream_error', metadata: { provider_code: raw } })
   })
 })
 

@@ -278,12 +278,12 @@ t.test('why a turn ended', async (t) => {
   await every(t, 'every raw', async (t) => {
     for (const raw of WORDS) t.equal(stopReasonOf({ reason: reasonOf(raw), raw }, false), raw)
   })
-  const reasons: [EndReason, string | null][] = [
+  const reasons: [EndReason, string][] = [
     ['stop', 'end_turn'],
     ['length', 'max_tokens'],
     ['tool_calls', 'tool_use'],
     ['content_filter', 'refusal'],
-    ['error', null],
+    ['error', 'refusal'],
   ]
   await every(t, 'every case', async (t) => {
     for (const [reason, word] of reasons) {
@@ -291,6 +291,9 @@ t.test('why a turn ended', async (t) => {
       t.match(streamed([], finalOf({ end: { reason } })).at(-2), { delta: { stop_reason: word } })
     }
   })
+  const unknown = finalOf({ end: { reason: 'unknown', raw: 'a_new_word' } })
+  t.match(whole([], unknown), { stop_reason: 'refusal', stop_details: { explanation: /a_new_word/ }, error: { type: 'api_error' } })
+  t.match(streamed([], unknown).at(-1), { type: 'error', error: { type: 'api_error', message: /a_new_word/ } })
   t.match(whole([], finalOf({ end: { reason: 'stop', sequence: 'END' } })), { stop_reason: 'stop_sequence', stop_sequence: 'END' })
   const refused = [start(0, 'refusal'), say(0, 'no'), end(0)]
   t.match(whole(refused, finalOf()), { stop_reason: 'refusal', stop_details: { type: 'refusal' }, content: [{ type: 'text', text: 'no' }] })
@@ -353,7 +356,11 @@ t.test('a failure in mid-stream is the last thing said', async (t) => {
     request_id: 'gen-1abc-AAAAbbbbCCCC',
   })
   t.equal(stream.at(-2)?.type, 'content_block_delta')
-  t.match(whole([], finalOf({ fault })), { stop_reason: null, error: { type: 'overloaded_error' } })
+  t.match(whole([], finalOf({ fault })), {
+    stop_reason: 'refusal',
+    stop_details: { explanation: fault.message },
+    error: { type: 'overloaded_error' },
+  })
 })
 
 t.test('errors have the names of this wire', async (t) => {

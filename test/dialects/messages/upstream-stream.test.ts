@@ -119,7 +119,7 @@ t.test('ends', async (t) => {
     ['pause_turn', 'length'],
     ['compaction', 'stop'],
     ['model_context_window_exceeded', 'length'],
-    ['something_new', 'stop'],
+    ['something_new', 'unknown'],
   ]
   for (const [raw, reason] of reasons)
     t.match(fold(run(START, frame('message_delta', { delta: { stop_reason: raw } }), frame('message_stop'))).end, { raw, reason })

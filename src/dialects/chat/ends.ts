@@ -1,0 +1,137 @@
+/** How a provider of this wire says that its answer has ended, and that it has failed: in a finish reason, or in a frame or body of any form. */
+import type { Fault } from '../../core/faults.ts'
+import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
+import { type EndWords, endWord, reasonIn } from '../canon/ends.ts'
+import type { EndReason } from '../canon/events.ts'
+import { decodeFault } from './fault.ts'
+
+/**
+ * Finish reasons of the services that speak this wire, in lower case; those of Anthropic, Bedrock and Gemini come through services that
+ * put this wire before them.
+ */
+const REASONS: EndWords = new Map<string, EndReason>([
+  ['stop', 'stop'],
+  // Together AI has `eos`; huggingface/text-generation-inference `eos_token` and `stop_sequence` (router/src/lib.rs, `FinishReason`).
+  ['eos', 'stop'],
+  ['eos_token', 'stop'],
+  ['stop_sequence', 'stop'],
+  // docs.x.ai and Anthropic; `complete` of Cohere (npm cohere-ai 8.1.0, `ChatFinishReason`); `normal` of Baidu Qianfan.
+  ['end_turn', 'stop'],
+  ['complete', 'stop'],
+  ['completed', 'stop'],
+  ['normal', 'stop'],
+  ['length', 'length'],
+  ['max_tokens', 'length'],
+  ['max_output_tokens', 'length'],
+  ['max_length', 'length'],
+  ['max_output', 'length'],
+  ['model_length', 'length'],
+  ['model_context_window_exceeded', 'length'],
+  ['tool_calls', 'tool_calls'],
+  ['tool_call', 'tool_calls'],
+  ['tool_use', 'tool_calls'],
+  ['function_call', 'tool_calls'],
+  ['content_filter', 'content_filter'],
+  ['content_filtered', 'content_filter'],
+  ['guardrail_intervened', 'content_filter'],
+  // docs.z.ai, "Chat Completion": the answer was held back by moderation.
+  ['sensitive', 'content_filter'],
+  ['safety', 'content_filter'],
+  ['recitation', 'content_filter'],
+  ['blocklist', 'content_filter'],
+  ['prohibited_content', 'content_filter'],
+  ['spii', 'content_filter'],
+  ['model_armor', 'content_filter'],
+  ['image_safety', 'content_filter'],
+  ['refusal', 'content_filter'],
+  ['error', 'error'],
+  ['timeout', 'error'],
+  // DeepSeek, "Create Chat Completion".
+  ['insufficient_system_resource', 'error'],
+  // docs.z.ai, "Chat Completion".
+  ['network_error', 'error'],
+  // `FINISH_REASON_STRINGS` of vLLM (vllm/v1/engine/__init__.py). A model that repeats itself is cut by a setting of the request.
+  ['abort', 'error'],
+  ['aborted', 'error'],
+  ['repetition', 'unknown'],
+  ['cancelled', 'error'],
+  ['malformed_function_call', 'error'],
+  ['malformed_response', 'error'],
+  ['malformed_tool_use', 'error'],
+  ['malformed_model_output', 'error'],
+  ['unexpected_tool_call', 'error'],
+  ['too_many_tool_calls', 'error'],
+  ['missing_thought_signature', 'error'],
+  ['language', 'error'],
+  ['no_image', 'error'],
+  ['other', 'error'],
+])
+
+/** @returns undefined where the choice has not ended; DashScope writes `"null"` until then. */
+export function finishWord(choice: JsonObject): string | undefined {
+  const word = endWord(choice.finish_reason)
+  return word === 'null' ? undefined : word
+}
+
+/** Why a turn ended, in the words of the canon. A stop behind calls is an end for them, since the caller must act. */
+export function unify(raw: string, hasCalls: boolean): EndReason {
+  const reason = reasonIn(REASONS, raw.toLowerCase())
+  return reason === 'stop' && hasCalls ? 'tool_calls' : reason
+}
+
+const isSet = (value: Json | undefined): boolean => value !== undefined && value !== null && value !== false && value !== ''
+
+/** Codes that services put into good replies, too. */
+const GOOD_CODES: ReadonlySet<unknown> = new Set([0, '0', 200, '200', 'ok', 'OK', 'success', 'Success', 'SUCCESS'])
+
+const isFailing = (status: Json | undefined): boolean => Number(status) >= 400 && Number(status) <= 599
+
+/** MiniMax has `base_resp` in good replies as well, with the status 0 (platform.minimax.io, "Error Codes"). */
+function isBadBase({ base_resp: base }: JsonObject): boolean {
+  return isObject(base) && isSet(base.status_code) && !GOOD_CODES.has(base.status_code)
+}
+
+/** Members with which services report a failure where they should write `error`. */
+function looksFailed(body: JsonObject): boolean {
+  const { code, errors } = body
+  if (isSet(code) && !GOOD_CODES.has(code)) return true
+  if (isSet(body.detail) || isFailing(body.status) || isFailing(body.status_code) || body.success === false) return true
+  return Array.isArray(errors) ? errors.length > 0 : isSet(errors)
+}
+
+const holdsNothing = (list: Json | undefined): boolean => !Array.isArray(list) || list.length === 0
+
+/**
+ * The error that a chunk or a whole reply carries, whatever its form; undefined where there is none.
+ * @param event name of the server-sent event.
+ */
+export function faultIn(body: JsonObject, event?: string): Fault | undefined {
+  const { error } = body
+  const named = (isSet(error) && !(Array.isArray(error) && error.length === 0)) || body.object === 'error' || body.type === 'error'
+  if (named || event === 'error' || isBadBase(body)) return decodeFault(200, body)
+  // Beside an answer such members may be anything.
+  if (!holdsNothing(body.choices) || isSet(body.usage)) return undefined
+  const says = (isSet(body.message) || isSet(body.msg)) && !GOOD_CODES.has(body.code)
+  return looksFailed(body) || says ? decodeFault(200, body) : undefined
+}
+
+/** The fault of an event that is named an error, where its data is no object. */
+export function eventFault(data: string): Fault {
+  return decodeFault(200, { message: data })
+}
+
+/**
+ * The fault of a choice that ended in failure: by its own error, by a word for one, or by a word that is not known beside members that
+ * report one. @param body the chunk or reply that it stands in. @param word of `finishWord`.
+ */
+export function choiceFault(choice: JsonObject, body: JsonObject, word: string | undefined): Fault | undefined {
+  const { error, finish_reason: reason } = choice
+  if (isSet(error)) return decodeFault(200, { error: error ?? null })
+  if (word === undefined) return undefined
+  const unified = unify(word, false)
+  if (unified === 'error') return decodeFault(200, { ...(isObject(reason) ? reason : {}), code: word })
+  if (unified !== 'unknown') return undefined
+  const companions = [body, choice, ...objectsOf([reason ?? null])]
+  const failing = companions.find((each) => looksFailed(each) || (each === reason && isSet(each.message)))
+  return failing && decodeFault(200, failing)
+}

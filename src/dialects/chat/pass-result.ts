@@ -1,0 +1,73 @@
+/** Whole replies of the pass lane: the provider's body with a short list of patches. */
+import { Fault, faultBody } from '../../core/faults.ts'
+import { randomTag } from '../../core/ids.ts'
+import { isObject, type JsonObject, objectsOf } from '../../core/json.ts'
+import { argumentsText, isBroken, NO_ARGUMENTS } from '../canon/call-arguments.ts'
+import { endBroken } from '../canon/ends.ts'
+import type { End } from '../canon/events.ts'
+import type { Final, PassResult, ReplyContext } from '../types.ts'
+import { firstChoice } from './decode-result.ts'
+import { envelope } from './encode-result.ts'
+import { choiceFault, finishWord, unify } from './ends.ts'
+import { dropEmptyMembers, finishOf, joinParts, mirrorReasoning, servedTier, usageIn } from './reply.ts'
+
+/**
+ * A call without an id of its own or a type gets them, as in streams: callers answer it by its id. Its arguments are text.
+ * @returns true where the arguments of any are no JSON.
+ */
+function completeCalls(message: JsonObject): boolean {
+  const ids = new Set<unknown>()
+  let areBroken = false
+  for (const call of [...objectsOf(message.tool_calls), { function: message.function_call ?? null, id: 'legacy', type: 'function' }]) {
+    if (!isObject(call.function)) continue
+    if (typeof call.id !== 'string' || call.id === '' || ids.has(call.id)) call.id = `call_${randomTag()}`
+    ids.add(call.id)
+    if (typeof call.type !== 'string') call.type = 'function'
+    const args = argumentsText(call.function.arguments)
+    call.function.arguments = args.trim() === '' ? NO_ARGUMENTS : args
+    areBroken ||= isBroken(args)
+  }
+  return areBroken
+}
+
+/** Members of an upstream's reply that are written anew. */
+const REWRITTEN: ReadonlySet<string> = new Set(['id', 'object', 'created', 'model', 'provider', 'choices', 'usage'])
+
+export function passResult(body: JsonObject, ctx: ReplyContext): PassResult {
+  const choice = firstChoice(body)
+  if (choice instanceof Fault) return { fault: choice, finish: (final) => faultText(ctx, final) }
+  const message = choice.message as JsonObject
+  joinParts(message)
+  mirrorReasoning(message)
+  dropEmptyMembers(message)
+  const areBroken = completeCalls(message)
+  const usage = usageIn(body)
+  const raw = finishWord(choice)
+  const hasCalls = Array.isArray(message.tool_calls) && message.tool_calls.length > 0
+  const reason = unify(raw ?? 'stop', hasCalls)
+  const end: End = raw === undefined ? { reason } : { reason, raw }
+  const fault = choiceFault(choice, body, raw) ?? (areBroken ? endBroken(end) : undefined)
+  const tier = servedTier(body.service_tier)
+  if (tier !== undefined) end.tier = tier
+  const finish = (final: Final): string => {
+    Object.assign(choice, finishOf(final))
+    let members = body.system_fingerprint === undefined ? ',"system_fingerprint":null' : ''
+    let metadata: string | undefined
+    for (const key in body) {
+      if (REWRITTEN.has(key) || body[key] === undefined || (key === 'service_tier' && final.end.tier !== undefined)) continue
+      metadata ??= `${ctx.brand}_metadata`
+      if (key !== metadata) members += `,${JSON.stringify(key)}:${JSON.stringify(body[key])}`
+    }
+    const created = typeof body.created === 'number' ? body.created : ctx.created
+    return envelope(ctx, final, { created, choices: JSON.stringify([choice]), members })
+  }
+  return { usage, end, fault, finish }
+}
+
+/** A reply that could not be read has nothing to patch. */
+function faultText(ctx: ReplyContext, final: Final): string {
+  const error = faultBody(final.fault ?? new Fault('upstream_garbled')).error
+  const message = { role: 'assistant', content: null }
+  const choices = JSON.stringify([{ index: 0, message, finish_reason: 'error', native_finish_reason: null, error }])
+  return envelope(ctx, final, { created: ctx.created, choices, members: ',"system_fingerprint":null' })
+}
