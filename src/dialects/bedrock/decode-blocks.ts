@@ -1,5 +1,6 @@
 /** Content blocks of a reply as canonical blocks, whether they come whole or in pieces. */
 import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
+import { argumentsText, NO_ARGUMENTS } from '../canon/call-arguments.ts'
 import { type BlockKind, COMMON, type NoteKind, type StreamEvent } from '../canon/events.ts'
 import type { Opaque } from '../canon/request.ts'
 import { annotationOf } from './citations.ts'
@@ -70,7 +71,7 @@ export class BlockReader {
     this.open.delete(index)
     const { number, kind, length, citations } = block
     // No arguments at all are an empty object.
-    if (kind === 'call' && length === 0) out.push({ type: 'block-delta', block: number, text: '{}' })
+    if (kind === 'call' && length === 0) out.push({ type: 'block-delta', block: number, text: NO_ARGUMENTS })
     for (const citation of citations) this.note(number, 'annotation', annotationOf(citation, length), out)
     out.push({ type: 'block-end', block: number })
   }
@@ -85,7 +86,7 @@ export class BlockReader {
     if (isObject(toolUse)) {
       const { input, ...start } = toolUse
       this.start(index, { toolUse: start }, out)
-      this.delta(index, { toolUse: { input: JSON.stringify(input ?? {}) } }, out)
+      this.delta(index, { toolUse: { input: argumentsText(input) } }, out)
     } else if (isObject(reasoningContent)) {
       const { reasoningText, redactedContent } = reasoningContent
       this.delta(index, { reasoningContent: isObject(reasoningText) ? reasoningText : { redactedContent } }, out)
@@ -148,7 +149,7 @@ export class BlockReader {
 
   private args(index: number, input: Json | undefined, out: StreamEvent[]): void {
     const block = this.open.get(index)
-    if (block?.kind === 'call' && typeof input === 'string') this.say(block, input, out)
+    if (block?.kind === 'call') this.say(block, argumentsText(input), out)
   }
 
   private imagePiece(index: number, bytes: Json | undefined): void {

@@ -2,6 +2,7 @@
 
 import { randomTag } from '../../core/ids.ts'
 import { isObject, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
+import { argumentsText, NO_ARGUMENTS } from '../canon/call-arguments.ts'
 import type { BlockKind, StreamEvent } from '../canon/events.ts'
 import { annotationOf } from './citations.ts'
 import { FORMAT, WIRE } from './wire.ts'
@@ -115,7 +116,7 @@ export class BlockDecoder {
       out.push({ type: 'block-start', block: opened.number, kind: 'opaque', of })
     } else if (opened.kind === 'call' && opened.length === 0) {
       // No arguments at all are an empty object, and some providers send the whole input at the start.
-      this.text(opened, JSON.stringify(isObject(block.input) ? block.input : {}), out)
+      this.text(opened, argumentsText(block.input).trim() || NO_ARGUMENTS, out)
     } else if (opened.kind === 'reasoning' && opened.signature !== '') {
       const data = { signature: opened.signature, format: FORMAT }
       out.push({ type: 'block-note', block: opened.number, note: 'signature', data })

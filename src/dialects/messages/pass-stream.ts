@@ -1,15 +1,18 @@
 /** The stream of the pass lane: content frames travel as they came, what surrounds them is ours. */
 import { Fault, unreadable } from '../../core/faults.ts'
 import { isObject, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
+import { endBroken } from '../canon/ends.ts'
 import { type End, isAnother } from '../canon/events.ts'
 import type { Usage } from '../canon/usage.ts'
 import { binary, FrameSplitter, frameData, textBytes, utf8 } from '../sse/frames.ts'
 import type { Final, PassStream, ReplyContext } from '../types.ts'
+import { CallInputs } from './call-inputs.ts'
 import { endOf, isError, MEMBERS } from './decode-stream.ts'
 import { MessagesStreamEncoder } from './encode-stream.ts'
 import { decodeFault } from './fault.ts'
 import { messageHead } from './message.ts'
 import { wholeBlock } from './reply-blocks.ts'
+import { withInput } from './tool-input.ts'
 import { mergeUsage, UsageReports } from './usage-read.ts'
 import { eventFrame, OPAQUE, WIRE } from './wire.ts'
 
@@ -57,6 +60,7 @@ export class PassStreamOfMessages implements PassStream {
   private members: JsonObject = {}
   private readonly reports = new UsageReports()
   private sawCall = false
+  private readonly inputs = new CallInputs()
   private over = false
   private anything = false
 
@@ -81,6 +85,8 @@ export class PassStreamOfMessages implements PassStream {
     const out = isWhole(rest) ? this.route(rest) : ''
     if (!this.over && this.end === undefined) this.stop(new Fault(this.anything ? 'upstream_cut' : 'upstream_empty'))
     this.over = true
+    const fault = this.end && this.inputs.areBroken ? endBroken(this.end) : undefined
+    if (fault) this.fault ??= fault
     return out
   }
 
@@ -110,6 +116,7 @@ export class PassStreamOfMessages implements PassStream {
         if (run.end > at) {
           this.relayed += run.words
           if (run.calls) this.sawCall = true
+          if (this.sawCall) this.inputs.gather(frames, at, run.end)
           if (at === 0 && run.end === frames.length) {
             this.plain = run.plain
             return frames
@@ -133,8 +140,10 @@ export class PassStreamOfMessages implements PassStream {
     this.anything = true
     if (message.type === 'message_start') return this.begun(isObject(message.message) ? message.message : {})
     if (this.lifecycle(message)) return ''
-    const text = eventName(frame) === undefined ? `event: ${binary(String(message.type))}\n${frame}` : frame
     const block = message.content_block
+    const isChanged = isObject(block) && block.type === 'tool_use' && withInput(block)
+    const own = isChanged ? `data: ${binary(JSON.stringify(message))}\n\n` : frame
+    const text = isChanged || eventName(frame) === undefined ? `event: ${binary(String(message.type))}\n${own}` : frame
     if (isObject(block)) {
       if (block.type === 'tool_use') this.sawCall = true
       this.usage = this.reports.block(block) ?? this.usage
@@ -144,6 +153,7 @@ export class PassStreamOfMessages implements PassStream {
       return ''
     }
     contentRun(text, 0, this.run)
+    if (this.sawCall) this.inputs.gather(text, 0, text.length)
     this.relayed += Math.max(1, this.run.words)
     if (this.committed) return text
     this.committed = true
@@ -240,6 +250,8 @@ const SPOKEN = ['text_delta","', 'thinking_delta","', 'input_json_delta","']
 const BONES = BEFORE_INNER + TEXT.length + TAIL.length
 
 const CALL = '"type":"tool_use"'
+/** What the block of a call begins with; any other is read. */
+const NO_INPUT = '"input":{}'
 /** A block that names it is read, since searches of the provider's own are counted. */
 const SEARCH = 'web_search'
 
@@ -276,8 +288,9 @@ function contentRun(frames: string, at: number, run: ContentRun): void {
     } else if (frames.startsWith(START, from)) {
       const frame = frames.slice(from, end)
       run.plain = false
-      if (frame.includes(SEARCH)) break
-      run.calls ||= frame.includes(CALL)
+      const isCall = frame.includes(CALL)
+      if (frame.includes(SEARCH) || (isCall && !frame.includes(NO_INPUT))) break
+      run.calls ||= isCall
     }
     from = end
   }

@@ -3,6 +3,7 @@
 import { Fault } from '../../core/faults.ts'
 import { isObject, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
 import { fitsSchema } from '../canon/claude-schema.ts'
+import { endBroken } from '../canon/ends.ts'
 import { GATEWAY_KEYS } from '../canon/request-fields.ts'
 import type { Encoded, Final, PassFacts, PassResult, PassWire, ReplyContext, Target } from '../types.ts'
 import { markLastBlock, markPrefix } from './cache-prefix.ts'
@@ -15,6 +16,7 @@ import { holdsForeignBlocks } from './foreign-blocks.ts'
 import { failureIn, messageHead, OwnMembers } from './message.ts'
 import { PassStreamOfMessages } from './pass-stream.ts'
 import { isForced, isForeignThinking, unbindThinking } from './thinking.ts'
+import { withInputs } from './tool-input.ts'
 import { decodeUsage } from './usage-read.ts'
 import { CLIENT_ID, OPAQUE, WIRE } from './wire.ts'
 
@@ -71,7 +73,9 @@ function factsOf(body: JsonObject): PassFacts {
   if (!Array.isArray(body.content)) return { fault: new Fault('upstream_garbled') }
   const sawCall = body.content.some((block) => isObject(block) && block.type === 'tool_use')
   const usage = decodeUsage(body.usage)
-  return { ...(usage ? { usage } : {}), end: endOf(body, body.usage, sawCall) }
+  const end = endOf(body, body.usage, sawCall)
+  const fault = withInputs(objectsOf(body.content)) ? endBroken(end) : undefined
+  return { ...(usage ? { usage } : {}), end, fault }
 }
 
 function passResult(body: JsonObject, ctx: ReplyContext): PassResult {

@@ -1,5 +1,6 @@
 /** Arguments of a call, which other wires keep as text, as the object that this wire wants. */
-import { type JsonObject, objectWithin } from '../../core/json.ts'
+import { isObject, type JsonObject, objectWithin } from '../../core/json.ts'
+import { argumentsText, isBroken } from '../canon/call-arguments.ts'
 
 /**
  * @returns `{}` for no arguments. Text that is no JSON object, such as one that was cut off, comes back whole under
@@ -8,4 +9,22 @@ import { type JsonObject, objectWithin } from '../../core/json.ts'
 export function parsedInput(args: string): JsonObject {
   if (args === '') return {}
   return objectWithin(args) ?? { INVALID_JSON: args }
+}
+
+/** Makes the input of a call an object, in place, where a provider sent it as text or not at all. @returns true where it had to. */
+export function withInput(block: JsonObject): boolean {
+  if (isObject(block.input)) return false
+  block.input = parsedInput(argumentsText(block.input).trim())
+  return true
+}
+
+/** As `withInput`, of a whole list. @returns true where the text of any is no JSON. */
+export function withInputs(content: readonly JsonObject[]): boolean {
+  let areBroken = false
+  for (const block of content) {
+    if (block.type !== 'tool_use') continue
+    areBroken ||= isBroken(argumentsText(block.input))
+    withInput(block)
+  }
+  return areBroken
 }

@@ -2,6 +2,7 @@
 
 import { Fault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
+import { argumentsText } from '../canon/call-arguments.ts'
 import { type BlockKind, isAnother, type StreamEvent } from '../canon/events.ts'
 import { LikeFrames, type Varying } from '../sse/like-frames.ts'
 import type { StreamDecoder } from '../types.ts'
@@ -186,7 +187,8 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   }
 
   private done(kind: BlockKind, message: JsonObject, out: StreamEvent[]): void {
-    const text = stringOf(message[WHOLE[kind] ?? 'text'])
+    const said = message[WHOLE[kind] ?? 'text']
+    const text = kind === 'call' ? argumentsText(said) : stringOf(said)
     const item = this.item(message)
     if (text === undefined || text === '' || (kind === 'call' && !item.begun)) return
     const block = this.open(kind, message, out)
@@ -262,7 +264,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     }
     const [last] = [...item.blocks.values()].slice(-1)
     if (last !== undefined) {
-      const text = stringOf(done.arguments)
+      const text = argumentsText(done.arguments)
       if (!last.fed && done.type === 'function_call' && text) out.push({ type: 'block-delta', block: last.number, text })
       if (done.type === 'reasoning') reasoningNotes(done, last.number, out)
     }

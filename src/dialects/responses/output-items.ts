@@ -4,6 +4,7 @@
  */
 
 import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
+import { isBroken } from '../canon/call-arguments.ts'
 import type { BlockKind, Called, NoteKind } from '../canon/events.ts'
 import { InputText } from '../canon/input-text.ts'
 import { wrapReasoning } from '../canon/wrapped-reasoning.ts'
@@ -226,7 +227,8 @@ export class OutputItems {
 
   close(item: OutputItem, status: 'completed' | 'incomplete'): void {
     item.closed = true
-    item.json = JSON.stringify(itemSnapshot(item, status))
+    const isCut = item.type === 'function_call' && isBroken(item.parts[0]?.text ?? '')
+    item.json = JSON.stringify(itemSnapshot(item, isCut ? 'incomplete' : status))
   }
 
   /** The output array as JSON text; every item must be closed. */

@@ -2,9 +2,11 @@
 import { Fault, unreadable } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
 import { PAID_TOOLS } from '../../core/money.ts'
+import { NO_ARGUMENTS } from '../canon/call-arguments.ts'
 import { isAnother, MEDIA_BYTES } from '../canon/events.ts'
 import { binary, FrameSplitter, frameData, utf8 } from '../sse/frames.ts'
 import type { Final, PassFacts, PassStream, ReplyContext } from '../types.ts'
+import { finishArguments, finishedCall } from './call-items.ts'
 import { closeStream, openStream } from './encode-stream.ts'
 import { decodeFault } from './fault.ts'
 import { CALL_DONE, digitsEnd, FrameView, spells } from './frame-view.ts'
@@ -13,7 +15,9 @@ import { OpenItems, parseFrame } from './pass-repair.ts'
 import { readEvent } from './read-event.ts'
 import { closingBytes, endingOf, restOf } from './result-object.ts'
 import { decodeUsage, ShownItems } from './usage.ts'
+import { eventFrame } from './wire.ts'
 
+const FUNCTION_ITEM = /"type": ?"function_call"/
 const PARTIAL_IMAGE = 'image_generation_call.partial_image'
 /** Finished items that are counted: they are read, the others travel unread. */
 const COUNTED = new RegExp(`"type":"(?:${['web_search', 'image_generation', ...PAID_TOOLS].join('|')})_call"`)
@@ -67,6 +71,10 @@ export class ResponsesPassStream implements PassStream {
   private terminal: JsonObject | undefined
   private over = false
   private anything = false
+  /** A call has come whose arguments are no JSON: nothing more goes out until the end. */
+  private isBroken = false
+  /** Of the batch behind it. */
+  private rest = ''
   /** The last event that opened the upstream's response before its content: read only where another one comes. */
   private opening = ''
 
@@ -104,7 +112,7 @@ export class ResponsesPassStream implements PassStream {
     else if (!ctx.opened) out = this.head()
     // Some providers leave the output of their last object empty.
     const listed = Array.isArray(terminal?.output) && (terminal.output.length > 0 || !this.items.any)
-    const intact = listed && !final.fault
+    const intact = listed && !final.fault && !this.isBroken
     const ending = endingOf(final, this.committed)
     if (!intact) out += binary(this.items.close(ctx, ending.status === 'completed' ? 'completed' : 'incomplete'))
     const output = intact ? JSON.stringify(terminal?.output) : this.items.json()
@@ -166,6 +174,7 @@ export class ResponsesPassStream implements PassStream {
   /** @returns content frames with our sequence numbers; the same string where nothing had to change. */
   private relay(frames: string): string {
     const { ctx, view, over } = this
+    if (this.isBroken) return this.listen(frames)
     let out = ''
     let from = 0
     this.plain = true
@@ -173,11 +182,12 @@ export class ResponsesPassStream implements PassStream {
       if (!view.readText(frames, at)) {
         this.plain = false
         view.read(frames, at)
-        if (!view.readContent(frames)) {
+        if (!view.readContent(frames) || this.isUnfinished(frames, at)) {
           const { end } = view
           out += frames.slice(from, at) + this.rewrite(frames.slice(at, end))
           view.end = end
-          from = this.over && !over ? frames.length : end
+          if (this.isBroken) this.rest = frames.slice(end)
+          from = (this.over && !over) || this.isBroken ? frames.length : end
           if (from === frames.length) break
           continue
         }
@@ -196,7 +206,28 @@ export class ResponsesPassStream implements PassStream {
     }
     const all = from === 0 && out === '' ? frames : out + frames.slice(from)
     this.items.keep(all)
-    return all
+    return this.isBroken ? all + this.listen(this.rest) : all
+  }
+
+  /** Of what follows a call that may not be run nothing but the end is read. */
+  private listen(frames: string): string {
+    for (let at = 0; at < frames.length && !this.over; at = this.view.end) {
+      this.view.read(frames, at)
+      const message = this.parse(frames.slice(at, this.view.end))
+      if (message) this.lifecycle(String(message.type), message)
+    }
+    return ''
+  }
+
+  /** True for a frame that finishes a call whose arguments are none, no text or no JSON: it does not travel as it is. */
+  private isUnfinished(frames: string, at: number): boolean {
+    const { name, end } = this.view
+    const isItem = frames.startsWith('output_item.done"', name)
+    if (!isItem && !frames.startsWith('function_call_arguments.done"', name)) return false
+    const frame = frames.slice(at, end)
+    const message = isItem && !FUNCTION_ITEM.test(frame) ? undefined : parseFrame(frame)
+    const holder = message && finishedCall(message)
+    return holder !== undefined && finishArguments(holder) !== 'fine'
   }
 
   /** Items that come and go, so that a cut stream can close what is open. */
@@ -228,6 +259,8 @@ export class ResponsesPassStream implements PassStream {
     if (message === undefined) return ''
     const type = String(message.type)
     if (this.lifecycle(type, message)) return ''
+    const before = this.finished(message)
+    if (this.isBroken) return ''
     message.sequence_number = this.ctx.sequence++
     if (type === CALL_DONE) message.name ??= this.items.nameAt(message.output_index) ?? ''
     const text = binary(`${isName(type) ? `event: ${type}\n` : ''}data: ${JSON.stringify(message)}\n\n`)
@@ -235,7 +268,18 @@ export class ResponsesPassStream implements PassStream {
     if (type === 'response.output_item.added') this.items.added(text)
     else if (type === 'response.output_item.done') this.done(text, message.item)
     else if (type === `response.${PARTIAL_IMAGE}`) this.partialImage()
-    return text
+    return before + text
+  }
+
+  /** Puts the arguments of a finished call right. @returns the event that has to stand before: deltas joined are the arguments. */
+  private finished(message: JsonObject): string {
+    const holder = finishedCall(message)
+    const found = holder && finishArguments(holder)
+    if (found === 'broken') this.isBroken = true
+    if (found !== 'changed' || holder !== message || message.arguments !== NO_ARGUMENTS) return ''
+    const { item_id = null, output_index = null } = message
+    const fields = JSON.stringify({ item_id, output_index, delta: NO_ARGUMENTS }).slice(1, -1)
+    return binary(eventFrame(this.ctx, 'response.function_call_arguments.delta', `,${fields}`))
   }
 
   /** @returns undefined for a frame without an event: a comment, the sentinel; a garbled one sets the fault. */
@@ -269,7 +313,7 @@ export class ResponsesPassStream implements PassStream {
       if (this.committed && isAnother(response.id, this.id())) this.stop(new Fault('upstream_garbled'))
       return true
     }
-    const facts = factsOf(type === 'response.failed' ? { ...response, status: 'failed' } : response, this.shown)
+    const facts = factsOf(type === 'response.failed' ? { ...response, status: 'failed' } : response, this.shown, this.isBroken)
     this.usage = facts.usage
     this.end = facts.end
     this.fault = facts.fault

@@ -1,6 +1,7 @@
 /** A finished output item as canonical events: whole replies, and streams whose provider sends items only at their end. */
 
 import { type JsonObject, objectsOf, present, stringOf } from '../../core/json.ts'
+import { argumentsText } from '../canon/call-arguments.ts'
 import type { StreamEvent } from '../canon/events.ts'
 import { canonicalAnnotation, imageAnswer, messageOf } from './answer-items.ts'
 import { WIRE } from './wire.ts'
@@ -83,7 +84,7 @@ export function itemEvents(item: JsonObject, numbers: Numbering, out: StreamEven
   else if (item.type === 'reasoning') reasoningEvents(item, numbers, out)
   else if (item.type === 'function_call' && (item.namespace ?? null) === null) {
     const call = { id: stringOf(item.call_id) ?? stringOf(item.id) ?? '', name: stringOf(item.name) ?? '' }
-    const number = block(out, numbers, { kind: 'call', item: stringOf(item.id), call }, stringOf(item.arguments) ?? '')
+    const number = block(out, numbers, { kind: 'call', item: stringOf(item.id), call }, argumentsText(item.arguments))
     out.push({ type: 'block-end', block: number })
   } else {
     const image = item.type === 'image_generation_call' ? stringOf(item.result) : undefined
