@@ -1,18 +1,43 @@
 /** What an exchange reports to the operator's log beside its own line. */
+
+import type { Fault } from '../core/faults.ts'
 import { type LogSink, stackWithoutMessage } from '../core/log.ts'
-import { counter, type Tallies } from '../core/metrics.ts'
+import { counter, open, type Tallies } from '../core/metrics.ts'
 import { countAttempt } from '../pipeline/attempt/attempt.ts'
 import type { ChainDependencies } from '../pipeline/dependencies.ts'
+import type { EventSources } from '../services/events/index.ts'
 
 const unrecoveredUsd = counter('unrecovered_usd_total', 'Usage in USD that no limit or budget of its key could pay.', { perUnit: 1e9 })
 
-export function exchangeReports(tallies: Tallies, logs: LogSink): Pick<ChainDependencies, 'alarm' | 'overrun' | 'pluginFailure'> {
+const accountRefusals = counter('account_refusals_total', "Calls that a provider refused for the sake of the gateway's account there.", {
+  labels: [open('provider'), open('problem')],
+  limit: 100,
+})
+
+/** What an operator reads in the log, and what helps. */
+const ACCOUNT_LINES: Partial<Record<Fault['code'], string>> = {
+  upstream_auth: "a provider refused the gateway's own key: put a valid key at `setting`, or into the variable that it names",
+  credential_refused: "a provider refused the gateway's own key: replace the credential at `setting`, or check the rights of that identity",
+  upstream_rights: "a provider refused the gateway's own key for what was requested: its account lacks the right or the model",
+  upstream_credit: "the gateway's account at a provider is out of credit: pay there, or raise its spending limit",
+  upstream_account: "the gateway's account at a provider cannot be used: it is on hold, suspended or lacks a setting",
+  upstream_quota: "a request is larger than the gateway's account at a provider may send in a minute: raise its tier there",
+  upstream_region: 'a provider does not serve the place that the gateway calls from',
+}
+
+export function exchangeReports(
+  tallies: Tallies,
+  logs: LogSink,
+  events: Pick<EventSources, 'accountRefused'>,
+): Pick<ChainDependencies, 'alarm' | 'overrun' | 'pluginFailure'> {
   return {
-    alarm: ({ slug }, { code }, denial) =>
-      logs.log.error(
-        { provider: slug, fault: code, ...(denial === undefined ? {} : { denial }) },
-        "a provider refused the gateway's own key",
-      ),
+    alarm: ({ slug, key, credential }, { code }, denial) => {
+      const setting = `providers.${slug}.${key === undefined && credential ? (credential.another ? 'keys' : 'credential') : 'key'}`
+      const facts = { provider: slug, fault: code, setting, ...(denial === undefined ? {} : { denial }) }
+      logs.log.error(facts, ACCOUNT_LINES[code] ?? "a provider refused the gateway's own account")
+      tallies.of(accountRefusals).series(slug, code).add()
+      events.accountRefused(slug, code, setting)
+    },
     overrun: (exchange, { excess, unrecovered }) => {
       const provider = exchange.run.committedEndpoint?.provider.slug ?? ''
       countAttempt(tallies, provider, 'overrun')

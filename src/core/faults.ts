@@ -7,9 +7,16 @@ import type { JsonObject } from './json.ts'
 export type Origin = 'client' | 'gateway' | 'upstream'
 /**
  * never: return it; same: this endpoint may be called again after a pause; at once: this endpoint may be called again without
- * one; next: another endpoint may do better.
+ * one; next: another endpoint may do better; elsewhere: an endpoint at another provider may do better.
  */
-export type RetryClass = 'never' | 'same' | 'at once' | 'next'
+export type RetryClass = 'never' | 'same' | 'at once' | 'next' | 'elsewhere'
+/** Who can mend it. `operator`: the gateway's account at the provider. */
+type Blame = 'caller' | 'operator' | 'provider' | 'gateway'
+/**
+ * How a fault counts in the health of its endpoint. no: not at all. key: for the caller's key, and for others by the rules of
+ * `src/routing/endpoint-record.ts`. all: for every key at once, since the connection itself failed.
+ */
+type Counting = 'no' | 'key' | 'all'
 
 interface FaultRow {
   status: number
@@ -17,15 +24,25 @@ interface FaultRow {
   message: string
   origin: Origin
   retry: RetryClass
+  blame: Blame
+  counts: Counting
 }
 
-const row = (status: number, type: string, message: string, origin: Origin, retry: RetryClass): FaultRow => ({
-  status,
-  type,
-  message,
-  origin,
-  retry,
-})
+/** @param more where it is not as usual: what is not retried is the caller's; every other fault of a provider is its own, and counts. */
+function row(
+  status: number,
+  type: string,
+  message: string,
+  origin: Origin,
+  retry: RetryClass,
+  more: { blame?: Blame; counts?: Counting } = {},
+): FaultRow {
+  const usual = origin === 'client' ? 'caller' : origin === 'gateway' ? 'gateway' : retry === 'never' ? 'caller' : 'provider'
+  const { blame = usual, counts = origin === 'upstream' && blame !== 'caller' ? 'key' : 'no' } = more
+  return { status, type, message, origin, retry, blame, counts }
+}
+
+const OPERATOR = { blame: 'operator' } as const
 
 export const FAULTS = {
   // the caller's request
@@ -63,54 +80,53 @@ export const FAULTS = {
   upstream_conflict: row(409, 'invalid_request', 'Provider reports a conflict', 'upstream', 'never'),
   upstream_unprocessable: row(422, 'unprocessable', 'Provider rejected the request', 'upstream', 'never'),
   upstream_too_large: row(413, 'payload_too_large', 'Provider refused the payload as too large', 'upstream', 'never'),
-  upstream_auth: row(502, 'provider_unavailable', 'Provider returned error', 'upstream', 'next'),
-  upstream_item_missing: row(404, 'not_found', 'Provider does not know an id of the request', 'upstream', 'next'),
+  upstream_unfit: row(400, 'invalid_request', 'Provider rejected the request', 'upstream', 'elsewhere', { blame: 'caller' }),
+  upstream_item_missing: row(404, 'not_found', 'Provider does not know an id of the request', 'upstream', 'next', { blame: 'caller' }),
+  // the gateway's account at a provider; the caller reads its name in place of "the provider" (`accountFault`)
+  upstream_auth: row(502, 'provider_unavailable', "The provider refused the gateway's key", 'upstream', 'next', OPERATOR),
+  upstream_rights: row(
+    502,
+    'provider_unavailable',
+    "The provider does not let the gateway's account do this",
+    'upstream',
+    'next',
+    OPERATOR,
+  ),
+  upstream_credit: row(502, 'provider_unavailable', "The gateway's account at the provider is out of credit", 'upstream', 'next', OPERATOR),
+  upstream_account: row(502, 'provider_unavailable', "The gateway's account at the provider cannot be used", 'upstream', 'next', OPERATOR),
+  upstream_quota: row(
+    502,
+    'provider_unavailable',
+    "The request is larger than the gateway's account at the provider may send in a minute",
+    'upstream',
+    'next',
+    { ...OPERATOR, counts: 'no' },
+  ),
+  upstream_region: row(502, 'provider_unavailable', "The provider does not serve the gateway's region", 'upstream', 'next', {
+    ...OPERATOR,
+    counts: 'no',
+  }),
+  // a provider that fails
   upstream_missing: row(404, 'not_found', 'The model is not available at the provider', 'upstream', 'next'),
-  upstream_limited: row(429, 'rate_limit_exceeded', 'Provider rate limit exceeded', 'upstream', 'next'),
+  upstream_limited: row(429, 'rate_limit_exceeded', 'Provider rate limit exceeded', 'upstream', 'next', { counts: 'no' }),
   upstream_error: row(502, 'provider_unavailable', 'Provider returned error', 'upstream', 'next'),
-  upstream_connect: row(502, 'provider_unavailable', 'Provider could not be reached', 'upstream', 'same'),
+  upstream_connect: row(502, 'provider_unavailable', 'Provider could not be reached', 'upstream', 'same', { counts: 'all' }),
   upstream_cut: row(502, 'provider_unavailable', 'Provider closed the connection early', 'upstream', 'next'),
   upstream_garbled: row(502, 'provider_unavailable', 'Provider returned an unreadable answer', 'upstream', 'next'),
   upstream_empty: row(502, 'provider_unavailable', 'Provider returned an empty answer', 'upstream', 'next'),
   upstream_silent: row(524, 'timeout', 'Request timed out: the provider did not answer in time', 'upstream', 'next'),
   // the credential that the gateway fetches for a provider: another endpoint may serve, so the request goes on as after its faults
-  credential_unavailable: row(500, 'server', 'The gateway has no valid credential for the provider', 'upstream', 'next'),
-  credential_refused: row(500, 'server', "The provider refused the gateway's credential", 'upstream', 'next'),
+  credential_unavailable: row(500, 'server', 'The gateway has no valid credential for the provider', 'upstream', 'next', { counts: 'no' }),
+  credential_refused: row(502, 'provider_unavailable', "The provider refused the gateway's credential", 'upstream', 'next', OPERATOR),
   // limits of the operator's on a reply that still arrives: the provider has not failed
-  upstream_overlong: row(524, 'timeout', 'Request timed out: the answer took longer than is allowed', 'upstream', 'next'),
-  upstream_oversized: row(502, 'provider_unavailable', 'Provider returned an answer larger than is allowed', 'upstream', 'next'),
+  upstream_overlong: row(524, 'timeout', 'Request timed out: the answer took longer than is allowed', 'upstream', 'next', { counts: 'no' }),
+  upstream_oversized: row(502, 'provider_unavailable', 'Provider returned an answer larger than is allowed', 'upstream', 'next', {
+    counts: 'no',
+  }),
   upstream_overloaded: row(529, 'provider_overloaded', 'Provider returned error', 'upstream', 'next'),
 } as const satisfies Record<string, FaultRow>
 
 export type FaultCode = keyof typeof FAULTS
-
-/** What a provider's HTTP status says by itself: the dialects look here after the provider's own words. */
-const BY_STATUS: Readonly<Record<number, FaultCode>> = {
-  401: 'upstream_auth',
-  402: 'upstream_auth',
-  403: 'upstream_auth',
-  404: 'upstream_missing',
-  405: 'upstream_error',
-  407: 'upstream_error',
-  408: 'upstream_silent',
-  409: 'upstream_conflict',
-  410: 'upstream_error',
-  413: 'upstream_too_large',
-  421: 'upstream_error',
-  422: 'upstream_unprocessable',
-  425: 'upstream_error',
-  426: 'upstream_error',
-  429: 'upstream_limited',
-  499: 'upstream_error',
-  504: 'upstream_silent',
-  524: 'upstream_silent',
-  529: 'upstream_overloaded',
-}
-
-/** The fault of an upstream's status; any other 4xx is the caller's, any other status the upstream's own. */
-export function upstreamFault(status: number): FaultCode {
-  return BY_STATUS[status] ?? (status >= 400 && status < 500 ? 'upstream_rejected' : 'upstream_error')
-}
 
 export interface FaultOptions {
   message?: string | undefined
@@ -123,11 +139,9 @@ export interface FaultOptions {
   providerStatus?: number | undefined
   /** The provider refuses reasoning of earlier turns that is sent back to it: without it the request may do. */
   refusesReasoning?: boolean | undefined
-  /** The provider takes the credential, but what it stands for may not do this: another credential of it may no more. */
-  lacksRights?: boolean | undefined
   /** The provider's own sentence, as it came. */
   sentence?: string | undefined
-  headers?: Record<string, string>
+  headers?: Readonly<Record<string, string>> | undefined
   /** In place of the one that the table has for the code. */
   retry?: RetryClass
   cause?: unknown
@@ -144,10 +158,9 @@ export class Fault extends Error {
   readonly retryAfter: number | undefined
   readonly providerStatus: number | undefined
   readonly refusesReasoning: boolean
-  readonly lacksRights: boolean
   /** Private, so that nothing which writes down an error's members has it. */
   readonly #sentence: string | undefined
-  readonly headers: Record<string, string> | undefined
+  readonly headers: Readonly<Record<string, string>> | undefined
 
   constructor(code: FaultCode, options: FaultOptions = {}) {
     super(options.message ?? FAULTS[code].message, options.cause === undefined ? undefined : { cause: options.cause })
@@ -161,7 +174,6 @@ export class Fault extends Error {
     this.retryAfter = options.retryAfter
     this.providerStatus = options.providerStatus
     this.refusesReasoning = options.refusesReasoning === true
-    this.lacksRights = options.lacksRights === true
     this.#sentence = options.sentence
     this.headers = options.headers
   }
@@ -172,9 +184,29 @@ export class Fault extends Error {
   }
 }
 
-/** True where a provider refuses a request as wrong (4xx): it has done nothing for it, and has not failed. */
-export function isRejection(fault: Fault): boolean {
-  return fault.origin === 'upstream' && (fault.retry === 'never' || fault.code === 'upstream_item_missing')
+/** True where a provider refuses a request as wrong: it has done nothing for it, and has not failed. */
+export function isRejection({ code, origin }: Fault): boolean {
+  return origin === 'upstream' && FAULTS[code].blame === 'caller'
+}
+
+/** True where a provider refuses the gateway's own account there: another request of the kind is refused as well. */
+export function isAccountFault({ code }: Fault): boolean {
+  return FAULTS[code].blame === 'operator'
+}
+
+/** Read by the SDKs of OpenAI and Anthropic before the status (`shouldRetry` in client.ts of npm openai 7.59.0 and @anthropic-ai/sdk 1.14.0). */
+export const NO_RETRY: Readonly<Record<string, string>> = { 'X-Should-Retry': 'false' }
+
+/**
+ * What the caller reads where a provider refuses the gateway's account: whose matter it is, by the provider's name. The provider's own
+ * sentence is for the operator.
+ * @returns undefined where the account is not at fault.
+ */
+export function accountFault(fault: Fault, provider: string): Fault | undefined {
+  if (!isAccountFault(fault)) return undefined
+  const { code, metadata, retryAfter, providerStatus, headers } = fault
+  const message = FAULTS[code].message.replace(/\bthe provider\b/i, () => provider)
+  return new Fault(code, { message, metadata, retryAfter, providerStatus, headers })
 }
 
 /** `docs_url` of every `availability`: the gateway's own page that explains the codes. `absoluteDocs` puts the address in front. */

@@ -96,7 +96,7 @@ async function countAt(
     if (fault.origin !== 'upstream' || fault.retry === 'never') throw fault
     countAttempt(dependencies.tallies, provider.slug, fault.code)
     // The estimate is worth more than another call; the next request gets another credential.
-    if (credential && isRefusal(fault, undefined)) credential.renew(used).catch(() => {})
+    if (credential && isRefusal(fault)) credential.renew(used).catch(() => {})
     return undefined
   } finally {
     takeBack()

@@ -124,7 +124,7 @@ export interface ChainDependencies {
   witness: Witness
   /** A refusal is about to be written. */
   refusing?: (exchange: Exchange, fault: Fault) => void
-  /** A provider refused our own key. */
+  /** A provider refused the gateway's account: its key, its credit or its rights. */
   alarm: (provider: Provider, fault: Fault, denial: string | undefined) => void
   /** A provider went past the agreed bounds: nano-dollars beyond the hold, and those of them that no allowance could pay. */
   overrun: (exchange: Authenticated, nano: { excess: number; unrecovered: number }) => void

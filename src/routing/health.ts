@@ -5,7 +5,7 @@
 
 import type { NewsWire } from '../cluster/shared/types.ts'
 import type { Clock } from '../core/clock.ts'
-import { type Fault, isRejection } from '../core/faults.ts'
+import { FAULTS, type Fault, isRejection } from '../core/faults.ts'
 import type { Endpoint, Model } from './catalog/types.ts'
 import { readOutageNews } from './ejection.ts'
 import { EndpointRecord, type ServedSample } from './endpoint-record.ts'
@@ -20,21 +20,13 @@ const REST_CAP_MS = 60_000
 const SILENCE_MS = 10_000
 /** Records of endpoints that the catalogue does not name. Callers choose the names behind a wildcard, so these are bounded. */
 const MOST_UNNAMED = 4096
-/** A refusal for the place that the caller or the gateway is in, by the provider's own word for it. */
-const PLACE = /country|region|territor|location|geo/i
-
-/** The operator's own limits, and a credential that cannot be fetched: the endpoint serves as soon as there is one. */
-const NO_OUTAGE: ReadonlySet<Fault['code']> = new Set(['upstream_overlong', 'upstream_oversized', 'credential_unavailable'])
-
 /**
  * True where a fault says that the endpoint is failing. What the caller got wrong does not (400, 409, 413, 422, an unknown id), nor does
  * a rate limit, which has its own cool-down, nor a refusal for the place (contract section 5.2, rule 6), nor an answer that
- * passes the operator's limits while it arrives.
+ * passes the operator's limits while it arrives: `counts` of the fault table.
  */
-export function isOutage(fault: Fault): boolean {
-  if (NO_OUTAGE.has(fault.code)) return false
-  if (fault.origin !== 'upstream' || isRejection(fault) || fault.status === 429) return false
-  return fault.code !== 'upstream_auth' || !PLACE.test(String(fault.metadata?.provider_code ?? ''))
+export function isOutage({ code }: Fault): boolean {
+  return FAULTS[code].counts !== 'no'
 }
 
 export class HealthBook implements Health {

@@ -92,7 +92,7 @@ t.test('a profile of the shared files, which are read anew', async (t) => {
     writeFileSync(file, `[work]\naws_access_key_id = ${id}\naws_secret_access_key = ${secret}\n`)
   write('AKIAWRONGEXAMPLE', 'nothing')
   const made = await scene(t, () => ({ AWS_SHARED_CREDENTIALS_FILE: file }), ', profile: work')
-  t.equal((await ask(made)).status, 500, 'the service refuses the keys')
+  t.equal((await ask(made)).status, 502, 'the service refuses the keys')
   write(USER.accessKeyId, USER.secretAccessKey)
   await made.clock.advance(31_000)
   t.equal((await ask(made)).status, 200)

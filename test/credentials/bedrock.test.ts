@@ -175,7 +175,7 @@ t.test('a refusal of the credential fetches other keys once', async (t) => {
       refusals = Number.POSITIVE_INFINITY
       for (const stream of [false, true]) {
         const reply = await made.ask({ stream })
-        t.equal(reply.status, 500, name)
+        t.equal(reply.status, 502, name)
         t.match(await reply.json(), { error: { metadata: { credential: 'refused' } } }, name)
       }
       t.equal(made.aws.sts.requests.length, 2, `${name}: no more fetches within half a minute`)

@@ -190,7 +190,7 @@ t.test('a credential that the provider refuses is told apart', async (t) => {
   const made = await scene(t)
   made.refuses = () => true
   const reply = await made.gateway.post('/v1/chat/completions', CHAT)
-  t.equal(reply.status, 500)
+  t.equal(reply.status, 502)
   const body = await reply.text()
   t.match(JSON.parse(body), { error: { metadata: { credential: 'refused' } } })
   t.equal(made.provider.requests.length, 2, 'one more try, with another token')

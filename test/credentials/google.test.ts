@@ -267,7 +267,7 @@ t.test('a token that Vertex AI refuses is told apart from one that cannot be fet
   const made = await scene(`{ google: { file: "${file('key.json', cloud.keyFile())}", scopes: ${scopes} } }`)
   const reply = await made.chat()
   const text = await reply.text()
-  t.equal(reply.status, 500)
+  t.equal(reply.status, 502)
   t.match(text, /"credential":"refused"/)
   t.match(await made.metrics(), /headgate_attempts_total\{[^}]*outcome="credential_refused"[^}]*\} 1/)
   t.strictSame(await shown(made, cloud.secrets, text), [])

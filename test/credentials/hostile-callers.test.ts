@@ -1,6 +1,6 @@
 /**
  * Callers choose models, features and, in the pass-through, paths: replies about these must neither take keys out of a pool nor make
- * identity services work. The replies are those that users have seen (`src/dialects/canon/refused-credential.ts` names them).
+ * identity services work. The replies are those that users have seen (`src/dialects/faults/rows.ts` names them).
  */
 import t, { type Test } from 'tap'
 import { decodeFault as ofChat } from '../../src/dialects/chat/fault.ts'
@@ -39,7 +39,6 @@ const RIGHTS: Case[] = [
   [ofChat, 403, openai("The model 'expired token' is not for you")],
   [ofChat, 403, { message: 'Forbidden' }],
   [ofChat, 403, undefined],
-  [ofChat, 402, openai('Insufficient balance')],
   [
     ofChat,
     401,
@@ -49,7 +48,6 @@ const RIGHTS: Case[] = [
   ],
   [ofMessages, 403, anthropic('permission_error', 'Your API key does not have permission to use the specified resource.')],
   [ofMessages, 403, anthropic('permission_error', 'OAuth token does not meet scope requirement any_of(user:inference)')],
-  [ofMessages, 400, anthropic('invalid_request_error', 'Your credit balance is too low to access the Anthropic API.')],
   [
     ofGemini,
     403,
@@ -66,8 +64,14 @@ const RIGHTS: Case[] = [
     google(403, 'PERMISSION_DENIED', 'Vertex AI API has not been used in project 1 before or it is disabled.', 'SERVICE_DISABLED'),
   ],
   [ofGemini, 403, google(403, 'PERMISSION_DENIED', 'Request had insufficient authentication scopes.', 'ACCESS_TOKEN_SCOPE_INSUFFICIENT')],
-  [ofGemini, 400, google(400, 'FAILED_PRECONDITION', 'User location is not supported for the API use.')],
 ]
+
+/** The account, whatever the key. */
+const CREDIT: Case[] = [
+  [ofChat, 402, openai('Insufficient balance')],
+  [ofMessages, 400, anthropic('invalid_request_error', 'Your credit balance is too low to access the Anthropic API.')],
+]
+const REGION: Case[] = [[ofGemini, 400, google(400, 'FAILED_PRECONDITION', 'User location is not supported for the API use.')]]
 
 /** The key or the token itself. */
 const CREDENTIAL: Case[] = [
@@ -92,15 +96,14 @@ const CREDENTIAL: Case[] = [
 ]
 
 t.test('refusals of a credential are told apart from those of what its account may do', async (t) => {
-  for (const [cases, lacksRights] of [
-    [RIGHTS, true],
-    [CREDENTIAL, false],
+  for (const [cases, code] of [
+    [RIGHTS, 'upstream_rights'],
+    [CREDIT, 'upstream_credit'],
+    [REGION, 'upstream_region'],
+    [CREDENTIAL, 'upstream_auth'],
   ] as const)
-    await every(t, lacksRights ? 'rights' : 'the credential', (t) => {
-      for (const [decode, status, body] of cases) {
-        const fault = decode(status, body as never)
-        t.match({ code: fault.code, lacksRights: fault.lacksRights }, { code: 'upstream_auth', lacksRights }, JSON.stringify(body))
-      }
+    await every(t, code, (t) => {
+      for (const [decode, status, body] of cases) t.equal(decode(status, body as never).code, code, JSON.stringify(body))
     })
 })
 
@@ -196,7 +199,7 @@ t.test('401 for everything fetches a token each half minute, whatever comes', as
 
 t.test('paths of the pass-through that no key may call leave every key in its pool', async (t) => {
   const made = await scene(t, POOL, (seen) => (seen.path.endsWith('/organization/users') ? jsonAnswer(NO_SCOPE, 401) : undefined))
-  for (let call = 0; call < 10; call++) t.equal((await made.gateway.post('/v1/passage/first/organization/users', {})).status, 500)
+  for (let call = 0; call < 10; call++) t.equal((await made.gateway.post('/v1/passage/first/organization/users', {})).status, 502)
   made.taken()
   for (let call = 0; call < 30; call++) await made.chat('open')
   t.strictSame(new Set(made.taken()), new Set(['sk-one', 'sk-two', 'sk-three']))
@@ -206,7 +209,7 @@ t.test('paths of the pass-through that no key may call leave every key in its po
 t.test('where every key is refused they go on being used, with one alert for each', async (t) => {
   let isRefused = true
   const made = await scene(t, POOL, () => (isRefused ? jsonAnswer(BAD_KEY, 401) : undefined))
-  for (let call = 0; call < 20; call++) t.equal(await made.chat('open'), 500)
+  for (let call = 0; call < 20; call++) t.equal(await made.chat('open'), 502)
   const alerts = made.gateway.logs.filter((line) => line.includes('left out for ten minutes'))
   t.equal(alerts.length, 3)
   isRefused = false

@@ -110,7 +110,7 @@ t.test('where every key is refused the request fails as one with a refused crede
   for (const key of ['sk-one', 'sk-two']) answers.set(key, error(401, `Incorrect API key provided: ${key}`))
   const reply = await ask()
   const text = await reply.text()
-  t.equal(reply.status, 500)
+  t.equal(reply.status, 502)
   t.match(text, /"credential":"refused"/)
   t.notMatch(text, 'sk-')
   t.same(taken().sort(), ['sk-one', 'sk-two'])

@@ -2,12 +2,14 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { isObject, type JsonObject } from '../../src/core/json.ts'
+import { ADMIN_TOKEN } from '../support/admin.ts'
 import { FakeClock } from '../support/clock.ts'
 import { freePorts } from '../support/crash/configuration.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { runProgram } from '../support/program.ts'
 import { startScene } from '../support/scene.ts'
+import { jsonAnswer } from '../support/upstream.ts'
 import { startReceiver, WEBHOOK_SECRET } from '../support/webhook-receiver.ts'
 
 const BOSS = 'sk-router-v1-boss-0123456789abcdef'
@@ -58,6 +60,48 @@ t.test('a flapping provider is one event when it is ejected and one when it is r
   await clock.advance(60_000)
   t.equal((await ask()).status, 200)
   t.equal((await typed(gateway, 'provider.restored')).length, 1)
+})
+
+t.test('an account that a provider refuses is one event a minute, with the log line that says what helps, and a metric', async (t) => {
+  const clock = new FakeClock()
+  const { gateway, upstream, ask } = await startScene(t, { clock, config: config() })
+  const refusals: [number, JsonObject, string, RegExp][] = [
+    [
+      401,
+      { error: { message: 'Incorrect API key provided: sk-abc', code: 'invalid_api_key' } },
+      'upstream_auth',
+      /put a valid key at `setting`/,
+    ],
+    [
+      400,
+      { error: { message: 'Billing hard limit has been reached', code: 'billing_hard_limit_reached' } },
+      'upstream_credit',
+      /out of credit: pay there/,
+    ],
+    [412, { error: { message: 'Account acme is suspended' } }, 'upstream_account', /cannot be used/],
+  ]
+  for (const [status, body, problem, line] of refusals) {
+    upstream.script = () => jsonAnswer(body, status)
+    for (let times = 0; times < 3; times++) t.equal((await ask()).status, 502)
+    const logged = gateway.logs.find((each) => each.includes(`"fault":"${problem}"`) && each.includes('"setting"'))
+    t.match(JSON.parse(logged ?? '{}'), { level: 50, provider: 'first', setting: 'providers.first.key', msg: line })
+    t.notMatch(logged, /sk-abc|sk-provider-secret|Account acme|Billing hard/, 'no sentence and no key')
+    const metrics = await (await fetch(`${gateway.admin}/metrics`, { headers: { authorization: `Bearer ${ADMIN_TOKEN}` } })).text()
+    t.match(metrics, `headgate_account_refusals_total{provider="first",problem="${problem}"} 3`)
+  }
+  await clock.advance(60_000)
+  t.equal((await ask()).status, 502)
+  const events = await typed(gateway, 'provider.account', 4)
+  const told = events.map(({ data: { provider, problem, setting, refusals } }) => ({ provider, problem, setting, refusals }))
+  const event = (problem: string, refusals: number) => ({ provider: 'first', problem, setting: 'providers.first.key', refusals })
+  t.strictSame(
+    new Set(told.map((each) => JSON.stringify(each))),
+    new Set(
+      [event('upstream_auth', 1), event('upstream_credit', 1), event('upstream_account', 1), event('upstream_account', 3)].map((each) =>
+        JSON.stringify(each),
+      ),
+    ),
+  )
 })
 
 t.test('a configuration is reloaded, refused for a setting of the start, or invalid', async (t) => {

@@ -319,11 +319,11 @@ t.test('text that the operator or the gateway added is never shown', async (t) =
 t.test('keys, ids of the account and addresses are removed', async (t) => {
   const secrets: readonly (readonly [string, RegExp])[] = [
     [`Wrong key ${KEY} for this model`, /Q9w8E7/],
-    ['Incorrect API key provided: sk-proj-********************Zx3A.', /Zx3A/],
+    ['A key sk-proj-********************Zx3A was named.', /Zx3A/],
     ['The organization org-Ab3dEf6hIjkLmnOp12345678 must be verified', /Ab3dEf6/],
     ['Quota of project proj_Ab3dEf6hIjkL is used up', /Ab3dEf6/],
     ['Quota of project 123456789012 is used up', /123456789012/],
-    ['Your account acct-0a1b2c3d is not allowed', /0a1b2c3d/],
+    ['The account acct-0a1b2c3d is not allowed', /0a1b2c3d/],
     ['The deployment prod-deployment-7 has no vision', /prod-deployment/],
     ["Resource projects/my-shop/locations/us/publishers/google/models/x isn't there", /my-shop/],
     ['See https://platform.example.com/account/usage?org=shop for more.', /example\.com|usage/],

@@ -44,13 +44,15 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   canon: ['core', 'criteria'],
   sse: ['core'],
   vectors: ['core'],
+  // What providers' errors mean, for all wires.
+  faults: ['core'],
   // Building blocks of settings; the schema of a plugin's settings, in the plugin's folder, is made of them.
   fields: ['core'],
   'plugins/settings': ['fields'],
   // Of the dialects the configuration knows the tables of quirks alone, and of the plugins their settings: it never loads their code.
   config: ['core', 'criteria', 'credentials', 'credentials/sources', 'dialects/quirks', 'fields', 'plugins/list', 'telemetry'],
   'dialects/types': ['canon', 'core'],
-  'dialects/*': ['canon', 'core', 'sse', 'dialects/types'],
+  'dialects/*': ['canon', 'core', 'faults', 'sse', 'dialects/types'],
   'dialects/quirks': ['dialects/*', 'canon', 'core'],
   'dialects/registry': ['dialects/*', 'dialects/types', 'core', 'canon'],
   catalog: ['core', 'canon', 'credentials', 'criteria'],
@@ -111,7 +113,7 @@ const ROOTS = new Set(['app', 'cli'])
 const NO_TYPES_FROM = new Set(['pipeline', 'server', 'app', 'cli'])
 /** Folders of a room of `src` that are layers of their own, named without the room. */
 const OWN_LAYERS: Readonly<Record<string, readonly string[]>> = {
-  dialects: ['canon', 'sse', 'vectors'],
+  dialects: ['canon', 'faults', 'sse', 'vectors'],
   routing: ['catalog', 'criteria'],
   cluster: ['shared'],
   config: ['fields'],

@@ -117,12 +117,17 @@ t.test('failures before the head are error bodies', async (t) => {
   t.match(front.ends, [{ status: null, outcome: 'failed', fault: { code: 'upstream_cut' } }])
 
   await every(t, 'every status', async (t) => {
-    for (const status of [401, 402, 403]) {
+    for (const [status, code] of [
+      [401, 'upstream_auth'],
+      [402, 'upstream_credit'],
+      [403, 'upstream_rights'],
+    ] as const) {
       resetting.script = () => jsonAnswer({ error: 'Incorrect key provider-key' }, status)
       const reply = await fetch(`${front.url}/x`)
       t.equal(reply.status, 502, `${status} to us is a 502 to the caller`)
       t.notMatch(await reply.text(), 'provider-key')
-      t.match(front.ends.at(-1), { status, outcome: 'failed', fault: { code: 'upstream_auth' } })
+      t.match(front.ends.at(-1), { status, outcome: 'failed', fault: { code } })
+      t.equal(reply.headers.get('x-should-retry'), 'false')
     }
   })
   resetting.script = () => jsonAnswer({ error: 'no such file' }, 404)

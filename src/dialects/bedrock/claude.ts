@@ -54,7 +54,7 @@ function countOf(messages: UpstreamDialect, request: CanonicalRequest, target: T
 
 /** What the model itself refuses is worded as at its own provider: the field in front, and what is wrong behind it. */
 function faultOf(messages: UpstreamDialect, fault: Fault, status: number): Fault {
-  const { sentence, refusesReasoning, lacksRights, providerStatus } = fault
+  const { sentence, refusesReasoning, providerStatus } = fault
   if (fault.code !== 'upstream_rejected' || sentence === undefined) return fault
   const own = messages.decodeFault(status, { message: sentence.replace(OF_MODEL, '') })
   return new Fault(own.code, {
@@ -63,7 +63,6 @@ function faultOf(messages: UpstreamDialect, fault: Fault, status: number): Fault
     sentence,
     providerStatus,
     refusesReasoning: refusesReasoning || own.refusesReasoning,
-    lacksRights,
   })
 }
 

@@ -1,8 +1,9 @@
 /** Faults on purpose: what goes wrong, and when. */
 
 import type { Clock } from '../../core/clock.ts'
-import { Fault, type FaultCode } from '../../core/faults.ts'
+import { Fault } from '../../core/faults.ts'
 import type { Json } from '../../core/json.ts'
+import { faultIn } from '../faults/classify.ts'
 import type { Quirks } from '../quirks.ts'
 
 export interface FaultPlan {
@@ -18,25 +19,9 @@ export interface FaultPlan {
 
 const NONE: FaultPlan = { delay: 0 }
 
-const CODES: Readonly<Record<number, FaultCode>> = {
-  400: 'upstream_rejected',
-  401: 'upstream_auth',
-  402: 'upstream_auth',
-  403: 'upstream_auth',
-  404: 'upstream_missing',
-  408: 'upstream_silent',
-  409: 'upstream_conflict',
-  413: 'upstream_too_large',
-  422: 'upstream_unprocessable',
-  429: 'upstream_limited',
-  504: 'upstream_silent',
-  524: 'upstream_silent',
-  529: 'upstream_overloaded',
-}
-
 /** The fault that a provider's HTTP status stands for; the simulated body says nothing more. */
 export function decodeFault(status: number, _body?: Json): Fault {
-  return new Fault(CODES[status] ?? 'upstream_error', { providerStatus: status >= 400 ? status : undefined })
+  return new Fault(faultIn('chat', status, undefined).code, { providerStatus: status >= 400 ? status : undefined })
 }
 
 /** What hits this run, by `quirks.faults`; one random draw decides for all of them where `rate` is below 1. */

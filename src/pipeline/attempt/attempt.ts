@@ -5,7 +5,7 @@
 import pRetry from 'p-retry'
 import type { Clock } from '../../core/clock.ts'
 import { entryAt } from '../../core/entry-at.ts'
-import { asFault, Fault } from '../../core/faults.ts'
+import { asFault, Fault, isAccountFault } from '../../core/faults.ts'
 import { counter, open, type Tallies } from '../../core/metrics.ts'
 import { isBound } from '../../dialects/canon/reasoning-owner.ts'
 import type { Usage } from '../../dialects/canon/usage.ts'
@@ -118,9 +118,15 @@ function setAside(exchange: Planned): void {
   costs.turns.push(unfinished)
 }
 
-/** What the caller got wrong no other endpoint of the same model would take; another model may. */
-function isSkipped({ model }: Endpoint, failures: readonly Failure[]): boolean {
-  return failures.some(({ fault, endpoint }) => fault.retry === 'never' && endpoint.model === model)
+/**
+ * What the caller got wrong no other endpoint of the same model would take; another model may. Where only some servers refuse it, those of
+ * the same provider are left out.
+ */
+function isSkipped({ model, provider }: Endpoint, failures: readonly Failure[]): boolean {
+  return failures.some(({ fault: { retry }, endpoint: failed }) => {
+    if (failed.model !== model) return false
+    return retry === 'never' || (retry === 'elsewhere' && failed.provider === provider)
+  })
 }
 
 const ending = (permit: RetryPermit) => (): void => permit.end(true)
@@ -305,8 +311,7 @@ function failed(fault: Fault, { at: endpoint, status }: NotedAttempt, dependenci
   if (fault.origin === 'upstream') dependencies.health.failure(endpoint, fault, since)
   else dependencies.health.abandoned(endpoint)
   countAttempt(dependencies.tallies, endpoint.provider.slug, fault.code)
-  if (fault.code === 'upstream_auth' || fault.code === 'credential_refused')
-    dependencies.alarm(endpoint.provider, fault, denialIn(fault, status, endpoint.provider))
+  if (isAccountFault(fault)) dependencies.alarm(endpoint.provider, fault, denialIn(fault, status, endpoint.provider))
 }
 
 /** Characters of a sentence that the log has. */
@@ -318,8 +323,9 @@ const LIKE_KEY = /(?=[\w\-+=.]*[A-Z])(?=[\w\-+=.]*[a-z])(?=[\w\-+=.]*\d)[\w\-+=.
  * What a provider says about rights that are missing: the operator needs it, and it may name accounts, so it is for the log alone. Only of
  * a 403 that comes before the request is read: other refusals may quote a prompt. What could be a key or a token is left out.
  */
-function denialIn({ lacksRights, sentence }: Fault, status: number | null, { key }: Provider): string | undefined {
-  if (!lacksRights || status !== 403 || sentence === undefined || (key !== undefined && sentence.includes(key))) return undefined
+function denialIn({ code, sentence }: Fault, status: number | null, { key }: Provider): string | undefined {
+  if (code !== 'upstream_rights' || status !== 403 || sentence === undefined || (key !== undefined && sentence.includes(key)))
+    return undefined
   const shown = sentence.slice(0, LONGEST_DENIAL).replaceAll(LIKE_KEY, '…')
   return shown.replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
 }

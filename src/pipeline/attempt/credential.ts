@@ -1,5 +1,5 @@
 /** Calls of endpoints whose credential rotates: it is there before the call, and replaced once where the provider refuses it. */
-import { asFault, Fault } from '../../core/faults.ts'
+import { asFault, Fault, isAccountFault } from '../../core/faults.ts'
 import type { Credential } from '../../services/credentials/credential.ts'
 import type { Grant } from '../../services/credentials/types.ts'
 import type { Planned, Received } from '../exchange.ts'
@@ -25,7 +25,7 @@ export async function credentialed(call: () => Promise<Reply>, source: Credentia
     } catch (thrown) {
       const fault = asFault(thrown)
       const record = trail.attempts.at(-1)
-      const isRefused = isRefusal(fault, record?.status)
+      const isRefused = isRefusal(fault)
       const failure = isRefused ? refused(fault) : hidden(fault, credential)
       if (head.cancel.aborted) throw failure
       const left = isRefused ? await afterRefusal(credential, used) : afterOther(credential, fault)
@@ -51,11 +51,11 @@ async function afterRefusal(credential: Credential, used: Grant | undefined): Pr
  * A rate limit of one key says nothing of the others. Nor do rights that are missing or a bill that is unpaid: then another key is tried,
  * and this one stays, since callers choose what they need rights for.
  */
-function afterOther(credential: Credential, { code, status, retryAfter }: Fault): Left {
+function afterOther(credential: Credential, fault: Fault): Left {
   if (!credential.limited) return undefined
-  if (code === 'upstream_auth') return 'another'
-  if (status !== 429) return undefined
-  credential.limited(retryAfter)
+  if (isAccountFault(fault)) return 'another'
+  if (fault.status !== 429) return undefined
+  credential.limited(fault.retryAfter)
   return 'another'
 }
 
@@ -70,9 +70,9 @@ export function present(credential: Credential, exchange: Received): Promise<voi
   })
 }
 
-/** A refusal of the credential, and neither of the account's unpaid bill nor of its rights. @param status of the provider's reply. */
-export function isRefusal(fault: Fault, status: number | null | undefined): boolean {
-  return fault.code === 'upstream_auth' && !fault.lacksRights && status !== 402 && status !== 429
+/** A refusal of the credential, and neither of the account's unpaid bill nor of its rights. */
+export function isRefusal({ code }: Fault): boolean {
+  return code === 'upstream_auth'
 }
 
 /** Without the provider's own words, which may quote the credential. */
@@ -83,6 +83,6 @@ export function refused({ retryAfter, providerStatus }: Fault): Fault {
 /** What a dialect took for a harmless word may be what the provider was sent. */
 function hidden(fault: Fault, credential: Credential): Fault {
   if (!credential.isIn(`${fault.message}${JSON.stringify(fault.metadata)}${fault.sentence ?? ''}`)) return fault
-  const { retryAfter, providerStatus, refusesReasoning, lacksRights } = fault
-  return new Fault(fault.code, { retryAfter, providerStatus, refusesReasoning, lacksRights })
+  const { retryAfter, providerStatus, refusesReasoning } = fault
+  return new Fault(fault.code, { retryAfter, providerStatus, refusesReasoning })
 }

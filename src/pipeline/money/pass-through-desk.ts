@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { asFault, Fault } from '../../core/faults.ts'
+import { asFault, Fault, isAccountFault } from '../../core/faults.ts'
 import type { FirstUse } from '../../core/first-use.ts'
 import type { GenerationId, GenerationIds } from '../../core/ids.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
@@ -62,7 +62,7 @@ interface Booking {
 }
 
 interface DeskSource {
-  readonly dependencies: Pick<ChainDependencies, 'clock' | 'failures' | 'journal' | 'credit' | 'admission' | 'upstreams'>
+  readonly dependencies: Pick<ChainDependencies, 'clock' | 'failures' | 'journal' | 'credit' | 'admission' | 'upstreams' | 'alarm'>
   readonly proxy: FirstUse<PassThroughProxy>
   readonly ids: GenerationIds
   readonly spans: { begin(request: IncomingMessage): PassThroughTrace | undefined }
@@ -137,6 +137,7 @@ export class PassThroughDesk {
         // The body is spent, so this request cannot be made again; the next one gets another credential. The caller has chosen the path,
         // which may be one that no key of the account may call: that says nothing of a key of a pool, which would be left out.
         if (credential && !provider.credential?.another && REFUSES_CREDENTIAL.has(end.status ?? 0)) credential.renew(used).catch(() => {})
+        if (end.fault && isAccountFault(end.fault)) this.dependencies.alarm(provider, end.fault, undefined)
         traced?.end({ id: booking.id.id, key: booking.key, provider, cost: costOf(booking, end), end })
         return this.settle(booking, end)
       },

@@ -2,7 +2,7 @@
  * What the caller sees of a provider's refusal (contract C-185): the provider's own sentence, where the caller's request caused it,
  * and the field at fault by the caller's own name: what dialects translate, and what quirks rename. Nothing here is logged.
  */
-import { Fault, isRejection } from '../../core/faults.ts'
+import { accountFault, Fault, isRejection } from '../../core/faults.ts'
 import { type Json, type JsonObject, stringOf } from '../../core/json.ts'
 import type { FieldNames } from '../../dialects/canon/parameters.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
@@ -36,13 +36,15 @@ export interface Refusal {
 
 /** @returns the fault as the caller sees it; the very one where there is nothing to explain. */
 export function explained(exchange: Planned, refusal: Refusal, rewrite: Rewrite): Fault {
-  const { endpoint, fault, status } = refusal
+  const { endpoint, fault } = refusal
+  const ofAccount = accountFault(fault, endpoint.provider.name)
+  if (ofAccount) return ofAccount
   // A tool of the gateway wrote the requests within requests.
   if (!isRejection(fault) || exchange.head.depth > 0) return fault
   const { sent, forgotten } = exchange.request
   const field = stringOf(fault.metadata?.field)
   // In the middle of the answer to a large body what of the sentence is the operator's cannot be found out any more.
-  const isShown = !forgotten && SHOWN.has(status !== null && status >= 400 ? status : fault.status)
+  const isShown = !forgotten && SHOWN.has(shownStatus(refusal))
   const sentence = isShown ? fault.sentence?.slice(0, READ) : undefined
   if (sentence === undefined && field === undefined) return fault
   const { body, naming } = rewrite(exchange, endpoint)
@@ -53,6 +55,11 @@ export function explained(exchange: Planned, refusal: Refusal, rewrite: Rewrite)
   const notes = fieldNotes(text, fields, field)
   const { retryAfter, providerStatus } = fault
   return new Fault(fault.code, { message: cut(text, LONGEST - notes.length) + notes, metadata, retryAfter, providerStatus })
+}
+
+/** Of a refusal that comes with a status of 500 or above, that of the fault. */
+function shownStatus({ fault, status }: Refusal): number {
+  return status !== null && status >= 400 && status < 500 ? status : fault.status
 }
 
 /** Agents compact a conversation where they find words that they know, and providers have many for it. */

@@ -1,6 +1,6 @@
 /** The final error of a request that no endpoint has answered (contract sections 5.2 and 8). */
 
-import { DOCS_URL, Fault, isRejection } from '../../core/faults.ts'
+import { DOCS_URL, Fault, isAccountFault, isRejection, NO_RETRY } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Received, Routed } from '../exchange.ts'
@@ -23,15 +23,30 @@ export function finalFault(exchange: Routed, failures: readonly Failure[]): Faul
   const last = failures.at(-1)
   if (!last) return new Fault('unavailable', { retryAfter: USUAL_WAIT, availability: availabilityOf('unavailable', exchange, failures) })
   const { fault } = last
-  const hints = failures.map((failure) => failure.fault.retryAfter).filter((seconds) => seconds !== undefined)
-  const retryAfter = fault.status !== 429 ? undefined : hints.length > 0 ? Math.min(...hints) : USUAL_WAIT
+  const retryAfter = waitAfter(last, failures)
   return new Fault(fault.code, {
     message: fault.message,
     metadata: { ...fault.metadata, ...previousErrors(failures.slice(0, -1)) },
     retryAfter,
     availability: fault.availability ?? availabilityOf(fault.code, exchange, failures, retryAfter),
+    headers: isForTheOperator(failures) ? NO_RETRY : undefined,
     cause: fault,
   })
+}
+
+/** True where every endpoint has failed for the sake of the gateway's account there: no retry helps. */
+function isForTheOperator(failures: readonly Failure[]): boolean {
+  return failures.every(({ fault }) => isAccountFault(fault))
+}
+
+/** Statuses with which a provider may say how long to wait (RFC 9110, 10.2.3; Anthropic's 529). */
+const WAITS: ReadonlySet<number | null> = new Set([429, 503, 529])
+
+/** Seconds for the caller: the shortest wait that one of the providers states. */
+function waitAfter({ fault, status }: Failure, failures: readonly Failure[]): number | undefined {
+  if (!WAITS.has(fault.status) && !WAITS.has(status)) return undefined
+  const hints = failures.map((failure) => failure.fault.retryAfter).filter((seconds) => seconds !== undefined)
+  return hints.length > 0 ? Math.min(...hints) : fault.status === 429 ? USUAL_WAIT : undefined
 }
 
 /** The exchange has ended before its time: the caller left, or the deadline has passed. */
@@ -62,7 +77,7 @@ function availabilityOf(code: Fault['code'], exchange: Routed, failures: readonl
   const affected = new Set(failures.map(({ endpoint }) => endpoint.provider.slug))
   return {
     code: AVAILABILITY.get(code) ?? 'temporarily_unavailable',
-    retryable: code !== 'upstream_missing',
+    retryable: code !== 'upstream_missing' && !isForTheOperator(failures),
     requested_models: exchange.route.models.map((model) => model.slug),
     docs_url: DOCS_URL,
     ...(retryAfter === undefined ? {} : { retry_after: retryAfter }),

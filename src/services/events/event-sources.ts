@@ -7,6 +7,7 @@ import {
   DRAIN_BEGUN,
   GUARDRAIL_HIT,
   LEDGER_PROBLEM,
+  PROVIDER_ACCOUNT,
   PROVIDER_EJECTED,
   PROVIDER_RESTORED,
 } from '../../core/event-types.ts'
@@ -66,6 +67,14 @@ export class EventSources {
     const id = endpoint.wildcardId ?? endpoint.id
     if (!this.ejected.delete(id)) return
     this.log.raise(PROVIDER_RESTORED.make({ at: this.clock.now(), subject: id, data: this.endpointFacts(id, endpoint) }))
+  }
+
+  /** @param problem code of the fault. @param setting where the configuration has the key. */
+  accountRefused(provider: string, problem: string, setting: string): void {
+    const refusals = this.countSince(JSON.stringify(['account', provider, problem]))
+    if (refusals === 0) return
+    const data = { provider, problem, setting, refusals, process: this.process }
+    this.log.raise(PROVIDER_ACCOUNT.make({ at: this.clock.now(), subject: provider, data }))
   }
 
   reloaded(file: string): void {

@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock, Timer } from '../../core/clock.ts'
-import { Fault, type FaultCode, faultBody } from '../../core/faults.ts'
+import { accountFault, Fault, type FaultCode, faultBody, NO_RETRY } from '../../core/faults.ts'
 import type { Provider, Timeouts } from '../../routing/catalog/types.ts'
 import { framingProblem } from './call.ts'
 import { clientHeaders } from './pass-through-headers.ts'
@@ -120,8 +120,16 @@ export class PassThroughRun {
     const { response } = this
     this.providerStatus = status
     if (REFUSES_US.has(status)) {
-      const code = this.call.authorize && status !== 402 ? 'credential_refused' : 'upstream_auth'
-      this.fail(new Fault(code, { metadata: { provider_code: status } }))
+      const code =
+        status === 402
+          ? 'upstream_credit'
+          : this.call.authorize
+            ? 'credential_refused'
+            : status === 403
+              ? 'upstream_rights'
+              : 'upstream_auth'
+      const refused = new Fault(code, { metadata: { provider_code: status }, headers: NO_RETRY })
+      this.fail(accountFault(refused, this.call.provider.name) ?? refused)
       return false
     }
     const problem = framingProblem(headers)
@@ -198,7 +206,7 @@ export class PassThroughRun {
     if (headSent) this.cut()
     else {
       const body = JSON.stringify(faultBody(fault))
-      response.writeHead(fault.status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) })
+      response.writeHead(fault.status, { ...fault.headers, 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) })
       response.end(body)
       this.discardBody()
     }

@@ -390,37 +390,29 @@ t.test('tokens are counted at the provider', async (t) => {
 
 t.test('refusals by the exception that a header names, and whether the credential is at fault', async (t) => {
   await every(t, 'every refusal', async (t) => {
-    for (const [status, type, message, code, lacksRights] of [
-      [400, 'ExpiredTokenException', undefined, 'upstream_auth', false],
-      [403, 'ExpiredTokenException', 'The security token included in the request is expired', 'upstream_auth', false],
-      [403, 'UnrecognizedClientException', 'The security token included in the request is invalid.', 'upstream_auth', false],
-      [403, 'InvalidSignatureException', 'The request signature we calculated does not match', 'upstream_auth', false],
-      [403, 'AccessDeniedException', 'Authentication failed: Please make sure your API Key is valid.', 'upstream_auth', false],
-      [403, 'AccessDeniedException', "You don't have access to the model with the specified model ID.", 'upstream_auth', true],
-      [403, 'AccessDeniedException', 'Your account is not authorized to invoke this API operation.', 'upstream_auth', true],
+    for (const [status, type, message, code] of [
+      [400, 'ExpiredTokenException', undefined, 'upstream_auth'],
+      [403, 'ExpiredTokenException', 'The security token included in the request is expired', 'upstream_auth'],
+      [403, 'UnrecognizedClientException', 'The security token included in the request is invalid.', 'upstream_auth'],
+      [403, 'InvalidSignatureException', 'The request signature we calculated does not match', 'upstream_auth'],
+      [403, 'AccessDeniedException', 'Authentication failed: Please make sure your API Key is valid.', 'upstream_auth'],
+      [403, 'AccessDeniedException', "You don't have access to the model with the specified model ID.", 'upstream_rights'],
+      [403, 'AccessDeniedException', 'Your account is not authorized to invoke this API operation.', 'upstream_rights'],
       [
         403,
         undefined,
         'User: arn:aws:sts::111111111111:assumed-role/a is not authorized to perform: bedrock:InvokeModel',
-        'upstream_auth',
-        true,
+        'upstream_rights',
       ],
-      [403, undefined, 'The security token included in the request is invalid.', 'upstream_auth', false],
-      [
-        403,
-        'AccessDeniedException',
-        'You invoked an unsupported model or your request did not allow prompt caching',
-        'upstream_rejected',
-        false,
-      ],
-      [400, 'ThrottlingException', 'Rate exceeded', 'upstream_limited', false],
-      [400, 'SerializationException', undefined, 'upstream_rejected', false],
+      [403, undefined, 'The security token included in the request is invalid.', 'upstream_auth'],
+      [403, 'AccessDeniedException', 'You invoked an unsupported model or your request did not allow prompt caching', 'upstream_rejected'],
+      [400, 'ThrottlingException', 'Rate exceeded', 'upstream_limited'],
+      [400, 'SerializationException', undefined, 'upstream_rejected'],
     ] as const) {
       const address = type && `${type}:http://internal.amazon.com/coral/com.amazon.bedrock/`
       const fault = bedrockConverse.decodeFault(status, message === undefined ? undefined : { message }, { 'x-amzn-errortype': address })
       const name = `${status} ${type} ${message}`
       t.equal(fault.code, code, name)
-      t.equal(fault.lacksRights, lacksRights, name)
       t.equal(fault.sentence, message, name)
       if (type) t.equal(fault.metadata?.provider_code, type, name)
     }
@@ -435,7 +427,7 @@ t.test('refusals by status and words', async (t) => {
       [400, 'Input is too long for requested model.', 'upstream_context'],
       [400, 'Malformed input request', 'upstream_rejected'],
       [403, 'The security token included in the request is invalid.', 'upstream_auth'],
-      [403, "You don't have access to the model with the specified model ID.", 'upstream_auth'],
+      [403, "You don't have access to the model with the specified model ID.", 'upstream_rights'],
       [403, 'You invoked an unsupported model or your request did not allow prompt caching', 'upstream_rejected'],
       [404, 'The requested resource was not found', 'upstream_missing'],
       [408, 'Model has timed out', 'upstream_silent'],

@@ -741,7 +741,7 @@ t.test('faults of a provider', async (t) => {
     [404, { error: { code: 'model_not_found' } }, 'upstream_missing'],
     [413, undefined, 'upstream_too_large'],
     [429, { error: { code: 'rate_limit_exceeded' } }, 'upstream_limited'],
-    [429, { error: { type: 'insufficient_quota', code: 'insufficient_quota' } }, 'upstream_auth'],
+    [429, { error: { type: 'insufficient_quota', code: 'insufficient_quota' } }, 'upstream_credit'],
     [500, { error: { type: 'server_error' } }, 'upstream_error'],
     [500, { error: { code: 'invalid_state' } }, 'upstream_error'],
     [503, { error: { code: 'server_overloaded' } }, 'upstream_overloaded'],
@@ -760,7 +760,7 @@ t.test('faults of a provider', async (t) => {
     }
   })
   t.match(openaiResponses.decodeFault(400, { error: { code: 'unsupported_parameter', param: 'temperature' } }), {
-    message: 'Provider rejected the request: temperature (unsupported_parameter)',
+    message: 'Provider rejected the request (temperature)',
     metadata: { provider_code: 'unsupported_parameter' },
   })
   t.same(openaiResponses.auth('k'), ['authorization', 'Bearer k'])

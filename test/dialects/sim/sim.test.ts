@@ -355,6 +355,8 @@ t.test('faults by configuration', async (t) => {
   const statuses: [number, string][] = [
     [400, 'upstream_rejected'],
     [401, 'upstream_auth'],
+    [402, 'upstream_credit'],
+    [403, 'upstream_rights'],
     [404, 'upstream_missing'],
     [413, 'upstream_too_large'],
     [429, 'upstream_limited'],

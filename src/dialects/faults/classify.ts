@@ -1,0 +1,76 @@
+/** A provider's error as one of our faults, by the table of rows. */
+import { FAULTS, Fault, type FaultCode } from '../../core/faults.ts'
+import type { Json, JsonObject } from '../../core/json.ts'
+import { refusesReasoning } from './refused-reasoning.ts'
+import { FIRM, OTHERWISE, ROWS, type Row, STATUS_OF_WORD, type Wire } from './rows.ts'
+import { errorIn, type StatedError } from './stated-error.ts'
+
+const SAFE_WORD = /^[A-Za-z][\w.-]{0,63}$/
+const SAFE_FIELD = /^[A-Za-z_][\w.[\]-]{0,79}$/
+/** Characters of a sentence that patterns are tried on: its beginning, and its end. */
+const HEAD = 2_000
+const TAIL = 1_000
+/** What a message quotes may be the caller's, such as the name of a model. */
+const QUOTED = /`[^`]{0,200}`|'[^']{0,200}'|"[^"]{0,200}"/g
+const NAMES_FIELD: ReadonlySet<FaultCode> = new Set(['upstream_rejected', 'upstream_unprocessable', 'upstream_unfit'])
+
+/**
+ * @param status the HTTP status, or 200 for an error inside a good reply.
+ * @param error what the reply states.
+ * @returns a fault whose own text names at most the refused field.
+ */
+export function faultOf(wire: Wire, status: number, error: StatedError): Fault {
+  const { words, sentence, retryAfter } = error
+  const known = statusOf(status, error)
+  const code = kindOf(wire, known, error)
+  const named = words.find((word) => SAFE_WORD.test(word))
+  const metadata: JsonObject = { provider_code: named ?? String(known === 0 ? 500 : known) }
+  const given = {
+    metadata,
+    sentence,
+    retryAfter,
+    providerStatus: status < 400 ? error.status : undefined,
+    refusesReasoning: refusesReasoning(wire, [...words, cut(sentence), cut(error.quoted)].join(' ')),
+  }
+  const { field } = error
+  if (!NAMES_FIELD.has(code) || field === undefined || !SAFE_FIELD.test(field)) return new Fault(code, given)
+  metadata.field = field
+  return new Fault(code, { ...given, message: `Provider rejected the request (${field})` })
+}
+
+/** As `faultOf`, where the wire has nothing of its own. */
+export function faultIn(wire: Wire, status: number, body: Json | undefined): Fault {
+  return faultOf(wire, status, errorIn(body))
+}
+
+/** The status that decides; 0 where neither the reply nor its words have one. */
+function statusOf(status: number, { words, status: stated }: StatedError): number {
+  if (FIRM.has(status)) return status
+  const real = status >= 400 ? status : (stated ?? 0)
+  if (FIRM.has(real)) return real
+  for (const word of words) {
+    const meant = STATUS_OF_WORD.find(([pattern]) => pattern.test(word))?.[1]
+    // A server error that calls the request invalid is still a server error: another endpoint may do better.
+    if (meant !== undefined) return meant === 400 && real >= 500 ? real : meant
+  }
+  return real
+}
+
+function kindOf(wire: Wire, status: number, { words, sentence, quoted, field }: StatedError): FaultCode {
+  const said = `${cut(sentence)} ${cut(quoted)}`
+  const unquoted = said.replaceAll(QUOTED, '')
+  const word = words.join(' ')
+  const fits = (row: Row): boolean => {
+    if (row.wires && !row.wires.includes(wire)) return false
+    if (row.status && !row.status.includes(status)) return false
+    if (row.word && !words.some((each) => row.word?.test(each))) return false
+    if (row.field && field !== undefined && !row.field.test(field)) return false
+    const heard = FAULTS[row.kind].blame === 'operator' ? unquoted : said
+    return (row.sentence?.test(heard) ?? true) && (row.text?.test(`${word} ${heard}`) ?? true)
+  }
+  return ROWS.find(fits)?.kind ?? OTHERWISE
+}
+
+function cut(text = ''): string {
+  return text.length <= HEAD + TAIL ? text : `${text.slice(0, HEAD)} ${text.slice(-TAIL)}`
+}
