@@ -9,6 +9,7 @@ import type { ClientCompaction } from './canon/compaction.ts'
 import type { End, StreamEvent } from './canon/events.ts'
 import type { Folded } from './canon/fold.ts'
 import type { SearchWire } from './canon/native-search.ts'
+import type { OutsideTable } from './canon/outside-input.ts'
 import type { FieldNames, ParameterTable } from './canon/parameters.ts'
 import type { Preset, StoredPrompts } from './canon/presets.ts'
 import type { FileFamily, TakenFiles } from './canon/provider-files.ts'
@@ -157,6 +158,8 @@ export interface Target {
   readonly withoutReasoning?: boolean | undefined
   /** The caller's name of its conversation, for providers that find their cache by a key; undefined where it has none. */
   readonly conversation?: string | undefined
+  /** True where a limit applies: tools that the provider runs are sent with the caps that the hold counts. */
+  readonly limited?: boolean | undefined
   /** Names of provider features that the caller requests in `anthropic-beta` or `x-anthropic-beta`, comma-separated. */
   readonly betas?: string | undefined
 }
@@ -283,6 +286,8 @@ export interface UpstreamDialect extends ProviderWire {
   readonly files?: TakenFiles | 'all'
   /** How the wire requests the provider's own search of the web, for endpoints that have one (`canon/native-search.ts`). */
   readonly webSearch?: SearchWire
+  /** Input that its providers add themselves; absent where they add none beside what the request names by address. */
+  readonly outside?: OutsideTable
   /** Wire of opaque parts, items and tools that are written back verbatim. */
   readonly wire: DialectId
   /** The provider's list of models, where it is not the OpenAI one under `/models`. */

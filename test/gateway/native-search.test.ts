@@ -364,7 +364,7 @@ t.test("another provider's search tool becomes the one of the provider that serv
 })
 
 t.test('what the provider may charge for searches is held before', async (t) => {
-  const one = await nativeSearch(t, 'anthropic', { key: ', limit: "0.06"' })
+  const one = await nativeSearch(t, 'anthropic', { key: ', limit: "0.13"' })
   const ask = (parameters: JsonObject): Promise<Asked> =>
     one.ask({ format: 'chat', stream: false }, { ...tool(parameters), max_tokens: 10 })
   t.equal((await ask({ max_uses: 7 })).status, 402)

@@ -9,6 +9,7 @@ import { encodeRequest } from './encode-request.ts'
 import { encodeResult } from './encode-result.ts'
 import { ChatStreamEncoder } from './encode-stream.ts'
 import { decodeFault } from './fault.ts'
+import { outsideInput } from './outside-input.ts'
 import { chatFields, chatParameters } from './parameters.ts'
 import { chatPass } from './pass.ts'
 import { withPreset } from './preset.ts'
@@ -48,6 +49,7 @@ export const openaiChat: UpstreamDialect = {
   // FunctionDefinition.name: "with a maximum length of 64" (types of openai 7.55.0, resources/shared).
   toolNames: { most: 64 },
   webSearch: searchWire,
+  outside: outsideInput,
   wire: WIRE,
   pass: chatPass,
 }

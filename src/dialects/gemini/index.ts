@@ -8,6 +8,7 @@ import { GeminiStreamDecoder } from './decode-stream.ts'
 import { encodeRequest } from './encode-request.ts'
 import { decodeFault } from './fault.ts'
 import { geminiCap } from './generation-config.ts'
+import { outsideInput } from './outside-input.ts'
 import { geminiFields, geminiParameters } from './parameters.ts'
 import { operationPath, resourceOf, WIRE } from './wire.ts'
 
@@ -52,6 +53,7 @@ export const geminiUpstream: UpstreamDialect = {
   toolNames: { most: 128, beginsWithLetter: true },
   // It takes no domains, and most of its models no functions beside it.
   webSearch: { canExpress: ({ allowed, excluded }) => allowed.length + excluded.length === 0, isTool: true, besideFunctions: false },
+  outside: outsideInput,
   wire: WIRE,
   listing: { paths: [LISTING_PATH], read: readListing },
   countTokens: { encode: encodeCount, decode: decodeCount },

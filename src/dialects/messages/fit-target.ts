@@ -2,6 +2,7 @@
 import { isObject, type JsonObject, objectsOf } from '../../core/json.ts'
 import { type CapWire, hashedUser, losesTier, sendsCap, takeTierWords, tierToSend } from '../canon/request-fields.ts'
 import type { Target } from '../types.ts'
+import { capTools } from './outside-input.ts'
 
 /** Behind a base URL without `/v1`, as the provider's own SDKs take it. */
 export const PATH = '/v1/messages'
@@ -138,6 +139,7 @@ export function fitToTarget(body: JsonObject, target: Target, dropped: string[])
   if (target.stream) body.stream = true
   else delete body.stream
   fitCap(body, target, dropped)
+  if (target.limited) capTools(body)
   fitTier(body, target, dropped)
   fitParameters(body, target, dropped)
   fitUserId(body, target, dropped)

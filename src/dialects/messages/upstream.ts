@@ -12,6 +12,7 @@ import { isError, MessagesStreamDecoder } from './decode-stream.ts'
 import { encodeRequest } from './encode-request.ts'
 import { decodeFault } from './fault.ts'
 import { messagesCap, placed } from './fit-target.ts'
+import { outsideInput } from './outside-input.ts'
 import { anthropicParameters, messagesFields } from './parameters.ts'
 import { messagesPass } from './pass.ts'
 import { searchWire } from './web-search.ts'
@@ -110,6 +111,7 @@ export const anthropicUpstream: UpstreamDialect = {
   bindsReasoning: (quirks) => quirks.signatures === 'account',
   files: { family: 'messages', kinds: ['file', 'image'] },
   webSearch: searchWire,
+  outside: outsideInput,
   wire: WIRE,
   listing: { paths: [LISTING_PATH], read: readListing },
   countTokens,

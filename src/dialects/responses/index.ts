@@ -17,6 +17,7 @@ import { debugEvent, openStream, ResponsesStreamEncoder } from './encode-stream.
 import { decodeFault } from './fault.ts'
 import { flatten, nameClash } from './flatten.ts'
 import { OutputItems } from './output-items.ts'
+import { outsideInput } from './outside-input.ts'
 import { responsesFields, responsesParameters } from './parameters.ts'
 import { responsesPass } from './pass.ts'
 import { withPreset } from './preset.ts'
@@ -77,6 +78,7 @@ export const openaiResponses: UpstreamDialect = {
   toolNames: { most: 64 },
   files: { family: 'openai', kinds: ['file', 'image'] },
   webSearch: searchWire,
+  outside: outsideInput,
   wire: WIRE,
   pass: responsesPass,
 }

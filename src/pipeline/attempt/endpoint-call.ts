@@ -129,6 +129,7 @@ export function targetOf(exchange: Accepted & MaybePlanned, endpoint: Endpoint, 
     withoutReasoning: exchange.run.withoutReasoning?.has(endpoint.id),
     conversation: exchange.request.gateway.sessionId,
     betas: betasOf(exchange.head.headers),
+    limited: exchange.plan?.outputCaps !== undefined,
   }
 }
 

@@ -38,6 +38,8 @@ export class Hold {
   private rowFloor = 0
   /** Nano-dollars reserved beside `reserved`, so that the two pay for the row's floor. */
   private forRow = 0
+  /** Nano-dollars kept free beside `reserved` for input that is not in the body (outside-hold.ts). */
+  private outside = 0
   private writes = 0
   private account: CreditAccount | undefined
   /** Those of the last part. */
@@ -76,6 +78,20 @@ export class Hold {
     return this.add(account, held)
   }
 
+  /**
+   * Keeps credit free beside the hold, until the part or the exchange is over: for what the provider may add to the input.
+   * @returns false where not even the floor fits; a promise only where credit has to be leased.
+   */
+  keepFree(account: CreditAccount, ask: HoldAsk, allowances: readonly Allowance[]): boolean | Promise<boolean> {
+    const keep = (held: number | undefined): boolean => {
+      this.outside += held ?? 0
+      return held !== undefined
+    }
+    const held = account.tryHold(ask, allowances)
+    if (held === undefined && account.seek) return account.seek(ask, allowances).then(keep)
+    return keep(held)
+  }
+
   /** Says what of the amount a crash is charged. @param floor nano-dollars, added to those of earlier parts. */
   raiseFloor(floor: number): void {
     this.least += floor
@@ -88,6 +104,7 @@ export class Hold {
    */
   conclude(part: HoldPart, cost: number): Promise<void> | undefined {
     const { account, allowances } = this
+    this.freeOutside()
     const kept = Math.min(cost, part.amount)
     const freed = part.amount - kept
     this.reserved -= freed
@@ -108,9 +125,10 @@ export class Hold {
 
   /** Gives all back: nothing was begun. */
   release(): void {
-    this.account?.release(this.reserved + this.forRow)
+    this.account?.release(this.reserved + this.forRow + this.outside)
     this.reserved = 0
     this.forRow = 0
+    this.outside = 0
     this.least = 0
     this.covered = 0
   }
@@ -139,6 +157,11 @@ export class Hold {
     })
   }
 
+  private freeOutside(): void {
+    if (this.outside > 0) this.account?.release(this.outside)
+    this.outside = 0
+  }
+
   /** Frees what the floor of the row does not need. */
   private freeForRow(): void {
     const needed = Math.max(0, this.rowFloor - this.reserved)
@@ -154,7 +177,7 @@ export class Hold {
    */
   settle(journal: Journal, row: SettleRow): SettledHold | Promise<SettledHold> {
     const { account, allowances } = this
-    const reserved = this.reserved + this.forRow
+    const reserved = this.reserved + this.forRow + this.outside
     const written = this.state === 'written'
     this.state = 'settled'
     if (!account) return this.record(journal, row, written, { charged: row.cost, unrecovered: 0 })
@@ -169,7 +192,7 @@ export class Hold {
       const readable = facts === row.facts ? row : { ...row, facts, use: undefined }
       journal.settle(unrecovered > 0 ? chargedRow(readable, charged) : readable)
     }
-    const excess = this.account ? Math.max(0, row.cost - (this.reserved - this.covered)) : 0
+    const excess = this.account ? Math.max(0, row.cost - (this.reserved + this.outside - this.covered)) : 0
     return { charged, unrecovered, excess, committed: written ? journal.committed() : undefined }
   }
 

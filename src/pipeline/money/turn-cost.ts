@@ -174,7 +174,7 @@ export function tariffOf({ head: { at }, request: { body, client } }: Accepted, 
   return tariffAt(endpoint, at, typeof region === 'string' ? region : undefined)
 }
 
-interface Payer {
+export interface Payer {
   /** As it is now. */
   readonly key: ApiKey
   readonly credit: CreditBook
@@ -183,7 +183,7 @@ interface Payer {
   readonly defaultMaxOutput: number | undefined
 }
 
-interface Reservation extends Pick<Plan, 'candidates' | 'outputCaps'> {
+export interface Reservation extends Pick<Plan, 'candidates' | 'outputCaps'> {
   readonly account: CreditAccount
   readonly part: HoldPart
   /** Upper bound of the input's tokens. */

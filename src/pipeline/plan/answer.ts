@@ -12,7 +12,7 @@ import { type Accepted, advance, type Guarded, knownOf, type Planned } from '../
 import { holdsFor } from '../guard/guardrail-terms.ts'
 import type { Layer, Reply, Service } from '../layer.ts'
 import { allowancesOf } from '../money/hold.ts'
-import { takeHold } from '../money/turn-cost.ts'
+import { takeTurnHold } from '../money/outside-hold.ts'
 import { orderOf } from '../route/plan.ts'
 import { type PlanCandidate, type PreviewCall, planCandidates } from './candidates.ts'
 import { type ExcludedEndpoint, exclusions } from './reasons.ts'
@@ -82,7 +82,7 @@ export function previewEnd(
       auth: { key },
       head: { costs },
     } = exchange
-    const { account, input, outputCap, candidates, outputCaps } = await takeHold(exchange, order.candidates, {
+    const { account, input, outputCap, candidates, outputCaps } = await takeTurnHold(exchange, order.candidates, {
       key,
       credit: dependencies.credit,
       upstreams: dependencies.upstreams,

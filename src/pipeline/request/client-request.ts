@@ -255,8 +255,8 @@ function textBytes(exchange: WithRequest): number {
   return bytes
 }
 
-/** All but files of plain text, which are text. */
-function* heavyMedia(exchange: WithRequest): Generator<Media> {
+/** All but files of plain text, which are text; with the bytes of what was fetched. */
+export function* heavyMedia(exchange: WithRequest): Generator<Media> {
   if (isPlain(exchange)) return
   const fetched = exchange.run.media
   for (const { part } of mediaOf(exchange.request.canonical())) {
@@ -290,8 +290,8 @@ const IMAGE_TOKENS = 1_500
  */
 const BYTES_PER_MEDIA_TOKEN = { file: 20, audio: 128, video: 150 } as const
 
-/** What the hold counts: of all but images, whose size models limit, four times the estimate. */
-function mediaBound(part: Media): number {
+/** What the hold counts of one part: of all but images, whose size models limit, four times the estimate. */
+export function mediaBound(part: Media): number {
   return part.media === 'image' ? HELD_MEDIA_TOKENS : Math.max(HELD_MEDIA_TOKENS, 4 * mediaEstimate(part))
 }
 

@@ -17,8 +17,9 @@ import type { ChainDependencies, ChainSettings } from '../dependencies.ts'
 import { advance, type Guarded, type Planned } from '../exchange.ts'
 import type { Layer } from '../layer.ts'
 import { isLimited } from '../money/hold.ts'
+import { takeTurnHold } from '../money/outside-hold.ts'
 import { unpriced } from '../money/tool-fees.ts'
-import { concludeTurn, takeHold, writeHold } from '../money/turn-cost.ts'
+import { concludeTurn, writeHold } from '../money/turn-cost.ts'
 import type { Conversation, Plan } from '../records.ts'
 import { takeTokens, usableKey } from '../request/admit.ts'
 import { contextNeed, contextOf, offersTools, priceMoment, tierOf } from '../request/client-request.ts'
@@ -51,7 +52,7 @@ async function planned(
   const concluding = concludeTurn(exchange)
   if (concluding) await concluding
   const { credit, upstreams } = dependencies
-  const taking = takeHold(exchange, wanted, { key, credit, upstreams, defaultMaxOutput })
+  const taking = takeTurnHold(exchange, wanted, { key, credit, upstreams, defaultMaxOutput })
   const { input, candidates, outputCaps } = taking instanceof Promise ? await taking : taking
   exchange.head.costs.inputTokens = input
   const ready = advance(exchange, 'plan', { candidates, outputCaps, conversation: order.conversation, watch: order.watch })

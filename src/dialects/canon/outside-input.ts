@@ -1,0 +1,161 @@
+/**
+ * Input that does not travel in the body: what a provider remembers, fetches or runs for a request, and adds to its prompt. Each wire has
+ * one table of it, by which a request under a limit is held for what it may cost (docs/decisions/0029-outside-input.md).
+ */
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+
+/** A bound in tokens: all that the endpoint's context has left. */
+export const REST_OF_CONTEXT = Number.POSITIVE_INFINITY
+
+/** A tool that the provider runs. */
+export interface OutsideTool {
+  readonly type: RegExp
+  /** The most tokens that all of its calls in one request add; 0 for a form of it that adds none. */
+  tokens(tool: JsonObject): number
+  /** What the caller can change, behind `web_fetch: `. */
+  readonly help: string
+}
+
+/** A field of the body, beside the conversation and the tools. */
+export interface OutsideField {
+  /** 0 where its value adds nothing. */
+  tokens(value: Json): number
+  readonly help: string
+  /** The provider's name of what is added, where the same may have been used before. */
+  id?(value: Json): string | undefined
+}
+
+export interface OutsideTable {
+  readonly tools: readonly OutsideTool[]
+  readonly fields: Readonly<Record<string, OutsideField>>
+  /** Whose fields reach the provider: those of callers of the wire itself, or of all. */
+  readonly from: 'own' | 'all'
+  /** Fields that name something and add no input. Any other that the tables do not know adds some where it holds an id or an address. */
+  readonly harmless: ReadonlySet<string>
+}
+
+/** Something of one request that adds input. */
+export interface OutsideInput {
+  /** Where it stands, such as `mcp_servers` or `tools: web_fetch_20250910`. */
+  readonly field: string
+  readonly tokens: number
+  readonly help: string
+  readonly id?: string | undefined
+}
+
+/** Results of one search of the web: ten results of some 1,000 tokens each. */
+export const SEARCH_TOKENS = 10_000
+
+/** A key without a limit is served in any case. */
+export const LEAVE_OUT = 'leave it out, or use an endpoint with a smaller context'
+
+const filled = (value: Json | undefined): boolean => (Array.isArray(value) ? value.length > 0 : typeof value === 'string' && value !== '')
+
+/** Content that the provider has cached under a name (Gemini API, `CachedContent.name`). */
+const cachedContent: OutsideField = {
+  tokens: (value) => (filled(value) ? REST_OF_CONTEXT : 0),
+  help: 'send the content itself',
+  id: (value) => (typeof value === 'string' ? value : undefined),
+}
+
+/** The same in `extra_body.google`, where Google's own chat endpoint has it (Gemini API, "OpenAI compatibility"). */
+const inExtraBody = (value: Json): Json | undefined => {
+  const google = isObject(value) ? value.google : undefined
+  return isObject(google) ? (google.cached_content ?? google.cachedContent) : undefined
+}
+
+export const CACHED_CONTENT: Readonly<Record<string, OutsideField>> = {
+  cached_content: cachedContent,
+  cachedContent,
+  extra_body: {
+    tokens: (value) => cachedContent.tokens(inExtraBody(value) ?? null) || (holdsReference(value) ? REST_OF_CONTEXT : 0),
+    help: cachedContent.help,
+    id: (value) => cachedContent.id?.(inExtraBody(value) ?? null),
+  },
+}
+
+const UNKNOWN_HELP = 'it names something that is not part of the request: leave it out'
+
+/** Fields of all formats that are known to add nothing, or whose text is counted with the body. */
+const COUNTED: ReadonlySet<string> = new Set([
+  ...['model', 'models', 'messages', 'input', 'prompt', 'system', 'instructions', 'tools', 'tool_choice', 'stream', 'stream_options'],
+  ...['max_tokens', 'max_completion_tokens', 'max_output_tokens', 'temperature', 'top_p', 'top_k', 'stop', 'stop_sequences', 'seed', 'n'],
+  ...['response_format', 'text', 'output_config', 'output_format', 'thinking', 'reasoning', 'reasoning_effort', 'include', 'store'],
+  ...['metadata', 'user', 'safety_identifier', 'service_tier', 'parallel_tool_calls', 'prompt_cache_key', 'cache_control', 'betas'],
+  ...['functions', 'function_call', 'prediction', 'audio', 'image_config', 'modalities', 'logit_bias', 'context_management', 'truncation'],
+  // The gateway's own.
+  ...['provider', 'route', 'plugins', 'session_id', 'trace', 'debug', 'stop_server_tools_when', 'max_tool_calls', 'preset', 'transforms'],
+  ...['fallbacks', 'usage', 'include_reasoning', 'web_search_options', 'verbosity'],
+])
+
+/** False where no field of the body can add input. */
+export function mayHaveOutsideFields(body: JsonObject): boolean {
+  for (const key in body) if (!COUNTED.has(key)) return true
+  return false
+}
+
+/** @param own true where the caller speaks the wire of the table. */
+export function outsideFields(body: JsonObject, table: OutsideTable, own: boolean): OutsideInput[] {
+  if (!own && table.from === 'own') return []
+  const found: OutsideInput[] = []
+  for (const name in body) {
+    const value = body[name] ?? null
+    if (COUNTED.has(name) || value === null) continue
+    const known = table.fields[name]
+    if (known) {
+      const tokens = known.tokens(value)
+      if (tokens > 0) found.push({ field: name, tokens, help: known.help, id: known.id?.(value) })
+    } else if (own && !table.harmless.has(name) && namesOutside(name, value)) {
+      found.push({ field: name, tokens: REST_OF_CONTEXT, help: UNKNOWN_HELP })
+    }
+  }
+  return found
+}
+
+/** @param tools that are no functions, as the caller's format writes them. */
+export function outsideTools(tools: readonly JsonObject[], table: OutsideTable): OutsideInput[] {
+  const found: OutsideInput[] = []
+  for (const tool of tools) {
+    const type = String(tool.type)
+    const known = table.tools.find((each) => each.type.test(type))
+    const tokens = known?.tokens(tool) ?? 0
+    if (known && tokens > 0) found.push({ field: `tools: ${type}`, tokens, help: known.help })
+  }
+  return found
+}
+
+/** Names of members whose text refers to something elsewhere; those of JSON schemas begin with a dollar sign. */
+const REFERENCE = /^(?:ids?|ur[il]s?)$|_(?:ids?|ur[il]s?)$|[a-z](?:Ids?|Ur[il]s?)$/
+/** Those that say who sends the request, or which one it is. */
+const SENDER = /^(?:end_?)?(?:user|request|trace|span|session|client|device|app|tenant|org|organization|project|run|installation)_?id$/i
+const ADDRESS = /^[a-z][a-z0-9+.-]{1,15}:\/\//i
+
+function namesOutside(name: string, value: Json): boolean {
+  if (SENDER.test(name) || name.startsWith('$')) return false
+  if (typeof value === 'string') return value !== '' && (REFERENCE.test(name) || ADDRESS.test(value))
+  return holdsReference(value)
+}
+
+/** Values that are looked at; a field with more is no reference. */
+const MOST_VALUES = 10_000
+
+/** True where an object or array holds an id or an address. */
+export function holdsReference(value: Json): boolean {
+  const rest: Json[] = [value]
+  let seen = 0
+  for (let one = rest.pop(); one !== undefined; one = rest.pop()) {
+    if (++seen > MOST_VALUES) return true
+    if (typeof one === 'string') {
+      if (ADDRESS.test(one)) return true
+    } else if (Array.isArray(one)) rest.push(...one.slice(0, MOST_VALUES))
+    else if (isObject(one)) {
+      for (const name in one) {
+        const member = one[name]
+        if (SENDER.test(name) || name.startsWith('$') || member === undefined) continue
+        if (REFERENCE.test(name) && filled(member)) return true
+        if (typeof member === 'string' || typeof member === 'object') rest.push(member)
+      }
+    }
+  }
+  return false
+}

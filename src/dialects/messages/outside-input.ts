@@ -1,0 +1,63 @@
+/** What providers of this wire add to a prompt (platform.claude.com; types of @anthropic-ai/sdk 1.14.0). */
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { LEAVE_OUT, type OutsideTable, REST_OF_CONTEXT } from '../canon/outside-input.ts'
+
+/** Caps that tools are sent with under a limit, where the caller sets none (Web fetch tool: `max_uses`, `max_content_tokens`). */
+const FETCHES = 5
+const FETCHED_TOKENS = 20_000
+/** Searches that a hold counts where the caller sets no bound. */
+const SEARCHES = 10
+
+const FETCH = /^web_fetch_/
+const SEARCH = /^web_search_/
+
+const countOr = (value: Json | undefined, otherwise: number): number => (typeof value === 'number' && value > 0 ? value : otherwise)
+
+const isNamed = (value: Json): boolean => typeof value === 'string' && value !== ''
+
+export const outsideInput: OutsideTable = {
+  from: 'own',
+  tools: [
+    {
+      type: FETCH,
+      tokens: ({ max_uses: uses, max_content_tokens: tokens }) => countOr(uses, FETCHES) * countOr(tokens, FETCHED_TOKENS),
+      help: 'set max_uses and max_content_tokens lower',
+    },
+    { type: /^code_execution_/, tokens: () => REST_OF_CONTEXT, help: LEAVE_OUT },
+  ],
+  fields: {
+    // `thread: { type: 'continue', thread_id, … }` goes on with a conversation that the provider keeps; one that begins holds nothing yet.
+    thread: {
+      tokens: (value) => (isObject(value) && value.type === 'create' ? 0 : REST_OF_CONTEXT),
+      help: 'send the whole conversation in messages',
+      id: (value) => (isObject(value) && typeof value.thread_id === 'string' ? value.thread_id : undefined),
+    },
+    container: {
+      tokens: (value) =>
+        isNamed(value) || (isObject(value) && (isNamed(value.id ?? null) || (Array.isArray(value.skills) && value.skills.length > 0)))
+          ? REST_OF_CONTEXT
+          : 0,
+      help: LEAVE_OUT,
+    },
+    mcp_servers: { tokens: (value) => (Array.isArray(value) && value.length > 0 ? REST_OF_CONTEXT : 0), help: LEAVE_OUT },
+  },
+  harmless: new Set(['diagnostics', 'fallback_credit_token', 'inference_geo', 'speed', 'anthropic_beta', 'anthropic_version']),
+}
+
+/** Under a limit, tools that the provider runs are sent with the caps that the request is held for. */
+export function capTools(body: JsonObject): void {
+  const { tools } = body
+  if (!Array.isArray(tools)) return
+  const isFetch = (tool: Json): tool is JsonObject => isObject(tool) && FETCH.test(String(tool.type))
+  const isSearch = (tool: Json): tool is JsonObject => isObject(tool) && SEARCH.test(String(tool.type))
+  if (!tools.some((tool) => isFetch(tool) || isSearch(tool))) return
+  body.tools = tools.map((tool): Json => {
+    if (isFetch(tool)) {
+      const { max_uses: uses, max_content_tokens: tokens } = tool
+      return { ...tool, max_uses: countOr(uses, FETCHES), max_content_tokens: countOr(tokens, FETCHED_TOKENS) }
+    }
+    if (!isSearch(tool)) return tool
+    const search: JsonObject = tool
+    return { ...search, max_uses: countOr(search.max_uses, SEARCHES) }
+  })
+}

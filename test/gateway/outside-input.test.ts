@@ -1,0 +1,197 @@
+/** Input that providers add themselves: a key with a limit is never billed beyond it, and what is refused says which part it was. */
+import t, { type Test } from 'tap'
+import type { JsonObject } from '../../src/core/json.ts'
+import { pdfOf } from '../support/documents.ts'
+import { KEY } from '../support/gateway.ts'
+import { type Client, PATHS } from '../support/providers.ts'
+import { type Scene, startScene } from '../support/scene.ts'
+import { answerFor } from '../support/wire.ts'
+
+const OPEN_KEY = 'sk-router-v1-abcdef0123456789abcdef'
+/** What the provider reports for each request, at one dollar a million. */
+const REPORTED = 900_000
+
+const config =
+  (limit: string) =>
+  (url: string): string =>
+    `
+auth: { keys: [ { name: app, key: "${KEY}", limit: "${limit}" }, { name: open, key: "${OPEN_KEY}" } ] }
+providers:
+  messages: { dialect: anthropic, base_url: "${url}/v1", key: k }
+  responses: { dialect: openai-responses, base_url: "${url}/v1", key: k }
+  chat: { dialect: openai-chat, base_url: "${url}/v1", key: k }
+  gemini: { dialect: gemini, base_url: "${url}/v1beta", key: k }
+models:
+${['messages', 'responses', 'chat', 'gemini']
+  .map(
+    (name) => `  acme/${name}:
+    context: 1000000
+    max_output: 4096
+    input: [text, image, file]
+    endpoints: [ { provider: ${name}, model: up, price: { prompt: "1.00", completion: "1.00", web_search: "0.00" } } ]`,
+  )
+  .join('\n')}
+`
+
+async function place(t: Test, limit: string, input = REPORTED): Promise<Scene> {
+  return await startScene(t, {
+    answer: (seen) => answerFor(seen, { text: ['fine'], usage: { input, output: 5 } }),
+    config: config(limit),
+  })
+}
+
+const TEXT = { max_tokens: 100, messages: [{ role: 'user', content: 'Hello' }] }
+const file = (source: JsonObject): JsonObject => ({
+  ...TEXT,
+  messages: [
+    {
+      role: 'user',
+      content: [
+        { type: 'document', source },
+        { type: 'text', text: 'Sum it up' },
+      ],
+    },
+  ],
+})
+
+/** What a request has that its body does not hold, by the client format and the provider's. */
+const OUTSIDE: readonly [name: string, client: Client, model: string, body: JsonObject][] = [
+  ['a thread', 'messages', 'messages', { ...TEXT, thread: { type: 'continue', thread_id: 'thread_01AbCdEf' } }],
+  ['MCP servers', 'messages', 'messages', { ...TEXT, mcp_servers: [{ type: 'url', name: 'm', url: 'https://mcp.example.com/mcp' }] }],
+  ['fetched pages', 'messages', 'messages', { ...TEXT, tools: [{ type: 'web_fetch_20250910', name: 'web_fetch' }] }],
+  ['searches', 'messages', 'messages', { ...TEXT, tools: [{ type: 'web_search_20250305', name: 'web_search' }] }],
+  ['code', 'messages', 'messages', { ...TEXT, tools: [{ type: 'code_execution_20250825', name: 'code_execution' }] }],
+  ['skills', 'messages', 'messages', { ...TEXT, container: { skills: [{ type: 'anthropic', skill_id: 'pptx', version: 'latest' }] } }],
+  ['a container', 'messages', 'messages', { ...TEXT, container: 'container_011CPR5CNjB747bTd36fQLFk' }],
+  ['a document by its address', 'messages', 'messages', file({ type: 'url', url: 'https://example.com/a.pdf' })],
+  ['an unknown field with an id', 'messages', 'messages', { ...TEXT, workspace: { memory_id: 'mem_01AbCdEf' } }],
+  [
+    'an unknown field with an address',
+    'chat',
+    'chat',
+    { messages: TEXT.messages, max_tokens: 9, grounding: { from: 'https://x.example/' } },
+  ],
+  [
+    'hosted MCP',
+    'responses',
+    'responses',
+    { input: 'Hi', max_output_tokens: 99, tools: [{ type: 'mcp', server_label: 'm', server_url: 'https://mcp.example.com/mcp' }] },
+  ],
+  [
+    'a connector',
+    'responses',
+    'responses',
+    {
+      input: 'Hi',
+      max_output_tokens: 99,
+      tools: [{ type: 'mcp', server_label: 'm', connector_id: 'connector_gmail', authorization: 'x' }],
+    },
+  ],
+  ['searches of the Responses API', 'responses', 'responses', { input: 'Hi', max_output_tokens: 99, tools: [{ type: 'web_search' }] }],
+  ['cached content', 'chat', 'gemini', { messages: TEXT.messages, max_tokens: 99, cached_content: 'cachedContents/abc123' }],
+  [
+    'cached content beside',
+    'chat',
+    'gemini',
+    { messages: TEXT.messages, max_tokens: 99, extra_body: { google: { cached_content: 'cachedContents/abc123' } } },
+  ],
+  ['live search', 'chat', 'chat', { messages: TEXT.messages, max_tokens: 99, search_parameters: { mode: 'on', max_search_results: 60 } }],
+]
+
+t.test('ten at once never cost more than the limit of the key', async (t) => {
+  const { gateway, upstream } = await place(t, '0.05')
+  for (const [name, client, model, body] of OUTSIDE) {
+    const before = upstream.requests.length
+    const asked = Array.from({ length: 10 }, () => gateway.post(PATHS[client], { ...body, model: `acme/${model}` }))
+    const replies = await Promise.all(asked.map(async (reply) => ({ status: (await reply).status, body: await (await reply).json() })))
+    const billed = (upstream.requests.length - before) * REPORTED * 1e-6
+    t.ok(billed <= 0.05, `${name}: the provider bills $${billed}`)
+    t.ok(
+      replies.every(({ status }) => status === 402),
+      name,
+    )
+  }
+  const { data } = (await (await gateway.get('/v1/key')).json()) as { data: { usage: number } }
+  t.equal(data.usage, 0)
+})
+
+t.test('the refusal names the part and what would help', async (t) => {
+  const { gateway } = await place(t, '0.05')
+  const ask = async (more: JsonObject): Promise<JsonObject> =>
+    ((await (await gateway.post(PATHS.messages, { ...TEXT, model: 'acme/messages', ...more })).json()) as { error: JsonObject }).error
+  const fetching = await ask({ tools: [{ type: 'web_fetch_20250910', name: 'web_fetch' }] })
+  t.match(fetching.message, /tools: web_fetch_20250910 \(set max_uses and max_content_tokens lower\)/)
+  const server = await ask({ mcp_servers: [{ type: 'url', name: 'm', url: 'https://mcp.example.com/mcp' }] })
+  t.match(server.message, /mcp_servers/)
+  const capped = await gateway.post(PATHS.messages, {
+    ...TEXT,
+    model: 'acme/messages',
+    tools: [{ type: 'web_fetch_20250910', name: 'web_fetch', max_uses: 2, max_content_tokens: 10_000 }],
+  })
+  t.equal(capped.status, 200, 'with the caps that the message names it is served')
+})
+
+t.test('tools are sent with the caps that are held, under a limit alone', async (t) => {
+  const { gateway, upstream } = await place(t, '50.00')
+  const tools = [
+    { type: 'web_fetch_20250910', name: 'web_fetch' },
+    { type: 'web_search_20250305', name: 'web_search' },
+  ]
+  const sent = async (headers?: Record<string, string>): Promise<unknown> => {
+    const reply = await gateway.post(PATHS.messages, { ...TEXT, model: 'acme/messages', tools }, headers)
+    t.equal(reply.status, 200)
+    return upstream.requests.at(-1)?.json.tools
+  }
+  t.match(await sent(), [{ max_uses: 5, max_content_tokens: 20_000 }, { max_uses: 10 }])
+  t.strictSame(await sent({ authorization: `Bearer ${OPEN_KEY}` }), tools, 'a key without a limit sends what its caller sent')
+})
+
+t.test('a key without a limit is served as before', async (t) => {
+  const { gateway } = await place(t, '0.05')
+  for (const [name, client, model, body] of OUTSIDE) {
+    const reply = await gateway.post(PATHS[client], { ...body, model: `acme/${model}` }, { authorization: `Bearer ${OPEN_KEY}` })
+    t.equal(reply.status, 200, name)
+    await reply.text()
+  }
+})
+
+t.test('a PDF is held for by its pages', async (t) => {
+  const { gateway } = await place(t, '0.30')
+  const ask = async (pages: number): Promise<number> => {
+    const data = pdfOf(
+      Array.from({ length: pages }, () => 'x'),
+      { packed: true },
+    ).toString('base64')
+    const body = { ...file({ type: 'base64', media_type: 'application/pdf', data }), model: 'acme/messages' }
+    const reply = await gateway.post(PATHS.messages, body)
+    await reply.text()
+    return reply.status
+  }
+  t.equal(await ask(200), 402, '200 pages of 5,000 tokens do not fit')
+  t.equal(await ask(2), 200)
+})
+
+t.test('where a context is too dear for what is left, one such request runs at a time', async (t) => {
+  // The whole context costs $1.00, of which $0.50 is there.
+  const { gateway, upstream } = await place(t, '0.50')
+  const body = { ...TEXT, model: 'acme/messages', mcp_servers: [{ type: 'url', name: 'm', url: 'https://mcp.example.com/mcp' }] }
+  const replies = await Promise.all(Array.from({ length: 10 }, () => gateway.post(PATHS.messages, body)))
+  t.strictSame(replies.map(({ status }) => status).sort(), [200, ...Array(9).fill(402)])
+  t.equal(upstream.requests.length, 1)
+})
+
+t.test('fields that name nothing outside are served from the last cent', async (t) => {
+  const { gateway } = await place(t, '0.01', 10)
+  const harmless: [Client, string, JsonObject][] = [
+    ['messages', 'messages', { ...TEXT, metadata: { user_id: 'user_01' }, diagnostics: { previous_message_id: 'gen-1' } }],
+    ['messages', 'messages', { ...TEXT, container: { skills: [] }, thread: { type: 'create' } }],
+    ['chat', 'chat', { messages: TEXT.messages, max_tokens: 9, guided_json: { $schema: 'http://json-schema.org/x' }, top_a: 1 }],
+    ['chat', 'chat', { messages: TEXT.messages, max_tokens: 9, chat_template_kwargs: { enable_thinking: false }, request_id: 'r1' }],
+    ['responses', 'responses', { input: 'Hi', max_output_tokens: 99, client_metadata: { installation_id: 'i' }, prompt_cache_key: 'k' }],
+  ]
+  for (const [client, model, body] of harmless) {
+    const reply = await gateway.post(PATHS[client], { ...body, model: `acme/${model}` })
+    t.not(reply.status, 402, JSON.stringify(body))
+    await reply.text()
+  }
+})
