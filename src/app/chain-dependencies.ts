@@ -88,7 +88,7 @@ export function chainDependencies(
     toolDialect,
     witness: withEvents(witnessWith(tallies, logs, { audit: store.audit, spans, live }), events),
     refusing: (exchange, fault) => spans.refusing(exchange, fault),
-    ...exchangeReports(tallies, logs),
+    ...exchangeReports(tallies, logs, events.sources),
     forcedLane,
   }
 }

@@ -7,6 +7,7 @@ import { randomTag } from '../../core/ids.ts'
 import { isObject, type JsonObject, objectsOf } from '../../core/json.ts'
 import type { End } from '../canon/events.ts'
 import { GATEWAY_KEYS } from '../canon/request-fields.ts'
+import { noteTier, type TierReport, tierBesideUsage } from '../canon/served-tier.ts'
 import type { Usage } from '../canon/usage.ts'
 import { binary, FrameSplitter, frameData, utf8 } from '../sse/frames.ts'
 import type { Encoded, Final, PassResult, PassStream, PassWire, ReplyContext, Target } from '../types.ts'
@@ -17,7 +18,7 @@ import { messagesOf } from './decode-request.ts'
 import { firstChoice } from './decode-result.ts'
 import { PATH } from './encode-request.ts'
 import { envelope } from './encode-result.ts'
-import { Envelope, frameWords, isImage, mirrorsByText, ourHeader } from './pass-envelope.ts'
+import { Envelope, endsInForeignTier, frameWords, isImage, mirrorsByText, ourHeader } from './pass-envelope.ts'
 import {
   choiceFault,
   chunkHead,
@@ -28,11 +29,10 @@ import {
   LateMembers,
   mirrorReasoning,
   ReplyIdentity,
-  servedTier,
   unify,
-  usageIn,
 } from './reply.ts'
 import { shapeRequest } from './shape-request.ts'
+import { usageIn } from './usage.ts'
 import { CLIENT_ID, OWN_KEYS } from './wire.ts'
 
 /** Fields of the gateway, and those that it sets itself; what `stream_options` says beside that is kept. */
@@ -61,7 +61,7 @@ function completeCalls(message: JsonObject): void {
 }
 
 /** Members of an upstream's reply that are written anew. */
-const REWRITTEN: ReadonlySet<string> = new Set(['id', 'object', 'created', 'model', 'provider', 'choices', 'usage'])
+const REWRITTEN: ReadonlySet<string> = new Set(['id', 'object', 'created', 'model', 'provider', 'choices', 'usage', 'service_tier'])
 
 function passResult(body: JsonObject, ctx: ReplyContext): PassResult {
   const choice = firstChoice(body)
@@ -77,8 +77,7 @@ function passResult(body: JsonObject, ctx: ReplyContext): PassResult {
   const reason = unify(raw ?? 'stop', hasCalls)
   const fault = reason === 'error' || isObject(choice.error) ? choiceFault(choice) : undefined
   const end: End = raw === undefined ? { reason } : { reason, raw }
-  const tier = servedTier(body.service_tier)
-  if (tier !== undefined) end.tier = tier
+  noteTier(end, tierBesideUsage(body))
   const finish = (final: Final): string => {
     choice.finish_reason = final.fault ? 'error' : final.end.reason
     choice.native_finish_reason = final.end.raw ?? (final.fault ? null : final.end.reason)
@@ -86,7 +85,7 @@ function passResult(body: JsonObject, ctx: ReplyContext): PassResult {
     let members = body.system_fingerprint === undefined ? ',"system_fingerprint":null' : ''
     let metadata: string | undefined
     for (const key in body) {
-      if (REWRITTEN.has(key) || body[key] === undefined || (key === 'service_tier' && final.end.tier !== undefined)) continue
+      if (REWRITTEN.has(key) || body[key] === undefined) continue
       metadata ??= `${ctx.brand}_metadata`
       if (key !== metadata) members += `,${JSON.stringify(key)}:${JSON.stringify(body[key])}`
     }
@@ -151,7 +150,7 @@ class ChatPassStream implements PassStream {
   private created: number | undefined
   private frames = 0
   private done = false
-  private tier: string | undefined
+  private tier: TierReport | undefined
   /** Members of the finishing choice that are not ours, such as its log probabilities. */
   private rest = ''
   private readonly late: LateMembers
@@ -197,7 +196,7 @@ class ChatPassStream implements PassStream {
       if (this.done && this.frames > 0) this.end = { reason: unify('stop', this.calls !== undefined) }
       else this.fault = new Fault(this.frames > 0 ? 'upstream_cut' : 'upstream_empty')
     }
-    if (this.end && this.tier !== undefined) this.end.tier = this.tier
+    if (this.end) noteTier(this.end, this.tier)
     this.done = true
     return out
   }
@@ -250,7 +249,7 @@ class ChatPassStream implements PassStream {
     this.frames++
     if (typeof chunk.created === 'number') this.created ??= chunk.created
     this.usage = usageIn(chunk, this.usage) ?? this.usage
-    if (chunk.service_tier !== undefined) this.tier = servedTier(chunk.service_tier) ?? this.tier
+    this.tier = tierBesideUsage(chunk) ?? this.tier
     const choice = Array.isArray(chunk.choices) ? chunk.choices.find((each) => isObject(each) && (each.index ?? 0) === 0) : undefined
     if (!isObject(choice)) this.late.keep(chunk)
     if (!isObject(choice)) return ''
@@ -260,7 +259,7 @@ class ChatPassStream implements PassStream {
     const mirrored = mirrorReasoning(delta)
     let edited = this.tidy(delta, choice) || joined
     // Written with escapes, for example, a name is not found in the text.
-    if (mirrored && !mirrorsByText(frame)) edited = true
+    if ((mirrored && !mirrorsByText(frame)) || endsInForeignTier(frame)) edited = true
     const reason = choice.finish_reason
     const over = typeof reason === 'string' && reason !== ''
     if (over || isObject(choice.error)) edited = true

@@ -1,8 +1,9 @@
 /** The message around its content: how it begins, and all that is known only at its end. */
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { usd } from '../../core/money.ts'
+import { count } from '../canon/counts.ts'
 import type { Opaque } from '../canon/request.ts'
-import { count } from '../canon/usage.ts'
+import { shownTier } from '../canon/served-tier.ts'
 import { binary } from '../sse/frames.ts'
 import type { Final, ReplyContext } from '../types.ts'
 import { stopReasonOf } from './stop-reason.ts'
@@ -65,7 +66,8 @@ function encodeUsage(final: Final, own: JsonObject = {}): JsonObject {
 
 /** The base tier has a name of its own here. */
 function tierName(tier: string | undefined): string {
-  return tier === undefined || tier === 'default' ? 'standard' : tier
+  const shown = shownTier(tier)
+  return shown === undefined || shown === 'default' ? 'standard' : shown
 }
 
 /** Members that stand in the `delta` of the last `message_delta`; all others stand beside it. */

@@ -4,6 +4,7 @@ import { Fault, type FaultCode, upstreamFault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, stringOf } from '../../core/json.ts'
 import type { End, EndReason } from '../canon/events.ts'
 import { isAboutRights } from '../canon/refused-credential.ts'
+import { noteTier, tierBesideUsage } from '../canon/served-tier.ts'
 
 /** Codes that say more than the status does; the first expression that matches wins. */
 const BY_CODE: readonly (readonly [RegExp, FaultCode])[] = [
@@ -107,8 +108,6 @@ export function responseError({ type, message, retryAfter, availability }: Fault
   return availability ? { ...error, availability } : error
 }
 
-const TIERS: ReadonlySet<unknown> = new Set(['default', 'flex', 'priority'])
-
 /** Unified end of a Response object that did not fail. */
 export function endOf(response: JsonObject, sawCall: boolean): End {
   const details = isObject(response.incomplete_details) ? response.incomplete_details : undefined
@@ -117,7 +116,6 @@ export function endOf(response: JsonObject, sawCall: boolean): End {
   if (response.status === 'incomplete') reason = raw === 'content_filter' ? 'content_filter' : 'length'
   const end: End = { reason }
   if (raw !== undefined) end.raw = raw
-  const { service_tier: tier } = response
-  if (typeof tier === 'string' && TIERS.has(tier)) end.tier = tier
+  noteTier(end, tierBesideUsage(response))
   return end
 }
