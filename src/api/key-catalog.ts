@@ -1,8 +1,9 @@
 /** The catalogue as one key sees it: what no request of the key can ever reach is not there. */
+import { ALL_TIERS } from '../core/service-tiers.ts'
 import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
 import type { Catalog } from '../routing/catalog/catalog.ts'
 import type { Endpoint, Model } from '../routing/catalog/types.ts'
-import { allowsModel, bindingPart, filterEndpoints, mergePreferences, type Tier } from '../routing/index.ts'
+import { allowsModel, bindingPart, filterEndpoints, mergePreferences } from '../routing/index.ts'
 
 export type ListedCatalog = Pick<Catalog, 'models' | 'aliases' | 'find'>
 
@@ -10,9 +11,6 @@ export interface KeyRestrictions {
   readonly allowedModels: readonly string[] | undefined
   readonly provider: ProviderPreferences | undefined
 }
-
-/** Any request may ask for a tier. */
-const ALL_TIERS: ReadonlySet<Tier> = new Set(['flex', 'priority'])
 
 /**
  * Models that the key's list allows, each with the endpoints that the key's and the account's preferences leave.

@@ -9,6 +9,10 @@ import type { EventSources } from '../services/events/index.ts'
 
 const unrecoveredUsd = counter('unrecovered_usd_total', 'Usage in USD that no limit or budget of its key could pay.', { perUnit: 1e9 })
 
+const disputedUsd = counter('disputed_usd_total', 'Usage in USD that providers reported and that is more than the request can have used.', {
+  perUnit: 1e9,
+})
+
 const accountRefusals = counter('account_refusals_total', "Calls that a provider refused for the sake of the gateway's account there.", {
   labels: [open('provider'), open('problem')],
   limit: 100,
@@ -28,7 +32,7 @@ const ACCOUNT_LINES: Partial<Record<Fault['code'], string>> = {
 export function exchangeReports(
   tallies: Tallies,
   logs: LogSink,
-  events: Pick<EventSources, 'accountRefused'>,
+  events: Pick<EventSources, 'accountRefused' | 'ledgerLoss'>,
 ): Pick<ChainDependencies, 'alarm' | 'overrun' | 'pluginFailure'> {
   return {
     alarm: ({ slug, key, credential }, { code }, denial) => {
@@ -38,14 +42,26 @@ export function exchangeReports(
       tallies.of(accountRefusals).series(slug, code).add()
       events.accountRefused(slug, code, setting)
     },
-    overrun: (exchange, { excess, unrecovered }) => {
-      const provider = exchange.run.committedEndpoint?.provider.slug ?? ''
+    overrun: (exchange, { excess, unrecovered, disputed }) => {
+      const {
+        head: { id },
+        auth: { key },
+        run: { committedEndpoint, lastTurn },
+      } = exchange
+      const provider = (committedEndpoint ?? lastTurn?.endpoint)?.provider.slug ?? ''
+      const of = { generation: id, key: key.identity, provider }
       countAttempt(tallies, provider, 'overrun')
-      logs.part('ledger').error({ gen: exchange.head.id, provider, nano: excess }, 'a provider used more than its request allowed')
+      const log = logs.part('ledger')
+      if (excess > 0) log.error({ gen: id, provider, nano: excess }, 'a provider used more than its request allowed')
+      if (disputed > 0) {
+        tallies.of(disputedUsd).add(disputed)
+        log.error({ gen: id, provider, disputed_nano: disputed }, 'a provider reported more usage than is possible')
+        events.ledgerLoss('disputed', disputed, of)
+      }
       if (unrecovered === 0) return
       tallies.of(unrecoveredUsd).add(unrecovered)
-      const facts = { gen: exchange.head.id, provider, unrecovered_nano: unrecovered }
-      logs.part('ledger').error(facts, 'usage beyond what the limits of the key could pay')
+      log.error({ gen: id, provider, unrecovered_nano: unrecovered }, 'usage beyond what the limits of the key could pay')
+      events.ledgerLoss('unrecovered', unrecovered, of)
     },
     pluginFailure: (exchange, { cause, ...failure }) =>
       logs.part('plugins').warn({ gen: exchange.head.id, ...failure, cause: stackWithoutMessage(cause) }, 'a plugin failed'),

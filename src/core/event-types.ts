@@ -216,6 +216,28 @@ export const LEDGER_PROBLEM = declare<{ problem: string; process: string }>(
     },
   },
 )
+interface LossFacts {
+  readonly kind: 'unrecovered' | 'disputed'
+  readonly generation: string
+  readonly key: string
+  readonly provider: string
+  readonly usd: string
+}
+
+export const LEDGER_LOSS = declare<LossFacts>(
+  'headgate.ledger.loss',
+  'A provider reported usage that its key is not charged for. The ledger has it as an entry. Once per generation and kind.',
+  {
+    subject: 'the id of the generation',
+    fields: {
+      kind: '`unrecovered`: beyond what the limits and budgets of the key could pay. `disputed`: more than the request can have used.',
+      generation: 'Its id.',
+      key: 'Identity of the key.',
+      provider: 'Name of the provider.',
+      usd: 'The amount in USD, as a decimal text.',
+    },
+  },
+)
 export const DRAIN_BEGUN = declare<{ process: string }>(
   'headgate.drain.begun',
   'A process takes no new connections and ends after its open requests.',

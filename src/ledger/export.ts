@@ -30,6 +30,7 @@ interface ExportRow extends JsonObject {
   cost_nano: number
   /** Usage that no allowance could pay; not part of `cost_nano`. */
   unrecovered_nano: number
+  disputed_nano: number
   /** True where the endpoint that served has no known price: `cost_nano` then is not what it has cost. */
   price_unknown: boolean
   hold_nano: number
@@ -66,6 +67,7 @@ export function exportRow(record: GenerationRecord): ExportRow {
     },
     cost_nano: settled?.cost ?? 0,
     unrecovered_nano: typeof facts.unrecovered_nano === 'number' ? facts.unrecovered_nano : 0,
+    disputed_nano: typeof facts.disputed_nano === 'number' ? facts.disputed_nano : 0,
     price_unknown: facts.price_unknown === true,
     hold_nano: hold.hold,
     estimated: settled?.estimated ?? false,

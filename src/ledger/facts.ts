@@ -61,7 +61,11 @@ export interface Facts extends JsonObject {
   fault?: string | undefined
   /** Of a request that was traced. */
   trace_id?: string | undefined
+  /** `unknown` where the provider's word is not known; `native_service_tier` then has it. */
   service_tier?: string | undefined
+  native_service_tier?: string | undefined
+  /** Parts of the charge that had no price of their own, so that the endpoint's dearest was taken: `service_tier`, `cache_write`. */
+  price_assumed?: string[] | undefined
   /** Token counts as the provider named them, where they differ from the normalised ones. */
   native_tokens_prompt?: number
   native_tokens_completion?: number
@@ -80,6 +84,8 @@ export interface Facts extends JsonObject {
   tools_cost?: number | undefined
   /** Nano-dollars of usage that passed the hold and that no allowance could pay; not part of the charge. */
   unrecovered_nano?: number
+  /** Nano-dollars of reported usage that is not possible; not part of the charge. */
+  disputed_nano?: number | undefined
   provider_responses?: ProviderResponse[] | undefined
   /** Milliseconds from the admission to the first call of a provider; absent below one. */
   sent_at?: number | undefined

@@ -60,8 +60,8 @@ export type ToolCalls = Readonly<Partial<Record<PaidTool, number>>>
 
 const NOTHING: Charge = Object.freeze({ total: 0, input: 0, output: 0 })
 
-/** The most tokens of any one kind that a charge believes in; above it a provider's report is nonsense. */
-const MOST_TOKENS = 1e10
+/** The most tokens of any one kind that a charge counts, so that its sums stay exact. */
+const MOST_TOKENS = 1e15
 
 /** `value` as a count between 0 and `most`. */
 function within(value: number, most: number): number {
@@ -105,8 +105,8 @@ export function addParts(
   sum.add(input - cached - cacheWrite - audio - pictured, price.prompt, 'prompt')
   if (cached > 0) sum.add(cached, price.cached ?? price.prompt, 'cached')
   const long = within(usage.cacheWriteLong ?? 0, cacheWrite)
-  if (cacheWrite > long) sum.add(cacheWrite - long, price.cacheWrite ?? price.prompt, 'cache_write')
-  if (long > 0) sum.add(long, price.cacheWriteLong ?? price.cacheWrite ?? price.prompt, 'cache_write_long')
+  if (cacheWrite > long) sum.add(cacheWrite - long, writeRate(price, 'cacheWrite'), 'cache_write')
+  if (long > 0) sum.add(long, writeRate(price, 'cacheWriteLong'), 'cache_write_long')
   if (audio > 0) sum.add(audio, price.audio ?? price.prompt, 'audio')
   if (pictured > 0) sum.add(pictured, price.imageInput ?? price.prompt, 'image_input')
   addFixed(sum, price, extras)
@@ -118,6 +118,19 @@ export function addParts(
   if (image > 0) completion.add(image, price.imageOutput ?? price.completion, 'image_output')
   if (spoken > 0) completion.add(spoken, price.audioOutput ?? price.completion, 'audio_output')
   if (reasoning > 0) completion.add(reasoning, price.reasoning ?? price.completion, 'reasoning')
+}
+
+/** The price of writing to the cache for a lifetime that has none of its own: the dearest that the endpoint has for input. */
+function writeRate(price: Rates, lifetime: 'cacheWrite' | 'cacheWriteLong'): Rate {
+  return price[lifetime] ?? highest(price.cacheWrite, price.cacheWriteLong, price.prompt)
+}
+
+/** True where a usage has cache writes of a lifetime without a price of its own, while the other lifetime has one, or only one is known. */
+export function assumesWrites({ input, cacheWrite, cacheWriteLong = 0 }: Usage, tariff: Tariff): boolean {
+  if (typeof tariff === 'string' || cacheWrite === 0) return false
+  const price = ratesFor(tariff, input)
+  if (cacheWriteLong > 0 && price.cacheWriteLong === undefined) return true
+  return cacheWrite > cacheWriteLong && price.cacheWrite === undefined && price.cacheWriteLong !== undefined
 }
 
 /** Adds the rounds of other models, each at its own price, or at that of the model that served where it has none here. */
@@ -335,6 +348,8 @@ const texts = new WeakMap<Rates, string>()
  */
 export function plainRates(usage: Usage, tariff: PriceSnapshot, extras: Extras | undefined): string | undefined {
   const rates = ratesFor(tariff, usage.input)
+  // The columns do not say which lifetime's price was taken.
+  if (usage.cacheWrite > 0 && rates.cacheWrite === undefined && rates.cacheWriteLong !== undefined) return undefined
   if (!isPlain(usage) || rates.request !== undefined || (extras && (extras.images || extras.containers))) return undefined
   let text = texts.get(rates)
   if (text === undefined) {

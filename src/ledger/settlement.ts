@@ -39,6 +39,8 @@ export interface EarlierTurns {
   /** Nano-dollars. */
   input: number
   output: number
+  /** Nano-dollars of reports that were not believed. */
+  disputed?: number | undefined
 }
 
 /** What is known of the tokens of one turn. */
@@ -69,6 +71,8 @@ export interface Outcome extends Count {
   earlier?: EarlierTurns | undefined
   /** Nano-dollars that all turns and tools together may cost as far as they are estimated; undefined for no bound. */
   held: number | undefined
+  /** Nano-dollars of the last turn's report that was not believed. */
+  disputed?: number | undefined
 }
 
 export interface Settlement {
@@ -85,6 +89,8 @@ export interface Settlement {
   used: number
   /** `<ended by>/<progress>/<basis>`, such as `caller/content/estimated`. */
   reason: string
+  /** Nano-dollars that providers report beyond what is possible; not part of the charge. Absent where the answer is free. */
+  disputed?: number | undefined
   /** What the last turn is charged for; undefined where nothing of it is. */
   counted?: Usage | undefined
 }
@@ -122,6 +128,7 @@ export function settlementOf(outcome: Outcome): Settlement {
     estimated: shown.estimated === true,
     used: (free ? 0 : tokensOf(counted)) + (earlier ? tokensOf(earlier.usage) : 0),
     reason: reasonOf(blank ? 'provider' : outcome.endedBy, outcome.progress, basis),
+    disputed: (free ? 0 : (outcome.disputed ?? 0)) + (earlier?.disputed ?? 0) || undefined,
     counted: free ? undefined : counted,
   }
 }
@@ -179,8 +186,20 @@ function withinHold(usage: Usage, { price, extras, earlier, held, reported }: Ou
   if (held === undefined || usage.estimated !== true) return usage
   const room = held - tools - (earlier ? earlier.input + earlier.output : 0)
   const cost = (share: Usage): number => charge(share, price, extras).total
+  return usageWithin(usage, { room, cost, least: reported && reported.estimated !== true ? reported : NO_REPORT })
+}
+
+interface Room {
+  /** Nano-dollars. */
+  readonly room: number
+  readonly cost: (share: Usage) => number
+  /** What is charged in any case. */
+  readonly least: Usage
+}
+
+/** The largest part of a usage that costs no more than the room: first of its output, then of its input. */
+export function usageWithin(usage: Usage, { room, cost, least }: Room): Usage {
   if (cost(usage) <= room) return usage
-  const least = reported && reported.estimated !== true ? reported : NO_REPORT
   const output = least.output + most(usage.output - least.output, (more) => cost({ ...usage, output: least.output + more }) <= room)
   const imageOutput = Math.min(usage.imageOutput, output)
   if (output > least.output) return { ...usage, output, imageOutput }

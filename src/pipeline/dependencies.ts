@@ -127,7 +127,7 @@ export interface ChainDependencies {
   /** A provider refused the gateway's account: its key, its credit or its rights. */
   alarm: (provider: Provider, fault: Fault, denial: string | undefined) => void
   /** A provider went past the agreed bounds: nano-dollars beyond the hold, and those of them that no allowance could pay. */
-  overrun: (exchange: Authenticated, nano: { excess: number; unrecovered: number }) => void
+  overrun: (exchange: Authenticated, nano: { excess: number; unrecovered: number; disputed: number }) => void
   pluginFailure: (exchange: Authenticated, failure: PluginFailure) => void
   /** Lane that contract tests request, where the facts allow it. */
   forcedLane: Lane | undefined

@@ -1,6 +1,7 @@
 /** In which order the endpoints that may serve are tried (contract sections 5.1, 5.2 and 5.5). */
 
 import type { PriceMoment } from '../core/money.ts'
+import { isQuickTier, type ServiceTier } from '../core/service-tiers.ts'
 import type { ProviderPreferences, SortKey } from '../dialects/canon/request-fields.ts'
 import type { Endpoint } from './catalog/types.ts'
 import { fullNames, type Tier } from './criteria/index.ts'
@@ -67,7 +68,7 @@ function orderGroup(endpoints: readonly Endpoint[], prefs: OrderPreferences, cha
   if (prefs.order?.length) return byList(endpoints, prefs, health)
   const key = sortKeyOf(prefs)
   let ordered = key ? sorted(endpoints, key, prefs, health) : balanced(endpoints, prefs, chance, health)
-  if (prefs.serviceTier === 'priority') ordered = priorityFirst(ordered, prefs, health)
+  if (isQuickTier(prefs.serviceTier)) ordered = tierFirst(ordered, prefs.serviceTier, prefs, health)
   if (prefs.sticky !== undefined) stickyFirst(ordered, prefs.sticky, health)
   return prefs.allow_fallbacks === false ? ordered.slice(0, 1) : ordered
 }
@@ -133,12 +134,12 @@ function balanced(endpoints: readonly Endpoint[], prefs: OrderPreferences, chanc
   return order
 }
 
-/** The priority endpoints by throughput, then the rest as they were (contract section 5.5). */
-function priorityFirst(ordered: readonly Standing[], prefs: OrderPreferences, health: Health): Standing[] {
+/** The endpoints of the requested tier by throughput, then the rest as they were (contract section 5.5). */
+function tierFirst(ordered: readonly Standing[], tier: ServiceTier, prefs: OrderPreferences, health: Health): Standing[] {
   const fast: Endpoint[] = []
   const rest: Standing[] = []
   for (const standing of ordered) {
-    if (standing.endpoint.tier === 'priority') fast.push(standing.endpoint)
+    if (standing.endpoint.tier === tier) fast.push(standing.endpoint)
     else rest.push(standing)
   }
   return fast.length === 0 ? rest : [...sorted(fast, 'throughput', prefs, health), ...rest]

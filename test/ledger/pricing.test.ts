@@ -93,6 +93,11 @@ t.test('each kind of token has its own rate', async (t) => {
   t.ok(Number.isSafeInteger(charge(usage({ input: 1e300, output: Number.POSITIVE_INFINITY }), dear).total), 'nonsense stays a number')
 })
 
+/** Of a cache write whose lifetime has no price of its own. */
+function dearestWrite({ prompt, cacheWrite = 0n, cacheWriteLong = 0n }: Price): bigint {
+  return [prompt, cacheWrite, cacheWriteLong].reduce((most, each) => (each > most ? each : most))
+}
+
 /** The same rule, told in rational arithmetic. */
 function exactCharge(u: Usage, p: Price, asked: number): bigint {
   const clamp = (value: number, most: number) => Math.max(0, Math.min(value, most))
@@ -110,8 +115,8 @@ function exactCharge(u: Usage, p: Price, asked: number): bigint {
     BigInt(input - cached - written - audio - pictured) * p.prompt +
     BigInt(pictured) * (p.imageInput ?? p.prompt) +
     BigInt(cached) * (p.cached ?? p.prompt) +
-    BigInt(written - long) * (p.cacheWrite ?? p.prompt) +
-    BigInt(long) * (p.cacheWriteLong ?? p.cacheWrite ?? p.prompt) +
+    BigInt(written - long) * (p.cacheWrite ?? dearestWrite(p)) +
+    BigInt(long) * (p.cacheWriteLong ?? dearestWrite(p)) +
     BigInt(audio) * (p.audio ?? p.prompt) +
     BigInt(output - reasoning - images - spoken) * p.completion +
     BigInt(images) * (p.imageOutput ?? p.completion) +

@@ -130,10 +130,13 @@ function ratesOf({ base, entries }: Priced, promptTokens: number, minute: number
 
 /** What the usage costs, in 10^-18 USD, without any rounding. */
 function exactCost(usage: Usage, rate: Exact): { total: bigint; output: bigint } {
-  const { prompt = 0n, completion = 0n, cached = prompt, cacheWrite = prompt } = rate
+  const { prompt = 0n, completion = 0n, cached = prompt } = rate
+  // Of a lifetime without a price: the dearest that input has.
+  const written = [rate.cacheWrite, rate.cacheWriteLong, prompt].reduce<bigint>((most, each = 0n) => (each > most ? each : most), 0n)
+  const { cacheWrite = written } = rate
   const { imageInput = prompt } = rate
   const pictured = usage.inputSplit?.image ?? 0
-  const { cacheWriteLong = cacheWrite, audio = prompt, reasoning = completion, imageOutput = completion, audioOutput = completion } = rate
+  const { cacheWriteLong = written, audio = prompt, reasoning = completion, imageOutput = completion, audioOutput = completion } = rate
   const long = usage.cacheWriteLong ?? 0
   const output =
     BigInt(usage.output - usage.reasoning - usage.imageOutput - usage.audioOutput) * completion +

@@ -1,6 +1,7 @@
 /** Models and their endpoints. */
 import { type TSchema, Type } from 'typebox'
 import { MOST_OVERRIDES } from '../../core/money.ts'
+import { SERVICE_TIERS } from '../../core/service-tiers.ts'
 import { MODEL_FLAGS } from '../../routing/criteria/index.ts'
 import {
   asWritten,
@@ -158,7 +159,7 @@ const endpoint = closed('One model at one provider.', {
     listOf('Parameters that the endpoint accepts, by their names in the model list. If unset: all.', oneOf('A parameter.', PARAMETERS)),
   ),
   variant: Type.Optional(entryName('Distinguishes two endpoints of one model at one provider; preferences name it `provider/variant`.')),
-  tier: Type.Optional(oneOf('A service tier; serves only requests that select it.', ['flex', 'priority'])),
+  tier: Type.Optional(oneOf('A service tier; serves only requests that select it.', SERVICE_TIERS)),
   scores: Type.Optional(scores),
 })
 

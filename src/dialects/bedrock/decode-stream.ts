@@ -1,9 +1,11 @@
 /** The events of `ConverseStream`, and the whole reply of `Converse`, as canonical events. */
 import { Fault, unreadable } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, stringOf } from '../../core/json.ts'
+import { count, statedCount } from '../canon/counts.ts'
 import { type EndWords, failedEnd, reasonIn } from '../canon/ends.ts'
 import type { End, EndReason, StreamEvent } from '../canon/events.ts'
-import { count, noUsage, type Usage, withEarlierSides } from '../canon/usage.ts'
+import { noteTier, servedTier, type TierReport } from '../canon/served-tier.ts'
+import { noUsage, type Usage, withEarlierSides } from '../canon/usage.ts'
 import type { Quirks } from '../quirks.ts'
 import type { StreamDecoder } from '../types.ts'
 import { BlockReader } from './decode-blocks.ts'
@@ -26,15 +28,12 @@ const REASONS: EndWords = new Map<string, EndReason>([
   ['refusal', 'content_filter'],
 ])
 
-/** Tiers by the words of all formats; a reserved one is no tier that callers know. */
-const TIERS: ReadonlySet<unknown> = new Set(['default', 'flex', 'priority'])
-
 export class ConverseStreamDecoder implements StreamDecoder {
   private readonly blocks: BlockReader
   private started = false
   private over = false
   private stopped: JsonObject | undefined
-  private tier: string | undefined
+  private tier: TierReport | undefined
 
   constructor(quirks: Quirks = {}) {
     this.blocks = new BlockReader(signsReasoning(quirks))
@@ -113,8 +112,7 @@ export class ConverseStreamDecoder implements StreamDecoder {
   private metadata({ usage, serviceTier }: JsonObject, out: StreamEvent[]): void {
     const read = decodeUsage(usage)
     if (read) out.push({ type: 'usage', usage: read })
-    const tier = isObject(serviceTier) ? serviceTier.type : undefined
-    if (TIERS.has(tier)) this.tier = String(tier)
+    this.tier = (isObject(serviceTier) ? servedTier(serviceTier.type) : undefined) ?? this.tier
   }
 
   private complete(out: StreamEvent[]): void {
@@ -131,7 +129,7 @@ export class ConverseStreamDecoder implements StreamDecoder {
     if (raw !== undefined) end.raw = raw
     const sequence = sequenceIn(fields)
     if (sequence !== undefined && raw === 'stop_sequence') end.sequence = sequence
-    if (this.tier !== undefined) end.tier = this.tier
+    noteTier(end, this.tier)
     out.push({ type: 'end', ...end })
   }
 
@@ -152,7 +150,7 @@ function sequenceIn(fields: Json | undefined): string | undefined {
 function decodeUsage(usage: Json | undefined): Usage | undefined {
   if (!isObject(usage)) return undefined
   const { inputTokens, outputTokens, cacheDetails } = usage
-  const counted = { input: typeof inputTokens === 'number', output: typeof outputTokens === 'number' }
+  const counted = { input: statedCount(inputTokens) !== undefined, output: statedCount(outputTokens) !== undefined }
   if (!counted.input && !counted.output) return undefined
   const cached = count(usage.cacheReadInputTokens)
   const cacheWrite = count(usage.cacheWriteInputTokens)

@@ -26,8 +26,10 @@ export interface End {
   raw?: string | undefined
   /** The stop sequence that was met, where the provider reports it. */
   sequence?: string | undefined
-  /** Service tier that the provider says it served: `default`, `flex` or `priority`. */
+  /** Service tier that the provider says it served: `default`, or one of `core/service-tiers.ts`. */
   tier?: string | undefined
+  /** The provider's word for the tier where it is not known: then the price is not known either. */
+  unknownTier?: string | undefined
   /** What OpenAI's `system_fingerprint` names: the configuration of the provider that answered. */
   fingerprint?: string | undefined
   /** The provider has paused: it goes on with the turn once it gets back what it has said, as it is. */

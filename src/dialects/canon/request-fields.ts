@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto'
 import type { Checker } from '../../core/check.ts'
 import { badField } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, pathOfLarger } from '../../core/json.ts'
+import type { ServiceTier } from '../../core/service-tiers.ts'
 import type { CriterionPreferences } from '../../routing/criteria/index.ts'
 import type { Quirks } from '../quirks.ts'
 
@@ -193,9 +194,6 @@ export interface CapWire {
   /** @returns tokens that a body which is ready to be sent allows; undefined where it sets no cap. */
   written(body: JsonObject): number | undefined
 }
-
-/** Tiers that endpoints of their own are declared for; an endpoint without one serves the provider's usual tier. */
-export type ServiceTier = 'flex' | 'priority'
 
 /** The usual tier, by the words of all client formats. */
 const USUAL: ReadonlySet<Json | undefined> = new Set(['default', 'standard', 'standard_only'])

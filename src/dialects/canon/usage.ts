@@ -10,7 +10,7 @@ export interface Usage {
   audioInput: number
   audioOutput: number
   imageOutput: number
-  /** Share of `cacheWrite` that is kept for an hour instead of minutes, where the provider reports it. */
+  /** Share of `cacheWrite` that is kept for one hour or longer instead of minutes, where the provider reports it. */
   cacheWriteLong?: number | undefined
   /** Searches that the provider itself ran. */
   webSearches?: number | undefined
@@ -39,14 +39,6 @@ export type InputKind = (typeof INPUT_KINDS)[number]
 
 export function noUsage(): Usage {
   return { input: 0, output: 0, cached: 0, cacheWrite: 0, reasoning: 0, audioInput: 0, audioOutput: 0, imageOutput: 0 }
-}
-
-/** No report of more is believed, and sums of such counts stay exact. */
-const MOST = 1e10
-
-/** A count as providers send it: a non-negative integer, or else 0. */
-export function count(value: unknown): number {
-  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.min(Math.floor(value), MOST) : 0
 }
 
 /** What is known before the first report: nothing of either side. */

@@ -2,12 +2,14 @@
 import { Fault } from '../../core/faults.ts'
 import { escapesLetters, isObject, type JsonObject } from '../../core/json.ts'
 import { type End, MEMBERS, type StreamEvent } from '../canon/events.ts'
+import { noteTier, type TierReport, tierBesideUsage } from '../canon/served-tier.ts'
 import type { Usage } from '../canon/usage.ts'
 import { LikeFrames, type Varying } from '../sse/like-frames.ts'
 import type { StreamDecoder } from '../types.ts'
 import { DeltaReader } from './decode-delta.ts'
 import { choiceFault, eventFault, faultIn, finishWord, unify } from './ends.ts'
-import { ReplyIdentity, ReplyMembers, servedTier, usageIn } from './reply.ts'
+import { ReplyIdentity, ReplyMembers } from './reply.ts'
+import { usageIn } from './usage.ts'
 import { WIRE } from './wire.ts'
 
 /** OpenAI pads chunks, so that their length says nothing of the answer (openai 7.55.0, `stream_options.include_obfuscation`). */
@@ -25,7 +27,7 @@ export class ChatStreamDecoder implements StreamDecoder {
   private started = false
   private finished: string | undefined
   private usage: Usage | undefined
-  private tier: string | undefined
+  private tier: TierReport | undefined
   private fingerprint: string | undefined
   private readonly members = new ReplyMembers()
   private readonly identity = new ReplyIdentity()
@@ -84,7 +86,7 @@ export class ChatStreamDecoder implements StreamDecoder {
       if (this.fingerprint !== undefined) start.fingerprint = this.fingerprint
       out.push(start)
     }
-    this.tier = servedTier(chunk.service_tier) ?? this.tier
+    this.tier = tierBesideUsage(chunk) ?? this.tier
     this.beside(this.members.read(chunk), out)
     const choice = Array.isArray(chunk.choices) ? chunk.choices.find((each) => isObject(each) && (each.index ?? 0) === 0) : undefined
     if (this.identity.isAnother(chunk, choice && isObject(choice) ? choice.delta : undefined, this.deltas.hasBegun)) {
@@ -140,7 +142,7 @@ export class ChatStreamDecoder implements StreamDecoder {
     this.beside(this.members.end(), out)
     const end: End = { reason: unify(this.finished ?? 'stop', this.deltas.hasCalls) }
     if (this.finished !== undefined) end.raw = this.finished
-    if (this.tier !== undefined) end.tier = this.tier
+    noteTier(end, this.tier)
     if (this.fingerprint !== undefined) end.fingerprint = this.fingerprint
     out.push({ type: 'end', ...end })
   }

@@ -5,13 +5,15 @@ import { CallSignatures } from '../canon/call-signature.ts'
 import { MEMBERS } from '../canon/events.ts'
 import type { Block, Folded } from '../canon/fold.ts'
 import { InputText } from '../canon/input-text.ts'
+import { shownTier } from '../canon/served-tier.ts'
 import type { Final, ReplyContext } from '../types.ts'
 import { nestedAnnotation } from './annotations.ts'
 import { hidesReasoning } from './check.ts'
 import { CUSTOM, isCustomCall } from './client-tools.ts'
 import { audioOf, imageOf } from './media.ts'
-import { finishOf, LateMembers, usageText } from './reply.ts'
+import { finishOf, LateMembers } from './reply.ts'
 import { encryptedDetail, serverDetail } from './reply-parts.ts'
+import { usageText } from './usage.ts'
 import { OPAQUE, WIRE } from './wire.ts'
 
 function join(blocks: readonly Block[], kind: Block['kind']): string | null {
@@ -143,7 +145,8 @@ function nameText(name: string): string {
 /** The reply's members around its choice, as JSON text. */
 export function envelope(ctx: ReplyContext, final: Final, reply: { created: number; choices: string; members: string }): string {
   const provider = ctx.provider === '' ? '' : `,"provider":${nameText(ctx.provider)}`
-  const tier = final.end.tier === undefined ? '' : `,"service_tier":${JSON.stringify(final.end.tier)}`
+  const shown = shownTier(final.end.tier)
+  const tier = shown === undefined ? '' : `,"service_tier":${JSON.stringify(shown)}`
   const metadata = final.metadata === undefined ? '' : `,${JSON.stringify(`${ctx.brand}_metadata`)}:${JSON.stringify(final.metadata)}`
   return (
     `{"id":"${ctx.id}","object":"chat.completion","created":${reply.created},"model":${nameText(ctx.model)}${provider}` +

@@ -8,13 +8,15 @@ import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../..
 import { quote } from '../../core/quote.ts'
 import type { StreamEvent } from '../canon/events.ts'
 import type { Folded } from '../canon/fold.ts'
+import { shownTier } from '../canon/served-tier.ts'
 import type { ClientDialect, Final, ReplyContext, StreamEncoder } from '../types.ts'
 import { check } from './check.ts'
 import { decodeRequest } from './decode-request.ts'
 import { chatFields } from './parameters.ts'
 import { withPreset } from './preset.ts'
-import { finishOf, usageText } from './reply.ts'
+import { finishOf } from './reply.ts'
 import { chatRequest } from './schema.ts'
+import { usageText } from './usage.ts'
 
 const DONE = 'data: [DONE]\n\n'
 
@@ -65,7 +67,8 @@ function echoOf({ echo, prompt, messages }: JsonObject): string {
 /** A body or chunk with one choice. @param members JSON text behind the choices. */
 function envelope(ctx: ReplyContext, final: Final | undefined, choices: string, members = ''): string {
   const provider = ctx.provider === '' ? '' : `,"provider":${JSON.stringify(ctx.provider)}`
-  const tier = final?.end.tier === undefined ? '' : `,"service_tier":${JSON.stringify(final.end.tier)}`
+  const shown = shownTier(final?.end.tier)
+  const tier = shown === undefined ? '' : `,"service_tier":${JSON.stringify(shown)}`
   const metadata = final?.metadata === undefined ? '' : `,${JSON.stringify(`${ctx.brand}_metadata`)}:${JSON.stringify(final.metadata)}`
   const head = `{"id":${JSON.stringify(ctx.id)},"object":"text_completion","created":${ctx.created},"model":${JSON.stringify(ctx.model)}${provider}`
   return `${head},"choices":${choices}${members}${tier}${metadata}}`

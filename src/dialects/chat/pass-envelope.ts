@@ -1,6 +1,7 @@
 /** What the chunks of one upstream stream have in common, and what it becomes: plain content is patched by text, without a parse. */
 import { escapesLetters, type JsonObject } from '../../core/json.ts'
 import { MEDIA_BYTES } from '../canon/events.ts'
+import { servedTier, shownTier } from '../canon/served-tier.ts'
 import { alone, binary, escapeExcess, textBytes, utf8 } from '../sse/frames.ts'
 import type { ReplyContext } from '../types.ts'
 
@@ -245,7 +246,7 @@ export class Envelope {
       if (text.charCodeAt(end + 1) !== LF) return undefined
       const rest = text.slice(at + prefix.length, end + 2)
       const shown = mirrors ? mirroredFrame(rest) : rest
-      if (shown === undefined) return undefined
+      if (shown === undefined || FOREIGN_TIER.test(rest)) return undefined
       out += ours + shown
       const words = frameWords(rest)
       content += words
@@ -272,7 +273,23 @@ export function ourHeader(chunk: JsonObject, ctx: ReplyContext): JsonObject {
   const out: JsonObject = { ...chunk, id: ctx.id, object: 'chat.completion.chunk', model: ctx.model }
   if (ctx.provider !== '') out.provider = ctx.provider
   delete out.usage
+  if (out.service_tier !== undefined) showTier(out)
   return out
+}
+
+/** A tier by a word that clients know (contract section 1.5), or none. */
+function showTier(chunk: JsonObject): void {
+  const shown = shownTier(servedTier(chunk.service_tier)?.tier)
+  if (shown === undefined) delete chunk.service_tier
+  else chunk.service_tier = shown
+}
+
+const FOREIGN_TIER = /"service_tier":\s*"(?!(?:default|flex|priority)")/
+
+/** True where a frame has a tier behind its choices, by a word that clients do not know. */
+export function endsInForeignTier(frame: string): boolean {
+  const at = frame.indexOf('"choices"')
+  return at !== -1 && FOREIGN_TIER.test(frame.slice(at))
 }
 
 /** What a member of a frame says, where it is no index: not there; null or empty; something else. */

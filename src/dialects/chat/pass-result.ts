@@ -5,11 +5,13 @@ import { isObject, type JsonObject, objectsOf } from '../../core/json.ts'
 import { argumentsText, isBroken, NO_ARGUMENTS } from '../canon/call-arguments.ts'
 import { endBroken } from '../canon/ends.ts'
 import type { End } from '../canon/events.ts'
+import { noteTier, tierBesideUsage } from '../canon/served-tier.ts'
 import type { Final, PassResult, ReplyContext } from '../types.ts'
 import { firstChoice } from './decode-result.ts'
 import { envelope } from './encode-result.ts'
 import { choiceFault, finishWord, unify } from './ends.ts'
-import { dropEmptyMembers, finishOf, joinParts, mirrorReasoning, servedTier, usageIn } from './reply.ts'
+import { dropEmptyMembers, finishOf, joinParts, mirrorReasoning } from './reply.ts'
+import { usageIn } from './usage.ts'
 
 /**
  * A call without an id of its own or a type gets them, as in streams: callers answer it by its id. Its arguments are text.
@@ -31,7 +33,7 @@ function completeCalls(message: JsonObject): boolean {
 }
 
 /** Members of an upstream's reply that are written anew. */
-const REWRITTEN: ReadonlySet<string> = new Set(['id', 'object', 'created', 'model', 'provider', 'choices', 'usage'])
+const REWRITTEN: ReadonlySet<string> = new Set(['id', 'object', 'created', 'model', 'provider', 'choices', 'usage', 'service_tier'])
 
 export function passResult(body: JsonObject, ctx: ReplyContext): PassResult {
   const choice = firstChoice(body)
@@ -47,14 +49,13 @@ export function passResult(body: JsonObject, ctx: ReplyContext): PassResult {
   const reason = unify(raw ?? 'stop', hasCalls)
   const end: End = raw === undefined ? { reason } : { reason, raw }
   const fault = choiceFault(choice, body, raw) ?? (areBroken ? endBroken(end) : undefined)
-  const tier = servedTier(body.service_tier)
-  if (tier !== undefined) end.tier = tier
+  noteTier(end, tierBesideUsage(body))
   const finish = (final: Final): string => {
     Object.assign(choice, finishOf(final))
     let members = body.system_fingerprint === undefined ? ',"system_fingerprint":null' : ''
     let metadata: string | undefined
     for (const key in body) {
-      if (REWRITTEN.has(key) || body[key] === undefined || (key === 'service_tier' && final.end.tier !== undefined)) continue
+      if (REWRITTEN.has(key) || body[key] === undefined) continue
       metadata ??= `${ctx.brand}_metadata`
       if (key !== metadata) members += `,${JSON.stringify(key)}:${JSON.stringify(body[key])}`
     }

@@ -8,6 +8,7 @@ import { NO_ARGUMENTS } from '../canon/call-arguments.ts'
 import { endBroken } from '../canon/ends.ts'
 import type { End } from '../canon/events.ts'
 import { GATEWAY_KEYS } from '../canon/request-fields.ts'
+import { noteTier, type TierReport, tierBesideUsage } from '../canon/served-tier.ts'
 import type { Usage } from '../canon/usage.ts'
 import { binary, FrameSplitter, frameData, utf8 } from '../sse/frames.ts'
 import type { Encoded, Final, PassStream, PassWire, ReplyContext, Target } from '../types.ts'
@@ -16,21 +17,12 @@ import { CUSTOM } from './client-tools.ts'
 import { messagesOf } from './decode-request.ts'
 import { PATH } from './encode-request.ts'
 import { choiceFault, eventFault, faultIn, finishWord, unify } from './ends.ts'
-import { Envelope, frameWords, isImage, mirrorsByText, ourHeader } from './pass-envelope.ts'
+import { Envelope, endsInForeignTier, frameWords, isImage, mirrorsByText, ourHeader } from './pass-envelope.ts'
 import { passResult } from './pass-result.ts'
-import {
-  chunkHead,
-  closingChunks,
-  dropEmptyMembers,
-  joinParts,
-  LateMembers,
-  mirrorReasoning,
-  ReplyIdentity,
-  servedTier,
-  usageIn,
-} from './reply.ts'
+import { chunkHead, closingChunks, dropEmptyMembers, joinParts, LateMembers, mirrorReasoning, ReplyIdentity } from './reply.ts'
 import { shapeRequest } from './shape-request.ts'
 import { gatherArguments, ToolCalls } from './tool-calls.ts'
+import { usageIn } from './usage.ts'
 import { CLIENT_ID, OWN_KEYS } from './wire.ts'
 
 /** Fields of the gateway, and those that it sets itself; what `stream_options` says beside that is kept. */
@@ -98,7 +90,7 @@ class ChatPassStream implements PassStream {
   private created: number | undefined
   private frames = 0
   private done = false
-  private tier: string | undefined
+  private tier: TierReport | undefined
   /** Members of the finishing choice that are not ours, such as its log probabilities. */
   private rest = ''
   private readonly late: LateMembers
@@ -147,9 +139,9 @@ class ChatPassStream implements PassStream {
       if (this.done && this.frames > 0 && !this.calls) this.end = { reason: 'stop' }
       else this.fault = new Fault(this.frames > 0 ? 'upstream_cut' : 'upstream_empty')
     }
+    if (this.end) noteTier(this.end, this.tier)
     this.done = true
     if (!this.end) return out
-    if (this.tier !== undefined) this.end.tier = this.tier
     const fault = this.calls?.areBroken ? endBroken(this.end) : undefined
     if (fault) this.fault ??= fault
     return out + this.emptyCalls()
@@ -203,7 +195,7 @@ class ChatPassStream implements PassStream {
     this.frames++
     if (typeof chunk.created === 'number') this.created ??= chunk.created
     this.usage = usageIn(chunk, this.usage) ?? this.usage
-    if (chunk.service_tier !== undefined) this.tier = servedTier(chunk.service_tier) ?? this.tier
+    this.tier = tierBesideUsage(chunk) ?? this.tier
     const choice = Array.isArray(chunk.choices) ? chunk.choices.find((each) => isObject(each) && (each.index ?? 0) === 0) : undefined
     if (!isObject(choice)) this.late.keep(chunk)
     if (!isObject(choice)) return ''
@@ -217,7 +209,7 @@ class ChatPassStream implements PassStream {
     const mirrored = mirrorReasoning(delta)
     let edited = this.tidy(delta, choice) || joined || isWhole
     // Written with escapes, for example, a name is not found in the text.
-    if (mirrored && !mirrorsByText(frame)) edited = true
+    if ((mirrored && !mirrorsByText(frame)) || endsInForeignTier(frame)) edited = true
     const word = finishWord(choice)
     const fault = choiceFault(choice, chunk, word)
     const over = word !== undefined

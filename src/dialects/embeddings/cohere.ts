@@ -6,9 +6,10 @@
 
 import { Fault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { count, statedCount } from '../canon/counts.ts'
 import { shapeBody } from '../canon/quirks.ts'
 import type { Part } from '../canon/request.ts'
-import { count, noUsage } from '../canon/usage.ts'
+import { noUsage } from '../canon/usage.ts'
 import type { Embedded, EmbeddingAsk, EmbeddingInput, EmbeddingLack, EmbeddingTarget, EmbeddingWire, Encoded } from '../types.ts'
 import { dataOf } from './data-url.ts'
 import { type Purpose, purposeOf } from './input-types.ts'
@@ -93,7 +94,7 @@ function decode({ embeddings, meta }: JsonObject): Embedded {
   const billed = isObject(meta) && isObject(meta.billed_units) ? meta.billed_units : {}
   // Images that are billed by the piece are in the price of the endpoint.
   const { input_tokens: text, image_tokens: images } = billed
-  if (typeof text !== 'number' && typeof images !== 'number' && typeof billed.images !== 'number') return { vectors }
+  if ([text, images, billed.images].every((each) => statedCount(each) === undefined)) return { vectors }
   const inputSplit = splitFrom((kind) => (kind === 'text' ? text : kind === 'image' ? images : undefined))
   return { vectors, usage: { ...noUsage(), input: count(text) + count(images), ...(inputSplit ? { inputSplit } : {}) } }
 }

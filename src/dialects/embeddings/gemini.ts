@@ -7,8 +7,9 @@
 
 import { Fault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { count, statedCount } from '../canon/counts.ts'
 import type { Part } from '../canon/request.ts'
-import { count, type InputKind, type InputSplit, noUsage } from '../canon/usage.ts'
+import { type InputKind, type InputSplit, noUsage } from '../canon/usage.ts'
 import type { Embedded, EmbeddingAsk, EmbeddingInput, EmbeddingLack, EmbeddingTarget, Encoded } from '../types.ts'
 import { dataOf } from './data-url.ts'
 import { type Purpose, purposeOf } from './input-types.ts'
@@ -85,7 +86,7 @@ function decode({ embeddings, usageMetadata }: JsonObject): Embedded {
   })
   const counts = isObject(usageMetadata) ? usageMetadata : {}
   const { promptTokenCount: tokens } = counts
-  if (typeof tokens !== 'number') return { vectors }
+  if (statedCount(tokens) === undefined) return { vectors }
   const inputSplit = splitOf(counts.promptTokenDetails ?? counts.promptTokensDetails)
   const audioInput = inputSplit?.audio ?? 0
   return { vectors, usage: { ...noUsage(), input: count(tokens), audioInput, ...(inputSplit ? { inputSplit } : {}) } }

@@ -4,7 +4,8 @@
  */
 
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
-import { count, noUsage } from '../canon/usage.ts'
+import { statedCount } from '../canon/counts.ts'
+import { noUsage } from '../canon/usage.ts'
 import type { Embedded, EmbeddingAsk, EmbeddingInput, EmbeddingLack, EmbeddingTarget, Encoded } from '../types.ts'
 import { listedVectors } from './data-list.ts'
 import { embeddingFields } from './names.ts'
@@ -65,10 +66,10 @@ function decode(body: JsonObject): Embedded {
   const vectors = listedVectors(body)
   const { usage } = body
   if (!isObject(usage)) return { vectors }
-  const input = usage.prompt_tokens ?? usage.total_tokens
-  if (typeof input !== 'number') return { vectors }
+  const input = statedCount(usage.prompt_tokens) ?? statedCount(usage.total_tokens)
+  if (input === undefined) return { vectors }
   const { prompt_tokens_details: details } = usage
   const inputSplit = isObject(details) ? splitFrom((kind) => details[`${kind}_tokens`]) : undefined
   const audioInput = inputSplit?.audio ?? 0
-  return { vectors, usage: { ...noUsage(), input: count(input), audioInput, ...(inputSplit ? { inputSplit } : {}) } }
+  return { vectors, usage: { ...noUsage(), input, audioInput, ...(inputSplit ? { inputSplit } : {}) } }
 }

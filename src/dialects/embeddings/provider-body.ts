@@ -1,8 +1,9 @@
 /** What the bodies of all providers have in common: fields that are left out, and the end user's name. */
 import type { Json, JsonObject } from '../../core/json.ts'
+import { count } from '../canon/counts.ts'
 import type { Part } from '../canon/request.ts'
 import { fittingUser, hashedUser } from '../canon/request-fields.ts'
-import { count, INPUT_KINDS, type InputKind, type InputSplit } from '../canon/usage.ts'
+import { INPUT_KINDS, type InputKind, type InputSplit } from '../canon/usage.ts'
 import type { EmbeddingAsk, EmbeddingInput, EmbeddingLack, EmbeddingTarget, EmbeddingWire, ProviderWire } from '../types.ts'
 
 /** A format without its provider's part: the header of the key and the reading of errors belong to the dialect. */

@@ -5,9 +5,10 @@
  */
 
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { statedCount } from '../canon/counts.ts'
 import { shapeBody } from '../canon/quirks.ts'
 import type { Part } from '../canon/request.ts'
-import { count, noUsage } from '../canon/usage.ts'
+import { noUsage } from '../canon/usage.ts'
 import type { Embedded, EmbeddingAsk, EmbeddingInput, EmbeddingLack, EmbeddingTarget, EmbeddingWire, Encoded } from '../types.ts'
 import { listedVectors } from './data-list.ts'
 import { dataOf } from './data-url.ts'
@@ -82,5 +83,6 @@ function decode(body: JsonObject): Embedded {
   if (!isObject(usage)) return { vectors }
   // Images are billed by their pixels, not by the tokens that they take: those are in the price of the endpoint.
   const tokens = usage.text_tokens ?? usage.total_tokens
-  return typeof tokens === 'number' ? { vectors, usage: { ...noUsage(), input: count(tokens) } } : { vectors }
+  const input = statedCount(tokens)
+  return input === undefined ? { vectors } : { vectors, usage: { ...noUsage(), input } }
 }

@@ -2,9 +2,11 @@
 import { createHash } from 'node:crypto'
 import { Fault, unreadable } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
+import { count, statedCount } from '../canon/counts.ts'
 import { type EndWords, failedEnd, reasonIn } from '../canon/ends.ts'
 import type { End, EndReason, StreamEvent } from '../canon/events.ts'
-import { count, NO_REPORT, type Usage, withEarlierSides, withSearches } from '../canon/usage.ts'
+import { noteTier, servedTier, type TierReport } from '../canon/served-tier.ts'
+import { NO_REPORT, type Usage, withEarlierSides, withSearches } from '../canon/usage.ts'
 import { LikeFrames } from '../sse/like-frames.ts'
 import type { StreamDecoder } from '../types.ts'
 import { Citations } from './citations.ts'
@@ -36,7 +38,7 @@ export class GeminiStreamDecoder implements StreamDecoder {
   private answered = false
   private over = false
   private finishReason: string | undefined
-  private tier: string | undefined
+  private tier: TierReport | undefined
   /** The last report of usage. */
   private reported: Usage | undefined
   private searches = 0
@@ -174,7 +176,7 @@ export class GeminiStreamDecoder implements StreamDecoder {
     this.parts.finish(out)
     const end: End = { reason }
     if (raw !== undefined) end.raw = raw
-    if (this.tier !== undefined) end.tier = this.tier
+    noteTier(end, this.tier)
     out.push({ type: 'end', ...end })
   }
 
@@ -259,8 +261,8 @@ function ofModality(details: Json | undefined, modality: string): number {
 function decodeUsage(usage: Json | undefined, before?: Usage): Usage | undefined {
   if (!isObject(usage)) return undefined
   const reported = {
-    input: typeof usage.promptTokenCount === 'number',
-    output: typeof usage.candidatesTokenCount === 'number' || typeof usage.thoughtsTokenCount === 'number',
+    input: statedCount(usage.promptTokenCount) !== undefined,
+    output: statedCount(usage.candidatesTokenCount) !== undefined || statedCount(usage.thoughtsTokenCount) !== undefined,
   }
   if (!reported.input && !reported.output) return undefined
   const reasoning = count(usage.thoughtsTokenCount)
@@ -281,16 +283,7 @@ function decodeUsage(usage: Json | undefined, before?: Usage): Usage | undefined
   return withEarlierSides(own, before, reported)
 }
 
-/** Service tier that served, from `trafficType`; undefined where it names none. */
-function decodeTier(usage: Json | undefined): string | undefined {
-  switch (isObject(usage) ? usage.trafficType : undefined) {
-    case 'ON_DEMAND':
-      return 'default'
-    case 'ON_DEMAND_FLEX':
-      return 'flex'
-    case 'ON_DEMAND_PRIORITY':
-      return 'priority'
-    default:
-      return undefined
-  }
+/** The Gemini API has `serviceTier`, Vertex AI `trafficType` (`UsageMetadata`, npm @google/genai 3.3.0). */
+function decodeTier(usage: Json | undefined): TierReport | undefined {
+  return isObject(usage) ? (servedTier(usage.serviceTier) ?? servedTier(usage.trafficType)) : undefined
 }

@@ -1,5 +1,6 @@
 /** A canonical request as the body of `generateContent`. */
 import { isObject, type Json, type JsonObject, present } from '../../core/json.ts'
+import type { ServiceTier } from '../../core/service-tiers.ts'
 import { offeredTools } from '../canon/allowed-tools.ts'
 import { choosesSearch, nativeSearchIn } from '../canon/native-search.ts'
 import type { CanonicalRequest, Sampling, ToolChoice, ToolSpec } from '../canon/request.ts'
@@ -13,7 +14,12 @@ import { operationPath, WIRE } from './wire.ts'
 const MODES = { auto: 'AUTO', none: 'NONE', required: 'ANY' } as const
 
 /** Words of this wire for the tiers. */
-const TIERS = { default: 'standard', flex: 'flex', priority: 'priority' } as const
+const TIERS: Readonly<Record<ServiceTier | 'default', string | undefined>> = {
+  default: 'standard',
+  flex: 'flex',
+  priority: 'priority',
+  ultrafast: undefined,
+}
 
 /** Values of `include` that are met without being passed on. */
 const INCLUDED: ReadonlySet<string> = new Set(['reasoning.encrypted_content', 'message.output_text.logprobs'])
@@ -87,8 +93,10 @@ function encodeTier(requested: string | undefined, { tier, quirks }: Target, fil
   const wanted = tierToSend(requested, tier)
   if (header !== undefined && wanted === 'default') return {}
   const sent = filter.unlessDropped('service_tier', wanted)
-  if (sent === undefined) return {}
-  return header === undefined ? { field: TIERS[sent] } : { headers: [header, TIERS[sent]] }
+  const word = sent && TIERS[sent]
+  if (sent !== undefined && word === undefined) filter.dropped.add('service_tier')
+  if (word === undefined) return {}
+  return header === undefined ? { field: word } : { headers: [header, word] }
 }
 
 /** Records what has no place in a body of this wire. */

@@ -3,13 +3,14 @@
 import { Fault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
 import { type End, isAnother, type StreamEvent } from '../canon/events.ts'
+import { noteTier } from '../canon/served-tier.ts'
 import type { Usage } from '../canon/usage.ts'
 import { LikeFrames } from '../sse/like-frames.ts'
 import type { StreamDecoder } from '../types.ts'
 import { BlockDecoder } from './decode-block.ts'
 import { decodeFault } from './fault.ts'
 import { PAUSED, reasonOf } from './stop-reason.ts'
-import { tierOf, UsageReports } from './usage-read.ts'
+import { tierIn, UsageReports } from './usage-read.ts'
 import { OPAQUE, WIRE } from './wire.ts'
 
 /** Members of a message that only callers of this wire are shown. */
@@ -30,8 +31,7 @@ export function endOf(facts: JsonObject, usage: Json | undefined, sawCall: boole
   if (raw === PAUSED) end.paused = true
   const sequence = stringOf(facts.stop_sequence)
   if (sequence !== undefined) end.sequence = sequence
-  const tier = tierOf(usage)
-  if (tier !== undefined) end.tier = tier
+  noteTier(end, tierIn(usage))
   return end
 }
 

@@ -1,5 +1,6 @@
 /** What an endpoint requires of a body of this wire; the same for a translated body and a passed one. */
 import { isObject, type JsonObject, objectsOf } from '../../core/json.ts'
+import type { ServiceTier } from '../../core/service-tiers.ts'
 import { type CapWire, hashedUser, losesTier, sendsCap, takeTierWords, tierToSend } from '../canon/request-fields.ts'
 import type { Target } from '../types.ts'
 import { capTools } from './outside-input.ts'
@@ -110,13 +111,19 @@ function fitCap(body: JsonObject, { outputCap }: Target, dropped: string[]): voi
  * This wire has a word for the usual tier, `standard_only`, and one for priority where the account has it, `auto`, which
  * is also what the API does without a word (API reference: Create a Message, `service_tier`). `speed: fast` is dearer too.
  */
-const TIERS: Readonly<Record<'default' | 'priority', string>> = { default: 'standard_only', priority: 'auto' }
+const TIERS: Readonly<Record<ServiceTier | 'default', string | undefined>> = {
+  default: 'standard_only',
+  priority: 'auto',
+  flex: undefined,
+  ultrafast: undefined,
+}
 
 function fitTier(body: JsonObject, { tier }: Target, dropped: string[]): void {
   const { service_tier: requested } = body
   const sent = tierToSend(requested, tier)
-  if (losesTier(requested, tier) || (requested !== undefined && sent === 'flex')) dropped.push('service_tier')
-  if (sent !== undefined && sent !== 'flex') body.service_tier = TIERS[sent]
+  const word = sent && TIERS[sent]
+  if (losesTier(requested, tier) || (requested !== undefined && sent !== undefined && word === undefined)) dropped.push('service_tier')
+  if (word !== undefined) body.service_tier = word
   else delete body.service_tier
   takeTierWords(body, tier, dropped)
 }

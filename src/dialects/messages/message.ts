@@ -2,9 +2,10 @@
 import type { Fault } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { usd } from '../../core/money.ts'
+import { count } from '../canon/counts.ts'
 import { unknownEnd } from '../canon/ends.ts'
 import type { Opaque } from '../canon/request.ts'
-import { count } from '../canon/usage.ts'
+import { shownTier } from '../canon/served-tier.ts'
 import { binary } from '../sse/frames.ts'
 import type { Final, ReplyContext } from '../types.ts'
 import { stopReasonOf } from './stop-reason.ts'
@@ -67,7 +68,8 @@ function encodeUsage(final: Final, own: JsonObject = {}): JsonObject {
 
 /** The base tier has a name of its own here. */
 function tierName(tier: string | undefined): string {
-  return tier === undefined || tier === 'default' ? 'standard' : tier
+  const shown = shownTier(tier)
+  return shown === undefined || shown === 'default' ? 'standard' : shown
 }
 
 const isUnknown = ({ fault, end }: Final): boolean => fault === undefined && end.reason === 'unknown'

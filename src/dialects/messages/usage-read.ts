@@ -1,7 +1,9 @@
 /** Token counts of an upstream of this wire. */
 
 import { isObject, type Json, type JsonObject, objectsOf, present, stringOf } from '../../core/json.ts'
-import { count, NO_REPORT, noUsage, type Usage, withEarlierSides, withSearches } from '../canon/usage.ts'
+import { count, statedCount } from '../canon/counts.ts'
+import { servedTier, type TierReport } from '../canon/served-tier.ts'
+import { NO_REPORT, noUsage, type Usage, withEarlierSides, withSearches } from '../canon/usage.ts'
 
 /**
  * Lays a later `usage` over an earlier one. Counts are cumulative, so a later one wins,
@@ -13,7 +15,7 @@ export function mergeUsage(before: JsonObject, usage: Json | undefined): JsonObj
   const merged = { ...before }
   for (const key in usage) {
     const value = usage[key] ?? null
-    if (value === null || (value === 0 && typeof merged[key] === 'number')) continue
+    if (value === null || (statedCount(value) === 0 && statedCount(merged[key]) !== undefined)) continue
     merged[key] = value
   }
   return merged
@@ -59,7 +61,8 @@ function roundsApart({ iterations }: JsonObject): NonNullable<Usage['others']> {
  */
 export function decodeUsage(usage: Json | undefined): Usage | undefined {
   if (!isObject(usage)) return undefined
-  if (typeof usage.input_tokens !== 'number' && typeof usage.output_tokens !== 'number') return undefined
+  const counted = { input: statedCount(usage.input_tokens) !== undefined, output: statedCount(usage.output_tokens) !== undefined }
+  if (!counted.input && !counted.output) return undefined
   const all = countsOf(usage)
   const others = roundsApart(usage)
   const details = isObject(usage.output_tokens_details) ? usage.output_tokens_details : {}
@@ -72,8 +75,8 @@ export function decodeUsage(usage: Json | undefined): Usage | undefined {
     ...(others.length > 0 ? { others } : {}),
   }
   return withEarlierSides(own, undefined, {
-    input: typeof usage.input_tokens === 'number' || own.input > 0,
-    output: typeof usage.output_tokens === 'number',
+    input: counted.input || own.input > 0,
+    output: counted.output,
   })
 }
 
@@ -114,7 +117,7 @@ export class UsageReports {
   delta(usage: Json | undefined, last: boolean): Usage | undefined {
     if (!isObject(usage)) return undefined
     this.merged = mergeUsage(this.merged, usage)
-    const stated = isObject(usage.server_tool_use) && typeof usage.server_tool_use.web_search_requests === 'number'
+    const stated = isObject(usage.server_tool_use) && statedCount(usage.server_tool_use.web_search_requests) !== undefined
     return this.known(last && stated ? 0 : this.searches)
   }
 
@@ -135,9 +138,11 @@ export class UsageReports {
   }
 }
 
-const TIERS: Readonly<Record<string, string>> = { standard: 'default', priority: 'priority' }
-
-/** The tier that the provider says it served; undefined where it says none that callers know. */
-export function tierOf(usage: Json | undefined): string | undefined {
-  return isObject(usage) && typeof usage.service_tier === 'string' ? TIERS[usage.service_tier] : undefined
+/**
+ * The tier that the provider says it served. `speed: fast` is dearer than any tier: such a reply may have the tier `standard` beside it
+ * (`BetaUsage.speed`, npm @anthropic-ai/sdk 1.14.0).
+ */
+export function tierIn(usage: Json | undefined): TierReport | undefined {
+  if (!isObject(usage)) return undefined
+  return usage.speed === 'fast' ? { tier: 'priority' } : servedTier(usage.service_tier)
 }

@@ -4,6 +4,7 @@ import type { Fault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { type EndWords, endWord, reasonIn } from '../canon/ends.ts'
 import type { End, EndReason } from '../canon/events.ts'
+import { noteTier, tierBesideUsage } from '../canon/served-tier.ts'
 import { faultIn } from '../faults/classify.ts'
 
 /**
@@ -40,8 +41,6 @@ export function responseError({ type, message, retryAfter, availability }: Fault
   return availability ? { ...error, availability } : error
 }
 
-const TIERS: ReadonlySet<unknown> = new Set(['default', 'flex', 'priority'])
-
 /** `Response.IncompleteDetails.reason` of npm openai 7.59.0. */
 export const INCOMPLETE: EndWords = new Map<string, EndReason>([
   ['max_output_tokens', 'length'],
@@ -65,7 +64,6 @@ export function endOf(response: JsonObject, sawCall: boolean): End {
   const known = status === 'incomplete' ? reasonIn(INCOMPLETE, raw ?? '') : reasonIn(STATUSES, status ?? '')
   const end: End = { reason: known === 'stop' && sawCall ? 'tool_calls' : known }
   if (raw !== undefined) end.raw = raw
-  const { service_tier: tier } = response
-  if (typeof tier === 'string' && TIERS.has(tier)) end.tier = tier
+  noteTier(end, tierBesideUsage(response))
   return end
 }

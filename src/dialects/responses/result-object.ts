@@ -139,7 +139,7 @@ const OURS = new Set([
 
 /** The tier that served: never null, never an alias. */
 function servedTier(tier: Json | undefined): string {
-  return tier === 'flex' || tier === 'priority' ? tier : tier === 'fast' ? 'priority' : 'default'
+  return tier === 'flex' || tier === 'priority' ? tier : tier === 'fast' || tier === 'ultrafast' ? 'priority' : 'default'
 }
 
 function failure(fault: Fault): Ending {

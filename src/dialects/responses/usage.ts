@@ -2,8 +2,9 @@
 
 import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
 import { PAID_TOOLS, type PaidTool, usd } from '../../core/money.ts'
+import { count, statedCount } from '../canon/counts.ts'
 import { IMAGE_TOKENS } from '../canon/events.ts'
-import { addCalls, count, NO_REPORT, noUsage, type Usage, withEarlierSides, withSearches } from '../canon/usage.ts'
+import { addCalls, NO_REPORT, noUsage, type Usage, withEarlierSides, withSearches } from '../canon/usage.ts'
 import type { Final } from '../types.ts'
 
 /** Searches that the provider ran: they stand in its output, not in its usage. Opening a page is none. */
@@ -63,7 +64,7 @@ export class ShownItems {
  */
 export function decodeUsage({ usage, output, tool_usage: ofTools }: JsonObject, shown?: ShownItems): Usage | undefined {
   const { image_gen: drawn, web_search: searched } = isObject(ofTools) ? ofTools : {}
-  const billed = isObject(searched) && typeof searched.num_requests === 'number' ? count(searched.num_requests) : undefined
+  const billed = isObject(searched) ? statedCount(searched.num_requests) : undefined
   const searches = billed ?? Math.max(searchesIn(output), shown?.searches ?? 0)
   const toolCalls = mostCalls(paidCallsIn(output), shown?.paid)
   const counts = countsOf(usage)
@@ -87,7 +88,7 @@ function drawnUsage(drawn: Json | undefined): Usage | undefined {
   const inputs = isObject(drawn.input_tokens_details) ? drawn.input_tokens_details : {}
   const outputs = isObject(drawn.output_tokens_details) ? drawn.output_tokens_details : {}
   const image = count(inputs.image_tokens)
-  const written = typeof outputs.image_tokens === 'number' ? count(outputs.image_tokens) : output
+  const written = statedCount(outputs.image_tokens) ?? output
   return { ...noUsage(), input, output, imageOutput: written, ...(image > 0 ? { inputSplit: { image } } : {}) }
 }
 
@@ -117,24 +118,32 @@ function mostCalls(a: Usage['toolCalls'], b: Usage['toolCalls']): Usage['toolCal
 
 function countsOf(usage: Json | undefined): Usage | undefined {
   if (!isObject(usage)) return undefined
-  const counted = { input: typeof usage.input_tokens === 'number', output: typeof usage.output_tokens === 'number' }
+  const counted = { input: statedCount(usage.input_tokens) !== undefined, output: statedCount(usage.output_tokens) !== undefined }
   if (!counted.input && !counted.output) return undefined
   const inputs = isObject(usage.input_tokens_details) ? usage.input_tokens_details : {}
   const outputs = isObject(usage.output_tokens_details) ? usage.output_tokens_details : {}
   const input = count(usage.input_tokens)
   const output = count(usage.output_tokens)
   const cached = Math.min(count(inputs.cached_tokens), input)
+  const kept = lifetimes(inputs.cache_write_tokens_details)
   const own: Usage = {
     input,
     output,
     cached,
-    cacheWrite: Math.min(count(inputs.cache_write_tokens), input - cached),
+    cacheWrite: Math.min(count(inputs.cache_write_tokens) || kept.short + kept.long, input - cached),
     reasoning: Math.min(count(outputs.reasoning_tokens), output),
     audioInput: Math.min(count(inputs.audio_tokens), input),
     audioOutput: Math.min(count(outputs.audio_tokens), output),
     imageOutput: Math.min(count(outputs.image_tokens), output),
   }
+  if (kept.long > 0) own.cacheWriteLong = Math.min(kept.long, own.cacheWrite)
   return withEarlierSides(own, undefined, counted)
+}
+
+/** Cache writes by how long they are kept: `InputTokensDetails.CacheWriteTokensDetails`, npm openai 7.59.0. */
+function lifetimes(details: Json | undefined): { short: number; long: number } {
+  if (!isObject(details)) return { short: 0, long: 0 }
+  return { short: count(details.ttl_30m_tokens), long: count(details.ttl_12h_tokens) }
 }
 
 /** `usage` of a reply (contract 1.5), with what it cost in USD. */

@@ -37,6 +37,8 @@ export interface Turn {
   writing?: number | undefined
   /** Milliseconds for which the gateway held the provider back, mostly because the caller read slowly. */
   heldBack?: number | undefined
+  /** Nano-dollars of reported usage that is not possible, and that `usage` therefore has not. */
+  disputed?: number | undefined
   /** Of a batch: estimated usage of calls that were sent and cut off; `usage` is that of the calls that ended. */
   cut?: Usage | undefined
   /** Of a batch: the provider refused one call as wrong. `usage` and `cut` are those of the others, which are charged. */

@@ -1,6 +1,7 @@
 /** What guardrails require of models and endpoints: lists, zero retention by author, data policy, price (contract section 7). */
 
 import type { PriceMoment } from '../../core/money.ts'
+import { ALL_TIERS } from '../../core/service-tiers.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { allowsModel, type Ceiling, listExcludes, listNames, namesModel, overCeiling, parseCeiling } from '../../routing/index.ts'
@@ -103,14 +104,13 @@ const ZDR_GROUPS: ReadonlyMap<string, string> = new Map([
   ['x-ai', 'xai'],
   ['xai', 'xai'],
 ])
-const TIERS: ReadonlySet<'flex' | 'priority'> = new Set(['flex', 'priority'])
 
 function objection(endpoint: Endpoint, terms: CompiledTerms, moment: PriceMoment | undefined): string | undefined {
   const { provider, price } = endpoint
   const { slug } = endpoint.model
   if (!allowsModel(terms.allowedModels, slug)) return 'not among the allowed models'
   if (terms.ignoredModels.some((entry) => namesModel(entry, slug))) return 'among the ignored models'
-  if (terms.allowedProviders && !listNames(terms.allowedProviders, endpoint, TIERS)) return 'not among the allowed providers'
+  if (terms.allowedProviders && !listNames(terms.allowedProviders, endpoint, ALL_TIERS)) return 'not among the allowed providers'
   if (listExcludes(terms.ignoredProviders, endpoint)) return 'among the ignored providers'
   if (!provider.zdr && terms.zdr.has(ZDR_GROUPS.get(slug.slice(0, slug.indexOf('/'))) ?? 'other')) return 'without the zero retention'
   if (provider.dataCollection !== 'deny' && !(price === 'free' ? terms.freeTraining : terms.paidTraining)) return 'against the data policy'

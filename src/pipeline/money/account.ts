@@ -3,12 +3,13 @@
 import { asFault, type Fault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { usd } from '../../core/money.ts'
+import { isQuickTier } from '../../core/service-tiers.ts'
 import type { End, EndReason } from '../../dialects/canon/events.ts'
 import { addUsage, type Usage } from '../../dialects/canon/usage.ts'
 import type { Final } from '../../dialects/types.ts'
 import { type Facts, USUAL_REASON } from '../../ledger/facts.ts'
 import { PLAN_PARAMETERS } from '../../ledger/plan-inputs.ts'
-import { cacheDiscount, charge, plainRates } from '../../ledger/pricing.ts'
+import { assumesWrites, cacheDiscount, charge, plainRates } from '../../ledger/pricing.ts'
 import {
   type Count,
   type EarlierTurns,
@@ -32,7 +33,8 @@ import { brandHeaders } from '../request/receive.ts'
 import { NATIVE_SEARCH } from '../route/native-search.ts'
 import { attemptFact, detailText, type PricedTurn } from './generation-detail.ts'
 import type { SettledHold } from './hold.ts'
-import { chargedExtras, countOf, creditCap, pricedEndpoint, tariffOf, turnEndedBy } from './turn-cost.ts'
+import { pricedEndpoint, servedPrice } from './served-price.ts'
+import { chargedExtras, countOf, creditCap, tariffOf, turnEndedBy } from './turn-cost.ts'
 
 type Known = Accepted & Exchange
 
@@ -83,7 +85,8 @@ function settle(exchange: Known, priced: PricedTurn, dependencies: ChainDependen
     use: written?.use,
   })
   const done = ({ excess, charged, unrecovered, committed }: SettledHold): Promise<void> | undefined => {
-    if (excess > 0) dependencies.overrun(exchange, { excess, unrecovered })
+    const { disputed = 0 } = settlement
+    if (excess > 0 || disputed > 0) dependencies.overrun(exchange, { excess, unrecovered, disputed })
     if (unrecovered > 0 && exchange.run.final) exchange.run.final = { ...exchange.run.final, cost: charged }
     return committed
   }
@@ -112,11 +115,12 @@ function outcomeOf(exchange: Known, last: Turn | undefined, fault: Fault | undef
     cut: count.cut,
     finish: statedReason(last?.end),
     tools: costs.toolCost,
-    price: last ? tariffOf(exchange, pricedEndpoint(last)) : 'free',
+    price: last ? tariffOf(exchange, pricedEndpoint(last, exchange.head.at)) : 'free',
     extras: last?.extras ?? chargedExtras(exchange, last?.endpoint),
     earlier: earlierTurns(exchange, last),
     // Where nothing was held there is no bound.
     held: costs.hold.amount > 0 ? costs.hold.amount : undefined,
+    disputed: last?.disputed,
   }
 }
 
@@ -147,9 +151,14 @@ function earlierTurns(exchange: Known, last: Turn | undefined): EarlierTurns | u
   let sum: EarlierTurns | undefined
   for (const turn of exchange.head.costs.turns) {
     if (turn === last || !turn.usage) continue
-    const part = charge(turn.usage, tariffOf(exchange, pricedEndpoint(turn)), turn.extras ?? chargedExtras(exchange, turn.endpoint))
+    const part = charge(
+      turn.usage,
+      tariffOf(exchange, pricedEndpoint(turn, exchange.head.at)),
+      turn.extras ?? chargedExtras(exchange, turn.endpoint),
+    )
     const usage: Usage = sum ? addUsage(sum.usage, turn.usage) : turn.usage
-    sum = { usage, input: (sum?.input ?? 0) + part.input, output: (sum?.output ?? 0) + part.output }
+    const disputed = (sum?.disputed ?? 0) + (turn.disputed ?? 0)
+    sum = { usage, input: (sum?.input ?? 0) + part.input, output: (sum?.output ?? 0) + part.output, disputed }
   }
   return sum
 }
@@ -181,7 +190,7 @@ function finalOf(exchange: Known, settlement: Settlement, fault: Fault | undefin
 function endOf(last: Turn | undefined): End {
   const end: End = last?.end ?? { reason: 'stop' }
   const tier = last?.endpoint.tier
-  return tier === undefined || end.tier !== undefined ? end : { ...end, tier }
+  return tier === undefined || end.tier !== undefined || end.unknownTier !== undefined ? end : { ...end, tier }
 }
 
 /** As `session_id`. */
@@ -229,10 +238,13 @@ function generationFacts(exchange: Accepted & Exchange, priced: PricedTurn): Pic
     rates,
     credit_output_cap: creditCap(exchange),
     service_tier: servedTier(last),
+    native_service_tier: last?.end?.unknownTier,
+    price_assumed: assumedPrices(exchange, last),
+    disputed_nano: settlement.disputed,
     charge_reason: settlement.reason === USUAL_REASON ? undefined : settlement.reason,
     fault: exchange.run.final?.fault?.code,
     trace_id: trail.trace?.traceId,
-    price_unknown: last && last.sent !== false && pricedEndpoint(last).price === 'unpriced' ? true : undefined,
+    price_unknown: last && last.sent !== false && pricedEndpoint(last, head.at).price === 'unpriced' ? true : undefined,
     cache_discount: saved === 0 ? undefined : usd(saved),
     tools_cost: settlement.tools > 0 ? settlement.tools : undefined,
     num_search_results: web?.num_search_results,
@@ -263,14 +275,29 @@ function cacheKeyOf({ prompt_cache_key: key }: JsonObject): string | undefined {
 /** Nano-dollars over all turns; 0 where the providers reported nothing of a cache. */
 function savedByCache(exchange: Accepted & Exchange): number {
   let nano = 0
-  for (const turn of exchange.head.costs.turns) if (turn.usage) nano += cacheDiscount(turn.usage, tariffOf(exchange, pricedEndpoint(turn)))
+  for (const turn of exchange.head.costs.turns)
+    if (turn.usage) nano += cacheDiscount(turn.usage, tariffOf(exchange, pricedEndpoint(turn, exchange.head.at)))
   return nano
 }
 
 /** The tier that served, where it is not the usual one. */
 function servedTier(turn: Turn | undefined): string | undefined {
+  if (turn?.end?.unknownTier !== undefined) return 'unknown'
   const tier = turn?.end?.tier ?? turn?.endpoint.tier
   return tier === 'default' ? undefined : tier
+}
+
+/** What of the charge has no price of its own, so that the dearest of the endpoint's was taken. */
+function assumedPrices(exchange: Accepted & Exchange, last: Turn | undefined): string[] | undefined {
+  const assumed: string[] = []
+  if (last?.end && servedPrice(last, exchange.head.at).assumed) assumed.push('service_tier')
+  const { turns } = exchange.head.costs
+  const writes = (turn: Turn): boolean =>
+    turn.usage !== undefined &&
+    turn.usage.cacheWrite > 0 &&
+    assumesWrites(turn.usage, tariffOf(exchange, pricedEndpoint(turn, exchange.head.at)))
+  if (turns.some(writes) || (last && !turns.includes(last) && writes(last))) assumed.push('cache_write')
+  return assumed.length > 0 ? assumed : undefined
 }
 
 /** Milliseconds that the moderation of the request has taken. */
@@ -362,6 +389,6 @@ function firstChoice({ plan, trail, wish, request }: Known): string | undefined 
   if (preferences.order?.length) return 'order'
   if (plan.conversation?.pinned === first.endpoint) return 'session'
   const serviceTier = tierOf(request.gateway.serviceTier)
-  if (serviceTier === 'priority' && first.at.tier === 'priority') return 'tier'
+  if (isQuickTier(serviceTier) && first.at.tier === serviceTier) return 'tier'
   return sortKeyOf({ sort: preferences.sort, serviceTier }) ?? (plan.watch ? 'quality' : 'draw')
 }

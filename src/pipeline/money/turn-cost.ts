@@ -55,6 +55,8 @@ import {
 } from '../request/client-request.ts'
 import { advisorAt } from '../route/advisors.ts'
 import { accountOf, allowancesOf, type HoldPart, isBudget, NO_PART, noCredit, overBudget } from './hold.ts'
+import { believe, type Pricing } from './possible-usage.ts'
+import { pricedEndpoint } from './served-price.ts'
 import { type Fees, feesOf, heldFees, IMAGES } from './tool-fees.ts'
 
 /** Who ended a turn that has a reply of its own, or was cut off before that with a fault. */
@@ -79,6 +81,7 @@ export function lostToSlowReader({ fault, heldBack = 0 }: Turn): boolean {
 
 /** @param exchange as the turn was sent: what later turns add to the request must not be there yet. */
 export function countOf(exchange: Accepted & MaybePlanned, turn: Turn, endedBy: EndedBy): Count {
+  believe(exchange, turn, () => pricingOf(exchange, turn))
   const { usage, relayed, images = 0, hidden = 0, cut, stopped } = turn
   // Hidden reasoning is added only to a turn that was cut off. Where the model ended by itself, the usage report has it, or it is unknown.
   const isByItself = endedBy === 'model' && !stopped
@@ -91,6 +94,11 @@ export function countOf(exchange: Accepted & MaybePlanned, turn: Turn, endedBy: 
     input: (usage && !usage.inputUnknown) || cut ? 0 : sentEstimate(exchange, turn.endpoint),
     cut,
   }
+}
+
+function pricingOf(exchange: Accepted & MaybePlanned, turn: Turn): Pricing {
+  const tariff = tariffOf(exchange, pricedEndpoint(turn, exchange.head.at))
+  return { tariff, extras: turn.extras ?? chargedExtras(exchange, turn.endpoint), held: exchange.run.turnHold.amount }
 }
 
 /** Counts a turn that has ended well before the request of the next one is built: whatever comes later, it is paid for. */
@@ -147,25 +155,6 @@ export function heldExtras(exchange: Aimed): Extras | undefined {
   const extras: Extras = { images: imageCount(exchange), webSearches, advice }
   if (!fees) return extras
   return { ...extras, ...heldFees(fees, exchange.request.body) }
-}
-
-/**
- * The tariff of a turn: by the tier that served (contract section 5.5), the time of admission and the requested region.
- * The endpoint whose prices a turn is charged at: the one that was called, unless its provider reports another tier and
- * the configuration states prices for that one, which is an endpoint of the same provider, model name and that tier.
- */
-export function pricedEndpoint({ endpoint, end }: Pick<Turn, 'endpoint' | 'end'>): Endpoint {
-  const reported = end?.tier
-  if (reported === undefined || reported === (endpoint.tier ?? 'default') || endpoint.variant !== undefined) return endpoint
-  const served = endpoint.model.endpoints.find(
-    ({ provider, upstreamModel, tier, variant, price }) =>
-      provider === endpoint.provider &&
-      upstreamModel === endpoint.upstreamModel &&
-      (tier ?? 'default') === reported &&
-      variant === undefined &&
-      price !== 'unpriced',
-  )
-  return served ?? endpoint
 }
 
 /** What the endpoint charges for this request. */
@@ -251,7 +240,8 @@ export function concludeTurn(exchange: Accepted & MaybeAimed): Promise<void> | u
 }
 
 function costOf(exchange: Accepted & MaybeAimed, turn: Turn, usage: Usage): number {
-  return charge(usage, tariffOf(exchange, pricedEndpoint(turn)), turn.extras ?? chargedExtras(exchange, turn.endpoint)).total
+  return charge(usage, tariffOf(exchange, pricedEndpoint(turn, exchange.head.at)), turn.extras ?? chargedExtras(exchange, turn.endpoint))
+    .total
 }
 
 /** The output cap that the endpoint is sent; undefined where none is needed to keep the charge within the hold. */

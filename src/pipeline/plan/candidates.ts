@@ -4,6 +4,7 @@ import { entryAt } from '../../core/entry-at.ts'
 import { asFault, type Fault } from '../../core/faults.ts'
 import { type Rate, ratesAt } from '../../core/money.ts'
 import { rateText } from '../../core/money-text.ts'
+import type { ServiceTier } from '../../core/service-tiers.ts'
 import type { Endpoint, Price } from '../../routing/catalog/types.ts'
 import { endpointTag } from '../../routing/index.ts'
 import { callOf } from '../attempt/endpoint-call.ts'
@@ -33,7 +34,7 @@ export type PlanCandidate = {
   /** Output cap in tokens that the hold pays for, and whether the credit lowered it; absent without a limit or a price of output. */
   output_cap?: { tokens: number; lowered_by_credit: boolean }
   quantization: string
-  tier: 'flex' | 'priority' | null
+  tier: ServiceTier | null
   why: PlaceReason
   /** How the reply would travel; absent beyond the first `ENCODED` candidates. */
   lane?: Lane

@@ -4,6 +4,7 @@
  */
 
 import { entryAt } from '../../core/entry-at.ts'
+import { ALL_TIERS, isQuickTier } from '../../core/service-tiers.ts'
 import type { SortKey } from '../../dialects/canon/request-fields.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import {
@@ -163,14 +164,12 @@ function placedBy(endpoint: Endpoint, { preferences, first, alone, share }: Plac
   if (order?.length) return listNames(order, endpoint, ALL_TIERS) ? 'order' : 'price'
   if (alone) return 'only_one'
   if (first && endpoint.id === sticky) return 'session'
-  if (serviceTier === 'priority' && endpoint.tier === 'priority') return 'tier'
+  if (isQuickTier(serviceTier) && endpoint.tier === serviceTier) return 'tier'
   const key = sortKeyOf(preferences)
   if (key !== undefined) return key
   if (share !== undefined && share > 0) return 'draw'
   return preferences.tools ? 'quality' : 'price'
 }
-
-const ALL_TIERS: ReadonlySet<'flex' | 'priority'> = new Set(['flex', 'priority'])
 
 function stateOf(endpoint: Endpoint, health: HealthBook): PlaceReason['health'] {
   if (health.ejected(endpoint)) return 'ejected'

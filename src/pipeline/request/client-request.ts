@@ -3,6 +3,7 @@
 import { bytesOf, isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { JsonSource } from '../../core/json-source.ts'
 import type { PriceMoment } from '../../core/money.ts'
+import { SERVICE_TIERS } from '../../core/service-tiers.ts'
 import type { CompactionFacts } from '../../dialects/canon/compaction.ts'
 import { isTextFile, type Media, mediaOf, payloadLength } from '../../dialects/canon/media.ts'
 import { nativeSearchIn } from '../../dialects/canon/native-search.ts'
@@ -349,6 +350,5 @@ export function offersTools({ request }: WithRequest): boolean {
 
 /** The tier that `service_tier` names; `fast` is another word for priority. */
 export function tierOf(value: unknown): Tier | undefined {
-  if (value === 'flex') return 'flex'
-  return value === 'priority' || value === 'fast' ? 'priority' : undefined
+  return value === 'fast' ? 'priority' : SERVICE_TIERS.find((tier) => tier === value)
 }

@@ -2,6 +2,7 @@
 
 import { entryAt } from '../../core/entry-at.ts'
 import { Fault } from '../../core/faults.ts'
+import { ALL_TIERS } from '../../core/service-tiers.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import {
@@ -102,8 +103,6 @@ function fitting(exchange: Guarded): readonly Endpoint[] {
     availability: fault.availability,
   })
 }
-
-const ALL_TIERS: ReadonlySet<'flex' | 'priority'> = new Set(['flex', 'priority'])
 
 function affordable(exchange: Guarded, endpoints: readonly Endpoint[]): readonly Endpoint[] {
   const isPriced = (endpoint: Endpoint): boolean => unpriced(exchange, endpoint) === undefined

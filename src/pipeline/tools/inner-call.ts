@@ -24,7 +24,8 @@ import {
   type Step,
 } from '../exchange.ts'
 import type { Reply, Service } from '../layer.ts'
-import { chargedExtras, concludeTurn, countOf, pricedEndpoint, turnEndedBy } from '../money/turn-cost.ts'
+import { pricedEndpoint } from '../money/served-price.ts'
+import { chargedExtras, concludeTurn, countOf, turnEndedBy } from '../money/turn-cost.ts'
 import { endedEarly } from '../reply/final-fault.ts'
 import { acceptBody, textOf } from '../request/read.ts'
 
@@ -194,7 +195,7 @@ function answerOf(last: Turn, turns: readonly Turn[], { folded, at }: { folded: 
   for (const turn of turns) {
     if (!turn.usage) continue
     usage = usage ? addUsage(usage, turn.usage) : turn.usage
-    cost += charge(turn.usage, tariffAt(pricedEndpoint(turn), at), turn.extras).total
+    cost += charge(turn.usage, tariffAt(pricedEndpoint(turn, at), at), turn.extras).total
   }
   return {
     model: last.endpoint.model.slug,

@@ -1,6 +1,7 @@
 /** Providers, models and their endpoints: data, as the configuration declared it. */
 
 import type { Price } from '../../core/money.ts'
+import type { ServiceTier } from '../../core/service-tiers.ts'
 import type { DialectId } from '../../dialects/canon/request.ts'
 import type { Quirks } from '../../dialects/quirks.ts'
 import type { Credential } from '../../services/credentials/credential.ts'
@@ -83,7 +84,7 @@ export interface Endpoint {
   readonly maxOutput: number | undefined
   readonly quantization: string
   readonly variant: string | undefined
-  readonly tier: 'flex' | 'priority' | undefined
+  readonly tier: ServiceTier | undefined
   /** Set where it serves only requests that select it (`isSelective` of the criteria). */
   readonly selective?: true
   readonly supported: ReadonlySet<string> | undefined

@@ -17,7 +17,7 @@ export { type TokenNeed, tokensAt } from './ability.ts'
 export type { Field, Refusal, RequestNeeds, SidedSlugs } from './criterion.ts'
 export { type Ceiling, overCeiling, parseCeiling } from './max-price.ts'
 export { QUANTIZATION_TEXT, QUANTIZATIONS } from './quantization.ts'
-export { ALL_TIERS, endpointTag, fullNames, listExcludes, listNames, type Tier } from './slugs.ts'
+export { endpointTag, fullNames, listExcludes, listNames, type Tier } from './slugs.ts'
 
 /**
  * In the order in which an endpoint is tested: errors name the first criterion that it fails, and where no endpoint is left,

@@ -1,7 +1,9 @@
 /** `only` and `ignore`: the lists of every side hold, and an error names all that leave an endpoint out. */
+
+import { ALL_TIERS } from '../../core/service-tiers.ts'
 import type { Endpoint } from '../catalog/types.ts'
 import { criterion, type Explanation, type SidedSlugs } from './criterion.ts'
-import { ALL_TIERS, listExcludes, listNames, shownSlugs } from './slugs.ts'
+import { listExcludes, listNames, shownSlugs } from './slugs.ts'
 
 type Sided = readonly SidedSlugs[]
 

@@ -1,9 +1,9 @@
 /** How the entries of `order`, `only` and `ignore` name endpoints (contract section 5.1, slug match), and which tiers a request opens. */
+import type { ServiceTier } from '../../core/service-tiers.ts'
 import type { Endpoint } from '../catalog/types.ts'
 
-export type Tier = 'flex' | 'priority'
+export type Tier = ServiceTier
 
-export const ALL_TIERS: ReadonlySet<Tier> = new Set(['flex', 'priority'])
 const NO_TIERS: ReadonlySet<Tier> = new Set()
 
 /** Tiers that a request opens otherwise than by a list: by `service_tier`, or by a variant such as `:nitro`. */

@@ -6,11 +6,13 @@ import {
   CONFIGURATION_RELOADED,
   DRAIN_BEGUN,
   GUARDRAIL_HIT,
+  LEDGER_LOSS,
   LEDGER_PROBLEM,
   PROVIDER_ACCOUNT,
   PROVIDER_EJECTED,
   PROVIDER_RESTORED,
 } from '../../core/event-types.ts'
+import { usdText } from '../../core/money-text.ts'
 import type { EventLog } from './event-log.ts'
 
 interface EndpointName {
@@ -101,6 +103,12 @@ export class EventSources {
   ledgerNews(kind: string): void {
     if (FINE.has(kind) || this.countSince(`ledger ${kind}`) === 0) return
     this.log.raise(LEDGER_PROBLEM.make({ at: this.clock.now(), subject: kind, data: { problem: kind, process: this.process } }))
+  }
+
+  /** Each one counts: the ledger has an entry of it. @param nano nano-dollars. */
+  ledgerLoss(kind: 'unrecovered' | 'disputed', nano: number, of: { generation: string; key: string; provider: string }): void {
+    const data = { kind, ...of, usd: usdText(nano) }
+    this.log.raise(LEDGER_LOSS.make({ at: this.clock.now(), subject: of.generation, data, once: `${kind}:${of.generation}` }))
   }
 
   drainBegun(): void {

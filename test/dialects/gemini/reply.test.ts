@@ -324,7 +324,9 @@ t.test('an answer needs its end, and its end may come more than once', async (t)
       ...noUsage(),
       output: 2,
       reasoning: 2,
+      inputUnknown: true,
     },
+    'a count below zero is none',
   )
   await every(t, 'every case', async (t) => {
     for (const [raw, reason] of [

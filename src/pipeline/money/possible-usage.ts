@@ -1,0 +1,113 @@
+/**
+ * Which usage a turn can have had at all. A report beyond that is nonsense: the turn is charged what was held for it, and the rest is
+ * disputed with the provider instead of emptying the key (docs/decisions/0031).
+ */
+import { noUsage, type Usage } from '../../dialects/canon/usage.ts'
+import { charge, type Extras, type Tariff } from '../../ledger/pricing.ts'
+import { usageWithin } from '../../ledger/settlement.ts'
+import type { Turn } from '../attempt/turn.ts'
+import type { Accepted } from '../exchange.ts'
+import { contextOf, inputBound, otherTools } from '../request/client-request.ts'
+
+/** Tokens of an endpoint whose context is not known: ten times the largest that is offered. */
+const UNKNOWN_CONTEXT = 100_000_000
+/** Templates, and tokenizers that differ from the one by which the context was declared. */
+const CONTEXT_SHARE = 9 / 8
+const CONTEXT_MARGIN = 4_096
+/** Bytes become at most as many tokens; media are counted by an estimate, so four times of all is allowed. */
+const BODY_SHARE = 4
+/** Providers count the end of an answer by themselves, and predicted text that was rejected. */
+const CAP_SHARE = 5 / 4
+const CAP_MARGIN = 1_024
+/** Tokens of reasoning that some providers allow beside the cap that they were sent. */
+const REASONING_ROOM = 131_072
+const IMAGE_ROOM = 16_384
+/** Where a provider runs tools, one answer is the sum of so many calls of the model at most, each with the whole context. */
+const MOST_ROUNDS = 100
+/** Calls of tools that a provider takes a fee for. */
+const MOST_CALLS = 1_000
+
+interface Bounds {
+  readonly input: number
+  readonly output: number
+}
+
+/** What the turn may have used of the endpoint's own model. */
+function boundsOf(exchange: Accepted, turn: Turn, usage: Usage): Bounds {
+  const { endpoint, cap, images = 0 } = turn
+  const sent = inputBound(exchange)
+  const context = contextOf(endpoint)
+  // Vectors are made in several calls, which are one turn.
+  if (exchange.request.client.embedding) return { input: Math.max(BODY_SHARE * sent, bounded(context)), output: CAP_MARGIN }
+  const once = Math.max(bounded(context) * CONTEXT_SHARE + CONTEXT_MARGIN, BODY_SHARE * sent)
+  const mostOutput = Math.min(cap ?? Number.POSITIVE_INFINITY, endpoint.maxOutput ?? Number.POSITIVE_INFINITY, bounded(context))
+  const written = mostOutput * CAP_SHARE + CAP_MARGIN + exchange.request.bytes + images * IMAGE_ROOM
+  const thinks = endpoint.supported === undefined || endpoint.supported.has('reasoning')
+  const thought = thinks ? Math.max(REASONING_ROOM, endpoint.maxOutput ?? 0) : 0
+  const rounds = mayRunRounds(exchange, turn, usage) ? MOST_ROUNDS : 1
+  return { input: rounds * once, output: rounds * (written + thought) }
+}
+
+const bounded = (context: number): number => Math.min(context, UNKNOWN_CONTEXT)
+
+/** True where the provider may have called the model more than once for the answer: it runs tools, or takes fees as those that do. */
+function mayRunRounds(exchange: Accepted, { endpoint: { price } }: Turn, { webSearches, toolCalls, others }: Usage): boolean {
+  if (webSearches || toolCalls || others || otherTools(exchange).length > 0) return true
+  return typeof price === 'object' && (price.webSearch !== undefined || price.tools !== undefined || price.request !== undefined)
+}
+
+function isPossible(usage: Usage, bounds: Bounds): boolean {
+  const { input, output, webSearches = 0, toolCalls, others } = usage
+  if (input > bounds.input || output > bounds.output || webSearches > MOST_CALLS) return false
+  if (toolCalls && Object.values(toolCalls).some((calls) => calls > MOST_CALLS)) return false
+  return others === undefined || isPossible(sumOf(others), bounds)
+}
+
+function sumOf(others: NonNullable<Usage['others']>): Usage {
+  let [input, output] = [0, 0]
+  for (const { usage } of others) {
+    input += usage.input
+    output += usage.output
+  }
+  return { ...noUsage(), input, output }
+}
+
+/** The same with no more than is possible. */
+function possiblePart(usage: Usage, bounds: Bounds): Usage {
+  const { webSearches, toolCalls: _, others: __, ...rest } = usage
+  const output = Math.min(usage.output, Math.floor(bounds.output))
+  return {
+    ...rest,
+    input: Math.min(usage.input, Math.floor(bounds.input)),
+    output,
+    reasoning: Math.min(usage.reasoning, output),
+    imageOutput: Math.min(usage.imageOutput, output),
+    audioOutput: Math.min(usage.audioOutput, output),
+    ...(webSearches ? { webSearches: Math.min(webSearches, MOST_CALLS) } : {}),
+  }
+}
+
+export interface Pricing {
+  readonly tariff: Tariff
+  readonly extras: Extras | undefined
+  /** Nano-dollars that were held for the turn. */
+  readonly held: number
+}
+
+/**
+ * Replaces a report that is not possible, once: by what of it the hold pays for.
+ * @param price reads it only where it is needed.
+ */
+export function believe(exchange: Accepted, turn: Turn, price: () => Pricing): void {
+  const { usage } = turn
+  if (!usage || turn.sent === false || usage.estimated) return
+  const bounds = boundsOf(exchange, turn, usage)
+  if (isPossible(usage, bounds)) return
+  const { tariff, extras, held } = price()
+  const cost = (of: Usage): number => charge(of, tariff, extras).total
+  const part = usageWithin(possiblePart(usage, bounds), { room: held, cost, least: noUsage() })
+  // Fees of tools alone may be more than was held.
+  const believed: Usage = { ...part, webSearches: cost(part) > held ? undefined : part.webSearches, estimated: true }
+  turn.usage = believed
+  turn.disputed = (turn.disputed ?? 0) + Math.max(0, cost(usage) - cost(believed))
+}

@@ -1,0 +1,53 @@
+/** The endpoint whose prices a turn is charged at: by the tier that served (contract section 5.5), and where that is not known, the dearest. */
+
+import { SERVICE_TIERS } from '../../core/service-tiers.ts'
+import { noUsage, type Usage } from '../../dialects/canon/usage.ts'
+import { charge, tariffAt } from '../../ledger/pricing.ts'
+import type { Endpoint } from '../../routing/catalog/types.ts'
+import type { Turn } from '../attempt/turn.ts'
+
+type Served = Pick<Turn, 'endpoint' | 'end'> & Partial<Pick<Turn, 'usage'>>
+
+export interface ServedPrice {
+  readonly endpoint: Endpoint
+  /** The tier that served has no price here, or is not known. */
+  readonly assumed: boolean
+}
+
+/** From the cheapest to the dearest. */
+const RANKS: readonly string[] = ['flex', 'default', ...SERVICE_TIERS.filter((tier) => tier !== 'flex')]
+
+/**
+ * The endpoint that was called, unless its provider reports another tier and the configuration states prices for that one, which is an
+ * endpoint of the same provider, model name and that tier. A word that is not known is charged at the dearest of these; a tier that is
+ * known but has no price, at the dearest of those that are not above it.
+ * @param at milliseconds since the epoch: when the request was admitted.
+ */
+export function servedPrice(turn: Served, at: number): ServedPrice {
+  const { endpoint, end } = turn
+  const reported = end?.tier
+  if (reported === undefined && end?.unknownTier === undefined) return { endpoint, assumed: false }
+  if (reported === (endpoint.tier ?? 'default')) return { endpoint, assumed: false }
+  if (endpoint.variant !== undefined) return { endpoint, assumed: end?.unknownTier !== undefined }
+  const priced = endpoint.model.endpoints.filter(
+    ({ provider, upstreamModel, variant, price }) =>
+      provider === endpoint.provider && upstreamModel === endpoint.upstreamModel && variant === undefined && price !== 'unpriced',
+  )
+  const served = reported === undefined ? undefined : priced.find(({ tier = 'default' }) => tier === reported)
+  if (served) return { endpoint: served, assumed: false }
+  const rank = reported === undefined ? RANKS.length : RANKS.indexOf(reported)
+  const within = priced.filter(({ tier = 'default' }) => RANKS.indexOf(tier) <= rank)
+  return { endpoint: dearest(endpoint, within, { usage: turn.usage, at }), assumed: true }
+}
+
+export function pricedEndpoint(turn: Served, at: number): Endpoint {
+  return turn.end === undefined ? turn.endpoint : servedPrice(turn, at).endpoint
+}
+
+/** Where nothing was reported: as much of each. */
+const SOME: Usage = { ...noUsage(), input: 1000, output: 1000 }
+
+function dearest(called: Endpoint, others: readonly Endpoint[], { usage = SOME, at }: { usage?: Usage | undefined; at: number }): Endpoint {
+  const costOf = (endpoint: Endpoint): number => charge(usage, tariffAt(endpoint, at)).total
+  return others.reduce((most, each) => (costOf(each) > costOf(most) ? each : most), called)
+}
