@@ -197,6 +197,8 @@ export class Run {
   credential: Credential | undefined
   /** Media that the request names by address, as data URLs, where a provider in question takes no addresses. */
   media: ReadonlyMap<string, string> | undefined
+  /** The running attempt repeats one that met a connection which had been closed while it was idle. */
+  connectAnew = false
   /** Turns begun so far; more than one in a tool loop. */
   turns = 0
   /** What the running turn holds. */

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import t from 'tap'
 import { systemClock } from '../../src/core/clock.ts'
-import { networkFault } from '../../src/services/upstream/network-fault.ts'
+import { networkFault, StaleConnection } from '../../src/services/upstream/network-fault.ts'
 import { FakeClock, turn } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
 import { every } from '../support/every.ts'
@@ -206,7 +206,7 @@ t.test('U10: a provider that took the whole connect time is not asked again', (t
   const fault = networkFault(Object.assign(new Error('slow'), { code: 'UND_ERR_CONNECT_TIMEOUT' }), false)
   t.match(fault, { status: 524, retry: 'next' })
   t.match(networkFault(Object.assign(new Error('no'), { code: 'ECONNREFUSED' }), false), { status: 502, retry: 'same' })
-  t.match(networkFault(Object.assign(new Error('no'), { code: 'ECONNRESET' }), false, true), { status: 502, retry: 'at once' })
+  t.match(networkFault(new StaleConnection(new Error('no')), false), { status: 502, retry: 'at once' })
   t.match(
     networkFault(Object.assign(new Error('no'), { code: 'ECONNRESET' }), false),
     { status: 502, retry: 'next' },

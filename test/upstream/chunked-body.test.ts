@@ -34,6 +34,7 @@ async function read(head: string, pieces: readonly string[]): Promise<Seen> {
     },
     closed: () => {},
     again: () => {},
+    stale: () => {},
   })
   const written = new Promise<void>((resolve) => {
     connection.send(

@@ -1,7 +1,8 @@
 /** Connections to one provider: a free one is used again, a busy one never, and those that have closed are forgotten. */
 import t, { type Test } from 'tap'
 import type { Dispatcher } from 'undici'
-import { type ConnectionPool, connectionsMade, MOST_IDLE, Pools } from '../../src/services/upstream/pools.ts'
+import { type ConnectionPool, Pools } from '../../src/services/upstream/pools.ts'
+import { MOST_IDLE } from '../../src/services/upstream/whole-requests.ts'
 import { eventually } from '../support/eventually.ts'
 import { type RawUpstream, startRawUpstream } from '../support/raw-upstream.ts'
 import { REFUSING_URL } from '../support/upstream.ts'
@@ -53,7 +54,7 @@ t.test('one call after the other uses one connection', async (t) => {
     await eventually('one connection is idle', () => pool.idleCount === 1)
   }
   t.equal(upstream.accepted, 1)
-  t.equal(connectionsMade(pool), 1)
+  t.equal(pool.made, 1)
 })
 
 t.test('a connection with a request takes no second one, and is used again after it', async (t) => {

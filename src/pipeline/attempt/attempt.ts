@@ -169,13 +169,28 @@ interface Retry extends Pick<ChainDependencies, 'retries'> {
 export const PAUSE = { least: 10, most: 25 }
 
 /**
- * An endpoint that could not be reached is called once more: nothing was sent, so nothing can happen twice. A connection that
- * the provider had closed while it was idle is replaced at once, since that says nothing about the provider.
+ * A connection that the provider had closed while it was idle is replaced by a new one at once: that says
+ * nothing about the provider, so it draws on no budget. An endpoint that could not be reached is called once more: nothing was sent,
+ * so nothing can happen twice.
  */
-async function again(thrown: unknown, { exchange, endpoint, retries }: Retry, make: Make): Promise<Reply> {
+async function again(thrown: unknown, retry: Retry, make: Make): Promise<Reply> {
+  const { exchange, endpoint } = retry
+  if (!(thrown instanceof Fault) || thrown.retry !== 'at once' || exchange.head.cancel.aborted) return reachedAgain(thrown, retry, make)
+  exchange.run.unfinished = undefined
+  exchange.run.connectAnew = true
+  try {
+    return await make(exchange, endpoint)
+  } catch (next) {
+    return await reachedAgain(next, retry, make)
+  } finally {
+    exchange.run.connectAnew = false
+  }
+}
+
+/** Calls an endpoint once more that could not be reached, where the budget allows it. */
+async function reachedAgain(thrown: unknown, { exchange, endpoint, retries }: Retry, make: Make): Promise<Reply> {
   const { clock, cancel } = exchange.head
-  const retry = thrown instanceof Fault && !cancel.aborted ? thrown.retry : 'never'
-  const worth = retry === 'same' || retry === 'at once'
+  const worth = thrown instanceof Fault && !cancel.aborted && thrown.retry === 'same'
   const permit = worth ? retries.take(endpoint.model) : undefined
   if (!permit) throw thrown
   const before = exchange.run.whenCommitted
@@ -192,7 +207,7 @@ async function again(thrown: unknown, { exchange, endpoint, retries }: Retry, ma
   }
   try {
     // The library's own pause would run on the system's clock and draw from `Math.random`: at 0 it has none (9.0.0, index.js).
-    return await pRetry(tries, { retries: 1, minTimeout: 0, shouldRetry: () => retry === 'at once' || pause(clock) })
+    return await pRetry(tries, { retries: 1, minTimeout: 0, shouldRetry: () => pause(clock) })
   } finally {
     permit.end(false)
   }

@@ -338,7 +338,7 @@ function send(attempt: StreamAttempt | WholeAttempt, call: EndpointCall, encoded
   })
   const upstream = new UpstreamCall(reply, exchange.head.clock, exchange.request.stream ? provider.timeouts : address.timeouts)
   attempt.flow = upstream
-  upstream.send(pool, request)
+  upstream.send(pool, request, exchange.run.connectAnew)
   if (exchange.request.source) letGo(exchange)
 }
 

@@ -53,6 +53,8 @@ interface ProviderAsk {
   readonly wire: EmbeddingWire
   readonly target: EmbeddingTarget
   readonly ask: EmbeddingAsk
+  /** Over a new connection. */
+  readonly anew: boolean
 }
 
 export interface Calling {
@@ -67,7 +69,7 @@ export interface Calling {
 }
 
 /** One call on its way: over HTTP, or at a provider inside this process. */
-export function callProvider({ exchange, endpoint, wire, target, ask }: ProviderAsk, dependencies: ChainDependencies): Calling {
+export function callProvider({ exchange, endpoint, wire, target, ask, anew }: ProviderAsk, dependencies: ChainDependencies): Calling {
   const encoded = wire.encode(ask, target)
   if (wire.run) {
     const local = new LocalCall(ask)
@@ -98,7 +100,7 @@ export function callProvider({ exchange, endpoint, wire, target, ask }: Provider
   })
   const upstream = new UpstreamCall(reply, exchange.head.clock, address.timeouts)
   call.flow = upstream
-  upstream.send(dependencies.pools.for(address), request)
+  upstream.send(dependencies.pools.for(address), request, anew || exchange.run.connectAnew)
   return { done: call.done, dropped: encoded.dropped, sent: () => upstream.sent, abort: () => upstream.abort() }
 }
 

@@ -40,6 +40,8 @@ class EmbeddingRun implements Cancellable {
   private readonly running = new Set<Running>()
   /** Calls that have failed once, with the leave to make them again. */
   private readonly failedOnce = new Map<Batch, RetryPermit>()
+  /** Those that are sent over a new connection, since theirs had been closed while it was idle. */
+  private readonly anew = new Set<Batch>()
   private readonly vectors: WrittenVector[]
   private readonly dropped = new Set<string>()
   /** Of the calls that have ended well. */
@@ -93,7 +95,10 @@ class EmbeddingRun implements Cancellable {
   private begin(batch: Batch): void {
     const { exchange, endpoint, wire, target, ask } = this
     const inputs = batch.to - batch.from === ask.inputs.length ? ask.inputs : ask.inputs.slice(batch.from, batch.to)
-    const calling = callProvider({ exchange, endpoint, wire, target, ask: { ...ask, inputs } }, this.dependencies)
+    const calling = callProvider(
+      { exchange, endpoint, wire, target, ask: { ...ask, inputs }, anew: this.anew.has(batch) },
+      this.dependencies,
+    )
     for (const name of calling.dropped) this.dropped.add(name)
     const running = { batch, calling }
     this.running.add(running)
@@ -141,6 +146,12 @@ class EmbeddingRun implements Cancellable {
       if (!isRejection(fault)) this.cutOff(running)
       this.calls--
       if (this.succeeded === this.calls) this.complete()
+      return
+    }
+    // The provider had closed the connection while it was idle, which says nothing of the provider.
+    if (fault.retry === 'at once' && !this.anew.has(batch)) {
+      this.anew.add(batch)
+      this.begin(batch)
       return
     }
     const again = this.calls > 1 && isOutage(fault) && !this.failedOnce.has(batch) && this.failedOnce.size <= this.succeeded

@@ -4,8 +4,8 @@ import type { Dispatcher } from 'undici'
 import type { Clock, Timer } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import { type Inflater, inflaterFor } from './inflate.ts'
-import { callFault } from './network-fault.ts'
-import { connectionsMade, isConnected } from './pools.ts'
+import { networkFault } from './network-fault.ts'
+import type { ConnectionPool, Started } from './pools.ts'
 
 export interface CallRequest {
   path: string
@@ -66,8 +66,8 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
   /** The decompressor has enough to do. */
   private full = false
   private stopped = false
-  private pool: Dispatcher | undefined
-  private connections: number | undefined
+  /** Until the request goes out. */
+  private waiting: Started | undefined
 
   constructor(receiver: Receiver, clock: Clock, timeouts: CallTimeouts) {
     this.receiver = receiver
@@ -78,12 +78,11 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
     this.since = this.started
   }
 
-  send(pool: Dispatcher, request: CallRequest): void {
-    this.pool = pool
-    this.connections = connectionsMade(pool)
-    const { path, headers, body } = request
-    const connected = isConnected(pool)
-    pool.dispatch({ method: 'POST', path, headers, body }, this)
+  /** @param anew true where it must go over a new connection. */
+  send(pool: ConnectionPool, { path, headers, body }: CallRequest, anew = false): void {
+    const connected = !anew && pool.isReady
+    const waiting = pool.begin({ method: 'POST', path, headers, body }, this, anew)
+    if (this.state === 'connecting') this.waiting = waiting
     // A connection that stands takes the request within this turn; where it turns out to have ended, the pool has the same limit.
     if (this.state === 'connecting' && !connected) this.arm(this.since)
   }
@@ -126,7 +125,7 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
 
   /** Ends the call without a report to the receiver. */
   abort(): void {
-    if (this.finish()) this.controller?.abort(new Error('aborted by the gateway'))
+    if (this.finish()) this.stop('aborted by the gateway')
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -136,6 +135,7 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
       return
     }
     this.controller = controller
+    this.waiting = undefined
     this.enter('head', this.timeouts.firstByte)
   }
 
@@ -179,14 +179,21 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
-    this.fail(callFault(error, this.headAt !== undefined, { pool: this.pool, made: this.connections }))
+    this.fail(networkFault(error, this.headAt !== undefined))
   }
 
   /** Ends the call with a fault of ours. */
   fail(fault: Fault): void {
     if (!this.finish()) return
-    this.controller?.abort(new Error(fault.code))
+    this.stop(fault.code)
     this.receiver.fail(fault)
+  }
+
+  /** Ends the request where it is: before its connection stands, too. */
+  private stop(why: string): void {
+    if (this.controller) this.controller.abort(new Error(why))
+    else this.waiting?.abort(new Error(why))
+    this.waiting = undefined
   }
 
   private deliver(chunk: Buffer): void {

@@ -3,10 +3,10 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { PassThrough } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import type { Timer } from '../../core/clock.ts'
-import { callFault } from './network-fault.ts'
+import { networkFault } from './network-fault.ts'
 import type { Framing } from './pass-through-headers.ts'
 import type { PassThroughRun, UpstreamSide } from './pass-through-run.ts'
-import { connectionsMade } from './pools.ts'
+import type { ConnectionPool, Started } from './pools.ts'
 
 export interface PassThroughHead {
   method: string
@@ -23,8 +23,8 @@ export class PassThroughRequest implements Dispatcher.DispatchHandler, UpstreamS
   private body: PassThrough | undefined
   private connecting: Timer | undefined
   private firstByte: Timer | undefined
-  private pool: Dispatcher | undefined
-  private connections: number | undefined
+  /** Until the request goes out. */
+  private waiting: Started | undefined
   /** True once the provider's side has ended by itself. */
   private done = false
 
@@ -33,11 +33,9 @@ export class PassThroughRequest implements Dispatcher.DispatchHandler, UpstreamS
   }
 
   /** Dispatches the request; `source` is the caller's, from which the body is read as fast as the provider takes it. */
-  send(pool: Dispatcher, source: IncomingMessage, { method, path, headers, framing }: PassThroughHead): void {
+  send(pool: ConnectionPool, source: IncomingMessage, { method, path, headers, framing }: PassThroughHead): void {
     this.run.begin(this)
     this.connecting = this.run.limit(this.run.limits.connect, 'upstream_connect')
-    this.pool = pool
-    this.connections = connectionsMade(pool)
     if (framing.kind !== 'none') {
       this.body = bodyFrom(source)
       watchUpload(this.run, source, this.body)
@@ -45,18 +43,21 @@ export class PassThroughRequest implements Dispatcher.DispatchHandler, UpstreamS
     // undici writes a body that has a declared length with exactly that many bytes or gives the connection up, and
     // any other stream in chunks (AsyncWriter in client-h1.js of 8.12.4).
     const declared = framing.kind === 'length' ? { ...headers, 'content-length': String(framing.bytes) } : headers
-    pool.dispatch({ method: method as Dispatcher.HttpMethod, path, headers: declared, body: this.body ?? null }, this)
+    const waiting = pool.begin({ method: method as Dispatcher.HttpMethod, path, headers: declared, body: this.body ?? null }, this)
+    if (!this.controller && !this.done) this.waiting = waiting
   }
 
   abort(): void {
     if (this.done) return
     this.done = true
-    this.controller?.abort(new Error('aborted by the gateway'))
+    if (this.controller) this.controller.abort(new Error('aborted by the gateway'))
+    else this.waiting?.abort(new Error('aborted by the gateway'))
     this.body?.destroy()
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.controller = controller
+    this.waiting = undefined
     this.connecting?.cancel()
     if (this.done) controller.abort(new Error('aborted by the gateway'))
   }
@@ -86,7 +87,7 @@ export class PassThroughRequest implements Dispatcher.DispatchHandler, UpstreamS
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
     this.done = true
     this.body?.destroy()
-    this.run.fail(callFault(error, this.run.headSent, { pool: this.pool, made: this.connections }))
+    this.run.fail(networkFault(error, this.run.headSent))
   }
 }
 

@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import { performance } from 'node:perf_hooks'
 import type { Dispatcher } from 'undici'
+import { StaleConnection } from './network-fault.ts'
 import { ChunkedBody, type PlainReply, plainReply } from './plain-reply.ts'
 import { ReplyParser, type ReplyReceiver } from './reply-parser.ts'
 
@@ -19,6 +20,8 @@ export interface ConnectionOwner {
   /** The connection can take another request. */
   free(connection: ProviderConnection): void
   closed(connection: ProviderConnection): void
+  /** A connection had been closed while it was idle, which its request has found out. */
+  stale(): void
   /** The connection turned out to have ended before anything was written: the request goes over a new one. */
   again(request: WholeRequest, handler: Dispatcher.DispatchHandler): void
 }
@@ -52,8 +55,16 @@ function failed(this: Socket, error: NodeJS.ErrnoException): void {
 }
 
 function closed(this: Socket): void {
-  connectionOf(this)?.fail(new ConnectionEnded(this))
+  connectionOf(this)?.lost(new ConnectionEnded())
 }
+
+/**
+ * Milliseconds after a request is written within which the end of its connection shows that the provider had closed it before: the end
+ * comes a round trip later. What ends later may have been worked on, and is never repeated (RFC 9110 section 9.2.2).
+ */
+const STALE_WITHIN = 250
+/** Bytes of a body that may take a while to be written. */
+const LARGE = 16 * 1024
 
 /** A request with its reply. It lets go of the connection as the reply ends, so that a late call of its handler cannot end the next one. */
 class Running implements Dispatcher.DispatchController {
@@ -117,6 +128,12 @@ export class ProviderConnection implements ReplyReceiver {
   private whole = false
   private keepAlive = true
   private keptFor = KEEP_ALIVE
+  /** A reply has come whole over the connection. */
+  private served = false
+  /** Monotonic milliseconds: when it began to be made; how long that took; when the request was written, infinite while it is. */
+  private readonly began = performance.now()
+  private connectTime = 0
+  private writtenAt = 0
 
   constructor(owner: ConnectionOwner) {
     this.owner = owner
@@ -133,6 +150,7 @@ export class ProviderConnection implements ReplyReceiver {
       return
     }
     this.socket = socket
+    this.connectTime = performance.now() - this.began
     const owned: Owned = socket
     owned[OWNER] = this
     // What undici's connector listens with has done its work, and would keep its timer and its options (lib/core/connect.js of 8.12.4).
@@ -142,13 +160,15 @@ export class ProviderConnection implements ReplyReceiver {
     if (this.running) this.write(this.running)
   }
 
-  /** Takes a request. One that has served before is first looked at: see `check`. */
-  send(request: WholeRequest, handler: Dispatcher.DispatchHandler): void {
-    this.running = new Running(this, request, handler)
-    if (this.state === 'connecting') return
+  /** Takes a request. One that has served before is first looked at: see `check`. @returns what ends the request. */
+  send(request: WholeRequest, handler: Dispatcher.DispatchHandler): Running {
+    const running = new Running(this, request, handler)
+    this.running = running
+    if (this.state === 'connecting') return running
     this.state = 'checking'
     this.socket?.ref()
     setImmediate(check, this)
+    return running
   }
 
   /**
@@ -170,13 +190,22 @@ export class ProviderConnection implements ReplyReceiver {
     const { head, body } = request
     const length = Buffer.byteLength(body)
     const start = `${head}content-length: ${length}\r\n\r\n`
-    if (typeof body === 'string' && length === body.length) socket.write(start + body, 'latin1')
+    const written = length > LARGE ? this.whenWritten(running) : undefined
+    if (written === undefined) this.writtenAt = performance.now()
+    if (typeof body === 'string' && length === body.length) socket.write(start + body, 'latin1', written)
     else {
       socket.cork()
       socket.write(start, 'latin1')
-      if (typeof body === 'string') socket.write(body, 'utf8')
-      else socket.write(body)
+      if (typeof body === 'string') socket.write(body, 'utf8', written)
+      else socket.write(body, written)
       socket.uncork()
+    }
+  }
+
+  private whenWritten(running: Running): (error?: Error | null) => void {
+    this.writtenAt = Number.POSITIVE_INFINITY
+    return (error) => {
+      if (!error && this.running === running) this.writtenAt = performance.now()
     }
   }
 
@@ -184,7 +213,7 @@ export class ProviderConnection implements ReplyReceiver {
   read(bytes: Buffer): void {
     // Nothing was requested: what a provider sends of itself must never become a reply.
     if (this.state !== 'busy') {
-      this.fail(new ConnectionEnded(this.socket))
+      this.fail(new ConnectionEnded())
       return
     }
     let error: Error | undefined
@@ -257,7 +286,7 @@ export class ProviderConnection implements ReplyReceiver {
     const mayFollow = (status === 204 || status === 304) && (Number(fields['content-length'] ?? 0) > 0 || 'transfer-encoding' in fields)
     this.keptFor = keptFor(fields['keep-alive'])
     this.keepAlive = keepAlive && !upgrade && !mayFollow && this.keptFor > 0
-    if (upgrade || status === 101) throw new ConnectionEnded(this.socket)
+    if (upgrade || status === 101) throw new ConnectionEnded()
     this.running.handler.onResponseStart?.(this.running, status, fields)
   }
 
@@ -277,6 +306,21 @@ export class ProviderConnection implements ReplyReceiver {
 
   resume(): void {
     this.socket?.resume()
+  }
+
+  /** The connection has ended, and neither the gateway nor what the provider sent is the reason. */
+  lost(error: Error): void {
+    if (!this.isStale()) {
+      this.fail(error)
+      return
+    }
+    this.fail(new StaleConnection(error))
+    this.owner.stale()
+  }
+
+  private isStale(): boolean {
+    if (this.state !== 'busy' || !this.served || this.parsing || this.status !== 0) return false
+    return performance.now() - this.writtenAt <= Math.max(STALE_WITHIN, 2 * this.connectTime)
   }
 
   /** Ends the connection, and its request with this error. */
@@ -320,6 +364,7 @@ export class ProviderConnection implements ReplyReceiver {
 
   private release(): void {
     this.state = 'idle'
+    this.served = true
     this.parsing = false
     this.chunks = undefined
     this.status = 0
@@ -333,29 +378,27 @@ export class ProviderConnection implements ReplyReceiver {
   /** The provider has closed its side: some replies end with their connection (RFC 9112 section 6.3). */
   halfClosed(): void {
     if (this.status === 0 || this.keepAlive) {
-      this.fail(new ConnectionEnded(this.socket))
+      this.lost(new ConnectionEnded())
       return
     }
     const error = this.parser?.finish()
     if (this.whole) this.answered(false)
-    else this.fail(error ?? new ConnectionEnded(this.socket))
+    else this.fail(error ?? new ConnectionEnded())
   }
 
   broken(error: NodeJS.ErrnoException): void {
     // A provider that closes without reading all that was sent to it (RFC 9112 section 9.6).
     if (error.code === 'ECONNRESET' && this.status !== 0 && !this.keepAlive) this.halfClosed()
-    else this.fail(error)
+    else this.lost(error)
   }
 }
 
 /** The other side has closed the connection; with the code that undici gives it, by which `networkFault` knows it. */
 class ConnectionEnded extends Error {
   readonly code = 'UND_ERR_SOCKET'
-  readonly socket: { readonly bytesRead: number } | undefined
 
-  constructor(socket: Socket | undefined) {
+  constructor() {
     super('other side closed')
-    this.socket = socket && { bytesRead: socket.bytesRead }
   }
 }
 

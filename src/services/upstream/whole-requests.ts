@@ -1,0 +1,173 @@
+/** Requests whose body is at hand, over connections of ours: which connection takes one, and how its head is written. */
+import { performance } from 'node:perf_hooks'
+import type { Dispatcher } from 'undici'
+import type buildConnector from 'undici/lib/core/connect.js'
+import { type ConnectionOwner, ProviderConnection, type WholeRequest } from './provider-connection.ts'
+import { ReplyParser } from './reply-parser.ts'
+
+/** Milliseconds between two looks for idle connections whose time is over. */
+const LOOK = 1_000
+
+/** Idle connections that are kept: the rest of a burst is closed as it ends. */
+export const MOST_IDLE = 512
+
+interface WholeRequestsOptions {
+  /** Scheme, host and port. */
+  readonly origin: string
+  readonly connector: buildConnector.connector
+  /** A connection had been closed while it was idle. */
+  readonly stale: () => void
+}
+
+/**
+ * Sends a request and reads its reply at half of what undici's client costs, which has queues and a stream for each side of a
+ * connection (docs/decisions/0016-connections-to-providers.md). undici's connector still makes the connections, with TLS, its
+ * sessions and the time limit, and Node's parser reads the replies.
+ */
+export class WholeRequests implements ConnectionOwner {
+  /** Connections made so far. */
+  made = 0
+  readonly stale: () => void
+  private readonly connector: buildConnector.connector
+  private readonly target: buildConnector.Options
+  private readonly connections = new Set<ProviderConnection>()
+  /** The one used last is taken first, so that those of a burst run out. */
+  private readonly idle: ProviderConnection[] = []
+  /** The head of the last request but for its last field, which alone differs from one request to the next. */
+  private last: { path: string; fields: readonly unknown[]; text: string } | undefined
+  private looking: NodeJS.Timeout | undefined
+
+  constructor({ origin, connector, stale }: WholeRequestsOptions) {
+    const { host, hostname, protocol, port } = new URL(origin)
+    this.connector = connector
+    this.stale = stale
+    this.target = { host, hostname: hostname.replace(/^\[|\]$/g, ''), protocol, port }
+  }
+
+  get size(): number {
+    return this.connections.size
+  }
+
+  get idleCount(): number {
+    return this.idle.length
+  }
+
+  /** @param anew true for a new connection. @returns undefined for a request that only undici sends, or refuses. */
+  send(
+    { method, path, headers, body }: Dispatcher.DispatchOptions,
+    handler: Dispatcher.DispatchHandler,
+    anew: boolean,
+  ): Pick<Dispatcher.DispatchController, 'abort'> | undefined {
+    const isAtHand = typeof body === 'string' || Buffer.isBuffer(body)
+    if (method !== 'POST' || !isAtHand || !Array.isArray(headers) || !ReplyParser.isThere) return undefined
+    const head = this.headOf(path, headers)
+    if (head === undefined) return undefined
+    const connection = anew ? this.open() : (this.take() ?? this.open())
+    return connection.send({ head, body }, handler)
+  }
+
+  again(request: WholeRequest, handler: Dispatcher.DispatchHandler): void {
+    this.open().send(request, handler)
+  }
+
+  opened(): void {
+    this.made++
+  }
+
+  free(connection: ProviderConnection): void {
+    if (this.idle.length >= MOST_IDLE) {
+      connection.close()
+      return
+    }
+    this.idle.push(connection)
+    this.looking ??= setTimeout(this.look, LOOK).unref()
+  }
+
+  closed(connection: ProviderConnection): void {
+    this.connections.delete(connection)
+    const place = this.idle.lastIndexOf(connection)
+    if (place !== -1) this.idle.splice(place, 1)
+  }
+
+  /** Closes the connections that have no request. */
+  dropIdle(): void {
+    for (const connection of [...this.idle]) connection.close()
+  }
+
+  /** Ends every connection, with what is under way on it. */
+  end(): void {
+    clearTimeout(this.looking)
+    for (const connection of [...this.connections]) connection.fail(new Error('the gateway has closed its connections'))
+  }
+
+  /** @param headers flat list. @returns undefined where something in it is not ordinary. */
+  private headOf(path: string, headers: readonly unknown[]): string | undefined {
+    const { last } = this
+    const shared = Math.max(0, headers.length - 2)
+    if (last?.path === path && last.fields.length === shared && startsWith(headers, last.fields))
+      return withFields(last.text, headers, shared)
+    if (!path.startsWith('/') || NOT_IN_A_PATH.test(path)) return undefined
+    const fields = headers.slice(0, shared)
+    const start = `POST ${path} HTTP/1.1\r\nhost: ${this.target.host ?? ''}\r\nconnection: keep-alive\r\n`
+    const text = withFields(start, fields, 0)
+    if (text === undefined) return undefined
+    // In one piece: every request that begins with it would put it together again.
+    this.last = { path, fields, text: Buffer.from(text, 'latin1').toString('latin1') }
+    return withFields(text, headers, shared)
+  }
+
+  private take(): ProviderConnection | undefined {
+    const connection = this.idle.pop()
+    if (connection === undefined || connection.usableUntil > performance.now()) return connection
+    connection.close()
+    return this.take()
+  }
+
+  private open(): ProviderConnection {
+    const connection = new ProviderConnection(this)
+    this.connections.add(connection)
+    this.connector(this.target, (error, socket) => connection.connected(error, socket))
+    return connection
+  }
+
+  private readonly look = (): void => {
+    const now = performance.now()
+    for (const connection of this.idle.filter(({ usableUntil }) => usableUntil <= now)) connection.close()
+    this.looking = this.idle.length > 0 ? setTimeout(this.look, LOOK).unref() : undefined
+  }
+}
+
+/** What undici refuses in a path and in the value of a header (lib/core/request.js and lib/core/util.js of 8.12.4). */
+const NOT_IN_A_PATH = /[^\u0021-\u00ff]/
+const NOT_IN_A_VALUE = /[^\t\x20-\x7e\x80-\xff]/
+
+/** Names of headers, but for those that decide about the connection or the framing. */
+const ORDINARY = /^(?!(?:host|connection|content-length|expect|keep-alive|transfer-encoding|upgrade)$)[\w!#$%&'*+\-.^`|~]+$/i
+
+/** Names that were found ordinary: providers have few. */
+const ordinary = new Set<string>()
+const MOST_NAMES = 1_000
+
+function isOrdinary(name: string): boolean {
+  if (ordinary.has(name)) return true
+  if (!ORDINARY.test(name)) return false
+  if (ordinary.size < MOST_NAMES) ordinary.add(name)
+  return true
+}
+
+function startsWith(headers: readonly unknown[], fields: readonly unknown[]): boolean {
+  for (let i = 0; i < fields.length; i++) if (headers[i] !== fields[i]) return false
+  return true
+}
+
+/** @param headers flat list, of which those from `from` on are added. @returns undefined where something in them is not ordinary. */
+function withFields(head: string, headers: readonly unknown[], from: number): string | undefined {
+  let text = head
+  for (let i = from; i < headers.length; i += 2) {
+    const name = headers[i]
+    const value = headers[i + 1]
+    if (typeof name !== 'string' || typeof value !== 'string' || !isOrdinary(name) || NOT_IN_A_VALUE.test(value)) return undefined
+    text += `${name}: ${value}\r\n`
+  }
+  return text
+}
