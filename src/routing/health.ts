@@ -170,6 +170,10 @@ export class HealthBook implements Health {
     return this.atOnce().throughput(endpoint, percentile)
   }
 
+  leastThroughput(endpoint: Endpoint): number | undefined {
+    return this.moment.at(this.clock.monotonic()).leastThroughput(endpoint)
+  }
+
   /** Over the last half hour; undefined with fewer than ten replies that called tools. */
   toolSuccess(endpoint: Endpoint): number | undefined {
     return this.atOnce().toolSuccess(endpoint)
@@ -251,6 +255,10 @@ class Moment implements Health {
 
   throughput(endpoint: Endpoint, percentile: PercentileName): number | undefined {
     return this.find(endpoint)?.throughput(this.now, percentile)
+  }
+
+  leastThroughput(endpoint: Endpoint): number | undefined {
+    return this.find(endpoint)?.leastThroughput(this.now)
   }
 
   toolSuccess(endpoint: Endpoint): number | undefined {
