@@ -1,5 +1,6 @@
 /** Everything that is remembered of one endpoint, of a size that no traffic changes. */
 
+import type { FaultCode } from '../core/faults.ts'
 import { Ejection } from './ejection.ts'
 import type { Band, PercentileName } from './standing.ts'
 
@@ -123,14 +124,18 @@ export class EndpointRecord {
   /** When the last attempts failed, in a ring; one that served empties it. */
   private readonly failedAt = new Float64Array(FAILING_STREAK)
   private failed = 0
+  /** Of the last attempt, where it failed. */
+  lastFault: FaultCode | undefined
 
   /** An attempt has failed, rate limits included; those that say nothing of the endpoint are left out. */
-  attemptFailed(now: number): void {
+  attemptFailed(now: number, code?: FaultCode): void {
+    this.lastFault = code
     this.failedAt[this.failed++ % FAILING_STREAK] = now
   }
 
   /** An attempt has served. */
   attemptServed(): void {
+    this.lastFault = undefined
     this.failed = 0
   }
 

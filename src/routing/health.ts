@@ -96,7 +96,7 @@ export class HealthBook implements Health {
     const record = this.records.get(endpoint.id) ?? this.open(endpoint.id)
     const now = this.clock.monotonic()
     if (failed) {
-      record.attemptFailed(now)
+      record.attemptFailed(now, fault.code)
       const { wildcardId: shared } = endpoint
       if (shared !== undefined) (this.records.get(shared) ?? this.open(shared)).attemptFailed(now)
     }
@@ -187,6 +187,16 @@ export class HealthBook implements Health {
   figures(endpoint: Endpoint): EndpointFigures {
     const record = this.records.get(endpoint.id)
     return record === undefined ? NO_FIGURES : figuresOf(record, this.clock.monotonic())
+  }
+
+  /** The fault of the last attempt there; undefined where it has served since. */
+  lastFault(endpoint: Endpoint): Fault['code'] | undefined {
+    return this.records.get(endpoint.id)?.lastFault
+  }
+
+  /** False where no attempt there has ended yet. */
+  isKnown(endpoint: Endpoint): boolean {
+    return this.records.has(endpoint.id)
   }
 
   private open(id: string): EndpointRecord {
