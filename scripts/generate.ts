@@ -12,11 +12,13 @@ import { providerPages, providersMarkdown } from './provider-pages.ts'
 import { quirksMarkdown } from './quirks-table.ts'
 import { recogniserFigures } from './recogniser-figures.ts'
 import { sqliteSchema } from './sqlite-schema.ts'
+import { webTypes } from './web-types.ts'
 
 /** Each file is made from what it held before: of documents, only some sections are made. */
 const GENERATED: readonly [file: string, make: (found: string) => string | Promise<string>][] = [
   ['config/headgate.schema.json', () => `${JSON.stringify(configJsonSchema(), null, 2)}\n`],
   ['src/store/sqlite-schema.ts', () => sqliteSchema()],
+  ['web/api-types.ts', () => webTypes()],
   ['docs/routing.md', (found) => withSections(found, { 'criterion-fields': criterionFieldsMarkdown(), criteria: criteriaMarkdown() })],
   ['docs/configuration.md', (found) => withSections(found, { ...referenceTables(found), quirks: quirksMarkdown() })],
   ['docs/plugins.md', (found) => withSections(found, { shipped: pluginsMarkdown() })],

@@ -5,6 +5,7 @@ import { modelEntry } from '../routing/catalog/entry.ts'
 import type { Endpoint, Model } from '../routing/catalog/types.ts'
 import { MODEL_QUERIES } from '../routing/criteria/index.ts'
 import type { Health } from '../routing/order.ts'
+import { paceOf } from '../routing/standing.ts'
 import type { ModelUse } from './model-use.ts'
 import { choiceOf, integerOf, listOf, numberOf } from './query.ts'
 
@@ -154,7 +155,7 @@ function figureOf(sort: Sort, { health, use }: Figures): (model: Model) => numbe
     case 'latency-low-to-high':
       return (model) => Math.min(...model.endpoints.map((endpoint) => health?.latency(endpoint, 'p50') ?? last), last)
     case 'throughput-high-to-low':
-      return (model) => Math.min(...model.endpoints.map((endpoint) => -(health?.throughput(endpoint, 'p50') ?? -last)), last)
+      return (model) => Math.min(...model.endpoints.map((endpoint) => -((health && paceOf(health, endpoint)) ?? -last)), last)
     case 'most-popular':
       return ({ slug }) => -(use?.get(slug)?.requests ?? -last)
     case 'top-weekly':

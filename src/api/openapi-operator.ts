@@ -17,6 +17,10 @@ const endpointState = Type.Object({
   model: Type.String(),
   tag: Type.String(),
   health: Type.Enum(['ok', 'degraded', 'poor', 'outage', 'resting', 'ejected']),
+  used: Type.Boolean({ description: 'False where no request has been sent there yet.' }),
+  problem: Type.Union([Type.String(), Type.Null()], {
+    description: 'Why the last request there failed, such as `Provider could not be reached`; null where it has served since.',
+  }),
   ejected_for_ms: count,
   rests_for_ms: count,
   uptime_last_30m: Type.Union([figure, Type.Null()], { description: 'Percent.' }),
@@ -61,6 +65,7 @@ const status = Type.Object({
         latency_ms: percentiles,
         time_to_first_token_ms: percentiles,
         health: Type.Enum(['ok', 'degraded', 'resting', 'ejected']),
+        used: Type.Boolean({ description: 'False where no request has been sent there yet.' }),
         endpoint_count: count,
         ejected: count,
         resting: count,

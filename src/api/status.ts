@@ -1,5 +1,6 @@
 /** GET /v1/status: what the gateway does now, over all of its processes on this machine. */
 import type { Clock } from '../core/clock.ts'
+import { Fault, type FaultCode } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import {
   addedUp,
@@ -28,6 +29,10 @@ export interface StatusSource {
     figures(endpoint: Endpoint): EndpointFigures
     restLeft(endpoint: Endpoint): number
     dueIn(endpoint: Endpoint): number
+    /** The fault of the last attempt; undefined where it has served since. */
+    lastFault(endpoint: Endpoint): FaultCode | undefined
+    /** False where no attempt there has ended yet. */
+    isKnown(endpoint: Endpoint): boolean
   }
 }
 
@@ -157,6 +162,7 @@ function providersOf({ catalog, health }: StatusSource, parts: readonly LiveSnap
         bad.map((entry) => String(entry.health)),
         entries.length,
       ),
+      used: count > 0 || entries.some((entry) => entry.used === true),
       endpoint_count: entries.length,
       ejected: entries.filter((entry) => entry.health === 'ejected').length,
       resting: entries.filter((entry) => entry.health === 'resting').length,
@@ -170,11 +176,14 @@ const HEALTH: Readonly<Record<string, string>> = { '-10': 'ejected', '-5': 'rest
 
 function endpointEntry(endpoint: Endpoint, health: StatusSource['health']): JsonObject {
   const figures = health.figures(endpoint)
+  const fault = health.lastFault(endpoint)
   return {
     id: endpoint.id,
     model: endpoint.model.slug,
     tag: endpointTag(endpoint),
     health: HEALTH[figures.status] ?? 'ok',
+    used: health.isKnown(endpoint),
+    problem: fault === undefined ? null : new Fault(fault).message,
     ejected_for_ms: Math.ceil(health.dueIn(endpoint)),
     rests_for_ms: Math.ceil(health.restLeft(endpoint)),
     uptime_last_30m: figures.uptime30m,

@@ -1,5 +1,6 @@
 /** Everything that is remembered of one endpoint, of a size that no traffic changes. */
 
+import type { FaultCode } from '../core/faults.ts'
 import { Ejection } from './ejection.ts'
 import type { Band, PercentileName } from './standing.ts'
 
@@ -82,6 +83,8 @@ export interface ServedSample {
   readonly firstTokenMs: number
   /** Of output after the first token; 0 where too short to measure. */
   readonly tokensPerSecond: number
+  /** Of a reply that is too short to measure: what it reached at least; absent where that says nothing. */
+  readonly atLeast?: number | undefined
   /** Where tools were offered and called: broken if arguments were no JSON object or a name was not offered. */
   readonly tools?: 'fine' | 'broken' | undefined
 }
@@ -121,14 +124,18 @@ export class EndpointRecord {
   /** When the last attempts failed, in a ring; one that served empties it. */
   private readonly failedAt = new Float64Array(FAILING_STREAK)
   private failed = 0
+  /** Of the last attempt, where it failed. */
+  lastFault: FaultCode | undefined
 
   /** An attempt has failed, rate limits included; those that say nothing of the endpoint are left out. */
-  attemptFailed(now: number): void {
+  attemptFailed(now: number, code?: FaultCode): void {
+    this.lastFault = code
     this.failedAt[this.failed++ % FAILING_STREAK] = now
   }
 
   /** An attempt has served. */
   attemptServed(): void {
+    this.lastFault = undefined
     this.failed = 0
   }
 
@@ -143,7 +150,7 @@ export class EndpointRecord {
     this.ejection?.released()
   }
 
-  served(now: number, { firstTokenMs, tokensPerSecond, tools }: ServedSample): void {
+  served(now: number, { firstTokenMs, tokensPerSecond, atLeast = 0, tools }: ServedSample): void {
     this.outageUntil = NEVER
     this.attemptServed()
     const failures = this.ejection?.succeeded(now) ?? 0
@@ -152,7 +159,7 @@ export class EndpointRecord {
     this.halfHour.add(now, true)
     this.day.add(now, true)
     this.speed ??= new SpeedWindow()
-    this.speed.add(now, firstTokenMs, tokensPerSecond)
+    this.speed.add(now, firstTokenMs, tokensPerSecond, atLeast)
     if (tools === undefined) return
     this.toolCalls ??= new OutcomeWindow(5 * MINUTE, 6)
     this.toolCalls.add(now, tools === 'fine')
@@ -211,6 +218,11 @@ export class EndpointRecord {
     return this.speed?.throughput(now, percentile)
   }
 
+  /** Tokens per second that are known to be reached where no reply was long enough to measure. */
+  leastThroughput(now: number): number | undefined {
+    return this.speed?.least(now)
+  }
+
   toolSuccess(now: number): number | undefined {
     return this.toolCalls?.share(now, TOOL_REPLIES)
   }
@@ -234,21 +246,53 @@ export class SpeedWindow {
   private readonly rate = new Uint32Array(SAMPLES)
   private readonly firsts = new SortedValues(SAMPLES)
   private readonly rates = new SortedValues(SAMPLES)
+  /** In the same unit: what replies reached at least that were too short to measure, as far as it is not among the rates. */
+  private readonly bound = new Uint32Array(SAMPLES)
+  private readonly bounds = new SortedValues(SAMPLES)
   private next = 0
   private size = 0
 
-  /** @param now monotonic milliseconds. @param rate tokens per second, 0 for unknown. */
-  add(now: number, firstTokenMs: number, rate: number): void {
+  /**
+   * A bound counts as a rate where it is no lower than half of them: it raises what is known, and never lowers it.
+   * @param now monotonic milliseconds. @param rate tokens per second, 0 for unknown. @param atLeast the bound then, 0 for none.
+   */
+  add(now: number, firstTokenMs: number, rate: number, atLeast = 0): void {
     this.expire(now)
     if (this.size === SAMPLES) this.dropOldest()
     const i = this.next
     this.at[i] = now / 100
     this.first[i] = whole(firstTokenMs * 1000)
-    this.rate[i] = rate > 0 ? Math.max(1, whole(rate * 1000)) : 0
+    this.rate[i] = thousandths(rate)
+    this.bound[i] = thousandths(rate > 0 ? 0 : atLeast)
     this.firsts.insert(this.first[i])
-    if (this.rate[i] > 0) this.rates.insert(this.rate[i])
     this.next = (i + 1) % SAMPLES
     this.size++
+    if (this.rate[i] > 0) this.addRate(this.rate[i])
+    else if (this.bound[i] > 0) this.addBound(i, this.bound[i])
+  }
+
+  /** The first rate takes the bounds above it along. */
+  private addRate(rate: number): void {
+    this.rates.insert(rate)
+    if (this.rates.size > 1 || this.bounds.size === 0) return
+    for (let i = 0; i < SAMPLES; i++) {
+      const bound = this.bound[i] ?? 0
+      if (bound < rate) continue
+      this.bounds.remove(bound)
+      this.bound[i] = 0
+      this.rate[i] = bound
+      this.rates.insert(bound)
+    }
+  }
+
+  private addBound(i: number, bound: number): void {
+    const { size } = this.rates
+    if (size === 0 || bound < this.rates.at(size - 1 - rankOf('p50', size))) this.bounds.insert(bound)
+    else {
+      this.bound[i] = 0
+      this.rate[i] = bound
+      this.rates.insert(bound)
+    }
   }
 
   /** Milliseconds that this share of first tokens took at most. */
@@ -263,6 +307,13 @@ export class SpeedWindow {
     this.expire(now)
     const { size } = this.rates
     return size === 0 ? undefined : this.rates.at(size - 1 - rankOf(percentile, size)) / 1000
+  }
+
+  /** The highest bound, where there is no rate. */
+  least(now: number): number | undefined {
+    this.expire(now)
+    const { size } = this.bounds
+    return size === 0 || this.rates.size > 0 ? undefined : this.bounds.at(size - 1) / 1000
   }
 
   private expire(now: number): void {
@@ -280,6 +331,11 @@ export class SpeedWindow {
     const rate = this.rate[i]
     if (first !== undefined) this.firsts.remove(first)
     if (rate !== undefined && rate > 0) this.rates.remove(rate)
+    const bound = this.bound[i]
+    if (bound !== undefined && bound > 0) {
+      this.bounds.remove(bound)
+      this.bound[i] = 0
+    }
     this.size--
   }
 
@@ -291,6 +347,11 @@ export class SpeedWindow {
 /** Nearest rank, counted from the good end. */
 function rankOf(percentile: PercentileName, size: number): number {
   return Math.ceil(SHARE[percentile] * size) - 1
+}
+
+/** 0 for unknown. */
+function thousandths(rate: number): number {
+  return rate > 0 ? Math.max(1, whole(rate * 1000)) : 0
 }
 
 function whole(value: number): number {

@@ -39,7 +39,7 @@ export function figuresOf(record: EndpointRecord, now: number): EndpointFigures 
     uptime30m: percent(record.uptime(now, '30m')),
     uptime1d: percent(record.uptime(now, '1d')),
     latency: percentiles((name) => record.latency(now, name)),
-    throughput: percentiles((name) => record.throughput(now, name)),
+    throughput: percentiles((name) => record.throughput(now, name) ?? record.leastThroughput(now)),
     status: statusOf(record, now),
   }
 }

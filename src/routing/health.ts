@@ -88,7 +88,7 @@ export class HealthBook implements Health {
     const record = this.records.get(endpoint.id) ?? this.open(endpoint.id)
     const now = this.clock.monotonic()
     if (failed) {
-      record.attemptFailed(now)
+      record.attemptFailed(now, fault.code)
       const { wildcardId: shared } = endpoint
       if (shared !== undefined) (this.records.get(shared) ?? this.open(shared)).attemptFailed(now)
     }
@@ -162,6 +162,10 @@ export class HealthBook implements Health {
     return this.atOnce().throughput(endpoint, percentile)
   }
 
+  leastThroughput(endpoint: Endpoint): number | undefined {
+    return this.moment.at(this.clock.monotonic()).leastThroughput(endpoint)
+  }
+
   /** Over the last half hour; undefined with fewer than ten replies that called tools. */
   toolSuccess(endpoint: Endpoint): number | undefined {
     return this.atOnce().toolSuccess(endpoint)
@@ -175,6 +179,16 @@ export class HealthBook implements Health {
   figures(endpoint: Endpoint): EndpointFigures {
     const record = this.records.get(endpoint.id)
     return record === undefined ? NO_FIGURES : figuresOf(record, this.clock.monotonic())
+  }
+
+  /** The fault of the last attempt there; undefined where it has served since. */
+  lastFault(endpoint: Endpoint): Fault['code'] | undefined {
+    return this.records.get(endpoint.id)?.lastFault
+  }
+
+  /** False where no attempt there has ended yet. */
+  isKnown(endpoint: Endpoint): boolean {
+    return this.records.has(endpoint.id)
   }
 
   private open(id: string): EndpointRecord {
@@ -243,6 +257,10 @@ class Moment implements Health {
 
   throughput(endpoint: Endpoint, percentile: PercentileName): number | undefined {
     return this.find(endpoint)?.throughput(this.now, percentile)
+  }
+
+  leastThroughput(endpoint: Endpoint): number | undefined {
+    return this.find(endpoint)?.leastThroughput(this.now)
   }
 
   toolSuccess(endpoint: Endpoint): number | undefined {

@@ -5,7 +5,7 @@ import { isQuickTier, type ServiceTier } from '../core/service-tiers.ts'
 import type { ProviderPreferences, SortKey } from '../dialects/canon/request-fields.ts'
 import type { Endpoint } from './catalog/types.ts'
 import { fullNames, type Tier } from './criteria/index.ts'
-import { byRankThenPrice, byRankThenValue, EJECTED, type Health, type Standing, standingsOf } from './standing.ts'
+import { byRankThenPrice, byRankThenValue, EJECTED, type Health, paceOf, type Standing, standingsOf } from './standing.ts'
 
 export type { Band, Health, PercentileName } from './standing.ts'
 
@@ -113,7 +113,7 @@ function sorted(endpoints: readonly Endpoint[], key: SortKey, prefs: OrderPrefer
 /** Unknown speed is the worst there is. */
 function rateSpeed(standings: readonly Standing[], key: 'latency' | 'throughput', health: Health): void {
   for (const standing of standings) {
-    const known = key === 'latency' ? health.latency(standing.endpoint, 'p50') : health.throughput(standing.endpoint, 'p50')
+    const known = key === 'latency' ? health.latency(standing.endpoint, 'p50') : paceOf(health, standing.endpoint)
     standing.value = known === undefined ? Number.POSITIVE_INFINITY : key === 'latency' ? known : -known
   }
 }

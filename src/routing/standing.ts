@@ -25,10 +25,17 @@ export interface Health {
   latency(endpoint: Endpoint, percentile: PercentileName): number | undefined
   /** Output tokens per second. */
   throughput(endpoint: Endpoint, percentile: PercentileName): number | undefined
+  /** What an endpoint reaches at least whose replies were all too short to measure; undefined where the throughput is known. */
+  leastThroughput?(endpoint: Endpoint): number | undefined
   /** Share of the replies with tool calls whose calls were fine, 0 to 1. */
   toolSuccess(endpoint: Endpoint): number | undefined
   /** The same at this moment, valid until the next call of `atOnce`: a caller of many of these methods reads the clock once. */
   atOnce?(): Health
+}
+
+/** Median tokens per second, or what is known to be reached at least; undefined where nothing is known. */
+export function paceOf(health: Health, endpoint: Endpoint): number | undefined {
+  return health.throughput(endpoint, 'p50') ?? health.leastThroughput?.(endpoint)
 }
 
 export interface Standing {

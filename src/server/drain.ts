@@ -3,7 +3,9 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Clock, Timer } from '../core/clock.ts'
+import { isIgnoredOffer } from '../core/websocket-handshake.ts'
 import type { CallerReply } from './caller.ts'
+import { markLast } from './lingering-close.ts'
 import type { PlainReply } from './plain/reply.ts'
 import type { PlainRequests } from './plain/requests.ts'
 
@@ -102,7 +104,9 @@ export class Drain {
       // Listening for the latter two changes what Node does by itself, so only where the server has taken them over.
       if (server.listenerCount(event) > 0) server.prependListener(event, begun)
     }
-    server.prependListener('upgrade', (_request: IncomingMessage, socket: Followed & Duplex) => {
+    server.prependListener('upgrade', (request: IncomingMessage, socket: Followed & Duplex) => {
+      // The connection stays with HTTP.
+      if (isIgnoredOffer(request)) return
       const last = (): void => {
         socket[DRAINING] = true
         socket[ON_DRAIN]?.()
@@ -235,6 +239,7 @@ export function wasCut(socket: Socket): boolean {
 }
 
 function announceLast(response: CallerReply): void {
+  markLast(response)
   if (!response.headersSent) response.shouldKeepAlive = false
   // The head of a running stream promised to keep the connection; it is closed after the last byte.
   else response.once('finish', () => response.req.socket.destroySoon())

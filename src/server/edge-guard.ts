@@ -2,7 +2,8 @@
 import type { IncomingMessage } from 'node:http'
 import { isIPv6 } from 'node:net'
 import { Fault } from '../core/faults.ts'
-import { asksUpgrade, HANDSHAKE, isHandshake } from '../core/websocket-handshake.ts'
+import { asksUpgrade, HANDSHAKE, isHandshake, isIgnoredOffer } from '../core/websocket-handshake.ts'
+import { takeAbsoluteForm } from './own-host.ts'
 
 /** Headers that may occur once: with two of them, a proxy between us and the caller may read another one than we do. */
 const SINGLE = ['host', 'authorization', 'content-type', 'content-length', 'transfer-encoding', 'x-session-id', 'x-api-key']
@@ -19,29 +20,43 @@ function bad(field: string, message: string): Fault {
 }
 
 /**
- * RFC 9112 sections 3.2, 6.1 and 6.3 and RFC 9110 section 7.6.1, read strictly.
+ * RFC 9112 sections 3.2, 6.1 and 6.3 and RFC 9110 section 7.6.1, read strictly. A target in absolute form becomes one in origin form.
+ * @param publicUrl the address of the gateway, where it is configured.
  * @returns the fault to answer with before the connection is closed, undefined for a request that is clean.
  */
-export function edgeFault(request: IncomingMessage): Fault | undefined {
-  return headFault(request) ?? upgradeFault(request)
+export function edgeFault(request: IncomingMessage, publicUrl: string | undefined): Fault | undefined {
+  return headFault(request, publicUrl) ?? upgradeFault(request)
 }
 
 /** The same for a listener that takes no upgrades: it ignores the header (RFC 9110 section 7.8). */
-export function headFault(request: IncomingMessage): Fault | undefined {
+export function headFault(request: IncomingMessage, publicUrl?: string): Fault | undefined {
   const { method, url = '', httpVersion, rawHeaders } = request
-  if (httpVersion !== '1.1' && !(httpVersion === '1.0' && (method === 'GET' || method === 'HEAD'))) {
-    return bad('request line', 'HTTP/1.1 is expected')
-  }
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') return bad('request line', 'HTTP/1.1 is expected')
   if (method === 'TRACE' || method === 'CONNECT') return new Fault('method_not_allowed')
   if (url.length > LONGEST_TARGET) return new Fault('uri_too_long')
-  if (!url.startsWith('/') || url.startsWith('//')) return bad('request target', 'a path is expected')
-  return headersFault(rawHeaders, httpVersion === '1.1')
+  if (!takeAbsoluteForm(request, publicUrl)) return bad('request target', 'names another host; server.public_url sets the name of this one')
+  const target = request.url ?? ''
+  if (!target.startsWith('/') || target.startsWith('//')) return bad('request target', 'a path is expected')
+  return headersFault(rawHeaders, httpVersion === '1.1') ?? (httpVersion === '1.0' ? oldFramingFault(request) : undefined)
 }
 
-/** An upgrade that was not handed over: it is no handshake, or it was sent behind a request that is still answered. */
+/**
+ * HTTP/1.0 has no chunks: a message that states them is framed in two ways (RFC 9112 section 6.1). A body is announced by its length,
+ * which a POST needs (RFC 1945 section 8.3), as nginx sends it with its former default `proxy_http_version 1.0`.
+ */
+function oldFramingFault({ method, headers }: IncomingMessage): Fault | undefined {
+  if (headers['transfer-encoding'] !== undefined) return bad('transfer-encoding', 'HTTP/1.0 has none')
+  if (method === 'POST' && headers['content-length'] === undefined) return bad('content-length', 'is required of a POST of HTTP/1.0')
+  return undefined
+}
+
+/**
+ * A request for a WebSocket that was not handed over: it is no handshake (RFC 6455 section 4.2.1), or it was sent behind a request that
+ * is still answered. Offers of other protocols are ignored.
+ */
 function upgradeFault(request: IncomingMessage & { upgrade?: boolean | null }): Fault | undefined {
   // Node's own mark of a connection that it hands over (lib/_http_server.js, parserOnIncoming).
-  if (request.upgrade || request.headers.upgrade === undefined || !asksUpgrade(request)) return undefined
+  if (request.upgrade || request.headers.upgrade === undefined || !asksUpgrade(request) || isIgnoredOffer(request)) return undefined
   return bad('upgrade', isHandshake(request) ? 'must not be sent before the replies to earlier requests have come' : HANDSHAKE)
 }
 

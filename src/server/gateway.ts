@@ -7,6 +7,7 @@ import type { Clock } from '../core/clock.ts'
 import { absoluteDocs, asFault, Fault, faultReply } from '../core/faults.ts'
 import { randomTag } from '../core/ids.ts'
 import type { JsonObject } from '../core/json.ts'
+import { isIgnoredOffer } from '../core/websocket-handshake.ts'
 import type { ClientDialect } from '../dialects/types.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import { dialectByBody, type PlanDialects, planDialects } from '../pipeline/plan/format.ts'
@@ -120,16 +121,18 @@ export class Gateway implements RequestHandler {
     takeBodies(request.socket)
     const { cors } = this.serving
     if (cors?.answer(request, response)) return
-    const fault = edgeFault(request)
+    const fault = edgeFault(request, this.serving.publicUrl)
     if (fault) {
       closeAfterReply(request, response, this.clock)
       this.writeFault(response, fault, this.clients.get(pathOf(request)))
       return
     }
+    // It came behind a request that was still answered, so that Node's parser has dropped what came with it (upgrade-offers.ts).
+    if (isIgnoredOffer(request)) closeAfterReply(request, response, this.clock)
     const path = pathOf(request)
     const client = this.clients.get(path)
     // Without a "100 Continue" it is unknown whether a body follows; only the connection of a completion sends one.
-    if (expectsContinue && !((client || path === PLAN_PATH) && request.method === 'POST')) response.shouldKeepAlive = false
+    if (expectsContinue && !((client || path === PLAN_PATH) && request.method === 'POST')) closeAfterReply(request, response, this.clock)
     if (this.isTooLate(path, client, request)) {
       giveUpBody(request, response, OVERLOADED.status, this.clock)
       this.exchanges.shed(response, client)
@@ -143,7 +146,7 @@ export class Gateway implements RequestHandler {
 
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     takeBodies(request.socket)
-    const fault = edgeFault(request)
+    const fault = edgeFault(request, this.serving.publicUrl)
     const format = this.clients.get(pathOf(request))?.socket
     if (fault) refuse(socket, fault)
     else if (format) this.sockets.accept(request, socket, head, format).catch((thrown) => refuse(socket, this.faultOf(thrown)))

@@ -54,6 +54,11 @@ export abstract class HttpConnection implements ClientConnection {
 
   abstract readBody(limit: number, reading?: Reading): Promise<Buffer>
 
+  /** Whether the caller speaks HTTP/1.0. */
+  protected get isOld(): boolean {
+    return false
+  }
+
   /** Called before the head of a whole reply: the body may not have been read. */
   protected abstract giveUpBody(status: number): void
 
@@ -115,7 +120,7 @@ export abstract class HttpConnection implements ClientConnection {
   }
 
   openStream(headers: OutgoingHttpHeaders): void {
-    this.writer = new EventWriter(this.response)
+    this.writer = new EventWriter(this.response, !this.isOld)
     this.writer.open(headers)
     this.source.tallies.of(openStreams).add()
   }
@@ -151,7 +156,8 @@ export abstract class HttpConnection implements ClientConnection {
     const { response } = this
     if (response.writableEnded || response.destroyed) return
     if (this.writer) this.text(': \n\n')
-    else if (!response.headersSent) response.writeProcessing()
+    // HTTP/1.0 has no interim replies (RFC 9110 section 15.2).
+    else if (!response.headersSent && !this.isOld) response.writeProcessing()
   }
 
   /** A write that found the socket full starts the stall clock and waits for the drain. */

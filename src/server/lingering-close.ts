@@ -6,6 +6,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../core/clock.ts'
+import type { CallerReply } from './caller.ts'
 
 /** The bounds of nginx: `lingering_timeout` without a byte, `lingering_time` in all. Milliseconds. */
 const LONGEST_SILENCE = 5_000
@@ -18,7 +19,23 @@ const MOST_BYTES = 64 * 1024 ** 2
 const WORTH_READING = 1024 ** 2
 
 const LINGERS = Symbol('lingers')
-type Lingering = Socket & { [LINGERS]?: true }
+const LAST = Symbol('last')
+type Lingering = Socket & { [LINGERS]?: true; [LAST]?: CallerReply }
+
+/** Ends the connection with this reply: nothing behind its request is read as one. */
+export function markLast(reply: CallerReply): void {
+  const socket: Lingering = reply.req.socket
+  socket[LAST] ??= reply
+}
+
+/**
+ * True for the reply to what came behind the last request of its connection: that is not answered (RFC 9112 section 9.6), and may
+ * be the rest of one that was refused for its framing.
+ */
+export function isBehindLast(reply: CallerReply): boolean {
+  const last = (reply.req.socket as Lingering)[LAST]
+  return last !== undefined && last !== reply
+}
 
 /** True once nothing more is to be answered on a connection. */
 export function lingers(socket: Socket): boolean {
@@ -83,6 +100,7 @@ export function takeBodies(socket: Socket): void {
 /** Lets a connection end with the reply that is about to be written. */
 export function closeAfterReply(request: IncomingMessage, response: ServerResponse, clock: Clock): void {
   const { socket } = request
+  markLast(response)
   response.setHeader('Connection', 'close')
   // Node calls this after the last reply of a connection (lib/_http_server.js, resOnFinish), and would destroy the socket.
   socket.destroySoon = () => closeLingering(socket, clock)

@@ -6,11 +6,12 @@ import type { Duplex } from 'node:stream'
 import { systemClock } from '../core/clock.ts'
 import { Fault, type FaultCode, faultReply } from '../core/faults.ts'
 import { createServer, STATUS_CODES } from '../core/node-http.ts'
-import { isHandshake } from '../core/websocket-handshake.ts'
-import { closeLingering, lingers, takeBodies } from './lingering-close.ts'
+import { isHandshake, isIgnoredOffer } from '../core/websocket-handshake.ts'
+import { closeLingering, isBehindLast, lingers, takeBodies } from './lingering-close.ts'
 import type { PlainReply, PlainRequest } from './plain/reply.ts'
 import { PlainRequests, takePlainRequests } from './plain/requests.ts'
 import { acceptProxyHeaders, type ProxyProtocolOptions } from './proxy-protocol.ts'
+import { ignoreOffer } from './upgrade-offers.ts'
 
 export interface ListenerOptions {
   host: string
@@ -55,23 +56,30 @@ export async function listen(options: ListenerOptions, handler: RequestHandler):
     // The edge guard requires it, and answers with the usual error body.
     requireHostHeader: false,
     noDelay: true,
-    shouldUpgradeCallback: (request) => isHandshake(request) && !replying(request.socket),
+    // Behind a request that is still answered nothing is handed over; an offer that is ignored there ends the connection (gateway.ts).
+    shouldUpgradeCallback: (request) => (isHandshake(request) || isIgnoredOffer(request)) && !replying(request.socket),
   })
   const { keepAlive, maxHeaders } = options
   const plain = new PlainRequests({ keepAlive, maxHeaders, clock: systemClock, answer: handler.plain, refuse })
-  takePlainRequests(server, plain)
+  const takeConnection = takePlainRequests(server, plain)
   if (options.proxyHeaders) acceptProxyHeaders(server, options.proxyHeaders)
   // A caller may close its sending side after the request and still wait for the reply.
   Object.assign(server, { httpAllowHalfOpen: true })
   server.maxHeadersCount = MOST_HEADERS
   const take = (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void => {
     followQueued(response)
+    // What follows the last request of a connection is no request (RFC 9112 section 9.6).
+    if (isBehindLast(response)) return
     handler.request(request, response, expectsContinue)
   }
   server.on('request', (request, response) => take(request, response, false))
   server.on('checkContinue', (request, response) => take(request, response, true))
   server.on('checkExpectation', (request, response) => take(request, response, false))
-  server.on('upgrade', (request: IncomingMessage, socket, head) => handler.upgrade(request, released(socket), head))
+  server.on('upgrade', (request: IncomingMessage, socket, head) => {
+    takeBodies(request.socket)
+    if (isIgnoredOffer(request)) ignoreOffer(request, head, takeConnection)
+    else handler.upgrade(request, released(socket), head)
+  })
   server.on('connect', (request, socket) => {
     takeBodies(request.socket)
     refuse(released(socket), new Fault('method_not_allowed'))

@@ -87,7 +87,12 @@ t.test('P01: malformed heads', async (t) => {
   await refused(t, 'a NUL in a header', head(CHAT, HOST, 'X-Nul: one\0two'), 400)
   await refused(t, 'a NUL in a name', head(CHAT, HOST, 'X-N\0l: one'), 400)
   await refused(t, 'no version', `POST /v1/chat/completions\n${HOST}\n${AUTH}\nContent-Length: 2\n\n{}`, 400)
-  await refused(t, 'HTTP/1.0 with a body', head('POST /v1/chat/completions HTTP/1.0', HOST), 400)
+  await refused(
+    t,
+    'HTTP/1.0 with a body of unknown length',
+    `${join('POST /v1/chat/completions HTTP/1.0', HOST, AUTH, JSON_LINE)}${BODY}`,
+    400,
+  )
   await refused(t, 'HTTP/3.7', head('POST /v1/chat/completions HTTP/3.7', HOST), 400)
   await refused(t, 'a space in the target', head('POST /v1/chat completions HTTP/1.1', HOST), 400)
   await refused(t, 'noise', '\x16\x03\x01\x02\x00\x01\x00\x01', 400)
@@ -156,13 +161,8 @@ t.test('P05: other kinds of request', async (t) => {
   await refused(t, 'TRACE', probe('TRACE /v1/models HTTP/1.1'), [400, 405])
   await refused(t, 'CONNECT', probe('CONNECT other.example:80 HTTP/1.1'), [400, 405])
   await refused(t, 'CONNECT to a path', probe('CONNECT /v1/models HTTP/1.1'), [400, 405])
-  for (const protocol of ['websocket', 'h2c'])
-    await refused(
-      t,
-      `Upgrade: ${protocol}`,
-      probe('GET /v1/models HTTP/1.1', 'Connection: Upgrade', `Upgrade: ${protocol}`),
-      [400, 404, 405, 426],
-    )
+  const upgrade = probe('GET /v1/models HTTP/1.1', 'Connection: Upgrade', 'Upgrade: websocket')
+  await refused(t, 'Upgrade: websocket', upgrade, [400, 404, 405, 426])
 })
 
 t.test('P06: oversized heads', async (t) => {

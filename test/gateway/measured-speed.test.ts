@@ -70,6 +70,62 @@ models:
   return { stream, speed }
 }
 
+t.test('a reply that is too short to measure shows what its provider reaches at least', async (t) => {
+  const { stream, speed } = await timedReplies(t)
+  await stream({ usage: { input: 9, output: 60 }, before: 3_000, writing: 50 })
+  t.equal(await speed(), 600, '60 tokens in less than a tenth of a second')
+  await stream({ usage: { input: 9, output: 30 }, before: 3_000, writing: 50 })
+  t.equal(await speed(), 600, 'a lower bound lowers nothing')
+  await stream({ usage: { input: 9, output: 100 }, before: 3_000, writing: 10_000 })
+  t.equal(await speed(), 300, 'nor does one slow reply among them: two of three were faster')
+  await stream({ usage: { input: 9, output: 100 }, before: 3_000, writing: 10_000 })
+  await stream({ usage: { input: 9, output: 100 }, before: 3_000, writing: 10_000 })
+  t.equal(await speed(), 10, 'most of what was measured decides')
+  await stream({ usage: { input: 9, output: 15 }, before: 3_000, writing: 0 })
+  t.equal(await speed(), 10, 'one piece after three seconds: five a second at least, which is no news')
+})
+
+for (const fields of [{ provider: { sort: 'throughput' } }, { model: 'acme/both:nitro' }, { provider: { preferred_min_throughput: 100 } }])
+  t.test(`the fastest provider wins with short replies: ${JSON.stringify(fields)}`, async (t) => {
+    const clock = new FakeClock()
+    const slow = new Gate()
+    const { gateway, upstream } = await startScene(t, {
+      clock,
+      config: (url) => {
+        const price = 'price: { prompt: "1.00", completion: "1.00" }'
+        const one = (slug: string): string => `acme/${slug}: { endpoints: [ { provider: ${slug}, model: m, ${price} } ] }`
+        return `
+providers:
+  fast: { dialect: openai-chat, base_url: "${url}/fast", key: sk-up }
+  slow: { dialect: openai-chat, base_url: "${url}/slow", key: sk-up, timeouts: { idle: 777s } }
+models:
+  ${one('fast')}
+  ${one('slow')}
+  acme/both:
+    endpoints:
+      - { provider: slow, model: m, price: { prompt: "0.01", completion: "0.01" } }
+      - { provider: fast, model: m, ${price} }
+`
+      },
+      answer: (seen) => {
+        const usage = { input: 9, output: 60 }
+        const [role, first, ...last] = framesFor(seen.path, { text: ['one ', 'two'], usage })
+        return sseAnswer(seen.path.startsWith('/slow') ? [role, first, slow.step, ...last] : [role, first, ...last])
+      },
+    })
+    const ask = (more: JsonObject): Promise<Response> =>
+      gateway.post('/v1/chat/completions', { model: 'acme/both', stream: true, messages: [{ role: 'user', content: 'Hello' }], ...more })
+    const only = (slug: string): JsonObject => ({ provider: { only: [slug] } })
+    const waiting = ask(only('slow'))
+    const reply = await waiting
+    await clock.advance(6_000)
+    slow.open()
+    await reply.text()
+    for (let i = 0; i < 3; i++) await (await ask(only('fast'))).text()
+    await (await ask(fields)).text()
+    t.match(upstream.requests.at(-1)?.path, /^\/fast/)
+  })
+
 t.test('the output of a reply over the time from its first content to its end', async (t) => {
   const { stream, speed } = await timedReplies(t)
   await stream({ usage: { input: 9, output: 100 }, before: 3_000, writing: 10_000 })

@@ -173,7 +173,6 @@ t.test('an upgrade carries no bytes of HTTP to a provider that refuses it', asyn
       upgrade('POST', `Content-Length: ${HIDDEN.length}`),
       upgrade('DELETE'),
       upgrade('GET', 'Upgrade: h2c'),
-      upgrade('GET').replace('websocket', 'h2c'),
       upgrade('GET').replace('Connection: Upgrade', 'Connection: Upgrade, content-length'),
     ]) {
       const { status, lines } = await attack(place, bytes)
@@ -181,6 +180,55 @@ t.test('an upgrade carries no bytes of HTTP to a provider that refuses it', asyn
       t.same(lines, [OTHER], bytes)
     }
   })
+})
+
+t.test('an offer of another protocol is left out, and the bytes behind it are requests as ever', async (t) => {
+  const place = await passingThrough(t)
+  const offer = (method: string, ...more: string[]): string =>
+    join(
+      target(method),
+      HOST,
+      AUTH,
+      'Connection: Upgrade, HTTP2-Settings, X-Hop',
+      'Upgrade: h2c',
+      'HTTP2-Settings: AA',
+      'X-Hop: 1',
+      ...more,
+    )
+  await every(t, 'every framing', async (t) => {
+    for (const [bytes, lines, bodies] of [
+      [offer('DELETE', `Content-Length: ${HIDDEN.length}`) + HIDDEN, ['DELETE /v1/x HTTP/1.1', OTHER], [HIDDEN, '']],
+      [
+        `${offer('POST', 'Transfer-Encoding: chunked')}${HIDDEN.length.toString(16)}\r\n${HIDDEN}\r\n0\r\n\r\n`,
+        [`POST /v1/x HTTP/1.1`, OTHER],
+        [HIDDEN, ''],
+      ],
+      [
+        offer('POST', 'Content-Length: 0') + join(`${target('GET')}`, HOST, AUTH),
+        ['POST /v1/x HTTP/1.1', 'GET /v1/x HTTP/1.1', OTHER],
+        ['', '', ''],
+      ],
+    ] as const) {
+      const from = place.upstream.requests.length
+      const client = await RawClient.open(place.gateway.url)
+      client.send(bytes)
+      await place.upstream.request(from + lines.length - 2)
+      await client.until(/ 200 /)
+      t.same((await attack(place, join('GET /v1/models HTTP/1.1', HOST, 'Connection: close'))).lines, [OTHER])
+      const seen = place.upstream.requests.slice(from)
+      t.same(
+        seen.map(({ line }) => line),
+        lines,
+      )
+      t.same(
+        seen.map(({ body }) => body),
+        bodies,
+      )
+      t.ok(seen.every(({ headers }) => !['upgrade', 'http2-settings', 'x-hop'].some((name) => headers.has(name))))
+      client.close()
+    }
+  })
+  t.same(place.upstream.garbage, [])
 })
 
 /** Starts a request that the provider does not answer yet. */

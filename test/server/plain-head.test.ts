@@ -57,7 +57,7 @@ function parsed(bytes: Buffer): Read | undefined {
     headers[name] = name in headers ? `${headers[name]}, ${rawHeaders[at + 1]}` : String(rawHeaders[at + 1])
   }
   const request = { method: 'POST', url: path, httpVersion: '1.1', rawHeaders, headers }
-  return edgeFault(request as unknown as Parameters<typeof edgeFault>[0]) ? undefined : { path, headers, body }
+  return edgeFault(request as unknown as Parameters<typeof edgeFault>[0], undefined) ? undefined : { path, headers, body }
 }
 
 function plain(bytes: Buffer): Read | undefined {

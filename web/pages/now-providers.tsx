@@ -5,11 +5,25 @@ import { formatCount, formatMs, formatRate, formatShare } from '../format.ts'
 import { pathTo } from '../router.ts'
 import type { EndpointStatus, ProviderStatus } from './now-status.ts'
 
-const HEALTH: Readonly<Record<ProviderStatus['health'], readonly [tone: Tone, text: string, rank: number]>> = {
-  ejected: ['bad', 'Ejected', 0],
-  degraded: ['warn', 'Degraded', 1],
-  ok: ['good', 'Healthy', 2],
-  unknown: ['neutral', 'Not used yet', 3],
+type State = ProviderStatus['health'] | 'failing' | 'unused'
+
+const STATES: Readonly<Record<State, readonly [tone: Tone, text: string]>> = {
+  ejected: ['bad', 'Ejected'],
+  failing: ['bad', 'Failing'],
+  resting: ['warn', 'Rate limited'],
+  degraded: ['warn', 'Degraded'],
+  ok: ['good', 'Healthy'],
+  unused: ['neutral', 'Not used yet'],
+}
+/** The worst first. */
+const RANK = Object.keys(STATES)
+
+function stateOf({ health, used, endpoints, count, errors }: ProviderStatus): State {
+  if (used === false) return 'unused'
+  if (endpoints.length === 0) return errors === 0 ? 'ok' : errors === count ? 'failing' : 'degraded'
+  if (health === 'ejected' || health === 'resting') return health
+  if (endpoints.every(isFailing)) return 'failing'
+  return endpoints.some((endpoint) => textOf(endpoint) !== undefined) ? 'degraded' : 'ok'
 }
 
 export function Providers({ providers }: { providers: readonly ProviderStatus[] }) {
@@ -30,7 +44,12 @@ export function Providers({ providers }: { providers: readonly ProviderStatus[] 
           ),
           sortBy: ({ name }) => name,
         },
-        { name: 'health', title: 'Health', cell: (provider) => <Health {...provider} />, sortBy: ({ health }) => HEALTH[health][2] },
+        {
+          name: 'health',
+          title: 'Health',
+          cell: (provider) => <Health {...provider} />,
+          sortBy: (provider) => RANK.indexOf(stateOf(provider)),
+        },
         {
           name: 'requests',
           title: 'Requests/s',
@@ -63,7 +82,7 @@ export function Providers({ providers }: { providers: readonly ProviderStatus[] 
           name: 'endpoints',
           title: 'Endpoints in use',
           isNumber: true,
-          cell: ({ endpoints }) => `${endpoints.filter(isUsed).length} of ${endpoints.length}`,
+          cell: ({ endpoints }) => (endpoints.length === 0 ? '–' : `${endpoints.filter(isUsed).length} of ${endpoints.length}`),
           sortBy: ({ endpoints }) => endpoints.filter(isUsed).length,
         },
       ]}
@@ -71,25 +90,48 @@ export function Providers({ providers }: { providers: readonly ProviderStatus[] 
   )
 }
 
-const isUsed = ({ health }: EndpointStatus): boolean => health === 'ok'
+/** What is said of an endpoint; undefined where nothing is against it. */
+const TEXTS: Readonly<Record<EndpointStatus['health'], ((endpoint: EndpointStatus) => string) | undefined>> = {
+  ejected: ({ ejected_for_ms: left }) => `ejected, ${formatMs(left)} left`,
+  resting: ({ rests_for_ms: left }) => `rate limited, ${formatMs(left)} left`,
+  outage: () => 'failed just now',
+  poor: () => 'fails often',
+  degraded: () => 'fails now and then',
+  ok: undefined,
+}
 
-/** With the endpoints that get no requests at present, each with the time until it is used again. */
-function Health({ health, endpoints }: ProviderStatus) {
-  const [tone, text] = HEALTH[health]
-  const out = endpoints.filter((endpoint) => !isUsed(endpoint))
+/** Percent of 30 minutes below which an endpoint fails often, as `poor` has it of many requests. */
+const POOR = 80
+
+/** An endpoint of which nothing bad is recent is still shown where it has served few of its requests. */
+function textOf(endpoint: EndpointStatus): string | undefined {
+  const { health, uptime_last_30m: uptime } = endpoint
+  return (health === 'ok' && uptime !== null && uptime < POOR ? TEXTS.poor : TEXTS[health])?.(endpoint)
+}
+
+/** True where its last request failed, and it has served none of late. */
+const isFailing = ({ health, uptime_last_30m: uptime, problem }: EndpointStatus): boolean =>
+  health === 'outage' || health === 'ejected' || (Boolean(problem) && uptime === 0)
+
+/** True where requests are sent to it in its turn. */
+const isUsed = ({ health }: EndpointStatus): boolean => !['ejected', 'resting', 'outage'].includes(health)
+
+/** With the endpoints that have something against them, each with the time until it is used again, or what happened there. */
+function Health(provider: ProviderStatus) {
+  const [tone, text] = STATES[stateOf(provider)]
+  const shown = provider.endpoints.flatMap((endpoint) => {
+    const state = textOf(endpoint)
+    return state === undefined ? [] : [{ ...endpoint, state }]
+  })
   return (
     <>
       <Badge tone={tone}>{text}</Badge>
-      {out.length > 0 && (
+      {shown.length > 0 && (
         <ul class="endpoints">
-          {out.map((endpoint) => (
-            <li key={endpoint.id}>
-              {endpoint.model}{' '}
-              {endpoint.health === 'ejected' ? (
-                <span class="number">ejected, {formatMs(endpoint.ejected_for_ms)} left</span>
-              ) : (
-                <span class="number">rate limited, {formatMs(endpoint.rests_for_ms)} left</span>
-              )}
+          {shown.map(({ id, model, state, health: each, problem }) => (
+            <li key={id}>
+              {model} <span class="number">{state}</span>
+              {problem && each !== 'resting' && <span class="quiet"> {problem}</span>}
             </li>
           ))}
         </ul>

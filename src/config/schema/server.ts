@@ -28,7 +28,7 @@ export const server = closed('The public listener.', {
   port: atStart(withDefault(port('Port to listen on; 0 for any free one. `--port` wins.'), 8080)),
   public_url: Type.Optional(
     url(
-      'Address under which callers reach the gateway, without `/v1`, such as `https://api.example.com`. If set: `docs_url` of errors is absolute.',
+      'Address under which callers reach the gateway, without `/v1`, such as `https://api.example.com`. If set: `docs_url` of errors is absolute, and requests in absolute form may name its host.',
     ),
   ),
   cors: Type.Optional(

@@ -268,6 +268,7 @@ export interface StreamReply extends StreamTarget {
  */
 export class EventWriter {
   private readonly response: StreamReply
+  private readonly chunked: boolean
   private draining: (() => void) | undefined
   /** Bytes of this turn, one per character. */
   private held = ''
@@ -275,8 +276,10 @@ export class EventWriter {
   private flowing = true
   private begun = false
 
-  constructor(response: StreamReply) {
+  /** @param chunked false for a caller of HTTP/1.0, which knows no chunks (RFC 9112 section 7.1): the end of the connection ends the reply. */
+  constructor(response: StreamReply, chunked = true) {
     this.response = response
+    this.chunked = chunked
   }
 
   open(headers: OutgoingHttpHeaders): void {
@@ -285,7 +288,7 @@ export class EventWriter {
       'Content-Type': 'text/event-stream; charset=utf-8',
       'Cache-Control': 'no-cache',
       'X-Accel-Buffering': 'no',
-      'Transfer-Encoding': 'chunked',
+      ...(this.chunked && { 'Transfer-Encoding': 'chunked' }),
       ...headers,
     })
     // The head waits for the first chunk, which is never far: one write for both.
@@ -313,7 +316,8 @@ export class EventWriter {
   end(text: string, isWhole = true): void {
     const last = this.held + bytesOf(text)
     this.held = ''
-    this.response.end((last === '' ? '' : framed(last)) + (isWhole ? LAST_CHUNK : ''), 'latin1')
+    if (!this.chunked) this.response.end(last, 'latin1')
+    else this.response.end((last === '' ? '' : framed(last)) + (isWhole ? LAST_CHUNK : ''), 'latin1')
   }
 
   /** Calls `fn` once when the client has read enough to go on; a later call replaces an earlier one. */
@@ -331,7 +335,7 @@ export class EventWriter {
     // a reply that is not first in its pipeline has no socket yet.
     const target: StreamTarget = this.begun && socket ? socket : response
     this.begun = true
-    if (target.destroyed || target.write(framed(held), 'latin1') || !this.flowing) return
+    if (target.destroyed || target.write(this.chunked ? framed(held) : held, 'latin1') || !this.flowing) return
     this.flowing = false
     target.once('drain', () => {
       this.flowing = true

@@ -347,10 +347,30 @@ function denialIn({ code, sentence }: Fault, status: number | null, { key }: Pro
 
 function served(exchange: Planned, { endpoint, usage, writing }: Turn, started: number, dependencies: ChainDependencies): void {
   const firstTokenMs = Math.max(0, exchange.run.contentAt - started)
-  const tokensPerSecond = writing === undefined ? 0 : ((usage?.output ?? 0) * 1000) / writing
-  dependencies.health.success(endpoint, { firstTokenMs, tokensPerSecond, tools: exchange.plan.watch?.verdict })
+  const speed = speedOf(usage?.output ?? 0, writing, firstTokenMs)
+  dependencies.health.success(endpoint, { firstTokenMs, ...speed, tools: exchange.plan.watch?.verdict })
   countAttempt(dependencies.tallies, endpoint.provider.slug, 'ok')
   stick(exchange, endpoint, usage, dependencies.sessions)
+}
+
+/** Milliseconds: a reply that was written in less shows a speed that it had at least. */
+const SHORTEST = 100
+/** Milliseconds between pieces that came together, such as a tool call in one piece: they say nothing of how long they took to write. */
+const TOGETHER = 5
+/** A reply of fewer tokens, as of two that came together, shows no speed at all. */
+const LEAST_OUTPUT = 10
+
+/**
+ * Tokens per second of a reply. Of one that came faster than can be measured it is known what it reached at least: all of it was written
+ * within the shortest time that counts, or, where it came in one piece, since the request was sent.
+ * @param writing milliseconds from the first content to the end, undefined where they show nothing.
+ */
+function speedOf(output: number, writing: number | undefined, firstTokenMs: number): { tokensPerSecond: number; atLeast?: number } {
+  if (writing === undefined) return { tokensPerSecond: 0 }
+  if (writing >= SHORTEST) return { tokensPerSecond: (output * 1000) / writing }
+  if (output < LEAST_OUTPUT) return { tokensPerSecond: 0 }
+  const longest = writing < TOGETHER ? firstTokenMs + writing : writing
+  return { tokensPerSecond: 0, atLeast: (output * 1000) / Math.max(SHORTEST, longest) }
 }
 
 /**

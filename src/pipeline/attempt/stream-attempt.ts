@@ -310,7 +310,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
     if (contentAt === undefined || endedAt === undefined) return undefined
     const headAt = reasoning > 0 ? this.flow?.headAt : undefined
     const ms = endedAt - (headAt ?? contentAt)
-    return ms < SHORTEST || heldBack > ms * MOST_HELD ? undefined : ms
+    return heldBack > ms * MOST_HELD ? undefined : ms
   }
 
   protected override get raw(): boolean {
@@ -327,8 +327,6 @@ function isReadLater({ run, guard, trail }: Planned): boolean {
   return run.taps.length > 0 || run.said !== undefined || guard.answers !== undefined || trail.pluginIds.length > 0
 }
 
-/** Milliseconds: pieces that arrive nearly together, such as a reply of two tokens or a tool call in one piece, show no speed. */
-const SHORTEST = 100
 /** Share of a reply's time for which it may be held back: full buffers for a moment are common in long replies. */
 const MOST_HELD = 0.05
 /** True for a report that counts more output than the one before: others, as of the input alone, do not cover what has come since. */

@@ -19,7 +19,7 @@ import {
   tokensAt,
 } from '../../routing/index.ts'
 import { rateQuality } from '../../routing/order.ts'
-import { standingsOf } from '../../routing/standing.ts'
+import { paceOf, standingsOf } from '../../routing/standing.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import type { Aimed, Exchange, Guarded, Planned } from '../exchange.ts'
 import { isLimited } from '../money/hold.ts'
@@ -241,7 +241,7 @@ function sortValues(
   health: HealthBook,
 ): Map<Endpoint, number | undefined> {
   if (measure === 'latency') return new Map(endpoints.map((endpoint) => [endpoint, health.latency(endpoint, 'p50')]))
-  if (measure === 'throughput') return new Map(endpoints.map((endpoint) => [endpoint, health.throughput(endpoint, 'p50')]))
+  if (measure === 'throughput') return new Map(endpoints.map((endpoint) => [endpoint, paceOf(health, endpoint)]))
   const { priceMoment } = preferences
   const standings = standingsOf(endpoints, { priceMoment }, 'default', health)
   if (measure === 'price')

@@ -6,6 +6,7 @@ import { type PriceMoment, ratesAt } from '../../core/money.ts'
 import type { ModelRouter, RouterView } from '../../plugin-api/index.ts'
 import type { Endpoint, Model } from '../../routing/catalog/types.ts'
 import { allowsModel, type StickySessions, tokensAt } from '../../routing/index.ts'
+import { paceOf } from '../../routing/standing.ts'
 import type { ChainDependencies, ChainSettings, PluginSetting } from '../dependencies.ts'
 import type { Aimed } from '../exchange.ts'
 import type { Reply } from '../layer.ts'
@@ -135,7 +136,7 @@ function viewOf({ named, models, served, sticky, moment }: Seen, dependencies: P
 function fastest(endpoints: readonly Endpoint[], { health }: Pick<ChainDependencies, 'health'>): number | undefined {
   let best: number | undefined
   for (const endpoint of endpoints) {
-    const speed = health.throughput(endpoint, 'p50')
+    const speed = paceOf(health, endpoint)
     if (speed !== undefined && (best === undefined || speed > best)) best = speed
   }
   return best

@@ -87,14 +87,19 @@ export class PlainRequests {
   }
 }
 
-/** Puts the short way before the parser of a server that has no other listeners for connections yet. */
-export function takePlainRequests(server: Server, plain: PlainRequests): void {
+/**
+ * Puts the short way before the parser of a server that has no other listeners for connections yet.
+ * @returns takes a socket that Node has let go of as a connection that has just been made.
+ */
+export function takePlainRequests(server: Server, plain: PlainRequests): (socket: Socket) => void {
   const parsers = server.listeners('connection') as ((this: Server, socket: Socket) => void)[]
   server.removeAllListeners('connection')
   const toNode = (socket: Socket): void => {
     for (const parser of parsers) parser.call(server, socket)
   }
-  server.on('connection', (socket: Socket) => plain.take(socket, toNode))
+  const take = (socket: Socket): void => plain.take(socket, toNode)
+  server.on('connection', take)
+  return take
 }
 
 class PlainConnection implements ReplyConnection {

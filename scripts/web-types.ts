@@ -1,0 +1,85 @@
+/** The types of the API's replies that the control room reads, from the described API: pages do not state them a second time. */
+import { referenceDocument } from '../src/app/reference.ts'
+
+interface Schema {
+  $ref?: string
+  type?: string
+  const?: unknown
+  enum?: unknown[]
+  anyOf?: Schema[]
+  items?: Schema
+  properties?: Record<string, Schema>
+  required?: string[]
+  patternProperties?: Record<string, Schema>
+  additionalProperties?: Schema | boolean
+}
+
+interface Document {
+  paths: Record<
+    string,
+    Record<string, { operationId?: string; responses?: Record<string, { content?: Record<string, { schema: Schema }> }> }>
+  >
+  components: { schemas: Record<string, Schema> }
+}
+
+/** Names of the types, and the operations whose replies they are. */
+const REPLIES: Readonly<Record<string, string>> = {
+  StatusReply: 'getStatus',
+  KeysReply: 'listKeys',
+  KeyBudgetReply: 'getKeyBudget',
+  KeyActivityReply: 'listKeyActivity',
+  ActivityReply: 'listActivity',
+  GenerationsReply: 'searchGenerations',
+}
+
+export function webTypes(): string {
+  const document = referenceDocument({ brand: 'headgate', models: [] }) as unknown as Document
+  const named = new Map<string, string>()
+  const types = Object.entries(REPLIES).map(([name, id]) => `export type ${name} = ${typeOf(replyOf(document, id), document, named)}`)
+  const others = [...named].map(([name, text]) => `export type ${name} = ${text}`)
+  return `/** Replies of the API as its description has them. Made by \`npm run generate\` (scripts/web-types.ts). */\n// biome-ignore-all format: it is generated\n\n${[...types, ...others].join('\n\n')}\n`
+}
+
+function replyOf({ paths }: Document, id: string): Schema {
+  for (const methods of Object.values(paths))
+    for (const { operationId, responses } of Object.values(methods)) {
+      const schema = responses?.['200']?.content?.['application/json']?.schema
+      if (operationId === id && schema) return schema
+    }
+  throw new Error(`no operation ${id} with a reply of JSON`)
+}
+
+function typeOf(schema: Schema, document: Document, named: Map<string, string>): string {
+  const inner = (one: Schema): string => typeOf(one, document, named)
+  if (schema.$ref !== undefined) {
+    const name = schema.$ref.split('/').at(-1) ?? ''
+    const found = document.components.schemas[name]
+    if (!found) throw new Error(`no schema ${name}`)
+    if (!named.has(name)) {
+      named.set(name, '')
+      named.set(name, inner(found))
+    }
+    return name
+  }
+  if (schema.anyOf) return [...new Set(schema.anyOf.map(inner))].join(' | ')
+  if (schema.enum) return schema.enum.map((value) => literal(value)).join(' | ')
+  if (schema.const !== undefined) return literal(schema.const)
+  if (schema.type === 'array') return `readonly (${schema.items ? inner(schema.items) : 'unknown'})[]`
+  if (schema.type === 'object' || schema.properties) return objectType(schema, inner)
+  if (schema.type === 'integer') return 'number'
+  return ['string', 'number', 'boolean', 'null'].includes(schema.type ?? '') ? `${schema.type}` : 'unknown'
+}
+
+const literal = (value: unknown): string => (typeof value === 'string' ? `'${value}'` : JSON.stringify(value))
+
+function objectType(
+  { properties, required = [], patternProperties, additionalProperties }: Schema,
+  inner: (one: Schema) => string,
+): string {
+  const [values] = [...Object.values(patternProperties ?? {}), ...(typeof additionalProperties === 'object' ? [additionalProperties] : [])]
+  if (!properties || Object.keys(properties).length === 0) return `Readonly<Record<string, ${values ? inner(values) : 'unknown'}>>`
+  const lines = Object.entries(properties).map(
+    ([name, schema]) => `readonly ${/^\w+$/.test(name) ? name : `'${name}'`}${required.includes(name) ? '' : '?'}: ${inner(schema)}\n`,
+  )
+  return `{\n${lines.join('')}}`
+}
