@@ -56,7 +56,8 @@ export async function fillSqlite(file: string, rows: number): Promise<void> {
   }
   db.exec(`INSERT INTO key_minute SELECT DISTINCT key, seq / ${TICKS} / 60000 AS minute FROM hold ORDER BY 1, 2;
     INSERT INTO charged SELECT key, payer, at / ${DAY_MS}, count(*), sum(cost) / ${NANO}, sum(cost) % ${NANO} FROM hold JOIN settlement USING (seq) GROUP BY 1, 2, 3;
-    UPDATE charged_below SET seq = (SELECT max(seq) + 1 FROM hold)`)
+    UPDATE charged_below SET seq = (SELECT max(seq) + 1 FROM hold);
+    UPDATE settled_below SET seq = (SELECT max(seq) + 1 FROM hold)`)
   db.close()
   console.error('sums of use')
   const journal = new SqliteJournal(openDatabase(file, 'process'), { clock: systemClock })

@@ -19,6 +19,7 @@ const ENTRIES = [
   'src/services/documents/worker',
   'src/services/pages/robots-worker',
   'src/app/configuration/worker',
+  'src/app/store-check/thread',
 ]
 
 const PAGES = 'src/server/docs'

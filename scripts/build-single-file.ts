@@ -17,7 +17,12 @@ const ROOT = join(import.meta.dirname, '..')
 const DIST = join(ROOT, 'dist')
 const OUT = join(DIST, 'single-file')
 /** Modules that run in threads; each is a program of its own. */
-const THREADS = ['src/services/documents/worker', 'src/services/pages/robots-worker', 'src/app/configuration/worker']
+const THREADS = [
+  'src/services/documents/worker',
+  'src/services/pages/robots-worker',
+  'src/app/configuration/worker',
+  'src/app/store-check/thread',
+]
 /** Folders of `dist` whose files the program reads. */
 const FOLDERS = ['config', 'web']
 const FILES = ['package.json', 'src/server/docs/page.css', 'src/server/docs/page.js']

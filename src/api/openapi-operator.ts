@@ -36,6 +36,9 @@ const status = Type.Object({
     workers_answering: count,
     state: Type.Enum(['ready', 'degraded', 'draining']),
     reasons: Type.Array(Type.String(), { description: 'As `/readyz` lists them.' }),
+    notes: Type.Array(Type.String(), {
+      description: 'What an operator may want to know although the gateway is ready, as `/readyz` lists it.',
+    }),
     window_seconds: count,
     requests: Type.Object({
       count,

@@ -73,6 +73,7 @@ async function readStatus(source: StatusSource): Promise<ApiReply> {
   const startedAt = Math.min(now, ...parts.map((part) => part.startedAt))
   const span = Math.max(1, Math.min(WINDOW_SECONDS, (now - startedAt) / 1000))
   const reasons = [...new Set(parts.flatMap((part) => part.reasons))]
+  const notes = [...new Set(parts.flatMap((part) => part.notes))]
   const sum = (of: (part: ProcessStatus) => number): number => parts.reduce((before, part) => before + of(part), 0)
   return ok({
     data: {
@@ -84,6 +85,7 @@ async function readStatus(source: StatusSource): Promise<ApiReply> {
       workers_answering: parts.length,
       state: reasons.includes('draining') ? 'draining' : reasons.length > 0 || parts.length < all.length ? 'degraded' : 'ready',
       reasons,
+      notes,
       window_seconds: WINDOW_SECONDS,
       requests: {
         count: total('requests'),

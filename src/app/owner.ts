@@ -129,7 +129,7 @@ class Owner {
     closers.push(() => this.gauges.close())
     if (config.store.files.path === undefined) settings.uploads = temporaryFiles(closers)
     const bookkeeping = await this.openLedger()
-    closers.push(() => bookkeeping.close())
+    closers.push(() => bookkeeping.close(), this.alerts.checkFile(bookkeeping.own.unchecked))
     if (bookkeeping.own.readers && config.exports.length > 0) {
       const { startExports } = await import('../services/exports/start-exports.ts')
       const { clock, log, tallies } = this
@@ -144,6 +144,7 @@ class Owner {
     const scans = new LedgerScans(bookkeeping.own.ledger, this.clock)
     const desk = new OwnerDesk({ record: bookkeeping.record, scans, counters: this.counters(bookkeeping), oops: this.oops })
     const crew = this.crewOf(bookkeeping, desk)
+    this.alerts.onDamage = (problem) => crew.notify('stopWork', problem)
     closers.push(() => crew.kill())
     process.once('exit', () => void crew.kill())
     const admin = await this.listen({ bookkeeping, desk, crew, scans })
@@ -240,6 +241,7 @@ class Owner {
             record: bookkeeping.record !== undefined,
             last: bookkeeping.own.journal.lastSeq(),
             secret: this.secret,
+            stopped: this.alerts.damage,
           }),
         }),
       inherit: async (slot, station) => {
@@ -289,6 +291,7 @@ class Owner {
       }),
       metrics: { contentType: METRICS_TYPE, text: () => this.metricsOf(crew) },
       notReady: () => this.notReady(crew),
+      notes: () => this.alerts.notes(),
       routes: new Map<string, AdminRoute>([
         ...ledgerRoutes({ ...this.alerts.ofLedger, ledger: kept.ledger, scans, exports: this.onDemand }, recovered),
         ...keyCommandRoute(source),
@@ -324,7 +327,7 @@ class Owner {
     const now = this.clock.monotonic()
     if (!this.status || now - this.status.at >= PATIENCE) {
       const all = crew.members.map(async ({ station }) => (await this.soon(station.line.ask('status'))) ?? null)
-      this.status = { at: now, all: Promise.all(all) }
+      this.status = { at: now, all: Promise.all(all).then((each) => this.alerts.shownIn(each)) }
     }
     return this.status.all
   }
@@ -358,8 +361,7 @@ class Owner {
       this.logs.follow(reload.config.log)
       if (!this.settings.apply(reload.config))
         log.warn({ file }, 'the keys stay as they were: a real provider key requires keys named in auth.keys')
-      const packed = packConfig(this.settings.shared)
-      for (const { station } of crew.members) station.line.notify('reload', packed)
+      crew.notify('reload', packConfig(this.settings.shared))
       log.info({ file }, 'configuration reloaded')
     }
   }

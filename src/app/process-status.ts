@@ -13,6 +13,7 @@ export interface Surroundings {
   readonly open: () => number
   /** Why it should get no traffic. */
   readonly notReady: () => readonly string[]
+  readonly notes: () => readonly string[]
 }
 
 export class OwnStatus {
@@ -42,6 +43,7 @@ export class OwnStatus {
       memory: process.memoryUsage.rss(),
       startedAt: this.startedAt,
       reasons: this.surroundings?.notReady() ?? [],
+      notes: this.surroundings?.notes() ?? [],
     }
   }
 

@@ -5,6 +5,7 @@ import { showAvailability } from '../cluster/shared/index.ts'
 import type { Config } from '../config/config.ts'
 import { operatorKeys, resolveKeys } from '../config/keys.ts'
 import type { Reload } from '../config/watch.ts'
+import { Fault } from '../core/faults.ts'
 import { FirstUse } from '../core/first-use.ts'
 import { GenerationIds } from '../core/ids.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
@@ -202,6 +203,11 @@ export class Runtime {
       log.info({ file: reload.config.file }, 'configuration reloaded')
       void this.discover()
     }
+  }
+
+  /** The store is damaged. */
+  stopWork(): void {
+    this.overload.stop(new Fault('unavailable', { message: 'The store of the gateway is damaged, so it takes no new work' }))
   }
 
   /** Workers of one machine share its memory. */

@@ -61,6 +61,8 @@ export interface Running {
   readonly drain: Drain
   /** Why it should get no traffic; empty when it should. */
   readonly notReady: () => string[]
+  /** No new work begins: the store is damaged, as its owner has found. */
+  stopWork(problem: string): void
   /** Reads the configuration anew. */
   reload(): Promise<Reload>
   /** Closes everything at once; `drain.begin()` comes first where streams are to finish. */
@@ -95,6 +97,7 @@ export async function start(options: StartOptions): Promise<Running> {
     closers.push(logs.flush)
     const alerts = new StoreAlerts(clock, logs.part('ledger'))
     const store = await ledgerOf(config, { clock, alerts, log: logs.part('ledger'), worker: options.worker }, closers)
+    closers.push(alerts.checkFile(store.unchecked))
     const shared =
       options.worker?.shared ?? (await connectShared(config.shared.url, { clock, processes: store.processes, report: alerts.shared }))
     closers.push(() => shared.close())
@@ -120,6 +123,7 @@ export async function start(options: StartOptions): Promise<Running> {
       closers.push(() => running.close())
       onDemand = running.onDemand
     }
+    alerts.onDamage = () => runtime.stopWork()
     alerts.onNews = (kind) => runtime.events.sources.ledgerNews(kind)
     if (store.recovered.count > 0) runtime.events.sources.ledgerNews('recovered')
     const drain = new Drain(
@@ -129,7 +133,7 @@ export async function start(options: StartOptions): Promise<Running> {
     )
     const url = await listening({ runtime, clock }, drain, closers)
     const notReady = (): string[] => [...(drain.draining ? ['draining'] : []), ...alerts.reasons()]
-    runtime.status.surroundings = { open: () => drain.open, notReady }
+    runtime.status.surroundings = { open: () => drain.open, notReady, notes: () => alerts.notes() }
     const adminUrl = options.worker
       ? ''
       : await administered(runtime, { store, alerts, notReady, log: logs.log, url, secret, exports: onDemand }, closers)
@@ -141,7 +145,7 @@ export async function start(options: StartOptions): Promise<Running> {
       )
     }
     void runtime.discover()
-    return { url, adminUrl, runtime, store, drain, notReady, reload, close }
+    return { url, adminUrl, runtime, store, drain, notReady, stopWork: (problem) => alerts.stopWork(problem), reload, close }
   } catch (error) {
     await close()
     throw error
@@ -202,6 +206,7 @@ async function administered(
     }),
     metrics: { contentType: METRICS_TYPE, text: async () => metricsText(await runtime.tallies.snapshot()) },
     notReady,
+    notes: () => alerts.notes(),
     routes: new Map<string, AdminRoute>([
       ...ledgerRoutes({ ...alerts.ofLedger, ledger: store.ledger, scans: runtime.scans, exports }, store.recovered),
       ...keyCommandRoute(() => runtime.management),

@@ -2,8 +2,12 @@
 import type { BookkeepingNews } from '../cluster/bookkeeping.ts'
 import type { SharedReport } from '../cluster/shared/index.ts'
 import type { Clock } from '../core/clock.ts'
+import type { ProcessStatus } from '../core/live-figures.ts'
 import type { Log } from '../core/log.ts'
 import { counter, type Tallies } from '../core/metrics.ts'
+import type { UncheckedFile } from '../store/open.ts'
+import { isDamage } from '../store/page-check.ts'
+import { StoreCheck } from './store-check/store-check.ts'
 
 const removedUnread = counter(
   'export_removed_rows_total',
@@ -18,6 +22,11 @@ export class StoreAlerts {
   private readonly clock: Clock
   private readonly log: Log
   private tallies: Tallies | undefined
+  /** Of the file of the store; undefined as long as none is known. */
+  damage: string | undefined
+  private check: StoreCheck | undefined
+  /** Called once, where the store is damaged: no new work may begin. */
+  onDamage: ((problem: string) => void) | undefined
   /** Called with the kind of each report. */
   onNews: ((kind: string) => void) | undefined
 
@@ -31,9 +40,31 @@ export class StoreAlerts {
     this.tallies = tallies
   }
 
+  /** Checks what a start has left unchecked. @returns what ends that. */
+  checkFile(file: UncheckedFile | undefined): () => void {
+    const { clock, log } = this
+    if (file) this.check = new StoreCheck({ file, clock, log, damaged: (problem) => this.damaged(problem) })
+    return () => this.check?.close()
+  }
+
+  /** Said once: what more of it is damaged changes nothing. */
+  damaged(problem: string): void {
+    if (this.damage !== undefined) return
+    this.log.error({ problem }, 'the store is damaged: no new work is taken. Nothing is repaired; restore a backup')
+    this.stopWork(problem)
+    this.onNews?.('damaged')
+  }
+
+  /** As `damaged`, where another process has said it. */
+  stopWork(problem: string): void {
+    this.damage = problem
+    this.onDamage?.(problem)
+  }
+
   /** While nothing can be written every request is refused. */
   readonly bookkeeping = (news: BookkeepingNews): void => {
     this.onNews?.(news.kind)
+    if ('cause' in news && isDamage(news.cause)) this.damaged(String(news.cause))
     if (news.kind === 'refused') this.refusedAt = this.clock.monotonic()
     if (news.kind === 'refused') this.log.error(news, 'the ledger cannot be written')
     else if (news.kind === 'unread-pruned') {
@@ -55,7 +86,22 @@ export class StoreAlerts {
 
   readonly shared = (news: SharedReport): void => this.log.warn(news, 'what processes share')
 
+  /** Why the gateway should get no traffic. */
   reasons(): string[] {
-    return this.clock.monotonic() - this.refusedAt < REFUSAL_COUNTS ? ['the ledger cannot be written'] : []
+    return [
+      ...(this.damage === undefined ? [] : [`the store is damaged: ${this.damage}`]),
+      ...(this.clock.monotonic() - this.refusedAt < REFUSAL_COUNTS ? ['the ledger cannot be written'] : []),
+    ]
+  }
+
+  /** What processes show of themselves, with what their owner alone knows. */
+  shownIn<Shown extends Pick<ProcessStatus, 'reasons' | 'notes'>>(all: readonly (Shown | null)[]): (Shown | null)[] {
+    const [own, notes] = [this.reasons(), this.notes()]
+    return all.map((each) => each && { ...each, reasons: [...each.reasons, ...own], notes: [...each.notes, ...notes] })
+  }
+
+  /** What an operator may want to know while it is ready. */
+  notes(): string[] {
+    return this.check?.notes ?? []
   }
 }

@@ -25,6 +25,8 @@ class Worker {
   /** The configuration as it came last, packed. */
   private config = ''
   private slot = 0
+  /** What the owner has found damaged. */
+  private stopped: string | undefined
   /** Passes a signal on to the drain. */
   private signal: (() => void) | undefined
 
@@ -36,11 +38,12 @@ class Worker {
 
   /** Ends the process where it cannot start. */
   async start(): Promise<Running> {
-    const { slot, count, config, record, last, secret } = await this.line.ask('welcome')
+    const { slot, count, config, record, last, secret, stopped } = await this.line.ask('welcome')
     process.title = `headgate worker ${slot}`
     this.slot = slot
     this.config = config
     this.news.secret = secret
+    this.stopped ??= stopped
     const first = unpackConfig(config)
     try {
       this.running = await start({
@@ -61,6 +64,7 @@ class Worker {
     }
     const { running } = this
     this.serve(running)
+    if (this.stopped !== undefined) running.stopWork(this.stopped)
     if (this.config !== config) await running.reload()
     return running
   }
@@ -89,6 +93,11 @@ class Worker {
         return null
       },
       metrics: async () => ((await this.running?.runtime.tallies.snapshot()) ?? []) as unknown as Json[],
+      stopWork: (problem) => {
+        this.stopped = problem
+        this.running?.stopWork(problem)
+        return null
+      },
       notReady: () => this.running?.notReady() ?? ['starting'],
       status: () => this.running?.runtime.status.read() ?? null,
       reload: async (config) => {

@@ -16,7 +16,7 @@ import type { GuardrailStore } from '../store/guardrails.ts'
 import { type JournalNews, openJournal } from '../store/journal.ts'
 import type { KeyStore } from '../store/keys.ts'
 import { LocalRecord } from '../store/local-record.ts'
-import { openStore, type Store } from '../store/open.ts'
+import { openStore, type Store, type UncheckedFile } from '../store/open.ts'
 import type { ConnectionNews } from '../store/postgres/connection.ts'
 import type { Balance, StoreOfRecord } from '../store/record.ts'
 import { joinRecoveries } from '../store/recovery.ts'
@@ -45,6 +45,8 @@ export interface Bookkeeping {
   readonly ledger: LedgerReader
   /** What goes through the ledger step by step; absent in memory, and where the record is another process's. */
   readonly readers?: LedgerReaders | undefined
+  /** What the start has not checked of the file of an embedded store. */
+  readonly unchecked?: UncheckedFile | undefined
   /** What a crash had left open: settled when the ledger was opened; a command beside the gateway only reports it. */
   readonly recovered: Reconciliation
   /** Processes that share the ledger with this one, itself among them, as last known. */
@@ -125,8 +127,9 @@ async function alone(options: BookkeepingOptions): Promise<Bookkeeping> {
     const whole = reports.length === 0 ? bookkeeping : { ...bookkeeping, recovered: joinRecoveries([bookkeeping.recovered, ...reports]) }
     return ended(whole, keepUp({ ...options, store: store.journal, guardrails, readers: store.readers }))
   } catch (thrown) {
+    const refusal = store.refusal?.(thrown) ?? thrown
     store.close()
-    throw thrown
+    throw refusal
   }
 }
 
@@ -235,6 +238,7 @@ export function keepLocally(
     credit,
     ledger,
     readers: store.readers,
+    unchecked: store.unchecked,
     recovered,
     processes: () => 1,
     close,

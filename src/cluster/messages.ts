@@ -38,6 +38,8 @@ export interface Welcome {
   last: number
   /** Random text that all workers know and no other program. */
   secret: string
+  /** What the owner has found damaged in its store: no new work may begin. */
+  stopped?: string | undefined
 }
 
 /** How a compare-and-set on a key went: `current` is the stored key where it differs from the one that the worker had seen. */
@@ -146,6 +148,8 @@ export interface WorkerOffer {
   /** Metrics of the process, as `Tallies.snapshot()` returns them. */
   metrics(): Json[]
   notReady(): readonly string[]
+  /** No new work begins any more: what is damaged in the owner's store. */
+  stopWork(problem: string): null
   status(): ProcessStatus | null
   /** Takes the configuration over, packed by `packConfig`. */
   reload(config: string): null

@@ -106,6 +106,11 @@ export class OwnerCrew {
     limit.cancel()
   }
 
+  /** Sends a word to every worker. */
+  notify(word: 'reload' | 'stopWork', argument: string): void {
+    for (const { station } of this.members) station.line.notify(word, argument)
+  }
+
   /** Cuts what the drain still waits for. */
   hurry(): void {
     for (const { station } of this.members) station.line.notify('hurry')

@@ -211,7 +211,7 @@ export const LEDGER_PROBLEM = declare<{ problem: string; process: string }>(
     subject: 'the problem',
     fields: {
       problem:
-        '`differs`: a check has found what does not add up. `recovered`: the start has settled what a crash had left open. Else as the log line names it in `kind`, such as `refused`: nothing can be written.',
+        '`differs`: a check has found what does not add up. `damaged`: the file of the store is, and no new work is taken. `recovered`: the start has settled what a crash had left open. Else as the log line names it in `kind`, such as `refused`: nothing can be written.',
       process: PROCESS,
     },
   },

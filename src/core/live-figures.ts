@@ -75,6 +75,8 @@ export interface ProcessStatus {
   readonly startedAt: number
   /** Why it should get no traffic. */
   readonly reasons: readonly string[]
+  /** What an operator may want to know although it is ready. */
+  readonly notes: readonly string[]
 }
 
 class Part {

@@ -26,6 +26,8 @@ export interface AdminOptions extends AdminAddresses {
   metrics: { text(): Promise<string>; readonly contentType: string }
   /** Why the process should get no traffic; empty when it should. */
   notReady: () => readonly string[] | Promise<readonly string[]>
+  /** What an operator may want to know of a process that is ready. */
+  notes?: () => readonly string[]
   /** Further routes by method and path, such as `GET /keys`; a caller needs the token, or the socket. */
   routes?: ReadonlyMap<string, AdminRoute>
   /** Served on the port alone, not on the socket or the listener for health. */
@@ -118,7 +120,9 @@ function builtIn(options: AdminOptions): [string, AdminRoute][] {
       'GET /readyz',
       async () => {
         const reasons = [...(await options.notReady())]
-        return reasons.length === 0 ? { status: 200, body: { status: 'ready' } } : { status: 503, body: { status: 'not ready', reasons } }
+        if (reasons.length > 0) return { status: 503, body: { status: 'not ready', reasons } }
+        const notes = options.notes?.() ?? []
+        return { status: 200, body: { status: 'ready', ...(notes.length > 0 ? { notes: [...notes] } : {}) } }
       },
     ],
     ['GET /metrics', async () => ({ status: 200, text: { type: options.metrics.contentType, content: await options.metrics.text() } })],

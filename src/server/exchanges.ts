@@ -14,7 +14,7 @@ import type { CallerReply } from './caller.ts'
 import type { Cors } from './cors.ts'
 import { wasCut } from './drain.ts'
 import { type HttpConnection, type HttpConnectionSource, PlainClient } from './http-connection.ts'
-import { OVERLOADED, type Overload } from './overload.ts'
+import type { Overload } from './overload.ts'
 import type { PlainReply, PlainRequest } from './plain/reply.ts'
 
 /** What a configuration decides of them. */
@@ -30,7 +30,7 @@ export interface ExchangesSource {
   /** Client dialects by path. */
   clients: ReadonlyMap<string, ClientDialect>
   connections: HttpConnectionSource
-  overload: Pick<Overload, 'refuses' | 'isSaturated'>
+  overload: Pick<Overload, 'refusal' | 'refusesShort'>
   clock: Clock
   ids: GenerationIds
   oops: (error: unknown) => void
@@ -56,8 +56,8 @@ interface Refusal {
 export class Exchanges {
   serving: ExchangeServing
   private readonly source: ExchangesSource
-  /** What is answered under overload, by the dialect of the caller. */
-  private readonly overloaded = new Map<ClientDialect | undefined, Refusal>()
+  /** What is answered under overload, by its fault and the dialect of the caller. */
+  private readonly refusals = new WeakMap<Fault, Map<ClientDialect | undefined, Refusal>>()
 
   constructor(source: ExchangesSource) {
     this.serving = source.serving
@@ -70,7 +70,8 @@ export class Exchanges {
     const client = clients.get(request.path)
     if (!client || this.serving.cors) return false
     // The body of a plain request is a short one.
-    if (overload.isSaturated && overload.refuses(request.body.length)) this.shed(reply, client)
+    const refusal = overload.refusesShort ? overload.refusal(request.body.length) : undefined
+    if (refusal) this.shed(reply, client, refusal)
     else this.answer(client, reply, new PlainClient(request, reply, connections))
     return true
   }
@@ -83,13 +84,18 @@ export class Exchanges {
   }
 
   /** Refuses under overload as cheaply as possible: without authentication and without a log line. */
-  shed(reply: CallerReply, client: ClientDialect | undefined): void {
-    let refusal = this.overloaded.get(client)
+  shed(reply: CallerReply, client: ClientDialect | undefined, fault: Fault): void {
+    let written = this.refusals.get(fault)
+    if (!written) {
+      written = new Map()
+      this.refusals.set(fault, written)
+    }
+    let refusal = written.get(client)
     if (!refusal) {
-      const { status, headers, json } = faultReply(OVERLOADED, { body: client?.faultBody })
+      const { status, headers, json } = faultReply(fault, { body: client?.faultBody })
       const head = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(json), ...headers }
       refusal = { status, head: Object.entries(head).flat(), json }
-      this.overloaded.set(client, refusal)
+      written.set(client, refusal)
     }
     reply.writeHead(refusal.status, refusal.head)
     reply.end(refusal.json, 'latin1')

@@ -19,7 +19,7 @@ import { contentLengthOf, type HttpConnectionSource, lengthOf } from './http-con
 import { closeAfterReply, giveUpBody, lingers, takeBodies } from './lingering-close.ts'
 import { type RequestHandler, refuse } from './listener.ts'
 import { NodeConnection } from './node-connection.ts'
-import { OVERLOADED, type Overload } from './overload.ts'
+import type { Overload } from './overload.ts'
 import { ResponseSockets, type SocketServing } from './sockets/response-sockets.ts'
 import { traceOperation } from './traces/operation-spans.ts'
 
@@ -79,7 +79,7 @@ export class Gateway implements RequestHandler {
   private readonly formats: PlanDialects
   private readonly oops: (error: unknown) => void
   private readonly connections: HttpConnectionSource
-  private readonly overload: Pick<Overload, 'refuses'>
+  private readonly overload: Pick<Overload, 'refusal'>
   private readonly telemetry: Pick<Telemetry, 'tracing'>
   private readonly exchanges: Exchanges
   private readonly sockets: ResponseSockets
@@ -99,7 +99,7 @@ export class Gateway implements RequestHandler {
       connections: this.connections,
       serving: () => this.serving.sockets,
       host: {
-        refusal: (bytes) => (this.overload.refuses(bytes) ? OVERLOADED : undefined),
+        refusal: (bytes) => this.overload.refusal(bytes),
         exchange: (connection, { request, format }) =>
           this.exchanges.create(format.client, request, { connection, brand: this.serving.brand }),
         run: (exchange, generates) => this.respond(exchange, generates),
@@ -133,9 +133,10 @@ export class Gateway implements RequestHandler {
     const client = this.clients.get(path)
     // Without a "100 Continue" it is unknown whether a body follows; only the connection of a completion sends one.
     if (expectsContinue && !((client || path === PLAN_PATH) && request.method === 'POST')) closeAfterReply(request, response, this.clock)
-    if (this.isTooLate(path, client, request)) {
-      giveUpBody(request, response, OVERLOADED.status, this.clock)
-      this.exchanges.shed(response, client)
+    const refusal = this.refusal(path, client, request)
+    if (refusal) {
+      giveUpBody(request, response, refusal.status, this.clock)
+      this.exchanges.shed(response, client, refusal)
     } else if (client && request.method === 'POST') {
       this.exchanges.answer(client, response, new NodeConnection(request, response, this.connections, expectsContinue))
     } else if (path === PLAN_PATH) this.plan(request, response, expectsContinue)
@@ -151,7 +152,9 @@ export class Gateway implements RequestHandler {
     if (fault) refuse(socket, fault)
     else if (format) this.sockets.accept(request, socket, head, format).catch((thrown) => refuse(socket, this.faultOf(thrown)))
     else if (this.serving.passThrough.matches(request.url ?? '')) {
-      this.serving.passThrough.upgrade(request, socket, head).catch((thrown) => refuse(socket, this.faultOf(thrown)))
+      const refusal = this.overload.refusal(undefined)
+      if (refusal) refuse(socket, refusal)
+      else this.serving.passThrough.upgrade(request, socket, head).catch((thrown) => refuse(socket, this.faultOf(thrown)))
     } else refuse(socket, new Fault('bad_request', { message: 'upgrade: this path does not offer one' }))
   }
 
@@ -160,9 +163,9 @@ export class Gateway implements RequestHandler {
   }
 
   /** Under overload, requests that call a provider are refused, and plans; management and lists never are. */
-  private isTooLate(path: string, client: ClientDialect | undefined, request: IncomingMessage): boolean {
-    if (client || path === PLAN_PATH) return request.method === 'POST' && this.overload.refuses(contentLengthOf(request))
-    return this.serving.passThrough.matches(request.url ?? '') && this.overload.refuses(undefined)
+  private refusal(path: string, client: ClientDialect | undefined, request: IncomingMessage): Fault | undefined {
+    if (client || path === PLAN_PATH) return request.method === 'POST' ? this.overload.refusal(contentLengthOf(request)) : undefined
+    return this.serving.passThrough.matches(request.url ?? '') ? this.overload.refusal(undefined) : undefined
   }
 
   /** A pass-through streams both ways: what it holds at once is in the buffers of its two sockets. */

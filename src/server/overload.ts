@@ -77,7 +77,8 @@ interface Waiting {
 export class Overload {
   private readonly loop: LoopSource
   private readonly refused: () => void
-  private readonly stop: () => void
+  private readonly end: () => void
+  private stopped: Fault | undefined
   private readonly waiting: Waiting[] = []
   /** When the reading of long bodies began that have not arrived yet, oldest first. */
   private readonly coming: number[] = []
@@ -108,18 +109,29 @@ export class Overload {
     this.refused = refused
     this.windowAt = loop.now()
     this.windowIdle = loop.idle()
-    this.stop = loop.everyTurn(() => this.endTurn())
+    this.end = loop.everyTurn(() => this.endTurn())
     tallies.of(bodiesWaiting).from(() => this.waiting.length)
   }
 
   /**
    * @param bytes of the body that is announced; undefined where its length is not known, or it is handed on as it comes.
-   * @returns true where the request would come too late: it is to be answered with `OVERLOADED`.
+   * @returns what the request is to be answered with, where it would come too late, or where no new work is taken.
    */
-  refuses(bytes: number | undefined): boolean {
-    const refused = this.inLongTurn() || (bytes !== undefined && bytes > SHORT_BODY && this.behindOthers())
-    if (refused) this.refused()
-    return refused
+  refusal(bytes: number | undefined): Fault | undefined {
+    if (this.stopped) return this.stopped
+    if (!(this.inLongTurn() || (bytes !== undefined && bytes > SHORT_BODY && this.behindOthers()))) return undefined
+    this.refused()
+    return OVERLOADED
+  }
+
+  /** From now on every request is refused with this. */
+  stop(fault: Fault): void {
+    this.stopped = fault
+  }
+
+  /** False while no request with a short body is refused. */
+  get refusesShort(): boolean {
+    return this.isSaturated || this.stopped !== undefined
   }
 
   /** A long body is about to be read. */
@@ -162,7 +174,7 @@ export class Overload {
   }
 
   close(): void {
-    this.stop()
+    this.end()
   }
 
   private inLongTurn(): boolean {

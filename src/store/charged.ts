@@ -6,6 +6,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { DayCharge, HoldOwner, KeyCharges, SettleRow } from '../ledger/types.ts'
 import { chargedAt, DAY_MS, NANO, TICKS } from './rows.ts'
+import { IS_OPEN } from './settled-below.ts'
 import { bigInteger, integer, text } from './sqlite.ts'
 import type { SqliteReaders } from './sqlite-readers.ts'
 import type { SqliteRollups } from './sqlite-rollups.ts'
@@ -37,12 +38,12 @@ const sumsOf = (where: string): string => `SELECT key, payer, iif(at > 0, at, se
 /** Holds without a settlement are charged at their floor, on the day of their admission. */
 const ADD_OPEN = `INSERT INTO charged (key, payer, day, count, dollars, nano)
   SELECT key, payer, seq / ${TICKS} / ${DAY_MS} AS day, count(*), sum(floor / ${NANO}) + sum(floor % ${NANO}) / ${NANO}, sum(floor % ${NANO}) % ${NANO}
-  FROM hold WHERE seq NOT IN (SELECT seq FROM settlement) GROUP BY key, payer, day
+  FROM hold WHERE ${IS_OPEN} GROUP BY key, payer, day
   ON CONFLICT (key, payer, day) DO UPDATE SET count = count + excluded.count,
     dollars = dollars + excluded.dollars + (nano + excluded.nano) / ${NANO}, nano = (nano + excluded.nano) % ${NANO}`
 const RECONCILE = `INSERT INTO settlement (seq, status, cost, input, output, cached, cache_write, reasoning, estimated, facts)
-  SELECT seq, 'unknown', floor, 0, 0, 0, 0, 0, 1, '{}' FROM hold WHERE seq NOT IN (SELECT seq FROM settlement)`
-const OPEN_BELOW = 'SELECT seq FROM hold WHERE seq < ? AND seq NOT IN (SELECT seq FROM settlement)'
+  SELECT seq, 'unknown', floor, 0, 0, 0, 0, 0, 1, '{}' FROM hold WHERE ${IS_OPEN}`
+const OPEN_BELOW = `SELECT seq FROM hold WHERE seq < ? AND ${IS_OPEN}`
 const SPENT_BY_DAY = `WITH charge AS MATERIALIZED (
     SELECT key, payer, day, sum(dollars) AS dollars, sum(nano) AS nano
     FROM (SELECT key, payer, day, dollars, nano FROM charged WHERE day >= ?1

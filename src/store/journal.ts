@@ -22,10 +22,12 @@ import type {
 import { type BatchNews, BatchQueue } from './batch.ts'
 import { pruneGenerations } from './carried.ts'
 import { ChargedSums, chargesOf, takeOff } from './charged.ts'
+import { Checkpoints } from './checkpoints.ts'
 import { forgetAllMinutes, KeyMinutes } from './key-minutes.ts'
 import { recoveryOf } from './recovery.ts'
 import { DAY_MS, findRecord, HOUR_MS, recordOf, sumByAccount, TICKS } from './rows.ts'
-import { type Durability, integer, openDatabase, text } from './sqlite.ts'
+import { IS_OPEN, SettledBelow } from './settled-below.ts'
+import { asRefusal, type Durability, integer, openDatabase, text } from './sqlite.ts'
 import { SqliteReaders } from './sqlite-readers.ts'
 import { SqliteRollups } from './sqlite-rollups.ts'
 import { holdFrom, SETTLED_COLUMNS, settlementFrom } from './sqlite-rows.ts'
@@ -44,13 +46,6 @@ export interface JournalOptions {
   report?: ((news: JournalNews) => void) | undefined
 }
 
-/**
- * A checkpoint costs two fsyncs however little it copies, and stalls the loop for longer the more it copies.
- * So it comes when this many rows wait in the log, looked at this often, and else after so many milliseconds.
- */
-const CHECKPOINT_ROWS = 2_000
-const CHECKPOINT_LOOK = 250
-const CHECKPOINT_LATEST = 5_000
 /** Milliseconds until settlements that were refused are tried again. */
 const RETRY_AFTER = 1000
 /** Generations of one page of the export, which takes less than a millisecond: a scan works in slices of 5 ms at most. */
@@ -60,7 +55,7 @@ const INSERT_HOLD = `INSERT INTO hold (seq, tag, key, payer, model, endpoint, ho
   ON CONFLICT (seq) DO UPDATE SET hold = excluded.hold, floor = excluded.floor WHERE tag = excluded.tag`
 const INSERT_SETTLEMENT = `INSERT INTO settlement (seq, status, cost, input, output, cached, cache_write, reasoning, estimated, facts, at)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (seq) DO NOTHING`
-const OPEN = 'SELECT seq, tag, key, floor FROM hold WHERE seq NOT IN (SELECT seq FROM settlement) ORDER BY seq'
+const OPEN = `SELECT seq, tag, key, floor FROM hold WHERE ${IS_OPEN} ORDER BY seq`
 
 const NAMED = 'seq IN (SELECT value FROM json_each(?))'
 const FORGET_HOLDS = `DELETE FROM hold WHERE ${NAMED} AND seq IN (SELECT seq FROM settlement)`
@@ -79,13 +74,9 @@ export class SqliteJournal implements Journal {
   private readonly selectHold: StatementSync
   private readonly selectSettlement: StatementSync
   private last: number
-  /** Writes a number that is there already. */
-  private readonly writeNothing: string
-  private checkpointTimer: Timer | undefined
-  /** Rows since the last checkpoint, and when the first of them came. */
-  private rowsInLog = 0
-  private logSince = 0
+  readonly checkpoints: Checkpoints
   private retryTimer: Timer | undefined
+  private readonly settledBelow: SettledBelow
   private readonly charged: ChargedSums
   private readonly keyMinutes: KeyMinutes
   private readonly rollups: SqliteRollups
@@ -108,12 +99,13 @@ export class SqliteJournal implements Journal {
     this.selectHold = db.prepare('SELECT * FROM hold WHERE seq = ?')
     this.selectSettlement = db.prepare('SELECT * FROM settlement WHERE seq = ?')
     this.last = integer(db.prepare('SELECT ifnull(max(seq), 0) AS seq FROM hold').get()?.seq)
-    this.writeNothing = `PRAGMA user_version = ${integer(db.prepare('PRAGMA user_version').get()?.user_version)}`
+    this.checkpoints = new Checkpoints(db, options.clock, (cause) => this.report({ kind: 'checkpoint-failed', cause }))
+    this.settledBelow = new SettledBelow(db)
     this.charged = new ChargedSums(db)
     this.keyMinutes = new KeyMinutes(db)
     this.rollups = new SqliteRollups(db, this.last)
     this.sessionSums = new SqliteSessionSums(db)
-    this.readers = new SqliteReaders(db, (rows) => this.logged(rows))
+    this.readers = new SqliteReaders(db, (rows) => this.checkpoints.logged(rows))
     this.queue = new BatchQueue({
       write: (holds, settles) => this.write(holds, settles),
       knows: (seq) => this.knows(seq),
@@ -151,6 +143,11 @@ export class SqliteJournal implements Journal {
       const why = cause instanceof Error ? cause.message : cause
       throw new Fault('unavailable', { message: `store ${this.db.location()}: what was left open cannot be settled: ${why}`, cause })
     }
+    try {
+      this.settledBelow.raise(this.last + 1)
+    } catch {
+      // On a full disk: the next start looks further back.
+    }
     return found
   }
 
@@ -169,15 +166,16 @@ export class SqliteJournal implements Journal {
   /** Removes the oldest settled generations admitted before a moment; their sums stay. @throws what SQLite throws. */
   prune(before: number, most: number): number {
     const count = pruneGenerations(this.db, { charged: this.charged, rollups: this.rollups }, before, most)
-    if (count > 0) this.logged(count)
+    if (count > 0) this.checkpoints.logged(count)
     return count
   }
 
   /** Brings the tables of sums of use up to date, see `SqliteRollups`. @throws what SQLite throws. */
   roll(now: number, most: number): number {
     const rolled = this.rollups.roll(now, most, this.last)
-    const count = rolled >= most ? rolled : this.sessionSums.roll(now, most, this.last)
-    if (count > 0) this.logged(count)
+    const summed = rolled >= most ? rolled : this.sessionSums.roll(now, most, this.last)
+    const count = summed >= most ? summed : this.settledBelow.advance(now, most, this.last)
+    if (count > 0) this.checkpoints.logged(count)
     return count
   }
 
@@ -261,7 +259,7 @@ export class SqliteJournal implements Journal {
       this.db.prepare(FORGET_HOLDS).run(named)
       this.db.prepare(FORGET_SETTLEMENTS).run(named)
     })
-    this.logged(seqs.length)
+    this.checkpoints.logged(seqs.length)
   }
 
   /** Of generations named by their sequence, those that are settled and committed, with their tags. */
@@ -273,7 +271,7 @@ export class SqliteJournal implements Journal {
   close(): void {
     if (!this.db.isOpen) return
     this.queue.flush()
-    this.checkpointTimer?.cancel()
+    this.checkpoints.close()
     this.retryTimer?.cancel()
     this.charged.close()
     this.rollups.close()
@@ -281,7 +279,7 @@ export class SqliteJournal implements Journal {
   }
 
   private write(holds: readonly HoldRow[], settles: readonly SettleRow[]): void {
-    const { charged, insertHold, insertSettlement, keyMinutes, rollups, sessionSums } = this
+    const { charged, insertHold, insertSettlement, keyMinutes, rollups, sessionSums, settledBelow } = this
     const duplicates: number[] = []
     try {
       this.begin.run()
@@ -289,6 +287,7 @@ export class SqliteJournal implements Journal {
         const done = insertHold.run(row.seq, row.tag, row.key, row.payer ?? '', row.model, row.endpoint, row.hold, row.floor)
         if (done.changes > 0) {
           keyMinutes.note(row)
+          settledBelow.hold(row.seq)
           continue
         }
         duplicates.push(row.seq)
@@ -320,12 +319,14 @@ export class SqliteJournal implements Journal {
       charged.write()
       rollups.write()
       sessionSums.write()
+      settledBelow.put()
       this.commit.run()
     } catch (cause) {
       charged.ended(false)
       keyMinutes.ended(false)
       rollups.ended(false)
       sessionSums.ended(false)
+      settledBelow.ended(false)
       if (this.db.isOpen && this.db.isTransaction) this.db.exec('ROLLBACK')
       throw cause
     }
@@ -333,16 +334,9 @@ export class SqliteJournal implements Journal {
     keyMinutes.ended(true)
     rollups.ended(true)
     sessionSums.ended(true)
-    this.logged(holds.length + settles.length)
+    settledBelow.ended(true)
+    this.checkpoints.logged(holds.length + settles.length)
     for (const seq of duplicates) this.report({ kind: 'duplicate', seq })
-  }
-
-  /** So many rows more wait in the log for a checkpoint. */
-  private logged(rows: number): void {
-    this.rowsInLog += rows
-    if (this.checkpointTimer) return
-    this.logSince = this.clock.monotonic()
-    this.checkpointTimer = this.clock.after(CHECKPOINT_LOOK, this.look)
   }
 
   private knows(seq: number): boolean {
@@ -361,28 +355,6 @@ export class SqliteJournal implements Journal {
       this.queue.flush()
     })
   }
-
-  private readonly look = (): void => {
-    const due = this.rowsInLog >= CHECKPOINT_ROWS || this.clock.monotonic() - this.logSince >= CHECKPOINT_LATEST
-    this.checkpointTimer = due ? undefined : this.clock.after(CHECKPOINT_LOOK, this.look)
-    if (due) this.checkpoint()
-  }
-
-  /**
-   * Copies the log into the file, off the path of any request; a failure only leaves the log longer.
-   * The first write after it starts the log over. That is done at once: a log that is cut or damaged later then takes back
-   * only what came after the checkpoint, where pages that are in the file already would come back older than their
-   * neighbours. It also takes that write's fsync away from the next request.
-   */
-  private checkpoint(): void {
-    this.rowsInLog = 0
-    try {
-      this.db.exec('PRAGMA wal_checkpoint(PASSIVE)')
-      this.db.exec(this.writeNothing)
-    } catch (cause) {
-      this.report({ kind: 'checkpoint-failed', cause })
-    }
-  }
 }
 
 function* openHolds(statement: StatementSync): Iterable<Pick<HoldRow, 'seq' | 'tag' | 'key' | 'floor'>> {
@@ -394,5 +366,12 @@ function* openHolds(statement: StatementSync): Iterable<Pick<HoldRow, 'seq' | 't
  * @throws Fault `unavailable` naming the file, as `openDatabase` does.
  */
 export function openJournal(path: string, options: JournalOptions): SqliteJournal {
-  return new SqliteJournal(openDatabase(path, options.durability), options)
+  const db = openDatabase(path, options.durability)
+  try {
+    return new SqliteJournal(db, options)
+  } catch (thrown) {
+    const refusal = asRefusal(db, thrown)
+    db.close()
+    throw refusal
+  }
 }

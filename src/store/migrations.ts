@@ -293,6 +293,12 @@ const STEPS: readonly Step[] = [
     script.raw(sql`update use_closed set day = 0, key = ''`)
     if (script.database === 'postgres') for (const text of POSTGRES_FUNCTIONS) script.raw(sql.raw(text))
   },
+  // The embedded store knows below which sequence nothing is open: the first start after this step still looks through all holds.
+  (script) => {
+    if (script.database !== 'sqlite') return
+    script.table('settled_below', { seq: 'count' }, ['seq'])
+    script.raw(sql`insert into settled_below values (0)`)
+  },
 ]
 
 /** The version that this program works with. */

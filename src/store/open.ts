@@ -1,8 +1,10 @@
 /** Opens the store that a URL names. */
+import type { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '../core/clock.ts'
 import { badField } from '../core/faults.ts'
 import type { Journal, LedgerReaders } from '../ledger/types.ts'
 import { MemoryJournal } from './batch.ts'
+import type { Checkpoints } from './checkpoints.ts'
 import { type CompactionKeyStore, MemoryCompactionKeys, SqliteCompactionKeys } from './compaction-keys.ts'
 import type { EventStore } from './events.ts'
 import type { GuardrailStore } from './guardrails.ts'
@@ -10,8 +12,9 @@ import { type JournalNews, SqliteJournal } from './journal.ts'
 import { type KeyStore, SqliteKeys } from './keys.ts'
 import { MemoryGuardrails } from './memory-guardrails.ts'
 import { MemoryKeys } from './memory-keys.ts'
+import { type CheckedTable, checkedTables } from './page-check.ts'
 import type { Prunable } from './retention.ts'
-import { type Durability, openDatabase } from './sqlite.ts'
+import { asRefusal, type Durability, isChecked, openDatabase } from './sqlite.ts'
 import { memoryEvents, SqliteEvents } from './sqlite-events.ts'
 import { SqliteGuardrails } from './sqlite-guardrails.ts'
 
@@ -23,8 +26,18 @@ export interface Store {
   /** Absent in memory. */
   readonly readers?: LedgerReaders
   readonly events: EventStore
+  /** Where the start has not checked the whole file: what is left to check. */
+  readonly unchecked?: UncheckedFile | undefined
+  /** What a start throws of what it was refused with: damage names the file. */
+  refusal?(thrown: unknown): unknown
   /** Commits what waits and gives the file free; calling it again does nothing. */
   close(): void
+}
+
+export interface UncheckedFile {
+  readonly path: string
+  readonly tables: readonly CheckedTable[]
+  readonly checkpoints: Pick<Checkpoints, 'count' | 'whileStill'>
 }
 
 export interface StoreOptions {
@@ -56,7 +69,18 @@ export function openStore(url: string, options: StoreOptions): Store {
   const path = url.startsWith('sqlite:') ? url.slice('sqlite:'.length) : ''
   if (path === '') throw badField('store.url', 'expected sqlite:<path> or memory:')
   const db = openDatabase(path, options.durability ?? 'process')
+  try {
+    return openTables(db, options)
+  } catch (thrown) {
+    const refusal = asRefusal(db, thrown)
+    db.close()
+    throw refusal
+  }
+}
+
+function openTables(db: DatabaseSync, { clock, report }: StoreOptions): Store {
   const journal = new SqliteJournal(db, { clock, report })
+  const path = db.location() ?? ''
   return {
     journal,
     keys: new SqliteKeys(db, clock),
@@ -64,6 +88,8 @@ export function openStore(url: string, options: StoreOptions): Store {
     compactionKeys: new SqliteCompactionKeys(db),
     readers: journal.readers,
     events: new SqliteEvents(db),
+    unchecked: isChecked(db) ? undefined : { path, tables: checkedTables(db), checkpoints: journal.checkpoints },
+    refusal: (thrown) => asRefusal(db, thrown),
     close: () => journal.close(),
   }
 }

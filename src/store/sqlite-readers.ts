@@ -2,6 +2,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { GenerationRecord, LedgerReaders, ReaderBatch, ReaderClaim, Unread } from '../ledger/types.ts'
 import { recordOf, TICKS } from './rows.ts'
+import { IS_OPEN } from './settled-below.ts'
 import { integer, text } from './sqlite.ts'
 import { holdFrom, SETTLED_COLUMNS, settlementFrom } from './sqlite-rows.ts'
 
@@ -11,7 +12,7 @@ const PAGE = 100
 const NOTE = `INSERT OR IGNORE INTO ledger_reader_late (reader, seq, tag, batch)
   SELECT name, ?1, '', 0 FROM ledger_reader WHERE reaching > ?1`
 const NOTE_OPEN = `INSERT OR IGNORE INTO ledger_reader_late (reader, seq, tag, batch)
-  SELECT name, hold.seq, '', 0 FROM ledger_reader JOIN hold ON hold.seq < reaching WHERE hold.seq NOT IN (SELECT seq FROM settlement)`
+  SELECT name, hold.seq, '', 0 FROM ledger_reader JOIN hold ON hold.seq < reaching WHERE ${IS_OPEN}`
 const BEGIN_READER = `INSERT OR IGNORE INTO ledger_reader (name, below, reaching, batch, begun_at, holder, held_until, seen_at, note)
   VALUES (?1, ?2, ?2, 0, 0, '', 0, 0, '')`
 const LAST = 'SELECT max(seq) AS seq FROM (SELECT seq FROM settlement WHERE seq >= ? AND seq < ? ORDER BY seq LIMIT ?)'

@@ -95,4 +95,8 @@ export const SQLITE_MIGRATIONS: readonly (readonly string[])[] = [
     'delete from use_by_key_provider',
     "update use_closed set day = 0, key = ''",
   ],
+  [
+    'create table "settled_below" ("seq" integer not null, constraint "settled_below_pkey" primary key ("seq")) strict',
+    'insert into settled_below values (0)',
+  ],
 ]

@@ -1,11 +1,15 @@
 /** Opens the embedded database: one owner per file, and a damaged or foreign file is refused with the reason. */
 import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { DatabaseSync, type SQLOutputValue, type StatementSync } from 'node:sqlite'
+import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { Fault } from '../core/faults.ts'
 import { ensureFile } from './new-file.ts'
+import { isDamage, tailProblem } from './page-check.ts'
 import { APPLICATION_ID, newerSchema, SCHEMA_VERSION } from './schema.ts'
 import { SQLITE_MIGRATIONS } from './sqlite-schema.ts'
+import { integer, sqliteCode, text } from './sqlite-values.ts'
+
+export { bigInteger, integer, sqliteCode, text } from './sqlite-values.ts'
 
 /** `process`: survives the death of the process. `power`: survives that of the machine, at the price of an fsync per commit. */
 export type Durability = 'process' | 'power'
@@ -14,20 +18,13 @@ export type Durability = 'process' | 'power'
 const PAGE_SIZE = 2048
 
 /** Pages in the log at which SQLite itself checkpoints, should the timer never come. */
-const CHECKPOINT_PAGES = 16_384
+export const CHECKPOINT_PAGES = 16_384
 
 const TABLES = `${stepsFrom(0)} PRAGMA application_id = ${APPLICATION_ID};`
 const CREATE = `PRAGMA page_size = ${PAGE_SIZE}; BEGIN; ${TABLES} COMMIT`
 
 const BUSY = 5
-const CORRUPT = 11
 const NOT_A_DATABASE = 26
-
-/** SQLite's primary result code of an error thrown by node:sqlite; undefined for any other error. */
-export function sqliteCode(thrown: unknown): number | undefined {
-  if (!(thrown instanceof Error) || !('errcode' in thrown) || typeof thrown.errcode !== 'number') return undefined
-  return thrown.errcode & 0xff
-}
 
 /** Statements of one database, each prepared at its first use. */
 export class Statements {
@@ -78,9 +75,26 @@ function prepare(db: DatabaseSync, durability: Durability, file: string): void {
   db.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384`)
   // Takes the lock. A file without tables is one that an older program was about to make.
   db.exec(`BEGIN IMMEDIATE; ${empty ? TABLES : ''} COMMIT`)
-  const problem = integrityProblem(db)
+  const problem = isChecked(db) ? integrityProblem(db) : tailProblem(db)
   if (problem !== undefined) throw refused(file, `is damaged: ${problem}`)
   migrate(db, file)
+}
+
+/** Bytes up to which a start checks the whole file, in some 20 ms. A larger one is checked beside the work, see `page-check.ts`. */
+const CHECKED_AT_START = 8 * 1024 ** 2
+
+/** Whether the start has checked the whole file. @throws what SQLite throws. */
+export function isChecked(db: DatabaseSync): boolean {
+  const size = db.prepare('SELECT page_count * page_size AS bytes FROM pragma_page_count, pragma_page_size').get()?.bytes
+  return integer(size) <= CHECKED_AT_START
+}
+
+/** What was thrown while a start read the file: a damaged page refuses it, whatever had been read for. */
+export function asRefusal(db: DatabaseSync, thrown: unknown): unknown {
+  const file = db.isOpen ? db.location() : null
+  return file !== null && isDamage(thrown)
+    ? refused(file, `is damaged: ${thrown instanceof Error ? thrown.message : thrown}`, thrown)
+    : thrown
 }
 
 /** Brings a file of an older version up to this one, in place and all at once. */
@@ -122,24 +136,6 @@ function refusal(file: string, thrown: unknown): Fault {
   const code = sqliteCode(thrown)
   if (code === BUSY) return refused(file, 'is in use by another process, which owns it until it ends', thrown)
   if (code === NOT_A_DATABASE) return refused(file, 'is damaged or not a database', thrown)
-  if (code === CORRUPT) return refused(file, `is damaged: ${why}`, thrown)
+  if (isDamage(thrown)) return refused(file, `is damaged: ${why}`, thrown)
   return refused(file, `cannot be opened: ${why}`, thrown)
-}
-
-/** A column that the schema declares INTEGER NOT NULL. */
-export function integer(value: SQLOutputValue | undefined): number {
-  if (typeof value !== 'number') throw new TypeError('expected an integer column')
-  return value
-}
-
-/** The same, of a statement that reads integers of 64 bits. */
-export function bigInteger(value: SQLOutputValue | undefined): bigint {
-  if (typeof value !== 'bigint') throw new TypeError('expected an integer column')
-  return value
-}
-
-/** A column that the schema declares TEXT NOT NULL. */
-export function text(value: SQLOutputValue | undefined): string {
-  if (typeof value !== 'string') throw new TypeError('expected a text column')
-  return value
 }

@@ -43,6 +43,7 @@ export function employ(desk: OwnerDesk, clock: Clock = new FakeClock()): Employe
     },
     metrics: neverTold,
     notReady: neverTold,
+    stopWork: neverTold,
     status: neverTold,
     reload: neverTold,
     drain: neverTold,

@@ -1,0 +1,85 @@
+/** When the log of the embedded store is copied into its file. */
+import type { DatabaseSync } from 'node:sqlite'
+import type { Clock, Timer } from '../core/clock.ts'
+import { CHECKPOINT_PAGES } from './sqlite.ts'
+import { integer } from './sqlite-values.ts'
+
+/**
+ * A checkpoint costs two fsyncs however little it copies, and stalls the loop for longer the more it copies.
+ * So it comes when this many rows wait in the log, looked at this often, and else after so many milliseconds.
+ */
+const ROWS = 2_000
+const LOOK = 250
+const LATEST = 5_000
+
+export class Checkpoints {
+  /** How many have begun: the file itself stays as it is in between. */
+  count = 0
+  private readonly db: DatabaseSync
+  private readonly clock: Clock
+  private readonly failed: (cause: unknown) => void
+  /** Writes a number that is there already. */
+  private readonly writeNothing: string
+  private timer: Timer | undefined
+  /** Rows since the last one, and when the first of them came. */
+  private rows = 0
+  private since = 0
+  private still = false
+
+  /** @throws what SQLite throws. */
+  constructor(db: DatabaseSync, clock: Clock, failed: (cause: unknown) => void) {
+    this.db = db
+    this.clock = clock
+    this.failed = failed
+    this.writeNothing = `PRAGMA user_version = ${integer(db.prepare('PRAGMA user_version').get()?.user_version)}`
+  }
+
+  /** So many rows more wait in the log. */
+  logged(rows: number): void {
+    this.rows += rows
+    if (this.timer) return
+    this.since = this.clock.monotonic()
+    this.timer = this.clock.after(LOOK, this.look)
+  }
+
+  /** Runs it while the file has everything that was written until now, and does not change. @throws what it throws, and what SQLite throws. */
+  async whileStill<T>(work: () => Promise<T>): Promise<T> {
+    this.copy()
+    this.db.exec('PRAGMA wal_autocheckpoint = 0')
+    this.still = true
+    try {
+      return await work()
+    } finally {
+      this.still = false
+      if (this.db.isOpen) this.db.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
+    }
+  }
+
+  close(): void {
+    this.timer?.cancel()
+  }
+
+  private readonly look = (): void => {
+    const due = !this.still && (this.rows >= ROWS || this.clock.monotonic() - this.since >= LATEST)
+    this.timer = due ? undefined : this.clock.after(LOOK, this.look)
+    if (!due) return
+    this.rows = 0
+    try {
+      this.copy()
+    } catch (cause) {
+      this.failed(cause)
+    }
+  }
+
+  /**
+   * Copies the log into the file, off the path of any request; a failure only leaves the log longer.
+   * The first write after it starts the log over. That is done at once: a log that is cut or damaged later then takes back
+   * only what came after the checkpoint, where pages that are in the file already would come back older than their
+   * neighbours. It also takes that write's fsync away from the next request.
+   */
+  private copy(): void {
+    this.count++
+    this.db.exec('PRAGMA wal_checkpoint(PASSIVE)')
+    this.db.exec(this.writeNothing)
+  }
+}
