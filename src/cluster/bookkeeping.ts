@@ -286,6 +286,8 @@ type UpkeepNews =
   | RollupNews
   /** A process is lost for good: what it had leased, in nano-dollars, may be spent by others. */
   | { kind: 'lease-freed'; node: string; nano: number }
+  /** The clock of the store of record was ahead: the windows of so many keys have been computed anew. */
+  | { kind: 'windows-rebuilt'; keys: number }
 
 interface UpkeepOptions {
   /** Where generations are kept. */
@@ -293,7 +295,7 @@ interface UpkeepOptions {
   /** What guardrails found is kept as long as generations. */
   guardrails: Pick<GuardrailStore, 'prune'>
   /** Absent where no process leases. */
-  record?: Pick<StoreOfRecord, 'forgetLost'>
+  record?: Pick<StoreOfRecord, 'forgetLost'> & { rebuildWindows(): Promise<number> }
   /** Milliseconds; absent: generations are kept. */
   retention?: number | undefined
   readers?: LedgerReaders | undefined
@@ -305,7 +307,8 @@ interface UpkeepOptions {
   report: (news: UpkeepNews) => void
 }
 
-/** Milliseconds between two looks for processes that are lost. */
+/** Milliseconds from the start to the first look for windows that are ahead of now and for processes that are lost, and to the next ones. */
+const FIRST_LOOK = 100
 const LOOK = 60_000
 
 /** What no export has delivered yet. */
@@ -338,16 +341,20 @@ export function keepUp(options: UpkeepOptions): () => void {
     tasks.push(startRetention({ store: guardrails, keep: retention, clock, report: (news) => news.kind !== 'pruned' && report(news) }))
   }
   let timer: Timer | undefined
-  let ended = false
+  let [ended, isFirst] = [false, true]
   const look = async (): Promise<void> => {
     try {
-      for (const [node, nano] of (await record?.forgetLost(lostGrace)) ?? []) if (nano > 0) report({ kind: 'lease-freed', node, nano })
+      if (!isFirst)
+        for (const [node, nano] of (await record?.forgetLost(lostGrace)) ?? []) if (nano > 0) report({ kind: 'lease-freed', node, nano })
+      isFirst = false
+      const keys = (await record?.rebuildWindows()) ?? 0
+      if (keys > 0) report({ kind: 'windows-rebuilt', keys })
     } catch {
       // A store that does not answer is reported elsewhere; the next look comes.
     }
     if (!ended) timer = clock.after(LOOK, () => void look())
   }
-  if (record) timer = clock.after(LOOK, () => void look())
+  if (record) timer = clock.after(FIRST_LOOK, () => void look())
   return () => {
     ended = true
     timer?.cancel()

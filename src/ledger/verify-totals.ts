@@ -3,8 +3,8 @@
  * from which they can be rebuilt, with those that a check has read before.
  */
 import { Total } from '../core/money.ts'
+import { windowStarts } from '../core/windows.ts'
 import type { LimitReset } from '../plugin-api/key.ts'
-import { windowStarts } from './credit.ts'
 import { type Entry, entriesOf } from './export.ts'
 import type { GenerationRecord, HoldRow, RecordedWindows, SettleRow, Sums } from './types.ts'
 

@@ -95,4 +95,8 @@ export const SQLITE_MIGRATIONS: readonly (readonly string[])[] = [
     'delete from use_by_key_provider',
     "update use_closed set day = 0, key = ''",
   ],
+  [
+    'create table "carried_folded" ("day" integer not null, "key" text not null, constraint "carried_folded_pkey" primary key ("day")) strict',
+    "insert into carried_folded values (0, '')",
+  ],
 ]
