@@ -1,5 +1,6 @@
 /** GET /v1/generations: the search for recorded requests, the newest first. */
 import { badField } from '../core/faults.ts'
+import { TICKS } from '../core/ids.ts'
 import type { JsonObject } from '../core/json.ts'
 import { usd } from '../core/money.ts'
 import { generationView } from '../ledger/generation.ts'
@@ -17,8 +18,6 @@ const MOST = 200
 const USUAL = 50
 const LONGEST_TEXT = 512
 const MOST_USD = 1_000_000
-/** Ticks of the sequence in a millisecond (`core/ids.ts`). */
-const TICKS = 4096
 const STATUSES = ['completed', 'incomplete', 'failed', 'aborted', 'unknown', 'open'] as const
 
 /**

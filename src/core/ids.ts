@@ -23,7 +23,7 @@ export interface GenerationId {
 }
 
 /** Ticks per millisecond of the sequence: leaves 2^53 unreached until the year 2039. */
-const TICKS = 4096
+export const TICKS = 4096
 
 /** Processes that can share one sequence: process `slot` draws the numbers that leave this remainder. */
 export const SLOTS = 64

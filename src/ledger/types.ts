@@ -56,6 +56,9 @@ export interface UseFacts {
   readonly saved: number
 }
 
+/** A place in the order of the ledger: processes without a common store may draw the same sequence, so it alone is none. */
+export type LedgerPlace = Pick<HoldRow, 'seq' | 'tag'>
+
 /** A generation as it is read back; `settled` is undefined while the exchange is still open. */
 export interface GenerationRecord {
   id: string
