@@ -5,6 +5,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { dirname } from 'node:path'
 import type { Clock, Timer } from '../core/clock.ts'
+import { type ClockStep, type DrawnNumbers, TICKS } from '../core/ids.ts'
 import type { ProcessStatus } from '../core/live-figures.ts'
 import type { CreditBook } from '../ledger/allowance.ts'
 import { Credit } from '../ledger/credit.ts'
@@ -61,8 +62,8 @@ export interface WorkerPlace {
   /** 1 to `count`; the process that started them is none. */
   readonly slot: number
   readonly count: number
-  /** Highest sequence in the owner's store: a clock that went back repeats none. */
-  readonly last?: number
+  /** Sequences in the owner's store: a clock that went back repeats none. */
+  readonly drawn?: DrawnNumbers
   /** The store of record of the process that started this one; absent where workers reach one by themselves. */
   readonly record?: StoreOfRecord | undefined
   /** Counters and news by way of the same process; absent where workers reach them by themselves. */
@@ -93,6 +94,16 @@ export interface BookkeepingOptions {
   report: (news: BookkeepingNews) => void
 }
 
+/** What earlier lives have drawn, in the journal and in the store of the owner. @param now milliseconds since the epoch. */
+export function drawnBefore(
+  journal: Pick<Journal, 'lastSeq' | 'drawnNumbers'>,
+  owners: DrawnNumbers | undefined,
+  now: number,
+): DrawnNumbers {
+  const own = journal.drawnNumbers?.(now) ?? { last: journal.lastSeq() }
+  return { last: Math.max(own.last, owners?.last ?? 0), ahead: owners?.ahead ?? own.ahead }
+}
+
 /** An export, and the moment from which on it takes generations: milliseconds since the epoch. */
 export interface ExportedFrom {
   readonly name: string
@@ -118,6 +129,8 @@ async function alone(options: BookkeepingOptions): Promise<Bookkeeping> {
     await bookkeeping.guardrails.load()
     if (aside) return bookkeeping
     await bookkeeping.audit.load()
+    const ahead = store.journal.drawnNumbers?.(clock.now()).ahead
+    if (ahead) report({ kind: 'rows-ahead', until: new Date(Math.floor(ahead.to / TICKS)).toISOString() })
     const { journal, keys, guardrails, compactionKeys, events, credit } = bookkeeping
     const record = new LocalRecord({ journal, keys, guardrails, compactionKeys, events, credit, clock })
     const into = { record, durability, clock, report }
@@ -286,6 +299,10 @@ type UpkeepNews =
   | RollupNews
   /** A process is lost for good: what it had leased, in nano-dollars, may be spent by others. */
   | { kind: 'lease-freed'; node: string; nano: number }
+  /** Generations are dated ahead of now, up to that time: a clock was ahead. */
+  | { kind: 'rows-ahead'; until: string }
+  /** The clock of this process has stepped back by so many milliseconds. */
+  | ({ kind: 'clock-stepped' } & ClockStep)
   /** The clock of the store of record was ahead: the windows of so many keys have been computed anew. */
   | { kind: 'windows-rebuilt'; keys: number }
 
@@ -295,7 +312,7 @@ interface UpkeepOptions {
   /** What guardrails found is kept as long as generations. */
   guardrails: Pick<GuardrailStore, 'prune'>
   /** Absent where no process leases. */
-  record?: Pick<StoreOfRecord, 'forgetLost'> & { rebuildWindows(): Promise<number> }
+  record?: Pick<StoreOfRecord, 'forgetLost'> & { rebuildWindows(): Promise<number>; latestAhead(): Promise<number | undefined> }
   /** Milliseconds; absent: generations are kept. */
   retention?: number | undefined
   readers?: LedgerReaders | undefined
@@ -342,6 +359,7 @@ export function keepUp(options: UpkeepOptions): () => void {
   }
   let timer: Timer | undefined
   let [ended, isFirst] = [false, true]
+  let reported: number | undefined
   const look = async (): Promise<void> => {
     try {
       if (!isFirst)
@@ -349,6 +367,9 @@ export function keepUp(options: UpkeepOptions): () => void {
       isFirst = false
       const keys = (await record?.rebuildWindows()) ?? 0
       if (keys > 0) report({ kind: 'windows-rebuilt', keys })
+      const ahead = await record?.latestAhead()
+      if (ahead !== undefined && ahead !== reported) report({ kind: 'rows-ahead', until: new Date(ahead).toISOString() })
+      reported = ahead
     } catch {
       // A store that does not answer is reported elsewhere; the next look comes.
     }

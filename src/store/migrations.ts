@@ -302,6 +302,7 @@ const STEPS: readonly Step[] = [
     script.raw(sql`create index balance_day on balance (day)`)
     script.raw(sql`create index carried_day on carried (day, key, payer)`)
     script.raw(sql`drop function if exists headgate_rebuild_windows(boolean)`)
+    script.raw(sql`drop function if exists headgate_claim(text, text, bigint, bigint, bigint, bigint)`)
     for (const text of POSTGRES_FUNCTIONS) script.raw(sql.raw(text))
   },
 ]

@@ -3,6 +3,7 @@
 import { CompiledQuery, sql } from 'kysely'
 import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
+import { MOST_AHEAD, TICKS } from '../../core/ids.ts'
 import { readableJson } from '../../core/json.ts'
 import { cutNano } from '../../core/money.ts'
 import { migrationsFor, SCHEMA_VERSION } from '../migrations.ts'
@@ -50,6 +51,7 @@ const ROLL_SESSIONS = prepared('roll_sessions', 'SELECT headgate_roll_sessions((
 const CLOSE_DAYS = prepared('close_days', 'SELECT headgate_close_days($1) AS count')
 const FORGET_USE = prepared('forget_use', 'SELECT headgate_forget_use($1, $2) AS count')
 const FOLD_CARRIED = prepared('fold_carried', 'SELECT headgate_fold_carried($1) AS count')
+const AHEAD = prepared('ahead', `SELECT max(seq) AS seq FROM generation WHERE seq > (headgate_now() + $1) * ${TICKS}`)
 const BALANCES = prepared(
   'balances',
   `SELECT key, spent, leased,
@@ -163,6 +165,12 @@ export class PostgresRecord implements StoreOfRecord {
   /** Computes windows anew that a clock which was ahead has opened. @returns the keys for which it was done. @throws Fault `unavailable`. */
   rebuildWindows(): Promise<number> {
     return this.windows.run()
+  }
+
+  /** Milliseconds since the epoch: admission of the last generation that is dated more than a minute ahead of the database's clock. */
+  async latestAhead(): Promise<number | undefined> {
+    const [row] = await this.connections.readings.call<{ seq: number | null }>(AHEAD, [MOST_AHEAD])
+    return row?.seq == null ? undefined : Math.floor(row.seq / TICKS)
   }
 
   async forgetLost(grace: number): Promise<ReadonlyMap<string, number>> {
