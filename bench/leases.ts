@@ -51,7 +51,7 @@ async function processOf({ url, journal, seconds, limit, rate }: Told, tell: (fo
     durability: 'process',
     report: (news) => console.error(news),
   })
-  const ids = new GenerationIds(0)
+  const ids = new GenerationIds({ last: 0 })
   const account = bookkeeping.credit.account(KEY)
   const found: Found = { served: 0, refused: 0, waited: 0, cpuMs: 0 }
   const begun = performance.now()

@@ -11,6 +11,7 @@ readonly workers: number
 readonly workers_answering: number
 readonly state: 'ready' | 'degraded' | 'draining'
 readonly reasons: readonly (string)[]
+readonly notes: readonly (string)[]
 readonly window_seconds: number
 readonly requests: {
 readonly count: number

@@ -47,7 +47,7 @@ export class SimulatedGateway {
   private readonly dependencies: ChainDependencies
   private readonly journal = new WatchedJournal()
   private readonly keys: MemoryKeys
-  private readonly ids = new GenerationIds(0)
+  private readonly ids = new GenerationIds({ last: 0 })
   private readonly client = clientDialects.get(PATH)
   private readonly headers = { authorization: `Bearer ${SECRET}`, 'content-type': 'application/json' }
   private front: Front

@@ -1,5 +1,6 @@
 /** GET /v1/generations: the search for recorded requests, the newest first. */
 import { badField } from '../core/faults.ts'
+import { TICKS } from '../core/ids.ts'
 import type { JsonObject } from '../core/json.ts'
 import { usd } from '../core/money.ts'
 import { generationView } from '../ledger/generation.ts'
@@ -17,8 +18,6 @@ const MOST = 200
 const USUAL = 50
 const LONGEST_TEXT = 512
 const MOST_USD = 1_000_000
-/** Ticks of the sequence in a millisecond (`core/ids.ts`). */
-const TICKS = 4096
 const STATUSES = ['completed', 'incomplete', 'failed', 'aborted', 'unknown', 'open'] as const
 
 /**
@@ -28,7 +27,7 @@ const STATUSES = ['completed', 'incomplete', 'failed', 'aborted', 'unknown', 'op
 export async function searchGenerations(query: URLSearchParams, source: SearchSource): Promise<ApiReply> {
   const before = positionIn(query)
   const keys = await allKeys(source)
-  const wanted = wantedBy(query, source.clock.now(), (hash) => keys.find((key) => key.hash === hash)?.identity ?? hash)
+  const wanted = wantedBy(query, (hash) => keys.find((key) => key.hash === hash)?.identity ?? hash)
   const { rows, next } = await source.scans.search(wanted, before)
   const byIdentity = new Map(keys.map((key) => [key.identity, key]))
   const searched = next === undefined ? wanted.from : searchedUntil(next)
@@ -43,10 +42,10 @@ export async function searchGenerations(query: URLSearchParams, source: SearchSo
 }
 
 /** @throws Fault 400 naming the parameter. */
-export function wantedBy(query: URLSearchParams, now: number, identityOf: (hash: string) => string): GenerationSearch {
+export function wantedBy(query: URLSearchParams, identityOf: (hash: string) => string): GenerationSearch {
   const from = timeOf(query, 'since') ?? 0
-  // Generations of processes whose clocks are ahead are found too.
-  const until = timeOf(query, 'until') ?? now + 86_400_000
+  // Generations that a clock which was ahead has dated are found too.
+  const until = timeOf(query, 'until') ?? LAST_MOMENT
   if (from >= until) throw badField('since', 'expected a time before `until`')
   const hash = query.get('api_key_hash') || undefined
   if (hash !== undefined && !/^[0-9a-f]{64}$/.test(hash)) throw badField('api_key_hash', 'expected 64 hexadecimal digits in lower case')
@@ -73,6 +72,9 @@ export function wantedBy(query: URLSearchParams, now: number, identityOf: (hash:
 }
 
 /** Milliseconds since the epoch. @param position the `next` of a page. */
+/** The last that a sequence can name: in the year 2039. */
+const LAST_MOMENT = Math.floor(Number.MAX_SAFE_INTEGER / TICKS)
+
 export const searchedUntil = (position: string): number => Math.floor(Number(position.split(' ')[0]) / TICKS)
 
 /** @throws Fault 400: a position that the caller has changed may be anywhere, but must be one. */

@@ -2,7 +2,7 @@
 import { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { usd } from '../core/money.ts'
-import { windowEnd, windowStarts } from '../ledger/credit.ts'
+import { windowEnd, windowStarts } from '../core/windows.ts'
 import { DAY_MS } from '../ledger/use.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { type ActivitySource, isoDay } from './activity.ts'

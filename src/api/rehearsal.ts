@@ -31,8 +31,7 @@ const MOST_CHANGES = 50
 export async function rehearseConfiguration(body: JsonObject, source: RehearsalSource): Promise<ApiReply> {
   const text = textIn(body, 'text')
   const keys = await allKeys(source)
-  const now = source.clock.now()
-  const wanted = wantedBy(filtersIn(body), now, (hash) => keys.find((key) => key.hash === hash)?.identity ?? hash)
+  const wanted = wantedBy(filtersIn(body), (hash) => keys.find((key) => key.hash === hash)?.identity ?? hash)
   const { records, searched } = await recordsOf(wanted, source)
   const written = new Set<ApiKey>(source.configured)
   const byIdentity = new Map(keys.map((key) => [key.identity, key]))

@@ -3,6 +3,7 @@ import type { Bookkeeping, WorkerPlace } from '../cluster/bookkeeping.ts'
 import type { Shared } from '../cluster/shared/index.ts'
 import type { Config } from '../config/config.ts'
 import type { Clock } from '../core/clock.ts'
+import type { ClockStep } from '../core/ids.ts'
 import type { LiveFigures } from '../core/live-figures.ts'
 import type { LogSink } from '../core/log.ts'
 import type { Tallies } from '../core/metrics.ts'
@@ -36,6 +37,8 @@ export interface RuntimeSource {
   /** Where this process is one of several on this machine. */
   worker?: WorkerPlace | undefined
   forcedLane: Lane | undefined
+  /** Is called when the clock has stepped back. */
+  clockStepped?: ((step: ClockStep) => void) | undefined
   /** Variables that credentials are found by. Absent where no provider is called. */
   env?: Environment | undefined
   /** What providers have listed before, by slug. */

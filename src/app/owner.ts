@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { isSea } from 'node:sea'
 import { ledgerRoutes, type OnDemandExports } from '../api/ledger.ts'
 import { type LedgerRange, settledIn } from '../api/ledger-range.ts'
+import { drawnBefore } from '../cluster/bookkeeping.ts'
 import { portOf } from '../cluster/ipc-line.ts'
 import { packConfig, WORKER_VARIABLE } from '../cluster/messages.ts'
 import { OwnerCrew, type WorkerProcess } from '../cluster/owner-crew.ts'
@@ -239,7 +240,7 @@ class Owner {
             count,
             config: packConfig(this.settings.shared),
             record: bookkeeping.record !== undefined,
-            last: bookkeeping.own.journal.lastSeq(),
+            drawn: drawnBefore(bookkeeping.own.journal, undefined, this.clock.now()),
             secret: this.secret,
             stopped: this.alerts.damage,
           }),

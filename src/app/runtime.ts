@@ -1,6 +1,7 @@
 /** What runs: the dependencies that outlive a reload, and the serving that each configuration composes anew. */
 
 import type { Planned } from '../api/generation-plan.ts'
+import { drawnBefore } from '../cluster/bookkeeping.ts'
 import { showAvailability } from '../cluster/shared/index.ts'
 import type { Config } from '../config/config.ts'
 import { operatorKeys, resolveKeys } from '../config/keys.ts'
@@ -144,7 +145,8 @@ export class Runtime {
       log.warn({ proxy }, 'X-Forwarded-For from an address that server.trusted_proxies does not name: its callers count as one'),
     )
     this.consentBuckets = consentBuckets(clock)
-    this.ids = new GenerationIds(Math.max(store.journal.lastSeq(), source.worker?.last ?? 0), source.worker?.slot)
+    this.ids = new GenerationIds(drawnBefore(store.journal, source.worker?.drawn, clock.now()), source.worker?.slot)
+    this.ids.onStep = (step) => source.clockStepped?.(step)
     this.credentials = new Credentials(CREDENTIAL_SOURCES, { clock, tallies: this.tallies, log: logs.part('credentials'), env: source.env })
     this.discovery = new Discovery({
       clock,

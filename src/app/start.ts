@@ -111,6 +111,7 @@ export async function start(options: StartOptions): Promise<Running> {
       worker: options.worker,
       forcedLane: options.lane,
       loop: options.loop,
+      clockStepped: (step) => alerts.bookkeeping({ kind: 'clock-stepped', ...step }),
       env,
     })
     closers.push(() => runtime.close())

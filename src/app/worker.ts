@@ -38,7 +38,7 @@ class Worker {
 
   /** Ends the process where it cannot start. */
   async start(): Promise<Running> {
-    const { slot, count, config, record, last, secret, stopped } = await this.line.ask('welcome')
+    const { slot, count, config, record, drawn, secret, stopped } = await this.line.ask('welcome')
     process.title = `headgate worker ${slot}`
     this.slot = slot
     this.config = config
@@ -52,7 +52,7 @@ class Worker {
         worker: {
           slot,
           count,
-          last,
+          drawn,
           record: record ? this.record : undefined,
           status: () => this.line.ask('status'),
           shared: first.shared.url === undefined ? this.shared(count) : undefined,

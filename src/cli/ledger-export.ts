@@ -7,7 +7,7 @@ import { systemClock } from '../core/clock.ts'
 import type { LedgerReader } from '../ledger/types.ts'
 import { DeliveryError, type ExportSettings } from '../services/exports/destination.ts'
 import { destinationOf } from '../services/exports/open-destination.ts'
-import { type ExportedLine, exportRange, positionText, type RunPosition, readPosition } from '../services/exports/range-export.ts'
+import { AT_BEGIN, type ExportedLine, exportRange, positionText, type RunPosition, readPosition } from '../services/exports/range-export.ts'
 import { requestAdmin } from './admin-request.ts'
 import { momentOf } from './guardrails.ts'
 
@@ -30,7 +30,7 @@ interface Out {
 export async function exportTo(flags: RangeFlags, { config, fromStore, say }: Out): Promise<number> {
   const settings = targetOf(flags.to, config)
   const position = startOf(flags.after)
-  const range = { ...periodOf(flags), after: position.seq }
+  const range = { ...periodOf(flags), after: position }
   const destination = destinationOf(settings, systemClock)
   let reached = position
   const run = (lines: AsyncIterable<ExportedLine>): Promise<number> =>
@@ -61,7 +61,7 @@ export async function exportTo(flags: RangeFlags, { config, fromStore, say }: Ou
 }
 
 function startOf(after: string | undefined): RunPosition {
-  if (after === undefined) return { begunAt: Date.now(), batches: 0, seq: -1 }
+  if (after === undefined) return { begunAt: Date.now(), batches: 0, ...AT_BEGIN }
   const position = readPosition(after)
   if (!position) throw new Error('--after: expected the position that an earlier run has shown')
   return position
@@ -79,15 +79,17 @@ function periodOf({ since, until }: RangeFlags): Pick<LedgerRange, 'since' | 'un
 
 function queryOf({ since, until, after }: LedgerRange): string {
   const query = new URLSearchParams({ since: new Date(since).toISOString(), until: new Date(until).toISOString() })
-  if (after >= 0) query.set('after', String(after))
+  if (after.seq >= 0) query.set('after', after.tag === '' ? String(after.seq) : `${after.seq} ${after.tag}`)
   return query.toString()
 }
 
 /** As fast as they are delivered. */
 async function* linesOf(reply: IncomingMessage): AsyncGenerator<ExportedLine> {
   for await (const line of createInterface({ input: reply, crlfDelay: Number.POSITIVE_INFINITY })) {
-    const space = line.indexOf(' ')
-    yield { seq: Number(line.slice(0, space)), text: `${line.slice(space + 1)}\n` }
+    const [head = '', seq, tag] = /^(\d+) ([\w-]{12}) /.exec(line) ?? []
+    // Else a resumed export would lose what was admitted at the sequence of its last generation.
+    if (seq === undefined || tag === undefined) throw new Error('the gateway is of another version: use the command of that version')
+    yield { seq: Number(seq), tag, text: `${line.slice(head.length)}\n` }
   }
   if (!reply.complete) throw new Error('the gateway has broken the connection')
 }

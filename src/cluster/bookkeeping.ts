@@ -5,6 +5,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { dirname } from 'node:path'
 import type { Clock, Timer } from '../core/clock.ts'
+import { type ClockStep, type DrawnNumbers, TICKS } from '../core/ids.ts'
 import type { ProcessStatus } from '../core/live-figures.ts'
 import type { CreditBook } from '../ledger/allowance.ts'
 import { Credit } from '../ledger/credit.ts'
@@ -63,8 +64,8 @@ export interface WorkerPlace {
   /** 1 to `count`; the process that started them is none. */
   readonly slot: number
   readonly count: number
-  /** Highest sequence in the owner's store: a clock that went back repeats none. */
-  readonly last?: number
+  /** Sequences in the owner's store: a clock that went back repeats none. */
+  readonly drawn?: DrawnNumbers
   /** The store of record of the process that started this one; absent where workers reach one by themselves. */
   readonly record?: StoreOfRecord | undefined
   /** Counters and news by way of the same process; absent where workers reach them by themselves. */
@@ -95,6 +96,16 @@ export interface BookkeepingOptions {
   report: (news: BookkeepingNews) => void
 }
 
+/** What earlier lives have drawn, in the journal and in the store of the owner. @param now milliseconds since the epoch. */
+export function drawnBefore(
+  journal: Pick<Journal, 'lastSeq' | 'drawnNumbers'>,
+  owners: DrawnNumbers | undefined,
+  now: number,
+): DrawnNumbers {
+  const own = journal.drawnNumbers?.(now) ?? { last: journal.lastSeq() }
+  return { last: Math.max(own.last, owners?.last ?? 0), ahead: owners?.ahead ?? own.ahead }
+}
+
 /** An export, and the moment from which on it takes generations: milliseconds since the epoch. */
 export interface ExportedFrom {
   readonly name: string
@@ -120,6 +131,8 @@ async function alone(options: BookkeepingOptions): Promise<Bookkeeping> {
     await bookkeeping.guardrails.load()
     if (aside) return bookkeeping
     await bookkeeping.audit.load()
+    const ahead = store.journal.drawnNumbers?.(clock.now()).ahead
+    if (ahead) report({ kind: 'rows-ahead', until: new Date(Math.floor(ahead.to / TICKS)).toISOString() })
     const { journal, keys, guardrails, compactionKeys, events, credit } = bookkeeping
     const record = new LocalRecord({ journal, keys, guardrails, compactionKeys, events, credit, clock })
     const into = { record, durability, clock, report }
@@ -290,6 +303,12 @@ type UpkeepNews =
   | RollupNews
   /** A process is lost for good: what it had leased, in nano-dollars, may be spent by others. */
   | { kind: 'lease-freed'; node: string; nano: number }
+  /** Generations are dated ahead of now, up to that time: a clock was ahead. */
+  | { kind: 'rows-ahead'; until: string }
+  /** The clock of this process has stepped back by so many milliseconds. */
+  | ({ kind: 'clock-stepped' } & ClockStep)
+  /** The clock of the store of record was ahead: the windows of so many keys have been computed anew. */
+  | { kind: 'windows-rebuilt'; keys: number }
 
 interface UpkeepOptions {
   /** Where generations are kept. */
@@ -297,7 +316,7 @@ interface UpkeepOptions {
   /** What guardrails found is kept as long as generations. */
   guardrails: Pick<GuardrailStore, 'prune'>
   /** Absent where no process leases. */
-  record?: Pick<StoreOfRecord, 'forgetLost'>
+  record?: Pick<StoreOfRecord, 'forgetLost'> & { rebuildWindows(): Promise<number>; latestAhead(): Promise<number | undefined> }
   /** Milliseconds; absent: generations are kept. */
   retention?: number | undefined
   readers?: LedgerReaders | undefined
@@ -309,7 +328,8 @@ interface UpkeepOptions {
   report: (news: UpkeepNews) => void
 }
 
-/** Milliseconds between two looks for processes that are lost. */
+/** Milliseconds from the start to the first look for windows that are ahead of now and for processes that are lost, and to the next ones. */
+const FIRST_LOOK = 100
 const LOOK = 60_000
 
 /** What no export has delivered yet. */
@@ -342,16 +362,24 @@ export function keepUp(options: UpkeepOptions): () => void {
     tasks.push(startRetention({ store: guardrails, keep: retention, clock, report: (news) => news.kind !== 'pruned' && report(news) }))
   }
   let timer: Timer | undefined
-  let ended = false
+  let [ended, isFirst] = [false, true]
+  let reported: number | undefined
   const look = async (): Promise<void> => {
     try {
-      for (const [node, nano] of (await record?.forgetLost(lostGrace)) ?? []) if (nano > 0) report({ kind: 'lease-freed', node, nano })
+      if (!isFirst)
+        for (const [node, nano] of (await record?.forgetLost(lostGrace)) ?? []) if (nano > 0) report({ kind: 'lease-freed', node, nano })
+      isFirst = false
+      const keys = (await record?.rebuildWindows()) ?? 0
+      if (keys > 0) report({ kind: 'windows-rebuilt', keys })
+      const ahead = await record?.latestAhead()
+      if (ahead !== undefined && ahead !== reported) report({ kind: 'rows-ahead', until: new Date(ahead).toISOString() })
+      reported = ahead
     } catch {
       // A store that does not answer is reported elsewhere; the next look comes.
     }
     if (!ended) timer = clock.after(LOOK, () => void look())
   }
-  if (record) timer = clock.after(LOOK, () => void look())
+  if (record) timer = clock.after(FIRST_LOOK, () => void look())
   return () => {
     ended = true
     timer?.cancel()

@@ -1,7 +1,9 @@
 /** The operations between the owner and its workers, by name. Arguments and results are plain data. */
+
 import { deserialize, serialize } from 'node:v8'
 import type { Config } from '../config/config.ts'
 import type { NewEvent } from '../core/event-types.ts'
+import type { DrawnNumbers } from '../core/ids.ts'
 import type { Json } from '../core/json.ts'
 import type { ProcessStatus } from '../core/live-figures.ts'
 import type {
@@ -34,8 +36,8 @@ export interface Welcome {
   config: string
   /** True: the owner keeps the store of record; false: the worker joins it by itself. */
   record: boolean
-  /** Highest sequence of a generation that the record knew then. */
-  last: number
+  /** Sequences of generations that the record knew then. */
+  drawn: DrawnNumbers
   /** Random text that all workers know and no other program. */
   secret: string
   /** What the owner has found damaged in its store: no new work may begin. */

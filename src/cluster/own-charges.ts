@@ -1,7 +1,8 @@
 /** The shown spend of a key: the sum that was last read from the record, plus what this process has charged since. */
 import { cutNano, Total } from '../core/money.ts'
+import { windowStarts } from '../core/windows.ts'
 import type { WindowUsage } from '../ledger/allowance.ts'
-import { SpendWindows, windowStarts } from '../ledger/credit.ts'
+import { SpendWindows } from '../ledger/credit.ts'
 import type { LimitReset } from '../plugin-api/key.ts'
 import type { Balance } from '../store/record.ts'
 

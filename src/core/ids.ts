@@ -23,32 +23,83 @@ export interface GenerationId {
 }
 
 /** Ticks per millisecond of the sequence: leaves 2^53 unreached until the year 2039. */
-const TICKS = 4096
+export const TICKS = 4096
 
 /** Processes that can share one sequence: process `slot` draws the numbers that leave this remainder. */
 export const SLOTS = 64
 
+/** Milliseconds by which a clock may step back, or numbers be ahead of it, with the order of the numbers going on: beyond, the time does. */
+export const MOST_AHEAD = 60_000
+const AHEAD = MOST_AHEAD * TICKS
+
+/** The numbers of a journal: the highest one that is not ahead of the clock, and those that are, which a clock that was ahead has drawn. */
+export interface DrawnNumbers {
+  readonly last: number
+  readonly ahead?: { readonly from: number; readonly to: number } | undefined
+}
+
+export interface ClockStep {
+  /** Milliseconds by which the clock went back. */
+  readonly back: number
+  /** False where numbers of this time may have been drawn: later ones go on from the highest, and are dated ahead. */
+  readonly dated: boolean
+}
+
 /**
- * Sequential integers that are also times: `seq / 4096` is the millisecond of admission.
- * `last` is the highest key already in the journal, so that a clock that went back cannot repeat one.
+ * Sequential integers that are also times: `seq / 4096` is the millisecond of admission. None is drawn twice. Numbers go on from the last
+ * one where the clock steps back a little; where it steps back by more, they go on from the clock's time as long as none of these has been
+ * drawn: else one start with a clock that is ahead would date all that follows into the future.
  */
 export class GenerationIds {
   private last: number
   private readonly step: number
   private readonly slot: number
+  private ahead: { readonly from: number; readonly to: number } | undefined
+  /** No number between the two has been drawn: what came before the last gap of a minute, and what came after it. */
+  private gap = { from: 0, to: 0 }
+  private isBehind = false
+  /** Is called when the clock has stepped back by more than a minute. */
+  onStep: ((step: ClockStep) => void) | undefined
 
-  /** @param slot 0 to 63 where several processes write into one store; absent: every number is this process's own. */
-  constructor(last: number, slot?: number) {
+  /** @param drawn those of the journal. @param slot 0 to 63 where several processes write into one store; absent: every number is this process's own. */
+  constructor({ last, ahead }: DrawnNumbers, slot?: number) {
     this.step = slot === undefined ? 1 : SLOTS
     this.slot = slot ?? 0
-    this.last = slot === undefined ? last : Math.floor(last / SLOTS) * SLOTS + slot
+    this.last = this.own(last)
+    this.ahead = ahead
   }
 
   next(nowMs: number): GenerationId {
     const floor = Math.floor(nowMs) * TICKS + this.slot
-    this.last = floor > this.last ? floor : this.last + this.step
+    if (floor > this.last) {
+      if (floor > this.last + AHEAD) this.gap = { from: this.last, to: floor }
+      this.last = floor
+      this.isBehind = false
+    } else if (floor > this.last - AHEAD) this.last += this.step
+    else this.stepBack(floor)
+    if (this.ahead && this.last >= this.ahead.from) {
+      this.last = Math.max(this.last, this.own(this.ahead.to) + this.step)
+      this.ahead = undefined
+    }
     const tag = randomTag()
     return { seq: this.last, tag, id: generationId(this.last, tag) }
+  }
+
+  private stepBack(floor: number): void {
+    const { from, to } = this.gap
+    const back = Math.round((this.last - floor) / TICKS)
+    const dated = floor > from && floor < to && this.ahead === undefined
+    if (dated) {
+      this.ahead = { from: to, to: this.last }
+      this.last = floor
+      this.gap = { from: 0, to: 0 }
+    } else this.last += this.step
+    if (dated || !this.isBehind) this.onStep?.({ back, dated })
+    this.isBehind = !dated
+  }
+
+  private own(number: number): number {
+    return this.step === 1 ? number : Math.floor(number / SLOTS) * SLOTS + this.slot
   }
 }
 

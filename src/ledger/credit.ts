@@ -5,6 +5,7 @@
 
 import type { Clock } from '../core/clock.ts'
 import { type HoldAsk, holdWithin, Total } from '../core/money.ts'
+import { DAY_MS, oldestCounted, windowStarts } from '../core/windows.ts'
 
 export { type HoldAsk, holdWithin } from '../core/money.ts'
 
@@ -242,36 +243,6 @@ export class Credit implements CreditBook {
     }
     return balance
   }
-}
-
-const DAY_MS = 86_400_000
-/** The epoch was a Thursday; weeks begin on Monday (contract section 8). */
-const THURSDAY = 3
-
-/** Starts of the windows that a moment lies in, milliseconds since the epoch. */
-export function windowStarts(at: number): Record<LimitReset, number> {
-  const days = Math.floor(at / DAY_MS)
-  const date = new Date(at)
-  return {
-    daily: days * DAY_MS,
-    weekly: (days - ((days + THURSDAY) % 7)) * DAY_MS,
-    monthly: Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1),
-  }
-}
-
-/** When the window that a moment lies in ends and the next one begins, milliseconds since the epoch. */
-export function windowEnd(window: LimitReset, at: number): number {
-  if (window === 'monthly') {
-    const date = new Date(at)
-    return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1)
-  }
-  return windowStarts(at)[window] + (window === 'weekly' ? 7 : 1) * DAY_MS
-}
-
-/** The earliest moment whose charges some window still counts. */
-export function oldestCounted(now: number): number {
-  const { weekly, monthly } = windowStarts(now)
-  return Math.min(weekly, monthly)
 }
 
 export class SpendWindows {

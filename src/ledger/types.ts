@@ -1,5 +1,6 @@
 /** Rows of the journal: one when money is reserved, one when it is settled. */
 
+import type { DrawnNumbers } from '../core/ids.ts'
 import type { LimitReset } from '../plugin-api/key.ts'
 
 /** Written before the upstream is called. */
@@ -55,6 +56,9 @@ export interface UseFacts {
   /** Nano-dollars that the provider's cache has saved. */
   readonly saved: number
 }
+
+/** A place in the order of the ledger: processes without a common store may draw the same sequence, so it alone is none. */
+export type LedgerPlace = Pick<HoldRow, 'seq' | 'tag'>
 
 /** A generation as it is read back; `settled` is undefined while the exchange is still open. */
 export interface GenerationRecord {
@@ -271,6 +275,8 @@ export interface ReaderClaim {
   readonly age: number
   /** Generations of a batch: of those in order, and again of late ones. */
   readonly most: number
+  /** True: also those that are dated more than a minute ahead of now, as late ones are; in order they do not come again. */
+  readonly ahead?: boolean
   /** Milliseconds since the epoch; a store elsewhere has a clock of its own. */
   readonly now: number
 }
@@ -361,6 +367,8 @@ export interface Journal extends LedgerReader {
   committed(): Promise<void>
   /** Highest sequence in the journal, 0 if empty. */
   lastSeq(): number
+  /** The same by the time: what is ahead of it apart. @param now milliseconds since the epoch. Absent where rows leave the journal soon. */
+  drawnNumbers?(now: number): DrawnNumbers
   /** Settles what a crash left open as `unknown`, charged at its floor. */
   reconcile(): Reconciliation
   /** The same report, with nothing written: on what is open at this moment. */

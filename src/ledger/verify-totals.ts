@@ -2,9 +2,10 @@
  * What a check of the ledger adds up, and what it finds wrong: sums by key, and those of the current day, week and month against the rows
  * from which they can be rebuilt, with those that a check has read before.
  */
+import { TICKS } from '../core/ids.ts'
 import { Total } from '../core/money.ts'
+import { windowStarts } from '../core/windows.ts'
 import type { LimitReset } from '../plugin-api/key.ts'
-import { windowStarts } from './credit.ts'
 import { type Entry, entriesOf } from './export.ts'
 import type { GenerationRecord, HoldRow, RecordedWindows, SettleRow, Sums } from './types.ts'
 
@@ -185,7 +186,6 @@ export function same(a: Sums, b: Sums): boolean {
 }
 
 const WINDOWS: readonly LimitReset[] = ['daily', 'weekly', 'monthly']
-const TICKS_PER_MS = 4096
 
 /** What an earlier check has read of each window that it knew. */
 export interface EarlierWindows {
@@ -228,7 +228,7 @@ export class WindowCheck {
   }
 
   add({ seq, key, payer }: HoldRow, { at, cost }: SettleRow): void {
-    const moment = at > 0 ? at : Math.floor(seq / TICKS_PER_MS)
+    const moment = at > 0 ? at : Math.floor(seq / TICKS)
     for (const [window, sums] of this.sums) {
       if (moment < this.starts[window]) continue
       count(sums, key, cost)

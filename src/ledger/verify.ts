@@ -1,5 +1,6 @@
 /** Checks the ledger against itself: what the `ledger verify` command runs. */
 import { Fault } from '../core/faults.ts'
+import { TICKS } from '../core/ids.ts'
 import { Pace } from './pace.ts'
 import type { GenerationRecord, LedgerReader, LedgerReaders, ReaderBatch, Sums } from './types.ts'
 import { type Earlier, type EarlierWindows, NONE, same, Totals, type Verdict, WindowCheck } from './verify-totals.ts'
@@ -87,7 +88,6 @@ async function verifyAll(ledger: LedgerReader, read: (generations: number) => vo
 const READER = 'ledger-verify'
 /** Milliseconds: younger generations are checked, and again the next time. */
 const AGE = 3_600_000
-const TICKS = 4096
 
 /** What the reader's note has: sums by account of all that was checked, with those that retention had removed before. */
 interface Point extends Omit<Earlier, 'until'> {

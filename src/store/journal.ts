@@ -2,6 +2,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Clock, Timer } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
+import { type DrawnNumbers, MOST_AHEAD } from '../core/ids.ts'
 import type {
   DayCharge,
   FoundPage,
@@ -55,6 +56,7 @@ const INSERT_HOLD = `INSERT INTO hold (seq, tag, key, payer, model, endpoint, ho
   ON CONFLICT (seq) DO UPDATE SET hold = excluded.hold, floor = excluded.floor WHERE tag = excluded.tag`
 const INSERT_SETTLEMENT = `INSERT INTO settlement (seq, status, cost, input, output, cached, cache_write, reasoning, estimated, facts, at)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (seq) DO NOTHING`
+const DRAWN = 'SELECT (SELECT ifnull(max(seq), 0) FROM hold WHERE seq < ?1) AS last, (SELECT min(seq) FROM hold WHERE seq >= ?1) AS ahead'
 const OPEN = `SELECT seq, tag, key, floor FROM hold WHERE ${IS_OPEN} ORDER BY seq`
 
 const NAMED = 'seq IN (SELECT value FROM json_each(?))'
@@ -128,6 +130,14 @@ export class SqliteJournal implements Journal {
 
   lastSeq(): number {
     return this.last
+  }
+
+  drawnNumbers(now: number): DrawnNumbers {
+    this.queue.flush()
+    const until = (Math.floor(now) + MOST_AHEAD) * TICKS
+    const found = this.db.prepare(DRAWN).get(until)
+    const from = found?.ahead
+    return { last: integer(found?.last), ahead: typeof from === 'number' ? { from, to: this.last } : undefined }
   }
 
   unsettled(): Reconciliation {

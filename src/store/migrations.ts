@@ -299,6 +299,18 @@ const STEPS: readonly Step[] = [
     script.table('settled_below', { seq: 'count' }, ['seq'])
     script.raw(sql`insert into settled_below values (0)`)
   },
+  // Sums that were carried over become one per month, in the background: days before `day` are, and in the pass that goes on the keys up to `key`.
+  (script) => {
+    script.table('carried_folded', CLOSED, ['day'])
+    script.raw(sql`insert into carried_folded values (0, '')`)
+    if (script.database === 'sqlite') return
+    // Windows that are ahead of now, and what was carried over of those that are open, are found without a look at all keys.
+    script.raw(sql`create index balance_day on balance (day)`)
+    script.raw(sql`create index carried_day on carried (day, key, payer)`)
+    script.raw(sql`drop function if exists headgate_rebuild_windows(boolean)`)
+    script.raw(sql`drop function if exists headgate_claim(text, text, bigint, bigint, bigint, bigint)`)
+    for (const text of POSTGRES_FUNCTIONS) script.raw(sql.raw(text))
+  },
 ]
 
 /** The version that this program works with. */

@@ -1,15 +1,13 @@
 /** What the journals of every medium share: record building, reconciliation rows. */
-import { generationId, parseGenerationId } from '../core/ids.ts'
+import { generationId, parseGenerationId, TICKS } from '../core/ids.ts'
 import type { GenerationRecord, HoldRow, KeyCharges, SettleRow } from '../ledger/types.ts'
 
-export const DAY_MS = 86_400_000
+export { TICKS } from '../core/ids.ts'
+export { DAY_MS } from '../core/windows.ts'
 export const HOUR_MS = 3_600_000
 
 /** Sums are kept in whole dollars and a rest, for SQLite's integers end at 9.2e18 nano-dollars and its sums throw there. */
 export const NANO = 1_000_000_000
-
-/** Ticks of the sequence per millisecond, as `core/ids.ts` lays them out. */
-export const TICKS = 4096
 
 export function recordOf(hold: HoldRow, settled: SettleRow | undefined): GenerationRecord {
   return { id: generationId(hold.seq, hold.tag), at: Math.floor(hold.seq / TICKS), hold, settled }

@@ -1,5 +1,6 @@
 /** Readers of the embedded ledger, see `ledger/types.ts`. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { MOST_AHEAD } from '../core/ids.ts'
 import type { GenerationRecord, LedgerReaders, ReaderBatch, ReaderClaim, Unread } from '../ledger/types.ts'
 import { recordOf, TICKS } from './rows.ts'
 import { IS_OPEN } from './settled-below.ts'
@@ -13,13 +14,21 @@ const NOTE = `INSERT OR IGNORE INTO ledger_reader_late (reader, seq, tag, batch)
   SELECT name, ?1, '', 0 FROM ledger_reader WHERE reaching > ?1`
 const NOTE_OPEN = `INSERT OR IGNORE INTO ledger_reader_late (reader, seq, tag, batch)
   SELECT name, hold.seq, '', 0 FROM ledger_reader JOIN hold ON hold.seq < reaching WHERE ${IS_OPEN}`
+/** Generations that are dated ahead of now: they come with the late ones, which keep those until the reader's bound has passed them. */
+const NOTE_AHEAD = `INSERT OR IGNORE INTO ledger_reader_late (reader, seq, tag, batch)
+  SELECT ?1, seq, '', 0 FROM settlement
+  WHERE seq > max(?2, ifnull((SELECT max(seq) FROM ledger_reader_late WHERE reader = ?1), 0)) ORDER BY seq LIMIT ?3`
+/** The `batch` of one that was read although it is dated ahead. */
+const EARLY = -1
+const KEEP_EARLY = `UPDATE ledger_reader_late SET batch = ${EARLY} WHERE reader = ?1 AND batch = ?2 AND seq >= ?3`
+const FORGET_READ = `DELETE FROM ledger_reader_late WHERE reader = ?1 AND seq < ?3 AND batch IN (?2, ${EARLY})`
 const BEGIN_READER = `INSERT OR IGNORE INTO ledger_reader (name, below, reaching, batch, begun_at, holder, held_until, seen_at, note)
   VALUES (?1, ?2, ?2, 0, 0, '', 0, 0, '')`
 const LAST = 'SELECT max(seq) AS seq FROM (SELECT seq FROM settlement WHERE seq >= ? AND seq < ? ORDER BY seq LIMIT ?)'
 /** Without a limit it is found in the tree: the other statement reads every row up to its limit, of 10 million for half a minute. */
 const LAST_OF_ALL = 'SELECT max(seq) AS seq FROM settlement WHERE seq >= ? AND seq < ?'
 const TAKE_LATE = `UPDATE ledger_reader_late SET batch = ?2 WHERE reader = ?1
-  AND seq IN (SELECT seq FROM ledger_reader_late WHERE reader = ?1 ORDER BY seq LIMIT ?3)`
+  AND seq IN (SELECT seq FROM ledger_reader_late WHERE reader = ?1 AND batch >= 0 ORDER BY seq LIMIT ?3)`
 const OPEN_BATCH = 'UPDATE ledger_reader SET batch = ?, begun_at = ?, reaching = ? WHERE name = ?'
 const ACCEPT = 'UPDATE ledger_reader SET below = reaching, begun_at = 0, note = ? WHERE name = ? AND batch = ? AND begun_at > 0'
 const LATE_PAGE = `SELECT hold.*, ${SETTLED_COLUMNS} FROM ledger_reader_late AS late JOIN hold ON hold.seq = late.seq
@@ -27,11 +36,13 @@ const LATE_PAGE = `SELECT hold.*, ${SETTLED_COLUMNS} FROM ledger_reader_late AS 
 /** Those that were settled since the batch was begun wait for the next one: so this one stays as it was. */
 const RANGE_PAGE = `SELECT hold.*, ${SETTLED_COLUMNS} FROM hold JOIN settlement USING (seq)
   WHERE hold.seq > ?2 AND hold.seq < ?3
-    AND NOT EXISTS (SELECT 1 FROM ledger_reader_late AS late WHERE late.reader = ?1 AND late.seq = hold.seq AND late.batch = 0)
+    AND NOT EXISTS (SELECT 1 FROM ledger_reader_late AS late WHERE late.reader = ?1 AND late.seq = hold.seq AND late.batch <= 0)
   ORDER BY hold.seq LIMIT ${PAGE}`
 const UNREAD = `SELECT min(seq) AS oldest, count(*) AS rows FROM (
-  SELECT seq FROM (SELECT seq FROM ledger_reader_late WHERE reader = ?1 ORDER BY seq LIMIT ?3)
-  UNION ALL SELECT seq FROM (SELECT seq FROM settlement WHERE seq >= ?2 ORDER BY seq LIMIT ?3))`
+  SELECT seq FROM (SELECT seq FROM ledger_reader_late WHERE reader = ?1 AND batch >= 0 ORDER BY seq LIMIT ?3)
+  UNION ALL SELECT seq FROM (SELECT seq FROM settlement WHERE seq >= ?2
+    AND NOT EXISTS (SELECT 1 FROM ledger_reader_late AS late WHERE late.reader = ?1 AND late.seq = settlement.seq AND late.batch = ${EARLY})
+    ORDER BY seq LIMIT ?3))`
 
 export class SqliteReaders implements LedgerReaders {
   private readonly db: DatabaseSync
@@ -59,13 +70,14 @@ export class SqliteReaders implements LedgerReaders {
   }
 
   /** This process owns the file: no other one can hold a reader. */
-  claim({ reader, since, age, most, now }: ReaderClaim): ReaderBatch {
+  claim({ reader, since, age, most, ahead = false, now }: ReaderClaim): ReaderBatch {
     const found = this.stateOf(reader)
     if (found && found.begunAt > 0) return found
     this.atOnce(() => {
       this.db.prepare(BEGIN_READER).run(reader, Math.max(0, Math.ceil(since * TICKS)))
       const { below, number } = this.stateOf(reader) ?? { below: 0, number: 0 }
       const until = Math.max(0, Math.floor((now - age) * TICKS))
+      if (ahead) this.db.prepare(NOTE_AHEAD).run(reader, Math.floor(now + MOST_AHEAD) * TICKS, most)
       const isAll = most === Number.MAX_SAFE_INTEGER
       const row = isAll ? this.db.prepare(LAST_OF_ALL).get(below, until) : this.db.prepare(LAST).get(below, until, most)
       const last = row?.seq
@@ -89,7 +101,10 @@ export class SqliteReaders implements LedgerReaders {
     let accepted = false
     this.atOnce(() => {
       accepted = Number(this.db.prepare(ACCEPT).run(note, reader, number).changes) > 0
-      if (accepted) this.db.prepare('DELETE FROM ledger_reader_late WHERE reader = ? AND batch = ?').run(reader, number)
+      if (!accepted) return
+      const { below } = this.stateOf(reader) ?? { below: 0 }
+      this.db.prepare(KEEP_EARLY).run(reader, number, below)
+      this.db.prepare(FORGET_READ).run(reader, number, below)
     })
     return accepted
   }

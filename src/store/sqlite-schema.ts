@@ -99,4 +99,8 @@ export const SQLITE_MIGRATIONS: readonly (readonly string[])[] = [
     'create table "settled_below" ("seq" integer not null, constraint "settled_below_pkey" primary key ("seq")) strict',
     'insert into settled_below values (0)',
   ],
+  [
+    'create table "carried_folded" ("day" integer not null, "key" text not null, constraint "carried_folded_pkey" primary key ("day")) strict',
+    "insert into carried_folded values (0, '')",
+  ],
 ]

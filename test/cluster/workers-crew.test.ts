@@ -49,7 +49,7 @@ function scene(count = 2) {
     counters: new MemoryCounters(clock),
     oops: () => {},
   })
-  const welcome: Reception['welcome'] = () => ({ slot: 1, count, config: '', record: false, last: 0, secret: 's' })
+  const welcome: Reception['welcome'] = () => ({ slot: 1, count, config: '', record: false, drawn: { last: 0 }, secret: 's' })
   const logged: string[] = []
   const tallies = new Tallies()
   const note = (_fields: object, text: string): void => void logged.push(text)

@@ -119,7 +119,7 @@ t.test('an identifier is the sequence in base 36 and the tag', async (t) => {
     for (const seq of [0, 35, 36, 46_655, 46_656, 36 ** 4 - 1, 36 ** 4, 36 ** 5 + 1, Number.MAX_SAFE_INTEGER])
       t.equal(generationId(seq, 'abcdefghijkl'), `gen-${seq.toString(36)}-abcdefghijkl`)
   })
-  const ids = new GenerationIds(0)
+  const ids = new GenerationIds({ last: 0 })
   const first = ids.next(Date.UTC(2026, 0, 5))
   const second = ids.next(Date.UTC(2026, 0, 5))
   t.same(parseGenerationId(first.id), { seq: first.seq, tag: first.tag })

@@ -223,7 +223,7 @@ class Bench {
   readonly clock = new ReplayClock()
   readonly runtime: Runtime
   readonly store = keepLocally(openStore('memory:', { clock: this.clock }), this.clock)
-  private readonly ids = new GenerationIds(0)
+  private readonly ids = new GenerationIds({ last: 0 })
 
   constructor(yaml: JsonObject) {
     const config = loadConfig('random.yaml', {}, { text: JSON.stringify(yaml) })

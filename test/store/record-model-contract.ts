@@ -1,7 +1,7 @@
 /** Random work of several processes on a store of record, against a model of a few lines. */
 import fc from 'fast-check'
 import type { Test } from 'tap'
-import { windowStarts } from '../../src/ledger/credit.ts'
+import { windowStarts } from '../../src/core/windows.ts'
 import type { LimitReset } from '../../src/plugin-api/key.ts'
 import type { SettledRows, StoreOfRecord } from '../../src/store/record.ts'
 import { FakeClock } from '../support/clock.ts'

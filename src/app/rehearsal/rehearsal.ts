@@ -36,7 +36,7 @@ export interface RehearsalSurroundings {
 export class Rehearsal {
   private readonly runtime: Runtime
   private readonly clock: Clock
-  private readonly ids = new GenerationIds(0)
+  private readonly ids = new GenerationIds({ last: 0 })
   readonly keys: readonly ApiKey[]
   private readonly stored: readonly GuardrailSetting[]
 

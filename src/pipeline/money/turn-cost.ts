@@ -4,10 +4,10 @@
  */
 
 import { entryAt } from '../../core/entry-at.ts'
+import { windowEnd } from '../../core/windows.ts'
 import { MEDIA_BYTES } from '../../dialects/canon/events.ts'
 import { countsOutput, type Usage } from '../../dialects/canon/usage.ts'
 import type { Allowance, CreditAccount, CreditBook } from '../../ledger/allowance.ts'
-import { windowEnd } from '../../ledger/credit.ts'
 import {
   affordableOutput,
   cappedNeed,

@@ -5,7 +5,7 @@
 import type { Clock, Timer } from '../../core/clock.ts'
 import { LIMIT_REACHED, type NewEvent, SHARE_REACHED } from '../../core/event-types.ts'
 import { usdText } from '../../core/money-text.ts'
-import { windowStarts } from '../../ledger/credit.ts'
+import { windowStarts } from '../../core/windows.ts'
 import type { ApiKey, LimitReset } from '../../plugin-api/key.ts'
 
 /** Nano-dollars that a key has ever spent, and in the current UTC day, week and month. */

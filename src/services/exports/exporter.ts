@@ -106,6 +106,7 @@ export class Exporter {
       since,
       age: Math.min(AGE, interval),
       most: rows,
+      ahead: true,
       now: clock.now(),
     })
   }

@@ -5,24 +5,25 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { Clock } from '../../core/clock.ts'
+import type { LedgerPlace } from '../../ledger/types.ts'
 import { batchId, type Destination, type ExportSettings, objectName } from './destination.ts'
 
 /** One settled generation. */
-export interface ExportedLine {
-  readonly seq: number
+export interface ExportedLine extends LedgerPlace {
   /** JSON with its line end. */
   readonly text: string
 }
 
 /** Where a run stands. */
-export interface RunPosition {
+export interface RunPosition extends LedgerPlace {
   /** Milliseconds since the epoch: names its batches. */
   readonly begunAt: number
   /** Batches that have come. */
   readonly batches: number
-  /** Of the last generation that has come; -1 before the first. */
-  readonly seq: number
 }
+
+/** Before the first generation. */
+export const AT_BEGIN: LedgerPlace = { seq: -1, tag: '' }
 
 export interface RangeRun {
   readonly settings: Pick<ExportSettings, 'name' | 'path' | 'compression' | 'rows'>
@@ -46,7 +47,7 @@ export async function exportRange({ settings, destination, lines, position, cloc
   let at = position
   let rows = 0
   let pieces: string[] = []
-  let last = position.seq
+  let last: LedgerPlace = position
   const send = async (): Promise<void> => {
     const batch = { begunAt: at.begunAt, number: at.batches + 1 }
     const plain = Buffer.from(pieces.join(''))
@@ -60,12 +61,12 @@ export async function exportRange({ settings, destination, lines, position, cloc
     await persistently(() => destination.deliver(delivery), clock, stopped)
     rows += pieces.length
     pieces = []
-    at = { begunAt: at.begunAt, batches: batch.number, seq: last }
+    at = { begunAt: at.begunAt, batches: batch.number, seq: last.seq, tag: last.tag }
     progress(at, rows)
   }
-  for await (const { seq, text } of lines) {
-    pieces.push(text)
-    last = seq
+  for await (const line of lines) {
+    pieces.push(line.text)
+    last = line
     if (pieces.length < settings.rows) continue
     await send()
     if (stopped?.()) return rows
@@ -85,12 +86,13 @@ async function persistently(deliver: () => Promise<void>, clock: Clock, stopped:
   }
 }
 
-/** As people pass it on: `<begun>.<batches>.<seq>`. */
-export const positionText = ({ begunAt, batches, seq }: RunPosition): string => `${begunAt}.${batches}.${seq}`
+/** As people pass it on: `<begun>.<batches>.<seq>.<tag>`. */
+export const positionText = ({ begunAt, batches, seq, tag }: RunPosition): string =>
+  `${begunAt}.${batches}.${seq}${tag === '' ? '' : `.${tag}`}`
 
-/** @returns undefined for a text that is none. */
+/** One without a tag, as versions before 0.2 have shown it, repeats what was admitted at its sequence. @returns undefined for a text that is none. */
 export function readPosition(text: string): RunPosition | undefined {
-  const [, begun, batches, seq] = /^(\d{1,15})\.(\d{1,9})\.(-1|\d{1,16})$/.exec(text) ?? []
-  const position = { begunAt: Number(begun), batches: Number(batches), seq: Number(seq) }
-  return Object.values(position).every(Number.isSafeInteger) ? position : undefined
+  const [, begun, batches, seq, tag = ''] = /^(\d{1,15})\.(\d{1,9})\.(-1|\d{1,16})(?:\.([\w-]{12}))?$/.exec(text) ?? []
+  const numbers = { begunAt: Number(begun), batches: Number(batches), seq: Number(seq) }
+  return Object.values(numbers).every(Number.isSafeInteger) ? { ...numbers, tag } : undefined
 }

@@ -3,15 +3,16 @@ import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
+import type { LedgerPlace } from '../../ledger/types.ts'
 import type { Destination, ExportSettings } from './destination.ts'
 import { problemOf } from './exporter.ts'
 import { destinationOf } from './open-destination.ts'
-import { type ExportedLine, exportRange, type RunPosition } from './range-export.ts'
+import { AT_BEGIN, type ExportedLine, exportRange, type RunPosition } from './range-export.ts'
 
 export interface RangeExportsSource {
   readonly exports: readonly ExportSettings[]
-  /** Settled generations of a range, behind a sequence. */
-  readonly lines: (range: { since: number; until: number; after: number }) => AsyncIterable<ExportedLine>
+  /** Settled generations of a range, behind a place. */
+  readonly lines: (range: { since: number; until: number; after: LedgerPlace }) => AsyncIterable<ExportedLine>
   readonly clock: Clock
   readonly log: Log
 }
@@ -45,7 +46,7 @@ export class RangeExports {
     if (this.run?.state === 'running') throw new Fault('conflict', { message: 'An export on demand runs already' })
     const before = this.run
     const goesOn = before?.state === 'failed' && before.name === name && before.since === since && before.until === until
-    const position = goesOn ? before.position : { begunAt: clock.now(), batches: 0, seq: -1 }
+    const position = goesOn ? before.position : { begunAt: clock.now(), batches: 0, ...AT_BEGIN }
     const rows = goesOn ? before.rows : 0
     const destination = destinationOf(settings, clock)
     const run: Run = { name, since, until, destination, position, rows, state: 'running', problem: null }
@@ -88,7 +89,7 @@ export class RangeExports {
       await exportRange({
         settings,
         destination,
-        lines: lines({ since, until, after: position.seq }),
+        lines: lines({ since, until, after: position }),
         position,
         clock,
         stopped: () => this.isClosed,

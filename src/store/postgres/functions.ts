@@ -4,9 +4,12 @@
  * two of them never wait for each other in a circle. A lease changes only under the lock of its key's balance, and of its
  * payer's where it has one.
  */
+
+import { FOLD_CARRIED } from './carried-functions.ts'
 import { LEASE } from './lease-function.ts'
+import { LOCKS } from './locks.ts'
 import { NOTE_LATE, READER_ACCEPT, READER_CLAIM } from './reader-functions.ts'
-import { addUse, CLOSE_DAYS, FORGET_USE, HOLD_WATERMARK, REBUILD_USE, ROLL } from './rollup-functions.ts'
+import { addUse, CLEAR_USE, CLOSE_DAYS, FORGET_USE, FORGET_USE_BEFORE, HOLD_WATERMARK, REBUILD_USE, ROLL } from './rollup-functions.ts'
 import { addSessions, ROLL_SESSIONS } from './session-functions.ts'
 
 const DAY = 86_400_000
@@ -206,37 +209,40 @@ END
 $body$`
 
 /**
- * Computes the windows of balances anew from the generations and what was carried over: of those that are ahead of now,
- * which a clock that was ahead has opened (issue 15, section 2), or of all. @returns how many there were.
+ * Sets windows that are ahead of now to sums that were read beside those that hand generations in (\`window-rebuild.ts\`), and to what
+ * the reader of that has not read: what came last. The balances are locked before the watermark, as \`headgate_take\` does.
+ * @returns how many there were; -1 where another day has begun by now.
  */
-const REBUILD = `
-CREATE OR REPLACE FUNCTION headgate_rebuild_windows(whole boolean) RETURNS bigint LANGUAGE plpgsql AS $body$
+const SET_WINDOWS = `
+CREATE OR REPLACE FUNCTION headgate_set_windows(accounts text[], dailies numeric[], weeklies numeric[], monthlies numeric[],
+  the_day bigint, the_week bigint, the_month bigint, the_reader text) RETURNS bigint LANGUAGE plpgsql AS $body$
 DECLARE
-  accounts text[];
-  moment bigint := headgate_now();
-  the_day bigint := headgate_window('daily', moment);
-  the_week bigint := headgate_window('weekly', moment);
-  the_month bigint := headgate_window('monthly', moment);
+  first_seq bigint;
+  changed bigint;
 BEGIN
-  SELECT array_agg(b.key) INTO accounts FROM balance b WHERE whole OR b.day > the_day OR b.week > the_week OR b.month > the_month;
-  IF accounts IS NULL THEN RETURN 0; END IF;
   PERFORM headgate_lock(accounts);
-  WITH charge AS (
+  PERFORM pg_advisory_xact_lock(${LOCKS.program}, ${LOCKS.watermark});
+  SELECT p.below INTO first_seq FROM ledger_reader p WHERE p.name = the_reader;
+  IF first_seq IS NULL OR headgate_window('daily', headgate_now()) <> the_day THEN RETURN -1; END IF;
+  WITH unread AS (
     SELECT g.key, g.payer, g.cost::numeric AS cost, CASE WHEN g.at > 0 THEN g.at ELSE g.seq / 4096 END AS moment FROM generation g
-    UNION ALL SELECT c.key, c.payer, c.cost, c.day * ${DAY} FROM carried c
-  ), recent AS (
-    SELECT key AS account, cost, c.moment FROM charge c WHERE c.moment >= least(the_week, the_month) AND key = ANY (accounts)
-    UNION ALL SELECT payer, cost, c.moment FROM charge c WHERE c.moment >= least(the_week, the_month) AND payer = ANY (accounts)
+      WHERE g.seq >= first_seq
+    UNION ALL SELECT g.key, g.payer, g.cost::numeric, CASE WHEN g.at > 0 THEN g.at ELSE g.seq / 4096 END
+      FROM ledger_reader_late l JOIN generation g ON g.seq = l.seq AND g.tag = l.tag WHERE l.reader = the_reader AND l.seq < first_seq
+  ), charge AS (
+    SELECT key AS account, cost, u.moment FROM unread u WHERE key = ANY (accounts)
+    UNION ALL SELECT payer, cost, u.moment FROM unread u WHERE payer = ANY (accounts)
   ), sums AS (
-    SELECT a AS account,
-      coalesce(sum(cost) FILTER (WHERE r.moment >= the_day), 0) AS daily,
-      coalesce(sum(cost) FILTER (WHERE r.moment >= the_week), 0) AS weekly,
-      coalesce(sum(cost) FILTER (WHERE r.moment >= the_month), 0) AS monthly
-    FROM unnest(accounts) AS a LEFT JOIN recent r ON r.account = a GROUP BY a
+    SELECT r.account, r.daily + coalesce(sum(cost) FILTER (WHERE c.moment >= the_day), 0) AS daily,
+      r.weekly + coalesce(sum(cost) FILTER (WHERE c.moment >= the_week), 0) AS weekly,
+      r.monthly + coalesce(sum(cost) FILTER (WHERE c.moment >= the_month), 0) AS monthly
+    FROM unnest(accounts, dailies, weeklies, monthlies) AS r (account, daily, weekly, monthly) LEFT JOIN charge c USING (account)
+    GROUP BY r.account, r.daily, r.weekly, r.monthly
   )
   UPDATE balance b SET day = the_day, daily = s.daily, week = the_week, weekly = s.weekly, month = the_month, monthly = s.monthly
-    FROM sums s WHERE b.key = s.account;
-  RETURN cardinality(accounts);
+    FROM sums s WHERE b.key = s.account AND b.day > the_day;
+  GET DIAGNOSTICS changed = ROW_COUNT;
+  RETURN changed;
 END
 $body$`
 
@@ -250,11 +256,14 @@ export const POSTGRES_FUNCTIONS: readonly string[] = [
   GIVE_BACK,
   END_LEASES,
   FORGET_LOST,
-  REBUILD,
+  SET_WINDOWS,
   ROLL,
   ROLL_SESSIONS,
+  CLEAR_USE,
   CLOSE_DAYS,
+  FOLD_CARRIED,
   FORGET_USE,
+  FORGET_USE_BEFORE,
   REBUILD_USE,
   READER_CLAIM,
   READER_ACCEPT,

@@ -5,21 +5,24 @@ import type { UseGroup, UseQuery, UseRow } from '../../ledger/types.ts'
 import { DAY_MS } from '../rows.ts'
 import { areWhole, closedSumsFor, KEY_SUMS, RUN_DAYS, soughtIn } from '../use-facts.ts'
 import type { Connection } from './connection.ts'
+import { LAST_DAY } from './rollup-functions.ts'
 import { query, storable } from './tables.ts'
 
 /** The first day that is not closed. */
 export const CLOSED = sql.raw('(select c.day from use_closed c)')
 
-/** The columns of the indexes are compared as they are. */
+const LAST = sql.raw(LAST_DAY)
+
+/** The columns of the indexes are compared as they are. What a rebuild has left above the watermark counts nowhere. */
 export const inDaysOf = ({ from, until }: UseQuery): RawBuilder<unknown> =>
-  sql`day >= ${Math.ceil(from / DAY_MS)}::bigint and day < ${Math.ceil(until / DAY_MS)}::bigint`
+  sql`day >= ${Math.ceil(from / DAY_MS)}::bigint and day < ${Math.ceil(until / DAY_MS)}::bigint and day <= ${LAST}`
 
 /** All sums by day and key. One look into the index for each day: sums of a key are not side by side. */
 export function byDayOf(wanted: UseQuery): RawBuilder<unknown> {
   const { from, until, keys } = wanted
   if (!keys) return sql`select day * ${DAY_MS}::bigint as moment, * from use_by_key where ${inDaysOf(wanted)}`
   const [first, last] = [Math.ceil(from / DAY_MS), Math.ceil(until / DAY_MS) - 1]
-  return sql`select u.day * ${DAY_MS}::bigint as moment, u.* from generate_series(${first}::bigint, ${last}::bigint) as d cross join lateral
+  return sql`select u.day * ${DAY_MS}::bigint as moment, u.* from generate_series(${first}::bigint, least(${last}::bigint, ${LAST})) as d cross join lateral
     (select * from use_by_key k where k.day = d and k.key = any(${keys.map(storable)}) offset 0) as u`
 }
 

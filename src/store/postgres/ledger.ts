@@ -17,7 +17,8 @@ import type {
   UseRow,
 } from '../../ledger/types.ts'
 import { AdaptivePage } from '../adaptive-page.ts'
-import { DAY_MS, HOUR_MS, recordOf, sumByAccount, TICKS } from '../rows.ts'
+import { DAY_MS, HOUR_MS, recordOf, TICKS } from '../rows.ts'
+import { MONTH_OF_DAY, OPEN_SINCE } from './carried-functions.ts'
 import type { Connection } from './connection.ts'
 import { GenerationLookUps } from './generation-look-ups.ts'
 import { factOf, SAVED as SAVED_TEXT } from './json-text.ts'
@@ -25,23 +26,12 @@ import { byDayOf, CLOSED, inDaysOf, readKeyUse } from './key-use.ts'
 import { LOCKS } from './locks.ts'
 import { PostgresSearch } from './search.ts'
 import { PostgresSessions } from './sessions.ts'
+import { PostgresSums } from './sums.ts'
 import { type GenerationTable, query, storable } from './tables.ts'
 
 const PAGE = 500
 /** Generations of one page of sums, and milliseconds that it should take: other statements wait for no more of the server. */
 const USE_PAGE = { least: 1_000, most: 50_000, target: 100 }
-
-interface WindowRow {
-  key: string
-  /** The database's clock, milliseconds since the epoch. */
-  moment: number
-  day: number
-  week: number
-  month: number
-  daily: bigint
-  weekly: bigint
-  monthly: bigint
-}
 
 export class PostgresLedger implements LedgerReader {
   readonly readers: LedgerReaders
@@ -50,6 +40,7 @@ export class PostgresLedger implements LedgerReader {
   private readonly found: PostgresSearch
   private readonly page = new AdaptivePage(USE_PAGE)
   private readonly sessionUse: PostgresSessions
+  readonly sums: PostgresSums
 
   constructor(connection: Connection, readers: LedgerReaders) {
     this.connection = connection
@@ -57,6 +48,7 @@ export class PostgresLedger implements LedgerReader {
     this.lookUps = new GenerationLookUps(connection)
     this.found = new PostgresSearch(connection, recordFrom)
     this.sessionUse = new PostgresSessions(connection, USE_PAGE)
+    this.sums = new PostgresSums(connection)
   }
 
   async find(id: string): Promise<GenerationRecord | undefined> {
@@ -129,40 +121,21 @@ export class PostgresLedger implements LedgerReader {
     return this.sessionUse.sums(wanted, after, of)
   }
 
-  /** The balances, which are kept beside the generations: that the two agree is for `ledger verify` to find out. */
-  async spent(): Promise<Map<string, bigint>> {
-    const rows = await this.connection.run(query.selectFrom('balance').select(['key', 'spent']).where('spent', '>', 0n).compile())
-    return new Map(rows.map((row) => [row.key, row.spent]))
+  spent(): Promise<Map<string, bigint>> {
+    return this.sums.spent()
   }
 
-  async carried(): Promise<Map<string, bigint>> {
-    const sums = sql<{ key: string; payer: string; cost: bigint }>`select key, payer, sum(cost) as cost from carried group by key, payer`
-    const rows = await this.connection.run(sums.compile(query))
-    return sumByAccount(rows.map(({ key, payer, cost }) => ({ key, payer: payer || undefined, cost })))
+  carried(): Promise<Map<string, bigint>> {
+    return this.sums.carried()
   }
 
-  /** Less what was carried over: retention keeps generations longer than any window, unless their clock was wrong. */
-  async windows(): Promise<RecordedWindows> {
-    const recorded = sql<WindowRow>`
-      select b.key, moment, b.day, b.week, b.month,
-        daily - coalesce(sum(c.cost) filter (where c.day * ${DAY_MS}::bigint >= b.day), 0) as daily,
-        weekly - coalesce(sum(c.cost) filter (where c.day * ${DAY_MS}::bigint >= b.week), 0) as weekly,
-        monthly - coalesce(sum(c.cost) filter (where c.day * ${DAY_MS}::bigint >= b.month), 0) as monthly
-      from (select headgate_now() as moment offset 0) as present cross join balance b
-        left join carried c on (c.key = b.key or c.payer = b.key) and c.day * ${DAY_MS}::bigint >= least(b.week, b.month)
-      group by b.key, moment`
-    const rows = await this.connection.run(recorded.compile(query))
-    const of = new Map(
-      rows.map(({ key, day, week, month, daily, weekly, monthly }) => [
-        key,
-        { starts: { daily: day, weekly: week, monthly: month }, sums: { daily, weekly, monthly } },
-      ]),
-    )
-    return { at: rows[0]?.moment ?? 0, of }
+  windows(): Promise<RecordedWindows> {
+    return this.sums.windows()
   }
 
   /**
-   * Removes the oldest generations that were admitted before a moment; their sums by key and day stay. A process whose clock
+   * Removes the oldest generations that were admitted before a moment; their sums stay, by key and month once the windows of that time
+   * have passed. A process whose clock
    * is ahead removes nothing early: the database keeps what is younger than `age` by its own clock.
    * @param before milliseconds since the epoch. @param most generations of one call. @param age milliseconds.
    * @returns how many were removed; 0 also while another process does the same. @throws Fault `unavailable`.
@@ -171,7 +144,8 @@ export class PostgresLedger implements LedgerReader {
     const statement = sql<{ count: number }>`
       with mine as materialized (
         select pg_try_advisory_xact_lock(${LOCKS.program}::int, ${LOCKS.retention}::int) as got,
-          least(least(${Math.floor(before)}::bigint, headgate_now() - ${Math.ceil(age)}::bigint) * ${TICKS}::bigint, (select seq from use_below)) as bound
+          least(least(${Math.floor(before)}::bigint, headgate_now() - ${Math.ceil(age)}::bigint) * ${TICKS}::bigint, (select seq from use_below)) as bound,
+          ${sql.raw(OPEN_SINCE)} as open
       ), old as (
         select seq, tag from generation, mine where got and seq < (select bound from mine) order by seq, tag limit ${most}
       ), gone as (
@@ -179,7 +153,8 @@ export class PostgresLedger implements LedgerReader {
         returning g.key, g.payer, g.cost, (case when g.at > 0 then g.at else g.seq / ${TICKS}::bigint end) / ${DAY_MS}::bigint as day
       ), kept as (
         insert into carried (key, payer, day, count, cost)
-        select key, payer, day, count(*), sum(cost) from gone group by key, payer, day order by key, payer, day
+        select key, payer, case when day < (select open from mine) then ${sql.raw(MONTH_OF_DAY)} else day end, count(*), sum(cost)
+        from gone group by 1, 2, 3 order by 1, 2, 3
         on conflict (key, payer, day) do update set count = carried.count + excluded.count, cost = carried.cost + excluded.cost
       )
       select count(*) as count from gone`
@@ -239,7 +214,8 @@ const SUMMED = sql.raw('model, endpoint, provider, status, count, dollars, nano,
 function rollupsOf(wanted: UseQuery) {
   const { from, until, keys, byKey } = wanted
   const inDays = inDaysOf(wanted)
-  const inHours = sql`hour >= ${Math.ceil(from / HOUR_MS)}::bigint and hour < ${Math.ceil(until / HOUR_MS)}::bigint`
+  const inHours = sql`hour >= ${Math.ceil(from / HOUR_MS)}::bigint and hour < ${Math.ceil(until / HOUR_MS)}::bigint
+    and hour <= (select (max(seq) - 1) / ${HOUR_MS * TICKS}::bigint from use_below)`
   const byHour = sql`select day * ${DAY_MS}::bigint as moment, ${SUMMED} from use_by_day where ${inDays} and day < ${CLOSED}
     union all select hour * ${HOUR_MS}::bigint, ${SUMMED} from use_by_hour where ${inHours} and hour >= ${CLOSED} * 24`
   const none = sql`select ${END}::bigint as day, '' as model, '' as endpoint, '' as provider, false as answered, seq as requests, 0::numeric as cost,

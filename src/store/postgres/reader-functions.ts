@@ -2,7 +2,11 @@
  * How far readers of the ledger have come, such as exports (`ledger/types.ts`). A reader raises its bound only while no generation is
  * being handed in: so each row is either below the bound and seen by the batch, or noted as late by the call that brings it.
  */
+import { MOST_AHEAD } from '../../core/ids.ts'
 import { LOCKS } from './locks.ts'
+
+/** The `batch` of a generation that was read although it is dated ahead of now. */
+export const EARLY = -1
 
 /** As many as there are: without a limit the last one is found in the index, and those that hand generations in need not wait. */
 const EVERY = Number.MAX_SAFE_INTEGER
@@ -21,7 +25,8 @@ export const NOTE_LATE = `
  * one of the next generations below \`bound\` and of late ones. \`begun_at\` is 0 where there is nothing to read.
  */
 export const READER_CLAIM = `
-CREATE OR REPLACE FUNCTION headgate_claim(the_name text, the_holder text, hold_for bigint, first_seq bigint, age bigint, most bigint)
+CREATE OR REPLACE FUNCTION headgate_claim(the_name text, the_holder text, hold_for bigint, first_seq bigint, age bigint, most bigint,
+  ahead boolean DEFAULT false)
   RETURNS TABLE (below bigint, reaching bigint, batch bigint, begun_at bigint, note text) LANGUAGE plpgsql AS $body$
 #variable_conflict use_column
 DECLARE
@@ -43,9 +48,16 @@ BEGIN
       SELECT max(seq) INTO last_seq
         FROM (SELECT g.seq FROM generation g WHERE g.seq >= r.below AND g.seq < (moment - age) * 4096 ORDER BY g.seq LIMIT most) AS page;
     END IF;
+    IF ahead THEN
+      INSERT INTO ledger_reader_late (reader, seq, tag, batch)
+        SELECT the_name, g.seq, g.tag, 0 FROM generation g
+        WHERE g.seq >= greatest((moment + ${MOST_AHEAD}) * 4096 + 1, (SELECT max(o.seq) FROM ledger_reader_late o WHERE o.reader = the_name))
+        ORDER BY g.seq, g.tag LIMIT least(most, ${Number.MAX_SAFE_INTEGER - 1}) + 1
+        ON CONFLICT DO NOTHING;
+    END IF;
     UPDATE ledger_reader_late l SET batch = r.batch + 1
       WHERE l.reader = the_name AND (l.seq, l.tag) IN
-        (SELECT o.seq, o.tag FROM ledger_reader_late o WHERE o.reader = the_name ORDER BY o.seq, o.tag LIMIT most);
+        (SELECT o.seq, o.tag FROM ledger_reader_late o WHERE o.reader = the_name AND o.batch >= 0 ORDER BY o.seq, o.tag LIMIT most);
     GET DIAGNOSTICS late = ROW_COUNT;
     IF last_seq IS NOT NULL OR late > 0 THEN
       UPDATE ledger_reader p SET batch = r.batch + 1, begun_at = moment, reaching = coalesce(last_seq + 1, r.below) WHERE p.name = the_name;
@@ -58,10 +70,15 @@ $body$`
 /** The open batch has been read. @returns false where it is no longer the open one. */
 export const READER_ACCEPT = `
 CREATE OR REPLACE FUNCTION headgate_accept(the_name text, the_batch bigint, the_note text) RETURNS boolean LANGUAGE plpgsql AS $body$
+DECLARE
+  now_below bigint;
 BEGIN
   UPDATE ledger_reader SET below = reaching, begun_at = 0, note = the_note WHERE name = the_name AND batch = the_batch AND begun_at > 0;
   IF NOT FOUND THEN RETURN false; END IF;
-  DELETE FROM ledger_reader_late WHERE reader = the_name AND batch = the_batch;
+  -- Those that were read although they are dated ahead stay noted until the bound has passed them.
+  SELECT p.below INTO now_below FROM ledger_reader p WHERE p.name = the_name;
+  UPDATE ledger_reader_late SET batch = ${EARLY} WHERE reader = the_name AND batch = the_batch AND seq >= now_below;
+  DELETE FROM ledger_reader_late WHERE reader = the_name AND seq < now_below AND batch IN (the_batch, ${EARLY});
   RETURN true;
 END
 $body$`

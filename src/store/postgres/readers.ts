@@ -4,6 +4,7 @@ import type { GenerationRecord, LedgerReaders, ReaderBatch, ReaderClaim, Unread 
 import { TICKS } from '../rows.ts'
 import type { Connection } from './connection.ts'
 import { recordFrom } from './ledger.ts'
+import { EARLY } from './reader-functions.ts'
 import { type GenerationTable, query } from './tables.ts'
 
 const PAGE = 500
@@ -23,10 +24,10 @@ export class PostgresReaders implements LedgerReaders {
     this.connection = connection
   }
 
-  async claim({ reader, holder, holdFor, since, age, most }: ReaderClaim): Promise<ReaderBatch | undefined> {
+  async claim({ reader, holder, holdFor, since, age, most, ahead = false }: ReaderClaim): Promise<ReaderBatch | undefined> {
     const first = Math.max(0, Math.ceil(since * TICKS))
     const claimed = sql<ClaimRow>`select below, reaching, batch, begun_at, note
-      from headgate_claim(${reader}, ${holder}, ${Math.ceil(holdFor)}::bigint, ${first}::bigint, ${Math.ceil(age)}::bigint, ${most}::bigint)`
+      from headgate_claim(${reader}, ${holder}, ${Math.ceil(holdFor)}::bigint, ${first}::bigint, ${Math.ceil(age)}::bigint, ${most}::bigint, ${ahead})`
     const [row] = await this.connection.run(claimed.compile(query))
     if (!row) return undefined
     const { below, reaching, batch, begun_at: begunAt, note } = row
@@ -40,7 +41,7 @@ export class PostgresReaders implements LedgerReaders {
     // Those that came since the batch was begun wait for the next one: so this one stays as it was.
     yield* this.paged(
       sql`generation g where g.seq >= ${below}::bigint and g.seq < ${reaching}::bigint and not exists (select 1 from ledger_reader_late l
-        where l.reader = ${reader} and l.seq = g.seq and l.tag = g.tag and l.batch = 0)`,
+        where l.reader = ${reader} and l.seq = g.seq and l.tag = g.tag and l.batch <= 0)`,
     )
   }
 
@@ -55,8 +56,9 @@ export class PostgresReaders implements LedgerReaders {
     const found = sql<{ oldest: number | null; rows: number }>`
       with bound as (select coalesce((select below from ledger_reader where name = ${reader}), ${first}::bigint) as seq)
       select min(seq) as oldest, count(*) as rows from (
-        (select l.seq from ledger_reader_late l where l.reader = ${reader} order by l.seq limit ${most})
-        union all (select g.seq from generation g where g.seq >= (select seq from bound) order by g.seq limit ${most})) as u`
+        (select l.seq from ledger_reader_late l where l.reader = ${reader} and l.batch >= 0 order by l.seq limit ${most})
+        union all (select g.seq from generation g where g.seq >= (select seq from bound) and not exists (select 1 from ledger_reader_late l
+          where l.reader = ${reader} and l.seq = g.seq and l.tag = g.tag and l.batch = ${EARLY}) order by g.seq limit ${most})) as u`
     const [row] = await this.connection.run(found.compile(query))
     return { oldest: row?.oldest == null ? undefined : Math.floor(row.oldest / TICKS), rows: row?.rows ?? 0 }
   }

@@ -3,6 +3,7 @@
 import { CompiledQuery, sql } from 'kysely'
 import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
+import { MOST_AHEAD, TICKS } from '../../core/ids.ts'
 import { readableJson } from '../../core/json.ts'
 import { cutNano } from '../../core/money.ts'
 import { migrationsFor, SCHEMA_VERSION } from '../migrations.ts'
@@ -18,6 +19,7 @@ import { PostgresLedger } from './ledger.ts'
 import { LOCKS } from './locks.ts'
 import { PostgresReaders } from './readers.ts'
 import { query, storable } from './tables.ts'
+import { WindowRebuild } from './window-rebuild.ts'
 
 export type PostgresNews = ConnectionNews
 
@@ -35,6 +37,8 @@ const MOST_ROWS = 500
 const QUIET = 1000
 /** Milliseconds: younger generations mostly still run, and each that is settled after the watermark has passed it costs a statement of its own. */
 const ROLL_AGE = 60_000
+/** Rows of each table of sums. */
+const MOST_FORGOTTEN = 2_000
 const NO_CHANGE = Number.MAX_SAFE_INTEGER
 
 const TAKE = prepared('take', `SELECT headgate_take(${numbered(19)})`)
@@ -45,10 +49,9 @@ const FORGET_LOST = prepared('forget_lost', 'SELECT lost, freed FROM headgate_fo
 const ROLL = prepared('roll', 'SELECT headgate_roll((headgate_now() - $1) * 4096, $2) AS count')
 const ROLL_SESSIONS = prepared('roll_sessions', 'SELECT headgate_roll_sessions((headgate_now() - $1) * 4096, $2) AS count')
 const CLOSE_DAYS = prepared('close_days', 'SELECT headgate_close_days($1) AS count')
-const FORGET_USE = prepared('forget_use', 'SELECT headgate_forget_use($1) AS count')
-const REBUILD = prepared('rebuild', 'SELECT headgate_rebuild_windows($1) AS count')
-/** What keys have spent that others issued counts at those as well. */
-const SPENT = prepared('spent', 'SELECT coalesce(sum(spent - issued), 0) AS spent FROM balance')
+const FORGET_USE = prepared('forget_use', 'SELECT headgate_forget_use($1, $2) AS count')
+const FOLD_CARRIED = prepared('fold_carried', 'SELECT headgate_fold_carried($1) AS count')
+const AHEAD = prepared('ahead', `SELECT max(seq) AS seq FROM generation WHERE seq > (headgate_now() + $1) * ${TICKS}`)
 const BALANCES = prepared(
   'balances',
   `SELECT key, spent, leased,
@@ -101,6 +104,7 @@ export class PostgresRecord implements StoreOfRecord {
   readonly compactionKeys: PostgresCompactionKeys
   readonly readers: PostgresReaders
   readonly events: PostgresEvents
+  private readonly windows: WindowRebuild
   private readonly connections: Connections
 
   constructor(connections: Connections, clock: Clock) {
@@ -111,6 +115,7 @@ export class PostgresRecord implements StoreOfRecord {
     this.guardrails = new PostgresGuardrails(connections)
     this.compactionKeys = new PostgresCompactionKeys(connections)
     this.events = new PostgresEvents(connections)
+    this.windows = new WindowRebuild({ connection: connections.readings, readers: this.readers, sums: this.ledger.sums })
   }
 
   async take(node: string, rows: readonly SettledRows[]): Promise<void> {
@@ -153,15 +158,19 @@ export class PostgresRecord implements StoreOfRecord {
     return keys.map((key) => found.get(key) ?? { key, spent: 0n, daily: 0n, weekly: 0n, monthly: 0n, leased: 0 })
   }
 
-  async spentByAll(): Promise<bigint> {
-    const [row] = await this.connections.readings.call<{ spent: bigint }>(SPENT, [])
-    return row?.spent ?? 0n
+  spentByAll(): Promise<bigint> {
+    return this.ledger.sums.spentByAll()
   }
 
-  /** Computes windows anew that a wrong clock has opened early, or all. @returns the keys for which it was done. */
-  async rebuildWindows(of: 'ahead' | 'all'): Promise<number> {
-    const [row] = await this.connections.money.call<{ count: number }>(REBUILD, [of === 'all'])
-    return row?.count ?? 0
+  /** Computes windows anew that a clock which was ahead has opened. @returns the keys for which it was done. @throws Fault `unavailable`. */
+  rebuildWindows(): Promise<number> {
+    return this.windows.run()
+  }
+
+  /** Milliseconds since the epoch: admission of the last generation that is dated more than a minute ahead of the database's clock. */
+  async latestAhead(): Promise<number | undefined> {
+    const [row] = await this.connections.readings.call<{ seq: number | null }>(AHEAD, [MOST_AHEAD])
+    return row?.seq == null ? undefined : Math.floor(row.seq / TICKS)
   }
 
   async forgetLost(grace: number): Promise<ReadonlyMap<string, number>> {
@@ -186,12 +195,14 @@ export class PostgresRecord implements StoreOfRecord {
     const sessions = row?.count ?? 0
     if (sessions >= most) return sessions
     const [closed] = await this.connections.readings.call<{ count: number }>(CLOSE_DAYS, [most])
-    return closed?.count ?? 0
+    if (closed && closed.count >= most) return closed.count
+    const [folded] = await this.connections.readings.call<{ count: number }>(FOLD_CARRIED, [most])
+    return folded?.count ?? 0
   }
 
-  /** Removes the oldest day of the sums of use. @returns whether there was one before the moment. */
+  /** Removes the oldest sums of use. @returns whether there were some before the moment. */
   async forgetUse(before: number): Promise<boolean> {
-    const [row] = await this.connections.readings.call<{ count: number }>(FORGET_USE, [Math.floor(before)])
+    const [row] = await this.connections.readings.call<{ count: number }>(FORGET_USE, [Math.floor(before), MOST_FORGOTTEN])
     return (row?.count ?? 0) > 0
   }
 
@@ -248,14 +259,7 @@ export async function openPostgres(
   { clock, report = () => {}, limits = TIME_LIMITS }: PostgresOptions,
 ): Promise<PostgresRecord> {
   await migrate(url, limits)
-  const record = new PostgresRecord(openConnections(url, report, limits), clock)
-  try {
-    await record.rebuildWindows('ahead')
-  } catch (thrown) {
-    await record.close()
-    throw thrown
-  }
-  return record
+  return new PostgresRecord(openConnections(url, report, limits), clock)
 }
 
 /** Milliseconds that one statement may take: it may rewrite a large table, or wait for another process that does. */

@@ -74,6 +74,38 @@ export function addUse(where: string): string {
 /** Waits for a page that is being added; then those above the watermark are left to the next ones until this transaction ends. */
 export const HOLD_WATERMARK = `pg_advisory_xact_lock_shared(${LOCKS.program}, ${LOCKS.watermark})`
 
+/** The last day with sums: what stands behind it is left of a rebuild, counts nowhere, and is about to be removed. */
+export const LAST_DAY = `(SELECT (max(b.seq) - 1) / ${DAY * 4096} FROM use_below b)`
+
+/** Each table of sums, and in which units of `ticks` its rows are dated. */
+const DATED: readonly (readonly [table: string, unit: string, ticks: number])[] = [
+  ['use_by_hour', 'hour', HOUR * 4096],
+  ['use_by_key', 'day', DAY * 4096],
+  ...['use_by_day', ...KEY_TABLES].map((table): [string, string, number] => [table, 'day', DAY * 4096]),
+]
+
+/**
+ * Removes sums that a rebuild has left above the watermark, at most \`most\` rows of each table; read from the end of the index, which
+ * has nothing there at any other time. @returns how many of them there were.
+ */
+export const CLEAR_USE = `
+CREATE OR REPLACE FUNCTION headgate_clear_use(most bigint) RETURNS bigint LANGUAGE plpgsql AS $body$
+DECLARE
+  below bigint;
+  cleared bigint := 0;
+  one bigint;
+BEGIN
+  SELECT max(b.seq) INTO below FROM use_below b;
+  ${DATED.map(
+    ([table, unit, ticks]) => `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
+    SELECT u.ctid FROM ${table} u WHERE u.${unit} > (below - 1) / ${ticks} ORDER BY u.${unit} DESC LIMIT most));
+  GET DIAGNOSTICS one = ROW_COUNT;
+  cleared := cleared + one;`,
+  ).join('\n  ')}
+  RETURN cleared;
+END
+$body$`
+
 /** Adds the next generations below `bound`. @returns how many; 0 also while another process does the same. */
 export const ROLL = `
 CREATE OR REPLACE FUNCTION headgate_roll(bound bigint, most bigint) RETURNS bigint LANGUAGE plpgsql AS $body$
@@ -83,6 +115,8 @@ DECLARE
   rolled bigint;
 BEGIN
   IF NOT pg_try_advisory_xact_lock(${LOCKS.program}, ${LOCKS.rolling}) THEN RETURN 0; END IF;
+  -- What a rebuild has left goes first, beside those that hand generations in: it counts nowhere.
+  IF headgate_clear_use(most) > 0 THEN RETURN most; END IF;
   PERFORM pg_advisory_xact_lock(${LOCKS.program}, ${LOCKS.watermark});
   SELECT seq INTO first_seq FROM use_below;
   SELECT count(*), max(seq) INTO rolled, last_seq
@@ -94,11 +128,13 @@ BEGIN
 END
 $body$`
 
-const OF_KEYS = 'u.key > the_key AND (last_key IS NULL OR u.key <= last_key)'
+/** Both are bounds of the index: with an OR for the last page each page would read the rest of the day. */
+const OF_KEYS = 'u.key > the_key AND u.key <= last_key'
 const OF_DAY = `u.day = the_day AND ${OF_KEYS}`
 /** The running sums of the day before, where that is in the same run. */
 const DAY_BEFORE = `${RUNNING} u WHERE the_day % ${RUN_DAYS} > 0 AND u.day = the_day - 1`
 const NTH_KEY = 'AND u.key > the_key ORDER BY u.key OFFSET most - 1 LIMIT 1'
+const LAST_KEY = 'AND u.key > the_key ORDER BY u.key DESC LIMIT 1'
 const SUMMED = `u.key, model, provider, count, dollars, nano, ${TOKENS.join(', ')}, saved`
 const COST = `(sum(dollars) + div(sum(nano), ${NANO}))::bigint, (sum(nano) % ${NANO})::bigint`
 
@@ -112,13 +148,18 @@ DECLARE
   the_day bigint;
   the_key text;
   last_key text;
+  ends boolean;
 BEGIN
   IF NOT pg_try_advisory_xact_lock(${LOCKS.program}, ${LOCKS.rolling}) THEN RETURN 0; END IF;
   PERFORM pg_advisory_xact_lock(${LOCKS.program}, ${LOCKS.watermark});
   SELECT c.day, c.key INTO the_day, the_key FROM use_closed c;
   IF the_key = '' AND NOT EXISTS (SELECT 1 FROM ${DAY_BEFORE}) THEN SELECT min(u.day) INTO the_day FROM use_by_key u WHERE u.day >= the_day; END IF;
   IF the_day IS NULL OR (the_day + 1) * ${DAY} * 4096 > (SELECT seq FROM use_below) THEN RETURN 0; END IF;
-  SELECT min(key) INTO last_key FROM ((SELECT u.key FROM use_by_key u WHERE u.day = the_day ${NTH_KEY}) UNION ALL (SELECT u.key FROM ${DAY_BEFORE} ${NTH_KEY})) AS ends;
+  SELECT min(key) INTO last_key FROM ((SELECT u.key FROM use_by_key u WHERE u.day = the_day ${NTH_KEY}) UNION ALL (SELECT u.key FROM ${DAY_BEFORE} ${NTH_KEY})) AS named;
+  ends := last_key IS NULL;
+  IF ends THEN
+    SELECT max(key) INTO last_key FROM ((SELECT u.key FROM use_by_key u WHERE u.day = the_day ${LAST_KEY}) UNION ALL (SELECT u.key FROM ${DAY_BEFORE} ${LAST_KEY})) AS named;
+  END IF;
   ${KEY_PARTS.map(
     ([
       part,
@@ -129,7 +170,7 @@ BEGIN
   ${insertInto(RUNNING, KEY_SUMS.both)} SELECT the_day, key, model, provider, sum(count)::bigint, sum(failed)::bigint, ${COST}, ${TOKEN_SUMS}
     FROM (SELECT ${SUMMED}, CASE WHEN status IN ('failed', 'unknown') THEN count ELSE 0 END AS failed FROM use_by_key u WHERE ${OF_DAY}
       UNION ALL SELECT ${SUMMED}, failed FROM ${DAY_BEFORE} AND ${OF_KEYS}) AS u GROUP BY 1, 2, 3, 4;
-  IF last_key IS NULL THEN
+  IF ends THEN
     INSERT INTO use_by_day (day, ${NAMES.join(', ')}, count, dollars, nano, ${TOKENS.join(', ')}, saved)
       SELECT the_day, ${NAMES.join(', ')}, sum(count)::bigint, ${COST}, ${TOKEN_SUMS}
       FROM use_by_hour u WHERE u.hour >= the_day * 24 AND u.hour < (the_day + 1) * 24 GROUP BY ${numbers(1 + NAMES.length)};
@@ -142,31 +183,40 @@ END
 $body$`
 
 const DAY_BEGINS = `moment / ${DAY}`
+const HOUR_BEGINS = `moment / ${HOUR}`
 const RUN_BEGINS = `moment / ${DAY} / ${RUN_DAYS} * ${RUN_DAYS}`
 
-/** Removes the oldest day and hour that began before `moment` (milliseconds since the epoch); of a run that goes on beyond it none. @returns rows. */
+/**
+ * Removes sums of days and hours that began before `moment` (milliseconds since the epoch), at most `most` rows of each table, the oldest
+ * first; of a run that goes on beyond it none. @returns rows.
+ */
 export const FORGET_USE = `
-CREATE OR REPLACE FUNCTION headgate_forget_use(moment bigint) RETURNS bigint LANGUAGE plpgsql AS $body$
+CREATE OR REPLACE FUNCTION headgate_forget_use(moment bigint, most bigint) RETURNS bigint LANGUAGE plpgsql AS $body$
 DECLARE
-  days bigint;
-  hours bigint;
+  forgotten bigint := 0;
+  one bigint;
 BEGIN
-  DELETE FROM use_by_key WHERE day < moment / ${DAY} AND day = (SELECT min(day) FROM use_by_key);
-  GET DIAGNOSTICS days = ROW_COUNT;
-  ${['use_by_day', ...KEY_TABLES]
-    .map(
-      (table) =>
-        `DELETE FROM ${table} WHERE day < ${table === RUNNING ? RUN_BEGINS : DAY_BEGINS} AND day = (SELECT min(day) FROM ${table});`,
-    )
-    .join('\n  ')}
-  DELETE FROM use_by_hour WHERE hour < moment / ${HOUR} AND hour = (SELECT min(hour) FROM use_by_hour);
-  GET DIAGNOSTICS hours = ROW_COUNT;
-  RETURN days + hours;
+  ${DATED.map(
+    ([table, unit]) => `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
+    SELECT u.ctid FROM ${table} u WHERE u.${unit} < ${table === RUNNING ? RUN_BEGINS : unit === 'hour' ? HOUR_BEGINS : DAY_BEGINS} ORDER BY u.${unit} LIMIT most));
+  GET DIAGNOSTICS one = ROW_COUNT;
+  forgotten := forgotten + one;`,
+  ).join('\n  ')}
+  RETURN forgotten;
+END
+$body$`
+
+/** As gateways of schema version 18 call it: they may still run beside newer ones. */
+export const FORGET_USE_BEFORE = `
+CREATE OR REPLACE FUNCTION headgate_forget_use(moment bigint) RETURNS bigint LANGUAGE plpgsql AS $body$
+BEGIN
+  RETURN headgate_forget_use(moment, 2000);
 END
 $body$`
 
 /**
- * Forgets the sums of the days whose generations are all there: they are made anew below the watermark, which goes back.
+ * Has the sums of the days whose generations are all there made anew: the watermark goes back, and what stands above it counts nowhere
+ * from then on, and is removed in pages before the next generations are added.
  * @returns the first of these days, since the epoch.
  */
 export const REBUILD_USE = `
@@ -179,12 +229,8 @@ BEGIN
   -- Retention may have removed a part of the oldest day; where nothing is left, nothing can be made anew.
   SELECT coalesce(min(g.seq), (SELECT seq FROM use_below)) / 4096 / ${DAY}
     + CASE WHEN min(g.seq) IS NULL OR EXISTS (SELECT 1 FROM carried) THEN 1 ELSE 0 END INTO the_day FROM generation g;
-  DELETE FROM use_by_key WHERE day >= the_day;
-  DELETE FROM use_by_hour WHERE hour >= the_day * 24;
-  ${['use_by_day', ...KEY_TABLES].map((table) => `DELETE FROM ${table} WHERE day >= the_day;`).join(' ')}
   UPDATE use_closed SET day = least(day, the_day), key = CASE WHEN day < the_day THEN key ELSE '' END;
   UPDATE use_below SET seq = least(seq, the_day * ${DAY} * 4096);
-  DELETE FROM session_use WHERE hour >= the_day * 24;
   UPDATE session_below SET seq = least(seq, the_day * ${DAY} * 4096);
   RETURN the_day;
 END

@@ -30,6 +30,9 @@ export function addSessions(where: string): string {
       first = least(t.first, excluded.first), last = greatest(t.last, excluded.last)`
 }
 
+/** The last hour with sums, as `LAST_DAY` of `rollup-functions.ts`. @param below the watermark. */
+export const lastHour = (below: string): string => `(${below} - 1) / ${HOUR_TICKS}`
+
 /** Adds the next generations below \`bound\`, and forgets hours whose generations have all been removed. @returns how many, 0 also while another process does the same. */
 export const ROLL_SESSIONS = `
 CREATE OR REPLACE FUNCTION headgate_roll_sessions(bound bigint, most bigint) RETURNS bigint LANGUAGE plpgsql AS $body$
@@ -40,6 +43,12 @@ DECLARE
   forgotten bigint;
 BEGIN
   IF NOT pg_try_advisory_xact_lock(${LOCKS.program}, ${LOCKS.rolling}) THEN RETURN 0; END IF;
+  SELECT s.seq INTO first_seq FROM session_below s;
+  -- What a rebuild has left above the watermark.
+  DELETE FROM session_use WHERE ctid = ANY (ARRAY(
+    SELECT u.ctid FROM session_use u WHERE u.hour > ${lastHour('first_seq')} ORDER BY u.hour DESC LIMIT most));
+  GET DIAGNOSTICS forgotten = ROW_COUNT;
+  IF forgotten > 0 THEN RETURN most; END IF;
   PERFORM pg_advisory_xact_lock(${LOCKS.program}, ${LOCKS.watermark});
   SELECT s.seq INTO first_seq FROM session_below s;
   SELECT count(*), max(seq) INTO rolled, last_seq

@@ -6,7 +6,7 @@ import { HOUR_MS, TICKS } from '../rows.ts'
 import { HAS_SESSION, SESSION_OF } from '../search-index.ts'
 import type { Connection } from './connection.ts'
 import { factOf, SAVED as SAVED_TEXT } from './json-text.ts'
-import { HOUR_TICKS } from './session-functions.ts'
+import { HOUR_TICKS, lastHour } from './session-functions.ts'
 import { query, storable } from './tables.ts'
 
 /** Sessions by hour of one page: each costs this process half a microsecond. */
@@ -126,6 +126,8 @@ const SESSION = fact('session_id', "''")
 const IN_SESSIONS = sql.raw(HAS_SESSION.postgres)
 const SESSION_NAME = sql.raw(`(${SESSION_OF.postgres})`)
 const BELOW = sql.raw('mark as materialized (select seq as below from session_below)')
+/** What a rebuild has left behind it counts nowhere. */
+const LAST_HOUR = sql.raw(lastHour('(select max(seq) from session_below)'))
 const ofKeys = ({ keys }: SessionQuery): RawBuilder<unknown> => (keys ? sql`and s.key = any(${keys.map(storable)})` : sql``)
 
 /**
@@ -139,11 +141,11 @@ const named = (of: string, from: RawBuilder<unknown>, end: RawBuilder<unknown>):
 /** Of sessions that go on beyond the end of the period the last generation before it is looked up, by the index of sessions. */
 function firstOf(wanted: SessionQuery) {
   const { first, end, full, fullEnd } = periodOf(wanted)
-  const [hour, lastHour] = [Math.floor(first / HOUR_TICKS), Math.floor((end - 1) / HOUR_TICKS)]
+  const [hour, last] = [Math.floor(first / HOUR_TICKS), Math.floor((end - 1) / HOUR_TICKS)]
   return sql<Columns>`
     with ${BELOW}, hours as materialized (
       select s.hour, s.key, s.session, s.first, s.last, below from session_use s, mark
-      where s.hour >= ${hour}::bigint and s.hour <= ${lastHour}::bigint and s.first < ${end}::bigint and s.last >= ${first}::bigint
+      where s.hour >= ${hour}::bigint and s.hour <= least(${last}::bigint, ${LAST_HOUR}) and s.first < ${end}::bigint and s.last >= ${first}::bigint
         and (s.hour < ${full}::bigint or s.hour >= ${fullEnd}::bigint or s.hour >= below / ${HOUR_TICKS}::bigint) ${ofKeys(wanted)}
     ), found as (
       select key, session, first, last from hours where last < ${end}::bigint
@@ -208,7 +210,7 @@ function sumsOf(wanted: SessionQuery, of: readonly SessionName[]) {
       select * from unnest(${of.map(({ key }) => key)}::text[], ${of.map(({ session }) => session)}::text[],
         ${of.map((name) => hourOf(name.first))}::bigint[], ${of.map(({ last }) => hourOf(last))}::bigint[]) as w (key, session, hour, last)
     ), hours as materialized (
-      select s.*, below from wanted w cross join mark cross join lateral generate_series(w.hour, w.last) as h cross join lateral (
+      select s.*, below from wanted w cross join mark cross join lateral generate_series(w.hour, least(w.last, ${LAST_HOUR})) as h cross join lateral (
         select * from session_use u where u.hour = h and u.key = w.key and u.session = w.session offset 0
       ) as s where s.first < ${end}::bigint and s.last >= ${first}::bigint
     )

@@ -1,6 +1,6 @@
 /** What money means: every charge and every open hold counts at its key and at the key that issued that one. */
 import assert from 'node:assert/strict'
-import { windowStarts } from '../../../src/ledger/credit.ts'
+import { windowStarts } from '../../../src/core/windows.ts'
 import type { Balance } from '../../../src/store/record.ts'
 import { type Bound, KEYS, type Key, LIMIT_STEP, type Terms } from './steps.ts'
 
