@@ -121,7 +121,10 @@ function calls(said: Said): Block[] {
   return (said.calls ?? []).map((call) => {
     const head = { type: 'tool_use', id: call.id, name: call.name, caller: { type: 'direct' } }
     return {
-      whole: { ...head, input: JSON.parse(call.args.join('') || '{}') as Json },
+      // Streams may bring arguments that are no JSON.
+      get whole() {
+        return { ...head, input: JSON.parse(call.args.join('') || '{}') as Json }
+      },
       opened: { ...head, input: {} },
       deltas: ['', ...call.args].map((piece) => ({ type: 'input_json_delta', partial_json: piece })),
     }

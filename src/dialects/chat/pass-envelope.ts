@@ -143,8 +143,8 @@ class Skeleton {
 
 /** Two ways in which serialisers write JSON; a third one is left to the slow path. */
 const STYLES = [
-  { choices: ',"choices":[', finish: '"finish_reason":"', usage: '"usage":{', noUsage: ',"usage":null' },
-  { choices: ', "choices": [', finish: '"finish_reason": "', usage: '"usage": {', noUsage: ', "usage": null' },
+  { choices: ',"choices":[', usage: '"usage":{', noUsage: ',"usage":null' },
+  { choices: ', "choices": [', usage: '"usage": {', noUsage: ', "usage": null' },
 ] as const
 
 /**
@@ -227,7 +227,7 @@ export class Envelope {
   /** As `rewrite`, by looking for what must not be in a content chunk. */
   private scan(batch: string, calls: boolean): string | undefined {
     const { prefix, ours, style } = this
-    if (!batch.startsWith(prefix) || batch.includes(style.finish) || batch.includes(ERROR) || batch.includes(THINKING)) return undefined
+    if (!batch.startsWith(prefix) || holdsEnd(batch) || batch.includes(ERROR) || batch.includes(THINKING)) return undefined
     // A member's name that is written with escapes would be missed here.
     if (escapesLetters(batch)) return undefined
     if ((batch.includes(TOOL_CALLS) && (!calls || batch.includes(NAME))) || batch.includes(FUNCTION_CALL)) return undefined
@@ -257,6 +257,18 @@ export class Envelope {
     this.images = images
     return out
   }
+}
+
+const FINISH = '"finish_reason":'
+const LETTER_N = 0x6e
+
+/** True where a choice has ended: its reason is not null, whatever it is. */
+function holdsEnd(batch: string): boolean {
+  for (let at = batch.indexOf(FINISH); at !== -1; at = batch.indexOf(FINISH, at)) {
+    at += FINISH.length
+    if (batch.charCodeAt(batch.charCodeAt(at) === SPACE ? at + 1 : at) !== LETTER_N) return true
+  }
+  return false
 }
 
 function parseHeader(text: string): JsonObject | undefined {

@@ -21,3 +21,42 @@ export function startTaskProgram(root: Test, command: string, args: readonly str
       return answers
     }
 }
+
+/** How a client takes the end of an answer: finished, shown as not whole, raised, or silent, where nothing says how. */
+export type Read = (
+  model: string,
+  prompt: string,
+  stream: boolean,
+) => Promise<{ kind: 'finished' | 'shown' | 'raised' | 'silent'; calls: string[] }>
+
+interface ReaderProgram {
+  readonly command: string
+  readonly args: readonly string[]
+  readonly clients: readonly string[]
+  readonly account: { readonly url: string; readonly key: string }
+}
+
+/** Starts a program that reads ends of answers, several at once. It stops when `root` ends. @returns the readers by their names. */
+export function startReaders(root: Test, { command, args, clients, account }: ReaderProgram): Record<string, Read> {
+  const process = spawn(command, [...args], { stdio: ['pipe', 'pipe', 'inherit'] })
+  root.teardown(() => process.kill())
+  const waiting = new Map<number, { resolve(reading: Awaited<ReturnType<Read>>): void; reject(problem: Error): void }>()
+  let next = 0
+  process.once('exit', () => {
+    for (const { reject } of waiting.values()) reject(new Error(`${command} has ended`))
+  })
+  createInterface({ input: process.stdout }).on('line', (line) => {
+    const [number, kind, calls] = JSON.parse(line) as [number, Awaited<ReturnType<Read>>['kind'], string[]]
+    waiting.get(number)?.resolve({ kind, calls })
+    waiting.delete(number)
+  })
+  const readerOf =
+    (client: string): Read =>
+    (model, prompt, stream) =>
+      new Promise((resolve, reject) => {
+        const number = next++
+        waiting.set(number, { resolve, reject })
+        process.stdin.write(`${JSON.stringify([number, client, account.url, account.key, model, prompt, stream])}\n`)
+      })
+  return Object.fromEntries(clients.map((client) => [`${client}, in another language`, readerOf(client)]))
+}
