@@ -60,7 +60,7 @@ export function attemptLayer<Dependencies extends ChainDependencies>(
           setAside(exchange)
           throw endedEarly(exchange, failures)
         }
-        const permit = failures.length === 0 ? FREE : permitFor(endpoint, fallbacks, dependencies)
+        const permit = failures.length === 0 ? FREE : permitFor(exchange, endpoint, fallbacks, dependencies)
         if (!permit) continue
         setAside(exchange)
         let running = beginAttempt(exchange, endpoint, dependencies)
@@ -147,7 +147,13 @@ interface Fallbacks {
  * down, this adds per endpoint at most five calls, those under way when the fifth failure becomes known, and then one
  * probe per ejection.
  */
-function permitFor(endpoint: Endpoint, fallbacks: Fallbacks, { health, retries }: ChainDependencies): RetryPermit | undefined {
+function permitFor(
+  { auth }: Planned,
+  endpoint: Endpoint,
+  fallbacks: Fallbacks,
+  { health: book, retries }: ChainDependencies,
+): RetryPermit | undefined {
+  const health = book.forKey(auth.key.identity)
   const ejected = health.ejected(endpoint)
   const failing = ejected || health.recentOutage(endpoint) || health.resting(endpoint)
   if (!failing && health.latency(endpoint, 'p50') !== undefined) return FREE
@@ -238,7 +244,7 @@ export function countAttempt(tallies: Tallies, provider: string, outcome: string
 
 function beginAttempt(exchange: Planned, endpoint: Endpoint, dependencies: ChainDependencies): NotedAttempt {
   exchange.plan.watch?.begin()
-  dependencies.health.dispatched(endpoint)
+  dependencies.health.dispatched(endpoint, exchange.auth.key.identity)
   const attempt: NotedAttempt = {
     provider: endpoint.provider.name,
     model: endpoint.model.slug,
@@ -266,6 +272,7 @@ function close(exchange: Planned, attempt: NotedAttempt): void {
 /** The endpoint has answered, if only with a beginning. */
 function attemptAnswered(exchange: Planned, turn: Turn, record: NotedAttempt, dependencies: ChainDependencies): void {
   const { at: endpoint, started } = record
+  const key = exchange.auth.key.identity
   record.answer = turn
   record.contentAt = exchange.run.contentAt
   exchange.head.costs.turns.push(turn)
@@ -279,31 +286,38 @@ function attemptAnswered(exchange: Planned, turn: Turn, record: NotedAttempt, de
     record.status = turn.fault.providerStatus ?? record.status
     record.code = turn.fault.code
     turn.fault = keyless(turn.fault, endpoint.provider)
-    if (lostToSlowReader(turn)) dependencies.health.abandoned(endpoint)
-    else failed(turn.fault, record, dependencies)
-  } else if (turn.aborted) dependencies.health.abandoned(endpoint)
+    if (lostToSlowReader(turn)) dependencies.health.abandoned(endpoint, key)
+    else failed(turn.fault, record, { key, dependencies })
+  } else if (turn.aborted) dependencies.health.abandoned(endpoint, key)
   // An end in error after some content: the caller has the answer, the endpoint has not done well.
-  else if (turn.end?.reason === 'error') failed(new Fault('upstream_error'), record, dependencies)
+  else if (turn.end?.reason === 'error') failed(new Fault('upstream_error'), record, { key, dependencies })
   else served(exchange, turn, started, dependencies)
 }
 
 /** Nothing has reached the caller. @returns the fault as the caller may see it. */
 function attemptFailed(exchange: Planned, thrown: unknown, record: NotedAttempt, dependencies: ChainDependencies): Fault {
   const { at: endpoint, started } = record
+  const key = exchange.auth.key.identity
   const raw = asFault(thrown)
   const fault = keyless(aboutCallersItem(raw, exchange.request.sent) ?? raw, endpoint.provider)
   record.status = raw.providerStatus ?? record.status
   record.code = fault.code
   record.latency = Math.round(exchange.head.clock.monotonic() - started)
-  if (fault.origin === 'upstream') failed(fault, record, dependencies, started)
-  else dependencies.health.abandoned(endpoint)
+  if (fault.origin === 'upstream') failed(fault, record, { key, dependencies, since: started })
+  else dependencies.health.abandoned(endpoint, key)
   return fault
 }
 
-/** @param since when it began to fail, where not just now. */
-function failed(fault: Fault, { at: endpoint, status }: NotedAttempt, dependencies: ChainDependencies, since?: number): void {
-  if (fault.origin === 'upstream') dependencies.health.failure(endpoint, fault, since)
-  else dependencies.health.abandoned(endpoint)
+interface FailedBy {
+  readonly key: string
+  readonly dependencies: ChainDependencies
+  /** When it began to fail, where not just now. */
+  readonly since?: number
+}
+
+function failed(fault: Fault, { at: endpoint, status }: NotedAttempt, { key, dependencies, since }: FailedBy): void {
+  if (fault.origin === 'upstream') dependencies.health.failure(endpoint, fault, { key, status, since })
+  else dependencies.health.abandoned(endpoint, key)
   countAttempt(dependencies.tallies, endpoint.provider.slug, fault.code)
   if (isAccountFault(fault)) dependencies.alarm(endpoint.provider, fault, denialIn(fault, status, endpoint.provider))
 }
@@ -327,7 +341,7 @@ function denialIn({ code, sentence }: Fault, status: number | null, { key }: Pro
 function served(exchange: Planned, { endpoint, usage, writing }: Turn, started: number, dependencies: ChainDependencies): void {
   const firstTokenMs = Math.max(0, exchange.run.contentAt - started)
   const tokensPerSecond = writing === undefined ? 0 : ((usage?.output ?? 0) * 1000) / writing
-  dependencies.health.success(endpoint, { firstTokenMs, tokensPerSecond, tools: exchange.plan.watch?.verdict })
+  dependencies.health.success(endpoint, { firstTokenMs, tokensPerSecond, tools: exchange.plan.watch?.verdict }, exchange.auth.key.identity)
   countAttempt(dependencies.tallies, endpoint.provider.slug, 'ok')
   stick(exchange, endpoint, usage, dependencies.sessions)
 }
