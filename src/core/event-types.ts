@@ -129,7 +129,7 @@ const ENDPOINT_FIELDS = {
 
 export const PROVIDER_EJECTED = declare<EndpointFacts>(
   'headgate.provider.ejected',
-  'Five requests in a row failed at an endpoint, so that others are used first. Once until it is restored.',
+  'Five requests in a row failed at an endpoint, so that others are used first by all keys that use it. Once until it is restored.',
   { subject: ENDPOINT, fields: ENDPOINT_FIELDS },
 )
 export const PROVIDER_RESTORED = declare<EndpointFacts>(

@@ -28,13 +28,14 @@ export class Ejection {
   /**
    * Times are monotonic milliseconds.
    * @param since when it began to fail; the time counts from then. @param chance uniform in [0, 1).
+   * @param mayEject false for a failure that counts in the row, and that may not be the one that ejects.
    * @returns true where that ejects it.
    */
-  failed({ now, since }: { now: number; since: number }, chance: () => number): boolean {
+  failed({ now, since }: { now: number; since: number }, chance: () => number, mayEject = true): boolean {
     this.streak++
     this.probedAt = NEVER
     // Requests that were under way at the ejection fail as well; they belong to the same outage.
-    if (this.streak < STREAK || now < this.until) return false
+    if (!mayEject || this.streak < STREAK || now < this.until) return false
     const length = Math.min(FIRST_MS * 2 ** this.rounds, LONGEST_MS)
     this.rounds++
     this.until = since + length * (1 - JITTER * chance())
@@ -42,16 +43,13 @@ export class Ejection {
     return true
   }
 
-  /** @returns how many failures in a row this success ends that were too few to eject. */
-  succeeded(now: number): number {
-    const loose = this.streak < STREAK ? this.streak : 0
+  succeeded(now: number): void {
     if (this.borrowed) this.doubtedUntil = now + DOUBT_MS
     this.borrowed = false
     this.streak = 0
     this.rounds = 0
     this.until = NEVER
     this.probedAt = NEVER
-    return loose
   }
 
   /** True from an ejection until a success, whether or not a probe is due. */
@@ -102,20 +100,28 @@ interface OutageNews {
   readonly endpoint: string
   readonly ms: number
   readonly rounds: number
+  /** The one key that it is for; undefined: all. */
+  readonly key: string | undefined
 }
 
-/** Characters of an endpoint's id. */
+/** Characters of an endpoint's id, and of a key's identity. */
 const LONGEST = 1_024
 
 /**
- * Message by which processes share ejections: endpoint, milliseconds that are left (0: it is over), how many in a row.
+ * Message by which processes share ejections: endpoint, milliseconds that are left (0: it is over), how many in a row, and the identity of
+ * the key where it is for that one alone. An ejection for all because of the one key that uses an endpoint is such news: other processes
+ * may serve other keys there.
  * @returns undefined for what is no such news.
  */
 export function readOutageNews(message: Json): OutageNews | undefined {
-  if (!Array.isArray(message) || message.length !== 3) return undefined
-  const [endpoint, ms, rounds] = message
-  if (typeof endpoint !== 'string' || endpoint === '' || endpoint.length > LONGEST) return undefined
-  return isCount(ms) && isCount(rounds) ? { endpoint, ms, rounds } : undefined
+  if (!Array.isArray(message) || message.length < 3 || message.length > 4) return undefined
+  const [endpoint, ms, rounds, key] = message
+  if (!isName(endpoint) || (key !== undefined && !isName(key))) return undefined
+  return isCount(ms) && isCount(rounds) ? { endpoint, ms, rounds, key } : undefined
+}
+
+function isName(value: Json | undefined): value is string {
+  return typeof value === 'string' && value !== '' && value.length <= LONGEST
 }
 
 function isCount(value: Json | undefined): value is number {

@@ -1,81 +1,19 @@
-/** Everything that is remembered of one endpoint, of a size that no traffic changes. */
+/**
+ * Everything that is remembered of one endpoint, of a size that no traffic changes.
+ *
+ * A failure moves the requests of the key that had it. It moves those of all keys where it is surely the endpoint's: where the connection
+ * itself failed or a probe of the gateway's own did, where another key has failed within 30 s without a success in between, or where
+ * one key uses the endpoint alone and more than half of its last 20 requests have failed.
+ */
 
 import type { FaultCode } from '../core/faults.ts'
 import { Ejection } from './ejection.ts'
+import { FailedAttempts, KeyFailures, type KeyStanding, OURS, OUTAGE_MS, SoleKey, steadyWindow } from './key-failures.ts'
+import { OutcomeWindow } from './outcome-window.ts'
+import { SpeedWindow } from './speed-window.ts'
 import type { Band, PercentileName } from './standing.ts'
 
 const NEVER = Number.NEGATIVE_INFINITY
-
-/** How many of the last outcomes were good: counters in a ring of equal spans of time, in one fixed array. */
-export class OutcomeWindow {
-  private readonly spanMs: number
-  private readonly spans: number
-  /** Two counters for each span: good, bad. */
-  private readonly counts: Uint32Array
-  /** Number of the newest span since time 0. */
-  private newest = 0
-  private good = 0
-  private bad = 0
-
-  /** The window reaches back between `(spans - 1) * spanMs` and `spans * spanMs`. */
-  constructor(spanMs: number, spans: number) {
-    this.spanMs = spanMs
-    this.spans = spans
-    this.counts = new Uint32Array(2 * spans)
-  }
-
-  /** @param now monotonic milliseconds. */
-  add(now: number, good: boolean, times = 1): void {
-    this.roll(now)
-    const at = 2 * (this.newest % this.spans) + (good ? 0 : 1)
-    this.counts[at] = this.countAt(at) + times
-    if (good) this.good += times
-    else this.bad += times
-  }
-
-  /** Good outcomes among all, 0 to 1; undefined with fewer than `least` outcomes. */
-  share(now: number, least = 1): number | undefined {
-    this.roll(now)
-    const all = this.good + this.bad
-    return all < least ? undefined : this.good / all
-  }
-
-  /** As `share`, over the newest few spans alone. */
-  recentShare(now: number, spans: number): number | undefined {
-    this.roll(now)
-    let good = 0
-    let bad = 0
-    for (let i = 0; i < Math.min(spans, this.spans, this.newest + 1); i++) {
-      const at = 2 * ((this.newest - i) % this.spans)
-      good += this.countAt(at)
-      bad += this.countAt(at + 1)
-    }
-    return good + bad === 0 ? undefined : good / (good + bad)
-  }
-
-  private countAt(at: number): number {
-    return this.counts[at] ?? 0
-  }
-
-  private roll(now: number): void {
-    const span = Math.floor(now / this.spanMs)
-    if (span <= this.newest) return
-    if (span - this.newest >= this.spans || this.good + this.bad === 0) {
-      if (this.good + this.bad > 0) this.counts.fill(0)
-      this.good = 0
-      this.bad = 0
-    } else {
-      for (let passed = this.newest + 1; passed <= span; passed++) {
-        const at = 2 * (passed % this.spans)
-        this.good -= this.countAt(at)
-        this.bad -= this.countAt(at + 1)
-        this.counts[at] = 0
-        this.counts[at + 1] = 0
-      }
-    }
-    this.newest = span
-  }
-}
 
 /** What a served request shows about its endpoint. */
 export interface ServedSample {
@@ -89,8 +27,20 @@ export interface ServedSample {
   readonly tools?: 'fine' | 'broken' | undefined
 }
 
-/** An endpoint that failed is tried last for this long (contract section 5.2, rule 3). */
-const OUTAGE_MS = 30_000
+/** A failed attempt. */
+export interface FailedSample {
+  readonly now: number
+  /** When it began to fail: outage and ejection count from then. */
+  readonly since: number
+  /** Identity of the caller's key; undefined for a probe of the gateway's own. */
+  readonly key: string | undefined
+  /** The connection itself failed, whatever the request was. */
+  readonly isConnection: boolean
+}
+
+/** What a failure has led to: an ejection for all keys, the same because of the one key that uses the endpoint, or for that key alone. */
+export type Ejected = 'all' | 'sole' | 'key' | undefined
+
 /** Fewer requests than these make no band (contract section 5.2, rule 6). */
 const BAND_REQUESTS = 100
 const NORMAL = 0.95
@@ -100,61 +50,78 @@ const TOOL_REPLIES = 10
 const MINUTE = 60_000
 /** Spans of half a minute that five minutes hold. */
 const FIVE_MINUTES = 10
-/** So many failed attempts in a row within the outage window make an endpoint a failing one (issue 15 section 4). */
-const FAILING_STREAK = 5
 
-/** Times are monotonic milliseconds. */
+/** Times are monotonic milliseconds. Where a method takes a key, its answer is for that one; without one, for the key that is used alone. */
 export class EndpointRecord {
-  /** Absent until the first failure. */
+  /** For all keys. Absent until the first failure. */
   ejection: Ejection | undefined
+  /** True from an ejection that was reported until a success. */
+  isReported = false
   private outageUntil = NEVER
   private restUntil = NEVER
+  /** Successes so far. */
+  private servedTimes = 0
+  private readonly sole = new SoleKey()
+  /** Absent until the first failure. */
+  private keys: KeyFailures | undefined
+  /** Those that count for all keys, and rate limits, since a limit is of the gateway's account. */
+  private readonly attempts = new FailedAttempts()
   private readonly halfHour = new OutcomeWindow(MINUTE / 2, 60)
   /**
    * What the band goes by: the half hour without the failures of ejections, which have an end of their own.
    * They would otherwise keep an endpoint that is well again from the requests that could show it.
    */
-  private readonly steady = new OutcomeWindow(3 * MINUTE, 10)
+  private readonly steady = steadyWindow()
   private readonly day = new OutcomeWindow(30 * MINUTE, 48)
   /** Absent until the first success. */
   private speed: SpeedWindow | undefined
   /** Absent until the first reply with tool calls. */
   private toolCalls: OutcomeWindow | undefined
 
-  /** When the last attempts failed, in a ring; one that served empties it. */
-  private readonly failedAt = new Float64Array(FAILING_STREAK)
-  private failed = 0
   /** Of the last attempt, where it failed. */
   lastFault: FaultCode | undefined
 
-  /** An attempt has failed, rate limits included; those that say nothing of the endpoint are left out. */
-  attemptFailed(now: number, code?: FaultCode): void {
-    this.lastFault = code
-    this.failedAt[this.failed++ % FAILING_STREAK] = now
+  /** The gateway's account there has reached a limit. */
+  attemptLimited(now: number): void {
+    this.attempts.add(now)
   }
 
-  /** An attempt has served. */
-  attemptServed(): void {
-    this.lastFault = undefined
-    this.failed = 0
+  /** An attempt at one of the names behind a wildcard has failed. */
+  nameFailed({ now, key = OURS, isConnection }: Omit<FailedSample, 'since'>): void {
+    if (this.isEveryones({ now, key, isConnection })) this.attempts.add(now)
+    this.noted(key, now).attempts.add(now)
+  }
+
+  /** An attempt at one of the names behind a wildcard has served. */
+  nameServed(key: string | undefined): void {
+    this.servedTimes++
+    this.attempts.clear()
+    if (key !== undefined) this.keys?.get(key)?.attempts.clear()
   }
 
   /** True where the last five attempts were within 30 s and all of them failed. */
-  failing(now: number): boolean {
-    // The next place of the ring holds the oldest of the five.
-    const oldest = this.failedAt[this.failed % FAILING_STREAK]
-    return this.failed >= FAILING_STREAK && oldest !== undefined && now - oldest <= OUTAGE_MS
+  failing(now: number, key?: string): boolean {
+    return this.attempts.failing(now) || this.standing(key, now)?.attempts.failing(now) === true
   }
 
-  abandoned(): void {
+  dispatched(now: number, key: string | undefined): void {
+    this.ejection?.dispatched(now)
+    if (key !== undefined) this.keys?.get(key)?.ejection.dispatched(now)
+  }
+
+  abandoned(key: string | undefined): void {
     this.ejection?.released()
+    if (key !== undefined) this.keys?.get(key)?.ejection.released()
   }
 
-  served(now: number, { firstTokenMs, tokensPerSecond, atLeast = 0, tools }: ServedSample): void {
+  served(now: number, { firstTokenMs, tokensPerSecond, atLeast = 0, tools }: ServedSample, key?: string): void {
+    this.lastFault = undefined
+    this.servedTimes++
+    if (key !== undefined) this.sole.note(key, true, now)
+    if (this.keys) this.forgive(this.keys, now, key)
     this.outageUntil = NEVER
-    this.attemptServed()
-    const failures = this.ejection?.succeeded(now) ?? 0
-    if (failures > 0) this.steady.add(now, false, failures)
+    this.attempts.clear()
+    this.ejection?.succeeded(now)
     this.steady.add(now, true)
     this.halfHour.add(now, true)
     this.day.add(now, true)
@@ -165,12 +132,29 @@ export class EndpointRecord {
     this.toolCalls.add(now, tools === 'fine')
   }
 
-  /** @param chance uniform in [0, 1). @returns true where that ejects it. */
-  broke({ now, since }: { now: number; since: number }, chance: () => number): boolean {
-    this.outageUntil = Math.max(this.outageUntil, since + OUTAGE_MS)
+  /** @param chance uniform in [0, 1). */
+  broke(sample: FailedSample, chance: () => number): Ejected {
+    const { now, since, key = OURS } = sample
+    if (key !== OURS) this.sole.note(key, false, now)
+    const isEveryones = this.isEveryones({ ...sample, key })
+    const isAll = isEveryones || this.sole.mostlyFails(now)
+    const own = this.noted(key, now)
+    own.outageUntil = Math.max(own.outageUntil, since + OUTAGE_MS)
+    own.attempts.add(now)
     this.halfHour.add(now, false)
     this.day.add(now, false)
-    return this.mayEject().failed({ now, since }, chance)
+    if (isAll) {
+      this.outageUntil = Math.max(this.outageUntil, since + OUTAGE_MS)
+      this.attempts.add(now)
+    }
+    const isEjected = own.ejection.failed({ now, since }, chance)
+    if (this.mayEject().failed({ now, since }, chance, isAll)) {
+      for (const each of this.keys?.all() ?? []) each.loose = 0
+      return isEveryones ? 'all' : 'sole'
+    }
+    if (own.ejection.standing || this.mayEject().standing) own.loose = 0
+    else own.loose++
+    return isEjected ? 'key' : undefined
   }
 
   mayEject(): Ejection {
@@ -178,28 +162,59 @@ export class EndpointRecord {
     return this.ejection
   }
 
-  /** The longer of two rests holds. */
-  rest(until: number): void {
-    this.restUntil = Math.max(this.restUntil, until)
+  /** Another process has ejected the endpoint for one key: that one has failed here as well. */
+  takeOver(key: string, now: number, outage: { ms: number; rounds: number }): void {
+    this.noted(key, now).ejection.takeOver(now, outage)
   }
 
-  inOutage(now: number): boolean {
-    return now < this.outageUntil
+  /** The ejection is over in another process. @param key undefined: that of all keys. */
+  endedElsewhere(key: string | undefined, now: number): void {
+    const ejection = key === undefined ? this.ejection : this.keys?.get(key)?.ejection
+    ejection?.endedElsewhere(now)
+  }
+
+  /** The ejection of this key alone; undefined where it has none. */
+  ejectionOf(key: string | undefined): Ejection | undefined {
+    const ejection = key === undefined ? undefined : this.keys?.get(key)?.ejection
+    return ejection?.standing ? ejection : undefined
+  }
+
+  /** True where no other key has used the endpoint of late. */
+  isUsedAlone(key: string, now: number): boolean {
+    return this.sole.alone(now) === key
+  }
+
+  /** The longer of two rests holds. @param key the only one that rests; undefined for all. */
+  rest(until: number, now: number, key?: string): void {
+    if (key === undefined) this.restUntil = Math.max(this.restUntil, until)
+    else {
+      const own = this.noted(key, now, false)
+      own.restUntil = Math.max(own.restUntil, until)
+    }
+  }
+
+  inOutage(now: number, key?: string): boolean {
+    return now < this.outageUntil || now < (this.standing(key, now)?.outageUntil ?? NEVER)
   }
 
   /** Milliseconds. */
-  restLeft(now: number): number {
-    return Math.max(0, this.restUntil - now)
+  restLeft(now: number, key?: string): number {
+    return Math.max(0, this.restUntil - now, (this.standing(key, now)?.restUntil ?? NEVER) - now)
   }
 
   /** Milliseconds until a probe may pass; 0 where it is not ejected. */
-  ejectionLeft(now: number): number {
-    return this.ejection?.left(now) ?? 0
+  ejectionLeft(now: number, key?: string): number {
+    return Math.max(this.ejection?.left(now) ?? 0, this.standing(key, now)?.ejection.left(now) ?? 0)
   }
 
-  band(now: number): Band {
+  /** By all requests, or without those of the one other key with the most failures, whichever is better. */
+  band(now: number, key?: string): Band {
     const share = this.steady.share(now, BAND_REQUESTS) ?? 1
-    return share >= NORMAL ? 0 : share >= LAST_RESORT ? 1 : 2
+    if (share >= NORMAL) return 0
+    const worst = this.keys?.worst(key ?? this.sole.alone(now), now)
+    const others = worst ? (this.steady.shareWithout(worst.steady, now, BAND_REQUESTS) ?? 1) : share
+    const best = Math.max(share, others)
+    return best >= NORMAL ? 0 : best >= LAST_RESORT ? 1 : 2
   }
 
   /** 0 to 1; undefined where nothing has been counted. */
@@ -226,176 +241,48 @@ export class EndpointRecord {
   toolSuccess(now: number): number | undefined {
     return this.toolCalls?.share(now, TOOL_REPLIES)
   }
-}
 
-/** Rolling window of the statistics, in tenths of a second (contract section 5.1). */
-const WINDOW = 3_000
-/** Busy endpoints keep their newest samples only: enough for a p99, small enough for thousands of endpoints. */
-const SAMPLES = 256
-const MOST = 0xffff_ffff
-
-const SHARE: Readonly<Record<PercentileName, number>> = { p50: 0.5, p75: 0.75, p90: 0.9, p99: 0.99 }
-
-/** The last few minutes of one endpoint's speed: a ring of samples, kept sorted as well, so that a percentile is one look-up. */
-export class SpeedWindow {
-  /** Tenths of a second on the monotonic clock. */
-  private readonly at = new Uint32Array(SAMPLES)
-  /** Microseconds to the first token. */
-  private readonly first = new Uint32Array(SAMPLES)
-  /** Thousandths of a token per second; 0 for unknown. */
-  private readonly rate = new Uint32Array(SAMPLES)
-  private readonly firsts = new SortedValues(SAMPLES)
-  private readonly rates = new SortedValues(SAMPLES)
-  /** In the same unit: what replies reached at least that were too short to measure, as far as it is not among the rates. */
-  private readonly bound = new Uint32Array(SAMPLES)
-  private readonly bounds = new SortedValues(SAMPLES)
-  private next = 0
-  private size = 0
-
-  /**
-   * A bound counts as a rate where it is no lower than half of them: it raises what is known, and never lowers it.
-   * @param now monotonic milliseconds. @param rate tokens per second, 0 for unknown. @param atLeast the bound then, 0 for none.
-   */
-  add(now: number, firstTokenMs: number, rate: number, atLeast = 0): void {
-    this.expire(now)
-    if (this.size === SAMPLES) this.dropOldest()
-    const i = this.next
-    this.at[i] = now / 100
-    this.first[i] = whole(firstTokenMs * 1000)
-    this.rate[i] = thousandths(rate)
-    this.bound[i] = thousandths(rate > 0 ? 0 : atLeast)
-    this.firsts.insert(this.first[i])
-    this.next = (i + 1) % SAMPLES
-    this.size++
-    if (this.rate[i] > 0) this.addRate(this.rate[i])
-    else if (this.bound[i] > 0) this.addBound(i, this.bound[i])
+  private isEveryones({ now, key, isConnection }: { now: number; key: string; isConnection: boolean }): boolean {
+    return key === OURS || isConnection || this.keys?.hasOther(key, now, this.servedTimes) === true
   }
 
-  /** The first rate takes the bounds above it along. */
-  private addRate(rate: number): void {
-    this.rates.insert(rate)
-    if (this.rates.size > 1 || this.bounds.size === 0) return
-    for (let i = 0; i < SAMPLES; i++) {
-      const bound = this.bound[i] ?? 0
-      if (bound < rate) continue
-      this.bounds.remove(bound)
-      this.bound[i] = 0
-      this.rate[i] = bound
-      this.rates.insert(bound)
+  /** The key fails now. */
+  private noted(key: string, now: number, failed = true): KeyStanding {
+    this.keys ??= new KeyFailures((dropped) => this.countLoose(dropped, dropped.failedAt))
+    const own = this.keys.open(key)
+    if (failed) {
+      own.failedAt = now
+      own.servedBefore = this.servedTimes
+    }
+    return own
+  }
+
+  private standing(key: string | undefined, now: number): KeyStanding | undefined {
+    if (this.keys === undefined) return undefined
+    const whose = key ?? this.sole.alone(now)
+    return whose === undefined ? undefined : this.keys.get(whose)
+  }
+
+  /** A success of a key ends its outage. That of an outage of all keys ends theirs as well. */
+  private forgive(keys: KeyFailures, now: number, key: string | undefined): void {
+    const own = key === undefined ? undefined : keys.get(key)
+    if (own) {
+      this.countLoose(own, now)
+      own.reset(now)
+      own.steady.add(now, true)
+    }
+    if (key !== undefined && now >= this.outageUntil && this.ejection?.standing !== true) return
+    for (const each of keys.all()) {
+      this.countLoose(each, now)
+      each.reset(now)
     }
   }
 
-  private addBound(i: number, bound: number): void {
-    const { size } = this.rates
-    if (size === 0 || bound < this.rates.at(size - 1 - rankOf('p50', size))) this.bounds.insert(bound)
-    else {
-      this.bound[i] = 0
-      this.rate[i] = bound
-      this.rates.insert(bound)
-    }
-  }
-
-  /** Milliseconds that this share of first tokens took at most. */
-  latency(now: number, percentile: PercentileName): number | undefined {
-    this.expire(now)
-    const { size } = this.firsts
-    return size === 0 ? undefined : this.firsts.at(rankOf(percentile, size)) / 1000
-  }
-
-  /** Tokens per second that this share of replies reached at least. */
-  throughput(now: number, percentile: PercentileName): number | undefined {
-    this.expire(now)
-    const { size } = this.rates
-    return size === 0 ? undefined : this.rates.at(size - 1 - rankOf(percentile, size)) / 1000
-  }
-
-  /** The highest bound, where there is no rate. */
-  least(now: number): number | undefined {
-    this.expire(now)
-    const { size } = this.bounds
-    return size === 0 || this.rates.size > 0 ? undefined : this.bounds.at(size - 1) / 1000
-  }
-
-  private expire(now: number): void {
-    const oldest = Math.floor(now / 100) - WINDOW
-    while (this.size > 0) {
-      const at = this.at[this.tail()]
-      if (at === undefined || at > oldest) break
-      this.dropOldest()
-    }
-  }
-
-  private dropOldest(): void {
-    const i = this.tail()
-    const first = this.first[i]
-    const rate = this.rate[i]
-    if (first !== undefined) this.firsts.remove(first)
-    if (rate !== undefined && rate > 0) this.rates.remove(rate)
-    const bound = this.bound[i]
-    if (bound !== undefined && bound > 0) {
-      this.bounds.remove(bound)
-      this.bound[i] = 0
-    }
-    this.size--
-  }
-
-  private tail(): number {
-    return (this.next + SAMPLES - this.size) % SAMPLES
-  }
-}
-
-/** Nearest rank, counted from the good end. */
-function rankOf(percentile: PercentileName, size: number): number {
-  return Math.ceil(SHARE[percentile] * size) - 1
-}
-
-/** 0 for unknown. */
-function thousandths(rate: number): number {
-  return rate > 0 ? Math.max(1, whole(rate * 1000)) : 0
-}
-
-function whole(value: number): number {
-  return value > 0 ? Math.min(MOST, Math.round(value)) : 0
-}
-
-/** Whole numbers in rising order, in one fixed array. */
-class SortedValues {
-  private readonly values: Uint32Array
-  size = 0
-
-  constructor(capacity: number) {
-    this.values = new Uint32Array(capacity)
-  }
-
-  at(index: number): number {
-    const value = this.values[index]
-    if (value === undefined) throw new RangeError(`no sample ${index} among ${this.size}`)
-    return value
-  }
-
-  insert(value: number): void {
-    const i = this.firstNotBelow(value)
-    this.values.copyWithin(i + 1, i, this.size)
-    this.values[i] = value
-    this.size++
-  }
-
-  /** @param value one that was inserted. */
-  remove(value: number): void {
-    const i = this.firstNotBelow(value)
-    this.values.copyWithin(i, i + 1, this.size)
-    this.size--
-  }
-
-  private firstNotBelow(value: number): number {
-    let low = 0
-    let high = this.size
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      const here = this.values[middle]
-      if (here !== undefined && here < value) low = middle + 1
-      else high = middle
-    }
-    return low
+  /** Failures that led to no ejection count in the band, once it is known that they do not. */
+  private countLoose(standing: KeyStanding, now: number): void {
+    if (standing.loose === 0) return
+    this.steady.add(now, false, standing.loose)
+    standing.steady.add(now, false, standing.loose)
+    standing.loose = 0
   }
 }

@@ -8,8 +8,9 @@ import type { Clock } from '../core/clock.ts'
 import { FAULTS, type Fault, isRejection } from '../core/faults.ts'
 import type { Endpoint, Model } from './catalog/types.ts'
 import { readOutageNews } from './ejection.ts'
-import { EndpointRecord, type ServedSample } from './endpoint-record.ts'
+import { type Ejected, EndpointRecord, type ServedSample } from './endpoint-record.ts'
 import { type EndpointFigures, figuresOf, NO_FIGURES } from './health-figures.ts'
+import { HealthMoment } from './health-moment.ts'
 import type { Band, Health, PercentileName } from './standing.ts'
 
 export type { ServedSample } from './endpoint-record.ts'
@@ -29,10 +30,30 @@ export function isOutage({ code }: Fault): boolean {
   return FAULTS[code].counts !== 'no'
 }
 
+/** Statuses of what stands before a server that cannot be reached, or that is not up (RFC 9110, 15.6.3 and 15.6.4). */
+const NOT_REACHED: ReadonlySet<number | null> = new Set([502, 503])
+
+/** True where the connection itself failed, whatever the request was: that says the same to every key. */
+function isConnectionFailure({ code }: Fault, status: number | null): boolean {
+  return FAULTS[code].counts === 'all' || NOT_REACHED.has(status)
+}
+
+export interface FailureFacts {
+  /** Identity of the caller's key; undefined for a probe of the gateway's own, which counts for all keys. */
+  readonly key?: string
+  /** The provider's own status; null where it sent none. */
+  readonly status?: number | null
+  /**
+   * When the endpoint began to say nothing, monotonic milliseconds: outage and ejection count from then, as far as it is not long ago, so
+   * that a silent endpoint is not left alone for its silence and then for as long again.
+   */
+  readonly since?: number | undefined
+}
+
 export class HealthBook implements Health {
   private readonly clock: Clock
   private readonly records = new Map<string, EndpointRecord>()
-  private readonly moment = new Moment(this.records)
+  private readonly moment = new HealthMoment(this.records)
   /** Ids of the endpoints that the catalogue names. */
   private named: ReadonlySet<string> = new Set()
   /** Ids of all other records, in the order in which they were opened. */
@@ -56,51 +77,56 @@ export class HealthBook implements Health {
   }
 
   /** A request is about to be sent there: claims the one probe of an ejected endpoint that is due. */
-  dispatched(endpoint: Endpoint): void {
-    const record = this.records.get(endpoint.id)
-    if (record?.ejection?.standing) record.ejection.dispatched(this.clock.monotonic())
-  }
-
-  /** The endpoint has served: its outage and its ejection are over. A rest stands, since its provider requested it. */
-  success(endpoint: Endpoint, sample: ServedSample): void {
-    const record = this.records.get(endpoint.id) ?? this.open(endpoint.id)
-    const over = record.ejection?.standing === true
-    record.served(this.clock.monotonic(), sample)
-    if (endpoint.wildcardId !== undefined) this.records.get(endpoint.wildcardId)?.attemptServed()
-    if (!over) return
-    this.news?.publish('outage', [endpoint.id, 0, 0])
-    this.onReturn?.(endpoint)
+  dispatched(endpoint: Endpoint, key?: string): void {
+    this.records.get(endpoint.id)?.dispatched(this.clock.monotonic(), key)
   }
 
   /**
-   * The attempt failed; faults that are not the endpoint's leave no trace. Retry-After is heard on all of them.
-   * @param since when the endpoint began to say nothing, monotonic milliseconds: outage and ejection count from then, as
-   * far as it is not long ago, so that a silent endpoint is not left alone for its silence and then for as long again.
+   * The endpoint has served: the outage and the ejection of the key are over, and so are those of all keys. A rest stands, since its
+   * provider requested it.
+   * @param key identity of the caller's key; undefined for a probe of the gateway's own, which speaks for all.
    */
-  failure(endpoint: Endpoint, fault: Fault, since = Number.POSITIVE_INFINITY): void {
+  success(endpoint: Endpoint, sample: ServedSample, key?: string): void {
+    const record = this.records.get(endpoint.id) ?? this.open(endpoint.id)
+    const isOver = record.ejection?.standing === true
+    const isOverForKey = record.ejectionOf(key) !== undefined
+    record.served(this.clock.monotonic(), sample, key)
+    if (endpoint.wildcardId !== undefined) this.records.get(endpoint.wildcardId)?.nameServed(key)
+    if (isOver) this.news?.publish('outage', [endpoint.id, 0, 0])
+    if (isOverForKey && key !== undefined) this.news?.publish('outage', [endpoint.id, 0, 0, key])
+    if (!record.isReported) return
+    record.isReported = false
+    this.onReturn?.(endpoint)
+  }
+
+  /** The attempt failed; faults that are not the endpoint's leave no trace. Retry-After is heard on all of them. */
+  failure(endpoint: Endpoint, fault: Fault, { key, status = null, since = Number.POSITIVE_INFINITY }: FailureFacts = {}): void {
     const outage = isOutage(fault)
     const rest = fault.origin === 'upstream' ? restMs(fault.retryAfter) : 0
     const failed = outage || (fault.origin === 'upstream' && !isRejection(fault))
     if (!failed && rest === 0) {
-      this.abandoned(endpoint)
+      this.abandoned(endpoint, key)
       return
     }
     const record = this.records.get(endpoint.id) ?? this.open(endpoint.id)
     const now = this.clock.monotonic()
-    if (failed) {
-      record.attemptFailed(now, fault.code)
-      const { wildcardId: shared } = endpoint
-      if (shared !== undefined) (this.records.get(shared) ?? this.open(shared)).attemptFailed(now)
+    const isConnection = isConnectionFailure(fault, status)
+    if (failed) record.lastFault = fault.code
+    const sample = { now, since: Math.min(now, Math.max(since, now - SILENCE_MS)), key, isConnection }
+    if (outage) this.report(endpoint, record, { key, ejected: record.broke(sample, () => this.clock.random()) })
+    else {
+      record.abandoned(key)
+      if (failed) record.attemptLimited(now)
     }
-    if (!outage) record.abandoned()
-    else if (record.broke({ now, since: Math.min(now, Math.max(since, now - SILENCE_MS)) }, () => this.clock.random())) {
-      const { ms, rounds } = record.mayEject().news(now)
-      this.onEject?.(endpoint)
-      if (ms > 0) this.news?.publish('outage', [endpoint.id, Math.ceil(ms), rounds])
+    const { wildcardId: shared } = endpoint
+    if (failed && shared !== undefined) {
+      const names = this.records.get(shared) ?? this.open(shared)
+      if (outage) names.nameFailed(sample)
+      else names.attemptLimited(now)
     }
-    if (rest > 0) record.rest(now + rest)
+    // What a provider says of its own load or of the gateway's account is for all keys.
+    if (rest > 0) record.rest(now + rest, now, isConnection || fault.status === 429 || fault.status === 529 ? undefined : key)
   }
-
   /** From now on ejections and their ends are published to the other processes, and theirs hold here. */
   share(news: NewsWire): void {
     if (news.isSilent) return
@@ -109,14 +135,19 @@ export class HealthBook implements Health {
       const outage = readOutageNews(message)
       if (!outage) return
       const now = this.clock.monotonic()
-      if (outage.ms === 0) this.records.get(outage.endpoint)?.ejection?.endedElsewhere(now)
-      else (this.records.get(outage.endpoint) ?? this.open(outage.endpoint)).mayEject().takeOver(now, outage)
+      const { endpoint, key } = outage
+      if (outage.ms === 0) this.records.get(endpoint)?.endedElsewhere(key, now)
+      else {
+        const record = this.records.get(endpoint) ?? this.open(endpoint)
+        if (key === undefined) record.mayEject().takeOver(now, outage)
+        else record.takeOver(key, now, outage)
+      }
     })
   }
 
   /** The outcome says nothing of the endpoint, as when the caller left: another request may probe. */
-  abandoned(endpoint: Endpoint): void {
-    this.records.get(endpoint.id)?.abandoned()
+  abandoned(endpoint: Endpoint, key?: string): void {
+    this.records.get(endpoint.id)?.abandoned(key)
   }
 
   recentOutage(endpoint: Endpoint): boolean {
@@ -136,14 +167,8 @@ export class HealthBook implements Health {
     return this.atOnce().ejected(endpoint)
   }
 
-  /**
-   * True where the last five attempts were within 30 s and all of them failed: those of the endpoint, or of all names
-   * behind its wildcard, since a caller could choose a new name for each request.
-   */
-  failing({ id, wildcardId }: Endpoint): boolean {
-    const now = this.clock.monotonic()
-    if (this.records.get(id)?.failing(now)) return true
-    return wildcardId !== undefined && this.records.get(wildcardId)?.failing(now) === true
+  failing(endpoint: Endpoint): boolean {
+    return this.atOnce().failing(endpoint)
   }
 
   dueIn(endpoint: Endpoint): number {
@@ -171,8 +196,14 @@ export class HealthBook implements Health {
     return this.atOnce().toolSuccess(endpoint)
   }
 
-  atOnce(): Health {
+  /** For no key in particular: where one key uses an endpoint alone, for that one. */
+  atOnce(): HealthMoment {
     return this.moment.at(this.clock.monotonic())
+  }
+
+  /** What a key's requests go by at this moment, valid until the next call of this or of `atOnce`. @param key identity of the key. */
+  forKey(key: string): HealthMoment {
+    return this.moment.at(this.clock.monotonic(), key)
   }
 
   /** For the lists; an endpoint that nothing is known of has nothing against it. */
@@ -189,6 +220,22 @@ export class HealthBook implements Health {
   /** False where no attempt there has ended yet. */
   isKnown(endpoint: Endpoint): boolean {
     return this.records.has(endpoint.id)
+  }
+
+  /**
+   * Reports an ejection to the operator where it holds for all keys that use the endpoint, and to the other processes. Of one for the key
+   * that uses it alone these hear as of one for that key: they may serve others there.
+   */
+  private report(endpoint: Endpoint, record: EndpointRecord, { key, ejected }: { key: string | undefined; ejected: Ejected }): void {
+    if (ejected === undefined) return
+    const now = this.clock.monotonic()
+    if (ejected !== 'key' || (key !== undefined && record.isUsedAlone(key, now))) {
+      record.isReported = true
+      this.onEject?.(endpoint)
+    }
+    const isAll = ejected === 'all' || key === undefined
+    const { ms, rounds } = (isAll ? record.mayEject() : (record.ejectionOf(key) ?? record.mayEject())).news(now)
+    if (ms > 0) this.news?.publish('outage', [endpoint.id, Math.ceil(ms), rounds, ...(isAll ? [] : [key])])
   }
 
   private open(id: string): EndpointRecord {
@@ -208,71 +255,6 @@ export class HealthBook implements Health {
       this.unnamed.delete(id)
       this.records.delete(id)
     }
-  }
-}
-
-/** What the records say at one moment. */
-class Moment implements Health {
-  private readonly records: ReadonlyMap<string, EndpointRecord>
-  private now = 0
-  /** The endpoint looked up last: the order reads several values of one endpoint in a row. */
-  private lookedUp: Endpoint | undefined
-  private found: EndpointRecord | undefined
-
-  constructor(records: ReadonlyMap<string, EndpointRecord>) {
-    this.records = records
-  }
-
-  at(now: number): this {
-    this.now = now
-    this.lookedUp = undefined
-    return this
-  }
-
-  recentOutage(endpoint: Endpoint): boolean {
-    return this.find(endpoint)?.inOutage(this.now) === true
-  }
-
-  resting(endpoint: Endpoint): boolean {
-    const record = this.find(endpoint)
-    return record !== undefined && record.restLeft(this.now) > 0
-  }
-
-  ejected(endpoint: Endpoint): boolean {
-    return this.dueIn(endpoint) > 0
-  }
-
-  dueIn(endpoint: Endpoint): number {
-    return this.find(endpoint)?.ejectionLeft(this.now) ?? 0
-  }
-
-  band(endpoint: Endpoint): Band {
-    return this.find(endpoint)?.band(this.now) ?? 0
-  }
-
-  latency(endpoint: Endpoint, percentile: PercentileName): number | undefined {
-    const ms = this.find(endpoint)?.latency(this.now, percentile)
-    return ms === undefined ? undefined : ms / 1000
-  }
-
-  throughput(endpoint: Endpoint, percentile: PercentileName): number | undefined {
-    return this.find(endpoint)?.throughput(this.now, percentile)
-  }
-
-  leastThroughput(endpoint: Endpoint): number | undefined {
-    return this.find(endpoint)?.leastThroughput(this.now)
-  }
-
-  toolSuccess(endpoint: Endpoint): number | undefined {
-    return this.find(endpoint)?.toolSuccess(this.now)
-  }
-
-  private find(endpoint: Endpoint): EndpointRecord | undefined {
-    if (endpoint !== this.lookedUp) {
-      this.lookedUp = endpoint
-      this.found = this.records.get(endpoint.id)
-    }
-    return this.found
   }
 }
 

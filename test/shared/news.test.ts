@@ -1,46 +1,14 @@
 /** What processes tell each other of sticky sessions and outages, over a wire in memory. */
 import fc from 'fast-check'
 import t from 'tap'
-import type { NewsWire, Topic } from '../../src/cluster/shared/types.ts'
 import { Fault } from '../../src/core/faults.ts'
 import type { Json } from '../../src/core/json.ts'
 import { conversationName } from '../../src/pipeline/route/conversation.ts'
 import { HealthBook, StickySessions } from '../../src/routing/index.ts'
 import { model, usdPerMillion } from '../routing/catalogue.ts'
 import { FakeClock } from '../support/clock.ts'
+import { Hub } from '../support/hub.ts'
 import { property } from '../support/seed.ts'
-
-/** A wire with several ends; what is said waits until it is delivered. */
-class Hub {
-  readonly said: { from: number; topic: Topic; message: Json }[] = []
-  private readonly ears: { at: number; topic: Topic; hear: (message: Json) => void }[] = []
-  private ends = 0
-
-  end(): NewsWire {
-    const at = this.ends++
-    return {
-      publish: (topic, message) => this.said.push({ from: at, topic, message: JSON.parse(JSON.stringify(message)) as Json }),
-      subscribe: (topic, hear) => this.ears.push({ at, topic, hear }),
-      commonSecret: (hear) => hear('a secret of the wire'),
-      close: async () => {},
-    }
-  }
-
-  /** @param count of messages, the oldest first; all where absent. @returns how many there were. */
-  deliver(count = this.said.length): number {
-    const due = this.said.splice(0, count)
-    for (const { from, topic, message } of due) {
-      for (const ear of this.ears) if (ear.at !== from && ear.topic === topic) ear.hear(message)
-    }
-    return due.length
-  }
-
-  /** As from a stranger. */
-  inject(topic: Topic, message: Json): void {
-    this.said.push({ from: -1, topic, message })
-    this.deliver()
-  }
-}
 
 const pin = (endpoint: string, session = 's') => ({ key: 'k', model: 'm', session, endpoint })
 

@@ -21,6 +21,7 @@ import { aboutCallersItem, explained, type Rewrite, type SentBody } from '../ref
 import { endedEarly, type Failure, finalFault } from '../reply/final-fault.ts'
 import { cachesCheaper } from '../route/conversation.ts'
 import { credentialed } from './credential.ts'
+import { speedOf } from './reply-speed.ts'
 import type { Turn } from './turn.ts'
 
 /** Calls one endpoint. Rejects with a fault where nothing has reached the caller. */
@@ -60,7 +61,7 @@ export function attemptLayer<Dependencies extends ChainDependencies>(
           setAside(exchange)
           throw endedEarly(exchange, failures)
         }
-        const permit = failures.length === 0 ? FREE : permitFor(endpoint, fallbacks, dependencies)
+        const permit = failures.length === 0 ? FREE : permitFor(exchange, endpoint, fallbacks, dependencies)
         if (!permit) continue
         setAside(exchange)
         let running = beginAttempt(exchange, endpoint, dependencies)
@@ -147,7 +148,13 @@ interface Fallbacks {
  * down, this adds per endpoint at most five calls, those under way when the fifth failure becomes known, and then one
  * probe per ejection.
  */
-function permitFor(endpoint: Endpoint, fallbacks: Fallbacks, { health, retries }: ChainDependencies): RetryPermit | undefined {
+function permitFor(
+  { auth }: Planned,
+  endpoint: Endpoint,
+  fallbacks: Fallbacks,
+  { health: book, retries }: ChainDependencies,
+): RetryPermit | undefined {
+  const health = book.forKey(auth.key.identity)
   const ejected = health.ejected(endpoint)
   const failing = ejected || health.recentOutage(endpoint) || health.resting(endpoint)
   if (!failing && health.latency(endpoint, 'p50') !== undefined) return FREE
@@ -257,7 +264,7 @@ export function countAttempt(tallies: Tallies, provider: string, outcome: string
 
 function beginAttempt(exchange: Planned, endpoint: Endpoint, dependencies: ChainDependencies): NotedAttempt {
   exchange.plan.watch?.begin()
-  dependencies.health.dispatched(endpoint)
+  dependencies.health.dispatched(endpoint, exchange.auth.key.identity)
   const attempt: NotedAttempt = {
     provider: endpoint.provider.name,
     model: endpoint.model.slug,
@@ -285,6 +292,7 @@ function close(exchange: Planned, attempt: NotedAttempt): void {
 /** The endpoint has answered, if only with a beginning. */
 function attemptAnswered(exchange: Planned, turn: Turn, record: NotedAttempt, dependencies: ChainDependencies): void {
   const { at: endpoint, started } = record
+  const key = exchange.auth.key.identity
   record.answer = turn
   record.contentAt = exchange.run.contentAt
   exchange.head.costs.turns.push(turn)
@@ -298,12 +306,12 @@ function attemptAnswered(exchange: Planned, turn: Turn, record: NotedAttempt, de
     record.status = turn.fault.providerStatus ?? record.status
     record.code = turn.fault.code
     turn.fault = keyless(turn.fault, endpoint.provider)
-    if (lostToSlowReader(turn)) dependencies.health.abandoned(endpoint)
-    else failed(turn.fault, record, dependencies)
-  } else if (turn.aborted) dependencies.health.abandoned(endpoint)
+    if (lostToSlowReader(turn)) dependencies.health.abandoned(endpoint, key)
+    else failed(turn.fault, record, { key, dependencies })
+  } else if (turn.aborted) dependencies.health.abandoned(endpoint, key)
   // Nothing is known of how well the endpoint has done.
   else if (turn.end?.reason === 'unknown') {
-    dependencies.health.abandoned(endpoint)
+    dependencies.health.abandoned(endpoint, key)
     countAttempt(dependencies.tallies, endpoint.provider.slug, 'unknown_end')
   } else served(exchange, turn, started, dependencies)
 }
@@ -311,20 +319,27 @@ function attemptAnswered(exchange: Planned, turn: Turn, record: NotedAttempt, de
 /** Nothing has reached the caller. @returns the fault as the caller may see it. */
 function attemptFailed(exchange: Planned, thrown: unknown, record: NotedAttempt, dependencies: ChainDependencies): Fault {
   const { at: endpoint, started } = record
+  const key = exchange.auth.key.identity
   const raw = asFault(thrown)
   const fault = keyless(aboutCallersItem(raw, exchange.request.sent) ?? raw, endpoint.provider)
   record.status = raw.providerStatus ?? record.status
   record.code = fault.code
   record.latency = Math.round(exchange.head.clock.monotonic() - started)
-  if (fault.origin === 'upstream') failed(fault, record, dependencies, started)
-  else dependencies.health.abandoned(endpoint)
+  if (fault.origin === 'upstream') failed(fault, record, { key, dependencies, since: started })
+  else dependencies.health.abandoned(endpoint, key)
   return fault
 }
 
-/** @param since when it began to fail, where not just now. */
-function failed(fault: Fault, { at: endpoint, status }: NotedAttempt, dependencies: ChainDependencies, since?: number): void {
-  if (fault.origin === 'upstream') dependencies.health.failure(endpoint, fault, since)
-  else dependencies.health.abandoned(endpoint)
+interface FailedBy {
+  readonly key: string
+  readonly dependencies: ChainDependencies
+  /** When it began to fail, where not just now. */
+  readonly since?: number
+}
+
+function failed(fault: Fault, { at: endpoint, status }: NotedAttempt, { key, dependencies, since }: FailedBy): void {
+  if (fault.origin === 'upstream') dependencies.health.failure(endpoint, fault, { key, status, since })
+  else dependencies.health.abandoned(endpoint, key)
   countAttempt(dependencies.tallies, endpoint.provider.slug, fault.code)
   if (isAccountFault(fault)) dependencies.alarm(endpoint.provider, fault, denialIn(fault, status, endpoint.provider))
 }
@@ -348,29 +363,9 @@ function denialIn({ code, sentence }: Fault, status: number | null, { key }: Pro
 function served(exchange: Planned, { endpoint, usage, writing }: Turn, started: number, dependencies: ChainDependencies): void {
   const firstTokenMs = Math.max(0, exchange.run.contentAt - started)
   const speed = speedOf(usage?.output ?? 0, writing, firstTokenMs)
-  dependencies.health.success(endpoint, { firstTokenMs, ...speed, tools: exchange.plan.watch?.verdict })
+  dependencies.health.success(endpoint, { firstTokenMs, ...speed, tools: exchange.plan.watch?.verdict }, exchange.auth.key.identity)
   countAttempt(dependencies.tallies, endpoint.provider.slug, 'ok')
   stick(exchange, endpoint, usage, dependencies.sessions)
-}
-
-/** Milliseconds: a reply that was written in less shows a speed that it had at least. */
-const SHORTEST = 100
-/** Milliseconds between pieces that came together, such as a tool call in one piece: they say nothing of how long they took to write. */
-const TOGETHER = 5
-/** A reply of fewer tokens, as of two that came together, shows no speed at all. */
-const LEAST_OUTPUT = 10
-
-/**
- * Tokens per second of a reply. Of one that came faster than can be measured it is known what it reached at least: all of it was written
- * within the shortest time that counts, or, where it came in one piece, since the request was sent.
- * @param writing milliseconds from the first content to the end, undefined where they show nothing.
- */
-function speedOf(output: number, writing: number | undefined, firstTokenMs: number): { tokensPerSecond: number; atLeast?: number } {
-  if (writing === undefined) return { tokensPerSecond: 0 }
-  if (writing >= SHORTEST) return { tokensPerSecond: (output * 1000) / writing }
-  if (output < LEAST_OUTPUT) return { tokensPerSecond: 0 }
-  const longest = writing < TOGETHER ? firstTokenMs + writing : writing
-  return { tokensPerSecond: 0, atLeast: (output * 1000) / Math.max(SHORTEST, longest) }
 }
 
 /**

@@ -10,7 +10,7 @@ import type { Endpoint } from '../../routing/catalog/types.ts'
 import {
   endpointTag,
   type FilterName,
-  type HealthBook,
+  type Health,
   listNames,
   type OrderPreferences,
   orderEndpoints,
@@ -120,7 +120,7 @@ export type PlaceReason = {
 
 /** One for each candidate, in their order. */
 export function placeReasons(exchange: Planned, dependencies: Pick<ChainDependencies, 'health'>): PlaceReason[] {
-  const { health } = dependencies
+  const health = dependencies.health.forKey(exchange.auth.key.identity)
   const preferences = orderPreferences(exchange, exchange.plan.conversation)
   const endpoints = orderedAmong(exchange)
   const shares = drawShares(endpoints, preferences, health)
@@ -171,7 +171,7 @@ function placedBy(endpoint: Endpoint, { preferences, first, alone, share }: Plac
   return preferences.tools ? 'quality' : 'price'
 }
 
-function stateOf(endpoint: Endpoint, health: HealthBook): PlaceReason['health'] {
+function stateOf(endpoint: Endpoint, health: Health): PlaceReason['health'] {
   if (health.ejected(endpoint)) return 'ejected'
   if (health.resting(endpoint)) return 'resting'
   return health.recentOutage(endpoint) ? 'recent_outage' : 'ok'
@@ -189,7 +189,7 @@ const DEEPEST = 10
  * How much of the range of chance puts each endpoint first of its group; undefined where chance decides nothing.
  * Along that range each endpoint wins one stretch, so a stretch with equal winners at both ends needs no further look.
  */
-function drawShares(endpoints: readonly Endpoint[], preferences: OrderPreferences, health: HealthBook): Map<Endpoint, number> | undefined {
+function drawShares(endpoints: readonly Endpoint[], preferences: OrderPreferences, health: Health): Map<Endpoint, number> | undefined {
   let drawn = false
   const winners = (point: number): Endpoint[] => {
     const chance = (): number => {
@@ -238,7 +238,7 @@ function measureOf(preferences: OrderPreferences): SortKey | undefined {
 function sortValues(
   endpoints: readonly Endpoint[],
   { measure, preferences }: { measure: SortKey; preferences: OrderPreferences },
-  health: HealthBook,
+  health: Health,
 ): Map<Endpoint, number | undefined> {
   if (measure === 'latency') return new Map(endpoints.map((endpoint) => [endpoint, health.latency(endpoint, 'p50')]))
   if (measure === 'throughput') return new Map(endpoints.map((endpoint) => [endpoint, paceOf(health, endpoint)]))
@@ -251,7 +251,7 @@ function sortValues(
 }
 
 /** Endpoints that stand lower with the caller's goals than without. */
-function missedGoals(endpoints: readonly Endpoint[], preferences: OrderPreferences, health: HealthBook): Set<Endpoint> {
+function missedGoals(endpoints: readonly Endpoint[], preferences: OrderPreferences, health: Health): Set<Endpoint> {
   const without = standingsOf(endpoints, {}, 'default', health)
   const standings = standingsOf(endpoints, preferences, 'default', health)
   return new Set(standings.filter(({ rank }, i) => rank > entryAt(without, i).rank).map(({ endpoint }) => endpoint))

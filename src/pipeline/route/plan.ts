@@ -131,7 +131,8 @@ function order(
   if (watch) run.taps.push(watch)
   if (endpoints.length === 1) return { candidates: endpoints, conversation, watch }
   const preferences = orderPreferences(exchange, conversation)
-  return { candidates: orderEndpoints(endpoints, preferences, () => dependencies.clock.random(), dependencies.health), conversation, watch }
+  const health = dependencies.health.forKey(exchange.auth.key.identity)
+  return { candidates: orderEndpoints(endpoints, preferences, () => dependencies.clock.random(), health), conversation, watch }
 }
 
 /** What the request wants of the order, with the endpoint that its conversation stays on. */
