@@ -19,7 +19,7 @@ import type { RequestTrace } from '../services/telemetry/trace-context.ts'
 import type { Turn } from './attempt/turn.ts'
 import type { ClientConnection } from './client-connection.ts'
 import { Costs, type HoldPart, NO_PART } from './money/hold.ts'
-import type { EventSink, Guard, NotedAttempt, OutputCap, Plan, Route, StreamedReply, Wish } from './records.ts'
+import type { EventSink, Guard, IdSigner, NotedAttempt, OutputCap, Pin, Plan, Route, StreamedReply, Wish } from './records.ts'
 import type { SaidTap } from './reply/said-tap.ts'
 import type { ClientRequest } from './request/client-request.ts'
 
@@ -197,6 +197,12 @@ export class Run {
   credential: Credential | undefined
   /** Media that the request names by address, as data URLs, where a provider in question takes no addresses. */
   media: ReadonlyMap<string, string> | undefined
+  /** The provider's own id of the last reply. */
+  replyId: string | undefined
+  /** Signs ids of providers for the key; undefined where no reply can hold one. */
+  signer: IdSigner | undefined
+  /** The account that ids of the request belong to, where it names any: no other endpoint can serve it. */
+  pinned: Pin | undefined
   /** Turns begun so far; more than one in a tool loop. */
   turns = 0
   /** What the running turn holds. */
