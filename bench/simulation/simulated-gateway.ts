@@ -101,6 +101,7 @@ export class SimulatedGateway {
       tallies: new Tallies(),
       failures: new Attempts(clock, { burst: 1, perSecond: 1 }),
       journal: this.journal,
+      ledger: this.journal,
       credit: new Credit(clock, this.journal),
       health: new HealthBook(clock),
       sessions: new StickySessions(clock),

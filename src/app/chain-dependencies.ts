@@ -74,6 +74,7 @@ export function chainDependencies(
     tallies,
     failures: new Attempts(clock, { burst, perSecond: perMinute / 60 }),
     journal: store.journal,
+    ledger: store.ledger,
     credit: store.credit,
     health,
     sessions,

@@ -75,9 +75,9 @@ export function resolveKeys(config: KeySettings, random: () => string = randomTa
   if (refusal !== undefined) throw new Error(refusal)
   if (config.keysNamed) return { keys: config.keys.map((key) => apiKey(key, config)) }
   const replaced = config.fallbackKey.hash === hashOf(DEVELOPMENT_KEY) && !config.developmentKey
-  if (!replaced) return { keys: [apiKey(config.fallbackKey, config)] }
+  if (!replaced) return { keys: [openKey(config.fallbackKey, config)] }
   const generated = `sk-router-v1-${random()}${random()}`
-  return { keys: [apiKey(plainKey(FALLBACK_NAME, generated), config)], generated }
+  return { keys: [openKey(plainKey(FALLBACK_NAME, generated), config)], generated }
 }
 
 /** Why the configuration must not be served: the development key reaches beyond loopback. */
@@ -89,6 +89,11 @@ export function developmentKeyRefusal(config: Pick<KeySettings, 'developmentKey'
 /** The key of the control room, where this configuration has one. */
 export function operatorKeys(config: KeySettings): ApiKey[] {
   return config.operatorKey ? [apiKey(config.operatorKey, config)] : []
+}
+
+/** The only key of its operator: all that the operator keeps at providers is its own. */
+function openKey(key: KeyConfig, config: Pick<KeySettings, 'limits'>): ApiKey {
+  return apiKey({ ...key, providerIds: ['*'] }, config)
 }
 
 function apiKey(key: KeyConfig, { limits }: Pick<KeySettings, 'limits'>): ApiKey {
@@ -108,6 +113,7 @@ function apiKey(key: KeyConfig, { limits }: Pick<KeySettings, 'limits'>): ApiKey
     limits: { ...limits, ...key.limits },
     ...(key.defaultMaxOutput === undefined ? {} : { defaultMaxOutput: key.defaultMaxOutput }),
     passThrough: key.passThrough,
+    ...(key.providerIds === undefined ? {} : { providerIds: key.providerIds }),
     ...(key.captureContent ? { captureContent: true } : {}),
   }
 }

@@ -184,6 +184,8 @@ export interface StreamDecoder {
   feed(data: string, event: string | undefined, out: StreamEvent[]): void
   /** The upstream closed: a missing end becomes a `fault` event. */
   end(out: StreamEvent[]): void
+  /** The provider's own id of the reply, where it has come. */
+  readonly replyId?: string | undefined
 }
 
 /** What the pass lane reads off a reply on its way through. */
@@ -192,6 +194,8 @@ export interface PassFacts {
   usage?: Usage | undefined
   end?: End | undefined
   fault?: Fault | undefined
+  /** The provider's own id of the reply, where it has come. */
+  replyId?: string | undefined
 }
 
 export interface PassStream extends PassFacts {

@@ -102,7 +102,7 @@ export interface Facts extends JsonObject {
   http_referer?: string | undefined
   user_agent?: string
   /** The provider's own id of the generation. */
-  upstream_id?: string
+  upstream_id?: string | undefined
   api_type?: 'completions' | 'embeddings' | 'rerank' | 'image' | undefined
   num_search_results?: number | undefined
   num_fetches?: number | undefined

@@ -8,7 +8,7 @@ import type { DialectId } from '../dialects/canon/request.ts'
 import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
 import type { ClientDialect, EmbeddingWire, UpstreamDialect } from '../dialects/types.ts'
 import type { CreditBook } from '../ledger/allowance.ts'
-import type { Journal } from '../ledger/types.ts'
+import type { Journal, LedgerReader } from '../ledger/types.ts'
 import type { Cancel, Host, Plugin, ServerTool, SessionTool } from '../plugin-api/index.ts'
 import type { Model, Provider } from '../routing/catalog/types.ts'
 import type { HealthBook, RetryBudget, StickySessions } from '../routing/index.ts'
@@ -102,6 +102,8 @@ export interface ChainDependencies {
   /** Tokens that opened nothing, by the address of their caller. */
   failures: Attempts
   journal: Journal
+  /** What became of earlier generations. */
+  ledger: Pick<LedgerReader, 'find'>
   credit: CreditBook
   health: HealthBook
   sessions: StickySessions

@@ -19,7 +19,7 @@ import type { RequestTrace } from '../services/telemetry/trace-context.ts'
 import type { Turn } from './attempt/turn.ts'
 import type { ClientConnection } from './client-connection.ts'
 import { Costs, type HoldPart, NO_PART } from './money/hold.ts'
-import type { EventSink, Guard, NotedAttempt, OutputCap, Plan, Route, StreamedReply, Wish } from './records.ts'
+import type { EventSink, Guard, IdSigner, NotedAttempt, OutputCap, Pin, Plan, Route, StreamedReply, Wish } from './records.ts'
 import type { SaidTap } from './reply/said-tap.ts'
 import type { ClientRequest } from './request/client-request.ts'
 
@@ -199,6 +199,12 @@ export class Run {
   media: ReadonlyMap<string, string> | undefined
   /** The running attempt repeats one that met a connection which had been closed while it was idle. */
   connectAnew = false
+  /** The provider's own id of the last reply. */
+  replyId: string | undefined
+  /** Signs ids of providers for the key; undefined where no reply can hold one. */
+  signer: IdSigner | undefined
+  /** The account that ids of the request belong to, where it names any: no other endpoint can serve it. */
+  pinned: Pin | undefined
   /** Turns begun so far; more than one in a tool loop. */
   turns = 0
   /** What the running turn holds. */

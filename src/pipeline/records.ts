@@ -10,7 +10,7 @@ import type { PluginEntry, SortKey } from '../dialects/canon/request-fields.ts'
 import type { Final } from '../dialects/types.ts'
 import type { AnswerPolicy, Vault } from '../guardrails/index.ts'
 import type { AttemptRecord } from '../plugin-api/index.ts'
-import type { Endpoint, Model } from '../routing/catalog/types.ts'
+import type { Endpoint, Model, Provider } from '../routing/catalog/types.ts'
 import type { MergedPreferences, Tier } from '../routing/index.ts'
 import type { Turn } from './attempt/turn.ts'
 import type { GuardrailBudget, GuardrailSetting } from './guard/guardrail-setting.ts'
@@ -101,6 +101,18 @@ export interface Plan {
   readonly watch: { begin(): void; readonly verdict: 'fine' | 'broken' | undefined } | undefined
   /** Output caps that the hold pays for; undefined where no limit applies, without entry where output costs nothing. */
   readonly outputCaps: readonly OutputCap[] | undefined
+}
+
+/** Signs an id of a provider for the key of the exchange. */
+export type IdSigner = (id: string, provider: Provider) => string
+
+/** Where ids of a request belong. */
+export interface Pin {
+  /** Letters of the account, or the name of the provider. */
+  readonly account?: string | undefined
+  readonly provider?: string | undefined
+  /** The field that names the id. */
+  readonly field: string
 }
 
 /** The head of a streamed reply and its silence; `ReplyStream` is it. */

@@ -37,6 +37,8 @@ export interface ApiKey {
   /** Output cap in tokens where the request sets none and a limit applies. */
   readonly defaultMaxOutput?: number
   readonly passThrough: boolean
+  /** Ids of what the operator keeps at providers that its requests may name; with a star at the end, all that begin so. */
+  readonly providerIds?: readonly string[]
   /** Words of its requests and answers go into their spans. */
   readonly captureContent?: boolean
   /** Of a key that was issued to an application through sign-in. */

@@ -40,7 +40,7 @@ server: { host: 127.0.0.1, port: 0${more.server ?? ''} }
 store: { url: "memory:", files: { path: "${directory}/kept"${files} } }
 auth:
   keys:
-    - { name: test, key: "${KEY}" }
+    - { name: test, key: "${KEY}", provider_ids: [ file-abc123, file_011CNha8iCJcU1wXNR6q4V8w, "file-6F*" ] }
     - { name: other, key: "${OTHER}" }
     - { name: boss, key: "${BOSS}", management: true }
 `,

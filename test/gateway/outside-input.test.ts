@@ -15,7 +15,7 @@ const config =
   (limit: string) =>
   (url: string): string =>
     `
-auth: { keys: [ { name: app, key: "${KEY}", limit: "${limit}" }, { name: open, key: "${OPEN_KEY}" } ] }
+auth: { keys: [ { name: app, key: "${KEY}", limit: "${limit}", provider_ids: [ "*" ] }, { name: open, key: "${OPEN_KEY}", provider_ids: [ "*" ] } ] }
 providers:
   messages: { dialect: anthropic, base_url: "${url}/v1", key: k }
   responses: { dialect: openai-responses, base_url: "${url}/v1", key: k }

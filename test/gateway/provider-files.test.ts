@@ -7,6 +7,7 @@ import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
 import { object } from '../support/fold.ts'
+import { KEY } from '../support/gateway.ts'
 import { type Client, PATHS } from '../support/providers.ts'
 import { startScene } from '../support/scene.ts'
 import { answerFor } from '../support/wire.ts'
@@ -58,6 +59,7 @@ function withModels(t: Test, models: string) {
     config: (url) => {
       const base = (dialect: string): string => `${url}${dialect.startsWith('openai') ? '/v1' : ''}`
       return `
+auth: { keys: [ { name: app, key: "${KEY}", provider_ids: [ ${ID} ] } ] }
 providers:
 ${DIALECTS.filter((dialect) => models.includes(`at-${dialect},`))
   .map((dialect) => `  at-${dialect}: { dialect: ${dialect}, base_url: "${base(dialect)}", key: sk-up }`)

@@ -31,8 +31,8 @@ if (folder !== undefined)
   await t.test('recorded requests under a limit', async (t) => {
     const upstream = await startUpstream(says({ text: ['Fine.'] }))
     t.teardown(() => upstream.close())
-    const keys = `auth: { keys: [ { name: open, key: "${KEY}" }, { name: limited, key: "${LIMITED}", limit: "${LIMIT}", limit_reset: daily } ] }`
-    const gateway = await startGateway(`${keys}\n${configuration(upstream.url).replaceAll('price: free', PRICE)}`)
+    const keys = `auth: { keys: [ { name: open, key: "${KEY}", provider_ids: [ "*" ] }, { name: limited, key: "${LIMITED}", provider_ids: [ "*" ], limit: "${LIMIT}", limit_reset: daily } ] }`
+    const gateway = await startGateway(configuration(upstream.url, keys).replaceAll('price: free', PRICE))
     t.teardown(() => gateway.close())
     const { journal } = gateway.running.store
     const held = new Map<string, number>()

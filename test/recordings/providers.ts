@@ -1,4 +1,6 @@
 /** The providers of the recordings as an operator would configure them: one entry per host and wire, with the shipped presets. */
+
+import { KEY } from '../support/gateway.ts'
 import type { AnyWireName, WireName } from '../support/wire.ts'
 import type { Exchange } from './cassettes.ts'
 
@@ -85,8 +87,11 @@ export const ANY_MODEL: Readonly<Record<WireName, string>> = {
   gemini: 'recorded/gemini-level',
 }
 
+/** One key, which may name all that the accounts of the recordings keep at their providers. */
+const KEYS = `auth: { keys: [ { name: test, key: "${KEY}", provider_ids: [ "*" ] } ] }`
+
 /** The configuration; `url` is where all providers stand in. */
-export function configuration(url: string): string {
+export function configuration(url: string, keys = KEYS): string {
   const entries = PROVIDERS.map(
     ({ name, wire, preset, quirks }) =>
       `  ${name}: { dialect: ${wire}${preset ? `, preset: ${preset}` : ''}, base_url: "${url}/${name}", key: "sk-provider-secret"${quirks ? `, quirks: { ${quirks} }` : ''} }`,
@@ -99,5 +104,5 @@ export function configuration(url: string): string {
     output: [ text, image, audio ]
     endpoints: [ { provider: ${each.name}, model: ${UPSTREAM_MODEL}, price: free } ]`,
   )
-  return `\nproviders:\n${entries.join('\n')}\nmodels:\n${models.join('\n')}\n`
+  return `\n${keys}\nproviders:\n${entries.join('\n')}\nmodels:\n${models.join('\n')}\n`
 }

@@ -8,6 +8,7 @@ import {
   entryName,
   flag,
   host,
+  line,
   listOf,
   memory,
   modelSlug,
@@ -290,6 +291,12 @@ export const key = closed('One API key.', {
     count('Output cap in tokens for requests that set none. Applies only to priced endpoints under a limit or budget.'),
   ),
   pass_through: withDefault(flag('True: may use the pass-through to provider-native paths.'), false),
+  provider_ids: Type.Optional(
+    listOf(
+      'Ids of what you keep at providers (files, vector stores, containers, custom skills, cached content) that requests of this key may name. Others return 404. See [keys.md](keys.md#ids-of-providers).',
+      line('An id; with `*` at its end, all that begin so.', 256),
+    ),
+  ),
   capture_content: withDefault(
     flag(
       'True: the spans of traced requests hold the words of prompts and answers, after guardrails have redacted them and up to 16 KB each. See [observability.md](observability.md#content).',

@@ -47,6 +47,10 @@ export class MessagesStreamDecoder implements StreamDecoder {
   /** `stop_reason`, `stop_sequence` and the members above, later ones over earlier ones. */
   private readonly facts: JsonObject = {}
 
+  get replyId(): string | undefined {
+    return stringOf(this.id)
+  }
+
   feed(data: string, event: string | undefined, out: StreamEvent[]): void {
     if (this.over || data === '[DONE]') return
     const like = this.like.read(data)

@@ -38,6 +38,8 @@ export function errorOf(fault: Fault): JsonObject {
     code: fault.status,
   }
   if (fault.availability) error.availability = fault.availability
+  // The SDKs throw an error of its own for it, such as `ThreadNotFoundError` (npm @anthropic-ai/sdk 1.12.0).
+  if (typeof fault.metadata?.error_code === 'string') error.details = { error_code: fault.metadata.error_code }
   return error
 }
 

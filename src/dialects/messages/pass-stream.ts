@@ -46,6 +46,7 @@ export class PassStreamOfMessages implements PassStream {
   usage?: Usage | undefined
   end?: End
   fault?: Fault
+  replyId: string | undefined
   committed = false
   plain = false
   relayed = 0
@@ -203,6 +204,7 @@ export class PassStreamOfMessages implements PassStream {
       return ''
     }
     this.message = { ...message, stop_reason: null, stop_sequence: null }
+    this.replyId = stringOf(message.id)
     for (const key of MEMBERS) if ((message[key] ?? null) !== null) this.members[key] = message[key]
     this.usage = this.reports.start(message.usage) ?? this.usage
     const frames = objectsOf(content).map((block, index) => wholeBlock(block, index))

@@ -57,6 +57,10 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   private readonly shown = new ShownItems()
   private anything = false
 
+  get replyId(): string | undefined {
+    return stringOf(this.id)
+  }
+
   feed(data: string, event: string | undefined, out: StreamEvent[]): void {
     if (this.ended || data === '[DONE]') return
     // Once the response has begun, another event of its beginning says nothing that is read, and it may be 50 KB.

@@ -14,6 +14,10 @@ export const outsideInput: OutsideTable = {
     },
   ],
   fields: {},
-  // `conversation` and `previous_response_id` are refused (check.ts), and a stored prompt is written out (prompt.ts).
-  harmless: new Set(['client_metadata', 'prompt_cache_options', 'prompt_cache_retention', 'moderation', 'background', 'top_logprobs']),
+  // `conversation` is refused (check.ts), a stored prompt is written out (prompt.ts), and what `previous_response_id` names over a WebSocket
+  // is put into the input.
+  harmless: new Set([
+    ...['client_metadata', 'prompt_cache_options', 'prompt_cache_retention', 'moderation', 'background', 'top_logprobs'],
+    ...['previous_response_id', 'conversation'],
+  ]),
 }

@@ -1,6 +1,6 @@
 /** The stream of the pass lane: content frames travel as they came, lifecycle frames are ours. */
 import { Fault, unreadable } from '../../core/faults.ts'
-import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
+import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
 import { PAID_TOOLS } from '../../core/money.ts'
 import { NO_ARGUMENTS } from '../canon/call-arguments.ts'
 import { isAnother, MEDIA_BYTES } from '../canon/events.ts'
@@ -57,6 +57,7 @@ export class ResponsesPassStream implements PassStream {
   usage: PassFacts['usage']
   end: PassFacts['end']
   fault: PassFacts['fault']
+  replyId: PassFacts['replyId']
   committed = false
   plain = false
   relayed = 0
@@ -318,6 +319,7 @@ export class ResponsesPassStream implements PassStream {
     this.end = facts.end
     this.fault = facts.fault
     this.terminal = response
+    this.replyId = stringOf(response.id)
     this.over = true
     return true
   }

@@ -7,6 +7,7 @@ import { Fault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { CallWatch } from '../../dialects/canon/call-watch.ts'
 import type { StreamEvent } from '../../dialects/canon/events.ts'
+import { withPlainIds } from '../../dialects/canon/provider-ids.ts'
 import { shapeBody } from '../../dialects/canon/quirks.ts'
 import { accountLetters, withOwnReasoning } from '../../dialects/canon/reasoning-owner.ts'
 import type { CanonicalRequest } from '../../dialects/canon/request.ts'
@@ -162,6 +163,8 @@ function encode({ exchange, endpoint, dialect, lane, target, stops }: EndpointCa
           encodeFlat(exchange.request.client, dialect, request, target),
         )
   if (target.quirks.body) shapeBody(encoded.body, target.quirks)
+  // Of earlier turns of the same exchange.
+  if (exchange.run.signer) encoded.body = withPlainIds(encoded.body)
   if (loweredCap(exchange, endpoint) !== undefined && !encoded.dropped.includes('max_tokens')) encoded.dropped.push('max_tokens')
   // Nothing is lost: the answer is cut here.
   if (stops) encoded.dropped = encoded.dropped.filter((name) => name !== 'stop')
@@ -247,17 +250,23 @@ function streamed(call: EndpointCall, encoded: Encoded, dependencies: ChainDepen
   return attempt.done
 }
 
-function relayFor({ exchange, dialect, lane, stops, observers, target }: EndpointCall, { toolNames }: Encoded): Relay {
+function relayFor({ exchange, endpoint, dialect, lane, stops, observers, target }: EndpointCall, { toolNames }: Encoded): Relay {
   const { account, quirks } = target
+  const sign = signerAt(exchange, endpoint)
   const { framing } = dialect
   if (lane === 'translate' || !dialect.pass) {
     const decoder = watched(dialect.streamDecoder(quirks), toolNames, exchange.run.toolNames)
-    return new TranslateRelay(exchange.run.path ?? beginTurn(exchange), decoder, { observers, account, stops, framing })
+    return new TranslateRelay(exchange.run.path ?? beginTurn(exchange), decoder, { observers, account, sign, stops, framing })
   }
   const stream = dialect.pass.stream(exchange.run.ctx)
-  const mark = marking(dialect.pass, account)
+  const mark = marking(dialect.pass, account, sign)
   if (lane === 'pass') return new PassRelay(stream, mark)
   return new ObserveRelay(stream, dialect.streamDecoder(quirks), { observers, mark, framing })
+}
+
+/** Undefined where no reply can hold an id of the provider's. */
+function signerAt({ run: { signer } }: Planned, { provider }: Endpoint): ((id: string) => string) | undefined {
+  return signer && ((id) => signer(id, provider))
 }
 
 /** A decoder whose calls have the caller's names, and arguments that can be parsed wherever it ends well. */
@@ -272,6 +281,9 @@ function watched(decoder: StreamDecoder, names: SentNames | undefined, ours: Rea
   return {
     feed: (data, event, out) => restoring((events) => decoder.feed(data, event, events), out),
     end: (out) => restoring((events) => decoder.end(events), out),
+    get replyId() {
+      return decoder.replyId
+    },
   }
 }
 
@@ -286,7 +298,7 @@ function whole(call: EndpointCall, encoded: Encoded, dependencies: ChainDependen
     drains: dependencies.drains,
     health: dependencies.health,
     decodeFault: (status, body) => dialect.decodeFault(status, body),
-    read: (body) => readWhole(call, toolNames, body),
+    read: (body) => readWhole({ ...call, sign: signerAt(exchange, endpoint) }, toolNames, body),
   })
   send(attempt, call, encoded, dependencies)
   return attempt.done

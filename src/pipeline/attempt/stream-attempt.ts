@@ -5,6 +5,7 @@
 
 import { Fault, unreadable } from '../../core/faults.ts'
 import { failedEnd } from '../../dialects/canon/ends.ts'
+import { withSignedText } from '../../dialects/canon/provider-ids.ts'
 import { markText } from '../../dialects/canon/reasoning-owner.ts'
 import { countsOutput, type Usage } from '../../dialects/canon/usage.ts'
 import { StreamLife } from '../../dialects/sse/frames.ts'
@@ -70,9 +71,18 @@ export class PassRelay implements Relay {
   }
 }
 
-/** Marks what the provider signed or encrypted with its account; undefined where it is bound to none. */
-export function marking({ signed }: PassWire, account: string | undefined): ((text: string) => string) | undefined {
-  return account === undefined ? undefined : (text) => markText(text, signed, account)
+/**
+ * Marks what the provider signed or encrypted with its account, and signs its ids.
+ * @param sign of the ids; undefined where the reply can hold none. @returns undefined where nothing is changed.
+ */
+export function marking(
+  { signed }: PassWire,
+  account: string | undefined,
+  sign: ((id: string) => string) | undefined,
+): ((text: string) => string) | undefined {
+  if (account === undefined) return sign && ((text) => withSignedText(text, sign))
+  if (!sign) return (text) => markText(text, signed, account)
+  return (text) => withSignedText(markText(text, signed, account), sign)
 }
 
 export interface StreamPlan extends AttemptPlan {
@@ -289,7 +299,8 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
 
   protected override facts() {
     this.note()
-    const { usage, end, relayed, images } = this.plan.relay.facts
+    const { usage, end, relayed, images, replyId } = this.plan.relay.facts
+    this.exchange.run.replyId = replyId
     const begun = this.contentAt !== undefined
     const { heldBack } = this
     // The report with which an answer ends covers all of it.

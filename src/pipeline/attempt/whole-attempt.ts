@@ -1,9 +1,10 @@
 /** One upstream answer that is not streamed: gathered, parsed once, then patched or translated. */
 import { asFault, Fault, unreadable } from '../../core/faults.ts'
-import { isObject, type JsonObject } from '../../core/json.ts'
+import { isObject, type JsonObject, stringOf } from '../../core/json.ts'
 import { CallWatch } from '../../dialects/canon/call-watch.ts'
 import { failedEnd } from '../../dialects/canon/ends.ts'
 import { endOf, isContent, MEDIA_BYTES, type StreamEvent } from '../../dialects/canon/events.ts'
+import { withSignedIds } from '../../dialects/canon/provider-ids.ts'
 import { markEvents } from '../../dialects/canon/reasoning-owner.ts'
 import { restoreNames, type SentNames } from '../../dialects/canon/tool-names.ts'
 import { countsOutput } from '../../dialects/canon/usage.ts'
@@ -51,6 +52,7 @@ export class WholeAttempt extends UpstreamAttempt<WholePlan> implements BodyRece
   private result: WholeResult | undefined
   /** The body holds an error and no answer, as some providers report failures inside a 200: content has not begun. */
   private onlyError = false
+  private replyId: string | undefined
 
   data(chunk: Buffer): void {
     if (this.over) return
@@ -134,6 +136,7 @@ export class WholeAttempt extends UpstreamAttempt<WholePlan> implements BodyRece
 
   private parse(): JsonObject {
     const body = this.body.parse()
+    this.replyId = stringOf(body.id)
     if (isObject(body.error)) {
       this.onlyError = true
       throw this.plan.decodeFault(200, body)
@@ -145,6 +148,7 @@ export class WholeAttempt extends UpstreamAttempt<WholePlan> implements BodyRece
     const { result, begunAt, onlyError } = this
     if (result) {
       const { usage, end, content = 0 } = result
+      this.exchange.run.replyId = this.replyId
       return { usage, end, begun: !onlyError, relayed: countsOutput(usage) ? 0 : content }
     }
     return {
@@ -246,14 +250,16 @@ interface WholeCall {
   readonly stops: readonly string[] | undefined
   readonly observers: readonly Tap[]
   readonly target: Target
+  readonly sign: ((id: string) => string) | undefined
 }
 
 /** What a whole reply says, through the taps that read along; in the pass lane it stays as it is. */
 export function readWhole(
-  { exchange, dialect, lane, stops, observers, target: { account, quirks } }: WholeCall,
+  { exchange, dialect, lane, stops, observers, target: { account, quirks }, sign }: WholeCall,
   toolNames: SentNames | undefined,
-  body: JsonObject,
+  reply: JsonObject,
 ): WholeResult {
+  const body = sign ? withSignedIds(reply, sign) : reply
   let events: StreamEvent[] = []
   if (lane !== 'pass') {
     dialect.decodeResult(body, events, quirks)
@@ -266,7 +272,7 @@ export function readWhole(
   }
   if (lane !== 'translate' && dialect.pass) {
     const result = dialect.pass.result(body, exchange.run.ctx)
-    const mark = marking(dialect.pass, account)
+    const mark = marking(dialect.pass, account, undefined)
     const finish = (final: Final): string => (mark ? mark(result.finish(final)) : result.finish(final))
     const { usage, end, fault } = result
     const isUnknown = end?.reason === 'unknown'

@@ -5,6 +5,7 @@ import type { JsonObject } from '../../core/json.ts'
 import { usd } from '../../core/money.ts'
 import { isQuickTier } from '../../core/service-tiers.ts'
 import type { End, EndReason } from '../../dialects/canon/events.ts'
+import { mayBeNamed } from '../../dialects/canon/provider-ids.ts'
 import { addUsage, type Usage } from '../../dialects/canon/usage.ts'
 import type { Final } from '../../dialects/types.ts'
 import { type Facts, USUAL_REASON } from '../../ledger/facts.ts'
@@ -255,6 +256,7 @@ function generationFacts(exchange: Accepted & Exchange, priced: PricedTurn): Pic
     detail: detailOf(exchange, priced, rates),
     inputs: planInputsText(exchange, held?.model.slug),
     http_referer: shortened(headers['http-referer'] ?? headers.referer),
+    upstream_id: mayBeNamed(request.body) ? exchange.run.replyId : undefined,
     app_title: shortened(headers[brandHeaders(head.brand).title] ?? headers['x-title']),
   }
   const use = {

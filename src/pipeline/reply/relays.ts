@@ -2,6 +2,7 @@
 
 import { type Fault, unreadable } from '../../core/faults.ts'
 import { endOf, isContent, MEDIA_BYTES, type StreamEvent } from '../../dialects/canon/events.ts'
+import { signEvents } from '../../dialects/canon/provider-ids.ts'
 import { markEvents } from '../../dialects/canon/reasoning-owner.ts'
 import type { FrameReader, Framing } from '../../dialects/sse/framing.ts'
 import { EventReader } from '../../dialects/sse/reader.ts'
@@ -87,6 +88,9 @@ export class EventRelay implements Relay, RelayFacts {
   get committed(): boolean {
     return this.begun && (!this.path.guarded || this.path.said)
   }
+  get replyId(): string | undefined {
+    return undefined
+  }
   get refusal(): Fault | undefined {
     return this.path.refusal
   }
@@ -151,6 +155,8 @@ export class EventRelay implements Relay, RelayFacts {
 interface Translation {
   readonly observers: readonly Tap[]
   readonly account: string | undefined
+  /** Signs ids of the provider's; undefined where the reply can hold none. */
+  readonly sign: ((id: string) => string) | undefined
   readonly stops: readonly string[] | undefined
   /** Undefined for server-sent events. */
   readonly framing: Framing | undefined
@@ -162,15 +168,17 @@ export class TranslateRelay extends EventRelay {
   private readonly decoder: StreamDecoder
   private readonly observers: readonly Tap[]
   private readonly account: string | undefined
+  private readonly sign: Translation['sign']
   private readonly cutter: StopCutter | undefined
   private events: StreamEvent[] = []
 
   /** @param account whose mark signed and encrypted reasoning gets. @param stops sequences at which the answer is cut. */
-  constructor(path: EventSink, decoder: StreamDecoder, { observers, account, stops, framing }: Translation) {
+  constructor(path: EventSink, decoder: StreamDecoder, { observers, account, sign, stops, framing }: Translation) {
     super(path)
     this.decoder = decoder
     this.observers = observers
     this.account = account
+    this.sign = sign
     this.cutter = stops && new StopCutter(stops)
     const onFrame = (data: string, event: string | undefined): void => decoder.feed(data, event, this.events)
     this.reader = framing?.reader(onFrame) ?? new EventReader(onFrame)
@@ -198,15 +206,20 @@ export class TranslateRelay extends EventRelay {
     return super.abandon()
   }
 
+  override get replyId(): string | undefined {
+    return this.decoder.replyId
+  }
+
   get isCut(): boolean {
     return this.cutter?.met === true
   }
 
   private drain(): string {
-    const { account, cutter } = this
+    const { account, sign, cutter } = this
     let { events } = this
     this.events = []
     if (account !== undefined) markEvents(events, account)
+    if (sign) signEvents(events, sign)
     if (cutter) events = cutter.push(events)
     for (const tap of this.observers) for (const event of events) tap.push(event, ignore)
     return this.take(events)

@@ -8,6 +8,7 @@ import { JsonSource, SourceSize } from '../../core/json-source.ts'
 import type { CompactionFacts } from '../../dialects/canon/compaction.ts'
 import { namesMedia } from '../../dialects/canon/media.ts'
 import { type Preset, sends } from '../../dialects/canon/presets.ts'
+import { SIGNED_ID } from '../../dialects/canon/provider-ids.ts'
 import { type GatewayFields, gatewayFields } from '../../dialects/canon/request-fields.ts'
 import type { ClientDialect } from '../../dialects/types.ts'
 import { openItems } from '../compaction/compact.ts'
@@ -17,11 +18,12 @@ import type { Layer, Reply } from '../layer.ts'
 import { endedEarly } from '../reply/final-fault.ts'
 import { bucketOf } from './admit.ts'
 import { ClientRequest } from './client-request.ts'
+import { bindIds } from './provider-ids.ts'
 import { fillInFiles } from './stored-files.ts'
 
 export function readLayer(
   settings: ChainSettings,
-  { admission, files, bodies, summaries }: Pick<ChainDependencies, 'admission' | 'files' | 'bodies' | 'summaries'>,
+  { admission, files, bodies, summaries, ledger }: Pick<ChainDependencies, 'admission' | 'files' | 'bodies' | 'summaries' | 'ledger'>,
 ): Layer<Authenticated, Accepted> {
   return (next) => {
     const counted = async (accepted: Authenticated & Accepted): Promise<Reply> => {
@@ -62,6 +64,8 @@ export function readLayer(
       if (counting) await counting
       const accepting = accept(exchange, parsed, settings, summaries)
       const accepted = accepting instanceof Promise ? await accepting : accepting
+      const binding = bindIds(accepted, parsed.raw.includes(SIGNED_ID), { files, summaries, ledger })
+      if (binding) await binding
       const filling = accepted.request.mayHoldMedia ? fillInFiles(accepted, files, settings.maxBody) : undefined
       if (filling) await filling
       return accepted

@@ -16,11 +16,12 @@ import {
   type Tier,
 } from '../../routing/index.ts'
 import type { ChainDependencies, ChainSettings, PluginSetting } from '../dependencies.ts'
-import { type Accepted, type Aimed, advance, type Guarded, type Routed } from '../exchange.ts'
+import { type Accepted, type Aimed, advance, type Guarded, narrow, type Routed } from '../exchange.ts'
 import { type Bound, type BoundTerms, boundFor } from '../guard/guardrail-terms.ts'
 import type { Layer, Service } from '../layer.ts'
 import type { Advisor, Variant, Wish } from '../records.ts'
 import { callerCap, inputModalities, priceMoment, tierOf } from '../request/client-request.ts'
+import { havingIds } from '../request/provider-ids.ts'
 import { advisorBar, advisorsIn } from './advisors.ts'
 import { DialectAbility, sentTo } from './dialect-ability.ts'
 import { hoistSearch, hoistTools, isSpareType, leaveToProviders, needsHoisting, offersShared, sparesTools } from './hoisted-tools.ts'
@@ -71,7 +72,8 @@ export function resolveLayer(
   }
 
   /** Searches and tools that the providers of all endpoints have are left to them. */
-  function settled(exchange: Routed): Routed {
+  function settled(routed: Routed): Routed {
+    const exchange = routed.run.pinned ? narrow(routed, havingIds(routed.route.endpoints, routed.run.pinned)) : routed
     const { hasOtherTools, edited } = exchange.request
     if (!hasOtherTools && !edited) return exchange
     if (offersSearch(exchange)) settleSearch(exchange, settings.plugins, dependencies.upstreams)

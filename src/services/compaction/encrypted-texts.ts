@@ -2,7 +2,7 @@
  * Summaries of conversations as texts that only this gateway can read, bound to the API key that they were made for: AES-256-GCM
  * (NIST SP 800-38D), with keys of the store of record that all processes share.
  */
-import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHmac, createSecretKey, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'
 
 /** A key as the store keeps it: 32 bytes as base64url, and its number. */
@@ -28,6 +28,8 @@ const CIPHER = 'aes-256-gcm'
 /** Bytes. The nonce is random, so one key encrypts at most 2^32 texts (SP 800-38D section 8.3): 136 years of one each second. */
 const NONCE = 12
 const TAG = 16
+/** Letters of a signature. */
+const SIGNATURE = 22
 
 /** Milliseconds for which the keys are not read again: in this time every process knows of a new key, and of one that was removed. */
 export const KEYS_FRESH = 60_000
@@ -103,6 +105,37 @@ export class EncryptedTexts {
     } catch {
       return { unopened: 'tag' }
     }
+  }
+
+  /**
+   * Signs an id for its owner, always alike: HMAC-SHA-256 (RFC 2104), cut to 132 bits, by a key of its own that the newest key gives. Call
+   * `prepare` first. @param owner identity of the API key.
+   */
+  sign(text: string, owner: string): { key: number; signature: string } {
+    const signature = this.signature(text, owner, this.newest)
+    if (signature === undefined) throw new TypeError('no key is known')
+    return { key: this.newest, signature }
+  }
+
+  /** Call `prepareNumbers` first. */
+  isSigned(text: string, owner: string, { key, signature }: { key: number; signature: string }): boolean {
+    const expected = this.signature(text, owner, key)
+    return expected !== undefined && timingSafeEqual(Buffer.from(expected), Buffer.from(signature))
+  }
+
+  /** As `prepare`, for signatures by these keys. */
+  prepareNumbers(numbers: readonly number[]): Promise<void> {
+    return this.prepare(numbers.map((number) => `hgc${VERSION}.${number}.0`))
+  }
+
+  private signature(text: string, owner: string, number: number): string | undefined {
+    const key = this.keys.get(number)
+    if (!key) return undefined
+    const own = createHmac('sha256', key).update('headgate ids').digest()
+    return createHmac('sha256', own)
+      .update(JSON.stringify([owner, text]))
+      .digest('base64url')
+      .slice(0, SIGNATURE)
   }
 
   private async readNext(): Promise<void> {
