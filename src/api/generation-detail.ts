@@ -43,7 +43,8 @@ export async function generationDetail(id: string, source: DetailSource): Promis
 
 /** Calls of providers, in order. Of older rows it is not known when they began. */
 function attemptsOf(view: JsonObject, facts: JsonObject): JsonObject[] {
-  const calls = listOf(view.provider_responses)
+  // Of the row itself: the view that callers have lacks the causes.
+  const calls = listOf(facts.provider_responses ?? view.provider_responses)
   // Of one call that answered at once the row keeps no more than its own times.
   const isPlain = facts.provider_responses === undefined && typeof facts.inputs === 'string'
   const sentAt = numberOf(facts.sent_at) ?? 0
@@ -57,6 +58,7 @@ function attemptsOf(view: JsonObject, facts: JsonObject): JsonObject[] {
       endpoint: call.endpoint ?? view.endpoint ?? null,
       status: call.status ?? null,
       error: call.code ?? null,
+      cause: call.cause ?? null,
       latency: latency ?? null,
       at_ms: isPlain ? sentAt : (call.at ?? null),
       time_to_first_token: hasAnswered ? (latency ?? null) : null,
@@ -92,7 +94,12 @@ function stepsOf(detail: JsonObject): JsonObject[] {
     within: typeof step.within === 'number' ? step.within + 1 : null,
     tokens: step.input === undefined ? null : { prompt: step.input, completion: step.output ?? 0 },
     usd: step.nano === undefined ? null : usd(numberOf(step.nano) ?? 0),
-    attempts: listOf(step.attempts).map(({ code, at: at_ms, ...attempt }) => ({ ...attempt, error: code ?? null, at_ms: at_ms ?? null })),
+    attempts: listOf(step.attempts).map(({ code, cause, at: at_ms, ...attempt }) => ({
+      ...attempt,
+      error: code ?? null,
+      cause: cause ?? null,
+      at_ms: at_ms ?? null,
+    })),
   }))
 }
 

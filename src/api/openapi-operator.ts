@@ -120,6 +120,9 @@ const detail = Type.Object({
         endpoint: maybe(Type.String()),
         status: maybe(count),
         error: maybe(Type.String()),
+        cause: maybe(
+          Type.String({ description: 'Why its connection failed, such as `unknown_name`, `refused` or `untrusted_authority`.' }),
+        ),
         latency: maybe(figure),
         at_ms: maybe(figure),
         time_to_first_token: maybe(Type.Number({ description: 'Milliseconds; null where no content came.' })),

@@ -26,7 +26,7 @@ import type { DiskFiles } from '../services/files/index.ts'
 import type { Telemetry } from '../services/telemetry/telemetry.ts'
 import { Pools } from '../services/upstream/pools.ts'
 import { serverTools } from '../tools/registry.ts'
-import { exchangeReports } from './exchange-reports.ts'
+import { connectionReports, exchangeReports } from './exchange-reports.ts'
 
 export interface RuntimeSource {
   config: Config
@@ -57,7 +57,7 @@ export interface RuntimeParts {
 }
 
 export function chainDependencies(
-  { config, clock, store, logs, shared, forcedLane }: RuntimeSource,
+  { config, clock, store, logs, shared, forcedLane, env = {} }: RuntimeSource,
   tallies: Tallies,
   { files, bodies, telemetry, events, live }: RuntimeParts,
 ): ChainDependencies {
@@ -84,7 +84,7 @@ export function chainDependencies(
     drains: new DrainSlots(),
     files,
     summaries: new EncryptedTexts({ load: (now) => compactionKeys.all(now), clock }),
-    pools: new Pools(),
+    pools: new Pools({ env, ...connectionReports(tallies, logs, clock) }),
     upstreams: upstreamDialects,
     wires: embeddingWires,
     tools: serverTools,

@@ -1,11 +1,12 @@
 /** What an exchange reports to the operator's log beside its own line. */
-
+import type { Clock } from '../core/clock.ts'
 import type { Fault } from '../core/faults.ts'
 import { type LogSink, stackWithoutMessage } from '../core/log.ts'
 import { counter, open, type Tallies } from '../core/metrics.ts'
 import { countAttempt } from '../pipeline/attempt/attempt.ts'
 import type { ChainDependencies } from '../pipeline/dependencies.ts'
 import type { EventSources } from '../services/events/index.ts'
+import type { PoolsOptions } from '../services/upstream/pools.ts'
 
 const unrecoveredUsd = counter('unrecovered_usd_total', 'Usage in USD that no limit or budget of its key could pay.', { perUnit: 1e9 })
 
@@ -65,5 +66,35 @@ export function exchangeReports(
     },
     pluginFailure: (exchange, { cause, ...failure }) =>
       logs.part('plugins').warn({ gen: exchange.head.id, ...failure, cause: stackWithoutMessage(cause) }, 'a plugin failed'),
+  }
+}
+
+const surplus = counter(
+  'upstream_surplus_total',
+  'Times that a provider has sent bytes which nothing requested. `origin` is its address.',
+  {
+    labels: [open('origin')],
+    limit: 100,
+  },
+)
+
+/** Milliseconds between two lines about files that the gateway may not open. */
+const EXHAUSTED_EVERY = 10_000
+
+/** What connections to providers report beside the fate of a request. */
+export function connectionReports(tallies: Tallies, logs: LogSink, clock: Clock): Pick<PoolsOptions, 'onSurplus' | 'onExhausted'> {
+  let silentUntil = 0
+  return {
+    // They may be the reply to someone else.
+    onSurplus: (origin) => {
+      tallies.of(surplus).series(origin).add()
+      const message = 'a provider sent bytes that nothing requested: its connections are closed, and new ones serve once for five minutes'
+      logs.log.warn({ origin }, message)
+    },
+    onExhausted: (code) => {
+      if (clock.monotonic() < silentUntil) return
+      silentUntil = clock.monotonic() + EXHAUSTED_EVERY
+      logs.log.error({ cause: code }, 'the gateway cannot open more connections: raise its limit of open files')
+    },
   }
 }

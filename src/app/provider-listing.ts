@@ -1,7 +1,8 @@
 /** What a provider says that it serves, in the form that the catalogue reads. */
-import { lookup } from 'node:dns/promises'
+import { isIP } from 'node:net'
 import type { Clock } from '../core/clock.ts'
 import { type JsonObject, objectsOf } from '../core/json.ts'
+import { type Address, names } from '../core/name-lookups.ts'
 import { upstreamDialects } from '../dialects/registry.ts'
 import { credentialHeaders, providerAddress } from '../pipeline/route/provider-address.ts'
 import type { Listing } from '../routing/catalog/discovery.ts'
@@ -9,22 +10,29 @@ import { describedList } from '../routing/catalog/server-facts.ts'
 import type { Provider } from '../routing/catalog/types.ts'
 import type { Credential } from '../services/credentials/credential.ts'
 import { isNeighbour } from '../services/outbound/addresses.ts'
-import { askServer, fetchListing, type HeadersFor, ListingError } from '../services/upstream/listing.ts'
+import { askServer, fetchListing, type HeadersFor, ListingError, type ListingWay } from '../services/upstream/listing.ts'
+import type { Pools } from '../services/upstream/pools.ts'
 
 /**
  * What a provider with `discover` serves, and whether it is a server of the operator's own.
  * @throws where it does not answer with a list, or its host cannot be looked up: the last list then stands, and its prices.
  */
-export async function discoveredListing(provider: Provider, clock: Clock): Promise<Listing> {
-  const [list, local] = await Promise.all([providerListing(provider, clock), isNearby(provider)])
+export async function discoveredListing(provider: Provider, clock: Clock, pools: Pools): Promise<Listing> {
+  const [list, local] = await Promise.all([providerListing(provider, clock, pools), isNearby(provider, pools)])
   return { list, local }
 }
 
-/** True where every address of the provider's host is loopback or private. @throws where the look-up fails. */
-async function isNearby({ baseUrl = '' }: Provider): Promise<boolean> {
-  const host = (URL.parse(baseUrl)?.hostname ?? '').replace(/^\[(.*)\]$/, '$1')
-  const found = await lookup(host, { all: true })
+/** True where every address of the provider's host is loopback or private, and no proxy is between. @throws where the look-up fails. */
+async function isNearby({ baseUrl = '', connection }: Provider, pools: Pools): Promise<boolean> {
+  const url = new URL(baseUrl)
+  if (pools.isProxied(url, connection)) return false
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+  const found = isIP(host) === 0 ? await addressesOf(host) : [{ address: host }]
   return found.length > 0 && found.every(({ address }) => isNeighbour(address.replace(/^::ffff:(?=\d)/, '')))
+}
+
+function addressesOf(host: string): Promise<readonly Address[]> {
+  return new Promise((resolve, reject) => names.addresses(host, (error, found) => (error ? reject(error) : resolve(found))))
 }
 
 /** Replies to a credential that has been revoked; AWS has 403 for it. */
@@ -35,34 +43,38 @@ const REFUSES_CREDENTIAL: ReadonlySet<number> = new Set([401, 403])
  * A refused credential is replaced once. A key of a pool stays there: it may do without the right to list models.
  * @throws where it does not answer with a list.
  */
-export async function providerListing(provider: Provider, clock: Clock): Promise<JsonObject> {
+export async function providerListing(provider: Provider, clock: Clock, pools: Pools): Promise<JsonObject> {
   const source = provider.credential
-  if (!source) return await listingWith(provider, undefined)
+  if (!source) return await listingWith(provider, undefined, pools)
   const credential = source.forCall()
   if (!credential.ready(clock.now())) await credential.refresh()
   const used = credential.grant
   try {
-    return await listingWith(provider, credential)
+    return await listingWith(provider, credential, pools)
   } catch (error) {
     if (!(error instanceof ListingError) || !REFUSES_CREDENTIAL.has(error.status)) throw error
     const next = source.another ? source.another([credential]) : (await credential.renew(used)) ? credential : undefined
     if (!next) throw error
-    return await listingWith(provider, next)
+    return await listingWith(provider, next, pools)
   }
 }
 
-async function listingWith(provider: Provider, credential: Credential | undefined): Promise<JsonObject> {
+async function listingWith(provider: Provider, credential: Credential | undefined, pools: Pools): Promise<JsonObject> {
   const dialect = upstreamDialects.get(provider.dialect)
   if (!dialect) throw new Error(`the dialect ${provider.dialect} has no list of models`)
   const { headers } = providerAddress(provider, dialect)
   const headersFor: HeadersFor = credential
     ? (call) => [...headers, ...credentialHeaders(credential, { provider, dialect }, { ...call, headers })]
     : () => headers
+  const way: ListingWay = {
+    headers: headersFor,
+    agent: (origin) => pools.agent({ origin, connectTimeout: provider.timeouts.connect, connection: provider.connection }),
+  }
   if (dialect.listing) {
     const { paths, base, read } = dialect.listing
-    const bodies = await Promise.all(paths.map((path) => fetchListing(provider, path, headersFor, base?.(provider.baseUrl ?? ''))))
+    const bodies = await Promise.all(paths.map((path) => fetchListing(provider, path, way, base?.(provider.baseUrl ?? ''))))
     return { data: bodies.flatMap((body) => objectsOf(read(body).data)) }
   }
-  const list = await fetchListing(provider, '/models', headersFor)
-  return provider.discover ? describedList(list, (path, body) => askServer(provider, { path, body }, headersFor)) : list
+  const list = await fetchListing(provider, '/models', way)
+  return provider.discover ? describedList(list, (path, body) => askServer(provider, { path, body }, way)) : list
 }

@@ -150,7 +150,7 @@ export class Runtime {
     this.credentials = new Credentials(CREDENTIAL_SOURCES, { clock, tallies: this.tallies, log: logs.part('credentials'), env: source.env })
     this.discovery = new Discovery({
       clock,
-      fetch: (provider) => discoveredListing(provider, clock),
+      fetch: (provider) => discoveredListing(provider, clock, this.dependencies.pools),
       changed: () => this.relist(),
       listings: source.listings,
       failed: ({ slug }) => log.debug({ provider: slug }, 'no list of models: the provider does not answer'),

@@ -13,6 +13,7 @@ import type { Model, ModelKind } from '../routing/catalog/types.ts'
 import { Credentials } from '../services/credentials/credentials.ts'
 import { CREDENTIAL_SOURCES } from '../services/credentials/sources/index.ts'
 import type { Environment } from '../services/credentials/types.ts'
+import { Pools } from '../services/upstream/pools.ts'
 import { CONSOLE, type Streams } from './console.ts'
 import { diffText, modelTable, modelText } from './model-table.ts'
 import { compareListing, newModelsYaml } from './models-sync.ts'
@@ -113,11 +114,15 @@ async function synced(config: Config, name: string, { json, write, env }: ModelF
   const credentials = new Credentials(CREDENTIAL_SOURCES, { clock: systemClock, tallies: new Tallies(), log: silent, env })
   const provider = buildCatalog(own, undefined, credentials).providers.get(name)
   if (!provider?.baseUrl) throw new Error(`${name} is inside this process: it has no list of its own`)
-  const listing = await providerListing(provider, systemClock)
+  const pools = new Pools({ env })
+  const listing = await providerListing(provider, systemClock, pools)
     .catch((error: unknown) => {
       throw new Error(`${name} at ${provider.baseUrl} gives no list: ${error instanceof Error ? error.message : error}`)
     })
-    .finally(() => credentials.close())
+    .finally(() => {
+      credentials.close()
+      return pools.close()
+    })
   const diff = compareListing(config, name, listing)
   const { note, yaml } = write === undefined ? { note: '', yaml: undefined } : snippet(config, write, diff)
   if (write !== undefined && yaml !== undefined) writeFileSync(write, yaml, { flag: 'wx' })

@@ -9,6 +9,7 @@ import { PER_MILLION_EXPECTED } from './fields/scalars.ts'
 import { checkGuardrails } from './guardrails.ts'
 import { checkPlugins } from './plugins.ts'
 import type { Path } from './problems.ts'
+import { checkConnection } from './provider-connections.ts'
 import { checkQuirks } from './quirk-rules.ts'
 import { lacksModels, type ModelFile, type ModelFiles, References } from './references.ts'
 import type { RawConfig, RawModels, RawProvider } from './schema/root.ts'
@@ -202,6 +203,7 @@ function checkProvider(provider: RawConfig['providers'][string], at: Path, main:
   }
   checkProviderKeys(provider, at, main)
   checkCredential(provider, at, main)
+  checkConnection(provider, at, main)
   const { first_byte: first, total } = provider.timeouts ?? {}
   if (first !== undefined && total !== undefined && milliseconds(first) > milliseconds(total)) {
     main.report([...at, 'timeouts', 'first_byte'], `expected at most the total of ${total}`)

@@ -71,6 +71,7 @@ export const FAULTS = {
   // ourselves
   internal: row(500, 'server', 'Internal Server Error', 'gateway', 'never'),
   unavailable: row(503, 'provider_overloaded', 'Service temporarily unavailable', 'gateway', 'never'),
+  exhausted: row(503, 'provider_overloaded', 'The gateway cannot open more connections', 'gateway', 'never'),
   shutdown: row(503, 'provider_overloaded', 'The gateway is shutting down', 'gateway', 'never'),
   client_gone: row(499, 'unmapped', 'The client closed the connection', 'client', 'never'),
   // a provider; its own sentence reaches the caller only through pipeline/refusal/callers-view.ts
@@ -111,6 +112,13 @@ export const FAULTS = {
   upstream_limited: row(429, 'rate_limit_exceeded', 'Provider rate limit exceeded', 'upstream', 'next', { counts: 'no' }),
   upstream_error: row(502, 'provider_unavailable', 'Provider returned error', 'upstream', 'next'),
   upstream_connect: row(502, 'provider_unavailable', 'Provider could not be reached', 'upstream', 'same', { counts: 'all' }),
+  upstream_dns: row(502, 'provider_unavailable', "The provider's name could not be resolved", 'upstream', 'next', { counts: 'all' }),
+  upstream_tls: row(502, 'provider_unavailable', 'No secure connection to the provider could be made', 'upstream', 'next', {
+    counts: 'all',
+  }),
+  upstream_proxy: row(502, 'provider_unavailable', 'The proxy in front of the provider refused the connection', 'upstream', 'next', {
+    counts: 'all',
+  }),
   upstream_cut: row(502, 'provider_unavailable', 'Provider closed the connection early', 'upstream', 'next'),
   upstream_garbled: row(502, 'provider_unavailable', 'Provider returned an unreadable answer', 'upstream', 'next'),
   upstream_empty: row(502, 'provider_unavailable', 'Provider returned an empty answer', 'upstream', 'next'),
@@ -142,6 +150,8 @@ export interface FaultOptions {
   /** The provider's own sentence, as it came. */
   sentence?: string | undefined
   headers?: Readonly<Record<string, string>> | undefined
+  /** Of a connection: one word for why it failed, such as `untrusted_authority`. Not for callers. */
+  reason?: string | undefined
   /** In place of the one that the table has for the code. */
   retry?: RetryClass
   cause?: unknown
@@ -161,6 +171,7 @@ export class Fault extends Error {
   /** Private, so that nothing which writes down an error's members has it. */
   readonly #sentence: string | undefined
   readonly headers: Readonly<Record<string, string>> | undefined
+  readonly reason: string | undefined
 
   constructor(code: FaultCode, options: FaultOptions = {}) {
     super(options.message ?? FAULTS[code].message, options.cause === undefined ? undefined : { cause: options.cause })
@@ -176,6 +187,7 @@ export class Fault extends Error {
     this.refusesReasoning = options.refusesReasoning === true
     this.#sentence = options.sentence
     this.headers = options.headers
+    this.reason = options.reason
   }
 
   /** What the provider said, as it came: it may hold keys, and text that is not the caller's. */

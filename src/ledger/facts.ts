@@ -7,6 +7,8 @@ export interface ProviderResponse extends JsonObject {
   provider_name: string
   /** The provider's own HTTP status; null where none came. */
   status: number | null
+  /** Of a connection that failed: one word for why; for the operator alone. */
+  cause?: string | undefined
   /** Milliseconds: to the first content, or to the failure. */
   latency: number
   /** Milliseconds from the admission to the call. */

@@ -1,5 +1,5 @@
 /** A recorded generation as `GET /v1/generation` shows it (contract section 4). */
-import type { Json, JsonObject } from '../core/json.ts'
+import { type Json, type JsonObject, objectsOf } from '../core/json.ts'
 import { usd } from '../core/money.ts'
 import { chargeReason, factsOf } from './facts.ts'
 import type { GenerationRecord } from './types.ts'
@@ -75,11 +75,17 @@ export function generationView(record: GenerationRecord): JsonObject {
     origin: facts.http_referer ?? '',
     http_referer: facts.http_referer ?? null,
     data_region: facts.data_region ?? 'global',
-    provider_responses: facts.provider_responses ?? onlyResponse(facts),
+    provider_responses: withoutCauses(facts.provider_responses) ?? onlyResponse(facts),
   }
   for (const name of PLAIN) view[name] = facts[name] ?? null
   view.native_finish_reason = facts.native_finish_reason ?? facts.finish_reason ?? null
   return view
+}
+
+/** The causes of failed connections are the operator's, who has them in the details of a generation. */
+function withoutCauses(calls: Json | undefined): Json | undefined {
+  if (!Array.isArray(calls)) return calls
+  return objectsOf(calls).map(({ cause: _, ...call }) => call)
 }
 
 /** One call that answered at once is not listed in the facts. */

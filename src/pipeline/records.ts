@@ -188,6 +188,8 @@ export interface NotedAttempt extends AttemptRecord {
   contentAt: number
   /** What it answered; absent where it failed before any content. */
   answer: Turn | undefined
+  /** Of a connection that failed: one word for why, which callers do not see. */
+  cause: string | undefined
   /** Id of its span; made ahead only where a provider is sent it. */
   span: string | undefined
 }

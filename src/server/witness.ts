@@ -105,11 +105,16 @@ export function witnessWith(tallies: Tallies, logs: LogSink, { audit, live, span
       cost_nano: final?.cost,
       trace_id: trace?.traceId,
       span_id: trace?.spanId,
-      cause: fault?.code === 'internal' ? stackWithoutMessage(fault.cause) : undefined,
+      cause: fault?.code === 'internal' ? stackWithoutMessage(fault.cause) : connectionCause(exchange),
       msg: 'exchange',
     }
     access.write(line, exchange)
   }
+}
+
+/** Why the last connection of the exchange that failed did so, in one word: also where another endpoint then served. */
+function connectionCause({ trail: { attempts } }: Exchange): string | undefined {
+  return attempts.length > 0 ? attempts.findLast(({ cause }) => cause !== undefined)?.cause : undefined
 }
 
 /** Writes the line of an exchange in the form that the settings state. */

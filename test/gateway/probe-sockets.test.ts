@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import t from 'tap'
 import { systemClock } from '../../src/core/clock.ts'
+import { ConnectionFailure } from '../../src/services/upstream/connection-failure.ts'
 import { networkFault, StaleConnection } from '../../src/services/upstream/network-fault.ts'
 import { FakeClock, turn } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
@@ -203,9 +204,9 @@ t.test('U27: odd heads of a reply', async (t) => {
 })
 
 t.test('U10: a provider that took the whole connect time is not asked again', (t) => {
-  const fault = networkFault(Object.assign(new Error('slow'), { code: 'UND_ERR_CONNECT_TIMEOUT' }), false)
+  const fault = networkFault(new ConnectionFailure('connect', 'TIMEOUT', { timedOut: true }), false)
   t.match(fault, { status: 524, retry: 'next' })
-  t.match(networkFault(Object.assign(new Error('no'), { code: 'ECONNREFUSED' }), false), { status: 502, retry: 'same' })
+  t.match(networkFault(new ConnectionFailure('connect', 'ECONNREFUSED'), false), { status: 502, retry: 'same' })
   t.match(networkFault(new StaleConnection(new Error('no')), false), { status: 502, retry: 'at once' })
   t.match(
     networkFault(Object.assign(new Error('no'), { code: 'ECONNRESET' }), false),

@@ -35,6 +35,9 @@ async function read(head: string, pieces: readonly string[]): Promise<Seen> {
     closed: () => {},
     again: () => {},
     stale: () => {},
+    surplus: () => {},
+    maxAge: 300_000,
+    singleUseUntil: 0,
   })
   const written = new Promise<void>((resolve) => {
     connection.send(
@@ -54,7 +57,7 @@ async function read(head: string, pieces: readonly string[]): Promise<Seen> {
       },
     )
   })
-  connection.connected(null, new OpenSocket() as unknown as Socket)
+  connection.connected(null, new OpenSocket() as unknown as Socket, false)
   await written
   // One buffer for all reads, as the pools have it.
   const shared = Buffer.alloc(4_096)

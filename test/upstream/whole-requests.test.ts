@@ -120,7 +120,10 @@ t.test('every reply is read as undici reads it', async (t) => {
       return closes ? undefined : bytes
     })
     const ours = await call(pool, '{"a":1}').done
-    t.same(ours, await call(pool, new Uint8Array(Buffer.from('{"a":1}'))).done, name)
+    const undici = await call(pool, new Uint8Array(Buffer.from('{"a":1}'))).done
+    // undici has one error for a body that ends early and for lengths that contradict each other.
+    if (name === 'cut, said to close') t.same(ours, { ...undici, end: 'upstream_cut' }, name)
+    else t.same(ours, undici, name)
     const [first, second] = upstream.requests
     t.same(first && { ...first, socket: 0 }, second && { ...second, socket: 0 }, `${name}: the request is the same`)
   }

@@ -35,7 +35,8 @@ export function stepOf(step: StepEntry, all: readonly StepEntry[]): Step {
         {!tokens && usd !== null && <p>Cost {formatUsd(usd)}</p>}
         {attempts.map((attempt, index) => (
           <p key={index} class="quiet">
-            {attempt.provider_name ?? 'A provider'}: {attempt.error ?? `status ${attempt.status ?? '–'}`}, {formatMs(attempt.latency)}
+            {attempt.provider_name ?? 'A provider'}: {attempt.error ?? `status ${attempt.status ?? '–'}`}
+            {attempt.cause && ` (${attempt.cause.replaceAll('_', ' ')})`}, {formatMs(attempt.latency)}
           </p>
         ))}
         {error !== null && (

@@ -112,6 +112,7 @@ function attemptStep(attempt: Attempt, count: number, from: number): Step {
         {error && (
           <p>
             Failed with <code>{error}</code>
+            {attempt.cause && `: ${attempt.cause.replaceAll('_', ' ')}`}
           </p>
         )}
         {dropped.length > 0 && <p>Not sent, since this endpoint does not take them: {dropped.join(', ')}</p>}

@@ -40,6 +40,8 @@ export interface Attempt {
   readonly endpoint: string | null
   readonly status: number | null
   readonly error: string | null
+  /** Why its connection failed, in one word. */
+  readonly cause?: string | null
   readonly latency: number | null
   readonly dropped: readonly string[]
   readonly reason: 'first' | 'previous_failed' | 'next_turn' | 'without_reasoning'
@@ -67,6 +69,7 @@ export interface StepEntry {
     readonly status?: number | null
     readonly latency?: number
     readonly error: string | null
+    readonly cause?: string | null
   }[]
 }
 

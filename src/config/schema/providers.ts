@@ -22,6 +22,7 @@ import {
   url,
   withDefault,
 } from '../fields/scalars.ts'
+import { connection } from './provider-connection.ts'
 
 const timeouts = closed('Time-outs of calls to this provider. `idle` and `total` pause while a slow caller holds the provider back.', {
   connect: withDefault(duration('Until the request goes out.'), '5s'),
@@ -141,6 +142,7 @@ export const provider = closed('One provider.', {
   ),
   discover: withDefault(discover, false),
   timeouts: withDefault(timeouts, {}),
+  connection: withDefault(connection, {}),
   on_abort: withDefault(
     oneOf(
       'When a client disconnects: `cancel` ends the call after 2 s; `drain` reads on for at most 30 s, so that the provider can report the usage.',

@@ -277,6 +277,7 @@ function beginAttempt(exchange: Planned, endpoint: Endpoint, dependencies: Chain
     ended: 0,
     contentAt: 0,
     answer: undefined,
+    cause: undefined,
     span: undefined,
   }
   exchange.trail.attempts = [...exchange.trail.attempts, attempt]
@@ -305,6 +306,7 @@ function attemptAnswered(exchange: Planned, turn: Turn, record: NotedAttempt, de
   if (turn.fault) {
     record.status = turn.fault.providerStatus ?? record.status
     record.code = turn.fault.code
+    record.cause = turn.fault.reason
     turn.fault = keyless(turn.fault, endpoint.provider)
     if (lostToSlowReader(turn)) dependencies.health.abandoned(endpoint, key)
     else failed(turn.fault, record, { key, dependencies })
@@ -324,6 +326,7 @@ function attemptFailed(exchange: Planned, thrown: unknown, record: NotedAttempt,
   const fault = keyless(aboutCallersItem(raw, exchange.request.sent) ?? raw, endpoint.provider)
   record.status = raw.providerStatus ?? record.status
   record.code = fault.code
+  record.cause = raw.reason
   record.latency = Math.round(exchange.head.clock.monotonic() - started)
   if (fault.origin === 'upstream') failed(fault, record, { key, dependencies, since: started })
   else dependencies.health.abandoned(endpoint, key)

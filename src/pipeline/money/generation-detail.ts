@@ -30,13 +30,14 @@ export interface PricedTurn {
 
 /** `latency` is the time to the first content where it answered; `took` then is that to the end. */
 export function attemptFact({ head }: Accepted, attempt: NotedAttempt): ProviderResponse {
-  const { provider, endpoint, status, latency, code, dropped, answerCheck, turn, started, ended, contentAt } = attempt
+  const { provider, endpoint, status, latency, code, cause, dropped, answerCheck, turn, started, ended, contentAt } = attempt
   return {
     provider_name: provider,
     endpoint,
     status,
     latency,
     code,
+    cause,
     dropped: dropped && [...dropped],
     answer_check: answerCheck && kept(answerCheck),
     at: sinceAdmission(head, started),
@@ -136,9 +137,10 @@ function usedBy(exchange: Known, turns: readonly Turn[]): JsonObject {
   return { input, output, nano }
 }
 
-function attemptTimes(head: Received['head'], { provider, endpoint, status, code, latency, started }: NotedAttempt): JsonObject {
+function attemptTimes(head: Received['head'], { provider, endpoint, status, code, cause, latency, started }: NotedAttempt): JsonObject {
   const written: JsonObject = { provider_name: provider, endpoint, status, latency, at: sinceAdmission(head, started) }
   if (code !== undefined) written.code = code
+  if (cause !== undefined) written.cause = cause
   return written
 }
 

@@ -218,7 +218,7 @@ export class PassThroughDesk {
         operation: 'passage',
         generation_time: Math.round(dependencies.clock.monotonic() - booking.startedAt),
         cancelled: end.outcome === 'aborted',
-        provider_responses: [{ provider_name: provider.name, status: end.status }],
+        provider_responses: [{ provider_name: provider.name, status: end.status, code: end.fault?.code, cause: end.fault?.reason }],
       }),
     })
     await committed

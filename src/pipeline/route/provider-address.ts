@@ -15,6 +15,7 @@ interface ProviderAddress {
   /** `?` and the query of every call, or ''. */
   query: string
   connectTimeout: number
+  connection: Provider['connection']
   /** Flat lists of names and values. */
   headers: string[]
   streamHeaders: string[]
@@ -87,6 +88,7 @@ function make(provider: Provider, dialect: Addressed): ProviderAddress {
     path: url.pathname.replace(/\/+$/, ''),
     query: provider.query === undefined ? '' : `?${provider.query}`,
     connectTimeout: provider.timeouts.connect,
+    connection: provider.connection,
     headers: [...own].flat(),
     streamHeaders: [...own, ['accept', dialect.framing?.type ?? 'text/event-stream']].flat(),
     timeouts: { ...provider.timeouts, firstByte: provider.timeouts.firstByteWhole },

@@ -6,6 +6,7 @@ import type { DialectId } from '../../dialects/canon/request.ts'
 import type { Quirks } from '../../dialects/quirks.ts'
 import type { Credential } from '../../services/credentials/credential.ts'
 import type { TraceScope } from '../../services/telemetry/trace-context.ts'
+import type { ConnectionSettings } from '../../services/upstream/connection-settings.ts'
 
 export type { Price }
 
@@ -51,6 +52,7 @@ export interface Provider {
   /** Query of every call, encoded, without its question mark. */
   readonly query?: string | undefined
   readonly timeouts: Timeouts
+  readonly connection?: ConnectionSettings | undefined
   readonly onAbort: 'cancel' | 'drain'
   readonly dataCollection: 'allow' | 'deny'
   readonly zdr: boolean

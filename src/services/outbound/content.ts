@@ -1,7 +1,7 @@
 /** The body of one answer: checked by its head, inflated and counted while it comes, with back-pressure. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Transform } from 'node:stream'
-import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
+import { contentCoding, decoderOf } from '../../core/content-coding.ts'
 import { tooLarge, unreachable, wrongType } from './refusals.ts'
 
 export interface ContentLimits {
@@ -131,22 +131,9 @@ export class Content {
 
 /** @throws Fault for an encoding that was not requested, or several on top of each other. */
 function inflaterOf(encoding: string | string[] | undefined): Transform | undefined {
-  switch (
-    String(encoding ?? '')
-      .trim()
-      .toLowerCase()
-  ) {
-    case '':
-    case 'identity':
-      return undefined
-    case 'gzip':
-    case 'x-gzip':
-      return createGunzip()
-    case 'deflate':
-      return createInflate()
-    case 'br':
-      return createBrotliDecompress()
-    default:
-      throw unreachable(new Error('unknown content-encoding'))
-  }
+  const coding = contentCoding(encoding)
+  if (coding === undefined) return undefined
+  const decoder = decoderOf(coding)
+  if (!decoder) throw unreachable(new Error('unknown content-encoding'))
+  return decoder
 }

@@ -2,9 +2,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import type { Clock, Timer } from '../../core/clock.ts'
+import { contentCoding } from '../../core/content-coding.ts'
 import { Fault } from '../../core/faults.ts'
 import { type Inflater, inflaterFor } from './inflate.ts'
-import { networkFault } from './network-fault.ts'
+import { networkFault, silentFault } from './network-fault.ts'
 import type { ConnectionPool, Started } from './pools.ts'
 
 export interface CallRequest {
@@ -148,9 +149,11 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
       return
     }
     this.receiver.head(status, headers)
-    const encoding = headers['content-encoding']
-    if (encoding !== undefined && encoding !== 'identity') {
-      this.inflater = inflaterFor(encoding, {
+    // The receiver may have ended the call.
+    if (this.isOver()) return
+    const coding = contentCoding(headers['content-encoding'])
+    if (coding !== undefined) {
+      this.inflater = inflaterFor(coding, {
         data: (chunk) => this.deliver(chunk),
         end: () => this.complete(),
         fail: (cause) => this.fail(cause instanceof Fault ? cause : new Fault('upstream_garbled', { cause })),
@@ -204,6 +207,10 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
     if (this.finish()) this.receiver.end()
   }
 
+  private isOver(): boolean {
+    return this.state === 'ended'
+  }
+
   private finish(): boolean {
     if (this.state === 'ended') return false
     this.state = 'ended'
@@ -244,7 +251,8 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
     if (this.pausedAt !== undefined) return
     const now = this.clock.monotonic()
     if (this.due() - now > 0.5) this.arm(now)
-    else this.fail(new Fault(this.state === 'body' && this.totalComesFirst() ? 'upstream_overlong' : 'upstream_silent'))
+    else if (this.state === 'body' && this.totalComesFirst()) this.fail(new Fault('upstream_overlong'))
+    else this.fail(silentFault(this.waiting?.phase))
   }
 
   /** Which limit has passed follows from the limits alone: timers may fire a fraction of a millisecond early. */

@@ -1,7 +1,7 @@
 /** Decodes a content encoding that a provider applied although none was requested; bounded output, paused with the reply. */
 
 import type { Transform } from 'node:stream'
-import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
+import { decoderOf } from '../../core/content-coding.ts'
 import { Fault } from '../../core/faults.ts'
 
 /** A reply never inflates past this many bytes. */
@@ -66,19 +66,11 @@ export class Inflater {
   }
 }
 
-/** @returns undefined for an encoding, or a list of them, that is not understood. */
-export function inflaterFor(encoding: string | string[], sink: InflateSink): Inflater | undefined {
-  switch (String(encoding).trim().toLowerCase()) {
-    case 'gzip':
-    case 'x-gzip':
-      return new Inflater(createGunzip(), sink, 0x1f)
-    case 'deflate':
-      return new Inflater(createInflate(), sink)
-    case 'br':
-      return new Inflater(createBrotliDecompress(), sink)
-    case 'zstd':
-      return new Inflater(createZstdDecompress(), sink, 0x28)
-    default:
-      return undefined
-  }
+/** First bytes of codings that have them. */
+const MAGIC: Readonly<Record<string, number>> = { gzip: 0x1f, 'x-gzip': 0x1f, zstd: 0x28 }
+
+/** @param coding in lower case. @returns undefined for one that is not understood, or a list of them. */
+export function inflaterFor(coding: string, sink: InflateSink): Inflater | undefined {
+  const decoder = decoderOf(coding)
+  return decoder && new Inflater(decoder, sink, MAGIC[coding])
 }

@@ -1,5 +1,5 @@
 /** Fetches a provider's list of models and its description of itself; never during a request. */
-import type { IncomingMessage } from 'node:http'
+import type { Agent, IncomingMessage } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { request as requestHttp } from '../../core/node-http.ts'
@@ -7,6 +7,14 @@ import type { Provider } from '../../routing/catalog/types.ts'
 
 /** Headers of one call: name, value, name, value. */
 export type HeadersFor = (call: { method: string; origin: string; path: string; body: string }) => readonly string[]
+
+/** How a provider is called for its list. */
+export interface ListingWay {
+  /** Those of a call to the provider. */
+  readonly headers: HeadersFor
+  /** Makes the connection to an origin. */
+  readonly agent: (origin: string) => Agent
+}
 
 const PATIENCE = 2000
 const LONGEST = 8 * 1024 * 1024
@@ -23,11 +31,11 @@ export class ListingError extends Error {
 
 /**
  * `GET {base}{path}`.
- * @param headers those of a call to the provider. @param base where it is not the provider's base URL.
+ * @param base where it is not the provider's base URL.
  * @throws where the provider does not answer in time, or the answer is no JSON object.
  */
-export function fetchListing(provider: Provider, path: string, headers: HeadersFor, base = provider.baseUrl ?? ''): Promise<JsonObject> {
-  return requestJson(addressOf(provider, base, path), headers)
+export function fetchListing(provider: Provider, path: string, way: ListingWay, base = provider.baseUrl ?? ''): Promise<JsonObject> {
+  return requestJson(addressOf(provider, base, path), way)
 }
 
 export interface ServerQuestion {
@@ -38,8 +46,8 @@ export interface ServerQuestion {
 }
 
 /** Fetches what the server states about itself. As `fetchListing` otherwise. */
-export function askServer(provider: Provider, { path, body }: ServerQuestion, headers: HeadersFor): Promise<JsonObject> {
-  return requestJson(addressOf(provider, (provider.baseUrl ?? '').replace(/\/v1\/*$/, ''), path), headers, body)
+export function askServer(provider: Provider, { path, body }: ServerQuestion, way: ListingWay): Promise<JsonObject> {
+  return requestJson(addressOf(provider, (provider.baseUrl ?? '').replace(/\/v1\/*$/, ''), path), way, body)
 }
 
 function addressOf(provider: Provider, base: string, path: string): URL {
@@ -48,7 +56,7 @@ function addressOf(provider: Provider, base: string, path: string): URL {
   return url
 }
 
-async function requestJson(url: URL, headers: HeadersFor, fields?: JsonObject): Promise<JsonObject> {
+async function requestJson(url: URL, { headers, agent }: ListingWay, fields?: JsonObject): Promise<JsonObject> {
   const signal = AbortSignal.timeout(PATIENCE)
   const body = fields === undefined ? undefined : JSON.stringify(fields)
   const length = body === undefined ? [] : ['content-length', String(Buffer.byteLength(body))]
@@ -57,7 +65,7 @@ async function requestJson(url: URL, headers: HeadersFor, fields?: JsonObject): 
     // A list of headers is sent as it is: nothing is added to it, not even the host.
     const method = body === undefined ? 'GET' : 'POST'
     const all = ['host', url.host, ...headers({ method, origin: url.origin, path: url.pathname + url.search, body: body ?? '' }), ...length]
-    const outgoing = request(url, { method, headers: all, signal, agent: false }, resolve)
+    const outgoing = request(url, { method, headers: all, signal, agent: agent(url.origin) }, resolve)
     outgoing.on('error', reject).end(body)
   })
   const chunks: Buffer[] = []

@@ -1,5 +1,5 @@
 /** The pass-through: a provider's own operations, relayed untouched behind our authentication. */
-import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
+import type { Agent, ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { ProxyServer } from 'http-proxy-3'
 import type { Clock } from '../../core/clock.ts'
@@ -11,7 +11,7 @@ import { networkFault } from './network-fault.ts'
 import { framingOf, upgradedHeaders, upgradeRequestHeaders, upstreamHeaders } from './pass-through-headers.ts'
 import { PassThroughRequest } from './pass-through-request.ts'
 import { type PassThroughCall, PassThroughRun } from './pass-through-run.ts'
-import type { Pools } from './pools.ts'
+import type { PoolSettings, Pools } from './pools.ts'
 
 /** WebSockets of the pass-through. http-proxy-3 makes the upgrade request and joins the two sockets. */
 class PassThroughTunnel {
@@ -26,7 +26,7 @@ class PassThroughTunnel {
   open(
     caller: { request: IncomingMessage; socket: Socket; head: Buffer; response: ServerResponse },
     run: PassThroughRun,
-    target: URL,
+    { target, agent }: { target: URL; agent: Agent },
   ): void {
     const { request, socket, head, response } = caller
     const onUpstream = (upstream: ClientRequest) => {
@@ -48,7 +48,7 @@ class PassThroughTunnel {
     // Heard within the call itself, so that it is this call's and no other's.
     this.proxy.once('proxyReqWs', onUpstream)
     try {
-      this.proxy.ws(request, socket, head, { target }, (error) => run.fail(networkFault(error, response.headersSent)))
+      this.proxy.ws(request, socket, head, { target, agent }, (error) => run.fail(networkFault(error, response.headersSent)))
     } finally {
       this.proxy.off('proxyReqWs', onUpstream)
     }
@@ -89,11 +89,11 @@ export type { PassThroughCall, PassThroughEnd } from './pass-through-run.ts'
 
 export class PassThroughProxy {
   private readonly clock: Clock
-  private readonly pools: Pick<Pools, 'for'>
+  private readonly pools: Pick<Pools, 'for' | 'agent'>
   private readonly tunnel = new PassThroughTunnel()
 
   /** @param pools are closed by their owner. */
-  constructor(clock: Clock, pools: Pick<Pools, 'for'>) {
+  constructor(clock: Clock, pools: Pick<Pools, 'for' | 'agent'>) {
     this.clock = clock
     this.pools = pools
   }
@@ -110,7 +110,7 @@ export class PassThroughProxy {
       const credential = call.authorize?.(method, target)
       const headers = upstreamHeaders(request.headers, { headers: provider.headers, auth, credential, trace })
       if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
-      const pool = this.pools.for({ origin: target.origin, connectTimeout: provider.timeouts.connect })
+      const pool = this.pools.for(settingsFor(provider, target))
       const head = { method, path: target.pathname + target.search, headers, framing }
       new PassThroughRequest(run).send(pool, request, head)
     } catch (error) {
@@ -131,7 +131,8 @@ export class PassThroughProxy {
       const target = passThroughTarget(provider, call.path)
       const credential = call.authorize?.('GET', target)
       request.headers = upgradeRequestHeaders(request.headers, { headers: provider.headers, auth, credential, trace })
-      this.tunnel.open({ request, socket, head, response }, run, target)
+      const agent = this.pools.agent(settingsFor(provider, target))
+      this.tunnel.open({ request, socket, head, response }, run, { target, agent })
     } catch (error) {
       run.fail(error instanceof Fault ? error : new Fault('internal', { cause: error }))
     }
@@ -141,6 +142,12 @@ export class PassThroughProxy {
     this.tunnel.close()
   }
 }
+
+const settingsFor = ({ timeouts, connection }: Provider, { origin }: URL): PoolSettings => ({
+  origin,
+  connectTimeout: timeouts.connect,
+  connection,
+})
 
 /**
  * The address of a pass-through call: the provider's base URL and the caller's path, which cannot climb out of it.

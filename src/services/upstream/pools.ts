@@ -1,19 +1,34 @@
 /** One connection pool per provider address, kept over reloads: connections of ours for requests whose body is at hand, undici's for all others. */
 
+import type { Agent } from 'node:http'
 import type { Socket } from 'node:net'
+import { performance } from 'node:perf_hooks'
 import type { Dispatcher as DispatcherType } from 'undici'
 // Not the package's entry point, which loads 13 MB of fetch, WebSocket, caches and mocks.
-import buildConnector from 'undici/lib/core/connect.js'
 import symbols from 'undici/lib/core/symbols.js'
 import Client from 'undici/lib/dispatcher/client.js'
 import Dispatcher from 'undici/lib/dispatcher/dispatcher.js'
+import { type NameLookups, names } from '../../core/name-lookups.ts'
+import { agentOf } from './agent.ts'
+import type { Phase } from './connection-failure.ts'
+import { type ConnectionSettings, LONGEST_USE, secureContextOf } from './connection-settings.ts'
+import { type Connecting, Connector } from './connector.ts'
 import { connectionOf } from './provider-connection.ts'
+import { type ProxyEnvironment, proxyFor } from './proxy.ts'
 import { MOST_IDLE, WholeRequests } from './whole-requests.ts'
 
-interface ConnectionPoolOptions {
-  /** Milliseconds. */
-  connectTimeout: number
+export interface PoolsOptions {
+  /** Variables that may name a proxy. */
+  readonly env?: ProxyEnvironment
+  readonly names?: NameLookups
+  /** Called with the origin of a provider that has sent bytes which nothing requested. */
+  readonly onSurplus?: (origin: string) => void
+  /** Called with the code of the system's error each time that a limit of this process stops a connection. */
+  readonly onExhausted?: (code: string) => void
 }
+
+/** Milliseconds for which no connection to an origin is used again after it has sent bytes that nothing requested. */
+export const SINGLE_USE = 300_000
 
 /** Milliseconds that an idle connection is kept where the provider names no shorter time. */
 const KEEP_ALIVE = 30_000
@@ -47,6 +62,8 @@ const CLOSED_BY_OTHERS: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'U
 
 /** A request that has been given to a pool. */
 export interface Started {
+  /** What its connection waits for, where that does not stand yet. */
+  readonly phase: Phase | undefined
   /** Ends it with this error, unless it has ended. */
   abort(reason: Error): void
 }
@@ -54,6 +71,9 @@ export interface Started {
 /** One connection, or the attempt at one. */
 interface Member {
   readonly client: Client
+  attempt: Connecting | undefined
+  /** Monotonic milliseconds. */
+  readonly began: number
   connected: boolean
   /** It has been free for another request before. */
   served: boolean
@@ -70,19 +90,40 @@ interface Member {
 export class ConnectionPool extends Dispatcher {
   private readonly whole: WholeRequests
   private madeByClients = 0
+  readonly connector: Connector
   private readonly origin: string
-  private readonly connector: buildConnector.connector
+  private readonly maxAge: number
+  private readonly onSurplus: ((origin: string) => void) | undefined
   private readonly members = new Set<Member>()
   /** The one used last is taken first, so that those of a burst run out. */
   private readonly idle: Member[] = []
   private ended = false
 
-  constructor(origin: string, { connectTimeout }: ConnectionPoolOptions) {
+  constructor(
+    { origin, connectTimeout, connection }: PoolSettings,
+    { env = {}, names: lookups = names, onSurplus, onExhausted }: PoolsOptions,
+  ) {
     super()
+    const url = new URL(origin)
     this.origin = origin
-    // One for all connections: it keeps the TLS sessions to resume.
-    this.connector = buildConnector({ allowH2: false, timeout: connectTimeout, onread: READS })
-    this.whole = new WholeRequests({ origin, connector: this.connector, stale: () => this.dropIdle() })
+    this.maxAge = connection?.maxAge ?? LONGEST_USE
+    this.onSurplus = onSurplus
+    this.connector = new Connector({
+      origin,
+      timeout: connectTimeout,
+      names: lookups,
+      proxy: () => proxyFor(url, connection?.proxy, env),
+      secureContext: () => secureContextOf(connection),
+      onread: READS,
+      onExhausted,
+    })
+    this.whole = new WholeRequests({
+      origin,
+      connector: this.connector,
+      maxAge: this.maxAge,
+      stale: () => this.dropIdle(),
+      surplus: () => this.surplus(),
+    })
   }
 
   /** Connections made so far. */
@@ -123,7 +164,12 @@ export class ConnectionPool extends Dispatcher {
     member.client.dispatch(options, handler)
     // A request that failed at once has not made the client busy, so it will not report that it is free again.
     if (sizeOf(member.client) === 0) this.drop(member)
-    return { abort: (reason) => void member.client.destroy(reason) }
+    return {
+      get phase() {
+        return member.attempt?.phase
+      },
+      abort: (reason) => void member.client.destroy(reason),
+    }
   }
 
   /**
@@ -133,6 +179,13 @@ export class ConnectionPool extends Dispatcher {
   dropIdle(): void {
     this.whole.dropIdle()
     for (const member of [...this.idle]) this.drop(member)
+  }
+
+  /** Bytes that nothing requested may be another caller's, and what comes within the next request could not be distinguished from its reply. */
+  private surplus(): void {
+    this.whole.singleUseUntil = performance.now() + SINGLE_USE
+    this.dropIdle()
+    this.onSurplus?.(this.origin)
   }
 
   /** Ends every connection, with what is under way on it. */
@@ -153,11 +206,17 @@ export class ConnectionPool extends Dispatcher {
       // The time-outs of a running call are ours, on the injected clock: the client's own are coarse and comments reset them.
       headersTimeout: 0,
       bodyTimeout: 0,
-      connect: this.connector,
+      connect: (_target, callback) => {
+        member.attempt = this.connector.connect((error, socket) => {
+          member.attempt = undefined
+          if (socket) callback(null, socket)
+          else callback(error ?? new Error('no socket'), null)
+        })
+      },
     })
     // A request that comes too late gets the client's own error.
     if (this.ended) void client.destroy()
-    const member: Member = { client, connected: false, served: false, place: -1 }
+    const member: Member = { client, attempt: undefined, began: performance.now(), connected: false, served: false, place: -1 }
     this.members.add(member)
     client.on('connect', () => {
       member.connected = true
@@ -177,7 +236,9 @@ export class ConnectionPool extends Dispatcher {
   /** The client can take a request again. */
   private free(member: Member): void {
     if (member.place !== -1 || !this.members.has(member)) return
-    if (!member.connected || this.idle.length >= MOST_IDLE) this.drop(member)
+    const now = performance.now()
+    const isOver = now - member.began >= this.maxAge || now < this.whole.singleUseUntil
+    if (!member.connected || isOver || this.idle.length >= MOST_IDLE) this.drop(member)
     else {
       member.served = true
       member.place = this.idle.push(member) - 1
@@ -203,12 +264,18 @@ export interface PoolSettings {
   origin: string
   /** Milliseconds. */
   connectTimeout: number
+  connection?: ConnectionSettings | undefined
 }
 
 export class Pools {
+  private readonly options: PoolsOptions
   private readonly pools = new Map<string, ConnectionPool>()
   /** The same by the settings' own identity: callers that keep theirs pay for no text key. */
   private known = new WeakMap<PoolSettings, ConnectionPool>()
+
+  constructor(options: PoolsOptions = {}) {
+    this.options = options
+  }
 
   for(settings: PoolSettings): ConnectionPool {
     let pool = this.known.get(settings)
@@ -219,11 +286,24 @@ export class Pools {
     return pool
   }
 
-  private open({ origin, connectTimeout }: PoolSettings): ConnectionPool {
-    const key = `${origin} ${connectTimeout}`
+  /** For requests by Node's own client: each has a connection to itself, made as those of the pool are. */
+  agent(settings: PoolSettings): Agent {
+    return agentOf(this.for(settings).connector)
+  }
+
+  /** True where a proxy stands in front of a provider. */
+  isProxied(url: URL, connection: ConnectionSettings | undefined): boolean {
+    return proxyFor(url, connection?.proxy, this.options.env ?? {}) !== undefined
+  }
+
+  private open(settings: PoolSettings): ConnectionPool {
+    const { origin, connectTimeout, connection } = settings
+    const key = JSON.stringify([origin, connectTimeout, connection])
     let pool = this.pools.get(key)
     if (!pool) {
-      pool = new ConnectionPool(origin, { connectTimeout })
+      // Certificates and proxies that a reload has replaced: their pools serve what is open, and are forgotten.
+      for (const [other, { size, connector }] of this.pools) if (size === 0 && connector.options.origin === origin) this.pools.delete(other)
+      pool = new ConnectionPool(settings, this.options)
       this.pools.set(key, pool)
     }
     return pool

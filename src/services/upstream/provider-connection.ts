@@ -1,38 +1,32 @@
 /** One HTTP/1.1 connection to a provider for requests that are whole when they are sent: one after the other, each with its reply. */
-import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import { performance } from 'node:perf_hooks'
 import type { Dispatcher } from 'undici'
-import { StaleConnection } from './network-fault.ts'
+import type { Phase } from './connection-failure.ts'
+import type { Connecting } from './connector.ts'
+import { StaleConnection, TlsExpected } from './network-fault.ts'
 import { ChunkedBody, type PlainReply, plainReply } from './plain-reply.ts'
+import { fieldsOf, KEEP_ALIVE, keptFor } from './reply-fields.ts'
 import { ReplyParser, type ReplyReceiver } from './reply-parser.ts'
-
-/** A request as its bytes are written. */
-export interface WholeRequest {
-  /** Request line and headers but for the length of the body. */
-  readonly head: string
-  readonly body: string | Buffer
-}
+import { RunningRequest, type WholeRequest } from './running-request.ts'
 
 /** What the connections of a pool report to it. */
 export interface ConnectionOwner {
+  /** Milliseconds from its beginning after which a connection takes no request any more. */
+  readonly maxAge: number
+  /** Monotonic milliseconds until which no connection is used again. */
+  readonly singleUseUntil: number
   opened(): void
   /** The connection can take another request. */
   free(connection: ProviderConnection): void
   closed(connection: ProviderConnection): void
   /** A connection had been closed while it was idle, which its request has found out. */
   stale(): void
+  /** The provider has sent bytes that nothing requested. */
+  surplus(): void
   /** The connection turned out to have ended before anything was written: the request goes over a new one. */
   again(request: WholeRequest, handler: Dispatcher.DispatchHandler): void
 }
-
-/** Milliseconds that an idle connection is kept where the provider names no time, and at most. */
-const KEEP_ALIVE = 30_000
-const LONGEST_KEEP_ALIVE = 600_000
-/** Milliseconds by which a connection is given up before its provider would close it. */
-const MARGIN = 2_000
-
-const TIMEOUT = /timeout=(\d{1,9})/
 
 /** The connection that a socket belongs to. */
 const OWNER = Symbol('connection')
@@ -48,6 +42,10 @@ const check = (connection: ProviderConnection): void => connection.check()
 
 function ended(this: Socket): void {
   connectionOf(this)?.halfClosed()
+}
+
+function received(this: Socket, bytes: Buffer): void {
+  connectionOf(this)?.read(bytes)
 }
 
 function failed(this: Socket, error: NodeJS.ErrnoException): void {
@@ -66,44 +64,6 @@ const STALE_WITHIN = 250
 /** Bytes of a body that may take a while to be written. */
 const LARGE = 16 * 1024
 
-/** A request with its reply. It lets go of the connection as the reply ends, so that a late call of its handler cannot end the next one. */
-class Running implements Dispatcher.DispatchController {
-  aborted = false
-  paused = false
-  reason: Error | null = null
-  /** Let go of once it is written: a large body must not wait for its reply. */
-  request: WholeRequest | undefined
-  readonly handler: Dispatcher.DispatchHandler
-  private connection: ProviderConnection | undefined
-
-  constructor(connection: ProviderConnection, request: WholeRequest, handler: Dispatcher.DispatchHandler) {
-    this.connection = connection
-    this.request = request
-    this.handler = handler
-  }
-
-  pause(): void {
-    this.paused = true
-    this.connection?.pause()
-  }
-
-  resume(): void {
-    this.paused = false
-    this.connection?.resume()
-  }
-
-  abort(reason: Error): void {
-    if (this.connection === undefined) return
-    this.aborted = true
-    this.reason = reason
-    this.connection.fail(reason)
-  }
-
-  ended(): void {
-    this.connection = undefined
-  }
-}
-
 /** After it the parser reads chunks. */
 const HEAD_OF_CHUNKS = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n'
 
@@ -112,6 +72,8 @@ type State = 'connecting' | 'idle' | 'checking' | 'busy' | 'closed'
 export class ProviderConnection implements ReplyReceiver {
   /** Monotonic milliseconds until which an idle one may be used. */
   usableUntil = 0
+  /** Until it stands. */
+  attempt: Connecting | undefined
   private readonly owner: ConnectionOwner
   /** Made where a reply needs it. */
   private parser: ReplyParser | undefined
@@ -121,7 +83,7 @@ export class ProviderConnection implements ReplyReceiver {
   private catchingUp = false
   private socket: Socket | undefined
   private state: State = 'connecting'
-  private running: Running | undefined
+  private running: RunningRequest | undefined
   /** Of the reply: whether the parser has seen some; its status, 0 before the head; whether it is whole; whether the connection may live on. */
   private parsing = false
   private status = 0
@@ -140,7 +102,8 @@ export class ProviderConnection implements ReplyReceiver {
   }
 
   /** The connection stands, or could not be made. */
-  connected(error: Error | null, socket: Socket | null): void {
+  connected(error: Error | null, socket: Socket | null, byEvents: boolean): void {
+    this.attempt = undefined
     if (error || !socket) {
       this.fail(error ?? new Error('no socket'))
       return
@@ -153,16 +116,17 @@ export class ProviderConnection implements ReplyReceiver {
     this.connectTime = performance.now() - this.began
     const owned: Owned = socket
     owned[OWNER] = this
-    // What undici's connector listens with has done its work, and would keep its timer and its options (lib/core/connect.js of 8.12.4).
+    // What the connector listens with has done its work, and would keep its options.
     for (const listener of socket.listeners('error')) socket.off('error', listener as () => void)
     socket.on('end', ended).on('error', failed).on('close', closed)
+    if (byEvents) socket.on('data', received)
     this.owner.opened()
     if (this.running) this.write(this.running)
   }
 
   /** Takes a request. One that has served before is first looked at: see `check`. @returns what ends the request. */
-  send(request: WholeRequest, handler: Dispatcher.DispatchHandler): Running {
-    const running = new Running(this, request, handler)
+  send(request: WholeRequest, handler: Dispatcher.DispatchHandler): RunningRequest {
+    const running = new RunningRequest(this, request, handler)
     this.running = running
     if (this.state === 'connecting') return running
     this.state = 'checking'
@@ -179,7 +143,7 @@ export class ProviderConnection implements ReplyReceiver {
     if (this.state === 'checking' && this.running) this.write(this.running)
   }
 
-  private write(running: Running): void {
+  private write(running: RunningRequest): void {
     this.state = 'busy'
     const { socket } = this
     const { request, handler } = running
@@ -202,7 +166,7 @@ export class ProviderConnection implements ReplyReceiver {
     }
   }
 
-  private whenWritten(running: Running): (error?: Error | null) => void {
+  private whenWritten(running: RunningRequest): (error?: Error | null) => void {
     this.writtenAt = Number.POSITIVE_INFINITY
     return (error) => {
       if (!error && this.running === running) this.writtenAt = performance.now()
@@ -214,6 +178,7 @@ export class ProviderConnection implements ReplyReceiver {
     // Nothing was requested: what a provider sends of itself must never become a reply.
     if (this.state !== 'busy') {
       this.fail(new ConnectionEnded())
+      if (!isFarewell(bytes)) this.owner.surplus()
       return
     }
     let error: Error | undefined
@@ -225,8 +190,16 @@ export class ProviderConnection implements ReplyReceiver {
     } catch (thrown) {
       error = errorOf(thrown)
     }
-    if (this.whole) this.answered(error === undefined)
-    else if (error) this.fail(error)
+    if (this.whole) {
+      if (error) this.followed()
+      this.answered(error === undefined)
+    } else if (error) this.fail(isTlsRecord(bytes) ? new TlsExpected('a record of TLS', { cause: error }) : error)
+  }
+
+  /** Something follows the reply. Behind a status that has no content it is the content that some providers send nevertheless. */
+  private followed(): void {
+    if (this.keepAlive && this.status !== 204 && this.status !== 304) this.owner.surplus()
+    this.keepAlive = false
   }
 
   private parse(bytes: Buffer): Error | undefined {
@@ -243,8 +216,7 @@ export class ProviderConnection implements ReplyReceiver {
     this.chunks = undefined
     const rest = bytes.subarray(chunks.at)
     if (chunks.outcome === 'whole') {
-      // Something follows the reply.
-      if (rest.length > 0) this.keepAlive = false
+      if (rest.length > 0) this.followed()
       this.complete()
       return undefined
     }
@@ -273,8 +245,7 @@ export class ProviderConnection implements ReplyReceiver {
 
   begin(): void {
     if (this.catchingUp) return
-    // Something follows the reply.
-    if (this.whole) this.keepAlive = false
+    if (this.whole) this.followed()
     else this.status = 0
   }
 
@@ -298,6 +269,11 @@ export class ProviderConnection implements ReplyReceiver {
   complete(): void {
     // Interim replies come before the one that counts (RFC 9110 section 15.2).
     if (this.status >= 200) this.whole = true
+  }
+
+  /** What a connection that does not stand yet waits for. */
+  get phase(): Phase | undefined {
+    return this.attempt?.phase
   }
 
   pause(): void {
@@ -339,6 +315,8 @@ export class ProviderConnection implements ReplyReceiver {
     this.state = 'closed'
     this.running?.ended()
     this.running = undefined
+    this.attempt?.cancel()
+    this.attempt = undefined
     this.socket?.destroy()
     this.parser?.close()
     this.owner.closed(this)
@@ -363,13 +341,19 @@ export class ProviderConnection implements ReplyReceiver {
   }
 
   private release(): void {
+    const now = performance.now()
+    const left = this.began + this.owner.maxAge - now
+    if (left <= 0 || now < this.owner.singleUseUntil) {
+      this.close()
+      return
+    }
     this.state = 'idle'
     this.served = true
     this.parsing = false
     this.chunks = undefined
     this.status = 0
     this.whole = false
-    this.usableUntil = performance.now() + this.keptFor
+    this.usableUntil = now + Math.min(this.keptFor, left)
     // An idle connection does not keep the process alive.
     this.socket?.unref()
     this.owner.free(this)
@@ -402,23 +386,10 @@ class ConnectionEnded extends Error {
   }
 }
 
+/** RFC 8446 section 5.1: an alert or a handshake of TLS 1.0 to 1.3. */
+const isTlsRecord = (bytes: Buffer): boolean => (bytes[0] === 0x15 || bytes[0] === 0x16) && bytes[1] === 0x03
+
+/** Some servers take leave of an idle connection with a 408 (RFC 9110 section 15.5.9; Go's client knows it as well, `is408Message` in net/http/transport.go). */
+const isFarewell = (bytes: Buffer): boolean => /^HTTP\/1\.[01] 408 /.test(bytes.toString('latin1', 0, 13))
+
 const errorOf = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)))
-
-/** @param headers flat list. @returns by names in lower case; a list where a name is repeated. */
-function fieldsOf(headers: readonly string[]): IncomingHttpHeaders {
-  const fields: Record<string, string | string[]> = {}
-  for (let i = 0; i + 1 < headers.length; i += 2) {
-    const name = headers[i]?.toLowerCase() ?? ''
-    const value = headers[i + 1] ?? ''
-    // Not what every object inherits.
-    const before = Object.hasOwn(fields, name) ? fields[name] : undefined
-    fields[name] = before === undefined ? value : [before, value].flat()
-  }
-  return fields
-}
-
-/** Milliseconds, from the parameter that providers send beside `Connection: keep-alive`; 0 or less where none are left. */
-function keptFor(header: string | string[] | undefined): number {
-  const seconds = header === undefined ? undefined : TIMEOUT.exec(`${header}`)?.[1]
-  return seconds === undefined ? KEEP_ALIVE : Math.min(Number(seconds) * 1000 - MARGIN, LONGEST_KEEP_ALIVE)
-}

@@ -1,9 +1,10 @@
 /** Requests whose body is at hand, over connections of ours: which connection takes one, and how its head is written. */
 import { performance } from 'node:perf_hooks'
 import type { Dispatcher } from 'undici'
-import type buildConnector from 'undici/lib/core/connect.js'
-import { type ConnectionOwner, ProviderConnection, type WholeRequest } from './provider-connection.ts'
+import type { Connector } from './connector.ts'
+import { type ConnectionOwner, ProviderConnection } from './provider-connection.ts'
 import { ReplyParser } from './reply-parser.ts'
+import type { RunningRequest, WholeRequest } from './running-request.ts'
 
 /** Milliseconds between two looks for idle connections whose time is over. */
 const LOOK = 1_000
@@ -14,22 +15,29 @@ export const MOST_IDLE = 512
 interface WholeRequestsOptions {
   /** Scheme, host and port. */
   readonly origin: string
-  readonly connector: buildConnector.connector
+  readonly connector: Connector
+  /** Milliseconds. */
+  readonly maxAge: number
   /** A connection had been closed while it was idle. */
   readonly stale: () => void
+  /** A provider has sent bytes that nothing requested. */
+  readonly surplus: () => void
 }
 
 /**
  * Sends a request and reads its reply at half of what undici's client costs, which has queues and a stream for each side of a
- * connection (docs/decisions/0016-connections-to-providers.md). undici's connector still makes the connections, with TLS, its
- * sessions and the time limit, and Node's parser reads the replies.
+ * connection (docs/decisions/0016-connections-to-providers.md). Node's parser reads the replies.
  */
 export class WholeRequests implements ConnectionOwner {
   /** Connections made so far. */
   made = 0
+  readonly maxAge: number
+  singleUseUntil = 0
   readonly stale: () => void
-  private readonly connector: buildConnector.connector
-  private readonly target: buildConnector.Options
+  readonly surplus: () => void
+  private readonly connector: Connector
+  /** As the field `host` has it. */
+  private readonly host: string
   private readonly connections = new Set<ProviderConnection>()
   /** The one used last is taken first, so that those of a burst run out. */
   private readonly idle: ProviderConnection[] = []
@@ -37,11 +45,12 @@ export class WholeRequests implements ConnectionOwner {
   private last: { path: string; fields: readonly unknown[]; text: string } | undefined
   private looking: NodeJS.Timeout | undefined
 
-  constructor({ origin, connector, stale }: WholeRequestsOptions) {
-    const { host, hostname, protocol, port } = new URL(origin)
+  constructor({ origin, connector, maxAge, stale, surplus }: WholeRequestsOptions) {
     this.connector = connector
+    this.maxAge = maxAge
     this.stale = stale
-    this.target = { host, hostname: hostname.replace(/^\[|\]$/g, ''), protocol, port }
+    this.surplus = surplus
+    this.host = new URL(origin).host
   }
 
   get size(): number {
@@ -57,7 +66,7 @@ export class WholeRequests implements ConnectionOwner {
     { method, path, headers, body }: Dispatcher.DispatchOptions,
     handler: Dispatcher.DispatchHandler,
     anew: boolean,
-  ): Pick<Dispatcher.DispatchController, 'abort'> | undefined {
+  ): RunningRequest | undefined {
     const isAtHand = typeof body === 'string' || Buffer.isBuffer(body)
     if (method !== 'POST' || !isAtHand || !Array.isArray(headers) || !ReplyParser.isThere) return undefined
     const head = this.headOf(path, headers)
@@ -108,7 +117,7 @@ export class WholeRequests implements ConnectionOwner {
       return withFields(last.text, headers, shared)
     if (!path.startsWith('/') || NOT_IN_A_PATH.test(path)) return undefined
     const fields = headers.slice(0, shared)
-    const start = `POST ${path} HTTP/1.1\r\nhost: ${this.target.host ?? ''}\r\nconnection: keep-alive\r\n`
+    const start = `POST ${path} HTTP/1.1\r\nhost: ${this.host}\r\nconnection: keep-alive\r\n`
     const text = withFields(start, fields, 0)
     if (text === undefined) return undefined
     // In one piece: every request that begins with it would put it together again.
@@ -126,7 +135,7 @@ export class WholeRequests implements ConnectionOwner {
   private open(): ProviderConnection {
     const connection = new ProviderConnection(this)
     this.connections.add(connection)
-    this.connector(this.target, (error, socket) => connection.connected(error, socket))
+    connection.attempt = this.connector.connect((error, socket, byEvents) => connection.connected(error, socket, byEvents))
     return connection
   }
 
