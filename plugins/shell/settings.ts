@@ -14,7 +14,7 @@ const sandbox = closed('Where commands of a model run: without network, within l
   stop: words('For `command`: run after each command, such as docker, kill, {name}.'),
   folder: Type.Optional(line('Absolute path under which working folders are kept. If unset: that of temporary files.', 4096)),
   seconds: bounded('Seconds of one command.', [1, 3600], 60),
-  memory_mb: bounded('Megabytes of one process.', [16, 1_048_576], 2048),
+  memory_mb: bounded('Megabytes of addresses of one process, and of memory of all processes of a command together.', [16, 1_048_576], 2048),
   processes: bounded('Processes of one command.', [4, 65_536], 64),
   output_kb: bounded('Kilobytes shown of each stream of a command.', [1, 4096], 64),
   disk_mb: bounded('Megabytes of one container.', [1, 1_048_576], 256),

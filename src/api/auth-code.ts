@@ -9,6 +9,7 @@ import { checker } from '../core/check.ts'
 import { badField, Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { usdText } from '../core/money-text.ts'
+import { nameIn } from '../core/plain-name.ts'
 import { hashOf } from '../core/secret.ts'
 import type { ApiKey, LimitReset } from '../plugin-api/key.ts'
 import { codeName, isCode, OPENS_NOTHING, type StoredKey } from '../store/keys.ts'
@@ -76,7 +77,7 @@ export function wishOf(body: JsonObject, now: number, policy: SignInPolicy): Wis
     limit: typeof limit === 'number' ? nanoOf(limit) : undefined,
     reset: resetOf(body.usage_limit_type) ?? undefined,
     expiresAt: typeof expires === 'string' ? timeOf(expires, now) : undefined,
-    name: typeof name === 'string' ? name : callback.host,
+    name: typeof name === 'string' ? nameIn(name, 'key_label') : callback.host,
   }
 }
 

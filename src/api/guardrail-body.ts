@@ -4,6 +4,7 @@ import { checker } from '../core/check.ts'
 import { badField } from '../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
 import { nanoFromUsdNumber } from '../core/money-text.ts'
+import { nameIn } from '../core/plain-name.ts'
 import type { BuiltinSlug } from '../guardrails/index.ts'
 import { MOST_USD, RESETS, refuseOtherWorkspace } from './key-body.ts'
 
@@ -129,14 +130,14 @@ export function makingGuardrail(body: JsonObject, there: Namable): GuardrailBody
   checkMakingGuardrail(body)
   refuseOtherWorkspace(body)
   const { name: called, workspace_id: _, ...fields } = body
-  return { name: String(called), fields: fieldsOf(fields, there) }
+  return { name: nameIn(String(called), 'name'), fields: fieldsOf(fields, there) }
 }
 
 /** @throws Fault 400 naming the field, also one that is unknown. */
 export function guardrailChanges(body: JsonObject, there: Namable): GuardrailBody {
   checkGuardrailChanges(body)
   const { name: called, ...fields } = body
-  return { ...(typeof called === 'string' ? { name: called } : {}), fields: fieldsOf(fields, there) }
+  return { ...(typeof called === 'string' ? { name: nameIn(called, 'name') } : {}), fields: fieldsOf(fields, there) }
 }
 
 function fieldsOf({ enforce_zdr: zdr, ...body }: JsonObject, there: Namable): JsonObject {

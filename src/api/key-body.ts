@@ -4,6 +4,7 @@ import { checker } from '../core/check.ts'
 import { badField } from '../core/faults.ts'
 import type { Json, JsonObject } from '../core/json.ts'
 import { nanoFromUsd } from '../core/money-text.ts'
+import { nameIn } from '../core/plain-name.ts'
 import type { LimitReset } from '../plugin-api/key.ts'
 import type { KeyRecord } from '../store/keys.ts'
 import { WORKSPACE } from './workspace.ts'
@@ -50,9 +51,9 @@ export function makingOf(body: JsonObject, now: number): Making {
   refuseOtherWorkspace(body)
   return {
     ...changesIn(body),
-    name: String(body.name),
+    name: nameIn(String(body.name), 'name'),
     expiresAt: typeof body.expires_at === 'string' ? timeOf(body.expires_at, now) : null,
-    creator: typeof body.creator_user_id === 'string' ? body.creator_user_id : null,
+    creator: typeof body.creator_user_id === 'string' ? nameIn(body.creator_user_id, 'creator_user_id') : null,
   }
 }
 
@@ -65,7 +66,7 @@ export function changesOf(body: JsonObject): Changes {
 function changesIn(body: JsonObject): Changes {
   const { name, disabled, limit, limit_reset: reset, include_byok_in_limit: includeByok } = body
   const changes: { -readonly [K in keyof Changes]: Changes[K] } = {}
-  if (typeof name === 'string') changes.name = name
+  if (typeof name === 'string') changes.name = nameIn(name, 'name')
   if (typeof disabled === 'boolean') changes.disabled = disabled
   if (limit !== undefined) changes.limit = typeof limit === 'number' ? nanoOf(limit) : null
   if (reset !== undefined) changes.limitReset = resetOf(reset)

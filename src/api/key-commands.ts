@@ -3,6 +3,7 @@ import { Type } from 'typebox'
 import { checker } from '../core/check.ts'
 import { badField, Fault } from '../core/faults.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
+import { plainName } from '../core/plain-name.ts'
 import { readCredits } from './credits.ts'
 import { MOST_USD } from './key-body.ts'
 import { allKeys, type KeySource, keyEntries } from './key-entry.ts'
@@ -61,11 +62,13 @@ export async function hashNamed(named: string | undefined, source: Pick<KeySourc
   if (named === undefined) throw badField('key', 'is required: a name, a hash or the beginning of a hash')
   const keys = await allKeys(source)
   const exact = keys.filter((key) => key.hash === named)
-  const byName = keys.filter((key) => key.name === named)
+  const byName = keys.filter((key) => key.name === named || key.name === plainName(named))
   const begun = named.length >= SHORTEST_HASH ? keys.filter((key) => key.hash.startsWith(named)) : []
-  const [found, ...others] = [exact, byName, begun].find((group) => group.length > 0) ?? []
+  // A whole hash names its key, whatever others are called; a name that is the beginning of another key's hash names neither.
+  const [found, ...others] = exact.length > 0 ? exact : new Set([...byName, ...begun])
   if (!found) throw new Fault('not_found', { message: `No key ${named.slice(0, 100)}` })
   if (others.length === 0) return found.hash
-  const hashes = [found, ...others].map((key) => key.hash.slice(0, 12)).join(', ')
+  const shown = byName.length > 0 && begun.length > 0 ? found.hash.length : 12
+  const hashes = [found, ...others].map((key) => key.hash.slice(0, shown)).join(', ')
   throw badField('key', `several keys are called so; name one by its hash: ${hashes}`)
 }

@@ -73,8 +73,9 @@ export function innerRules(rule: Rule | undefined, value: Json): (step: string |
 
 /** @param rule of the place. */
 export function shownValue(value: Json, path: Path, rule: Rule | undefined): Pick<WrittenEntry, 'value' | 'secret'> {
-  const secret = typeof value === 'string' && isSecret(path, branchOf(rule, value))
-  return { value: secret ? referencesOf(value) : open(value), secret }
+  if (typeof value === 'string' && (isSecret(path, branchOf(rule, value)) || isHiddenWord(value, path)))
+    return { value: referencesOf(value), secret: true }
+  return { value: open(value), secret: false }
 }
 
 function branchOf(rule: Rule | undefined, value: Json): Rule | undefined {
@@ -87,6 +88,16 @@ function isSecret(path: Path, rule: Rule | undefined): boolean {
   return rule?.type === undefined || rule.secret === true || SECRET_NAME.test(String(name)) || path.some((step) => SECRET_HOLDERS.has(step))
 }
 
+/** Settings whose entries are the words of a command of the operator's: any but the first may be a secret, or hold one. */
+const COMMANDS: ReadonlySet<string | number | undefined> = new Set(['command', 'stop'])
+/** Words that say nothing: names of options without a value, and what is filled in. */
+const PLAIN_WORD = /^(?:-[A-Za-z]|--[a-z][a-z-]*|\{[a-z]+\})$/
+
+function isHiddenWord(word: string, path: Path): boolean {
+  const [name, place] = path.slice(-2)
+  return COMMANDS.has(name) && typeof place === 'number' && place > 0 && !PLAIN_WORD.test(word)
+}
+
 /** The default of a variable is a value, too. */
 function referencesOf(text: string): string {
   const found = [...text.matchAll(REFERENCE)].map(([, inner = '']) => {
@@ -97,12 +108,30 @@ function referencesOf(text: string): string {
   return text.replace(REFERENCE, '') === '' ? found.join('') : `${HIDDEN}${found.join(HIDDEN)}`
 }
 
-/** An address may hold a password, and its query a key. */
+/** The path of an address, whose segments may be references. */
+const ADDRESS_PATH = /(:\/\/(?:\$\{[^}]*\}|[^\s/?#}])*)((?:\/(?:\$?\{[^}]*\}|[^\s/?#}])*)+)(#[^\s}]*)?/g
+/** Versions of APIs, and words of their paths, by which an operator knows an address. Any other segment may be a key. */
+const KNOWN_SEGMENT =
+  /^(?:v\d{1,2}(?:(?:alpha|beta)\d{0,2})?|api|openai|anthropic|inference|compatible-mode|serverless|engines|models|deployments|projects|locations|publishers|services|hooks?|webhooks?|traces|otlp|chat|completions|messages|responses|embeddings|search|rerank|moderations?|analyze|\{[a-z]+\})?$/
+/** What the first segment may be besides: a short word. */
+const FIRST_SEGMENT = /^[a-z][a-z_-]{0,15}$/
+
+function openPath(path: string): string {
+  const segments = path.split(/\/(?![^{]*\})/)
+  return segments
+    .map((segment, place) =>
+      KNOWN_SEGMENT.test(segment) || (place === 1 && FIRST_SEGMENT.test(segment)) ? segment : referencesOf(segment),
+    )
+    .join('/')
+}
+
+/** An address may hold a password, its query a key, and so may its path, as those of webhooks do. */
 function open(value: Json): Json {
   if (typeof value !== 'string') return value
   const shown = value
     .replace(/\/\/[^/\s]*@/g, `//${HIDDEN}@`)
     .replace(/(:\/\/[^\s?]*\?)[^\s}]+/g, `$1${HIDDEN}`)
+    .replace(ADDRESS_PATH, (_, origin: string, path: string, fragment) => origin + openPath(path) + (fragment ? `#${HIDDEN}` : ''))
     .replace(SECRET_TEXT, HIDDEN)
   return shown.length > LONGEST ? `${shown.slice(0, LONGEST)}…` : shown
 }

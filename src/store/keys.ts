@@ -2,6 +2,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
+import { plainName } from '../core/plain-name.ts'
 import type { ApiKey, LimitReset } from '../plugin-api/key.ts'
 import { keyEvents } from './key-events.ts'
 import { integer, text } from './sqlite.ts'
@@ -288,7 +289,7 @@ function keyFrom(row: NonNullable<ReturnType<StatementSync['get']>>): StoredKey 
     identity: text(row.identity),
     hash: text(row.hash),
     label: text(row.label),
-    name: text(row.name),
+    name: plainName(text(row.name)),
     management: row.management === 1,
     disabled: row.disabled === 1,
     limit: row.credit_limit === null ? null : integer(row.credit_limit),
@@ -296,7 +297,7 @@ function keyFrom(row: NonNullable<ReturnType<StatementSync['get']>>): StoredKey 
     expiresAt: row.expires_at === null ? null : integer(row.expires_at),
     ...policyFrom(text(row.policy)),
     includeByokInLimit: row.include_byok === 1,
-    creator: row.creator === null ? null : text(row.creator),
+    creator: row.creator === null ? null : plainName(text(row.creator)),
     createdAt: integer(row.created_at),
     updatedAt: integer(row.updated_at),
   }

@@ -48,3 +48,34 @@ t.test('places are those of the file, and a bound holds', async (t) => {
   t.equal(entries.length, 2)
   t.equal(leftOut, 3)
 })
+
+t.test('keys in paths of addresses and in words of commands are left out as well', async (t) => {
+  const text = `events: { receivers: [ { url: "https://hooks.example/services/T00HUNTER2/hunter2" }, { url: "https://h.example/Hunter2" } ] }
+telemetry: { endpoint: "https://otlp.example/otlp/hunter2/v1/traces" }
+guardrails: [ { engine: { type: webhook, url: "https://engine.example:8443/hunter2-x/#hunter2" } } ]
+providers:
+  one: { base_url: "https://one.example/proxy/hunter2/openai/v1" }
+  two: { base_url: "https://two.example/compatible-mode/v1" }
+  three: { base_url: "\${URL:-https://three.example/hook/hunter2/x}" }
+  four: { base_url: "https://four.example/v1/\${PART}/x\${PART:-hunter2}" }
+plugins:
+  defaults:
+    web: { engines: { searxng: { url: "http://search.example/s/hunter2" } } }
+    shell: { sandbox: { type: command, command: [docker, run, -e, "TOKEN=hunter2", --password, hunter2, "-phunter2", "{name}"], stop: [docker, hunter2] } }
+`
+  const { entries } = writtenEntries([{ file: 'a.yaml', text }], '', 100)
+  t.notMatch(JSON.stringify(entries), /hunter2/i)
+  const found = Object.fromEntries(entries.map(({ path, value }) => [path, value]))
+  t.match(found, {
+    'events.receivers[0].url': 'https://hooks.example/services/***/***',
+    'events.receivers[1].url': 'https://h.example/***',
+    'telemetry.endpoint': 'https://otlp.example/otlp/***/v1/traces',
+    'providers.one.base_url': 'https://one.example/proxy/***/openai/v1',
+    'providers.two.base_url': 'https://two.example/compatible-mode/v1',
+    'providers.four.base_url': `https://four.example/v1/\${PART}/***\${PART:-***}`,
+    'plugins.defaults.shell.sandbox.command[0]': 'docker',
+    'plugins.defaults.shell.sandbox.command[2]': '-e',
+    'plugins.defaults.shell.sandbox.command[3]': '***',
+    'plugins.defaults.shell.sandbox.command[7]': '{name}',
+  })
+})

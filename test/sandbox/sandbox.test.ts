@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../src/core/clock.ts'
 import type { Json, JsonObject } from '../../src/core/json.ts'
+import { bubblewrapFeatures } from '../../src/services/sandbox/bubblewrap.ts'
 import { holdsMore } from '../../src/services/sandbox/folders.ts'
 import { type Ran, Sandbox, sandboxSettings } from '../../src/services/sandbox/index.ts'
 import { bubblewrap, bubblewrapDemanded, bubblewrapState } from '../support/bubblewrap.ts'
@@ -16,6 +17,9 @@ import { processesWith } from '../support/processes.ts'
 
 const STAND_IN = ['sh', '-c', 'cd "$0" && eval "$1"', '{folder}']
 const way: JsonObject = bubblewrap ? { type: 'bubblewrap', program: bubblewrap } : { type: 'command', command: STAND_IN }
+
+/** From 0.8.0 on it takes `--disable-userns`. */
+const bubblewrapIsNew = bubblewrap !== undefined && execFileSync(bubblewrap, ['--help'], { encoding: 'utf8' }).includes('--disable-userns')
 
 interface Scene {
   folder: string
@@ -136,6 +140,73 @@ t.test('memory, disk and processes have limits', async (t) => {
     t.match(forks.stderr, /fork/i, 'no more than 24 processes at once')
   }
   t.ok(existsSync(folder))
+})
+
+t.test('what lies in memory is bounded, and counts with the memory of all processes', { skip }, async (t) => {
+  const { run } = scene(t, { memory_mb: 256, disk_mb: 32 })
+  const kept = await run(
+    'for i in 1 2 3 4; do for d in /dev/shm /tmp / /dev; do head -c 100000000 /dev/zero > $d/f$i; done; done 2>/dev/null; du -cbs /dev/shm /tmp /dev | tail -1',
+  )
+  t.ok(Number.parseInt(kept.stdout, 10) <= 130 * 1024 * 1024, `files in memory: ${kept.stdout}`)
+  for (const path of ['/x', '/dev/x', '/etc/x', '/usr/x', '/proc/x'])
+    t.not((await run(`echo x > ${path}`)).exitCode, 0, `${path} cannot be written`)
+  t.match(
+    await run('echo x > /dev/null && echo y > /dev/shm/y && cat /dev/shm/y && : > /tmp/z && exec 3<> <(:); head -c 1 /dev/urandom | wc -c'),
+    {
+      stdout: 'y\n1\n',
+    },
+  )
+  const holds = 'import time; b = bytearray(120 << 20); time.sleep(20)'
+  const many = await run(`for i in 1 2 3 4 5; do python3 -c '${holds}' & done; wait`)
+  t.match(many, { killed: 'memory' }, 'five processes that each stay within the limit')
+  t.match(
+    await run(
+      `head -c 60000000 /dev/zero > /dev/shm/f; head -c 60000000 /dev/zero > /tmp/f; for i in 1 2; do python3 -c '${holds}' & done; wait`,
+    ),
+    {
+      killed: 'memory',
+    },
+    'files and processes together',
+  )
+  const forks = 'import os, time; b = bytearray(b"x" * (100 << 20)); [os.fork() for _ in range(2)]; time.sleep(1)'
+  t.match(await run(`python3 -c '${forks}'`), { exitCode: 0 }, 'pages that processes share count once')
+})
+
+t.test('no namespaces of its own, and no calls for them', { skip }, async (t) => {
+  const { run } = scene(t)
+  for (const command of ['unshare -Urn true', 'unshare -r cat /proc/self/status', 'unshare -Um mount -t tmpfs x /tmp'])
+    t.not((await run(command)).exitCode, 0, command)
+  t.equal((await bubblewrapFeatures(`${bubblewrap}`)).disablesUserNamespaces, bubblewrapIsNew, 'bubblewrap 0.8 is kept from making more')
+  t.match(await run('grep -E "^(Seccomp|NoNewPrivs|CapEff):" /proc/self/status'), {
+    stdout: /CapEff:\s+0+\nNoNewPrivs:\s+1\nSeccomp:\s+2\n/,
+  })
+  const call = (number: number, ...words: number[]): string =>
+    `python3 -c 'import ctypes; l = ctypes.CDLL(None, use_errno=True); r = l.syscall(${[number, ...words].join(', ')}); print(r, ctypes.get_errno())'`
+  if (process.arch === 'x64') {
+    const numbers = {
+      unshare: 272,
+      mount: 165,
+      memfd_create: 319,
+      shmget: 29,
+      bpf: 321,
+      keyctl: 250,
+      io_uring_setup: 425,
+      clone3: 435,
+      x32: 0x4000_0027,
+    }
+    for (const [name, number] of Object.entries(numbers)) t.match(await run(call(number, 0, 0, 0)), { stdout: '-1 38\n' }, name)
+    t.match(await run(call(56, 0x1000_0011, 0, 0)), { stdout: '-1 1\n' }, 'clone with a new user namespace')
+  }
+  t.match(
+    await run(
+      "python3 -c \"import threading, subprocess; t = threading.Thread(target=lambda: print(subprocess.run(['echo', 'fine'], capture_output=True).stdout)); t.start(); t.join()\"",
+    ),
+    {
+      stdout: "b'fine\\n'\n",
+      exitCode: 0,
+    },
+    'threads and children are made as ever',
+  )
 })
 
 t.test('the machine cannot be seen or reached', { skip }, async (t) => {

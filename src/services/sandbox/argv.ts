@@ -8,17 +8,43 @@ export interface Argv {
   readonly stop: readonly string[]
   /** The user that it runs as, where the gateway runs as root. */
   readonly user?: number
+  /** The filter of system calls that it reads from descriptor 3. */
+  readonly filter?: Buffer | undefined
 }
 
 /** The Unix user `nobody`: the kernel does not apply limits on processes to root. */
 export const NOBODY = 65_534
 
-/** @param name of this one run, for what is known to others by name. */
-export function argvFor({ way, limits }: SandboxSettings, command: string, { folder, name }: { folder: string; name: string }): Argv {
+/** The user that bubblewrap is run as; undefined for that of the gateway. */
+export function commandUser(): number | undefined {
+  return process.getuid?.() === 0 ? NOBODY : undefined
+}
+
+/** What the bubblewrap of a machine can do. */
+export interface BubblewrapFeatures {
+  /** Commands can be kept from making user namespaces of their own (`--disable-userns`, bubblewrap 0.8.0). */
+  readonly disablesUserNamespaces: boolean
+  /** The filter of system calls, where bubblewrap takes one and the processor's calls are known. */
+  readonly filter: Buffer | undefined
+}
+
+interface Run {
+  readonly folder: string
+  /** Of this one run, for what is known to others by name. */
+  readonly name: string
+  /** Of the bubblewrap that runs it; none where they are not known. */
+  readonly features?: BubblewrapFeatures | undefined
+}
+
+export function argvFor({ way, limits }: SandboxSettings, command: string, { folder, name, features }: Run): Argv {
   const script = `${limitsScript(limits)}\n${command}`
   if (way.type === 'bubblewrap') {
-    const words: Argv['words'] = [way.program, ...ISOLATION, ...systemFolders(), ...ownFolders(folder), shell(), '-c', script]
-    return { words, stop: [], ...(process.getuid?.() === 0 ? { user: NOBODY } : {}) }
+    const bounds = features?.disablesUserNamespaces ? ['--unshare-user', '--disable-userns'] : []
+    const filter = features?.filter ? ['--seccomp', String(FILTER_DESCRIPTOR)] : []
+    const options = [...ISOLATION, ...bounds, ...filter, ...systemFolders(), ...ownFolders(folder, limits), ...READ_ONLY]
+    const words: Argv['words'] = [way.program, ...options, shell(), '-c', script]
+    const user = commandUser()
+    return { words, stop: [], filter: features?.filter, ...(user !== undefined && { user }) }
   }
   const filled = (word: string): string => word.replaceAll('{folder}', () => folder).replaceAll('{name}', () => name)
   return { words: [...way.command.map(filled), script], stop: way.stop.map(filled) }
@@ -46,12 +72,20 @@ function systemFolders(): string[] {
   return ['--ro-bind', '/usr', '/usr', ...links, ...files, '--proc', '/proc', '--dev', '/dev']
 }
 
-/** Bytes of the folder for temporary files, which lies in memory. */
-const TEMPORARY = 64 * 1024 * 1024
+const FILTER_DESCRIPTOR = 3
 
-function ownFolders(folder: string): string[] {
-  return ['--size', String(TEMPORARY), '--tmpfs', '/tmp', '--bind', folder, '/work', '--chdir', '/work']
+/** Folders whose files lie in memory, and the most bytes of each. */
+export const IN_MEMORY = ['/tmp', '/dev/shm'] as const
+const MOST_IN_MEMORY = 64 * 1024 * 1024
+
+/** Of a small limit each folder has a quarter, so that both leave room for the command. */
+function ownFolders(folder: string, { memory }: SandboxLimits): string[] {
+  const size = String(Math.min(MOST_IN_MEMORY, Math.floor(memory / 4)))
+  return [...IN_MEMORY.flatMap((path) => ['--size', size, '--tmpfs', path]), '--bind', folder, '/work', '--chdir', '/work']
 }
+
+/** What bubblewrap has made itself lies in memory as well, without a bound: nothing more can be written there. */
+const READ_ONLY = ['--remount-ro', '/dev', '--remount-ro', '/']
 
 function shell(): string {
   return existsSync('/bin/bash') ? '/bin/bash' : '/bin/sh'

@@ -2,7 +2,8 @@
 import { spawn } from 'node:child_process'
 import type { Clock, Timer } from '../../core/clock.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { argvFor } from './argv.ts'
+import { argvFor, IN_MEMORY } from './argv.ts'
+import { bubblewrapFeatures } from './bubblewrap.ts'
 import { Folders, holdsMore } from './folders.ts'
 import { type Ran, runProcess } from './process.ts'
 import { type SandboxSettings, sandboxSettings } from './settings.ts'
@@ -107,9 +108,12 @@ export class Sandbox {
         until: clock.now() + most + container.sleepAfter,
         most: limits.containers,
       })
-      const argv = argvFor(this.settings, command, { folder, name: `headgate-${process.pid}-${++this.runs}` })
+      const { way } = this.settings
+      const features = way.type === 'bubblewrap' ? await bubblewrapFeatures(way.program) : undefined
+      const argv = argvFor(this.settings, command, { folder, name: `headgate-${process.pid}-${++this.runs}`, features })
       const tooBig = (): Promise<boolean> => holdsMore(folder, limits.disk)
-      const bounds = { clock, signal, time: most, output: Math.min(output ?? limits.output, limits.output), tooBig }
+      const memory = { bytes: limits.memory, folders: way.type === 'bubblewrap' ? IN_MEMORY : [] }
+      const bounds = { clock, signal, time: most, output: Math.min(output ?? limits.output, limits.output), tooBig, memory }
       const ran = await runProcess(argv, bounds).finally(() => stop(argv.stop))
       const full = ran.killed === 'disk' || (await tooBig())
       if (full) await this.folders.remove(folder)

@@ -1,9 +1,10 @@
 /** One process with all its children: its output is bounded, and it is killed whole. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import type { Readable } from 'node:stream'
-import type { Clock } from '../../core/clock.ts'
+import { type Readable, Writable } from 'node:stream'
+import type { Clock, Timer } from '../../core/clock.ts'
 import type { Argv } from './argv.ts'
+import { groupHoldsMore } from './group-memory.ts'
 
 export interface Ran {
   stdout: string
@@ -11,7 +12,7 @@ export interface Ran {
   /** As a shell reports it: 128 and the number of the signal that ended it. */
   exitCode: number
   /** Why it was killed, if it was. */
-  killed?: 'time' | 'output' | 'disk' | 'gone'
+  killed?: 'time' | 'output' | 'disk' | 'memory' | 'gone'
 }
 
 export interface ProcessBounds {
@@ -23,6 +24,8 @@ export interface ProcessBounds {
   readonly output: number
   /** Called every second; true ends the process. */
   readonly tooBig?: () => Promise<boolean>
+  /** Bytes of memory that it and all that it has started may hold together, with the files in these folders. */
+  readonly memory?: { readonly bytes: number; readonly folders: readonly string[] } | undefined
 }
 
 /** The only variable that the process is given: where programs are. */
@@ -32,6 +35,7 @@ const ENVIRONMENT = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/
 const FLOOD = 64
 /** Milliseconds between looks at the folder, and for output to come after the end. */
 const LOOK = 1_000
+const LOOK_AT_MEMORY = 200
 const LAST_WORDS = 250
 
 const KILLED = 137
@@ -48,20 +52,24 @@ class Run {
   private readonly streams: { stdout: Bounded; stderr: Bounded }
   private killed: Ran['killed']
   private over = false
+  private memoryLook: Timer | undefined
   private readonly takeBack: (() => void)[] = []
 
-  constructor({ words: [program, ...rest], user }: Argv, bounds: ProcessBounds) {
+  constructor({ words: [program, ...rest], user, filter }: Argv, bounds: ProcessBounds) {
     this.bounds = bounds
     const { promise, resolve, reject } = Promise.withResolvers<Ran>()
     this.done = promise
     this.child = spawn(program, rest, {
       cwd: '/',
       env: ENVIRONMENT,
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['ignore', 'pipe', 'pipe', ...(filter ? ['pipe' as const] : [])],
       // Its own group, which is killed as one.
       detached: true,
       ...(user === undefined ? {} : { uid: user, gid: user }),
     })
+    const filterPipe = this.child.stdio[3]
+    // Where the program ends before it has read the filter, its exit says so.
+    if (filterPipe instanceof Writable) filterPipe.on('error', () => {}).end(filter)
     const flood = (): void => this.kill('output')
     this.streams = {
       stdout: new Bounded(this.child.stdout, bounds.output, flood),
@@ -76,7 +84,7 @@ class Run {
   }
 
   private watch(): void {
-    const { clock, signal, time, tooBig } = this.bounds
+    const { clock, signal, time, tooBig, memory } = this.bounds
     const timer = clock.after(time, () => this.kill('time'))
     const gone = (): void => this.kill('gone')
     signal.addEventListener('abort', gone, { once: true })
@@ -86,6 +94,19 @@ class Run {
     )
     if (signal.aborted) gone()
     if (tooBig) this.look(tooBig)
+    if (memory) {
+      this.lookAtMemory(memory)
+      this.takeBack.push(() => this.memoryLook?.cancel())
+    }
+  }
+
+  private lookAtMemory(memory: NonNullable<ProcessBounds['memory']>): void {
+    const { pid } = this.child
+    this.memoryLook = this.bounds.clock.after(LOOK_AT_MEMORY, () => {
+      if (this.over || pid === undefined) return
+      if (groupHoldsMore(pid, memory.bytes, memory.folders)) this.kill('memory')
+      else this.lookAtMemory(memory)
+    })
   }
 
   private look(tooBig: () => Promise<boolean>): void {

@@ -2,6 +2,7 @@
 import { sql } from 'kysely'
 import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
+import { plainName } from '../../core/plain-name.ts'
 import { keyEvents } from '../key-events.ts'
 import { type KeyRecord, type KeyStore, policyFrom, policyText, type StoredKey } from '../keys.ts'
 import type { Connection, Prepared, Session } from './connection.ts'
@@ -147,7 +148,7 @@ function keyFrom(row: KeyTable): StoredKey {
     identity: row.identity,
     hash: row.hash,
     label: row.label,
-    name: row.name,
+    name: plainName(row.name),
     management: row.management,
     disabled: row.disabled,
     limit: row.credit_limit,
@@ -155,7 +156,7 @@ function keyFrom(row: KeyTable): StoredKey {
     expiresAt: row.expires_at,
     ...policyFrom(row.policy),
     includeByokInLimit: row.include_byok,
-    creator: row.creator,
+    creator: row.creator === null ? null : plainName(row.creator),
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   }

@@ -55,6 +55,7 @@ export function outputOf(ran: Ran): JsonObject {
 const REASONS: Readonly<Record<string, string>> = {
   time: 'The command was ended: it took too long.',
   output: 'The command was ended: it wrote too much.',
+  memory: 'The command was ended: it took too much memory.',
   disk: 'The container held too much and has been emptied.',
 }
 
