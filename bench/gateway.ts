@@ -116,6 +116,8 @@ export interface GatewayStart {
   readonly prepare?: (folder: string) => string | Promise<string>
   /** An SQLite file of the caller's as the store. */
   readonly storeFile?: string
+  /** The program of another build. */
+  readonly launcher?: string
   /** Milliseconds that it may take, on a machine that does other things meanwhile. */
   readonly startMs?: number
 }
@@ -133,7 +135,7 @@ export async function startGateway(upstream: number, how: GatewayStart = {}): Pr
   const logFile = join(folder, 'headgate.out')
   const more = `${how.guardrails ? guardrailText() : ''}${(await how.prepare?.(folder)) ?? ''}`
   writeFileSync(config, configText(port, adminPort, upstream, how.storeFile ?? join(folder, 'bench.db')) + more)
-  const launcher = await builtLauncher()
+  const launcher = how.launcher ?? (await builtLauncher())
   const log = openSync(logFile, 'a')
   const startedAt = performance.now()
   const [command, args] = how.throughNpm

@@ -12,6 +12,8 @@ export interface OpenJob {
   readonly path: string
   readonly headers: Record<string, string>
   readonly body: string
+  /** The body of every other request, in place of that one. */
+  readonly otherBody?: string
   /** Requests per second, evenly spaced; 0 keeps `connections` requests open instead. */
   readonly rate: number
   readonly connections: number
@@ -33,6 +35,8 @@ export interface OpenSummary {
   readonly cpu: number
   readonly lateP99: number
   readonly mostConnections: number
+  /** Of the replies with status 200, by their bodies: how many, and milliseconds. */
+  readonly served: readonly { readonly count: number; readonly p50: number; readonly p99: number; readonly most: number }[]
 }
 
 /** More connections mean that the gateway does not keep up with refusing. */
@@ -50,6 +54,7 @@ class Connection {
   private received = ''
   private due = 0
   private counted = false
+  private kind = 0
   busy = false
 
   constructor(run: Run) {
@@ -68,7 +73,8 @@ class Connection {
     this.due = due
     this.counted = counted
     this.received = ''
-    this.socket.write(this.run.bytes)
+    this.kind = this.run.nextKind()
+    this.socket.write(this.run.bytes[this.kind] ?? '')
   }
 
   private take(text: string): void {
@@ -87,7 +93,7 @@ class Connection {
   private end(status: string): void {
     if (!this.busy) return
     this.busy = false
-    this.run.answered(status, performance.now() - this.due, this.counted)
+    this.run.answered(status, performance.now() - this.due, { counted: this.counted, kind: this.kind })
   }
 
   destroy(): void {
@@ -97,11 +103,12 @@ class Connection {
 
 class Run {
   readonly job: OpenJob
-  readonly bytes: Buffer
+  readonly bytes: readonly Buffer[]
+  private turns = 0
   private readonly idle: Connection[] = []
   private readonly all = new Set<Connection>()
   private readonly byStatus: Record<string, number> = {}
-  private readonly served: number[] = []
+  private readonly served: [number[], number[]] = [[], []]
   private readonly refused: number[] = []
   private readonly late: number[] = []
   private sent = 0
@@ -111,8 +118,11 @@ class Run {
   constructor(job: OpenJob) {
     this.job = job
     const headers = Object.entries(job.headers).map(([name, value]) => `${name}: ${value}\r\n`)
-    this.bytes = Buffer.from(
-      `POST ${job.path} HTTP/1.1\r\nHost: 127.0.0.1:${job.port}\r\n${headers.join('')}Content-Length: ${Buffer.byteLength(job.body)}\r\n\r\n${job.body}`,
+    const bodies = job.otherBody === undefined ? [job.body] : [job.body, job.otherBody]
+    this.bytes = bodies.map((body) =>
+      Buffer.from(
+        `POST ${job.path} HTTP/1.1\r\nHost: 127.0.0.1:${job.port}\r\n${headers.join('')}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+      ),
     )
   }
 
@@ -137,12 +147,18 @@ class Run {
       seconds,
       sent: this.sent,
       byStatus: this.byStatus,
-      p50: percentile(this.served, 0.5),
-      p99: percentile(this.served, 0.99),
+      p50: percentile(this.served.flat(), 0.5),
+      p99: percentile(this.served.flat(), 0.99),
       refusedP99: percentile(this.refused, 0.99),
       cpu: (used.user + used.system) / 1000 / elapsed,
       lateP99: percentile(this.late, 0.99),
       mostConnections: this.most,
+      served: this.served.map((each) => ({
+        count: each.length,
+        p50: percentile(each, 0.5),
+        p99: percentile(each, 0.99),
+        most: percentile(each, 1),
+      })),
     }
   }
 
@@ -168,10 +184,15 @@ class Run {
     connection.ask(due, counted)
   }
 
-  answered(status: string, milliseconds: number, counted: boolean): void {
+  /** Which body the next request has. */
+  nextKind(): number {
+    return this.turns++ % this.bytes.length
+  }
+
+  answered(status: string, milliseconds: number, { counted, kind }: { counted: boolean; kind: number }): void {
     if (!counted || (this.closing && this.job.rate === 0)) return
     this.count(status)
-    if (status === '200') this.served.push(milliseconds)
+    if (status === '200') this.served[kind === 0 ? 0 : 1].push(milliseconds)
     else if (status === '503') this.refused.push(milliseconds)
   }
 

@@ -1,41 +1,43 @@
 /**
- * What overload does: `node bench/overload.ts [--seconds 2] [--rounds 8] [--bytes 330000] [--json]`.
- * The gateway has one core to itself, the provider and the load generator share another. Requests come at a rate of their own, whether
- * or not replies have come. Printed are the replies that were served per second and their latency at 0.7, 1, 1.5, 2 and 3 times what
- * the gateway can carry, how busy the generator was, and how much of the gateway's core the hypervisor took. The goals are ratios
- * within one round, and of these the medians: so a machine that is slower in one round weighs on both sides. Ends with code 1 when a
- * goal is missed.
+ * What overload does: `node bench/overload.ts [--base CHECKOUT] [--seconds 4] [--rounds 5] [--bytes 330000] [--callers 32] [--json]`.
+ * The gateway has one core to itself, the provider and the load generator share another. Each round has three parts: a closed loop of
+ * callers with large bodies, whose requests must all be served; a closed loop of the same callers in which every other body is a
+ * small one, which is the peak; and three times that peak in an open loop, whether or not replies have come. `--base` names the
+ * checkout of another build, which is measured in turn with this one. The goals are medians over the rounds, of ratios within one
+ * round: so a machine that is slower in one round weighs on both sides. Ends with code 1 when this build misses one.
  */
 
 import { type ChildProcess, spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { entryAt } from '../src/core/entry-at.ts'
-import { startGateway } from './gateway.ts'
+import { type Gateway, startGateway } from './gateway.ts'
 import { median } from './measure.ts'
 import type { OpenJob, OpenSummary } from './open-load.ts'
-import { cpuSeconds, killChildrenOnExit, startScript, stop } from './processes.ts'
-import { BENCH_KEY } from './requests.ts'
+import { cpuSeconds, killChildrenOnExit, peakMegabytes, startScript, stop } from './processes.ts'
+import { launcherOf } from './program.ts'
+import { BENCH_KEY, CHAT } from './requests.ts'
 import { table } from './simulation/table.ts'
 
-/** Share of the peak that has to be served at three times the load, and the growth of the latency that is allowed. */
-const GOAL_GOODPUT = 0.9
-const GOAL_LATENCY = 2
-
-/** Of the carried load; the first is the reference of the latency, the last the overload. */
-const LOADS = [0.7, 1, 2, 3]
+/** Of the peak, by which the open loop exceeds it; and shares and milliseconds that have to be kept. */
+const STORM = 3
+const GOAL_SHARE = 0.9
+const GOAL_SMALL_MS = 250
+const MAX_WAIT_MS = 2_000
 
 const GATEWAY_CPU = 0
 const OTHER_CPU = 1
 
 const { values } = parseArgs({
   options: {
-    seconds: { type: 'string', default: '2' },
-    rounds: { type: 'string', default: '8' },
+    base: { type: 'string' },
+    seconds: { type: 'string', default: '4' },
+    rounds: { type: 'string', default: '5' },
     bytes: { type: 'string', default: '330000' },
+    callers: { type: 'string', default: '32' },
     json: { type: 'boolean', default: false },
   },
 })
+const seconds = Number(values.seconds)
 
 /** With all its threads. */
 function pin(child: ChildProcess, cpu: number): void {
@@ -52,143 +54,168 @@ function bodyOf(bytes: number): string {
   return JSON.stringify({ model: 'bench/chat', messages: [...messages, { role: 'user', content: 'And then?' }], max_tokens: 512 })
 }
 
-interface Measured {
-  readonly load: number
-  readonly rate: number
+/** Replies with status 200 per second, of large and small bodies, and their bytes. */
+interface Part {
   readonly summary: OpenSummary
-  /** Replies with status 200 per second. */
-  readonly goodput: number
-  /** Shares of a core. */
+  readonly large: number
+  readonly small: number
+  readonly bytes: number
   readonly gatewayCpu: number
-  readonly mockCpu: number
-  readonly stolen: number
 }
 
-/** One round: what two callers at a time are served per second, which keeps the core busy and refuses nothing, and every load. */
 interface Round {
-  readonly carried: number
-  readonly measured: readonly Measured[]
+  readonly build: string
+  readonly closed: Part
+  readonly peak: Part
+  readonly storm: Part
+  /** The most resident memory so far. */
+  readonly megabytes: number
 }
 
-/** Seconds that the hypervisor has taken of a processor so far (/proc/stat, column `steal`). */
-function stolenSeconds(cpu: number): number {
-  const line = readFileSync('/proc/stat', 'utf8')
-    .split('\n')
-    .find((one) => one.startsWith(`cpu${cpu} `))
-  return Number(line?.split(/\s+/)[8] ?? 0) / 100
+interface Goal {
+  readonly goal: string
+  readonly of: (round: Round) => number
+  readonly met: (found: number) => boolean
+}
+
+const all = ({ large, small }: Part): number => large + small
+
+const GOALS: readonly Goal[] = [
+  { goal: 'requests refused in the closed loop of large bodies', of: ({ closed }) => refusedIn(closed), met: (found) => found === 0 },
+  share('replies', all),
+  share('bytes', ({ bytes }) => bytes),
+  share('large bodies', ({ large }) => large),
+  share('small bodies', ({ small }) => small),
+  {
+    goal: 'longest time of a large body that was served, ms',
+    of: ({ storm }) => storm.summary.served[0]?.most ?? 0,
+    met: (ms) => ms <= MAX_WAIT_MS,
+  },
+  { goal: 'p99 of small bodies, ms', of: ({ storm }) => storm.summary.served[1]?.p99 ?? 0, met: (ms) => ms <= GOAL_SMALL_MS },
+]
+
+function share(what: string, of: (part: Part) => number): Goal {
+  return {
+    goal: `${what} served at ${STORM} times the peak, share of those at the peak`,
+    of: ({ peak, storm }) => of(storm) / of(peak),
+    met: (found) => found >= GOAL_SHARE,
+  }
+}
+
+function refusedIn({ summary }: Part): number {
+  return Object.entries(summary.byStatus).reduce((sum, [status, count]) => sum + (status === '200' ? 0 : count), 0)
 }
 
 async function main(): Promise<void> {
   killChildrenOnExit()
-  const seconds = Number(values.seconds)
   const mock = await startScript('mock.ts')
   const load = await startScript('open-load.ts')
-  const gateway = await startGateway(mock.port)
   pin(mock.child, OTHER_CPU)
   pin(load.child, OTHER_CPU)
-  pin(gateway.child, GATEWAY_CPU)
-  const run = async (rate: number, connections: number, warmUp: number): Promise<Omit<Measured, 'load'>> => {
-    const before = { gateway: cpuSeconds(gateway.child.pid ?? 0), mock: cpuSeconds(mock.child.pid ?? 0) }
-    const job: OpenJob = {
+  const launchers = [
+    ...(values.base === undefined ? [] : [{ build: 'other', launcher: launcherOf(resolve(values.base)) }]),
+    { build: 'this' },
+  ]
+  const gateways: { build: string; gateway: Gateway }[] = []
+  for (const { build, ...how } of launchers) gateways.push({ build, gateway: await startGateway(mock.port, how) })
+  for (const { gateway } of gateways) pin(gateway.child, GATEWAY_CPU)
+  const rounds: Round[] = []
+  for (let round = 0; round < Number(values.rounds); round++)
+    for (const { build, gateway } of gateways) rounds.push(await roundOf(build, { gateway, load: load.child, warmUp: round === 0 ? 5 : 1 }))
+  await Promise.all([...gateways.map(({ gateway }) => gateway.stop()), stop(mock.child), stop(load.child)])
+  report(rounds)
+}
+
+async function roundOf(build: string, { gateway, load, warmUp }: { gateway: Gateway; load: ChildProcess; warmUp: number }): Promise<Round> {
+  const large = bodyOf(Number(values.bytes))
+  const run = async (job: Pick<OpenJob, 'otherBody' | 'rate'>, before: number): Promise<Part> => {
+    const pid = gateway.child.pid ?? 0
+    const [cpu, began] = [cpuSeconds(pid), performance.now()]
+    const summary = await summaryOf(load, {
       port: gateway.port,
       path: '/v1/chat/completions',
       headers: { authorization: `Bearer ${BENCH_KEY}`, 'content-type': 'application/json' },
-      body: bodyOf(Number(values.bytes)),
-      rate,
-      connections,
+      body: large,
+      connections: Number(values.callers),
       seconds,
-      warmUp,
-    }
-    const [began, stolen] = [performance.now(), stolenSeconds(GATEWAY_CPU)]
-    const summary = await summaryOf(load.child, job)
-    const wall = (performance.now() - began) / 1000
-    const gatewayCpu = (cpuSeconds(gateway.child.pid ?? 0) - before.gateway) / wall
-    const mockCpu = (cpuSeconds(mock.child.pid ?? 0) - before.mock) / wall
-    const goodput = (summary.byStatus['200'] ?? 0) / seconds
-    return { rate, summary, goodput, gatewayCpu, mockCpu, stolen: (stolenSeconds(GATEWAY_CPU) - stolen) / wall }
+      warmUp: before,
+      ...job,
+    })
+    const [first = { count: 0 }, second = { count: 0 }] = summary.served
+    const bytes = (first.count * large.length + second.count * CHAT.body.length) / seconds
+    const gatewayCpu = (cpuSeconds(pid) - cpu) / ((performance.now() - began) / 1000)
+    return { summary, large: first.count / seconds, small: second.count / seconds, bytes, gatewayCpu }
   }
-  const rounds: Round[] = []
-  for (let round = 0; round < Number(values.rounds); round++) {
-    const alone = await run(0, 2, round === 0 ? 5 : 1)
-    const measured: Measured[] = []
-    for (const load of LOADS) measured.push({ load, ...(await run(Math.round(alone.goodput * load), 0, 1.5)) })
-    rounds.push({ carried: alone.goodput, measured })
-  }
-  await Promise.all([gateway.stop(), stop(mock.child), stop(load.child)])
-  report(rounds)
+  const closed = await run({ rate: 0 }, warmUp)
+  const peak = await run({ rate: 0, otherBody: CHAT.body }, 1)
+  const storm = await run({ rate: Math.round(all(peak) * STORM), otherBody: CHAT.body }, 2)
+  return { build, closed, peak, storm, megabytes: peakMegabytes(gateway.child.pid ?? 0) }
 }
 
 function summaryOf(load: ChildProcess, job: OpenJob): Promise<OpenSummary> {
   return new Promise((resolve, reject) => {
-    load.once('message', ({ summary }: { summary: OpenSummary }) => resolve(summary))
-    load.once('exit', () => reject(new Error('the load generator has ended')))
+    const ended = (): void => reject(new Error('the load generator has ended'))
+    load.once('message', ({ summary }: { summary: OpenSummary }) => {
+      load.off('exit', ended)
+      resolve(summary)
+    })
+    load.once('exit', ended)
     load.send(job)
   })
 }
 
-const goodputOf = ({ goodput }: Measured): number => goodput
+const middle = (found: number[]): number => (found.length === 0 ? Number.NaN : median(found))
 
 function report(rounds: readonly Round[]): void {
-  const storm = LOADS.length - 1
-  const served = median(
-    rounds.map(({ carried, measured }) => entryAt(measured, storm).goodput / Math.max(carried, ...measured.map(goodputOf))),
-  )
-  const slower = median(rounds.map(({ measured }) => entryAt(measured, storm).summary.p99 / entryAt(measured, 0).summary.p99))
-  const goals = [
-    { goal: `served at ${LOADS[storm]} times the load, share of the peak`, found: served, met: served >= GOAL_GOODPUT },
-    {
-      goal: `p99 of admitted requests at ${LOADS[storm]} times the load, over that at ${LOADS[0]}`,
-      found: slower,
-      met: slower <= GOAL_LATENCY,
-    },
-  ]
-  if (values.json) console.log(JSON.stringify({ rounds, goals }))
+  const found = GOALS.map(({ goal, of, met }) => {
+    const medianOf = (build: string): number => middle(rounds.filter((round) => round.build === build).map(of))
+    return { goal, other: medianOf('other'), found: medianOf('this'), met: met(medianOf('this')) }
+  })
+  if (values.json) console.log(JSON.stringify({ rounds, goals: found }))
   else {
-    const measured = rounds.flatMap((round) => round.measured)
-    console.log(
-      `bodies of ${values.bytes} bytes; carried by one core: ${rounds.map(({ carried }) => carried.toFixed(0)).join(', ')} per second\n`,
+    const rows = rounds.flatMap((round) =>
+      (['closed', 'peak', 'storm'] as const).map((name) => {
+        const { summary, large, small, bytes, gatewayCpu } = round[name]
+        const times = summary.served.map(({ p50, p99, most }) => [p50, p99, most].map((ms) => ms.toFixed(0)).join(' / '))
+        const others = Object.entries(summary.byStatus).filter(([status]) => status !== '200')
+        return [
+          round.build,
+          name,
+          (summary.sent / seconds).toFixed(0),
+          large.toFixed(0),
+          small.toFixed(0),
+          (bytes / 1e6).toFixed(0),
+          others.map(([status, count]) => `${(count / seconds).toFixed(0)} ${status}`).join(', ') || 'none',
+          times[0] ?? '',
+          times[1] ?? '',
+          gatewayCpu.toFixed(2),
+          summary.lateP99.toFixed(1),
+          round.megabytes.toFixed(0),
+        ]
+      }),
     )
-    console.log(
-      table(
-        [
-          'load',
-          'sent/s',
-          'served/s',
-          '503/s',
-          'other',
-          'p50 ms',
-          'p99 ms',
-          '503 p99 ms',
-          'gateway core',
-          'stolen',
-          'mock + generator',
-          'sent late p99 ms',
-          'connections',
-        ],
-        measured.map(({ load, summary, goodput, gatewayCpu, mockCpu, stolen }) => {
-          const { '200': served = 0, '503': refused = 0, ...others } = summary.byStatus
-          const other = Object.entries(others).map(([status, count]) => `${count} ${status}`)
-          return [
-            `${load}x`,
-            (summary.sent / summary.seconds).toFixed(0),
-            goodput.toFixed(0),
-            (refused / summary.seconds).toFixed(0),
-            other.join(', ') || (served > 0 ? 'none' : 'nothing served'),
-            summary.p50.toFixed(1),
-            summary.p99.toFixed(1),
-            summary.refusedP99.toFixed(1),
-            gatewayCpu.toFixed(2),
-            stolen.toFixed(2),
-            (mockCpu + summary.cpu).toFixed(2),
-            summary.lateP99.toFixed(1),
-            String(summary.mostConnections),
-          ]
-        }),
-      ),
-    )
-    for (const { goal, found, met } of goals) console.log(`${met ? 'met' : 'MISSED'}  ${goal}: ${found.toFixed(2)}`)
+    const head = [
+      'build',
+      'part',
+      'sent/s',
+      'large/s',
+      'small/s',
+      'MB/s',
+      'other/s',
+      'large p50/p99/most ms',
+      'small p50/p99/most ms',
+      'core',
+      'sent late p99 ms',
+      'MB',
+    ]
+    console.log(`bodies of ${values.bytes} and ${CHAT.body.length} bytes, ${values.callers} callers\n\n${table(head, rows)}\n`)
+    const digits = (value: number): string => (Number.isNaN(value) ? '' : value.toFixed(2))
+    for (const { goal, other, found: own, met } of found)
+      console.log(
+        `${met ? 'met   ' : 'MISSED'} ${goal}: ${digits(own)}${values.base === undefined ? '' : ` (the other build ${digits(other)})`}`,
+      )
   }
-  if (goals.some(({ met }) => !met)) process.exitCode = 1
+  if (found.some(({ met }) => !met)) process.exitCode = 1
 }
 
 main().then(

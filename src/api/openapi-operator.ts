@@ -53,7 +53,7 @@ const status = Type.Object({
     spend: Type.Object({ last_minute: figure, this_hour: figure }, { description: 'USD; of this hour since the gateway was started.' }),
     tokens: Type.Object({ prompt_per_second: figure, completion_per_second: figure }),
     open: Type.Object({ requests: count, streams: count }),
-    overload: Type.Object({ bodies_waiting: count, refused: count, saturated: Type.Boolean() }),
+    overload: Type.Object({ bodies_waiting: count, expected_wait_ms: count, refused: count, saturated: Type.Boolean() }),
     memory_bytes: count,
     history: Type.Array(Type.Object({ at: Type.String(), requests: count, errors: count, cost: figure, refused: count }), {
       description: 'Seconds in which something happened, the oldest first.',

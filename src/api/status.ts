@@ -102,6 +102,7 @@ async function readStatus(source: StatusSource): Promise<ApiReply> {
       open: { requests: sum((part) => part.open), streams: sum((part) => part.streams) },
       overload: {
         bodies_waiting: sum((part) => part.bodiesWaiting),
+        expected_wait_ms: Math.max(0, ...parts.map((part) => part.bodyWait)),
         refused: total('shed'),
         saturated: parts.some((part) => part.saturated),
       },

@@ -33,12 +33,13 @@ export class OwnStatus {
   }
 
   read(): ProcessStatus {
-    const { waiting, saturated } = this.overload()
+    const { waiting, wait, saturated } = this.overload()
     return {
       live: this.live.snapshot(),
       open: this.surroundings?.open() ?? 0,
       streams: this.tallies.of(openStreams).value,
       bodiesWaiting: waiting,
+      bodyWait: Math.round(wait),
       saturated,
       memory: process.memoryUsage.rss(),
       startedAt: this.startedAt,

@@ -207,15 +207,16 @@ export class Runtime {
     }
   }
 
-  /** The store is damaged. */
   stopWork(): void {
     this.overload.stop(new Fault('unavailable', { message: 'The store of the gateway is damaged, so it takes no new work' }))
   }
 
   /** Workers of one machine share its memory. */
   private resizeBodies(): void {
-    const { bodyMemory = defaultBodyMemory(), maxBody } = this.config.server
-    this.bodies.resize(Math.floor(bodyMemory / (this.source.worker?.count ?? 1)), maxBody)
+    const { bodyMemory = defaultBodyMemory(), maxBody, overload } = this.config.server
+    const memory = Math.floor(bodyMemory / (this.source.worker?.count ?? 1))
+    this.bodies.resize(memory, maxBody, overload.maxWait)
+    this.overload.resize(overload.maxWait, memory)
   }
 
   /** Compiles the patterns of other stored guardrails in turns, and then puts all of them in force. */

@@ -68,6 +68,8 @@ export interface ProcessStatus {
   readonly open: number
   readonly streams: number
   readonly bodiesWaiting: number
+  /** Milliseconds for which a long body that comes now would wait. */
+  readonly bodyWait: number
   readonly saturated: boolean
   /** Resident bytes. */
   readonly memory: number

@@ -86,13 +86,25 @@ export interface ChainSettings {
 export interface BodyQueue {
   /** Bytes up to which a body is none of these. */
   readonly short: number
-  /** A long body is about to be read. */
-  expect(): void
   /**
-   * @param bytes of a long body that has arrived and is about to be read. @param cancel ends the wait before its time.
-   * @returns a promise where others come first.
+   * A long body is about to be read, or has come without having been announced.
+   * @param sender the key that it counts towards, and the digest of the secret that it came with. @throws Fault `unavailable`.
+   */
+  expect(bytes: number, sender: { readonly payer: string; readonly digest: string }): BodyPlace
+}
+
+/** A long body from the decision to take it until it is worked on, or its request has ended. */
+export interface BodyPlace {
+  /** So many more bytes of it have come. */
+  arrive(bytes: number): void
+  /**
+   * All of it has come.
+   * @param cancel ends the wait before its time. @returns a promise where others come first; it rejects where they take its place.
+   * @throws Fault `unavailable`.
    */
   begin(bytes: number, cancel: Cancel): Promise<void> | undefined
+  /** It will not come. */
+  leave(): void
 }
 
 /** What outlives a reload. */

@@ -17,7 +17,7 @@ export const BODY_WEIGHT = 3
 const LARGE_BODY = 64 * 1024 * BODY_WEIGHT
 
 /** Milliseconds that a body waits for memory before its request is refused. */
-const LONGEST_WAIT = 2_000
+const DEFAULT_WAIT = 2_000
 
 /** Bodies that wait at once; each of them may keep some 128 KB in buffers of the socket that the budget does not count. */
 const MOST_WAITING = 256
@@ -71,6 +71,7 @@ export class BodyMemory {
   used = 0
   /** Bytes that they may hold. */
   limit = 0
+  private longestWait = DEFAULT_WAIT
   /** The most bytes that one request has held since this was last read. */
   private largest = 0
   /** Where a body finds no room: gives back memory of what may be forgotten. */
@@ -92,9 +93,10 @@ export class BodyMemory {
     this.refused = refused
   }
 
-  /** @param limit bytes of memory. @param longest bytes of the longest body that a caller may send. */
-  resize(limit: number, longest: number): void {
+  /** @param limit bytes of memory. @param longest bytes of the longest body that a caller may send. @param wait milliseconds that a body may wait for memory. */
+  resize(limit: number, longest: number, wait = DEFAULT_WAIT): void {
     this.limit = limit
+    this.longestWait = wait
     this.reserve = Math.min(longest * BODY_WEIGHT, limit * LARGEST_RESERVE)
     this.grantWaiting()
   }
@@ -122,7 +124,7 @@ export class BodyMemory {
       process.nextTick(() => this.refuse(done))
       return false
     }
-    const timer = this.clock.after(LONGEST_WAIT, () => {
+    const timer = this.clock.after(this.longestWait, () => {
       this.forget(entry)
       this.refuse(done)
     })

@@ -70,7 +70,7 @@ export class Exchanges {
     const client = clients.get(request.path)
     if (!client || this.serving.cors) return false
     // The body of a plain request is a short one.
-    const refusal = overload.refusesShort ? overload.refusal(request.body.length) : undefined
+    const refusal = overload.refusesShort ? overload.refusal(request.body.length, () => undefined) : undefined
     if (refusal) this.shed(reply, client, refusal)
     else this.answer(client, reply, new PlainClient(request, reply, connections))
     return true

@@ -11,11 +11,12 @@ import { isIgnoredOffer } from '../core/websocket-handshake.ts'
 import type { ClientDialect } from '../dialects/types.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import { dialectByBody, type PlanDialects, planDialects } from '../pipeline/plan/format.ts'
+import { secretOf } from '../pipeline/request/admit.ts'
 import type { Telemetry } from '../services/telemetry/telemetry.ts'
 import type { Page } from './consent-page.ts'
 import { edgeFault } from './edge-guard.ts'
 import { type ExchangeServing, Exchanges, type ExchangesSource } from './exchanges.ts'
-import { contentLengthOf, type HttpConnectionSource, lengthOf } from './http-connection.ts'
+import { contentLengthOf, digestOn, type HttpConnectionSource, lengthOf } from './http-connection.ts'
 import { closeAfterReply, giveUpBody, lingers, takeBodies } from './lingering-close.ts'
 import { type RequestHandler, refuse } from './listener.ts'
 import { NodeConnection } from './node-connection.ts'
@@ -99,7 +100,7 @@ export class Gateway implements RequestHandler {
       connections: this.connections,
       serving: () => this.serving.sockets,
       host: {
-        refusal: (bytes) => this.overload.refusal(bytes),
+        refusal: (bytes) => this.overload.refusal(bytes, UNKNOWN),
         exchange: (connection, { request, format }) =>
           this.exchanges.create(format.client, request, { connection, brand: this.serving.brand }),
         run: (exchange, generates) => this.respond(exchange, generates),
@@ -152,7 +153,7 @@ export class Gateway implements RequestHandler {
     if (fault) refuse(socket, fault)
     else if (format) this.sockets.accept(request, socket, head, format).catch((thrown) => refuse(socket, this.faultOf(thrown)))
     else if (this.serving.passThrough.matches(request.url ?? '')) {
-      const refusal = this.overload.refusal(undefined)
+      const refusal = this.overload.refusal(undefined, UNKNOWN)
       if (refusal) refuse(socket, refusal)
       else this.serving.passThrough.upgrade(request, socket, head).catch((thrown) => refuse(socket, this.faultOf(thrown)))
     } else refuse(socket, new Fault('bad_request', { message: 'upgrade: this path does not offer one' }))
@@ -164,8 +165,9 @@ export class Gateway implements RequestHandler {
 
   /** Under overload, requests that call a provider are refused, and plans; management and lists never are. */
   private refusal(path: string, client: ClientDialect | undefined, request: IncomingMessage): Fault | undefined {
-    if (client || path === PLAN_PATH) return request.method === 'POST' ? this.overload.refusal(contentLengthOf(request)) : undefined
-    return this.serving.passThrough.matches(request.url ?? '') ? this.overload.refusal(undefined) : undefined
+    if (client || path === PLAN_PATH)
+      return request.method === 'POST' ? this.overload.refusal(contentLengthOf(request), () => senderOf(request)) : undefined
+    return this.serving.passThrough.matches(request.url ?? '') ? this.overload.refusal(undefined, UNKNOWN) : undefined
   }
 
   /** A pass-through streams both ways: what it holds at once is in the buffers of its two sockets. */
@@ -296,6 +298,17 @@ function pathOf({ url = '/' }: IncomingMessage): string {
   const end = mark === -1 ? url.length : mark
   const slash = end > API.length && url.charCodeAt(end - 1) === SLASH && url.startsWith(API)
   return slash ? url.slice(0, end - 1) : end === url.length ? url : url.slice(0, end)
+}
+
+const UNKNOWN = (): undefined => undefined
+
+/** The digest of the secret of a request; undefined where it has none, or two. */
+function senderOf({ headers, socket }: IncomingMessage): string | undefined {
+  try {
+    return digestOn(socket, secretOf(headers))
+  } catch {
+    return undefined
+  }
 }
 
 function queryOf({ url = '/' }: IncomingMessage): URLSearchParams {

@@ -1,4 +1,4 @@
-/** Overload: requests that would come too late are refused before their bodies are read, and a burst or one long turn refuses nothing. */
+/** Overload: keys take turns, requests that would come too late are refused before their bodies are read, and one long turn refuses nothing. */
 import t, { type Test } from 'tap'
 import { type Clock, systemClock } from '../../src/core/clock.ts'
 import type { LoopSource } from '../../src/server/overload.ts'
@@ -13,7 +13,9 @@ import { metricsOf } from '../support/workers.ts'
 
 /** May ask once a minute. */
 const RARELY = `sk-hg-v1-${'5'.repeat(64)}`
-const KEYS = `auth: { keys: [ { name: test, key: "${KEY}" }, { name: rarely, key: "${RARELY}", limits: { requests: 1 } } ] }
+/** Another one. */
+const OTHER = `sk-hg-v1-${'6'.repeat(64)}`
+const KEYS = `auth: { keys: [ { name: test, key: "${KEY}" }, { name: other, key: "${OTHER}" }, { name: rarely, key: "${RARELY}", limits: { requests: 1 } } ] }
 `
 
 /** An event loop whose time the test tells. */
@@ -75,11 +77,20 @@ interface Overloaded {
   loop: ScriptedLoop
 }
 
-async function overloaded(t: Test, clock: Clock = systemClock): Promise<Overloaded> {
+interface OverloadOptions {
+  clock?: Clock
+  /** Of `server`, as YAML. */
+  server?: string
+}
+
+async function overloaded(
+  t: Test,
+  { clock = systemClock, server = 'overload: { max_wait: 2s }' }: OverloadOptions = {},
+): Promise<Overloaded> {
   const loop = new ScriptedLoop()
   const { gateway, upstream } = await startScene(t, {
     answer: says({ text: ['Hello'] }),
-    yaml: KEYS,
+    yaml: `server: { host: 127.0.0.1, port: 0, ${server} }\n${KEYS}`,
     provider: 'pass_through: { price: "0.001" }',
     loop,
     clock,
@@ -123,7 +134,7 @@ t.test('long bodies are worked on one turn after the other, and short ones do no
 
 t.test('a deadline ends the wait, and the place goes to the next', async (t) => {
   const clock = new FakeClock()
-  const stage = await overloaded(t, clock)
+  const stage = await overloaded(t, { clock })
   const { gateway, loop, upstream } = stage
   const asked = await crowd(stage, 2)
   const hurried = gateway.post('/v1/chat/completions', long(BODY), { 'X-Router-Deadline': '1s' })
@@ -136,61 +147,163 @@ t.test('a deadline ends the wait, and the place goes to the next', async (t) => 
   t.equal(upstream.requests.length, 2)
 })
 
-t.test('a long body is 503 before it comes where enough of them have waited without a pause', async (t) => {
-  const stage = await overloaded(t)
+/** Before any was measured 50 KB are expected to take a millisecond: ten long bodies fill 80 of 100 milliseconds. */
+const HURRIED = 'overload: { max_wait: 100ms }'
+const FULL = 10
+
+t.test('a long body that would wait for too long is 503 before it comes', async (t) => {
+  const stage = await overloaded(t, { server: HURRIED })
   const { gateway, loop, upstream } = stage
-  const asked = await crowd(stage, 7)
+  const asked = await crowd(stage, FULL + 1)
   const client = await RawClient.open(gateway.url)
   const text = JSON.stringify(BODY)
   const head = (bytes: number): string =>
     `POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${KEY}\r\nContent-Length: ${bytes}\r\n\r\n`
-  loop.stolen(500)
   client.send(head(LONG))
   const refused = parseReply(await client.until(/HTTP\/1.1 503[\s\S]*\}$/))
   t.equal(refused.headers.get('retry-after'), '1')
   t.match(refused.body, 'the gateway is overloaded')
   t.equal((await metricsOf(gateway.admin))('headgate_shed_total '), 1)
   t.equal(gateway.logs.filter((line) => line.includes('refused under overload')).length, 1)
+  t.notOk(
+    gateway.logs.some((line) => line.includes('"status":503')),
+    'without a line of its own',
+  )
   client.send(Buffer.alloc(LONG, 'a')).send(head(text.length) + text)
   t.match(await client.until(/HTTP\/1.1 200[\s\S]*\}$/), 'Hello', 'the next request on the same connection is served')
   client.close()
-  for (let i = 0; i < 6; i++) loop.turn(1, 0)
+  for (let i = 0; i < FULL; i++) loop.turn(1, 0)
   t.same(new Set(await Promise.all(asked)), new Set([200]), 'those that had come before are all served')
-  t.equal(upstream.requests.length, 8)
+  t.equal(upstream.requests.length, FULL + 2)
 })
 
-t.test('a burst is served in full', async (t) => {
+t.test('what callers in a closed loop send is never refused', async (t) => {
   const stage = await overloaded(t)
-  const { gateway, loop } = stage
-  const asked = await crowd(stage, 7)
-  loop.stolen(499)
-  const late = gateway.post('/v1/chat/completions', long(BODY))
-  await eventually('it has come', async () => (await waiting(gateway)) === 7 || undefined)
-  for (let i = 0; i < 7; i++) loop.turn(1, 0)
-  t.equal((await late).status, 200)
+  const { loop } = stage
+  for (let round = 0; round < 3; round++) {
+    const asked = await crowd(stage, 32)
+    for (let i = 0; i < 32; i++) loop.turn(20, 0)
+    t.same(new Set(await Promise.all(asked)), new Set([200]))
+  }
+})
+
+t.test('keys take turns by bytes, and where there is no room the newest of the key that has most goes', async (t) => {
+  const stage = await overloaded(t, { server: HURRIED })
+  const { gateway, loop, upstream } = stage
+  const marked = async (name: string, key: string): Promise<number> => {
+    const body = { ...BODY, messages: [{ role: 'user', content: name }] }
+    const reply = await gateway.post('/v1/chat/completions', long(body), { authorization: `Bearer ${key}` })
+    const text = await reply.text()
+    if (reply.status === 503) t.equal(reply.headers.get('retry-after'), '1', text)
+    return reply.status
+  }
+  const greedy: Promise<number>[] = []
+  loop.turn(0, 0)
+  for (let i = 0; i <= FULL; i++) {
+    greedy.push(marked(`greedy ${i}`, KEY))
+    await eventually('it has come', async () => (await waiting(gateway)) === i || undefined)
+  }
+  const modest = [marked('modest 0', OTHER), marked('modest 1', OTHER)]
+  t.same(await Promise.all(greedy.slice(-2)), [503, 503], 'the two newest make room')
+  await eventually('both wait', async () => (await waiting(gateway)) === FULL || undefined)
+  t.equal(await marked('greedy again', KEY), 503)
+  for (let i = 0; i < FULL; i++) {
+    loop.turn(1, 0)
+    await eventually('one is served', () => upstream.requests.length === i + 2 || undefined)
+  }
+  t.same(await Promise.all(modest), [200, 200])
+  t.same(await Promise.all(greedy.slice(0, -2)), Array(FULL - 1).fill(200))
+  const order = upstream.requests.map(({ body }) => /(greedy|modest) \d/.exec(body)?.[0])
+  const places = [order.indexOf('modest 0'), order.indexOf('modest 1')].sort((a, b) => a - b)
+  t.ok((places[0] ?? 99) <= 2 && (places[1] ?? 99) <= 4, `in turn with the other: ${order.join(', ')}`)
+})
+
+t.test('Retry-After says when there will be room, as measured', async (t) => {
+  const stage = await overloaded(t, { server: 'overload: { max_wait: 4s }' })
+  const { gateway, loop, upstream } = stage
+  const asked = await crowd(stage, 36)
+  // Each takes a tenth of a second: 4 KB in a millisecond.
+  for (let i = 0; i < 8; i++) loop.turn(100, 0)
+  await eventually('nine are served', () => upstream.requests.length === 9 || undefined)
+  const seconds = (await metricsOf(gateway.admin))('headgate_body_wait_seconds ')
+  t.ok(seconds > 1 && seconds < 3.2, `${seconds} s for 27 of them`)
+  const late: { status: number; after: string | null }[] = []
+  for (let at = 27; late.length === 0; at++) {
+    const one = gateway.post('/v1/chat/completions', long(BODY)).then(async (reply) => {
+      await reply.text()
+      late.push({ status: reply.status, after: reply.headers.get('retry-after') })
+      return reply.status
+    })
+    await eventually('it waits, or is refused', async () => late.length > 0 || (await waiting(gateway)) > at || undefined)
+    if (late.length === 0) asked.push(one)
+  }
+  t.same(late, [{ status: 503, after: '4' }], 'nearly four seconds of work are there')
+  for (let i = 0; i < 120; i++) loop.turn(1, 0)
   t.same(new Set(await Promise.all(asked)), new Set([200]))
 })
 
-t.test('after a refusal the limit stays for a second, in which a few bodies are taken', async (t) => {
-  const stage = await overloaded(t)
+t.test('a body that has waited for too long is refused, whatever was expected', async (t) => {
+  const stage = await overloaded(t, { server: HURRIED })
+  const { loop, upstream } = stage
+  const asked = await crowd(stage, 4)
+  loop.stolen(101)
+  loop.turn(0, 0)
+  t.same(await Promise.all(asked), [200, 503, 503, 503])
+  t.equal(upstream.requests.length, 1)
+})
+
+t.test('what waits never takes more than its part of the memory', async (t) => {
+  const stage = await overloaded(t, { server: 'max_body: 1MB, body_memory: 12MB' })
   const { gateway, loop } = stage
-  const ask = async (): Promise<number> => (await gateway.post('/v1/chat/completions', long(BODY))).status
-  const first = await crowd(stage, 7)
-  loop.stolen(500)
-  t.equal(await ask(), 503)
-  for (let i = 0; i < 7; i++) loop.turn(1, 0)
-  await Promise.all(first)
-  const second = await crowd(stage, 7)
-  t.equal(await ask(), 503, 'without a wait of half a second')
-  for (let i = 0; i < 7; i++) loop.turn(1, 0)
-  await Promise.all(second)
-  loop.stolen(1_000)
-  const third = await crowd(stage, 7)
-  const late = ask()
-  await eventually('it has come', async () => (await waiting(gateway)) === 7 || undefined)
-  for (let i = 0; i < 8; i++) loop.turn(1, 0)
-  t.equal(await late, 200, 'a second later')
-  await Promise.all(third)
+  const asked: Promise<number>[] = []
+  loop.turn(0, 0)
+  for (let i = 0; i < 6; i++) {
+    asked.push(gateway.post('/v1/chat/completions', long(BODY)).then((reply) => reply.text().then(() => reply.status)))
+    await eventually('it has come', async () => (await waiting(gateway)) === i || undefined)
+  }
+  t.equal((await gateway.post('/v1/chat/completions', long(BODY))).status, 503, 'five take half of the memory')
+  t.ok(gateway.running.runtime.bodies.used <= 12 * 1024 ** 2)
+  for (let i = 0; i < 6; i++) loop.turn(1, 0)
+  t.same(await Promise.all(asked), Array(6).fill(200))
+})
+
+t.test('callers who announce much and send slowly take no place, and those who leave free theirs', async (t) => {
+  const stage = await overloaded(t, { server: HURRIED })
+  const { gateway, loop } = stage
+  const ask = (key: string, signal?: AbortSignal) =>
+    fetch(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: long(BODY),
+      ...(signal && { signal }),
+    }).then(
+      (reply) => reply.status,
+      () => 0,
+    )
+  const slow = await Promise.all(
+    Array.from({ length: FULL }, async () => {
+      const client = await RawClient.open(gateway.url)
+      return client.send(
+        `POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${OTHER}\r\nContent-Length: ${LONG}\r\n\r\n{`,
+      )
+    }),
+  )
+  await eventually('all are expected', async () => (await metricsOf(gateway.admin))('headgate_body_wait_seconds ') > 0.07 || undefined)
+  for (let i = 0; i < 10; i++) loop.turn(11, 0)
+  t.ok((await metricsOf(gateway.admin))('headgate_body_wait_seconds ') < 0.001, 'what has come of them counts')
+  const asked = await crowd(stage, FULL)
+  const leaving = new AbortController()
+  const left = ask(KEY, leaving.signal)
+  await eventually('it waits', async () => (await waiting(gateway)) === FULL || undefined)
+  const { used } = gateway.running.runtime.bodies
+  leaving.abort()
+  t.equal(await left, 0)
+  await eventually('its place is free', async () => (await waiting(gateway)) === FULL - 1 || undefined)
+  await eventually('its memory is free', () => gateway.running.runtime.bodies.used <= used - LONG || undefined)
+  for (const client of slow) client.close()
+  for (let i = 0; i < FULL; i++) loop.turn(1, 0)
+  t.same(new Set(await Promise.all(asked)), new Set([200]))
+  await eventually('nothing is held', () => gateway.running.runtime.bodies.used === 0 || undefined)
 })
 
 t.test('a short request is refused only late in a long turn, and none in the first long turn', async (t) => {
@@ -236,17 +349,16 @@ t.test('a refusal asks nobody who it is, and has the form of the caller', async 
 })
 
 t.test('requests beyond the rate of a key take no place among the bodies on their way', async (t) => {
-  const stage = await overloaded(t)
+  const stage = await overloaded(t, { server: HURRIED })
   const { gateway, loop } = stage
-  const asked = await crowd(stage, 5)
-  loop.stolen(500)
+  const asked = await crowd(stage, FULL)
   for (let i = 0; i < 8; i++) {
     const reply = await gateway.post('/v1/chat/completions', i === 0 ? '{' : long(BODY), { authorization: `Bearer ${RARELY}` })
     t.equal(reply.status, i === 0 ? 400 : 429)
   }
   const late = gateway.post('/v1/chat/completions', long(BODY))
-  await eventually('it has come', async () => (await waiting(gateway)) === 5 || undefined)
-  for (let i = 0; i < 6; i++) loop.turn(1, 0)
+  await eventually('it has come', async () => (await waiting(gateway)) === FULL || undefined)
+  for (let i = 0; i < FULL; i++) loop.turn(1, 0)
   t.equal((await late).status, 200)
   t.same(new Set(await Promise.all(asked)), new Set([200]))
 })

@@ -52,6 +52,17 @@ export const server = closed('The public listener.', {
       'Memory for the bodies of all requests in flight, 1MB to 1024GB. If unset: a quarter of the memory that the process may use (the limit of its cgroup where it has one, else that of the machine), at most 512MB.',
     ),
   ),
+  overload: withDefault(
+    closed('What a process does that gets more long bodies than it can work on.', {
+      max_wait: withDefault(
+        duration(
+          'How long a body of more than 64 KB may wait for its turn, and any body for memory. Those that would wait longer are refused with 503: the newest of the key that has most there first.',
+        ),
+        '2s',
+      ),
+    }),
+    {},
+  ),
   max_headers: atStart(withDefault(size('Longest request head; longer ones get 431.'), '16KB')),
   json_depth: withDefault(Type.Integer({ description: 'Deepest nesting of a request body.', minimum: 8, maximum: 1000 }), 128),
   drain: withDefault(duration('How long open requests may go on after SIGTERM.'), '30s'),

@@ -12,7 +12,7 @@ import { SIGNED_ID } from '../../dialects/canon/provider-ids.ts'
 import { type GatewayFields, gatewayFields } from '../../dialects/canon/request-fields.ts'
 import type { ClientDialect } from '../../dialects/types.ts'
 import { openItems } from '../compaction/compact.ts'
-import type { ChainDependencies, ChainSettings } from '../dependencies.ts'
+import type { BodyPlace, ChainDependencies, ChainSettings } from '../dependencies.ts'
 import { type Accepted, type Authenticated, advance } from '../exchange.ts'
 import type { Layer, Reply } from '../layer.ts'
 import { endedEarly } from '../reply/final-fault.ts'
@@ -37,24 +37,28 @@ export function readLayer(
     const enter = (accepted: Authenticated & Accepted): Promise<Reply> =>
       accepted.request.stream && accepted.auth.key.limits.streams !== undefined ? counted(accepted) : next(accepted)
     const read = async (exchange: Authenticated): Promise<Authenticated & Accepted> => {
-      if (bodies && (exchange.head.connection.contentLength ?? 0) > bodies.short) bodies.expect()
       const {
         head: { cancel, costs, connection },
         auth: { key },
       } = exchange
       // A body of announced length was counted before (admit).
       const unannounced = connection.contentLength === undefined && key.limits.bytes !== undefined
-      const bytes = await connection.readBody(settings.maxBody, {
+      const sender = { payer: bucketOf(key), digest: key.hash }
+      const announced = connection.contentLength ?? 0
+      const announcedPlace = bodies && announced > bodies.short ? bodies.expect(announced, sender) : undefined
+      const reading = connection.readBody(settings.maxBody, {
         cancel,
-        payer: bucketOf(key),
+        payer: sender.payer,
         count: unannounced
           ? (more) => {
               admission.takeBytes(key, more, costs.rateBytes)
               costs.rateBytes += more
             }
-          : undefined,
+          : announcedPlace && ((more) => announcedPlace.arrive(more)),
       })
-      const others = bodies && bytes.length > bodies.short ? bodies.begin(bytes.length, exchange.head.cancel) : undefined
+      const bytes = await (announcedPlace ? reading.catch(leaving(announcedPlace)) : reading)
+      const place = announcedPlace ?? (bodies && bytes.length > bodies.short ? bodies.expect(bytes.length, sender) : undefined)
+      const others = place?.begin(bytes.length, cancel)
       if (others) {
         await others
         if (exchange.head.cancel.aborted) throw endedEarly(exchange, [])
@@ -72,6 +76,14 @@ export function readLayer(
     }
     // Two functions, so that nothing of the first lives as long as the reply: a parsed body takes several times the memory of its bytes.
     return (exchange) => read(exchange).then(enter)
+  }
+}
+
+/** @returns what gives the place of a body free that does not come. */
+function leaving(place: BodyPlace): (thrown: unknown) => never {
+  return (thrown) => {
+    place.leave()
+    throw thrown
   }
 }
 
