@@ -45,6 +45,7 @@ readonly streams: number
 }
 readonly overload: {
 readonly bodies_waiting: number
+readonly expected_wait_ms: number
 readonly refused: number
 readonly saturated: boolean
 }
