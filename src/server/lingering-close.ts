@@ -112,11 +112,20 @@ type LastReply = ServerResponse & { _last?: boolean }
 /** The same for a reply whose head has been sent: its body ends with the connection, without having come to its end. */
 export function closeBehindReply({ socket }: IncomingMessage, response: LastReply, clock: Clock): void {
   response._last = true
-  socket.destroySoon = () => closeLingering(socket, clock)
+  socket.destroySoon = () => closeLingering(socket, clock, READING_TIME)
 }
 
-/** Ends the sending side once all is written, and reads on without looking, within the bounds. */
-export function closeLingering(socket: Socket, clock: Clock): void {
+/**
+ * Milliseconds that a caller has for reading the last event of a body that is cut, before it sees the cut: a body of `fetch` that errs loses
+ * what has come and not been read (streams.spec.whatwg.org, ReadableStreamDefaultControllerError). Callers that know the event close first.
+ */
+export const READING_TIME = 250
+
+/**
+ * Ends the sending side once all is written, and reads on without looking, within the bounds.
+ * @param delay milliseconds before the sending side ends, unless the caller ends first.
+ */
+export function closeLingering(socket: Socket, clock: Clock, delay = 0): void {
   const lingering: Lingering = socket
   if (socket.destroyed || lingering[LINGERS]) return
   lingering[LINGERS] = true
@@ -142,13 +151,16 @@ export function closeLingering(socket: Socket, clock: Clock): void {
   socket.once('close', () => {
     timer.cancel()
     end.cancel()
+    later?.cancel()
   })
+  const later = delay > 0 ? clock.after(delay, () => socket.end()) : undefined
   const close = (): void => {
+    if (!socket.writableEnded) socket.end()
     if (socket.writableFinished) socket.destroy()
     else socket.once('finish', () => socket.destroy())
   }
   socket.once('end', close)
-  if (!socket.writableEnded) socket.end()
+  if (!later && !socket.writableEnded) socket.end()
   if (socket.readableEnded) close()
   else socket.resume()
 }

@@ -1,6 +1,7 @@
 /** Errors that coding agents act on: each says in the words of its format, and in words that agents look for, what happened. */
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { bodyText } from '../support/body-text.ts'
 import { every } from '../support/every.ts'
 import { list, object } from '../support/fold.ts'
 import { startScene } from '../support/scene.ts'
@@ -61,16 +62,17 @@ t.test('an overflow of the context, by the gateway or by a provider', async (t) 
           script = () => jsonAnswer(OVERFLOWS[model], 400)
           const name = `${model}, ${client}, ${stream ? 'streamed' : 'whole'}`
           const response = await ask(client, `acme/${model}`, stream)
-          const text = await response.text()
+          const text = await bodyText(response)
           if (client === 'responses' && stream) {
             t.equal(response.status, 200, name)
             const events = eventsOf(text)
             t.same(
               events.map(({ type }) => type),
-              ['response.created', 'response.in_progress', 'response.failed'],
+              ['response.created', 'response.in_progress', 'error', 'response.failed'],
               name,
             )
-            const failed = object(events[2].response)
+            t.match(events[2], { code: 'context_length_exceeded', error: { code: 'context_length_exceeded', message: WORDS } }, name)
+            const failed = object(events[3].response)
             t.match(failed, { status: 'failed', error: { code: 'context_length_exceeded' }, error_type: 'context_length_exceeded' }, name)
             t.match(object(failed.error).message, WORDS, name)
             continue
@@ -110,7 +112,7 @@ const failing =
 
 /** The last event that a caller gets of it. */
 async function last(client: Client): Promise<JsonObject> {
-  return eventsOf(await (await ask(client, 'acme/openai-responses', true)).text()).at(-1) ?? {}
+  return eventsOf(await bodyText(await ask(client, 'acme/openai-responses', true))).at(-1) ?? {}
 }
 
 t.test('after content an overflow ends a Response as incomplete, and is an error event elsewhere', async (t) => {

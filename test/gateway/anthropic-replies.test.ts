@@ -1,6 +1,7 @@
 /** Replies of Anthropic's that few other providers have: what stands whole in `message_start`, paused turns, rounds that are billed apart. */
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { bodyText } from '../support/body-text.ts'
 import { every } from '../support/every.ts'
 import { list, object } from '../support/fold.ts'
 import { CLIENTS } from '../support/matrix/clients.ts'
@@ -58,7 +59,7 @@ t.test('whole calls and the end within message_start', async (t) => {
   for (const client of CLIENTS)
     await every(t, client.id, async (t) => {
       const response = await gateway.post(client.path, { model: 'acme/one', ...client.write(user), stream: true })
-      const stream = await response.text()
+      const stream = await bodyText(response)
       const folded = client.foldStream(stream)
       t.equal(folded.text, 'I look.')
       t.same(
@@ -100,7 +101,7 @@ t.test('a paused turn is sent back as it is, and goes on', async (t) => {
           plugins: [{ id: 'web', engine: 'native' }],
           stream,
         })
-        const body = await response.text()
+        const body = await bodyText(response)
         const folded = stream ? client.foldStream(body) : client.fold(JSON.parse(body) as JsonObject)
         t.equal(folded.text, 'I look. moreIt rains. more')
         t.equal(folded.end, client.ends.stop)
@@ -142,7 +143,7 @@ t.test('rounds of a compaction are charged, and are no part of the context', asy
     for (const stream of [false, true])
       await every(t, `${client.id}${stream ? ', streamed' : ''}`, async (t) => {
         const response = await gateway.post(client.path, { model: 'acme/one', ...client.write(user), stream })
-        const body = await response.text()
+        const body = await bodyText(response)
         const folded = stream ? client.foldStream(body) : client.fold(JSON.parse(body) as JsonObject)
         t.match(folded.usage, { input: 10, output: 5 })
         const found = await gateway.get(`/v1/generation?id=${response.headers.get('x-generation-id')}`)
@@ -169,7 +170,7 @@ t.test(
         const ask = async (frames: string[]): Promise<string> => {
           answer = () => sseAnswer(frames)
           const body = { ...client.write({ turns: [{ user: [{ text: 'Hello' }] }], cap: 500 }), model: 'acme/one', stream: true }
-          return (await gateway.post(client.path, body)).text()
+          return bodyText(await gateway.post(client.path, body))
         }
         const anew = await ask([begin('msg_1'), ...said('One '), begin('msg_2'), ...said('Two'), ...ended])
         t.match(anew, 'One ')

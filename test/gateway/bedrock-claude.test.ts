@@ -1,6 +1,7 @@
 /** Claude's own format on Amazon Bedrock behind the gateway: its stream in every client format, what is sent, and how it fails. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { bodyText } from '../support/body-text.ts'
 import { EVENT_STREAM_TYPE, event, exception } from '../support/event-stream.ts'
 import { every } from '../support/every.ts'
 import { object } from '../support/fold.ts'
@@ -69,7 +70,7 @@ t.test('every client format gets the same of a reply, streamed in single bytes o
       for (const stream of [false, true]) {
         const name = `${client.id}${stream ? ', streamed' : ''}`
         const response = await gateway.post(client.path, ask('aws/claude', stream, client))
-        const text = await response.text()
+        const text = await bodyText(response)
         const reply = stream ? client.foldStream(text) : client.fold(JSON.parse(text) as JsonObject)
         t.equal(response.status, 200, name)
         t.equal(reply.text, 'Grüß dich, 世界\n', name)
@@ -99,7 +100,7 @@ t.test('events with line ends, and others than Claude’s, in both lanes', async
   )
   await every(t, 'every client', async (t) => {
     for (const client of CLIENTS) {
-      const text = await (await gateway.post(client.path, ask('aws/claude', true, client))).text()
+      const text = await bodyText(await gateway.post(client.path, ask('aws/claude', true, client)))
       t.equal(client.foldStream(text).text, 'Grüß dich, 世界\n', client.id)
     }
   })
@@ -124,7 +125,7 @@ t.test('what fails before any content is tried elsewhere', async (t) => {
     await every(t, name, async (t) => {
       for (const client of CLIENTS) {
         const { gateway, upstream } = await scene(t, (index) => (index === 0 ? failure : undefined))
-        const text = await (await gateway.post(client.path, ask('aws/two', true, client))).text()
+        const text = await bodyText(await gateway.post(client.path, ask('aws/two', true, client)))
         t.equal(client.foldStream(text).text, 'Grüß dich, 世界\n', client.id)
         t.equal(upstream.requests.length, 2, `${client.id}: the second endpoint was called`)
       }
@@ -143,7 +144,7 @@ t.test('what fails behind content ends the stream with one error', async (t) => 
     ] as const) {
       const { gateway } = await scene(t, () => failure)
       for (const client of CLIENTS) {
-        const text = await (await gateway.post(client.path, ask('aws/claude', true, client))).text()
+        const text = await bodyText(await gateway.post(client.path, ask('aws/claude', true, client)))
         t.ok(text.includes('Half an answer'), `${name}, ${client.id}: what came is shown`)
         t.equal(text.includes('secret detail'), false, `${name}, ${client.id}: the sentence of the provider’s own failure is not`)
         if (client.id === 'chat') t.equal(object(client.foldStream(text).error).code, code, `${name}, ${client.id}`)
@@ -165,7 +166,7 @@ t.test('refusals of the service and of the model', async (t) => {
       const { gateway } = await scene(t, () => jsonAnswer({ message }, status, { 'x-amzn-errortype': type }))
       const response = await gateway.post('/v1/chat/completions', ask('aws/claude', true))
       t.equal(response.status, expected, message)
-      t.match(await response.text(), shown, message)
+      t.match(await bodyText(response), shown, message)
     }
   })
 })
@@ -174,7 +175,7 @@ t.test('refusals of the service and of the model', async (t) => {
 async function sentFor({ gateway, upstream }: Scene, body: JsonObject, headers: Record<string, string> = {}): Promise<Seen> {
   const messages = [{ role: 'user', content: 'Hello' }]
   const response = await gateway.post('/v1/messages', { model: 'aws/claude', max_tokens: 2000, messages, ...body }, headers)
-  if (response.status !== 200) throw new Error(await response.text())
+  if (response.status !== 200) throw new Error(await bodyText(response))
   return upstream.requests.at(-1) as Seen
 }
 

@@ -1,6 +1,7 @@
 /** Amazon Bedrock behind the gateway: its binary stream in every client format, however it is cut, and how it fails. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { bodyText } from '../support/body-text.ts'
 import { EVENT_STREAM_TYPE, event, exception } from '../support/event-stream.ts'
 import { every } from '../support/every.ts'
 import { list, object } from '../support/fold.ts'
@@ -58,7 +59,7 @@ t.test('every client format gets the same of a reply, streamed in single bytes o
       for (const stream of [false, true]) {
         const name = `${client.id}${stream ? ', streamed' : ''}`
         const response = await gateway.post(client.path, ask('aws/claude', stream, client))
-        const text = await response.text()
+        const text = await bodyText(response)
         const reply = stream ? client.foldStream(text) : client.fold(JSON.parse(text) as JsonObject)
         t.equal(response.status, 200, name)
         t.equal(reply.text, 'Grüß dich, 世界', name)
@@ -92,7 +93,7 @@ t.test('what fails before any content is tried elsewhere', async (t) => {
       'status 503': jsonAnswer({ message: 'Unavailable' }, 503),
     })) {
       const { gateway, upstream } = await bedrock(t, (index) => (index === 0 ? failure : undefined))
-      const text = await (await gateway.post('/v1/chat/completions', ask('aws/two', true))).text()
+      const text = await bodyText(await gateway.post('/v1/chat/completions', ask('aws/two', true)))
       t.equal(CLIENTS[0].foldStream(text).text, 'Grüß dich, 世界', name)
       t.equal(upstream.requests.length, 2, `${name}: the second endpoint was called`)
     }
@@ -112,7 +113,7 @@ t.test('what fails behind content ends the stream with one error', async (t) => 
       const { gateway } = await bedrock(t, () => failure)
       await every(t, 'every client', async (t) => {
         for (const client of CLIENTS) {
-          const text = await (await gateway.post(client.path, ask('aws/claude', true, client))).text()
+          const text = await bodyText(await gateway.post(client.path, ask('aws/claude', true, client)))
           t.ok(text.includes('Half an answer'), `${name}, ${client.id}: what came is shown`)
           t.equal(text.includes('secret detail'), false, `${name}, ${client.id}: the sentence of the provider’s own failure is not`)
           if (client.id === 'chat') t.equal(object(client.foldStream(text).error).code, code, `${name}, ${client.id}`)

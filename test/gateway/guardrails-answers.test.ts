@@ -1,6 +1,7 @@
 /** Guardrails over what models answer: found however it is cut, in every format, streamed or not, and told. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { bodyText } from '../support/body-text.ts'
 import { FakeClock } from '../support/clock.ts'
 import { every } from '../support/every.ts'
 import { type FoldedReply, foldChat, foldChatStream, foldResponse, foldResponseStream, list, object } from '../support/fold.ts'
@@ -57,7 +58,7 @@ async function read(
   response: Response,
   stream: boolean,
 ): Promise<{ reply: FoldedReply; text: string; pipeline: JsonObject[] }> {
-  const text = await response.text()
+  const text = await bodyText(response)
   const reply = stream ? STREAM[client](text) : WHOLE[client](JSON.parse(text) as JsonObject)
   const found = /"pipeline":(\[.*?\])(?=[,}])/s.exec(text)
   const bodies = stream
@@ -157,7 +158,7 @@ t.test('blocked while all is held back: a plain 403, one provider asked, its wor
           if (!stream) t.equal(data.total_cost, 0.000025, name)
         }
   })
-  const metrics = await (await fetch(`${gateway.admin}/metrics`)).text()
+  const metrics = await bodyText(await fetch(`${gateway.admin}/metrics`))
   t.match(
     metrics,
     /headgate_guardrail_hits_total\{[^}]*guardrail="out"[^}]*action="blocked"[^}]*\} 12|headgate_guardrail_hits_total\{[^}]*action="blocked"[^}]*\} 12/,
@@ -182,7 +183,7 @@ t.test("blocked after the first content: the stream ends in the dialect's own re
         const response = await ask(client, { model: `acme/${dialect}`, stream: true })
         t.equal(response.status, 200, name)
         gate.open()
-        const text = await response.text()
+        const text = await bodyText(response)
         t.notMatch(text, 'secret', name)
         t.notMatch(text, 'and more', name)
         const ends = {
@@ -229,7 +230,7 @@ t.test('an answer that breaks off: what was held goes out, then the one terminal
   }
   for (const client of CLIENTS) {
     const response = await ask(client, { stream: true })
-    const text = await response.text()
+    const text = await bodyText(response)
     t.match(text, 'anna@exam', 'a beginning alone is no address')
     t.match(text, client === 'chat' ? '"finish_reason":"error"' : client === 'responses' ? 'response.failed' : 'event: error')
   }
@@ -243,7 +244,7 @@ t.test('log probabilities spell the text: they are left out where something may 
       `data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', choices: [{ index: 0, delta: {}, finish_reason: 'stop' }], usage: { prompt_tokens: 1, completion_tokens: 1 } })}\n\n`,
       'data: [DONE]\n\n',
     ])
-  const text = await (await ask('chat', { stream: true, logprobs: true })).text()
+  const text = await bodyText(await ask('chat', { stream: true, logprobs: true }))
   t.match(text, '[EMAIL]')
   t.notMatch(text, 'a@example.com')
 })
@@ -301,12 +302,12 @@ t.test('what tools of the gateway show is read, too', async (t) => {
   }
   upstream.script = script('Antarctica/Troll')
   const fields = { stream: true, tools: [{ type: 'router:datetime' }] }
-  const text = await (await ask('chat', fields)).text()
+  const text = await bodyText(await ask('chat', fields))
   t.match(text, 'it is late')
   t.notMatch(text, 'Antarctica')
   upstream.script = script('Europe/Rome')
   // The head goes out with the first turn.
-  const streamed = await (await ask('chat', fields)).text()
+  const streamed = await bodyText(await ask('chat', fields))
   t.match(streamed, '"finish_reason":"content_filter"')
   t.notMatch(streamed, 'Rome')
 })
@@ -338,7 +339,7 @@ t.test('silence: where the head has gone out early, a refusal is told in the str
   const response = await waiting
   t.equal(response.status, 200)
   gate.open()
-  const text = await response.text()
+  const text = await bodyText(response)
   t.match(text, ': ROUTER PROCESSING')
   t.equal(text.match(/"finish_reason":"content_filter"/g)?.length, 1)
   t.notMatch(text, 'secret')

@@ -1,6 +1,7 @@
 /** Engines outside the gateway: what they are asked, what their answers do, and what happens when none comes. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { bodyText } from '../support/body-text.ts'
 import { FakeClock } from '../support/clock.ts'
 import { every } from '../support/every.ts'
 import { foldChatStream, list, object } from '../support/fold.ts'
@@ -175,7 +176,7 @@ t.test('an engine that reads answers: nothing goes out before it has answered', 
   t.match(engine.requests[0].json, { guardrail: 'guard', direction: 'output', model: 'acme/one' })
   t.same(textsAsked(engine), [['all is well', 'a', 'b']], 'asked once, with all of it, and without escapes')
   const streamed = await stream({ text: ['all ', 'is well'], calls: [{ id: 'c1', name: 'f', args: ['{"a":', '"b"}'] }] })
-  t.match(foldChatStream(await streamed.text()), { text: 'all is well', calls: [{ args: '{"a":"b"}' }] })
+  t.match(foldChatStream(await bodyText(streamed)), { text: 'all is well', calls: [{ args: '{"a":"b"}' }] })
   t.ok(textsAsked(engine).length >= 2)
   engine.script = ({ json }) => {
     const texts = (json.texts as string[]).map((text) => text.replace('well', 'w**l'))
@@ -188,7 +189,7 @@ t.test('an engine that reads answers: nothing goes out before it has answered', 
   t.match(text, '"action":"redacted"')
   t.match(text, '"direction":"output"')
   engine.script = () => jsonAnswer({ flagged: true, action: 'flag' })
-  t.match(foldChatStream(await (await stream({ text: ['as it was'] })).text()).text, 'as it was')
+  t.match(foldChatStream(await bodyText(await stream({ text: ['as it was'] }))).text, 'as it was')
   engine.script = () => jsonAnswer({ flagged: true, label: 'RUDE', patterns: ['well'] })
   upstream.script = says({ text: ['all is well'] })
   const blocked = await ask('hello')
@@ -210,7 +211,7 @@ t.test('long blocks are asked about in slices; a later one may still end the str
   const pieces = [...Array.from({ length: 400 }, (_, i) => `piece ${i} ${'x'.repeat(90)} `), 'forbidden']
   const response = await stream({ text: pieces })
   t.equal(response.status, 200)
-  const text = await response.text()
+  const text = await bodyText(response)
   t.match(text, '"finish_reason":"content_filter"')
   t.match(text, 'piece 10 ')
   t.notMatch(text, 'forbidden')
@@ -233,7 +234,7 @@ t.test('an engine that does not answer about an answer', async (t) => {
       const before = upstream.requests.length
       const streamed = await stream({ text: ['some ', 'words'] })
       t.equal(streamed.status, mode === 'closed' ? 503 : 200, `${mode}, streamed`)
-      const text = await streamed.text()
+      const text = await bodyText(streamed)
       t[mode === 'closed' ? 'notMatch' : 'match'](text, 'words')
       t.equal(upstream.requests.length, before + 1, 'nobody else is asked')
       if (mode === 'open') continue
@@ -255,5 +256,5 @@ t.test('an analyser reads answers as well', async (t) => {
       return jsonAnswer((start === -1 ? [] : [{ entity_type: 'PERSON', start, end: start + 4, score: 0.9 }]) as unknown as JsonObject)
     },
   )
-  t.equal(foldChatStream(await (await stream({ text: ['so An', 'na said'] })).text()).text, 'so [PERSON_NAME] said')
+  t.equal(foldChatStream(await bodyText(await stream({ text: ['so An', 'na said'] }))).text, 'so [PERSON_NAME] said')
 })

@@ -1,6 +1,7 @@
 /** Broken JSON is mended in every client dialect, in streams as well (contract C-167). */
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
+import { bodyText } from '../support/body-text.ts'
 import { every } from '../support/every.ts'
 import { type Gateway, oneModel, startGateway } from '../support/gateway.ts'
 import { sseAnswer, startUpstream, type Upstream } from '../support/upstream.ts'
@@ -99,7 +100,7 @@ async function ask(client: Client, dialect: string, body: JsonObject): Promise<A
     return { status: response.status, text: response.ok ? String(client.whole(reply)) : '', metadata: reply.router_metadata as JsonObject }
   }
   const asked: Asked = { status: response.status, text: '', metadata: undefined }
-  for (const line of (await response.text()).split('\n')) {
+  for (const line of (await bodyText(response)).split('\n')) {
     if (!line.startsWith('data: ') || line === 'data: [DONE]') continue
     const event = JSON.parse(line.slice(6)) as JsonObject
     const text = client.delta(event)

@@ -75,8 +75,9 @@ function faultsOfStream(client: keyof typeof CLIENTS, text: string): string[] {
   const demand = (holds: boolean, what: string): void => {
     if (!holds) wrong.push(what)
   }
-  demand(data.indexOf('[DONE]') === data.length - 1, 'one [DONE], at the end')
-  const events = data.slice(0, -1).map((one) => JSON.parse(one) as Event)
+  const hasFailed = client === 'chat' && data.at(-1)?.startsWith('{"error":') === true
+  demand(hasFailed ? !data.includes('[DONE]') : data.indexOf('[DONE]') === data.length - 1, 'one [DONE], at the end of what has not failed')
+  const events = data.slice(0, hasFailed ? undefined : -1).map((one) => JSON.parse(one) as Event)
   if (client === 'chat') {
     demand(events.filter((event) => event.choices?.[0]?.finish_reason).length === 1, 'one finish')
     demand(new Set(events.map((event) => event.id)).size === 1, 'one id')

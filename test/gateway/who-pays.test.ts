@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import type { GenerationRecord } from '../../src/ledger/types.ts'
+import { cutReadable } from '../support/body-text.ts'
 import { FakeClock } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
 import { every } from '../support/every.ts'
@@ -85,12 +86,14 @@ models:
     rows,
     ask: (more = {}, headers = {}) => {
       const aborter = new AbortController()
-      const response = fetch(`${gateway.url}/v1/chat/completions`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json', ...headers },
-        body: JSON.stringify({ model: 'acme/one', max_tokens: 2000, messages: [{ role: 'user', content: QUESTION }], ...more }),
-        signal: aborter.signal,
-      })
+      const response = cutReadable(
+        fetch(`${gateway.url}/v1/chat/completions`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json', ...headers },
+          body: JSON.stringify({ model: 'acme/one', max_tokens: 2000, messages: [{ role: 'user', content: QUESTION }], ...more }),
+          signal: aborter.signal,
+        }),
+      )
       response.catch(() => undefined)
       return { response, leave: () => aborter.abort() }
     },

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Running, type StartOptions, start } from '../../src/app/start.ts'
 import { ADMIN_TOKEN } from './admin.ts'
+import { cutReadable } from './body-text.ts'
 
 export interface Gateway {
   /** Address of the API without a trailing slash; add `/v1/…`. */
@@ -76,11 +77,13 @@ export async function startGateway(yaml: string, options: GatewayOptions = {}): 
     key,
     logs,
     post: (path, body, headers) =>
-      fetch(`${running.url}${path}`, {
-        method: 'POST',
-        headers: headersWith({ 'content-type': 'application/json', ...headers }),
-        body: typeof body === 'string' ? body : JSON.stringify(body),
-      }),
+      cutReadable(
+        fetch(`${running.url}${path}`, {
+          method: 'POST',
+          headers: headersWith({ 'content-type': 'application/json', ...headers }),
+          body: typeof body === 'string' ? body : JSON.stringify(body),
+        }),
+      ),
     get: (path, headers) => fetch(`${running.url}${path}`, { headers: headersWith(headers) }),
     reconfigure: (next) => {
       if (!directory) throw new Error('this gateway has no file to change')

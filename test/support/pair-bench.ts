@@ -2,7 +2,7 @@
 import type { Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { PAUSE } from '../../src/pipeline/attempt/attempt.ts'
-import { bodyText } from './body-text.ts'
+import { bodyText, cutReadable } from './body-text.ts'
 import { FakeClock } from './clock.ts'
 import { eventually } from './eventually.ts'
 import { type FoldedReply, foldChat, foldChatStream, foldResponse, foldResponseStream } from './fold.ts'
@@ -88,12 +88,14 @@ models:
     first,
     second,
     ask: (stream, more = {}, signal) =>
-      fetch(`${gateway.url}${way.client === 'chat' ? '/v1/chat/completions' : '/v1/responses'}`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ model: 'acme/one', provider: { order: ['first', 'second'] }, ...question, stream, ...more }),
-        signal: signal ?? null,
-      }),
+      cutReadable(
+        fetch(`${gateway.url}${way.client === 'chat' ? '/v1/chat/completions' : '/v1/responses'}`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
+          body: JSON.stringify({ model: 'acme/one', provider: { order: ['first', 'second'] }, ...question, stream, ...more }),
+          signal: signal ?? null,
+        }),
+      ),
     close: async () => {
       await gateway.close()
       await Promise.all([first.close(), second.close()])

@@ -8,6 +8,8 @@ export class RawClient {
   private watchers: (() => void)[] = []
   /** True once the other side has closed, cleanly or not. */
   ended = false
+  /** True once it has closed by a reset. */
+  wasReset = false
 
   private constructor(socket: Socket) {
     this.socket = socket
@@ -22,7 +24,10 @@ export class RawClient {
     }
     socket.on('end', end)
     socket.on('close', end)
-    socket.on('error', end)
+    socket.on('error', () => {
+      this.wasReset = true
+      end()
+    })
   }
 
   /** @param url of the server; only host and port count. */

@@ -108,6 +108,8 @@ async function loop(
       run: { path },
     } = exchange
     if (reply.turn.aborted || reply.turn.fault || reply.turn.refused || !path || path.calls.length === 0) return reply
+    // Nothing is known of how whole its calls are.
+    if (reply.turn.end?.reason === 'unknown') return reply
     const { calls } = path
     countTurn(exchange, reply.turn)
     // Calls of models that tools make are held from what the turn leaves over.

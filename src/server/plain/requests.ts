@@ -8,7 +8,7 @@ import type { Socket } from 'node:net'
 import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import { isHost, lastHost } from '../edge-guard.ts'
-import { closeLingering } from '../lingering-close.ts'
+import { closeLingering, READING_TIME } from '../lingering-close.ts'
 import { PlainReply, PlainRequest, type ReplyConnection } from './reply.ts'
 
 interface PlainRequestsOptions {
@@ -223,7 +223,7 @@ class PlainConnection implements ReplyConnection {
     reply.report('close')
     if (reply.lingers) {
       this.letGo()
-      closeLingering(socket, this.requests.options.clock)
+      closeLingering(socket, this.requests.options.clock, READING_TIME)
     } else if (!reply.shouldKeepAlive) socket.destroySoon()
     else this.goOn()
   }
