@@ -80,7 +80,7 @@ const ROWS: readonly Row[] = [
   ...['contract_spend_limit_reached', 'enforced_spend_limit_reached'].map((code) =>
     credit(code, ['messages'], anthropic(400, 'invalid_request_error', SAID, code), 'npm @anthropic-ai/sdk 1.14.0, details.error_code'),
   ),
-  ...['organization_on_hold', 'cmek_key_disabled', 'cmek_anything_new'].map((code) =>
+  ...['organization_on_hold', 'cmek_key_disabled', 'cmek_anything_new', 'payment_profile_missing', 'subscription_lapsed'].map((code) =>
     account(
       code,
       ['messages'],
@@ -191,6 +191,28 @@ const ROWS: readonly Row[] = [
     /^BAD does not serve the gateway's region$/,
     'OpenAI',
     false,
+  ),
+  credit(
+    'an overdue account',
+    ['chat'],
+    jsonAnswer(
+      {
+        error: {
+          code: 'AccountOverdueError',
+          message: 'The request failed because your account has an overdue balance.',
+          type: 'Forbidden',
+        },
+      },
+      403,
+    ),
+    'Volcengine',
+  ),
+  account(
+    'an account with a word that is yet to come',
+    ['chat'],
+    jsonAnswer({ error: { code: 'AccountFrozen', message: SAID } }, 400),
+    /^The gateway's account at BAD cannot be used$/,
+    'an open set',
   ),
   // providers that fail
   failed('flex capacity', ['chat'], { status: 498 }, 'Groq', { status: 529, type: 'provider_overloaded' }),
