@@ -14,6 +14,14 @@ import { answerFor } from '../support/wire.ts'
 const WIRES = { chat: 'openai-chat', responses: 'openai-responses', messages: 'anthropic', gemini: 'gemini', bedrock: 'bedrock-converse' }
 type WireName = keyof typeof WIRES
 const ALL = Object.keys(WIRES) as WireName[]
+/** What the caller reads is written for all wires alike: each format of callers at one of them. */
+const CALLERS: Readonly<Record<WireName, readonly Client[]>> = {
+  chat: CLIENTS,
+  responses: ['responses'],
+  messages: ['messages'],
+  gemini: ['chat'],
+  bedrock: ['messages'],
+}
 /** Servers that speak three wires answer with one error for all of them. */
 const THREE: readonly WireName[] = ['chat', 'responses', 'messages']
 
@@ -111,6 +119,14 @@ const ROWS: readonly Row[] = [
     ),
     /^The gateway's account at BAD cannot be used$/,
     'Fireworks',
+  ),
+  account('412 that calls the request invalid', ['chat'], openai(412, SAID), /^The gateway's account at BAD cannot be used$/, 'Fireworks'),
+  account(
+    'apostrophes are no quotes',
+    ['chat'],
+    openai(400, "The organization's account isn't active: your organization's plan doesn't allow this"),
+    /^BAD does not let the gateway's account do this$/,
+    'a sentence with three apostrophes',
   ),
   account('412 without a word', THREE, { status: 412 }, /^The gateway's account at BAD cannot be used$/, 'Fireworks'),
   credit('402', ALL, { status: 402 }, 'DeepSeek, Together'),
@@ -219,6 +235,14 @@ const ROWS: readonly Row[] = [
   failed('424', ALL, jsonAnswer({ message: SAID }, 424), 'Groq; ModelErrorException'),
   ...[406, 414, 415, 418, 431, 444, 451, 460, 499].map((status) =>
     failed(`${status}`, ALL, jsonAnswer({ error: { message: SAID } }, status), 'RFC 9110, 15.5: not about the content'),
+  ),
+  ...[405, 406, 415, 418, 424, 451].map((status) =>
+    failed(
+      `${status} that calls the request invalid`,
+      THREE,
+      jsonAnswer({ type: 'error', error: { type: 'invalid_request_error', code: 'invalid_value', message: SAID } }, status),
+      'bodies of proxies',
+    ),
   ),
   failed('500', ALL, jsonAnswer({ error: { message: SAID } }, 500), 'RFC 9110'),
   failed(
@@ -434,7 +458,7 @@ for (const [at, row] of ROWS.entries())
   t.test(`${row.what} (${row.source}): ${row.outcome}`, async (t) => {
     await every(t, 'every wire and caller', async (t) => {
       for (const wire of row.wires)
-        for (const client of CLIENTS) {
+        for (const client of CALLERS[wire]) {
           const name = `${wire} for ${client}`
           bad.script = () => row.answer
           const called = good.requests.length
@@ -463,6 +487,7 @@ t.test('a wait that a provider states with 429, 503 or 529 goes on to the caller
     const at = ROWS.findIndex(({ what }) => what === '500')
     for (const [status, wait] of [
       [429, '7'],
+      [412, null],
       [503, '7'],
       [529, '7'],
       [500, null],
