@@ -1,7 +1,7 @@
 /** Counts the tokens of a request instead of answering it: at a provider that counts, else by our own estimate. Free of charge. */
 
 import { entryAt } from '../core/entry-at.ts'
-import { asFault, Fault } from '../core/faults.ts'
+import { asFault, Fault, isAccountFault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { estimatedNeed } from '../dialects/canon/need.ts'
 import { withTakenNames } from '../dialects/canon/tool-names.ts'
@@ -95,6 +95,7 @@ async function countAt(
     const fault = asFault(thrown)
     if (fault.origin !== 'upstream' || fault.retry === 'never') throw fault
     countAttempt(dependencies.tallies, provider.slug, fault.code)
+    if (isAccountFault(fault)) dependencies.alarm(provider, fault, undefined)
     // The estimate is worth more than another call; the next request gets another credential.
     if (credential && isRefusal(fault)) credential.renew(used).catch(() => {})
     return undefined

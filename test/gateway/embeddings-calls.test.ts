@@ -179,10 +179,6 @@ const SPOILT: Record<string, (reply: JsonObject) => Json> = {
     ...reply,
     data: (reply.data as JsonObject[]).map((each, i) => ({ ...each, embedding: i === 0 ? [1] : [1, 2] })),
   }),
-  'another length than asked for': (reply) => ({
-    ...reply,
-    data: (reply.data as JsonObject[]).map((each) => ({ ...each, embedding: [1, 2, 3] })),
-  }),
   'no number': (reply) => ({ ...reply, data: (reply.data as JsonObject[]).map((each) => ({ ...each, embedding: [1, 'x', 3, 4] })) }),
   nothing: (reply) => ({ ...reply, data: (reply.data as JsonObject[]).map((each) => ({ ...each, embedding: null })) }),
   'an empty vector': (reply) => ({ ...reply, data: (reply.data as JsonObject[]).map((each) => ({ ...each, embedding: [] })) }),
@@ -228,6 +224,48 @@ t.test('a reply that is none goes on to the next endpoint', async (t) => {
     }
   })
   t.equal(await costOf(() => ask({ ...body, model: 'acme/one' })), 0, 'nothing is charged for it')
+})
+
+t.test('dimensions that a server ignores are a refusal that names them, and no failure of the endpoint', async (t) => {
+  const uptime = async (model: string): Promise<unknown> => {
+    const { data } = (await (await gateway.get(`/v1/models/${model}/endpoints`)).json()) as { data: { endpoints: JsonObject[] } }
+    return data.endpoints[0]?.uptime_last_5m
+  }
+  await clock.advance(86_400_000)
+  const body = { model: 'acme/both', input: inputs(2), dimensions: 4, ...ORDER }
+  await every(t, 'every length', async (t) => {
+    for (const length of [3, 64, 1536]) {
+      first.script = openaiVectors({
+        spoil: (reply) => ({ ...reply, data: (reply.data as JsonObject[]).map((each) => ({ ...each, embedding: numbersOf(1, length) })) }),
+      })
+      t.equal((await embed(body)).provider, 'Second', 'another provider may know them')
+      const alone = await ask({ ...body, model: 'acme/one' })
+      t.equal(alone.status, 400)
+      t.match(await errorOf(alone), {
+        code: 400,
+        message: `dimensions: the model gives vectors of ${length} numbers there`,
+        param: 'dimensions',
+        metadata: { error_type: 'invalid_request', field: 'dimensions' },
+      })
+      t.equal(await uptime('acme/one'), null, 'it does not count')
+    }
+  })
+  first.script = () =>
+    jsonAnswer(
+      {
+        error: {
+          code: 500,
+          type: 'server_error',
+          message: 'input (1202 tokens) is too large to process. increase the physical batch size (current batch size: 512)',
+        },
+      },
+      500,
+    )
+  const long = await ask({ model: 'acme/one', input: 'x' })
+  t.equal(long.status, 400)
+  t.match(await errorOf(long), { metadata: { error_type: 'context_length_exceeded' } }, 'llama.cpp')
+  t.equal(await uptime('acme/one'), null)
+  first.script = openaiVectors()
 })
 
 t.test('however a reply arrives', async (t) => {

@@ -8,12 +8,20 @@ import { every } from '../support/every.ts'
 import { object } from '../support/fold.ts'
 import { CLIENTS, type Client, PATHS, questionFor } from '../support/providers.ts'
 import { startScene } from '../support/scene.ts'
-import { type Answer, jsonAnswer, startUpstream } from '../support/upstream.ts'
+import { type Answer, jsonAnswer, sseAnswer, startUpstream } from '../support/upstream.ts'
 import { answerFor } from '../support/wire.ts'
 
 const WIRES = { chat: 'openai-chat', responses: 'openai-responses', messages: 'anthropic', gemini: 'gemini', bedrock: 'bedrock-converse' }
 type WireName = keyof typeof WIRES
 const ALL = Object.keys(WIRES) as WireName[]
+/** What the caller reads is written for all wires alike: each format of callers at one of them. */
+const CALLERS: Readonly<Record<WireName, readonly Client[]>> = {
+  chat: CLIENTS,
+  responses: ['responses'],
+  messages: ['messages'],
+  gemini: ['chat'],
+  bedrock: ['messages'],
+}
 /** Servers that speak three wires answer with one error for all of them. */
 const THREE: readonly WireName[] = ['chat', 'responses', 'messages']
 
@@ -80,7 +88,7 @@ const ROWS: readonly Row[] = [
   ...['contract_spend_limit_reached', 'enforced_spend_limit_reached'].map((code) =>
     credit(code, ['messages'], anthropic(400, 'invalid_request_error', SAID, code), 'npm @anthropic-ai/sdk 1.14.0, details.error_code'),
   ),
-  ...['organization_on_hold', 'cmek_key_disabled', 'cmek_anything_new'].map((code) =>
+  ...['organization_on_hold', 'cmek_key_disabled', 'cmek_anything_new', 'payment_profile_missing', 'subscription_lapsed'].map((code) =>
     account(
       code,
       ['messages'],
@@ -111,6 +119,14 @@ const ROWS: readonly Row[] = [
     ),
     /^The gateway's account at BAD cannot be used$/,
     'Fireworks',
+  ),
+  account('412 that calls the request invalid', ['chat'], openai(412, SAID), /^The gateway's account at BAD cannot be used$/, 'Fireworks'),
+  account(
+    'apostrophes are no quotes',
+    ['chat'],
+    openai(400, "The organization's account isn't active: your organization's plan doesn't allow this"),
+    /^BAD does not let the gateway's account do this$/,
+    'a sentence with three apostrophes',
   ),
   account('412 without a word', THREE, { status: 412 }, /^The gateway's account at BAD cannot be used$/, 'Fireworks'),
   credit('402', ALL, { status: 402 }, 'DeepSeek, Together'),
@@ -192,11 +208,41 @@ const ROWS: readonly Row[] = [
     'OpenAI',
     false,
   ),
+  credit(
+    'an overdue account',
+    ['chat'],
+    jsonAnswer(
+      {
+        error: {
+          code: 'AccountOverdueError',
+          message: 'The request failed because your account has an overdue balance.',
+          type: 'Forbidden',
+        },
+      },
+      403,
+    ),
+    'Volcengine',
+  ),
+  account(
+    'an account with a word that is yet to come',
+    ['chat'],
+    jsonAnswer({ error: { code: 'AccountFrozen', message: SAID } }, 400),
+    /^The gateway's account at BAD cannot be used$/,
+    'an open set',
+  ),
   // providers that fail
   failed('flex capacity', ['chat'], { status: 498 }, 'Groq', { status: 529, type: 'provider_overloaded' }),
   failed('424', ALL, jsonAnswer({ message: SAID }, 424), 'Groq; ModelErrorException'),
   ...[406, 414, 415, 418, 431, 444, 451, 460, 499].map((status) =>
     failed(`${status}`, ALL, jsonAnswer({ error: { message: SAID } }, status), 'RFC 9110, 15.5: not about the content'),
+  ),
+  ...[405, 406, 415, 418, 424, 451].map((status) =>
+    failed(
+      `${status} that calls the request invalid`,
+      THREE,
+      jsonAnswer({ type: 'error', error: { type: 'invalid_request_error', code: 'invalid_value', message: SAID } }, status),
+      'bodies of proxies',
+    ),
   ),
   failed('500', ALL, jsonAnswer({ error: { message: SAID } }, 500), 'RFC 9110'),
   failed(
@@ -412,7 +458,7 @@ for (const [at, row] of ROWS.entries())
   t.test(`${row.what} (${row.source}): ${row.outcome}`, async (t) => {
     await every(t, 'every wire and caller', async (t) => {
       for (const wire of row.wires)
-        for (const client of CLIENTS) {
+        for (const client of CALLERS[wire]) {
           const name = `${wire} for ${client}`
           bad.script = () => row.answer
           const called = good.requests.length
@@ -435,3 +481,101 @@ for (const [at, row] of ROWS.entries())
         }
     })
   })
+
+t.test('a wait that a provider states with 429, 503 or 529 goes on to the caller, and with no other status', async (t) => {
+  await every(t, 'every status and caller', async (t) => {
+    const at = ROWS.findIndex(({ what }) => what === '500')
+    for (const [status, wait] of [
+      [429, '7'],
+      [412, null],
+      [503, '7'],
+      [529, '7'],
+      [500, null],
+      [401, null],
+    ] as const)
+      for (const client of CLIENTS) {
+        bad.script = () => ({
+          ...jsonAnswer({ error: { message: 'Loading model' } }, status),
+          headers: { 'retry-after': '7', 'content-type': 'application/json' },
+        })
+        const { response } = await asked(client, `t/chat-${at}-alone`)
+        t.equal(response.headers.get('retry-after'), wait, `${status} for ${client}`)
+      }
+  })
+})
+
+t.test('trouble of the account is told as such only where no endpoint failed otherwise', async (t) => {
+  const at = ROWS.findIndex(({ what }) => what === '500')
+  bad.script = () => ({ status: 500 })
+  const fine = good.script
+  good.script = () => openai(401, 'Incorrect API key provided: sk-abc.', 'invalid_api_key')
+  t.teardown(() => {
+    good.script = fine
+  })
+  const { response, error } = await asked('chat', `t/chat-${at}`)
+  t.equal(response.status, 502)
+  t.equal(error.message, "GOOD refused the gateway's key")
+  t.equal(response.headers.get('x-should-retry'), null, 'the first may be up again')
+  t.match(error, { availability: { retryable: true } })
+  bad.script = () => openai(402, 'no money')
+  const both = await asked('chat', `t/chat-${at}`)
+  t.equal(both.response.headers.get('x-should-retry'), 'false')
+})
+
+t.test('an account that fails in the middle of an answer is named, and its sentence is not', async (t) => {
+  const at = ROWS.findIndex(({ what }) => what === '402')
+  const frames = [
+    {
+      type: 'message_start',
+      message: {
+        id: 'm',
+        type: 'message',
+        role: 'assistant',
+        model: 'm',
+        content: [],
+        stop_reason: null,
+        stop_sequence: null,
+        usage: { input_tokens: 3, output_tokens: 1 },
+      },
+    },
+    { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+    { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Well, ' } },
+    {
+      type: 'error',
+      error: {
+        type: 'invalid_request_error',
+        message: 'You have reached your specified API usage limits. You will regain access on 2026-12-01.',
+      },
+    },
+  ]
+  await every(t, 'every caller, before and after content', async (t) => {
+    for (const client of CLIENTS)
+      for (const from of [0, 3]) {
+        bad.script = () => sseAnswer(frames.slice(from).map((frame) => `event: ${frame.type}\ndata: ${JSON.stringify(frame)}\n\n`))
+        const body = { ...questionFor(client), model: `t/messages-${at}-alone`, stream: true }
+        const text = await (await gateway.post(PATHS[client], body)).text()
+        t.match(text, "The gateway's account at BAD is out of credit", `${client} ${from}`)
+        t.notMatch(text, 'regain', `${client} ${from}`)
+      }
+  })
+})
+
+t.test('what one server refuses with 500 is not sent to the same provider again, but to another', async (t) => {
+  const scene = await startScene(t, {
+    answer: (seen) =>
+      seen.json.model === 'elsewhere'
+        ? answerFor(seen, { text: ['served'] })
+        : jsonAnswer({ error: { code: 500, message: 'image input is not supported - hint: mmproj' } }, 500),
+    config: (url) => `providers:
+  one: { dialect: openai-chat, base_url: "${url}/v1" }
+  two: { dialect: openai-chat, base_url: "${url}/v1" }
+models:
+  acme/one: { context: 128000, endpoints: [ { provider: one, model: first, price: free }, { provider: one, variant: b, model: again, price: { prompt: "1", completion: "1" } }, { provider: two, model: elsewhere, price: { prompt: "2", completion: "2" } } ] }
+`,
+  })
+  t.equal((await scene.ask({ provider: { sort: 'price' } })).status, 200)
+  t.same(
+    scene.upstream.requests.map(({ json }) => json.model),
+    ['first', 'elsewhere'],
+  )
+})

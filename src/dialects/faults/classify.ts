@@ -11,7 +11,7 @@ const SAFE_FIELD = /^[A-Za-z_][\w.[\]-]{0,79}$/
 const HEAD = 2_000
 const TAIL = 1_000
 /** What a message quotes may be the caller's, such as the name of a model. */
-const QUOTED = /`[^`]{0,200}`|'[^']{0,200}'|"[^"]{0,200}"/g
+const QUOTED = /`[^`]{0,200}`|(?<!\w)'[^']{0,200}'(?!\w)|"[^"]{0,200}"/g
 const NAMES_FIELD: ReadonlySet<FaultCode> = new Set(['upstream_rejected', 'upstream_unprocessable', 'upstream_unfit'])
 
 /**
@@ -50,8 +50,8 @@ function statusOf(status: number, { words, status: stated }: StatedError): numbe
   if (FIRM.has(real)) return real
   for (const word of words) {
     const meant = STATUS_OF_WORD.find(([pattern]) => pattern.test(word))?.[1]
-    // A server error that calls the request invalid is still a server error: another endpoint may do better.
-    if (meant !== undefined) return meant === 400 && real >= 500 ? real : meant
+    // Any other status that calls the request invalid keeps its meaning: another endpoint may do better.
+    if (meant !== undefined) return meant === 400 && real !== 0 ? real : meant
   }
   return real
 }

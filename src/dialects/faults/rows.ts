@@ -140,6 +140,14 @@ const OPERATORS: readonly Row[] = [
   },
 ]
 
+/** Words of an open set that are about an account: what is not known of them is the operator's, who has the account. */
+const OPERATORS_OWN: Row = {
+  kind: 'upstream_account',
+  status: [400, 403, 422],
+  word: /(?:^|_)(?:billing|spend|spending|payment|balance|arrears?|account|organi[sz]ation|subscription|quota|cmek)(?:_|$)|^(?:Account|Billing|Organization|Quota|Subscription)[A-Z]/,
+  source: 'details.error_code of npm @anthropic-ai/sdk 1.14.0 is open; Volcengine: AccountOverdueError',
+}
+
 /** What the account may do, before the key itself: a caller chooses models and features, and could take keys out of use with them. */
 const RIGHTS: readonly Row[] = [
   {
@@ -327,7 +335,7 @@ const STATUSES: readonly Row[] = (
   source: 'RFC 9110, 15.5 and 15.6; RFC 6585 for 429; 524 and 529 as Cloudflare and Anthropic use them',
 }))
 
-export const ROWS: readonly Row[] = [...OPERATORS, ...RIGHTS, ...CALLERS, ...SERVERS, ...STATUSES]
+export const ROWS: readonly Row[] = [...OPERATORS, OPERATORS_OWN, ...RIGHTS, ...CALLERS, ...SERVERS, ...STATUSES]
 
 /** Of an error that no row fits. */
 export const OTHERWISE: FaultCode = 'upstream_error'

@@ -111,7 +111,7 @@ export interface Brought {
   readonly usage: Usage | undefined
 }
 
-/** Numbers of a vector where the caller names no length: more than any known model gives. */
+/** Numbers of a vector: more than any known model gives. A server that does not know `dimensions` gives its own length. */
 const MOST_NUMBERS = 16_384
 /** Bytes of the text of a number, blanks of a pretty printer included. */
 const NUMBER_BYTES = 48
@@ -146,7 +146,7 @@ class EmbeddingCall implements BodyReceiver {
     this.wire = wire
     const { dimensions = MOST_NUMBERS } = ask.settings
     this.cap = capOf(ask, dimensions)
-    this.scan = new ReplyScan({ keys: wire.keys, length: dimensions, take: (raw) => this.take(raw) })
+    this.scan = new ReplyScan({ keys: wire.keys, length: Math.max(dimensions, MOST_NUMBERS), take: (raw) => this.take(raw) })
     this.turns = new Turns(TURN, (chunk) => this.read(chunk), { pause: () => this.flow?.pause(), resume: () => this.flow?.resume() })
     this.done = new Promise((resolve, reject) => {
       this.resolve = resolve
@@ -186,14 +186,14 @@ class EmbeddingCall implements BodyReceiver {
     }
   }
 
-  /** @throws Fault `upstream_garbled` for a vector too many, or of another length than the first or than was requested. */
+  /** @throws Fault `upstream_garbled` for a vector too many, or of another length than the first. */
   private take(raw: RawVector): void {
     const { settings, inputs } = this.ask
     const vector = writeRaw(raw, settings.form)
     // What stood before the bytes at hand has been written anew.
     if (vector.pieces === raw.pieces) this.spent = undefined
     this.spent?.free(this.scanned)
-    const length = settings.dimensions ?? this.vectors[0]?.length ?? vector.length
+    const length = this.vectors[0]?.length ?? vector.length
     if (vector.length !== length || this.vectors.length >= inputs.length) throw new Fault('upstream_garbled')
     if (this.vectors.push(vector) === 1) this.cap = capOf(this.ask, length)
   }
@@ -206,12 +206,23 @@ class EmbeddingCall implements BodyReceiver {
       if (isObject(body.error)) throw this.wire.decodeFault(200, body)
       const { vectors: order, usage } = this.wire.decode(body)
       const vectors = inOrder(order, this.vectors, this.ask.inputs.length)
+      const { dimensions } = this.ask.settings
+      const [{ length = dimensions } = {}] = vectors
+      if (dimensions !== undefined && length !== dimensions) throw ofOneLength(length)
       this.over = true
       this.resolve({ vectors, usage })
     } catch (thrown) {
       this.fail(thrown instanceof Fault ? thrown : new Fault('upstream_garbled', { cause: thrown }))
     }
   }
+}
+
+/** llama.cpp ignores `dimensions`: the caller's to know, and another server may do it. */
+function ofOneLength(length: number | undefined): Fault {
+  return new Fault('upstream_unfit', {
+    message: `dimensions: the model gives vectors of ${length} numbers there`,
+    metadata: { field: 'dimensions' },
+  })
 }
 
 function capOf({ inputs }: EmbeddingAsk, dimensions: number): number {

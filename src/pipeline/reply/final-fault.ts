@@ -36,15 +36,15 @@ export function finalFault(exchange: Routed, failures: readonly Failure[]): Faul
 
 /** True where every endpoint has failed for the sake of the gateway's account there: no retry helps. */
 function isForTheOperator(failures: readonly Failure[]): boolean {
-  return failures.every(({ fault }) => isAccountFault(fault))
+  return failures.length > 0 && failures.every(({ fault }) => isAccountFault(fault))
 }
 
 /** Statuses with which a provider may say how long to wait (RFC 9110, 10.2.3; Anthropic's 529). */
 const WAITS: ReadonlySet<number | null> = new Set([429, 503, 529])
 
-/** Seconds for the caller: the shortest wait that one of the providers states. */
+/** Seconds for the caller: the shortest wait that one of the providers states. An account is not mended by waiting. */
 function waitAfter({ fault, status }: Failure, failures: readonly Failure[]): number | undefined {
-  if (!WAITS.has(fault.status) && !WAITS.has(status)) return undefined
+  if (isAccountFault(fault) || !(WAITS.has(fault.status) || WAITS.has(status))) return undefined
   const hints = failures.map((failure) => failure.fault.retryAfter).filter((seconds) => seconds !== undefined)
   return hints.length > 0 ? Math.min(...hints) : fault.status === 429 ? USUAL_WAIT : undefined
 }
