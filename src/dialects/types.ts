@@ -159,6 +159,8 @@ export interface Target {
   readonly withoutReasoning?: boolean | undefined
   /** The caller's name of its conversation, for providers that find their cache by a key; undefined where it has none. */
   readonly conversation?: string | undefined
+  /** `max_tool_calls` of the caller: the hold counts no more calls of tools that the provider runs, so it is sent. */
+  readonly toolCalls?: number | undefined
   /** True where a limit applies: tools that the provider runs are sent with the caps that the hold counts. */
   readonly limited?: boolean | undefined
   /** Names of provider features that the caller requests in `anthropic-beta` or `x-anthropic-beta`, comma-separated. */

@@ -205,6 +205,8 @@ export class Run {
   signer: IdSigner | undefined
   /** The account that ids of the request belong to, where it names any: no other endpoint can serve it. */
   pinned: Pin | undefined
+  /** Tokens of the thread that the request goes on with, as its last reply reported them. */
+  threadTokens: number | undefined
   /** Turns begun so far; more than one in a tool loop. */
   turns = 0
   /** What the running turn holds. */

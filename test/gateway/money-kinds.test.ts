@@ -34,7 +34,7 @@ const { gateway, upstream } = await startScene(t, {
           usage,
         }),
   config: (url) => `
-auth: { keys: [ { name: app, key: sk-router-v1-0123456789abcdef, limit: "0.06" } ] }
+auth: { keys: [ { name: app, key: sk-router-v1-0123456789abcdef, limit: "0.17" } ] }
 providers:
   anthropic: { dialect: anthropic, base_url: "${url}", key: sk-up }
   gemini: { dialect: gemini, base_url: "${url}/v1beta", key: sk-up }

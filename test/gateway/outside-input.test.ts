@@ -62,6 +62,44 @@ const OUTSIDE: readonly [name: string, client: Client, model: string, body: Json
   ['searches', 'messages', 'messages', { ...TEXT, tools: [{ type: 'web_search_20250305', name: 'web_search' }] }],
   ['code', 'messages', 'messages', { ...TEXT, tools: [{ type: 'code_execution_20250825', name: 'code_execution' }] }],
   ['skills', 'messages', 'messages', { ...TEXT, container: { skills: [{ type: 'anthropic', skill_id: 'pptx', version: 'latest' }] } }],
+  [
+    'a tool that the conversation adds',
+    'messages',
+    'messages',
+    {
+      ...TEXT,
+      messages: [
+        ...TEXT.messages,
+        {
+          role: 'system',
+          content: [
+            {
+              type: 'tool_addition',
+              tool: { type: 'tool_definition', definition: { type: 'web_fetch_20250910', name: 'web_fetch', max_uses: 1 } },
+            },
+          ],
+        },
+      ],
+    },
+  ],
+  [
+    'a server in the result of a search for tools',
+    'responses',
+    'responses',
+    {
+      input: [
+        {
+          type: 'tool_search_output',
+          call_id: 'c',
+          status: 'completed',
+          execution: 'client',
+          tools: [{ type: 'mcp', server_label: 'm', server_url: 'https://m.example/' }],
+        },
+        { role: 'user', content: 'x' },
+      ],
+      max_output_tokens: 99,
+    },
+  ],
   ['a container', 'messages', 'messages', { ...TEXT, container: 'container_011CPR5CNjB747bTd36fQLFk' }],
   ['a document by its address', 'messages', 'messages', file({ type: 'url', url: 'https://example.com/a.pdf' })],
   ['an unknown field with an id', 'messages', 'messages', { ...TEXT, workspace: { memory_id: 'mem_01AbCdEf' } }],

@@ -56,7 +56,7 @@ const { gateway, upstream } = await startScene(t, {
   },
   config: (url) => `
 auth:
-  keys: [ { name: app, key: ${LIMITED}, limit: "2.00" }, { name: open, key: ${OPEN} } ]
+  keys: [ { name: app, key: ${LIMITED}, limit: "2.00", provider_ids: [ vs_1, cntr_1 ] }, { name: open, key: ${OPEN}, provider_ids: [ vs_1, cntr_1 ] } ]
 providers:
   openai: { dialect: openai-responses, base_url: "${url}", key: sk-up }
   anthropic: { dialect: anthropic, base_url: "${url}", key: sk-up }

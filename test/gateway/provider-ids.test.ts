@@ -207,10 +207,15 @@ t.test('ids survive a restart and a new secret of the key', async (t) => {
 t.test('ids that were made elsewhere are open where the operator lists them', async (t) => {
   const scene = await place(t)
   const file = { role: 'user', content: [{ type: 'document', source: { type: 'file', file_id: FILE } }] }
+  const added = [
+    { type: 'additional_tools', role: 'developer', tools: [{ type: 'code_interpreter', container: 'cntr_of_another' }] },
+    { role: 'user', content: 'x' },
+  ]
   const named: [Client, JsonObject][] = [
     ['messages', { ...TEXT, model: 'acme/claude', container: CONTAINER }],
     ['messages', { ...TEXT, model: 'acme/claude', messages: [file] }],
     ['responses', { model: 'acme/gpt', input: 'x', tools: [{ type: 'file_search', vector_store_ids: ['vs_abcdefgh'] }] }],
+    ['responses', { model: 'acme/gpt', input: added }],
     [
       'messages',
       { ...TEXT, model: 'acme/claude', container: { skills: [{ type: 'custom', skill_id: 'skill_01AbCd', version: 'latest' }] } },
@@ -223,7 +228,7 @@ t.test('ids that were made elsewhere are open where the operator lists them', as
   }
   t.strictSame(
     await Promise.all(named.map(async ([client, body]) => (await ask(scene, client, body, LISTED)).status)),
-    [200, 200, 404, 404],
+    [200, 200, 404, 404, 404],
   )
   const own = { container: { skills: [{ type: 'anthropic', skill_id: 'pptx', version: 'latest' }] } }
   t.equal((await ask(scene, 'messages', { ...TEXT, ...own, model: 'acme/claude' })).status, 200, 'skills of the provider are open to all')
@@ -243,6 +248,18 @@ t.test('a thread goes on from the provider’s own id of the message', async (t)
       t.match(JSON.parse(foreign.text), { error: { type: 'not_found_error', details: { error_code: 'thread_not_found' } } })
       t.equal((await ask(scene, 'messages', { ...TEXT, model: 'acme/spare', thread })).status, 404, 'another provider has no such thread')
     }
+})
+
+t.test('under a limit a thread is held for by what its last reply read and wrote', async (t) => {
+  const limited = (url: string): string =>
+    config(url)
+      .replace(`key: "${KEY}" }`, `key: "${KEY}", limit: "0.01" }`)
+      .replaceAll('price: free', 'price: { prompt: "1.00", completion: "1.00" }')
+  const scene = await startScene(t, { answer, config: limited })
+  const begun = await ask(scene, 'messages', { ...TEXT, model: 'acme/claude', thread: { type: 'create' } })
+  const thread = { type: 'continue', previous_message_id: begun.id }
+  const next = await ask(scene, 'messages', { ...TEXT, model: 'acme/claude', thread })
+  t.equal(next.status, 200, next.text)
 })
 
 t.test('a thread does not fall back', async (t) => {

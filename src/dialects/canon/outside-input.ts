@@ -21,12 +21,12 @@ export interface OutsideField {
   /** 0 where its value adds nothing. */
   tokens(value: Json): number
   readonly help: string
-  /** The provider's name of what is added, where the same may have been used before. */
-  id?(value: Json): string | undefined
 }
 
 export interface OutsideTable {
   readonly tools: readonly OutsideTool[]
+  /** Tools that stand elsewhere than callers' tools are looked for, such as within the conversation. */
+  elsewhere?(body: JsonObject): JsonObject[]
   readonly fields: Readonly<Record<string, OutsideField>>
   /** Whose fields reach the provider: those of callers of the wire itself, or of all. */
   readonly from: 'own' | 'all'
@@ -40,7 +40,6 @@ export interface OutsideInput {
   readonly field: string
   readonly tokens: number
   readonly help: string
-  readonly id?: string | undefined
 }
 
 /** Results of one search of the web: ten results of some 1,000 tokens each. */
@@ -55,7 +54,6 @@ const filled = (value: Json | undefined): boolean => (Array.isArray(value) ? val
 const cachedContent: OutsideField = {
   tokens: (value) => (filled(value) ? REST_OF_CONTEXT : 0),
   help: 'send the content itself',
-  id: (value) => (typeof value === 'string' ? value : undefined),
 }
 
 /** The same in `extra_body.google`, where Google's own chat endpoint has it (Gemini API, "OpenAI compatibility"). */
@@ -70,7 +68,6 @@ export const CACHED_CONTENT: Readonly<Record<string, OutsideField>> = {
   extra_body: {
     tokens: (value) => cachedContent.tokens(inExtraBody(value) ?? null) || (holdsReference(value) ? REST_OF_CONTEXT : 0),
     help: cachedContent.help,
-    id: (value) => cachedContent.id?.(inExtraBody(value) ?? null),
   },
 }
 
@@ -104,7 +101,7 @@ export function outsideFields(body: JsonObject, table: OutsideTable, own: boolea
     const known = table.fields[name]
     if (known) {
       const tokens = known.tokens(value)
-      if (tokens > 0) found.push({ field: name, tokens, help: known.help, id: known.id?.(value) })
+      if (tokens > 0) found.push({ field: name, tokens, help: known.help })
     } else if (own && !table.harmless.has(name) && namesOutside(name, value)) {
       found.push({ field: name, tokens: REST_OF_CONTEXT, help: UNKNOWN_HELP })
     }

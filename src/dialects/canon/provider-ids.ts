@@ -5,6 +5,7 @@
  */
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { StreamEvent } from './events.ts'
+import type { Opaque } from './request.ts'
 
 /** What a signature begins with: its first letter is rare, so that a search of a body finds its absence fast. */
 export const SIGNED_ID = '~hg1.'
@@ -146,13 +147,17 @@ export function signedIdsIn(body: JsonObject): NamedId[] {
   return found
 }
 
+/** Types of skills that are the provider's own, open to all of its customers (types of @anthropic-ai/sdk 1.12.0, `BetaSkillParams`). */
+const PUBLIC_SKILLS: ReadonlySet<Json | undefined> = new Set(['anthropic'])
+
 const isId = (value: Json | undefined): value is string => typeof value === 'string' && value !== ''
 
 /**
  * Ids of what a provider keeps, in the places where a request makes use of them: not where a conversation shows again what a tool of the
  * provider has done. Files among the parts of messages are found in the canonical form.
+ * @param added tools that stand elsewhere than in `tools`.
  */
-export function resourcesIn(body: JsonObject): NamedId[] {
+export function resourcesIn(body: JsonObject, added: readonly { path: string; of: Opaque }[]): NamedId[] {
   const found: NamedId[] = []
   const add = (path: string, value: Json | undefined): void => {
     if (isId(value)) found.push({ path, text: value })
@@ -161,25 +166,27 @@ export function resourcesIn(body: JsonObject): NamedId[] {
   const { container } = body
   if (isObject(container)) {
     add('container.id', container.id)
-    // Skills of the type `anthropic` are the provider's own, open to all of its customers.
     for (const [i, skill] of (Array.isArray(container.skills) ? container.skills : []).entries())
-      if (isObject(skill) && skill.type !== 'anthropic') add(`container.skills[${i}].skill_id`, skill.skill_id)
+      if (isObject(skill) && !PUBLIC_SKILLS.has(skill.type)) add(`container.skills[${i}].skill_id`, skill.skill_id)
   } else add('container', container)
   for (const name of ['cached_content', 'cachedContent']) add(name, body[name])
   const google = isObject(body.extra_body) ? body.extra_body.google : undefined
   if (isObject(google)) for (const name of ['cached_content', 'cachedContent']) add(`extra_body.google.${name}`, google[name])
-  for (const [i, tool] of (Array.isArray(body.tools) ? body.tools : []).entries()) {
-    if (!isObject(tool) || tool.type === 'function') continue
-    add(`tools[${i}].vector_store_ids`, tool.vector_store_ids)
-    add(`tools[${i}].tunnel_id`, tool.tunnel_id)
-    if (isObject(tool.container)) add(`tools[${i}].container.file_ids`, tool.container.file_ids)
-    else add(`tools[${i}].container`, tool.container)
-    if (isObject(tool.environment)) {
-      add(`tools[${i}].environment.container_id`, tool.environment.container_id)
-      add(`tools[${i}].environment.file_ids`, tool.environment.file_ids)
-    }
-  }
+  for (const [i, tool] of (Array.isArray(body.tools) ? body.tools : []).entries())
+    if (isObject(tool) && tool.type !== 'function') addOfTool(tool, `tools[${i}]`, add)
+  for (const { path, of } of added) addOfTool(of.data, path, add)
   return found
+}
+
+function addOfTool(tool: JsonObject, path: string, add: (path: string, value: Json | undefined) => void): void {
+  const { container, environment } = tool
+  add(`${path}.vector_store_ids`, tool.vector_store_ids)
+  add(`${path}.tunnel_id`, tool.tunnel_id)
+  if (isObject(container)) add(`${path}.container.file_ids`, container.file_ids)
+  else add(`${path}.container`, container)
+  if (!isObject(environment)) return
+  add(`${path}.environment.container_id`, environment.container_id)
+  add(`${path}.environment.file_ids`, environment.file_ids)
 }
 
 /** Where a request names an earlier generation by the id that this gateway gave it. */

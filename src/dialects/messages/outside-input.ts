@@ -1,5 +1,5 @@
 /** What providers of this wire add to a prompt (platform.claude.com; types of @anthropic-ai/sdk 1.14.0). */
-import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
 import { LEAVE_OUT, type OutsideTable, REST_OF_CONTEXT } from '../canon/outside-input.ts'
 
 /** Caps that tools are sent with under a limit, where the caller sets none (Web fetch tool: `max_uses`, `max_content_tokens`). */
@@ -15,8 +15,20 @@ const countOr = (value: Json | undefined, otherwise: number): number => (typeof 
 
 const isNamed = (value: Json): boolean => typeof value === 'string' && value !== ''
 
+/** Tools that a conversation adds in its middle, by their definition (types of @anthropic-ai/sdk 1.12.0, `BetaRequestToolAdditionBlock`). */
+function addedTools({ messages }: JsonObject): JsonObject[] {
+  return objectsOf(messages)
+    .flatMap(({ content }) => objectsOf(content).filter(({ type }) => type === 'tool_addition'))
+    .flatMap(({ tool }) => (isObject(tool) ? [tool, ...Object.values(tool).filter(isObject)] : []))
+    .map((tool) => (FETCH.test(String(tool.type)) ? { ...tool, ...UNCAPPED } : tool))
+}
+
+/** They are sent as they are: what the caller has not capped is not capped. */
+const UNCAPPED = { max_uses: REST_OF_CONTEXT }
+
 export const outsideInput: OutsideTable = {
   from: 'own',
+  elsewhere: addedTools,
   tools: [
     {
       type: FETCH,
@@ -26,11 +38,10 @@ export const outsideInput: OutsideTable = {
     { type: /^code_execution_/, tokens: () => REST_OF_CONTEXT, help: LEAVE_OUT },
   ],
   fields: {
-    // `thread: { type: 'continue', thread_id, … }` goes on with a conversation that the provider keeps; one that begins holds nothing yet.
+    // `thread: { type: 'continue', previous_message_id }` goes on with a conversation that the provider keeps; one that begins holds nothing yet.
     thread: {
       tokens: (value) => (isObject(value) && value.type === 'create' ? 0 : REST_OF_CONTEXT),
       help: 'send the whole conversation in messages',
-      id: (value) => (isObject(value) && typeof value.thread_id === 'string' ? value.thread_id : undefined),
     },
     container: {
       tokens: (value) =>

@@ -7,6 +7,7 @@ import type { Quirks } from '../quirks.ts'
 import type { Target } from '../types.ts'
 import { PARAMETERS } from './decode-request.ts'
 import { fitItems } from './fit-items.ts'
+import { capCalls } from './outside-input.ts'
 
 function effortOf({ effort, enabled, max_tokens: budget }: JsonObject, cap: number | undefined, quirks: Quirks): string | undefined {
   if (typeof effort === 'string') return effort
@@ -161,6 +162,7 @@ export function fitToTarget(body: JsonObject, target: Target, dropped: string[])
   if (target.quirks.closed_schemas === true) fitSchemas(body, dropped)
   fitReasoning(body, target, dropped)
   fitSearch(body, target, dropped)
+  capCalls(body, target.toolCalls)
   fitCap(body, target, dropped)
   fitParameters(body, target, dropped)
   fitUser(body, target, dropped)

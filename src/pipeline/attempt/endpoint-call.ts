@@ -131,6 +131,7 @@ export function targetOf(exchange: Accepted & MaybePlanned, endpoint: Endpoint, 
     conversation: exchange.request.gateway.sessionId,
     betas: betasOf(exchange.head.headers),
     limited: exchange.plan?.outputCaps !== undefined,
+    toolCalls: exchange.request.gateway.maxToolCalls,
   }
 }
 

@@ -60,7 +60,8 @@ export function takeTurnHold(exchange: Guarded, candidates: readonly Endpoint[],
 /** A cheap look that nearly all requests do not pass. */
 function mayHaveOutside({ request }: Guarded, candidates: readonly Endpoint[], upstreams: Payer['upstreams']): boolean {
   if (request.client.embedding) return false
-  if (request.hasOtherTools || request.mayHoldMedia || request.edited || request.client.nativeTools !== undefined) return true
+  if (request.hasOtherTools || request.mayHoldMedia || request.edited) return true
+  if (candidates.some(({ provider }) => upstreams.get(provider.dialect)?.outside?.elsewhere !== undefined)) return true
   if (!mayHaveOutsideFields(request.body) && request.body.web_search_options === undefined) return false
   return candidates.some(({ provider }) => upstreams.get(provider.dialect)?.run === undefined)
 }
@@ -108,11 +109,16 @@ function outsideNeeds(exchange: Guarded, { candidates, input }: Reservation, { u
 function outsideOn(exchange: Guarded, { outside: table, wire }: UpstreamDialect): OutsideInput[] {
   if (!table) return []
   const { body, client } = exchange.request
-  return [...outsideFields(body, table, wire === client.id), ...outsideTools(otherTools(exchange), table)]
+  const { threadTokens: seen } = exchange.run
+  const fields = outsideFields(body, table, wire === client.id)
+  // Its next turn reads what the last one has read and written.
+  const bounded = seen === undefined ? fields : fields.map((each) => (each.field === 'thread' ? { ...each, tokens: seen } : each))
+  return [...bounded, ...outsideTools([...otherTools(exchange), ...(table.elsewhere?.(body) ?? [])], table)]
 }
 
 /** @param body tokens that the hold counts for the body. */
 function needOf(exchange: Guarded, endpoint: Endpoint, inputs: readonly OutsideInput[], body: number): OutsideNeed {
+  if (inputs.length === 0) return { endpoint, inputs, tokens: 0, full: 0, least: 0 }
   const context = contextOf(endpoint)
   const room = Math.max(0, (Number.isFinite(context) ? context : UNKNOWN_CONTEXT) - body)
   let bounded = 0
@@ -141,7 +147,7 @@ function outsideMedia(exchange: Guarded): OutsideInput[] {
   for (const part of heavyMedia(exchange)) {
     if (part.media === 'image' || replayed.has(part.fileId ?? '')) continue
     const bytes = bytesOf(part)
-    if (bytes === undefined) found.push({ field: fieldOf(part), tokens: REST_OF_CONTEXT, help: FILE_HELP, id: part.fileId ?? part.url })
+    if (bytes === undefined) found.push({ field: fieldOf(part), tokens: REST_OF_CONTEXT, help: FILE_HELP })
     else if (part.media === 'file' && bytes.includes('%PDF-')) {
       const pages = pdfPages(bytes)
       const more = pages === undefined ? REST_OF_CONTEXT : pages * PAGE_TOKENS - mediaBound(part)

@@ -75,7 +75,8 @@ export function heldFees(
   { tools, containers }: Fees,
   { max_tool_calls: most }: JsonObject,
 ): Pick<Extras, 'containers' | 'toolCalls' | 'drawn'> {
-  const bound = typeof most === 'number' && most >= 0 ? most : undefined
+  // A provider is sent no bound of none.
+  const bound = typeof most === 'number' && most >= 1 ? most : undefined
   return {
     containers,
     toolCalls: Object.fromEntries([...tools].map((tool) => [tool, bound ?? USUAL_CALLS])),

@@ -19,6 +19,7 @@ import {
   writeSignedId,
 } from '../../dialects/canon/provider-ids.ts'
 import { accountLetters } from '../../dialects/canon/reasoning-owner.ts'
+import type { Opaque } from '../../dialects/canon/request.ts'
 import { factsOf } from '../../ledger/facts.ts'
 import type { LedgerReader } from '../../ledger/types.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
@@ -44,12 +45,13 @@ export function bindIds(exchange: Accepted, mayBeSigned: boolean, dependencies: 
   const { request } = exchange
   const { body, client, hasOtherTools, mayHoldMedia } = request
   if (client.embedding) return undefined
-  const isUsual = !hasOtherTools && !mayHoldMedia && !mayBeSigned && client.nativeTools === undefined
+  const added = client.nativeTools?.(body) ?? []
+  const isUsual = !hasOtherTools && !mayHoldMedia && !mayBeSigned && added.length === 0
   if (isUsual && FIELDS.every((field) => (body[field] ?? null) === null)) return undefined
-  checkForeign(exchange, dependencies.files)
+  checkForeign(exchange, added, dependencies.files)
   const generations = generationsIn(body)
   const signed = mayBeSigned ? signedIdsIn(body) : []
-  const shows = hasOtherTools || (body.container ?? null) !== null || (body.thread ?? null) !== null
+  const shows = hasOtherTools || added.length > 0 || (body.container ?? null) !== null || (body.thread ?? null) !== null
   if (generations.length === 0 && signed.length === 0 && !shows) return undefined
   return bind(exchange, { generations, signed, shows }, dependencies)
 }
@@ -110,7 +112,11 @@ async function withReply(
   const id = stringOf(facts.upstream_id)
   const holder = isObject(body[field]) ? body[field] : {}
   if (id !== undefined) {
-    if (continues) exchange.run.pinned = pinnedAt(exchange.run.pinned, { provider: stringOf(facts.provider), field: `${field}.${member}` })
+    if (continues) {
+      exchange.run.pinned = pinnedAt(exchange.run.pinned, { provider: stringOf(facts.provider), field: `${field}.${member}` })
+      const { settled } = record ?? {}
+      if (settled && !settled.estimated) exchange.run.threadTokens = settled.input + settled.output
+    }
     return { ...body, [field]: { ...holder, [member]: id } }
   }
   if (continues)
@@ -122,10 +128,10 @@ async function withReply(
 }
 
 /** @throws Fault 404 for the id of something that the key has not got from a provider and that the operator does not list for it. */
-function checkForeign(exchange: Accepted, files: IdDependencies['files']): void {
+function checkForeign(exchange: Accepted, added: readonly { path: string; of: Opaque }[], files: IdDependencies['files']): void {
   const { request, auth } = exchange
   const isKnown = (text: string): boolean => text.includes(SIGNED_ID) || files.owns(text) || isListed(text, auth.key)
-  for (const { path, text } of resourcesIn(request.body)) if (!isKnown(text)) throw unknown(path)
+  for (const { path, text } of resourcesIn(request.body, added)) if (!isKnown(text)) throw unknown(path)
   if (!request.mayHoldMedia && !request.hasOtherTools) return
   for (const { part, replayed } of mediaOf(request.canonical()))
     if (isStoredFile(part) && !replayed && !isKnown(part.fileId)) throw unknown(fieldNaming(request.body, 'file_id', part.fileId))
