@@ -2,7 +2,7 @@
 import type { Clock } from '../core/clock.ts'
 import type { Fault } from '../core/faults.ts'
 import { type LogSink, stackWithoutMessage } from '../core/log.ts'
-import { counter, open, type Tallies } from '../core/metrics.ts'
+import { counter, type Tallies } from '../core/metrics.ts'
 import { countAttempt } from '../pipeline/attempt/attempt.ts'
 import type { ChainDependencies } from '../pipeline/dependencies.ts'
 import type { EventSources } from '../services/events/index.ts'
@@ -69,14 +69,7 @@ export function exchangeReports(
   }
 }
 
-const surplus = counter(
-  'upstream_surplus_total',
-  'Times that a provider has sent bytes which nothing requested. `origin` is its address.',
-  {
-    labels: [open('origin')],
-    limit: 100,
-  },
-)
+const surplus = counter('upstream_surplus_total', 'Times that a provider has sent bytes which nothing requested.')
 
 /** Milliseconds between two lines about files that the gateway may not open. */
 const EXHAUSTED_EVERY = 10_000
@@ -87,9 +80,8 @@ export function connectionReports(tallies: Tallies, logs: LogSink, clock: Clock)
   return {
     // They may be the reply to someone else.
     onSurplus: (origin) => {
-      tallies.of(surplus).series(origin).add()
-      const message = 'a provider sent bytes that nothing requested: its connections are closed, and new ones serve once for five minutes'
-      logs.log.warn({ origin }, message)
+      tallies.of(surplus).add()
+      logs.log.warn({ origin }, 'a provider sent bytes that nothing requested')
     },
     onExhausted: (code) => {
       if (clock.monotonic() < silentUntil) return

@@ -69,7 +69,7 @@ export async function probe(
     // Before anything is sent: a recording that cannot be written would have cost for nothing.
     if (flags.record !== undefined && existsSync(flags.record)) throw new Error(`${flags.record} is there already: name a new file`)
     if (flags.json !== true) streams.out(head)
-    const { outcomes, cost } = await run(subject, chosen)
+    const { outcomes, cost } = await run(subject, chosen, env)
     const redactor = new Redactor(subject.secrets)
     if (flags.record !== undefined) record(flags.record, { subject, outcomes, redactor })
     report(streams, { subject, outcomes, cost, redactor, flags })
@@ -102,8 +102,8 @@ function announcement(subject: Subject, { run: cases }: Chosen): string {
   return `${subject.name} at ${subject.provider.name} (${subject.provider.slug}): ${plural(requests.length, 'request')} in ${plural(cases.length, 'case')}. Cost: ${cost}.`
 }
 
-async function run(subject: Subject, { run: cases, skipped }: Chosen): Promise<{ outcomes: Outcome[]; cost: number }> {
-  const forwarder = new Forwarder(subject.provider.baseUrl)
+async function run(subject: Subject, { run: cases, skipped }: Chosen, env: Environment): Promise<{ outcomes: Outcome[]; cost: number }> {
+  const forwarder = new Forwarder(subject.provider, env)
   const { config, key } = probeConfig(subject, await forwarder.open())
   const outcomes: Outcome[] = skipped.map(({ name, otherwise = '' }) => ({ case: name, result: 'skipped', detail: otherwise, calls: [] }))
   let cost = 0
@@ -120,7 +120,7 @@ async function run(subject: Subject, { run: cases, skipped }: Chosen): Promise<{
         const outcome = await outcomeOf(each, send)
         outcomes.push({ ...outcome, calls: forwarder.calls.slice(first) })
         // Whatever follows would be refused as well.
-        if (outcomes.at(-1)?.calls.some(({ status }) => status === 401)) break
+        if (outcomes.at(-1)?.calls.some(({ status, failure }) => status === 401 || failure !== undefined)) break
       }
     } finally {
       await gateway.close()
@@ -194,6 +194,7 @@ const LONGEST_SENTENCE = 500
 /** The provider's own sentence where it refused; the gateway's own where it did not come that far. */
 function sentenceOf({ result, detail = '', calls }: Outcome, redactor: Redactor): string {
   const last = calls.at(-1)
+  if (last?.failure !== undefined) return redactor.text(last.failure)
   if (result !== 'refused' || !last || last.status < 400) return redactor.text(detail)
   return `${last.status}: ${redactor.text(messageIn(last.response)).slice(0, LONGEST_SENTENCE)}`
 }

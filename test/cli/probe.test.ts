@@ -1,13 +1,17 @@
 /** `headgate probe`: the matrix against a local stand-in that refuses some fields, and what a recording holds of it. */
+import { once } from 'node:events'
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Redactor } from '../../src/cli/probe/redact.ts'
 import { type ProbeFlags, probe } from '../../src/cli/probe.ts'
 import type { JsonObject } from '../../src/core/json.ts'
+import { certificate } from '../support/certificates.ts'
 import { every } from '../support/every.ts'
 import { type Printed, printed } from '../support/printed.ts'
-import { type Answer, jsonAnswer, type Seen, sseAnswer, startUpstream, type Upstream } from '../support/upstream.ts'
+import { type Answer, jsonAnswer, REFUSING_URL, type Seen, sseAnswer, startUpstream, type Upstream } from '../support/upstream.ts'
 
 const KEY = 'sk-acme-0123456789abcdef0123'
 
@@ -71,7 +75,7 @@ function standIn({ json }: Seen): Answer {
 interface Scene {
   upstream: Upstream
   directory: string
-  run(words: string[], flags?: ProbeFlags): Promise<Printed>
+  run(words: string[], flags?: ProbeFlags, more?: Record<string, string>): Promise<Printed>
 }
 
 async function scene(t: Test, script = standIn): Promise<Scene> {
@@ -84,7 +88,7 @@ async function scene(t: Test, script = standIn): Promise<Scene> {
   return {
     upstream,
     directory,
-    run: (words, flags = {}) => printed((streams) => probe(words, { config, ...flags }, streams, env)),
+    run: (words, flags = {}, more = {}) => printed((streams) => probe(words, { config, ...flags }, streams, { ...env, ...more })),
   }
 }
 
@@ -181,6 +185,21 @@ t.test('a recording has the traffic, and nothing of the account', async (t) => {
   t.match(again, { code: 1, error: /recording\.json is there already: name a new file/ }, 'a file that is there stays as it is')
   t.equal(upstream.requests.length, 10, 'and nothing is sent for it')
   t.equal(readFileSync(file, 'utf8'), text)
+})
+
+t.test('a connection that cannot be made ends the probe with the reason', async (t) => {
+  const { run } = await scene(t)
+  const refusing = await run(['acme'], { yes: true }, { ACME_URL: REFUSING_URL })
+  t.match(refusing, { code: 1, out: /\n {2}refused {2}text +Provider could not be reached: refused\n/ })
+  t.notMatch(refusing.out, 'streamed text', 'whatever follows would fail as well')
+  const signed = certificate({ name: 'site', by: certificate({ name: 'an authority' }), addresses: ['127.0.0.1'] })
+  const server = createServer({ cert: signed.cert, key: signed.key.export({ type: 'pkcs8', format: 'pem' }) })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const secure = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const untrusted = await run(['acme'], { yes: true }, { ACME_URL: secure })
+  t.match(untrusted.out, /No secure connection to the provider could be made: untrusted authority\n/)
 })
 
 t.test('a key that is refused ends the probe at once', async (t) => {

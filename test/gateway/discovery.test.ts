@@ -1,5 +1,5 @@
 /** `discover` of a provider: asked again on an interval and when it comes back, and free only at a server of one's own. */
-import dns from 'node:dns/promises'
+import dns from 'node:dns'
 import { createServer } from 'node:http'
 import { syncBuiltinESMExports } from 'node:module'
 import type { AddressInfo } from 'node:net'
@@ -99,26 +99,36 @@ t.test('a server that stops answering keeps its models', async (t) => {
   t.same(await served(gateway), ['own/one'])
 })
 
-t.test('a failed look-up of the host changes no price: the last list stands until the next one', async (t) => {
-  const { names, clock, gateway, lists } = await discovering(t, '{ every: 1m }', 'localhost')
+t.test('of a host that cannot be looked up nothing is served, and nothing is free, until it can be', async (t) => {
   const { lookup } = dns
   const restore = (): void => {
     dns.lookup = lookup
     syncBuiltinESMExports()
   }
   t.teardown(restore)
-  dns.lookup = (() => Promise.reject(new Error('getaddrinfo EAI_AGAIN localhost'))) as typeof lookup
+  const unknown = Object.assign(new Error('getaddrinfo EAI_AGAIN'), { code: 'EAI_AGAIN' })
+  let known = false
+  dns.lookup = ((host: string, options: dns.LookupAllOptions, done: (error: Error | null, addresses: dns.LookupAddress[]) => void) => {
+    if (host !== 'own.test') lookup(host, options, done)
+    else setImmediate(done, known ? null : unknown, [{ address: '127.0.0.1', family: 4 }])
+  }) as unknown as typeof lookup
   syncBuiltinESMExports()
-  names.push('two')
-  await clock.advance(60_000)
-  await eventually('the second look at the list', () => lists() === 2)
-  await clock.armed(15_000)
-  t.same(await served(gateway), ['own/one'])
-  t.equal((await ask(gateway, 'own/one', LIMITED)).status, 200, 'still free')
-  restore()
-  await clock.advance(15_000)
-  t.ok(await has(gateway, 'own/two'))
-  t.equal((await ask(gateway, 'own/two', LIMITED)).status, 200)
+  const { clock, gateway, upstream } = await startScene(t, {
+    answer: (seen) => {
+      if (isList(seen)) return listOf(['one'])
+      return seen.method === 'GET' ? jsonAnswer({}, 404) : answerFor(seen, { text: ['ok'] })
+    },
+    config: (url) =>
+      `${KEYS}providers: { own: { dialect: openai-chat, base_url: "${url.replace('127.0.0.1', 'own.test')}/v1", discover: true } }\n`,
+  })
+  t.same(await served(gateway), [])
+  known = true
+  await eventually('the failure is no longer the answer', async () => {
+    await clock.advance(15_000)
+    return (await served(gateway)).includes('own/one')
+  })
+  t.equal((await ask(gateway, 'own/one', LIMITED)).status, 200, 'and free, since it is near')
+  t.ok(upstream.requests.some(isList))
 })
 
 t.test('an endpoint that serves again after an outage has its provider asked at once', async (t) => {
