@@ -22,7 +22,7 @@ import { type MetricSnapshot, Tallies } from '../core/metrics.ts'
 import { LedgerScans } from '../ledger/scans.ts'
 import { buildCatalog, type Catalog } from '../routing/catalog/catalog.ts'
 import { type AdminRoute, startAdmin } from '../server/admin.ts'
-import { adminAddresses } from '../server/admin-token.ts'
+import { adminAddresses, wrongTokensOf } from '../server/admin-token.ts'
 import { ClientAddresses } from '../server/client-address.ts'
 import type { Drain } from '../server/drain.ts'
 import {
@@ -278,14 +278,16 @@ class Owner {
       written: this.settings.config.guardrails,
     })
     const addresses = adminAddresses(this.settings.config, this.closers)
+    const callers = new ClientAddresses(this.settings.config.server.trustedProxies)
     return startAdmin({
       ...addresses,
+      wrongTokens: wrongTokensOf(this.settings.config, this.clock, callers),
       controlRoom: controlRoomOf({
         clock: this.clock,
         config: () => this.settings.config,
         url: () => this.url,
         store: () => store,
-        addresses: new ClientAddresses(this.settings.config.server.trustedProxies),
+        addresses: callers,
         token: addresses.token,
         operatorSecret: this.operatorSecret,
         onError: this.oops,

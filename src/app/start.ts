@@ -11,7 +11,7 @@ import { type Clock, systemClock } from '../core/clock.ts'
 import { type Log, openLog, WHOLE_BYTES } from '../core/log.ts'
 import type { Lane } from '../pipeline/attempt/turn.ts'
 import { type AdminRoute, startAdmin } from '../server/admin.ts'
-import { adminAddresses } from '../server/admin-token.ts'
+import { adminAddresses, wrongTokensOf } from '../server/admin-token.ts'
 import { Drain } from '../server/drain.ts'
 import {
   compactionCommandRoute,
@@ -208,6 +208,7 @@ async function administered(
     metrics: { contentType: METRICS_TYPE, text: async () => metricsText(await runtime.tallies.snapshot()) },
     notReady,
     notes: () => alerts.notes(),
+    wrongTokens: wrongTokensOf(runtime.config, clock, runtime.addresses),
     routes: new Map<string, AdminRoute>([
       ...ledgerRoutes({ ...alerts.ofLedger, ledger: store.ledger, scans: runtime.scans, exports }, store.recovered),
       ...keyCommandRoute(() => runtime.management),

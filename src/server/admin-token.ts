@@ -3,13 +3,23 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { closeSync, fchmodSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Config } from '../config/config.ts'
+import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
+import { Attempts } from '../pipeline/request/attempt-buckets.ts'
+import type { ClientAddresses } from './client-address.ts'
 
 const TOKEN_BYTES = 32
+
+/** What wrong tokens count by: as wrong keys at the API listener (`server.auth_failures`), in a book of their own. */
+export function wrongTokensOf({ server: { authFailures } }: Pick<Config, 'server'>, clock: Clock, addresses: Pick<ClientAddresses, 'of'>) {
+  return { failures: new Attempts(clock, { burst: authFailures.burst, perSecond: authFailures.perMinute / 60 }), addresses }
+}
 
 /** Where the admin listeners listen, and what opens them. */
 export interface AdminAddresses {
   host?: string
+  /** Names that a `Host` may have, lower case. */
+  names?: ReadonlySet<string>
   /** 0 takes a free port. */
   port: number
   /** Opens the operator's routes over TCP; undefined: nothing does. */
@@ -30,7 +40,10 @@ export interface AdminAddresses {
 export function adminAddresses({ admin, server }: Pick<Config, 'admin' | 'server'>, closers: (() => void)[]): AdminAddresses {
   const { host, port, socket, healthPort, tokenFile } = admin
   const health = healthPort === undefined ? {} : { health: { host: server.host, port: healthPort } }
-  const addresses = { host, port, socket, ...health }
+  const { publicUrl } = server
+  const known = publicUrl === undefined ? undefined : URL.parse(publicUrl)?.hostname
+  const names = new Set([host, ...(admin.hosts ?? []), ...(known === undefined ? [] : [known])].map((name) => name.toLowerCase()))
+  const addresses = { host, port, names, socket, ...health }
   // With a socket and no token of the configuration, TCP serves no operator route.
   if (admin.token !== undefined || socket !== undefined) return { ...addresses, token: admin.token }
   const token = randomBytes(TOKEN_BYTES).toString('base64url')

@@ -3,12 +3,15 @@ import { lstatSync, rmSync } from 'node:fs'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { pipeline, Readable } from 'node:stream'
-import { asFault, Fault, faultBody } from '../core/faults.ts'
+import { asFault, Fault, faultBody, faultReply } from '../core/faults.ts'
 import type { Json } from '../core/json.ts'
 import { createServer } from '../core/node-http.ts'
+import type { Attempts } from '../pipeline/request/attempt-buckets.ts'
 import { type AdminAddresses, tokenCheck } from './admin-token.ts'
+import type { ClientAddresses } from './client-address.ts'
 import type { ControlRoom } from './control-room/control-room.ts'
 import { headFault } from './edge-guard.ts'
+import { isOwnName } from './own-host.ts'
 
 export interface AdminReply {
   status: number
@@ -32,6 +35,8 @@ export interface AdminOptions extends AdminAddresses {
   routes?: ReadonlyMap<string, AdminRoute>
   /** Served on the port alone, not on the socket or the listener for health. */
   controlRoom?: Pick<ControlRoom, 'handle' | 'opens' | 'close'>
+  /** Wrong tokens, by the address that they came from. Without it they are not limited. */
+  wrongTokens?: { readonly failures: Pick<Attempts, 'check' | 'count'>; readonly addresses: Pick<ClientAddresses, 'of'> }
   /** Called with the error behind a 500. */
   onError?: (error: unknown) => void
 }
@@ -46,17 +51,21 @@ export interface Admin {
 
 /** Starts the listeners. @throws the system's error where an address cannot be taken, with nothing left open. */
 export async function startAdmin(options: AdminOptions): Promise<Admin> {
-  const { host = '127.0.0.1', port, token, socket, health, controlRoom, onError } = options
+  const { host = '127.0.0.1', port, names = new Set<string>(), token, socket, health, controlRoom, wrongTokens, onError } = options
   const open = new Map<string, AdminRoute>(builtIn(options))
   const all = new Map<string, AdminRoute>([...open, ...(options.routes ?? [])])
   const isOperator = tokenCheck(token)
   const servers: Server[] = []
-  const serve = (handle: (request: IncomingMessage) => Promise<AdminReply>, room?: AdminOptions['controlRoom']): Server => {
+  /** @param isOwn whether a request names this listener; any does where absent. */
+  const serve = (
+    handle: (request: IncomingMessage) => Promise<AdminReply>,
+    { room, isOwn = () => true }: { room?: AdminOptions['controlRoom']; isOwn?: (request: IncomingMessage) => boolean } = {},
+  ): Server => {
     /** Whose connection ends: requests that were sent behind a refused one are not looked at. */
     const refused = new WeakSet<Socket>()
     const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000 }, (request, response) => {
       if (refused.has(request.socket)) return
-      const fault = headFault(request)
+      const fault = headFault(request) ?? (isOwn(request) ? undefined : anotherName(request))
       if (fault) {
         refused.add(request.socket)
         response.shouldKeepAlive = false
@@ -73,8 +82,12 @@ export async function startAdmin(options: AdminOptions): Promise<Admin> {
   try {
     const url = await listen(
       serve(
-        (request) => answer({ open, all, isOperator: isOperator(request.headers.authorization), controlRoom }, request, onError),
-        controlRoom,
+        (request) =>
+          answer({ open, all, isOperator: isOperator(request.headers.authorization), controlRoom, wrongTokens }, request, onError),
+        {
+          room: controlRoom,
+          isOwn: ({ url, headers }) => PROBED.has(url ?? '') || headers.host === undefined || isOwnName(headers.host, names),
+        },
       ),
       host,
       port,
@@ -101,6 +114,14 @@ export async function startAdmin(options: AdminOptions): Promise<Admin> {
 
 /** What the listener for health alone serves. */
 const HEALTH: ReadonlySet<string> = new Set(['GET /healthz', 'GET /readyz'])
+/** Balancers send any name; they say nothing that a page could use. */
+const PROBED: ReadonlySet<string> = new Set(['/healthz', '/readyz'])
+
+const anotherName = ({ headers }: IncomingMessage): Fault =>
+  new Fault('forbidden', {
+    message: `host: ${String(headers.host).slice(0, 100)} is no name of this listener; admin.hosts of the configuration adds one`,
+    metadata: { field: 'host' },
+  })
 
 function closed(server: Server): Promise<void> {
   return new Promise((resolve) => {
@@ -136,10 +157,11 @@ interface Access {
   readonly isOperator: boolean
   /** Its sessions open some routes. */
   readonly controlRoom?: Pick<ControlRoom, 'opens'> | undefined
+  readonly wrongTokens?: AdminOptions['wrongTokens'] | undefined
 }
 
 async function answer(access: Access, request: IncomingMessage, onError: AdminOptions['onError']): Promise<AdminReply> {
-  const { open, all, isOperator, controlRoom } = access
+  const { open, all, isOperator, controlRoom, wrongTokens } = access
   try {
     // A fixed base: the Host header is the caller's and names nothing here.
     const url = URL.parse(request.url ?? '/', 'http://admin.invalid')
@@ -147,8 +169,10 @@ async function answer(access: Access, request: IncomingMessage, onError: AdminOp
     const method = request.method === 'HEAD' ? 'GET' : (request.method ?? 'GET')
     const name = `${method} ${url.pathname}`
     // Without the token a caller does not learn which other paths there are.
-    if (!isOperator && !open.has(name) && !(await controlRoom?.opens(name, request)))
+    if (!isOperator && !open.has(name) && !(await controlRoom?.opens(name, request))) {
+      if (wrongTokens && request.headers.authorization !== undefined) countWrong(wrongTokens, request)
       throw new Fault('invalid_key', { message: TOKEN_NEEDED, headers: { 'WWW-Authenticate': 'Bearer' } })
+    }
     const route = all.get(name)
     if (route) return await route(request, url)
     const known = [...all.keys()].some((each) => each.endsWith(` ${url.pathname}`))
@@ -160,7 +184,14 @@ async function answer(access: Access, request: IncomingMessage, onError: AdminOp
   }
 }
 
-const refusal = (fault: Fault): AdminReply => ({ status: fault.status, headers: fault.headers, body: faultBody(fault) as Json })
+/** As the API listener does with wrong keys: the right one is never refused. @throws Fault 429. */
+function countWrong({ failures, addresses }: NonNullable<AdminOptions['wrongTokens']>, request: IncomingMessage): void {
+  const address = addresses.of(request)
+  failures.check(address, 'Too many wrong tokens from this address')
+  failures.count(address)
+}
+
+const refusal = (fault: Fault): AdminReply => ({ status: fault.status, headers: faultReply(fault).headers, body: faultBody(fault) as Json })
 
 const TOKEN_NEEDED = 'Expected the admin token as a bearer token: admin.token of the configuration, or the file beside the store'
 

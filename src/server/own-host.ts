@@ -31,6 +31,16 @@ function isReachedAt({ name, port }: Authority, { localAddress = '', localPort }
   return port === localPort && (name === address || (isLoopback(name) && isLoopback(address)))
 }
 
+/**
+ * Whether a `Host` may be that of this listener, so that a browser which sends it was not led here by the name server of another site
+ * (DNS rebinding): names with a dot have to be known. Of an address or a single label no other site is the owner.
+ * @param names lower case.
+ */
+export function isOwnName(host: string, names: ReadonlySet<string>): boolean {
+  const name = authorityOf(host)?.name
+  return name !== undefined && (isIP(name) !== 0 || !name.includes('.') || isLoopback(name) || names.has(name))
+}
+
 const ABSOLUTE = /^(https?):\/\/([^/?#]*)(.*)$/i
 
 /**

@@ -223,3 +223,55 @@ async function leaveBehind(socket: string): Promise<void> {
   program.child.kill('SIGKILL')
   await program.exited
 }
+
+t.test('a name that another site may own is refused, so that no page reads the port through a browser (DNS rebinding)', async (t) => {
+  const gateway = await startGateway(`server: { host: 127.0.0.1, port: 0, public_url: "https://api.gate.example" }
+admin: { host: 127.0.0.1, port: 0, token: ${ADMIN_TOKEN}, hosts: [ops.gate.example] }${MODEL}`)
+  t.teardown(() => gateway.close())
+  const { port } = new URL(gateway.admin)
+  const status = async (path: string, host: string, line = `GET ${path} HTTP/1.1`): Promise<number> => {
+    const client = connect(Number(port), '127.0.0.1')
+    client.write(`${line}\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
+    return Number(/^HTTP\/1\.1 (\d+)/.exec(await text(client))?.[1])
+  }
+  const others = [
+    'evil.example',
+    `evil.example:${port}`,
+    'localhost.evil.example',
+    '127.0.0.1.evil.example',
+    'gate.example',
+    'x.ops.gate.example',
+  ]
+  for (const host of others) {
+    for (const path of ['/metrics', '/control-room/', '/control-room/session', '/ledger/verify', '/v1/key', '/nowhere'])
+      t.equal(await status(path, host), 403, `${host}${path}`)
+    t.equal(await status('', host, `GET http://127.0.0.1:${port}/metrics HTTP/1.1`), 200, `${host}: the absolute form is what counts`)
+    t.equal(await status('/healthz', host), 200, `${host}: health`)
+  }
+  t.equal(await status('', '127.0.0.1', `GET http://evil.example:${port}/metrics HTTP/1.1`), 400, 'absolute form of another host')
+  const own = [
+    '127.0.0.1',
+    `localhost:${port}`,
+    'gateway',
+    'a.localhost',
+    '[::1]:80',
+    '10.1.2.3',
+    'OPS.gate.example',
+    'api.gate.example:443',
+  ]
+  for (const host of own) t.equal(await status('/metrics', host), 200, host)
+})
+
+t.test('wrong tokens are limited by address, and the right one is not', async (t) => {
+  const gateway = await startGateway(`server: { host: 127.0.0.1, port: 0, auth_failures: { burst: 3, per_minute: 1 } }
+admin: { host: 127.0.0.1, port: 0, token: ${ADMIN_TOKEN} }${MODEL}`)
+  t.teardown(() => gateway.close())
+  const ask = (token: string): Promise<Response> => fetch(`${gateway.admin}/ledger/verify`, { headers: bearer(token) })
+  const statuses: number[] = []
+  for (let i = 0; i < 5; i++) statuses.push((await ask(`wrong-${i}`)).status)
+  t.same(statuses, [401, 401, 401, 429, 429])
+  t.match((await ask('wrong')).headers.get('retry-after'), /^\d+$/)
+  t.equal((await ask(ADMIN_TOKEN)).status, 200)
+  t.equal((await fetch(`${gateway.admin}/ledger/verify`)).status, 401, 'without a token there is nothing to count')
+  t.equal((await fetch(`${gateway.admin}/metrics`, { headers: bearer('wrong') })).status, 200, 'what needs none is open')
+})

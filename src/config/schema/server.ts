@@ -136,6 +136,14 @@ export const server = closed('The public listener.', {
 export const admin = closed("The operator's listener: health, readiness, metrics, the ledger, and the commands of the command line.", {
   host: atStart(withDefault(host('Address to listen on.'), '127.0.0.1')),
   port: atStart(withDefault(port('Port to listen on; 0 for any free one.'), 8081)),
+  hosts: atStart(
+    Type.Optional(
+      listOf(
+        'Further names under which the admin port is reached, without a port, such as that of a proxy in front of the control room. Requests whose `Host` is another name with a dot are refused with 403, so that no web page can have a browser read the port (DNS rebinding). Accepted without this list: addresses, names without a dot, `localhost`, `host` and the host of `server.public_url`; any name for `/healthz` and `/readyz`.',
+        host('A name.'),
+      ),
+    ),
+  ),
   token: atStart(
     Type.Optional(
       secret(

@@ -153,7 +153,7 @@ class BuiltCatalog implements Catalog {
     const slash = slug.indexOf('/')
     const author = slug.slice(0, slash)
     const config = slash < 1 || slug.length > LONGEST_SLUG || slug.includes('*') ? undefined : this.wildcards.get(author)
-    if (!config || slash === slug.length - 1) return undefined
+    if (!config || slash === slug.length - 1 || DOT_SEGMENT.test(slug)) return undefined
     const name = `${kind} ${slug}`
     let model = this.made.get(name)
     if (!model) {
@@ -163,6 +163,12 @@ class BuiltCatalog implements Catalog {
     return model
   }
 }
+
+/**
+ * Some providers take the model in the path of the address, where `.` and `..` lead to other resources of the same host with the
+ * operator's key (RFC 3986 section 5.2.4): no model is called so.
+ */
+const DOT_SEGMENT = /(?:^|[/\\])\.{1,2}(?:[/\\]|$)/
 
 function isNewer(model: Model, rival: Model): boolean {
   return model.created > rival.created || (model.created === rival.created && compareVersions(member(model), member(rival)) > 0)
