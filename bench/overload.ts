@@ -1,19 +1,20 @@
 /**
  * What overload does: `node bench/overload.ts [--base CHECKOUT] [--seconds 4] [--rounds 5] [--bytes 330000] [--callers 32] [--json]`.
- * The gateway has one core to itself, the provider and the load generator share another. Each round has three parts: a closed loop of
+ * The gateway shares one core with `--spinners` processes (3) that do nothing else, the provider and the load generator share another:
+ * so that these can send three times what the gateway carries. Each round has three parts: a closed loop of
  * callers with large bodies, whose requests must all be served; a closed loop of the same callers in which every other body is a
  * small one, which is the peak; and three times that peak in an open loop, whether or not replies have come. `--base` names the
  * checkout of another build, which is measured in turn with this one. The goals are medians over the rounds, of ratios within one
  * round: so a machine that is slower in one round weighs on both sides. Ends with code 1 when this build misses one.
  */
 
-import { type ChildProcess, spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type Gateway, startGateway } from './gateway.ts'
 import { median } from './measure.ts'
 import type { OpenJob, OpenSummary } from './open-load.ts'
-import { cpuSeconds, killChildrenOnExit, peakMegabytes, startScript, stop } from './processes.ts'
+import { cpuSeconds, keepTrack, killChildrenOnExit, peakMegabytes, startScript, stop } from './processes.ts'
 import { launcherOf } from './program.ts'
 import { BENCH_KEY, CHAT } from './requests.ts'
 import { table } from './simulation/table.ts'
@@ -34,6 +35,7 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '5' },
     bytes: { type: 'string', default: '330000' },
     callers: { type: 'string', default: '32' },
+    spinners: { type: 'string', default: '3' },
     json: { type: 'boolean', default: false },
   },
 })
@@ -119,9 +121,12 @@ async function main(): Promise<void> {
   const gateways: { build: string; gateway: Gateway }[] = []
   for (const { build, ...how } of launchers) gateways.push({ build, gateway: await startGateway(mock.port, how) })
   for (const { gateway } of gateways) pin(gateway.child, GATEWAY_CPU)
+  const spinners = Array.from({ length: Number(values.spinners) }, () => keepTrack(spawn(process.execPath, ['-e', 'for (;;);'])))
+  for (const child of spinners) pin(child, GATEWAY_CPU)
   const rounds: Round[] = []
   for (let round = 0; round < Number(values.rounds); round++)
     for (const { build, gateway } of gateways) rounds.push(await roundOf(build, { gateway, load: load.child, warmUp: round === 0 ? 5 : 1 }))
+  for (const child of spinners) child.kill('SIGKILL')
   await Promise.all([...gateways.map(({ gateway }) => gateway.stop()), stop(mock.child), stop(load.child)])
   report(rounds)
 }

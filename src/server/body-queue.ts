@@ -100,8 +100,9 @@ export class BodyQueue {
   private readonly coming = new Set<Place>()
   /** In the order in which they came. */
   private readonly waiting = new Set<Place>()
-  /** Bytes of all bodies that wait or are on their way. */
+  /** Bytes of all bodies that wait or are on their way, and of those that wait. */
   private bytes = 0
+  private waitingBytes = 0
   /** Bytes that this turn works on. */
   private turnBytes = 0
   private scheduled = false
@@ -190,6 +191,7 @@ export class BodyQueue {
     place.since = this.options.now()
     if (this.waiting.size === 0) this.startMeasuring(place.since)
     this.waiting.add(place)
+    this.waitingBytes += bytes
     place.account.waiting.push(place)
     return new Promise((resolve, reject) => {
       const untie = cancel.onAbort(() => {
@@ -210,7 +212,10 @@ export class BodyQueue {
   /** Whatever it had is free. */
   leave(place: Place): void {
     this.coming.delete(place)
-    if (this.waiting.delete(place)) place.account.waiting.splice(place.account.waiting.indexOf(place), 1)
+    if (this.waiting.delete(place)) {
+      place.account.waiting.splice(place.account.waiting.indexOf(place), 1)
+      this.waitingBytes -= place.bytes
+    }
     this.count(place, 0)
     this.forget(place.account)
   }
@@ -240,7 +245,9 @@ export class BodyQueue {
     this.forgetSlow()
     // One body is taken whatever its length: otherwise a large one would be refused for ever.
     if (this.bytes === 0) return false
-    return this.bytes + bytes > Math.min(this.longestWait * FILLED * this.rate, this.mostBytes)
+    if (this.bytes + bytes > this.longestWait * FILLED * this.rate) return true
+    // What is on its way waits for memory by itself.
+    return this.waiting.size > 0 && this.waitingBytes + bytes > this.mostBytes
   }
 
   /** The key with the most bytes here, if this one got so many more. */
@@ -282,6 +289,7 @@ export class BodyQueue {
     for (let next = this.next(); next && this.fits(next.bytes); next = this.next()) {
       this.turnBytes += next.bytes
       this.waiting.delete(next)
+      this.waitingBytes -= next.bytes
       next.account.waiting.shift()
       this.work(next)
       next.go?.()
