@@ -7,8 +7,9 @@ import { dirname } from 'node:path'
 import type { Clock, Timer } from '../core/clock.ts'
 import type { ProcessStatus } from '../core/live-figures.ts'
 import type { CreditBook } from '../ledger/allowance.ts'
-import { Credit } from '../ledger/credit.ts'
+import { Credit, oldestCounted } from '../ledger/credit.ts'
 import type { Journal, LedgerReader, LedgerReaders, Reconciliation, Unread } from '../ledger/types.ts'
+import { withoutMoves } from '../ledger/window-moves.ts'
 import { MemoryJournal } from '../store/batch.ts'
 import type { CompactionKeyStore } from '../store/compaction-keys.ts'
 import type { EventStore } from '../store/events.ts'
@@ -196,6 +197,8 @@ export function keepLocally(
   const { journal, keys, compactionKeys, events } = store
   const recovered = aside ? journal.unsettled() : journal.reconcile()
   const credit = new Credit(clock, journal)
+  const { entries } = journal
+  credit.follow(entries)
   const guardrails = new HeldGuardrails({ store: store.guardrails, clock, report })
   const audit = new AuditTrail({ store: store.guardrails, clock, report })
   const close = async (): Promise<void> => {
@@ -209,7 +212,8 @@ export function keepLocally(
     export: (since) => journal.export(since),
     spent: () => journal.spent(),
     carried: () => journal.carried?.() ?? new Map(),
-    windows: () => credit.windows(),
+    windows: () => withoutMoves(credit.windows(), entries.moves(oldestCounted(clock.now()), Number.MAX_SAFE_INTEGER)),
+    entries,
     ...(usePage ? { usePage: usePage.bind(journal) } : {}),
     ...(rebuildUse ? { rebuildUse: rebuildUse.bind(journal) } : {}),
     ...(sessionNames ? { sessionNames: sessionNames.bind(journal) } : {}),

@@ -4,6 +4,7 @@
  * two of them never wait for each other in a circle. A lease changes only under the lock of its key's balance, and of its
  * payer's where it has one.
  */
+import { ENTER, NOTE_LOSSES } from './entry-function.ts'
 import { LEASE } from './lease-function.ts'
 import { NOTE_LATE, READER_ACCEPT, READER_CLAIM } from './reader-functions.ts'
 import { addUse, CLOSE_DAYS, FORGET_USE, HOLD_WATERMARK, REBUILD_USE, ROLL } from './rollup-functions.ts'
@@ -85,8 +86,8 @@ BEGIN
       facts, CASE WHEN said > moment THEN moment WHEN said < granted_at THEN least(granted_at, moment) ELSE at END
     FROM given
     ON CONFLICT DO NOTHING
-    RETURNING key, payer, cost, CASE WHEN at > 0 THEN at ELSE seq / 4096 END AS moment
-  ), charge AS (
+    RETURNING seq, tag, key, payer, model, facts, cost, CASE WHEN at > 0 THEN at ELSE seq / 4096 END AS moment
+  ), ${NOTE_LOSSES}, charge AS (
     SELECT key AS account, cost, 0 AS issued, f.moment FROM fresh f
     UNION ALL SELECT payer, cost, cost, f.moment FROM fresh f WHERE payer <> ''
   ), dated AS (
@@ -247,6 +248,7 @@ export const POSTGRES_FUNCTIONS: readonly string[] = [
   LOCK,
   LEASE,
   TAKE,
+  ENTER,
   GIVE_BACK,
   END_LEASES,
   FORGET_LOST,

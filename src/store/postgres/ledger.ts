@@ -19,6 +19,7 @@ import type {
 import { AdaptivePage } from '../adaptive-page.ts'
 import { DAY_MS, HOUR_MS, recordOf, sumByAccount, TICKS } from '../rows.ts'
 import type { Connection } from './connection.ts'
+import { PostgresEntries } from './entries.ts'
 import { GenerationLookUps } from './generation-look-ups.ts'
 import { factOf, SAVED as SAVED_TEXT } from './json-text.ts'
 import { byDayOf, CLOSED, inDaysOf, readKeyUse } from './key-use.ts'
@@ -44,6 +45,7 @@ interface WindowRow {
 }
 
 export class PostgresLedger implements LedgerReader {
+  readonly entries: PostgresEntries
   readonly readers: LedgerReaders
   private readonly connection: Connection
   private readonly lookUps: GenerationLookUps
@@ -52,6 +54,7 @@ export class PostgresLedger implements LedgerReader {
   private readonly sessionUse: PostgresSessions
 
   constructor(connection: Connection, readers: LedgerReaders) {
+    this.entries = new PostgresEntries({ readings: connection })
     this.connection = connection
     this.readers = readers
     this.lookUps = new GenerationLookUps(connection)

@@ -178,7 +178,7 @@ BEGIN
   PERFORM pg_advisory_xact_lock(${LOCKS.program}, ${LOCKS.watermark});
   -- Retention may have removed a part of the oldest day; where nothing is left, nothing can be made anew.
   SELECT coalesce(min(g.seq), (SELECT seq FROM use_below)) / 4096 / ${DAY}
-    + CASE WHEN min(g.seq) IS NULL OR EXISTS (SELECT 1 FROM carried) THEN 1 ELSE 0 END INTO the_day FROM generation g;
+    + CASE WHEN min(g.seq) IS NULL OR EXISTS (SELECT 1 FROM carried WHERE count > 0) THEN 1 ELSE 0 END INTO the_day FROM generation g;
   DELETE FROM use_by_key WHERE day >= the_day;
   DELETE FROM use_by_hour WHERE hour >= the_day * 24;
   ${['use_by_day', ...KEY_TABLES].map((table) => `DELETE FROM ${table} WHERE day >= the_day;`).join(' ')}
