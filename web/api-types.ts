@@ -196,6 +196,10 @@ readonly usage: number
 readonly usage_daily: number
 readonly usage_weekly: number
 readonly usage_monthly: number
+readonly unrecovered: number
+readonly unrecovered_open: number
+readonly disputed: number
+readonly disputed_open: number
 readonly created_at: string
 readonly updated_at: string | null
 readonly expires_at: string | null

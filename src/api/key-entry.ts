@@ -1,8 +1,10 @@
 /** A key as the management operations show it: never its secret. */
 import type { Clock } from '../core/clock.ts'
 import type { JsonObject } from '../core/json.ts'
+import { LOSSES } from '../core/ledger-entries.ts'
 import { usd } from '../core/money.ts'
 import type { Allowance, CreditBook } from '../ledger/allowance.ts'
+import type { EntrySum, LedgerEntries } from '../ledger/entries.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { FileStore } from '../services/files/types.ts'
 import { isIssuer, issuerHash, underIssuer } from '../store/issued-keys.ts'
@@ -21,6 +23,8 @@ export interface KeySource {
   readonly clock: Pick<Clock, 'now'>
   /** Absent: applications cannot sign in. */
   readonly signIn?: SignInPolicy | undefined
+  /** Entries of the ledger beside its generations; absent where nothing keeps any. */
+  readonly entries?: Pick<LedgerEntries, 'sums'> | undefined
   /** Files that go with a key. */
   readonly files?: Pick<FileStore, 'forget'> | undefined
 }
@@ -31,12 +35,15 @@ const UNKNOWN_TIME = new Date(0).toISOString()
 /** Keys as they are shown, with what they have spent up to now. */
 export async function keyEntries(
   keys: readonly (ApiKey | StoredKey)[],
-  source: Pick<KeySource, 'credit' | 'configured' | 'store'>,
+  source: Pick<KeySource, 'credit' | 'configured' | 'store' | 'entries'>,
 ): Promise<JsonObject[]> {
   const { configured, store } = source
   const complete = await Promise.all(keys.map((key) => withIssuer(key, configured, (hash) => store.find(hash))))
   await source.credit.refresh?.(complete.flatMap(({ identity, issuer }) => (issuer ? [identity, issuer.identity] : [identity])))
-  return complete.map((key) => keyEntry(key, source))
+  const lost = new Map(
+    (await source.entries?.sums(complete.map(({ identity }) => identity)))?.map((sum) => [`${sum.kind} ${sum.key}`, sum]),
+  )
+  return complete.map((key) => ({ ...keyEntry(key, source), ...lossesOf(key, lost) }))
 }
 
 /** An issued key as it may be used now: disabled where its issuer is, or is no more the one that issued it. */
@@ -46,6 +53,17 @@ async function withIssuer<K extends ApiKey>(key: K, configured: readonly ApiKey[
   const written = configured.find(({ identity }) => identity === consent.by)
   const found = written ?? (await find(issuerHash(consent)))
   return found && isIssuer(consent, found) ? underIssuer(key, found) : { ...key, disabled: true }
+}
+
+/** What providers reported beyond what the key was charged, and how much of it no other entry has settled, in USD. */
+function lossesOf({ identity }: ApiKey, sums: ReadonlyMap<string, EntrySum>): JsonObject {
+  const fields: JsonObject = {}
+  for (const loss of LOSSES) {
+    const { amount, settled } = sums.get(`${loss} ${identity}`) ?? { amount: 0n, settled: 0n }
+    fields[loss] = usd(amount)
+    fields[`${loss}_open`] = usd(amount - settled)
+  }
+  return fields
 }
 
 /** What a key may spend and has spent, in USD. `limit_remaining` is what may still be reserved: open requests count with their holds. */

@@ -27,6 +27,7 @@ import { ClientAddresses } from '../server/client-address.ts'
 import type { Drain } from '../server/drain.ts'
 import {
   compactionCommandRoute,
+  entryCommandRoute,
   eventCommandRoute,
   guardrailCommandRoute,
   keyCommandRoute,
@@ -299,6 +300,7 @@ class Owner {
         ...ledgerRoutes({ ...this.alerts.ofLedger, ledger: kept.ledger, scans, exports: this.onDemand }, recovered),
         ...keyCommandRoute(source),
         ...sessionCommandRoute(() => ({ ...source(), scans })),
+        ...entryCommandRoute(() => ({ ...source(), ledger: kept.ledger })),
         ...guardrailCommandRoute(source),
         ...compactionCommandRoute({
           compactionKeys: operatorsCompactionKeys({

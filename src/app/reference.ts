@@ -2,6 +2,7 @@
 import { type TSchema, Type } from 'typebox'
 import { openApi, withNotes } from '../api/openapi.ts'
 import { configurationOperations } from '../api/openapi-configuration.ts'
+import { entryOperations, ledgerEntry } from '../api/openapi-entries.ts'
 import { event, eventOperations } from '../api/openapi-events.ts'
 import { file, fileOperations } from '../api/openapi-files.ts'
 import { type ExampleModels, generationOperations, NOTES, type RequestSchemas } from '../api/openapi-generations.ts'
@@ -53,10 +54,12 @@ export function referenceDocument({ brand, models }: ReferenceSource): JsonObjec
       ...fileOperations(),
       ...managementOperations(),
       ...guardrailOperations(),
+      ...entryOperations(),
       ...eventOperations(),
       ...configurationOperations(),
     ],
     named: new Map<TSchema, string>([
+      [ledgerEntry, 'LedgerEntry'],
       [bodies.responses, 'ResponsesRequest'],
       [bodies.chat, 'ChatRequest'],
       [bodies.completions, 'CompletionsRequest'],

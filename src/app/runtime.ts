@@ -322,6 +322,7 @@ export class Runtime {
       time: source.clock,
       isDraining: () => this.events.sources.draining,
       ledger: source.store.ledger,
+      entries: source.store.ledger.entries,
       brand: config.brand.word,
       clock: source.clock,
       maxBody: config.server.maxBody,

@@ -15,6 +15,7 @@ import { adminAddresses, wrongTokensOf } from '../server/admin-token.ts'
 import { Drain } from '../server/drain.ts'
 import {
   compactionCommandRoute,
+  entryCommandRoute,
   eventCommandRoute,
   guardrailCommandRoute,
   keyCommandRoute,
@@ -213,6 +214,7 @@ async function administered(
       ...ledgerRoutes({ ...alerts.ofLedger, ledger: store.ledger, scans: runtime.scans, exports }, store.recovered),
       ...keyCommandRoute(() => runtime.management),
       ...sessionCommandRoute(() => runtime.management),
+      ...entryCommandRoute(() => runtime.management),
       ...guardrailCommandRoute(() => runtime.management),
       ...compactionCommandRoute({
         compactionKeys: operatorsCompactionKeys({ store: store.compactionKeys, config: runtime.config, clock, log }),

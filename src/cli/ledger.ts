@@ -22,7 +22,7 @@ export interface LedgerFlags extends Partial<RangeFlags> {
 export async function ledger(verb: string, flags: LedgerFlags = {}): Promise<number> {
   const { config: configFile = SHIPPED_CONFIG, full = false, to } = flags
   if (verb !== 'export' && verb !== 'verify' && verb !== 'recovery' && verb !== 'rebuild') {
-    process.stderr.write(`headgate: ledger: expected export, verify, recovery or rebuild, found ${verb}\n`)
+    process.stderr.write(`headgate: ledger: expected export, verify, recovery, rebuild or entries, found ${verb}\n`)
     return 2
   }
   try {
@@ -72,9 +72,20 @@ function report(found: Verdict): number {
   process.stdout.write(
     `${earlier}${found.generations} ${before ? 'newer ' : ''}generations, ${found.open} open, $${usdText(charged)} charged${carried}: ${found.ok ? 'ok' : 'wrong'}\n`,
   )
+  if (found.entries) process.stdout.write(entriesText(found.entries))
   for (const problem of found.problems) process.stdout.write(`${problem}\n`)
   return found.ok ? 0 : 1
 }
+
+/** Empty where there are no entries. */
+function entriesText({ open, ...sums }: NonNullable<Verdict['entries']>): string {
+  const parts = Object.entries(sums).flatMap(([kind, nano]) =>
+    BigInt(nano) === 0n ? [] : [`$${usdText(BigInt(nano))} ${NAMES[kind] ?? kind}`],
+  )
+  return parts.length === 0 ? '' : `entries: ${parts.join(', ')}; $${usdText(BigInt(open))} of what was lost is open\n`
+}
+
+const NAMES: Readonly<Record<string, string>> = { correction: 'corrected', refund: 'refunded', write_off: 'written off' }
 
 /** What a crash left open. @param fate what has become of it. */
 function tellRecovery(found: Reconciliation, fate: string): void {

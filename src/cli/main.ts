@@ -48,6 +48,10 @@ const HELP = `headgate: one address in front of many model providers
       (AWS_REGION, keys as the AWS SDKs find them). Each batch shows a POSITION, from which a later run goes on.
   headgate ledger verify [--full] [--config FILE]
       Adds up what is new in the ledger since the last check, or all of it; exit code 1 if entries and balances differ.
+  headgate ledger entries [--key KEY] [--kind KIND] [--cursor CURSOR] [--json] [--config FILE]
+      Shows what stands beside the generations: unrecovered and disputed usage, corrections, refunds and write-offs.
+  headgate ledger correction|refund|write_off USD --reason TEXT --key KEY | --generation ID | --settles ENTRY [--once TEXT] [--config FILE]
+      Adds an entry: a correction charges the key, a refund gives back, a write-off closes what was lost. --once: a repeated command adds nothing.
   headgate ledger recovery [--config FILE]
       Shows what the last start settled because a crash had left it open, or what the next start is going to settle.
   headgate ledger rebuild [--config FILE]
@@ -90,7 +94,7 @@ const WORDS: Readonly<Record<string, string>> = {
   test: 'DIR',
   docs: '--out DIR',
   health: 'no words behind it',
-  ledger: 'export, verify or recovery',
+  ledger: 'export, verify, recovery, rebuild, entries, or a kind of entry with USD',
 }
 
 export async function run(argv: readonly string[]): Promise<void> {
@@ -130,6 +134,8 @@ export async function run(argv: readonly string[]): Promise<void> {
   else if (verb === 'events') process.exitCode = await (await import('./events.ts')).events(rest, values)
   else if (verb === 'guardrails') process.exitCode = await (await import('./guardrails.ts')).guardrails(rest, values)
   else if (verb === 'credits') process.exitCode = await (await import('./keys.ts')).credits(rest, values)
+  else if (verb === 'ledger' && (await import('./ledger-entries.ts')).isEntryVerb(rest))
+    process.exitCode = await (await import('./ledger-entries.ts')).ledgerEntries(rest, values)
   else if (verb === 'ledger' && first !== undefined && rest.length === 1)
     process.exitCode = await (await import('./ledger.ts')).ledger(first, values)
   else if (Object.hasOwn(WORDS, verb)) fail(`${verb}: expected ${WORDS[verb]}. Try headgate --help`)
@@ -171,6 +177,10 @@ function parse(argv: readonly string[]) {
       to: { type: 'string' },
       guardrail: { type: 'string' },
       session: { type: 'string' },
+      generation: { type: 'string' },
+      settles: { type: 'string' },
+      reason: { type: 'string' },
+      once: { type: 'string' },
       help: { type: 'boolean', short: 'h' },
       version: { type: 'boolean' },
     },

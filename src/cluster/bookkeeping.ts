@@ -7,9 +7,11 @@ import { dirname } from 'node:path'
 import type { Clock, Timer } from '../core/clock.ts'
 import { type ClockStep, type DrawnNumbers, TICKS } from '../core/ids.ts'
 import type { ProcessStatus } from '../core/live-figures.ts'
+import { oldestCounted } from '../core/windows.ts'
 import type { CreditBook } from '../ledger/allowance.ts'
 import { Credit } from '../ledger/credit.ts'
 import type { Journal, LedgerReader, LedgerReaders, Reconciliation, Unread } from '../ledger/types.ts'
+import { withoutMoves } from '../ledger/window-moves.ts'
 import { MemoryJournal } from '../store/batch.ts'
 import type { CompactionKeyStore } from '../store/compaction-keys.ts'
 import type { EventStore } from '../store/events.ts'
@@ -212,6 +214,8 @@ export function keepLocally(
   const { journal, keys, compactionKeys, events } = store
   const recovered = aside ? journal.unsettled() : journal.reconcile()
   const credit = new Credit(clock, journal)
+  const { entries } = journal
+  credit.follow(entries)
   const guardrails = new HeldGuardrails({ store: store.guardrails, clock, report })
   const audit = new AuditTrail({ store: store.guardrails, clock, report })
   const close = async (): Promise<void> => {
@@ -225,7 +229,8 @@ export function keepLocally(
     export: (since) => journal.export(since),
     spent: () => journal.spent(),
     carried: () => journal.carried?.() ?? new Map(),
-    windows: () => credit.windows(),
+    windows: () => withoutMoves(credit.windows(), entries.moves(oldestCounted(clock.now()), Number.MAX_SAFE_INTEGER)),
+    entries,
     ...(usePage ? { usePage: usePage.bind(journal) } : {}),
     ...(rebuildUse ? { rebuildUse: rebuildUse.bind(journal) } : {}),
     ...(sessionNames ? { sessionNames: sessionNames.bind(journal) } : {}),

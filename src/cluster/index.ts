@@ -2,6 +2,7 @@
 import type { Clock } from '../core/clock.ts'
 import { asFault } from '../core/faults.ts'
 import type { CreditBook } from '../ledger/allowance.ts'
+import type { LedgerEntries } from '../ledger/entries.ts'
 import type { GenerationRecord, Journal, LedgerReader } from '../ledger/types.ts'
 import type { CompactionKeyStore } from '../store/compaction-keys.ts'
 import type { EventStore } from '../store/events.ts'
@@ -208,6 +209,20 @@ function sumsOf(
   }
 }
 
+/** Those of this process's own settlements among them. */
+function flushedEntries(entries: LedgerEntries, flush: () => Promise<void>): LedgerEntries {
+  const flushed = async <Result>(read: () => Result | Promise<Result>): Promise<Result> => {
+    await flush()
+    return read()
+  }
+  return {
+    add: (entry) => flushed(() => entries.add(entry)),
+    page: (query) => flushed(() => entries.page(query)),
+    sums: (keys) => flushed(() => entries.sums(keys)),
+    moves: (from, until) => flushed(() => entries.moves(from, until)),
+  }
+}
+
 function ledgerOf(journal: Journal, record: LedgerReader, flush: () => Promise<void>): LedgerReader {
   return {
     find: (id) => journal.find(id) ?? record.find(id),
@@ -217,6 +232,7 @@ function ledgerOf(journal: Journal, record: LedgerReader, flush: () => Promise<v
     },
     ...sumsOf(record, flush),
     ...(record.readers ? { readers: record.readers } : {}),
+    ...(record.entries ? { entries: flushedEntries(record.entries, flush) } : {}),
     spent: async () => {
       await flush()
       return record.spent()

@@ -5,7 +5,9 @@ import type { Config } from '../config/config.ts'
 import type { NewEvent } from '../core/event-types.ts'
 import type { DrawnNumbers } from '../core/ids.ts'
 import type { Json } from '../core/json.ts'
+import type { EntryRefusal, LedgerEntry, Move, NewEntry } from '../core/ledger-entries.ts'
 import type { ProcessStatus } from '../core/live-figures.ts'
+import type { EntryQuery, EntrySum } from '../ledger/entries.ts'
 import type {
   FoundPage,
   GenerationRecord,
@@ -73,6 +75,17 @@ export function sumsFrom(sent: readonly (readonly [key: string, nano: string])[]
   return new Map(sent.map(([key, nano]) => [key, BigInt(nano)]))
 }
 
+/** A sum of entries as it crosses. */
+export type SentEntrySum = Omit<EntrySum, 'amount' | 'settled'> & { amount: string; settled: string }
+
+export function sentEntrySum({ amount, settled, ...of }: EntrySum): SentEntrySum {
+  return { ...of, amount: String(amount), settled: String(settled) }
+}
+
+export function entrySumFrom({ amount, settled, ...of }: SentEntrySum): EntrySum {
+  return { ...of, amount: BigInt(amount), settled: BigInt(settled) }
+}
+
 /** Operations that workers call and the owner answers: the store of record, and what processes share. */
 export interface OwnerOffer {
   welcome(): Welcome
@@ -135,6 +148,11 @@ export interface OwnerOffer {
   ledgerSearch(query: GenerationSearch, before: string): FoundPage
   ledgerSpent(): [key: string, nano: string][]
   ledgerCarried(): [key: string, nano: string][]
+
+  entryAdd(entry: NewEntry): LedgerEntry | EntryRefusal
+  entryPage(query: EntryQuery): LedgerEntry[]
+  entrySums(keys: readonly string[] | null): SentEntrySum[]
+  entryMoves(from: number, until: number): Move[]
 
   counter(ask: CounterAsk): CounterAnswer
   news(topic: Topic, message: Json): null

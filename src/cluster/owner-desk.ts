@@ -1,6 +1,7 @@
 /** The owner's side of the channel: answers the workers' calls of the store of record, and passes news on. */
 import { Fault } from '../core/faults.ts'
 import type { Json } from '../core/json.ts'
+import type { LedgerEntries } from '../ledger/entries.ts'
 import type { LedgerScans } from '../ledger/scans.ts'
 import type { GenerationRecord } from '../ledger/types.ts'
 import { WatchedGuardrails } from '../store/guardrails.ts'
@@ -9,6 +10,7 @@ import type { KeyRecord, KeyStore, StoredKey } from '../store/keys.ts'
 import type { StoreOfRecord } from '../store/record.ts'
 import { type Answers, Line, type Port } from './ipc-line.ts'
 import { type OwnerOffer, type Replaced, sentBalance, sentSums, type WorkerOffer } from './messages.ts'
+import { entryAnswers } from './remote-entries.ts'
 import { compactionKeyAnswers, eventAnswers, guardrailAnswers } from './remote-stores.ts'
 import type { CounterAnswer, CounterAsk, Counters, Topic } from './shared/types.ts'
 
@@ -65,6 +67,7 @@ export class OwnerDesk {
       ...guardrailAnswers(() => new WatchedGuardrails(this.record.guardrails, () => this.urge())),
       ...compactionKeyAnswers(() => this.record.compactionKeys),
       ...eventAnswers(() => this.record.events),
+      ...entryAnswers(() => this.entries),
       ...this.ledgerAnswers(readings),
       counter: (ask: CounterAsk): CounterAnswer | Promise<CounterAnswer> => this.options.counters.take(ask),
       news: (topic: Topic, message: Json) => {
@@ -94,6 +97,12 @@ export class OwnerDesk {
     const { record } = this.options
     if (!record) throw new Fault('unavailable', { message: 'The owner keeps no store of record' })
     return record
+  }
+
+  private get entries(): LedgerEntries {
+    const { entries } = this.record.ledger
+    if (!entries) throw new Fault('unavailable', { message: 'The owner keeps no entries' })
+    return entries
   }
 
   private urge(): void {

@@ -1,5 +1,6 @@
 /** The store of record in a worker: sends every call to the owner. */
 import { Fault } from '../core/faults.ts'
+import type { LedgerEntries } from '../ledger/entries.ts'
 import type {
   FoundPage,
   GenerationRecord,
@@ -19,6 +20,7 @@ import type { KeyRecord, KeyStore, StoredKey } from '../store/keys.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows, StoreOfRecord } from '../store/record.ts'
 import type { Line } from './ipc-line.ts'
 import { balanceFrom, type OwnerOffer, sumsFrom, type WorkerOffer } from './messages.ts'
+import { RemoteEntries } from './remote-entries.ts'
 import { RemoteCompactionKeys, RemoteEvents, RemoteGuardrails } from './remote-stores.ts'
 
 export type OwnerLine = Line<OwnerOffer, WorkerOffer>
@@ -139,10 +141,12 @@ class RemoteKeys implements KeyStore {
 }
 
 class RemoteLedger implements LedgerReader {
+  readonly entries: LedgerEntries
   private readonly line: OwnerLine
 
   constructor(line: OwnerLine) {
     this.line = line
+    this.entries = new RemoteEntries(line)
   }
 
   find(id: string): Promise<GenerationRecord | undefined> {

@@ -11,6 +11,7 @@ export { type HoldAsk, holdWithin } from '../core/money.ts'
 
 import type { LimitReset } from '../plugin-api/key.ts'
 import type { Allowance, Charged, CreditAccount, CreditBook, Tightest, WindowUsage } from './allowance.ts'
+import type { LocalEntries } from './entries.ts'
 import type { Journal, OpenWindows, RecordedWindows } from './types.ts'
 
 /** The ask for an amount that cannot shrink. */
@@ -158,6 +159,14 @@ export class Account implements CreditAccount {
     this.spend(cost)
   }
 
+  /** What an operator has corrected, or given back where it is below zero: it counts in the windows of its moment. */
+  correct(nano: number, at: number): void {
+    const now = this.book.clock.now()
+    this.own.windows.add(nano, at, now)
+    this.payer?.windows.add(nano, at, now)
+    this.spend(nano)
+  }
+
   private spend(cost: number): void {
     this.own.spent.add(cost)
     this.payer?.spent.add(cost)
@@ -199,6 +208,12 @@ export class Credit implements CreditBook {
     const now = clock.now()
     // A day behind now was charged while the clock was ahead: it counts today, and opens no window early.
     for (const { key, day, cost } of recorded.spentByDay(oldestCounted(now))) this.balance(key).windows.add(cost, Math.min(day, now))
+  }
+
+  /** What its entries move is in the balances from now on. */
+  follow(entries: LocalEntries): void {
+    entries.moved = ({ key, payer, nano, countedAt }) => this.account(key, payer).correct(nano, countedAt)
+    entries.spent = (key) => this.balance(key).spent.exact
   }
 
   account(identity: string, payer?: string): Account {

@@ -2,6 +2,7 @@
 
 import type { DrawnNumbers } from '../core/ids.ts'
 import type { LimitReset } from '../plugin-api/key.ts'
+import type { LedgerEntries } from './entries.ts'
 
 /** Written before the upstream is called. */
 export interface HoldRow {
@@ -339,6 +340,8 @@ export interface LedgerReader {
    * filters are applied. It takes a few milliseconds, whatever is sought, and may be empty and not be the last.
    */
   searchPage?(query: GenerationSearch, before: string): FoundPage | Promise<FoundPage>
+  /** What stands beside the generations; absent in journals whose rows are forwarded. */
+  readonly entries?: LedgerEntries | undefined
   /** What goes through the ledger step by step; absent where nothing keeps how far it has come. */
   readonly readers?: LedgerReaders | undefined
   /** The whole search, where another process makes it. */

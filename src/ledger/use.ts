@@ -1,5 +1,6 @@
 /** What was used per day, model, endpoint and provider: the figures behind `/v1/activity` and the order `top-weekly`. */
 import { Fault } from '../core/faults.ts'
+import type { Move } from '../core/ledger-entries.ts'
 import { factsOf } from './facts.ts'
 import { Pace } from './pace.ts'
 import type { GenerationRecord, LedgerReader, UseGroup, UseQuery, UseRow } from './types.ts'
@@ -25,6 +26,8 @@ export async function scanUse(ledger: LedgerReader, query: UseQuery): Promise<Us
   }
   if (usePage) await eachPage((after) => usePage.call(ledger, query, after), add)
   else await eachSettled(ledger, query, (record, settled) => add(rowOf(record, settled, byKey)))
+  for (const move of (await ledger.entries?.moves(query.from, query.until)) ?? [])
+    if (!query.keys || query.keys.includes(move.key)) add(movedRow(move, byKey))
   return sums.rows()
 }
 
@@ -87,6 +90,24 @@ export async function eachSettled(
     if (record.at >= until) break
     if (record.settled && (!wanted || wanted.has(record.hold.key))) add(record, record.settled)
     if (pace.over) await pace.rest()
+  }
+}
+
+/** What an entry has moved counts on its day, as money of the model of its generation, and is no request. */
+function movedRow({ key, model, provider, countedAt, nano }: Move, byKey = false): UseRow {
+  return {
+    ...(byKey ? { key } : {}),
+    day: Math.floor(countedAt / DAY_MS) * DAY_MS,
+    model,
+    endpoint: '',
+    provider,
+    answered: true,
+    requests: 0,
+    cost: BigInt(nano),
+    input: 0,
+    output: 0,
+    reasoning: 0,
+    cacheSaved: 0,
   }
 }
 

@@ -3,9 +3,11 @@
  * from which they can be rebuilt, with those that a check has read before.
  */
 import { TICKS } from '../core/ids.ts'
+import { ENTRY_KINDS, type EntryKind, LOSSES } from '../core/ledger-entries.ts'
 import { Total } from '../core/money.ts'
 import { windowStarts } from '../core/windows.ts'
 import type { LimitReset } from '../plugin-api/key.ts'
+import type { EntrySum } from './entries.ts'
 import { type Entry, entriesOf } from './export.ts'
 import type { GenerationRecord, HoldRow, RecordedWindows, SettleRow, Sums } from './types.ts'
 
@@ -21,10 +23,28 @@ export interface Verdict {
   fees: Nano
   /** Nano-dollars of generations that retention has removed; not in `charged`. */
   carried: Nano
+  /** Entries beside the generations; absent where the ledger keeps none. */
+  entries?: EntryFigures
   /** One line each, at most `MOST_PROBLEMS` of them. */
   problems: string[]
   /** What an earlier check has covered: then the other figures are those of what was checked now. Absent where that was everything. */
   before?: Earlier
+}
+
+/** Nano-dollars. */
+export interface EntryFigures extends Readonly<Record<EntryKind, Nano>> {
+  /** Of `unrecovered` and `disputed`: what no other entry has settled. */
+  readonly open: Nano
+}
+
+/** The verdict with the figures of entries, whose moves are no longer in what was carried over. */
+export function withEntries(verdict: Verdict, sums: readonly EntrySum[], moved: Sums): Verdict {
+  const of = (kind: EntryKind): bigint => sums.reduce((sum, each) => sum + (each.kind === kind ? each.amount : 0n), 0n)
+  const open = sums.reduce((sum, { kind, amount, settled }) => sum + (LOSSES.some((loss) => loss === kind) ? amount - settled : 0n), 0n)
+  let carried = BigInt(verdict.carried)
+  for (const nano of moved.values()) carried -= nano
+  const figures = Object.fromEntries(ENTRY_KINDS.map((kind) => [kind, nanoOf(new Total(of(kind)))])) as Record<EntryKind, Nano>
+  return { ...verdict, carried: nanoOf(new Total(carried)), entries: { ...figures, open: nanoOf(new Total(open)) } }
 }
 
 /** The part of the ledger that was found right before, with what retention has removed of it since. */

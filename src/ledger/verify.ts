@@ -1,9 +1,10 @@
 /** Checks the ledger against itself: what the `ledger verify` command runs. */
 import { Fault } from '../core/faults.ts'
 import { TICKS } from '../core/ids.ts'
+import { sumOfMoves } from '../core/ledger-entries.ts'
 import { Pace } from './pace.ts'
 import type { GenerationRecord, LedgerReader, LedgerReaders, ReaderBatch, Sums } from './types.ts'
-import { type Earlier, type EarlierWindows, NONE, same, Totals, type Verdict, WindowCheck } from './verify-totals.ts'
+import { type Earlier, type EarlierWindows, NONE, same, Totals, type Verdict, WindowCheck, withEntries } from './verify-totals.ts'
 
 export type { Verdict } from './verify-totals.ts'
 
@@ -33,7 +34,13 @@ export async function verifyLedger(
   { full = false, now = Date.now(), read = () => {} }: VerifyOptions = {},
 ): Promise<Verdict> {
   const found = full || !ledger.readers ? undefined : await newOnly(ledger, ledger.readers, { now, read })
-  return found ?? verifyAll(ledger, read)
+  const verdict = found ?? (await verifyAll(ledger, read))
+  return ledger.entries ? withEntries(verdict, await ledger.entries.sums(), await movedOf(ledger)) : verdict
+}
+
+/** By account, what entries have moved so far: it is in the balances, and in what was carried over. */
+async function movedOf({ entries }: LedgerReader): Promise<Sums> {
+  return entries ? sumOfMoves(await entries.moves(0, Number.MAX_SAFE_INTEGER)) : NONE
 }
 
 interface VerifyOptions {
@@ -92,6 +99,8 @@ const AGE = 3_600_000
 /** What the reader's note has: sums by account of all that was checked, with those that retention had removed before. */
 interface Point extends Omit<Earlier, 'until'> {
   readonly sums: Readonly<Record<string, string>>
+  /** What of `sums` entries had moved. */
+  readonly moved?: Readonly<Record<string, string>>
   /** Absent where the ledger had no sums of windows. */
   readonly windows?: EarlierWindows
 }
@@ -107,6 +116,7 @@ async function verifyNew(
   { now, read }: { readonly now: number; readonly read: (generations: number) => void },
 ): Promise<Verdict | undefined> {
   const carriedBefore = (await ledger.carried?.()) ?? NONE
+  const movedBefore = await movedOf(ledger)
   const before = await ledger.spent()
   const windows = await ledger.windows?.()
   // Two processes may read the same batch: one of them is accepted.
@@ -132,12 +142,15 @@ async function verifyNew(
   if (windowsAfter) totals.checkWindows(windowsAfter)
   // Retention may have overtaken the first check; of a later one it moves nothing that is not in the sums already.
   if (!point && !same(carriedBefore, carried)) return undefined
-  const base = point ? sumsOf(point) : carried
+  const moved = await movedOf(ledger)
+  if (!same(movedBefore, moved)) return undefined
+  const base = point ? withMoves(sumsOf(point), point, moved) : carried
   const verdict = totals.close(before, after, base)
   if (!verdict.ok) return undefined
   if (batch.begunAt > 0) {
     const next = {
       ...nextPoint(point, base, checked, new Date(now).toISOString()),
+      moved: Object.fromEntries(moved),
       ...(checkedWindows && windowsAfter ? { windows: { at: windowsAfter.at, of: checkedWindows } } : {}),
     }
     await readers.accept(
@@ -165,6 +178,13 @@ function sumsOf({ sums }: Point): Sums {
   return new Map(Object.entries(sums).map(([account, sum]) => [account, BigInt(sum)]))
 }
 
+/** @param moved what entries have moved by now: the point has what they had moved then. */
+function withMoves(base: Sums, { moved: then = {} }: Point, moved: Sums): Sums {
+  const all = new Map(base)
+  for (const [account, nano] of moved) all.set(account, (all.get(account) ?? 0n) + nano - BigInt(then[account] ?? 0))
+  return all
+}
+
 function nextPoint(point: Point | undefined, base: Sums, { sums, ...of }: ReturnType<Totals['soFar']>, checkedAt: string): Point {
   const all = new Map(base)
   for (const [account, sum] of sums) all.set(account, (all.get(account) ?? 0n) + sum)
@@ -178,6 +198,6 @@ function nextPoint(point: Point | undefined, base: Sums, { sums, ...of }: Return
   }
 }
 
-function earlierOf({ sums: _sums, windows: _windows, ...point }: Point, { below }: ReaderBatch): Earlier {
+function earlierOf({ sums: _sums, moved: _moved, windows: _windows, ...point }: Point, { below }: ReaderBatch): Earlier {
   return { ...point, until: new Date(Math.floor(below / TICKS)).toISOString() }
 }

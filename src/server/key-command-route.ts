@@ -1,11 +1,13 @@
-/** The admin listener's routes for the command line: commands on keys, on compaction keys and on events, which change something, on guardrails and sessions. */
+/** The admin listener's routes for the command line: commands on keys, on compaction keys, on entries of the ledger and on events, which change something, on guardrails and sessions. */
 import type { IncomingMessage } from 'node:http'
 import {
   type CompactionSource,
+  type EntrySource,
   type EventSource,
   type GuardrailReading,
   type KeySource,
   runCompactionCommand,
+  runEntryCommand,
   runEventCommand,
   runGuardrailCommand,
   runKeyCommand,
@@ -25,6 +27,7 @@ export const KEY_COMMAND_PATH = '/keys/command'
 export const GUARDRAIL_COMMAND_PATH = '/guardrails/command'
 export const COMPACTION_COMMAND_PATH = '/compaction/command'
 export const EVENT_COMMAND_PATH = '/events/command'
+export const ENTRY_COMMAND_PATH = '/ledger/entries/command'
 export const SESSION_COMMAND_PATH = '/sessions/command'
 
 /** @param source called for each command, since a reload changes it. */
@@ -44,6 +47,11 @@ export function compactionCommandRoute(source: CompactionSource): [name: string,
 /** @param source called for each command, since a reload changes it. */
 export function eventCommandRoute(source: () => EventSource): [name: string, route: AdminRoute][] {
   return [[`POST ${EVENT_COMMAND_PATH}`, commandRoute((command) => runEventCommand(command, source()))]]
+}
+
+/** @param source called for each command, since a reload changes it. */
+export function entryCommandRoute(source: () => EntrySource): [name: string, route: AdminRoute][] {
+  return [[`POST ${ENTRY_COMMAND_PATH}`, commandRoute((command) => runEntryCommand(command, source()))]]
 }
 
 /** Read-only. @param source called for each command, since a reload changes it. */

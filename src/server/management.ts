@@ -2,6 +2,7 @@
 import {
   type ActivitySource,
   type ApiReply,
+  addEntry,
   assign,
   type ConfigurationSource,
   type CsvList,
@@ -18,6 +19,7 @@ import {
   generationDetail,
   LARGEST_BODY,
   listAssignments,
+  listEntries,
   listGuardrails,
   listKeys,
   oneGuardrail,
@@ -57,14 +59,14 @@ export interface ManagementSource
     ReplaySource,
     GuardrailTestSource {
   readonly status: Pick<Status, 'read'>
-  readonly ledger: Pick<LedgerReader, 'find'>
+  readonly ledger: Pick<LedgerReader, 'find' | 'entries'>
   readonly clock: Pick<Clock, 'now' | 'after'>
   /** As for completions: bytes and levels of a body. */
   readonly maxBody: number
   readonly jsonDepth: number
 }
 
-type Act = (request: OperationRequest, source: ManagementSource) => Promise<ApiReply>
+type Act = (request: OperationRequest, source: ManagementSource, key: ApiKey) => Promise<ApiReply>
 
 const KEYS = '/v1/keys'
 
@@ -74,6 +76,10 @@ const PATHS: Readonly<Record<string, Readonly<Record<string, Act>>>> = {
     POST: async (request, source) => createKey(await bodyOf(request, source), source),
   },
   '/v1/credits': { GET: (_request, source) => readCredits(source) },
+  '/v1/ledger/entries': {
+    GET: ({ query }, source) => listEntries(query, source),
+    POST: async (request, source, key) => addEntry(await bodyOf(request, source), source, makerOf(key)),
+  },
   '/v1/sessions': { GET: ({ query }, source) => readSessions(query, source) },
   '/v1/status': { GET: (_request, source) => source.status.read() },
   '/v1/generations': { GET: ({ query }, source) => searchGenerations(query, source) },
@@ -131,7 +137,7 @@ export function managementOperation(request: OperationRequest, source: Managemen
     const read = methodOf(methods, method)
     return async (key) => {
       if (!key.management) throw new Fault('management_only')
-      return read(request, source)
+      return read(request, source, key)
     }
   }
   const [, hash, rest = ''] = ONE_OF_KEYS.exec(path) ?? []
@@ -142,8 +148,13 @@ export function managementOperation(request: OperationRequest, source: Managemen
     const list = method === 'GET' ? csvListFor(path, request.query, request.request.headers.accept) : undefined
     if (list) return asCsv(list, request, source)
     if (hash !== undefined && !HASH.test(hash)) throw new Fault('not_found', { message: 'No such key' })
-    return act(request, source)
+    return act(request, source, key)
   }
+}
+
+/** Creator of the management key, or the key's name. */
+function makerOf(key: ApiKey): string {
+  return ('creator' in key && typeof key.creator === 'string' ? key.creator : undefined) ?? key.name
 }
 
 async function asCsv(list: CsvList, { query, method }: OperationRequest, source: ManagementSource): Promise<Answer> {
@@ -163,8 +174,7 @@ function guardrailOperation(
   const act = methodOf(methods, method)
   return async (key) => {
     if (!key.management) throw new Fault('management_only')
-    const by = ('creator' in key && typeof key.creator === 'string' ? key.creator : undefined) ?? key.name
-    return act({ query: request.query, source, by, body: () => bodyOf(request, source) })
+    return act({ query: request.query, source, by: makerOf(key), body: () => bodyOf(request, source) })
   }
 }
 

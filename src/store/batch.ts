@@ -4,7 +4,9 @@
  */
 
 import { Fault } from '../core/faults.ts'
+import { lossesOf } from '../core/ledger-entries.ts'
 import type { DayCharge, GenerationRecord, HoldRow, Journal, KeyCharges, Reconciliation, SettleRow } from '../ledger/types.ts'
+import { MemoryEntries } from './memory-entries.ts'
 import { recoveryOf } from './recovery.ts'
 import { chargedAt, DAY_MS, findRecord, recordOf, sumByAccount, TICKS, unknownSettlement } from './rows.ts'
 
@@ -160,6 +162,7 @@ export class MemoryJournal implements Journal {
   private readonly removed = new Map<string, Charge>()
   private readonly queue: BatchQueue
   private last = 0
+  readonly entries = new MemoryEntries()
 
   constructor(report: (news: BatchNews) => void = () => {}) {
     this.queue = new BatchQueue({
@@ -171,7 +174,10 @@ export class MemoryJournal implements Journal {
         }
         for (const row of settles) {
           if (this.settlements.has(row.seq)) report({ kind: 'duplicate', seq: row.seq })
-          else this.settlements.set(row.seq, row)
+          else {
+            this.settlements.set(row.seq, row)
+            for (const entry of lossesOf(row, () => this.holds.get(row.seq))) this.entries.insert(entry)
+          }
         }
       },
       knows: (seq) => this.holds.has(seq),
@@ -214,17 +220,18 @@ export class MemoryJournal implements Journal {
 
   *charges(): Iterable<KeyCharges> {
     yield* this.removed.values()
+    yield* this.moved()
     yield* this.chargesOf(this.settlements.values())
   }
 
   carried(): Map<string, bigint> {
-    return sumByAccount(this.removed.values())
+    return sumByAccount([...this.removed.values(), ...this.moved()])
   }
 
   spentByDay(since: number): Iterable<DayCharge> {
     const first = Math.floor(since / DAY_MS) * DAY_MS
     const sums = new Map<string, Charge>()
-    for (const { key, payer, day, cost } of [...this.removed.values(), ...this.chargesOf(this.settlements.values())]) {
+    for (const { key, payer, day, cost } of [...this.removed.values(), ...this.moved(), ...this.chargesOf(this.settlements.values())]) {
       addTo(sums, { key, payer: undefined, day, cost })
       if (payer !== undefined) addTo(sums, { key: payer, payer: undefined, day, cost })
     }
@@ -241,6 +248,12 @@ export class MemoryJournal implements Journal {
       this.settlements.delete(seq)
     }
     return batch.length
+  }
+
+  /** What entries have moved. */
+  private *moved(): Iterable<Charge> {
+    for (const { key, payer, countedAt, nano } of this.entries.moves(0, Number.POSITIVE_INFINITY))
+      yield { key, payer, day: Math.floor(countedAt / DAY_MS) * DAY_MS, cost: BigInt(nano) }
   }
 
   private *chargesOf(settlements: Iterable<SettleRow>): Iterable<Charge> {

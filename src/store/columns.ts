@@ -47,6 +47,29 @@ export const NODE = { node: 'text', label: 'text', expires_at: 'count' } as cons
 /** Changes of keys and of guardrails, numbered in the order in which they were committed. */
 export const KEY_CHANGE = { number: 'count', hash: 'text' } as const
 
+/**
+ * Entries beside the generations: `seq` and `tag` name a generation, 0 and '' none; `amount` may be below zero; `counted_at` is the moment
+ * in whose windows they count, 0 where they move nothing; `settles` is the id of another entry.
+ */
+export const LEDGER_ENTRY = {
+  number: 'count',
+  id: 'text',
+  at: 'count',
+  key: 'text',
+  payer: 'text',
+  seq: 'count',
+  tag: 'text',
+  model: 'text',
+  provider: 'text',
+  kind: 'text',
+  amount: 'count',
+  counted_at: 'count',
+  settles: 'optional text',
+  actor: 'text',
+  reason: 'text',
+  once: 'optional text',
+} as const
+
 /** `fields` is a JSON text, as the API takes it; `version` rises with every change. */
 export const GUARDRAIL = {
   id: 'text',

@@ -3,6 +3,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Clock, Timer } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 import { type DrawnNumbers, MOST_AHEAD } from '../core/ids.ts'
+import { lossesOf } from '../core/ledger-entries.ts'
 import type {
   DayCharge,
   FoundPage,
@@ -29,6 +30,7 @@ import { recoveryOf } from './recovery.ts'
 import { DAY_MS, findRecord, HOUR_MS, recordOf, sumByAccount, TICKS } from './rows.ts'
 import { IS_OPEN, SettledBelow } from './settled-below.ts'
 import { asRefusal, type Durability, integer, openDatabase, text } from './sqlite.ts'
+import { SqliteEntries } from './sqlite-entries.ts'
 import { SqliteReaders } from './sqlite-readers.ts'
 import { SqliteRollups } from './sqlite-rollups.ts'
 import { holdFrom, SETTLED_COLUMNS, settlementFrom } from './sqlite-rows.ts'
@@ -86,6 +88,7 @@ export class SqliteJournal implements Journal {
   private sums: SqliteUse | undefined
   private namesOfSessions: SqliteSessionNames | undefined
   private sessionUse: SqliteSessionUse | undefined
+  readonly entries: SqliteEntries
   /** What goes through the ledger step by step. */
   readonly readers: SqliteReaders
   private found: SqliteSearch | undefined
@@ -107,6 +110,7 @@ export class SqliteJournal implements Journal {
     this.keyMinutes = new KeyMinutes(db)
     this.rollups = new SqliteRollups(db, this.last)
     this.sessionSums = new SqliteSessionSums(db)
+    this.entries = new SqliteEntries(db, () => this.checkpoints.logged(1))
     this.readers = new SqliteReaders(db, (rows) => this.checkpoints.logged(rows))
     this.queue = new BatchQueue({
       write: (holds, settles) => this.write(holds, settles),
@@ -266,6 +270,7 @@ export class SqliteJournal implements Journal {
     this.charged.atOnce(() => {
       takeOff(this.db, { where: NAMED, value: named }, false)
       forgetAllMinutes(this.db)
+      this.entries.forget()
       this.db.prepare(FORGET_HOLDS).run(named)
       this.db.prepare(FORGET_SETTLEMENTS).run(named)
     })
@@ -322,6 +327,7 @@ export class SqliteJournal implements Journal {
           continue
         }
         const owner = charged.settle(row, () => holdFrom(this.selectHold.get(row.seq)))
+        for (const entry of lossesOf(row, () => holdFrom(this.selectHold.get(row.seq)))) this.entries.insert(entry)
         rollups.settle(row, owner)
         sessionSums.settle(row, owner)
         this.readers.settled(row.seq)

@@ -35,6 +35,7 @@ import {
   KEY_MINUTE,
   type Kind,
   LEASE,
+  LEDGER_ENTRY,
   NODE,
   READER,
   READER_LATE,
@@ -309,6 +310,19 @@ const STEPS: readonly Step[] = [
     script.raw(sql`create index carried_day on carried (day, key, payer)`)
     script.raw(sql`drop function if exists headgate_rebuild_windows(boolean)`)
     script.raw(sql`drop function if exists headgate_claim(text, text, bigint, bigint, bigint, bigint)`)
+    for (const text of POSTGRES_FUNCTIONS) script.raw(sql.raw(text))
+  },
+  // Entries of the ledger beside its generations: what no key was charged for, and what an operator corrects.
+  (script) => {
+    script.table('ledger_entry', LEDGER_ENTRY, ['number'])
+    script.raw(sql`create unique index ledger_entry_id on ledger_entry (id)`)
+    script.raw(sql`create unique index ledger_entry_once on ledger_entry (once) where once is not null`)
+    script.raw(sql`create index ledger_entry_settles on ledger_entry (settles) where settles is not null`)
+    script.raw(sql`create index ledger_entry_counted on ledger_entry (counted_at) where counted_at > 0`)
+    script.raw(sql`create index ledger_entry_key on ledger_entry (key, number)`)
+    if (script.database === 'sqlite') return
+    script.raw(sql`create sequence ledger_entry_number`)
+    script.raw(sql`alter table ledger_entry alter column number set default nextval('ledger_entry_number')`)
     for (const text of POSTGRES_FUNCTIONS) script.raw(sql.raw(text))
   },
 ]

@@ -2,6 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '../core/clock.ts'
 import { badField } from '../core/faults.ts'
+import type { LocalEntries } from '../ledger/entries.ts'
 import type { Journal, LedgerReaders } from '../ledger/types.ts'
 import { MemoryJournal } from './batch.ts'
 import type { Checkpoints } from './checkpoints.ts'
@@ -19,7 +20,7 @@ import { memoryEvents, SqliteEvents } from './sqlite-events.ts'
 import { SqliteGuardrails } from './sqlite-guardrails.ts'
 
 export interface Store {
-  readonly journal: Journal & Prunable
+  readonly journal: { readonly entries: LocalEntries } & Journal & Prunable
   readonly keys: KeyStore
   readonly guardrails: GuardrailStore
   readonly compactionKeys: CompactionKeyStore

@@ -209,7 +209,9 @@ export class SqliteRollups {
    * @returns the first of these days, since the epoch. @throws what SQLite throws; then nothing has changed.
    */
   rebuild(): number {
-    const row = this.db.prepare('SELECT (SELECT min(seq) FROM hold) AS oldest, EXISTS (SELECT 1 FROM carried) AS carried').get()
+    const row = this.db
+      .prepare('SELECT (SELECT min(seq) FROM hold) AS oldest, EXISTS (SELECT 1 FROM carried WHERE count > 0) AS carried')
+      .get()
     // Retention may have removed a part of the oldest day; where nothing is left, nothing can be made anew.
     const removed = row?.oldest === null || row?.carried === 1
     const day = Math.floor(Number(row?.oldest ?? this.below) / TICKS / DAY_MS) + (removed ? 1 : 0)

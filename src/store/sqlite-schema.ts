@@ -103,4 +103,12 @@ export const SQLITE_MIGRATIONS: readonly (readonly string[])[] = [
     'create table "carried_folded" ("day" integer not null, "key" text not null, constraint "carried_folded_pkey" primary key ("day")) strict',
     "insert into carried_folded values (0, '')",
   ],
+  [
+    'create table "ledger_entry" ("number" integer not null, "id" text not null, "at" integer not null, "key" text not null, "payer" text not null, "seq" integer not null, "tag" text not null, "model" text not null, "provider" text not null, "kind" text not null, "amount" integer not null, "counted_at" integer not null, "settles" text, "actor" text not null, "reason" text not null, "once" text, constraint "ledger_entry_pkey" primary key ("number")) strict',
+    'create unique index ledger_entry_id on ledger_entry (id)',
+    'create unique index ledger_entry_once on ledger_entry (once) where once is not null',
+    'create index ledger_entry_settles on ledger_entry (settles) where settles is not null',
+    'create index ledger_entry_counted on ledger_entry (counted_at) where counted_at > 0',
+    'create index ledger_entry_key on ledger_entry (key, number)',
+  ],
 ]

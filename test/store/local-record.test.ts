@@ -17,6 +17,7 @@ import { apiKey, holdRow, settleRow } from './samples.ts'
 
 function recordOf({ journal, keys, guardrails, compactionKeys, events }: Omit<Store, 'close'>, clock: FakeClock): LocalRecord {
   const credit = new Credit(clock, journal)
+  credit.follow(journal.entries)
   return new LocalRecord({ journal, keys, guardrails, compactionKeys, events, credit, clock })
 }
 

@@ -9,6 +9,7 @@ import type { Balance, LeaseAnswer, LeaseAsk, Pulse, SettledRows, StoreOfRecord 
 import { FakeClock } from '../support/clock.ts'
 import { allSessions } from '../support/sessions.ts'
 import { recordCompactionKeysContract } from './record-compaction-keys-contract.ts'
+import { recordEntriesContract } from './record-entries-contract.ts'
 import { recordGuardrailsContract } from './record-guardrails-contract.ts'
 import { recordKeysContract } from './record-keys-contract.ts'
 import { recordModelContract } from './record-model-contract.ts'
@@ -98,6 +99,7 @@ export function recordContract(t: Test, name: string, open: OpenRecord): void {
   recordKeysContract(t, name, open)
   recordGuardrailsContract(t, name, open)
   recordCompactionKeysContract(t, name, open)
+  recordEntriesContract(t, name, open)
   recordModelContract(t, name, open)
 }
 

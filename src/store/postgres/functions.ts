@@ -6,6 +6,7 @@
  */
 
 import { FOLD_CARRIED } from './carried-functions.ts'
+import { ENTER, NOTE_LOSSES } from './entry-function.ts'
 import { LEASE } from './lease-function.ts'
 import { LOCKS } from './locks.ts'
 import { NOTE_LATE, READER_ACCEPT, READER_CLAIM } from './reader-functions.ts'
@@ -88,8 +89,8 @@ BEGIN
       facts, CASE WHEN said > moment THEN moment WHEN said < granted_at THEN least(granted_at, moment) ELSE at END
     FROM given
     ON CONFLICT DO NOTHING
-    RETURNING key, payer, cost, CASE WHEN at > 0 THEN at ELSE seq / 4096 END AS moment
-  ), charge AS (
+    RETURNING seq, tag, key, payer, model, facts, cost, CASE WHEN at > 0 THEN at ELSE seq / 4096 END AS moment
+  ), ${NOTE_LOSSES}, charge AS (
     SELECT key AS account, cost, 0 AS issued, f.moment FROM fresh f
     UNION ALL SELECT payer, cost, cost, f.moment FROM fresh f WHERE payer <> ''
   ), dated AS (
@@ -253,6 +254,7 @@ export const POSTGRES_FUNCTIONS: readonly string[] = [
   LOCK,
   LEASE,
   TAKE,
+  ENTER,
   GIVE_BACK,
   END_LEASES,
   FORGET_LOST,

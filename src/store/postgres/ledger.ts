@@ -20,6 +20,7 @@ import { AdaptivePage } from '../adaptive-page.ts'
 import { DAY_MS, HOUR_MS, recordOf, TICKS } from '../rows.ts'
 import { MONTH_OF_DAY, OPEN_SINCE } from './carried-functions.ts'
 import type { Connection } from './connection.ts'
+import { PostgresEntries } from './entries.ts'
 import { GenerationLookUps } from './generation-look-ups.ts'
 import { factOf, SAVED as SAVED_TEXT } from './json-text.ts'
 import { byDayOf, CLOSED, inDaysOf, readKeyUse } from './key-use.ts'
@@ -34,6 +35,7 @@ const PAGE = 500
 const USE_PAGE = { least: 1_000, most: 50_000, target: 100 }
 
 export class PostgresLedger implements LedgerReader {
+  readonly entries: PostgresEntries
   readonly readers: LedgerReaders
   private readonly connection: Connection
   private readonly lookUps: GenerationLookUps
@@ -43,6 +45,7 @@ export class PostgresLedger implements LedgerReader {
   readonly sums: PostgresSums
 
   constructor(connection: Connection, readers: LedgerReaders) {
+    this.entries = new PostgresEntries({ readings: connection })
     this.connection = connection
     this.readers = readers
     this.lookUps = new GenerationLookUps(connection)

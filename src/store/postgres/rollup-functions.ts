@@ -228,7 +228,7 @@ BEGIN
   PERFORM pg_advisory_xact_lock(${LOCKS.program}, ${LOCKS.watermark});
   -- Retention may have removed a part of the oldest day; where nothing is left, nothing can be made anew.
   SELECT coalesce(min(g.seq), (SELECT seq FROM use_below)) / 4096 / ${DAY}
-    + CASE WHEN min(g.seq) IS NULL OR EXISTS (SELECT 1 FROM carried) THEN 1 ELSE 0 END INTO the_day FROM generation g;
+    + CASE WHEN min(g.seq) IS NULL OR EXISTS (SELECT 1 FROM carried WHERE count > 0) THEN 1 ELSE 0 END INTO the_day FROM generation g;
   UPDATE use_closed SET day = least(day, the_day), key = CASE WHEN day < the_day THEN key ELSE '' END;
   UPDATE use_below SET seq = least(seq, the_day * ${DAY} * 4096);
   UPDATE session_below SET seq = least(seq, the_day * ${DAY} * 4096);

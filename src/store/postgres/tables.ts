@@ -1,4 +1,5 @@
 /** Rows of the PostgreSQL tables, and the builder that compiles statements about them. */
+import type { EntryKind } from '../../core/ledger-entries.ts'
 import type { SettleStatus } from '../../ledger/types.ts'
 import type { LimitReset } from '../../plugin-api/key.ts'
 import { compiler } from '../migrations.ts'
@@ -136,7 +137,27 @@ export interface EventReceiverTable {
   disabled_at: number | null
 }
 
+export interface LedgerEntryTable {
+  number: number
+  id: string
+  at: number
+  key: string
+  payer: string
+  seq: number
+  tag: string
+  model: string
+  provider: string
+  kind: EntryKind
+  amount: number
+  counted_at: number
+  settles: string | null
+  actor: string
+  reason: string
+  once: string | null
+}
+
 export interface Tables {
+  ledger_entry: LedgerEntryTable
   generation: GenerationTable
   api_key: KeyTable
   balance: BalanceTable

@@ -1,0 +1,79 @@
+/** `headgate ledger entries`, and `headgate ledger refund USD …`: sent to the running gateway, and done on its store where none runs. */
+import { runEntryCommand } from '../api/index.ts'
+import { readConfig } from '../app/config-reader.ts'
+import { resolveKeys } from '../config/keys.ts'
+import { systemClock } from '../core/clock.ts'
+import { isObject, type JsonObject } from '../core/json.ts'
+import { ENTRY_COMMAND_PATH } from '../server/key-command-route.ts'
+import { CONSOLE, type Streams } from './console.ts'
+import { askOwner, onStore } from './owner-command.ts'
+import { table } from './plan-table.ts'
+import { SHIPPED_CONFIG } from './shipped-config.ts'
+
+export interface EntryFlags {
+  config?: string
+  json?: boolean
+  key?: string
+  kind?: string
+  cursor?: string
+  generation?: string
+  settles?: string
+  reason?: string
+  once?: string
+}
+
+const KINDS: ReadonlySet<string | undefined> = new Set(['correction', 'refund', 'write_off'])
+
+/** @param words behind `ledger`. */
+export function isEntryVerb([verb, ...rest]: readonly string[]): boolean {
+  return (verb === 'entries' && rest.length === 0) || (KINDS.has(verb) && rest.length <= 1)
+}
+
+/** @returns the exit code: 2 where the words make no command. */
+export async function ledgerEntries(words: readonly string[], flags: EntryFlags, streams: Streams = CONSOLE): Promise<number> {
+  const command = commandOf(words, flags)
+  if (!command) {
+    streams.error('headgate: ledger: expected entries, or correction, refund or write_off with USD and --reason')
+    return 2
+  }
+  try {
+    const config = await readConfig(flags.config ?? SHIPPED_CONFIG, process.env)
+    const reply =
+      (await askOwner(ENTRY_COMMAND_PATH, command, config)) ??
+      (await onStore(config, ({ keys: store, ledger }) => {
+        const { keys, generated } = resolveKeys(config)
+        const configured = generated === undefined ? keys : []
+        return runEntryCommand(command, { configured, store, ledger, clock: systemClock })
+      }))
+    streams.out(flags.json ? JSON.stringify(reply, null, 2) : textOf(reply))
+    return 0
+  } catch (error) {
+    streams.error(`headgate: ${error instanceof Error ? error.message : error}`)
+    return 1
+  }
+}
+
+function commandOf([verb, amount]: readonly string[], { key, kind, cursor, ...flags }: EntryFlags): JsonObject | undefined {
+  const of = key === undefined ? {} : { key }
+  if (verb === 'entries')
+    return { verb: 'list', ...of, fields: { ...(kind === undefined ? {} : { kind }), ...(cursor === undefined ? {} : { cursor }) } }
+  const dollars = Number(amount)
+  const { generation, settles, reason, once } = flags
+  if (verb === undefined || amount === undefined || !(dollars > 0) || reason === undefined) return undefined
+  const fields: JsonObject = { kind: verb, amount: dollars, reason }
+  if (generation !== undefined) fields.generation_id = generation
+  if (settles !== undefined) fields.settles = settles
+  if (once !== undefined) fields.idempotency_key = once
+  return { verb: 'add', ...of, fields }
+}
+
+function textOf({ data, next_cursor: next }: JsonObject): string {
+  const rows = Array.isArray(data) ? data.filter(isObject) : isObject(data) ? [data] : []
+  const lines = table(
+    ['entry', 'time', 'kind', 'USD', 'key', 'generation', 'actor', 'reason'],
+    rows.map(({ id, created_at: at, kind, amount, api_key_name: name, api_key_hash: hash, generation_id: generation, actor, reason }) =>
+      [id, at, kind, amount, name ?? String(hash).slice(0, 12), generation ?? '', actor, reason].map(String),
+    ),
+  )
+  return typeof next === 'string' ? `${lines}\nmore: --cursor ${next}` : lines
+}

@@ -1,0 +1,141 @@
+/**
+ * Entries of the ledger beside its generations: what providers bill beyond what keys were charged, and what an operator gives back,
+ * corrects or writes off. They are only ever appended.
+ */
+import { generationId } from './ids.ts'
+
+/**
+ * `unrecovered`, `disputed`: the gateway makes them with a settlement; they move no balance. `correction`: charges a key, or with an amount
+ * below zero gives back. `refund`: gives back. `write_off`: closes a part of one of the first two that is not charged to anyone.
+ */
+export const ENTRY_KINDS = ['unrecovered', 'disputed', 'correction', 'refund', 'write_off'] as const
+export type EntryKind = (typeof ENTRY_KINDS)[number]
+
+/** Kinds that the gateway makes by itself. */
+export const LOSSES = ['unrecovered', 'disputed'] as const satisfies readonly EntryKind[]
+export type Loss = (typeof LOSSES)[number]
+
+export interface LedgerEntry {
+  readonly id: string
+  /** Rises from entry to entry. */
+  readonly number: number
+  /** Milliseconds since the epoch. */
+  readonly at: number
+  /** Identity of the key, and of the key that issued it through sign-in. */
+  readonly key: string
+  readonly payer?: string | undefined
+  /** Sequence and tag of the generation that it is about. */
+  readonly generation?: { readonly seq: number; readonly tag: string } | undefined
+  /** Names that sums of use have it under; empty where there is no generation. */
+  readonly model: string
+  readonly provider: string
+  readonly kind: EntryKind
+  /** Nano-dollars; below zero only of a correction. */
+  readonly amount: number
+  /** Milliseconds since the epoch: the day, week and month of this moment have what it moves; 0 where it moves nothing. */
+  readonly countedAt: number
+  /** Id of the entry that it settles, in whole or in part. */
+  readonly settles?: string | undefined
+  readonly actor: string
+  readonly reason: string
+  /** What makes a repeated request the same one. */
+  readonly once?: string | undefined
+}
+
+export type NewEntry = Omit<LedgerEntry, 'number'>
+
+/** What an entry moves: the balance of its key, and of the key that issued it. */
+export interface Move {
+  readonly key: string
+  readonly payer?: string | undefined
+  readonly model: string
+  readonly provider: string
+  /** Milliseconds since the epoch. */
+  readonly countedAt: number
+  /** Nano-dollars; below zero: given back. */
+  readonly nano: number
+}
+
+/** Why an entry was not added. */
+export type EntryRefusal = 'no_such_entry' | 'more_than_open' | 'more_than_spent'
+
+/** Nano-dollars by which an entry moves what its key has spent. */
+export function movedBy({ kind, amount }: Pick<LedgerEntry, 'kind' | 'amount'>): number {
+  if (kind === 'correction') return amount
+  return kind === 'refund' ? -amount : 0
+}
+
+export function moveOf(entry: LedgerEntry): Move | undefined {
+  const nano = movedBy(entry)
+  const { key, payer, model, provider, countedAt } = entry
+  return nano === 0 ? undefined : { key, payer, model, provider, countedAt, nano }
+}
+
+/** Who makes the entries that come with a settlement. */
+export const GATEWAY_ACTOR = 'gateway'
+
+export const LOSS_REASONS: Readonly<Record<Loss, string>> = {
+  unrecovered: 'usage beyond what the limits of the key could pay',
+  disputed: 'a report of more usage than is possible',
+}
+
+/** Facts of a settlement that become entries; within texts of the facts quotes are escaped. */
+const LOST = /"(unrecovered|disputed)_nano":(\d+)/g
+/** Both names end so; nearly all settlements have neither. */
+const MARK = 'ed_nano":'
+
+export const lossId = (loss: Loss, seq: number, tag: string): string => `ent_${loss[0]}${seq}_${tag}`
+
+/** The entries that a settlement makes. @param owner of its hold. */
+export function lossesOf(
+  { seq, at, facts }: { readonly seq: number; readonly at: number; readonly facts: string },
+  find: () => (Pick<LedgerEntry, 'key' | 'payer' | 'model'> & { readonly tag: string }) | undefined,
+): NewEntry[] {
+  if (!facts.includes(MARK)) return []
+  const owner = find()
+  if (!owner) return []
+  return Array.from(facts.matchAll(LOST), ([, name, digits]) => {
+    const kind: Loss = name === 'disputed' ? 'disputed' : 'unrecovered'
+    return {
+      id: lossId(kind, seq, owner.tag),
+      at: at > 0 ? at : Math.floor(seq / TICKS),
+      key: owner.key,
+      payer: owner.payer,
+      generation: { seq, tag: owner.tag },
+      model: owner.model,
+      provider: '',
+      kind,
+      amount: Math.min(Number(digits), Number.MAX_SAFE_INTEGER),
+      countedAt: 0,
+      actor: GATEWAY_ACTOR,
+      reason: LOSS_REASONS[kind],
+    }
+  }).filter(({ amount }) => amount > 0)
+}
+
+/** Parts of a millisecond in a sequence. */
+const TICKS = 4096
+
+export function generationOf({ generation }: Pick<LedgerEntry, 'generation'>): string | null {
+  return generation ? generationId(generation.seq, generation.tag) : null
+}
+
+/** Nano-dollars by identity that entries have moved, as the sums of what keys have spent count them. */
+export function sumOfMoves(moves: readonly Move[]): Map<string, bigint> {
+  const sums = new Map<string, bigint>()
+  for (const { key, payer, nano } of moves)
+    for (const account of payer === undefined ? [key] : [key, payer]) sums.set(account, (sums.get(account) ?? 0n) + BigInt(nano))
+  return sums
+}
+
+/** A refusal that a store has decided on: what the amount may not pass. */
+export function refusalOf(
+  entry: NewEntry,
+  { settled, spent }: { settled: { amount: number; already: number } | undefined; spent: bigint },
+): EntryRefusal | undefined {
+  if (entry.settles !== undefined) {
+    if (!settled) return 'no_such_entry'
+    if (Math.abs(entry.amount) > settled.amount - settled.already) return 'more_than_open'
+  }
+  return spent + BigInt(movedBy(entry)) < 0n ? 'more_than_spent' : undefined
+}

@@ -1,0 +1,44 @@
+/** Entries of the ledger beside its generations, as a store keeps them. */
+import type { EntryKind, EntryRefusal, LedgerEntry, Move, NewEntry } from '../core/ledger-entries.ts'
+
+export interface EntryQuery {
+  /** `number` of the entry behind which the page begins. */
+  readonly after: number
+  readonly limit: number
+  /** Identity. */
+  readonly key?: string | undefined
+  readonly kind?: EntryKind | undefined
+  readonly id?: string | undefined
+}
+
+/** Nano-dollars of one key and kind. */
+export interface EntrySum {
+  readonly key: string
+  readonly kind: EntryKind
+  readonly amount: bigint
+  /** Of `unrecovered` and `disputed`: how much of it other entries have settled. */
+  readonly settled: bigint
+}
+
+export interface LedgerEntries {
+  /**
+   * Adds an entry and moves what its key has spent, in one step. One with a known `once` adds nothing, and the first one is returned.
+   * @throws Fault `unavailable`.
+   */
+  add(entry: NewEntry): LedgerEntry | EntryRefusal | Promise<LedgerEntry | EntryRefusal>
+  /** The oldest first. */
+  page(query: EntryQuery): LedgerEntry[] | Promise<LedgerEntry[]>
+  /** @param keys identities; absent: all. */
+  sums(keys?: readonly string[]): EntrySum[] | Promise<EntrySum[]>
+  /** What entries have moved that count from a moment on (milliseconds since the epoch), and before another. */
+  moves(from: number, until: number): Move[] | Promise<Move[]>
+}
+
+/** Entries beside balances in memory: these follow what is committed. */
+export interface LocalEntries extends LedgerEntries {
+  /** Is called with what an entry has moved. */
+  moved: ((move: Move) => void) | undefined
+  /** Nano-dollars that a key has spent. */
+  spent: ((key: string) => bigint) | undefined
+  moves(from: number, until: number): Move[]
+}

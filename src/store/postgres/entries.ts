@@ -1,0 +1,97 @@
+/** Entries of the ledger on PostgreSQL. */
+import { sql } from 'kysely'
+import { Fault } from '../../core/faults.ts'
+import {
+  type EntryKind,
+  type EntryRefusal,
+  type LedgerEntry,
+  type Move,
+  movedBy,
+  moveOf,
+  type NewEntry,
+} from '../../core/ledger-entries.ts'
+import type { EntryQuery, EntrySum, LedgerEntries } from '../../ledger/entries.ts'
+import type { Connections } from './connections.ts'
+import { type LedgerEntryTable, query, storable } from './tables.ts'
+
+export class PostgresEntries implements LedgerEntries {
+  private readonly connections: Pick<Connections, 'readings'>
+
+  constructor(connections: Pick<Connections, 'readings'>) {
+    this.connections = connections
+  }
+
+  async add(entry: NewEntry): Promise<LedgerEntry | EntryRefusal> {
+    const { id, key, payer = '', generation, model, provider, kind, amount, countedAt, settles, actor, reason, once } = entry
+    const { seq, tag } = generation ?? { seq: 0, tag: '' }
+    const entering = sql<{ outcome: string }>`select headgate_enter(${id}, ${key}, ${payer}, ${seq}::bigint, ${tag}, ${storable(model)},
+      ${storable(provider)}, ${kind}, ${amount}::bigint, ${movedBy(entry)}::bigint, ${countedAt}::bigint, ${settles ?? null}::text, ${storable(actor)},
+      ${storable(reason)}, ${once === undefined ? null : storable(once)}::text) as outcome`
+    const [row] = await this.connections.readings.transaction((session) => session.run(entering.compile(query)))
+    switch (row?.outcome) {
+      case 'no_such_entry':
+      case 'more_than_open':
+      case 'more_than_spent':
+        return row.outcome
+    }
+    const found = await this.connections.readings.run(
+      query
+        .selectFrom('ledger_entry')
+        .selectAll()
+        .where((of) => of.or([of('id', '=', id), ...(once === undefined ? [] : [of('once', '=', storable(once))])]))
+        .limit(1)
+        .compile(),
+    )
+    const [known] = found
+    if (!known) throw new Fault('unavailable', { message: 'The store of record has lost an entry' })
+    return entryFrom(known)
+  }
+
+  async page({ after, limit, key, kind, id }: EntryQuery): Promise<LedgerEntry[]> {
+    let found = query.selectFrom('ledger_entry').selectAll().where('number', '>', after)
+    if (key !== undefined) found = found.where('key', '=', storable(key))
+    if (kind !== undefined) found = found.where('kind', '=', kind)
+    if (id !== undefined) found = found.where('id', '=', storable(id))
+    return (await this.connections.readings.run(found.orderBy('number').limit(limit).compile())).map(entryFrom)
+  }
+
+  async sums(keys?: readonly string[]): Promise<EntrySum[]> {
+    const ofKeys = keys ? sql`where e.key = any(${keys.map(storable)})` : sql``
+    const summing = sql<{ key: string; kind: EntryKind; amount: bigint; settled: bigint }>`
+      select e.key, e.kind, sum(e.amount)::numeric as amount, coalesce(sum(s.amount), 0)::numeric as settled
+      from ledger_entry e left join (select settles, sum(amount) as amount from ledger_entry where settles is not null group by settles) s
+        on s.settles = e.id ${ofKeys} group by e.key, e.kind`
+    return this.connections.readings.run(summing.compile(query))
+  }
+
+  async moves(from: number, until: number): Promise<Move[]> {
+    const found = query
+      .selectFrom('ledger_entry')
+      .selectAll()
+      .where('counted_at', '>', 0)
+      .where('counted_at', '>=', from)
+      .where('counted_at', '<', Math.min(until, Number.MAX_SAFE_INTEGER))
+    return (await this.connections.readings.run(found.compile())).flatMap((row) => moveOf(entryFrom(row)) ?? [])
+  }
+}
+
+function entryFrom(row: LedgerEntryTable): LedgerEntry {
+  const { id, number, at, key, payer, seq, tag, model, provider, kind, amount, settles, actor, reason, once } = row
+  return {
+    id,
+    number,
+    at,
+    key,
+    payer: payer || undefined,
+    generation: seq > 0 ? { seq, tag } : undefined,
+    model,
+    provider,
+    kind,
+    amount,
+    countedAt: row.counted_at,
+    settles: settles ?? undefined,
+    actor,
+    reason,
+    once: once ?? undefined,
+  }
+}

@@ -1,0 +1,150 @@
+/** Entries of the ledger in the embedded store. */
+import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
+import {
+  ENTRY_KINDS,
+  type EntryKind,
+  type EntryRefusal,
+  type LedgerEntry,
+  type Move,
+  movedBy,
+  moveOf,
+  type NewEntry,
+  refusalOf,
+} from '../core/ledger-entries.ts'
+import type { EntryQuery, EntrySum, LocalEntries } from '../ledger/entries.ts'
+import { DAY_MS, NANO } from './rows.ts'
+import { bigInteger, integer, Statements, text } from './sqlite.ts'
+
+const ADD = `INSERT INTO ledger_entry (number, id, at, key, payer, seq, tag, model, provider, kind, amount, counted_at, settles, actor, reason, once)
+  SELECT ifnull(max(number), 0) + 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM ledger_entry WHERE true ON CONFLICT DO NOTHING`
+const PAGE = `SELECT * FROM ledger_entry WHERE number > ?1 AND (?2 IS NULL OR key = ?2) AND (?3 IS NULL OR kind = ?3) AND (?4 IS NULL OR id = ?4)
+  ORDER BY number LIMIT ?5`
+const ONCE = 'SELECT * FROM ledger_entry WHERE once = ?'
+const BY_ID = 'SELECT * FROM ledger_entry WHERE id = ?'
+const SETTLED = 'SELECT ifnull(sum(amount), 0) AS amount FROM ledger_entry WHERE settles = ?'
+/** Sums of 64 bits would end at 9 billion dollars, so dollars and the rest are summed apart. */
+const summed = (column: string): string => `sum(${column} / ${NANO}) AS dollars, sum(${column} % ${NANO}) AS nano`
+const OF_KEYS = '(?1 = 0 OR e.key IN (SELECT value FROM json_each(?2)))'
+const SUMS = `SELECT e.key, e.kind, ${summed('e.amount')} FROM ledger_entry e WHERE ${OF_KEYS} GROUP BY e.key, e.kind`
+const SETTLED_SUMS = `SELECT e.key, e.kind, ${summed('s.amount')} FROM ledger_entry s JOIN ledger_entry e ON e.id = s.settles
+  WHERE s.settles IS NOT NULL AND ${OF_KEYS} GROUP BY e.key, e.kind`
+const MOVES = 'SELECT * FROM ledger_entry WHERE counted_at > 0 AND counted_at >= ? AND counted_at < ?'
+/** What they move stays in the sums of what was carried over: the starts and the windows of every process read it there. */
+const CARRY = `INSERT INTO carried (key, payer, day, count, dollars, nano) VALUES (?, ?, ?, 0, ?, ?)
+  ON CONFLICT (key, payer, day) DO UPDATE SET dollars = dollars + excluded.dollars + (nano + excluded.nano) / ${NANO},
+    nano = (nano + excluded.nano) % ${NANO}`
+
+type Row = Record<string, SQLOutputValue>
+
+export class SqliteEntries implements LocalEntries {
+  moved: LocalEntries['moved']
+  spent: LocalEntries['spent']
+  private readonly db: DatabaseSync
+  private readonly statements: Statements
+  private readonly written: () => void
+
+  /** @param written is called after a transaction of its own. */
+  constructor(db: DatabaseSync, written: () => void) {
+    this.db = db
+    this.statements = new Statements(db)
+    this.written = written
+  }
+
+  /** Within the caller's transaction: one that is there already stays. */
+  insert(entry: NewEntry): void {
+    const { id, at, key, payer, generation, model, provider, kind, amount, countedAt, settles, actor, reason, once } = entry
+    const { seq, tag } = generation ?? { seq: 0, tag: '' }
+    const names = [id, Math.floor(at), key, payer ?? '', seq, tag, model, provider, kind, amount, countedAt, settles ?? null, actor, reason]
+    this.statements.of(ADD).run(...names, once ?? null)
+  }
+
+  add(entry: NewEntry): LedgerEntry | EntryRefusal {
+    const known = entry.once === undefined ? undefined : this.statements.of(ONCE).get(entry.once)
+    if (known) return entryFrom(known)
+    const of = entry.settles === undefined ? undefined : this.statements.of(BY_ID).get(entry.settles)
+    const settled = of && { amount: integer(of.amount), already: integer(this.statements.of(SETTLED).get(text(of.id))?.amount) }
+    const refusal = refusalOf(entry, { settled, spent: this.spent?.(entry.key) ?? BigInt(Number.MAX_SAFE_INTEGER) })
+    if (refusal) return refusal
+    const nano = movedBy(entry)
+    try {
+      this.db.exec('BEGIN IMMEDIATE')
+      this.insert(entry)
+      if (nano !== 0) {
+        const dollars = Math.floor(nano / NANO)
+        const day = Math.floor(entry.countedAt / DAY_MS)
+        this.statements.of(CARRY).run(entry.key, entry.payer ?? '', day, dollars, nano - dollars * NANO)
+      }
+      this.db.exec('COMMIT')
+    } catch (thrown) {
+      if (this.db.isOpen && this.db.isTransaction) this.db.exec('ROLLBACK')
+      throw thrown
+    }
+    this.written()
+    const added = entryFrom(this.statements.of(BY_ID).get(entry.id) ?? {})
+    const move = moveOf(added)
+    if (move) this.moved?.(move)
+    return added
+  }
+
+  page({ after, limit, key, kind, id }: EntryQuery): LedgerEntry[] {
+    return this.statements
+      .of(PAGE)
+      .all(after, key ?? null, kind ?? null, id ?? null, limit)
+      .map(entryFrom)
+  }
+
+  sums(keys?: readonly string[]): EntrySum[] {
+    const given = [keys ? 1 : 0, JSON.stringify(keys ?? [])] as const
+    const settled = new Map(this.read(SETTLED_SUMS, given).map((sum) => [`${sum.kind} ${sum.key}`, sum.amount]))
+    return this.read(SUMS, given).map((sum) => ({ ...sum, settled: settled.get(`${sum.kind} ${sum.key}`) ?? 0n }))
+  }
+
+  moves(from: number, until: number): Move[] {
+    return this.statements
+      .of(MOVES)
+      .all(from, Math.min(until, Number.MAX_SAFE_INTEGER))
+      .flatMap((row) => moveOf(entryFrom(row)) ?? [])
+  }
+
+  /** Of a journal whose rows are forwarded: the record makes the entries of its own. */
+  forget(): void {
+    this.statements.of('DELETE FROM ledger_entry').run()
+  }
+
+  private read(sql: string, given: readonly [number, string]): { key: string; kind: EntryKind; amount: bigint }[] {
+    const statement = this.db.prepare(sql)
+    statement.setReadBigInts(true)
+    return statement.all(...given).map((row) => ({
+      key: text(row.key),
+      kind: kindOf(row.kind),
+      amount: bigInteger(row.dollars) * BigInt(NANO) + bigInteger(row.nano),
+    }))
+  }
+}
+
+function kindOf(value: unknown): EntryKind {
+  const kind = ENTRY_KINDS.find((each) => each === value)
+  if (!kind) throw new TypeError('expected a kind of entry')
+  return kind
+}
+
+function entryFrom(row: Row): LedgerEntry {
+  const seq = integer(row.seq)
+  return {
+    id: text(row.id),
+    number: integer(row.number),
+    at: integer(row.at),
+    key: text(row.key),
+    payer: text(row.payer) || undefined,
+    generation: seq > 0 ? { seq, tag: text(row.tag) } : undefined,
+    model: text(row.model),
+    provider: text(row.provider),
+    kind: kindOf(row.kind),
+    amount: integer(row.amount),
+    countedAt: integer(row.counted_at),
+    settles: row.settles === null ? undefined : text(row.settles),
+    actor: text(row.actor),
+    reason: text(row.reason),
+    once: row.once === null ? undefined : text(row.once),
+  }
+}
