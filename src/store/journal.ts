@@ -2,7 +2,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Clock, Timer } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
-import { type DrawnNumbers, MOST_AHEAD } from '../core/ids.ts'
+import type { DrawnNumbers } from '../core/ids.ts'
 import type {
   DayCharge,
   FoundPage,
@@ -21,12 +21,14 @@ import type {
   UseQuery,
 } from '../ledger/types.ts'
 import { type BatchNews, BatchQueue } from './batch.ts'
-import { pruneGenerations } from './carried.ts'
-import { ChargedSums, chargesOf, takeOff } from './charged.ts'
+import { foldCarried, pruneGenerations } from './carried.ts'
+import { ChargedSums, chargesOf, removedUnread, takeOff } from './charged.ts'
+import { type CheckpointNews, Checkpoints } from './checkpoints.ts'
 import { forgetAllMinutes, KeyMinutes } from './key-minutes.ts'
 import { recoveryOf } from './recovery.ts'
 import { DAY_MS, findRecord, HOUR_MS, recordOf, sumByAccount, TICKS } from './rows.ts'
 import { type Durability, integer, openDatabase, text } from './sqlite.ts'
+import { drawnNumbers, openHolds } from './sqlite-numbers.ts'
 import { SqliteReaders } from './sqlite-readers.ts'
 import { SqliteRollups } from './sqlite-rollups.ts'
 import { holdFrom, SETTLED_COLUMNS, settlementFrom } from './sqlite-rows.ts'
@@ -37,7 +39,7 @@ import { SqliteSessionUse } from './sqlite-session-use.ts'
 import { SqliteUse } from './sqlite-use.ts'
 
 /** What an operator should know of; no row's content is in it. */
-export type JournalNews = BatchNews | { kind: 'checkpoint-failed'; cause: unknown }
+export type JournalNews = BatchNews | CheckpointNews
 
 export interface JournalOptions {
   durability: Durability
@@ -45,13 +47,6 @@ export interface JournalOptions {
   report?: ((news: JournalNews) => void) | undefined
 }
 
-/**
- * A checkpoint costs two fsyncs however little it copies, and stalls the loop for longer the more it copies.
- * So it comes when this many rows wait in the log, looked at this often, and else after so many milliseconds.
- */
-const CHECKPOINT_ROWS = 2_000
-const CHECKPOINT_LOOK = 250
-const CHECKPOINT_LATEST = 5_000
 /** Milliseconds until settlements that were refused are tried again. */
 const RETRY_AFTER = 1000
 /** Generations of one page of the export, which takes less than a millisecond: a scan works in slices of 5 ms at most. */
@@ -61,8 +56,6 @@ const INSERT_HOLD = `INSERT INTO hold (seq, tag, key, payer, model, endpoint, ho
   ON CONFLICT (seq) DO UPDATE SET hold = excluded.hold, floor = excluded.floor WHERE tag = excluded.tag`
 const INSERT_SETTLEMENT = `INSERT INTO settlement (seq, status, cost, input, output, cached, cache_write, reasoning, estimated, facts, at)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (seq) DO NOTHING`
-const DRAWN = 'SELECT (SELECT ifnull(max(seq), 0) FROM hold WHERE seq < ?1) AS last, (SELECT min(seq) FROM hold WHERE seq >= ?1) AS ahead'
-const OPEN = 'SELECT seq, tag, key, floor FROM hold WHERE seq NOT IN (SELECT seq FROM settlement) ORDER BY seq'
 
 const NAMED = 'seq IN (SELECT value FROM json_each(?))'
 const FORGET_HOLDS = `DELETE FROM hold WHERE ${NAMED} AND seq IN (SELECT seq FROM settlement)`
@@ -81,12 +74,7 @@ export class SqliteJournal implements Journal {
   private readonly selectHold: StatementSync
   private readonly selectSettlement: StatementSync
   private last: number
-  /** Writes a number that is there already. */
-  private readonly writeNothing: string
-  private checkpointTimer: Timer | undefined
-  /** Rows since the last checkpoint, and when the first of them came. */
-  private rowsInLog = 0
-  private logSince = 0
+  private readonly checkpoints: Checkpoints
   private retryTimer: Timer | undefined
   private readonly charged: ChargedSums
   private readonly keyMinutes: KeyMinutes
@@ -110,12 +98,12 @@ export class SqliteJournal implements Journal {
     this.selectHold = db.prepare('SELECT * FROM hold WHERE seq = ?')
     this.selectSettlement = db.prepare('SELECT * FROM settlement WHERE seq = ?')
     this.last = integer(db.prepare('SELECT ifnull(max(seq), 0) AS seq FROM hold').get()?.seq)
-    this.writeNothing = `PRAGMA user_version = ${integer(db.prepare('PRAGMA user_version').get()?.user_version)}`
+    this.checkpoints = new Checkpoints(db, { clock: this.clock, report: this.report })
     this.charged = new ChargedSums(db)
     this.keyMinutes = new KeyMinutes(db)
     this.rollups = new SqliteRollups(db, this.last)
     this.sessionSums = new SqliteSessionSums(db)
-    this.readers = new SqliteReaders(db, (rows) => this.logged(rows))
+    this.readers = new SqliteReaders(db, (rows) => this.checkpoints.logged(rows))
     this.queue = new BatchQueue({
       write: (holds, settles) => this.write(holds, settles),
       knows: (seq) => this.knows(seq),
@@ -142,15 +130,12 @@ export class SqliteJournal implements Journal {
 
   drawnNumbers(now: number): DrawnNumbers {
     this.queue.flush()
-    const until = (Math.floor(now) + MOST_AHEAD) * TICKS
-    const found = this.db.prepare(DRAWN).get(until)
-    const from = found?.ahead
-    return { last: integer(found?.last), ahead: typeof from === 'number' ? { from, to: this.last } : undefined }
+    return drawnNumbers(this.db, now, this.last)
   }
 
   unsettled(): Reconciliation {
     this.queue.flush()
-    return recoveryOf(openHolds(this.db.prepare(OPEN)))
+    return recoveryOf(openHolds(this.db))
   }
 
   reconcile(): Reconciliation {
@@ -176,18 +161,32 @@ export class SqliteJournal implements Journal {
     return sumByAccount(chargesOf(this.db, 'removed'))
   }
 
+  removedUnread(): Map<string, bigint> {
+    return sumByAccount(removedUnread(this.db))
+  }
+
+  chargePages(of: 'removed' | 'all'): Iterable<readonly KeyCharges[]> {
+    return this.charged.pages(of)
+  }
+
   /** Removes the oldest settled generations admitted before a moment; their sums stay. @throws what SQLite throws. */
   prune(before: number, most: number): number {
-    const count = pruneGenerations(this.db, { charged: this.charged, rollups: this.rollups }, before, most)
-    if (count > 0) this.logged(count)
+    const count = pruneGenerations(
+      this.db,
+      { charged: this.charged, rollups: this.rollups, readers: this.readers, now: this.clock.now() },
+      before,
+      most,
+    )
+    if (count > 0) this.checkpoints.logged(count)
     return count
   }
 
   /** Brings the tables of sums of use up to date, see `SqliteRollups`. @throws what SQLite throws. */
   roll(now: number, most: number): number {
     const rolled = this.rollups.roll(now, most, this.last)
-    const count = rolled >= most ? rolled : this.sessionSums.roll(now, most, this.last)
-    if (count > 0) this.logged(count)
+    const sessions = rolled >= most ? rolled : this.sessionSums.roll(now, most, this.last)
+    const count = sessions >= most ? sessions : foldCarried(this.db, this.charged, now, most)
+    if (count > 0) this.checkpoints.logged(count)
     return count
   }
 
@@ -266,12 +265,12 @@ export class SqliteJournal implements Journal {
     if (seqs.length === 0) return
     const named = JSON.stringify(seqs)
     this.charged.atOnce(() => {
-      takeOff(this.db, { where: NAMED, value: named }, false)
+      takeOff(this.db, { where: NAMED, value: named })
       forgetAllMinutes(this.db)
       this.db.prepare(FORGET_HOLDS).run(named)
       this.db.prepare(FORGET_SETTLEMENTS).run(named)
     })
-    this.logged(seqs.length)
+    this.checkpoints.logged(seqs.length)
   }
 
   /** Of generations named by their sequence, those that are settled and committed, with their tags. */
@@ -283,7 +282,7 @@ export class SqliteJournal implements Journal {
   close(): void {
     if (!this.db.isOpen) return
     this.queue.flush()
-    this.checkpointTimer?.cancel()
+    this.checkpoints.close()
     this.retryTimer?.cancel()
     this.charged.close()
     this.rollups.close()
@@ -343,16 +342,8 @@ export class SqliteJournal implements Journal {
     keyMinutes.ended(true)
     rollups.ended(true)
     sessionSums.ended(true)
-    this.logged(holds.length + settles.length)
+    this.checkpoints.logged(holds.length + settles.length)
     for (const seq of duplicates) this.report({ kind: 'duplicate', seq })
-  }
-
-  /** So many rows more wait in the log for a checkpoint. */
-  private logged(rows: number): void {
-    this.rowsInLog += rows
-    if (this.checkpointTimer) return
-    this.logSince = this.clock.monotonic()
-    this.checkpointTimer = this.clock.after(CHECKPOINT_LOOK, this.look)
   }
 
   private knows(seq: number): boolean {
@@ -371,32 +362,6 @@ export class SqliteJournal implements Journal {
       this.queue.flush()
     })
   }
-
-  private readonly look = (): void => {
-    const due = this.rowsInLog >= CHECKPOINT_ROWS || this.clock.monotonic() - this.logSince >= CHECKPOINT_LATEST
-    this.checkpointTimer = due ? undefined : this.clock.after(CHECKPOINT_LOOK, this.look)
-    if (due) this.checkpoint()
-  }
-
-  /**
-   * Copies the log into the file, off the path of any request; a failure only leaves the log longer.
-   * The first write after it starts the log over. That is done at once: a log that is cut or damaged later then takes back
-   * only what came after the checkpoint, where pages that are in the file already would come back older than their
-   * neighbours. It also takes that write's fsync away from the next request.
-   */
-  private checkpoint(): void {
-    this.rowsInLog = 0
-    try {
-      this.db.exec('PRAGMA wal_checkpoint(PASSIVE)')
-      this.db.exec(this.writeNothing)
-    } catch (cause) {
-      this.report({ kind: 'checkpoint-failed', cause })
-    }
-  }
-}
-
-function* openHolds(statement: StatementSync): Iterable<Pick<HoldRow, 'seq' | 'tag' | 'key' | 'floor'>> {
-  for (const row of statement.iterate()) yield { seq: integer(row.seq), tag: text(row.tag), key: text(row.key), floor: integer(row.floor) }
 }
 
 /**
