@@ -285,5 +285,8 @@ const FUNCTIONS: readonly string[] = [
  * and a call that waits for a lock gives up when its caller has. (A limit of time for the statement itself cannot be set here: it has begun.)
  */
 export const POSTGRES_FUNCTIONS: readonly string[] = FUNCTIONS.map((text) =>
-  text.replace(/ LANGUAGE plpgsql AS \$body\$/, text.includes('FUNCTION headgate_lock') ? '$&' : " LANGUAGE plpgsql SET jit = off SET lock_timeout = '5s' AS $$body$$"),
+  text.replace(
+    / LANGUAGE plpgsql AS \$body\$/,
+    text.includes('FUNCTION headgate_lock') ? '$&' : " LANGUAGE plpgsql SET jit = off SET lock_timeout = '5s' AS $$body$$",
+  ),
 )

@@ -52,7 +52,8 @@ const ROLL_SESSIONS = prepared('roll_sessions', 'SELECT headgate_roll_sessions((
 const CLOSE_DAYS = prepared('close_days', 'SELECT headgate_close_days($1) AS count')
 const FORGET_USE = prepared('forget_use', 'SELECT headgate_forget_use($1, $2) AS count')
 const FOLD_CARRIED = prepared('fold_carried', 'SELECT headgate_fold_carried($1) AS count')
-const AHEAD = prepared('ahead', `SELECT max(seq) AS seq FROM generation WHERE seq > (headgate_now() + $1) * ${TICKS}`)
+/** The time is a subselect: a volatile function is no bound of an index. */
+const AHEAD = prepared('ahead', `SELECT max(seq) AS seq FROM generation WHERE seq > (SELECT (headgate_now() + $1) * ${TICKS})`)
 const BALANCES = prepared(
   'balances',
   `SELECT key, spent, leased,

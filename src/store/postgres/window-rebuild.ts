@@ -58,7 +58,7 @@ export class WindowRebuild {
     const { connection, readers } = this.parts
     const [found] = await connection.run(
       sql<{ moment: number; ahead: boolean }>`select headgate_now() as moment,
-        exists (select 1 from balance where day > headgate_window('daily', headgate_now())) as ahead`.compile(query),
+        exists (select 1 from balance where day > (select headgate_window('daily', headgate_now()))) as ahead`.compile(query),
     )
     if (!found?.ahead) return 0
     const starts = windowStarts(found.moment)
