@@ -10,7 +10,8 @@ import type { ProcessStatus } from '../core/live-figures.ts'
 import { oldestCounted } from '../core/windows.ts'
 import type { CreditBook } from '../ledger/allowance.ts'
 import { Credit } from '../ledger/credit.ts'
-import type { Journal, LedgerReader, LedgerReaders, Reconciliation, Unread } from '../ledger/types.ts'
+import { Pace } from '../ledger/pace.ts'
+import type { Journal, KeyCharges, LedgerReader, LedgerReaders, Reconciliation, Sums, Unread } from '../ledger/types.ts'
 import { withoutMoves } from '../ledger/window-moves.ts'
 import { MemoryJournal } from '../store/batch.ts'
 import type { CompactionKeyStore } from '../store/compaction-keys.ts'
@@ -205,6 +206,18 @@ function ended(bookkeeping: Bookkeeping, end: () => void): Bookkeeping {
   }
 }
 
+/** By account, beside requests: to read the sums of all keys at once would hold them up. */
+async function summed(pages: Iterable<readonly KeyCharges[]>): Promise<Sums> {
+  const sums = new Map<string, bigint>()
+  const pace = new Pace()
+  for (const page of pages) {
+    for (const { key, payer, cost } of page)
+      for (const account of payer === undefined ? [key] : [key, payer]) sums.set(account, (sums.get(account) ?? 0n) + cost)
+    if (pace.over) await pace.rest()
+  }
+  return sums
+}
+
 /** The ledger of a process alone: its journal is the record. A command beside the gateway settles nothing. */
 export function keepLocally(
   store: Store,
@@ -227,9 +240,10 @@ export function keepLocally(
   const ledger: LedgerReader = {
     find: (id) => journal.find(id),
     export: (since) => journal.export(since),
-    spent: () => journal.spent(),
-    carried: () => journal.carried?.() ?? new Map(),
-    windows: () => withoutMoves(credit.windows(), entries.moves(oldestCounted(clock.now()), Number.MAX_SAFE_INTEGER)),
+    spent: () => (journal.chargePages ? summed(journal.chargePages('all')) : journal.spent()),
+    carried: () => (journal.chargePages ? summed(journal.chargePages('removed')) : (journal.carried?.() ?? new Map())),
+    ...(journal.removedUnread ? { removedUnread: journal.removedUnread.bind(journal) } : {}),
+    windows: async () => withoutMoves(await credit.windows(), entries.moves(oldestCounted(clock.now()), Number.MAX_SAFE_INTEGER)),
     entries,
     ...(usePage ? { usePage: usePage.bind(journal) } : {}),
     ...(rebuildUse ? { rebuildUse: rebuildUse.bind(journal) } : {}),

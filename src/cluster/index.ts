@@ -238,6 +238,7 @@ function ledgerOf(journal: Journal, record: LedgerReader, flush: () => Promise<v
       return record.spent()
     },
     carried: async () => (await record.carried?.()) ?? new Map(),
+    ...(record.removedUnread ? { removedUnread: record.removedUnread.bind(record) } : {}),
     ...(record.windows
       ? {
           windows: async () => {

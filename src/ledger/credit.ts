@@ -12,6 +12,7 @@ export { type HoldAsk, holdWithin } from '../core/money.ts'
 import type { LimitReset } from '../plugin-api/key.ts'
 import type { Allowance, Charged, CreditAccount, CreditBook, Tightest, WindowUsage } from './allowance.ts'
 import type { LocalEntries } from './entries.ts'
+import { Pace } from './pace.ts'
 import type { Journal, OpenWindows, RecordedWindows } from './types.ts'
 
 /** The ask for an amount that cannot shrink. */
@@ -178,6 +179,9 @@ function amountOrThrow(amount: number): void {
   if (!(Number.isSafeInteger(amount) && amount >= 0)) throw new RangeError(`not an amount of nano-dollars: ${amount}`)
 }
 
+/** Accounts between two looks at the time. */
+const WINDOWS_STEP = 200
+
 /** The sums of a journal. */
 export type RecordedSpending = Pick<Journal, 'charges' | 'spentByDay'>
 
@@ -236,8 +240,13 @@ export class Credit implements CreditBook {
   }
 
   /** For `ledger verify`: the windows that holds are taken under. */
-  windows(): RecordedWindows {
-    const of = new Map(Array.from(this.balances, ([key, { windows }]) => [key, windows.recorded()]))
+  async windows(): Promise<RecordedWindows> {
+    const of = new Map<string, OpenWindows>()
+    const pace = new Pace()
+    for (const [key, { windows }] of this.balances) {
+      of.set(key, windows.recorded())
+      if (of.size % WINDOWS_STEP === 0 && pace.over) await pace.rest()
+    }
     return { at: this.book.clock.now(), of }
   }
 

@@ -282,6 +282,12 @@ export interface ReaderClaim {
   readonly now: number
 }
 
+/** What a reader keeps of one account; a JSON text. */
+export interface KeptSums {
+  readonly account: string
+  readonly sums: string
+}
+
 /** What a reader has not read. */
 export interface Unread {
   /** Milliseconds since the epoch: admission of the oldest one; undefined where there is none. */
@@ -302,6 +308,14 @@ export interface LedgerReaders {
   pages(batch: ReaderBatch): AsyncIterable<readonly GenerationRecord[]> | Iterable<readonly GenerationRecord[]>
   /** The batch has been read. @returns false where it is no longer the open one. */
   accept(batch: ReaderBatch, note: string): boolean | Promise<boolean>
+  /** Forgets how far it has come: it begins anew. */
+  reset(reader: string): void | Promise<void>
+  /** Keeps sums with the batch that is open. */
+  keep(batch: ReaderBatch, sums: readonly KeptSums[]): void | Promise<void>
+  /** Those that were kept with a batch, in the order of the accounts. */
+  kept(reader: string, batch: number, after: string, most: number): readonly KeptSums[] | Promise<readonly KeptSums[]>
+  /** Drops some of those that were kept with other batches. @returns how many. */
+  dropKept(reader: string, batch: number, most: number): number | Promise<number>
   /** @param since of a reader that has not begun yet. @param most rows that are counted. */
   unread(reader: string, since: number, most: number): Unread | Promise<Unread>
 }
@@ -315,6 +329,8 @@ export interface LedgerReader {
   spent(): Sums | Promise<Sums>
   /** The part of it whose generations have been pruned. */
   carried?(): Sums | Promise<Sums>
+  /** Of the part that has been pruned, what the reader of `ledger verify` had not read: all that ever was. */
+  removedUnread?(): Sums | Promise<Sums>
   /** Absent where windows are computed from the generations at every start. */
   windows?(): RecordedWindows | Promise<RecordedWindows>
   /**
@@ -379,6 +395,8 @@ export interface Journal extends LedgerReader {
   spent(): Map<string, bigint>
   /** The same by key and payer, each generation once; the charges of one key may come in several parts. */
   charges(): Iterable<KeyCharges>
+  /** The same in pages, of which each is read at once; absent where all are read at once. @param of the generations that have been removed, or all. */
+  chargePages?(of: 'removed' | 'all'): Iterable<readonly KeyCharges[]>
   /** The same per UTC day of the charge, for the days from `since` (milliseconds since the epoch) on; in no particular order, and in several parts. */
   spentByDay(since: number): Iterable<DayCharge>
   /** Reads rows still queued as well. */

@@ -9,6 +9,7 @@ import { windowStarts } from '../core/windows.ts'
 import type { LimitReset } from '../plugin-api/key.ts'
 import type { EntrySum } from './entries.ts'
 import { type Entry, entriesOf } from './export.ts'
+import type { Pace } from './pace.ts'
 import type { GenerationRecord, HoldRow, RecordedWindows, SettleRow, Sums } from './types.ts'
 
 export interface Verdict {
@@ -64,6 +65,36 @@ type Nano = number | bigint
 const MOST_PROBLEMS = 100
 export const NONE: Sums = new Map()
 
+export interface SoFar {
+  readonly generations: number
+  readonly charged: bigint
+  readonly providers: bigint
+  readonly fees: bigint
+  readonly sums: Sums
+}
+
+/** Work in short steps: what is done with all accounts is not done at once. */
+export type Steps<T> = Generator<void, T, void>
+/** Accounts of one step: less than a millisecond. */
+const STEP = 200
+
+/** All steps at once. */
+export function atOnce<T>(steps: Steps<T>): T {
+  for (;;) {
+    const step = steps.next()
+    if (step.done) return step.value
+  }
+}
+
+/** With rests, in which requests go on. */
+export async function paced<T>(steps: Steps<T>, pace: Pace): Promise<T> {
+  for (;;) {
+    const step = steps.next()
+    if (step.done) return step.value
+    if (pace.over) await pace.rest()
+  }
+}
+
 export class Totals {
   private readonly verdict: Verdict = { ok: true, generations: 0, open: 0, charged: 0, providers: 0, fees: 0, carried: 0, problems: [] }
   private readonly charged = new Total()
@@ -113,20 +144,19 @@ export class Totals {
   }
 
   /** @param after windows as they were after the walk. */
-  checkWindows(after: Parameters<WindowCheck['problems']>[0]): void {
-    for (const problem of this.windows?.problems(after) ?? []) this.note(problem)
+  *checkWindows(after: RecordedWindows): Steps<void> {
+    if (!this.windows) return
+    for (const problem of yield* this.windows.problems(after)) this.note(problem)
   }
 
   /** What has been added until now, to begin with the next time. */
-  soFar(): {
-    readonly generations: number
-    readonly charged: bigint
-    readonly providers: bigint
-    readonly fees: bigint
-    readonly sums: Sums
-  } {
+  *soFar(): Steps<SoFar> {
     const sums = new Map<string, bigint>()
-    for (const part of [this.sums, this.issued]) for (const [account, sum] of part) sums.set(account, (sums.get(account) ?? 0n) + sum.exact)
+    for (const part of [this.sums, this.issued])
+      for (const [account, sum] of part) {
+        sums.set(account, (sums.get(account) ?? 0n) + sum.exact)
+        if (sums.size % STEP === 0) yield
+      }
     const [charged, providers, fees] = [this.charged.exact, this.providers.exact, this.fees.exact]
     return { generations: this.verdict.generations, charged, providers, fees, sums }
   }
@@ -138,9 +168,11 @@ export class Totals {
   }
 
   /** @param carried sums of generations that were not added here. */
-  close(before: Sums, after: Sums, carried: Sums): Verdict {
+  *close(before: Sums, after: Sums, carried: Sums): Steps<Verdict> {
     const { sums, issued, verdict } = this
+    let checked = 0
     for (const key of new Set([...sums.keys(), ...issued.keys(), ...after.keys(), ...carried.keys()])) {
+      if (++checked % STEP === 0) yield
       const here = (sums.get(key)?.exact ?? 0n) + (issued.get(key)?.exact ?? 0n) + (carried.get(key) ?? 0n)
       const least = before.get(key) ?? 0n
       const most = after.get(key) ?? 0n
@@ -217,7 +249,7 @@ export interface EarlierWindows {
 interface WindowSums {
   readonly start: number
   /** By account, nano-dollars. */
-  readonly sums: Readonly<Record<string, string>>
+  readonly sums: Map<string, bigint>
 }
 
 /** Checks the sums of the current day, week and month, with the rows that a check has read before. */
@@ -233,17 +265,22 @@ export class WindowCheck {
     this.starts = windowStarts(before.at)
     for (const window of WINDOWS) {
       const read = earlier?.of[window]
-      if (read?.start === this.starts[window])
-        this.sums.set(window, new Map(Object.entries(read.sums).map(([key, sum]) => [key, new Total(BigInt(sum))])))
+      if (read?.start === this.starts[window]) this.sums.set(window, new Map([...read.sums].map(([key, sum]) => [key, new Total(sum)])))
       else if (!earlier || earlier.at < this.starts[window]) this.sums.set(window, new Map())
     }
   }
 
   /** What has been added until now, for a later check. */
-  soFar(): EarlierWindows['of'] {
+  *soFar(): Steps<EarlierWindows['of']> {
     const of: Partial<Record<LimitReset, WindowSums>> = {}
-    for (const [window, sums] of this.sums)
-      of[window] = { start: this.starts[window], sums: Object.fromEntries([...sums].map(([key, { exact }]) => [key, String(exact)])) }
+    for (const [window, sums] of this.sums) {
+      const exact = new Map<string, bigint>()
+      for (const [key, sum] of sums) {
+        exact.set(key, sum.exact)
+        if (exact.size % STEP === 0) yield
+      }
+      of[window] = { start: this.starts[window], sums: exact }
+    }
     return of
   }
 
@@ -260,12 +297,14 @@ export class WindowCheck {
    * One line each. A window that ended during the walk is not checked.
    * @param after as they were after the last row was read.
    */
-  problems(after: RecordedWindows): string[] {
+  *problems(after: RecordedWindows): Steps<string[]> {
     const starts = windowStarts(after.at)
     const found: string[] = []
+    let checked = 0
     for (const [window, sums] of this.sums) {
       if (starts[window] !== this.starts[window]) continue
       for (const key of new Set([...sums.keys(), ...after.of.keys()])) {
+        if (++checked % STEP === 0) yield
         const begins = after.of.get(key)?.starts[window] ?? 0
         const least = this.recorded(this.before, key, window)
         const most = this.recorded(after, key, window)

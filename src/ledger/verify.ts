@@ -2,9 +2,23 @@
 import { Fault } from '../core/faults.ts'
 import { TICKS } from '../core/ids.ts'
 import { sumOfMoves } from '../core/ledger-entries.ts'
+import { VERIFY_READER } from '../core/reader-names.ts'
 import { Pace } from './pace.ts'
 import type { GenerationRecord, LedgerReader, LedgerReaders, ReaderBatch, Sums } from './types.ts'
-import { type Earlier, type EarlierWindows, NONE, same, Totals, type Verdict, WindowCheck, withEntries } from './verify-totals.ts'
+import { keepPoint, type Point, readPoint } from './verify-point.ts'
+import {
+  atOnce,
+  type Earlier,
+  type EarlierWindows,
+  NONE,
+  paced,
+  type SoFar,
+  same,
+  Totals,
+  type Verdict,
+  WindowCheck,
+  withEntries,
+} from './verify-totals.ts'
 
 export type { Verdict } from './verify-totals.ts'
 
@@ -20,7 +34,7 @@ const MOST_WALKS = 5
 export function verify(records: Iterable<GenerationRecord>, spent: Sums, carried: Sums = NONE): Verdict {
   const totals = new Totals()
   for (const record of records) totals.add(record)
-  return totals.close(spent, spent, carried)
+  return atOnce(totals.close(spent, spent, carried))
 }
 
 /**
@@ -33,14 +47,23 @@ export async function verifyLedger(
   ledger: LedgerReader,
   { full = false, now = Date.now(), read = () => {} }: VerifyOptions = {},
 ): Promise<Verdict> {
-  const found = full || !ledger.readers ? undefined : await newOnly(ledger, ledger.readers, { now, read })
-  const verdict = found ?? (await verifyAll(ledger, read))
+  const verdict = await verdictOf(ledger, { full, now, read })
   return ledger.entries ? withEntries(verdict, await ledger.entries.sums(), await movedOf(ledger)) : verdict
 }
 
 /** By account, what entries have moved so far: it is in the balances, and in what was carried over. */
 async function movedOf({ entries }: LedgerReader): Promise<Sums> {
   return entries ? sumOfMoves(await entries.moves(0, Number.MAX_SAFE_INTEGER)) : NONE
+}
+
+async function verdictOf(ledger: LedgerReader, { full, now, read }: Required<VerifyOptions>): Promise<Verdict> {
+  const { readers } = ledger
+  if (full || !readers) return verifyAll(ledger, read)
+  const found = await newOnly(ledger, readers, { now, read })
+  if (found) return found
+  // Begun anew it reads everything, and leaves its sums: so the next check reads what is new again.
+  await readers.reset(VERIFY_READER)
+  return (await newOnly(ledger, readers, { now, read })) ?? verifyAll(ledger, read)
 }
 
 interface VerifyOptions {
@@ -71,9 +94,10 @@ async function verifyAll(ledger: LedgerReader, read: (generations: number) => vo
     const before = await ledger.spent()
     const windows = await ledger.windows?.()
     const totals = new Totals(windows && new WindowCheck(windows))
+    let pace = new Pace()
     try {
       const records = ledger.export()
-      const pace = new Pace(Symbol.asyncIterator in records)
+      pace = new Pace(Symbol.asyncIterator in records)
       for await (const record of records) {
         totals.add(record)
         if (!pace.over) continue
@@ -87,27 +111,18 @@ async function verifyAll(ledger: LedgerReader, read: (generations: number) => vo
     const after = await ledger.spent()
     const windowsAfter = await ledger.windows?.()
     const carried = (await ledger.carried?.()) ?? NONE
-    if (windowsAfter) totals.checkWindows(windowsAfter)
-    if (walks === MOST_WALKS || same(carriedBefore, carried)) return totals.close(before, after, carried)
+    if (windowsAfter) await paced(totals.checkWindows(windowsAfter), pace)
+    if (walks === MOST_WALKS || same(carriedBefore, carried)) return paced(totals.close(before, after, carried), pace)
   }
 }
 
-const READER = 'ledger-verify'
 /** Milliseconds: younger generations are checked, and again the next time. */
 const AGE = 3_600_000
 
-/** What the reader's note has: sums by account of all that was checked, with those that retention had removed before. */
-interface Point extends Omit<Earlier, 'until'> {
-  readonly sums: Readonly<Record<string, string>>
-  /** What of `sums` entries had moved. */
-  readonly moved?: Readonly<Record<string, string>>
-  /** Absent where the ledger had no sums of windows. */
-  readonly windows?: EarlierWindows
-}
-
 /**
  * Checks what has come since the last check, which left its sums with the reader that goes through the ledger step by step: each
- * generation is read once, those that are settled late among them, and what is younger than an hour each time.
+ * generation is read once, those that are settled late among them, and what is younger than an hour each time. Those that retention has
+ * removed unread count with the sums that it has kept of them.
  * @returns undefined where all has to be checked. @throws Fault `unavailable`.
  */
 async function verifyNew(
@@ -117,12 +132,14 @@ async function verifyNew(
 ): Promise<Verdict | undefined> {
   const carriedBefore = (await ledger.carried?.()) ?? NONE
   const movedBefore = await movedOf(ledger)
+  const unreadBefore = (await ledger.removedUnread?.()) ?? NONE
   const before = await ledger.spent()
   const windows = await ledger.windows?.()
   // Two processes may read the same batch: one of them is accepted.
-  const batch = await readers.claim({ reader: READER, holder: READER, holdFor: 0, since: 0, age: AGE, most: Number.MAX_SAFE_INTEGER, now })
+  const most = Number.MAX_SAFE_INTEGER
+  const batch = await readers.claim({ reader: VERIFY_READER, holder: VERIFY_READER, holdFor: 0, since: 0, age: AGE, most, now })
   if (!batch) return undefined
-  const point = batch.note === '' ? undefined : (JSON.parse(batch.note) as Point)
+  const point = await readPoint(batch, readers)
   const windowCheck = windows && new WindowCheck(windows, point && earlierWindows(point))
   const totals = new Totals(windowCheck)
   const pace = new Pace(Symbol.asyncIterator in readers.pages(batch))
@@ -133,31 +150,31 @@ async function verifyNew(
       read(totals.generations)
       await pace.rest()
     }
-  const checked = totals.soFar()
-  const checkedWindows = windowCheck?.soFar()
+  const checked = await paced(totals.soFar(), pace)
+  const checkedWindows = windowCheck && (await paced(windowCheck.soFar(), pace))
   await addYounger(ledger, batch, totals, pace)
   const after = await ledger.spent()
   const windowsAfter = await ledger.windows?.()
+  const unread = (await ledger.removedUnread?.()) ?? NONE
   const carried = (await ledger.carried?.()) ?? NONE
-  if (windowsAfter) totals.checkWindows(windowsAfter)
-  // Retention may have overtaken the first check; of a later one it moves nothing that is not in the sums already.
-  if (!point && !same(carriedBefore, carried)) return undefined
+  if (windowsAfter) await paced(totals.checkWindows(windowsAfter), pace)
+  // Retention may have removed what this check has read, or was about to; of what one has read before it moves nothing.
+  if (!same(unreadBefore, unread) || (!point && !same(carriedBefore, carried))) return undefined
   const moved = await movedOf(ledger)
   if (!same(movedBefore, moved)) return undefined
-  const base = point ? withMoves(sumsOf(point), point, moved) : carried
-  const verdict = totals.close(before, after, base)
+  const base = point ? withMoves(point, moved) : difference(carried, unread)
+  const verdict = await paced(totals.close(before, after, sum(base, unread)), pace)
   if (!verdict.ok) return undefined
-  if (batch.begunAt > 0) {
-    const next = {
-      ...nextPoint(point, base, checked, new Date(now).toISOString()),
-      moved: Object.fromEntries(moved),
-      ...(checkedWindows && windowsAfter ? { windows: { at: windowsAfter.at, of: checkedWindows } } : {}),
-    }
-    await readers.accept(
+  if (batch.begunAt > 0)
+    await keepPoint(
       batch,
-      JSON.stringify(next, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value)),
+      {
+        ...nextPoint(point, base, checked, new Date(now).toISOString()),
+        moved,
+        ...(checkedWindows && windowsAfter ? { windows: { at: windowsAfter.at, of: checkedWindows } } : {}),
+      },
+      readers,
     )
-  }
   return { ...verdict, ...totals.carriedOver(carried), ...(point ? { before: earlierOf(point, batch) } : {}) }
 }
 
@@ -174,27 +191,32 @@ function earlierWindows({ windows, checked_at: checkedAt }: Point): EarlierWindo
   return windows ?? { at: Date.parse(checkedAt), of: {} }
 }
 
-function sumsOf({ sums }: Point): Sums {
-  return new Map(Object.entries(sums).map(([account, sum]) => [account, BigInt(sum)]))
+function sum(a: Sums, b: Sums): Sums {
+  if (b.size === 0) return a
+  const sums = new Map(a)
+  for (const [account, nano] of b) sums.set(account, (sums.get(account) ?? 0n) + nano)
+  return sums
 }
 
 /** @param moved what entries have moved by now: the point has what they had moved then. */
-function withMoves(base: Sums, { moved: then = {} }: Point, moved: Sums): Sums {
-  const all = new Map(base)
-  for (const [account, nano] of moved) all.set(account, (all.get(account) ?? 0n) + nano - BigInt(then[account] ?? 0))
-  return all
+function withMoves({ sums, moved: then = NONE }: Point, moved: Sums): Sums {
+  return sum(difference(sums, then), moved)
 }
 
-function nextPoint(point: Point | undefined, base: Sums, { sums, ...of }: ReturnType<Totals['soFar']>, checkedAt: string): Point {
-  const all = new Map(base)
-  for (const [account, sum] of sums) all.set(account, (all.get(account) ?? 0n) + sum)
+function difference(a: Sums, b: Sums): Map<string, bigint> {
+  const sums = new Map(a)
+  for (const [account, nano] of b) sums.set(account, (sums.get(account) ?? 0n) - nano)
+  return sums
+}
+
+function nextPoint(point: Point | undefined, base: Sums, { sums, ...of }: SoFar, checkedAt: string): Point {
   return {
     generations: (point?.generations ?? 0) + of.generations,
     charged: BigInt(point?.charged ?? 0) + of.charged,
     providers: BigInt(point?.providers ?? 0) + of.providers,
     fees: BigInt(point?.fees ?? 0) + of.fees,
     checked_at: checkedAt,
-    sums: Object.fromEntries([...all].map(([account, sum]) => [account, String(sum)])),
+    sums: new Map(sum(base, sums)),
   }
 }
 

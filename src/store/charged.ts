@@ -3,7 +3,7 @@
  * start nor a look at what was spent reads all rows. The table has the settlements below a watermark; those above it are
  * summed here, and after a crash from their rows. So a settlement seldom writes a page of the table.
  */
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite'
 import type { DayCharge, HoldOwner, KeyCharges, SettleRow } from '../ledger/types.ts'
 import { chargedAt, DAY_MS, NANO, TICKS } from './rows.ts'
 import { IS_OPEN } from './settled-below.ts'
@@ -14,6 +14,8 @@ import type { SqliteRollups } from './sqlite-rollups.ts'
 /** The sums are written when they have this many settlements, or when there are this many of them: about a millisecond. */
 const MOST_SETTLEMENTS = 1_000
 const MOST_SUMS = 200
+/** Rows of a table that a page of sums reads. */
+const PAGE_ROWS = 500
 
 interface Sum {
   readonly key: string
@@ -28,6 +30,7 @@ interface Sum {
 const add = (table: 'charged' | 'carried'): string => `INSERT INTO ${table} (key, payer, day, count, dollars, nano)
   VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (key, payer, day) DO UPDATE SET count = count + excluded.count,
     dollars = dollars + excluded.dollars + (nano + excluded.nano) / ${NANO}, nano = (nano + excluded.nano) % ${NANO}`
+export const ADD_CARRIED = add('carried')
 const TAKE_OFF = `UPDATE charged SET count = count - ?1, dollars = dollars - ?2 - (nano < ?3), nano = nano - ?3 + ${NANO} * (nano < ?3)
   WHERE key = ?4 AND payer = ?5 AND day = ?6`
 const DROP_EMPTY = 'DELETE FROM charged WHERE key = ? AND payer = ? AND day = ? AND count = 0'
@@ -207,6 +210,36 @@ export class ChargedSums {
       yield { key, payer: payer || undefined, cost: BigInt(dollars) * BigInt(NANO) + BigInt(nano) }
   }
 
+  /**
+   * The same in pages, in the order of the keys, each of which takes less than a millisecond. What is charged in between may be in it or not.
+   * @param of the generations that have been removed, or all.
+   */
+  *pages(of: 'removed' | 'all'): Iterable<readonly KeyCharges[]> {
+    const tables = of === 'all' ? ['charged', 'carried'] : ['carried']
+    const ends = tables.map((table) =>
+      this.db.prepare(`SELECT key FROM ${table} WHERE key > ? ORDER BY key LIMIT 1 OFFSET ${PAGE_ROWS - 1}`),
+    )
+    const rows = tables.map((table) => `SELECT key, payer, dollars, nano FROM ${table} WHERE key > ?1 AND key <= ?2`).join(' UNION ALL ')
+    const sums = `SELECT key, payer, sum(dollars) AS dollars, sum(nano) AS nano FROM (${rows}) GROUP BY key, payer`
+    const page = this.db.prepare(sums)
+    const rest = this.db.prepare(sums.replaceAll(' AND key <= ?2', ''))
+    page.setReadBigInts(true)
+    rest.setReadBigInts(true)
+    for (let after = ''; ; ) {
+      const found = ends.flatMap((end) => end.get(after)?.key ?? []).map(text)
+      const last = found.length > 0 ? found.reduce((a, b) => (compareKeys(a, b) <= 0 ? a : b)) : undefined
+      const charges = (last === undefined ? rest.all(after) : page.all(after, last)).map(chargeOf)
+      // What is not in the table yet is read in the same turn as what is.
+      if (of === 'all')
+        for (const { key, payer, dollars, nano } of this.recent.values())
+          if (compareKeys(key, after) > 0 && (last === undefined || compareKeys(key, last) <= 0))
+            charges.push({ key, payer: payer || undefined, cost: BigInt(dollars) * BigInt(NANO) + BigInt(nano) })
+      yield charges
+      if (last === undefined) return
+      after = last
+    }
+  }
+
   /** By account, from a day on; maybe in several parts. */
   *byDay(first: number): Iterable<DayCharge> {
     const statement = this.db.prepare(SPENT_BY_DAY)
@@ -243,16 +276,16 @@ export class ChargedSums {
 
 /**
  * Takes generations off the sums that are about to be deleted, within the caller's transaction.
- * @param keep true: their sums stay as carried over.
+ * @param keep their sums stay as carried over, under the day that it returns.
  */
-export function takeOff(db: DatabaseSync, rows: { where: string; value: number | string }, keep: boolean): void {
-  const carry = db.prepare(add('carried'))
+export function takeOff(db: DatabaseSync, rows: { where: string; value: number | string }, keep?: (day: number) => number): void {
+  const carry = db.prepare(ADD_CARRIED)
   const less = db.prepare(TAKE_OFF)
   const drop = db.prepare(DROP_EMPTY)
   for (const row of db.prepare(sumsOf(rows.where)).all(rows.value)) {
     const [key, payer, day] = [text(row.key), text(row.payer), integer(row.day)]
     const [count, dollars, nano] = [integer(row.count), integer(row.dollars), integer(row.nano)]
-    if (keep) carry.run(key, payer, day, count, dollars, nano)
+    if (keep) carry.run(key, payer, keep(day), count, dollars, nano)
     less.run(count, dollars, nano, key, payer, day)
     drop.run(key, payer, day)
   }
@@ -265,6 +298,19 @@ export function* chargesOf(db: DatabaseSync, of: 'removed' | 'all'): Iterable<Ke
   const from = of === 'all' ? `(${ALL})` : 'carried'
   const statement = db.prepare(`SELECT key, payer, sum(dollars) AS dollars, sum(nano) AS nano FROM ${from} GROUP BY key, payer`)
   statement.setReadBigInts(true)
-  for (const row of statement.all())
-    yield { key: text(row.key), payer: text(row.payer) || undefined, cost: bigInteger(row.dollars) * BigInt(NANO) + bigInteger(row.nano) }
+  for (const row of statement.all()) yield chargeOf(row)
+}
+
+function chargeOf(row: Record<string, SQLOutputValue>): KeyCharges {
+  return { key: text(row.key), payer: text(row.payer) || undefined, cost: bigInteger(row.dollars) * BigInt(NANO) + bigInteger(row.nano) }
+}
+
+/** As SQLite compares texts: byte by byte. */
+const compareKeys = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))
+
+/** Of the removed ones those that the check of the ledger had not read. */
+export function* removedUnread(db: DatabaseSync): Iterable<KeyCharges> {
+  const statement = db.prepare('SELECT key, payer, dollars, nano FROM carried_unread')
+  statement.setReadBigInts(true)
+  for (const row of statement.all()) yield chargeOf(row)
 }

@@ -4,6 +4,16 @@ import type { Clock, Timer } from '../core/clock.ts'
 import { CHECKPOINT_PAGES } from './sqlite.ts'
 import { integer } from './sqlite-values.ts'
 
+export type CheckpointNews =
+  | { kind: 'checkpoint-failed'; cause: unknown }
+  /** All requests waited for so many milliseconds: the disk is slow. */
+  | { kind: 'checkpoint-slow'; ms: number }
+
+export interface CheckpointOptions {
+  readonly clock: Clock
+  readonly report: (news: CheckpointNews) => void
+}
+
 /**
  * A checkpoint costs two fsyncs however little it copies, and stalls the loop for longer the more it copies.
  * So it comes when this many rows wait in the log, looked at this often, and else after so many milliseconds.
@@ -11,13 +21,17 @@ import { integer } from './sqlite-values.ts'
 const ROWS = 2_000
 const LOOK = 250
 const LATEST = 5_000
+/** A checkpoint comes no earlier than this many times as long as the last one took: on a slow disk requests wait for a fiftieth of the time. */
+const REST = 50
+/** Milliseconds above which a disk counts as slow, and between two reports. */
+const SLOW = 500
+const REPORT_PAUSE = 600_000
 
 export class Checkpoints {
   /** How many have begun: the file itself stays as it is in between. */
   count = 0
   private readonly db: DatabaseSync
-  private readonly clock: Clock
-  private readonly failed: (cause: unknown) => void
+  private readonly options: CheckpointOptions
   /** Writes a number that is there already. */
   private readonly writeNothing: string
   private timer: Timer | undefined
@@ -25,12 +39,14 @@ export class Checkpoints {
   private rows = 0
   private since = 0
   private still = false
+  /** Monotonic milliseconds. */
+  private notBefore = 0
+  private reportedAt = Number.NEGATIVE_INFINITY
 
   /** @throws what SQLite throws. */
-  constructor(db: DatabaseSync, clock: Clock, failed: (cause: unknown) => void) {
+  constructor(db: DatabaseSync, options: CheckpointOptions) {
     this.db = db
-    this.clock = clock
-    this.failed = failed
+    this.options = options
     this.writeNothing = `PRAGMA user_version = ${integer(db.prepare('PRAGMA user_version').get()?.user_version)}`
   }
 
@@ -38,8 +54,8 @@ export class Checkpoints {
   logged(rows: number): void {
     this.rows += rows
     if (this.timer) return
-    this.since = this.clock.monotonic()
-    this.timer = this.clock.after(LOOK, this.look)
+    this.since = this.options.clock.monotonic()
+    this.timer = this.options.clock.after(LOOK, this.look)
   }
 
   /** Runs it while the file has everything that was written until now, and does not change. @throws what it throws, and what SQLite throws. */
@@ -60,15 +76,22 @@ export class Checkpoints {
   }
 
   private readonly look = (): void => {
-    const due = !this.still && (this.rows >= ROWS || this.clock.monotonic() - this.since >= LATEST)
-    this.timer = due ? undefined : this.clock.after(LOOK, this.look)
+    const { clock, report } = this.options
+    const begun = clock.monotonic()
+    const due = !this.still && (this.rows >= ROWS || begun - this.since >= LATEST) && begun >= this.notBefore
+    this.timer = due ? undefined : clock.after(LOOK, this.look)
     if (!due) return
     this.rows = 0
     try {
       this.copy()
     } catch (cause) {
-      this.failed(cause)
+      report({ kind: 'checkpoint-failed', cause })
     }
+    const ended = clock.monotonic()
+    this.notBefore = ended + REST * (ended - begun)
+    if (ended - begun < SLOW || ended - this.reportedAt < REPORT_PAUSE) return
+    this.reportedAt = ended
+    report({ kind: 'checkpoint-slow', ms: Math.round(ended - begun) })
   }
 
   /**

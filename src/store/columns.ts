@@ -198,5 +198,9 @@ export const USE_NAMES = ['model', 'endpoint', 'provider', 'status'] as const
  */
 const READER_HOLDER = { holder: 'text', held_until: 'count', seen_at: 'count', note: 'text' } as const
 export const READER = { name: 'text', below: 'count', reaching: 'count', batch: 'count', begun_at: 'count', ...READER_HOLDER } as const
+/** What a reader keeps of an account with a batch; `sums` is a JSON list. */
+export const READER_SUM = { reader: 'text', batch: 'count', account: 'text', sums: 'text' } as const
+/** Of the sums in `carried` those of generations that the reader of `ledger verify` had not read. */
+export const CARRIED_UNREAD = { key: 'text', payer: 'text', dollars: 'count', nano: 'count' } as const
 /** Generations that were settled when `reaching` had passed them; `batch` is 0 until a batch has them. */
 export const READER_LATE = { reader: 'text', seq: 'count', tag: 'text', batch: 'count' } as const

@@ -2,7 +2,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Clock, Timer } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
-import { type DrawnNumbers, MOST_AHEAD } from '../core/ids.ts'
+import type { DrawnNumbers } from '../core/ids.ts'
 import { lossesOf } from '../core/ledger-entries.ts'
 import type {
   DayCharge,
@@ -22,15 +22,16 @@ import type {
   UseQuery,
 } from '../ledger/types.ts'
 import { type BatchNews, BatchQueue } from './batch.ts'
-import { pruneGenerations } from './carried.ts'
-import { ChargedSums, chargesOf, takeOff } from './charged.ts'
-import { Checkpoints } from './checkpoints.ts'
+import { foldCarried, pruneGenerations } from './carried.ts'
+import { ChargedSums, chargesOf, removedUnread, takeOff } from './charged.ts'
+import { type CheckpointNews, Checkpoints } from './checkpoints.ts'
 import { forgetAllMinutes, KeyMinutes } from './key-minutes.ts'
 import { recoveryOf } from './recovery.ts'
 import { DAY_MS, findRecord, HOUR_MS, recordOf, sumByAccount, TICKS } from './rows.ts'
-import { IS_OPEN, SettledBelow } from './settled-below.ts'
+import { SettledBelow } from './settled-below.ts'
 import { asRefusal, type Durability, integer, openDatabase, text } from './sqlite.ts'
 import { SqliteEntries } from './sqlite-entries.ts'
+import { drawnNumbers, openHolds } from './sqlite-numbers.ts'
 import { SqliteReaders } from './sqlite-readers.ts'
 import { SqliteRollups } from './sqlite-rollups.ts'
 import { holdFrom, SETTLED_COLUMNS, settlementFrom } from './sqlite-rows.ts'
@@ -41,7 +42,7 @@ import { SqliteSessionUse } from './sqlite-session-use.ts'
 import { SqliteUse } from './sqlite-use.ts'
 
 /** What an operator should know of; no row's content is in it. */
-export type JournalNews = BatchNews | { kind: 'checkpoint-failed'; cause: unknown }
+export type JournalNews = BatchNews | CheckpointNews
 
 export interface JournalOptions {
   durability: Durability
@@ -58,8 +59,6 @@ const INSERT_HOLD = `INSERT INTO hold (seq, tag, key, payer, model, endpoint, ho
   ON CONFLICT (seq) DO UPDATE SET hold = excluded.hold, floor = excluded.floor WHERE tag = excluded.tag`
 const INSERT_SETTLEMENT = `INSERT INTO settlement (seq, status, cost, input, output, cached, cache_write, reasoning, estimated, facts, at)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (seq) DO NOTHING`
-const DRAWN = 'SELECT (SELECT ifnull(max(seq), 0) FROM hold WHERE seq < ?1) AS last, (SELECT min(seq) FROM hold WHERE seq >= ?1) AS ahead'
-const OPEN = `SELECT seq, tag, key, floor FROM hold WHERE ${IS_OPEN} ORDER BY seq`
 
 const NAMED = 'seq IN (SELECT value FROM json_each(?))'
 const FORGET_HOLDS = `DELETE FROM hold WHERE ${NAMED} AND seq IN (SELECT seq FROM settlement)`
@@ -104,7 +103,7 @@ export class SqliteJournal implements Journal {
     this.selectHold = db.prepare('SELECT * FROM hold WHERE seq = ?')
     this.selectSettlement = db.prepare('SELECT * FROM settlement WHERE seq = ?')
     this.last = integer(db.prepare('SELECT ifnull(max(seq), 0) AS seq FROM hold').get()?.seq)
-    this.checkpoints = new Checkpoints(db, options.clock, (cause) => this.report({ kind: 'checkpoint-failed', cause }))
+    this.checkpoints = new Checkpoints(db, { clock: this.clock, report: this.report })
     this.settledBelow = new SettledBelow(db)
     this.charged = new ChargedSums(db)
     this.keyMinutes = new KeyMinutes(db)
@@ -138,15 +137,12 @@ export class SqliteJournal implements Journal {
 
   drawnNumbers(now: number): DrawnNumbers {
     this.queue.flush()
-    const until = (Math.floor(now) + MOST_AHEAD) * TICKS
-    const found = this.db.prepare(DRAWN).get(until)
-    const from = found?.ahead
-    return { last: integer(found?.last), ahead: typeof from === 'number' ? { from, to: this.last } : undefined }
+    return drawnNumbers(this.db, now, this.last)
   }
 
   unsettled(): Reconciliation {
     this.queue.flush()
-    return recoveryOf(openHolds(this.db.prepare(OPEN)))
+    return recoveryOf(openHolds(this.db))
   }
 
   reconcile(): Reconciliation {
@@ -177,9 +173,22 @@ export class SqliteJournal implements Journal {
     return sumByAccount(chargesOf(this.db, 'removed'))
   }
 
+  removedUnread(): Map<string, bigint> {
+    return sumByAccount(removedUnread(this.db))
+  }
+
+  chargePages(of: 'removed' | 'all'): Iterable<readonly KeyCharges[]> {
+    return this.charged.pages(of)
+  }
+
   /** Removes the oldest settled generations admitted before a moment; their sums stay. @throws what SQLite throws. */
   prune(before: number, most: number): number {
-    const count = pruneGenerations(this.db, { charged: this.charged, rollups: this.rollups }, before, most)
+    const count = pruneGenerations(
+      this.db,
+      { charged: this.charged, rollups: this.rollups, readers: this.readers, now: this.clock.now() },
+      before,
+      most,
+    )
     if (count > 0) this.checkpoints.logged(count)
     return count
   }
@@ -187,8 +196,9 @@ export class SqliteJournal implements Journal {
   /** Brings the tables of sums of use up to date, see `SqliteRollups`. @throws what SQLite throws. */
   roll(now: number, most: number): number {
     const rolled = this.rollups.roll(now, most, this.last)
-    const summed = rolled >= most ? rolled : this.sessionSums.roll(now, most, this.last)
-    const count = summed >= most ? summed : this.settledBelow.advance(now, most, this.last)
+    const sessions = rolled >= most ? rolled : this.sessionSums.roll(now, most, this.last)
+    const folded = sessions >= most ? sessions : foldCarried(this.db, this.charged, now, most)
+    const count = folded >= most ? folded : this.settledBelow.advance(now, most, this.last)
     if (count > 0) this.checkpoints.logged(count)
     return count
   }
@@ -268,7 +278,7 @@ export class SqliteJournal implements Journal {
     if (seqs.length === 0) return
     const named = JSON.stringify(seqs)
     this.charged.atOnce(() => {
-      takeOff(this.db, { where: NAMED, value: named }, false)
+      takeOff(this.db, { where: NAMED, value: named })
       forgetAllMinutes(this.db)
       this.entries.forget()
       this.db.prepare(FORGET_HOLDS).run(named)
@@ -371,10 +381,6 @@ export class SqliteJournal implements Journal {
       this.queue.flush()
     })
   }
-}
-
-function* openHolds(statement: StatementSync): Iterable<Pick<HoldRow, 'seq' | 'tag' | 'key' | 'floor'>> {
-  for (const row of statement.iterate()) yield { seq: integer(row.seq), tag: text(row.tag), key: text(row.key), floor: integer(row.floor) }
 }
 
 /**

@@ -22,6 +22,7 @@ import {
   BALANCE,
   CARRIED,
   CARRIED_BY_PAYER,
+  CARRIED_UNREAD,
   CLOSED,
   COMPACTION_KEY,
   type Columns,
@@ -39,6 +40,7 @@ import {
   NODE,
   READER,
   READER_LATE,
+  READER_SUM,
   SECRET,
   SESSION_USE,
   SETTLEMENT,
@@ -300,8 +302,10 @@ const STEPS: readonly Step[] = [
     script.table('settled_below', { seq: 'count' }, ['seq'])
     script.raw(sql`insert into settled_below values (0)`)
   },
-  // Sums that were carried over become one per month, in the background: days before `day` are, and in the pass that goes on the keys up to `key`.
+  // A check of the ledger keeps its sums account by account. Sums that were carried over become one per month, in the background: days before `day` are, and in the pass that goes on the keys up to `key`.
   (script) => {
+    script.table('reader_sum', READER_SUM, ['reader', 'batch', 'account'])
+    script.table('carried_unread', CARRIED_UNREAD, ['key', 'payer'])
     script.table('carried_folded', CLOSED, ['day'])
     script.raw(sql`insert into carried_folded values (0, '')`)
     if (script.database === 'sqlite') return

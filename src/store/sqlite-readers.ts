@@ -1,8 +1,9 @@
 /** Readers of the embedded ledger, see `ledger/types.ts`. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { MOST_AHEAD } from '../core/ids.ts'
-import type { GenerationRecord, LedgerReaders, ReaderBatch, ReaderClaim, Unread } from '../ledger/types.ts'
-import { recordOf, TICKS } from './rows.ts'
+import { VERIFY_READER } from '../core/reader-names.ts'
+import type { GenerationRecord, KeptSums, LedgerReaders, ReaderBatch, ReaderClaim, Unread } from '../ledger/types.ts'
+import { NANO, recordOf, TICKS } from './rows.ts'
 import { IS_OPEN } from './settled-below.ts'
 import { integer, text } from './sqlite.ts'
 import { holdFrom, SETTLED_COLUMNS, settlementFrom } from './sqlite-rows.ts'
@@ -38,6 +39,12 @@ const RANGE_PAGE = `SELECT hold.*, ${SETTLED_COLUMNS} FROM hold JOIN settlement 
   WHERE hold.seq > ?2 AND hold.seq < ?3
     AND NOT EXISTS (SELECT 1 FROM ledger_reader_late AS late WHERE late.reader = ?1 AND late.seq = hold.seq AND late.batch <= 0)
   ORDER BY hold.seq LIMIT ${PAGE}`
+const DROP_KEPT = `DELETE FROM reader_sum WHERE (reader, batch, account) IN
+  (SELECT reader, batch, account FROM reader_sum WHERE reader = ?1 AND batch <> ?2 LIMIT ?3)`
+const NOTE_UNREAD = `INSERT INTO carried_unread (key, payer, dollars, nano)
+  SELECT key, payer, sum(cost / ${NANO}) + sum(cost % ${NANO}) / ${NANO}, sum(cost % ${NANO}) % ${NANO} FROM hold JOIN settlement USING (seq)
+  WHERE hold.seq <= ?1 AND (hold.seq >= ?2 OR hold.seq IN (SELECT seq FROM ledger_reader_late WHERE reader = ?3)) GROUP BY key, payer
+  ON CONFLICT (key, payer) DO UPDATE SET dollars = dollars + excluded.dollars + (nano + excluded.nano) / ${NANO}, nano = (nano + excluded.nano) % ${NANO}`
 const UNREAD = `SELECT min(seq) AS oldest, count(*) AS rows FROM (
   SELECT seq FROM (SELECT seq FROM ledger_reader_late WHERE reader = ?1 AND batch >= 0 ORDER BY seq LIMIT ?3)
   UNION ALL SELECT seq FROM (SELECT seq FROM settlement WHERE seq >= ?2
@@ -107,6 +114,44 @@ export class SqliteReaders implements LedgerReaders {
       this.db.prepare(FORGET_READ).run(reader, number, below)
     })
     return accepted
+  }
+
+  reset(reader: string): void {
+    this.atOnce(() => {
+      this.db.prepare("UPDATE ledger_reader SET below = 0, reaching = 0, begun_at = 0, note = '' WHERE name = ?").run(reader)
+      this.db.prepare('DELETE FROM ledger_reader_late WHERE reader = ?').run(reader)
+    })
+  }
+
+  keep({ reader, number }: ReaderBatch, sums: readonly KeptSums[]): void {
+    const insert = this.db.prepare('INSERT OR REPLACE INTO reader_sum (reader, batch, account, sums) VALUES (?, ?, ?, ?)')
+    this.atOnce(() => {
+      for (const each of sums) insert.run(reader, number, each.account, each.sums)
+    })
+  }
+
+  kept(reader: string, batch: number, after: string, most: number): readonly KeptSums[] {
+    const rows = this.db
+      .prepare('SELECT account, sums FROM reader_sum WHERE reader = ? AND batch = ? AND account > ? ORDER BY account LIMIT ?')
+      .all(reader, batch, after, most)
+    return rows.map((row) => ({ account: text(row.account), sums: text(row.sums) }))
+  }
+
+  dropKept(reader: string, batch: number, most: number): number {
+    let dropped = 0
+    this.atOnce(() => {
+      for (const than of ['<', '>']) dropped += Number(this.db.prepare(DROP_KEPT.replace('<>', than)).run(reader, batch, most).changes)
+    })
+    return dropped
+  }
+
+  /** Within the transaction that removes generations up to this sequence: keeps the sums of those that the check has not read. */
+  removing(last: number): void {
+    const state = this.stateOf(VERIFY_READER)
+    if (!state) return
+    const late = this.db.prepare('SELECT count(*) AS n FROM ledger_reader_late WHERE reader = ? AND seq <= ?').get(VERIFY_READER, last)
+    if (last < state.below && Number(late?.n) === 0) return
+    this.db.prepare(NOTE_UNREAD).run(last, state.below, VERIFY_READER)
   }
 
   unread(reader: string, since: number, most: number): Unread {

@@ -100,6 +100,8 @@ export const SQLITE_MIGRATIONS: readonly (readonly string[])[] = [
     'insert into settled_below values (0)',
   ],
   [
+    'create table "reader_sum" ("reader" text not null, "batch" integer not null, "account" text not null, "sums" text not null, constraint "reader_sum_pkey" primary key ("reader", "batch", "account")) strict, without rowid',
+    'create table "carried_unread" ("key" text not null, "payer" text not null, "dollars" integer not null, "nano" integer not null, constraint "carried_unread_pkey" primary key ("key", "payer")) strict, without rowid',
     'create table "carried_folded" ("day" integer not null, "key" text not null, constraint "carried_folded_pkey" primary key ("day")) strict',
     "insert into carried_folded values (0, '')",
   ],

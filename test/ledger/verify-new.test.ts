@@ -20,6 +20,7 @@ interface Scene {
   /** Generations of a key admitted so many milliseconds ago, of 10 nano-dollars each. */
   write(key: string, ...ages: number[]): Promise<void>
   prune(age: number): Promise<number>
+  advance(ms: number): Promise<void>
   /** Adds 1 to the cost of the generations admitted at least so long ago. */
   damage(age: number): Promise<void>
 }
@@ -43,6 +44,7 @@ async function onFile(t: Test): Promise<Scene> {
       }
       await journal.committed()
     },
+    advance: (ms) => clock.advance(ms),
     prune: async (age) => journal.prune(clock.now() - age, 1000),
     damage: async (age) => void db.prepare('UPDATE settlement SET cost = cost + 1 WHERE seq <= ?').run((clock.now() - age) * 4096),
   }
@@ -65,6 +67,7 @@ async function onPostgres(t: Test): Promise<Scene & { readonly clock: FakeClock;
       await record.take('n1', rows)
     },
     prune: (age) => record.prune(clock.now() - age, 1000, age),
+    advance: (ms) => clock.advance(ms),
     damage: async (age) => {
       await server.query(url, 'UPDATE generation SET cost = cost + 1 WHERE seq <= $1', [(clock.now() - age) * 4096])
     },
@@ -102,6 +105,31 @@ for (const [name, begin] of Object.entries({ 'a file': onFile, ...(server ? { Po
     t.equal(found.problems.length > 1, true, found.problems.join('\n'))
   })
 
+for (const [name, begin] of Object.entries({ 'a file': onFile, ...(server ? { PostgreSQL: onPostgres } : {}) }))
+  t.test(`what retention removes before a check has read it is no reason to read everything: ${name}`, async (t) => {
+    const { ledger, now, write, prune, advance } = await begin(t)
+    const verify = (full = false) => verifyLedger(ledger, { full, now: now() })
+    await write('a', 5 * HOUR, 4 * HOUR, HOUR / 2)
+    await write('p', 5 * HOUR)
+    t.match(await verify(), { ok: true, generations: 4, before: undefined })
+    await advance(60 * DAY)
+    // In order behind the last check, and late.
+    await write('a', 50 * DAY, 45 * DAY, 60 * DAY + 4.5 * HOUR, 2 * HOUR)
+    await write('b', 44 * DAY)
+    t.equal(await prune(40 * DAY), 8)
+    t.match(
+      await verify(),
+      { ok: true, generations: 1, charged: 10, carried: 80, before: { generations: 3 } },
+      'only what is there and new',
+    )
+    t.match(await verify(), { ok: true, generations: 0, carried: 80, before: { generations: 4 } })
+    await advance(60 * DAY)
+    await write('a', 50 * DAY, 1)
+    t.equal(await prune(40 * DAY), 2)
+    t.match(await verify(), { ok: true, generations: 1, carried: 100, before: { generations: 4 } }, 'again')
+    t.match(await verify(true), { ok: true, generations: 1, carried: 100, before: undefined })
+  })
+
 t.test('each check compares the sums of the day, the week and the month', async (t) => {
   if (!server) return
   const { ledger, now, write, clock, url } = await onPostgres(t)
@@ -123,8 +151,9 @@ t.test('each check compares the sums of the day, the week and the month', async 
     t.same([ok, problems], [false, [`key b: settlements of its ${window} window sum to 20, 21 are recorded`]])
     await server.query(url, `UPDATE balance SET ${window} = ${window} - 1 WHERE key = 'b'`)
   }
+  t.match(await verify(), { ok: true, generations: 9, before: undefined }, 'after something was wrong everything is read once')
   t.match(await verify(), { ok: true, before: { generations: 8 } })
-  await server.query(url, "UPDATE ledger_reader SET note = (note::jsonb - 'windows')::text")
+  await server.query(url, "UPDATE ledger_reader SET note = (note::jsonb - 'windows')::text WHERE name = 'ledger-verify'")
   t.match(await verify(), { ok: true, before: {} }, 'a check that has kept none')
   await server.query(url, "UPDATE balance SET monthly = monthly + 1 WHERE key = 'b'")
   t.match(await verify(), { ok: true }, 'the rest of such a month is left to the check of everything')

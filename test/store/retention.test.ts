@@ -25,6 +25,16 @@ const inspect = (value: unknown): string => show(value, { depth: 9, maxArrayLeng
 const byName = (a: { key: string; day: number }, b: { key: string; day: number }): number => a.day - b.day || (a.key < b.key ? -1 : 1)
 const sorted = (sums: ReadonlyMap<string, bigint>): [string, bigint][] => [...sums].sort(([a], [b]) => (a < b ? -1 : 1))
 
+/** Of days that no window counts any more the sum of their month stays. */
+function byMonth(days: Iterable<{ key: string; day: number; cost: bigint }>): [string, bigint][] {
+  const sums = new Map<string, bigint>()
+  for (const { key, day, cost } of days) {
+    const month = `${new Date(day).toISOString().slice(0, 7)} ${key}`
+    sums.set(month, (sums.get(month) ?? 0n) + cost)
+  }
+  return sorted(sums)
+}
+
 for (const [kind, open] of Object.entries(KINDS)) {
   t.test(`${kind}: the oldest settled ones leave, in batches, and their sums stay`, async (t) => {
     const journal = open(t)
@@ -91,7 +101,7 @@ for (const [kind, open] of Object.entries(KINDS)) {
           if (settled) journal.settle(settleRow(seq, cost, { at: Math.floor(seq / TICKS) + late }))
         }
         await journal.committed()
-        const before = { spent: sorted(journal.spent()), days: [...journal.spentByDay(0)].sort(byName) }
+        const before = { spent: sorted(journal.spent()), months: byMonth(journal.spentByDay(0)) }
         let horizon = 0
         for (const cut of cuts) {
           const old = all.filter(({ seq, settled }) => settled && seq < cut.before * TICKS && journal.find(idOf(seq))).length
@@ -102,7 +112,7 @@ for (const [kind, open] of Object.entries(KINDS)) {
         }
         for (const { seq, settled } of all)
           if ((!settled || seq >= horizon * TICKS) && !journal.find(idOf(seq))) throw new Error(`${seq} had to stay`)
-        const after = { spent: sorted(journal.spent()), days: [...journal.spentByDay(0)].sort(byName) }
+        const after = { spent: sorted(journal.spent()), months: byMonth(journal.spentByDay(0)) }
         const verdict = verify(journal.export(), journal.spent(), journal.carried())
         journal.close()
         if (!verdict.ok) throw new Error(verdict.problems.join('; '))

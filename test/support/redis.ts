@@ -34,7 +34,13 @@ interface Living {
 }
 
 /** @returns undefined where neither program is found, after saying so loudly. */
-export async function startRedis({ password }: { password?: string } = {}): Promise<RedisServer | undefined> {
+export async function startRedis({
+  password,
+  more = [],
+}: {
+  password?: string
+  more?: readonly string[]
+} = {}): Promise<RedisServer | undefined> {
   const program = await installed()
   if (program === undefined) {
     if (process.env.HEADGATE_TEST_SERVERS === 'required')
@@ -46,6 +52,7 @@ export async function startRedis({ password }: { password?: string } = {}): Prom
   const [port] = await freePorts(1)
   const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', directory]
   if (password !== undefined) args.push('--requirepass', password)
+  args.push(...more)
   let living: Living | undefined = await begin(program, args)
   const end = async (signal: NodeJS.Signals): Promise<void> => {
     if (!living) return

@@ -22,16 +22,18 @@ export function shareThroughRedis(url: string, source: SharedSource): Shared {
   }
   const speaker = openRedis(url, { report: note })
   const listener = openListener(url, { report: note })
+  const redisCounters = new RedisCounters(speaker, { prefix })
   const counters = new FallbackCounters({
     clock,
-    shared: new RedisCounters(speaker, { prefix }),
+    shared: redisCounters,
     local: new MemoryCounters(clock),
     processes: source.processes,
     // The connection's error names the cause; the command's error only says that there is no connection.
     report: (news) =>
       report(news.kind === 'shared-lost' && news.reason === 'not connected' ? { ...news, reason: lastError ?? news.reason } : news),
   })
-  speaker.on('ready', () => void counters.check())
+  const look = (): Promise<void> => redisCounters.look().then(() => counters.check())
+  speaker.on('ready', () => void look())
   const news = new RedisNews({ speaker, listener, clock, prefix, report: (reason) => report({ kind: 'news-lost', reason }) })
   const close = async (): Promise<void> => {
     await counters.close()
@@ -39,7 +41,7 @@ export function shareThroughRedis(url: string, source: SharedSource): Shared {
     for (const redis of [speaker, listener]) redis.disconnect()
   }
   // Without it a start would not report a missing server before the first request that needs it.
-  const ready = readyOf(speaker).then(() => counters.check())
+  const ready = readyOf(speaker).then(look)
   return { counters, news, isDegraded: () => counters.isDegraded, ready, close }
 }
 
@@ -102,6 +104,15 @@ end
 return { 1, math.max(0, math.floor((capacity - after) / 60000)), 0 }
 `
 
+const NO_CLUSTER = 'it is a node of a Redis Cluster; use one server, or a primary with replicas behind one address'
+/** By `redis_mode` of INFO. */
+const REFUSALS: Readonly<Record<string, string>> = {
+  cluster: NO_CLUSTER,
+  sentinel: 'it is a Redis Sentinel; use the address of the primary, or of a proxy that follows it',
+}
+/** Code words of answers that only a cluster gives (Redis Cluster specification, "Redirection and resharding"). */
+const OF_CLUSTER: ReadonlySet<string> = new Set(['MOVED', 'ASK', 'CLUSTERDOWN', 'CROSSSLOT', 'TRYAGAIN'])
+
 /** The connection with the script as a command: sent by its digest, and in full where the server does not know it. */
 interface Scripted {
   headgateTake(key: string, limit: number, take: number, always: '0' | '1', ...now: number[]): Promise<[number, number, number]>
@@ -119,6 +130,8 @@ export class RedisCounters implements Counters {
   private readonly redis: Redis & Scripted
   private readonly prefix: string
   private readonly now: (() => number) | undefined
+  /** Why this server cannot count, whatever it answers. */
+  private refusal: string | undefined
 
   /** @param redis is closed by the code that opened it. */
   constructor(redis: Redis, { prefix, now }: RedisCountersOptions) {
@@ -130,13 +143,25 @@ export class RedisCounters implements Counters {
 
   /** @throws Error that says why there is no answer, and holds nothing secret. */
   async take({ name, perMinute, take, always }: CounterAsk): Promise<CounterAnswer> {
+    if (this.refusal !== undefined) throw new Error(this.refusal)
     const time = this.now ? [this.now()] : []
     try {
       const [taken, left, wait] = await this.redis.headgateTake(this.prefix + name, perMinute, take, always ? '1' : '0', ...time)
       return { taken: taken === 1, left, wait }
     } catch (error) {
-      throw new Error(troubleOf(error))
+      const reason = troubleOf(error)
+      // Else the keys of its own slots would be counted here, and all others by each process for itself.
+      if (OF_CLUSTER.has(reason)) this.refusal = NO_CLUSTER
+      throw new Error(this.refusal ?? reason)
     }
+  }
+
+  /** Looks at what kind of server a new connection leads to. */
+  async look(): Promise<void> {
+    // A role that may not run INFO learns it from the first key of another slot.
+    const info = await this.redis.info('server').catch(() => '')
+    const [, mode = ''] = /^redis_mode:(\w+)/m.exec(info) ?? []
+    this.refusal = REFUSALS[mode]
   }
 
   async close(): Promise<void> {}

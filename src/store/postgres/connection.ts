@@ -48,6 +48,8 @@ export class Connection implements Session {
   private readonly pool: pg.Pool
   private readonly mostWaiting: number
   private closing: Promise<void> | undefined
+  /** A pooler gives each transaction another connection of the server: what one has prepared the next one does not know. */
+  private isPooled = false
 
   /**
    * Connects at the first statement only.
@@ -62,15 +64,13 @@ export class Connection implements Session {
       max: pool?.size ?? size,
       idleTimeoutMillis: IDLE,
       connectionTimeoutMillis: limits.connect,
-      statement_timeout: limits.statement,
-      idle_in_transaction_session_timeout: 2 * limits.statement,
       query_timeout: limits.statement + GRACE,
       keepAlive: true,
       application_name: pool?.name ?? 'headgate',
       types: { getTypeParser },
       // Awaited before the connection runs anything else (pg-pool 3.14.0, index.js).
       onConnect: async (client: pg.ClientBase) => {
-        await client.query(PINNED)
+        await client.query(pinned(limits))
       },
     })
     this.pool.on('error', (thrown) => report({ kind: 'connection-lost', reason: reasonOf(thrown) }))
@@ -90,7 +90,14 @@ export class Connection implements Session {
   async call<Row>({ name, text }: Prepared, values: unknown[]): Promise<Row[]> {
     try {
       this.admit()
-      return (await this.pool.query<Row & pg.QueryResultRow>({ name, text, values })).rows
+      if (this.isPooled) return (await this.pool.query<Row & pg.QueryResultRow>(text, values)).rows
+      try {
+        return (await this.pool.query<Row & pg.QueryResultRow>({ name, text, values })).rows
+      } catch (thrown) {
+        if (!isUnprepared(thrown)) throw thrown
+        this.isPooled = true
+        return (await this.pool.query<Row & pg.QueryResultRow>(text, values)).rows
+      }
     } catch (thrown) {
       throw unavailable(thrown)
     }
@@ -143,9 +150,21 @@ export class Connection implements Session {
 /**
  * Whatever the server, the database or the role has as its default: leases count on rows that another transaction has just
  * committed, and a commit that was reported survives a crash of the server. Our statements take milliseconds, of which a compilation
- * (PostgreSQL 15, section 32.2) may make a second: the planner's costs of a large table call for one.
+ * (PostgreSQL 15, section 32.2) may make a second: the planner's costs of a large table call for one. Set when a connection begins, and no
+ * parameters of it: PgBouncer refuses those that it does not know. Where it pools transactions the functions set what they need themselves.
  */
-const PINNED = 'SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED; SET synchronous_commit = on; SET jit = off'
+function pinned({ statement }: TimeLimits): string {
+  return `SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED; SET synchronous_commit = on; SET jit = off;
+    SET statement_timeout = ${Math.ceil(statement)}; SET idle_in_transaction_session_timeout = ${Math.ceil(2 * statement)}`
+}
+
+/**
+ * True for an error of PgBouncer in transaction mode before 1.21, which knows no prepared statements: the statement does not exist on this
+ * connection, or another client has prepared it there (PostgreSQL 15, appendix A). Both are found before anything is run.
+ */
+function isUnprepared(thrown: unknown): boolean {
+  return thrown instanceof Error && 'code' in thrown && (thrown.code === '26000' || thrown.code === '42P05')
+}
 
 const ignore = () => {}
 
@@ -186,6 +205,7 @@ const STATES: Readonly<Record<string, string>> = {
   '42501': 'not allowed',
   '53100': 'disk full',
   '53300': 'too many connections',
+  '55P03': 'waited too long for a lock',
   '57014': 'statement timed out',
   '57P01': 'shut down',
   '57P03': 'not ready',

@@ -38,6 +38,8 @@ DECLARE
   wanted integer;
   found_rows integer;
 BEGIN
+  -- Whatever is done under these locks survives a crash of the server; a setting of the session may be another's behind a pooler.
+  PERFORM set_config('synchronous_commit', 'on', true);
   SELECT count(DISTINCT a) INTO wanted FROM unnest(accounts) AS a;
   LOOP
     PERFORM 1 FROM balance WHERE key = ANY (accounts) ORDER BY key FOR UPDATE;
@@ -160,24 +162,8 @@ $body$`
  */
 const END_LEASES = `
 CREATE OR REPLACE FUNCTION headgate_end_leases(nodes text[]) RETURNS TABLE (lost text, freed bigint) LANGUAGE plpgsql AS $body$
-DECLARE
-  accounts text[];
-  ended record;
 BEGIN
-  SELECT array_agg(DISTINCT a) INTO accounts
-    FROM (SELECT l.key AS a FROM lease l WHERE l.node = ANY (nodes) UNION SELECT l.payer FROM lease l WHERE l.node = ANY (nodes)) AS named
-    WHERE a <> '';
-  IF accounts IS NULL THEN RETURN; END IF;
-  PERFORM headgate_lock(accounts);
-  FOR ended IN
-    DELETE FROM lease l WHERE l.node = ANY (nodes) AND l.key = ANY (accounts) AND (l.payer = '' OR l.payer = ANY (accounts))
-      RETURNING l.key, l.payer, l.node, l.amount
-  LOOP
-    UPDATE balance b SET leased = b.leased - ended.amount WHERE b.key = ended.key OR (ended.payer <> '' AND b.key = ended.payer);
-    lost := ended.node;
-    freed := ended.amount;
-    RETURN NEXT;
-  END LOOP;
+  RETURN QUERY SELECT e.lost, e.freed FROM headgate_end_leases(nodes, ${Number.MAX_SAFE_INTEGER}) AS e;
 END
 $body$`
 
@@ -247,8 +233,32 @@ BEGIN
 END
 $body$`
 
+/** As \`headgate_end_leases\`, of the leases that were granted until a moment: a call that was given up and comes late ends no later ones. */
+const END_LEASES_UNTIL = `
+CREATE OR REPLACE FUNCTION headgate_end_leases(nodes text[], until bigint) RETURNS TABLE (lost text, freed bigint) LANGUAGE plpgsql AS $body$
+DECLARE
+  accounts text[];
+  ended record;
+BEGIN
+  SELECT array_agg(DISTINCT a) INTO accounts
+    FROM (SELECT l.key AS a FROM lease l WHERE l.node = ANY (nodes) UNION SELECT l.payer FROM lease l WHERE l.node = ANY (nodes)) AS named
+    WHERE a <> '';
+  IF accounts IS NULL THEN RETURN; END IF;
+  PERFORM headgate_lock(accounts);
+  FOR ended IN
+    DELETE FROM lease l WHERE l.node = ANY (nodes) AND l.granted_at <= until AND l.key = ANY (accounts) AND (l.payer = '' OR l.payer = ANY (accounts))
+      RETURNING l.key, l.payer, l.node, l.amount
+  LOOP
+    UPDATE balance b SET leased = b.leased - ended.amount WHERE b.key = ended.key OR (ended.payer <> '' AND b.key = ended.payer);
+    lost := ended.node;
+    freed := ended.amount;
+    RETURN NEXT;
+  END LOOP;
+END
+$body$`
+
 /** As they are now: they may be made before the tables that they name have all their columns. */
-export const POSTGRES_FUNCTIONS: readonly string[] = [
+const FUNCTIONS: readonly string[] = [
   NOW,
   WINDOW,
   LOCK,
@@ -256,6 +266,7 @@ export const POSTGRES_FUNCTIONS: readonly string[] = [
   TAKE,
   ENTER,
   GIVE_BACK,
+  END_LEASES_UNTIL,
   END_LEASES,
   FORGET_LOST,
   SET_WINDOWS,
@@ -270,3 +281,14 @@ export const POSTGRES_FUNCTIONS: readonly string[] = [
   READER_CLAIM,
   READER_ACCEPT,
 ]
+
+/**
+ * With settings of their own: those of the session are lost behind a pooler of transactions. A compilation takes longer than our statements;
+ * and a call that waits for a lock gives up when its caller has. (A limit of time for the statement itself cannot be set here: it has begun.)
+ */
+export const POSTGRES_FUNCTIONS: readonly string[] = FUNCTIONS.map((text) =>
+  text.replace(
+    / LANGUAGE plpgsql AS \$body\$/,
+    text.includes('FUNCTION headgate_lock') ? '$&' : " LANGUAGE plpgsql SET jit = off SET lock_timeout = '5s' AS $$body$$",
+  ),
+)

@@ -11,6 +11,9 @@ import { addEvents } from './events.ts'
 import { LOCKS } from './locks.ts'
 import { type KeyTable, query, storable } from './tables.ts'
 
+/** Keys of one statement of a list of all. */
+const LIST_PAGE = 1_000
+
 const FIND: Prepared = { name: 'headgate_find_keys', text: 'SELECT * FROM api_key WHERE hash = ANY ($1)' }
 
 /** Two ranges of one index: those without an end, and those that end later. */
@@ -88,10 +91,13 @@ export class PostgresKeys implements KeyStore {
   }
 
   async list(): Promise<StoredKey[]> {
-    const rows = await this.connections.readings.run(
-      query.selectFrom('api_key').selectAll().orderBy('created_at').orderBy('hash').compile(),
-    )
-    return rows.map(keyFrom)
+    const found: StoredKey[] = []
+    for (;;) {
+      const page = await this.listAfter(found.at(-1)?.hash ?? '', LIST_PAGE)
+      found.push(...page)
+      if (page.length < LIST_PAGE) break
+    }
+    return found.sort((a, b) => a.createdAt - b.createdAt || (a.hash < b.hash ? -1 : 1))
   }
 
   async issuedBy(by: string, now: number): Promise<StoredKey[]> {

@@ -1,6 +1,7 @@
 /** The ledger of all processes, as PostgreSQL keeps it. */
 import { sql } from 'kysely'
 import { parseGenerationId } from '../../core/ids.ts'
+import { VERIFY_READER } from '../../core/reader-names.ts'
 import type {
   FoundPage,
   GenerationRecord,
@@ -132,6 +133,10 @@ export class PostgresLedger implements LedgerReader {
     return this.sums.carried()
   }
 
+  removedUnread(): Promise<Map<string, bigint>> {
+    return this.sums.removedUnread()
+  }
+
   windows(): Promise<RecordedWindows> {
     return this.sums.windows()
   }
@@ -153,12 +158,19 @@ export class PostgresLedger implements LedgerReader {
         select seq, tag from generation, mine where got and seq < (select bound from mine) order by seq, tag limit ${most}
       ), gone as (
         delete from generation g using old where g.seq = old.seq and g.tag = old.tag
-        returning g.key, g.payer, g.cost, (case when g.at > 0 then g.at else g.seq / ${TICKS}::bigint end) / ${DAY_MS}::bigint as day
+        returning g.seq, g.tag, g.key, g.payer, g.cost, (case when g.at > 0 then g.at else g.seq / ${TICKS}::bigint end) / ${DAY_MS}::bigint as day
       ), kept as (
         insert into carried (key, payer, day, count, cost)
         select key, payer, case when day < (select open from mine) then ${sql.raw(MONTH_OF_DAY)} else day end, count(*), sum(cost)
         from gone group by 1, 2, 3 order by 1, 2, 3
         on conflict (key, payer, day) do update set count = carried.count + excluded.count, cost = carried.cost + excluded.cost
+      ), unread as (
+        insert into carried_unread (key, payer, dollars, nano)
+        select key, payer, trunc(sum(cost) / 1000000000)::bigint, (sum(cost) % 1000000000)::bigint from gone
+        where seq >= (select below from ledger_reader where name = ${VERIFY_READER})
+          or (seq, tag) in (select l.seq, l.tag from ledger_reader_late l where l.reader = ${VERIFY_READER})
+        group by key, payer order by key, payer
+        on conflict (key, payer) do update set dollars = carried_unread.dollars + excluded.dollars, nano = carried_unread.nano + excluded.nano
       )
       select count(*) as count from gone`
     const [row] = await this.connection.run(statement.compile(query))

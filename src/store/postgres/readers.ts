@@ -1,6 +1,6 @@
 /** Readers of the ledger on PostgreSQL, see `ledger/types.ts`; `reader-functions.ts` has the steps. */
 import { sql } from 'kysely'
-import type { GenerationRecord, LedgerReaders, ReaderBatch, ReaderClaim, Unread } from '../../ledger/types.ts'
+import type { GenerationRecord, KeptSums, LedgerReaders, ReaderBatch, ReaderClaim, Unread } from '../../ledger/types.ts'
 import { TICKS } from '../rows.ts'
 import type { Connection } from './connection.ts'
 import { recordFrom } from './ledger.ts'
@@ -49,6 +49,37 @@ export class PostgresReaders implements LedgerReaders {
     const accepted = sql<{ accepted: boolean }>`select headgate_accept(${reader}, ${number}::bigint, ${note}) as accepted`
     const [row] = await this.connection.run(accepted.compile(query))
     return row?.accepted === true
+  }
+
+  async reset(reader: string): Promise<void> {
+    const anew = sql`with begun as (
+        update ledger_reader set below = 0, reaching = 0, begun_at = 0, note = '' where name = ${reader} returning name
+      ) delete from ledger_reader_late using begun where reader = begun.name`
+    await this.connection.run(anew.compile(query))
+  }
+
+  async keep({ reader, number }: ReaderBatch, sums: readonly KeptSums[]): Promise<void> {
+    const kept = sql`insert into reader_sum (reader, batch, account, sums)
+      select ${reader}, ${number}::bigint, k.account, k.sums
+      from unnest(${sums.map(({ account }) => account)}::text[], ${sums.map((each) => each.sums)}::text[]) as k (account, sums)
+      on conflict (reader, batch, account) do update set sums = excluded.sums`
+    await this.connection.run(kept.compile(query))
+  }
+
+  kept(reader: string, batch: number, after: string, most: number): Promise<KeptSums[]> {
+    const found = sql<KeptSums>`select account, sums from reader_sum
+      where reader = ${reader} and batch = ${batch}::bigint and account > ${after} order by account limit ${most}`
+    return this.connection.run(found.compile(query))
+  }
+
+  async dropKept(reader: string, batch: number, most: number): Promise<number> {
+    const dropped = sql<{ count: number }>`with gone as (
+        delete from reader_sum where ctid = any(array(
+          (select ctid from reader_sum where reader = ${reader} and batch < ${batch}::bigint limit ${most})
+          union all (select ctid from reader_sum where reader = ${reader} and batch > ${batch}::bigint limit ${most}))) returning 1
+      ) select count(*) as count from gone`
+    const [row] = await this.connection.run(dropped.compile(query))
+    return row?.count ?? 0
   }
 
   async unread(reader: string, since: number, most: number): Promise<Unread> {

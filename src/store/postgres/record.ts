@@ -44,14 +44,16 @@ const NO_CHANGE = Number.MAX_SAFE_INTEGER
 const TAKE = prepared('take', `SELECT headgate_take(${numbered(19)})`)
 const LEASE = prepared('lease', `SELECT granted, hold, lefts, waiting FROM headgate_lease(${numbered(13)})`)
 const GIVE_BACK = prepared('give_back', `SELECT headgate_give_back(${numbered(5)})`)
-const END_LEASES = prepared('end_leases', 'SELECT lost FROM headgate_end_leases(ARRAY[$1::text])')
+const END_LEASES = prepared('end_leases', 'SELECT lost FROM headgate_end_leases(ARRAY[$1::text], $2)')
+const NOW = prepared('now', 'SELECT headgate_now() AS moment')
 const FORGET_LOST = prepared('forget_lost', 'SELECT lost, freed FROM headgate_forget_lost($1)')
 const ROLL = prepared('roll', 'SELECT headgate_roll((headgate_now() - $1) * 4096, $2) AS count')
 const ROLL_SESSIONS = prepared('roll_sessions', 'SELECT headgate_roll_sessions((headgate_now() - $1) * 4096, $2) AS count')
 const CLOSE_DAYS = prepared('close_days', 'SELECT headgate_close_days($1) AS count')
 const FORGET_USE = prepared('forget_use', 'SELECT headgate_forget_use($1, $2) AS count')
 const FOLD_CARRIED = prepared('fold_carried', 'SELECT headgate_fold_carried($1) AS count')
-const AHEAD = prepared('ahead', `SELECT max(seq) AS seq FROM generation WHERE seq > (headgate_now() + $1) * ${TICKS}`)
+/** The time is a subselect: a volatile function is no bound of an index. */
+const AHEAD = prepared('ahead', `SELECT max(seq) AS seq FROM generation WHERE seq > (SELECT (headgate_now() + $1) * ${TICKS})`)
 const BALANCES = prepared(
   'balances',
   `SELECT key, spent, leased,
@@ -60,13 +62,18 @@ const BALANCES = prepared(
     CASE WHEN month >= headgate_window('monthly', moment) THEN monthly ELSE 0 END AS monthly
   FROM balance, (SELECT headgate_now() AS moment OFFSET 0) AS present WHERE key = ANY ($1)`,
 )
-/** A pulse that a crash of the server takes back does no harm, so it waits for no disk. */
+/**
+ * A pulse that a crash of the server takes back does no harm, so it waits for no disk. It writes only once a third of the time is over: each
+ * write leaves a dead version of the row, which stays as long as a snapshot such as that of `pg_dump`.
+ */
 const PULSE = prepared(
   'pulse',
   `WITH fast AS MATERIALIZED (
     SELECT set_config('synchronous_commit', 'off', true), headgate_now() AS moment
+  ), known AS MATERIALIZED (
+    SELECT life FROM node, fast WHERE node = $1 AND label = $2 AND 3 * (expires_at - moment) > 2 * $3::bigint AND expires_at <= moment + $3
   ), alive AS (
-    INSERT INTO node (node, label, expires_at) SELECT $1::text, $2::text, moment + $3::bigint FROM fast
+    INSERT INTO node (node, label, expires_at) SELECT $1::text, $2::text, moment + $3::bigint FROM fast WHERE NOT EXISTS (SELECT 1 FROM known)
     ON CONFLICT (node) DO UPDATE SET label = excluded.label, expires_at = excluded.expires_at RETURNING life
   )
   SELECT
@@ -76,7 +83,7 @@ const PULSE = prepared(
     (SELECT coalesce(array_agg(key ORDER BY key, payer), '{}') FROM lease WHERE node = $1 AND wanted) AS wanted,
     (SELECT coalesce(array_agg(payer ORDER BY key, payer), '{}') FROM lease WHERE node = $1 AND wanted) AS payers,
     (SELECT count(*) + 1 FROM node, fast WHERE node <> $1 AND expires_at > moment) AS nodes,
-    (SELECT life FROM alive) AS life`,
+    (SELECT life FROM alive UNION ALL SELECT life FROM known) AS life`,
 )
 
 interface LeaseRow {
@@ -138,7 +145,8 @@ export class PostgresRecord implements StoreOfRecord {
   }
 
   async endLeases(node: string): Promise<void> {
-    await this.connections.money.call(END_LEASES, [node])
+    const [present] = await this.connections.money.call<{ moment: number }>(NOW, [])
+    await this.connections.money.call(END_LEASES, [node, present?.moment ?? 0])
   }
 
   async pulse({ node, label, expiry, cursor }: Pulse): Promise<PulseReply> {

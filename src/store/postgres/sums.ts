@@ -92,6 +92,18 @@ export class PostgresSums {
     }
   }
 
+  /** See `LedgerReader.removedUnread`. @throws Fault `unavailable`. */
+  async removedUnread(): Promise<Map<string, bigint>> {
+    const found: { key: string; payer: string | undefined; cost: bigint }[] = []
+    const pages = this.pages(([key, payer]: readonly [string, string], size) =>
+      sql<Omit<CarriedRow, 'day'>>`select key, payer, dollars::numeric * 1000000000 + nano as cost from carried_unread
+        where (key, payer) > (${key}, ${payer}) order by key, payer limit ${size}`.compile(query),
+    )
+    for await (const rows of pages(['', ''], ({ key, payer }) => [key, payer] as const))
+      for (const { key, payer, cost } of rows) found.push({ key, payer: payer || undefined, cost })
+    return sumByAccount(found)
+  }
+
   /** Less what was carried over: retention keeps generations longer than any window, unless their clock was wrong. @throws Fault `unavailable`. */
   async windows(): Promise<RecordedWindows> {
     const [present] = await this.connection.run(sql<{ moment: number }>`select headgate_now() as moment`.compile(query))

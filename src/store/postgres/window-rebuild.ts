@@ -5,6 +5,7 @@
  */
 import { sql } from 'kysely'
 import { randomTag } from '../../core/ids.ts'
+import { WINDOW_READER } from '../../core/reader-names.ts'
 import { windowStarts } from '../../core/windows.ts'
 import type { OpenWindows, ReaderBatch } from '../../ledger/types.ts'
 import { AdaptivePage } from '../adaptive-page.ts'
@@ -14,7 +15,6 @@ import type { PostgresReaders } from './readers.ts'
 import type { PostgresSums, WindowSums } from './sums.ts'
 import { query } from './tables.ts'
 
-export const WINDOW_READER = 'limit-windows'
 /** Milliseconds for which no other process begins the same. */
 const HELD = 120_000
 /** Milliseconds before the month: a charge counts at its settlement, and a process whose clock is behind admits it earlier still. */
@@ -58,7 +58,7 @@ export class WindowRebuild {
     const { connection, readers } = this.parts
     const [found] = await connection.run(
       sql<{ moment: number; ahead: boolean }>`select headgate_now() as moment,
-        exists (select 1 from balance where day > headgate_window('daily', headgate_now())) as ahead`.compile(query),
+        exists (select 1 from balance where day > (select headgate_window('daily', headgate_now()))) as ahead`.compile(query),
     )
     if (!found?.ahead) return 0
     const starts = windowStarts(found.moment)

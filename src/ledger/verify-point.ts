@@ -1,0 +1,113 @@
+/**
+ * What a check of the ledger leaves for the next one: with the reader that it went on with, a note, and in pages beside it the sums of each
+ * account that it has read.
+ */
+import type { LimitReset } from '../plugin-api/key.ts'
+import { Pace } from './pace.ts'
+import type { KeptSums, LedgerReaders, ReaderBatch, Sums } from './types.ts'
+import type { Earlier, EarlierWindows } from './verify-totals.ts'
+
+/** Sums of all that was checked, with those that retention had removed before. */
+export interface Point extends Omit<Earlier, 'until'> {
+  readonly sums: Map<string, bigint>
+  /** What of `sums` entries of the ledger had moved, by account. */
+  readonly moved?: Sums
+  /** Absent where the ledger had no sums of windows. */
+  readonly windows?: EarlierWindows
+}
+
+/** As it was kept until schema version 18: in the note itself. */
+interface OldPoint extends Omit<Earlier, 'until'> {
+  readonly sums: Readonly<Record<string, string>>
+  readonly windows?: {
+    readonly at: number
+    readonly of: Readonly<Partial<Record<LimitReset, { start: number; sums: Readonly<Record<string, string>> }>>>
+  }
+}
+
+interface Note extends Omit<Earlier, 'until'> {
+  /** The batch with which the sums were kept. */
+  readonly kept: number
+  readonly moved?: Readonly<Record<string, string>>
+  readonly windows?: { readonly at: number; readonly starts: Readonly<Partial<Record<LimitReset, number>>> }
+}
+
+const WINDOWS: readonly LimitReset[] = ['daily', 'weekly', 'monthly']
+/** Accounts of one page: a millisecond or two. */
+const PAGE = 500
+
+/** @returns undefined where no check has left one. */
+export async function readPoint({ reader, note }: ReaderBatch, readers: LedgerReaders): Promise<Point | undefined> {
+  if (note === '') return undefined
+  const found = JSON.parse(note) as Note | OldPoint
+  if (!('kept' in found)) return oldPoint(found)
+  const { kept, windows, moved = {}, ...point } = found
+  const sums = new Map<string, bigint>()
+  const of: Partial<Record<LimitReset, { start: number; sums: Map<string, bigint> }>> = {}
+  for (const window of WINDOWS) {
+    const start = windows?.starts[window]
+    if (start !== undefined) of[window] = { start, sums: new Map() }
+  }
+  const pace = new Pace()
+  for (let after = ''; ; ) {
+    const page = await readers.kept(reader, kept, after, PAGE)
+    for (const { account, sums: text } of page) {
+      const [all, ...inWindows] = JSON.parse(text) as (string | null)[]
+      if (all != null) sums.set(account, BigInt(all))
+      for (const [index, window] of WINDOWS.entries()) {
+        const sum = inWindows[index]
+        if (sum != null) of[window]?.sums.set(account, BigInt(sum))
+      }
+    }
+    const last = page.at(-1)
+    if (!last || page.length < PAGE) break
+    after = last.account
+    if (pace.over) await pace.rest()
+  }
+  return { ...point, sums, moved: mapOf(moved), ...(windows ? { windows: { at: windows.at, of } } : {}) }
+}
+
+/** Keeps a point as that of the batch, and drops the one before. @returns false where the batch is no longer the open one. */
+export async function keepPoint(
+  batch: ReaderBatch,
+  { sums, windows, moved = new Map(), ...point }: Point,
+  readers: LedgerReaders,
+): Promise<boolean> {
+  const pace = new Pace()
+  let page: KeptSums[] = []
+  const send = async (): Promise<void> => {
+    if (page.length > 0) await readers.keep(batch, page)
+    page = []
+    if (pace.over) await pace.rest()
+  }
+  const accounts = new Set(sums.keys())
+  for (const window of WINDOWS) for (const account of windows?.of[window]?.sums.keys() ?? []) accounts.add(account)
+  for (const account of accounts) {
+    const inWindows = WINDOWS.map((window) => textOf(windows?.of[window]?.sums.get(account)))
+    page.push({ account, sums: JSON.stringify([textOf(sums.get(account)), ...inWindows]) })
+    if (page.length === PAGE) await send()
+  }
+  await send()
+  const starts = Object.fromEntries(WINDOWS.flatMap((window) => (windows?.of[window] ? [[window, windows.of[window].start]] : [])))
+  const note: Note = { ...point, kept: batch.number, moved: textsOf(moved), ...(windows ? { windows: { at: windows.at, starts } } : {}) }
+  const text = JSON.stringify(note, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
+  if (!(await readers.accept(batch, text))) return false
+  while ((await readers.dropKept(batch.reader, batch.number, PAGE)) >= PAGE) if (pace.over) await pace.rest()
+  return true
+}
+
+const textOf = (sum: bigint | undefined): string | null => (sum === undefined ? null : String(sum))
+
+const mapOf = (texts: Readonly<Record<string, string>>): Map<string, bigint> =>
+  new Map(Object.entries(texts).map(([account, sum]) => [account, BigInt(sum)]))
+
+const textsOf = (sums: Sums): Record<string, string> => Object.fromEntries(Array.from(sums, ([account, sum]) => [account, String(sum)]))
+
+function oldPoint({ sums, windows, ...point }: OldPoint): Point {
+  const of: Partial<Record<LimitReset, { start: number; sums: Map<string, bigint> }>> = {}
+  for (const window of WINDOWS) {
+    const found = windows?.of[window]
+    if (found) of[window] = { start: found.start, sums: mapOf(found.sums) }
+  }
+  return { ...point, sums: mapOf(sums), ...(windows ? { windows: { at: windows.at, of } } : {}) }
+}
