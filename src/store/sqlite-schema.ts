@@ -95,4 +95,5 @@ export const SQLITE_MIGRATIONS: readonly (readonly string[])[] = [
     'delete from use_by_key_provider',
     "update use_closed set day = 0, key = ''",
   ],
+  [],
 ]

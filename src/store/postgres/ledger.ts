@@ -150,7 +150,7 @@ export class PostgresLedger implements LedgerReader {
         monthly - coalesce(sum(c.cost) filter (where c.day * ${DAY_MS}::bigint >= b.month), 0) as monthly
       from (select headgate_now() as moment offset 0) as present cross join balance b
         left join carried c on (c.key = b.key or c.payer = b.key) and c.day * ${DAY_MS}::bigint >= least(b.week, b.month)
-      group by b.key, moment`
+      group by b.key, moment, b.day, b.week, b.month, b.daily, b.weekly, b.monthly`
     const rows = await this.connection.run(recorded.compile(query))
     const of = new Map(
       rows.map(({ key, day, week, month, daily, weekly, monthly }) => [

@@ -48,14 +48,14 @@ const CLOSE_DAYS = prepared('close_days', 'SELECT headgate_close_days($1) AS cou
 const FORGET_USE = prepared('forget_use', 'SELECT headgate_forget_use($1) AS count')
 const REBUILD = prepared('rebuild', 'SELECT headgate_rebuild_windows($1) AS count')
 /** What keys have spent that others issued counts at those as well. */
-const SPENT = prepared('spent', 'SELECT coalesce(sum(spent - issued), 0) AS spent FROM balance')
+const SPENT = prepared('spent', 'SELECT coalesce(sum(spent - issued), 0) AS spent FROM balance_shard')
 const BALANCES = prepared(
   'balances',
-  `SELECT key, spent, leased,
-    CASE WHEN day >= headgate_window('daily', moment) THEN daily ELSE 0 END AS daily,
-    CASE WHEN week >= headgate_window('weekly', moment) THEN weekly ELSE 0 END AS weekly,
-    CASE WHEN month >= headgate_window('monthly', moment) THEN monthly ELSE 0 END AS monthly
-  FROM balance, (SELECT headgate_now() AS moment OFFSET 0) AS present WHERE key = ANY ($1)`,
+  `SELECT key, sum(spent) AS spent, sum(leased) AS leased,
+    coalesce(sum(daily) FILTER (WHERE day >= headgate_window('daily', moment)), 0) AS daily,
+    coalesce(sum(weekly) FILTER (WHERE week >= headgate_window('weekly', moment)), 0) AS weekly,
+    coalesce(sum(monthly) FILTER (WHERE month >= headgate_window('monthly', moment)), 0) AS monthly
+  FROM balance_shard, (SELECT headgate_now() AS moment OFFSET 0) AS present WHERE key = ANY ($1) GROUP BY key`,
 )
 /** A pulse that a crash of the server takes back does no harm, so it waits for no disk. */
 const PULSE = prepared(
