@@ -15,9 +15,9 @@ export interface ForwardingOptions {
   readonly report: (news: ClusterNews) => void
 }
 
-/** Generations of one batch, and milliseconds for which the first of them waits for others. */
+/** Generations of one batch, and milliseconds for which the first of them waits for others: what waits is in the journal, its cost in the lease. */
 const BATCH = 500
-const GATHER = 25
+const GATHER_MS = 250
 /** Milliseconds after which a batch counts as failed; forwarding it again is right. */
 const LONGEST_TAKE = 10_000
 /** Milliseconds until a failed batch is tried again: doubled from the first to the last. */
@@ -69,7 +69,7 @@ export class Forwarding {
     if (this.closed || this.more) return
     if (this.waiting.length >= MOST_KEPT) this.more = true
     else this.waiting.push(row)
-    if (!this.busy && this.failures === 0) this.schedule(GATHER)
+    if (!this.busy && this.failures === 0) this.schedule(GATHER_MS)
   }
 
   /** Hands in all that is settled now. @throws Fault `unavailable`. */
@@ -151,7 +151,7 @@ export class Forwarding {
     } finally {
       this.busy = false
       if (this.failures > 0) this.schedule(this.pause())
-      else if (this.waiting.length > 0 || this.more) this.schedule(this.waiting.length >= BATCH || this.more ? 0 : GATHER)
+      else if (this.waiting.length > 0 || this.more) this.schedule(this.waiting.length >= BATCH || this.more ? 0 : GATHER_MS)
     }
   }
 

@@ -48,6 +48,7 @@ import {
   USE_NAMES,
   USE_OF_KEY,
 } from './columns.ts'
+import { BALANCE_VIEW } from './postgres/balance-view.ts'
 import { POSTGRES_FUNCTIONS } from './postgres/functions.ts'
 import { jsonOf } from './postgres/json-text.ts'
 import { HAS_SESSION, SESSION_OF } from './search-index.ts'
@@ -327,6 +328,16 @@ const STEPS: readonly Step[] = [
     if (script.database === 'sqlite') return
     script.raw(sql`create sequence ledger_entry_number`)
     script.raw(sql`alter table ledger_entry alter column number set default nextval('ledger_entry_number')`)
+    for (const text of POSTGRES_FUNCTIONS) script.raw(sql.raw(text))
+  },
+  // Balances are kept in shards, so that many processes forward what one key has spent without waiting for each other's commits.
+  (script) => {
+    if (script.database === 'sqlite') return
+    script.raw(sql`alter table balance rename to balance_shard`)
+    script.column('balance_shard', 'shard', 'count', 0)
+    script.raw(sql`alter table balance_shard drop constraint balance_pkey, add primary key (key, shard)`)
+    script.raw(sql.raw(BALANCE_VIEW))
+    script.raw(sql`drop function if exists headgate_lock(text[])`)
     for (const text of POSTGRES_FUNCTIONS) script.raw(sql.raw(text))
   },
 ]

@@ -113,4 +113,5 @@ export const SQLITE_MIGRATIONS: readonly (readonly string[])[] = [
     'create index ledger_entry_counted on ledger_entry (counted_at) where counted_at > 0',
     'create index ledger_entry_key on ledger_entry (key, number)',
   ],
+  [],
 ]

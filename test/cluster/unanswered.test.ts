@@ -77,7 +77,7 @@ t.test('whoever reads figures waits two seconds at most, also while rows are bei
   account.settle(0, 30, clock.now())
   joined.journal.settle(settleRow(1, 30, { at: clock.now() }))
   await joined.journal.committed()
-  await clock.advance(100)
+  await clock.advance(250)
   t.equal(record.count('take'), 1, 'on its way')
   let fate = 'waits'
   joined.credit.refresh?.(['k']).catch((thrown: { code: string }) => {

@@ -74,7 +74,7 @@ else {
     const before = await onPostgres(t, database, 'before')
     t.same(await asked(before, 3), [200, 200, 200])
     await before.close()
-    await postgres.query(database, `UPDATE balance SET day = day + ${DAYS}, daily = 0`)
+    await postgres.query(database, `UPDATE balance_shard SET day = day + ${DAYS}, daily = 0`)
     const after = await onPostgres(t, database, 'after')
     t.match(await shown(after), { usage: 0.3, usage_daily: 0.3 })
     t.same(await asked(after, 3), [200, 200, 402])

@@ -136,13 +136,13 @@ function sharing(server: TestPostgres): void {
     const { record, now } = await opened(t, url)
     await record.take('n1', [generation(1, 'a', 40, now()), generation(2, 'b', 2, now())])
     t.match(await verifyLedger(record.ledger), { ok: true, problems: [] })
-    await server.query(url, "UPDATE balance SET daily = daily - 1 WHERE key = 'a'")
+    await server.query(url, "UPDATE balance_shard SET daily = daily - 1 WHERE key = 'a' AND daily > 0")
     t.match(await verifyLedger(record.ledger, { full: true }), {
       ok: false,
       problems: [/^key a: settlements of its daily window sum to 40, 39 are recorded$/],
     })
-    await server.query(url, "UPDATE balance SET daily = daily + 1 WHERE key = 'a'")
-    await server.query(url, `UPDATE balance SET month = month + 40 * ${DAY}::bigint WHERE key = 'b'`)
+    await server.query(url, "UPDATE balance_shard SET daily = daily + 1 WHERE key = 'a' AND daily > 0")
+    await server.query(url, `UPDATE balance_shard SET month = month + 40 * ${DAY}::bigint WHERE key = 'b'`)
     t.match(await verifyLedger(record.ledger, { full: true }), {
       ok: false,
       problems: [/^key b: its monthly window begins at .*, ahead of now$/],
@@ -334,9 +334,9 @@ function failing(server: TestPostgres): void {
 
   t.test('a statement that waits for a lock too long gives up', async (t) => {
     const url = await server.database()
-    const { record, now } = await opened(t, url, undefined, { connect: 300, statement: 300 })
-    await record.take('n1', [generation(1, 'a', 30, now())])
-    const blocked = server.query(url, 'BEGIN; SELECT * FROM balance FOR UPDATE; SELECT pg_sleep(1.5)')
+    const { record } = await opened(t, url, undefined, { connect: 300, statement: 300 })
+    await leaseFrom(record, 'n1', ask('a', 1))
+    const blocked = server.query(url, 'BEGIN; SELECT * FROM balance_shard FOR UPDATE; SELECT pg_sleep(1.5)')
     const held =
       "SELECT count(*)::int AS n FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%pg_sleep(1.5)%' AND wait_event = 'PgSleep'"
     await eventually('the lock is held', async () => (await server.query(url, held))[0]?.n === 1)

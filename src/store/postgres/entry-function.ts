@@ -35,7 +35,7 @@ DECLARE
   open_amount numeric;
   added integer;
 BEGIN
-  PERFORM headgate_lock(array_remove(ARRAY[the_key, the_payer], ''));
+  PERFORM headgate_lock(array_remove(ARRAY[the_key, the_payer], ''), 0);
   IF the_once IS NOT NULL AND EXISTS (SELECT 1 FROM ledger_entry e WHERE e.once = the_once) THEN RETURN 'known'; END IF;
   IF the_settles IS NOT NULL THEN
     PERFORM 1 FROM ledger_entry e WHERE e.id = the_settles FOR UPDATE;
@@ -57,7 +57,7 @@ BEGIN
     the_day := headgate_window('daily', at_moment);
     the_week := headgate_window('weekly', at_moment);
     the_month := headgate_window('monthly', at_moment);
-    UPDATE balance b SET
+    UPDATE balance_shard b SET
       spent = b.spent + moved,
       issued = b.issued + CASE WHEN b.key = the_payer THEN moved ELSE 0 END,
       day = greatest(b.day, the_day), daily = CASE WHEN the_day > b.day THEN moved WHEN the_day = b.day THEN b.daily + moved ELSE b.daily END,
@@ -65,7 +65,7 @@ BEGIN
       weekly = CASE WHEN the_week > b.week THEN moved WHEN the_week = b.week THEN b.weekly + moved ELSE b.weekly END,
       month = greatest(b.month, the_month),
       monthly = CASE WHEN the_month > b.month THEN moved WHEN the_month = b.month THEN b.monthly + moved ELSE b.monthly END
-    WHERE b.key = the_key OR (the_payer <> '' AND b.key = the_payer);
+    WHERE b.shard = 0 AND (b.key = the_key OR (the_payer <> '' AND b.key = the_payer));
     INSERT INTO carried (key, payer, day, count, cost) VALUES (the_key, the_payer, at_moment / ${DAY}, 0, moved)
       ON CONFLICT (key, payer, day) DO UPDATE SET cost = carried.cost + excluded.cost;
   END IF;

@@ -1,8 +1,11 @@
 /**
- * The steps that must be atomic, as functions of the database: one round trip each. Every one locks the balance rows that
- * it changes first, in the order of the keys, and looks at leases only then: so it sees what was committed before it, and
- * two of them never wait for each other in a circle. A lease changes only under the lock of its key's balance, and of its
- * payer's where it has one.
+ * The steps that must be atomic, as functions of the database: one round trip each. The balance of an account is the sum of its
+ * shards (\`balance\` is a view of \`balance_shard\`): shard 0 has what is leased, and is locked by every step that grants or ends a
+ * lease; the others have what processes forward, each process always to the same shard, so that forwarded rows of one key by many
+ * processes do not wait for one row through each other's commits. What is moved from leased to spent changes no sum, so a lease that
+ * is granted meanwhile finds the same credit before and after it.
+ * Locks are taken in this order, so that no two steps wait for each other in a circle: shard 0 of balances by account, then
+ * generations, leases by key, payer and process, then the other shards by account.
  */
 
 import { FOLD_CARRIED } from './carried-functions.ts'
@@ -31,9 +34,12 @@ CREATE OR REPLACE FUNCTION headgate_window(kind text, at bigint) RETURNS bigint 
   END
 $body$`
 
-/** Makes the balances of accounts that have none, and locks all of them, in the order of their names. */
+/** Shards of a balance for forwarded rows: of 64 processes some four share one. */
+const SHARDS = 16
+
+/** Makes this shard of the balances of accounts that have none, and locks all of them, in the order of their names. */
 const LOCK = `
-CREATE OR REPLACE FUNCTION headgate_lock(accounts text[]) RETURNS void LANGUAGE plpgsql AS $body$
+CREATE OR REPLACE FUNCTION headgate_lock(accounts text[], the_shard bigint) RETURNS void LANGUAGE plpgsql AS $body$
 DECLARE
   wanted integer;
   found_rows integer;
@@ -42,10 +48,10 @@ BEGIN
   PERFORM set_config('synchronous_commit', 'on', true);
   SELECT count(DISTINCT a) INTO wanted FROM unnest(accounts) AS a;
   LOOP
-    PERFORM 1 FROM balance WHERE key = ANY (accounts) ORDER BY key FOR UPDATE;
+    PERFORM 1 FROM balance_shard WHERE key = ANY (accounts) AND shard = the_shard ORDER BY key FOR UPDATE;
     GET DIAGNOSTICS found_rows = ROW_COUNT;
     EXIT WHEN found_rows = wanted;
-    INSERT INTO balance (key) SELECT DISTINCT a FROM unnest(accounts) AS a ORDER BY a ON CONFLICT DO NOTHING;
+    INSERT INTO balance_shard (key, shard) SELECT DISTINCT a, the_shard FROM unnest(accounts) AS a ORDER BY a ON CONFLICT DO NOTHING;
   END LOOP;
 END
 $body$`
@@ -53,7 +59,8 @@ $body$`
 const LATE = '(seq, tag) IN (SELECT r.seq, r.tag FROM unnest(late_seqs, late_tags) AS r (seq, tag))'
 
 /**
- * Writes what is new of a batch, adds its cost to the balances of key and payer and takes it out of the process's leases.
+ * Writes what is new of a batch, adds its cost to the balances of key and payer and takes it out of the process's leases. Rows come
+ * first and the balances last, so that a balance is locked for no longer than its change and the commit take.
  * The moment of a charge is clamped: it is never after now, and never before the lease that it was paid from was last
  * granted. So a process whose clock is wrong can neither open a window early nor charge one that has ended.
  * Where now is before the open windows, the database's own clock went back: charges count in the windows that are open.
@@ -67,16 +74,20 @@ DECLARE
   moment bigint;
   below bigint;
   sessions_below bigint;
+  passed bigint;
   late_seqs bigint[];
   late_tags text[];
+  the_shard bigint := 1 + (hashtext(the_node)::bigint & ${SHARDS - 1});
+  fresh_keys text[];
+  fresh_payers text[];
+  fresh_days bigint[];
+  fresh_costs numeric[];
 BEGIN
-  PERFORM headgate_lock(keys || array_remove(payers, ''));
   PERFORM ${HOLD_WATERMARK};
   SELECT u.seq INTO below FROM use_below u;
   SELECT s.seq INTO sessions_below FROM session_below s;
-  SELECT array_agg(r.seq), array_agg(r.tag) INTO late_seqs, late_tags FROM unnest(seqs, tags) AS r (seq, tag)
-    WHERE r.seq < greatest(below, sessions_below) AND NOT EXISTS (SELECT 1 FROM generation g WHERE g.seq = r.seq AND g.tag = r.tag);
-  ${NOTE_LATE};
+  SELECT max(r.reaching) INTO passed FROM ledger_reader r;
+  passed := greatest(passed, below, sessions_below);
   moment := headgate_now();
   WITH given AS (
     SELECT r.*, CASE WHEN r.at > 0 THEN r.at ELSE r.seq / 4096 END AS said, coalesce(l.granted_at, 0) AS granted_at
@@ -90,45 +101,63 @@ BEGIN
     SELECT seq, tag, key, payer, model, endpoint, hold, floor, status, cost, input, output, cached, cache_write, reasoning, estimated,
       facts, CASE WHEN said > moment THEN moment WHEN said < granted_at THEN least(granted_at, moment) ELSE at END
     FROM given
+    ORDER BY seq, tag
     ON CONFLICT DO NOTHING
     RETURNING seq, tag, key, payer, model, facts, cost, CASE WHEN at > 0 THEN at ELSE seq / 4096 END AS moment
-  ), ${NOTE_LOSSES}, charge AS (
-    SELECT key AS account, cost, 0 AS issued, f.moment FROM fresh f
-    UNION ALL SELECT payer, cost, cost, f.moment FROM fresh f WHERE payer <> ''
+  ), ${NOTE_LOSSES}, summed AS (
+    SELECT key, payer, headgate_window('daily', f.moment) AS day, sum(cost) AS cost FROM fresh f GROUP BY key, payer, headgate_window('daily', f.moment)
+  ), late AS (
+    SELECT seq, tag FROM fresh WHERE seq < passed
+  )
+  SELECT array_agg(key), array_agg(payer), array_agg(day), array_agg(cost),
+    (SELECT array_agg(l.seq ORDER BY l.seq, l.tag) FROM late l), (SELECT array_agg(l.tag ORDER BY l.seq, l.tag) FROM late l)
+    INTO fresh_keys, fresh_payers, fresh_days, fresh_costs, late_seqs, late_tags FROM summed;
+  IF late_seqs IS NOT NULL THEN
+    ${NOTE_LATE};
+    ${addUse(`seq < below AND ${LATE}`)};
+    ${addSessions(`seq < sessions_below AND ${LATE}`)};
+  END IF;
+  IF fresh_keys IS NULL THEN RETURN; END IF;
+  PERFORM 1 FROM lease l WHERE l.node = the_node
+    AND (l.key, l.payer) IN (SELECT f.key, f.payer FROM unnest(fresh_keys, fresh_payers) AS f (key, payer))
+    ORDER BY l.key, l.payer FOR UPDATE;
+  PERFORM headgate_lock(fresh_keys || array_remove(fresh_payers, ''), the_shard);
+  moment := headgate_now();
+  WITH fresh AS (
+    SELECT * FROM unnest(fresh_keys, fresh_payers, fresh_days, fresh_costs) AS f (key, payer, day, cost)
   ), dated AS (
-    SELECT account, cost, issued, headgate_window('daily', c.moment) AS day, headgate_window('weekly', c.moment) AS week,
-      headgate_window('monthly', c.moment) AS month
-    FROM charge c
+    SELECT key AS account, cost, 0::numeric AS issued, day, headgate_window('weekly', day) AS week, headgate_window('monthly', day) AS month
+    FROM fresh
+    UNION ALL
+    SELECT payer, cost, cost, day, headgate_window('weekly', day), headgate_window('monthly', day) FROM fresh WHERE payer <> ''
   ), latest AS (
     SELECT d.account, greatest(b.day, max(d.day)) AS day, greatest(b.week, max(d.week)) AS week, greatest(b.month, max(d.month)) AS month
-    FROM dated d JOIN balance b ON b.key = d.account GROUP BY d.account, b.day, b.week, b.month
+    FROM dated d JOIN balance_shard b ON b.key = d.account AND b.shard = the_shard GROUP BY d.account, b.day, b.week, b.month
   ), sums AS (
     SELECT d.account, l.day, l.week, l.month, sum(cost) AS cost, sum(issued) AS issued,
       coalesce(sum(cost) FILTER (WHERE d.day = l.day OR d.day >= headgate_window('daily', moment)), 0) AS daily,
       coalesce(sum(cost) FILTER (WHERE d.week = l.week OR d.week >= headgate_window('weekly', moment)), 0) AS weekly,
       coalesce(sum(cost) FILTER (WHERE d.month = l.month OR d.month >= headgate_window('monthly', moment)), 0) AS monthly
     FROM dated d JOIN latest l USING (account) GROUP BY d.account, l.day, l.week, l.month
+  ), paid AS (
+    SELECT key, payer, sum(cost) AS cost FROM fresh GROUP BY key, payer
   ), moved AS (
-    SELECT l.key, l.payer, least(l.amount, sum(f.cost))::bigint AS amount
-    FROM fresh f JOIN lease l ON l.key = f.key AND l.payer = f.payer AND l.node = the_node GROUP BY l.key, l.payer, l.amount
+    SELECT l.key, l.payer, least(l.amount, p.cost)::bigint AS amount
+    FROM paid p JOIN lease l ON l.key = p.key AND l.payer = p.payer AND l.node = the_node FOR UPDATE OF l
   ), lowered AS (
     UPDATE lease l SET amount = l.amount - m.amount FROM moved m WHERE l.key = m.key AND l.payer = m.payer AND l.node = the_node
   ), released AS (
     SELECT account, sum(amount) AS amount
     FROM (SELECT key AS account, amount FROM moved UNION ALL SELECT payer, amount FROM moved WHERE payer <> '') AS m GROUP BY account
   )
-  UPDATE balance b SET
+  UPDATE balance_shard b SET
     spent = b.spent + s.cost,
     issued = b.issued + s.issued,
     leased = b.leased - coalesce(r.amount, 0),
     day = s.day, daily = CASE WHEN s.day > b.day THEN 0 ELSE b.daily END + s.daily,
     week = s.week, weekly = CASE WHEN s.week > b.week THEN 0 ELSE b.weekly END + s.weekly,
     month = s.month, monthly = CASE WHEN s.month > b.month THEN 0 ELSE b.monthly END + s.monthly
-  FROM sums s LEFT JOIN released r USING (account) WHERE b.key = s.account;
-  IF late_seqs IS NOT NULL THEN
-    ${addUse(`seq < below AND ${LATE}`)};
-    ${addSessions(`seq < sessions_below AND ${LATE}`)};
-  END IF;
+  FROM sums s LEFT JOIN released r USING (account) WHERE b.key = s.account AND b.shard = the_shard;
 END
 $body$`
 
@@ -144,11 +173,13 @@ DECLARE
   latest bigint;
   moved bigint;
 BEGIN
-  PERFORM headgate_lock(array_remove(ARRAY[the_key, the_payer], ''));
-  SELECT amount, turn INTO held, latest FROM lease WHERE key = the_key AND payer = the_payer AND node = the_node;
+  PERFORM headgate_lock(array_remove(ARRAY[the_key, the_payer], ''), 0);
+  SELECT amount, turn INTO held, latest FROM lease WHERE key = the_key AND payer = the_payer AND node = the_node FOR UPDATE;
   IF NOT FOUND OR latest > the_turn THEN RETURN; END IF;
   moved := least(held, coalesce(part, held));
-  IF moved > 0 THEN UPDATE balance SET leased = leased - moved WHERE key = the_key OR (the_payer <> '' AND key = the_payer); END IF;
+  IF moved > 0 THEN
+    UPDATE balance_shard SET leased = leased - moved WHERE shard = 0 AND (key = the_key OR (the_payer <> '' AND key = the_payer));
+  END IF;
   IF moved = held THEN DELETE FROM lease WHERE key = the_key AND payer = the_payer AND node = the_node;
   ELSE
     UPDATE lease SET amount = amount - moved, wanted = false, answered_at = headgate_now()
@@ -181,7 +212,7 @@ BEGIN
   SELECT array_agg(DISTINCT l.node) INTO silent
     FROM lease l WHERE NOT EXISTS (SELECT 1 FROM node n WHERE n.node = l.node AND n.expires_at > latest);
   IF silent IS NOT NULL THEN
-    PERFORM headgate_lock(array_agg(DISTINCT a))
+    PERFORM headgate_lock(array_agg(DISTINCT a), 0)
       FROM (SELECT l.key AS a FROM lease l WHERE l.node = ANY (silent) UNION SELECT l.payer FROM lease l WHERE l.node = ANY (silent)) AS named
       WHERE a <> '' HAVING count(*) > 0;
     WITH ended AS (
@@ -197,7 +228,7 @@ $body$`
 
 /**
  * Sets windows that are ahead of now to sums that were read beside those that hand generations in (\`window-rebuild.ts\`), and to what
- * the reader of that has not read: what came last. The balances are locked before the watermark, as \`headgate_take\` does.
+ * the reader of that has not read: what came last. Under the watermark nothing is forwarded, so that only leases are kept out by a lock of the balances.
  * @returns how many there were; -1 where another day has begun by now.
  */
 const SET_WINDOWS = `
@@ -207,7 +238,7 @@ DECLARE
   first_seq bigint;
   changed bigint;
 BEGIN
-  PERFORM headgate_lock(accounts);
+  PERFORM headgate_lock(accounts, 0);
   PERFORM pg_advisory_xact_lock(${LOCKS.program}, ${LOCKS.watermark});
   SELECT p.below INTO first_seq FROM ledger_reader p WHERE p.name = the_reader;
   IF first_seq IS NULL OR headgate_window('daily', headgate_now()) <> the_day THEN RETURN -1; END IF;
@@ -226,8 +257,9 @@ BEGIN
     FROM unnest(accounts, dailies, weeklies, monthlies) AS r (account, daily, weekly, monthly) LEFT JOIN charge c USING (account)
     GROUP BY r.account, r.daily, r.weekly, r.monthly
   )
-  UPDATE balance b SET day = the_day, daily = s.daily, week = the_week, weekly = s.weekly, month = the_month, monthly = s.monthly
-    FROM sums s WHERE b.key = s.account AND b.day > the_day;
+  UPDATE balance_shard b SET day = the_day, daily = CASE shard WHEN 0 THEN s.daily ELSE 0 END, week = the_week,
+    weekly = CASE shard WHEN 0 THEN s.weekly ELSE 0 END, month = the_month, monthly = CASE shard WHEN 0 THEN s.monthly ELSE 0 END
+    FROM sums s WHERE b.key = s.account AND EXISTS (SELECT 1 FROM balance_shard o WHERE o.key = b.key AND o.day > the_day);
   GET DIAGNOSTICS changed = ROW_COUNT;
   RETURN changed;
 END
@@ -244,12 +276,14 @@ BEGIN
     FROM (SELECT l.key AS a FROM lease l WHERE l.node = ANY (nodes) UNION SELECT l.payer FROM lease l WHERE l.node = ANY (nodes)) AS named
     WHERE a <> '';
   IF accounts IS NULL THEN RETURN; END IF;
-  PERFORM headgate_lock(accounts);
+  PERFORM headgate_lock(accounts, 0);
+  PERFORM 1 FROM lease l WHERE l.node = ANY (nodes) ORDER BY l.key, l.payer, l.node FOR UPDATE;
   FOR ended IN
     DELETE FROM lease l WHERE l.node = ANY (nodes) AND l.granted_at <= until AND l.key = ANY (accounts) AND (l.payer = '' OR l.payer = ANY (accounts))
       RETURNING l.key, l.payer, l.node, l.amount
   LOOP
-    UPDATE balance b SET leased = b.leased - ended.amount WHERE b.key = ended.key OR (ended.payer <> '' AND b.key = ended.payer);
+    UPDATE balance_shard b SET leased = b.leased - ended.amount
+      WHERE b.shard = 0 AND (b.key = ended.key OR (ended.payer <> '' AND b.key = ended.payer));
     lost := ended.node;
     freed := ended.amount;
     RETURN NEXT;

@@ -25,22 +25,23 @@ DECLARE
   reachable numeric := NULL;
   moment bigint;
   counted numeric;
-  b balance%ROWTYPE;
+  account text;
+  lent numeric;
 BEGIN
-  PERFORM headgate_lock(accounts);
+  PERFORM headgate_lock(accounts, 0);
   moment := headgate_now();
   FOR i IN 1 .. cardinality(limits) LOOP
-    SELECT * INTO b FROM balance WHERE key = CASE WHEN issuers[i] THEN the_payer ELSE the_key END;
-    counted := CASE
-      WHEN resets[i] IS NULL THEN b.spent
-      WHEN resets[i] = 'daily' THEN CASE WHEN b.day >= headgate_window('daily', moment) THEN b.daily ELSE 0 END
-      WHEN resets[i] = 'weekly' THEN CASE WHEN b.week >= headgate_window('weekly', moment) THEN b.weekly ELSE 0 END
-      ELSE CASE WHEN b.month >= headgate_window('monthly', moment) THEN b.monthly ELSE 0 END
-    END;
-    frees := frees || (limits[i] - counted - b.leased);
-    free := least(free, limits[i] - counted - b.leased);
+    account := CASE WHEN issuers[i] THEN the_payer ELSE the_key END;
+    SELECT sum(b.leased), CASE
+      WHEN resets[i] IS NULL THEN sum(b.spent)
+      WHEN resets[i] = 'daily' THEN coalesce(sum(b.daily) FILTER (WHERE b.day >= headgate_window('daily', moment)), 0)
+      WHEN resets[i] = 'weekly' THEN coalesce(sum(b.weekly) FILTER (WHERE b.week >= headgate_window('weekly', moment)), 0)
+      ELSE coalesce(sum(b.monthly) FILTER (WHERE b.month >= headgate_window('monthly', moment)), 0)
+    END INTO lent, counted FROM balance_shard b WHERE b.key = account;
+    frees := frees || (limits[i] - counted - lent);
+    free := least(free, limits[i] - counted - lent);
     reachable := least(reachable, limits[i] - counted);
-    named := named || b.key;
+    named := named || account;
   END LOOP;
   granted := 0;
   waiting := 0;
@@ -49,9 +50,13 @@ BEGIN
     WHEN least_part <= free + idle THEN least(free + idle, greatest(div(free + idle, 2), least_part))
   END;
   IF hold IS NULL AND reachable >= least_part OR hold < whole AND patient THEN
-    UPDATE lease SET wanted = true
-      WHERE (key = ANY (named) OR payer = ANY (named)) AND NOT (key = the_key AND payer = the_payer AND node = the_node)
-        AND amount > 0 AND NOT wanted AND answered_at <= moment - quiet;
+    WITH others AS MATERIALIZED (
+      SELECT key, payer, node FROM lease
+        WHERE (key = ANY (named) OR payer = ANY (named)) AND NOT (key = the_key AND payer = the_payer AND node = the_node)
+          AND amount > 0 AND NOT wanted AND answered_at <= moment - quiet
+        ORDER BY key, payer, node FOR UPDATE
+    )
+    UPDATE lease l SET wanted = true FROM others o WHERE l.key = o.key AND l.payer = o.payer AND l.node = o.node AND l.amount > 0;
     SELECT count(*) INTO waiting FROM lease JOIN node USING (node)
       WHERE (key = ANY (named) OR payer = ANY (named)) AND NOT (key = the_key AND payer = the_payer AND node = the_node)
         AND wanted AND amount > 0 AND expires_at > moment;
@@ -60,7 +65,7 @@ BEGIN
   IF hold IS NOT NULL THEN
     granted := greatest(0, hold - idle, least(greatest(hold - idle, 0) + more, div(free, 8)));
     IF granted > 0 THEN
-      UPDATE balance SET leased = leased + granted WHERE key = ANY (accounts);
+      UPDATE balance_shard SET leased = leased + granted WHERE key = ANY (accounts) AND shard = 0;
       INSERT INTO lease (key, payer, node, amount, wanted, answered_at, turn, granted_at)
         VALUES (the_key, the_payer, the_node, granted, false, 0, the_turn, moment)
         ON CONFLICT (key, payer, node) DO UPDATE SET amount = lease.amount + excluded.amount, answered_at = 0,

@@ -11,14 +11,11 @@ export const EARLY = -1
 /** As many as there are: without a limit the last one is found in the index, and those that hand generations in need not wait. */
 const EVERY = Number.MAX_SAFE_INTEGER
 
-/** Notes those of a batch that readers have passed. Before the rows are written, under `HOLD_WATERMARK`. */
+/** Notes those of the late rows that readers have passed, once they are written, under `HOLD_WATERMARK`. */
 export const NOTE_LATE = `
-  IF (SELECT max(reaching) FROM ledger_reader) > (SELECT min(s) FROM unnest(seqs) AS s) THEN
     INSERT INTO ledger_reader_late (reader, seq, tag, batch)
-      SELECT p.name, r.seq, r.tag, 0 FROM unnest(seqs, tags) AS r (seq, tag) JOIN ledger_reader p ON r.seq < p.reaching
-      WHERE NOT EXISTS (SELECT 1 FROM generation g WHERE g.seq = r.seq AND g.tag = r.tag)
-      ON CONFLICT DO NOTHING;
-  END IF`
+      SELECT p.name, r.seq, r.tag, 0 FROM unnest(late_seqs, late_tags) AS r (seq, tag) JOIN ledger_reader p ON r.seq < p.reaching
+      ON CONFLICT DO NOTHING`
 
 /**
  * Takes the reader for \`hold_for\` milliseconds, unless another holder has it, and returns its open batch; where none is open, begins

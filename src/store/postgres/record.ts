@@ -56,11 +56,11 @@ const FOLD_CARRIED = prepared('fold_carried', 'SELECT headgate_fold_carried($1) 
 const AHEAD = prepared('ahead', `SELECT max(seq) AS seq FROM generation WHERE seq > (SELECT (headgate_now() + $1) * ${TICKS})`)
 const BALANCES = prepared(
   'balances',
-  `SELECT key, spent, leased,
-    CASE WHEN day >= headgate_window('daily', moment) THEN daily ELSE 0 END AS daily,
-    CASE WHEN week >= headgate_window('weekly', moment) THEN weekly ELSE 0 END AS weekly,
-    CASE WHEN month >= headgate_window('monthly', moment) THEN monthly ELSE 0 END AS monthly
-  FROM balance, (SELECT headgate_now() AS moment OFFSET 0) AS present WHERE key = ANY ($1)`,
+  `SELECT key, sum(spent) AS spent, sum(leased) AS leased,
+    coalesce(sum(daily) FILTER (WHERE day >= headgate_window('daily', moment)), 0) AS daily,
+    coalesce(sum(weekly) FILTER (WHERE week >= headgate_window('weekly', moment)), 0) AS weekly,
+    coalesce(sum(monthly) FILTER (WHERE month >= headgate_window('monthly', moment)), 0) AS monthly
+  FROM balance_shard, (SELECT headgate_now() AS moment OFFSET 0) AS present WHERE key = ANY ($1) GROUP BY key`,
 )
 /**
  * A pulse that a crash of the server takes back does no harm, so it waits for no disk. It writes only once a third of the time is over: each

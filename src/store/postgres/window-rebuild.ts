@@ -58,7 +58,7 @@ export class WindowRebuild {
     const { connection, readers } = this.parts
     const [found] = await connection.run(
       sql<{ moment: number; ahead: boolean }>`select headgate_now() as moment,
-        exists (select 1 from balance where day > (select headgate_window('daily', headgate_now()))) as ahead`.compile(query),
+        exists (select 1 from balance_shard where day > (select headgate_window('daily', headgate_now()))) as ahead`.compile(query),
     )
     if (!found?.ahead) return 0
     const starts = windowStarts(found.moment)
@@ -151,9 +151,9 @@ export class WindowRebuild {
     let done = 0
     for (;;) {
       const found = await connection.run(
-        sql<{ key: string }>`select key from balance where day > ${starts.daily}::bigint order by day, key limit ${BALANCES}`.compile(
-          query,
-        ),
+        sql<{
+          key: string
+        }>`select distinct key from balance_shard where day > ${starts.daily}::bigint order by key limit ${BALANCES}`.compile(query),
       )
       if (found.length === 0) return done
       const accounts = found.map(({ key }) => key)
