@@ -256,11 +256,13 @@ BEGIN
       r.monthly + coalesce(sum(cost) FILTER (WHERE c.moment >= the_month), 0) AS monthly
     FROM unnest(accounts, dailies, weeklies, monthlies) AS r (account, daily, weekly, monthly) LEFT JOIN charge c USING (account)
     GROUP BY r.account, r.daily, r.weekly, r.monthly
-  )
-  UPDATE balance_shard b SET day = the_day, daily = CASE shard WHEN 0 THEN s.daily ELSE 0 END, week = the_week,
+  ), written AS (
+    UPDATE balance_shard b SET day = the_day, daily = CASE shard WHEN 0 THEN s.daily ELSE 0 END, week = the_week,
     weekly = CASE shard WHEN 0 THEN s.weekly ELSE 0 END, month = the_month, monthly = CASE shard WHEN 0 THEN s.monthly ELSE 0 END
-    FROM sums s WHERE b.key = s.account AND EXISTS (SELECT 1 FROM balance_shard o WHERE o.key = b.key AND o.day > the_day);
-  GET DIAGNOSTICS changed = ROW_COUNT;
+    FROM sums s WHERE b.key = s.account AND EXISTS (SELECT 1 FROM balance_shard o WHERE o.key = b.key AND o.day > the_day)
+    RETURNING b.key
+  )
+  SELECT count(DISTINCT key) INTO changed FROM written;
   RETURN changed;
 END
 $body$`
