@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { adminFetch } from '../support/admin.ts'
+import { bodyText } from '../support/body-text.ts'
 import { FakeClock } from '../support/clock.ts'
 import { audit, type Row, rowsOf } from '../support/crash/audit.ts'
 import { freePorts, SECRET, writeConfiguration } from '../support/crash/configuration.ts'
@@ -66,7 +67,7 @@ async function ask({ url, random }: Place, key: string): Promise<{ response: Res
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     body: JSON.stringify({ model: 'acme/one', stream, ...question }),
   })
-  const text = await response.text()
+  const text = await bodyText(response)
   const good = response.status === 200 && !/"error":\{|"response\.failed"/.test(text) && (!stream || text.endsWith('data: [DONE]\n\n'))
   return { response, heard: { id: String(response.headers.get('x-generation-id')), status: response.status, good } }
 }

@@ -3,6 +3,7 @@ import { appendFileSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { adminFetch } from '../support/admin.ts'
+import { cutReadable } from '../support/body-text.ts'
 import { type Row, rowsOf } from '../support/crash/audit.ts'
 import { freePorts, SECRET, writeConfiguration } from '../support/crash/configuration.ts'
 import { type Disk, disks } from '../support/crash/disks.ts'
@@ -46,11 +47,13 @@ async function onSmallDisk(t: Test, durability?: Disk['durability']): Promise<On
 }
 
 const ask = ({ url }: OnSmallDisk, stream = false): Promise<Response> =>
-  fetch(`${url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${SECRET}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'acme/one', stream, messages: [{ role: 'user', content: 'Hello' }] }),
-  })
+  cutReadable(
+    fetch(`${url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${SECRET}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'acme/one', stream, messages: [{ role: 'user', content: 'Hello' }] }),
+    }),
+  )
 
 const generation = (response: Response): string => String(response.headers.get('x-generation-id'))
 

@@ -118,7 +118,8 @@ async function readTo(response: Response, text: string): Promise<() => Promise<s
   }
   while (!read.includes(text)) if (!(await more())) throw new Error(`the stream ended before ${text}`)
   return async () => {
-    while (await more());
+    // The cut behind a failure comes later, on a clock that stands still.
+    while (!read.includes('data: {"error":') && (await more()));
     return read
   }
 }

@@ -24,5 +24,6 @@ export async function readBody(response: Response, onText?: (text: string) => vo
 /** Has `text()` of a reply read a body that is cut behind the failure of a chat stream, as `bodyText`. */
 export async function cutReadable(reply: Promise<Response>): Promise<Response> {
   const response = await reply
-  return Object.assign(response, { text: () => bodyText(response) })
+  Object.defineProperty(response, 'text', { value: () => bodyText(response) })
+  return response
 }
