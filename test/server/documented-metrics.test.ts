@@ -79,6 +79,7 @@ const MOVED = [
   'headgate_reload_failures_total',
   'headgate_credential_refreshes_total',
   'headgate_provider_key_refusals_total',
+  'headgate_account_refusals_total',
   'headgate_export_rows_total',
   'headgate_export_failed_batches_total',
   'headgate_events_delivered_total',
@@ -93,6 +94,8 @@ t.test('every documented metric is written', async (t) => {
   await (await gateway.post('/v1/chat/completions', { ...BODY, response_format: { type: 'json_object' } })).text()
   for (const model of ['acme/token', 'acme/pool', 'acme/pool', 'acme/pool', 'acme/pool'])
     await (await gateway.post('/v1/chat/completions', { ...BODY, model })).text()
+  upstream.script = () => ({ status: 402 })
+  await (await gateway.post('/v1/chat/completions', BODY)).text()
   const gate = new Gate()
   const [first, ...rest] = framesFor('/v1/messages', { text: ['Hello', ' there'] })
   upstream.script = () => sseAnswer([first, ...rest.slice(0, 1), gate.step, ...rest.slice(1)])
