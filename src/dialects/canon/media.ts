@@ -86,7 +86,9 @@ export function* mediaInside({ data }: Opaque): Generator<Media> {
 
 function mediaBlock(block: JsonObject): Media | undefined {
   const { type } = block
-  const kind = typeof type === 'string' ? KINDS.find(([words]) => words.test(type))?.[1] : undefined
+  // A source of the answer names a file that it does not hold.
+  if (typeof type !== 'string' || type.endsWith('citation')) return undefined
+  const kind = KINDS.find(([words]) => words.test(type))?.[1]
   if (kind === undefined) return undefined
   for (const name of ['', ...HOLDERS]) {
     const holder = name === '' ? block : block[name]

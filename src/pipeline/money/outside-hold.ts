@@ -6,7 +6,7 @@
 import { Fault } from '../../core/faults.ts'
 import { usdText } from '../../core/money-text.ts'
 import { parseDataUrl } from '../../dialects/canon/file-url.ts'
-import { type Media, mediaOf } from '../../dialects/canon/media.ts'
+import type { Media } from '../../dialects/canon/media.ts'
 import {
   mayHaveOutsideFields,
   type OutsideInput,
@@ -141,11 +141,9 @@ const FILE_HELP = 'send the file itself in the request'
 function outsideMedia(exchange: Guarded): OutsideInput[] {
   const { request } = exchange
   if (!request.mayHoldMedia) return []
-  const replayed = new Set<string>()
-  for (const { part, replayed: again } of mediaOf(request.canonical())) if (again && part.fileId !== undefined) replayed.add(part.fileId)
   const found: OutsideInput[] = []
   for (const part of heavyMedia(exchange)) {
-    if (part.media === 'image' || replayed.has(part.fileId ?? '')) continue
+    if (part.media === 'image') continue
     const bytes = bytesOf(part)
     if (bytes === undefined) found.push({ field: fieldOf(part), tokens: REST_OF_CONTEXT, help: FILE_HELP })
     else if (part.media === 'file' && bytes.includes('%PDF-')) {

@@ -51,13 +51,22 @@ export function bindIds(exchange: Accepted, mayBeSigned: boolean, dependencies: 
   checkForeign(exchange, added, dependencies.files)
   const generations = generationsIn(body)
   const signed = mayBeSigned ? signedIdsIn(body) : []
-  const shows = hasOtherTools || added.length > 0 || (body.container ?? null) !== null || (body.thread ?? null) !== null
+  const shows =
+    added.length > 0 || (hasOtherTools && mayShowIds(body)) || (body.container ?? null) !== null || (body.thread ?? null) !== null
   if (generations.length === 0 && signed.length === 0 && !shows) return undefined
   return bind(exchange, { generations, signed, shows }, dependencies)
 }
 
 /** Fields of a body without tools and media that may name something. */
 const FIELDS = ['container', 'thread', 'diagnostics', 'prompt_cache_options', 'cached_content', 'cachedContent', 'extra_body'] as const
+
+/** Tools whose calls and results hold no id of the provider's; some of the caller's, some of providers that name nothing. */
+const WITHOUT_IDS =
+  /^(?:function|custom|tool_search|local_shell|apply_patch|namespace|computer\w*|image_generation|web_search(?:_preview)?|(?:bash|text_editor|memory)_\d+)$/
+
+function mayShowIds({ tools }: JsonObject): boolean {
+  return Array.isArray(tools) && tools.some((tool) => isObject(tool) && !WITHOUT_IDS.test(String(tool.type ?? 'custom')))
+}
 
 interface Named {
   readonly generations: readonly NamedGeneration[]
@@ -133,8 +142,8 @@ function checkForeign(exchange: Accepted, added: readonly { path: string; of: Op
   const isKnown = (text: string): boolean => text.includes(SIGNED_ID) || files.owns(text) || isListed(text, auth.key)
   for (const { path, text } of resourcesIn(request.body, added)) if (!isKnown(text)) throw unknown(path)
   if (!request.mayHoldMedia && !request.hasOtherTools) return
-  for (const { part, replayed } of mediaOf(request.canonical()))
-    if (isStoredFile(part) && !replayed && !isKnown(part.fileId)) throw unknown(fieldNaming(request.body, 'file_id', part.fileId))
+  for (const { part } of mediaOf(request.canonical()))
+    if (isStoredFile(part) && !isKnown(part.fileId)) throw unknown(fieldNaming(request.body, 'file_id', part.fileId))
   for (const id of uploadsIn(request.body)) if (!isKnown(id)) throw unknown(fieldNaming(request.body, 'file_id', id))
 }
 
