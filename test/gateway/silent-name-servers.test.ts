@@ -5,6 +5,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { bubblewrap, bubblewrapDemanded } from '../support/bubblewrap.ts'
+import { ownNetwork } from '../support/name-server.ts'
 
 interface Result {
   first: { status: number; ms: number }
@@ -23,14 +24,9 @@ t.test(
     const settings = join(t.testdir({}), 'resolv.conf')
     writeFileSync(settings, 'nameserver 127.0.0.1\n')
     const script = join(import.meta.dirname, '../support/silent-names.ts')
-    const room = ['--unshare-net', '--unshare-user', '--uid', '0', '--gid', '0', '--cap-add', 'ALL', '--dev-bind', '/', '/']
-    const child = spawn(
-      bubblewrap ?? 'bwrap',
-      [...room, '--ro-bind', settings, '/etc/resolv.conf', '--die-with-parent', process.execPath, script],
-      {
-        stdio: ['ignore', 'pipe', 'inherit'],
-      },
-    )
+    const child = spawn(bubblewrap ?? 'bwrap', [...ownNetwork(settings), process.execPath, script], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
     t.teardown(() => child.kill())
     let text = ''
     child.stdout.setEncoding('utf8').on('data', (piece: string) => {

@@ -110,7 +110,7 @@ interface Parsed {
 function parseRequest(text: string): Parsed | 'more' | 'garbage' {
   const end = text.indexOf('\r\n\r\n')
   if (end === -1) return text.length > 100_000 || /^[^A-Z]/.test(text) ? 'garbage' : 'more'
-  const [line, ...fields] = text.slice(0, end).split('\r\n')
+  const [line = '', ...fields] = text.slice(0, end).split('\r\n')
   if (!/^[A-Z-]+ [^ ]+ HTTP\/1\.1$/.test(line)) return 'garbage'
   const headers = new Map<string, string>()
   for (const field of fields) {

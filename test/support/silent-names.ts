@@ -2,44 +2,15 @@
  * Runs in a network of its own, with a name server that is silent for some names: a gateway with one provider of each kind. Prints what
  * became of calls as one line of JSON.
  */
-import { createSocket } from 'node:dgram'
 import { lookup } from 'node:dns/promises'
-import { once } from 'node:events'
 import { startGateway } from './gateway.ts'
+import { startNameServer } from './name-server.ts'
 import { rawJson, startRawUpstream } from './raw-upstream.ts'
 import { chatReply } from './wire-chat.ts'
 
 const SILENT = 8
 
-/** Queries by name; those of `silent…` get no reply. */
-const queries = new Map<string, number>()
-
-/** Replies with 127.0.0.1 to queries for an IPv4 address, with nothing to others (RFC 1035 section 4.1). */
-function answer(query: Buffer): Buffer | undefined {
-  const labels: string[] = []
-  let at = 12
-  for (let size = query[at] ?? 0; size > 0; size = query[at] ?? 0) {
-    labels.push(query.toString('latin1', at + 1, at + 1 + size).toLowerCase())
-    at += size + 1
-  }
-  const isAddress = query.readUInt16BE(at + 1) === 1
-  const name = labels.join('.')
-  if (isAddress) queries.set(name, (queries.get(name) ?? 0) + 1)
-  if (name.startsWith('silent')) return undefined
-  const question = query.subarray(12, at + 5)
-  const head = Buffer.from([query[0] ?? 0, query[1] ?? 0, 0x81, 0x80, 0, 1, 0, isAddress ? 1 : 0, 0, 0, 0, 0])
-  const record = Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 127, 0, 0, 1])
-  return Buffer.concat(isAddress ? [head, question, record] : [head, question])
-}
-
-const server = createSocket('udp4')
-server.on('message', (query, { port, address }) => {
-  const reply = answer(query)
-  if (reply) server.send(reply, port, address)
-})
-server.bind(53, '127.0.0.1')
-await once(server, 'listening')
-
+const queries = await startNameServer()
 const reply = rawJson(chatReply({ text: ['fine'] }))
 const upstream = await startRawUpstream((_request, socket) => {
   setTimeout(() => socket.write(reply), 100)

@@ -1,6 +1,7 @@
 /** Connections to one provider: a free one is used again, a busy one never, and those that have closed are forgotten. */
 import t, { type Test } from 'tap'
 import type { Dispatcher } from 'undici'
+import { NameLookups } from '../../src/core/name-lookups.ts'
 import { type ConnectionPool, Pools } from '../../src/services/upstream/pools.ts'
 import { MOST_IDLE } from '../../src/services/upstream/whole-requests.ts'
 import { eventually } from '../support/eventually.ts'
@@ -125,4 +126,25 @@ t.test('a call that is given up takes its connection along', async (t) => {
   await eventually('no connection is left on either side', () => pool.size === 0 && upstream.sockets.size === 0)
   upstream.answer = () => OK
   t.equal(await ask(pool).done, 'ok')
+})
+
+t.test('a request that is given up while its connection is made leaves at once, with its body', async (t) => {
+  const waiting: string[] = []
+  const names = new NameLookups({ system: (host) => void waiting.push(host), servers: async () => [] })
+  const pools = new Pools({ names })
+  t.teardown(() => pools.close())
+  const pool = pools.for({ origin: 'http://silent.test', connectTimeout: 60_000 })
+  for (const method of ['POST', 'GET'] as const) {
+    const ended = new Promise<Error>((resolve) => {
+      const handler: Dispatcher.DispatchHandler = {
+        onRequestStart: () => undefined,
+        onResponseError: (_controller, error) => resolve(error),
+      }
+      const started = pool.begin({ method, path: '/', headers: [], body: method === 'POST' ? '{}' : null }, handler)
+      if (method === 'POST') t.equal(started.phase, 'name', 'it says what it waits for')
+      started.abort(new Error('given up'))
+    })
+    t.ok(await ended, method)
+    await eventually('nothing is left', () => pool.size === 0)
+  }
 })

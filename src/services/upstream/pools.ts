@@ -69,16 +69,29 @@ export interface Started {
 }
 
 /** One connection, or the attempt at one. */
-interface Member {
+class Member implements Started {
   readonly client: Client
   attempt: Connecting | undefined
   /** Monotonic milliseconds. */
-  readonly began: number
-  connected: boolean
+  readonly began = performance.now()
+  connected = false
   /** It has been free for another request before. */
-  served: boolean
+  served = false
   /** Index among the idle ones; -1 while it has a request. */
-  place: number
+  place = -1
+
+  constructor(client: Client) {
+    this.client = client
+  }
+
+  get phase(): Phase | undefined {
+    return this.attempt?.phase
+  }
+
+  abort(reason: Error): void {
+    void this.client.destroy(reason)
+    this.attempt?.cancel()
+  }
 }
 
 /**
@@ -164,12 +177,7 @@ export class ConnectionPool extends Dispatcher {
     member.client.dispatch(options, handler)
     // A request that failed at once has not made the client busy, so it will not report that it is free again.
     if (sizeOf(member.client) === 0) this.drop(member)
-    return {
-      get phase() {
-        return member.attempt?.phase
-      },
-      abort: (reason) => void member.client.destroy(reason),
-    }
+    return member
   }
 
   /**
@@ -216,7 +224,7 @@ export class ConnectionPool extends Dispatcher {
     })
     // A request that comes too late gets the client's own error.
     if (this.ended) void client.destroy()
-    const member: Member = { client, attempt: undefined, began: performance.now(), connected: false, served: false, place: -1 }
+    const member = new Member(client)
     this.members.add(member)
     client.on('connect', () => {
       member.connected = true

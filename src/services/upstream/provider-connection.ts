@@ -6,6 +6,7 @@ import type { Phase } from './connection-failure.ts'
 import type { Connecting } from './connector.ts'
 import { StaleConnection, TlsExpected } from './network-fault.ts'
 import { ChunkedBody, type PlainReply, plainReply } from './plain-reply.ts'
+import { polledTime, ticksOf } from './polled-time.ts'
 import { fieldsOf, KEEP_ALIVE, keptFor } from './reply-fields.ts'
 import { ReplyParser, type ReplyReceiver } from './reply-parser.ts'
 import { RunningRequest, type WholeRequest } from './running-request.ts'
@@ -92,9 +93,10 @@ export class ProviderConnection implements ReplyReceiver {
   private keptFor = KEEP_ALIVE
   /** A reply has come whole over the connection. */
   private served = false
-  /** Monotonic milliseconds: when it began to be made; how long that took; when the request was written, infinite while it is. */
+  /** Monotonic milliseconds: when it began to be made, and how long that took. */
   private readonly began = performance.now()
   private connectTime = 0
+  /** The moment of `polledTime` at which the request was written, infinite while it is. */
   private writtenAt = 0
 
   constructor(owner: ConnectionOwner) {
@@ -155,7 +157,7 @@ export class ProviderConnection implements ReplyReceiver {
     const length = Buffer.byteLength(body)
     const start = `${head}content-length: ${length}\r\n\r\n`
     const written = length > LARGE ? this.whenWritten(running) : undefined
-    if (written === undefined) this.writtenAt = performance.now()
+    if (written === undefined) this.writtenAt = polledTime.note()
     if (typeof body === 'string' && length === body.length) socket.write(start + body, 'latin1', written)
     else {
       socket.cork()
@@ -169,7 +171,7 @@ export class ProviderConnection implements ReplyReceiver {
   private whenWritten(running: RunningRequest): (error?: Error | null) => void {
     this.writtenAt = Number.POSITIVE_INFINITY
     return (error) => {
-      if (!error && this.running === running) this.writtenAt = performance.now()
+      if (!error && this.running === running) this.writtenAt = polledTime.note()
     }
   }
 
@@ -296,7 +298,7 @@ export class ProviderConnection implements ReplyReceiver {
 
   private isStale(): boolean {
     if (this.state !== 'busy' || !this.served || this.parsing || this.status !== 0) return false
-    return performance.now() - this.writtenAt <= Math.max(STALE_WITHIN, 2 * this.connectTime)
+    return polledTime.since(this.writtenAt) < ticksOf(Math.max(STALE_WITHIN, 2 * this.connectTime))
   }
 
   /** Ends the connection, and its request with this error. */
