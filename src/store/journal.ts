@@ -2,7 +2,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Clock, Timer } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
-import { lossesOf } from '../core/ledger-entries.ts'
 import type {
   DayCharge,
   FoundPage,
@@ -318,7 +317,7 @@ export class SqliteJournal implements Journal {
           continue
         }
         const owner = charged.settle(row, () => holdFrom(this.selectHold.get(row.seq)))
-        for (const entry of lossesOf(row, () => holdFrom(this.selectHold.get(row.seq)))) this.entries.insert(entry)
+        this.entries.settled(row, () => holdFrom(this.selectHold.get(row.seq)))
         rollups.settle(row, owner)
         sessionSums.settle(row, owner)
         this.readers.settled(row.seq)
@@ -328,10 +327,7 @@ export class SqliteJournal implements Journal {
       sessionSums.write()
       this.commit.run()
     } catch (cause) {
-      charged.ended(false)
-      keyMinutes.ended(false)
-      rollups.ended(false)
-      sessionSums.ended(false)
+      for (const part of [charged, keyMinutes, rollups, sessionSums]) part.ended(false)
       if (this.db.isOpen && this.db.isTransaction) this.db.exec('ROLLBACK')
       throw cause
     }
