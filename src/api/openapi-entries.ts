@@ -94,13 +94,13 @@ export function entryOperations(): DescribedOperation[] {
       body: {
         schema: withNotes(checkEntry.schema, FIELDS),
         examples: {
-          refund: {
-            summary: 'Gives two dollars back',
+          correction: {
+            summary: 'Charges what was priced too low',
             value: {
-              kind: 'refund',
-              amount: 2,
+              kind: 'correction',
+              amount: 0.25,
               generation_id: 'gen-0-none',
-              reason: 'The answer was cut off',
+              reason: 'The price of the model was wrong',
               idempotency_key: 'ticket-4711',
             },
           },

@@ -3,7 +3,6 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Clock, Timer } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 import type { DrawnNumbers } from '../core/ids.ts'
-import { lossesOf } from '../core/ledger-entries.ts'
 import type {
   DayCharge,
   FoundPage,
@@ -337,7 +336,7 @@ export class SqliteJournal implements Journal {
           continue
         }
         const owner = charged.settle(row, () => holdFrom(this.selectHold.get(row.seq)))
-        for (const entry of lossesOf(row, () => holdFrom(this.selectHold.get(row.seq)))) this.entries.insert(entry)
+        this.entries.settled(row, () => holdFrom(this.selectHold.get(row.seq)))
         rollups.settle(row, owner)
         sessionSums.settle(row, owner)
         this.readers.settled(row.seq)
@@ -348,11 +347,7 @@ export class SqliteJournal implements Journal {
       settledBelow.put()
       this.commit.run()
     } catch (cause) {
-      charged.ended(false)
-      keyMinutes.ended(false)
-      rollups.ended(false)
-      sessionSums.ended(false)
-      settledBelow.ended(false)
+      for (const part of [charged, keyMinutes, rollups, sessionSums, settledBelow]) part.ended(false)
       if (this.db.isOpen && this.db.isTransaction) this.db.exec('ROLLBACK')
       throw cause
     }

@@ -5,6 +5,7 @@ import {
   type EntryKind,
   type EntryRefusal,
   type LedgerEntry,
+  lossesOf,
   type Move,
   movedBy,
   moveOf,
@@ -12,6 +13,7 @@ import {
   refusalOf,
 } from '../core/ledger-entries.ts'
 import type { EntryQuery, EntrySum, LocalEntries } from '../ledger/entries.ts'
+import type { HoldRow, SettleRow } from '../ledger/types.ts'
 import { DAY_MS, NANO } from './rows.ts'
 import { bigInteger, integer, Statements, text } from './sqlite.ts'
 
@@ -50,8 +52,13 @@ export class SqliteEntries implements LocalEntries {
     this.written = written
   }
 
-  /** Within the caller's transaction: one that is there already stays. */
-  insert(entry: NewEntry): void {
+  /** Makes the entries of a settlement, within the caller's transaction. */
+  settled(row: SettleRow, find: () => HoldRow | undefined): void {
+    for (const entry of lossesOf(row, find)) this.insert(entry)
+  }
+
+  /** One that is there already stays. */
+  private insert(entry: NewEntry): void {
     const { id, at, key, payer, generation, model, provider, kind, amount, countedAt, settles, actor, reason, once } = entry
     const { seq, tag } = generation ?? { seq: 0, tag: '' }
     const names = [id, Math.floor(at), key, payer ?? '', seq, tag, model, provider, kind, amount, countedAt, settles ?? null, actor, reason]

@@ -173,9 +173,12 @@ const rank = ({ method, operation }: DocumentOperation): number =>
       ? ORDER.indexOf(String(operation.operationId))
       : ORDER.length
 
-/** With a key of this gateway in place of the example's. */
-const thatIsThere = (body: Json | undefined): Json | undefined =>
-  isObject(body) && 'key_hashes' in body ? { ...body, key_hashes: [createHash('sha256').update(PLAIN).digest('hex')] } : body
+/** With a key or a generation of this gateway in place of the example's. */
+function thatIsThere(body: Json | undefined): Json | undefined {
+  if (!isObject(body)) return body
+  if ('generation_id' in body) return { ...body, generation_id: actual['/generation id'] ?? null }
+  return 'key_hashes' in body ? { ...body, key_hashes: [createHash('sha256').update(PLAIN).digest('hex')] } : body
+}
 
 /** The first event has a delivery. */
 async function isSpread(): Promise<void> {

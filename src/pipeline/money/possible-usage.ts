@@ -74,7 +74,8 @@ function sumOf(others: NonNullable<Usage['others']>): Usage {
 
 /** The same with no more than is possible. */
 function possiblePart(usage: Usage, bounds: Bounds): Usage {
-  const { webSearches, toolCalls: _, others: __, ...rest } = usage
+  // The hold bounds all of it: no estimate is added for a side that is not counted.
+  const { webSearches, toolCalls: _, others: __, inputUnknown: ___, outputUnknown: ____, ...rest } = usage
   const output = Math.min(usage.output, Math.floor(bounds.output))
   return {
     ...rest,

@@ -1,12 +1,11 @@
 /** The endpoint whose prices a turn is charged at: by the tier that served (contract section 5.5), and where that is not known, the dearest. */
 
 import { SERVICE_TIERS } from '../../core/service-tiers.ts'
-import { noUsage, type Usage } from '../../dialects/canon/usage.ts'
-import { charge, tariffAt } from '../../ledger/pricing.ts'
+import { holdFor, tariffAt } from '../../ledger/pricing.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Turn } from '../attempt/turn.ts'
 
-type Served = Pick<Turn, 'endpoint' | 'end'> & Partial<Pick<Turn, 'usage'>>
+type Served = Pick<Turn, 'endpoint' | 'end'>
 
 export interface ServedPrice {
   readonly endpoint: Endpoint
@@ -37,17 +36,17 @@ export function servedPrice(turn: Served, at: number): ServedPrice {
   if (served) return { endpoint: served, assumed: false }
   const rank = reported === undefined ? RANKS.length : RANKS.indexOf(reported)
   const within = priced.filter(({ tier = 'default' }) => RANKS.indexOf(tier) <= rank)
-  return { endpoint: dearest(endpoint, within, { usage: turn.usage, at }), assumed: true }
+  return { endpoint: dearest(endpoint, within, at), assumed: true }
 }
 
 export function pricedEndpoint(turn: Served, at: number): Endpoint {
   return turn.end === undefined ? turn.endpoint : servedPrice(turn, at).endpoint
 }
 
-/** Where nothing was reported: as much of each. */
-const SOME: Usage = { ...noUsage(), input: 1000, output: 1000 }
+/** Tokens of each side that prices are compared for: not those of the turn, since the choice must stay while its usage is counted. */
+const SAMPLE = 1_000
 
-function dearest(called: Endpoint, others: readonly Endpoint[], { usage = SOME, at }: { usage?: Usage | undefined; at: number }): Endpoint {
-  const costOf = (endpoint: Endpoint): number => charge(usage, tariffAt(endpoint, at)).total
+function dearest(called: Endpoint, others: readonly Endpoint[], at: number): Endpoint {
+  const costOf = (endpoint: Endpoint): number => holdFor(tariffAt(endpoint, at), SAMPLE, SAMPLE).hold
   return others.reduce((most, each) => (costOf(each) > costOf(most) ? each : most), called)
 }

@@ -20,7 +20,7 @@ export const NOTE_LOSSES = `noted AS (
 
 /**
  * Adds an entry, and what it moves to the balances of its key and payer, and to what was carried over, under the lock of both.
- * \`counted\` is the moment in whose windows it counts, 0 for now. @returns \`added\`, \`known\`, or why not.
+ * \`counted\` is the moment in whose windows it counts, 0 for the present one. @returns \`added\`, \`known\`, or why not.
  */
 export const ENTER = `
 CREATE OR REPLACE FUNCTION headgate_enter(the_id text, the_key text, the_payer text, the_seq bigint, the_tag text, the_model text,

@@ -22,6 +22,8 @@ export interface Charge {
   /** Milliseconds since the epoch, by the true time. */
   readonly at: number
   readonly grant: Grant
+  /** What an operator has given back counts under every bound. */
+  readonly isRefund?: true
 }
 
 export interface Held {
@@ -33,8 +35,12 @@ export interface Held {
 
 export class Model {
   readonly charges: Charge[] = []
-  /** Nano-dollars of usage that no allowance could pay. */
-  unrecovered = 0
+  /** Nano-dollars of usage that no allowance could pay, by key. */
+  readonly lost: Record<Key, { unrecovered: number; disputed: number }> = {
+    parent: { unrecovered: 0, disputed: 0 },
+    one: { unrecovered: 0, disputed: 0 },
+    two: { unrecovered: 0, disputed: 0 },
+  }
   private readonly terms: Terms
   private readonly bounds: Record<Key, Bound[]>
   /** Bounds that an operator has changed, with the place of the change: they hold for what is asked for from then on. */
@@ -72,13 +78,23 @@ export class Model {
     return { under: limits.map(([, bound]) => bound), place: ++this.places }
   }
 
+  get unrecovered(): number {
+    return KEYS.reduce((sum, key) => sum + this.lost[key].unrecovered, 0)
+  }
+
+  /** @param at milliseconds since the epoch, by the record's clock. */
+  refund(key: Key, nano: number, at: number): void {
+    this.charges.push({ seq: 0, key, cost: -nano, at, grant: { under: [], place: ++this.places }, isRefund: true })
+  }
+
   settle(charge: Charge): void {
     this.charges.push(charge)
   }
 
   spent(account: Key, from = 0, bound?: Bound): number {
     let sum = 0
-    for (const charge of this.charges) if (charge.at >= from && counts(charge, account) && this.concerns(bound, charge)) sum += charge.cost
+    for (const charge of this.charges)
+      if (charge.at >= from && counts(charge, account) && (charge.isRefund || this.concerns(bound, charge))) sum += charge.cost
     return sum
   }
 

@@ -6,8 +6,8 @@ export const PROCESSES = 3
 export const KEYS = ['parent', 'one', 'two'] as const
 export type Key = (typeof KEYS)[number]
 
-/** How an exchange ends. `over` reports more than its cap allows; `failed over` pays the second provider alone. */
-export const ENDS = ['completed', 'over', 'left', 'left early', 'deadline', 'slow', 'provider failed', 'failed over'] as const
+/** How an exchange ends. `over` reports more than its cap allows; `failed over` pays the second provider alone, `nonsense` reports what is not possible. */
+export const ENDS = ['completed', 'over', 'left', 'left early', 'deadline', 'slow', 'provider failed', 'failed over', 'nonsense'] as const
 export type End = (typeof ENDS)[number]
 
 export type Step =
@@ -18,6 +18,8 @@ export type Step =
   | { do: 'start'; process: number }
   | { do: 'fault'; process: number; mode: Mode; call: Call }
   | { do: 'wait'; ms: number }
+  /** An operator gives back a share of what a key has spent, perhaps twice by one request. */
+  | { do: 'refund'; key: Key; share: number; twice: boolean }
   /** An operator changes a limit, or adds a budget where there is none of that number. */
   | { do: 'bound'; key: Key; index: number; bound: Bound }
   /** The clock on the wall moves on, also over the ends of windows. */
@@ -63,6 +65,15 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
   { weight: 5, arbitrary: fc.record({ do: fc.constant('wait' as const), ms: fc.constantFrom(0, 30, 30, 300, 300, 1100) }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('bound' as const), key: fc.constantFrom(...KEYS), index: fc.nat(2), bound }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('refund' as const),
+      key: fc.constantFrom(...KEYS),
+      share: fc.constantFrom(0.1, 0.5, 1),
+      twice: fc.boolean(),
+    }),
+  },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('leap' as const), hours: fc.constantFrom(1, 13, 24, 24 * 7, 24 * 32) }) },
 )
 

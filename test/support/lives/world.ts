@@ -19,6 +19,7 @@ const PRICE = { prompt: 1_000_000_000n, completion: 1_000_000_000n }
 const ENDINGS: Readonly<Record<End, readonly [EndedBy, Progress]>> = {
   completed: ['model', 'usage_known'],
   over: ['model', 'usage_known'],
+  nonsense: ['model', 'usage_known'],
   left: ['caller', 'content'],
   'left early': ['caller', 'sent'],
   deadline: ['caller', 'content'],
@@ -27,6 +28,8 @@ const ENDINGS: Readonly<Record<End, readonly [EndedBy, Progress]>> = {
   'failed over': ['model', 'usage_known'],
 }
 const OVER = 7
+/** Nano-dollars of a report that is not believed. */
+const NONSENSE = 1_000
 
 /** One process: its journal outlives its crashes. */
 interface Process {
@@ -95,6 +98,7 @@ export class World {
   private readonly name: string
   private readonly terms: Terms
   private readonly processes: Process[] = []
+  private refunds = 0
   /** What a step that waited has thrown. */
   private failure: unknown
 
@@ -117,6 +121,7 @@ export class World {
     else if (step.do === 'start') this.start(step.process)
     else if (step.do === 'fault') this.processes[step.process].life?.way.mode(step.mode, step.call)
     else if (step.do === 'bound') this.model.change(step.key, step.index, step.bound)
+    else if (step.do === 'refund') await this.refund(step)
     else if (step.do === 'leap') this.market.clock.leap(step.hours * 3_600_000)
     else await this.market.pass(step.ms)
     await this.market.quiet()
@@ -212,6 +217,7 @@ export class World {
     const { amount } = hold
     const [endedBy, progress] = ENDINGS[end]
     const input = Math.floor(amount / 3)
+    const disputed = end === 'nonsense' ? NONSENSE : 0
     const output = end === 'over' ? amount * OVER : Math.floor((amount - input) * part)
     const usage = { input, output, cached: 0, cacheWrite: 0, reasoning: 0, audioInput: 0, audioOutput: 0, imageOutput: 0 }
     const { cost, status } = settlementOf({
@@ -231,17 +237,50 @@ export class World {
     // A charge belongs to the moment at which its exchange ended, however long its cover is waited for.
     const ended = this.market.clock.now()
     exchange.settling = true
-    const settled = hold.settle(life.joined.journal, settleRow(seq, cost, { at, status, facts: '' }))
+    const facts = disputed > 0 ? `{"disputed_nano":${disputed}}` : ''
+    const settled = hold.settle(life.joined.journal, settleRow(seq, cost, { at, status, facts }))
     const done = ({ charged, unrecovered }: SettledHold): void => {
       if (this.processes[process].life !== life) return
       this.open.delete(seq)
       assert.equal(charged + unrecovered, cost, 'nothing else is unpaid')
       assert.ok(charged >= Math.min(cost, amount), 'up to the hold all is charged')
       this.model.settle({ seq, key, cost: charged, at: ended, grant: exchange.grant })
-      this.model.unrecovered += unrecovered
+      const lost = this.model.lost[key]
+      lost.unrecovered += unrecovered
+      lost.disputed += disputed
     }
     if (settled instanceof Promise) this.wait(life, settled.then(done))
     else done(settled)
+  }
+
+  /** No more than the record knows of. */
+  private async refund({ key, share, twice }: Extract<Step, { do: 'refund' }>): Promise<void> {
+    const { market, model } = this
+    const [balance] = await market.record.balances([this.identity(key)])
+    const amount = Math.floor(Number(balance?.spent ?? 0) * share)
+    if (amount === 0 || this.ownSpent(key) < amount) return
+    const at = Math.floor(market.clock.now())
+    const once = `${this.name} refund ${++this.refunds}`
+    const of = {
+      at,
+      key: this.identity(key),
+      ...this.payerOf(key),
+      model: '',
+      provider: '',
+      kind: 'refund' as const,
+      amount,
+      countedAt: at,
+    }
+    for (const time of twice ? [1, 2] : [1]) {
+      const found = await market.record.ledger.entries?.add({ ...of, id: `ent ${once} ${time}`, actor: 'ops', reason: 'a life', once })
+      assert.ok(typeof found === 'object', `refunded: ${found}`)
+    }
+    model.refund(key, amount, at)
+  }
+
+  /** What of its charges a key has made itself: those of keys that it issued are theirs to give back. */
+  private ownSpent(key: Key): number {
+    return this.model.charges.reduce((sum, charge) => (charge.key === key ? sum + charge.cost : sum), 0)
   }
 
   private crash(process: number): void {
@@ -341,13 +380,17 @@ export class World {
   /** The record has every charge once, with its cost, and its balances are their sums. */
   private async compare(): Promise<void> {
     const { market, model } = this
-    for (const { seq, cost } of model.charges) {
+    for (const { seq, cost, isRefund } of model.charges) {
+      if (isRefund) continue
       const found = await market.record.ledger.find(generationId(seq, TAG))
       assert.equal(found?.settled?.cost, cost, `generation ${seq}`)
     }
     const balances = await market.record.balances(KEYS.map((key) => this.identity(key)))
     for (const [index, key] of KEYS.entries()) {
       assert.equal(Number(balances[index].spent), model.spent(key), `${key}: what is recorded as spent`)
+      const sums = (await market.record.ledger.entries?.sums([this.identity(key)])) ?? []
+      for (const kind of ['unrecovered', 'disputed'] as const)
+        assert.equal(Number(sums.find((sum) => sum.kind === kind)?.amount ?? 0), model.lost[key][kind], `${key}: ${kind}`)
       assert.equal(balances[index].leased, 0, `${key}: nothing is leased any more`)
     }
   }
