@@ -63,7 +63,7 @@ class Place implements BodyPlace {
   readonly turn: number
   /** Bytes that have come of it. */
   received = 0
-  /** Bytes that it counts for now. */
+  /** Its part of the bytes of the queue. */
   counted = 0
   bytes = 0
   /** When it has come. */
@@ -225,10 +225,20 @@ export class BodyQueue {
     while (this.isFull(bytes)) {
       const greediest = this.greediest(payer, bytes)
       const newest = greediest === payer ? undefined : this.accounts.get(greediest)?.waiting.at(-1)
-      // What the other has is still on its way: it was first.
-      if (!newest) throw this.refusal()
-      this.refuse(newest)
+      if (newest) this.refuse(newest)
+      // What the other has is still on its way, and may be no more than announced: it is judged again when it has come.
+      else if (greediest === payer || !this.displace(greediest)) throw this.refusal()
     }
+  }
+
+  /** The newest body of a key that is on its way counts with what has come of it. @returns false where there is none. */
+  private displace(name: string): boolean {
+    let newest: Place | undefined
+    for (const place of this.coming) if (place.account.name === name && place.received < place.counted) newest = place
+    if (!newest) return false
+    this.coming.delete(newest)
+    this.count(newest, newest.received)
+    return true
   }
 
   private refusal(): Fault {

@@ -14,7 +14,7 @@ import { damageRow, fillLargeStore } from '../support/large-store.ts'
 import { type Scene, startScene } from '../support/scene.ts'
 import { Gate, startUpstream } from '../support/upstream.ts'
 import { answerFor } from '../support/wire.ts'
-import { askOnce, configured, QUESTION, ready, serveWorkers } from '../support/workers.ts'
+import { askOnce, configured, QUESTION, serveWorkers } from '../support/workers.ts'
 
 const BOSS = 'sk-router-v1-boss0000000000000000'
 const KEYS = `auth: { keys: [ { name: test, key: "${KEY}" }, { name: boss, key: "${BOSS}", management: true } ] }\n`
@@ -155,7 +155,6 @@ t.test('with workers the owner checks once, and all workers refuse', { timeout: 
   fillLargeStore(store)
   damageRow(store, 4_000)
   const crew = await serveWorkers(t, file, 2)
-  await ready(crew.admin)
   await eventually('both refuse', async () => {
     const all = await Promise.all(Array.from({ length: 8 }, () => askOnce(crew.url, { key: SECRET, body: QUESTION })))
     return all.every(({ status }) => status === 503)

@@ -104,14 +104,18 @@ const long = (body: object): string => JSON.stringify(body).padEnd(LONG)
 const BODY = { model: 'acme/one', messages: [{ role: 'user', content: 'Hello' }] }
 
 /** Sends so many requests with a long body, of which the first is worked on. @returns their statuses, once all have arrived. */
-async function crowd({ gateway, loop }: Overloaded, count: number): Promise<Promise<number>[]> {
+async function crowd({ gateway, loop, upstream }: Overloaded, count: number): Promise<Promise<number>[]> {
   loop.turn(0, 0)
-  const asked = Array.from({ length: count }, async () => {
+  const ask = async (): Promise<number> => {
     const reply = await gateway.post('/v1/chat/completions', long(BODY))
     await reply.text()
     return reply.status
-  })
-  await eventually('all wait', async () => (await waiting(gateway)) === count - 1 || undefined)
+  }
+  const before = upstream.requests.length
+  const first = ask()
+  await eventually('the first is worked on', () => upstream.requests.length > before || undefined)
+  const asked = [first, ...Array.from({ length: count - 1 }, ask)]
+  await eventually('all others wait', async () => (await waiting(gateway)) === count - 1 || undefined)
   return asked
 }
 
@@ -304,6 +308,23 @@ t.test('callers who announce much and send slowly take no place, and those who l
   for (let i = 0; i < FULL; i++) loop.turn(1, 0)
   t.same(new Set(await Promise.all(asked)), new Set([200]))
   await eventually('nothing is held', () => gateway.running.runtime.bodies.used === 0 || undefined)
+})
+
+t.test('bodies that one key only announces keep no other key out', async (t) => {
+  const stage = await overloaded(t, { server: HURRIED })
+  const { gateway, loop } = stage
+  const announced = await Promise.all(
+    Array.from({ length: 2 * FULL }, async () => {
+      const client = await RawClient.open(gateway.url)
+      return client.send(
+        `POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${OTHER}\r\nContent-Length: ${LONG}\r\n\r\n{`,
+      )
+    }),
+  )
+  await eventually('there is no room', async () => (await metricsOf(gateway.admin))('headgate_body_wait_seconds ') > 0.07 || undefined)
+  t.equal((await gateway.post('/v1/chat/completions', long(BODY))).status, 200)
+  loop.turn(0, 0)
+  for (const client of announced) client.close()
 })
 
 t.test('a short request is refused only late in a long turn, and none in the first long turn', async (t) => {
