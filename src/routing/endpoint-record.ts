@@ -350,9 +350,7 @@ function rankOf(percentile: PercentileName, size: number): number {
 }
 
 /** 0 for unknown. */
-function thousandths(rate: number): number {
-  return rate > 0 ? Math.max(1, whole(rate * 1000)) : 0
-}
+const thousandths = (rate: number): number => (rate > 0 ? Math.max(1, whole(rate * 1000)) : 0)
 
 function whole(value: number): number {
   return value > 0 ? Math.min(MOST, Math.round(value)) : 0
