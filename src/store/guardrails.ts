@@ -71,6 +71,9 @@ export interface AuditDetail {
   readonly texts?: readonly string[]
 }
 
+/** Where lists of findings begin: behind no row. */
+export const NEWEST: Pick<AuditRow, 'at' | 'id'> = { at: Number.MAX_SAFE_INTEGER, id: '' }
+
 export interface AuditQuery {
   /** Milliseconds since the epoch. */
   readonly since?: number | undefined
@@ -78,7 +81,7 @@ export interface AuditQuery {
   readonly key?: string | undefined
   /** Id or name. */
   readonly guardrail?: string | undefined
-  /** Only what comes behind this row. */
+  /** Only what is older than this row: the newest come first. */
   readonly after?: Pick<AuditRow, 'at' | 'id'> | undefined
   readonly limit: number
 }

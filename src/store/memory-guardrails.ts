@@ -1,6 +1,15 @@
 /** Guardrails and their findings in memory. */
 import { randomBytes } from 'node:crypto'
-import type { Assignment, AssignmentKind, AuditQuery, AuditRow, GuardrailSnapshot, GuardrailStore, StoredGuardrail } from './guardrails.ts'
+import {
+  type Assignment,
+  type AssignmentKind,
+  type AuditQuery,
+  type AuditRow,
+  type GuardrailSnapshot,
+  type GuardrailStore,
+  NEWEST,
+  type StoredGuardrail,
+} from './guardrails.ts'
 
 /** Findings that are remembered; the oldest go first. */
 const MOST_FINDINGS = 10_000
@@ -49,12 +58,12 @@ export class MemoryGuardrails implements GuardrailStore {
   }
 
   findings({ since = 0, key, guardrail, after, limit }: AuditQuery): AuditRow[] {
-    const from = after ?? { at: since, id: '' }
+    const from = after ?? NEWEST
     return [...this.rows.values()]
-      .filter((row) => row.at > from.at || (row.at === from.at && row.id > from.id))
+      .filter((row) => row.at >= since && (row.at < from.at || (row.at === from.at && row.id < from.id)))
       .filter((row) => key === undefined || row.key === key)
       .filter((row) => guardrail === undefined || row.guardrail === guardrail || row.name === guardrail)
-      .sort(byTime)
+      .sort((a, b) => byTime(b, a))
       .slice(0, limit)
   }
 

@@ -12,6 +12,7 @@ import {
   type AuditRow,
   type GuardrailSnapshot,
   type GuardrailStore,
+  NEWEST,
   type StoredGuardrail,
 } from './guardrails.ts'
 import { integer, text } from './sqlite.ts'
@@ -26,7 +27,8 @@ const UNASSIGN = `DELETE FROM guardrail_assignment WHERE kind = ? AND guardrail 
 const NOTE = `INSERT INTO guardrail_audit (at, id, generation, key, guardrail, name, direction, stage, action, detail)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 const FINDINGS = `SELECT * FROM guardrail_audit
-  WHERE (at, id) > (?, ?) AND (?3 IS NULL OR key = ?3) AND (?4 IS NULL OR guardrail = ?4 OR name = ?4) ORDER BY at, id LIMIT ?5`
+  WHERE at >= ?1 AND (at, id) < (?2, ?3) AND (?4 IS NULL OR key = ?4) AND (?5 IS NULL OR guardrail = ?5 OR name = ?5)
+  ORDER BY at DESC, id DESC LIMIT ?6`
 const PRUNE = `DELETE FROM guardrail_audit WHERE (at, id) IN (SELECT at, id FROM guardrail_audit WHERE at < ? ORDER BY at, id LIMIT ?)`
 
 type Row = NonNullable<ReturnType<StatementSync['get']>>
@@ -87,10 +89,10 @@ export class SqliteGuardrails implements GuardrailStore {
   }
 
   findings({ since = 0, key, guardrail, after, limit }: AuditQuery): AuditRow[] {
-    const from = after ?? { at: since, id: '' }
+    const from = after ?? NEWEST
     return this.db
       .prepare(FINDINGS)
-      .all(from.at, from.id, key ?? null, guardrail ?? null, limit)
+      .all(since, from.at, from.id, key ?? null, guardrail ?? null, limit)
       .map(findingFrom)
   }
 

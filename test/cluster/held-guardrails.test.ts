@@ -139,7 +139,7 @@ async function trailScene() {
   const trail = new AuditTrail({ store, clock, report: (item) => news.push(item) })
   await trail.load()
   const count = () => store.findings({ limit: 100_000 }).length
-  const seen = (): AuditRow[] => store.findings({ limit: 100_000 })
+  const seen = (): AuditRow[] => store.findings({ limit: 100_000 }).reverse()
   return { clock, store, news, trail, seen, count }
 }
 

@@ -57,8 +57,12 @@ t.test('every finding is a row, and no row tells what was found', async (t) => {
   })
   t.match(redacted, { action: 'redacted', entities: ['[PROJECT]'], count: 2, hashes: [hash('project-1'), hash('project-2')] })
   t.match(by(second.body.id), [{ action: 'flagged', count: 1, hashes: [hash('anna@example.com')] }], 'the same text has the same hash')
-  t.match(rows, [{}, {}, {}, { ...common, guardrail_id: 'stop', action: 'blocked', hashes: [hash('forbidden-77')] }, {}])
-  t.match(rows[4], { key: 'other', guardrail_id: id, guardrail: 'stored one', entities: ['PHRASE'], hashes: [hash('for us only')] })
+  t.match(
+    rows,
+    [{}, { ...common, guardrail_id: 'stop', action: 'blocked', hashes: [hash('forbidden-77')] }, {}, {}, {}],
+    'the newest first',
+  )
+  t.match(rows[0], { key: 'other', guardrail_id: id, guardrail: 'stored one', entities: ['PHRASE'], hashes: [hash('for us only')] })
   const kept = readdirSync(directory)
     .filter((name) => name.startsWith('headgate.db'))
     .map((name) => readFileSync(join(directory, name), 'latin1'))
@@ -105,8 +109,8 @@ t.test('an engine that does not answer is written down, whether or not the reque
   t.equal((await scene.say('Hello')).status, 200)
   t.equal((await scene.say('Hello', SECRETS.other)).status, 503)
   t.match(await found(scene, 2), [
-    { guardrail: 'lax', action: 'unchecked', engines: ['webhook'], entities: [], count: 0, hashes: [] },
     { guardrail: 'strict', action: 'unchecked', key: 'other' },
+    { guardrail: 'lax', action: 'unchecked', engines: ['webhook'], entities: [], count: 0, hashes: [] },
   ])
   const metrics = await (await fetch(`${scene.gateway.admin}/metrics`)).text()
   t.match(metrics, 'headgate_guardrail_hits_total{guardrail="lax",action="unchecked",direction="input"} 1')

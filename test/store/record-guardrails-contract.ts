@@ -93,7 +93,7 @@ export function recordGuardrailsContract(t: Test, name: string, open: OpenRecord
     t.same(await heard(() => store.all()), [])
   })
 
-  t.test(`${name}: findings come in once, are found, and leave the oldest first`, async (t) => {
+  t.test(`${name}: findings come in once, are found with the newest first, and leave the oldest first`, async (t) => {
     const { opened, store } = await fresh(t)
     const rows = [
       finding(10, 'a'),
@@ -101,21 +101,22 @@ export function recordGuardrailsContract(t: Test, name: string, open: OpenRecord
       finding(20, 'a', { guardrail: 'g2', name: 'second', direction: 'output', action: 'blocked' }),
       finding(30, 'c', { guardrail: 'g2', name: 'renamed' }),
     ]
+    const newest = rows.toReversed()
     await store.note([])
     await store.note([rows[2], rows[0]])
     await store.note(rows)
     await store.note(rows)
-    t.same(await store.findings({ limit: 10 }), rows)
-    t.same(await store.findings({ limit: 2 }), rows.slice(0, 2))
-    t.same(await store.findings({ limit: 2, after: rows[1] }), rows.slice(2), 'page by page')
-    t.same(await store.findings({ limit: 10, since: 20 }), rows.slice(2))
+    t.same(await store.findings({ limit: 10 }), newest)
+    t.same(await store.findings({ limit: 2 }), newest.slice(0, 2))
+    t.same(await store.findings({ limit: 2, after: newest[1] }), newest.slice(2), 'page by page')
+    t.same(await store.findings({ limit: 10, since: 20 }), newest.slice(0, 2))
     t.same(await store.findings({ limit: 10, key: 'b' }), [rows[1]])
-    t.same(await store.findings({ limit: 10, guardrail: 'g2' }), rows.slice(2), 'by id')
+    t.same(await store.findings({ limit: 10, guardrail: 'g2' }), newest.slice(0, 2), 'by id')
     t.same(await store.findings({ limit: 10, guardrail: 'second' }), [rows[2]], 'by name')
     t.same(await store.findings({ limit: 10, guardrail: 'g2', key: 'a', since: 21 }), [rows[3]])
     const again = (await opened.reopen?.())?.guardrails ?? store
     t.equal(await again.prune(30, 2), 2)
-    t.same(await again.findings({ limit: 10 }), rows.slice(2))
+    t.same(await again.findings({ limit: 10 }), newest.slice(0, 2))
     t.equal(await again.prune(30, 2), 1)
     t.equal(await again.prune(30, 2), 0)
     t.same(await again.findings({ limit: 10 }), [rows[3]])

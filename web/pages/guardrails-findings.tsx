@@ -98,7 +98,7 @@ export function Findings({ guardrails }: { guardrails: readonly Guardrail[] }) {
           {
             name: 'request',
             title: 'Request',
-            cell: ({ generation }) => <a href={pathTo(['requests', generation])}>Show it</a>,
+            cell: (finding) => <Request finding={finding} />,
           },
         ]}
       />
@@ -115,6 +115,19 @@ export function Findings({ guardrails }: { guardrails: readonly Guardrail[] }) {
       )}
     </>
   )
+}
+
+const BLOCKS: ReadonlySet<string> = new Set(['block', 'blocked'])
+
+/** A request that was blocked has no record: it was sent to no provider and cost nothing. */
+function Request({ finding: { action, direction, generation } }: { finding: Finding }) {
+  if (direction === 'input' && BLOCKS.has(action))
+    return (
+      <span class="quiet" title={generation}>
+        Refused, not sent
+      </span>
+    )
+  return <a href={pathTo(['requests', generation])}>Show it</a>
 }
 
 function What({ finding: { entities, engines, direction, texts } }: { finding: Finding }) {

@@ -83,7 +83,7 @@ function AllKeys({ keys, onSecret }: KeysProps) {
 
 function Summary({ keys }: { keys: readonly Key[] | undefined }) {
   const usable = keys?.filter((key) => !key.disabled && !hasExpired(key))
-  const sum = (of: (key: Key) => number): string => (keys ? formatUsd(keys.reduce((all, key) => all + of(key), 0)) : '–')
+  const sum = (of: (key: Key) => number): string => (keys ? formatUsd(withoutIssued(keys).reduce((all, key) => all + of(key), 0)) : '–')
   const spent = usable?.filter((key) => (key.limit_remaining ?? 1) <= 0).length ?? 0
   const near = usable?.filter((key) => (key.limit_remaining ?? 0) > 0 && (shareSpent(key) ?? 0) >= NEAR).length ?? 0
   return (
@@ -100,6 +100,12 @@ function Summary({ keys }: { keys: readonly Key[] | undefined }) {
       />
     </Figures>
   )
+}
+
+/** What keys that were issued through sign-in have spent is in the figures of the key that consented; of one whose issuer is gone it is its own. */
+function withoutIssued(keys: readonly Key[]): readonly Key[] {
+  const hashes = new Set(keys.map(({ hash }) => hash))
+  return keys.filter(({ parent_hash: parent }) => parent === null || !hashes.has(parent))
 }
 
 function List({ keys: { data, error, reload } }: Pick<KeysProps, 'keys'>) {

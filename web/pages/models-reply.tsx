@@ -113,11 +113,12 @@ function pretty(json: string): string {
 /** The policy of the page allows images within the reply only; others stay links, so that nothing is fetched by itself. */
 function Picture({ address }: { address: string }) {
   if (/^data:image\/(png|jpeg|webp|gif);/.test(address)) return <img class="made-image" src={address} alt="Made by the model" />
-  if (/^https?:\/\//.test(address))
+  const host = /^https?:\/\//.test(address) ? URL.parse(address)?.host : undefined
+  if (host)
     return (
       <p>
         <a href={address} target="_blank" rel="noreferrer noopener">
-          An image at {new URL(address).host}
+          An image at {host}
         </a>
       </p>
     )

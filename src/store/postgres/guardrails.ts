@@ -11,6 +11,7 @@ import {
   GUARDRAILS_CHANGED,
   type GuardrailSnapshot,
   type GuardrailStore,
+  NEWEST,
   type StoredGuardrail,
 } from '../guardrails.ts'
 import { AUDIT_SECRET, kindFrom, SECRET_BYTES } from '../sqlite-guardrails.ts'
@@ -102,14 +103,15 @@ export class PostgresGuardrails implements GuardrailStore {
   }
 
   async findings({ since = 0, key, guardrail, after, limit }: AuditQuery): Promise<AuditRow[]> {
-    const from = after ?? { at: since, id: '' }
-    let found = query.selectFrom('guardrail_audit').selectAll().where(sql<boolean>`(at, id) > (${from.at}, ${from.id})`)
+    const from = after ?? NEWEST
+    const newer = sql<boolean>`(at, id) < (${from.at}, ${from.id})`
+    let found = query.selectFrom('guardrail_audit').selectAll().where('at', '>=', since).where(newer)
     if (key !== undefined) found = found.where('key', '=', storable(key))
     if (guardrail !== undefined) {
       const named = storable(guardrail)
       found = found.where((either) => either.or([either('guardrail', '=', named), either('name', '=', named)]))
     }
-    return (await this.connections.readings.run(found.orderBy('at').orderBy('id').limit(limit).compile())).map(findingFrom)
+    return (await this.connections.readings.run(found.orderBy('at', 'desc').orderBy('id', 'desc').limit(limit).compile())).map(findingFrom)
   }
 
   async prune(before: number, most: number, age = 0): Promise<number> {
