@@ -3,6 +3,31 @@
 import type { DrawnNumbers } from '../core/ids.ts'
 import type { LimitReset } from '../plugin-api/key.ts'
 import type { LedgerEntries } from './entries.ts'
+import type {
+  SessionList,
+  SessionName,
+  SessionNamePage,
+  SessionPage,
+  SessionQuery,
+  SessionSlice,
+  UsePage,
+  UseQuery,
+  UseRow,
+} from './use-types.ts'
+
+export type {
+  SessionList,
+  SessionName,
+  SessionNamePage,
+  SessionPage,
+  SessionQuery,
+  SessionSlice,
+  SessionUse,
+  UseGroup,
+  UsePage,
+  UseQuery,
+  UseRow,
+} from './use-types.ts'
 
 /** Written before the upstream is called. */
 export interface HoldRow {
@@ -102,122 +127,6 @@ export interface OpenWindows {
   readonly starts: Readonly<Record<LimitReset, number>>
   /** Nano-dollars, without what has been carried over. */
   readonly sums: Readonly<Record<LimitReset, bigint>>
-}
-
-export interface UseQuery {
-  /** Milliseconds since the epoch of the admission: from here on, and before there. */
-  readonly from: number
-  readonly until: number
-  /** Identities; absent: all keys. */
-  readonly keys?: readonly string[]
-  /** Sums of each key apart. */
-  readonly byKey?: boolean
-  /** With `byKey`: what stands apart beside the key, instead of all that rows have. Of what does not, rows have '' or 0. */
-  readonly apart?: readonly UseGroup[]
-  /** Of one model, or of one provider, only. */
-  readonly model?: string | undefined
-  readonly provider?: string | undefined
-}
-
-export type UseGroup = 'day' | 'model' | 'provider'
-
-/** Sums of the settled generations that were admitted on one UTC day. */
-export interface UseRow {
-  /** Identity, where the query is `byKey`. */
-  readonly key?: string
-  /** Start of the day, milliseconds since the epoch. */
-  readonly day: number
-  readonly model: string
-  readonly endpoint: string
-  /** Empty where none is recorded. */
-  readonly provider: string
-  /** False for generations that failed, or whose outcome is unknown. */
-  readonly answered: boolean
-  readonly requests: number
-  /** Those of the requests that failed, or whose outcome is unknown, where the query says what stands `apart`; `answered` is true then. */
-  readonly failed?: number
-  /** Nano-dollars. */
-  readonly cost: bigint
-  readonly input: number
-  readonly output: number
-  readonly reasoning: number
-  /** Nano-dollars that caches of the providers have saved; negative where writing to them cost more. */
-  readonly cacheSaved: number
-}
-
-/** Sums of some consecutive generations, and where the next page begins. */
-export interface UsePage {
-  readonly rows: readonly UseRow[]
-  /** Absent after the last page. */
-  readonly next?: string
-}
-
-export interface SessionQuery {
-  /** Milliseconds since the epoch of the admission: from here on, and before there. */
-  readonly from: number
-  readonly until: number
-  /** Identities; absent: all keys. */
-  readonly keys?: readonly string[]
-  /** Absent: all sessions. */
-  readonly session?: string
-}
-
-/** Sums of the settled generations of one session of one key. */
-export interface SessionUse {
-  readonly key: string
-  readonly session: string
-  readonly models: readonly string[]
-  readonly requests: number
-  /** Of `requests`: those that failed, or whose outcome is unknown. */
-  readonly failed: number
-  /** Nano-dollars. */
-  readonly cost: bigint
-  readonly input: number
-  readonly output: number
-  readonly cached: number
-  readonly cacheWrite: number
-  readonly reasoning: number
-  /** Nano-dollars that caches of the providers have saved; negative where writing to them cost more. */
-  readonly cacheSaved: number
-  /** Milliseconds since the epoch: admission of the first and of the last one. */
-  readonly first: number
-  readonly last: number
-}
-
-/** A session of one key that has settled generations in a period. */
-export interface SessionName {
-  readonly key: string
-  readonly session: string
-  /** Milliseconds since the epoch: no generation of it in the period was admitted before. */
-  readonly first: number
-  /** Admission of the last one. */
-  readonly last: number
-}
-
-/** Sessions of some consecutive generations, which may come again, and where the next page begins. */
-export interface SessionNamePage {
-  readonly rows: readonly SessionName[]
-  /** Absent after the last page. */
-  readonly next?: string
-}
-
-/** Sums of some generations, and where the next page begins. */
-export interface SessionPage {
-  readonly rows: readonly SessionUse[]
-  /** Absent after the last page. */
-  readonly next?: string
-}
-
-/** A part of the sessions of a query, the one that was used last first. */
-export interface SessionList {
-  readonly total: number
-  readonly rows: readonly SessionUse[]
-}
-
-/** Sessions to skip, and sessions at most. */
-export interface SessionSlice {
-  readonly offset: number
-  readonly limit: number
 }
 
 /** Which generations a search wants; what is absent is not looked at. */

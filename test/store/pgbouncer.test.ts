@@ -15,7 +15,8 @@ t.setTimeout(120_000)
 const PROGRAM = ['/usr/sbin/pgbouncer', '/usr/bin/pgbouncer'].find((path) => existsSync(path))
 const server = await startPostgres(t)
 
-if (server && PROGRAM === undefined) process.stderr.write('\n*** PgBouncer is not installed: its test is SKIPPED (Debian: apt-get install pgbouncer) ***\n\n')
+if (server && PROGRAM === undefined)
+  process.stderr.write('\n*** PgBouncer is not installed: its test is SKIPPED (Debian: apt-get install pgbouncer) ***\n\n')
 
 if (server && PROGRAM !== undefined)
   t.test('two gateways whose transactions take turns on three connections of the server', async (t) => {
@@ -48,10 +49,14 @@ ${process.getuid?.() === 0 ? 'user = postgres' : ''}
       said += text
     })
     const pooled = `postgres://${username}@127.0.0.1:${own}${pathname}`
-    await eventually('PgBouncer listens', async () => {
-      const found = await server.query(pooled, 'SELECT 1 AS one').catch(() => undefined)
-      return found?.[0]?.one === 1
-    }, { found: () => said })
+    await eventually(
+      'PgBouncer listens',
+      async () => {
+        const found = await server.query(pooled, 'SELECT 1 AS one').catch(() => undefined)
+        return found?.[0]?.one === 1
+      },
+      { found: () => said },
+    )
     const clock = new FakeClock()
     const limits = { connect: 20_000, statement: 20_000 }
     const open = async () => {
@@ -79,7 +84,10 @@ ${process.getuid?.() === 0 ? 'user = postgres' : ''}
     await first.endLeases('n1')
     await second.endLeases('n2')
     t.ok((await first.balances(['k0', 'k1', 'k2', 'k3'])).every(({ leased }) => leased === 0))
-    const settings = await server.query(url, "SELECT proname, proconfig::text FROM pg_proc WHERE proname IN ('headgate_take', 'headgate_roll') ORDER BY 1")
+    const settings = await server.query(
+      url,
+      "SELECT proname, proconfig::text FROM pg_proc WHERE proname IN ('headgate_take', 'headgate_roll') ORDER BY 1",
+    )
     t.match(settings, [{ proconfig: /jit=off.*lock_timeout=5s/ }, { proconfig: /jit=off/ }], 'what a session would set the functions have')
   })
 
