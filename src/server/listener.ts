@@ -8,7 +8,6 @@ import { systemClock } from '../core/clock.ts'
 import { Fault, type FaultCode, faultReply } from '../core/faults.ts'
 import { createServer, STATUS_CODES } from '../core/node-http.ts'
 import { isHandshake, isIgnoredOffer } from '../core/websocket-handshake.ts'
-import { acceptFurther } from './accept-sockets.ts'
 import { closeLingering, isBehindLast, lingers, takeBodies } from './lingering-close.ts'
 import type { PlainReply, PlainRequest } from './plain/reply.ts'
 import { PlainRequests, takePlainRequests } from './plain/requests.ts'
@@ -20,12 +19,6 @@ import { ignoreOffer } from './upgrade-offers.ts'
  * 5.4). Of Node's 511, a burst while one turn lasts is more: what does not fit is dropped, and its caller tries again after 1, 3 and 7 s.
  */
 const BACKLOG = 4096
-
-/**
- * Whether a process listens on sockets of its own, among which the system deals out connections (SO_REUSEPORT): that costs an owner of
- * workers nothing, and nothing hangs when a worker dies. Elsewhere Node shares the owner's socket among workers.
- */
-const SHARES = process.platform === 'linux'
 
 export interface ListenerOptions {
   host: string
@@ -104,12 +97,10 @@ export async function listen(options: ListenerOptions, handler: RequestHandler):
     handler.halfClosed(this)
   }
   server.on('connection', (socket) => socket.on('end', halfClosed))
-  // Taken for a moment: another gateway on the port would otherwise share it without a word. Of workers the owner has done so.
-  const wanted = SHARES && !cluster.isWorker ? await freeAddress(options.host, options.port) : options.port
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(
-      { port: wanted, host: options.host, backlog: BACKLOG, ...(SHARES ? { reusePort: true, exclusive: true } : undefined) },
+      { port: options.port, host: options.host, backlog: BACKLOG, ...(ownSocket() ? { reusePort: true, exclusive: true } : undefined) },
       () => {
         server.off('error', reject)
         resolve()
@@ -117,8 +108,15 @@ export async function listen(options: ListenerOptions, handler: RequestHandler):
     )
   })
   const { port } = server.address() as AddressInfo
-  if (SHARES) await acceptFurther(server, { host: options.host, port, backlog: BACKLOG })
   return { server, plain, url: `http://${options.host.includes(':') ? `[${options.host}]` : options.host}:${port}` }
+}
+
+/**
+ * Whether a worker listens on a socket of its own, among which the system deals out connections (SO_REUSEPORT): that costs
+ * the owner nothing, and nothing hangs when a worker dies. Elsewhere Node shares the owner's socket among workers.
+ */
+function ownSocket(): boolean {
+  return cluster.isWorker && process.platform === 'linux'
 }
 
 /** Takes the address for a moment. @returns the port, a free one where `port` is 0. @throws the system's error where it is taken. */
