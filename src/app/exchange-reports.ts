@@ -19,15 +19,15 @@ const accountRefusals = counter('account_refusals_total', "Calls that a provider
   limit: 100,
 })
 
-/** What an operator reads in the log, and what helps. */
-const ACCOUNT_LINES: Partial<Record<Fault['code'], string>> = {
-  upstream_auth: "a provider refused the gateway's own key: put a valid key at `setting`, or into the variable that it names",
-  credential_refused: "a provider refused the gateway's own key: replace the credential at `setting`, or check the rights of that identity",
-  upstream_rights: "a provider refused the gateway's own key for what was requested: its account lacks the right or the model",
-  upstream_credit: "the gateway's account at a provider is out of credit: pay there, or raise its spending limit",
-  upstream_account: "the gateway's account at a provider cannot be used: it is on hold, suspended or lacks a setting",
-  upstream_quota: "a request is larger than the gateway's account at a provider may send in a minute: raise its tier there",
-  upstream_region: 'a provider does not serve the place that the gateway calls from',
+/** What is wrong with the account, and what helps: for the log. */
+const REMEDIES: Partial<Record<Fault['code'], string>> = {
+  upstream_auth: 'its key is wrong: put a valid one at `setting`, or into the variable that it names',
+  credential_refused: 'its key is wrong: replace the credential at `setting`, or check the rights of that identity',
+  upstream_rights: 'it lacks the right or the model: have it granted there',
+  upstream_credit: 'it is out of credit: pay there, or raise its spending limit',
+  upstream_account: 'it cannot be used: it is on hold, suspended or lacks a setting',
+  upstream_quota: 'the request is larger than it may send in a minute: raise its tier there',
+  upstream_region: 'the provider does not serve the place that the gateway calls from',
 }
 
 export function exchangeReports(
@@ -38,8 +38,8 @@ export function exchangeReports(
   return {
     alarm: ({ slug, key, credential }, { code }, denial) => {
       const setting = `providers.${slug}.${key === undefined && credential ? (credential.another ? 'keys' : 'credential') : 'key'}`
-      const facts = { provider: slug, fault: code, setting, ...(denial === undefined ? {} : { denial }) }
-      logs.log.error(facts, ACCOUNT_LINES[code] ?? "a provider refused the gateway's own account")
+      const facts = { provider: slug, fault: code, setting, remedy: REMEDIES[code], ...(denial === undefined ? {} : { denial }) }
+      logs.log.error(facts, "a provider refused the gateway's own key or account")
       tallies.of(accountRefusals).series(slug, code).add()
       events.accountRefused(slug, code, setting)
     },

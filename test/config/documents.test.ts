@@ -210,7 +210,7 @@ t.test('troubleshooting has every line that the log may have at level warn or er
       }
       // Lines that are written without the logger; those of failed exchanges have level error.
       for (const [, message] of text.matchAll(/\bmsg: '([^']+)'/g)) lines.add(`50 ${message}`)
-      for (const [, kind] of text.matchAll(/\breport(?:\?\.)?\(\{ kind: '([a-z-]+)'/g)) kinds.add(kind)
+      for (const [, kind] of text.matchAll(/\b(?:report(?:\?\.)?|alerts\.bookkeeping)\(\{ kind: '([a-z-]+)'/g)) kinds.add(kind)
     }
   })
   t.ok(lines.size > 15 && kinds.size > 10, `${lines.size} lines and ${kinds.size} kinds`)

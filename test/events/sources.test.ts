@@ -84,7 +84,7 @@ t.test('an account that a provider refuses is one event a minute, with the log l
     upstream.script = () => jsonAnswer(body, status)
     for (let times = 0; times < 3; times++) t.equal((await ask()).status, 502)
     const logged = gateway.logs.find((each) => each.includes(`"fault":"${problem}"`) && each.includes('"setting"'))
-    t.match(JSON.parse(logged ?? '{}'), { level: 50, provider: 'first', setting: 'providers.first.key', msg: line })
+    t.match(JSON.parse(logged ?? '{}'), { level: 50, provider: 'first', setting: 'providers.first.key', remedy: line })
     t.notMatch(logged, /sk-abc|sk-provider-secret|Account acme|Billing hard/, 'no sentence and no key')
     const metrics = await (await fetch(`${gateway.admin}/metrics`, { headers: { authorization: `Bearer ${ADMIN_TOKEN}` } })).text()
     t.match(metrics, `headgate_account_refusals_total{provider="first",problem="${problem}"} 3`)

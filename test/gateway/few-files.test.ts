@@ -1,6 +1,7 @@
 /** A process without free file descriptors: its own fault, not the provider's. */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { Agent, type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
@@ -28,13 +29,23 @@ t.test('callers get 503, the log an error line, and no provider is blamed', { sk
   })
   await eventually('it listens', () => text.includes('\n'))
   const { url, admin, key } = JSON.parse(text) as { url: string; admin: string; key: string }
-  const ask = async (): Promise<string> => {
+  const agent = new Agent({ keepAlive: true })
+  t.teardown(() => agent.destroy())
+  const send = async (path: string, body?: string): Promise<{ status: number | undefined; text: string }> => {
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
-    const body = JSON.stringify({ model: 'acme/one', messages: [{ role: 'user', content: 'x' }] })
-    const reply = await fetch(`${url}/v1/chat/completions`, { method: 'POST', headers, body })
-    const { error } = (await reply.json()) as { error?: { message: string } }
-    return error ? `${reply.status} ${error.message}` : `${reply.status}`
+    const sent = request(`${url}${path}`, { agent, method: body === undefined ? 'GET' : 'POST', headers })
+    sent.end(body)
+    const [reply] = (await once(sent, 'response')) as [IncomingMessage]
+    return { status: reply.statusCode, text: (await reply.toArray()).join('') }
   }
+  const ask = async (): Promise<string> => {
+    const body = JSON.stringify({ model: 'acme/one', messages: [{ role: 'user', content: 'x' }] })
+    const { status, text: answer } = await send('/v1/chat/completions', body)
+    const { error } = JSON.parse(answer) as { error?: { message: string } }
+    return error ? `${status} ${error.message}` : `${status}`
+  }
+  // The callers' connections stand before any request takes a file for its provider.
+  await Promise.all(Array.from({ length: 90 }, () => send('/v1/models')))
   const statuses = await Promise.all(Array.from({ length: 90 }, ask))
   t.same([...new Set(statuses)].sort(), ['200', '503 The gateway cannot open more connections'])
   t.equal(await ask(), '200', 'and all is well afterwards')

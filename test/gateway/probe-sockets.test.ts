@@ -184,7 +184,7 @@ t.test('U27: odd heads of a reply', async (t) => {
     ['more than was announced', `${WHOLE}MORE`, 200],
     ['405', 'HTTP/1.1 405 No\r\nContent-Length: 0\r\n\r\n', 502],
     ['407', 'HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n', 502],
-    ['418', 'HTTP/1.1 418 No\r\nContent-Length: 0\r\n\r\n', 400],
+    ['418', 'HTTP/1.1 418 No\r\nContent-Length: 0\r\n\r\n', 502],
     ['999', 'HTTP/1.1 999 No\r\nContent-Length: 0\r\n\r\n', 502],
   ]
   await every(t, 'every case', async (t) => {
