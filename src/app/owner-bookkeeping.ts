@@ -1,15 +1,9 @@
 /** The ledger of a process that owns workers: the store of record, and what workers of this or an earlier run have left. */
 import { existsSync } from 'node:fs'
-import {
-  type Bookkeeping,
-  type BookkeepingNews,
-  type ExportedFrom,
-  journalPath,
-  openBookkeeping,
-  workerPrefix,
-} from '../cluster/bookkeeping.ts'
+import { type Bookkeeping, type BookkeepingNews, journalPath, openBookkeeping, workerPrefix } from '../cluster/bookkeeping.ts'
 import { type TakingIn, takeIn, takeInAll } from '../cluster/leftovers.ts'
 import type { Station } from '../cluster/owner-desk.ts'
+import type { ExportedFrom } from '../cluster/upkeep.ts'
 import type { StoreConfig } from '../config/config.ts'
 import type { Clock } from '../core/clock.ts'
 import { Credit } from '../ledger/credit.ts'

@@ -74,7 +74,7 @@ const CLOSING = 15_000
 /** Starts the workers and waits until all of them listen. @throws ConfigError, Fault or a system error, with nothing left open. */
 export async function own(options: OwnOptions): Promise<Owning> {
   const reader = new ConfigReader(options.configFile, process.env)
-  const owner = new Owner(options, reader, await read(reader, options))
+  const owner = new Owner(options, reader, await reader.whole(options))
   try {
     return await owner.start()
   } catch (error) {
@@ -88,10 +88,6 @@ function temporaryFiles(closers: Closer[]): string {
   const path = mkdtempSync(join(tmpdir(), 'headgate-files-'))
   closers.push(() => rmSync(path, { recursive: true, force: true }))
   return path
-}
-
-function read(reader: ConfigReader, { host, port }: OwnOptions): Config | Promise<Config> {
-  return reader.whole({ host, port })
 }
 
 type Closer = () => Promise<void> | void
@@ -156,7 +152,7 @@ class Owner {
     const url = await crew.start()
     this.url = url
     const watch = watchConfig(config, {
-      load: () => read(this.reader, this.options),
+      load: () => this.reader.whole(this.options),
       clock: this.clock,
       tallies: this.tallies,
       onReload: (reload) => {

@@ -6,7 +6,6 @@ import { showAvailability } from '../cluster/shared/index.ts'
 import type { Config } from '../config/config.ts'
 import { operatorKeys, resolveKeys } from '../config/keys.ts'
 import type { Reload } from '../config/watch.ts'
-import { Fault } from '../core/faults.ts'
 import { FirstUse } from '../core/first-use.ts'
 import { GenerationIds } from '../core/ids.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
@@ -69,7 +68,7 @@ export class Runtime {
   readonly oops: (error: unknown) => void
   private readonly source: RuntimeSource
   readonly dependencies: ChainDependencies
-  private readonly overload: Overload
+  readonly overload: Overload
   readonly status: OwnStatus
   private readonly statusReply: ConsentSource['status']
   private readonly telemetry: Telemetry
@@ -205,10 +204,6 @@ export class Runtime {
       log.info({ file: reload.config.file }, 'configuration reloaded')
       void this.discover()
     }
-  }
-
-  stopWork(): void {
-    this.overload.stop(new Fault('unavailable', { message: 'The store of the gateway is damaged, so it takes no new work' }))
   }
 
   /** Workers of one machine share its memory. */

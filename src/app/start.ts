@@ -8,6 +8,7 @@ import type { Config } from '../config/config.ts'
 import { operatorKey } from '../config/keys.ts'
 import { type Reload, type WatchOptions, watchConfig } from '../config/watch.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
+import { Fault } from '../core/faults.ts'
 import { type Log, openLog, WHOLE_BYTES } from '../core/log.ts'
 import type { Lane } from '../pipeline/attempt/turn.ts'
 import { type AdminRoute, startAdmin } from '../server/admin.ts'
@@ -71,6 +72,8 @@ export interface Running {
 }
 
 /** Nothing but `Running.reload` reads the file again. */
+const DAMAGED = 'The store of the gateway is damaged, so it takes no new work'
+
 const UNWATCHED: Pick<WatchOptions, 'signals' | 'watchFile'> = {
   signals: { on: () => {}, off: () => {} },
   watchFile: () => () => {},
@@ -125,7 +128,7 @@ export async function start(options: StartOptions): Promise<Running> {
       closers.push(() => running.close())
       onDemand = running.onDemand
     }
-    alerts.onDamage = () => runtime.stopWork()
+    alerts.onDamage = () => runtime.overload.stop(new Fault('unavailable', { message: DAMAGED }))
     alerts.onNews = (kind) => runtime.events.sources.ledgerNews(kind)
     if (store.recovered.count > 0) runtime.events.sources.ledgerNews('recovered')
     const drain = new Drain(

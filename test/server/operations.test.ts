@@ -74,7 +74,7 @@ t.test('the admin listener', async (t) => {
   t.equal(parseReply(await rawExchange(admin.url, 'GET http://[ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')).status, 400)
   const named = async (host: string, path: string): Promise<number> =>
     parseReply(await rawExchange(admin.url, `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)).status
-  t.equal(await named('evil.example', '/keys'), 401, 'what a web page has led here has no token')
+  t.equal(await named('evil.example', '/keys'), 403, 'a web page that was led here names another host')
   await every(t, 'every path', async (t) => {
     for (const path of ['/healthz', '/readyz', '/metrics']) t.not(await named('headgate.internal', path), 401, 'monitors need no token')
   })

@@ -141,6 +141,10 @@ export async function readState(gateway: Gateway): Promise<StoredState> {
   }
 }
 
+/** Versions before 19 listed findings the oldest first. */
+const byTime = (a: JsonObject, b: JsonObject): number =>
+  String(a.at).localeCompare(String(b.at)) || String(a.generation).localeCompare(String(b.generation))
+
 /** Holds a migrated store against what the version that wrote it showed; fields that were added since are left out. */
 export function compareStates(t: Test, found: StoredState, wanted: StoredState): void {
   const keys = (state: StoredState) => Object.fromEntries(Object.keys(wanted.keys).map((name) => [name, state.keys[name]]))
@@ -148,7 +152,7 @@ export function compareStates(t: Test, found: StoredState, wanted: StoredState):
   t.same(found.credits, wanted.credits, 'credits')
   t.match(found.guardrails, wanted.guardrails, 'guardrails')
   t.match(found.assignments, wanted.assignments, 'assignments')
-  t.match(found.findings, wanted.findings, 'findings')
+  t.match(found.findings.toSorted(byTime), wanted.findings.toSorted(byTime), 'findings')
   t.match(found.activity, wanted.activity, 'activity')
   t.equal(Object.keys(found.generations).length, Object.keys(wanted.generations).length, 'no generation is lost or doubled')
   t.match(found.generations, wanted.generations, 'generations')

@@ -253,7 +253,7 @@ const attempts = counter(
   'Upstream calls. `outcome` is `ok`, the code of the fault, `unknown_end` where the provider ended its answer with a word that its format does not list, or `overrun`.',
   {
     labels: [open('provider'), open('outcome')],
-    limit: 500,
+    limit: 400,
   },
 )
 
