@@ -99,7 +99,7 @@ export function entryOperations(): DescribedOperation[] {
             value: {
               kind: 'correction',
               amount: 0.25,
-              generation_id: 'gen-0-none',
+              generation_id: 'gen-0',
               reason: 'The price of the model was wrong',
               idempotency_key: 'ticket-4711',
             },
