@@ -46,15 +46,7 @@ const CHAT_CALLERS: readonly Row[] = [
   [
     ['anthropic'],
     NO_PLACE,
-    [
-      'container',
-      'context_management',
-      'stop_details',
-      'stop_sequence',
-      'usage.inference_geo',
-      'usage.server_tool_use.web_fetch_requests',
-      'usage.speed',
-    ],
+    ['container', 'context_management', 'stop_details', 'stop_sequence', 'usage.inference_geo', 'usage.server_tool_use.web_fetch_requests'],
   ],
   [
     ['gemini'],
@@ -166,15 +158,7 @@ const RESPONSES_CALLERS: readonly Row[] = [
   [
     ['anthropic'],
     NO_PLACE,
-    [
-      'container',
-      'context_management',
-      'stop_details',
-      'stop_sequence',
-      'usage.inference_geo',
-      'usage.server_tool_use.web_fetch_requests',
-      'usage.speed',
-    ],
+    ['container', 'context_management', 'stop_details', 'stop_sequence', 'usage.inference_geo', 'usage.server_tool_use.web_fetch_requests'],
   ],
   [
     ['gemini'],
