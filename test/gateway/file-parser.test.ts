@@ -407,8 +407,12 @@ t.test('an uploaded file by its id', async (t) => {
   t.equal(asked.status, 200, asked.message)
   t.ok(told(here).includes(WORDS))
   t.match(notesIn(asked.body), [{ name: 'stored.pdf', hash: hashOf(PDF) }])
-  const foreign = await ask(here, 'chat', { messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: 'file-abc' } }] }] })
-  t.match(foreign, { status: 400, message: /only its provider knows the id/ })
+  const foreign = { messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: 'file-abc' } }] }] }
+  const unlisted = await ask(here, 'chat', foreign)
+  t.match(unlisted, { status: 404, message: /^messages\[0\]\.content\[0\]\.file\.file_id: no such id/ })
+  const listing = await parsing(t, { key: ', provider_ids: [ file-abc ]' })
+  t.match(await ask(listing, 'chat', foreign), { status: 400, message: /only its provider knows the id/ }, 'one that the operator lists')
+  t.same([here.model.requests.length, listing.model.requests.length], [1, 0])
 })
 
 t.test('addresses are fetched under guard, and known by themselves', async (t) => {

@@ -3,7 +3,7 @@ import type { Test } from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
 import type { FoldedReply } from '../fold.ts'
 import { object } from '../fold.ts'
-import { type Gateway, startGateway } from '../gateway.ts'
+import { type Gateway, KEY, startGateway } from '../gateway.ts'
 import { countLane, type Lane, lanesOf } from '../lanes.ts'
 import { type Script, type Seen, startUpstream, type Upstream } from '../upstream.ts'
 import { type AnyWireName, WIRES, type WireName } from '../wire.ts'
@@ -22,6 +22,8 @@ const yaml = (url: string, wires: readonly AnyWireName[]): string => {
     .map(([name, value]) => `${name}: "${value}"`)
     .join(', ')
   return `
+# Requests name files, stores and containers that were made at the provider.
+auth: { keys: [ { name: test, key: "${KEY}", provider_ids: [ "*" ] } ] }
 prompts:
   stored: { messages: [ { role: user, content: "Say {{what}} to {{whom}} about {{picture}} and {{paper}}." } ] }
 providers:
