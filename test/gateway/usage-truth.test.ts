@@ -3,112 +3,18 @@
  * are one value, whatever the wire, the lane and the truthfulness of the report.
  */
 import t from 'tap'
-import type { Json, JsonObject } from '../../src/core/json.ts'
+import type { JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
 import { object } from '../support/fold.ts'
-import { type Gateway, startGateway } from '../support/gateway.ts'
+import { type Gateway, KEY, startGateway } from '../support/gateway.ts'
 import { type Lane, lanesOf } from '../support/lanes.ts'
 import { jsonAnswer, type Seen, sseAnswer, startUpstream } from '../support/upstream.ts'
-import { type Said, WIRES, type WireName, wireOf } from '../support/wire.ts'
+import { dataOf, framesWith, REPORTS, type Report, replyWith, TEXT } from '../support/usage-reports.ts'
+import { WIRES, type WireName, wireOf } from '../support/wire.ts'
 
-const TEXT = ['Some words ', 'that count ', 'for something.']
-const SAID: Said = { text: TEXT, usage: { input: 100, output: 10 } }
 const PROMPT = 1000
 const COMPLETION = 2000
 const CACHED = 100
-
-/** Usage as one wire writes it. */
-interface Report {
-  input?: Json
-  output?: Json
-  cached?: Json
-  reasoning?: Json
-}
-
-const detail = (name: string, value: Json | undefined): JsonObject => (value === undefined ? {} : { [name]: value })
-
-/** The usage object of each wire; counts that are not given are left out. `cached` is part of `input`, `reasoning` of `output`. */
-const REPORTS: Record<WireName, (report: Report) => JsonObject> = {
-  'openai-chat': ({ input, output, cached, reasoning }) => ({
-    ...detail('prompt_tokens', input),
-    ...detail('completion_tokens', output),
-    ...(cached === undefined ? {} : { prompt_tokens_details: { cached_tokens: cached } }),
-    ...(reasoning === undefined ? {} : { completion_tokens_details: { reasoning_tokens: reasoning } }),
-  }),
-  'openai-responses': ({ input, output, cached, reasoning }) => ({
-    ...detail('input_tokens', input),
-    ...detail('output_tokens', output),
-    ...(cached === undefined ? {} : { input_tokens_details: { cached_tokens: cached } }),
-    ...(reasoning === undefined ? {} : { output_tokens_details: { reasoning_tokens: reasoning } }),
-  }),
-  anthropic: ({ input, output, cached, reasoning }) => ({
-    ...detail('input_tokens', typeof input === 'number' && typeof cached === 'number' ? Math.max(0, input - cached) : input),
-    ...detail('output_tokens', output),
-    ...detail('cache_read_input_tokens', cached),
-    ...(reasoning === undefined ? {} : { output_tokens_details: { thinking_tokens: reasoning } }),
-  }),
-  gemini: ({ input, output, cached, reasoning }) => ({
-    ...detail('promptTokenCount', input),
-    ...detail(
-      'candidatesTokenCount',
-      typeof output === 'number' && typeof reasoning === 'number' ? Math.max(0, output - reasoning) : output,
-    ),
-    ...detail('cachedContentTokenCount', cached),
-    ...detail('thoughtsTokenCount', reasoning),
-  }),
-}
-
-/** Where a usage object stands in the frames and replies of each wire. */
-const MEMBER: Record<WireName, string> = {
-  'openai-chat': 'usage',
-  'openai-responses': 'usage',
-  anthropic: 'usage',
-  gemini: 'usageMetadata',
-}
-
-const dataOf = (frame: string): JsonObject | undefined => {
-  const line = frame.split('\n').find((each) => each.startsWith('data: {'))
-  return line === undefined ? undefined : (JSON.parse(line.slice(6)) as JsonObject)
-}
-const frameOf = (event: JsonObject, name: string | undefined): string =>
-  `${name === undefined ? '' : `event: ${name}\n`}data: ${JSON.stringify(event)}\n\n`
-
-/** The object of an event that holds the usage, if it may hold one. */
-function holderOf(wire: WireName, event: JsonObject): JsonObject | undefined {
-  if (wire === 'openai-responses') return event.response as JsonObject | undefined
-  if (wire === 'anthropic' && event.type === 'message_start') return event.message as JsonObject
-  if (wire === 'anthropic') return event.type === 'message_delta' ? event : undefined
-  return event
-}
-
-/**
- * The stream with these reports in place of its own, the last of them where the wire has its last one.
- * Null stands for a usage member that is null, undefined for none at all.
- */
-function framesWith(wire: WireName, reports: readonly (JsonObject | null | undefined)[]): string[] {
-  const places: { event: JsonObject; holder: JsonObject; name: string | undefined }[] = []
-  const frames = WIRES[wire].frames(SAID).map((frame) => {
-    const event = dataOf(frame)
-    const holder = event && holderOf(wire, event)
-    if (!event || !holder) return () => frame
-    const name = /^event: (.*)$/m.exec(frame)?.[1]
-    delete holder[MEMBER[wire]]
-    places.push({ event, holder, name })
-    return () => frameOf(event, name)
-  })
-  for (const [index, report] of reports.entries()) {
-    const place = places[places.length - reports.length + index]
-    if (report !== undefined) place.holder[MEMBER[wire]] = report
-  }
-  return frames.map((text) => text())
-}
-
-function replyWith(wire: WireName, report: JsonObject | null | undefined): JsonObject {
-  const reply = WIRES[wire].reply(SAID)
-  delete reply[MEMBER[wire]]
-  if (report !== undefined) reply[MEMBER[wire]] = report
-  return reply
-}
 
 /** Callers of each format, and where they find their usage. */
 const CLIENTS = {
@@ -171,12 +77,14 @@ interface Counts {
 
 interface Truth extends Counts {
   cost: number
-  estimated: boolean
+  record: JsonObject
 }
 
 const upstream = await startUpstream(() => ({ status: 500 }))
 const wires = Object.keys(WIRES) as WireName[]
+const BOSS = { authorization: 'Bearer sk-router-v1-boss56789abcdef0123456789abcdef' }
 const yaml = `
+auth: { keys: [ { name: test, key: ${KEY} }, { name: boss, key: ${BOSS.authorization.slice(7)}, management: true } ] }
 providers:
 ${wires.map((wire) => `  ${wire}: { dialect: ${wire}, base_url: "${upstream.url}${wire === 'anthropic' ? '' : '/v1'}", key: sk-up }`).join('\n')}
 models:
@@ -228,10 +136,16 @@ async function truthOf(t: Tap, { client, wire, stream, lane }: Asked, name: stri
   t.equal((await spent(gateway)) - before, cost, `${name}: and the ledger charges it`)
   const { input, output, cached } = seen
   t.equal(cost, (input - cached) * PROMPT + cached * CACHED + output * COMPLETION, `${name}: for the counts that are shown`)
-  return { ...seen, cost, estimated: record.estimated === true }
+  return { ...seen, cost, record }
 }
 
 type Tap = Pick<typeof t, 'same' | 'equal' | 'ok'>
+
+/** Nano-dollars that were held for a request. */
+async function heldFor(gateway: Gateway, { id }: JsonObject): Promise<number> {
+  const { data } = (await (await gateway.get(`/v1/generations/${id}`, BOSS)).json()) as { data: JsonObject }
+  return Number(object(object(data.reservation).in_force).nano)
+}
 
 /** Every format of caller and every wire, where the two differ and where they agree; there in every lane. */
 const PAIRS: readonly (readonly [ClientName, WireName])[] = [
@@ -257,10 +171,12 @@ interface Case {
   wires?: readonly WireName[]
   /** Only where there is more than one place for it. */
   streamOnly?: boolean
-  expect: Counts | 'estimate'
+  /** `disputed`: charged what was held, and the rest of what the provider reports is not. */
+  expect: Record<keyof Counts, number | 'estimate'> | 'disputed'
 }
 
 const NONE = { cached: 0, reasoning: 0 }
+const ESTIMATE = { input: 'estimate', output: 'estimate', ...NONE } as const
 const CASES: readonly Case[] = [
   {
     name: 'one report',
@@ -296,16 +212,16 @@ const CASES: readonly Case[] = [
   },
   { name: 'an explicit zero is zero', reports: [{ input: 0, output: 0 }], expect: { input: 0, output: 0, ...NONE } },
   { name: 'no completion tokens', reports: [{ input: 100, output: 0 }], expect: { input: 100, output: 0, ...NONE } },
-  { name: 'missing', reports: [undefined], expect: 'estimate' },
-  { name: 'null', reports: [null], expect: 'estimate' },
-  { name: 'an empty object', reports: [{}], expect: 'estimate' },
-  { name: 'counts that are no numbers', reports: [{ input: '100', output: true }], expect: 'estimate' },
-  {
-    name: 'lying: negative',
-    reports: [{ input: -5, output: -7, cached: -1, reasoning: -2 }],
-    expect: { input: 0, output: 0, ...NONE },
-  },
-  { name: 'lying: fractions', reports: [{ input: 99.9, output: 10.5 }], expect: { input: 99, output: 10, ...NONE } },
+  { name: 'missing', reports: [undefined], expect: ESTIMATE },
+  { name: 'null', reports: [null], expect: ESTIMATE },
+  { name: 'an empty object', reports: [{}], expect: ESTIMATE },
+  { name: 'numbers as texts', reports: [{ input: '100', output: '10' }], expect: { input: 100, output: 10, ...NONE } },
+  { name: 'counts that are no numbers', reports: [{ input: 'many', output: true }], expect: ESTIMATE },
+  { name: 'an output that is no number', reports: [{ input: 100, output: true }], expect: { ...ESTIMATE, input: 100 } },
+  { name: 'an input that is no number', reports: [{ input: 'many', output: 10 }], expect: { ...ESTIMATE, output: 10 } },
+  { name: 'lying: negative', reports: [{ input: -5, output: -7, cached: -1, reasoning: -2 }], expect: ESTIMATE },
+  { name: 'lying: an output below zero', reports: [{ input: 100, output: -7 }], expect: { ...ESTIMATE, input: 100 } },
+  { name: 'lying: fractions are rounded up', reports: [{ input: 99.2, output: 10.5 }], expect: { input: 100, output: 11, ...NONE } },
   {
     name: 'lying: parts above their whole',
     reports: [{ input: 100, output: 10, cached: 4000, reasoning: 5000 }],
@@ -318,9 +234,42 @@ const CASES: readonly Case[] = [
     wires: ['openai-chat', 'openai-responses', 'gemini'],
     expect: { input: 100, output: 10, cached: 100, reasoning: 0 },
   },
-  { name: 'lying: beyond the cap', reports: [{ input: 100, output: 900_000 }], expect: { input: 100, output: 900_000, ...NONE } },
-  { name: 'lying: beyond all reason', reports: [{ input: 1e300, output: 3 }], expect: { input: 1e10, output: 3, ...NONE } },
+  {
+    name: 'beyond the cap and what was held, as reasoning beside it may be',
+    reports: [{ input: 100, output: 100_000 }],
+    expect: { input: 100, output: 100_000, ...NONE },
+  },
+  { name: 'lying: beyond the cap', reports: [{ input: 100, output: 900_000 }], expect: 'disputed' },
+  { name: 'lying: beyond the context', reports: [{ input: 900_000, output: 3 }], expect: 'disputed' },
+  { name: 'lying: beyond all reason', reports: [{ input: 1e300, output: 3 }], expect: 'disputed' },
 ]
+
+/** What a provider bills for a report; one request counts up to 2^53 nano-dollars. */
+const billed = ({ input, output }: Report): number =>
+  Math.min(Number(input) * PROMPT + Number(output) * COMPLETION, Number.MAX_SAFE_INTEGER)
+
+/** That the hold is charged, as far as whole tokens fill it, and all the rest of the bill is disputed. */
+async function isDisputed(t: Tap, from: Gateway, { cost, record }: Truth, report: Report, name: string): Promise<void> {
+  const held = await heldFor(from, record)
+  t.ok(cost <= held && cost > held - COMPLETION, `${name}: ${cost} of ${held}`)
+  t.equal(record.disputed_nano, billed(report) - cost, `${name}: the rest is disputed`)
+  t.equal(record.unrecovered_nano, 0, name)
+}
+
+/** That what is reported stands, and the rest is estimated by what came and went. */
+function isCounted(t: Tap, counts: Counts, expect: Exclude<Case['expect'], 'disputed'>, name: string): void {
+  for (const each of ['cached', 'reasoning'] as const) t.equal(counts[each], expect[each], `${name}: ${each}`)
+  if (expect.input !== 'estimate') t.equal(counts.input, expect.input, `${name}: input as reported`)
+  else {
+    const sent = Buffer.byteLength(upstream.requests.at(-1)?.body ?? '')
+    t.ok(counts.input >= sent / 6 && counts.input <= sent, `${name}: ${counts.input} tokens for ${sent} bytes`)
+  }
+  if (expect.output !== 'estimate') t.equal(counts.output, expect.output, `${name}: output as reported`)
+  else {
+    const words = Buffer.byteLength(TEXT.join(''))
+    t.ok(counts.output >= words / 6 && counts.output <= words / 2, `${name}: ${counts.output} tokens for ${words} bytes`)
+  }
+}
 
 for (const { name, reports, wires: only, streamOnly, expect } of CASES) {
   t.test(name, async (t) => {
@@ -335,14 +284,15 @@ for (const { name, reports, wires: only, streamOnly, expect } of CASES) {
           return WIRES[place].streams(request) ? sseAnswer(framesWith(place, written)) : jsonAnswer(replyWith(place, written.at(-1)))
         }
         const label = `${client} to ${wire}, ${lane}${stream ? ', streamed' : ''}`
-        const { cost, estimated, ...counts } = await truthOf(t, each, label)
+        const truth = await truthOf(t, each, label)
+        const { cost: _, record, ...counts } = truth
         asked++
-        t.equal(estimated, expect === 'estimate', `${label}: flagged as an estimate or not`)
-        if (expect !== 'estimate') t.same(counts, expect, `${label}: as reported`)
+        const whole = expect !== 'disputed' && !Object.values(expect).includes('estimate')
+        t.equal(record.estimated, !whole, `${label}: flagged as an estimate or not`)
+        if (expect === 'disputed') await isDisputed(t, gateways[lane], truth, reports.at(-1) ?? {}, label)
         else {
-          const words = Buffer.byteLength(TEXT.join(''))
-          t.ok(counts.output >= words / 6 && counts.output <= words / 2, `${label}: ${counts.output} tokens for ${words} bytes`)
-          t.ok(counts.input > 0 && cost > 0, `${label}: the prompt counts too`)
+          isCounted(t, counts, expect, label)
+          t.equal(record.disputed_nano, 0, `${label}: nothing is disputed`)
         }
       }
     })
@@ -350,11 +300,28 @@ for (const { name, reports, wires: only, streamOnly, expect } of CASES) {
   })
 }
 
-t.test('a report that passes its hold is charged, and told to the operator', async (t) => {
-  upstream.script = (request) => jsonAnswer(replyWith(wireOf(request.path), REPORTS['openai-chat']({ input: 100, output: 5_000_000 })))
-  const { logs } = gateways.pass
-  const before = logs.length
-  const { cost } = await truthOf(t, { client: 'chat', wire: 'openai-chat', stream: false, lane: 'pass' }, 'overrun')
-  t.equal(cost, 100 * PROMPT + 5_000_000 * COMPLETION)
-  t.match(logs.slice(before).join('\n'), /hold|bound|more than/i)
+t.test('a report that passes its hold is charged, one that cannot be true is disputed: the operator sees both', async (t) => {
+  const asked: Asked = { client: 'chat', wire: 'openai-chat', stream: false, lane: 'pass' }
+  const { pass } = gateways
+  for (const [report, possible] of [
+    [{ input: 100, output: 100_000 }, true],
+    [{ input: 100, output: 5_000_000 }, false],
+  ] as const) {
+    upstream.script = (request) => jsonAnswer(replyWith(wireOf(request.path), REPORTS['openai-chat'](report)))
+    const before = pass.logs.length
+    const { cost, record } = await truthOf(t, asked, possible ? 'overrun' : 'nonsense')
+    const held = await heldFor(pass, record)
+    const lines = pass.logs.slice(before).map((line) => JSON.parse(line) as JsonObject)
+    const { data } = (await (await pass.get('/v1/ledger/entries?limit=200', BOSS)).json()) as { data: JsonObject[] }
+    const entries = data.filter(({ generation_id: of }) => of === record.id)
+    if (possible) {
+      t.equal(cost, 100 * PROMPT + 100_000 * COMPLETION)
+      t.match(lines, [{ gen: record.id, nano: cost - held, msg: 'a provider used more than its request allowed' }])
+      t.same(entries, [])
+    } else {
+      const nano = 100 * PROMPT + 5_000_000 * COMPLETION - cost
+      t.match(lines, [{ gen: record.id, disputed_nano: nano, msg: 'a provider reported more usage than is possible' }])
+      t.match(entries, [{ kind: 'disputed', amount: nano / 1e9 }])
+    }
+  }
 })

@@ -153,8 +153,8 @@ export class GeminiStreamDecoder implements StreamDecoder {
     this.tier = decodeTier(metadata) ?? this.tier
     const { reported = NO_REPORT, searches } = this
     const counted = decodeUsage(metadata, this.reported)
-    // A count of zero is left out, as in all JSON of protocol buffers: at the end it is one.
-    if (this.finishReason !== undefined) delete counted?.outputUnknown
+    // A count of zero is left out, as in all JSON of protocol buffers: at the end it is one. What is there and no count stays unknown.
+    if (this.finishReason !== undefined && leavesOutOutput(metadata)) delete counted?.outputUnknown
     const usage = withSearches(counted ?? reported, searches)
     // Sources come with their searches, before any report or with one.
     if (usage === reported) return
@@ -282,6 +282,9 @@ function decodeUsage(usage: Json | undefined, before?: Usage): Usage | undefined
   }
   return withEarlierSides(own, before, reported)
 }
+
+const leavesOutOutput = (usage: Json | undefined): boolean =>
+  isObject(usage) && usage.candidatesTokenCount === undefined && usage.thoughtsTokenCount === undefined
 
 /** The Gemini API has `serviceTier`, Vertex AI `trafficType` (`UsageMetadata`, npm @google/genai 3.3.0). */
 function decodeTier(usage: Json | undefined): TierReport | undefined {
