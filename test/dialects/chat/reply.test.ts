@@ -227,9 +227,18 @@ t.test('usage is normalised', async (t) => {
       { output: 25, reasoning: 20 },
     ],
     [
-      { prompt_tokens: -3, completion_tokens: 2.7 },
-      { input: 0, output: 2 },
+      { prompt_tokens: 9.1, completion_tokens: 2.7 },
+      { input: 10, output: 3, inputUnknown: undefined, outputUnknown: undefined },
     ],
+    [
+      { prompt_tokens: -3, completion_tokens: 2.7 },
+      { input: 0, inputUnknown: true, output: 3, outputUnknown: undefined },
+    ],
+    [
+      { prompt_tokens: 9, completion_tokens: -3 },
+      { input: 9, inputUnknown: undefined, output: 0, outputUnknown: true },
+    ],
+    [{ prompt_tokens: -3, completion_tokens: -2.7 }, undefined],
     [
       { prompt_tokens: 10, completion_tokens: 5, completion_tokens_details: { image_tokens: 4, audio_tokens: 1 } },
       { imageOutput: 4, audioOutput: 1 },
