@@ -26,13 +26,16 @@ interface Office {
 
 function office(clock: Clock): Office {
   const errors: unknown[] = []
+  const journal = new MemoryJournal()
+  const credit = new Credit(clock)
+  credit.follow(journal.entries)
   const record = new LocalRecord({
-    journal: new MemoryJournal(),
+    journal,
     keys: new MemoryKeys(clock),
     guardrails: new MemoryGuardrails(),
     compactionKeys: new MemoryCompactionKeys(),
     events: memoryEvents(),
-    credit: new Credit(clock),
+    credit,
     clock,
   })
   return {
