@@ -70,7 +70,7 @@ t.test('an account that a provider refuses is one event a minute, with the log l
       401,
       { error: { message: 'Incorrect API key provided: sk-abc', code: 'invalid_api_key' } },
       'upstream_auth',
-      /put a valid key at `setting`/,
+      /put a valid one at `setting`/,
     ],
     [
       400,
