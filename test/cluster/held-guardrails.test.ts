@@ -1,9 +1,9 @@
 /** Stored guardrails as a process holds them while their store comes and goes, and the way of findings into it. */
 import t from 'tap'
 import { AuditTrail, type Finding } from '../../src/cluster/audit-trail.ts'
-import { keepUp } from '../../src/cluster/upkeep.ts'
 import { HeldGuardrails } from '../../src/cluster/held-guardrails.ts'
 import type { ClusterNews } from '../../src/cluster/record-calls.ts'
+import { keepUp } from '../../src/cluster/upkeep.ts'
 import { Fault } from '../../src/core/faults.ts'
 import type { AuditRow } from '../../src/store/guardrails.ts'
 import { MemoryGuardrails } from '../../src/store/memory-guardrails.ts'
