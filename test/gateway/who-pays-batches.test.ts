@@ -47,11 +47,11 @@ providers:
   first: { ${single}, quirks: { max_batch: 1, input_parts: true } }
   second: { dialect: openai-chat, base_url: "${second.url}/v1", key: sk-up }
 models:
-  acme/one: { kind: embedding, context: 8192, endpoints: [ { provider: first, model: m, price: { prompt: "1.00" } } ] }
-  acme/other: { kind: embedding, context: 8192, endpoints: [ { provider: second, model: m, price: { prompt: "2.00" } } ] }
+  acme/one: { kind: embedding, context: 1000000, endpoints: [ { provider: first, model: m, price: { prompt: "1.00" } } ] }
+  acme/other: { kind: embedding, context: 1000000, endpoints: [ { provider: second, model: m, price: { prompt: "2.00" } } ] }
   acme/both:
     kind: embedding
-    context: 8192
+    context: 1000000
     endpoints: [ { provider: first, model: m, price: { prompt: "1.00" } }, { provider: second, model: m, price: { prompt: "2.00" } } ]
   acme/images:
     kind: embedding

@@ -111,7 +111,7 @@ export function operations(t: Test, { server, url, record, now }: GrownRecord): 
       'rebuild windows',
       async () => {
         const { daily } = windowStarts(now + DAY_MS)
-        await server.query(url, 'UPDATE balance SET day = $1 WHERE key < $2', [daily, 'k0000500'])
+        await server.query(url, 'UPDATE balance_shard SET day = $1 WHERE key < $2', [daily, 'k0000500'])
         t.equal(await record.rebuildWindows(), 500)
         t.match(await verifyLedger(ledger, { full: true, now }), { ok: true, problems: [] })
       },

@@ -28,7 +28,7 @@ export async function fillPostgres(server: TestPostgres, url: string, { rows, ke
        UNION ALL SELECT key, cost, 0, 0 FROM carried
        UNION ALL SELECT 'k' || lpad(k::text, 7, '0'), 0, 0, 0 FROM generate_series(0, $1::bigint - 1) AS k
      ), present AS (SELECT headgate_window('daily', m) AS day, headgate_window('weekly', m) AS week, headgate_window('monthly', m) AS month FROM (SELECT headgate_now() AS m) AS p)
-     INSERT INTO balance (key, spent, issued, day, daily, week, weekly, month, monthly)
+     INSERT INTO balance_shard (key, spent, issued, day, daily, week, weekly, month, monthly)
      SELECT key, sum(cost), sum(issued), day, coalesce(sum(cost) FILTER (WHERE at >= day), 0), week, coalesce(sum(cost) FILTER (WHERE at >= week), 0),
        month, coalesce(sum(cost) FILTER (WHERE at >= month), 0) FROM charge, present GROUP BY key, day, week, month`,
     [keys],
