@@ -55,7 +55,9 @@ export function passResult(body: JsonObject, ctx: ReplyContext): PassResult {
     let members = body.system_fingerprint === undefined ? ',"system_fingerprint":null' : ''
     let metadata: string | undefined
     for (const key in body) {
-      if (REWRITTEN.has(key) || body[key] === undefined) continue
+      // That there is no tier may be said.
+      const isNoTier = key === 'service_tier' && body[key] === null
+      if ((REWRITTEN.has(key) && !isNoTier) || body[key] === undefined) continue
       metadata ??= `${ctx.brand}_metadata`
       if (key !== metadata) members += `,${JSON.stringify(key)}:${JSON.stringify(body[key])}`
     }

@@ -50,9 +50,13 @@ export const INCOMPLETE: EndWords = new Map<string, EndReason>([
   ['steered', 'unknown'],
 ])
 
-/** `ResponseStatus` of the same, of a response that has ended and did not fail, and of servers that state none. */
+/**
+ * `ResponseStatus` of the same, of a response that has ended and did not fail, and of servers that state none; `complete` is recorded
+ * (test_openai_previous_response_id).
+ */
 const STATUSES: EndWords = new Map<string, EndReason>([
   ['completed', 'stop'],
+  ['complete', 'stop'],
   ['', 'stop'],
 ])
 
