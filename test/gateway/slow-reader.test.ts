@@ -1,5 +1,6 @@
 /** Callers that read slowly: the provider is held back, is not blamed for it, and its reply is charged. */
 import t, { type Test } from 'tap'
+import { READING_TIME } from '../../src/server/lingering-close.ts'
 import { eventually, steady } from '../support/eventually.ts'
 import { eventsOf } from '../support/fold.ts'
 import { READ_ON } from '../support/leaving.ts'
@@ -87,7 +88,9 @@ t.test('a provider that gives up a caller who reads slowly has not failed: the c
     const { clock, client, upstream, charged, status } = await pausedReader(t, (seen) => sseAnswer(framesOf(seen)))
     await clock.advance(seconds * 1000)
     await upstream.close()
-    const text = parseReply(await client.resume().closed()).body
+    await client.resume().until(/data: \{"error":\{[^\n]*\n\n/)
+    await clock.advance(READING_TIME)
+    const text = parseReply(await client.closed()).body
     t.match(eventsOf(text).at(-1), { error: { code: 502 } })
     const { cost, reason: found } = await charged()
     t.equal(found, reason, `after ${seconds} s`)
