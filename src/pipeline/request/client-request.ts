@@ -31,6 +31,7 @@ export interface ReadBody {
 
 /** What the settlement needs as well as the hold: found once, since the body may have been let go by then. */
 export interface Notes {
+  inputBound?: number
   readonly edits: number
   otherTools?: readonly JsonObject[]
   offersTools?: boolean
@@ -315,10 +316,14 @@ export function priceMoment(exchange: WithRequest, endpoints: readonly Endpoint[
 
 /** Tokens that the input cannot pass: no token of a byte-level vocabulary is shorter than a byte. */
 export function inputBound(exchange: WithRequest): number {
-  let tokens = textBytes(exchange) + TOOL_PROMPT_TOKENS
-  if (isPlain(exchange)) return tokens
-  for (const part of heavyMedia(exchange)) tokens += mediaBound(part)
-  return tokens
+  if (isPlain(exchange)) return textBytes(exchange) + TOOL_PROMPT_TOKENS
+  const { noted } = exchange.request
+  if (noted.inputBound === undefined) {
+    let tokens = textBytes(exchange) + TOOL_PROMPT_TOKENS
+    for (const part of heavyMedia(exchange)) tokens += mediaBound(part)
+    noted.inputBound = tokens
+  }
+  return noted.inputBound
 }
 
 /**
