@@ -1,6 +1,6 @@
 /**
  * How fast many processes forward what one key has spent, and lease beside it: `node bench/one-key.ts [--processes N] [--keys N]
- * [--rows N] [--seconds N] [--base CHECKOUT]`. Each process is a store of record of its own with one connection, which hands in
+ * [--rows N] [--seconds N] [--pause MS] [--base CHECKOUT]`. Each process is a store of record of its own with one connection, which hands in
  * batches of `--rows` generations one after the other, and leases credit of its key every 250 ms. PostgreSQL writes to the disk
  * (fsync on). With `--base` the build in that checkout runs in turn with this one, each time on an empty database.
  */
@@ -19,6 +19,8 @@ interface Load {
   readonly keys: number
   readonly rows: number
   readonly seconds: number
+  /** Milliseconds from a batch to the next one of the same process; 0 for a closed loop. */
+  readonly pause: number
 }
 
 interface Found {
@@ -41,7 +43,7 @@ function generation(seq: number, key: string): SettledRows {
   return { hold, settled: { seq, status: 'completed', cost: 1_000, at: Math.floor(seq / TICKS), ...counts, estimated: false, facts: '{}' } }
 }
 
-async function measured(postgres: TestPostgres, open: Open, { processes, keys, rows, seconds }: Load): Promise<Found> {
+async function measured(postgres: TestPostgres, open: Open, { processes, keys, rows, seconds, pause }: Load): Promise<Found> {
   const url = `${await postgres.database()}?pool=2`
   const records: PostgresRecord[] = []
   for (let i = 0; i < processes; i++) records.push(await open(url, { clock: systemClock }))
@@ -58,6 +60,7 @@ async function measured(postgres: TestPostgres, open: Open, { processes, keys, r
       } catch {
         found.failed++
       }
+      if (pause > 0) await new Promise((resolve) => setTimeout(resolve, pause))
     }
   }
   const leases = async (record: PostgresRecord, index: number): Promise<void> => {
@@ -85,6 +88,7 @@ const { values } = parseArgs({
     keys: { type: 'string', default: '1' },
     rows: { type: 'string', default: '1' },
     seconds: { type: 'string', default: '10' },
+    pause: { type: 'string', default: '0' },
     rounds: { type: 'string', default: '2' },
     base: { type: 'string' },
   },
@@ -94,6 +98,7 @@ const load: Load = {
   keys: Number(values.keys),
   rows: Number(values.rows),
   seconds: Number(values.seconds),
+  pause: Number(values.pause),
 }
 const ends: (() => unknown)[] = []
 const postgres = await startPostgres({ teardown: (end) => ends.push(end) })
