@@ -43,6 +43,8 @@ export const BALANCE = {
   monthly: 'sum',
 } as const
 export const LEASE = { key: 'text', node: 'text', amount: 'count', wanted: 'flag', answered_at: 'count' } as const
+/** What of a lease was charged or given back; what it was granted stands in `lease`. */
+export const LEASE_USED = { key: 'text', payer: 'text', node: 'text', used: 'sum' } as const
 export const NODE = { node: 'text', label: 'text', expires_at: 'count' } as const
 /** Changes of keys and of guardrails, numbered in the order in which they were committed. */
 export const KEY_CHANGE = { number: 'count', hash: 'text' } as const

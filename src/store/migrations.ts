@@ -36,6 +36,7 @@ import {
   KEY_MINUTE,
   type Kind,
   LEASE,
+  LEASE_USED,
   LEDGER_ENTRY,
   NODE,
   READER,
@@ -338,6 +339,19 @@ const STEPS: readonly Step[] = [
     script.raw(sql`alter table balance_shard drop constraint balance_pkey, add primary key (key, shard)`)
     script.raw(sql.raw(BALANCE_VIEW))
     script.raw(sql`drop function if exists headgate_lock(text[])`)
+    for (const text of POSTGRES_FUNCTIONS) script.raw(sql.raw(text))
+  },
+  // What was used of a lease stands apart from what was granted, so that a grant does not wait for a batch of its own process.
+  (script) => {
+    if (script.database === 'sqlite') return
+    script.table('lease_used', LEASE_USED, ['key', 'payer', 'node'], ROOMY)
+    script.raw(sql`alter table lease_used alter column used type numeric`)
+    script.raw(sql`alter table lease rename column amount to granted`)
+    script.raw(sql`alter table lease alter column granted type numeric`)
+    script.raw(sql`insert into lease_used (key, payer, node) select key, payer, node from lease`)
+    script.raw(sql`drop function if exists headgate_end_leases(text[])`)
+    script.raw(sql`drop function if exists headgate_end_leases(text[], bigint)`)
+    script.raw(sql`drop function if exists headgate_forget_lost(bigint)`)
     for (const text of POSTGRES_FUNCTIONS) script.raw(sql.raw(text))
   },
 ]

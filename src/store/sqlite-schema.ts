@@ -114,4 +114,5 @@ export const SQLITE_MIGRATIONS: readonly (readonly string[])[] = [
     'create index ledger_entry_key on ledger_entry (key, number)',
   ],
   [],
+  [],
 ]

@@ -1,9 +1,10 @@
-/** One key that many processes spend at once, on PostgreSQL: none of them waits for the commit of another, and the sums are exact. */
+/** One key that many processes spend at once, on PostgreSQL: no lease waits for a batch, no batch for another process's, and the sums are exact. */
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { verifyLedger } from '../../src/ledger/verify.ts'
 import { openPostgres } from '../../src/store/postgres/record.ts'
 import { FakeClock } from '../support/clock.ts'
+import { eventually } from '../support/eventually.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { clocked } from '../support/postgres-clock.ts'
 import { ask, balance, generation, leaseFrom, pulseOf } from './record-contract.ts'
@@ -54,6 +55,74 @@ function suite(server: TestPostgres): void {
     await commit()
     t.match(await balance(record, 'a'), { spent: 2 * apart.length + 7, leased: 5 })
     t.match(await verifyLedger(record.ledger, { full: true }), { ok: true, problems: [] })
+  })
+
+  t.test('a lease waits for no batch: not of its own process, nor of one whose lease it calls back', async (t) => {
+    const url = await server.database()
+    const { record, now } = await opened(t, server, url)
+    for (const node of ['first', 'second', 'third']) await record.pulse(pulseOf(node))
+    await leaseFrom(record, 'first', ask('a', 900))
+    const commit = await openTake(t, url, 'first', 1, 'a', now())
+    t.match(await leaseFrom(record, 'first', ask('a', 20, { turn: 2 })), { granted: 20 }, 'its own process')
+    t.match(await leaseFrom(record, 'second', ask('a', 30)), { granted: 30 }, 'another process')
+    t.match(await leaseFrom(record, 'second', ask('a', 500, { turn: 2, patient: true })), { granted: 0, waitingFor: 1 }, 'calls it back')
+    t.match((await record.pulse(pulseOf('first'))).wanted, [{ key: 'a' }], 'which is heard')
+    const order: string[] = []
+    const returned = record.giveBack('first', { key: 'a' }, 100, 3).then(() => order.push('returned'))
+    t.match(await leaseFrom(record, 'third', ask('a', 40)), { granted: 40 }, 'beside a return that waits for the batch')
+    t.match(await balance(record, 'a'), { spent: 0, leased: 900 + 20 + 30 + 40 })
+    order.push('committed')
+    await commit()
+    await returned
+    t.same(order, ['committed', 'returned'])
+    t.match(await balance(record, 'a'), { spent: 7, leased: 990 - 7 - 100 })
+    const commitNext = await openTake(t, url, 'first', 2, 'a', now())
+    const rest = record.giveBack('first', { key: 'a' }, 'all', 4)
+    t.match(await leaseFrom(record, 'third', ask('a', 1, { turn: 2 })), { granted: 1 })
+    await commitNext()
+    await rest
+    t.match(await balance(record, 'a'), { spent: 14, leased: 71 }, 'what the batch has used is not given back as well')
+    t.same(await server.query(url, 'SELECT node FROM lease_used ORDER BY node'), [{ node: 'second' }, { node: 'third' }])
+  })
+
+  t.test('leases end in pages, those of one process and those of lost ones', async (t) => {
+    const url = await server.database()
+    const { record } = await opened(t, server, url)
+    await server.query(
+      url,
+      `WITH names AS (SELECT 'k' || i AS key, CASE WHEN i % 3 = 0 THEN 'payer' ELSE '' END AS payer, n AS node
+         FROM generate_series(1, 900) AS i, unnest(ARRAY['n1', 'n2']) AS n
+       ), leases AS (
+         INSERT INTO lease (key, payer, node, granted, wanted, answered_at, turn, granted_at) SELECT key, payer, node, 5, false, 0, 1, 1 FROM names
+       ), used AS (
+         INSERT INTO lease_used (key, payer, node, used) SELECT key, payer, node, 2 FROM names
+       )
+       INSERT INTO balance_shard (key, shard, leased) SELECT key, 0, 6 FROM names WHERE node = 'n1' UNION ALL SELECT 'payer', 0, 1800`,
+    )
+    const locked: number[] = []
+    const others = new pg.Client({ connectionString: url })
+    await others.connect()
+    t.teardown(() => others.end())
+    // One balance is held, so that a page waits with all that it has locked.
+    await others.query("BEGIN; SELECT 1 FROM balance_shard WHERE key = 'k899' FOR UPDATE")
+    const ended = record.endLeases('n1')
+    await eventually('all pages but the last', async () => {
+      const [{ free }] = (await server.query(
+        url,
+        'SELECT count(*)::int AS free FROM (SELECT 1 FROM balance_shard WHERE shard = 0 FOR UPDATE SKIP LOCKED) AS open',
+      )) as [{ free: number }]
+      locked.push(901 - free)
+      const [{ left }] = (await server.query(url, "SELECT count(*)::int AS left FROM lease WHERE node = 'n1'")) as [{ left: number }]
+      return left <= 200
+    })
+    t.ok(Math.max(...locked) <= 202, `${Math.max(...locked)} of 901 balances were locked at once`)
+    await others.query('COMMIT')
+    await ended
+    t.match(await balance(record, 'payer'), { leased: 900 })
+    t.match(await balance(record, 'k899'), { leased: 3 })
+    t.same([...(await record.forgetLost(0))], [['n2', 2700]])
+    t.same(await server.query(url, 'SELECT sum(leased)::int AS leased FROM balance'), [{ leased: 0 }])
+    t.same(await server.query(url, 'SELECT count(*)::int AS left FROM lease_used'), [{ left: 0 }])
   })
 
   t.test('a lease counts what all processes have forwarded, and no more than the limit is granted', async (t) => {

@@ -4,12 +4,16 @@
  * lease; the others have what processes forward, each process always to the same shard, so that forwarded rows of one key by many
  * processes do not wait for one row through each other's commits. What is moved from leased to spent changes no sum, so a lease that
  * is granted meanwhile finds the same credit before and after it.
- * Locks are taken in this order, so that no two steps wait for each other in a circle: shard 0 of balances by account, then
- * generations, leases by key, payer and process, then the other shards by account.
+ * What a lease was granted (\`lease\`) changes under shard 0 of its accounts, what has been used of it (\`lease_used\`) under the lock of
+ * that row alone; both only rise, and the difference is the lease. So a grant waits for no batch of its own process.
+ * Locks are taken in this order, so that no two steps wait for each other in a circle: the watermark, generations, what has been used of
+ * leases by key, payer and process, shard 0 of balances by account, leases in the same order, the other shards by account. No step takes
+ * generations and shard 0.
  */
 
 import { FOLD_CARRIED } from './carried-functions.ts'
 import { ENTER, NOTE_LOSSES } from './entry-function.ts'
+import { END_LEASES, END_LISTED, FORGET_LOST } from './lease-ends.ts'
 import { LEASE } from './lease-function.ts'
 import { LOCKS } from './locks.ts'
 import { NOTE_LATE, READER_ACCEPT, READER_CLAIM } from './reader-functions.ts'
@@ -94,7 +98,8 @@ BEGIN
     FROM unnest(seqs, tags, keys, payers, models, endpoints, holds, floors, states, costs, inputs, outputs, cacheds, cache_writes,
       reasonings, estimates, facts_texts, ats) AS r (seq, tag, key, payer, model, endpoint, hold, floor, status, cost, input, output,
       cached, cache_write, reasoning, estimated, facts, at)
-    LEFT JOIN lease l ON l.key = r.key AND l.payer = r.payer AND l.node = the_node AND l.amount > 0
+    LEFT JOIN (lease l JOIN lease_used u USING (key, payer, node))
+      ON l.key = r.key AND l.payer = r.payer AND l.node = the_node AND l.granted > u.used
   ), fresh AS (
     INSERT INTO generation (seq, tag, key, payer, model, endpoint, hold, floor, status, cost, input, output, cached, cache_write,
       reasoning, estimated, facts, at)
@@ -118,9 +123,9 @@ BEGIN
     ${addSessions(`seq < sessions_below AND ${LATE}`)};
   END IF;
   IF fresh_keys IS NULL THEN RETURN; END IF;
-  PERFORM 1 FROM lease l WHERE l.node = the_node
-    AND (l.key, l.payer) IN (SELECT f.key, f.payer FROM unnest(fresh_keys, fresh_payers) AS f (key, payer))
-    ORDER BY l.key, l.payer FOR UPDATE;
+  PERFORM 1 FROM lease_used u WHERE u.node = the_node
+    AND (u.key, u.payer) IN (SELECT f.key, f.payer FROM unnest(fresh_keys, fresh_payers) AS f (key, payer))
+    ORDER BY u.key, u.payer FOR UPDATE;
   PERFORM headgate_lock(fresh_keys || array_remove(fresh_payers, ''), the_shard);
   moment := headgate_now();
   WITH fresh AS (
@@ -142,10 +147,11 @@ BEGIN
   ), paid AS (
     SELECT key, payer, sum(cost) AS cost FROM fresh GROUP BY key, payer
   ), moved AS (
-    SELECT l.key, l.payer, least(l.amount, p.cost)::bigint AS amount
-    FROM paid p JOIN lease l ON l.key = p.key AND l.payer = p.payer AND l.node = the_node FOR UPDATE OF l
-  ), lowered AS (
-    UPDATE lease l SET amount = l.amount - m.amount FROM moved m WHERE l.key = m.key AND l.payer = m.payer AND l.node = the_node
+    SELECT l.key, l.payer, least(l.granted - u.used, p.cost) AS amount
+    FROM paid p JOIN lease_used u ON u.key = p.key AND u.payer = p.payer AND u.node = the_node
+      JOIN lease l ON l.key = u.key AND l.payer = u.payer AND l.node = u.node
+  ), used AS (
+    UPDATE lease_used u SET used = u.used + m.amount FROM moved m WHERE u.key = m.key AND u.payer = m.payer AND u.node = the_node AND m.amount > 0
   ), released AS (
     SELECT account, sum(amount) AS amount
     FROM (SELECT key AS account, amount FROM moved UNION ALL SELECT payer, amount FROM moved WHERE payer <> '') AS m GROUP BY account
@@ -169,60 +175,27 @@ const GIVE_BACK = `
 CREATE OR REPLACE FUNCTION headgate_give_back(the_node text, the_key text, the_payer text, part bigint, the_turn bigint)
   RETURNS void LANGUAGE plpgsql AS $body$
 DECLARE
-  held bigint;
+  held numeric;
   latest bigint;
-  moved bigint;
+  moved numeric;
 BEGIN
+  PERFORM 1 FROM lease_used WHERE key = the_key AND payer = the_payer AND node = the_node FOR UPDATE;
+  IF NOT FOUND THEN RETURN; END IF;
   PERFORM headgate_lock(array_remove(ARRAY[the_key, the_payer], ''), 0);
-  SELECT amount, turn INTO held, latest FROM lease WHERE key = the_key AND payer = the_payer AND node = the_node FOR UPDATE;
+  SELECT l.granted - u.used, l.turn INTO held, latest FROM lease l JOIN lease_used u USING (key, payer, node)
+    WHERE key = the_key AND payer = the_payer AND node = the_node;
   IF NOT FOUND OR latest > the_turn THEN RETURN; END IF;
   moved := least(held, coalesce(part, held));
   IF moved > 0 THEN
     UPDATE balance_shard SET leased = leased - moved WHERE shard = 0 AND (key = the_key OR (the_payer <> '' AND key = the_payer));
   END IF;
-  IF moved = held THEN DELETE FROM lease WHERE key = the_key AND payer = the_payer AND node = the_node;
+  IF moved = held THEN
+    DELETE FROM lease WHERE key = the_key AND payer = the_payer AND node = the_node;
+    DELETE FROM lease_used WHERE key = the_key AND payer = the_payer AND node = the_node;
   ELSE
-    UPDATE lease SET amount = amount - moved, wanted = false, answered_at = headgate_now()
-      WHERE key = the_key AND payer = the_payer AND node = the_node;
+    UPDATE lease SET wanted = false, answered_at = headgate_now() WHERE key = the_key AND payer = the_payer AND node = the_node;
+    UPDATE lease_used SET used = used + moved WHERE key = the_key AND payer = the_payer AND node = the_node AND moved > 0;
   END IF;
-END
-$body$`
-
-/**
- * Ends all leases of these processes. A lease that is granted meanwhile stays: its key may not be among those locked.
- */
-const END_LEASES = `
-CREATE OR REPLACE FUNCTION headgate_end_leases(nodes text[]) RETURNS TABLE (lost text, freed bigint) LANGUAGE plpgsql AS $body$
-BEGIN
-  RETURN QUERY SELECT e.lost, e.freed FROM headgate_end_leases(nodes, ${Number.MAX_SAFE_INTEGER}) AS e;
-END
-$body$`
-
-/**
- * Ends the leases of processes whose time ended longer ago than \`grace\` milliseconds, and forgets those processes. Each of
- * them gets another \`life\`, here or with the row that its next pulse makes. Balances are locked before processes; then a
- * process that pulsed meanwhile keeps its leases, and a pulse that comes now waits for the end and reads the new life.
- */
-const FORGET_LOST = `
-CREATE OR REPLACE FUNCTION headgate_forget_lost(grace bigint) RETURNS TABLE (lost text, freed bigint) LANGUAGE plpgsql AS $body$
-DECLARE
-  latest bigint := headgate_now() - grace;
-  silent text[];
-BEGIN
-  SELECT array_agg(DISTINCT l.node) INTO silent
-    FROM lease l WHERE NOT EXISTS (SELECT 1 FROM node n WHERE n.node = l.node AND n.expires_at > latest);
-  IF silent IS NOT NULL THEN
-    PERFORM headgate_lock(array_agg(DISTINCT a), 0)
-      FROM (SELECT l.key AS a FROM lease l WHERE l.node = ANY (silent) UNION SELECT l.payer FROM lease l WHERE l.node = ANY (silent)) AS named
-      WHERE a <> '' HAVING count(*) > 0;
-    WITH ended AS (
-      UPDATE node n SET life = DEFAULT WHERE n.node = ANY (silent) AND n.expires_at <= latest RETURNING n.node
-    )
-    SELECT array_agg(s) INTO silent FROM unnest(silent) AS s
-      WHERE s IN (SELECT ended.node FROM ended) OR NOT EXISTS (SELECT 1 FROM node n WHERE n.node = s);
-    RETURN QUERY SELECT e.lost, e.freed FROM headgate_end_leases(silent) AS e;
-  END IF;
-  DELETE FROM node n WHERE n.expires_at <= latest AND NOT EXISTS (SELECT 1 FROM lease l WHERE l.node = n.node);
 END
 $body$`
 
@@ -238,8 +211,9 @@ DECLARE
   first_seq bigint;
   changed bigint;
 BEGIN
-  PERFORM headgate_lock(accounts, 0);
+  -- First the watermark: a batch that holds it may wait for what a return of its lease has locked, and that for shard 0.
   PERFORM pg_advisory_xact_lock(${LOCKS.program}, ${LOCKS.watermark});
+  PERFORM headgate_lock(accounts, 0);
   SELECT p.below INTO first_seq FROM ledger_reader p WHERE p.name = the_reader;
   IF first_seq IS NULL OR headgate_window('daily', headgate_now()) <> the_day THEN RETURN -1; END IF;
   WITH unread AS (
@@ -267,32 +241,6 @@ BEGIN
 END
 $body$`
 
-/** As \`headgate_end_leases\`, of the leases that were granted until a moment: a call that was given up and comes late ends no later ones. */
-const END_LEASES_UNTIL = `
-CREATE OR REPLACE FUNCTION headgate_end_leases(nodes text[], until bigint) RETURNS TABLE (lost text, freed bigint) LANGUAGE plpgsql AS $body$
-DECLARE
-  accounts text[];
-  ended record;
-BEGIN
-  SELECT array_agg(DISTINCT a) INTO accounts
-    FROM (SELECT l.key AS a FROM lease l WHERE l.node = ANY (nodes) UNION SELECT l.payer FROM lease l WHERE l.node = ANY (nodes)) AS named
-    WHERE a <> '';
-  IF accounts IS NULL THEN RETURN; END IF;
-  PERFORM headgate_lock(accounts, 0);
-  PERFORM 1 FROM lease l WHERE l.node = ANY (nodes) ORDER BY l.key, l.payer, l.node FOR UPDATE;
-  FOR ended IN
-    DELETE FROM lease l WHERE l.node = ANY (nodes) AND l.granted_at <= until AND l.key = ANY (accounts) AND (l.payer = '' OR l.payer = ANY (accounts))
-      RETURNING l.key, l.payer, l.node, l.amount
-  LOOP
-    UPDATE balance_shard b SET leased = b.leased - ended.amount
-      WHERE b.shard = 0 AND (b.key = ended.key OR (ended.payer <> '' AND b.key = ended.payer));
-    lost := ended.node;
-    freed := ended.amount;
-    RETURN NEXT;
-  END LOOP;
-END
-$body$`
-
 /** As they are now: they may be made before the tables that they name have all their columns. */
 const FUNCTIONS: readonly string[] = [
   NOW,
@@ -302,7 +250,7 @@ const FUNCTIONS: readonly string[] = [
   TAKE,
   ENTER,
   GIVE_BACK,
-  END_LEASES_UNTIL,
+  END_LISTED,
   END_LEASES,
   FORGET_LOST,
   SET_WINDOWS,

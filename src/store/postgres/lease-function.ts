@@ -1,4 +1,7 @@
-/** The grant of a lease, as a function of the database: see `functions.ts` for the order of its locks. */
+/**
+ * The grant of a lease, as a function of the database: see `functions.ts` for the order of its locks. It reads what has been used of leases
+ * without a lock: an older value only makes a lease look larger, and what is free comes from the balances, which change in one step with it.
+ */
 
 /** The most that a number of JavaScript holds exactly. */
 const CAP = Number.MAX_SAFE_INTEGER
@@ -51,27 +54,30 @@ BEGIN
   END;
   IF hold IS NULL AND reachable >= least_part OR hold < whole AND patient THEN
     WITH others AS MATERIALIZED (
-      SELECT key, payer, node FROM lease
-        WHERE (key = ANY (named) OR payer = ANY (named)) AND NOT (key = the_key AND payer = the_payer AND node = the_node)
-          AND amount > 0 AND NOT wanted AND answered_at <= moment - quiet
-        ORDER BY key, payer, node FOR UPDATE
+      SELECT l.key, l.payer, l.node FROM lease l JOIN lease_used u USING (key, payer, node)
+        WHERE (key = ANY (named) OR payer <> '' AND payer = ANY (named)) AND NOT (key = the_key AND payer = the_payer AND node = the_node)
+          AND l.granted > u.used AND NOT l.wanted AND l.answered_at <= moment - quiet
+        ORDER BY key, payer, node FOR UPDATE OF l
     )
-    UPDATE lease l SET wanted = true FROM others o WHERE l.key = o.key AND l.payer = o.payer AND l.node = o.node AND l.amount > 0;
-    SELECT count(*) INTO waiting FROM lease JOIN node USING (node)
-      WHERE (key = ANY (named) OR payer = ANY (named)) AND NOT (key = the_key AND payer = the_payer AND node = the_node)
-        AND wanted AND amount > 0 AND expires_at > moment;
+    UPDATE lease l SET wanted = true FROM others o WHERE l.key = o.key AND l.payer = o.payer AND l.node = o.node;
+    SELECT count(*) INTO waiting FROM lease l JOIN lease_used u USING (key, payer, node) JOIN node n USING (node)
+      WHERE (key = ANY (named) OR payer <> '' AND payer = ANY (named)) AND NOT (key = the_key AND payer = the_payer AND node = the_node)
+        AND l.wanted AND l.granted > u.used AND n.expires_at > moment;
     IF waiting > 0 THEN hold := NULL; END IF;
   END IF;
   IF hold IS NOT NULL THEN
     granted := greatest(0, hold - idle, least(greatest(hold - idle, 0) + more, div(free, 8)));
     IF granted > 0 THEN
       UPDATE balance_shard SET leased = leased + granted WHERE key = ANY (accounts) AND shard = 0;
-      INSERT INTO lease (key, payer, node, amount, wanted, answered_at, turn, granted_at)
-        VALUES (the_key, the_payer, the_node, granted, false, 0, the_turn, moment)
-        ON CONFLICT (key, payer, node) DO UPDATE SET amount = lease.amount + excluded.amount, answered_at = 0,
-          turn = greatest(lease.turn, excluded.turn), granted_at = excluded.granted_at;
-      -- A process that leases before its first pulse counts as lost until then.
-      INSERT INTO node (node, label, expires_at) VALUES (the_node, '', moment) ON CONFLICT DO NOTHING;
+      UPDATE lease l SET granted = l.granted + headgate_lease.granted, answered_at = 0, turn = greatest(l.turn, the_turn), granted_at = moment
+        WHERE l.key = the_key AND l.payer = the_payer AND l.node = the_node;
+      IF NOT FOUND THEN
+        INSERT INTO lease (key, payer, node, granted, wanted, answered_at, turn, granted_at)
+          VALUES (the_key, the_payer, the_node, granted, false, 0, the_turn, moment);
+        INSERT INTO lease_used (key, payer, node) VALUES (the_key, the_payer, the_node);
+        -- A process that leases before its first pulse counts as lost until then.
+        INSERT INTO node (node, label, expires_at) VALUES (the_node, '', moment) ON CONFLICT DO NOTHING;
+      END IF;
     END IF;
   END IF;
   SELECT array_agg(greatest(f - granted, -${CAP})::bigint ORDER BY i) INTO lefts FROM unnest(frees) WITH ORDINALITY AS u (f, i);

@@ -33,6 +33,8 @@ export interface PostgresOptions {
 
 /** Generations of one statement; a larger batch is several. */
 const MOST_ROWS = 500
+/** Leases that are ended in one step: their balances are locked together. */
+const MOST_ENDED = 200
 /** Milliseconds for which a process that has reported what lies idle is not called on again. */
 const QUIET = 1000
 /** Milliseconds: younger generations mostly still run, and each that is settled after the watermark has passed it costs a statement of its own. */
@@ -44,9 +46,9 @@ const NO_CHANGE = Number.MAX_SAFE_INTEGER
 const TAKE = prepared('take', `SELECT headgate_take(${numbered(19)})`)
 const LEASE = prepared('lease', `SELECT granted, hold, lefts, waiting FROM headgate_lease(${numbered(13)})`)
 const GIVE_BACK = prepared('give_back', `SELECT headgate_give_back(${numbered(5)})`)
-const END_LEASES = prepared('end_leases', 'SELECT lost FROM headgate_end_leases(ARRAY[$1::text], $2)')
+const END_LEASES = prepared('end_leases', 'SELECT lost FROM headgate_end_leases($1, $2, $3)')
 const NOW = prepared('now', 'SELECT headgate_now() AS moment')
-const FORGET_LOST = prepared('forget_lost', 'SELECT lost, freed FROM headgate_forget_lost($1)')
+const FORGET_LOST = prepared('forget_lost', 'SELECT lost, freed FROM headgate_forget_lost($1, $2)')
 const ROLL = prepared('roll', 'SELECT headgate_roll((headgate_now() - $1) * 4096, $2) AS count')
 const ROLL_SESSIONS = prepared('roll_sessions', 'SELECT headgate_roll_sessions((headgate_now() - $1) * 4096, $2) AS count')
 const CLOSE_DAYS = prepared('close_days', 'SELECT headgate_close_days($1) AS count')
@@ -146,7 +148,8 @@ export class PostgresRecord implements StoreOfRecord {
 
   async endLeases(node: string): Promise<void> {
     const [present] = await this.connections.money.call<{ moment: number }>(NOW, [])
-    await this.connections.money.call(END_LEASES, [node, present?.moment ?? 0])
+    const until = present?.moment ?? 0
+    while ((await this.connections.money.call(END_LEASES, [node, until, MOST_ENDED])).length > 0);
   }
 
   async pulse({ node, label, expiry, cursor }: Pulse): Promise<PulseReply> {
@@ -183,9 +186,11 @@ export class PostgresRecord implements StoreOfRecord {
 
   async forgetLost(grace: number): Promise<ReadonlyMap<string, number>> {
     const freed = new Map<string, number>()
-    for (const row of await this.connections.money.call<{ lost: string; freed: number }>(FORGET_LOST, [Math.ceil(grace)]))
-      freed.set(row.lost, (freed.get(row.lost) ?? 0) + row.freed)
-    return freed
+    for (;;) {
+      const rows = await this.connections.money.call<{ lost: string; freed: bigint }>(FORGET_LOST, [Math.ceil(grace), MOST_ENDED])
+      if (rows.length === 0) return freed
+      for (const row of rows) freed.set(row.lost, (freed.get(row.lost) ?? 0) + cutNano(row.freed))
+    }
   }
 
   /** See `PostgresLedger.prune`. */
