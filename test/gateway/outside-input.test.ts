@@ -185,6 +185,21 @@ t.test('tools are sent with the caps that are held, under a limit alone', async 
   t.strictSame(await sent({ authorization: `Bearer ${OPEN_KEY}` }), tools, 'a key without a limit sends what its caller sent')
 })
 
+t.test('calls of tools of the Responses API are sent with the bound that is held, under a limit alone', async (t) => {
+  const { gateway, upstream } = await place(t, '50.00', 10)
+  const sent = async (body: JsonObject, headers?: Record<string, string>): Promise<unknown> => {
+    const reply = await gateway.post(PATHS.responses, { input: 'Hi', max_output_tokens: 99, model: 'acme/responses', ...body }, headers)
+    t.equal(reply.status, 200, await reply.text())
+    return upstream.requests.at(-1)?.json.max_tool_calls
+  }
+  const searching = { tools: [{ type: 'web_search' }, { type: 'function', name: 'f', parameters: {} }] }
+  t.equal(await sent(searching), 10)
+  t.equal(await sent({ ...searching, max_tool_calls: 3 }), 3, "the caller's own")
+  t.equal(await sent({ tools: [{ type: 'mcp', server_label: 'm', server_url: 'https://mcp.example.com/mcp' }] }), undefined)
+  t.equal(await sent({ tools: [{ type: 'function', name: 'f', parameters: {} }] }), undefined)
+  t.equal(await sent(searching, { authorization: `Bearer ${OPEN_KEY}` }), undefined)
+})
+
 t.test('a key without a limit is served as before', async (t) => {
   const { gateway } = await place(t, '0.05')
   for (const [name, client, model, body] of OUTSIDE) {
