@@ -12,6 +12,7 @@ import { DrainSlots } from '../../src/pipeline/attempt/upstream-attempt.ts'
 import { composeChain, type Front } from '../../src/pipeline/chain.ts'
 import type { ChainDependencies } from '../../src/pipeline/dependencies.ts'
 import { Exchange } from '../../src/pipeline/exchange.ts'
+import { SeenInputs } from '../../src/pipeline/money/seen-inputs.ts'
 import { Admission } from '../../src/pipeline/request/admit.ts'
 import { Attempts } from '../../src/pipeline/request/attempt-buckets.ts'
 import { buildCatalog } from '../../src/routing/catalog/catalog.ts'
@@ -105,6 +106,7 @@ export class SimulatedGateway {
       credit: new Credit(clock, this.journal),
       health: new HealthBook(clock),
       sessions: new StickySessions(clock),
+      seenInputs: new SeenInputs(),
       admission: new Admission(clock),
       retries: new RetryBudget(),
       drains: new DrainSlots(),

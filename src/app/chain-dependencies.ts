@@ -12,6 +12,7 @@ import { estimateTokens } from '../ledger/settlement.ts'
 import type { Lane } from '../pipeline/attempt/turn.ts'
 import { DrainSlots } from '../pipeline/attempt/upstream-attempt.ts'
 import type { ChainDependencies } from '../pipeline/dependencies.ts'
+import { SeenInputs } from '../pipeline/money/seen-inputs.ts'
 import { Admission } from '../pipeline/request/admit.ts'
 import { Attempts } from '../pipeline/request/attempt-buckets.ts'
 import type { Listing } from '../routing/catalog/discovery.ts'
@@ -78,6 +79,7 @@ export function chainDependencies(
     credit: store.credit,
     health,
     sessions,
+    seenInputs: new SeenInputs(),
     admission: new Admission(clock, shared.counters, store.processes),
     bodies,
     retries: new RetryBudget(),

@@ -10,7 +10,7 @@ import type { ClientCompaction } from './canon/compaction.ts'
 import type { End, StreamEvent } from './canon/events.ts'
 import type { Folded } from './canon/fold.ts'
 import type { SearchWire } from './canon/native-search.ts'
-import type { OutsideTable } from './canon/outside-input.ts'
+import type { CountedKind, OutsideTable } from './canon/outside-input.ts'
 import type { FieldNames, ParameterTable } from './canon/parameters.ts'
 import type { Preset, StoredPrompts } from './canon/presets.ts'
 import type { FileFamily, TakenFiles } from './canon/provider-files.ts'
@@ -311,6 +311,8 @@ export interface UpstreamDialect extends ProviderWire {
     encode(request: CanonicalRequest, target: Target): Encoded
     /** @returns undefined where the reply holds no count. */
     decode(body: JsonObject): number | undefined
+    /** True for input outside of the body that the count has in it; absent where that is not documented. @param model the provider's name. */
+    sees?(kind: CountedKind, model: string): boolean
   }
   readonly pass?: PassWire
   /** Present where the provider lives inside this process: no HTTP, events straight away. */

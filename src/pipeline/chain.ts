@@ -16,6 +16,7 @@ import { accountLayer } from './money/account.ts'
 import { explainLayer, previewEnd } from './plan/answer.ts'
 import { previewAnswer } from './plan/candidates.ts'
 import { impliedPlugins, shapeForPlan, shapeLayer } from './plugins/shape.ts'
+import { inputCounter } from './provider-count.ts'
 import { admitLayer, authenticateLayer } from './request/admit.ts'
 import { readLayer } from './request/read.ts'
 import { type Front, prepareResponse, receiveLayer } from './request/receive.ts'
@@ -101,7 +102,7 @@ const LAYERS = inOrder(
   ),
   row(
     'plan',
-    ({ settings, dependencies }) => planLayer(settings, dependencies),
+    ({ settings, dependencies }) => planLayer(settings, dependencies, inputCounter(dependencies)),
     ['generate', 'embed'],
     'the order of the endpoints, and the hold over all that may serve',
   ),

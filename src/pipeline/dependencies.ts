@@ -20,6 +20,7 @@ import type { Lane } from './attempt/turn.ts'
 import type { DrainSlots } from './attempt/upstream-attempt.ts'
 import type { Authenticated, Exchange } from './exchange.ts'
 import type { GuardrailSetting } from './guard/guardrail-setting.ts'
+import type { SeenInputs } from './money/seen-inputs.ts'
 import type { Admission, KeyLookup } from './request/admit.ts'
 import type { Attempts } from './request/attempt-buckets.ts'
 
@@ -119,6 +120,8 @@ export interface ChainDependencies {
   credit: CreditBook
   health: HealthBook
   sessions: StickySessions
+  /** What files and cached content have come to before. */
+  seenInputs: SeenInputs
   admission: Admission
   /** Absent where no body waits for others. */
   bodies?: BodyQueue

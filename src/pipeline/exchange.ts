@@ -207,6 +207,10 @@ export class Run {
   pinned: Pin | undefined
   /** Tokens of the thread that the request goes on with, as its last reply reported them. */
   threadTokens: number | undefined
+  /** Ids of files and cached content that it names, where a limit applies: what they come to is remembered. */
+  namedInputs: readonly string[] | undefined
+  /** Set once a provider has been requested to count the input: the tokens beyond those that the hold counts for the body, where it has. */
+  counted: { readonly place: string; readonly beyond: number | undefined } | undefined
   /** Turns begun so far; more than one in a tool loop. */
   turns = 0
   /** What the running turn holds. */

@@ -139,10 +139,11 @@ const OUTSIDE: readonly [name: string, client: Client, model: string, body: Json
 t.test('ten at once never cost more than the limit of the key', async (t) => {
   const { gateway, upstream } = await place(t, '0.05')
   for (const [name, client, model, body] of OUTSIDE) {
-    const before = upstream.requests.length
+    const billedNow = (): number => upstream.requests.filter(({ path }) => !path.includes('countTokens')).length
+    const before = billedNow()
     const asked = Array.from({ length: 10 }, () => gateway.post(PATHS[client], { ...body, model: `acme/${model}` }))
     const replies = await Promise.all(asked.map(async (reply) => ({ status: (await reply).status, body: await (await reply).json() })))
-    const billed = (upstream.requests.length - before) * REPORTED * 1e-6
+    const billed = (billedNow() - before) * REPORTED * 1e-6
     t.ok(billed <= 0.05, `${name}: the provider bills $${billed}`)
     t.ok(
       replies.every(({ status }) => status === 402),
@@ -182,6 +183,21 @@ t.test('tools are sent with the caps that are held, under a limit alone', async 
   }
   t.match(await sent(), [{ max_uses: 5, max_content_tokens: 20_000 }, { max_uses: 10 }])
   t.strictSame(await sent({ authorization: `Bearer ${OPEN_KEY}` }), tools, 'a key without a limit sends what its caller sent')
+})
+
+t.test('calls of tools of the Responses API are sent with the bound that is held, under a limit alone', async (t) => {
+  const { gateway, upstream } = await place(t, '50.00', 10)
+  const sent = async (body: JsonObject, headers?: Record<string, string>): Promise<unknown> => {
+    const reply = await gateway.post(PATHS.responses, { input: 'Hi', max_output_tokens: 99, model: 'acme/responses', ...body }, headers)
+    t.equal(reply.status, 200, await reply.text())
+    return upstream.requests.at(-1)?.json.max_tool_calls
+  }
+  const searching = { tools: [{ type: 'web_search' }, { type: 'function', name: 'f', parameters: {} }] }
+  t.equal(await sent(searching), 10)
+  t.equal(await sent({ ...searching, max_tool_calls: 3 }), 3, "the caller's own")
+  t.equal(await sent({ tools: [{ type: 'mcp', server_label: 'm', server_url: 'https://mcp.example.com/mcp' }] }), undefined)
+  t.equal(await sent({ tools: [{ type: 'function', name: 'f', parameters: {} }] }), undefined)
+  t.equal(await sent(searching, { authorization: `Bearer ${OPEN_KEY}` }), undefined)
 })
 
 t.test('a key without a limit is served as before', async (t) => {

@@ -16,11 +16,16 @@ export interface OutsideTool {
   readonly help: string
 }
 
+/** Kinds of input that some token counters of providers count: media of the conversation, and content that is cached under a name. */
+export type CountedKind = 'media' | 'cached content'
+
 /** A field of the body, beside the conversation and the tools. */
 export interface OutsideField {
   /** 0 where its value adds nothing. */
   tokens(value: Json): number
   readonly help: string
+  /** The cached content that the value names, where it names nothing else: what stands under a name never changes. */
+  cached?(value: Json): string | undefined
 }
 
 export interface OutsideTable {
@@ -40,6 +45,10 @@ export interface OutsideInput {
   readonly field: string
   readonly tokens: number
   readonly help: string
+  /** Absent where no counter counts it. */
+  readonly kind?: CountedKind | undefined
+  /** Of something whose content never changes: its id at the provider. */
+  readonly id?: string | undefined
 }
 
 /** Results of one search of the web: ten results of some 1,000 tokens each. */
@@ -50,10 +59,11 @@ export const LEAVE_OUT = 'leave it out, or use an endpoint with a smaller contex
 
 const filled = (value: Json | undefined): boolean => (Array.isArray(value) ? value.length > 0 : typeof value === 'string' && value !== '')
 
-/** Content that the provider has cached under a name (Gemini API, `CachedContent.name`). */
+/** Content that the provider has cached under a name (Gemini API, `CachedContent.name`; of one that is there only the expiry can be changed). */
 const cachedContent: OutsideField = {
   tokens: (value) => (filled(value) ? REST_OF_CONTEXT : 0),
   help: 'send the content itself',
+  cached: (value) => (typeof value === 'string' && value !== '' ? value : undefined),
 }
 
 /** The same in `extra_body.google`, where Google's own chat endpoint has it (Gemini API, "OpenAI compatibility"). */
@@ -68,6 +78,10 @@ export const CACHED_CONTENT: Readonly<Record<string, OutsideField>> = {
   extra_body: {
     tokens: (value) => cachedContent.tokens(inExtraBody(value) ?? null) || (holdsReference(value) ? REST_OF_CONTEXT : 0),
     help: cachedContent.help,
+    cached: (value) => {
+      const named = inExtraBody(value)
+      return typeof named === 'string' && named !== '' && !holdsReference(value) ? named : undefined
+    },
   },
 }
 
@@ -101,7 +115,8 @@ export function outsideFields(body: JsonObject, table: OutsideTable, own: boolea
     const known = table.fields[name]
     if (known) {
       const tokens = known.tokens(value)
-      if (tokens > 0) found.push({ field: name, tokens, help: known.help })
+      const id = tokens > 0 ? known.cached?.(value) : undefined
+      if (tokens > 0) found.push({ field: name, tokens, help: known.help, ...(id === undefined ? {} : { kind: 'cached content', id }) })
     } else if (own && !table.harmless.has(name) && namesOutside(name, value)) {
       found.push({ field: name, tokens: REST_OF_CONTEXT, help: UNKNOWN_HELP })
     }

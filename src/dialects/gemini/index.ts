@@ -56,7 +56,7 @@ export const geminiUpstream: UpstreamDialect = {
   outside: outsideInput,
   wire: WIRE,
   listing: { paths: [LISTING_PATH], read: readListing },
-  countTokens: { encode: encodeCount, decode: decodeCount },
+  countTokens: { encode: encodeCount, decode: decodeCount, sees: (kind, model) => kind === 'media' || !isBare(model) },
 }
 
 /** A whole reply as events: it is read as the only frame of a stream, so that both fold alike. */
@@ -73,17 +73,29 @@ function decodeResult(body: JsonObject, out: StreamEvent[]): void {
  */
 function encodeCount(request: CanonicalRequest, target: Target): Encoded {
   const { body, dropped } = encodeRequest(request, { ...target, stream: false })
-  const model = resourceOf(target.model)
   const counted = present({ contents: body.contents, systemInstruction: body.systemInstruction, tools: body.tools })
-  const bare = model.startsWith('publishers/') || model.startsWith('projects/')
+  const { cachedContent } = body
   return {
     path: operationPath(target.model, 'countTokens'),
-    body: bare ? counted : { generateContentRequest: { model, ...counted } },
+    body: isBare(target.model)
+      ? counted
+      : { generateContentRequest: present({ model: resourceOf(target.model), ...counted, cachedContent }) },
     dropped,
   }
 }
 
-function decodeCount(body: JsonObject): number | undefined {
-  const total = body.totalTokens
-  return typeof total === 'number' && Number.isSafeInteger(total) && total >= 0 ? total : undefined
+/** True for a model of a publisher: its count takes the contents without a request around them, and no cached content. */
+function isBare(name: string): boolean {
+  const model = resourceOf(name)
+  return model.startsWith('publishers/') || model.startsWith('projects/')
 }
+
+function decodeCount(body: JsonObject): number | undefined {
+  const total = countIn(body.totalTokens)
+  const cached = countIn(body.cachedContentTokenCount) ?? 0
+  // The total has the cached part in it (Gemini API, `CountTokensResponse`); one that cannot have is without it.
+  return total !== undefined && total < cached ? total + cached : total
+}
+
+const countIn = (count: Json | undefined): number | undefined =>
+  typeof count === 'number' && Number.isSafeInteger(count) && count >= 0 ? count : undefined

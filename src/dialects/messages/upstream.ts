@@ -4,6 +4,7 @@ import { Fault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
 import { MOST_TOKENS } from '../canon/bounds.ts'
 import type { StreamEvent } from '../canon/events.ts'
+import type { CountedKind } from '../canon/outside-input.ts'
 import type { CanonicalRequest } from '../canon/request.ts'
 import type { ClientDialect, Encoded, Target, UpstreamDialect } from '../types.ts'
 import { check } from './check.ts'
@@ -81,6 +82,9 @@ const countTokens = {
     const tokens = body.input_tokens
     return typeof tokens === 'number' && Number.isFinite(tokens) && tokens >= 0 ? Math.floor(tokens) : undefined
   },
+
+  // "The token counting endpoint accepts the same structured list of inputs", images and PDFs among them (platform.claude.com, Token counting).
+  sees: (kind: CountedKind): boolean => kind === 'media',
 }
 
 /** The count on Vertex AI takes no betas (github.com/anthropics/claude-code/issues/11154), nor what one allows. */

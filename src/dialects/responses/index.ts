@@ -9,6 +9,7 @@ import { checkRequest } from './check.ts'
 import { isClientTool } from './client-tools.ts'
 import { checkCompact, encodeCompacted, withTrigger } from './compact-operation.ts'
 import { responsesCompaction } from './compaction.ts'
+import { countTokens } from './count.ts'
 import { decodeRequest } from './decode-request.ts'
 import { decodeResult } from './decode-result.ts'
 import { ResponsesStreamDecoder } from './decode-stream.ts'
@@ -80,6 +81,7 @@ export const openaiResponses: UpstreamDialect = {
   webSearch: searchWire,
   outside: outsideInput,
   wire: WIRE,
+  countTokens,
   pass: responsesPass,
 }
 

@@ -27,11 +27,24 @@ export const outsideInput: OutsideTable = {
   ]),
 }
 
-/** Tools that the provider runs and whose calls the hold counts. */
-const RUN_THERE = /^(?:web_search|file_search$|code_interpreter$|mcp$|shell$|x_search$|image_generation$)/
+/** Tools that the provider runs, and the calls of each that a hold counts where the caller sets no bound. */
+const CALLS: readonly (readonly [type: RegExp, calls: number])[] = [
+  [/^(?:web_search|file_search$|code_interpreter$|x_search$)/, 10],
+  [/^image_generation$/, 2],
+  // Held for all that the context has left, however many calls there are.
+  [/^(?:mcp|shell)$/, REST_OF_CONTEXT],
+]
 
-/** `max_tool_calls` bounds the calls of tools that the provider runs (types of openai 7.59.0, `ResponseCreateParams.max_tool_calls`). */
-export function capCalls(body: JsonObject, most: number | undefined): void {
-  if (most === undefined || most < 1 || body.max_tool_calls !== undefined) return
-  if (objectsOf(body.tools).some(({ type }) => RUN_THERE.test(String(type)))) body.max_tool_calls = most
+/**
+ * `max_tool_calls` bounds the calls of all tools that the provider runs together; further ones are ignored (types of openai 7.59.0,
+ * `ResponseCreateParams.max_tool_calls`).
+ * @param most the caller's own bound. @param limited a limit applies: tools are sent with the calls that the hold counts.
+ */
+export function capCalls(body: JsonObject, most: number | undefined, limited: boolean): void {
+  if ((body.max_tool_calls ?? undefined) !== undefined) return
+  let calls = 0
+  for (const { type } of objectsOf(body.tools)) calls += CALLS.find(([known]) => known.test(String(type)))?.[1] ?? 0
+  if (calls === 0) return
+  if (most !== undefined && most >= 1) body.max_tool_calls = most
+  else if (limited && calls !== REST_OF_CONTEXT) body.max_tool_calls = calls
 }

@@ -34,6 +34,7 @@ import { brandHeaders } from '../request/receive.ts'
 import { NATIVE_SEARCH } from '../route/native-search.ts'
 import { attemptFact, detailText, type PricedTurn } from './generation-detail.ts'
 import type { SettledHold } from './hold.ts'
+import { noteSeen } from './outside-count.ts'
 import { pricedEndpoint, servedPrice } from './served-price.ts'
 import { chargedExtras, countOf, creditCap, tariffOf, turnEndedBy } from './turn-cost.ts'
 
@@ -55,6 +56,7 @@ export function accountLayer(dependencies: ChainDependencies): Layer<Accepted> {
       const settlement = settlementOf(outcome)
       settleTokens(exchange, settlement, dependencies.admission)
       exchange.run.final = finalOf(known, settlement, reply?.turn.fault ?? fault)
+      if (exchange.run.namedInputs) noteSeen(dependencies.seenInputs, last, exchange.run.namedInputs)
       await settle(known, { settlement, outcome, last }, dependencies)
       if (reply) return reply
       throw fault

@@ -16,6 +16,7 @@ import {
   SEARCH_TOKENS,
 } from '../../dialects/canon/outside-input.ts'
 import { pdfPages } from '../../dialects/canon/pdf-pages.ts'
+import { isStoredFile } from '../../dialects/canon/provider-files.ts'
 import type { UpstreamDialect } from '../../dialects/types.ts'
 import { fixedAsk, type HoldAsk } from '../../ledger/credit.ts'
 import { holdFor } from '../../ledger/pricing.ts'
@@ -23,6 +24,7 @@ import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Guarded } from '../exchange.ts'
 import { contextOf, heavyMedia, mediaBound, otherTools, searchBound } from '../request/client-request.ts'
 import { allowancesOf, isBudget, isLimited } from './hold.ts'
+import { count, withKnownBounds, wouldBound } from './outside-count.ts'
 import { type Payer, type Reservation, takeHold, tariffOf } from './turn-cost.ts'
 
 /** Tokens of input and output that an endpoint is assumed to take where the configuration does not say. */
@@ -38,6 +40,7 @@ const PAGE_TOKENS = 5_000
 /** What outside input may cost at one endpoint. */
 interface OutsideNeed {
   readonly endpoint: Endpoint
+  readonly dialect: UpstreamDialect | undefined
   readonly inputs: readonly OutsideInput[]
   readonly tokens: number
   /** Nano-dollars of all of it, and of the least that must be affordable. */
@@ -68,6 +71,29 @@ function mayHaveOutside({ request }: Guarded, candidates: readonly Endpoint[], u
 
 function withOutside(exchange: Guarded, held: Reservation, payer: Payer): Reservation | Promise<Reservation> {
   const needs = outsideNeeds(exchange, held, payer)
+  const { counter } = payer
+  const endpoint = counter && endpointToCount(exchange, needs, leftFor(exchange, held, payer))
+  if (!counter || !endpoint) return keepOutside(exchange, held, payer, needs)
+  return count(exchange, endpoint, counter, held.input).then(() => keepOutside(exchange, held, payer, outsideNeeds(exchange, held, payer)))
+}
+
+/** Nano-dollars. */
+function leftFor(exchange: Guarded, { account }: Reservation, { key }: Payer): number {
+  return account.tightest(allowancesOf(key, exchange.wish.budgets))?.left ?? Number.POSITIVE_INFINITY
+}
+
+/** The first endpoint whose provider can say how much it is, where the bounds of none fit and none has been called for it. */
+function endpointToCount(exchange: Guarded, needs: readonly OutsideNeed[], left: number): Endpoint | undefined {
+  if (exchange.run.counted || needs.some(({ full }) => full <= left)) return undefined
+  return needs.find(({ inputs, endpoint, dialect }) => dialect && wouldBound(inputs, { endpoint, dialect }))?.endpoint
+}
+
+function keepOutside(
+  exchange: Guarded,
+  held: Reservation,
+  payer: Payer,
+  needs: readonly OutsideNeed[],
+): Reservation | Promise<Reservation> {
   const most = needs.reduce((sum, { full }) => Math.max(sum, full), 0)
   if (most === 0) return held
   const { hold } = exchange.head.costs
@@ -76,7 +102,7 @@ function withOutside(exchange: Guarded, held: Reservation, payer: Payer): Reserv
   const refuse = (): never => {
     throw refusal(needs, account.tightest(allowances))
   }
-  const left = account.tightest(allowances)?.left ?? Number.POSITIVE_INFINITY
+  const left = leftFor(exchange, held, payer)
   const able = needs.filter(({ least }) => least <= left)
   if (able.length === 0) return refuse()
   const least = able.reduce((sum, each) => Math.max(sum, each.least), 0)
@@ -89,7 +115,7 @@ function withOutside(exchange: Guarded, held: Reservation, payer: Payer): Reserv
 }
 
 /** One of each candidate. */
-function outsideNeeds(exchange: Guarded, { candidates, input }: Reservation, { upstreams }: Payer): OutsideNeed[] {
+function outsideNeeds(exchange: Guarded, { candidates, input }: Reservation, { upstreams, seen }: Payer): OutsideNeed[] {
   const shared = outsideMedia(exchange)
   const searches = searchBound(exchange)
   if (searches > 0)
@@ -102,8 +128,15 @@ function outsideNeeds(exchange: Guarded, { candidates, input }: Reservation, { u
       inputs = dialect.run ? [] : [...shared, ...outsideOn(exchange, dialect)]
       byDialect.set(dialect, inputs)
     }
-    return needOf(exchange, endpoint, inputs ?? [], input)
+    if (!dialect || !inputs || inputs.length === 0) return { endpoint, dialect, inputs: [], tokens: 0, full: 0, least: 0 }
+    noteNames(exchange, inputs)
+    return needOf(exchange, { endpoint, dialect, inputs: withKnownBounds(inputs, exchange, { endpoint, dialect, seen }) }, input)
   })
+}
+
+function noteNames({ run }: Guarded, inputs: readonly OutsideInput[]): void {
+  const names = inputs.flatMap(({ id }) => (id === undefined ? [] : [id]))
+  if (names.length > 0) run.namedInputs = names
 }
 
 function outsideOn(exchange: Guarded, { outside: table, wire }: UpstreamDialect): OutsideInput[] {
@@ -117,8 +150,8 @@ function outsideOn(exchange: Guarded, { outside: table, wire }: UpstreamDialect)
 }
 
 /** @param body tokens that the hold counts for the body. */
-function needOf(exchange: Guarded, endpoint: Endpoint, inputs: readonly OutsideInput[], body: number): OutsideNeed {
-  if (inputs.length === 0) return { endpoint, inputs, tokens: 0, full: 0, least: 0 }
+function needOf(exchange: Guarded, request: Pick<OutsideNeed, 'endpoint' | 'dialect' | 'inputs'>, body: number): OutsideNeed {
+  const { endpoint, inputs } = request
   const context = contextOf(endpoint)
   const room = Math.max(0, (Number.isFinite(context) ? context : UNKNOWN_CONTEXT) - body)
   let bounded = 0
@@ -132,7 +165,7 @@ function needOf(exchange: Guarded, endpoint: Endpoint, inputs: readonly OutsideI
   const tariff = tariffOf(exchange, endpoint)
   const own = holdFor(tariff, body, 0).floor
   const costOf = (more: number): number => (more > 0 ? holdFor(tariff, body + more, 0).floor - own : 0)
-  return { endpoint, inputs, tokens, full: costOf(tokens), least: costOf(least) }
+  return { ...request, tokens, full: costOf(tokens), least: costOf(least) }
 }
 
 const FILE_HELP = 'send the file itself in the request'
@@ -145,11 +178,13 @@ function outsideMedia(exchange: Guarded): OutsideInput[] {
   for (const part of heavyMedia(exchange)) {
     if (part.media === 'image') continue
     const bytes = bytesOf(part)
-    if (bytes === undefined) found.push({ field: fieldOf(part), tokens: REST_OF_CONTEXT, help: FILE_HELP })
-    else if (part.media === 'file' && bytes.includes('%PDF-')) {
+    if (bytes === undefined) {
+      const id = isStoredFile(part) ? part.fileId : undefined
+      found.push({ field: fieldOf(part), tokens: REST_OF_CONTEXT, help: FILE_HELP, kind: 'media', id })
+    } else if (part.media === 'file' && bytes.includes('%PDF-')) {
       const pages = pdfPages(bytes)
       const more = pages === undefined ? REST_OF_CONTEXT : pages * PAGE_TOKENS - mediaBound(part)
-      if (more > 0) found.push({ field: `a PDF of ${pages ?? 'uncounted'} pages`, tokens: more, help: 'send fewer pages' })
+      if (more > 0) found.push({ field: `a PDF of ${pages ?? 'uncounted'} pages`, tokens: more, help: 'send fewer pages', kind: 'media' })
     }
   }
   return found

@@ -55,7 +55,9 @@ import {
 } from '../request/client-request.ts'
 import { advisorAt } from '../route/advisors.ts'
 import { accountOf, allowancesOf, type HoldPart, isBudget, NO_PART, noCredit, overBudget } from './hold.ts'
+import type { InputCounter } from './outside-count.ts'
 import { believe, type Pricing } from './possible-usage.ts'
+import type { SeenInputs } from './seen-inputs.ts'
 import { pricedEndpoint } from './served-price.ts'
 import { type Fees, feesOf, heldFees, IMAGES } from './tool-fees.ts'
 
@@ -170,6 +172,9 @@ export interface Payer {
   readonly upstreams: ChainDependencies['upstreams']
   /** Output cap of the configuration where the request, the key and the model set none; tokens. */
   readonly defaultMaxOutput: number | undefined
+  readonly seen: SeenInputs
+  /** Absent where nothing may be sent. */
+  readonly counter?: InputCounter | undefined
 }
 
 export interface Reservation extends Pick<Plan, 'candidates' | 'outputCaps'> {

@@ -86,6 +86,7 @@ export function previewEnd(
       key,
       credit: dependencies.credit,
       upstreams: dependencies.upstreams,
+      seen: dependencies.seenInputs,
       defaultMaxOutput,
     })
     const planned = advance(exchange, 'plan', { ...order, candidates, outputCaps })

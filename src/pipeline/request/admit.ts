@@ -200,6 +200,12 @@ export class Admission {
     if (answered instanceof Promise) answered.catch(() => {})
   }
 
+  /** Takes one of the calls of token counters that a key's requests may cause in a minute, beside the limits that the operator sets. */
+  async mayCount(key: ApiKey): Promise<boolean> {
+    const { taken } = await this.counters.take({ name: `counts:${bucketOf(key)}`, perMinute: COUNTS_PER_MINUTE, take: 1 })
+    return taken
+  }
+
   /** @throws Fault 429 where the key has as many streams open as it may. */
   openStream(key: ApiKey): void {
     const { streams } = key.limits
@@ -285,6 +291,8 @@ export class Admission {
 }
 
 const SECOND = 1_000
+/** Providers limit calls of their counters as well (platform.claude.com, Token counting: from 100 a minute on), for all keys together. */
+const COUNTS_PER_MINUTE = 30
 
 /** Identity of the key whose limits a request counts towards: keys issued through sign-in count towards the key that issued them. */
 export function bucketOf({ identity, issuer }: ApiKey): string {

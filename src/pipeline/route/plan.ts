@@ -18,9 +18,10 @@ import type { ChainDependencies, ChainSettings } from '../dependencies.ts'
 import { advance, type Guarded, type Planned } from '../exchange.ts'
 import type { Layer } from '../layer.ts'
 import { isLimited } from '../money/hold.ts'
+import type { InputCounter } from '../money/outside-count.ts'
 import { takeTurnHold } from '../money/outside-hold.ts'
 import { unpriced } from '../money/tool-fees.ts'
-import { concludeTurn, writeHold } from '../money/turn-cost.ts'
+import { concludeTurn, type Payer, writeHold } from '../money/turn-cost.ts'
 import type { Conversation, Plan } from '../records.ts'
 import { takeTokens, usableKey } from '../request/admit.ts'
 import { contextNeed, contextOf, offersTools, priceMoment, tierOf } from '../request/client-request.ts'
@@ -31,14 +32,16 @@ import { watchTools } from './tool-watch.ts'
 type PlanSettings = Pick<ChainSettings, 'keys' | 'defaultMaxOutput' | 'outbound' | 'maxBody'>
 
 /** Two functions, so that nothing of the first lives as long as the reply. */
-export function planLayer(settings: PlanSettings, dependencies: ChainDependencies): Layer<Guarded, Planned> {
-  return (next) => (exchange) => planned(exchange, settings, dependencies).then(next)
+export function planLayer(settings: PlanSettings, dependencies: ChainDependencies, counter: InputCounter): Layer<Guarded, Planned> {
+  const payer = { upstreams: dependencies.upstreams, seen: dependencies.seenInputs, counter }
+  return (next) => (exchange) => planned(exchange, settings, dependencies, payer).then(next)
 }
 
 async function planned(
   exchange: Guarded,
   { keys, defaultMaxOutput, outbound, maxBody }: PlanSettings,
   dependencies: ChainDependencies,
+  payer: Pick<Payer, 'upstreams' | 'seen' | 'counter'>,
 ): Promise<Planned> {
   const order = orderOf(exchange, dependencies)
   // Before the hold, which counts what is fetched by its size.
@@ -52,8 +55,8 @@ async function planned(
   if (counted) await counted
   const concluding = concludeTurn(exchange)
   if (concluding) await concluding
-  const { credit, upstreams } = dependencies
-  const taking = takeTurnHold(exchange, wanted, { key, credit, upstreams, defaultMaxOutput })
+  const { credit } = dependencies
+  const taking = takeTurnHold(exchange, wanted, { ...payer, key, credit, defaultMaxOutput })
   const { input, candidates, outputCaps } = taking instanceof Promise ? await taking : taking
   exchange.head.costs.inputTokens = input
   const ready = advance(exchange, 'plan', { candidates, outputCaps, conversation: order.conversation, watch: order.watch })

@@ -1,0 +1,146 @@
+/** Has a provider count the tokens of a request: for a caller that wants the count, and for a hold whose bound does not fit. Free of charge. */
+
+import { asFault, Fault, isAccountFault } from '../core/faults.ts'
+import type { JsonObject } from '../core/json.ts'
+import { withTakenNames } from '../dialects/canon/tool-names.ts'
+import type { Endpoint } from '../routing/catalog/types.ts'
+import type { Grant } from '../services/credentials/types.ts'
+import { type BodyReceiver, type CallTimeouts, UpstreamCall } from '../services/upstream/call.ts'
+import { JsonBody } from '../services/upstream/json-body.ts'
+import { countAttempt } from './attempt/attempt.ts'
+import { isRefusal, present } from './attempt/credential.ts'
+import { encodeCanonical, targetOf } from './attempt/endpoint-call.ts'
+import { AnswerOrError } from './attempt/upstream-attempt.ts'
+import type { ChainDependencies } from './dependencies.ts'
+import type { Guarded } from './exchange.ts'
+import type { InputCounter } from './money/outside-count.ts'
+import { endedEarly } from './reply/final-fault.ts'
+import { withMedia } from './route/media-fetch.ts'
+import { callPath, credentialHeaders, providerAddress } from './route/provider-address.ts'
+
+/** A count is a short object. */
+const CAP = 64 * 1024
+/** Statuses of a provider of the wire that has no counter: no such operation (RFC 9110, 15.5.6 and 15.6.2). */
+const LACKS_COUNTER: ReadonlySet<number> = new Set([405, 501])
+/** Milliseconds that a request waits for a count before it is refused. */
+const PATIENCE = 5_000
+
+/** Counts for holds: at most so often as a key may have it, and any failure of the provider leaves the hold as it is. */
+export function inputCounter(
+  dependencies: Pick<ChainDependencies, 'upstreams' | 'pools' | 'tallies' | 'alarm' | 'admission'>,
+): InputCounter {
+  return async function count(exchange, endpoint) {
+    if (!(await dependencies.admission.mayCount(exchange.auth.key))) return undefined
+    try {
+      return await countAt(exchange, endpoint, dependencies, PATIENCE)
+    } catch (thrown) {
+      const fault = asFault(thrown)
+      if (fault.origin === 'upstream') return undefined
+      throw fault
+    }
+  }
+}
+
+/**
+ * Has the provider of the endpoint count the tokens of the request.
+ * @param patience milliseconds for the whole call, where that is less than the provider's own time-outs.
+ * @returns undefined where the provider does not count, or failed: an estimate is worth more than an error.
+ * @throws Fault where the caller's request is at fault, the caller leaves or the deadline passes.
+ */
+export async function countAt(
+  exchange: Guarded,
+  endpoint: Endpoint,
+  dependencies: Pick<ChainDependencies, 'upstreams' | 'pools' | 'tallies' | 'alarm'>,
+  patience = Number.POSITIVE_INFINITY,
+): Promise<number | undefined> {
+  const dialect = dependencies.upstreams.get(endpoint.provider.dialect)
+  const counter = dialect?.countTokens
+  if (!dialect || !counter) return undefined
+  const target = { ...targetOf(exchange, endpoint, dialect), stream: false }
+  const encoded = encodeCanonical(withMedia(exchange, target.quirks), target, (request) => {
+    const renamed = dialect.toolNames && withTakenNames(request, dialect.toolNames)
+    return counter.encode(renamed?.request ?? request, target)
+  })
+  const { provider } = endpoint
+  const address = providerAddress(provider, dialect)
+  const gathered = new GatheredJson()
+  let replied = 0
+  const reply = new AnswerOrError(gathered, {
+    clock: exchange.head.clock,
+    dialect,
+    accepts: (status) => {
+      replied = status
+      return status === 200
+    },
+  })
+  const call = new UpstreamCall(reply, exchange.head.clock, within(provider.timeouts, patience))
+  const takeBack = exchange.head.cancel.onAbort(() => {
+    call.abort()
+    gathered.fail(endedEarly(exchange, []))
+  })
+  // A path of the operator's own is that of generations.
+  const path = callPath(address, { ...provider, path: undefined }, { path: encoded.path, model: endpoint.upstreamModel })
+  const body = JSON.stringify(encoded.body)
+  const credential = endpoint.credential?.forCall()
+  let used: Grant | undefined
+  try {
+    if (credential && !credential.ready(exchange.head.clock.now())) await present(credential, exchange)
+    const headers = [...address.headers, ...(encoded.headers ?? [])]
+    if (credential) headers.push(...credentialHeaders(credential, { provider, dialect }, { path, body, headers }))
+    used = credential?.grant
+    call.send(dependencies.pools.for(address), { path, headers, body })
+    return counter.decode(await gathered.done)
+  } catch (thrown) {
+    const fault = asFault(thrown)
+    if (fault.origin !== 'upstream' || (fault.retry === 'never' && !LACKS_COUNTER.has(replied))) throw fault
+    countAttempt(dependencies.tallies, provider.slug, fault.code)
+    if (isAccountFault(fault)) dependencies.alarm(provider, fault, undefined)
+    // The estimate is worth more than another call; the next request gets another credential.
+    if (credential && isRefusal(fault)) credential.renew(used).catch(() => {})
+    return undefined
+  } finally {
+    takeBack()
+    call.abort()
+  }
+}
+
+function within(timeouts: CallTimeouts, most: number): CallTimeouts {
+  const { connect, firstByte, idle, total } = timeouts
+  return {
+    connect: Math.min(connect, most),
+    firstByte: Math.min(firstByte, most),
+    idle: Math.min(idle, most),
+    total: Math.min(total, most),
+  }
+}
+
+/** A short JSON object. */
+class GatheredJson implements BodyReceiver {
+  readonly done: Promise<JsonObject>
+  private readonly body = new JsonBody(CAP)
+  private resolve: (body: JsonObject) => void = () => {}
+  private reject: (fault: Fault) => void = () => {}
+
+  constructor() {
+    this.done = new Promise((resolve, reject) => {
+      this.resolve = resolve
+      this.reject = reject
+    })
+  }
+
+  data(chunk: Buffer): void {
+    if (!this.body.push(chunk)) this.fail(new Fault('upstream_garbled'))
+  }
+
+  end(): void {
+    try {
+      this.resolve(this.body.parse())
+    } catch (thrown) {
+      this.fail(asFault(thrown))
+    }
+  }
+
+  fail(fault: Fault): void {
+    this.reject(fault)
+  }
+}
