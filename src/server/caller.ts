@@ -20,8 +20,6 @@ export interface CallerReply extends Omit<StreamReply, 'socket' | 'destroyed' | 
   /** @param headers an object, or names and values in turn. */
   writeHead(status: number, headers: OutgoingHttpHeaders | OutgoingHttpHeader[]): unknown
   write(chunk: string | Buffer, encoding?: BufferEncoding): boolean
-  /** An interim reply that means nothing (status 102). */
-  writeProcessing(): void
   once(event: 'close' | 'drain' | 'finish', fn: () => void): unknown
   /** Emitted once: `on` keeps less than `once` until then. */
   on(event: 'close', fn: () => void): unknown

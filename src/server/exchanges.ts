@@ -1,6 +1,5 @@
 /** Answers requests that go through a chain: opens the exchange of each, ties it to its connection, and runs it. */
 import type { IncomingMessage } from 'node:http'
-import type { Socket } from 'node:net'
 import type { Clock } from '../core/clock.ts'
 import { Fault, faultReply } from '../core/faults.ts'
 import type { GenerationIds } from '../core/ids.ts'
@@ -14,6 +13,7 @@ import type { CallerReply } from './caller.ts'
 import type { Cors } from './cors.ts'
 import { wasCut } from './drain.ts'
 import { type HttpConnection, type HttpConnectionSource, PlainClient } from './http-connection.ts'
+import type { LeavingCallers } from './leaving-callers.ts'
 import type { Overload } from './overload.ts'
 import type { PlainReply, PlainRequest } from './plain/reply.ts'
 
@@ -35,17 +35,8 @@ export interface ExchangesSource {
   ids: GenerationIds
   oops: (error: unknown) => void
   telemetry: Pick<Telemetry, 'tracing'>
+  leaving: LeavingCallers
 }
-
-/**
- * Milliseconds after which a caller that has closed its sending side is probed with a write:
- * if it no longer listens, the first write brings a reset and the second one finds it.
- */
-const PROBES = [40, 60]
-
-/** The exchange's connection that a socket waits for. */
-const CONNECTION = Symbol('connection')
-type Speaking = Socket & { [CONNECTION]?: HttpConnection | undefined }
 
 interface Refusal {
   readonly status: number
@@ -123,14 +114,15 @@ export class Exchanges {
 
   /** Runs an exchange to its end, which frees what its connection holds. A caller that leaves before the end of the reply cancels it. */
   run(exchange: Exchange, response: CallerReply, { connection, front }: { connection: HttpConnection; front: Front }): void {
-    const socket: Speaking = response.req.socket
-    socket[CONNECTION] = connection
+    const { socket } = response.req
+    const { leaving } = this.source
+    leaving.begin(socket, connection)
     // Only the end of it: a long reply may wait for its caller when the exchange, and with it the body, are no longer needed.
     const { cancel } = exchange.head
     response.on('close', () => {
       connection.replyClosed()
       // An idle connection must not keep its last request in memory.
-      if (socket[CONNECTION] === connection) socket[CONNECTION] = undefined
+      leaving.end(socket, connection)
       if (!response.writableFinished) cancel.abort(new Fault(wasCut(socket) ? 'shutdown' : 'client_gone'))
     })
     front(exchange).then(
@@ -141,13 +133,6 @@ export class Exchanges {
         response.destroy()
       },
     )
-  }
-
-  /** A harmless byte provokes a reset if the caller has left, and does not if it has only finished sending. */
-  halfClosed(socket: Socket): void {
-    const connection = (socket as Speaking)[CONNECTION]
-    if (!connection) return
-    for (const ms of PROBES) this.source.clock.after(ms, () => connection.probe())
   }
 }
 

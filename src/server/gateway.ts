@@ -14,9 +14,11 @@ import { dialectByBody, type PlanDialects, planDialects } from '../pipeline/plan
 import { secretOf } from '../pipeline/request/admit.ts'
 import type { Telemetry } from '../services/telemetry/telemetry.ts'
 import type { Page } from './consent-page.ts'
+import { probeReply } from './early-letters.ts'
 import { edgeFault } from './edge-guard.ts'
 import { type ExchangeServing, Exchanges, type ExchangesSource } from './exchanges.ts'
 import { contentLengthOf, digestOn, type HttpConnectionSource, lengthOf } from './http-connection.ts'
+import { LeavingCallers } from './leaving-callers.ts'
 import { closeAfterReply, giveUpBody, lingers, takeBodies } from './lingering-close.ts'
 import { type RequestHandler, refuse } from './listener.ts'
 import { NodeConnection } from './node-connection.ts'
@@ -84,8 +86,9 @@ export class Gateway implements RequestHandler {
   private readonly telemetry: Pick<Telemetry, 'tracing'>
   private readonly exchanges: Exchanges
   private readonly sockets: ResponseSockets
+  private readonly leaving: LeavingCallers
 
-  constructor(source: ExchangesSource & { serving: Serving }) {
+  constructor(source: Omit<ExchangesSource, 'leaving'> & { serving: Serving }) {
     this.current = source.serving
     this.clock = source.clock
     this.clients = source.clients
@@ -94,7 +97,8 @@ export class Gateway implements RequestHandler {
     this.connections = source.connections
     this.overload = source.overload
     this.telemetry = source.telemetry
-    this.exchanges = new Exchanges(source)
+    this.leaving = new LeavingCallers(source.clock)
+    this.exchanges = new Exchanges({ ...source, leaving: this.leaving })
     this.plain = this.exchanges.plain
     this.sockets = new ResponseSockets({
       connections: this.connections,
@@ -160,7 +164,11 @@ export class Gateway implements RequestHandler {
   }
 
   halfClosed(socket: Socket): void {
-    this.exchanges.halfClosed(socket)
+    this.leaving.halfClosed(socket)
+  }
+
+  unread(socket: Socket): void {
+    this.leaving.unread(socket)
   }
 
   /** Under overload, requests that call a provider are refused, and plans; management and lists never are. */
@@ -173,7 +181,16 @@ export class Gateway implements RequestHandler {
   /** A pass-through streams both ways: what it holds at once is in the buffers of its two sockets. */
   private pass(request: IncomingMessage, response: ServerResponse): void {
     const share = this.connections.memory.open()
-    response.once('close', () => share.release())
+    const { leaving } = this
+    const { socket } = request
+    const probed = { probe: () => probeReply(response) }
+    leaving.begin(socket, probed)
+    // A provider that does not take the body holds its caller back, whose bytes are not read meanwhile.
+    if (!request.complete) leaving.unread(socket, () => !request.complete && request.isPaused())
+    response.once('close', () => {
+      leaving.end(socket, probed)
+      share.release()
+    })
     const reserve = (payer: string): Promise<void> | undefined => {
       share.for(payer)
       return share.reserve(PASS_BUFFERS)

@@ -156,9 +156,11 @@ export abstract class HttpConnection implements ClientConnection {
     const { response } = this
     if (response.writableEnded || response.destroyed) return
     if (this.writer) this.text(': \n\n')
-    // HTTP/1.0 has no interim replies (RFC 9110 section 15.2).
-    else if (!response.headersSent && !this.isOld) response.writeProcessing()
+    else if (!response.headersSent) this.sendLetter()
   }
+
+  /** Sends one of the first letters of the reply, whose rest is not known yet. */
+  protected abstract sendLetter(): void
 
   /** A write that found the socket full starts the stall clock and waits for the drain. */
   private watched(flowing: boolean | undefined): boolean {
@@ -246,6 +248,10 @@ export class PlainClient extends HttpConnection {
 
   protected closeBehind(): void {
     this.response.lingers = true
+  }
+
+  protected sendLetter(): void {
+    this.response.sendLetter()
   }
 
   private room(bytes: number): Promise<void> {

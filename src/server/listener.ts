@@ -41,6 +41,8 @@ export interface RequestHandler {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
   /** The caller has closed its sending side; it may still read. */
   halfClosed(socket: Socket): void
+  /** Nothing more is read of the connection until the reply under way has ended. */
+  unread(socket: Socket): void
 }
 
 export interface Listener {
@@ -67,7 +69,14 @@ export async function listen(options: ListenerOptions, handler: RequestHandler):
     shouldUpgradeCallback: (request) => (isHandshake(request) || isIgnoredOffer(request)) && !replying(request.socket),
   })
   const { keepAlive, maxHeaders } = options
-  const plain = new PlainRequests({ keepAlive, maxHeaders, clock: systemClock, answer: handler.plain, refuse })
+  const plain = new PlainRequests({
+    keepAlive,
+    maxHeaders,
+    clock: systemClock,
+    answer: handler.plain,
+    refuse,
+    unread: (socket) => handler.unread(socket),
+  })
   const takeConnection = takePlainRequests(server, plain)
   if (options.proxyHeaders) acceptProxyHeaders(server, options.proxyHeaders)
   // A caller may close its sending side after the request and still wait for the reply.

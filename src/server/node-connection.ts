@@ -2,6 +2,7 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { Reading } from '../pipeline/client-connection.ts'
+import { probeReply } from './early-letters.ts'
 import { HttpConnection, type HttpConnectionSource } from './http-connection.ts'
 import { closeBehindReply, giveUpBody } from './lingering-close.ts'
 import { type BodySource, readPieces, readWhole } from './request-body.ts'
@@ -54,6 +55,10 @@ export class NodeConnection extends HttpConnection {
 
   protected closeBehind(): void {
     closeBehindReply(this.request, this.response, this.source.clock)
+  }
+
+  protected sendLetter(): void {
+    probeReply(this.response)
   }
 
   private bodySource({ cancel, count }: Reading = {}): BodySource {

@@ -50,6 +50,7 @@ async function ways(t: Test, respond = shortly): Promise<{ url: string; came: st
     },
     upgrade: (_request, socket) => void socket.destroy(),
     halfClosed: () => {},
+    unread: () => {},
   })
   t.teardown(() => {
     plain.closeAll()

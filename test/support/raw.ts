@@ -48,6 +48,13 @@ export class RawClient {
     return this
   }
 
+  /** Sends bytes. @returns resolves once the system has them. */
+  sent(bytes: string | Buffer): Promise<void> {
+    return new Promise(
+      (resolve) => void this.socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes, () => resolve()),
+    )
+  }
+
   /** Sends FIN and goes on listening. */
   halfClose(): this {
     this.socket.end()

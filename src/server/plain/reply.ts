@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders, OutgoingHttpHeader, OutgoingHttpHeaders } fro
 import type { Socket } from 'node:net'
 import { STATUS_CODES, validateHeaderName, validateHeaderValue } from '../../core/node-http.ts'
 import type { CallerReply, CallerRequest } from '../caller.ts'
+import { FIRST_LETTERS } from '../early-letters.ts'
 
 export class PlainRequest implements CallerRequest {
   readonly path: string
@@ -61,6 +62,8 @@ export class PlainReply implements CallerReply {
   /** The head, until it leaves with the first bytes of the body. */
   private head = ''
   private listeners = NO_LISTENERS
+  /** How many of the first letters have left. */
+  private letters = 0
 
   constructor(request: PlainRequest, connection: ReplyConnection) {
     this.req = request
@@ -81,7 +84,7 @@ export class PlainReply implements CallerReply {
 
   /** @throws TypeError where a header cannot be written, as Node's own does. */
   writeHead(status: number, headers: OutgoingHttpHeaders | OutgoingHttpHeader[]): void {
-    let head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}\r\n`
+    let head = `${FIRST_LETTERS.slice(this.letters)}${status} ${STATUS_CODES[status] ?? 'unknown'}\r\n`
     if (Array.isArray(headers)) for (let at = 0; at + 1 < headers.length; at += 2) head += lineOf(String(headers[at]), headers[at + 1])
     else for (const name in headers) head += lineOf(name, headers[name])
     this.head = `${head}${this.shouldKeepAlive ? this.connection.keptLines() : CLOSED_LINES}\r\n`
@@ -126,8 +129,10 @@ export class PlainReply implements CallerReply {
     for (const { event, fn } of this.listeners) if (event === end) fn()
   }
 
-  writeProcessing(): void {
-    this.socket.write('HTTP/1.1 102 Processing\r\n\r\n', 'latin1')
+  /** Sends one of the first letters, before the rest is known. */
+  sendLetter(): void {
+    if (this.letters === FIRST_LETTERS.length) return
+    this.socket.write(FIRST_LETTERS.charAt(this.letters++), 'latin1')
   }
 
   destroy(): void {

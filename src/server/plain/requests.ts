@@ -21,6 +21,8 @@ interface PlainRequestsOptions {
   readonly answer: (request: PlainRequest, reply: PlainReply) => boolean
   /** Refuses what never becomes a request, and closes the connection. */
   readonly refuse: (socket: Socket, fault: Fault) => void
+  /** Nothing more is read of the connection until the reply under way has ended. */
+  readonly unread: (socket: Socket) => void
 }
 
 /** Bytes of a head with its body: what one read of a socket brings. Longer bodies cost far more than what is spared here. */
@@ -147,6 +149,7 @@ class PlainConnection implements ReplyConnection {
       // Another request behind this one: it waits its turn, and so does the end of the connection, with which it could not be handed on.
       this.received = bytes
       this.socket.pause()
+      this.requests.options.unread(this.socket)
     }
   }
 

@@ -42,6 +42,9 @@ const REFUSES_US: ReadonlySet<number> = new Set([401, 402, 403])
 /** Milliseconds for which the rest of a request body is read and discarded after the exchange has ended. */
 const LONGEST_DISCARD = 30_000
 
+/** Milliseconds that a provider has for closing a WebSocket whose caller has ended it. */
+const CLOSING_TIME = 5_000
+
 export class PassThroughRun {
   readonly limits: Timeouts
   private readonly clock: Clock
@@ -185,6 +188,13 @@ export class PassThroughRun {
       this.end('completed')
       upstream.destroy()
     })
+    // A WebSocket whose one side has ended carries nothing more (RFC 6455 section 7.1.1): the provider has had its end as well by now.
+    socket.once('end', () => this.after(CLOSING_TIME, () => upstream.destroy()))
+  }
+
+  /** The caller has closed its sending side before the WebSocket stood: it cannot use one any more. */
+  gaveUp(): void {
+    if (!this.tunnel) this.response.destroy()
   }
 
   /** Ends in failure: our own error body where no head has been sent, else the caller's connection is closed at once. */

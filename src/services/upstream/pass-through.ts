@@ -36,6 +36,7 @@ class PassThroughTunnel {
       upstream.once('upgrade', (reply: IncomingMessage, upstreamSocket: Socket) => {
         reply.headers = upgradedHeaders(reply.headers)
         response.detachSocket(socket)
+        socket.removeAllListeners('readable')
         run.opened(socket, upstreamSocket)
       })
       // The library's relay of a refusal leaves the caller hanging when the provider dies in the middle of a body
@@ -85,6 +86,15 @@ function relay(reply: IncomingMessage, run: PassThroughRun): void {
   })
 }
 
+/** Nothing reads the socket until the WebSocket stands, so that its end would go unnoticed. */
+function followHandshake(socket: Socket, run: PassThroughRun): void {
+  socket.on('readable', () => {
+    // What has come is for the provider; without any it is the end.
+    if (socket.readableLength === 0) socket.read()
+  })
+  socket.once('end', () => run.gaveUp())
+}
+
 export type { PassThroughCall, PassThroughEnd } from './pass-through-run.ts'
 
 export class PassThroughProxy {
@@ -132,6 +142,7 @@ export class PassThroughProxy {
       const credential = call.authorize?.('GET', target)
       request.headers = upgradeRequestHeaders(request.headers, { headers: provider.headers, auth, credential, trace })
       const agent = this.pools.agent(settingsFor(provider, target))
+      followHandshake(socket, run)
       this.tunnel.open({ request, socket, head, response }, run, { target, agent })
     } catch (error) {
       run.fail(error instanceof Fault ? error : new Fault('internal', { cause: error }))
