@@ -85,6 +85,7 @@ readonly tag: string
 readonly health: 'ok' | 'degraded' | 'poor' | 'outage' | 'resting' | 'ejected'
 readonly used: boolean
 readonly problem: string | null
+readonly cause: string | null
 readonly ejected_for_ms: number
 readonly rests_for_ms: number
 readonly uptime_last_30m: number | null

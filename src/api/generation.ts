@@ -17,5 +17,5 @@ export async function readGeneration(
   if (!id) throw badField('id', 'is required: the id of a generation, from X-Generation-Id')
   const record = await ledger.find(id)
   if (!record || (record.hold.key !== key.identity && !key.management)) throw new Fault('not_found', { message: 'No such generation' })
-  return ok({ data: generationView(record) })
+  return ok({ data: generationView(record, { causes: key.management }) })
 }

@@ -12,6 +12,12 @@ const percentiles = Type.Object({
   p99: Type.Union([figure, Type.Null()]),
 })
 
+const maybe = (schema: TSchema) => Type.Union([schema, Type.Null()])
+
+const connectionCause = Type.String({
+  description: 'Why its connection failed, such as `unknown_name`, `refused` or `untrusted_authority`.',
+})
+
 const endpointState = Type.Object({
   id: Type.String(),
   model: Type.String(),
@@ -21,6 +27,7 @@ const endpointState = Type.Object({
   problem: Type.Union([Type.String(), Type.Null()], {
     description: 'Why the last request there failed, such as `Provider could not be reached`; null where it has served since.',
   }),
+  cause: maybe(connectionCause),
   ejected_for_ms: count,
   rests_for_ms: count,
   uptime_last_30m: Type.Union([figure, Type.Null()], { description: 'Percent.' }),
@@ -78,8 +85,6 @@ const status = Type.Object({
   }),
 })
 
-const maybe = (schema: TSchema) => Type.Union([schema, Type.Null()])
-
 const found = Type.Object({
   data: Type.Array(
     Type.Object({
@@ -120,9 +125,7 @@ const detail = Type.Object({
         endpoint: maybe(Type.String()),
         status: maybe(count),
         error: maybe(Type.String()),
-        cause: maybe(
-          Type.String({ description: 'Why its connection failed, such as `unknown_name`, `refused` or `untrusted_authority`.' }),
-        ),
+        cause: maybe(connectionCause),
         latency: maybe(figure),
         at_ms: maybe(figure),
         time_to_first_token: maybe(Type.Number({ description: 'Milliseconds; null where no content came.' })),

@@ -29,8 +29,8 @@ export interface StatusSource {
     figures(endpoint: Endpoint): EndpointFigures
     restLeft(endpoint: Endpoint): number
     dueIn(endpoint: Endpoint): number
-    /** The fault of the last attempt; undefined where it has served since. */
-    lastFault(endpoint: Endpoint): FaultCode | undefined
+    /** The fault of the last attempt, and why its connection failed; undefined where it has served since. */
+    lastFault(endpoint: Endpoint): { readonly code: FaultCode; readonly reason: string | undefined } | undefined
     /** False where no attempt there has ended yet. */
     isKnown(endpoint: Endpoint): boolean
   }
@@ -186,7 +186,8 @@ function endpointEntry(endpoint: Endpoint, health: StatusSource['health']): Json
     tag: endpointTag(endpoint),
     health: HEALTH[figures.status] ?? 'ok',
     used: health.isKnown(endpoint),
-    problem: fault === undefined ? null : new Fault(fault).message,
+    problem: fault === undefined ? null : new Fault(fault.code).message,
+    cause: fault?.reason ?? null,
     ejected_for_ms: Math.ceil(health.dueIn(endpoint)),
     rests_for_ms: Math.ceil(health.restLeft(endpoint)),
     uptime_last_30m: figures.uptime30m,

@@ -32,7 +32,7 @@ import { Gateway, type Serving } from '../server/gateway.ts'
 import { ProcessGauges } from '../server/metrics.ts'
 import { operations } from '../server/operations.ts'
 import { Overload, systemLoop } from '../server/overload.ts'
-import { PassThroughSpans } from '../server/traces/pass-through-spans.ts'
+import { passThroughRecords } from '../server/pass-through-records.ts'
 import { planWitness } from '../server/witness.ts'
 import { Credentials } from '../services/credentials/credentials.ts'
 import { CREDENTIAL_SOURCES } from '../services/credentials/sources/index.ts'
@@ -391,7 +391,7 @@ export class Runtime {
       pages: (request) => reference(request) ?? consent(request),
       passThrough: new PassThroughDesk(
         { keys, guardrails: settings.guardrails, providers: catalog.providers, addressOf: (request) => this.addresses.of(request) },
-        { dependencies, proxy: this.passThrough, ids: this.ids, spans: new PassThroughSpans(this.telemetry, source.clock) },
+        { dependencies, proxy: this.passThrough, ids: this.ids, ...passThroughRecords(this.telemetry, source) },
       ),
     }
   }

@@ -1,6 +1,19 @@
 /** Decoders of content codings (RFC 9110 section 8.4.1), whose names have no case. */
 import { Transform, type TransformCallback } from 'node:stream'
-import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw, createZstdDecompress, type InflateRaw } from 'node:zlib'
+import {
+  brotliDecompressSync,
+  constants,
+  createBrotliDecompress,
+  createGunzip,
+  createInflate,
+  createInflateRaw,
+  createZstdDecompress,
+  gunzipSync,
+  type InflateRaw,
+  inflateRawSync,
+  inflateSync,
+  zstdDecompressSync,
+} from 'node:zlib'
 
 /** Headers that name no coding: some servers send an empty one, `none`, or the charset. */
 const PLAIN: ReadonlySet<string> = new Set(['', 'identity', 'none', 'utf-8', 'utf8'])
@@ -34,8 +47,37 @@ export function decoderOf(coding: string): Transform | undefined {
 }
 
 /**
+ * A short body, decoded at once. Where its end is missing: what has come of it.
+ * @param coding of `contentCoding`. @param most bytes of the result.
+ * @returns undefined for a coding that is not known, and where the bytes are none of it or hold more than `most`.
+ */
+export function decodedAtOnce(coding: string, bytes: Buffer, most: number): Buffer | undefined {
+  const plain = { maxOutputLength: most, finishFlush: constants.Z_SYNC_FLUSH }
+  try {
+    switch (coding) {
+      case 'gzip':
+      case 'x-gzip':
+        return gunzipSync(bytes, plain)
+      case 'deflate':
+        return isWrapped(bytes) ? inflateSync(bytes, plain) : inflateRawSync(bytes, plain)
+      case 'br':
+        return brotliDecompressSync(bytes, { maxOutputLength: most, finishFlush: constants.BROTLI_OPERATION_FLUSH })
+      case 'zstd':
+        return zstdDecompressSync(bytes, { maxOutputLength: most, finishFlush: constants.ZSTD_e_flush })
+      default:
+        return undefined
+    }
+  } catch {
+    return undefined
+  }
+}
+
+/** The zlib format begins with the method, 8, in the low half of its first byte (RFC 1950 section 2.2). */
+const isWrapped = (bytes: Buffer): boolean => ((bytes[0] ?? 0) & 0x0f) === 8
+
+/**
  * `deflate` is the format of zlib (RFC 9110 section 8.4.1.2: "some non-conformant implementations send the deflate compressed data
- * without the zlib wrapper"). The wrapper begins with the method, 8, in the low half of its first byte (RFC 1950 section 2.2).
+ * without the zlib wrapper").
  */
 class Deflated extends Transform {
   private decoder: InflateRaw | ReturnType<typeof createInflate> | undefined
@@ -69,7 +111,7 @@ class Deflated extends Transform {
   }
 
   private open(first: Buffer): InflateRaw | ReturnType<typeof createInflate> {
-    const decoder = ((first[0] ?? 0) & 0x0f) === 8 ? createInflate() : createInflateRaw()
+    const decoder = isWrapped(first) ? createInflate() : createInflateRaw()
     decoder.on('data', (chunk: Buffer) => {
       if (!this.push(chunk)) decoder.pause()
     })

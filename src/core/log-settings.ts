@@ -29,6 +29,7 @@ export const ACCESS_FIELDS = [
   'in',
   'out',
   'cost_nano',
+  'cause',
   'trace_id',
   'span_id',
 ] as const

@@ -253,6 +253,12 @@ export interface LocalRun {
 /** By their names in lower case. */
 export type ReplyHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
 
+/** An error as a provider of the wire writes it. */
+export interface ErrorReply {
+  readonly body: JsonObject
+  readonly headers?: Readonly<Record<string, string>>
+}
+
 /** How a provider is addressed and how it refuses, for every operation. */
 export interface ProviderWire {
   readonly id: DialectId
@@ -261,6 +267,8 @@ export interface ProviderWire {
    * @param headers of the reply, where it is an error as a whole.
    */
   decodeFault(status: number, body: Json | undefined, headers?: ReplyHeaders): Fault
+  /** An error of the gateway's in the provider's own form, for callers of the pass-through; absent where that is the standard one. */
+  errorReply?(fault: Fault): ErrorReply
   /** Name and value of the header that carries the provider's key. */
   auth(key: string): [name: string, value: string]
   /** Headers of every call, such as the version of the API. @param quirks of the provider. */

@@ -39,8 +39,9 @@ const PLAIN = [
  * The `data` object of the reply. Costs are USD, `latency` and `generation_time` milliseconds.
  * `usage` and `total_cost` are the charge; `upstream_inference_cost` is it without the tools.
  * A generation that is still open has status `open`, has cost nothing yet, and knows no token counts.
+ * @param causes true: with the causes of failed connections, for the operator.
  */
-export function generationView(record: GenerationRecord): JsonObject {
+export function generationView(record: GenerationRecord, { causes = false }: { causes?: boolean } = {}): JsonObject {
   const { hold, settled } = record
   const facts = factsOf(settled)
   const cost = usd(settled?.cost ?? 0)
@@ -75,7 +76,7 @@ export function generationView(record: GenerationRecord): JsonObject {
     origin: facts.http_referer ?? '',
     http_referer: facts.http_referer ?? null,
     data_region: facts.data_region ?? 'global',
-    provider_responses: withoutCauses(facts.provider_responses) ?? onlyResponse(facts),
+    provider_responses: (causes ? facts.provider_responses : withoutCauses(facts.provider_responses)) ?? onlyResponse(facts),
   }
   for (const name of PLAIN) view[name] = facts[name] ?? null
   view.native_finish_reason = facts.native_finish_reason ?? facts.finish_reason ?? null

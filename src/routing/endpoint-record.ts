@@ -38,6 +38,12 @@ export interface FailedSample {
   readonly isConnection: boolean
 }
 
+/** How the last attempt failed, and why its connection did, in one word. */
+export interface LastFault {
+  readonly code: FaultCode
+  readonly reason: string | undefined
+}
+
 /** What a failure has led to: an ejection for all keys, the same because of the one key that uses the endpoint, or for that key alone. */
 export type Ejected = 'all' | 'sole' | 'key' | undefined
 
@@ -79,7 +85,7 @@ export class EndpointRecord {
   private toolCalls: OutcomeWindow | undefined
 
   /** Of the last attempt, where it failed. */
-  lastFault: FaultCode | undefined
+  lastFault: LastFault | undefined
 
   /** The gateway's account there has reached a limit. */
   attemptLimited(now: number): void {

@@ -8,7 +8,7 @@ import type { Clock } from '../core/clock.ts'
 import { FAULTS, type Fault, isRejection } from '../core/faults.ts'
 import type { Endpoint, Model } from './catalog/types.ts'
 import { readOutageNews } from './ejection.ts'
-import { type Ejected, EndpointRecord, type ServedSample } from './endpoint-record.ts'
+import { type Ejected, EndpointRecord, type LastFault, type ServedSample } from './endpoint-record.ts'
 import { type EndpointFigures, figuresOf, NO_FIGURES } from './health-figures.ts'
 import { HealthMoment } from './health-moment.ts'
 import type { Band, Health, PercentileName } from './standing.ts'
@@ -111,7 +111,7 @@ export class HealthBook implements Health {
     const record = this.records.get(endpoint.id) ?? this.open(endpoint.id)
     const now = this.clock.monotonic()
     const isConnection = isConnectionFailure(fault, status)
-    if (failed) record.lastFault = fault.code
+    if (failed) record.lastFault = { code: fault.code, reason: fault.reason }
     const sample = { now, since: Math.min(now, Math.max(since, now - SILENCE_MS)), key, isConnection }
     if (outage) this.report(endpoint, record, { key, ejected: record.broke(sample, () => this.clock.random()) })
     else {
@@ -213,7 +213,7 @@ export class HealthBook implements Health {
   }
 
   /** The fault of the last attempt there; undefined where it has served since. */
-  lastFault(endpoint: Endpoint): Fault['code'] | undefined {
+  lastFault(endpoint: Endpoint): LastFault | undefined {
     return this.records.get(endpoint.id)?.lastFault
   }
 

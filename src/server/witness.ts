@@ -3,12 +3,12 @@
 import type { AuditTrail } from '../cluster/audit-trail.ts'
 import type { LiveFigures } from '../core/live-figures.ts'
 import { type LogSink, stackWithoutMessage } from '../core/log.ts'
-import { type AccessSettings, accessTemplate, logfmt } from '../core/log-settings.ts'
 import { type Count, closed, counter, histogram, type Latencies, NONE, OTHER, open, type Tallies } from '../core/metrics.ts'
 import type { Witness } from '../pipeline/dependencies.ts'
 import { clientOf, type Exchange } from '../pipeline/exchange.ts'
 import { findingsOf } from '../pipeline/guard/guardrail-findings.ts'
 import type { BudgetWatch, EventSources } from '../services/events/index.ts'
+import { AccessLog } from './access-log.ts'
 import type { ExchangeSpans } from './traces/exchange-spans.ts'
 
 const guardrailHits = counter(
@@ -108,7 +108,7 @@ export function witnessWith(tallies: Tallies, logs: LogSink, { audit, live, span
       cause: fault?.code === 'internal' ? stackWithoutMessage(fault.cause) : connectionCause(exchange),
       msg: 'exchange',
     }
-    access.write(line, exchange)
+    access.write(line, () => head.connection.address?.())
   }
 }
 
@@ -116,35 +116,6 @@ export function witnessWith(tallies: Tallies, logs: LogSink, { audit, live, span
 function connectionCause({ trail: { attempts } }: Exchange): string | undefined {
   return attempts.length > 0 ? attempts.findLast(({ cause }) => cause !== undefined)?.cause : undefined
 }
-
-/** Writes the line of an exchange in the form that the settings state. */
-class AccessLog {
-  private readonly logs: LogSink
-  private template: { format: string; write: (fields: Readonly<Record<string, unknown>>) => string } | undefined
-
-  constructor(logs: LogSink) {
-    this.logs = logs
-  }
-
-  write(line: { status: number; fault: string | undefined }, exchange: Exchange): void {
-    const { access, format } = this.logs.settings
-    if (!isWanted(line, access)) return
-    const { write, also } = this.logs
-    const form = access.format ?? format
-    const json = form === 'json' || also ? `${JSON.stringify(line)}\n` : ''
-    write(form === 'json' ? json : this.formatted(line, exchange, form))
-    also?.(json)
-  }
-
-  private formatted(line: object, { head }: Exchange, form: string): string {
-    if (form === 'logfmt' || form === 'journal') return logfmt({ ...line }, form === 'journal')
-    if (this.template?.format !== form) this.template = { format: form, write: accessTemplate(form) }
-    return this.template.write({ ...line, address: head.connection.address?.() })
-  }
-}
-
-const isWanted = ({ status, fault }: { status: number; fault: string | undefined }, { lines }: AccessSettings): boolean =>
-  lines === 'all' || (lines === 'failures' && (status >= 400 || fault !== undefined))
 
 /** Characters of a name that a caller chose. */
 const LONGEST_NAME = 128

@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import { openaiChat } from '../../src/dialects/chat/index.ts'
 import type { Provider } from '../../src/routing/catalog/types.ts'
 import { type PassThroughEnd, PassThroughProxy } from '../../src/services/upstream/pass-through.ts'
 import { Pools } from '../../src/services/upstream/pools.ts'
@@ -35,6 +36,7 @@ export async function startFront(baseUrl: string | undefined, facts: Partial<Pro
     provider: acme,
     path: path ?? '/',
     auth: ['Authorization', 'Bearer provider-key'] as const,
+    errors: openaiChat.decodeFault,
     onEnd: (end: PassThroughEnd) => {
       ends.push(end)
       for (const resolve of waiting) resolve(end)

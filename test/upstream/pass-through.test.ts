@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import type { Socket } from 'node:net'
 import { createServer as createTcpServer } from 'node:net'
 import t from 'tap'
+import { openaiChat } from '../../src/dialects/chat/index.ts'
 import { type PassThroughEnd, PassThroughProxy, passThroughTarget } from '../../src/services/upstream/pass-through.ts'
 import { Pools } from '../../src/services/upstream/pools.ts'
 import { provider } from '../routing/catalogue.ts'
@@ -120,7 +121,7 @@ t.test('failures before the head are error bodies', async (t) => {
     for (const [status, code] of [
       [401, 'upstream_auth'],
       [402, 'upstream_credit'],
-      [403, 'upstream_rights'],
+      [403, 'upstream_auth'],
     ] as const) {
       resetting.script = () => jsonAnswer({ error: 'Incorrect key provider-key' }, status)
       const reply = await fetch(`${front.url}/x`)
@@ -240,6 +241,7 @@ t.test('a caller that left while the hold was written never reaches the provider
     provider: provider('acme', { baseUrl: upstream.url, timeouts: LIMITS }),
     path: '/x',
     auth: undefined,
+    errors: openaiChat.decodeFault,
     onEnd: (end: PassThroughEnd) => {
       ends.push(end)
       return undefined

@@ -128,10 +128,16 @@ function Health(provider: ProviderStatus) {
       <Badge tone={tone}>{text}</Badge>
       {shown.length > 0 && (
         <ul class="endpoints">
-          {shown.map(({ id, model, state, health: each, problem }) => (
+          {shown.map(({ id, model, state, health: each, problem, cause }) => (
             <li key={id}>
               {model} <span class="number">{state}</span>
-              {problem && each !== 'resting' && <span class="quiet"> {problem}</span>}
+              {problem && each !== 'resting' && (
+                <span class="quiet">
+                  {' '}
+                  {problem}
+                  {cause && ` (${cause.replaceAll('_', ' ')})`}
+                </span>
+              )}
             </li>
           ))}
         </ul>

@@ -11,6 +11,7 @@ import type { CanonicalRequest } from '../canon/request.ts'
 import { losesTier } from '../canon/request-fields.ts'
 import type { Encoded, PassWire, Target, UpstreamDialect } from '../types.ts'
 import { ClaudePassStream, ClaudeStreamDecoder, claudeFraming } from './claude-stream.ts'
+import { errorReply } from './error-reply.ts'
 import { decodeFault } from './fault.ts'
 import { listingOf } from './listing.ts'
 import { bearer, decodeCount, operationPath } from './wire.ts'
@@ -34,6 +35,7 @@ export function claudeOnBedrock(messages: UpstreamDialect): UpstreamDialect {
       else out.push({ type: 'fault', fault: decodeFault(200, body) } satisfies StreamEvent)
     },
     decodeFault: (status, body, headers) => faultOf(messages, decodeFault(status, body, headers), status),
+    errorReply,
     auth: bearer,
     listing: listingOf((name) => name.includes('anthropic.claude')),
     countTokens: { encode: (request, target) => countOf(messages, request, target), decode: decodeCount },

@@ -4,6 +4,7 @@ import type { CanonicalRequest } from '../canon/request.ts'
 import type { Encoded, Target, UpstreamDialect } from '../types.ts'
 import { ConverseStreamDecoder, decodeResult } from './decode-stream.ts'
 import { bedrockCap, encodeRequest } from './encode-request.ts'
+import { errorReply } from './error-reply.ts'
 import { EventStreamReader, STREAM_TYPE } from './event-stream.ts'
 import { decodeFault } from './fault.ts'
 import { listingOf } from './listing.ts'
@@ -17,6 +18,7 @@ export const bedrockConverse: UpstreamDialect = {
   streamDecoder: (quirks) => new ConverseStreamDecoder(quirks),
   decodeResult,
   decodeFault,
+  errorReply,
   auth: bearer,
   parameters: bedrockParameters,
   fields: bedrockFields,

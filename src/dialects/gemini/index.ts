@@ -6,6 +6,7 @@ import type { CanonicalRequest } from '../canon/request.ts'
 import type { Encoded, Target, UpstreamDialect } from '../types.ts'
 import { GeminiStreamDecoder } from './decode-stream.ts'
 import { encodeRequest } from './encode-request.ts'
+import { errorReply } from './error-reply.ts'
 import { decodeFault } from './fault.ts'
 import { geminiCap } from './generation-config.ts'
 import { outsideInput } from './outside-input.ts'
@@ -44,6 +45,7 @@ export const geminiUpstream: UpstreamDialect = {
   streamDecoder: () => new GeminiStreamDecoder(),
   decodeResult,
   decodeFault,
+  errorReply,
   auth: (key) => ['x-goog-api-key', key],
   parameters: geminiParameters,
   fields: geminiFields,

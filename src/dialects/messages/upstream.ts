@@ -12,6 +12,7 @@ import { messagesClient } from './client.ts'
 import { isError, MessagesStreamDecoder } from './decode-stream.ts'
 import { encodeRequest } from './encode-request.ts'
 import { decodeFault } from './fault.ts'
+import { faultBody } from './fault-body.ts'
 import { messagesCap, placed } from './fit-target.ts'
 import { outsideInput } from './outside-input.ts'
 import { anthropicParameters, messagesFields } from './parameters.ts'
@@ -107,6 +108,7 @@ export const anthropicUpstream: UpstreamDialect = {
   streamDecoder: () => new MessagesStreamDecoder(),
   decodeResult,
   decodeFault,
+  errorReply: (fault) => ({ body: faultBody(fault, {}) }),
   auth: (key) => ['x-api-key', key],
   headers: ({ raw_predict: isInBody }) => (isInBody === true ? {} : VERSION),
   parameters: anthropicParameters,

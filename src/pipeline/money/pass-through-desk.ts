@@ -27,12 +27,15 @@ export interface PassThroughSettings {
   providers: ReadonlyMap<string, Provider>
 }
 
-/** How a request ended, for its spans; what a refused one had not come to is missing. */
+/** How a request ended, for its spans and its line in the log; what a refused one had not come to is missing. */
 export interface PassThroughSeen {
   readonly id?: string
   readonly key?: ApiKey
   readonly provider?: Provider
   readonly cost?: number
+  /** Monotonic milliseconds. */
+  readonly started: number
+  readonly trace?: RequestTrace | undefined
   readonly end: PassThroughEnd
 }
 
@@ -45,8 +48,8 @@ export interface PassThroughTrace {
   end(seen: PassThroughSeen): void
 }
 
-/** Statuses by which a provider refuses a credential. */
-const REFUSES_CREDENTIAL: ReadonlySet<number> = new Set([401, 403])
+/** Writes down how a request ended. @param address of the caller. */
+type PassThroughNote = (seen: PassThroughSeen, address: () => string | undefined) => void
 
 /** @returns a promise where there is no room now. @throws Fault 503. */
 type Reserve = (payer: string) => Promise<void> | undefined
@@ -61,11 +64,12 @@ interface Booking {
   traced: PassThroughTrace | undefined
 }
 
-interface DeskSource {
+export interface DeskSource {
   readonly dependencies: Pick<ChainDependencies, 'clock' | 'failures' | 'journal' | 'credit' | 'admission' | 'upstreams' | 'alarm'>
   readonly proxy: FirstUse<PassThroughProxy>
   readonly ids: GenerationIds
   readonly spans: { begin(request: IncomingMessage): PassThroughTrace | undefined }
+  readonly line: PassThroughNote
 }
 
 export class PassThroughDesk {
@@ -104,12 +108,19 @@ export class PassThroughDesk {
 
   private async tracedBooking(request: IncomingMessage, reserve?: Reserve): Promise<Booking> {
     const traced = this.source.spans.begin(request)
+    const started = this.dependencies.clock.monotonic()
     try {
       return { ...(await this.book(request, reserve)), traced }
     } catch (thrown) {
-      traced?.end({ end: { status: null, outcome: 'failed', fault: asFault(thrown), sent: false } })
+      const end: PassThroughEnd = { status: null, outcome: 'failed', fault: asFault(thrown), sent: false }
+      this.seen({ end, started }, request, traced)
       throw thrown
     }
+  }
+
+  private seen(seen: PassThroughSeen, request: IncomingMessage, traced: PassThroughTrace | undefined): void {
+    traced?.end(seen)
+    this.source.line({ ...seen, trace: traced?.trace }, () => this.settings.addressOf(request))
   }
 
   private call(booking: Booking, request: IncomingMessage): PassThroughCall {
@@ -132,13 +143,16 @@ export class PassThroughDesk {
                 keyHeader: (key) => keyHeader(provider, key, dialect),
               })
           : undefined,
+      errors: (status, body, headers) => dialect?.decodeFault(status, body, headers) ?? new Fault('upstream_error'),
+      errorReply: dialect?.errorReply?.bind(dialect),
       trace: traceHeaders(provider.traceContext, { trace: traced?.trace, span: traced?.span, headers: request.headers }),
       onEnd: (end) => {
         // The body is spent, so this request cannot be made again; the next one gets another credential. The caller has chosen the path,
         // which may be one that no key of the account may call: that says nothing of a key of a pool, which would be left out.
-        if (credential && !provider.credential?.another && REFUSES_CREDENTIAL.has(end.status ?? 0)) credential.renew(used).catch(() => {})
+        if (credential && !provider.credential?.another && end.fault?.code === 'credential_refused') credential.renew(used).catch(() => {})
         if (end.fault && isAccountFault(end.fault)) this.dependencies.alarm(provider, end.fault, undefined)
-        traced?.end({ id: booking.id.id, key: booking.key, provider, cost: costOf(booking, end), end })
+        const { id, key, startedAt: started } = booking
+        this.seen({ id: id.id, key, provider, cost: costOf(booking, end), started, end }, request, traced)
         return this.settle(booking, end)
       },
     }

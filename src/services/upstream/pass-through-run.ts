@@ -2,10 +2,12 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock, Timer } from '../../core/clock.ts'
-import { accountFault, Fault, type FaultCode, faultBody, NO_RETRY } from '../../core/faults.ts'
+import { Fault, type FaultCode, faultBody } from '../../core/faults.ts'
+import type { JsonObject } from '../../core/json.ts'
 import type { Provider, Timeouts } from '../../routing/catalog/types.ts'
 import { framingProblem } from './call.ts'
 import { clientHeaders } from './pass-through-headers.ts'
+import { type ErrorReader, HeldError, isHeld } from './pass-through-refusal.ts'
 
 export interface PassThroughEnd {
   /** Status of the provider's reply; 101 for an opened WebSocket, null where none came. */
@@ -24,6 +26,10 @@ export interface PassThroughCall {
   readonly auth: readonly [name: string, value: string] | undefined
   /** Headers of a credential for this call: name, value, name, value. */
   readonly authorize?: ((method: string, target: URL) => readonly string[]) | undefined
+  /** Reads the provider's errors. */
+  readonly errors: ErrorReader
+  /** An error of the gateway's in the form of the provider's wire; absent where that is the standard one. */
+  readonly errorReply?: ((fault: Fault) => { body: JsonObject; headers?: Readonly<Record<string, string>> }) | undefined
   /** Headers that have the provider join the trace: name, value, name, value. */
   readonly trace?: readonly string[]
   /** Called exactly once. The end of a completed reply waits for the promise, and is cut if it rejects. */
@@ -35,9 +41,6 @@ export interface UpstreamSide {
   /** Gives the exchange with the provider up; called at every end, also after the provider has finished. */
   abort(): void
 }
-
-/** Statuses by which a provider refuses our own key: the text may quote it, so it is never shown. */
-const REFUSES_US: ReadonlySet<number> = new Set([401, 402, 403])
 
 /** Milliseconds for which the rest of a request body is read and discarded after the exchange has ended. */
 const LONGEST_DISCARD = 30_000
@@ -59,6 +62,8 @@ export class PassThroughRun {
   private providerStatus: number | null = null
   /** Clock time of the provider's last byte. */
   private heard = 0
+  /** An error of the provider's, until it is known whom it is about. */
+  private held: HeldError | undefined
 
   constructor(clock: Clock, call: PassThroughCall, caller: { request: IncomingMessage; response: ServerResponse }) {
     this.clock = clock
@@ -120,31 +125,14 @@ export class PassThroughRun {
   /** Sends the head of the provider's reply to the caller. @returns false where the exchange ended instead. */
   head(status: number, headers: IncomingHttpHeaders): boolean {
     if (this.isOver) return false
-    const { response } = this
     this.providerStatus = status
-    if (REFUSES_US.has(status)) {
-      const code =
-        status === 402
-          ? 'upstream_credit'
-          : this.call.authorize
-            ? 'credential_refused'
-            : status === 403
-              ? 'upstream_rights'
-              : 'upstream_auth'
-      const refused = new Fault(code, { metadata: { provider_code: status }, headers: NO_RETRY })
-      this.fail(accountFault(refused, this.call.provider.name) ?? refused)
-      return false
-    }
     const problem = framingProblem(headers)
-    try {
-      if (problem !== undefined) throw new Error(problem)
-      response.writeHead(status, besideOurs(response, clientHeaders(status, headers)))
-    } catch (cause) {
-      this.fail(new Fault('upstream_garbled', { cause }))
+    if (problem !== undefined) {
+      this.fail(new Fault('upstream_garbled', { cause: new Error(problem) }))
       return false
     }
-    // The head goes out now: an event stream may stay silent for long.
-    response.flushHeaders()
+    if (isHeld(status)) this.held = new HeldError({ status, headers }, this.request, this.call)
+    else if (!this.relayHead(status, headers)) return false
     this.watchIdle()
     return true
   }
@@ -152,7 +140,37 @@ export class PassThroughRun {
   /** Relays bytes of the reply's body. @returns false where the provider must pause until `onDrain`. */
   data(chunk: Buffer): boolean {
     this.heard = this.clock.monotonic()
-    return this.isOver || this.response.write(chunk)
+    if (this.isOver) return true
+    if (!this.held) return this.response.write(chunk)
+    if (this.held.push(chunk)) return true
+    return this.release()
+  }
+
+  private relayHead(status: number, headers: IncomingHttpHeaders): boolean {
+    const { response } = this
+    try {
+      response.writeHead(status, besideOurs(response, clientHeaders(status, headers)))
+    } catch (cause) {
+      this.fail(new Fault('upstream_garbled', { cause }))
+      return false
+    }
+    // The head goes out now: an event stream may stay silent for long.
+    response.flushHeaders()
+    return true
+  }
+
+  /**
+   * So much of an error has come that it is clear whom it is about: what is about the gateway's account ends the exchange, anything else
+   * is relayed as it came. @returns false where the provider must pause until `onDrain`.
+   */
+  private release(): boolean {
+    const { held } = this
+    this.held = undefined
+    if (!held) return true
+    const fault = held.accountFault()
+    if (fault) this.fail(fault)
+    else if (this.relayHead(held.status, held.headers) && held.size > 0) return this.response.write(held.bytes())
+    return true
   }
 
   onDrain(resume: () => void): void {
@@ -165,6 +183,8 @@ export class PassThroughRun {
 
   /** The provider's reply is whole. */
   complete(): void {
+    this.release()
+    if (this.isOver) return
     const settled = this.end('completed')
     this.discardBody()
     if (settled === undefined) this.response.end()
@@ -199,6 +219,8 @@ export class PassThroughRun {
 
   /** Ends in failure: our own error body where no head has been sent, else the caller's connection is closed at once. */
   fail(fault: Fault): void {
+    // An error that breaks off is the caller's to read as far as it came.
+    if (fault.origin === 'upstream') this.release()
     if (this.isOver) return
     const { tunnel } = this
     if (tunnel) {
@@ -215,8 +237,10 @@ export class PassThroughRun {
     this.end(outcome, { fault })
     if (headSent) this.cut()
     else {
-      const body = JSON.stringify(faultBody(fault))
-      response.writeHead(fault.status, { ...fault.headers, 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) })
+      const { body: written, headers } = this.call.errorReply?.(fault) ?? { body: faultBody(fault) }
+      const body = JSON.stringify(written)
+      const length = Buffer.byteLength(body)
+      response.writeHead(fault.status, { ...fault.headers, ...headers, 'content-type': 'application/json', 'content-length': length })
       response.end(body)
       this.discardBody()
     }

@@ -1,0 +1,85 @@
+/**
+ * A provider's error on its way through the pass-through. It is held back until the fault table has read it: what is about the gateway's
+ * account ends as an error of the gateway's, since the sentence is the operator's. Every other error is relayed as it came.
+ */
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { contentCoding, decodedAtOnce } from '../../core/content-coding.ts'
+import { accountFault, Fault, isAccountFault, NO_RETRY } from '../../core/faults.ts'
+import type { Json } from '../../core/json.ts'
+import type { Provider } from '../../routing/catalog/types.ts'
+
+/** Reads a provider's error by the fault table. */
+export type ErrorReader = (status: number, body: Json | undefined, headers: IncomingHttpHeaders) => Fault
+
+interface RefusedCall {
+  readonly provider: Provider
+  readonly errors: ErrorReader
+  readonly authorize?: unknown
+}
+
+/** Bytes of an error that are read, as they come and decoded. */
+const MOST = 64 * 1024
+const MOST_DECODED = 256 * 1024
+
+/** Conditions of the caller's own (RFC 9110 section 13.1): a 412 answers them. */
+const CONDITIONS = ['if-match', 'if-none-match', 'if-modified-since', 'if-unmodified-since', 'if-range']
+
+/** True for the statuses with which an account is refused. A failure of the server is none of these. */
+export function isHeld(status: number): boolean {
+  return status >= 400 && status < 500
+}
+
+export class HeldError {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  private readonly call: RefusedCall
+  private readonly isConditional: boolean
+  private readonly chunks: Buffer[] = []
+  size = 0
+
+  constructor(head: { status: number; headers: IncomingHttpHeaders }, request: IncomingMessage, call: RefusedCall) {
+    this.status = head.status
+    this.headers = head.headers
+    this.call = call
+    this.isConditional = CONDITIONS.some((name) => request.headers[name] !== undefined)
+  }
+
+  /** @returns false once enough has come. */
+  push(chunk: Buffer): boolean {
+    this.chunks.push(chunk)
+    this.size += chunk.length
+    return this.size < MOST
+  }
+
+  bytes(): Buffer {
+    return Buffer.concat(this.chunks)
+  }
+
+  /** @returns the fault that the caller gets; undefined where the error is about the caller's request, or of the provider's own. */
+  accountFault(): Fault | undefined {
+    const { provider, errors, authorize } = this.call
+    if (this.status === 412 && this.isConditional) return undefined
+    const body = this.decoded()
+    const read = errors(this.status, parsed(body), this.headers)
+    // Whatever it is about, a text with the gateway's key is not for callers.
+    const quotesKey = provider.key !== undefined && body?.includes(provider.key) === true
+    if (!isAccountFault(read) && !quotesKey) return undefined
+    const code = !isAccountFault(read) ? 'upstream_account' : read.code === 'upstream_auth' && authorize ? 'credential_refused' : read.code
+    const fault = new Fault(code, { metadata: { provider_code: this.status }, headers: NO_RETRY })
+    return accountFault(fault, provider.name) ?? fault
+  }
+
+  /** @returns undefined where its coding is not known. */
+  private decoded(): Buffer | undefined {
+    const coding = contentCoding(this.headers['content-encoding'])
+    return coding === undefined ? this.bytes() : decodedAtOnce(coding, this.bytes(), MOST_DECODED)
+  }
+}
+
+function parsed(bytes: Buffer | undefined): Json | undefined {
+  try {
+    return bytes && (JSON.parse(bytes.toString('utf8')) as Json)
+  } catch {
+    return undefined
+  }
+}
