@@ -21,7 +21,8 @@ export function reasonIn(words: EndWords, word: string): EndReason {
 export function endWord(reason: Json | undefined): string | undefined {
   if (reason === undefined || reason === null || reason === '' || reason === false) return undefined
   if (isObject(reason)) return stringOf(reason.type) ?? stringOf(reason.reason) ?? 'object'
-  return String(reason)
+  // A list is no form of any service, whatever stands in it.
+  return Array.isArray(reason) ? 'list' : String(reason)
 }
 
 /** Characters of a provider's word that callers are shown. */

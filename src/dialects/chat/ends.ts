@@ -2,6 +2,7 @@
 import type { Fault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
 import { type EndWords, endWord, reasonIn } from '../canon/ends.ts'
+import { GOOD_CODES, isBadBase, isSet, looksFailed } from '../canon/error-shape.ts'
 import type { EndReason } from '../canon/events.ts'
 import { decodeFault } from './fault.ts'
 
@@ -77,26 +78,6 @@ export function finishWord(choice: JsonObject): string | undefined {
 export function unify(raw: string, hasCalls: boolean): EndReason {
   const reason = reasonIn(REASONS, raw.toLowerCase())
   return reason === 'stop' && hasCalls ? 'tool_calls' : reason
-}
-
-const isSet = (value: Json | undefined): boolean => value !== undefined && value !== null && value !== false && value !== ''
-
-/** Codes that services put into good replies, too. */
-const GOOD_CODES: ReadonlySet<unknown> = new Set([0, '0', 200, '200', 'ok', 'OK', 'success', 'Success', 'SUCCESS'])
-
-const isFailing = (status: Json | undefined): boolean => Number(status) >= 400 && Number(status) <= 599
-
-/** MiniMax has `base_resp` in good replies as well, with the status 0 (platform.minimax.io, "Error Codes"). */
-function isBadBase({ base_resp: base }: JsonObject): boolean {
-  return isObject(base) && isSet(base.status_code) && !GOOD_CODES.has(base.status_code)
-}
-
-/** Members with which services report a failure where they should write `error`. */
-function looksFailed(body: JsonObject): boolean {
-  const { code, errors } = body
-  if (isSet(code) && !GOOD_CODES.has(code)) return true
-  if (isSet(body.detail) || isFailing(body.status) || isFailing(body.status_code) || body.success === false) return true
-  return Array.isArray(errors) ? errors.length > 0 : isSet(errors)
 }
 
 const holdsNothing = (list: Json | undefined): boolean => !Array.isArray(list) || list.length === 0

@@ -4,6 +4,7 @@ import { Fault, unreadable } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
 import { count, statedCount } from '../canon/counts.ts'
 import { type EndWords, failedEnd, reasonIn } from '../canon/ends.ts'
+import { isBadBase, isSet, looksFailed } from '../canon/error-shape.ts'
 import type { End, EndReason, StreamEvent } from '../canon/events.ts'
 import { noteTier, servedTier, type TierReport } from '../canon/served-tier.ts'
 import { NO_REPORT, type Usage, withEarlierSides, withSearches } from '../canon/usage.ts'
@@ -14,6 +15,8 @@ import { PartReader } from './decode-parts.ts'
 import { decodeFault } from './fault.ts'
 
 const NONE: JsonObject = {}
+/** Members of which a reply that is no error has one (`GenerateContentResponse`, npm @google/genai 3.3.0). */
+const SAYS = ['candidates', 'promptFeedback', 'usageMetadata'] as const
 const SAFE_WORD = /^[A-Z][A-Z_]{0,63}$/
 
 /** Members of a candidate and of its part, in frames that bring nothing but their text and a report of usage. */
@@ -46,7 +49,7 @@ export class GeminiStreamDecoder implements StreamDecoder {
   /** The reply that is being read, for calls without an identifier in replies without one. */
   private current: JsonObject = {}
 
-  feed(data: string, _event: string | undefined, out: StreamEvent[]): void {
+  feed(data: string, event: string | undefined, out: StreamEvent[]): void {
     if (this.over || data === '[DONE]') return
     const like = this.like.read(data)
     if (like?.type === 'block-delta') {
@@ -62,6 +65,7 @@ export class GeminiStreamDecoder implements StreamDecoder {
       value = undefined
     }
     const before = out.length
+    if (event === 'error') this.fail(decodeFault(200, isObject(value) ? value : undefined), out)
     for (const reply of Array.isArray(value) && value.length > 0 ? value : [value]) this.reply(reply, out)
     // A report of usage behind the text is made of each frame's own counts.
     const isAlone = out.length === before + 1 || (out.length === before + 2 && out[before + 1]?.type === 'usage')
@@ -95,7 +99,7 @@ export class GeminiStreamDecoder implements StreamDecoder {
   }
 
   private read(reply: JsonObject, out: StreamEvent[]): void {
-    if (reply.error !== undefined && reply.error !== null) {
+    if (isSet(reply.error) || (!SAYS.some((name) => isSet(reply[name])) && (looksFailed(reply) || isBadBase(reply)))) {
       this.fail(decodeFault(200, reply), out)
       return
     }

@@ -2,6 +2,7 @@
 
 import { Fault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
+import { isErrorEvent } from '../canon/error-shape.ts'
 import { type End, isAnother, type StreamEvent } from '../canon/events.ts'
 import { noteTier } from '../canon/served-tier.ts'
 import type { Usage } from '../canon/usage.ts'
@@ -15,11 +16,6 @@ import { OPAQUE, WIRE } from './wire.ts'
 
 /** Members of a message that only callers of this wire are shown. */
 export const MEMBERS = ['container', 'context_management', 'stop_details', 'diagnostics', 'input_transformations'] as const
-
-/** True for an event or a reply that is an error, whatever else it claims. */
-export function isError(message: JsonObject): boolean {
-  return message.type === 'error' || ((message.error ?? null) !== null && message.error !== false)
-}
 
 /** How a turn ended, from the facts of its last `message_delta` or of the whole message. */
 export function endOf(facts: JsonObject, usage: Json | undefined, sawCall: boolean): End {
@@ -79,7 +75,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
 
   /** One parsed event, or a whole reply made into several. */
   message(message: JsonObject, event: string | undefined, out: StreamEvent[]): void {
-    if (isError(message)) {
+    if (isErrorEvent(message, event)) {
       this.fail(decodeFault(200, message), out)
       return
     }

@@ -2,12 +2,13 @@
 import { Fault, unreadable } from '../../core/faults.ts'
 import { isObject, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
 import { endBroken } from '../canon/ends.ts'
+import { isErrorEvent } from '../canon/error-shape.ts'
 import { type End, isAnother } from '../canon/events.ts'
 import type { Usage } from '../canon/usage.ts'
 import { binary, FrameSplitter, frameData, textBytes, utf8 } from '../sse/frames.ts'
 import type { Final, PassStream, ReplyContext } from '../types.ts'
 import { CallInputs } from './call-inputs.ts'
-import { endOf, isError, MEMBERS } from './decode-stream.ts'
+import { endOf, MEMBERS } from './decode-stream.ts'
 import { MessagesStreamEncoder } from './encode-stream.ts'
 import { decodeFault } from './fault.ts'
 import { messageHead } from './message.ts'
@@ -163,7 +164,7 @@ export class PassStreamOfMessages implements PassStream {
     return before + text
   }
 
-  /** @returns undefined for a frame without an event: a comment, the sentinel; a garbled one sets the fault. */
+  /** @returns undefined for a frame without an event: a comment, the sentinel; a garbled one and an error set the fault. */
   private parse(frame: string): JsonObject | undefined {
     const data = frameData(frame)
     if (data === undefined || data === '' || data === '[DONE]') return undefined
@@ -177,14 +178,18 @@ export class PassStreamOfMessages implements PassStream {
       this.stop(new Fault('upstream_garbled'))
       return undefined
     }
-    message.type ??= eventName(frame) ?? ''
+    const name = eventName(frame)
+    if (isErrorEvent(message, name)) {
+      this.stop(decodeFault(200, message))
+      return undefined
+    }
+    message.type ??= name ?? ''
     return message
   }
 
   /** @returns true for an event that does not travel: ours takes its place. */
   private lifecycle(message: JsonObject): boolean {
-    if (isError(message)) this.stop(decodeFault(200, message))
-    else if (message.type === 'message_delta') this.readDelta(message)
+    if (message.type === 'message_delta') this.readDelta(message)
     else if (message.type === 'message_stop') {
       this.over = true
       this.end ??= endOf({}, this.reports.merged, this.sawCall)

@@ -4,11 +4,12 @@ import { Fault } from '../../core/faults.ts'
 import { isObject, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
 import { fitsSchema } from '../canon/claude-schema.ts'
 import { endBroken } from '../canon/ends.ts'
+import { isErrorEvent } from '../canon/error-shape.ts'
 import { GATEWAY_KEYS } from '../canon/request-fields.ts'
 import type { Encoded, Final, PassFacts, PassResult, PassWire, ReplyContext, Target } from '../types.ts'
 import { markLastBlock, markPrefix } from './cache-prefix.ts'
 import { serverToolName } from './check.ts'
-import { endOf, isError } from './decode-stream.ts'
+import { endOf } from './decode-stream.ts'
 import { decodeFault } from './fault.ts'
 import { errorOf } from './fault-body.ts'
 import { betaHeaders, fitToTarget, isPrefill, neverSends, placed } from './fit-target.ts'
@@ -69,7 +70,7 @@ function passRequest(body: JsonObject, target: Target): Encoded {
 }
 
 function factsOf(body: JsonObject): PassFacts {
-  if (isError(body)) return { fault: decodeFault(200, body) }
+  if (isErrorEvent(body, undefined)) return { fault: decodeFault(200, body) }
   if (!Array.isArray(body.content)) return { fault: new Fault('upstream_garbled') }
   const sawCall = body.content.some((block) => isObject(block) && block.type === 'tool_use')
   const usage = decodeUsage(body.usage)

@@ -3,13 +3,14 @@
 import { Fault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
 import { MOST_TOKENS } from '../canon/bounds.ts'
+import { isErrorEvent } from '../canon/error-shape.ts'
 import type { StreamEvent } from '../canon/events.ts'
 import type { CountedKind } from '../canon/outside-input.ts'
 import type { CanonicalRequest } from '../canon/request.ts'
 import type { ClientDialect, Encoded, Target, UpstreamDialect } from '../types.ts'
 import { check } from './check.ts'
 import { messagesClient } from './client.ts'
-import { isError, MessagesStreamDecoder } from './decode-stream.ts'
+import { MessagesStreamDecoder } from './decode-stream.ts'
 import { encodeRequest } from './encode-request.ts'
 import { decodeFault } from './fault.ts'
 import { faultBody } from './fault-body.ts'
@@ -129,7 +130,7 @@ export const anthropicUpstream: UpstreamDialect = {
  * Events of a reply that is there at once, ending with `usage` and `end`, or with `fault`.
  */
 function decodeResult(body: JsonObject, out: StreamEvent[]): void {
-  if (isError(body)) {
+  if (isErrorEvent(body, undefined)) {
     out.push({ type: 'fault', fault: decodeFault(200, body) })
     return
   }

@@ -3,6 +3,7 @@
 import { Fault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
 import { argumentsText } from '../canon/call-arguments.ts'
+import { isErrorEvent } from '../canon/error-shape.ts'
 import { type BlockKind, isAnother, type StreamEvent } from '../canon/events.ts'
 import { LikeFrames, type Varying } from '../sse/like-frames.ts'
 import type { StreamDecoder } from '../types.ts'
@@ -82,7 +83,8 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     }
     this.anything = true
     const before = out.length
-    ResponsesStreamDecoder.handlers.get(stringOf(message.type) ?? event ?? '')?.(this, message, out)
+    if (isErrorEvent(message, event)) this.fault(decodeFault(200, message), out)
+    else ResponsesStreamDecoder.handlers.get(stringOf(message.type) ?? event ?? '')?.(this, message, out)
     const text = message.type === 'response.output_text.delta' ? message.delta : undefined
     this.like.learn(data, text, out.length === before + 1 ? out[before] : undefined)
   }
@@ -120,7 +122,6 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     ['response.incomplete', (self, message, out) => self.complete(message, out)],
     ['response.failed', (self, message, out) => self.failed(message, out)],
     ['response.cancelled', (self, message, out) => self.failed(message, out)],
-    ['error', (self, message, out) => self.fault(decodeFault(200, message), out)],
   ])
 
   private start(message: JsonObject, out: StreamEvent[]): void {

@@ -3,6 +3,7 @@ import { Fault, unreadable } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
 import { PAID_TOOLS } from '../../core/money.ts'
 import { NO_ARGUMENTS } from '../canon/call-arguments.ts'
+import { isErrorEvent } from '../canon/error-shape.ts'
 import { isAnother, MEDIA_BYTES } from '../canon/events.ts'
 import { binary, FrameSplitter, frameData, utf8 } from '../sse/frames.ts'
 import type { Final, PassFacts, PassStream, ReplyContext } from '../types.ts'
@@ -292,7 +293,8 @@ export class ResponsesPassStream implements PassStream {
       this.stop(new Fault('upstream_garbled'))
       return undefined
     }
-    message.type ??= /^event: ?(.*)$/m.exec(frame)?.[1] ?? ''
+    const name = /^event: ?(.*)$/m.exec(frame)?.[1]
+    message.type = isErrorEvent(message, name) ? 'error' : (message.type ?? name ?? '')
     return message
   }
 

@@ -1,5 +1,7 @@
 // The client openai-go at the task of ../support/task.ts: both questions in one conversation, the tool run where the model calls it.
 //
+// With the argument `ends` it reads ends of answers in place of that (ends.go).
+//
 // Reads lines of JSON, [client, url, key, model], and writes for each a line: a list of both answers, or the error as text.
 package main
 
@@ -211,6 +213,10 @@ func answer(line []byte) any {
 }
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "ends" {
+		readEnds()
+		return
+	}
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
 		written, err := json.Marshal(answer(lines.Bytes()))

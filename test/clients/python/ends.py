@@ -78,7 +78,11 @@ def anthropic_messages(url, key, model, prompt, stream):
     return kind_of(message.stop_reason, ("end_turn", "tool_use", "stop_sequence")), calls
 
 
-READERS = {"openai, chat": openai_chat, "openai, responses": openai_responses, "anthropic": anthropic_messages}
+READERS = {
+    "openai, chat, in Python": openai_chat,
+    "openai, responses, in Python": openai_responses,
+    "anthropic, in Python": anthropic_messages,
+}
 OUTPUT = threading.Lock()
 
 
@@ -92,6 +96,6 @@ def answer(line):
         print(json.dumps([number, kind, calls]), flush=True)
 
 
-with ThreadPoolExecutor(8) as pool:
+with ThreadPoolExecutor(24) as pool:
     for line in sys.stdin:
         pool.submit(answer, line)

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import type { Json, JsonObject } from '../../../src/core/json.ts'
 import { endedFrames, endedReply } from '../../support/ended.ts'
-import { type Answer, jsonAnswer } from '../../support/upstream.ts'
+import { type Answer, JSON_TYPE, jsonAnswer } from '../../support/upstream.ts'
 import { ALL_WIRES, type AnyWireName, type Said, streamAnswer } from '../../support/wire.ts'
 
 export const WIRE_NAMES = Object.keys(ALL_WIRES) as AnyWireName[]
@@ -12,6 +12,8 @@ export interface EndCase {
   readonly stream: boolean
   /** True where the provider has answered well: a client has to read it so. */
   readonly isGood: boolean
+  /** True where the whole answer has come, and its last word alone is none of success: callers get what has come. */
+  readonly isKept: boolean
   /** Arguments of the calls of a good answer. */
   readonly args: string | undefined
   /** What was drawn, for the message of a test that fails. */
@@ -36,29 +38,33 @@ const BAD = [
   ...['max_messages', 'insufficient_system_resource', 'timeout', 'cancelled', 'unknown', 'stopped', 'stop ', 'done', 'tool_calls_failed'],
 ]
 
+/** `fc.record` with the prototype that parsed JSON has. */
+const object = <T>(members: { [Name in keyof T]: fc.Arbitrary<T[Name]> }): fc.Arbitrary<T> => fc.record(members, { noNullPrototype: true })
+
 const badWord: fc.Arbitrary<Json> = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom(...BAD) },
   { weight: 2, arbitrary: fc.stringMatching(/^[a-z]{3,9}_[a-z]{3,9}$/) },
   { weight: 1, arbitrary: fc.string({ minLength: 8, maxLength: 30, unit: 'grapheme' }) },
 )
-/** The chat wire has also seen objects and numbers. */
+/** The chat wire has also seen objects and numbers; lists and hostile members are nobody's yet. */
 const badChatWord: fc.Arbitrary<Json> = fc.oneof(
   { weight: 6, arbitrary: badWord },
-  { weight: 1, arbitrary: fc.record({ type: fc.constantFrom('abort', 'a_new_kind'), message: fc.string() }) },
+  { weight: 1, arbitrary: object({ type: fc.constantFrom('abort', 'a_new_kind'), message: fc.string() }) },
   { weight: 1, arbitrary: fc.integer({ min: 1, max: 99 }) },
+  { weight: 1, arbitrary: fc.constantFrom<Json>(true, ['stop'], [{ toString: 1 }], { toString: 1, valueOf: 1 }, { type: { toString: 1 } }) },
 )
 
 const word = fc.string({ minLength: 1, maxLength: 20 })
-/** An error of the chat wire, in a frame or as a body. */
-const chatError: fc.Arbitrary<JsonObject> = fc.oneof(
-  fc.record({ code: fc.oneof(fc.integer({ min: 400, max: 599 }), fc.constantFrom('1302', 'boom')), message: word }),
-  fc.record({ detail: fc.oneof(word, fc.constant([{ loc: ['body'], msg: 'wrong' }])) }),
-  fc.record({ errors: fc.constant([{ code: 7009, message: 'no' }]), success: fc.constant(false) }),
-  fc.record({ base_resp: fc.record({ status_code: fc.integer({ min: 1000, max: 2100 }), status_msg: word }) }),
-  fc.record({ status: fc.integer({ min: 400, max: 599 }), title: word }),
-  fc.record({ type: fc.constant('error'), message: word }),
-  fc.record({ error: fc.oneof(word, fc.record({ message: word, code: fc.constantFrom('x', '500', null) })) }),
-  fc.record({ object: fc.constant('error'), message: word }),
+/** An error in a form that some service has, in a frame or as a body. */
+const looseError: fc.Arbitrary<JsonObject> = fc.oneof(
+  object({ code: fc.oneof(fc.integer({ min: 400, max: 599 }), fc.constantFrom('1302', 'boom')), message: word }),
+  object({ detail: fc.oneof(word, fc.constant([{ loc: ['body'], msg: 'wrong' }])) }),
+  object({ errors: fc.constant([{ code: 7009, message: 'no' }]), success: fc.constant(false) }),
+  object({ base_resp: object({ status_code: fc.integer({ min: 1000, max: 2100 }), status_msg: word }) }),
+  object({ status: fc.integer({ min: 400, max: 599 }), title: word }),
+  object({ type: fc.constant('error'), message: word }),
+  object({ error: fc.oneof(word, object({ message: word, code: fc.constantFrom('x', '500', null) })) }),
+  object({ object: fc.constant('error'), message: word }),
 )
 
 const said: fc.Arbitrary<Said> = fc.oneof(
@@ -66,9 +72,14 @@ const said: fc.Arbitrary<Said> = fc.oneof(
   fc.constant<Said>({ text: ['I look.'], calls: [{ id: 'call_1', name: 'look', args: ['{"path":"/srv/', 'data","dry_run":true}'] }] }),
   fc.constant<Said>({ calls: [{ id: 'call_1', name: 'look', args: ['{"path":', '"/srv/data"', ',"dry_run":true}'] }] }),
 )
-const ARGS = '{"path":"/srv/data","dry_run":true}'
+/** Arguments of every call that is drawn, where it is whole. */
+export const WHOLE_ARGS = '{"path":"/srv/data","dry_run":true}'
 
-type Kind = 'good' | 'word' | 'cut' | 'frame' | 'status' | 'arguments'
+/**
+ * good: a whole answer. word: its last word is none of success. arguments: those of its call are no JSON. cut: the bytes end early.
+ * frame: an error within the stream, or as a body of status 200. status: an error status. garbage: no JSON, or nothing, with status 200.
+ */
+type Kind = 'good' | 'word' | 'arguments' | 'cut' | 'frame' | 'status' | 'garbage'
 
 interface Drawn {
   wire: AnyWireName
@@ -82,44 +93,54 @@ interface Drawn {
   share: number
   status: number
   closes: 'close' | 'reset' | undefined
+  /** True where the frame of an error has the name `error`. */
   named: boolean
+  /** True for the error that the wire has, else one of another form. */
+  own: boolean
+  /** True where the end of a good answer follows the error. */
+  goesOn: boolean
+  garbage: string
 }
 
-export const drawnCase: fc.Arbitrary<Drawn> = fc
-  .record({
-    wire: fc.constantFrom(...WIRE_NAMES),
-    stream: fc.boolean(),
-    kind: fc.constantFrom<Kind>('good', 'word', 'word', 'word', 'cut', 'frame', 'frame', 'status', 'arguments'),
-    said,
-    good: fc.nat(9),
-    bad: badWord,
-    chatBad: badChatWord,
-    error: chatError,
-    share: fc.double({ min: 0.01, max: 0.97, noNaN: true }),
-    status: fc.constantFrom(400, 401, 403, 404, 408, 409, 413, 422, 429, 500, 502, 503, 504, 529),
-    closes: fc.constantFrom<'close' | 'reset' | undefined>('close', 'reset', undefined),
-    named: fc.boolean(),
-  })
-  .map(({ chatBad, ...rest }) => ({ ...rest, bad: rest.wire === 'openai-chat' ? chatBad : rest.bad }))
+const GARBAGE = ['', ' ', '<html><body><h1>502 Bad Gateway</h1></body></html>', 'upstream connect error', 'null', '[]', '""', '{}', '{"a":']
 
-/** What is wrong with the answer's bytes or words, as an answer of the provider. */
+export const drawnCase: fc.Arbitrary<Drawn> = object({
+  wire: fc.constantFrom(...WIRE_NAMES),
+  stream: fc.boolean(),
+  kind: fc.constantFrom<Kind>('good', 'word', 'word', 'word', 'cut', 'frame', 'frame', 'status', 'arguments', 'garbage'),
+  said,
+  good: fc.nat(9),
+  bad: badWord,
+  chatBad: badChatWord,
+  error: looseError,
+  share: fc.double({ min: 0.01, max: 0.97, noNaN: true }),
+  status: fc.constantFrom(400, 401, 403, 404, 408, 409, 413, 422, 429, 500, 502, 503, 504, 529),
+  closes: fc.constantFrom<'close' | 'reset' | undefined>('close', 'reset', undefined),
+  named: fc.boolean(),
+  own: fc.boolean(),
+  goesOn: fc.boolean(),
+  garbage: fc.constantFrom(...GARBAGE),
+}).map(({ chatBad, ...rest }) => ({ ...rest, bad: rest.wire === 'openai-chat' ? chatBad : rest.bad }))
+
+/** A drawn case as an answer of the provider. */
 export function caseOf(drawn: Drawn): EndCase {
   const { wire, stream, kind } = drawn
   const isGood = kind === 'good'
-  const args = isGood && drawn.said.calls ? ARGS : undefined
-  const shown = JSON.stringify({ ...drawn, error: kind === 'frame' || kind === 'status' ? drawn.error : undefined })
-  return { wire, stream, isGood, args, drawn: shown, answer: answerOf(drawn) }
+  const args = isGood && drawn.said.calls ? WHOLE_ARGS : undefined
+  // Of Gemini's wire `answerOf` makes a word of broken arguments.
+  const isKept = kind === 'word' || (kind === 'arguments' && wire === 'gemini')
+  return { wire, stream, isGood, isKept, args, drawn: JSON.stringify(drawn), answer: answerOf(drawn) }
 }
 
 function answerOf(drawn: Drawn): Answer {
-  const { wire, stream, kind, said, bad } = drawn
+  const { wire, stream, kind, said, bad, error, own } = drawn
   const good = GOOD[wire]
   switch (kind) {
     case 'good':
       return answered(drawn, said, good[drawn.good % Math.max(1, good.length)])
     case 'word':
       // A word of another wire may be one of success here.
-      return answered(drawn, said, good.includes(String(bad)) ? 'a_new_word' : bad)
+      return answered(drawn, said, typeof bad === 'string' && good.includes(bad) ? 'a_new_word' : bad)
     case 'arguments': {
       const calls = [{ id: 'call_1', name: 'look', args: ['{"path":"/srv/data",', '"dry_run":tr'] }]
       // Arguments of this wire are objects.
@@ -128,9 +149,11 @@ function answerOf(drawn: Drawn): Answer {
     case 'cut':
       return cut(drawn, answered(drawn, said, undefined))
     case 'status':
-      return { ...jsonAnswer(wire === 'openai-chat' ? drawn.error : ALL_WIRES[wire].error(drawn.status, 'no')), status: drawn.status }
+      return { ...jsonAnswer(own ? ALL_WIRES[wire].error(drawn.status, 'no') : error), status: drawn.status }
     case 'frame':
-      return stream ? broken(drawn) : jsonAnswer(wholeError(drawn))
+      return stream ? broken(drawn) : jsonAnswer(own ? ALL_WIRES[wire].error(drawn.status, 'no') : error)
+    case 'garbage':
+      return { headers: stream ? streamAnswer(ALL_WIRES[wire], []).headers : JSON_TYPE, body: [drawn.garbage] }
   }
 }
 
@@ -138,25 +161,30 @@ function answered({ wire, stream }: Drawn, said: Said, end: Json | undefined, ar
   return stream ? streamAnswer(ALL_WIRES[wire], endedFrames(wire, said, end)) : jsonAnswer(endedReply(wire, said, end, args))
 }
 
-/** The bytes end before their time, properly or not; of a whole reply half the text is no JSON. */
-function cut({ share, closes, stream }: Drawn, answer: Answer): Answer {
-  const bytes = Buffer.concat((answer.body ?? []).map((piece) => Buffer.from(piece as string | Buffer)))
-  // The mark and the usage of a stream that has its end already may be missing.
-  const most = stream ? 0.5 : 0.97
-  return { ...answer, body: [bytes.subarray(0, Math.ceil(bytes.length * Math.min(share, most)))], headers: { ...answer.headers, connection: 'close' }, after: closes }
+/** The bytes end before their time, properly or not; of a whole reply the text that has come is no JSON. */
+function cut({ wire, said, share, closes, stream }: Drawn, answer: Answer): Answer {
+  const asBytes = (pieces: Answer['body'] = []): Buffer => Buffer.concat(pieces.map((piece) => Buffer.from(piece as string | Buffer)))
+  const bytes = stream ? asBytes(streamAnswer(ALL_WIRES[wire], framesBeforeEnd(wire, said)).body) : asBytes(answer.body)
+  return { ...answer, body: [bytes.subarray(0, Math.ceil(bytes.length * share))], headers: { ...answer.headers, connection: 'close' }, after: closes }
 }
 
-/** An error in the middle of a stream, and on the chat wire the mark of its end behind it. */
-function broken({ wire, said, share, error, named }: Drawn): Answer {
-  const frames = endedFrames(wire, said, undefined)
-  // The last frames hold the end.
-  const before = frames.slice(0, Math.max(1, Math.floor((frames.length - 4) * share)))
-  if (wire !== 'openai-chat') return streamAnswer(ALL_WIRES[wire], [...before, ALL_WIRES[wire].brokenFrame('it broke')])
-  const frame = `${named ? 'event: error\n' : ''}data: ${JSON.stringify(error)}\n\n`
-  return streamAnswer(ALL_WIRES[wire], [...before, frame, 'data: [DONE]\n\n'])
+/** The frames of an answer before the one that says how it has ended. */
+function framesBeforeEnd(wire: AnyWireName, said: Said): string[] {
+  const good = endedFrames(wire, said, undefined)
+  const bad = endedFrames(wire, said, 'a_new_word')
+  return good.slice(
+    0,
+    good.findIndex((frame, at) => frame !== bad[at]),
+  )
 }
 
-/** A body that reports an error although its status is one of success. */
-function wholeError({ wire, error, status }: Drawn): JsonObject {
-  return wire === 'openai-chat' ? error : ALL_WIRES[wire].error(status, 'no')
+/** An error in the middle of a stream: that of the wire, or any other under the name `error`, which the chat wire may leave out. */
+function broken({ wire, said, share, error, named, own, goesOn }: Drawn): Answer {
+  const before = framesBeforeEnd(wire, said)
+  const begun = before.slice(0, Math.max(1, Math.floor(before.length * share)))
+  const isBinary = 'binary' in ALL_WIRES[wire]
+  const name = named || wire !== 'openai-chat' ? 'event: error\n' : ''
+  const frame = own || isBinary ? ALL_WIRES[wire].brokenFrame('it broke') : `${name}data: ${JSON.stringify(error)}\n\n`
+  const rest = goesOn ? endedFrames(wire, said, undefined).slice(begun.length) : wire === 'openai-chat' ? ['data: [DONE]\n\n'] : []
+  return streamAnswer(ALL_WIRES[wire], [...begun, frame, ...rest])
 }

@@ -23,40 +23,52 @@ export function startTaskProgram(root: Test, command: string, args: readonly str
 }
 
 /** How a client takes the end of an answer: finished, shown as not whole, raised, or silent, where nothing says how. */
-export type Read = (
-  model: string,
-  prompt: string,
-  stream: boolean,
-) => Promise<{ kind: 'finished' | 'shown' | 'raised' | 'silent'; calls: string[] }>
+export interface Reading {
+  readonly kind: 'finished' | 'shown' | 'raised' | 'silent'
+  /** Arguments of the calls. */
+  readonly calls: string[]
+}
+
+export type Read = (model: string, prompt: string, stream: boolean) => Promise<Reading>
 
 interface ReaderProgram {
   readonly command: string
   readonly args: readonly string[]
   readonly clients: readonly string[]
-  readonly account: { readonly url: string; readonly key: string }
 }
 
-/** Starts a program that reads ends of answers, several at once. It stops when `root` ends. @returns the readers by their names. */
-export function startReaders(root: Test, { command, args, clients, account }: ReaderProgram): Record<string, Read> {
+export interface Account {
+  readonly url: string
+  readonly key: string
+}
+
+/**
+ * Starts a program that reads ends of answers, several at once: lines of JSON, [number, client, url, key, model, prompt, stream], and for
+ * each [number, kind, calls]. It stops when `root` ends. @returns the readers of an account, by the names of the clients.
+ */
+export function startReaders(root: Test, { command, args, clients }: ReaderProgram): (account: Account) => Record<string, Read> {
   const process = spawn(command, [...args], { stdio: ['pipe', 'pipe', 'inherit'] })
   root.teardown(() => process.kill())
-  const waiting = new Map<number, { resolve(reading: Awaited<ReturnType<Read>>): void; reject(problem: Error): void }>()
+  const waiting = new Map<number, { resolve(reading: Reading): void; reject(problem: Error): void }>()
   let next = 0
-  process.once('exit', () => {
+  const failAll = (): void => {
     for (const { reject } of waiting.values()) reject(new Error(`${command} has ended`))
-  })
+    waiting.clear()
+  }
+  process.once('exit', failAll)
+  process.stdin.once('error', failAll)
   createInterface({ input: process.stdout }).on('line', (line) => {
-    const [number, kind, calls] = JSON.parse(line) as [number, Awaited<ReturnType<Read>>['kind'], string[]]
+    const [number, kind, calls] = JSON.parse(line) as [number, Reading['kind'], string[]]
     waiting.get(number)?.resolve({ kind, calls })
     waiting.delete(number)
   })
   const readerOf =
-    (client: string): Read =>
+    (client: string, { url, key }: Account): Read =>
     (model, prompt, stream) =>
       new Promise((resolve, reject) => {
         const number = next++
         waiting.set(number, { resolve, reject })
-        process.stdin.write(`${JSON.stringify([number, client, account.url, account.key, model, prompt, stream])}\n`)
+        process.stdin.write(`${JSON.stringify([number, client, url, key, model, prompt, stream])}\n`)
       })
-  return Object.fromEntries(clients.map((client) => [`${client}, in another language`, readerOf(client)]))
+  return (account) => Object.fromEntries(clients.map((client) => [client, readerOf(client, account)]))
 }
