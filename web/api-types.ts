@@ -191,7 +191,7 @@ readonly label: string
 readonly disabled: boolean
 readonly limit: number | null
 readonly limit_remaining: number | null
-readonly limit_reset: string | null
+readonly limit_reset: 'daily' | 'weekly' | 'monthly' | null
 readonly usage: number
 readonly usage_daily: number
 readonly usage_weekly: number
@@ -205,5 +205,13 @@ readonly updated_at: string | null
 readonly expires_at: string | null
 readonly creator_user_id: string | null
 readonly workspace_id: string
+readonly is_management_key: boolean
+readonly source: 'configuration' | 'store'
+readonly forecast?: {
+readonly per_day: number
+readonly basis_days: number
+readonly used_at_end: number | null
+readonly runs_out_at: string | null
+} | null
 readonly parent_hash: string | null
 }

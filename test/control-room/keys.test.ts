@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { axeProblems, noBrowser, picture, startRoom } from '../support/browser.ts'
-import { ACTIVITY, hashOf, KEYS } from './keys-data.ts'
+import { ACTIVITY, BUDGET, hashOf, KEYS } from './keys-data.ts'
 import { HOSTILE } from './now-status.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
@@ -88,6 +88,7 @@ t.test('keys', { skip: noBrowser, timeout: 280_000 }, async (t) => {
     const { page, context, complaints } = await room.open()
     await page.route('**/v1/keys?**', (call) => call.fulfill({ json: { data: KEYS } }))
     await page.route(/\/v1\/activity/, (call) => call.fulfill({ json: { data: ACTIVITY } }))
+    await page.route('**/v1/keys/*/budget', (call) => call.fulfill({ json: BUDGET }))
     await page.goto('/control-room/keys')
     await page.getByText(HOSTILE).first().waitFor()
     t.equal(await page.locator('main img, main script').count(), 0, 'a name is no markup')
@@ -123,6 +124,8 @@ t.test('keys', { skip: noBrowser, timeout: 280_000 }, async (t) => {
     const limits = { limit: 1_000_000, limit_remaining: 999_950, limit_reset: null }
     await page.route('**/v1/keys?**', (call) => call.fulfill({ json: { data: [{ ...first, ...limits }, ...many.slice(1)] } }))
     await page.route(/\/v1\/activity/, (call) => call.fulfill({ json: { data: ACTIVITY } }))
+    const budget = { ...BUDGET.data, ...limits, remaining: limits.limit_remaining, window: { start: null, end: null } }
+    await page.route('**/v1/keys/*/budget', (call) => call.fulfill({ json: { data: budget } }))
     await page.goto('/control-room/keys')
     const rows = page.getByRole('table', { name: 'Keys' }).locator('tbody tr')
     await rows.first().waitFor()

@@ -2,10 +2,10 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { call } from '../api.ts'
+import type { Key } from '../api-types.ts'
 import { Dialog } from '../components/dialog.tsx'
 import { Choice, Field, FormError } from '../components/field.tsx'
 import { toast } from '../components/toast.tsx'
-import type { Key } from './keys-budget.ts'
 
 const FIELDS = ['name', 'limit', 'limit_reset', 'expires_at', 'creator_user_id']
 
