@@ -26,6 +26,8 @@ interface Document {
 const REPLIES: Readonly<Record<string, string>> = {
   StatusReply: 'getStatus',
   KeysReply: 'listKeys',
+  OneKeyReply: 'getKey',
+  MadeKeyReply: 'createKey',
   KeyBudgetReply: 'getKeyBudget',
   KeyActivityReply: 'listKeyActivity',
   ActivityReply: 'listActivity',
@@ -43,7 +45,7 @@ export function webTypes(): string {
 function replyOf({ paths }: Document, id: string): Schema {
   for (const methods of Object.values(paths))
     for (const { operationId, responses } of Object.values(methods)) {
-      const schema = responses?.['200']?.content?.['application/json']?.schema
+      const schema = (responses?.['200'] ?? responses?.['201'])?.content?.['application/json']?.schema
       if (operationId === id && schema) return schema
     }
   throw new Error(`no operation ${id} with a reply of JSON`)

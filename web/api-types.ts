@@ -97,6 +97,15 @@ export type KeysReply = {
 readonly data: readonly (Key)[]
 }
 
+export type OneKeyReply = {
+readonly data: Key
+}
+
+export type MadeKeyReply = {
+readonly data: Key
+readonly key: string
+}
+
 export type KeyBudgetReply = {
 readonly data: {
 readonly hash: string

@@ -1,7 +1,7 @@
 /** One key: its budget as it burns down, its limits, and what can be done with it. */
 import { useState } from 'preact/hooks'
 import { addressOf, call } from '../api.ts'
-import type { Key, KeyBudgetReply } from '../api-types.ts'
+import type { Key, KeyBudgetReply, MadeKeyReply, OneKeyReply } from '../api-types.ts'
 import { Chart, type Series } from '../components/chart.tsx'
 import { EmptyNote, ErrorNote, Loading } from '../components/notes.tsx'
 import { toast, toastError } from '../components/toast.tsx'
@@ -9,7 +9,7 @@ import { Badge, Figure, Figures, PageHead, Section, Time } from '../components/v
 import { formatTime, formatUsd } from '../format.ts'
 import { useResource } from '../resource.ts'
 import { navigate, pathTo } from '../router.ts'
-import { EACH, ForecastText, type KeysProps, Limit, State } from './keys.tsx'
+import { EACH, ForecastText, type KeysProps, Limit, State, showChange } from './keys.tsx'
 import { burnDown } from './keys-budget.ts'
 import { EditKey, NamedDialog } from './keys-forms.tsx'
 import { Spending } from './keys-spending.tsx'
@@ -125,17 +125,16 @@ function Actions({ key_: key, keys, onSecret }: KeysProps & { key_: Key }) {
   const path = addressOf(`/v1/keys/${key.hash}`)
   const close = (): void => ask(undefined)
   const turn = async (): Promise<void> => {
-    await call(path, { method: 'PATCH', body: { disabled: !key.disabled } }).then(
-      () => toast(key.disabled ? `${key.name} may be used again` : `${key.name} is disabled: requests with it are refused`),
-      toastError,
-    )
-    keys.reload()
+    await call<OneKeyReply>(path, { method: 'PATCH', body: { disabled: !key.disabled } }).then(({ data }) => {
+      toast(key.disabled ? `${key.name} may be used again` : `${key.name} is disabled: requests with it are refused`)
+      showChange(keys, key.hash, data)
+    }, toastError)
   }
   const rotate = async (): Promise<void> => {
-    const { data, key: secret } = await call<{ data: Key; key: string }>(`${path}/rotate`, { method: 'POST' })
+    const { data, key: secret } = await call<MadeKeyReply>(`${path}/rotate`, { method: 'POST' })
     close()
     onSecret(data.name, secret)
-    keys.reload()
+    showChange(keys, key.hash, data)
     // The old address names a key that is no more.
     navigate(pathTo(['keys', data.hash]), { replace: true })
   }
@@ -143,7 +142,7 @@ function Actions({ key_: key, keys, onSecret }: KeysProps & { key_: Key }) {
     await call(path, { method: 'DELETE' })
     close()
     toast(`${key.name} is deleted`)
-    keys.reload()
+    showChange(keys, key.hash, undefined)
     navigate(pathTo(['keys']), { replace: true })
   }
   return (
@@ -164,9 +163,9 @@ function Actions({ key_: key, keys, onSecret }: KeysProps & { key_: Key }) {
         key_={key}
         isOpen={question === 'edit'}
         onClose={close}
-        onDone={() => {
+        onDone={(changed) => {
           close()
-          keys.reload()
+          showChange(keys, key.hash, changed)
         }}
       />
       <NamedDialog title="Replace the secret" name={key.name} verb="Replace it" isOpen={question === 'rotate'} onClose={close} act={rotate}>

@@ -42,6 +42,21 @@ export interface KeysProps {
   readonly onSecret: (name: string, secret: string) => void
 }
 
+/**
+ * Shows at once what a change has made of a key, and reads all of them again.
+ * @param hash under which the list has it: a new secret changes the hash. Undefined: it is new.
+ * @param key undefined: it is deleted, and the keys that it issued with it.
+ */
+export function showChange({ replace, reload }: Resource<KeysReply>, hash: string | undefined, key: Key | undefined): void {
+  replace(({ data }) => ({ data: changedList(data, hash, key) }))
+  reload()
+}
+
+function changedList(keys: readonly Key[], hash: string | undefined, key: Key | undefined): readonly Key[] {
+  if (key === undefined) return keys.filter((each) => each.hash !== hash && each.parent_hash !== hash)
+  return hash === undefined ? [...keys, key] : keys.map((each) => (each.hash === hash ? key : each))
+}
+
 function AllKeys({ keys, onSecret }: KeysProps) {
   const [isMaking, setMaking] = useState(false)
   const all = keys.data?.data
@@ -77,7 +92,7 @@ function AllKeys({ keys, onSecret }: KeysProps) {
         onClose={() => setMaking(false)}
         onDone={(key, secret) => {
           setMaking(false)
-          keys.reload()
+          showChange(keys, undefined, key)
           if (secret !== undefined) onSecret(key.name, secret)
         }}
       />
