@@ -9,7 +9,7 @@ import { Badge, Figure, Figures, PageHead, Section, Time } from '../components/v
 import { formatTime, formatUsd } from '../format.ts'
 import { useResource } from '../resource.ts'
 import { navigate, pathTo } from '../router.ts'
-import { EACH, ForecastText, type KeysProps, Limit, State, showChange } from './keys.tsx'
+import { eachText, ForecastText, type KeysProps, Limit, State, showChange } from './keys.tsx'
 import { burnDown } from './keys-budget.ts'
 import { EditKey, NamedDialog } from './keys-forms.tsx'
 import { Spending } from './keys-spending.tsx'
@@ -87,7 +87,7 @@ function About({ key_: key }: { key_: Key }) {
   return (
     <dl class="about">
       <dt>Limit</dt>
-      <dd>{key.limit === null ? 'None' : `${formatUsd(key.limit)} ${key.limit_reset ? EACH[key.limit_reset] : 'in all'}`}</dd>
+      <dd>{key.limit === null ? 'None' : `${formatUsd(key.limit)} ${key.limit_reset ? eachText(key.limit_reset) : 'in all'}`}</dd>
       <dt>Made</dt>
       <dd>{isOfFile ? 'In the configuration file' : <Time iso={key.created_at} />}</dd>
       <dt>Expires</dt>

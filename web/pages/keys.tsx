@@ -10,6 +10,7 @@ import { formatCount, formatShare, formatUsd } from '../format.ts'
 import { type Resource, useResource } from '../resource.ts'
 import { pathTo, useQuery } from '../router.ts'
 import type { PageProps } from '../routes.ts'
+import { type Meanings, meaningOf, plainWord } from '../words.ts'
 import { type Forecast, hasExpired, shareSpent } from './keys-budget.ts'
 import { EditKey, SecretShown } from './keys-forms.tsx'
 import { OneKey } from './keys-one.tsx'
@@ -201,7 +202,11 @@ export function State({ key_ }: { key_: Key }) {
   return <Badge tone={tone}>{text}</Badge>
 }
 
-export const EACH = { daily: 'a day', weekly: 'a week', monthly: 'a month' } as const
+type Reset = NonNullable<Key['limit_reset']>
+
+const EACH: Meanings<Reset, string> = { daily: 'a day', weekly: 'a week', monthly: 'a month' }
+
+export const eachText = (reset: Reset): string => meaningOf(EACH, reset) ?? plainWord(reset)
 
 export function Limit({ key_ }: { key_: Key }) {
   const { limit, limit_remaining: left, limit_reset: reset } = key_
@@ -210,7 +215,7 @@ export function Limit({ key_ }: { key_: Key }) {
   return (
     <span class="limit">
       <span class="number">
-        {formatUsd(limit)} {reset && EACH[reset]}
+        {formatUsd(limit)} {reset && eachText(reset)}
       </span>
       <meter
         class={share >= 1 ? 'bad' : share >= NEAR ? 'warn' : undefined}
