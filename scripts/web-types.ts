@@ -26,24 +26,49 @@ interface Document {
 const REPLIES: Readonly<Record<string, string>> = {
   StatusReply: 'getStatus',
   KeysReply: 'listKeys',
+  OneKeyReply: 'getKey',
+  MadeKeyReply: 'createKey',
   KeyBudgetReply: 'getKeyBudget',
-  KeyActivityReply: 'listKeyActivity',
   ActivityReply: 'listActivity',
   GenerationsReply: 'searchGenerations',
+  GenerationReply: 'getGenerationTimeline',
+  ReplayReply: 'planGeneration',
+  ModelsReply: 'listModels',
+  EndpointsReply: 'listEndpoints',
+  ProvidersReply: 'listProviders',
+  GuardrailsReply: 'listGuardrails',
+  AssignmentsReply: 'listKeyAssignments',
+  GuardrailTestReply: 'testGuardrails',
+  ConfigurationReply: 'getConfiguration',
+  ConfigurationCheckReply: 'checkConfiguration',
+  RehearsalReply: 'rehearseConfiguration',
+  LedgerEntriesReply: 'listLedgerEntries',
+  LedgerEntryReply: 'addLedgerEntry',
 }
+
+/** What stands before the types. */
+const HEAD = `/** Replies of the API as its description has them. Made by \`npm run generate\` (scripts/web-types.ts). */
+// biome-ignore-all format: it is generated
+
+/** A word of a set that grows: a gateway of another version may send one that is not listed here, and no page may take it for a listed one. */
+export type Word<Listed extends string> = Listed | (string & {})
+
+/** The words of a set that this version lists. */
+export type Listed<W> = W extends string ? (string extends W ? never : W) : never
+`
 
 export function webTypes(): string {
   const document = referenceDocument({ brand: 'headgate', models: [] }) as unknown as Document
   const named = new Map<string, string>()
   const types = Object.entries(REPLIES).map(([name, id]) => `export type ${name} = ${typeOf(replyOf(document, id), document, named)}`)
   const others = [...named].map(([name, text]) => `export type ${name} = ${text}`)
-  return `/** Replies of the API as its description has them. Made by \`npm run generate\` (scripts/web-types.ts). */\n// biome-ignore-all format: it is generated\n\n${[...types, ...others].join('\n\n')}\n`
+  return `${HEAD}\n${[...types, ...others].join('\n\n')}\n`
 }
 
 function replyOf({ paths }: Document, id: string): Schema {
   for (const methods of Object.values(paths))
     for (const { operationId, responses } of Object.values(methods)) {
-      const schema = responses?.['200']?.content?.['application/json']?.schema
+      const schema = (responses?.['200'] ?? responses?.['201'])?.content?.['application/json']?.schema
       if (operationId === id && schema) return schema
     }
   throw new Error(`no operation ${id} with a reply of JSON`)
@@ -61,14 +86,17 @@ function typeOf(schema: Schema, document: Document, named: Map<string, string>):
     }
     return name
   }
+  if (schema.anyOf?.every((each) => typeof each.const === 'string')) return word(schema.anyOf.map((each) => each.const))
   if (schema.anyOf) return [...new Set(schema.anyOf.map(inner))].join(' | ')
-  if (schema.enum) return schema.enum.map((value) => literal(value)).join(' | ')
+  if (schema.enum) return word(schema.enum)
   if (schema.const !== undefined) return literal(schema.const)
   if (schema.type === 'array') return `readonly (${schema.items ? inner(schema.items) : 'unknown'})[]`
   if (schema.type === 'object' || schema.properties) return objectType(schema, inner)
   if (schema.type === 'integer') return 'number'
   return ['string', 'number', 'boolean', 'null'].includes(schema.type ?? '') ? `${schema.type}` : 'unknown'
 }
+
+const word = (values: readonly unknown[]): string => `Word<${values.map((value) => literal(value)).join(' | ')}>`
 
 const literal = (value: unknown): string => (typeof value === 'string' ? `'${value}'` : JSON.stringify(value))
 

@@ -1,6 +1,12 @@
 /** Replies of the API as its description has them. Made by `npm run generate` (scripts/web-types.ts). */
 // biome-ignore-all format: it is generated
 
+/** A word of a set that grows: a gateway of another version may send one that is not listed here, and no page may take it for a listed one. */
+export type Word<Listed extends string> = Listed | (string & {})
+
+/** The words of a set that this version lists. */
+export type Listed<W> = W extends string ? (string extends W ? never : W) : never
+
 export type StatusReply = {
 readonly data: {
 readonly version: string
@@ -9,7 +15,7 @@ readonly uptime_seconds: number
 readonly at: string
 readonly workers: number
 readonly workers_answering: number
-readonly state: 'ready' | 'degraded' | 'draining'
+readonly state: Word<'ready' | 'degraded' | 'draining'>
 readonly reasons: readonly (string)[]
 readonly notes: readonly (string)[]
 readonly window_seconds: number
@@ -73,7 +79,7 @@ readonly p50: number | null
 readonly p90: number | null
 readonly p99: number | null
 }
-readonly health: 'ok' | 'degraded' | 'resting' | 'ejected'
+readonly health: Word<'ok' | 'degraded' | 'resting' | 'ejected'>
 readonly used: boolean
 readonly endpoint_count: number
 readonly ejected: number
@@ -82,13 +88,25 @@ readonly endpoints: readonly ({
 readonly id: string
 readonly model: string
 readonly tag: string
-readonly health: 'ok' | 'degraded' | 'poor' | 'outage' | 'resting' | 'ejected'
+readonly health: Word<'ok' | 'degraded' | 'poor' | 'outage' | 'resting' | 'ejected'>
 readonly used: boolean
 readonly problem: string | null
 readonly cause: string | null
 readonly ejected_for_ms: number
 readonly rests_for_ms: number
 readonly uptime_last_30m: number | null
+readonly latency_ms: {
+readonly p50: number
+readonly p75: number
+readonly p90: number
+readonly p99: number
+} | null
+readonly throughput: {
+readonly p50: number
+readonly p75: number
+readonly p90: number
+readonly p99: number
+} | null
 })[]
 })[]
 }
@@ -98,12 +116,21 @@ export type KeysReply = {
 readonly data: readonly (Key)[]
 }
 
+export type OneKeyReply = {
+readonly data: Key
+}
+
+export type MadeKeyReply = {
+readonly data: Key
+readonly key: string
+}
+
 export type KeyBudgetReply = {
 readonly data: {
 readonly hash: string
 readonly name: string
 readonly limit: number | null
-readonly limit_reset: 'daily' | 'weekly' | 'monthly' | null
+readonly limit_reset: Word<'daily' | 'weekly' | 'monthly'> | null
 readonly window: {
 readonly start: string | null
 readonly end: string | null
@@ -123,27 +150,6 @@ readonly used_at_end: number | null
 readonly runs_out_at: string | null
 }
 }
-}
-
-export type KeyActivityReply = {
-readonly data: readonly ({
-readonly date?: string
-readonly model?: string
-readonly provider_name?: string
-readonly api_key_hash: string
-readonly api_key_name: string | null
-readonly usage: number
-readonly requests: number
-readonly failed_requests: number
-readonly prompt_tokens: number
-readonly completion_tokens: number
-readonly reasoning_tokens: number
-readonly cache_discount: number
-})[]
-readonly has_more: boolean
-readonly next: string | null
-readonly since: string
-readonly until: string
 }
 
 export type ActivityReply = {
@@ -170,7 +176,7 @@ readonly provider_name: string | null
 readonly endpoint: string
 readonly api_key_hash: string
 readonly api_key_name: string | null
-readonly status: string
+readonly status: Word<'completed' | 'incomplete' | 'failed' | 'aborted' | 'unknown' | 'open'>
 readonly error: string | null
 readonly usage: number
 readonly tokens_prompt: number | null
@@ -185,6 +191,465 @@ readonly next: string | null
 readonly scanned_until: string
 }
 
+export type GenerationReply = {
+readonly data: {
+readonly id: string
+readonly created_at: string
+readonly model: string
+readonly provider_name: string | null
+readonly endpoint: string
+readonly api_key_hash: string
+readonly api_key_name: string | null
+readonly status: Word<'completed' | 'incomplete' | 'failed' | 'aborted' | 'unknown' | 'open'>
+readonly error: string | null
+readonly usage: number
+readonly tokens_prompt: number | null
+readonly tokens_completion: number | null
+readonly latency: number | null
+readonly generation_time: number | null
+readonly streamed: boolean | null
+readonly session_id: string | null
+readonly trace_id: string | null
+readonly charge_reason: string | null
+readonly router: string | null
+readonly finish_reason: string | null
+readonly native_finish_reason: string | null
+readonly service_tier: string | null
+readonly native_service_tier: string | null
+readonly api_type: string | null
+readonly user_agent: string | null
+readonly app_title: string | null
+readonly origin: string | null
+readonly external_user: string | null
+readonly preset_id: string | null
+readonly data_region: string | null
+readonly upstream_id: string | null
+readonly response_cache_source_id: string | null
+readonly web_search_engine: string | null
+readonly cache_discount: number | null
+readonly num_search_results: number | null
+readonly num_fetches: number | null
+readonly credit_output_cap: number | null
+readonly estimated: boolean
+readonly price_unknown: boolean
+readonly unrecovered_nano: number
+readonly disputed_nano: number
+readonly attempts: readonly ({
+readonly position: number
+readonly provider_name: string | null
+readonly endpoint: string | null
+readonly status: number | null
+readonly error: string | null
+readonly cause: string | null
+readonly latency: number | null
+readonly at_ms: number | null
+readonly time_to_first_token: number | null
+readonly duration_ms: number | null
+readonly turn: number
+readonly dropped: readonly (string)[]
+readonly reason: Word<'first' | 'previous_failed' | 'next_turn' | 'without_reasoning'>
+readonly choice: Word<'only_one' | 'order' | 'session' | 'tier' | 'draw' | 'quality' | 'price' | 'throughput' | 'latency' | 'exacto'> | null
+})[]
+readonly steps: readonly ({
+readonly position: number
+readonly kind: Word<'tool' | 'model' | 'guardrail' | 'plugin'>
+readonly name: string
+readonly at_ms: number | null
+readonly duration_ms: number | null
+readonly error: string | null
+readonly within: number | null
+readonly tokens: {
+readonly prompt: number
+readonly completion: number
+} | null
+readonly usd: number | null
+readonly attempts: readonly ({
+readonly provider_name?: string
+readonly status?: number | null
+readonly latency?: number
+readonly error: string | null
+readonly cause: string | null
+})[]
+})[]
+readonly guardrails: readonly ({
+readonly guardrail: string
+readonly rule: string
+readonly action: Word<'flagged' | 'redacted' | 'blocked' | 'unchecked'>
+readonly direction: Word<'input' | 'output'>
+readonly count: number
+readonly kinds: readonly (string)[]
+})[]
+readonly plugins: readonly ({
+readonly name: string
+readonly figures: Readonly<Record<string, number | boolean>>
+readonly failure?: string
+readonly usd: number
+})[]
+readonly timeline: readonly ({
+readonly kind: Word<'admitted' | 'layers' | 'moderation' | 'attempt' | 'first_content' | 'settled' | 'tool' | 'model' | 'guardrail' | 'plugin'>
+readonly at_ms: number | null
+readonly duration_ms?: number | null
+readonly position?: number | null
+readonly name?: string | null
+readonly error?: string | null
+})[]
+readonly tokens: {
+readonly prompt: number
+readonly completion: number
+readonly reasoning: number
+readonly cached: number
+readonly cache_write: number
+} | null
+readonly money: readonly ({
+readonly item: string
+readonly name: string | null
+readonly model: string | null
+readonly endpoint: string | null
+readonly units: number | null
+readonly unit_price: string | null
+readonly nano: number
+readonly usd: number
+})[]
+readonly reservation: {
+readonly held: readonly ({
+readonly nano: number
+readonly usd: number
+})[]
+readonly in_force: {
+readonly nano: number
+readonly usd: number
+}
+readonly charged: {
+readonly nano: number
+readonly usd: number
+}
+readonly released: {
+readonly nano: number
+readonly usd: number
+}
+readonly beyond_hold: {
+readonly nano: number
+readonly usd: number
+}
+}
+readonly held: number
+}
+}
+
+export type ReplayReply = {
+readonly data: {
+readonly id: string
+readonly approximate: readonly (string)[]
+readonly happened: {
+readonly model: string
+readonly provider_name: string | null
+readonly endpoint: string
+readonly status: Word<'completed' | 'incomplete' | 'failed' | 'aborted' | 'unknown' | 'open'>
+readonly usage: number
+}
+readonly plan: {
+readonly object: 'plan'
+readonly format: string
+readonly requested: string
+readonly strategy: string
+readonly models: readonly (string)[]
+readonly inputs?: number
+readonly key: string
+readonly candidates: readonly ({
+readonly position: number
+readonly provider: string
+readonly model: string
+readonly endpoint: string
+readonly price: Readonly<Record<string, string>> | null
+readonly why: {
+readonly by: Word<'only_one' | 'order' | 'session' | 'tier' | 'draw' | 'quality' | 'price' | 'throughput' | 'latency' | 'exacto'>
+readonly share?: number
+readonly value?: number | null
+readonly health: Word<'ok' | 'recent_outage' | 'resting' | 'ejected'>
+}
+readonly dropped?: readonly (string)[]
+readonly refused?: {
+readonly code: number
+readonly message: string
+}
+readonly calls?: {
+readonly count: number
+readonly at_once: number
+readonly inputs: number
+}
+})[]
+readonly excluded: readonly ({
+readonly provider: string
+readonly model: string
+readonly endpoint: string
+readonly filter: string
+readonly detail?: string
+})[]
+readonly hold: {
+readonly usd: string
+readonly input_tokens_bound: number
+readonly output_cap: number
+readonly left_usd: string | null
+}
+readonly plugins: readonly (string)[]
+readonly guardrails: readonly (string)[]
+} | null
+readonly refused: {
+readonly status: number
+readonly message: string
+} | null
+readonly differences: readonly ({
+readonly what: Word<'model' | 'endpoint' | 'outcome'>
+readonly was: string | null
+readonly would_be: string | null
+})[]
+}
+}
+
+export type ModelsReply = {
+readonly object: 'list'
+readonly data: readonly (Model)[]
+readonly total_count: number
+readonly links: {
+readonly next: string | null
+}
+}
+
+export type EndpointsReply = {
+readonly data: {
+readonly id: string
+readonly name: string
+readonly description: string
+readonly created: number
+readonly architecture: {
+readonly modality: string | null
+readonly input_modalities: readonly (string)[]
+readonly output_modalities: readonly (string)[]
+readonly tokenizer: string
+readonly instruct_type: string | null
+}
+readonly endpoints: readonly (Endpoint)[]
+}
+}
+
+export type ProvidersReply = {
+readonly data: readonly ({
+readonly name: string
+readonly slug: string
+readonly privacy_policy_url: string | null
+readonly terms_of_service_url: string | null
+readonly status_page_url: string | null
+readonly headquarters: string | null
+readonly datacenters: readonly (string)[] | null
+})[]
+}
+
+export type GuardrailsReply = {
+readonly data: readonly (Guardrail)[]
+readonly total_count: number
+}
+
+export type AssignmentsReply = {
+readonly data: readonly ({
+readonly id: string
+readonly guardrail_id: string
+readonly key_hash: string
+readonly key_name: string
+readonly key_label: string
+readonly assigned_by: string | null
+readonly created_at: string
+})[]
+readonly total_count: number
+}
+
+export type GuardrailTestReply = {
+readonly data: {
+readonly verdict: Word<'pass' | 'flag' | 'redact' | 'block'>
+readonly text: string | null
+readonly findings: readonly ({
+readonly guardrail_id: string
+readonly guardrail: string
+readonly scope: Word<'account' | 'api-key'>
+readonly action: Word<'flag' | 'redact' | 'block'>
+readonly entity: string
+readonly label: string | null
+readonly matches: readonly (string)[]
+})[]
+readonly guardrails: readonly ({
+readonly id: string
+readonly name: string
+readonly scope: Word<'account' | 'api-key'>
+})[]
+readonly not_called: readonly ({
+readonly id: string
+readonly name: string
+})[]
+}
+}
+
+export type ConfigurationReply = {
+readonly data: {
+readonly file: string
+readonly files: readonly (string)[]
+readonly entries: readonly ({
+readonly line: number
+readonly column: number
+readonly path: string
+readonly value: unknown
+readonly secret: boolean
+readonly file: string
+})[]
+readonly left_out: number
+}
+}
+
+export type ConfigurationCheckReply = {
+readonly data: {
+readonly ok: boolean
+readonly problems: readonly ({
+readonly line: number
+readonly column: number
+readonly path: string
+readonly message: string
+})[]
+readonly not_checked: readonly ({
+readonly line: number
+readonly column: number
+readonly path: string
+readonly what: string
+})[]
+readonly counts: {
+readonly providers: number
+readonly models: number
+readonly keys: number
+} | null
+readonly needs_restart: readonly (string)[]
+readonly difference: {
+readonly added: number
+readonly removed: number
+readonly lines: readonly ({
+readonly kind: Word<'same' | 'removed' | 'added' | 'folded'>
+readonly was: number | null
+readonly now: number | null
+readonly text: string
+readonly count: number
+})[]
+readonly left_out: number
+} | null
+readonly tests: readonly ({
+readonly name: string
+readonly passed: boolean
+readonly differences: readonly (string)[]
+})[]
+readonly test_problems: readonly ({
+readonly line: number
+readonly column: number
+readonly path: string
+readonly message: string
+})[]
+readonly passed: number
+readonly failed: number
+}
+}
+
+export type RehearsalReply = {
+readonly data: {
+readonly ok: boolean
+readonly problems: readonly ({
+readonly line: number
+readonly column: number
+readonly path: string
+readonly message: string
+})[]
+readonly not_checked: readonly ({
+readonly line: number
+readonly column: number
+readonly path: string
+readonly what: string
+})[]
+readonly approximate: readonly (string)[]
+readonly requests: readonly ({
+readonly id: string
+readonly created_at: string
+readonly api_key_name: string
+readonly happened: {
+readonly model: string | null
+readonly provider_name: string | null
+readonly endpoint: string | null
+readonly status: string | null
+readonly usage: number | null
+}
+readonly today: {
+readonly model: string | null
+readonly provider_name: string | null
+readonly endpoint: string | null
+readonly price: Readonly<Record<string, string>> | null
+readonly cost: number | null
+readonly refused: {
+readonly status: number
+readonly type: string | null
+readonly message: string
+} | null
+} | null
+readonly planned: {
+readonly model: string | null
+readonly provider_name: string | null
+readonly endpoint: string | null
+readonly price: Readonly<Record<string, string>> | null
+readonly cost: number | null
+readonly refused: {
+readonly status: number
+readonly type: string | null
+readonly message: string
+} | null
+}
+readonly differences: readonly ({
+readonly what: Word<'model' | 'endpoint' | 'price' | 'refused' | 'served'>
+readonly was: string | null
+readonly would_be: string | null
+})[]
+})[]
+readonly summary: {
+readonly requests: number
+readonly differ: number
+readonly by: {
+readonly model: number
+readonly endpoint: number
+readonly price: number
+readonly refused: number
+readonly served: number
+}
+readonly changes: readonly ({
+readonly what: Word<'model' | 'endpoint' | 'price' | 'refused' | 'served'>
+readonly was: string | null
+readonly would_be: string | null
+readonly count: number
+})[]
+readonly cost: {
+readonly happened: number
+readonly today: number
+readonly planned: number
+readonly requests: number
+}
+} | null
+readonly left_out: {
+readonly no_inputs: number
+readonly key_gone: number
+readonly no_time: number
+}
+readonly scanned_until: string
+}
+}
+
+export type LedgerEntriesReply = {
+readonly data: readonly (LedgerEntry)[]
+readonly next_cursor: string | null
+}
+
+export type LedgerEntryReply = {
+readonly data: LedgerEntry
+}
+
 export type Key = {
 readonly hash: string
 readonly name: string
@@ -192,7 +657,7 @@ readonly label: string
 readonly disabled: boolean
 readonly limit: number | null
 readonly limit_remaining: number | null
-readonly limit_reset: string | null
+readonly limit_reset: Word<'daily' | 'weekly' | 'monthly'> | null
 readonly usage: number
 readonly usage_daily: number
 readonly usage_weekly: number
@@ -206,5 +671,161 @@ readonly updated_at: string | null
 readonly expires_at: string | null
 readonly creator_user_id: string | null
 readonly workspace_id: string
+readonly is_management_key: boolean
+readonly source: Word<'configuration' | 'store'>
+readonly forecast?: {
+readonly per_day: number
+readonly basis_days: number
+readonly used_at_end: number | null
+readonly runs_out_at: string | null
+} | null
 readonly parent_hash: string | null
+}
+
+export type Model = {
+readonly id: string
+readonly object: 'model'
+readonly owned_by: string
+readonly canonical_slug: string
+readonly name: string
+readonly created: number
+readonly description: string
+readonly context_length: number | null
+readonly architecture: {
+readonly modality: string | null
+readonly input_modalities: readonly (string)[]
+readonly output_modalities: readonly (string)[]
+readonly tokenizer: string
+readonly instruct_type: string | null
+}
+readonly pricing: {
+readonly prompt: string
+readonly completion: string
+readonly request?: string
+readonly image?: string
+readonly input_cache_read?: string
+readonly input_cache_write?: string
+readonly overrides?: readonly (Readonly<Record<string, unknown>>)[]
+}
+readonly top_provider: {
+readonly context_length: number | null
+readonly max_completion_tokens: number | null
+readonly is_moderated: boolean
+}
+readonly per_request_limits: Readonly<Record<string, unknown>> | null
+readonly supported_parameters: readonly (string)[]
+readonly default_parameters: Readonly<Record<string, unknown>> | null
+readonly supported_voices: readonly (string)[] | null
+readonly links: {
+readonly details: string
+}
+readonly alias_target?: {
+readonly slug: string
+readonly name: string
+}
+}
+
+export type Endpoint = {
+readonly name: string
+readonly model_id: string
+readonly model_name: string
+readonly provider_name: string
+readonly tag: string
+readonly context_length: number
+readonly max_completion_tokens: number | null
+readonly max_prompt_tokens: number | null
+readonly pricing: {
+readonly prompt: string
+readonly completion: string
+readonly request?: string
+readonly image?: string
+readonly input_cache_read?: string
+readonly input_cache_write?: string
+readonly overrides?: readonly (Readonly<Record<string, unknown>>)[]
+}
+readonly quantization: string
+readonly status: number
+readonly supported_parameters: readonly (string)[]
+readonly supports_implicit_caching: boolean
+readonly uptime_last_5m: number | null
+readonly uptime_last_30m: number | null
+readonly uptime_last_1d: number | null
+readonly latency_last_30m: {
+readonly p50: number
+readonly p75: number
+readonly p90: number
+readonly p99: number
+} | null
+readonly throughput_last_30m: {
+readonly p50: number
+readonly p75: number
+readonly p90: number
+readonly p99: number
+} | null
+}
+
+export type Guardrail = {
+readonly id: string
+readonly name: string
+readonly description: string | null
+readonly limit_usd: number | null
+readonly reset_interval: Word<'daily' | 'weekly' | 'monthly'> | null
+readonly include_byok_in_budgets: boolean
+readonly allowed_models: readonly (string)[] | null
+readonly ignored_models: readonly (string)[] | null
+readonly allowed_providers: readonly (string)[] | null
+readonly ignored_providers: readonly (string)[] | null
+readonly enforce_zdr: boolean | null
+readonly enforce_zdr_anthropic: boolean | null
+readonly enforce_zdr_openai: boolean | null
+readonly enforce_zdr_google: boolean | null
+readonly enforce_zdr_xai: boolean | null
+readonly enforce_zdr_other: boolean | null
+readonly enable_free_model_publication: boolean | null
+readonly enable_free_model_training: boolean | null
+readonly enable_paid_model_training: boolean | null
+readonly content_filters: readonly ({
+readonly pattern: string
+readonly action: Word<'flag' | 'redact' | 'block'>
+readonly label?: string | null
+})[] | null
+readonly content_filter_builtins: readonly ({
+readonly slug: Word<'email' | 'phone' | 'ssn' | 'credit-card' | 'ip-address' | 'person-name' | 'address' | 'iban' | 'api-key' | 'regex-prompt-injection'>
+readonly action: Word<'flag' | 'redact' | 'block'>
+readonly label: string
+readonly scan_scope?: Word<'user_only' | 'all_messages'>
+})[] | null
+readonly phrases?: readonly (string)[]
+readonly allowed_phrases?: readonly (string)[]
+readonly action?: Word<'flag' | 'redact' | 'block'>
+readonly direction?: Word<'input' | 'output' | 'both'>
+readonly restore?: boolean
+readonly max_price?: Readonly<Record<string, unknown>>
+readonly require_parameters?: boolean
+readonly audit?: Word<'hashes' | 'full'>
+readonly engine?: {
+readonly type: string
+readonly on_error: Word<'closed' | 'open'>
+}
+readonly workspace_id: string
+readonly created_at: string
+readonly updated_at: string | null
+readonly scope: Word<'account' | 'api-key'>
+readonly source: Word<'configuration' | 'store'>
+}
+
+export type LedgerEntry = {
+readonly id: string
+readonly created_at: string
+readonly kind: Word<'unrecovered' | 'disputed' | 'correction' | 'refund' | 'write_off'>
+readonly amount: number
+readonly amount_nano: number
+readonly api_key_hash: string
+readonly api_key_name: string | null
+readonly generation_id: string | null
+readonly settles: string | null
+readonly counted_at: string | null
+readonly actor: string
+readonly reason: string
+readonly idempotency_key: string | null
 }

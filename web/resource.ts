@@ -7,6 +7,8 @@ export interface Resource<T> {
   readonly error: Error | undefined
   readonly isLoading: boolean
   readonly reload: () => void
+  /** Puts what a change of the visitor's has made of the data in its place, until the next load has it from the API. */
+  readonly replace: (change: (data: T) => T) => void
 }
 
 export interface ResourceOptions {
@@ -32,6 +34,10 @@ export function useResource<T>(
   })
   const [round, setRound] = useState(0)
   const reload = useCallback(() => setRound((last) => last + 1), [])
+  const replace = useCallback(
+    (change: (data: T) => T) => setState((last) => (last.data === undefined ? last : { ...last, data: change(last.data) })),
+    [],
+  )
   useEffect(() => {
     if (!enabled) {
       setState({ data: undefined, error: undefined, isLoading: false })
@@ -57,5 +63,5 @@ export function useResource<T>(
       clearTimeout(timer)
     }
   }, [...inputs, round, enabled, every])
-  return { ...state, reload }
+  return { ...state, reload, replace }
 }

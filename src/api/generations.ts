@@ -18,7 +18,8 @@ const MOST = 200
 const USUAL = 50
 const LONGEST_TEXT = 512
 const MOST_USD = 1_000_000
-const STATUSES = ['completed', 'incomplete', 'failed', 'aborted', 'unknown', 'open'] as const
+/** `open` until it is settled. */
+export const STATUSES = ['completed', 'incomplete', 'failed', 'aborted', 'unknown', 'open'] as const
 
 /**
  * One call looks at generations for some 60 milliseconds: `data` may be empty where `next` is not null, and the search goes on
@@ -71,9 +72,10 @@ export function wantedBy(query: URLSearchParams, identityOf: (hash: string) => s
   }
 }
 
-/** Milliseconds since the epoch. @param position the `next` of a page. */
 /** The last that a sequence can name: in the year 2039. */
 const LAST_MOMENT = Math.floor(Number.MAX_SAFE_INTEGER / TICKS)
+
+/** Milliseconds since the epoch. @param position the `next` of a page. */
 
 export const searchedUntil = (position: string): number => Math.floor(Number(position.split(' ')[0]) / TICKS)
 

@@ -4,20 +4,26 @@ import type { JsonObject } from '../core/json.ts'
 import { makeSecret } from '../core/secret.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { isKey, type KeyRecord, type StoredKey } from '../store/keys.ts'
+import type { ActivitySource } from './activity.ts'
 import { changesOf, MOST_USD, makingOf, nanoOf } from './key-body.ts'
 import { allKeys, type KeySource, keyEntries } from './key-entry.ts'
+import { forecasts } from './key-forecast.ts'
 import { choiceOf, integerOf } from './query.ts'
 import { type ApiReply, ok } from './reply.ts'
 import { WORKSPACE } from './workspace.ts'
 
-/** @param query with `include_disabled`, `offset`, `workspace_id`. @throws Fault 400 naming the query parameter. */
-export async function listKeys(query: URLSearchParams, source: KeySource): Promise<ApiReply> {
+/** @param query with `include_disabled`, `include_forecast`, `offset`, `workspace_id`. @throws Fault 400 naming the query parameter. */
+export async function listKeys(query: URLSearchParams, source: ActivitySource): Promise<ApiReply> {
   const disabled = choiceOf(query, 'include_disabled', ['true', 'false']) === 'true'
+  const withForecast = choiceOf(query, 'include_forecast', ['true', 'false']) === 'true'
   const offset = integerOf(query, 'offset', 0, Number.MAX_SAFE_INTEGER) ?? 0
   const workspace = query.get('workspace_id') || WORKSPACE
   const keys = workspace === WORKSPACE ? await allKeys(source) : []
-  const shown = keys.filter((key) => disabled || !key.disabled)
-  return ok({ data: await keyEntries(shown.slice(offset), source) })
+  const shown = keys.filter((key) => disabled || !key.disabled).slice(offset)
+  const entries = await keyEntries(shown, source)
+  if (!withForecast) return ok({ data: entries })
+  const found = await forecasts(shown, keys, source)
+  return ok({ data: shown.map((key, at) => ({ ...entries[at], forecast: found.get(key) ?? null })) })
 }
 
 /** @throws Fault 404. */

@@ -58,10 +58,17 @@ function keyOperations(): DescribedOperation[] {
       summary: 'List keys',
       parameters: [
         { name: 'offset', in: 'query', description: 'Keys to skip.', schema: { type: 'integer', minimum: 0 }, example: 0 },
+        { name: 'include_disabled', in: 'query', description: 'Also disabled keys.', schema: { type: 'string', enum: ['true', 'false'] } },
+        {
+          name: 'include_forecast',
+          in: 'query',
+          description: 'Adds to each key with a limit how long that lasts; of CSV it changes nothing.',
+          schema: { type: 'string', enum: ['true', 'false'] },
+        },
         FORMAT,
       ],
       reply: { description: 'Keys.', schema: keyList },
-      faults: ['bad_request'],
+      faults: ['bad_request', 'unavailable'],
     },
     {
       ...manages,

@@ -1,7 +1,9 @@
 /** What an operator watches, described. */
 import { type TSchema, Type } from 'typebox'
 import type { JsonObject } from '../core/json.ts'
+import { STATUSES } from './generations.ts'
 import type { DescribedOperation, DescribedParameter } from './openapi.ts'
+import { PLACED_BY, plan } from './openapi-replies.ts'
 import { FORMAT } from './openapi-spending.ts'
 
 const count = Type.Integer({ minimum: 0 })
@@ -18,6 +20,8 @@ const connectionCause = Type.String({
   description: 'Why its connection failed, such as `unknown_name`, `refused` or `untrusted_authority`.',
 })
 
+const quarters = Type.Object({ p50: figure, p75: figure, p90: figure, p99: figure })
+
 const endpointState = Type.Object({
   id: Type.String(),
   model: Type.String(),
@@ -31,6 +35,8 @@ const endpointState = Type.Object({
   ejected_for_ms: count,
   rests_for_ms: count,
   uptime_last_30m: Type.Union([figure, Type.Null()], { description: 'Percent.' }),
+  latency_ms: Type.Union([quarters, Type.Null()]),
+  throughput: Type.Union([quarters, Type.Null()], { description: 'Tokens per second.' }),
 })
 
 const status = Type.Object({
@@ -85,39 +91,59 @@ const status = Type.Object({
   }),
 })
 
+const state = () => Type.Enum([...STATUSES], { description: '`open` until it is settled.' })
+
+/** What the list and the timeline of a generation have in common. */
+const row = {
+  id: Type.String(),
+  created_at: Type.String(),
+  model: Type.String(),
+  provider_name: maybe(Type.String()),
+  endpoint: Type.String(),
+  api_key_hash: Type.String(),
+  api_key_name: maybe(Type.String()),
+  status: state(),
+  error: maybe(Type.String({ description: 'Code of the error that ended it.' })),
+  usage: Type.Number({ minimum: 0, description: 'USD.' }),
+  tokens_prompt: maybe(count),
+  tokens_completion: maybe(count),
+  latency: maybe(Type.Number({ minimum: 0, description: 'Milliseconds until the first content.' })),
+  generation_time: maybe(Type.Number({ minimum: 0, description: 'Milliseconds of the whole.' })),
+  streamed: maybe(Type.Boolean()),
+  session_id: maybe(Type.String()),
+}
+
 const found = Type.Object({
-  data: Type.Array(
-    Type.Object({
-      id: Type.String(),
-      created_at: Type.String(),
-      model: Type.String(),
-      provider_name: maybe(Type.String()),
-      endpoint: Type.String(),
-      api_key_hash: Type.String(),
-      api_key_name: maybe(Type.String()),
-      status: Type.String(),
-      error: maybe(Type.String()),
-      usage: figure,
-      tokens_prompt: maybe(count),
-      tokens_completion: maybe(count),
-      latency: maybe(figure),
-      generation_time: maybe(figure),
-      streamed: maybe(Type.Boolean()),
-      session_id: maybe(Type.String()),
-      attempts: count,
-    }),
-  ),
+  data: Type.Array(Type.Object({ ...row, attempts: Type.Integer({ minimum: 0, description: 'Calls of providers.' }) })),
   next: maybe(Type.String({ description: 'The `cursor` of the next page; null at the end.' })),
   scanned_until: Type.String({ description: 'All generations from here on have been looked at.' }),
 })
 
 const sum = Type.Object({ nano: Type.Integer({ description: 'Nano-dollars.' }), usd: figure })
 
+/** Facts of the row as texts and numbers; null where there are none. */
+const facts = Object.fromEntries(
+  [
+    ...['trace_id', 'charge_reason', 'router', 'finish_reason', 'native_finish_reason', 'service_tier', 'native_service_tier'],
+    ...['api_type', 'user_agent', 'app_title', 'origin', 'external_user', 'preset_id', 'data_region', 'upstream_id'],
+    ...['response_cache_source_id', 'web_search_engine'],
+  ].map((name) => [name, maybe(Type.String())]),
+)
+const counts = Object.fromEntries(
+  ['cache_discount', 'num_search_results', 'num_fetches', 'credit_output_cap'].map((name) => [name, maybe(Type.Number())]),
+)
+
+const STEP_KINDS = ['tool', 'model', 'guardrail', 'plugin'] as const
+
 const detail = Type.Object({
   data: Type.Object({
-    id: Type.String(),
-    api_key_hash: Type.String(),
-    api_key_name: maybe(Type.String()),
+    ...row,
+    ...facts,
+    ...counts,
+    estimated: Type.Boolean({ description: 'True where the provider reported no usage, or not all of it.' }),
+    price_unknown: Type.Boolean(),
+    unrecovered_nano: Type.Integer({ description: 'Nano-dollars that the limits of the key could not pay.' }),
+    disputed_nano: Type.Integer({ description: 'Nano-dollars of a report that cannot be true.' }),
     attempts: Type.Array(
       Type.Object({
         position: count,
@@ -133,13 +159,13 @@ const detail = Type.Object({
         turn: count,
         dropped: Type.Array(Type.String()),
         reason: Type.Enum(['first', 'previous_failed', 'next_turn', 'without_reasoning']),
-        choice: maybe(Type.String({ description: 'Of the first one, where there was a choice: as `why.by` of a plan.' })),
+        choice: maybe(Type.Enum([...PLACED_BY], { description: 'Of the first one, where there was a choice: as `why.by` of a plan.' })),
       }),
     ),
     steps: Type.Array(
       Type.Object({
         position: count,
-        kind: Type.Enum(['tool', 'model', 'guardrail', 'plugin']),
+        kind: Type.Enum([...STEP_KINDS]),
         name: Type.String(),
         at_ms: maybe(figure),
         duration_ms: maybe(figure),
@@ -147,7 +173,15 @@ const detail = Type.Object({
         within: maybe(Type.Integer({ description: 'Position of the step that made it.' })),
         tokens: maybe(Type.Object({ prompt: count, completion: count })),
         usd: maybe(figure),
-        attempts: Type.Array(Type.Object({}, { additionalProperties: true })),
+        attempts: Type.Array(
+          Type.Object({
+            provider_name: Type.Optional(Type.String()),
+            status: Type.Optional(maybe(count)),
+            latency: Type.Optional(figure),
+            error: maybe(Type.String()),
+            cause: maybe(Type.String()),
+          }),
+        ),
       }),
       { description: 'Tools, models that they called, engines of guardrails, and plugins that took their time.' },
     ),
@@ -155,7 +189,7 @@ const detail = Type.Object({
       Type.Object({
         guardrail: Type.String(),
         rule: Type.String(),
-        action: Type.String(),
+        action: Type.Enum(['flagged', 'redacted', 'blocked', 'unchecked']),
         direction: Type.Enum(['input', 'output']),
         count: Type.Integer({ description: 'Distinct texts that were found; which ones is not kept here.' }),
         kinds: Type.Array(Type.String()),
@@ -164,12 +198,21 @@ const detail = Type.Object({
     plugins: Type.Array(
       Type.Object({
         name: Type.String(),
-        figures: Type.Object({}, { description: 'What it reports of its work in numbers.', additionalProperties: true }),
+        figures: Type.Record(Type.String(), Type.Union([Type.Number(), Type.Boolean()]), { description: 'What it reports of its work.' }),
         failure: Type.Optional(Type.String()),
         usd: figure,
       }),
     ),
-    timeline: Type.Array(Type.Object({ kind: Type.String(), at_ms: maybe(figure) })),
+    timeline: Type.Array(
+      Type.Object({
+        kind: Type.Enum(['admitted', 'layers', 'moderation', 'attempt', 'first_content', 'settled', ...STEP_KINDS]),
+        at_ms: maybe(Type.Number({ minimum: 0, description: 'Milliseconds since the admission; null where unknown.' })),
+        duration_ms: Type.Optional(maybe(figure)),
+        position: Type.Optional(maybe(count)),
+        name: Type.Optional(maybe(Type.String())),
+        error: Type.Optional(maybe(Type.String())),
+      }),
+    ),
     tokens: maybe(Type.Object({ prompt: count, completion: count, reasoning: count, cached: count, cache_write: count })),
     money: Type.Array(
       Type.Object({
@@ -205,13 +248,13 @@ const replay = Type.Object({
       model: Type.String(),
       provider_name: maybe(Type.String()),
       endpoint: Type.String(),
-      status: Type.String(),
+      status: state(),
       usage: figure,
     }),
-    plan: maybe(Type.Object({}, { description: 'As `POST /plan` returns it.', additionalProperties: true })),
+    plan: maybe(plan),
     refused: maybe(Type.Object({ status: count, message: Type.String() })),
     differences: Type.Array(
-      Type.Object({ what: Type.Enum(['model', 'endpoint', 'outcome']), was: Type.Unknown(), would_be: Type.Unknown() }),
+      Type.Object({ what: Type.Enum(['model', 'endpoint', 'outcome']), was: maybe(Type.String()), would_be: maybe(Type.String()) }),
     ),
   }),
 })
@@ -234,12 +277,7 @@ const FILTERS = [
   filter('provider', 'Name of the provider.', text),
   filter('endpoint', 'Id of the endpoint.', text),
   filter('session_id', 'The session.', text),
-  filter(
-    'status',
-    'Some of completed, incomplete, failed, aborted, unknown and open; separated by commas.',
-    { type: 'string' },
-    'completed',
-  ),
+  filter('status', `Some of ${STATUSES.join(', ')}; separated by commas.`, { type: 'string' }, 'completed'),
   filter('error', 'Code of the error that ended it.', text),
   filter('min_cost', 'USD, at least.', amount, 0),
   filter('max_cost', 'USD, at most.', amount, 1000),

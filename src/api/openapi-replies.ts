@@ -104,6 +104,10 @@ export const embeddings = Type.Object({
   }),
 })
 
+/** What decides the place of an endpoint in the order. */
+export const PLACED_BY = ['only_one', 'order', 'session', 'tier', 'draw', 'quality', 'price', 'throughput', 'latency', 'exacto'] as const
+const decided = () => Type.Enum([...PLACED_BY])
+
 export const plan = Type.Object({
   object: Type.Literal('plan'),
   format: Type.String(),
@@ -111,11 +115,25 @@ export const plan = Type.Object({
   strategy: Type.String(),
   models: Type.Array(Type.String()),
   inputs: Type.Optional(Type.Integer({ description: 'Embeddings: number of requested vectors.' })),
+  key: Type.String({ description: 'Name of the key that it was planned for.' }),
   candidates: Type.Array(
     Type.Object({
       position: Type.Integer(),
       provider: Type.String(),
       model: Type.String(),
+      endpoint: Type.String(),
+      price: maybe(Type.Record(Type.String(), Type.String())),
+      why: Type.Object(
+        {
+          by: decided(),
+          share: Type.Optional(Type.Number({ description: 'Chance of being tried first of its model; only where there is a draw.' })),
+          value: Type.Optional(maybe(Type.Number({ description: 'What it was sorted by; null where it is not known.' }))),
+          health: Type.Enum(['ok', 'recent_outage', 'resting', 'ejected']),
+        },
+        { description: 'Why it stands here.' },
+      ),
+      dropped: Type.Optional(Type.Array(Type.String(), { description: 'Parameters that would not reach the provider.' })),
+      refused: Type.Optional(Type.Object({ code: Type.Integer(), message: Type.String() })),
       calls: Type.Optional(
         Type.Object(
           { count: Type.Integer(), at_once: Type.Integer(), inputs: Type.Integer() },
@@ -124,6 +142,22 @@ export const plan = Type.Object({
       ),
     }),
   ),
-  excluded: Type.Array(Type.Object({}), { description: 'Excluded endpoints, each with its reason.' }),
-  hold: Type.Object({ usd: Type.String(), input_tokens_bound: Type.Integer(), output_cap: Type.Integer() }),
+  excluded: Type.Array(
+    Type.Object({
+      provider: Type.String(),
+      model: Type.String(),
+      endpoint: Type.String(),
+      filter: Type.String({ description: 'What excluded it.' }),
+      detail: Type.Optional(Type.String()),
+    }),
+    { description: 'Excluded endpoints, each with its reason.' },
+  ),
+  hold: Type.Object({
+    usd: Type.String(),
+    input_tokens_bound: Type.Integer(),
+    output_cap: Type.Integer(),
+    left_usd: maybe(Type.String({ description: 'USD left before the request; null without a limit.' })),
+  }),
+  plugins: Type.Array(Type.String()),
+  guardrails: Type.Array(Type.String()),
 })

@@ -116,10 +116,17 @@ export const provider = Type.Object({
   datacenters: maybe(texts()),
 })
 
+export const forecast = Type.Object({
+  per_day: amount('USD a day, the mean of the last seven days, or of those since the first request in them.'),
+  basis_days: amount('Days that the mean is of.'),
+  used_at_end: maybe(amount('USD at the end of the window, at this pace.')),
+  runs_out_at: maybe(Type.String({ description: 'When nothing is left, at this pace; null: not before the window ends.' })),
+})
+
 const spending = {
   limit: maybe(amount('USD; null for none.')),
   limit_remaining: maybe(amount('USD; open requests count with what is held for them.')),
-  limit_reset: maybe(text('`daily`, `weekly` or `monthly`.')),
+  limit_reset: maybe(Type.Enum(['daily', 'weekly', 'monthly'])),
   usage: amount('USD, ever.'),
   usage_daily: amount('USD since 00:00 UTC.'),
   usage_weekly: amount('USD since Monday.'),
@@ -152,6 +159,14 @@ export const key = Type.Object(
     expires_at: maybe(Type.String()),
     creator_user_id: maybe(Type.String()),
     workspace_id: text(),
+    is_management_key: flag('True: it manages, and generates nothing.'),
+    source: Type.Enum(['configuration', 'store'], { description: 'Where it is defined.' }),
+    forecast: Type.Optional(
+      Type.Union([forecast, Type.Null()], {
+        description:
+          'With `include_forecast`, as in the budget of the key; null without a limit, and where more than 20,000 keys have one.',
+      }),
+    ),
     parent_hash: maybe(Type.String({ description: 'Of a key issued through sign-in: the hash of the key that issued it.' })),
   },
   { description: 'An API key, without its secret.' },

@@ -1,6 +1,7 @@
 /** Who spends what, described. */
 import { type TSchema, Type } from 'typebox'
 import type { DescribedOperation, DescribedParameter } from './openapi.ts'
+import { forecast } from './openapi-schemas.ts'
 
 const count = Type.Integer({ minimum: 0 })
 const amount = (description = 'USD.') => Type.Number({ description })
@@ -45,12 +46,7 @@ const budget = Type.Object({
     days: Type.Array(Type.Object({ date: Type.String(), usage: amount(), requests: count }), {
       description: 'The last 31 UTC days, the oldest first and today last.',
     }),
-    forecast: Type.Object({
-      per_day: amount('USD, the mean of the last seven days, or of those since the first request in them.'),
-      basis_days: Type.Number({ description: 'Days that the mean is of.' }),
-      used_at_end: maybe(amount('USD at the end of the window, at this pace.')),
-      runs_out_at: maybe(Type.String({ description: 'When nothing is left, at this pace; null: not before the window ends.' })),
-    }),
+    forecast,
   }),
 })
 

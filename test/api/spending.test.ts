@@ -119,6 +119,15 @@ t.test('a budget has its window, its days and a forecast', async (t) => {
   ])
   t.match(data.forecast, { basis_days: 2, per_day: one })
   t.equal(Number((data.forecast as JsonObject).used_at_end).toFixed(6), (7 * one).toFixed(6))
+  const listed = async (query: string) => (await get(`/v1/keys?${query}`)).body.data as JsonObject[]
+  const forecasts = (await listed('include_forecast=true')).map(({ name, forecast }) => ({ name, forecast }))
+  const none = ['other', 'boss'].map((name) => ({ name, forecast: null }))
+  t.same(forecasts, [{ name: 'app', forecast: data.forecast }, ...none], 'the list has the same forecast')
+  t.notOk(
+    (await listed('')).some((key) => 'forecast' in key),
+    'where it is wanted',
+  )
+  t.equal((await get('/v1/keys?include_forecast=maybe')).status, 400)
   t.same((await get(`/v1/keys/${hashOf(OTHER)}/budget`)).body.data, {
     hash: hashOf(OTHER),
     name: 'other',

@@ -28,14 +28,35 @@ function key(digit: string, name: string, more: object = {}): object & Record<st
     is_management_key: false,
     source: 'store',
     parent_hash: null,
+    unrecovered: 0,
+    unrecovered_open: 0,
+    disputed: 0,
+    disputed_open: 0,
+    forecast: null,
     ...more,
   }
 }
 
+const FORECAST = { per_day: 2.1, basis_days: 7, used_at_end: null, runs_out_at: null }
+
 export const KEYS = [
   key('a', 'dev', { source: 'configuration' }),
-  key('b', 'reports', { limit: 100, limit_remaining: 41.2, limit_reset: 'monthly', usage: 180, usage_monthly: 58.8, usage_daily: 3.1 }),
-  key('c', 'chat', { limit: 8, limit_remaining: 1.02, usage: 6.98, creator_user_id: 'team-one' }),
+  key('b', 'reports', {
+    limit: 100,
+    limit_remaining: 41.2,
+    limit_reset: 'monthly',
+    usage: 180,
+    usage_monthly: 58.8,
+    usage_daily: 3.1,
+    forecast: { ...FORECAST, used_at_end: 63 },
+  }),
+  key('c', 'chat', {
+    limit: 8,
+    limit_remaining: 1.02,
+    usage: 6.98,
+    creator_user_id: 'team-one',
+    forecast: { ...FORECAST, runs_out_at: new Date(today + 2 * DAY).toISOString() },
+  }),
   key('d', 'batch', { limit: 20, limit_remaining: 0, limit_reset: 'weekly', usage_weekly: 20 }),
   key('e', HOSTILE, { limit: 1000, limit_remaining: 999, limit_reset: 'daily', usage_daily: 1, expires_at: '2031-01-31T00:00:00Z' }),
   key('f', 'old', { disabled: true }),
@@ -59,3 +80,23 @@ export const ACTIVITY = Array.from({ length: 29 }, (_, day) => day + 1).flatMap(
     cache_discount: 0,
   })),
 )
+
+/** The reply of GET /v1/keys/{hash}/budget for the second of them, whose month ends soon. */
+export const BUDGET = {
+  data: {
+    hash: hashOf('b'),
+    name: 'reports',
+    limit: 100,
+    limit_reset: 'monthly',
+    window: { start: new Date(today - 20 * DAY).toISOString(), end: new Date(today + 2 * DAY).toISOString() },
+    used: 58.8,
+    held: 0.4,
+    remaining: 41.2,
+    days: Array.from({ length: 31 }, (_, day) => ({
+      date: new Date(today - (30 - day) * DAY).toISOString().slice(0, 10),
+      usage: 1 + (day % 5),
+      requests: 40 + day,
+    })),
+    forecast: { ...FORECAST, used_at_end: 63 },
+  },
+}

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { axeProblems, noBrowser, picture, startRoom } from '../support/browser.ts'
-import { ACTIVITY, hashOf, KEYS } from './keys-data.ts'
+import { ACTIVITY, BUDGET, hashOf, KEYS } from './keys-data.ts'
 import { HOSTILE } from './now-status.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
@@ -84,10 +84,49 @@ t.test('keys', { skip: noBrowser, timeout: 280_000 }, async (t) => {
     await context.close()
   })
 
+  t.test('are shown as a change has left them before the list is read again', async (t) => {
+    const { page, context, complaints } = await room.open()
+    await page.goto('/control-room/keys')
+    const rows = page.getByRole('table', { name: 'Keys' }).locator('tbody tr')
+    await rows.first().waitFor()
+    // From here on no list comes back: all that the page shows is what the replies to its changes say.
+    await page.route('**/v1/keys?**', () => {})
+    await page.getByRole('button', { name: 'Create a key' }).click()
+    await page.getByLabel('Name').fill('brief')
+    await page.getByRole('button', { name: 'Create it' }).click()
+    await secretShown(page)
+    await page.getByRole('link', { name: 'brief', exact: true }).click()
+    await page.getByRole('heading', { level: 1, name: 'brief' }).waitFor()
+    await page.getByRole('button', { name: 'Change' }).click()
+    await page.getByLabel('Limit in USD').fill('7')
+    await page.getByRole('button', { name: 'Change it' }).click()
+    await page.getByText('$7.00 in all').first().waitFor()
+    await page.getByRole('button', { name: 'Disable' }).click()
+    await page.getByText('Disabled', { exact: true }).waitFor()
+    const old = page.url()
+    await page.getByRole('button', { name: 'New secret' }).click()
+    await page.getByLabel('Type the name of the key: brief').fill('brief')
+    await page.getByRole('button', { name: 'Replace it' }).click()
+    await secretShown(page)
+    await page.getByRole('heading', { level: 1, name: 'brief' }).waitFor()
+    t.not(page.url(), old)
+    t.equal(await page.getByText('There is no such key').count(), 0)
+    await page.getByRole('button', { name: 'Delete', exact: true }).click()
+    await page.getByLabel('Type the name of the key: brief').fill('brief')
+    await page.getByRole('button', { name: 'Delete it' }).click()
+    await page.getByText('brief is deleted').waitFor()
+    await page.getByLabel('Also disabled and expired ones').check()
+    await rows.first().waitFor()
+    t.equal(await page.getByRole('link', { name: 'brief', exact: true }).count(), 0)
+    t.same(complaints, [])
+    await context.close()
+  })
+
   t.test('show budgets, sums and their file', async (t) => {
     const { page, context, complaints } = await room.open()
     await page.route('**/v1/keys?**', (call) => call.fulfill({ json: { data: KEYS } }))
     await page.route(/\/v1\/activity/, (call) => call.fulfill({ json: { data: ACTIVITY } }))
+    await page.route('**/v1/keys/*/budget', (call) => call.fulfill({ json: BUDGET }))
     await page.goto('/control-room/keys')
     await page.getByText(HOSTILE).first().waitFor()
     t.equal(await page.locator('main img, main script').count(), 0, 'a name is no markup')
@@ -123,6 +162,8 @@ t.test('keys', { skip: noBrowser, timeout: 280_000 }, async (t) => {
     const limits = { limit: 1_000_000, limit_remaining: 999_950, limit_reset: null }
     await page.route('**/v1/keys?**', (call) => call.fulfill({ json: { data: [{ ...first, ...limits }, ...many.slice(1)] } }))
     await page.route(/\/v1\/activity/, (call) => call.fulfill({ json: { data: ACTIVITY } }))
+    const budget = { ...BUDGET.data, ...limits, remaining: limits.limit_remaining, window: { start: null, end: null } }
+    await page.route('**/v1/keys/*/budget', (call) => call.fulfill({ json: { data: budget } }))
     await page.goto('/control-room/keys')
     const rows = page.getByRole('table', { name: 'Keys' }).locator('tbody tr')
     await rows.first().waitFor()

@@ -1,7 +1,7 @@
 /** The pages of the control room, for the tests that look at each of them. */
 import type { Page } from 'playwright-core'
 import { GUARDRAIL_REPLIES } from './guardrails-data.ts'
-import { ACTIVITY, hashOf, KEYS } from './keys-data.ts'
+import { ACTIVITY, BUDGET, hashOf, KEYS } from './keys-data.ts'
 import { EXPORTS } from './ledger-replies.ts'
 import { CATALOGUE, ENDPOINTS, MEASURED } from './models-replies.ts'
 import { NOW } from './now-status.ts'
@@ -23,7 +23,11 @@ const shows =
   (page: Page): Promise<unknown> =>
     page.locator('main').getByText(text).first().waitFor()
 
-const KEY_REPLIES = { 'GET /v1/keys': { data: KEYS }, 'GET /v1/activity': { data: ACTIVITY } }
+const KEY_REPLIES = {
+  'GET /v1/keys': { data: KEYS },
+  'GET /v1/activity': { data: ACTIVITY },
+  [`GET /v1/keys/${hashOf('b')}/budget`]: BUDGET,
+}
 
 export const PAGES: readonly TestedPage[] = [
   { name: 'now', path: 'now', ready: shows('Providers'), replies: { 'GET /v1/status': { data: NOW } } },

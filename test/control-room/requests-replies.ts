@@ -123,6 +123,9 @@ export const FAILED_OVER = {
     { item: 'providers', usd: 0.0321 },
     { item: 'tools', usd: 0.01 },
   ],
+  steps: [],
+  guardrails: [],
+  plugins: [],
 }
 
 /** A request with everything that a row may keep of its steps and its money. */

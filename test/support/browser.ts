@@ -6,7 +6,7 @@ import { type Browser, type BrowserContext, chromium, type Page } from 'playwrig
 import type { Test } from 'tap'
 import { buildWeb } from '../../scripts/build-web.ts'
 import { ADMIN_TOKEN } from './admin.ts'
-import { type Gateway, startGateway } from './gateway.ts'
+import { type Gateway, type GatewayOptions, startGateway } from './gateway.ts'
 
 /** No other browser is downloaded. */
 export const CHROMIUM = process.env.HEADGATE_CHROMIUM ?? '/usr/bin/chromium'
@@ -44,9 +44,9 @@ export interface Opened {
 }
 
 /** A gateway with the simulated provider, the built control room, and a browser; all end with the test. */
-export async function startRoom(t: Test, yaml: string = SIMULATED): Promise<Room> {
+export async function startRoom(t: Test, yaml: string = SIMULATED, options: GatewayOptions = {}): Promise<Room> {
   await buildWeb()
-  const gateway = await startGateway(yaml)
+  const gateway = await startGateway(yaml, options)
   t.teardown(() => gateway.close())
   const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
   t.teardown(() => browser.close())

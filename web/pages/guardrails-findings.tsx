@@ -1,6 +1,7 @@
 /** The audit trail: what guardrails have found, the newest first, by guardrail, key and time. */
 import { useEffect, useState } from 'preact/hooks'
 import { call } from '../api.ts'
+import type { Guardrail } from '../api-types.ts'
 import { Choice, Field } from '../components/field.tsx'
 import { EmptyNote } from '../components/notes.tsx'
 import { Table } from '../components/table.tsx'
@@ -9,7 +10,6 @@ import { Badge, Time } from '../components/values.tsx'
 import { formatCount } from '../format.ts'
 import { useResource } from '../resource.ts'
 import { pathTo, useQuery } from '../router.ts'
-import type { Guardrail } from './guardrails.tsx'
 
 interface Finding {
   readonly at: string

@@ -1,48 +1,28 @@
 /** The page "Guardrails": a bench for a text, those in force, and what they have found. */
 import { call } from '../api.ts'
+import type { AssignmentsReply, Guardrail, GuardrailsReply } from '../api-types.ts'
 import { EmptyNote } from '../components/notes.tsx'
 import { Table } from '../components/table.tsx'
-import { Badge, PageHead, Section } from '../components/values.tsx'
+import { Badge, PageHead, Section, type Tone } from '../components/values.tsx'
 import { formatUsd } from '../format.ts'
 import { type Resource, useResource } from '../resource.ts'
 import { pathTo } from '../router.ts'
 import type { PageProps } from '../routes.ts'
+import { type Meanings, meaningOf, plainWord } from '../words.ts'
 import { Bench } from './guardrails-bench.tsx'
 import { Findings } from './guardrails-findings.tsx'
 
-export type Action = 'flag' | 'redact' | 'block'
+type Assignment = AssignmentsReply['data'][number]
+type Action = NonNullable<Guardrail['action']>
 
-export const TONES = { pass: 'good', flag: 'accent', redact: 'warn', block: 'bad' } as const
+const TONES: Meanings<Action | 'pass', Tone> = { pass: 'good', flag: 'accent', redact: 'warn', block: 'bad' }
 
-export interface Guardrail {
-  readonly id: string
-  readonly name: string
-  readonly description: string | null
-  readonly scope: 'account' | 'api-key'
-  readonly source: 'configuration' | 'store'
-  readonly direction?: 'input' | 'output' | 'both'
-  readonly action?: Action
-  readonly limit_usd: number | null
-  readonly reset_interval: 'daily' | 'weekly' | 'monthly' | null
-  readonly content_filters: readonly { readonly pattern: string; readonly action: Action; readonly label?: string | null }[] | null
-  readonly content_filter_builtins: readonly { readonly slug: string; readonly action: Action }[] | null
-  readonly phrases?: readonly string[]
-  readonly engine?: { readonly type: string; readonly on_error: string }
-  readonly allowed_models: readonly string[] | null
-  readonly ignored_models: readonly string[] | null
-  readonly allowed_providers: readonly string[] | null
-  readonly ignored_providers: readonly string[] | null
-}
-
-interface Assignment {
-  readonly guardrail_id: string
-  readonly key_hash: string
-  readonly key_name: string
-}
+/** @param action also the verdict over a whole text. */
+export const toneOf = (action: Action | 'pass'): Tone => meaningOf(TONES, action) ?? 'neutral'
 
 export default function GuardrailsPage({ session }: PageProps) {
-  const guardrails = useResource<{ data: readonly Guardrail[] }>((signal) => call('/v1/guardrails', { query: { limit: 100 }, signal }), [])
-  const assignments = useResource<{ data: readonly Assignment[] }>(
+  const guardrails = useResource<GuardrailsReply>((signal) => call('/v1/guardrails', { query: { limit: 100 }, signal }), [])
+  const assignments = useResource<AssignmentsReply>(
     (signal) => call('/v1/guardrails/assignments/keys', { query: { limit: 100 }, signal }),
     [],
   )
@@ -65,7 +45,7 @@ export default function GuardrailsPage({ session }: PageProps) {
 }
 
 interface ListProps {
-  readonly guardrails: Resource<{ data: readonly Guardrail[] }>
+  readonly guardrails: Resource<GuardrailsReply>
   readonly assignments: readonly Assignment[]
 }
 
@@ -107,6 +87,7 @@ function Name({ guardrail: { name, description, source } }: { guardrail: Guardra
 
 function Holds({ guardrail: { scope }, keys }: { guardrail: Guardrail; keys: readonly Assignment[] }) {
   if (scope === 'account') return <Badge tone="accent">Every request</Badge>
+  if (scope !== 'api-key') return <span>{plainWord(scope)}</span>
   if (keys.length === 0) return <span class="quiet">No key: it does nothing</span>
   return (
     <ul>
@@ -118,6 +99,8 @@ function Holds({ guardrail: { scope }, keys }: { guardrail: Guardrail; keys: rea
     </ul>
   )
 }
+
+const DIRECTIONS: Meanings<NonNullable<Guardrail['direction']>, string> = { input: 'in requests', output: 'in replies', both: 'both ways' }
 
 function LooksFor({
   guardrail: { content_filter_builtins, content_filters, phrases = [], action = 'flag', engine, direction },
@@ -136,11 +119,11 @@ function LooksFor({
       <ul class="rules">
         {rules.map(([text, each]) => (
           <li key={text}>
-            <Badge tone={TONES[each]}>{each}</Badge> <span>{text}</span>
+            <Badge tone={toneOf(each)}>{each}</Badge> <span>{text}</span>
           </li>
         ))}
       </ul>
-      <span class="key-note">{{ input: 'in requests', output: 'in replies', both: 'both ways' }[direction ?? 'input']}</span>
+      <span class="key-note">{meaningOf(DIRECTIONS, direction ?? 'input') ?? plainWord(direction ?? '')}</span>
     </>
   )
 }

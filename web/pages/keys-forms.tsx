@@ -2,10 +2,10 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { call } from '../api.ts'
+import type { Key, MadeKeyReply, OneKeyReply } from '../api-types.ts'
 import { Dialog } from '../components/dialog.tsx'
 import { Choice, Field, FormError } from '../components/field.tsx'
 import { toast } from '../components/toast.tsx'
-import type { Key } from './keys-budget.ts'
 
 const FIELDS = ['name', 'limit', 'limit_reset', 'expires_at', 'creator_user_id']
 
@@ -43,8 +43,9 @@ function KeyForm({ key_, onClose, onDone }: EditKeyProps) {
     setError(undefined)
     const request = { method: key_ ? ('PATCH' as const) : ('POST' as const), body: bodyOf(values, key_ !== undefined) }
     try {
-      const { data, key } = await call<{ data: Key; key?: string }>(key_ ? `/v1/keys/${key_.hash}` : '/v1/keys', request)
-      onDone(data, key)
+      const reply = await call<OneKeyReply | MadeKeyReply>(key_ ? `/v1/keys/${key_.hash}` : '/v1/keys', request)
+      const { data } = reply
+      onDone(data, 'key' in reply ? reply.key : undefined)
       if (key_) toast(`${data.name} is changed`)
     } catch (thrown) {
       setError(thrown as Error)

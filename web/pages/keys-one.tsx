@@ -1,6 +1,7 @@
 /** One key: its budget as it burns down, its limits, and what can be done with it. */
 import { useState } from 'preact/hooks'
 import { addressOf, call } from '../api.ts'
+import type { Key, KeyBudgetReply, MadeKeyReply, OneKeyReply } from '../api-types.ts'
 import { Chart, type Series } from '../components/chart.tsx'
 import { EmptyNote, ErrorNote, Loading } from '../components/notes.tsx'
 import { toast, toastError } from '../components/toast.tsx'
@@ -8,8 +9,8 @@ import { Badge, Figure, Figures, PageHead, Section, Time } from '../components/v
 import { formatTime, formatUsd } from '../format.ts'
 import { useResource } from '../resource.ts'
 import { navigate, pathTo } from '../router.ts'
-import { EACH, ForecastText, type KeysProps, Limit, State } from './keys.tsx'
-import { type Activity, burnDown, forecastOf, type Key, windowOf } from './keys-budget.ts'
+import { eachText, ForecastText, type KeysProps, Limit, State, showChange } from './keys.tsx'
+import { burnDown } from './keys-budget.ts'
 import { EditKey, NamedDialog } from './keys-forms.tsx'
 import { Spending } from './keys-spending.tsx'
 
@@ -50,42 +51,43 @@ export function OneKey({ hash, keys, onSecret }: KeysProps & { hash: string }) {
 }
 
 function Budget({ key_ }: { key_: Key }) {
-  const activity = useResource<{ data: readonly Activity[] }>(
-    (signal) => call('/v1/activity', { query: { api_key_hash: key_.hash }, signal }),
-    [key_.hash],
-    { enabled: key_.limit !== null },
-  )
+  const { hash, limit } = key_
+  const budget = useResource<KeyBudgetReply>((signal) => call(addressOf(`/v1/keys/${hash}/budget`), { signal }), [hash, limit ?? 'none'], {
+    enabled: limit !== null,
+  })
   const [now] = useState(() => Date.now())
-  if (key_.limit === null) return <EmptyNote title="No limit">It may spend as much as the budgets of guardrails leave.</EmptyNote>
-  if (activity.error) return <ErrorNote error={activity.error} onRetry={activity.reload} />
-  const burning = activity.data && burnDown(key_, activity.data.data, now)
-  if (!burning) return <Loading />
-  const forecast = forecastOf(key_, now)
-  const { until } = windowOf(key_, now)
+  if (limit === null) return <EmptyNote title="No limit">It may spend as much as the budgets of guardrails leave.</EmptyNote>
+  if (budget.error) return <ErrorNote error={budget.error} onRetry={budget.reload} />
+  const found = budget.data?.data
+  const burning = found && burnDown(found, key_.created_at, now)
+  if (!found || !burning) return <Loading />
+  const { forecast, held, window } = found
   const series: Series[] = [{ label: 'Left', values: burning.left, colour: '--chart-1', format: formatUsd, kind: 'area' }]
   if (burning.ahead.some((each) => each !== null))
     series.push({ label: 'Forecast', values: burning.ahead, colour: '--chart-4', format: formatUsd })
   return (
     <>
       <p class="budget-now">
-        <Limit key_={key_} /> <ForecastText key_={key_} now={now} />
+        <Limit key_={key_} /> <ForecastText key_={key_} forecast={forecast} />
       </p>
       <Chart title="Left of the limit" times={burning.times} series={series} formatTime={(seconds) => formatTime(seconds * 1000)} />
       <p class="quiet">
-        {'perDay' in forecast && `At ${formatUsd(forecast.perDay)} a day, as in this period up to now. `}
-        {until === undefined ? 'The limit never begins anew.' : `It begins anew at ${formatTime(until)}.`} Open requests count with what is
-        held for them.
+        {forecast.per_day > 0 && `At ${formatUsd(forecast.per_day)} a day, the mean of ${daysText(forecast.basis_days)}. `}
+        {window.end === null ? 'The limit is never reset.' : `The limit is reset at ${formatTime(window.end)}.`}
+        {held > 0 && ` Open requests hold ${formatUsd(held)}.`}
       </p>
     </>
   )
 }
+
+const daysText = (days: number): string => (days <= 1 ? 'the last day' : `the last ${days.toFixed(days < 3 ? 1 : 0)} days`)
 
 function About({ key_: key }: { key_: Key }) {
   const isOfFile = key.source === 'configuration'
   return (
     <dl class="about">
       <dt>Limit</dt>
-      <dd>{key.limit === null ? 'None' : `${formatUsd(key.limit)} ${key.limit_reset ? EACH[key.limit_reset] : 'in all'}`}</dd>
+      <dd>{key.limit === null ? 'None' : `${formatUsd(key.limit)} ${key.limit_reset ? eachText(key.limit_reset) : 'in all'}`}</dd>
       <dt>Made</dt>
       <dd>{isOfFile ? 'In the configuration file' : <Time iso={key.created_at} />}</dd>
       <dt>Expires</dt>
@@ -123,17 +125,16 @@ function Actions({ key_: key, keys, onSecret }: KeysProps & { key_: Key }) {
   const path = addressOf(`/v1/keys/${key.hash}`)
   const close = (): void => ask(undefined)
   const turn = async (): Promise<void> => {
-    await call(path, { method: 'PATCH', body: { disabled: !key.disabled } }).then(
-      () => toast(key.disabled ? `${key.name} may be used again` : `${key.name} is disabled: requests with it are refused`),
-      toastError,
-    )
-    keys.reload()
+    await call<OneKeyReply>(path, { method: 'PATCH', body: { disabled: !key.disabled } }).then(({ data }) => {
+      toast(key.disabled ? `${key.name} may be used again` : `${key.name} is disabled: requests with it are refused`)
+      showChange(keys, key.hash, data)
+    }, toastError)
   }
   const rotate = async (): Promise<void> => {
-    const { data, key: secret } = await call<{ data: Key; key: string }>(`${path}/rotate`, { method: 'POST' })
+    const { data, key: secret } = await call<MadeKeyReply>(`${path}/rotate`, { method: 'POST' })
     close()
     onSecret(data.name, secret)
-    keys.reload()
+    showChange(keys, key.hash, data)
     // The old address names a key that is no more.
     navigate(pathTo(['keys', data.hash]), { replace: true })
   }
@@ -141,7 +142,7 @@ function Actions({ key_: key, keys, onSecret }: KeysProps & { key_: Key }) {
     await call(path, { method: 'DELETE' })
     close()
     toast(`${key.name} is deleted`)
-    keys.reload()
+    showChange(keys, key.hash, undefined)
     navigate(pathTo(['keys']), { replace: true })
   }
   return (
@@ -162,9 +163,9 @@ function Actions({ key_: key, keys, onSecret }: KeysProps & { key_: Key }) {
         key_={key}
         isOpen={question === 'edit'}
         onClose={close}
-        onDone={() => {
+        onDone={(changed) => {
           close()
-          keys.reload()
+          showChange(keys, key.hash, changed)
         }}
       />
       <NamedDialog title="Replace the secret" name={key.name} verb="Replace it" isOpen={question === 'rotate'} onClose={close} act={rotate}>

@@ -1,6 +1,7 @@
 /** Who spent what in the last 30 full days: a chart by day, a table, and the same as CSV. */
 import { useMemo } from 'preact/hooks'
 import { addressOf, call } from '../api.ts'
+import type { ActivityReply, Key } from '../api-types.ts'
 import { Chart } from '../components/chart.tsx'
 import { Choice } from '../components/field.tsx'
 import { EmptyNote, ErrorNote, Loading } from '../components/notes.tsx'
@@ -9,7 +10,8 @@ import { DownloadLink, Money, Section } from '../components/values.tsx'
 import { formatCount, formatUsd } from '../format.ts'
 import { useResource } from '../resource.ts'
 import { useQuery } from '../router.ts'
-import type { Activity, Key } from './keys-budget.ts'
+
+type Activity = ActivityReply['data'][number]
 
 const COLOURS = ['--chart-1', '--chart-3', '--chart-4', '--chart-5'] as const
 
@@ -21,10 +23,7 @@ export function Spending({ keys, only }: { keys: readonly Key[]; only?: Key }) {
   const [query, set] = useQuery()
   const hash = only?.hash ?? query.key
   const group: Group = query.by !== undefined && Object.hasOwn(GROUPS, query.by) ? (query.by as Group) : 'model'
-  const activity = useResource<{ data: readonly Activity[] }>(
-    (signal) => call('/v1/activity', { query: { api_key_hash: hash }, signal }),
-    [hash],
-  )
+  const activity = useResource<ActivityReply>((signal) => call('/v1/activity', { query: { api_key_hash: hash }, signal }), [hash])
   const rows = activity.data?.data
   return (
     <Section title="Who spent what" actions={rows && rows.length > 0 && <Csv of={hash} />}>
@@ -100,7 +99,8 @@ function ByDay({ rows }: { rows: readonly Activity[] }) {
   )
 }
 
-type Sum = Omit<Activity, 'date' | 'model' | 'provider_name'> & { readonly name: string }
+type Counted = 'usage' | 'requests' | 'prompt_tokens' | 'completion_tokens' | 'reasoning_tokens'
+type Sum = Pick<Activity, Counted> & { readonly name: string }
 
 function sumsOf(rows: readonly Activity[], group: Group): Sum[] {
   const nameOf = ({ date, model, provider_name: provider }: Activity): string =>

@@ -1,6 +1,7 @@
 /** The page "Keys and budgets": all keys with what they may spend, one key with its burn-down, and who spent what. */
 import { useState } from 'preact/hooks'
 import { addressOf, call } from '../api.ts'
+import type { Key, KeysReply } from '../api-types.ts'
 import { Checkbox, Field } from '../components/field.tsx'
 import { EmptyNote, ErrorNote } from '../components/notes.tsx'
 import { Table } from '../components/table.tsx'
@@ -9,7 +10,8 @@ import { formatCount, formatShare, formatUsd } from '../format.ts'
 import { type Resource, useResource } from '../resource.ts'
 import { pathTo, useQuery } from '../router.ts'
 import type { PageProps } from '../routes.ts'
-import { forecastOf, hasExpired, type Key, shareSpent } from './keys-budget.ts'
+import { type Meanings, meaningOf, plainWord } from '../words.ts'
+import { type Forecast, hasExpired, shareSpent } from './keys-budget.ts'
 import { EditKey, SecretShown } from './keys-forms.tsx'
 import { OneKey } from './keys-one.tsx'
 import { Spending } from './keys-spending.tsx'
@@ -20,7 +22,10 @@ const SHOWN = 25
 const NEAR = 0.8
 
 export default function KeysPage({ rest }: PageProps) {
-  const keys = useResource<{ data: readonly Key[] }>((signal) => call('/v1/keys', { query: { include_disabled: true }, signal }), [])
+  const keys = useResource<KeysReply>(
+    (signal) => call('/v1/keys', { query: { include_disabled: true, include_forecast: true }, signal }),
+    [],
+  )
   const [secret, setSecret] = useState<{ name: string; secret: string }>()
   const [hash] = rest
   const show = (name: string, made: string): void => setSecret({ name, secret: made })
@@ -33,9 +38,24 @@ export default function KeysPage({ rest }: PageProps) {
 }
 
 export interface KeysProps {
-  readonly keys: Resource<{ data: readonly Key[] }>
+  readonly keys: Resource<KeysReply>
   /** Shows a new secret, once. */
   readonly onSecret: (name: string, secret: string) => void
+}
+
+/**
+ * Shows at once what a change has made of a key, and reads all of them again.
+ * @param hash under which the list has it: a new secret changes the hash. Undefined: it is new.
+ * @param key undefined: it is deleted, and the keys that it issued with it.
+ */
+export function showChange({ replace, reload }: Resource<KeysReply>, hash: string | undefined, key: Key | undefined): void {
+  replace(({ data }) => ({ data: changedList(data, hash, key) }))
+  reload()
+}
+
+function changedList(keys: readonly Key[], hash: string | undefined, key: Key | undefined): readonly Key[] {
+  if (key === undefined) return keys.filter((each) => each.hash !== hash && each.parent_hash !== hash)
+  return hash === undefined ? [...keys, key] : keys.map((each) => (each.hash === hash ? key : each))
 }
 
 function AllKeys({ keys, onSecret }: KeysProps) {
@@ -73,7 +93,7 @@ function AllKeys({ keys, onSecret }: KeysProps) {
         onClose={() => setMaking(false)}
         onDone={(key, secret) => {
           setMaking(false)
-          keys.reload()
+          showChange(keys, undefined, key)
           if (secret !== undefined) onSecret(key.name, secret)
         }}
       />
@@ -140,7 +160,7 @@ function List({ keys: { data, error, reload } }: Pick<KeysProps, 'keys'>) {
         columns={[
           { name: 'name', title: 'Name', cell: (key) => <KeyName key_={key} />, sortBy: ({ name }) => name },
           { name: 'limit', title: 'Limit', cell: (key) => <Limit key_={key} />, sortBy: (key) => shareSpent(key) },
-          { name: 'forecast', title: 'At this pace', cell: (key) => <ForecastText key_={key} now={now} /> },
+          { name: 'forecast', title: 'At this pace', cell: (key) => <ForecastText key_={key} forecast={key.forecast} /> },
           { name: 'state', title: 'State', cell: (key) => <State key_={key} />, sortBy: (key) => stateOf(key, now)[1] },
           {
             name: 'month',
@@ -182,7 +202,11 @@ export function State({ key_ }: { key_: Key }) {
   return <Badge tone={tone}>{text}</Badge>
 }
 
-export const EACH = { daily: 'a day', weekly: 'a week', monthly: 'a month' } as const
+type Reset = NonNullable<Key['limit_reset']>
+
+const EACH: Meanings<Reset, string> = { daily: 'a day', weekly: 'a week', monthly: 'a month' }
+
+export const eachText = (reset: Reset): string => meaningOf(EACH, reset) ?? plainWord(reset)
 
 export function Limit({ key_ }: { key_: Key }) {
   const { limit, limit_remaining: left, limit_reset: reset } = key_
@@ -191,7 +215,7 @@ export function Limit({ key_ }: { key_: Key }) {
   return (
     <span class="limit">
       <span class="number">
-        {formatUsd(limit)} {reset && EACH[reset]}
+        {formatUsd(limit)} {reset && eachText(reset)}
       </span>
       <meter
         class={share >= 1 ? 'bad' : share >= NEAR ? 'warn' : undefined}
@@ -207,20 +231,22 @@ export function Limit({ key_ }: { key_: Key }) {
 
 const SHORT_DATE = { month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', hour12: false } as const
 
-export function ForecastText({ key_, now }: { key_: Key; now: number }) {
-  const forecast = forecastOf(key_, now)
-  if (forecast.kind === 'spent') return <Badge tone="bad">Nothing left</Badge>
-  if (forecast.kind === 'runs-out')
+/** The forecast that the API gives. @param forecast null and undefined: it gives none. */
+export function ForecastText({ key_: { limit, limit_remaining: left }, forecast }: { key_: Key; forecast: Forecast | null | undefined }) {
+  if (limit === null || left === null) return <span class="quiet">–</span>
+  if (left <= 0) return <Badge tone="bad">Nothing left</Badge>
+  if (!forecast) return <span class="quiet">Not known</span>
+  const { runs_out_at: out, used_at_end: used, per_day: pace } = forecast
+  if (out !== null)
     return (
       <span>
-        <Badge tone="warn">Runs out</Badge> <span class="number">{new Date(forecast.at).toLocaleString('en-GB', SHORT_DATE)}</span>
+        <Badge tone="warn">Runs out</Badge> <span class="number">{new Date(out).toLocaleString('en-GB', SHORT_DATE)}</span>
       </span>
     )
-  if (forecast.kind === 'lasts')
-    return (
-      <span>
-        <Badge tone="good">Lasts</Badge> {forecast.left !== undefined && <span class="number">{formatUsd(forecast.left)} left over</span>}
-      </span>
-    )
-  return <span class="quiet">{{ 'no-limit': '–', idle: 'Nothing spent', unknown: 'Too early to say' }[forecast.kind]}</span>
+  if (pace <= 0) return <span class="quiet">Nothing spent of late</span>
+  return (
+    <span>
+      <Badge tone="good">Lasts</Badge> {used !== null && <span class="number">{formatUsd(limit - used)} left over</span>}
+    </span>
+  )
 }

@@ -1,5 +1,6 @@
 /** The catalogue: every model with its price and what was measured of its best endpoint; up to four are chosen to be compared. */
 import { call } from '../api.ts'
+import type { Model, ModelsReply, StatusReply } from '../api-types.ts'
 import { Choice, Field } from '../components/field.tsx'
 import { EmptyNote } from '../components/notes.tsx'
 import { type Column, Table } from '../components/table.tsx'
@@ -8,19 +9,13 @@ import { Section } from '../components/values.tsx'
 import { formatCount, formatMs, formatShort } from '../format.ts'
 import { useResource } from '../resource.ts'
 import { pathTo, useQuery } from '../router.ts'
-import { type Measured, type Model, partsOf, percentText, perMillion, priceText } from './models-types.ts'
+import { partsOf, percentText, perMillion, priceText } from './models-prices.ts'
 
 export const MOST_COMPARED = 4
 /** Rows at once: a catalogue may have thousands. */
 const MOST_ROWS = 150
 
-/** An endpoint in GET /v1/status. */
-interface Seen {
-  readonly model: string
-  readonly uptime_last_30m: number | null
-  readonly latency_ms: Measured | null
-  readonly throughput: Measured | null
-}
+type Seen = StatusReply['data']['providers'][number]['endpoints'][number]
 
 /** The best of a model's endpoints. */
 interface Best {
@@ -32,13 +27,12 @@ interface Best {
 
 type Row = Model & { readonly best: Best | undefined }
 
-export const readModels = (signal: AbortSignal): Promise<{ data: readonly Model[] }> =>
-  call('/v1/models', { query: { output_modalities: 'all' }, signal })
+export const readModels = (signal: AbortSignal): Promise<ModelsReply> => call('/v1/models', { query: { output_modalities: 'all' }, signal })
 
 export function Catalogue() {
   const [query, setQuery] = useQuery()
   const models = useResource(readModels, [])
-  const status = useResource<{ data: { providers: { endpoints: Seen[] }[] } }>((signal) => call('/v1/status', { signal }), [])
+  const status = useResource<StatusReply>((signal) => call('/v1/status', { signal }), [])
   const best = bestOf(status.data?.data.providers.flatMap(({ endpoints }) => endpoints) ?? [])
   const rows = models.data?.data.filter(matches(query)).map((model): Row => ({ ...model, best: best.get(model.id) }))
   const compared = (query.compare ?? '').split(',').filter(Boolean)

@@ -1,5 +1,6 @@
 /** Up to four models side by side; the address names them. */
 import type { ComponentChildren } from 'preact'
+import type { Endpoint, Model } from '../api-types.ts'
 import { Choice } from '../components/field.tsx'
 import { EmptyNote, ErrorNote, Loading } from '../components/notes.tsx'
 import { Section } from '../components/values.tsx'
@@ -8,7 +9,7 @@ import { useResource } from '../resource.ts'
 import { pathTo, useQuery } from '../router.ts'
 import { MOST_COMPARED, readModels } from './models-catalogue.tsx'
 import { readEndpoints } from './models-one.tsx'
-import { type Endpoint, type Model, partsOf, percentText, perMillion, priceText } from './models-types.ts'
+import { partsOf, percentText, perMillion, priceText } from './models-prices.ts'
 
 interface Compared {
   readonly model: Model

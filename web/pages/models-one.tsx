@@ -1,14 +1,15 @@
 /** One model: where it is served, at what price, how fast and how reliably of late. */
 import { call } from '../api.ts'
+import type { Endpoint, EndpointsReply } from '../api-types.ts'
 import { ErrorNote, Loading } from '../components/notes.tsx'
 import { type Column, Table } from '../components/table.tsx'
 import { Badge, Section } from '../components/values.tsx'
 import { formatCount, formatMs, formatShort } from '../format.ts'
 import { useResource } from '../resource.ts'
 import { pathTo } from '../router.ts'
-import { type Endpoint, type ModelEndpoints, partsOf, percentText, perMillion, priceText } from './models-types.ts'
+import { partsOf, percentText, perMillion, priceText } from './models-prices.ts'
 
-export const readEndpoints = (slug: string, signal: AbortSignal): Promise<{ data: ModelEndpoints }> =>
+export const readEndpoints = (slug: string, signal: AbortSignal): Promise<EndpointsReply> =>
   call(`/v1/models/${partsOf(slug).map(encodeURIComponent).join('/')}/endpoints`, { signal })
 
 export function OneModel({ slug }: { slug: string }) {

@@ -3,11 +3,12 @@ import { Table } from '../components/table.tsx'
 import { Badge, Duration, type Tone } from '../components/values.tsx'
 import { formatCount, formatMs, formatRate, formatShare } from '../format.ts'
 import { pathTo } from '../router.ts'
+import { type Meanings, meaningOf, plainWord } from '../words.ts'
 import type { EndpointStatus, ProviderStatus } from './now-status.ts'
 
 type State = ProviderStatus['health'] | 'failing' | 'unused'
 
-const STATES: Readonly<Record<State, readonly [tone: Tone, text: string]>> = {
+const STATES: Meanings<State, readonly [tone: Tone, text: string]> = {
   ejected: ['bad', 'Ejected'],
   failing: ['bad', 'Failing'],
   resting: ['warn', 'Rate limited'],
@@ -21,7 +22,7 @@ const RANK = Object.keys(STATES)
 function stateOf({ health, used, endpoints, count, errors }: ProviderStatus): State {
   if (used === false) return 'unused'
   if (endpoints.length === 0) return errors === 0 ? 'ok' : errors === count ? 'failing' : 'degraded'
-  if (health === 'ejected' || health === 'resting') return health
+  if (health === 'ejected' || health === 'resting' || meaningOf(STATES, health) === undefined) return health
   if (endpoints.every(isFailing)) return 'failing'
   return endpoints.some((endpoint) => textOf(endpoint) !== undefined) ? 'degraded' : 'ok'
 }
@@ -48,6 +49,7 @@ export function Providers({ providers }: { providers: readonly ProviderStatus[] 
           name: 'health',
           title: 'Health',
           cell: (provider) => <Health {...provider} />,
+          // What is not known comes first.
           sortBy: (provider) => RANK.indexOf(stateOf(provider)),
         },
         {
@@ -91,13 +93,13 @@ export function Providers({ providers }: { providers: readonly ProviderStatus[] 
 }
 
 /** What is said of an endpoint; undefined where nothing is against it. */
-const TEXTS: Readonly<Record<EndpointStatus['health'], ((endpoint: EndpointStatus) => string) | undefined>> = {
+const TEXTS: Meanings<EndpointStatus['health'], ((endpoint: EndpointStatus) => string) | null> = {
   ejected: ({ ejected_for_ms: left }) => `ejected, ${formatMs(left)} left`,
   resting: ({ rests_for_ms: left }) => `rate limited, ${formatMs(left)} left`,
   outage: () => 'failed just now',
   poor: () => 'fails often',
   degraded: () => 'fails now and then',
-  ok: undefined,
+  ok: null,
 }
 
 /** Percent of 30 minutes below which an endpoint fails often, as `poor` has it of many requests. */
@@ -106,7 +108,8 @@ const POOR = 80
 /** An endpoint of which nothing bad is recent is still shown where it has served few of its requests. */
 function textOf(endpoint: EndpointStatus): string | undefined {
   const { health, uptime_last_30m: uptime } = endpoint
-  return (health === 'ok' && uptime !== null && uptime < POOR ? TEXTS.poor : TEXTS[health])?.(endpoint)
+  const text = health === 'ok' && uptime !== null && uptime < POOR ? TEXTS.poor : meaningOf(TEXTS, health)
+  return text === undefined ? plainWord(health) : text?.(endpoint)
 }
 
 /** True where its last request failed, and it has served none of late. */
@@ -114,23 +117,24 @@ const isFailing = ({ health, uptime_last_30m: uptime, problem }: EndpointStatus)
   health === 'outage' || health === 'ejected' || (Boolean(problem) && uptime === 0)
 
 /** True where requests are sent to it in its turn. */
-const isUsed = ({ health }: EndpointStatus): boolean => !['ejected', 'resting', 'outage'].includes(health)
+const isUsed = ({ health }: EndpointStatus): boolean => health === 'ok' || health === 'degraded' || health === 'poor'
 
 /** With the endpoints that have something against them, each with the time until it is used again, or what happened there. */
 function Health(provider: ProviderStatus) {
-  const [tone, text] = STATES[stateOf(provider)]
+  const state = stateOf(provider)
+  const [tone, text] = meaningOf(STATES, state) ?? ['warn', plainWord(state)]
   const shown = provider.endpoints.flatMap((endpoint) => {
-    const state = textOf(endpoint)
-    return state === undefined ? [] : [{ ...endpoint, state }]
+    const said = textOf(endpoint)
+    return said === undefined ? [] : [{ ...endpoint, said }]
   })
   return (
     <>
       <Badge tone={tone}>{text}</Badge>
       {shown.length > 0 && (
         <ul class="endpoints">
-          {shown.map(({ id, model, state, health: each, problem, cause }) => (
+          {shown.map(({ id, model, said, health: each, problem, cause }) => (
             <li key={id}>
-              {model} <span class="number">{state}</span>
+              {model} <span class="number">{said}</span>
               {problem && each !== 'resting' && (
                 <span class="quiet">
                   {' '}

@@ -1,6 +1,7 @@
 /** The page "Now": what the gateway does at this moment, read every two seconds. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { call } from '../api.ts'
+import type { GenerationsReply, StatusReply } from '../api-types.ts'
 import { Chart } from '../components/chart.tsx'
 import { ErrorNote, Loading } from '../components/notes.tsx'
 import { Figure, Figures, PageHead, Section } from '../components/values.tsx'
@@ -17,6 +18,7 @@ import {
 } from '../format.ts'
 import { useResource } from '../resource.ts'
 import type { PageProps } from '../routes.ts'
+import { type Meanings, meaningOf, plainWord } from '../words.ts'
 import { FirstSteps } from './now-first-steps.tsx'
 import { Providers } from './now-providers.tsx'
 import { SampleTraffic } from './now-sample.tsx'
@@ -27,14 +29,21 @@ const EVERY = 2000
 /** Readings that the charts of latency keep. */
 const MOST_POINTS = 150
 
+/** What stands above the figures where it is not ready. */
+const STATES: Meanings<Status['state'], string> = {
+  ready: 'The gateway is ready',
+  degraded: 'The gateway has problems',
+  draining: 'The gateway is shutting down',
+}
+
 export default function NowPage({ session }: PageProps) {
-  const status = useResource<{ data: Status }>((signal) => call('/v1/status', { signal }), [], { every: EVERY })
+  const status = useResource<StatusReply>((signal) => call('/v1/status', { signal }), [], { every: EVERY })
   const now = status.data?.data
   const seen = useReadings(now)
   const [hasTraffic, setHasTraffic] = useState(false)
   const allowsSample = session.actions.includes('sample')
   const isQuiet = now !== undefined && now.requests.count === 0 && !hasTraffic
-  const first = useResource<{ data: readonly unknown[] }>((signal) => call('/v1/generations', { query: { limit: 1 }, signal }), [], {
+  const first = useResource<GenerationsReply>((signal) => call('/v1/generations', { query: { limit: 1 }, signal }), [], {
     enabled: isQuiet,
   })
   if (!now) return status.error ? <ErrorNote error={status.error} onRetry={status.reload} /> : <Loading />
@@ -55,7 +64,7 @@ export default function NowPage({ session }: PageProps) {
       {status.error && <ErrorNote error={status.error} onRetry={status.reload} />}
       {now.state !== 'ready' && (
         <p class="note error" role="alert">
-          <strong>{now.state === 'draining' ? 'The gateway is shutting down' : 'The gateway has problems'}</strong>
+          <strong>{meaningOf(STATES, now.state) ?? `The gateway is in the state ${plainWord(now.state)}`}</strong>
           {now.reasons.join(', ')}
         </p>
       )}

@@ -1,26 +1,22 @@
 /** How the text differs from the running file, line by line, as the check of it says; what is the same is folded. */
+import type { ConfigurationCheckReply } from '../api-types.ts'
 import { EmptyNote } from '../components/notes.tsx'
 import { formatCount } from '../format.ts'
-
-export interface DifferenceLine {
-  readonly kind: 'same' | 'removed' | 'added' | 'folded'
-  /** Lines of the running file and of the text. */
-  readonly was: number | null
-  readonly now: number | null
-  readonly text: string
-  readonly count: number
-}
+import { type Meanings, meaningOf, plainWord } from '../words.ts'
 
 /** Null where the text is no YAML. */
-export type TextDifference = {
-  readonly added: number
-  readonly removed: number
-  readonly lines: readonly DifferenceLine[]
-  readonly left_out: number
-} | null
+type TextDifference = ConfigurationCheckReply['data']['difference']
+type Kind = NonNullable<TextDifference>['lines'][number]['kind']
 
-const MARKS = { same: ' ', removed: '−', added: '+', folded: '' } as const
-const NAMES = { same: '', removed: 'removed: ', added: 'added: ', folded: '' } as const
+/** What stands before a line, and what a screen reader says. */
+const KINDS: Meanings<Kind, readonly [mark: string, name: string]> = {
+  same: [' ', ''],
+  removed: ['−', 'removed: '],
+  added: ['+', 'added: '],
+  folded: ['', ''],
+}
+
+const kindOf = (kind: Kind): readonly [mark: string, name: string] => meaningOf(KINDS, kind) ?? ['?', `${plainWord(kind)}: `]
 
 export function Difference({ difference }: { difference: TextDifference }) {
   if (!difference) return <EmptyNote title="The text is no YAML, so nothing is compared" />
@@ -52,8 +48,8 @@ export function Difference({ difference }: { difference: TextDifference }) {
                     <td class="line-number">{was}</td>
                     <td class="line-number">{now}</td>
                     <td>
-                      <span aria-hidden="true">{MARKS[kind]} </span>
-                      <span class="hidden">{NAMES[kind]}</span>
+                      <span aria-hidden="true">{kindOf(kind)[0]} </span>
+                      <span class={meaningOf(KINDS, kind) ? 'hidden' : undefined}>{kindOf(kind)[1]}</span>
                       {text}
                     </td>
                   </>

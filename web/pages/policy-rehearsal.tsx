@@ -1,6 +1,7 @@
 /** What the last recorded requests would do under the text: planned beside what is planned for them today. */
 import { useState } from 'preact/hooks'
 import { call } from '../api.ts'
+import type { RehearsalReply } from '../api-types.ts'
 import { Choice, Field } from '../components/field.tsx'
 import { EmptyNote, ErrorNote } from '../components/notes.tsx'
 import { Table } from '../components/table.tsx'
@@ -8,46 +9,12 @@ import { announce } from '../components/toast.tsx'
 import { Badge, Figure, Figures, Money, Section, Time } from '../components/values.tsx'
 import { formatCount, formatUsd } from '../format.ts'
 import { pathTo } from '../router.ts'
-import type { Problem } from './policy-results.tsx'
+import { type Meanings, meaningOf, plainWord } from '../words.ts'
 import { Problems } from './policy-results.tsx'
 
-interface Outcome {
-  readonly endpoint: string | null
-  readonly cost: number | null
-  readonly refused: { readonly status: number; readonly message: string } | null
-}
-
-interface Difference {
-  readonly what: 'model' | 'endpoint' | 'price' | 'refused' | 'served'
-  readonly was: string | null
-  readonly would_be: string | null
-}
-
-interface Rehearsed {
-  readonly id: string
-  readonly created_at: string
-  readonly api_key_name: string
-  readonly happened: { readonly endpoint: string | null; readonly status: string | null; readonly usage: number | null }
-  readonly today: Outcome | null
-  readonly planned: Outcome
-  readonly differences: readonly Difference[]
-}
-
-/** The reply of POST /v1/configuration/rehearse. */
-export interface Rehearsal {
-  readonly ok: boolean
-  readonly problems: readonly Problem[]
-  readonly approximate: readonly string[]
-  readonly requests: readonly Rehearsed[]
-  readonly summary: {
-    readonly requests: number
-    readonly differ: number
-    readonly by: Readonly<Record<Difference['what'], number>>
-    readonly changes: readonly (Difference & { readonly count: number })[]
-    readonly cost: { readonly happened: number; readonly today: number; readonly planned: number; readonly requests: number }
-  } | null
-  readonly left_out: { readonly no_inputs: number; readonly key_gone: number; readonly no_time: number }
-}
+type Rehearsal = RehearsalReply['data']
+type Rehearsed = Rehearsal['requests'][number]
+type Difference = Rehearsed['differences'][number]
 
 const NUMBERS = [
   ['20', 'the last 20'],
@@ -66,7 +33,7 @@ export function RehearsalPart({ text }: { text: string }) {
     setError(undefined)
     try {
       const body = { text, limit: Number(limit), ...(model !== '' && { model }) }
-      const { data } = await call<{ data: Rehearsal }>('/v1/configuration/rehearse', { method: 'POST', body })
+      const { data } = await call<RehearsalReply>('/v1/configuration/rehearse', { method: 'POST', body })
       setFound({ text, rehearsal: data })
       announce(data.summary ? `Of ${data.summary.requests} requests ${data.summary.differ} would differ` : 'The text has problems')
     } catch (thrown) {
@@ -163,7 +130,7 @@ function Found({ rehearsal, isStale }: { rehearsal: Rehearsal; isStale: boolean 
           {
             name: 'differences',
             title: 'Differs in',
-            cell: ({ differences }) => (differences.length === 0 ? '–' : differences.map(({ what }) => WHAT[what]).join(', ')),
+            cell: ({ differences }) => (differences.length === 0 ? '–' : differences.map(({ what }) => whatText(what)).join(', ')),
             sortBy: ({ differences }) => differences.length,
           },
         ]}
@@ -185,13 +152,15 @@ function Found({ rehearsal, isStale }: { rehearsal: Rehearsal; isStale: boolean 
   )
 }
 
-const WHAT: Readonly<Record<Difference['what'], string>> = {
+const WHAT: Meanings<Difference['what'], string> = {
   model: 'model',
   endpoint: 'endpoint',
   price: 'price',
   refused: 'refused',
   served: 'served again',
 }
+
+const whatText = (what: Difference['what']): string => meaningOf(WHAT, what) ?? plainWord(what)
 
 function Changes({ changes }: Pick<NonNullable<Rehearsal['summary']>, 'changes'>) {
   return (
@@ -201,7 +170,7 @@ function Changes({ changes }: Pick<NonNullable<Rehearsal['summary']>, 'changes'>
       rows={changes}
       rowKey={({ what, was, would_be: now }) => [what, was, now].join(' ')}
       columns={[
-        { name: 'what', title: 'What', cell: ({ what }) => WHAT[what] },
+        { name: 'what', title: 'What', cell: ({ what }) => whatText(what) },
         { name: 'was', title: 'Today', cell: ({ was }) => was ?? 'none' },
         { name: 'now', title: 'Under the text', cell: ({ would_be: now }) => now ?? 'none' },
         { name: 'count', title: 'Requests', isNumber: true, cell: ({ count }) => formatCount(count), sortBy: ({ count }) => count },
@@ -210,7 +179,7 @@ function Changes({ changes }: Pick<NonNullable<Rehearsal['summary']>, 'changes'>
   )
 }
 
-function Planned({ outcome }: { outcome: Outcome | null }) {
+function Planned({ outcome }: { outcome: Rehearsed['today'] }) {
   if (!outcome) return <span class="quiet">not known</span>
   const { endpoint, cost, refused } = outcome
   if (refused)
@@ -222,7 +191,7 @@ function Planned({ outcome }: { outcome: Outcome | null }) {
     )
   return (
     <>
-      {endpoint}
+      {endpoint ?? 'none'}
       <span class="under">
         <Money usd={cost} />
       </span>

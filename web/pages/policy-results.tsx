@@ -1,36 +1,12 @@
 /** What the check of a text has found. */
+import type { ConfigurationCheckReply } from '../api-types.ts'
 import { Table } from '../components/table.tsx'
 import { Badge } from '../components/values.tsx'
 import { formatCount } from '../format.ts'
-import type { TextDifference } from './policy-difference.tsx'
 import { goTo } from './policy-editor.tsx'
 
-interface Place {
-  readonly line: number
-  readonly column: number
-  /** Where in the data; empty for the syntax. */
-  readonly path: string
-}
-
-export interface Problem extends Place {
-  readonly message: string
-}
-
-/** The reply of POST /v1/configuration/check. */
-export interface CheckResult {
-  readonly ok: boolean
-  readonly difference: TextDifference
-  readonly problems: readonly Problem[]
-  /** Values that are not looked at for a submitted text. */
-  readonly not_checked: readonly (Place & { readonly what: string })[]
-  readonly counts: { readonly providers: number; readonly models: number; readonly keys: number } | null
-  /** Settings that a reload cannot change. */
-  readonly needs_restart: readonly string[]
-  readonly tests: readonly { readonly name: string; readonly passed: boolean; readonly differences: readonly string[] }[]
-  readonly test_problems: readonly Problem[]
-  readonly passed: number
-  readonly failed: number
-}
+export type CheckResult = ConfigurationCheckReply['data']
+export type Problem = CheckResult['problems'][number]
 
 export function Checked({ result, isStale }: { result: CheckResult; isStale: boolean }) {
   const { ok, problems, not_checked: unseen, counts, needs_restart: restart, test_problems: testProblems } = result

@@ -1,6 +1,7 @@
 /** The running configuration, entry by entry, with the place of each. */
 import { useState } from 'preact/hooks'
 import { call } from '../api.ts'
+import type { ConfigurationReply } from '../api-types.ts'
 import { Field } from '../components/field.tsx'
 import { EmptyNote } from '../components/notes.tsx'
 import { Table } from '../components/table.tsx'
@@ -8,26 +9,7 @@ import { Badge } from '../components/values.tsx'
 import { formatCount } from '../format.ts'
 import { useResource } from '../resource.ts'
 
-/** One written value of the running configuration. */
-interface Entry {
-  /** Such as `providers.local.base_url`. */
-  readonly path: string
-  /** As written, with its variables; what is secret in it is `***`. */
-  readonly value: unknown
-  readonly secret: boolean
-  readonly file: string
-  readonly line: number
-  readonly column: number
-}
-
-export interface Configuration {
-  readonly file: string
-  /** With the catalogue files that it names. */
-  readonly files: readonly string[]
-  readonly entries: readonly Entry[]
-  /** Entries beyond those. */
-  readonly left_out: number
-}
+export type Configuration = ConfigurationReply['data']
 
 /** Rows that are drawn unless the visitor wants all. */
 const FIRST_ROWS = 50
@@ -35,7 +17,7 @@ const FIRST_ROWS = 50
 export function RunningEntries({ configuration }: { configuration: Configuration }) {
   const [path, setPath] = useState('')
   const [showsAll, setShowsAll] = useState(false)
-  const found = useResource<{ data: Configuration }>((signal) => call('/v1/configuration', { query: { path }, signal }), [path], {
+  const found = useResource<ConfigurationReply>((signal) => call('/v1/configuration', { query: { path }, signal }), [path], {
     enabled: path !== '',
   })
   const some = path === '' ? configuration : found.data?.data

@@ -1,6 +1,7 @@
 /** The page "Policy": the settings that are in force, the check of another text with the lines in which it differs, and its rehearsal. */
 import { useState } from 'preact/hooks'
 import { call } from '../api.ts'
+import type { ConfigurationCheckReply, ConfigurationReply } from '../api-types.ts'
 import { ErrorNote, Loading } from '../components/notes.tsx'
 import { announce } from '../components/toast.tsx'
 import { Badge, PageHead, Section } from '../components/values.tsx'
@@ -12,7 +13,7 @@ import { Checked, type CheckResult } from './policy-results.tsx'
 import { type Configuration, nameOf, RunningEntries } from './policy-running.tsx'
 
 export default function PolicyPage() {
-  const running = useResource<{ data: Configuration }>((signal) => call('/v1/configuration', { signal }), [])
+  const running = useResource<ConfigurationReply>((signal) => call('/v1/configuration', { signal }), [])
   const configuration = running.data?.data
   return (
     <>
@@ -48,7 +49,7 @@ function Workbench({ configuration }: { configuration: Configuration }) {
     setError(undefined)
     try {
       const body = tests ? { text, tests: tests.text } : { text }
-      const { data: result } = await call<{ data: CheckResult }>('/v1/configuration/check', { method: 'POST', body })
+      const { data: result } = await call<ConfigurationCheckReply>('/v1/configuration/check', { method: 'POST', body })
       setChecked({ text, result })
       announce(result.ok ? 'No problem found' : `Problems found: ${result.problems.length}`)
     } catch (thrown) {

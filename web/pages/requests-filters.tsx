@@ -1,5 +1,6 @@
 /** Fields of the search for requests. */
 import { call } from '../api.ts'
+import type { KeysReply, ModelsReply, ProvidersReply } from '../api-types.ts'
 import { Choice, Field } from '../components/field.tsx'
 import { useResource } from '../resource.ts'
 
@@ -162,9 +163,9 @@ function Moment({ name, label, query, setQuery, error }: FiltersProps & { name: 
 function useNames(): { models: readonly string[]; providers: readonly string[]; keys: readonly (readonly [string, string])[] } {
   const names = useResource(async (signal) => {
     const [models, providers, keys] = await Promise.all([
-      call<{ data: { id: string }[] }>('/v1/models', { signal }),
-      call<{ data: { name: string }[] }>('/v1/providers', { signal }),
-      call<{ data: { hash: string; name: string; is_management_key?: boolean }[] }>('/v1/keys', { signal }),
+      call<ModelsReply>('/v1/models', { signal }),
+      call<ProvidersReply>('/v1/providers', { signal }),
+      call<KeysReply>('/v1/keys', { signal }),
     ])
     return {
       models: models.data.map(({ id }) => id),

@@ -1,8 +1,9 @@
 /** The search goes on by itself until a page is full, and shows how far it has come: one call looks at rows for some milliseconds only. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { call } from '../api.ts'
+import type { GenerationsReply } from '../api-types.ts'
 import { announce } from '../components/toast.tsx'
-import type { RequestEntry, SearchReply } from './requests-types.ts'
+import type { RequestEntry } from './requests-types.ts'
 
 const PAGE = 50
 /** Calls without a result after which the visitor is to say that it shall go on. */
@@ -34,7 +35,7 @@ export function useSearch(query: Readonly<Record<string, string>>): Found & { mo
     try {
       for (let calls = 0; calls < MOST_CALLS && rows.length < before.length + PAGE; calls++) {
         const rest = before.length + PAGE - rows.length
-        const reply: SearchReply = await call('/v1/generations', {
+        const reply: GenerationsReply = await call('/v1/generations', {
           query: { ...query, limit: rest, cursor: cursor.current ?? undefined },
           signal: ended.signal,
         })

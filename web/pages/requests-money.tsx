@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { Money } from '../components/values.tsx'
 import { formatCount } from '../format.ts'
+import { meaningOf, plainWord } from '../words.ts'
 import type { MoneyLine, RequestDetail } from './requests-types.ts'
 
 const ITEMS: Readonly<Record<string, string>> = {
@@ -62,7 +63,7 @@ export function Charges({ request }: { request: RequestDetail }) {
             </Line>
           ))}
           {money.map((line, index) => (
-            <Line key={index} name={ITEMS[line.item] ?? line.item} detail={quantity(line)}>
+            <Line key={index} name={meaningOf(ITEMS, line.item) ?? plainWord(line.item)} detail={quantity(line)}>
               <Money usd={line.usd} />
             </Line>
           ))}

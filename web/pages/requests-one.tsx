@@ -1,6 +1,7 @@
 /** One request: what became of it, step by step, and what it cost, line by line. */
 import type { ComponentChildren } from 'preact'
 import { call } from '../api.ts'
+import type { GenerationReply } from '../api-types.ts'
 import { CopyButton } from '../components/copy.tsx'
 import { ErrorNote, Loading } from '../components/notes.tsx'
 import { Figure, Figures, PageHead, Section, Time } from '../components/values.tsx'
@@ -14,7 +15,7 @@ import { Timeline } from './requests-timeline.tsx'
 import type { RequestDetail } from './requests-types.ts'
 
 export function OneRequest({ id }: { id: string }) {
-  const { data, error, reload } = useResource<{ data: RequestDetail }>(
+  const { data, error, reload } = useResource<GenerationReply>(
     (signal) => call(`/v1/generations/${encodeURIComponent(id)}`, { signal }),
     [id],
   )
@@ -102,7 +103,7 @@ function Tokens({ request: { tokens } }: { request: RequestDetail }) {
 }
 
 /** Names of the row, and how the page calls them. What is null is left out. */
-const FACTS: readonly (readonly [name: string, label: string])[] = [
+const FACTS: readonly (readonly [name: keyof RequestDetail, label: string])[] = [
   ['endpoint', 'Endpoint'],
   ['finish_reason', 'Why it ended'],
   ['native_finish_reason', 'In the provider’s words'],

@@ -1,11 +1,13 @@
 /** The recorded request as a plan of today: the gateway puts one of the same form together from what the row keeps, and compares. */
 import { useState } from 'preact/hooks'
 import { call } from '../api.ts'
+import type { ReplayReply } from '../api-types.ts'
 import { ErrorNote } from '../components/notes.tsx'
 import { Table } from '../components/table.tsx'
 import { announce } from '../components/toast.tsx'
 import { Badge } from '../components/values.tsx'
 import { formatCount, formatShare, formatUsd } from '../format.ts'
+import { type Meanings, meaningOf, plainWord } from '../words.ts'
 import type { Plan, Replayed } from './requests-types.ts'
 
 export function Replay({ id }: { id: string }) {
@@ -16,7 +18,7 @@ export function Replay({ id }: { id: string }) {
     setBusy(true)
     setError(undefined)
     try {
-      setReplayed((await call<{ data: Replayed }>(`/v1/generations/${encodeURIComponent(id)}/plan`, { method: 'POST' })).data)
+      setReplayed((await call<ReplayReply>(`/v1/generations/${encodeURIComponent(id)}/plan`, { method: 'POST' })).data)
       announce('The plan is there')
     } catch (thrown) {
       setReplayed(undefined)
@@ -77,7 +79,7 @@ function Differences({ differences }: Pick<Replayed, 'differences'>) {
           rows={differences}
           rowKey={({ what }) => what}
           columns={[
-            { name: 'what', title: 'What', cell: ({ what }) => NAMES[what] ?? what },
+            { name: 'what', title: 'What', cell: ({ what }) => meaningOf(NAMES, what) ?? plainWord(what) },
             { name: 'was', title: 'It was', cell: ({ was }) => was ?? 'none' },
             { name: 'now', title: 'Today, tried first', cell: ({ would_be: now }) => <strong>{now ?? 'none'}</strong> },
           ]}
@@ -87,7 +89,7 @@ function Differences({ differences }: Pick<Replayed, 'differences'>) {
   )
 }
 
-const NAMES: Readonly<Record<string, string>> = { model: 'Model', endpoint: 'Endpoint', outcome: 'Outcome' }
+const NAMES: Meanings<Replayed['differences'][number]['what'], string> = { model: 'Model', endpoint: 'Endpoint', outcome: 'Outcome' }
 
 function Planned({ plan }: { plan: Plan }) {
   return (
@@ -129,7 +131,7 @@ function Planned({ plan }: { plan: Plan }) {
   )
 }
 
-const DECIDED: Readonly<Record<string, string>> = {
+const DECIDED: Meanings<Plan['candidates'][number]['why']['by'], string> = {
   only_one: 'The only one',
   order: 'By the given order',
   session: 'The session was there last',
@@ -145,7 +147,7 @@ const DECIDED: Readonly<Record<string, string>> = {
 function Why({ candidate: { why } }: { candidate: Plan['candidates'][number] }) {
   return (
     <>
-      {DECIDED[why.by] ?? why.by}
+      {meaningOf(DECIDED, why.by) ?? plainWord(why.by)}
       {why.share !== undefined && why.share < 1 && `, first in ${formatShare(why.share)} of all`}
       {why.health !== 'ok' && (
         <>

@@ -6,11 +6,12 @@ import { type Column, Table } from '../components/table.tsx'
 import { Badge, DownloadLink, Duration, Money, PageHead, Section, Time, type Tone } from '../components/values.tsx'
 import { formatCount, formatTime } from '../format.ts'
 import { navigate, pathTo, useQuery } from '../router.ts'
+import { type Meanings, meaningOf, plainWord } from '../words.ts'
 import { Filters, sinceOf } from './requests-filters.tsx'
 import { type Found, useSearch } from './requests-found.ts'
 import type { RequestEntry, RequestStatus } from './requests-types.ts'
 
-export const STATUS: Readonly<Record<RequestStatus, readonly [tone: Tone, text: string]>> = {
+export const STATUS: Meanings<RequestStatus, readonly [tone: Tone, text: string]> = {
   completed: ['good', 'Completed'],
   incomplete: ['warn', 'Incomplete'],
   failed: ['bad', 'Failed'],
@@ -20,7 +21,7 @@ export const STATUS: Readonly<Record<RequestStatus, readonly [tone: Tone, text: 
 }
 
 export function RequestState({ status, error }: { status: RequestStatus; error: string | null }) {
-  const [tone, text] = STATUS[status] ?? ['neutral', status]
+  const [tone, text] = meaningOf(STATUS, status) ?? ['neutral', plainWord(status)]
   return (
     <>
       <Badge tone={tone}>{text}</Badge>

@@ -1,21 +1,24 @@
 /** What a request did beside its calls of providers: tools, models that they called, guardrails and plugins. */
-import { Badge } from '../components/values.tsx'
+import { Badge, type Tone } from '../components/values.tsx'
 import { formatCount, formatMs, formatUsd } from '../format.ts'
+import { type Meanings, meaningOf, plainWord } from '../words.ts'
 import type { Step } from './requests-timeline.tsx'
 import type { GuardrailHit, PluginRun, RequestDetail, StepEntry } from './requests-types.ts'
 
-const TITLES: Readonly<Record<StepEntry['kind'], string>> = {
+const TITLES: Meanings<StepEntry['kind'], string> = {
   tool: 'Tool',
   model: 'Call of a model',
   guardrail: 'Guardrail',
   plugin: 'Plugin',
 }
 
+const titleOf = (kind: StepEntry['kind']): string => meaningOf(TITLES, kind) ?? plainWord(kind)
+
 export function stepOf(step: StepEntry, all: readonly StepEntry[]): Step {
   const { kind, name, at_ms: at, duration_ms: took, error, within, tokens, usd, attempts } = step
   const outer = within === null ? undefined : all.find(({ position }) => position === within)
   return {
-    title: name === '' ? TITLES[kind] : `${TITLES[kind]}: ${name}`,
+    title: name === '' ? titleOf(kind) : `${titleOf(kind)}: ${name}`,
     tone: error === null ? 'neutral' : 'bad',
     from: at ?? undefined,
     length: took ?? undefined,
@@ -64,14 +67,16 @@ export function Found({ request: { guardrails = [], plugins = [] } }: { request:
   )
 }
 
-const TONES: Readonly<Record<string, 'bad' | 'warn'>> = { blocked: 'bad', unchecked: 'bad' }
+const TONES: Meanings<GuardrailHit['action'], Tone> = { flagged: 'warn', redacted: 'warn', blocked: 'bad', unchecked: 'bad' }
+
+const PARTS: Meanings<GuardrailHit['direction'], string> = { input: 'request', output: 'answer' }
 
 function Hit({ hit: { guardrail, rule, action, direction, count, kinds } }: { hit: GuardrailHit }) {
   return (
     <li>
-      <Badge tone={TONES[action] ?? 'warn'}>{action}</Badge> Guardrail {guardrail} ({rule}):{' '}
+      <Badge tone={meaningOf(TONES, action) ?? 'warn'}>{action}</Badge> Guardrail {guardrail} ({rule}):{' '}
       {action === 'unchecked' ? 'its engine did not answer' : `${formatCount(count)} ${count === 1 ? 'text' : 'texts'}`} in the{' '}
-      {direction === 'output' ? 'answer' : 'request'}
+      {meaningOf(PARTS, direction) ?? plainWord(direction)}
       {kinds.length > 0 && `, ${kinds.join(', ')}`}
     </li>
   )

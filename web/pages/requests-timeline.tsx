@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { Badge } from '../components/values.tsx'
 import { formatMs, formatTime } from '../format.ts'
+import { type Meanings, meaningOf, plainWord } from '../words.ts'
 import { Found, stepOf } from './requests-steps.tsx'
 import type { Attempt, RequestDetail } from './requests-types.ts'
 
@@ -58,7 +59,7 @@ function stepsOf(request: RequestDetail): Step[] {
   const { timeline, attempts } = request
   const steps: Step[] = []
   let start = 0
-  for (const { kind, at_ms: at, duration_ms: duration, position } of timeline) {
+  for (const { kind, at_ms: at, duration_ms: duration, position, name } of timeline) {
     const from = at ?? undefined
     const length = duration ?? undefined
     if (kind === 'admitted') steps.push({ title: 'Admitted', tone: 'neutral', from: 0, detail: <Admission request={request} /> })
@@ -80,8 +81,9 @@ function stepsOf(request: RequestDetail): Step[] {
       if (request.provider_name) steps.push({ title: 'First content', tone: 'neutral', from })
     } else if (kind === 'settled') steps.push({ ...ending(request), from })
     else {
-      const step = request.steps?.find((each) => each.position === position)
-      if (step) steps.push(stepOf(step, request.steps ?? []))
+      const step = request.steps.find((each) => each.position === position)
+      // A kind that the page does not know is a step of the request as well.
+      steps.push(step ? stepOf(step, request.steps) : { title: plainWord(kind), tone: 'neutral', from, length, detail: name ?? undefined })
     }
   }
   const tools = toolStep(request)
@@ -91,7 +93,7 @@ function stepsOf(request: RequestDetail): Step[] {
 
 function attemptStep(attempt: Attempt, count: number, from: number): Step {
   const { position, provider_name: provider, endpoint, status, error, latency, dropped, turn = 1 } = attempt
-  const isGood = error === null && (status === null || status < 400)
+  const isGood = error === null && status !== null && status < 400
   return {
     title: count > 1 ? `Attempt ${position}: ${provider ?? 'a provider'}` : `Call of ${provider ?? 'a provider'}`,
     tone: isGood ? 'good' : 'bad',
@@ -121,7 +123,8 @@ function attemptStep(attempt: Attempt, count: number, from: number): Step {
   }
 }
 
-const CHOICES: Readonly<Record<string, string>> = {
+const CHOICES: Meanings<NonNullable<Attempt['choice']>, string> = {
+  only_one: 'The only endpoint of the model.',
   order: 'First in the list of the request.',
   session: 'Its conversation was served there last.',
   tier: 'The priority tier was requested.',
@@ -133,11 +136,16 @@ const CHOICES: Readonly<Record<string, string>> = {
   exacto: 'Best with tools, as the request sorts.',
 }
 
+const REASONS: Meanings<Attempt['reason'], string> = {
+  first: 'First in the order of the endpoints.',
+  previous_failed: 'Next in the order, since the attempt before it failed.',
+  next_turn: 'The next turn, with the results of the tools.',
+  without_reasoning: 'Once more without the reasoning that it has refused.',
+}
+
 function whyMade({ reason, choice }: Attempt): string {
-  if (reason === 'previous_failed') return 'Next in the order, since the attempt before it failed.'
-  if (reason === 'next_turn') return 'The next turn, with the results of the tools.'
-  if (reason === 'without_reasoning') return 'Once more without the reasoning that it has refused.'
-  return (choice && CHOICES[choice]) || 'First in the order of the endpoints.'
+  if (reason === 'first' && choice) return meaningOf(CHOICES, choice) ?? `First, by: ${plainWord(choice)}.`
+  return meaningOf(REASONS, reason) ?? `Made because of: ${plainWord(reason)}.`
 }
 
 function Admission({ request }: { request: RequestDetail }) {
@@ -162,7 +170,7 @@ function toolStep({
   web_search_engine: engine,
 }: RequestDetail): Step | undefined {
   // Where the row has them, the steps say more.
-  if ((!results && !fetches && !engine) || steps?.some(({ kind }) => kind === 'tool')) return undefined
+  if ((!results && !fetches && !engine) || steps.some(({ kind }) => kind === 'tool')) return undefined
   return {
     title: 'Tools of the gateway',
     tone: 'neutral',
@@ -176,16 +184,17 @@ function toolStep({
   }
 }
 
-const ENDINGS: Readonly<Record<string, readonly [tone: Step['tone'], text: string]>> = {
+const ENDINGS: Meanings<RequestDetail['status'], readonly [tone: Step['tone'], text: string]> = {
   completed: ['good', 'The whole reply was delivered.'],
   incomplete: ['warn', 'The reply ended before its end, such as at the output cap.'],
   failed: ['bad', 'No endpoint could answer.'],
   aborted: ['warn', 'The caller left before the end.'],
   unknown: ['bad', 'The gateway ended meanwhile, so that the outcome is not known.'],
+  open: ['neutral', 'It has not ended yet.'],
 }
 
 function ending({ status, error, finish_reason: reason }: RequestDetail): Step {
-  const [tone, text] = ENDINGS[status] ?? ['neutral', '']
+  const [tone, text] = meaningOf(ENDINGS, status) ?? ['warn', '']
   return {
     title: `Settled as ${status}`,
     tone,
