@@ -18,6 +18,7 @@ import type { CanonicalRequest, DialectId, Opaque, Part } from './canon/request.
 import type { CapWire, GatewayFields, UserRule } from './canon/request-fields.ts'
 import type { NameRule, SentNames } from './canon/tool-names.ts'
 import type { Usage } from './canon/usage.ts'
+import type { LocalRun, LocalSink } from './local-run.ts'
 import type { Quirks } from './quirks.ts'
 import type { Final, ReplyContext } from './reply.ts'
 import type { Framing } from './sse/framing.ts'
@@ -235,19 +236,6 @@ export interface PassWire {
   request(body: JsonObject, target: Target): Encoded
   result(body: JsonObject, ctx: ReplyContext): PassResult
   stream(ctx: ReplyContext): PassStream
-}
-
-export interface LocalSink {
-  events(batch: readonly StreamEvent[]): void
-  /** An HTTP-like failure before any event, or a cut after some. */
-  fail(fault: Fault): void
-  end(): void
-}
-
-export interface LocalRun {
-  pause(): void
-  resume(): void
-  abort(): void
 }
 
 /** By their names in lower case. */

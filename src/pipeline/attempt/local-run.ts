@@ -1,7 +1,8 @@
 /** The answer of a provider inside this process: its events are written as they come, and nothing is sent. */
 import { asFault } from '../../core/faults.ts'
 import type { StreamEvent } from '../../dialects/canon/events.ts'
-import type { Encoded, LocalRun, LocalSink, Target, UpstreamDialect } from '../../dialects/types.ts'
+import type { LocalRun, LocalSink } from '../../dialects/local-run.ts'
+import type { Encoded, Target, UpstreamDialect } from '../../dialects/types.ts'
 import type { Tap } from '../../plugin-api/index.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { ChainDependencies } from '../dependencies.ts'
