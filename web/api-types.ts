@@ -205,5 +205,6 @@ readonly updated_at: string | null
 readonly expires_at: string | null
 readonly creator_user_id: string | null
 readonly workspace_id: string
+readonly provider_ids: readonly (string)[]
 readonly parent_hash: string | null
 }

@@ -152,6 +152,7 @@ export const key = Type.Object(
     expires_at: maybe(Type.String()),
     creator_user_id: maybe(Type.String()),
     workspace_id: text(),
+    provider_ids: texts(),
     parent_hash: maybe(Type.String({ description: 'Of a key issued through sign-in: the hash of the key that issued it.' })),
   },
   { description: 'An API key, without its secret.' },
