@@ -679,6 +679,7 @@ readonly basis_days: number
 readonly used_at_end: number | null
 readonly runs_out_at: string | null
 } | null
+readonly provider_ids: readonly (string)[]
 readonly parent_hash: string | null
 }
 

@@ -9,12 +9,13 @@ import type { LimitReset } from '../plugin-api/key.ts'
 import type { KeyRecord } from '../store/keys.ts'
 import { WORKSPACE } from './workspace.ts'
 
-type Changes = Partial<Pick<KeyRecord, 'name' | 'disabled' | 'limit' | 'limitReset' | 'includeByokInLimit'>>
+type Changes = Partial<Pick<KeyRecord, 'name' | 'disabled' | 'limit' | 'limitReset' | 'includeByokInLimit' | 'providerIds'>>
 type Making = Changes & Pick<KeyRecord, 'name' | 'expiresAt' | 'creator'>
 
 /** USD: more is not counted exactly. */
 export const MOST_USD = 9_000_000
 const LONGEST_NAME = 256
+const MOST_IDS = 500
 
 export const RESETS: readonly LimitReset[] = ['daily', 'weekly', 'monthly']
 const nullable = <T extends Parameters<typeof Type.Optional>[0]>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
@@ -24,6 +25,7 @@ const shared = {
   limit: nullable(Type.Number({ minimum: 0, maximum: MOST_USD })),
   limit_reset: nullable(Type.Enum([...RESETS])),
   include_byok_in_limit: Type.Optional(Type.Boolean()),
+  provider_ids: nullable(Type.Array(Type.String({ minLength: 1, maxLength: 256, pattern: '^[!-~]+$' }), { maxItems: MOST_IDS })),
 }
 
 /** A mistyped `limit` must not make a key without one. */
@@ -64,13 +66,14 @@ export function changesOf(body: JsonObject): Changes {
 }
 
 function changesIn(body: JsonObject): Changes {
-  const { name, disabled, limit, limit_reset: reset, include_byok_in_limit: includeByok } = body
+  const { name, disabled, limit, limit_reset: reset, include_byok_in_limit: includeByok, provider_ids: ids } = body
   const changes: { -readonly [K in keyof Changes]: Changes[K] } = {}
   if (typeof name === 'string') changes.name = nameIn(name, 'name')
   if (typeof disabled === 'boolean') changes.disabled = disabled
   if (limit !== undefined) changes.limit = typeof limit === 'number' ? nanoOf(limit) : null
   if (reset !== undefined) changes.limitReset = resetOf(reset)
   if (typeof includeByok === 'boolean') changes.includeByokInLimit = includeByok
+  if (ids !== undefined) changes.providerIds = Array.isArray(ids) ? ids.map(String) : []
   return changes
 }
 

@@ -104,6 +104,7 @@ function keyEntry(key: ApiKey | StoredKey, { credit }: Pick<KeySource, 'credit'>
     external_user: null,
     workspace_id: WORKSPACE,
     is_management_key: key.management,
+    provider_ids: [...((key.issuer ?? key).providerIds ?? [])],
     source: stored ? 'store' : 'configuration',
     parent_hash: key.issuer?.hash ?? key.consent?.hash ?? null,
   }

@@ -37,6 +37,8 @@ const NOTES = {
   workspace_id: 'There is one workspace.',
   creator_user_id: 'User for whom the key was made.',
   include_byok_in_limit: 'Accepted without effect.',
+  provider_ids:
+    'Ids of what you keep at providers (files, vector stores, containers, custom skills, cached content) that requests of the key may name; with `*` at its end, an entry is for all that begin so. Keys issued through sign-in have those of their issuer.',
   callback_url: 'Address to which the user returns with the code.',
   code_challenge: 'PKCE challenge (RFC 7636): only the application that has its verifier receives the key.',
   code_challenge_method: 'How the challenge was computed.',

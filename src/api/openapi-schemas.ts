@@ -167,6 +167,7 @@ export const key = Type.Object(
           'With `include_forecast`, as in the budget of the key; null without a limit, and where more than 20,000 keys have one.',
       }),
     ),
+    provider_ids: texts(),
     parent_hash: maybe(Type.String({ description: 'Of a key issued through sign-in: the hash of the key that issued it.' })),
   },
   { description: 'An API key, without its secret.' },

@@ -21,6 +21,7 @@ export interface KeyFlags {
   limit?: string
   reset?: string
   expires?: string
+  'provider-ids'?: string
   management?: boolean
 }
 
@@ -68,6 +69,7 @@ function fieldsOf(name: string, flags: KeyFlags): JsonObject {
     ...(flags.limit === undefined ? {} : { limit: dollars('--limit', flags.limit) }),
     ...(flags.reset === undefined ? {} : { limit_reset: flags.reset }),
     ...(flags.expires === undefined ? {} : { expires_at: flags.expires }),
+    ...(flags['provider-ids'] === undefined ? {} : { provider_ids: flags['provider-ids'].split(',').map((id) => id.trim()) }),
   }
 }
 

@@ -58,7 +58,7 @@ const HELP = `headgate: one address in front of many model providers
       Has the sums of use made anew from the generations, in the background.
   headgate keys list [--json] [--config FILE]
       Shows all keys with their limits and what they have spent.
-  headgate keys create NAME [--limit USD] [--reset daily|weekly|monthly] [--expires TIME] [--management]
+  headgate keys create NAME [--limit USD] [--reset daily|weekly|monthly] [--expires TIME] [--provider-ids ID,…] [--management]
       Makes a key and shows its secret, this once. A management key manages and cannot generate.
   headgate keys disable|enable|rotate|delete KEY
       KEY is a name, a hash or the beginning of a hash; rotate gives the key a new secret. Keys of the file change there.
@@ -157,6 +157,7 @@ function parse(argv: readonly string[]) {
       full: { type: 'boolean' },
       limit: { type: 'string' },
       reset: { type: 'string' },
+      'provider-ids': { type: 'string' },
       expires: { type: 'string' },
       management: { type: 'boolean' },
       provider: { type: 'string' },

@@ -129,16 +129,17 @@ export interface KeyStore {
 }
 
 /** Fields that no query filters by: one JSON text beside the columns. */
-type Policy = Pick<KeyRecord, 'allowedModels' | 'provider' | 'limits' | 'passThrough' | 'consent'>
+type Policy = Pick<KeyRecord, 'allowedModels' | 'provider' | 'limits' | 'passThrough' | 'consent' | 'providerIds'>
 
 // Stores of every version name the permission `passage`.
-export function policyText({ allowedModels, provider, limits, passThrough: passage, consent }: Policy): string {
-  return JSON.stringify({ allowedModels, provider, limits, passage, consent })
+export function policyText({ allowedModels, provider, limits, passThrough: passage, consent, providerIds }: Policy): string {
+  return JSON.stringify({ allowedModels, provider, limits, passage, consent, providerIds: providerIds?.length ? providerIds : undefined })
 }
 
 export function policyFrom(text: string): Policy {
-  const { allowedModels, provider, limits, passage, consent } = JSON.parse(text) as Omit<Policy, 'passThrough'> & { passage: boolean }
-  return { allowedModels, provider, limits, passThrough: passage, ...(consent ? { consent } : {}) }
+  const { passage, consent, providerIds, ...policy } = JSON.parse(text) as Omit<Policy, 'passThrough'> & { passage: boolean }
+  const { allowedModels, provider, limits } = policy
+  return { allowedModels, provider, limits, passThrough: passage, ...(consent ? { consent } : {}), ...(providerIds ? { providerIds } : {}) }
 }
 
 const PUT = `INSERT INTO api_key

@@ -126,9 +126,25 @@ t.test('what is refused says why', async (t) => {
 
 t.test('through the launcher', async (t) => {
   const config = await configFile(t)
-  const made = runProgram(['keys', 'create', 'mine', '--limit', '3', '--reset', 'daily', '--json', '-c', config])
+  const made = runProgram([
+    'keys',
+    'create',
+    'mine',
+    '--limit',
+    '3',
+    '--reset',
+    'daily',
+    '--provider-ids',
+    'file-a,vs_*',
+    '--json',
+    '-c',
+    config,
+  ])
   t.match(await made.exited, { code: 0 }, made.err())
-  t.match(JSON.parse(made.out()), { data: { name: 'mine', limit: 3, limit_reset: 'daily' }, key: /^sk-router-v2-[0-9a-f]{64}$/ })
+  t.match(JSON.parse(made.out()), {
+    data: { name: 'mine', limit: 3, limit_reset: 'daily', provider_ids: ['file-a', 'vs_*'] },
+    key: /^sk-router-v2-[0-9a-f]{64}$/,
+  })
   const credit = runProgram(['credits', '-c', config])
   t.match(await credit.exited, { code: 0 })
   t.equal(credit.out(), '$0.00 spent by all keys, $5.00 left to those with a limit\n')
@@ -256,7 +272,7 @@ t.test('the route of the admin listener takes commands that carry the token', as
   })
   t.match(
     await post(url, json, '{"verb":"list"}'),
-    { status: 200, text: /^\{"data":\[\{[^[\]]*"name":"app"[^[\]]*\}\]\}$/ },
+    { status: 200, text: /^\{"data":\[\{[^{}]*"name":"app"[^{}]*\}\]\}$/ },
     'nothing was made',
   )
   t.equal((await fetch(url, { headers: json })).status, 405)

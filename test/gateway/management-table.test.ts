@@ -540,6 +540,7 @@ const shared: Record<string, Field> = {
   limit: { takes: ['number', 'null'], beyond: [-0.000000001, -1, 9_000_000.01, 1e308, '1'] },
   limit_reset: { takes: ['null'], beyond: ['', 'Daily', 'yearly'] },
   include_byok_in_limit: { takes: ['boolean'], beyond: ['true', 0] },
+  provider_ids: { takes: ['null', 'array'], beyond: ['', Array(501).fill('x')] },
 }
 
 interface BodyCase {

@@ -293,3 +293,43 @@ t.test('so does the comparison of the Responses API', async (t) => {
     t.match((await ask(scene, 'responses', next, OTHER)).sent, { prompt_cache_options: { comparison_response_id: null } })
   }
 })
+
+t.test('keys of the API name ids that were made elsewhere as those of the configuration do', async (t) => {
+  const directory = t.testdir()
+  const boss = { authorization: 'Bearer sk-router-v1-9999999999999999boss' }
+  const withBoss = (url: string): string =>
+    `store: { url: "sqlite:${directory}/ledger.db" }\n${config(url)}`.replace(
+      '  keys:\n',
+      '  keys:\n    - { name: boss, key: "sk-router-v1-9999999999999999boss", management: true }\n',
+    )
+  const scene = await startScene(t, { answer, config: withBoss, directory })
+  const made = (await (await scene.gateway.post('/v1/keys', { name: 'made', provider_ids: ['file_*'] }, boss)).json()) as {
+    key: string
+    data: { hash: string; provider_ids: string[] }
+  }
+  t.same(made.data.provider_ids, ['file_*'])
+  const status = async (id: string): Promise<number> => {
+    const document = { type: 'document', source: { type: 'file', file_id: id } }
+    const body = { ...TEXT, messages: [{ role: 'user', content: [document] }], model: 'acme/claude' }
+    return (await ask(scene, 'messages', body, made.key)).status
+  }
+  t.equal(await status(FILE), 200)
+  t.equal(await status('other_file'), 404)
+  for (const wrong of ['a b', '', 7])
+    t.equal((await scene.gateway.post('/v1/keys', { name: 'wrong', provider_ids: [wrong] }, boss)).status, 400, String(wrong))
+  await scene.gateway.restart()
+  t.equal(await status(FILE), 200, 'after a restart')
+  const patch = async (provider_ids: string[] | null): Promise<unknown> => {
+    const reply = await fetch(`${scene.gateway.url}/v1/keys/${made.data.hash}`, {
+      method: 'PATCH',
+      headers: { 'content-type': 'application/json', ...boss },
+      body: JSON.stringify({ provider_ids }),
+    })
+    t.equal(reply.status, 200)
+    return ((await reply.json()) as { data: JsonObject }).data.provider_ids
+  }
+  t.same(await patch(['other_file']), ['other_file'])
+  t.same([await status(FILE), await status('other_file')], [404, 200])
+  t.same(await patch(null), [])
+  t.same([await status(FILE), await status('other_file')], [404, 404])
+})

@@ -90,6 +90,7 @@ models:
   m/gemini: { endpoints: [ { provider: gemini, model: m, price: ${PRICE} } ] }
   m/short: { endpoints: [ { provider: responses, model: s, price: { prompt: "1.00", completion: "2.00", cache_write: "1.25" } } ] }
   m/sized: { context: 100000, max_output: 8000, endpoints: [ { provider: chat, model: m, supported_parameters: [max_tokens, tools], price: ${PRICE} } ] }
+  m/sized-messages: { context: 100000, max_output: 8000, endpoints: [ { provider: messages, model: m, supported_parameters: [max_tokens, tools], price: ${PRICE} } ] }
   m/tiers:
     context: 100000
     endpoints:
@@ -326,6 +327,38 @@ t.test('a report beyond what is possible is charged what was held, and the rest 
     return data[0]
   })
   t.match(found, { data: { kind: 'disputed', provider: 'chat' } })
+})
+
+t.test('one claimed search makes two contexts possible, and no more; a side that can be true is charged and shown as it is', async (t) => {
+  const searches = { server_tool_use_details: { web_search_requests: 1 } }
+  report = { usage: { prompt_tokens: 200_000, completion_tokens: 3, ...searches } }
+  t.match((await ask(scene, 'chat', { model: 'm/sized', max_tokens: 10 })).record, { disputed_nano: 0, estimated: false })
+  for (const [usage, sent, made] of [
+    [{ prompt_tokens: 5_000_000, completion_tokens: 3, ...searches }, 5_000_000, 3],
+    [{ prompt_tokens: 5_000_000, completion_tokens: 3 }, 5_000_000, 3],
+    [{ prompt_tokens: 7, completion_tokens: 5_000_000 }, 7, 5_000_000],
+  ] as [JsonObject, number, number][]) {
+    report = { usage }
+    const { row, record } = await ask(scene, 'chat', { model: 'm/sized', max_tokens: 10 })
+    t.equal(row.cost + Number(record.disputed_nano), sent * PROMPT + made * COMPLETION, JSON.stringify(usage))
+    if (made === 3) t.match(record, { tokens_completion: 3, disputed_nano: /^[1-9]\d{8,}$/ })
+    else t.match(record, { tokens_prompt: 7, disputed_nano: /^[1-9]\d{8,}$/ })
+  }
+})
+
+t.test('tools that the caller runs make no further round possible, and those of the provider ten', async (t) => {
+  const disputed = async (input: number, tool: JsonObject): Promise<number> => {
+    report = { usage: { input_tokens: input, output_tokens: 3 } }
+    return Number((await ask(scene, 'messages', { model: 'm/sized-messages', max_tokens: 10, tools: [tool] })).record.disputed_nano)
+  }
+  const editor = { type: 'text_editor_20250728', name: 'str_replace_based_edit_tool' }
+  const code = { type: 'code_execution_20250825', name: 'code_execution' }
+  t.ok((await disputed(400_000, editor)) > 0)
+  t.equal(await disputed(400_000, code), 0)
+  t.ok((await disputed(5_000_000, code)) > 0)
+  const search = { type: 'web_search_20250305', name: 'web_search', max_uses: 2 }
+  t.equal(await disputed(300_000, search), 0)
+  t.ok((await disputed(400_000, search)) > 0, 'two searches are three rounds')
 })
 
 t.test('what is only more than was held is charged as it is', async (t) => {

@@ -97,12 +97,13 @@ export function recordKeysContract(t: Test, name: string, open: OpenRecord): voi
     const { clock, record } = await fresh(t)
     const { keys } = record
     const made = clock.now()
-    const first = await keys.put(apiKey('a', { limit: 5 }))
+    const first = await keys.put(apiKey('a', { limit: 5, providerIds: ['file_a', 'vs_*'] }))
     await clock.advance(1000)
     const forged = { identity: 'forged', createdAt: 1, limitReset: 'daily' as const }
     const changed = await keys.change(hash('a'), (key) => ({ ...key, ...forged, limit: (key.limit ?? 0) + 2 }))
     t.same(changed, { ...first, limit: 7, limitReset: 'daily', updatedAt: made + 1000 }, 'identity and times are not for the caller to say')
     t.same(await keys.find(hash('a')), changed)
+    t.same((await keys.find(hash('a')))?.providerIds, ['file_a', 'vs_*'])
     const rotated = await keys.change(hash('a'), (key) => ({ ...key, hash: hash('b'), label: 'new' }))
     t.same(rotated, { ...changed, hash: hash('b'), label: 'new', identity: hash('a') })
     t.equal(await keys.find(hash('a')), undefined, 'the old secret is nobody')

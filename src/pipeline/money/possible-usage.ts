@@ -6,8 +6,9 @@ import { noUsage, type Usage } from '../../dialects/canon/usage.ts'
 import { charge, type Extras, type Tariff } from '../../ledger/pricing.ts'
 import { usageWithin } from '../../ledger/settlement.ts'
 import type { Turn } from '../attempt/turn.ts'
-import type { Accepted } from '../exchange.ts'
-import { contextOf, inputBound, otherTools } from '../request/client-request.ts'
+import type { Accepted, MaybeAimed, MaybePlanned } from '../exchange.ts'
+import { contextOf, inputBound } from '../request/client-request.ts'
+import { mostOf } from './provider-rounds.ts'
 
 /** Tokens of an endpoint whose context is not known: ten times the largest that is offered. */
 const UNKNOWN_CONTEXT = 100_000_000
@@ -22,44 +23,37 @@ const CAP_MARGIN = 1_024
 /** Tokens of reasoning that some providers allow beside the cap that they were sent. */
 const REASONING_ROOM = 131_072
 const IMAGE_ROOM = 16_384
-/** Where a provider runs tools, one answer is the sum of so many calls of the model at most, each with the whole context. */
-const MOST_ROUNDS = 100
-/** Calls of tools that a provider takes a fee for. */
-const MOST_CALLS = 1_000
+type Known = Accepted & MaybeAimed & MaybePlanned
 
 interface Bounds {
   readonly input: number
   readonly output: number
+  /** Calls of each tool that the provider takes a fee for. */
+  readonly calls: number
 }
 
 /** What the turn may have used of the endpoint's own model. */
-function boundsOf(exchange: Accepted, turn: Turn, usage: Usage): Bounds {
+function boundsOf(exchange: Known, turn: Turn, usage: Usage): Bounds {
   const { endpoint, cap, images = 0 } = turn
   const sent = inputBound(exchange)
   const context = contextOf(endpoint)
   // Vectors are made in several calls, which are one turn.
-  if (exchange.request.client.embedding) return { input: Math.max(BODY_SHARE * sent, bounded(context)), output: CAP_MARGIN }
+  if (exchange.request.client.embedding) return { input: Math.max(BODY_SHARE * sent, bounded(context)), output: CAP_MARGIN, calls: 0 }
   const once = Math.max(bounded(context) * CONTEXT_SHARE + CONTEXT_MARGIN, BODY_SHARE * sent)
   const mostOutput = Math.min(cap ?? Number.POSITIVE_INFINITY, endpoint.maxOutput ?? Number.POSITIVE_INFINITY, bounded(context))
   const written = mostOutput * CAP_SHARE + CAP_MARGIN + exchange.request.bytes + images * IMAGE_ROOM
   const thinks = endpoint.supported === undefined || endpoint.supported.has('reasoning')
   const thought = thinks ? Math.max(REASONING_ROOM, endpoint.maxOutput ?? 0) : 0
-  const rounds = mayRunRounds(exchange, turn, usage) ? MOST_ROUNDS : 1
-  return { input: rounds * once, output: rounds * (written + thought) }
+  const { rounds, calls } = mostOf(exchange, endpoint, usage)
+  return { input: rounds * once, output: rounds * (written + thought), calls }
 }
 
 const bounded = (context: number): number => Math.min(context, UNKNOWN_CONTEXT)
 
-/** True where the provider may have called the model more than once for the answer: it runs tools, or takes fees as those that do. */
-function mayRunRounds(exchange: Accepted, { endpoint: { price } }: Turn, { webSearches, toolCalls, others }: Usage): boolean {
-  if (webSearches || toolCalls || others || otherTools(exchange).length > 0) return true
-  return typeof price === 'object' && (price.webSearch !== undefined || price.tools !== undefined || price.request !== undefined)
-}
-
 function isPossible(usage: Usage, bounds: Bounds): boolean {
   const { input, output, webSearches = 0, toolCalls, others } = usage
-  if (input > bounds.input || output > bounds.output || webSearches > MOST_CALLS) return false
-  if (toolCalls && Object.values(toolCalls).some((calls) => calls > MOST_CALLS)) return false
+  if (input > bounds.input || output > bounds.output || webSearches > bounds.calls) return false
+  if (toolCalls && Object.values(toolCalls).some((calls) => calls > bounds.calls)) return false
   return others === undefined || isPossible(sumOf(others), bounds)
 }
 
@@ -84,8 +78,16 @@ function possiblePart(usage: Usage, bounds: Bounds): Usage {
     reasoning: Math.min(usage.reasoning, output),
     imageOutput: Math.min(usage.imageOutput, output),
     audioOutput: Math.min(usage.audioOutput, output),
-    ...(webSearches ? { webSearches: Math.min(webSearches, MOST_CALLS) } : {}),
+    ...(webSearches ? { webSearches: Math.min(webSearches, bounds.calls) } : {}),
   }
+}
+
+/** The sides of which no more was reported than is possible: they are charged and shown as they are, where the hold pays for them. */
+function possibleSides({ input, output, reasoning }: Usage, bounds: Bounds): Usage {
+  const least = noUsage()
+  if (input <= bounds.input) least.input = input
+  if (output > bounds.output) return least
+  return { ...least, output, reasoning: Math.min(reasoning, output) }
 }
 
 export interface Pricing {
@@ -99,14 +101,16 @@ export interface Pricing {
  * Replaces a report that is not possible, once: by what of it the hold pays for.
  * @param price reads it only where it is needed.
  */
-export function believe(exchange: Accepted, turn: Turn, price: () => Pricing): void {
+export function believe(exchange: Known, turn: Turn, price: () => Pricing): void {
   const { usage } = turn
   if (!usage || turn.sent === false || usage.estimated) return
   const bounds = boundsOf(exchange, turn, usage)
   if (isPossible(usage, bounds)) return
   const { tariff, extras, held } = price()
   const cost = (of: Usage): number => charge(of, tariff, extras).total
-  const part = usageWithin(possiblePart(usage, bounds), { room: held, cost, least: noUsage() })
+  const within = (least: Usage): Usage => usageWithin(possiblePart(usage, bounds), { room: held, cost, least })
+  const whole = within(possibleSides(usage, bounds))
+  const part = cost(whole) > held ? within(noUsage()) : whole
   // Fees of tools alone may be more than was held.
   const believed: Usage = { ...part, webSearches: cost(part) > held ? undefined : part.webSearches, estimated: true }
   turn.usage = believed

@@ -82,7 +82,7 @@ export function lostToSlowReader({ fault, heldBack = 0 }: Turn): boolean {
 }
 
 /** @param exchange as the turn was sent: what later turns add to the request must not be there yet. */
-export function countOf(exchange: Accepted & MaybePlanned, turn: Turn, endedBy: EndedBy): Count {
+export function countOf(exchange: Accepted & MaybeAimed & MaybePlanned, turn: Turn, endedBy: EndedBy): Count {
   believe(exchange, turn, () => pricingOf(exchange, turn))
   const { usage, relayed, images = 0, hidden = 0, cut, stopped } = turn
   // Hidden reasoning is added only to a turn that was cut off. Where the model ended by itself, the usage report has it, or it is unknown.
@@ -98,13 +98,13 @@ export function countOf(exchange: Accepted & MaybePlanned, turn: Turn, endedBy: 
   }
 }
 
-function pricingOf(exchange: Accepted & MaybePlanned, turn: Turn): Pricing {
+function pricingOf(exchange: Accepted & MaybeAimed & MaybePlanned, turn: Turn): Pricing {
   const tariff = tariffOf(exchange, pricedEndpoint(turn, exchange.head.at))
   return { tariff, extras: turn.extras ?? chargedExtras(exchange, turn.endpoint), held: exchange.run.turnHold.amount }
 }
 
 /** Counts a turn that has ended well before the request of the next one is built: whatever comes later, it is paid for. */
-export function countTurn(exchange: Accepted & MaybePlanned, turn: Turn): void {
+export function countTurn(exchange: Accepted & MaybeAimed & MaybePlanned, turn: Turn): void {
   turn.usage = countedUsage(countOf(exchange, turn, 'model'))
   turn.relayed = 0
   turn.images = 0

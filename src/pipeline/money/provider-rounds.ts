@@ -1,0 +1,65 @@
+/**
+ * How often a provider may have called its model for one answer. Where it runs tools, each call of a tool is followed by one more call of the
+ * model, with the whole context again, and it reports the sum.
+ */
+import { objectsOf } from '../../core/json.ts'
+import type { Usage } from '../../dialects/canon/usage.ts'
+import type { Endpoint } from '../../routing/catalog/types.ts'
+import type { Accepted, MaybeAimed, MaybePlanned } from '../exchange.ts'
+import { otherTools, searchBound } from '../request/client-request.ts'
+
+/**
+ * Calls of tools in one answer where nothing bounds them: Anthropic pauses the turn after ten iterations (platform.claude.com, Server tools,
+ * `pause_turn`), and no other provider of these wires states more.
+ */
+const MOST_CALLS = 10
+/** The Responses API has no bound of its own; deep research makes dozens of calls (OpenAI, Deep research, `max_tool_calls`). */
+const MOST_CALLS_OF: Readonly<Record<string, number>> = { 'openai-responses': 99 }
+
+/** Several may be made in one round. */
+const MOST_PAID_CALLS = 1_000
+
+/** Tools that callers run. */
+const RUN_HERE =
+  /^(?:function|custom|tool_search|local_shell|apply_patch|namespace|computer\w*|(?:bash|text_editor|memory)_\d+|tool_search_tool_\w+)$/
+/** Tools that are sent with at most so many calls of each where a limit applies (`outside-input.ts` of the dialects). */
+const CAPPED = /^(?:web_search|web_fetch|file_search$|code_interpreter$|x_search$|image_generation$)/
+const CAP = 10
+
+export interface ProviderRun {
+  /** Calls of the model. */
+  readonly rounds: number
+  /** Calls of tools that the provider takes a fee for, of each tool. */
+  readonly calls: number
+}
+
+/** What of it one answer can have had at most. */
+export function mostOf(exchange: Accepted & MaybeAimed & MaybePlanned, endpoint: Endpoint, usage: Usage): ProviderRun {
+  const most = MOST_CALLS_OF[endpoint.provider.dialect] ?? MOST_CALLS
+  const offered = offeredCalls(exchange)
+  // Without a tool a report of calls is all there is: one more round for each.
+  const rounds = 1 + Math.min(most, offered > 0 ? offered : searchesByItself(endpoint) ? most : claimedCalls(usage))
+  return { rounds, calls: offered > 0 ? Math.min(offered, MOST_PAID_CALLS) : searchesByItself(endpoint) ? MOST_PAID_CALLS : most }
+}
+
+/** Calls of provider-run tools that the request allows; 0 where it offers none. */
+function offeredCalls(exchange: Accepted & MaybeAimed & MaybePlanned): number {
+  const { body, gateway } = exchange.request
+  const isLimited = exchange.plan?.outputCaps !== undefined
+  let calls = (exchange.wish?.advisors ?? []).reduce((sum, { uses }) => sum + uses, 0)
+  for (const { type, max_uses: most } of otherTools(exchange)) {
+    if (RUN_HERE.test(String(type))) continue
+    calls += typeof most === 'number' && most > 0 ? most : isLimited && CAPPED.test(String(type)) ? CAP : Number.POSITIVE_INFINITY
+  }
+  if (objectsOf(body.mcp_servers).length > 0 || body.search_parameters !== undefined || body.enable_search === true)
+    calls = Number.POSITIVE_INFINITY
+  if (calls === 0) calls = searchBound(exchange)
+  return gateway.maxToolCalls !== undefined && gateway.maxToolCalls > 0 ? Math.min(calls, gateway.maxToolCalls) : calls
+}
+
+/** A model that searches or runs tools for every request has a fee for each. */
+const searchesByItself = ({ price }: Endpoint): boolean => typeof price === 'object' && price.request !== undefined
+
+function claimedCalls({ webSearches = 0, toolCalls, others }: Usage): number {
+  return Object.values(toolCalls ?? {}).reduce((sum, calls) => sum + calls, webSearches + (others?.length ?? 0))
+}
