@@ -12,6 +12,7 @@ import { estimateTokens } from '../ledger/settlement.ts'
 import type { Lane } from '../pipeline/attempt/turn.ts'
 import { DrainSlots } from '../pipeline/attempt/upstream-attempt.ts'
 import type { ChainDependencies } from '../pipeline/dependencies.ts'
+import { VectorLengths } from '../pipeline/embeddings/vector-lengths.ts'
 import { SeenInputs } from '../pipeline/money/seen-inputs.ts'
 import { Admission } from '../pipeline/request/admit.ts'
 import { Attempts } from '../pipeline/request/attempt-buckets.ts'
@@ -89,6 +90,7 @@ export function chainDependencies(
     pools: new Pools({ env, ...connectionReports(tallies, logs, clock) }),
     upstreams: upstreamDialects,
     wires: embeddingWires,
+    vectorLengths: new VectorLengths(clock),
     tools: serverTools,
     host: { clock, estimateTokens, files },
     toolDialect,

@@ -36,9 +36,13 @@ export function exchangeReports(
   events: Pick<EventSources, 'accountRefused' | 'ledgerLoss'>,
 ): Pick<ChainDependencies, 'alarm' | 'overrun' | 'pluginFailure'> {
   return {
-    alarm: ({ slug, key, credential }, { code }, denial) => {
+    alarm: ({ slug, key, credential }, { code, isEchoed }, denial) => {
       const setting = `providers.${slug}.${key === undefined && credential ? (credential.another ? 'keys' : 'credential') : 'key'}`
       const facts = { provider: slug, fault: code, setting, remedy: REMEDIES[code], ...(denial === undefined ? {} : { denial }) }
+      if (isEchoed) {
+        logs.log.warn(facts, "a provider's error may be about the gateway's account there: its words stand in the request as well")
+        return
+      }
       logs.log.error(facts, "a provider refused the gateway's own key or account")
       tallies.of(accountRefusals).series(slug, code).add()
       events.accountRefused(slug, code, setting)

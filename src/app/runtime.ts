@@ -8,7 +8,6 @@ import { operatorKeys, resolveKeys } from '../config/keys.ts'
 import type { Reload } from '../config/watch.ts'
 import { FirstUse } from '../core/first-use.ts'
 import { GenerationIds } from '../core/ids.ts'
-import { isObject, type JsonObject } from '../core/json.ts'
 import { stackWithoutMessage } from '../core/log.ts'
 import { counter, Tallies } from '../core/metrics.ts'
 import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
@@ -46,6 +45,7 @@ import { RunningConfiguration } from './configuration/desk.ts'
 import { Events, raiseReload } from './events.ts'
 import { findIn } from './guardrail-bench.ts'
 import { fileGuardrails, namable, StoredSettings, tryOut } from './guardrail-settings.ts'
+import { HealthChecks } from './health-checks/health-checks.ts'
 import { OwnStatus } from './process-status.ts'
 import { discoveredListing } from './provider-listing.ts'
 import { chainSettings, keyLookup } from './settings.ts'
@@ -82,11 +82,12 @@ export class Runtime {
   private readonly passThrough: FirstUse<PassThroughProxy>
   private readonly files: DiskFiles
   private readonly configuration: RunningConfiguration
-  private readonly ids: GenerationIds
+  readonly ids: GenerationIds
   private readonly consentBuckets: ConsentSource['buckets']
   readonly addresses: ClientAddresses
   private keys: readonly ApiKey[]
   private readonly discovery: Discovery
+  private readonly healthChecks: HealthChecks
   private readonly credentials: Credentials
   private readonly storedGuardrails = new StoredSettings()
   /** True while patterns of stored guardrails are compiled: those that come meanwhile are regarded with them. */
@@ -154,6 +155,7 @@ export class Runtime {
       listings: source.listings,
       failed: ({ slug }) => log.debug({ provider: slug }, 'no list of models: the provider does not answer'),
     })
+    this.healthChecks = new HealthChecks(this, source)
     const { health } = this.dependencies
     health.onEject = (endpoint) => this.events.sources.endpointEjected(endpoint)
     health.onReturn = (endpoint) => {
@@ -263,6 +265,7 @@ export class Runtime {
     this.dependencies.drains.close()
     await this.events.close()
     this.discovery.close()
+    this.healthChecks.close()
     this.credentials.close()
     await this.passThrough.ifMade((proxy) => proxy.close())
     await this.telemetry.close()
@@ -328,14 +331,9 @@ export class Runtime {
   /** What a request of this key would do now. It takes nothing of the key's rate. */
   private async plan(text: string, format: PlanFormat, key: ApiKey): Promise<Planned> {
     const { config, catalog, dependencies, ids, storedGuardrails, source } = this
-    const caller = { ...key, limits: {} }
+    const { planForKey } = await import('./rehearsal/plan-for-key.ts')
     const stored = storedGuardrails.of(source.store.guardrails.current)
-    const settings = chainSettings(config, catalog, { written: new Map(), atHand: () => caller, find: () => caller }, stored)
-    const { planText } = await import('./rehearsal/plan-text.ts')
-    const rehearsed = await planText({ text, format, key: caller }, { settings, dependencies, ids, brand: config.brand.word })
-    if (rehearsed.kind === 'plan') return { plan: rehearsed.plan as unknown as JsonObject }
-    const { error } = rehearsed.body
-    return { status: rehearsed.status, message: isObject(error) && typeof error.message === 'string' ? error.message : '' }
+    return planForKey({ text, format, key }, { config, catalog, stored, dependencies, ids })
   }
 
   private get guardrailsInForce(): ReturnType<typeof fileGuardrails> {

@@ -149,6 +149,12 @@ export interface FaultOptions {
   refusesReasoning?: boolean | undefined
   /** The provider's own sentence, as it came. */
   sentence?: string | undefined
+  /** The words of it that decided the code, where these are not the caller's to answer for. */
+  evidence?: string | undefined
+  /** The evidence stands in the request itself: it is held against nothing. */
+  isEchoed?: boolean | undefined
+  /** Reads the error again without a passage of its sentence. */
+  without?: ((passage: string) => Fault) | undefined
   headers?: Readonly<Record<string, string>> | undefined
   /** Of a connection: one word for why it failed, such as `untrusted_authority`. Not for callers. */
   reason?: string | undefined
@@ -168,8 +174,11 @@ export class Fault extends Error {
   readonly retryAfter: number | undefined
   readonly providerStatus: number | undefined
   readonly refusesReasoning: boolean
-  /** Private, so that nothing which writes down an error's members has it. */
+  readonly isEchoed: boolean
+  /** Private, so that nothing which writes down an error's members has them. */
   readonly #sentence: string | undefined
+  readonly #evidence: string | undefined
+  readonly #without: FaultOptions['without']
   readonly headers: Readonly<Record<string, string>> | undefined
   readonly reason: string | undefined
 
@@ -185,7 +194,10 @@ export class Fault extends Error {
     this.retryAfter = options.retryAfter
     this.providerStatus = options.providerStatus
     this.refusesReasoning = options.refusesReasoning === true
+    this.isEchoed = options.isEchoed === true
     this.#sentence = options.sentence
+    this.#evidence = options.evidence
+    this.#without = options.without
     this.headers = options.headers
     this.reason = options.reason
   }
@@ -193,6 +205,23 @@ export class Fault extends Error {
   /** What the provider said, as it came: it may hold keys, and text that is not the caller's. */
   get sentence(): string | undefined {
     return this.#sentence
+  }
+
+  /** The words of the sentence that say who is to blame; undefined where the caller is, or where no words of a sentence decided. */
+  get evidence(): string | undefined {
+    return this.#evidence
+  }
+
+  /** The error as it reads without a passage of its sentence. */
+  without(passage: string): Fault | undefined {
+    return this.#without?.(passage)
+  }
+
+  /** The same fault with other facts. */
+  with(changes: FaultOptions): Fault {
+    const { message, metadata, availability, retryAfter, providerStatus, refusesReasoning, headers, reason, retry, cause, isEchoed } = this
+    const kept = { message, metadata, availability, retryAfter, providerStatus, refusesReasoning, headers, reason, retry, cause, isEchoed }
+    return new Fault(this.code, { ...kept, sentence: this.#sentence, evidence: this.#evidence, without: this.#without, ...changes })
   }
 }
 

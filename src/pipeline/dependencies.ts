@@ -18,6 +18,7 @@ import type { OutboundPolicy } from '../services/outbound/policy.ts'
 import type { Pools } from '../services/upstream/pools.ts'
 import type { Lane } from './attempt/turn.ts'
 import type { DrainSlots } from './attempt/upstream-attempt.ts'
+import type { VectorLengths } from './embeddings/vector-lengths.ts'
 import type { Authenticated, Exchange } from './exchange.ts'
 import type { GuardrailSetting } from './guard/guardrail-setting.ts'
 import type { SeenInputs } from './money/seen-inputs.ts'
@@ -134,6 +135,8 @@ export interface ChainDependencies {
   upstreams: ReadonlyMap<DialectId, UpstreamDialect>
   /** Formats of embeddings by the dialects of their providers. */
   wires: ReadonlyMap<string, EmbeddingWire>
+  /** Of endpoints that give vectors of one length alone. */
+  vectorLengths: VectorLengths
   tools: readonly (ServerTool | SessionTool)[]
   host: Host
   /** Format in which tools call models: that of the Responses API. */

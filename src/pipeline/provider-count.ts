@@ -14,6 +14,7 @@ import { AnswerOrError } from './attempt/upstream-attempt.ts'
 import type { ChainDependencies } from './dependencies.ts'
 import type { Guarded } from './exchange.ts'
 import type { InputCounter } from './money/outside-count.ts'
+import { withoutEcho } from './refusal/echoed-words.ts'
 import { endedEarly } from './reply/final-fault.ts'
 import { withMedia } from './route/media-fetch.ts'
 import { callPath, credentialHeaders, providerAddress } from './route/provider-address.ts'
@@ -91,7 +92,7 @@ export async function countAt(
     call.send(dependencies.pools.for(address), { path, headers, body })
     return counter.decode(await gathered.done)
   } catch (thrown) {
-    const fault = asFault(thrown)
+    const fault = withoutEcho(asFault(thrown), exchange.request)
     if (fault.origin !== 'upstream' || (fault.retry === 'never' && !LACKS_COUNTER.has(replied))) throw fault
     countAttempt(dependencies.tallies, provider.slug, fault.code)
     if (isAccountFault(fault)) dependencies.alarm(provider, fault, undefined)

@@ -203,6 +203,11 @@ export class EndpointRecord {
     return now < this.outageUntil || now < (this.standing(key, now)?.outageUntil ?? NEVER)
   }
 
+  /** True where it has failed for all keys of late. */
+  isOutForAll(now: number): boolean {
+    return now < this.outageUntil
+  }
+
   /** Milliseconds. */
   restLeft(now: number, key?: string): number {
     return Math.max(0, this.restUntil - now, (this.standing(key, now)?.restUntil ?? NEVER) - now)

@@ -61,6 +61,8 @@ export class HealthBook implements Health {
   private news: NewsWire | undefined
   /** Called when an endpoint is ejected here, each time anew. */
   onEject: ((endpoint: Endpoint) => void) | undefined
+  /** Called when a request of a key has failed, and nothing says that those of other keys would fail too. */
+  onDoubt: ((endpoint: Endpoint, fault: Fault, key: string) => void) | undefined
   /** Called when an endpoint that was ejected serves again. */
   onReturn: ((endpoint: Endpoint) => void) | undefined
 
@@ -118,6 +120,7 @@ export class HealthBook implements Health {
       record.abandoned(key)
       if (failed) record.attemptLimited(now)
     }
+    if (outage && key !== undefined && !record.isOutForAll(now)) this.onDoubt?.(endpoint, fault, key)
     const { wildcardId: shared } = endpoint
     if (failed && shared !== undefined) {
       const names = this.records.get(shared) ?? this.open(shared)
@@ -127,6 +130,7 @@ export class HealthBook implements Health {
     // What a provider says of its own load or of the gateway's account is for all keys.
     if (rest > 0) record.rest(now + rest, now, isConnection || fault.status === 429 || fault.status === 529 ? undefined : key)
   }
+
   /** From now on ejections and their ends are published to the other processes, and theirs hold here. */
   share(news: NewsWire): void {
     if (news.isSilent) return
@@ -148,6 +152,12 @@ export class HealthBook implements Health {
   /** The outcome says nothing of the endpoint, as when the caller left: another request may probe. */
   abandoned(endpoint: Endpoint, key?: string): void {
     this.records.get(endpoint.id)?.abandoned(key)
+  }
+
+  /** A failure whose words may be the caller's own: it is held against nothing, and a check may find out more. */
+  unclear(endpoint: Endpoint, fault: Fault, key: string): void {
+    this.abandoned(endpoint, key)
+    if (isOutage(fault)) this.onDoubt?.(endpoint, fault, key)
   }
 
   recentOutage(endpoint: Endpoint): boolean {

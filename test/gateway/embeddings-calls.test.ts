@@ -248,6 +248,20 @@ t.test('dimensions that a server ignores are a refusal that names them, and no f
         metadata: { error_type: 'invalid_request', field: 'dimensions' },
       })
       t.equal(await uptime('acme/one'), null, 'it does not count')
+
+      const calls = first.requests.length
+      t.equal((await embed(body)).provider, 'Second')
+      const again = await ask({ ...body, model: 'acme/one' })
+      t.equal(again.status, 400)
+      t.match(await errorOf(again), { message: new RegExp(`^dimensions: .* gives vectors of ${length} numbers$`), param: 'dimensions' })
+      t.equal(first.requests.length, calls, 'it is remembered: the provider does not work for vectors of no use')
+      const own = await ask({ ...body, model: 'acme/one', dimensions: length })
+      t.equal(own.status, 200, 'its own length may be requested')
+      await own.text()
+      await clock.advance(600_001)
+      await (await ask({ ...body, model: 'acme/one' })).text()
+      t.equal(first.requests.length, calls + 2, 'and it is asked anew after ten minutes')
+      await clock.advance(600_001)
     }
   })
   first.script = () =>

@@ -35,17 +35,18 @@ const CALM: StartOptions['loop'] = { now: () => 0, idle: () => 0, cpu: () => 0, 
 
 export const KEY = 'sk-router-v1-0123456789abcdef0123456789abcdef'
 
-/** Lines that every test configuration begins with: free ports, a store in memory. */
+/** Lines that every test configuration begins with: free ports, a store in memory, and no requests of the gateway's own. */
 export const BASE = `
 server: { host: 127.0.0.1, port: 0 }
 admin: { host: 127.0.0.1, port: 0, token: ${ADMIN_TOKEN} }
 store: { url: "memory:" }
+health_checks: { kind: off }
 `
 
 /** `BASE`, where the text does not say it differently, and one key named `test` are added. */
 function complete(yaml: string): string {
   let base = BASE
-  for (const name of ['server', 'admin', 'store'])
+  for (const name of ['server', 'admin', 'store', 'health_checks'])
     if (new RegExp(`^${name}:`, 'm').test(yaml)) base = base.replace(new RegExp(`${name}:.*\\n`), '')
   const auth = /^auth:/m.test(yaml) ? '' : `auth: { keys: [ { name: test, key: "${KEY}" } ] }\n`
   return `${base}${auth}${yaml}`

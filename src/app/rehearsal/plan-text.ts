@@ -1,16 +1,14 @@
 /** Plans a request that is a text: the chain of plans, without a socket. */
-import type { IncomingHttpHeaders } from 'node:http'
-import { Fault } from '../../core/faults.ts'
 import type { GenerationIds } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { clientDialects } from '../../dialects/registry.ts'
 import { composeChain } from '../../pipeline/chain.ts'
-import type { ClientConnection } from '../../pipeline/client-connection.ts'
 import type { ChainDependencies, ChainSettings } from '../../pipeline/dependencies.ts'
 import { Exchange } from '../../pipeline/exchange.ts'
 import type { Plan } from '../../pipeline/plan/answer.ts'
 import { dialectByBody, type PlanFormat, planDialects } from '../../pipeline/plan/format.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
+import { TextConnection } from '../text-connection.ts'
 
 export interface RehearsedRequest {
   /** JSON text of a generation body. */
@@ -53,38 +51,4 @@ export async function planText(request: RehearsedRequest, { settings, dependenci
   if (unexpected !== undefined) throw unexpected
   const body = JSON.parse(connection.said) as JsonObject
   return connection.status === 200 ? { kind: 'plan', plan: body as unknown as Plan } : { kind: 'refused', status: connection.status, body }
-}
-
-/** A connection without a socket: the body is there, and the reply is kept. */
-class TextConnection implements ClientConnection {
-  status = 0
-  said = ''
-  readonly contentLength: number
-  private readonly body: Buffer
-
-  constructor(text: string) {
-    this.body = Buffer.from(text)
-    this.contentLength = this.body.length
-  }
-
-  readBody(limit: number): Promise<Buffer> {
-    if (this.body.length <= limit) return Promise.resolve(this.body)
-    return Promise.reject(new Fault('too_large', { message: `Request payload too large: at most ${limit} bytes are accepted` }))
-  }
-
-  whole(status: number, _headers: IncomingHttpHeaders, json: string): void {
-    this.status = status
-    this.said = json
-  }
-
-  openStream(): void {}
-  bytes(): boolean {
-    return true
-  }
-  text(): boolean {
-    return true
-  }
-  onDrain(): void {}
-  endStream(): void {}
-  probe(): void {}
 }

@@ -7,7 +7,7 @@ import { troubleOf } from './redis-connection.ts'
 import type { NewsWire, Topic } from './types.ts'
 
 /** Messages of one topic that one process sends in a second; further messages are dropped. */
-const MOST_PER_SECOND: Readonly<Record<Topic, number>> = { session: 500, outage: 100 }
+const MOST_PER_SECOND: Readonly<Record<Topic, number>> = { session: 500, outage: 100, check: 20 }
 /** Characters of a message that is looked at. */
 const LONGEST = 4_096
 /** Between signs of life of the listening connection, which otherwise never sends anything. */

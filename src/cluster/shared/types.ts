@@ -28,7 +28,7 @@ export interface Counters {
   close(): Promise<void>
 }
 
-export type Topic = 'session' | 'outage'
+export type Topic = 'session' | 'outage' | 'check'
 
 /** News for the other processes: delivered at most once, perhaps never; no request waits for it. */
 export interface NewsWire {

@@ -11,7 +11,7 @@ import { plugins } from './plugins.ts'
 import { limits, preferences } from './preferences.ts'
 import { presets } from './presets.ts'
 import { type provider, providers } from './providers.ts'
-import { admin, auth, brand, compaction, type key, server, shared, store } from './server.ts'
+import { admin, auth, brand, compaction, healthChecks, type key, server, shared, store } from './server.ts'
 import { telemetry } from './telemetry.ts'
 
 /** Guardrails. */
@@ -41,6 +41,7 @@ export const configSchema = closed('Configuration of headgate.', {
   brand: withDefault(brand, {}),
   store: withDefault(store, {}),
   compaction: withDefault(compaction, {}),
+  health_checks: withDefault(healthChecks, {}),
   shared: withDefault(shared, {}),
   auth: withDefault(auth, {}),
   log: withDefault(log, {}),

@@ -250,6 +250,21 @@ export const store = closed('Where holds, settlements and keys are kept.', {
   ),
 })
 
+export const healthChecks = closed(
+  "Requests of the gateway's own. They are sent only where requests of one key fail at an endpoint and nothing says that others would.",
+  {
+    kind: withDefault(
+      oneOf(
+        "`list`: the provider's list of models, which costs nothing and finds servers that hang or cannot be reached. `request`: a generation of at most 16 tokens, which decides for all keys, and is charged to the key `health checks`. `off`: none.",
+        ['list', 'request', 'off'],
+      ),
+      'list',
+    ),
+    every: withDefault(duration('Least time between two checks of one provider (`list`) or endpoint (`request`).'), '60s'),
+    limit: withDefault(usd('USD that checks of the kind `request` may cost in a UTC day.'), '0.10'),
+  },
+)
+
 export const compaction = closed('Keys of compaction items.', {
   key: atStart(
     Type.Optional(

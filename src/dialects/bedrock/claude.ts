@@ -4,7 +4,7 @@
  * The format itself is a dialect of its own; here is what the service changes about it.
  */
 
-import { Fault } from '../../core/faults.ts'
+import type { Fault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
 import type { StreamEvent } from '../canon/events.ts'
 import type { CanonicalRequest } from '../canon/request.ts'
@@ -59,8 +59,7 @@ function faultOf(messages: UpstreamDialect, fault: Fault, status: number): Fault
   const { sentence, refusesReasoning, providerStatus } = fault
   if (fault.code !== 'upstream_rejected' || sentence === undefined) return fault
   const own = messages.decodeFault(status, { message: sentence.replace(OF_MODEL, '') })
-  return new Fault(own.code, {
-    message: own.message,
+  return own.with({
     metadata: { ...own.metadata, provider_code: fault.metadata?.provider_code ?? String(status) },
     sentence,
     providerStatus,

@@ -22,12 +22,14 @@ const NAMES_FIELD: ReadonlySet<FaultCode> = new Set(['upstream_rejected', 'upstr
 export function faultOf(wire: Wire, status: number, error: StatedError): Fault {
   const { words, sentence, retryAfter } = error
   const known = statusOf(status, error)
-  const code = kindOf(wire, known, error)
+  const { code, evidence } = kindOf(wire, known, error)
   const named = words.find((word) => SAFE_WORD.test(word))
   const metadata: JsonObject = { provider_code: named ?? String(known === 0 ? 500 : known) }
   const given = {
     metadata,
     sentence,
+    evidence,
+    without: evidence === undefined ? undefined : (passage: string) => rereadWithout(passage, { wire, status, error }),
     retryAfter,
     providerStatus: status < 400 ? error.status : undefined,
     refusesReasoning: refusesReasoning(wire, [...words, cut(sentence), cut(error.quoted)].join(' ')),
@@ -36,6 +38,14 @@ export function faultOf(wire: Wire, status: number, error: StatedError): Fault {
   if (!NAMES_FIELD.has(code) || field === undefined || !SAFE_FIELD.test(field)) return new Fault(code, given)
   metadata.field = field
   return new Fault(code, { ...given, message: `Provider rejected the request (${field})` })
+}
+
+/** What the caller reads is the whole sentence all the same. */
+function rereadWithout(passage: string, { wire, status, error }: { wire: Wire; status: number; error: StatedError }): Fault {
+  const cleared = (text: string | undefined): string | undefined => text?.replaceAll(passage, ' ')
+  return faultOf(wire, status, { ...error, sentence: cleared(error.sentence), quoted: cleared(error.quoted) }).with({
+    sentence: error.sentence,
+  })
 }
 
 /** As `faultOf`, where the wire has nothing of its own. */
@@ -56,19 +66,27 @@ function statusOf(status: number, { words, status: stated }: StatedError): numbe
   return real
 }
 
-function kindOf(wire: Wire, status: number, { words, sentence, quoted, field }: StatedError): FaultCode {
+/** `evidence`: the words of the sentence that decided, where anybody but the caller is to blame. */
+function kindOf(wire: Wire, status: number, { words, sentence, quoted, field }: StatedError): { code: FaultCode; evidence?: string } {
   const said = `${cut(sentence)} ${cut(quoted)}`
   const unquoted = said.replaceAll(QUOTED, '')
   const word = words.join(' ')
+  const heardBy = ({ kind }: Row): string => (FAULTS[kind].blame === 'caller' ? said : unquoted)
   const fits = (row: Row): boolean => {
     if (row.wires && !row.wires.includes(wire)) return false
     if (row.status && !row.status.includes(status)) return false
     if (row.word && !words.some((each) => row.word?.test(each))) return false
     if (row.field && field !== undefined && !row.field.test(field)) return false
-    const heard = FAULTS[row.kind].blame === 'operator' ? unquoted : said
+    const heard = heardBy(row)
     return (row.sentence?.test(heard) ?? true) && (row.text?.test(`${word} ${heard}`) ?? true)
   }
-  return ROWS.find(fits)?.kind ?? OTHERWISE
+  const row = ROWS.find(fits)
+  if (!row) return { code: OTHERWISE }
+  const pattern = row.sentence ?? row.text
+  // Words for programs are the provider's own.
+  if (FAULTS[row.kind].blame === 'caller' || pattern === undefined || row.text?.test(word)) return { code: row.kind }
+  const [evidence] = pattern.exec(row.sentence ? heardBy(row) : `${word} ${heardBy(row)}`) ?? []
+  return evidence === undefined ? { code: row.kind } : { code: row.kind, evidence }
 }
 
 function cut(text = ''): string {

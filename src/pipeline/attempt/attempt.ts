@@ -18,9 +18,11 @@ import type { Reply, Service } from '../layer.ts'
 import { countOf, lostToSlowReader } from '../money/turn-cost.ts'
 import type { NotedAttempt } from '../records.ts'
 import { aboutCallersItem, explained, type Rewrite, type SentBody } from '../refusal/callers-view.ts'
+import { withoutEcho } from '../refusal/echoed-words.ts'
 import { endedEarly, type Failure, finalFault } from '../reply/final-fault.ts'
 import { cachesCheaper } from '../route/conversation.ts'
 import { credentialed } from './credential.ts'
+import { denialIn } from './denial.ts'
 import { speedOf } from './reply-speed.ts'
 import type { Turn } from './turn.ts'
 
@@ -304,12 +306,13 @@ function attemptAnswered(exchange: Planned, turn: Turn, record: NotedAttempt, de
   // A provider inside this process sends no head.
   record.status ??= 200
   if (turn.fault) {
+    const { status } = record
     record.status = turn.fault.providerStatus ?? record.status
     record.code = turn.fault.code
     record.cause = turn.fault.reason
-    turn.fault = keyless(turn.fault, endpoint.provider)
+    turn.fault = keyless(withoutEcho(turn.fault, exchange.request), endpoint.provider)
     if (lostToSlowReader(turn)) dependencies.health.abandoned(endpoint, key)
-    else failed(turn.fault, record, { key, dependencies })
+    else failed(turn.fault, record, { key, status, dependencies })
   } else if (turn.aborted) dependencies.health.abandoned(endpoint, key)
   // Nothing is known of how well the endpoint has done.
   else if (turn.end?.reason === 'unknown') {
@@ -322,45 +325,33 @@ function attemptAnswered(exchange: Planned, turn: Turn, record: NotedAttempt, de
 function attemptFailed(exchange: Planned, thrown: unknown, record: NotedAttempt, dependencies: ChainDependencies): Fault {
   const { at: endpoint, started } = record
   const key = exchange.auth.key.identity
-  const raw = asFault(thrown)
+  const raw = withoutEcho(asFault(thrown), exchange.request)
   const fault = keyless(aboutCallersItem(raw, exchange.request.sent) ?? raw, endpoint.provider)
-  record.status = raw.providerStatus ?? record.status
+  const { status } = record
+  record.status = raw.providerStatus ?? status
   record.code = fault.code
   record.cause = raw.reason
   record.latency = Math.round(exchange.head.clock.monotonic() - started)
-  if (fault.origin === 'upstream') failed(fault, record, { key, dependencies, since: started })
+  if (fault.origin === 'upstream') failed(fault, record, { key, status, dependencies, since: started })
   else dependencies.health.abandoned(endpoint, key)
   return fault
 }
 
 interface FailedBy {
   readonly key: string
+  /** That of the reply's head, whatever its body states. */
+  readonly status: number | null
   readonly dependencies: ChainDependencies
   /** When it began to fail, where not just now. */
   readonly since?: number
 }
 
-function failed(fault: Fault, { at: endpoint, status }: NotedAttempt, { key, dependencies, since }: FailedBy): void {
-  if (fault.origin === 'upstream') dependencies.health.failure(endpoint, fault, { key, status, since })
+function failed(fault: Fault, { at: endpoint, status: shown }: NotedAttempt, { key, status, dependencies, since }: FailedBy): void {
+  if (fault.isEchoed) dependencies.health.unclear(endpoint, fault, key)
+  else if (fault.origin === 'upstream') dependencies.health.failure(endpoint, fault, { key, status, since })
   else dependencies.health.abandoned(endpoint, key)
   countAttempt(dependencies.tallies, endpoint.provider.slug, fault.code)
-  if (isAccountFault(fault)) dependencies.alarm(endpoint.provider, fault, denialIn(fault, status, endpoint.provider))
-}
-
-/** Characters of a sentence that the log has. */
-const LONGEST_DENIAL = 500
-/** Long, with letters of both cases and digits, or hexadecimal: names of actions, roles and models are not. */
-const LIKE_KEY = /(?=[\w\-+=.]*[A-Z])(?=[\w\-+=.]*[a-z])(?=[\w\-+=.]*\d)[\w\-+=.]{30,}|[0-9a-f]{32,}/g
-
-/**
- * What a provider says about rights that are missing: the operator needs it, and it may name accounts, so it is for the log alone. Only of
- * a 403 that comes before the request is read: other refusals may quote a prompt. What could be a key or a token is left out.
- */
-function denialIn({ code, sentence }: Fault, status: number | null, { key }: Provider): string | undefined {
-  if (code !== 'upstream_rights' || status !== 403 || sentence === undefined || (key !== undefined && sentence.includes(key)))
-    return undefined
-  const shown = sentence.slice(0, LONGEST_DENIAL).replaceAll(LIKE_KEY, '…')
-  return shown.replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
+  if (isAccountFault(fault)) dependencies.alarm(endpoint.provider, fault, denialIn(fault, shown, endpoint.provider))
 }
 
 function served(exchange: Planned, { endpoint, usage, writing }: Turn, started: number, dependencies: ChainDependencies): void {
@@ -393,6 +384,6 @@ function stick(exchange: Planned, endpoint: Endpoint, usage: Usage | undefined, 
 /** What a dialect took for a harmless word may be the key that the provider was sent. */
 function keyless(fault: Fault, { key }: Provider): Fault {
   if (key === undefined || !`${fault.message}${JSON.stringify(fault.metadata)}`.includes(key)) return fault
-  const { retryAfter, providerStatus, sentence } = fault
-  return new Fault(fault.code, { retryAfter, providerStatus, sentence })
+  const { retryAfter, providerStatus, sentence, isEchoed } = fault
+  return new Fault(fault.code, { retryAfter, providerStatus, sentence, isEchoed })
 }

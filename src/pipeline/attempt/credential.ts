@@ -4,6 +4,7 @@ import type { Credential } from '../../services/credentials/credential.ts'
 import type { Grant } from '../../services/credentials/types.ts'
 import type { Planned, Received } from '../exchange.ts'
 import type { Reply } from '../layer.ts'
+import { withoutEcho } from '../refusal/echoed-words.ts'
 import { endedEarly } from '../reply/final-fault.ts'
 
 /** Calls of one attempt: the first, and those with another credential or key. */
@@ -23,7 +24,7 @@ export async function credentialed(call: () => Promise<Reply>, source: Credentia
     try {
       return await call()
     } catch (thrown) {
-      const fault = asFault(thrown)
+      const fault = withoutEcho(asFault(thrown), exchange.request)
       const record = trail.attempts.at(-1)
       const isRefused = isRefusal(fault)
       const failure = isRefused ? refused(fault) : hidden(fault, credential)
@@ -70,9 +71,9 @@ export function present(credential: Credential, exchange: Received): Promise<voi
   })
 }
 
-/** A refusal of the credential, and neither of the account's unpaid bill nor of its rights. */
-export function isRefusal({ code }: Fault): boolean {
-  return code === 'upstream_auth'
+/** A refusal of the credential, and neither of the account's unpaid bill nor of its rights. Words of the caller's own are none. */
+export function isRefusal({ code, isEchoed }: Fault): boolean {
+  return code === 'upstream_auth' && !isEchoed
 }
 
 /** Without the provider's own words, which may quote the credential. */
@@ -83,6 +84,6 @@ export function refused({ retryAfter, providerStatus }: Fault): Fault {
 /** What a dialect took for a harmless word may be what the provider was sent. */
 function hidden(fault: Fault, credential: Credential): Fault {
   if (!credential.isIn(`${fault.message}${JSON.stringify(fault.metadata)}${fault.sentence ?? ''}`)) return fault
-  const { retryAfter, providerStatus, refusesReasoning } = fault
-  return new Fault(fault.code, { retryAfter, providerStatus, refusesReasoning })
+  const { retryAfter, providerStatus, refusesReasoning, isEchoed } = fault
+  return new Fault(fault.code, { retryAfter, providerStatus, refusesReasoning, isEchoed })
 }

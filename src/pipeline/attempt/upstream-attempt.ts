@@ -97,10 +97,7 @@ class ErrorBody {
     if (this.status >= 200 && this.status < 300 && !(isObject(body) && body.error)) return new Fault('upstream_garbled')
     if (this.status >= 300 && this.status < 400) return new Fault('upstream_error')
     const fault = this.dialect.decodeFault(this.status, body, this.headers)
-    if (this.retryAfter === undefined || fault.retryAfter !== undefined) return fault
-    const { message, metadata, providerStatus, refusesReasoning, sentence } = fault
-    const kept = { message, metadata, providerStatus, refusesReasoning, sentence }
-    return new Fault(fault.code, { ...kept, retryAfter: this.retryAfter })
+    return this.retryAfter === undefined || fault.retryAfter !== undefined ? fault : fault.with({ retryAfter: this.retryAfter })
   }
 }
 

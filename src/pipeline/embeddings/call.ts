@@ -91,7 +91,7 @@ export function callProvider({ exchange, endpoint, wire, target, ask, anew }: Pr
     const credential = exchange.run.credential ?? endpoint.credential
     request.headers.push(...credentialHeaders(credential, { provider, dialect: wire }, request))
   }
-  const call = new EmbeddingCall(ask, wire)
+  const call = new EmbeddingCall(ask, wire, (length) => dependencies.vectorLengths.note(endpoint.id, length))
   const reply = new AnswerOrError(call, {
     clock: exchange.head.clock,
     dialect: wire,
@@ -125,6 +125,7 @@ class EmbeddingCall implements BodyReceiver {
   readonly done: Promise<Brought>
   private readonly ask: EmbeddingAsk
   private readonly wire: EmbeddingWire
+  private readonly onLength: (length: number) => void
   private readonly vectors: WrittenVector[] = []
   private readonly scan: ReplyScan
   private readonly turns: Turns
@@ -141,9 +142,11 @@ class EmbeddingCall implements BodyReceiver {
   private resolve: (brought: Brought) => void = () => {}
   private reject: (fault: Fault) => void = () => {}
 
-  constructor(ask: EmbeddingAsk, wire: EmbeddingWire) {
+  /** @param onLength is called with the length of vectors where another one was requested. */
+  constructor(ask: EmbeddingAsk, wire: EmbeddingWire, onLength: (length: number) => void) {
     this.ask = ask
     this.wire = wire
+    this.onLength = onLength
     const { dimensions = MOST_NUMBERS } = ask.settings
     this.cap = capOf(ask, dimensions)
     this.scan = new ReplyScan({ keys: wire.keys, length: Math.max(dimensions, MOST_NUMBERS), take: (raw) => this.take(raw) })
@@ -208,7 +211,10 @@ class EmbeddingCall implements BodyReceiver {
       const vectors = inOrder(order, this.vectors, this.ask.inputs.length)
       const { dimensions } = this.ask.settings
       const [{ length = dimensions } = {}] = vectors
-      if (dimensions !== undefined && length !== dimensions) throw ofOneLength(length)
+      if (dimensions !== undefined && length !== undefined && length !== dimensions) {
+        this.onLength(length)
+        throw ofOneLength(length)
+      }
       this.over = true
       this.resolve({ vectors, usage })
     } catch (thrown) {
@@ -218,7 +224,7 @@ class EmbeddingCall implements BodyReceiver {
 }
 
 /** llama.cpp ignores `dimensions`: the caller's to know, and another server may do it. */
-function ofOneLength(length: number | undefined): Fault {
+function ofOneLength(length: number): Fault {
   return new Fault('upstream_unfit', {
     message: `dimensions: the model gives vectors of ${length} numbers there`,
     metadata: { field: 'dimensions' },

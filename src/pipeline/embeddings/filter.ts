@@ -13,8 +13,9 @@ import type { GuardrailSetting } from '../guard/guardrail-setting.ts'
 import { holdsFor } from '../guard/guardrail-terms.ts'
 import type { Layer } from '../layer.ts'
 import { askOf, clientOf, inputTokens, targetOf } from './embedding-request.ts'
+import type { VectorLengths } from './vector-lengths.ts'
 
-export function filterLayer(guardrails: readonly GuardrailSetting[], dependencies: Pick<ChainDependencies, 'wires'>): Layer<Guarded> {
+export function filterLayer(guardrails: readonly GuardrailSetting[], dependencies: Needs): Layer<Guarded> {
   return (next) =>
     function handle(exchange) {
       const ask = askOf(exchange)
@@ -25,6 +26,8 @@ export function filterLayer(guardrails: readonly GuardrailSetting[], dependencie
       return next(narrow(exchange, kept))
     }
 }
+
+type Needs = Pick<ChainDependencies, 'wires' | 'vectorLengths'>
 
 /** Refuses token ids where a guardrail applies, since guardrails read text only. @throws Fault 400. */
 function checkLegible(exchange: Guarded, { inputs }: EmbeddingAsk, guardrails: readonly GuardrailSetting[]): void {
@@ -51,14 +54,15 @@ interface Sorted {
   removed: Removed[]
 }
 
-function sorted(exchange: Guarded, ask: EmbeddingAsk, dependencies: Pick<ChainDependencies, 'wires'>): Sorted {
+function sorted(exchange: Guarded, ask: EmbeddingAsk, dependencies: Needs): Sorted {
   const strict = exchange.wish.preferences.require_parameters === true
   const kept: Endpoint[] = []
   const removed: Removed[] = []
   let first: Lacking | undefined
   for (const endpoint of exchange.route.endpoints) {
     const wire = dependencies.wires.get(endpoint.provider.dialect)
-    const lacking = wire ? lackingOf(ask, endpoint, { wire, strict }) : { endpoint, lack: NO_WIRE, filter: 'dialect' as const }
+    const lengths = dependencies.vectorLengths
+    const lacking = wire ? lackingOf(ask, endpoint, { wire, strict, lengths }) : { endpoint, lack: NO_WIRE, filter: 'dialect' as const }
     if (!lacking) {
       kept.push(endpoint)
       continue
@@ -73,11 +77,18 @@ function sorted(exchange: Guarded, ask: EmbeddingAsk, dependencies: Pick<ChainDe
 /** `models` may name a model of a provider without embeddings. */
 const NO_WIRE: EmbeddingLack = { at: 'model', why: 'gives no vectors' }
 
-function lackingOf(ask: EmbeddingAsk, endpoint: Endpoint, { wire, strict }: { wire: EmbeddingWire; strict: boolean }): Lacking | undefined {
+interface Look {
+  readonly wire: EmbeddingWire
+  readonly strict: boolean
+  readonly lengths: VectorLengths
+}
+
+function lackingOf(ask: EmbeddingAsk, endpoint: Endpoint, { wire, strict, lengths }: Look): Lacking | undefined {
   const target = targetOf(endpoint)
   const looks: readonly (readonly [FilterName, () => EmbeddingLack | undefined])[] = [
     ['input_modality', () => (endpoint.model.anyInput ? undefined : unreadable(ask, target))],
     ['dialect', () => wire.lacks(ask, target)],
+    ['dialect', () => ofOneLength(lengths.insteadOf(endpoint.id, ask.settings.dimensions))],
     ['require_parameters', () => (strict ? unsaid(ask, wire, target) : undefined)],
     ['context', () => tooLong(ask, endpoint, wire)],
   ]
@@ -91,6 +102,11 @@ function lackingOf(ask: EmbeddingAsk, endpoint: Endpoint, { wire, strict }: { wi
 /** Where in the request it is that cannot be served. */
 function placeOf(exchange: Guarded, { at }: EmbeddingLack): string {
   return typeof at === 'string' ? at : clientOf(exchange).pathOf(exchange.request.body, at.input, at.part)
+}
+
+/** @param length that the endpoint has given before, whatever was requested. */
+function ofOneLength(length: number | undefined): EmbeddingLack | undefined {
+  return length === undefined ? undefined : { at: 'dimensions', why: `gives vectors of ${length} numbers` }
 }
 
 /** A medium that the model does not read. */
