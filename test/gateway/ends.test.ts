@@ -37,6 +37,11 @@ const ENDS: Readonly<Record<AnyWireName, readonly (readonly [word: Json, meaning
     ['abort', 'failed'],
     ['insufficient_system_resource', 'failed'],
     ['malformed_function_call', 'failed'],
+    ['function_call_filter: MALFORMED_FUNCTION_CALL', 'failed'],
+    ['content_filter: PROHIBITED_CONTENT', 'filter'],
+    ['stop: MALFORMED_FUNCTION_CALL', 'unknown'],
+    ['time_limit', 'length'],
+    [['stop'], 'unknown'],
     [{ type: 'abort', message: 'the server is shutting down' }, 'failed'],
     ['sensitive', 'filter'],
     ['guardrail_intervened', 'filter'],
@@ -163,6 +168,12 @@ async function places(t: Test, wires: readonly AnyWireName[], body: (place: Plac
   t.pass('all places')
 }
 
+/** `native_finish_reason` of a word that may be more than a text. */
+function nativeOf(word: Json): unknown {
+  if (Array.isArray(word)) return 'list'
+  return typeof word === 'object' ? (word as JsonObject).type : String(word)
+}
+
 /** What callers of each format read of an end that is not known, and of one that is known and no success. */
 function checkUnknown(t: Test, { client }: Place, stream: boolean, shown: Shown, name: string): void {
   if (client === 'chat') t.same([shown.kind, shown.word], ['shown', 'error'], `${name}: finish_reason`)
@@ -187,7 +198,7 @@ t.test('every end word of every wire', async (t) => {
             continue
           }
           t.equal(shown.text, said.text?.join(''), `${name}: content is kept`)
-          if (client === 'chat') t.equal(shown.native, typeof word === 'object' ? (word as JsonObject).type : String(word), `${name}: raw`)
+          if (client === 'chat') t.equal(shown.native, nativeOf(word), `${name}: raw`)
           if (meaning === 'unknown') checkUnknown(t, place, stream, shown, name)
           else {
             t.equal(shown.kind, 'shown', name)

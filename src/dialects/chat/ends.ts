@@ -28,6 +28,12 @@ const REASONS: EndWords = new Map<string, EndReason>([
   ['max_output', 'length'],
   ['model_length', 'length'],
   ['model_context_window_exceeded', 'length'],
+  // `TextChatResultChoice` of IBM's watsonx-ai-node-sdk 1.6; its other words are here.
+  ['time_limit', 'length'],
+  // Cohere on Oracle's cloud (`CohereChatResponse.FinishReasonEnum` of Oracle's SDK for .NET 90.4).
+  ['error_limit', 'length'],
+  ['error_toxic', 'content_filter'],
+  ['user_cancel', 'error'],
   ['tool_calls', 'tool_calls'],
   ['tool_call', 'tool_calls'],
   ['tool_use', 'tool_calls'],
@@ -74,9 +80,19 @@ export function finishWord(choice: JsonObject): string | undefined {
   return word === 'null' ? undefined : word
 }
 
+/** Google's compatible endpoint writes `content_filter: RECITATION`, `function_call_filter: MALFORMED_FUNCTION_CALL`. */
+const WITH_CAUSE = /^([a-z_]+): [a-z_]+$/
+const FILTERED: EndWords = new Map<string, EndReason>([
+  ['content_filter', 'content_filter'],
+  ['function_call_filter', 'error'],
+])
+
 /** Why a turn ended, in the words of the canon. A stop behind calls is an end for them, since the caller must act. */
 export function unify(raw: string, hasCalls: boolean): EndReason {
-  const reason = reasonIn(REASONS, raw.toLowerCase())
+  const word = raw.toLowerCase()
+  const [, before] = WITH_CAUSE.exec(word) ?? []
+  if (before !== undefined) return FILTERED.get(before) ?? 'unknown'
+  const reason = reasonIn(REASONS, word)
   return reason === 'stop' && hasCalls ? 'tool_calls' : reason
 }
 

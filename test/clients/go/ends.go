@@ -118,7 +118,7 @@ func readMessages(q question) (reading, error) {
 		Model:     anthropic.Model(q.model),
 		MaxTokens: 1000,
 		Messages:  []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock(q.prompt))},
-		Tools:     []anthropic.ToolUnionParam{{OfTool: &anthropic.ToolParam{Name: "look"}}},
+		Tools:     []anthropic.ToolUnionParam{{OfTool: &anthropic.ToolParam{Name: "look", InputSchema: anthropic.ToolInputSchemaParam{Properties: map[string]any{}}}}},
 	}
 	message := &anthropic.Message{}
 	if q.stream {

@@ -51,7 +51,10 @@ const badChatWord: fc.Arbitrary<Json> = fc.oneof(
   { weight: 6, arbitrary: badWord },
   { weight: 1, arbitrary: object({ type: fc.constantFrom('abort', 'a_new_kind'), message: fc.string() }) },
   { weight: 1, arbitrary: fc.integer({ min: 1, max: 99 }) },
-  { weight: 1, arbitrary: fc.constantFrom<Json>(true, ['stop'], [{ toString: 1 }], { toString: 1, valueOf: 1 }, { type: { toString: 1 } }) },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom<Json>(true, ['stop'], [{ toString: 1 }], { toString: 1, valueOf: 1 }, { type: { toString: 1 } }),
+  },
 )
 
 const word = fc.string({ minLength: 1, maxLength: 20 })
@@ -144,7 +147,9 @@ function answerOf(drawn: Drawn): Answer {
     case 'arguments': {
       const calls = [{ id: 'call_1', name: 'look', args: ['{"path":"/srv/data",', '"dry_run":tr'] }]
       // Arguments of this wire are objects.
-      return wire === 'gemini' ? answered(drawn, said, 'A_NEW_WORD') : answered(drawn, { ...said, calls }, undefined, calls[0].args.join(''))
+      return wire === 'gemini'
+        ? answered(drawn, said, 'A_NEW_WORD')
+        : answered(drawn, { ...said, calls }, undefined, calls[0].args.join(''))
     }
     case 'cut':
       return cut(drawn, answered(drawn, said, undefined))
@@ -165,7 +170,12 @@ function answered({ wire, stream }: Drawn, said: Said, end: Json | undefined, ar
 function cut({ wire, said, share, closes, stream }: Drawn, answer: Answer): Answer {
   const asBytes = (pieces: Answer['body'] = []): Buffer => Buffer.concat(pieces.map((piece) => Buffer.from(piece as string | Buffer)))
   const bytes = stream ? asBytes(streamAnswer(ALL_WIRES[wire], framesBeforeEnd(wire, said)).body) : asBytes(answer.body)
-  return { ...answer, body: [bytes.subarray(0, Math.ceil(bytes.length * share))], headers: { ...answer.headers, connection: 'close' }, after: closes }
+  return {
+    ...answer,
+    body: [bytes.subarray(0, Math.ceil(bytes.length * share))],
+    headers: { ...answer.headers, connection: 'close' },
+    after: closes,
+  }
 }
 
 /** The frames of an answer before the one that says how it has ended. */

@@ -1,4 +1,4 @@
-/** The official clients in JavaScript, and how each takes the end of an answer: by its plain calls, its helpers, and its loops that run tools. */
+/** The official clients in JavaScript, and how they take the end of an answer: plain calls, helpers, and loops that run tools. */
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import type { Account, Read, Reading } from './task-program.ts'
@@ -41,7 +41,8 @@ export function officialReaders({ url, key }: Account): Record<string, Read> {
     let reason: string | null | undefined
     for await (const { choices } of await openai.chat.completions.create({ ...body, stream })) {
       reason = choices[0]?.finish_reason ?? reason
-      for (const { index, function: spec } of choices[0]?.delta.tool_calls ?? []) calls[index] = (calls[index] ?? '') + (spec?.arguments ?? '')
+      for (const { index, function: spec } of choices[0]?.delta.tool_calls ?? [])
+        calls[index] = (calls[index] ?? '') + (spec?.arguments ?? '')
     }
     return { kind: kindOf(reason, CHAT_ENDS), calls }
   }
@@ -118,7 +119,12 @@ export function toolLoops({ url, key }: Account): Record<string, Read> {
       calls.push(JSON.stringify(input))
       return TOOL_RESULT
     }
-    const tools = [{ type: 'function' as const, function: { name: 'look', description: 'Looks.', parameters: SCHEMA, parse: JSON.parse, function: look } }]
+    const tools = [
+      {
+        type: 'function' as const,
+        function: { name: 'look', description: 'Looks.', parameters: SCHEMA, parse: JSON.parse, function: look },
+      },
+    ]
     const body = { model, messages: [{ role: 'user' as const, content: prompt }], tools }
     const options = { maxChatCompletions: 3 }
     const runner = stream ? openai.chat.completions.runTools({ ...body, stream }, options) : openai.chat.completions.runTools(body, options)
@@ -132,8 +138,17 @@ export function toolLoops({ url, key }: Account): Record<string, Read> {
       calls.push(JSON.stringify(input))
       return TOOL_RESULT
     }
-    const tools = [{ type: 'custom' as const, name: 'look', description: 'Looks.', input_schema: SCHEMA, run, parse: (input: unknown) => input }]
-    const body = { model, max_tokens: 1000, messages: [{ role: 'user' as const, content: prompt }], tools, max_iterations: 3, thread: false as const }
+    const tools = [
+      { type: 'custom' as const, name: 'look', description: 'Looks.', input_schema: SCHEMA, run, parse: (input: unknown) => input },
+    ]
+    const body = {
+      model,
+      max_tokens: 1000,
+      messages: [{ role: 'user' as const, content: prompt }],
+      tools,
+      max_iterations: 3,
+      thread: false as const,
+    }
     const loop = stream
       ? anthropic.beta.messages.toolRunner({ ...body, stream, ...(isEager && { runToolsEagerly: true }) })
       : anthropic.beta.messages.toolRunner(body)

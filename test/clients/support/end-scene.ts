@@ -1,16 +1,17 @@
 /** A gateway for each lane before one provider, which ends each answer as its case says; and what is wrong with how a client reads it. */
+import fc from 'fast-check'
 import type { Test } from 'tap'
 import { startGateway } from '../../support/gateway.ts'
 import type { Lane } from '../../support/lanes.ts'
-import { type Answer, startUpstream } from '../../support/upstream.ts'
+import { seed } from '../../support/seed.ts'
+import { type Answer, jsonAnswer, startUpstream } from '../../support/upstream.ts'
 import { ALL_WIRES, anyWireOf, streamAnswer } from '../../support/wire.ts'
-import { jsonAnswer } from '../../support/upstream.ts'
-import { type EndCase, WHOLE_ARGS, WIRE_NAMES } from './end-cases.ts'
-import { TOOL_RESULT, TOOL_LOOPS } from './end-readers.ts'
-import type { Read, Reading } from './task-program.ts'
+import { caseOf, drawnCase, type EndCase, WHOLE_ARGS, WIRE_NAMES } from './end-cases.ts'
+import { STREAMS_ONLY, TOOL_LOOPS, TOOL_RESULT } from './end-readers.ts'
+import type { Account, Read, Reading } from './task-program.ts'
 
 interface Ends {
-  readonly accounts: ReadonlyMap<Lane, { readonly url: string; readonly key: string }>
+  readonly accounts: ReadonlyMap<Lane, Account>
   /** Has a client ask, and the provider answer as the case says. */
   read(number: number, one: EndCase, read: Read): Promise<Reading>
 }
@@ -31,7 +32,7 @@ export async function startEnds(t: Test): Promise<Ends> {
   const providers = WIRE_NAMES.map((name) => `${name}: { dialect: ${name}, base_url: "${upstream.url}/v1", key: "sk-secret" }`)
   const models = WIRE_NAMES.map((name) => `m/${name}: { context: 128000, endpoints: [ { provider: ${name}, model: up } ] }`)
   const yaml = `providers:\n  ${providers.join('\n  ')}\nmodels:\n  ${models.join('\n  ')}\n`
-  const accounts = new Map<Lane, { url: string; key: string }>()
+  const accounts = new Map<Lane, Account>()
   for (const lane of ['pass', 'observe', 'translate'] as const) {
     const gateway = await startGateway(yaml, { lane })
     t.teardown(() => gateway.close())
@@ -53,11 +54,58 @@ export async function startEnds(t: Test): Promise<Ends> {
   }
 }
 
-/** @returns what is wrong with how a client has read the case; undefined where nothing is. */
-export function wrongReading(reader: string, one: EndCase, { kind, calls }: Reading): string | undefined {
-  const isLoop = TOOL_LOOPS.has(reader)
-  const isWrong = one.isGood ? kind !== 'finished' || calls.join() !== (one.args ?? '') : isLoop ? isWrongLoop(one, kind, calls) : isSuccess(kind)
-  return isWrong ? `${reader}: ${JSON.stringify({ kind, calls })} for ${one.drawn}` : undefined
+/** A way of a client that is not ours to mend: it takes such an end wrongly from the provider itself as well. */
+export interface KnownReading {
+  readonly reader: string
+  readonly why: string
+  applies(one: EndCase, reading: Reading): boolean
+}
+
+interface Drawing {
+  readonly count: number
+  readonly clients: (account: Account) => Record<string, Read>
+  readonly known?: readonly KnownReading[]
+}
+
+/** At once. */
+const WORKERS = 24
+/** Readings that are wrong, from which on no more are drawn. */
+const MOST_WRONG = 20
+
+/** Has the clients read drawn cases in drawn lanes. The message of what is wrong has all that a case is made of. */
+export async function readDrawn(t: Test, ends: Ends, { count, clients, known = [] }: Drawing): Promise<void> {
+  const readers = new Map([...ends.accounts].map(([lane, account]) => [lane, clients(account)]))
+  const names = Object.keys(readers.get('translate') ?? {})
+  const values = fc.tuple(drawnCase, fc.constantFrom(...names), fc.constantFrom(...ends.accounts.keys()))
+  const drawn = fc.sample(values, { numRuns: count, seed: seed() })
+  const wrong: string[] = []
+  const kinds = new Map<string, number>()
+  let next = 0
+  const work = async (): Promise<void> => {
+    while (next < drawn.length && wrong.length < MOST_WRONG) {
+      const number = next++
+      const [any, reader, lane] = drawn[number]
+      const one = caseOf({ ...any, stream: any.stream || STREAMS_ONLY.has(reader) })
+      const read = readers.get(lane)?.[reader]
+      if (!read) throw new Error(`no reader ${reader}`)
+      const reading = await ends.read(number, one, read)
+      const isKnown = known.some((each) => each.reader === reader && each.applies(one, reading))
+      const kind = `${isKnown ? 'known' : one.isGood ? 'good' : 'bad'} ${reading.kind}`
+      kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
+      if (!isKnown && isWrong(reader, one, reading))
+        wrong.push(`case ${number} in lane ${lane}, ${reader}: ${JSON.stringify(reading)} for ${one.drawn}`)
+    }
+  }
+  await Promise.all(Array.from({ length: WORKERS }, work))
+  t.same(wrong, [])
+  t.comment(`${names.length} clients: ${JSON.stringify(Object.fromEntries(kinds))}`)
+  const failures = (kinds.get('bad raised') ?? 0) + (kinds.get('bad shown') ?? 0)
+  t.ok(failures > count / 2, `${count} cases, ${failures} of them failures that were seen`)
+}
+
+function isWrong(reader: string, one: EndCase, { kind, calls }: Reading): boolean {
+  if (one.isGood) return kind !== 'finished' || calls.join() !== (one.args ?? '')
+  return TOOL_LOOPS.has(reader) ? isWrongLoop(one, kind, calls) : isSuccess(kind)
 }
 
 const isSuccess = (kind: Reading['kind']): boolean => kind === 'finished' || kind === 'silent'
