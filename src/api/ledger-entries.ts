@@ -45,19 +45,27 @@ export const checkEntry = checker(
   ),
 )
 
-/** @param query with `api_key_hash`, `kind`, `cursor`, `limit`. @throws Fault 400 naming the query parameter. */
+/** @param query with `api_key_hash`, `generation_id`, `kind`, `order`, `cursor`, `limit`. @throws Fault 400 naming the query parameter. */
 export async function listEntries(query: URLSearchParams, source: EntrySource): Promise<ApiReply> {
   const limit = integerOf(query, 'limit', 1, MOST) ?? USUAL
   const hash = query.get('api_key_hash') || undefined
   if (hash !== undefined && !/^[0-9a-f]{64}$/.test(hash)) throw badField('api_key_hash', 'expected 64 hexadecimal digits in lower case')
   const keys = await allKeys(source)
-  const found = await entriesOf(source).page({
+  const id = query.get('generation_id') || undefined
+  const about = id === undefined ? undefined : (await source.ledger.find(id))?.hold
+  if (id !== undefined && !about) throw new Fault('not_found', { message: 'No such generation' })
+  // A key that is gone is known by the hash that it was made with.
+  const key = hash === undefined ? undefined : (keys.find((each) => each.hash === hash)?.identity ?? hash)
+  const isElsewhere = about !== undefined && key !== undefined && about.key !== key
+  const sought = {
     after: integerOf(query, 'cursor', 0, Number.MAX_SAFE_INTEGER) ?? 0,
+    newestFirst: choiceOf(query, 'order', ['oldest', 'newest']) === 'newest',
     limit,
-    // A key that is gone is known by the hash that it was made with.
-    key: hash === undefined ? undefined : (keys.find((key) => key.hash === hash)?.identity ?? hash),
+    key: about?.key ?? key,
     kind: choiceOf(query, 'kind', ENTRY_KINDS),
-  })
+    generation: about && { seq: about.seq, tag: about.tag },
+  }
+  const found = isElsewhere ? [] : await entriesOf(source).page(sought)
   const last = found.at(-1)
   return ok({ data: found.map((entry) => entryView(entry, keys)), next_cursor: found.length < limit || !last ? null : String(last.number) })
 }

@@ -45,13 +45,22 @@ export function entryOperations(): DescribedOperation[] {
       path: '/ledger/entries',
       id: 'listLedgerEntries',
       summary: 'List entries of the ledger',
-      description: 'Unrecovered and disputed usage, corrections, refunds and write-offs, the oldest first.',
+      description:
+        'Unrecovered and disputed usage, corrections, refunds and write-offs, the oldest first where `order` does not say otherwise.',
       parameters: [
         {
           name: 'api_key_hash',
           in: 'query',
           description: 'Only those of this key.',
           schema: { type: 'string', pattern: '^[0-9a-f]{64}$' },
+        },
+        { name: 'generation_id', in: 'query', description: 'Only those about this generation.', schema: { type: 'string', maxLength: 80 } },
+        {
+          name: 'order',
+          in: 'query',
+          description: '`newest` for the newest first.',
+          schema: { type: 'string', enum: ['oldest', 'newest'] },
+          example: 'newest',
         },
         {
           name: 'kind',
@@ -82,7 +91,7 @@ export function entryOperations(): DescribedOperation[] {
           next_cursor: orNull(Type.String({ description: 'The `cursor` of the next page; null at the end.' })),
         }),
       },
-      faults: ['bad_request', 'unavailable'],
+      faults: ['bad_request', 'not_found', 'unavailable'],
     },
     {
       ...described,

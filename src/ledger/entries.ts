@@ -2,13 +2,17 @@
 import type { EntryKind, EntryRefusal, LedgerEntry, Move, NewEntry } from '../core/ledger-entries.ts'
 
 export interface EntryQuery {
-  /** `number` of the entry behind which the page begins. */
+  /** `number` of the entry behind which the page begins; 0 begins. */
   readonly after: number
+  /** The newest first; else the oldest. */
+  readonly newestFirst?: boolean | undefined
   readonly limit: number
   /** Identity. */
   readonly key?: string | undefined
   readonly kind?: EntryKind | undefined
   readonly id?: string | undefined
+  /** Only those about this generation; with its key, so that no more than the entries of a key are read. */
+  readonly generation?: LedgerEntry['generation']
 }
 
 /** Nano-dollars of one key and kind. */
@@ -26,7 +30,6 @@ export interface LedgerEntries {
    * @throws Fault `unavailable`.
    */
   add(entry: NewEntry): LedgerEntry | EntryRefusal | Promise<LedgerEntry | EntryRefusal>
-  /** The oldest first. */
   page(query: EntryQuery): LedgerEntry[] | Promise<LedgerEntry[]>
   /** @param keys identities; absent: all. */
   sums(keys?: readonly string[]): EntrySum[] | Promise<EntrySum[]>

@@ -26,13 +26,14 @@ export class MemoryEntries implements LocalEntries {
     return added
   }
 
-  page({ after, limit, key, kind, id }: EntryQuery): LedgerEntry[] {
+  page({ after, newestFirst = false, limit, key, kind, id, generation }: EntryQuery): LedgerEntry[] {
     const sought = (entry: LedgerEntry): boolean =>
-      entry.number > after &&
+      (after === 0 || (newestFirst ? entry.number < after : entry.number > after)) &&
+      (generation === undefined || (entry.generation?.seq === generation.seq && entry.generation.tag === generation.tag)) &&
       (key === undefined || entry.key === key) &&
       (kind === undefined || entry.kind === kind) &&
       (id === undefined || entry.id === id)
-    return this.all.filter(sought).slice(0, limit)
+    return (newestFirst ? this.all.toReversed() : this.all).filter(sought).slice(0, limit)
   }
 
   sums(keys?: readonly string[]): EntrySum[] {

@@ -19,8 +19,6 @@ import { bigInteger, integer, Statements, text } from './sqlite.ts'
 
 const ADD = `INSERT INTO ledger_entry (number, id, at, key, payer, seq, tag, model, provider, kind, amount, counted_at, settles, actor, reason, once)
   SELECT ifnull(max(number), 0) + 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM ledger_entry WHERE true ON CONFLICT DO NOTHING`
-const PAGE = `SELECT * FROM ledger_entry WHERE number > ?1 AND (?2 IS NULL OR key = ?2) AND (?3 IS NULL OR kind = ?3) AND (?4 IS NULL OR id = ?4)
-  ORDER BY number LIMIT ?5`
 const ONCE = 'SELECT * FROM ledger_entry WHERE once = ?'
 const BY_ID = 'SELECT * FROM ledger_entry WHERE id = ?'
 const SETTLED = 'SELECT ifnull(sum(amount), 0) AS amount FROM ledger_entry WHERE settles = ?'
@@ -93,10 +91,22 @@ export class SqliteEntries implements LocalEntries {
     return added
   }
 
-  page({ after, limit, key, kind, id }: EntryQuery): LedgerEntry[] {
+  page({ after, newestFirst = false, limit, key, kind, id, generation }: EntryQuery): LedgerEntry[] {
+    const filters: [string, string | number | undefined][] = [
+      [newestFirst ? 'number <' : 'number >', after === 0 ? undefined : after],
+      ['key =', key],
+      ['kind =', kind],
+      ['id =', id],
+      ['seq =', generation?.seq],
+      ['tag =', generation?.tag],
+    ]
+    // Only what is sought is named, so that an index is used where there is one.
+    const given = filters.flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }]))
+    const where = given.length === 0 ? '' : `WHERE ${given.map(({ name }) => `${name} ?`).join(' AND ')}`
+    const page = `SELECT * FROM ledger_entry ${where} ORDER BY number ${newestFirst ? 'DESC' : 'ASC'} LIMIT ?`
     return this.statements
-      .of(PAGE)
-      .all(after, key ?? null, kind ?? null, id ?? null, limit)
+      .of(page)
+      .all(...given.map(({ value }) => value), limit)
       .map(entryFrom)
   }
 

@@ -124,6 +124,16 @@ export function recordEntriesContract(t: Test, kind: string, open: OpenRecord): 
     t.equal(page.length, 2)
     t.equal((await kept.page({ after: page.at(-1)?.number ?? 0, limit: 10 })).length, 2)
     t.equal((await kept.page({ after: 0, limit: 10, id: settles })).length, 1)
+    const oldest = await kept.page({ after: 0, limit: 10 })
+    const newest = await kept.page({ after: 0, newestFirst: true, limit: 3 })
+    t.same(newest, oldest.toReversed().slice(0, 3), 'the newest first')
+    const last = newest.at(-1)?.number ?? 0
+    t.same(await kept.page({ after: last, newestFirst: true, limit: 10 }), oldest.toReversed().slice(3), 'and the next page')
+    const about = oldest.find(({ generation }) => generation !== undefined)
+    if (!about) throw new Error('no entry is about a generation')
+    const of = { key: about.key, generation: about.generation }
+    t.ok((await kept.page({ after: 0, limit: 10, ...of })).every(({ generation }) => generation?.seq === about.generation?.seq))
+    t.ok((await kept.page({ after: 0, limit: 10, ...of })).length > 0)
     t.match(await verifyLedger(record.ledger, { full: true }), { ok: true })
   })
 }

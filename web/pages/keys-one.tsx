@@ -9,10 +9,11 @@ import { Badge, Figure, Figures, PageHead, Section, Time } from '../components/v
 import { formatTime, formatUsd } from '../format.ts'
 import { useResource } from '../resource.ts'
 import { navigate, pathTo } from '../router.ts'
-import { eachText, ForecastText, type KeysProps, Limit, State, showChange } from './keys.tsx'
+import { eachText, ForecastText, type KeysProps, Limit, State, showChange, sourceText } from './keys.tsx'
 import { burnDown } from './keys-budget.ts'
 import { EditKey, NamedDialog } from './keys-forms.tsx'
 import { Spending } from './keys-spending.tsx'
+import { Entries } from './ledger-entries.tsx'
 
 export function OneKey({ hash, keys, onSecret }: KeysProps & { hash: string }) {
   const key = keys.data?.data.find((each) => each.hash === hash)
@@ -31,11 +32,14 @@ export function OneKey({ hash, keys, onSecret }: KeysProps & { hash: string }) {
       {source === 'configuration' && (
         <p class="card">This key stands in the configuration file. Change it there; the page Policy shows the file.</p>
       )}
+      {source !== 'configuration' && source !== 'store' && <p class="card">This key cannot be changed here ({sourceText(source)}).</p>}
       <Figures label="What it has spent">
         <Figure label="Today" value={formatUsd(key.usage_daily)} detail="since 00:00 UTC" />
         <Figure label="This week" value={formatUsd(key.usage_weekly)} detail="since Monday" />
         <Figure label="This month" value={formatUsd(key.usage_monthly)} detail="since the first" />
         <Figure label="In all" value={formatUsd(key.usage)} />
+        <Loss label="Not recovered" all={key.unrecovered} open={key.unrecovered_open} />
+        <Loss label="Disputed" all={key.disputed} open={key.disputed_open} />
       </Figures>
       <div class="columns">
         <Section title="Budget">
@@ -45,9 +49,17 @@ export function OneKey({ hash, keys, onSecret }: KeysProps & { hash: string }) {
           <About key_={key} />
         </Section>
       </div>
+      <Entries hash={hash} keyName={key.name} onAdded={keys.reload} />
       <Spending keys={keys.data?.data ?? []} only={key} />
     </>
   )
+}
+
+/** What providers have reported and the key was not charged; nothing where there is none. */
+function Loss({ label, all, open }: { label: string; all: number; open: number }) {
+  if (all === 0) return null
+  const detail = open === 0 ? 'all of it settled' : `${formatUsd(open)} not settled`
+  return <Figure label={label} value={formatUsd(all)} detail={detail} {...(open > 0 && { tone: 'warn' as const })} />
 }
 
 function Budget({ key_ }: { key_: Key }) {
@@ -60,7 +72,8 @@ function Budget({ key_ }: { key_: Key }) {
   if (budget.error) return <ErrorNote error={budget.error} onRetry={budget.reload} />
   const found = budget.data?.data
   const burning = found && burnDown(found, key_.created_at, now)
-  if (!found || !burning) return <Loading />
+  if (!found) return <Loading />
+  if (!burning) return <EmptyNote title="No limit">Its budget has none at present.</EmptyNote>
   const { forecast, held, window } = found
   const series: Series[] = [{ label: 'Left', values: burning.left, colour: '--chart-1', format: formatUsd, kind: 'area' }]
   if (burning.ahead.some((each) => each !== null))
@@ -83,13 +96,12 @@ function Budget({ key_ }: { key_: Key }) {
 const daysText = (days: number): string => (days <= 1 ? 'the last day' : `the last ${days.toFixed(days < 3 ? 1 : 0)} days`)
 
 function About({ key_: key }: { key_: Key }) {
-  const isOfFile = key.source === 'configuration'
   return (
     <dl class="about">
       <dt>Limit</dt>
       <dd>{key.limit === null ? 'None' : `${formatUsd(key.limit)} ${key.limit_reset ? eachText(key.limit_reset) : 'in all'}`}</dd>
       <dt>Made</dt>
-      <dd>{isOfFile ? 'In the configuration file' : <Time iso={key.created_at} />}</dd>
+      <dd>{key.source === 'configuration' ? 'In the configuration file' : <Time iso={key.created_at} />}</dd>
       <dt>Expires</dt>
       <dd>{key.expires_at ? <Time iso={key.expires_at} /> : 'Never'}</dd>
       {key.creator_user_id && (

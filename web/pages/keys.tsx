@@ -177,6 +177,11 @@ function List({ keys: { data, error, reload } }: Pick<KeysProps, 'keys'>) {
   )
 }
 
+const SOURCES: Meanings<Key['source'], string> = { configuration: 'of the file', store: '' }
+
+/** Where a key is defined that is not the store's. */
+export const sourceText = (source: Key['source']): string => meaningOf(SOURCES, source) ?? `of: ${plainWord(source)}`
+
 function KeyName({ key_: { hash, name, label, source, is_management_key: manages } }: { key_: Key }) {
   return (
     <>
@@ -184,7 +189,7 @@ function KeyName({ key_: { hash, name, label, source, is_management_key: manages
       <span class="key-note">
         <code>{label}</code>
         {manages && ' manages'}
-        {source === 'configuration' && ' of the file'}
+        {source !== 'store' && ` ${sourceText(source)}`}
       </span>
     </>
   )

@@ -8,6 +8,7 @@ import { Badge, DownloadLink, Figure, Figures, Money, PageHead, Section, Time } 
 import { formatCount, formatUsd } from '../format.ts'
 import { type Resource, useResource } from '../resource.ts'
 import type { PageProps } from '../routes.ts'
+import { Entries } from './ledger-entries.tsx'
 import { RangeExport } from './ledger-export.tsx'
 
 /** Nano-dollars; a text where they are more than 2^53. */
@@ -115,6 +116,7 @@ export default function LedgerPage({ session }: PageProps) {
           </Section>
         )}
       </div>
+      <Entries title="Entries beside the requests" />
     </>
   )
 }

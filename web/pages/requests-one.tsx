@@ -8,6 +8,7 @@ import { Figure, Figures, PageHead, Section, Time } from '../components/values.t
 import { formatCount, formatMs, formatUsd } from '../format.ts'
 import { useResource } from '../resource.ts'
 import { pathTo } from '../router.ts'
+import { Entries } from './ledger-entries.tsx'
 import { Charges, Line } from './requests-money.tsx'
 import { Replay } from './requests-plan.tsx'
 import { RequestState } from './requests-search.tsx'
@@ -43,6 +44,7 @@ export function OneRequest({ id }: { id: string }) {
               </Section>
             </div>
           </div>
+          {request.status !== 'open' && <Entries generation={id} keyName={request.api_key_name ?? undefined} />}
           <Section title="What would happen today">
             <Replay id={id} />
           </Section>

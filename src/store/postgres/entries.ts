@@ -47,12 +47,21 @@ export class PostgresEntries implements LedgerEntries {
     return entryFrom(known)
   }
 
-  async page({ after, limit, key, kind, id }: EntryQuery): Promise<LedgerEntry[]> {
-    let found = query.selectFrom('ledger_entry').selectAll().where('number', '>', after)
+  async page({ after, newestFirst = false, limit, key, kind, id, generation }: EntryQuery): Promise<LedgerEntry[]> {
+    let found = query.selectFrom('ledger_entry').selectAll()
+    if (after !== 0) found = found.where('number', newestFirst ? '<' : '>', after)
+    if (generation) found = found.where('seq', '=', generation.seq).where('tag', '=', generation.tag)
     if (key !== undefined) found = found.where('key', '=', storable(key))
     if (kind !== undefined) found = found.where('kind', '=', kind)
     if (id !== undefined) found = found.where('id', '=', storable(id))
-    return (await this.connections.readings.run(found.orderBy('number').limit(limit).compile())).map(entryFrom)
+    return (
+      await this.connections.readings.run(
+        found
+          .orderBy('number', newestFirst ? 'desc' : 'asc')
+          .limit(limit)
+          .compile(),
+      )
+    ).map(entryFrom)
   }
 
   async sums(keys?: readonly string[]): Promise<EntrySum[]> {
