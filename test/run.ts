@@ -1,5 +1,5 @@
 /**
- * The test command: `node test/run.ts [--long | --clients | --servers | --recordings | --delivery | --browser] [--alone] [filter …]`.
+ * The test command: `node test/run.ts [--long | --clients | --servers | --model-servers | --recordings | --delivery | --browser] [--alone] [filter …]`.
  * Runs the test files, each a tap script: several in a process, one after another, but for those that change or measure the process
  * (`support/file-groups.ts`). What took longest in the last run comes first, as many processes at once as there are processors.
  * Ends with the plain line `N passed, N failed`. `--alone` gives each file a process of its own.
@@ -11,6 +11,7 @@
  * `--recordings` runs only the tests that replay recorded traffic of real providers, which is no part of the repository.
  * `--delivery` runs only the tests of what is delivered (`test/delivery/`): they build it, install it in an empty folder and use it.
  * `--browser` runs only the tests of the control room in a real browser (`test/control-room/`).
+ * `--model-servers` runs only the tests with real model servers (`test/servers-real/`), one after the other.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -26,9 +27,10 @@ const CLIENTS = 'test/clients/'
 const RECORDINGS = 'test/recordings/'
 const DELIVERY = 'test/delivery/'
 const BROWSER = 'test/control-room/'
+const MODEL_SERVERS = 'test/servers-real/'
 /** Milliseconds that each file took when it ran last, on this machine. */
 const TIMES = join(ROOT, 'node_modules', '.cache', 'test-times.json')
-const FLAGS = ['--long', '--clients', '--servers', '--recordings', '--agents', '--delivery', '--browser', '--alone']
+const FLAGS = ['--long', '--clients', '--servers', '--recordings', '--agents', '--delivery', '--browser', '--model-servers', '--alone']
 /** Runs the files of a list in one process. */
 const ONE_PROCESS = join('test', 'support', 'one-process.ts')
 /**
@@ -48,6 +50,7 @@ interface Choice {
   agents: boolean
   delivery: boolean
   browser: boolean
+  modelServers: boolean
   alone: boolean
   filters: string[]
 }
@@ -59,8 +62,9 @@ function choiceOf(args: readonly string[]): Choice {
     console.error(`unknown option ${unknown}; known are ${FLAGS.join(', ')}`)
     process.exit(2)
   }
-  const [long, clients, servers, recordings, agents, delivery, browser, alone] = FLAGS.map((flag) => flags.includes(flag))
-  return { long, clients, servers, recordings, agents, delivery, browser, alone, filters: args.filter((arg) => !arg.startsWith('--')) }
+  const [long, clients, servers, recordings, agents, delivery, browser, modelServers, alone] = FLAGS.map((flag) => flags.includes(flag))
+  const filters = args.filter((arg) => !arg.startsWith('--'))
+  return { long, clients, servers, recordings, agents, delivery, browser, modelServers, alone, filters }
 }
 
 function filesOf(choice: Choice): string[] {
@@ -72,6 +76,7 @@ function filesOf(choice: Choice): string[] {
     .filter((path) => path.startsWith(RECORDINGS) === choice.recordings)
     .filter((path) => path.startsWith(DELIVERY) === choice.delivery)
     .filter((path) => path.startsWith(BROWSER) === choice.browser)
+    .filter((path) => path.startsWith(MODEL_SERVERS) === choice.modelServers)
     .filter((path) => choice.clients || choice.long || choice.filters.length > 0 || needsServers(path) === choice.servers)
     .filter((path) => choice.filters.length === 0 || choice.filters.some((filter) => path.includes(filter)))
     .sort()
@@ -92,8 +97,8 @@ function needsServers(path: string): boolean {
 
 /** Files that run in one process. Those that take long, or need programs beside the gateway, gain nothing by sharing one. */
 function groupsOf(choice: Choice): string[][] {
-  const { long, clients, servers, recordings, agents, delivery, browser, alone } = choice
-  const each = long || clients || servers || recordings || agents || delivery || browser || alone
+  const { long, clients, servers, recordings, agents, delivery, browser, modelServers, alone } = choice
+  const each = long || clients || servers || recordings || agents || delivery || browser || modelServers || alone
   return new FileGroups(ROOT).of(filesOf(choice), (file) => each || needsServers(file))
 }
 
@@ -192,7 +197,7 @@ async function run(choice: Choice): Promise<void> {
   const work = async (): Promise<void> => {
     for (const files of next) for (let left = files; left.length > 0 && !stopped; ) left = await runFiles(left, setting)
   }
-  await Promise.all(Array.from({ length: choice.agents ? 1 : availableParallelism() }, work))
+  await Promise.all(Array.from({ length: choice.agents || choice.modelServers ? 1 : availableParallelism() }, work))
   process.exitCode = report.close()
   if (!stopped) keepTimes(report)
 }

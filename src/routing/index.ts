@@ -1,5 +1,6 @@
 export {
   type Ceiling,
+  capWithin,
   endpointTag,
   type FilterName,
   listExcludes,

@@ -157,8 +157,12 @@ const LAWS: Readonly<Record<string, (endpoint: Endpoint, outcome: Outcome, made:
   'zero retention where any side asks': ({ provider: { zdr } }, { sides }) => zdr || !sides.some((one) => one.zdr),
   'distillable where any side asks': (endpoint, { sides }) =>
     endpoint.model.flags.has('distillable') || !sides.some((one) => one.enforce_distillable_text),
-  'long enough': ({ context, maxOutput = 9 }, _, { contextTokens, maxOutput: cap = 0 }) =>
-    context === undefined || contextTokens === undefined || contextTokens + Math.min(cap, maxOutput) <= context,
+  'long enough, or no shorter than the others': (endpoint, { kept }, { contextTokens, maxOutput: cap = 0 }) => {
+    const hasRoom = ({ context, maxOutput = 9 }: Endpoint): boolean =>
+      context === undefined || contextTokens === undefined || contextTokens + Math.min(cap, maxOutput) <= context
+    const mayFit = ({ context = 9 }: Endpoint): boolean => Math.ceil((contextTokens ?? 0) / 3) < context
+    return hasRoom(endpoint) || (mayFit(endpoint) && !kept.some(hasRoom))
+  },
   'writes enough, or no less than the others of its model': (endpoint, { sides, kept }, { maxOutput: cap = 0 }) => {
     const able = ({ maxOutput = 9 }: Endpoint): boolean => cap <= maxOutput
     return able(endpoint) || (!isStrict(sides) && !kept.some((other) => other.model === endpoint.model && able(other)))
@@ -182,7 +186,7 @@ const BROKEN: Readonly<Record<string, string>> = {
   data_collection: 'no collector where any side denies',
   zdr: 'zero retention where any side asks',
   distillable: 'distillable where any side asks',
-  context: 'long enough',
+  context: 'long enough, or no shorter than the others',
   max_output: 'writes enough, or no less than the others of its model',
   input_modality: 'sees images',
   order: 'of the order where it is all there is',

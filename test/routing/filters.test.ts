@@ -166,7 +166,10 @@ t.test('lengths, modalities, status, privacy', async (t) => {
   t.same(tags(entries.slice(0, 1), asked({ require_parameters: true }, { maxOutput: 101 })), [])
   t.same(tags(entries, asked({}, { contextTokens: 900, maxOutput: 5000 })), ['large'], 'after the filters of the context')
   t.same(tags(entries.slice(0, 1), asked({}, { contextTokens: 900, maxOutput: 5000 })), ['small'], 'a lowered cap needs less context')
-  t.same(tags(entries.slice(0, 1), asked({}, { contextTokens: 901, maxOutput: 5000 })), [])
+  t.same(tags(entries.slice(0, 1), asked({}, { contextTokens: 901, maxOutput: 5000 })), ['small'], 'the cap is lowered to what is left')
+  t.same(tags(entries.slice(0, 1), asked({}, { contextTokens: 901, maxOutput: 5000, wholeCap: true })), [])
+  t.same(tags(entries.slice(0, 1), asked({}, { contextTokens: 2997 })), ['small'], 'the estimate is high: it may fit')
+  t.same(tags(entries.slice(0, 1), asked({}, { contextTokens: 3000 })), [])
   t.same(tags(entries, asked({ data_collection: 'deny' })), ['large'])
   t.same(tags(entries, asked({ data_collection: 'allow', zdr: true })), ['small'])
   t.same(tags(entries, asked({}, { unavailable: (endpoint) => endpoint.provider.slug === 'small' })), ['large'])
@@ -182,7 +185,7 @@ t.test('lengths, modalities, status, privacy', async (t) => {
   )
   const limited = model('a/m', ['acme', { provider: provider('own'), context: 50 }], { context: 10, maxOutput: 5 })
   t.same(
-    slugs(filterEndpoints(limited.endpoints, asked({}, { contextTokens: 11 })).kept),
+    slugs(filterEndpoints(limited.endpoints, asked({}, { contextTokens: 31 })).kept),
     ['own'],
     "the model's context unless the endpoint has its own",
   )
@@ -307,7 +310,7 @@ t.test('both sides of a list that left nothing are named; context alone is a 400
       },
     ],
   })
-  const long = filterEndpoints(model('a/m', ['acme'], { context: 10 }).endpoints, asked({}, { contextTokens: 11 }))
+  const long = filterEndpoints(model('a/m', ['acme'], { context: 10 }).endpoints, asked({}, { contextTokens: 31 }))
   const tooLong = noEndpointFault(['a/m'], long.removed)
   t.match(tooLong, { status: 400, type: 'context_length_exceeded' })
   t.match(tooLong.message, '10 tokens')

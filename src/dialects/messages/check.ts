@@ -88,7 +88,8 @@ const RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ['image', { objects: ['source'] }],
   ['document', { objects: ['source'] }],
   ['search_result', { strings: ['source', 'title'], present: ['content'] }],
-  ['thinking', { strings: ['thinking', 'signature'] }],
+  // Servers other than Anthropic's sign nothing, and not all of them write the member (Ollama 0.17.4).
+  ['thinking', { strings: ['thinking'] }],
   ['redacted_thinking', { strings: ['data'] }],
   ['tool_use', { strings: ['id', 'name'], objects: ['input'] }],
   ['server_tool_use', { strings: ['id', 'name'], objects: ['input'] }],

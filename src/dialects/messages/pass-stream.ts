@@ -7,12 +7,14 @@ import { type End, isAnother } from '../canon/events.ts'
 import type { Usage } from '../canon/usage.ts'
 import { binary, FrameSplitter, frameData, textBytes, utf8 } from '../sse/frames.ts'
 import type { Final, PassStream, ReplyContext } from '../types.ts'
+import { BlockNumbers } from './block-numbers.ts'
 import { CallInputs } from './call-inputs.ts'
 import { endOf, MEMBERS } from './decode-stream.ts'
 import { MessagesStreamEncoder } from './encode-stream.ts'
 import { decodeFault } from './fault.ts'
 import { messageHead } from './message.ts'
 import { wholeBlock } from './reply-blocks.ts'
+import { withSignature } from './thought.ts'
 import { withInput } from './tool-input.ts'
 import { mergeUsage, UsageReports } from './usage-read.ts'
 import { eventFrame, OPAQUE, WIRE } from './wire.ts'
@@ -32,6 +34,8 @@ function showsContent(message: JsonObject): boolean {
   if (type !== 'content_block_delta' || !isObject(delta)) return false
   return Object.keys(delta).some((key) => key !== 'type' && filled(delta[key]))
 }
+
+const isContent = ({ type }: JsonObject): boolean => String(type).startsWith('content_block_')
 
 /** False for a frame that the upstream's end cut in two; a whole one may merely lack its blank line. */
 function isWhole(frame: string): boolean {
@@ -63,6 +67,7 @@ export class PassStreamOfMessages implements PassStream {
   private readonly reports = new UsageReports()
   private sawCall = false
   private readonly inputs = new CallInputs()
+  private readonly blocks = new BlockNumbers()
   private over = false
   private anything = false
 
@@ -113,8 +118,8 @@ export class PassStreamOfMessages implements PassStream {
     const { run } = this
     let out = ''
     for (let at = 0; at < frames.length && !this.over; ) {
-      if (this.committed) {
-        contentRun(frames, at, run)
+      if (this.committed && this.blocks.isUsual) {
+        contentRun(frames, at, run, this.blocks)
         if (run.end > at) {
           this.relayed += run.words
           if (run.calls) this.sawCall = true
@@ -143,9 +148,12 @@ export class PassStreamOfMessages implements PassStream {
     if (message.type === 'message_start') return this.begun(isObject(message.message) ? message.message : {})
     if (this.lifecycle(message)) return ''
     const block = message.content_block
-    const isChanged = isObject(block) && block.type === 'tool_use' && withInput(block)
-    const own = isChanged ? `data: ${binary(JSON.stringify(message))}\n\n` : frame
-    const text = isChanged || eventName(frame) === undefined ? `event: ${binary(String(message.type))}\n${own}` : frame
+    const before = this.ended(message)
+    const index = message.index
+    if (isContent(message) && !this.blocks.place(message)) return before
+    const isChanged = isObject(block) && (withInput(block) || withSignature(block))
+    const own = isChanged || index !== message.index ? `data: ${binary(JSON.stringify(message))}\n\n` : frame
+    const text = before + (own !== frame || eventName(frame) === undefined ? `event: ${binary(String(message.type))}\n${own}` : frame)
     if (isObject(block)) {
       if (block.type === 'tool_use') this.sawCall = true
       this.usage = this.reports.block(block) ?? this.usage
@@ -154,14 +162,22 @@ export class PassStreamOfMessages implements PassStream {
       this.held += text
       return ''
     }
-    contentRun(text, 0, this.run)
+    contentRun(text, 0, this.run, undefined)
     if (this.sawCall) this.inputs.gather(text, 0, text.length)
     this.relayed += Math.max(1, this.run.words)
     if (this.committed) return text
     this.committed = true
-    const before = this.head() + this.held
+    const opening = this.head() + this.held
     this.held = ''
-    return before + text
+    return opening + text
+  }
+
+  /** @returns the end of the block that is still open where another one starts. */
+  private ended({ type }: JsonObject): string {
+    const open = type === 'content_block_start' ? this.blocks.ending() : undefined
+    if (open === undefined) return ''
+    this.blocks.isUsual = false
+    return binary(eventFrame('content_block_stop', `,"index":${open}`))
   }
 
   /** @returns undefined for a frame without an event: a comment, the sentinel; a garbled one and an error set the fault. */
@@ -259,6 +275,9 @@ const BONES = BEFORE_INNER + TEXT.length + TAIL.length
 const CALL = '"type":"tool_use"'
 /** What the block of a call begins with; any other is read. */
 const NO_INPUT = '"input":{}'
+/** What the block of a thought begins with; one without a signature is read. */
+const THINKING = '"type":"thinking"'
+const SIGNATURE = '"signature":'
 /** A block that names it is read, since searches of the provider's own are counted. */
 const SEARCH = 'web_search'
 
@@ -277,7 +296,7 @@ interface ContentRun {
  * Reads raw frames of this wire just far enough to send them on: most say in their first line that they are content.
  * Fills `run` with the unbroken content frames from `at` on; every frame ends with a blank line.
  */
-function contentRun(frames: string, at: number, run: ContentRun): void {
+function contentRun(frames: string, at: number, run: ContentRun, blocks: BlockNumbers | undefined): void {
   run.words = 0
   run.calls = false
   run.plain = true
@@ -296,9 +315,10 @@ function contentRun(frames: string, at: number, run: ContentRun): void {
       const frame = frames.slice(from, end)
       run.plain = false
       const isCall = frame.includes(CALL)
-      if (frame.includes(SEARCH) || (isCall && !frame.includes(NO_INPUT))) break
+      if (frame.includes(SEARCH) || (isCall && !frame.includes(NO_INPUT)) || (frame.includes(THINKING) && !frame.includes(SIGNATURE))) break
+      if (blocks && !blocks.follows(frame, true)) break
       run.calls ||= isCall
-    }
+    } else if (blocks && !blocks.follows(frames.slice(from, end), false)) break
     from = end
   }
   run.end = from

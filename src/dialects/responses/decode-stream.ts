@@ -9,6 +9,7 @@ import { LikeFrames, type Varying } from '../sse/like-frames.ts'
 import type { StreamDecoder } from '../types.ts'
 import { canonicalAnnotation, messageOf } from './answer-items.ts'
 import { decodeFault, endOf } from './fault.ts'
+import { ItemPlaces } from './item-places.ts'
 import { restEvents } from './result-object.ts'
 import { decodeUsage, ShownItems } from './usage.ts'
 import { FORMAT, formatNote, isCallItem, itemEvents, reasoningNotes } from './whole-item.ts'
@@ -48,6 +49,7 @@ const IN_PROGRESS = '{"type":"response.in_progress",'
 
 export class ResponsesStreamDecoder implements StreamDecoder {
   private readonly items = new Map<number, OpenItem>()
+  private readonly places = new ItemPlaces()
   private readonly like = new LikeFrames(VARYING)
   private readonly numbers = { next: 0 }
   private started = false
@@ -148,7 +150,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   }
 
   private item(message: JsonObject): OpenItem {
-    const index = Number(message.output_index ?? 0)
+    const index = this.places.of(message)
     let item = this.items.get(index)
     if (item === undefined) {
       item = { id: stringOf(message.item_id), phase: undefined, format: FORMAT, blocks: new Map(), begun: false }
@@ -257,7 +259,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   private itemDone(message: JsonObject, out: StreamEvent[]): void {
     const done = isObject(message.item) ? message.item : {}
     const item = this.item(message)
-    this.items.delete(Number(message.output_index ?? 0))
+    this.items.delete(this.places.of(message))
     this.sawItem = true
     if (isCallItem(done)) this.sawCall = true
     const { searches, paid } = this.shown

@@ -18,12 +18,16 @@ export const PATH = '/responses'
 
 const LOGPROBS = 'message.output_text.logprobs'
 
-/** The system message that came as `instructions`, as long as it is still the first item and plain text. */
-function instructionsOf(items: Item[]): string | undefined {
-  const [first] = items
-  if (first?.kind !== 'message' || first.role !== 'system' || first.id !== INSTRUCTIONS || first.parts.length !== 1) return undefined
-  const [part] = first.parts
-  return part?.kind === 'text' ? part.text : undefined
+/**
+ * The system message that came as `instructions`, as long as it is still the first item and plain text; of a caller of another wire the
+ * first one. Servers that turn each message into a list of parts lose it among the items: templates render no list for a system message
+ * (llama.cpp, release b11549), and Ollama 0.17.4 leaves out `developer`.
+ */
+function instructionsOf([first]: Item[], sameWire: boolean): string | undefined {
+  if (first?.kind !== 'message' || first.role !== 'system' || (sameWire && first.id !== INSTRUCTIONS)) return undefined
+  const texts = first.parts.map((part) => (part.kind === 'text' && part.cache === undefined ? part.text : undefined))
+  if (texts.includes(undefined) || texts.length !== 1) return undefined
+  return texts[0]
 }
 
 function encodeTool(tool: ToolSpec, context: ItemContext): JsonObject | undefined {
@@ -156,7 +160,7 @@ function cacheKeyOf({ conversation, quirks }: Target): string | undefined {
 /** @returns path, body and the canonical names of what the caller sent and this upstream cannot take. */
 export function encodeRequest(request: CanonicalRequest, target: Target): Encoded {
   const context: ItemContext = { sameWire: request.extras?.dialect === WIRE, dropped: new Set() }
-  const instructions = instructionsOf(request.items)
+  const instructions = instructionsOf(request.items, context.sameWire)
   const items = instructions === undefined ? request.items : request.items.slice(1)
   const body: JsonObject = {
     model: target.model,

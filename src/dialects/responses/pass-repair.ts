@@ -5,6 +5,7 @@
 import { isObject, type Json, type JsonObject, stringOf } from '../../core/json.ts'
 import { frameData, utf8 } from '../sse/frames.ts'
 import type { ReplyContext } from '../types.ts'
+import { ItemPlaces } from './item-places.ts'
 import { eventFrame } from './wire.ts'
 
 /** Bytes of frames that are kept for one stream; beyond them a cut reply shows finished items only. */
@@ -115,10 +116,11 @@ export class OpenItems {
   /** Writes the `.done` events of what is open. After it `json` is complete. */
   close(ctx: ReplyContext, status: 'completed' | 'incomplete'): string {
     const output = new Map<number, JsonObject>()
-    for (const message of parseFrames(this.finished)) if (isObject(message.item)) output.set(Number(message.output_index), message.item)
+    const places = new ItemPlaces()
+    for (const message of parseFrames(this.finished)) if (isObject(message.item)) output.set(places.of(message), message.item)
     let out = ''
     if (this.size <= MAX_KEPT) {
-      for (const [index, { item, parts }] of this.replay(output)) {
+      for (const [index, { item, parts }] of this.replay(output, places)) {
         for (const part of parts.values()) out += closePart(ctx, part, item, index)
         item.status = status
         output.set(index, item)
@@ -134,10 +136,10 @@ export class OpenItems {
   }
 
   /** The open items as the kept frames built them. */
-  private replay(finished: ReadonlyMap<number, JsonObject>): Map<number, OpenItem> {
+  private replay(finished: ReadonlyMap<number, JsonObject>, places: ItemPlaces): Map<number, OpenItem> {
     const items = new Map<number, OpenItem>()
     for (const message of parseFrames(this.kept)) {
-      const index = Number(message.output_index)
+      const index = places.of(message)
       if (finished.has(index)) continue
       const type = String(message.type)
       const open = items.get(index)
@@ -155,7 +157,7 @@ function grow(open: OpenItem, type: string, message: JsonObject): void {
   const part = message.part
   if (verb === 'added' && isObject(part)) {
     const list = base === 'response.reasoning_summary_part' ? 'summary' : 'content'
-    openPart(open, list, Number(message.summary_index ?? message.content_index ?? 0), part)
+    openPart(open, list, partIndex(message.summary_index ?? message.content_index), part)
     return
   }
   if (type === 'response.output_text.annotation.added') {
@@ -170,7 +172,7 @@ function grow(open: OpenItem, type: string, message: JsonObject): void {
       open.parts.delete(`${base.includes('summary') ? 'summary' : 'content'}${message.summary_index ?? message.content_index ?? 0}`)
     return
   }
-  const index = Number(growth.index === undefined ? 0 : (message[growth.index] ?? 0))
+  const index = growth.index === undefined ? 0 : partIndex(message[growth.index])
   const key = `${growth.list ?? 'call'}${index}`
   if (growth.list === undefined && !open.parts.has(key))
     open.parts.set(key, { part: open.item, field: growth.field, doneType: `${base}.done`, partType: undefined, place: {} })
@@ -184,6 +186,11 @@ function grow(open: OpenItem, type: string, message: JsonObject): void {
     target.doneType = ''
     if (growth.list === undefined) open.parts.delete(key)
   }
+}
+
+/** Of a part that has no number the first place: what is written into JSON is a number. */
+function partIndex(value: Json | undefined): number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : 0
 }
 
 function openPart(open: OpenItem, list: 'content' | 'summary', index: number, part: JsonObject): void {

@@ -11,6 +11,7 @@ import { finishArguments, finishedCall } from './call-items.ts'
 import { closeStream, openStream } from './encode-stream.ts'
 import { decodeFault } from './fault.ts'
 import { CALL_DONE, digitsEnd, FrameView, spells } from './frame-view.ts'
+import { ItemPlaces } from './item-places.ts'
 import { factsOf } from './pass-facts.ts'
 import { OpenItems, parseFrame } from './pass-repair.ts'
 import { readEvent } from './read-event.ts'
@@ -66,6 +67,7 @@ export class ResponsesPassStream implements PassStream {
   private readonly splitter = new FrameSplitter()
   private readonly view = new FrameView()
   private readonly items = new OpenItems()
+  private readonly places = new ItemPlaces()
   private readonly shown = new ShownItems()
   /** Content frames before the commit point, as they came. */
   private held = ''
@@ -73,6 +75,8 @@ export class ResponsesPassStream implements PassStream {
   private terminal: JsonObject | undefined
   private over = false
   private anything = false
+  /** An item has come without its index: what belongs to it is written anew. */
+  private isUnplaced = false
   /** A call has come whose arguments are no JSON: nothing more goes out until the end. */
   private isBroken = false
   /** Of the batch behind it. */
@@ -181,10 +185,10 @@ export class ResponsesPassStream implements PassStream {
     let from = 0
     this.plain = true
     for (let at = 0; at < frames.length; at = view.end) {
-      if (!view.readText(frames, at)) {
+      if (this.isUnplaced || !view.readText(frames, at)) {
         this.plain = false
         view.read(frames, at)
-        if (!view.readContent(frames) || this.isUnfinished(frames, at)) {
+        if (!view.readContent(frames) || this.isIncomplete(frames, at)) {
           const { end } = view
           out += frames.slice(from, at) + this.rewrite(frames.slice(at, end))
           view.end = end
@@ -221,9 +225,14 @@ export class ResponsesPassStream implements PassStream {
     return ''
   }
 
-  /** True for a frame that finishes a call whose arguments are none, no text or no JSON: it does not travel as it is. */
-  private isUnfinished(frames: string, at: number): boolean {
+  /**
+   * True for a frame that does not travel as it is: one without the index of its item, and one that finishes a call whose arguments
+   * are none, no text or no JSON.
+   */
+  private isIncomplete(frames: string, at: number): boolean {
     const { name, end } = this.view
+    if (frames.startsWith('output_item.added"', name)) this.isUnplaced ||= !frames.slice(at, end).includes('"output_index"')
+    if (this.isUnplaced) return true
     const isItem = frames.startsWith('output_item.done"', name)
     if (!isItem && !frames.startsWith('function_call_arguments.done"', name)) return false
     const frame = frames.slice(at, end)
@@ -261,6 +270,7 @@ export class ResponsesPassStream implements PassStream {
     if (message === undefined) return ''
     const type = String(message.type)
     if (this.lifecycle(type, message)) return ''
+    this.places.complete(type, message)
     const before = this.finished(message)
     if (this.isBroken) return ''
     message.sequence_number = this.ctx.sequence++

@@ -28,7 +28,7 @@ import { type Count, countedUsage, type EndedBy, enderOf, estimateFromBytes } fr
 import type { Journal } from '../../ledger/types.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
-import { tokensAt } from '../../routing/index.ts'
+import { capWithin } from '../../routing/index.ts'
 import type { Turn } from '../attempt/turn.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import {
@@ -257,10 +257,19 @@ export function upstreamCap(exchange: MaybePlanned, endpoint: Endpoint): number 
   return declared !== undefined && cap.tokens >= declared ? undefined : cap.tokens
 }
 
-/** What the endpoint writes at most, where the caller's own cap is above that; undefined where it is not. */
+/** What the endpoint may write at most, where the caller's own cap is above that; undefined where it is not. */
 export function loweredCap(exchange: Accepted, endpoint: Endpoint): number | undefined {
-  const declared = endpoint.maxOutput
-  return declared !== undefined && (callerCap(exchange) ?? 0) > declared ? declared : undefined
+  const own = callerCap(exchange) ?? 0
+  const fitting = fittingCap(exchange, endpoint, own)
+  return fitting < own ? fitting : undefined
+}
+
+/** A cap of the caller's, lowered to what the endpoint writes and to what the input leaves of its context. */
+function fittingCap(exchange: Accepted, endpoint: Endpoint, own: number): number {
+  const declared = Math.min(own, endpoint.maxOutput ?? own)
+  const context = contextOf(endpoint)
+  if (context === Number.POSITIVE_INFINITY) return declared
+  return Math.min(declared, capWithin(endpoint, contextNeed(exchange, context)))
 }
 
 /** The cap that ended the answer, where the credit had lowered it; undefined where the answer ended for another reason. */
@@ -294,7 +303,7 @@ function outputNeed(exchange: Guarded, endpoint: Endpoint, payer: Payer, limited
   const capped = takesCap(endpoint, payer.upstreams, limited)
   const own = capped ? callerCap(exchange) : undefined
   const { min_output_tokens: lowest = 1 } = endpoint.quirks ?? endpoint.provider.quirks
-  if (own !== undefined) return cappedNeed(tariff, Math.max(lowest > 1 ? lowest : 0, Math.min(own, declared ?? own)))
+  if (own !== undefined) return cappedNeed(tariff, Math.max(lowest > 1 ? lowest : 0, fittingCap(exchange, endpoint, own)))
   const byHand = capped && limited ? (payer.key.defaultMaxOutput ?? endpoint.model.defaultMaxOutput ?? payer.defaultMaxOutput) : undefined
   const most = byHand === undefined ? (declared ?? UNKNOWN_MAX_OUTPUT) : Math.min(byHand, declared ?? byHand)
   const fitting = Math.max(lowest, Math.min(most, roomAt(exchange, endpoint, most)))
@@ -306,7 +315,7 @@ function roomAt(exchange: Guarded, endpoint: Endpoint, most: number): number {
   const context = contextOf(endpoint)
   if (context === Number.POSITIVE_INFINITY) return most
   const need = contextNeed(exchange, context - most)
-  return need.input + need.cap <= context - most ? most : context - tokensAt(endpoint, need)
+  return need.input + need.cap <= context - most ? most : capWithin(endpoint, { input: need.input, cap: most })
 }
 
 type Capped = Pick<Reservation, 'candidates' | 'outputCaps' | 'outputCap'>

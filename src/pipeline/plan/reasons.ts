@@ -16,7 +16,6 @@ import {
   orderEndpoints,
   partitionOf,
   sortKeyOf,
-  tokensAt,
 } from '../../routing/index.ts'
 import { rateQuality } from '../../routing/order.ts'
 import { paceOf, standingsOf } from '../../routing/standing.ts'
@@ -25,7 +24,7 @@ import type { Aimed, Exchange, Guarded, Planned } from '../exchange.ts'
 import { isLimited } from '../money/hold.ts'
 import { unpriced } from '../money/tool-fees.ts'
 import { contextNeed, contextOf } from '../request/client-request.ts'
-import { orderPreferences } from '../route/plan.ts'
+import { orderPreferences, withContext } from '../route/plan.ts'
 
 /** The hard filters, and what is decided after them: an unknown price, and fallbacks that were not allowed. */
 type Exclusion = FilterName | 'unpriced' | 'allow_fallbacks'
@@ -77,11 +76,10 @@ function lateReasons(exchange: Aimed, endpoints: readonly Endpoint[]): Map<Endpo
   const limited = isLimited(exchange.auth.key, exchange.wish.budgets)
   const need = contextNeed(exchange, Math.min(...endpoints.map(contextOf)))
   const late = new Map<Endpoint, Why>()
+  for (const { endpoint, filter, detail } of withContext(exchange, endpoints, need).removed) late.set(endpoint, { filter, detail })
   for (const endpoint of endpoints) {
-    const room = contextOf(endpoint)
-    const tokens = tokensAt(endpoint, need)
-    if (tokens > room) late.set(endpoint, { filter: 'context', detail: `its context of ${room} tokens is shorter than ${tokens}` })
-    else if (limited) {
+    if (late.has(endpoint)) continue
+    if (limited) {
       const what = unpriced(exchange, endpoint)
       const ofTool = what === 'endpoint' ? '' : ` for the tool ${what}`
       if (what !== undefined) late.set(endpoint, { filter: 'unpriced', detail: `it has no price${ofTool}, and the key has a limit` })

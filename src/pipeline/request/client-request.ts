@@ -37,6 +37,7 @@ export interface Notes {
   offersTools?: boolean
   modalities?: ReadonlySet<string>
   images?: number
+  promptEstimate?: number
 }
 
 export class ClientRequest {
@@ -227,7 +228,9 @@ export function contextNeed(exchange: WithRequest, smallest: number): TokenNeed 
   if (!edited && !mayHoldMedia && bytes + cap <= smallest) return { input: bytes, cap }
   const most = edited ? Number.POSITIVE_INFINITY : needBound(exchange)
   if (most + cap <= smallest) return { input: most, cap }
-  return { input: estimatedNeed(exchange.request.canonical(), estimateTokens).prompt, cap }
+  const { noted } = exchange.request
+  noted.promptEstimate ??= estimatedNeed(exchange.request.canonical(), estimateTokens).prompt
+  return { input: noted.promptEstimate, cap }
 }
 
 /** More than the canonical form of a tool has beyond the caller's. */

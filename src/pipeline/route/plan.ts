@@ -6,16 +6,18 @@ import { ALL_TIERS } from '../../core/service-tiers.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import {
+  type Filtered,
   filterEndpoints,
   NO_PREFERENCES,
   noEndpointFault,
   type OrderPreferences,
   orderEndpoints,
   type StickySessions,
+  type TokenNeed,
   tokensAt,
 } from '../../routing/index.ts'
 import type { ChainDependencies, ChainSettings } from '../dependencies.ts'
-import { advance, type Guarded, type Planned } from '../exchange.ts'
+import { type Aimed, advance, type Guarded, type Planned } from '../exchange.ts'
 import type { Layer } from '../layer.ts'
 import { isLimited } from '../money/hold.ts'
 import type { InputCounter } from '../money/outside-count.ts'
@@ -95,8 +97,7 @@ function fitting(exchange: Guarded): readonly Endpoint[] {
   for (const endpoint of endpoints) smallest = Math.min(smallest, contextOf(endpoint))
   const need = contextNeed(exchange, smallest)
   if (need.input + need.cap <= smallest) return endpoints
-  const needs = { provider: NO_PREFERENCES, contextTokens: need.input, maxOutput: need.cap, tiers: ALL_TIERS }
-  const { kept, removed } = filterEndpoints(endpoints, needs)
+  const { kept, removed } = withContext(exchange, endpoints, need)
   if (kept.length > 0) return kept
   const fault = noEndpointFault([exchange.wish.requested], removed)
   const roomiest = endpoints.reduce((best, endpoint) => (contextOf(endpoint) > contextOf(best) ? endpoint : best))
@@ -104,6 +105,17 @@ function fitting(exchange: Guarded): readonly Endpoint[] {
     message: `${fault.message}. Shorten the input, or add the plugin context-compression`,
     metadata: { ...fault.metadata, tokens: tokensAt(roomiest, need), context: contextOf(roomiest) },
     availability: fault.availability,
+  })
+}
+
+/** @param need of the exchange's request: what of it may fit nowhere. */
+export function withContext({ wish }: Aimed, endpoints: readonly Endpoint[], need: TokenNeed): Filtered {
+  return filterEndpoints(endpoints, {
+    provider: NO_PREFERENCES,
+    contextTokens: need.input,
+    maxOutput: need.cap,
+    wholeCap: wish.preferences.require_parameters === true,
+    tiers: ALL_TIERS,
   })
 }
 

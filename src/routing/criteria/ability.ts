@@ -51,12 +51,49 @@ function firstMissing(wanted: Iterable<string>, offered: readonly string[]): str
 export const context = criterion({
   name: 'context',
   refusal: { code: 'constraint_filtered', excludedBy: 'context_length', field: 'input' },
-  removes: 'whose context is too short for input and output together; the estimate is rather too high than too low',
+  removes:
+    'whose context is too short for the input, and if another endpoint has room for input and output cap together, those that may not have it; otherwise the cap is lowered to what is left. With `require_parameters` the cap is part of what must fit',
   need: 'contextTokens',
-  wish: (_preferences, { contextTokens, maxOutput: cap = 0 }) => (contextTokens === undefined ? undefined : { input: contextTokens, cap }),
-  test: (endpoint, need) => tokensAt(endpoint, need) <= (endpoint.context ?? Number.POSITIVE_INFINITY),
-  explain: (endpoint, need) => `its context of ${endpoint.context} tokens is shorter than ${tokensAt(endpoint, need)}`,
+  wish: (_preferences, { contextTokens, maxOutput: cap = 0, wholeCap: strict = false }) =>
+    contextTokens === undefined ? undefined : { input: contextTokens, cap, strict },
+  test: (endpoint, need) => (need.strict ? hasRoom(endpoint, need) : mayFit(endpoint, need)),
+  explain: (endpoint, need) => tooShort(endpoint, need),
+  outdone(kept, need) {
+    if (need.strict || !kept.some((endpoint) => hasRoom(endpoint, need))) return undefined
+    const removed = new Map<Endpoint, string>()
+    for (const endpoint of kept) if (!hasRoom(endpoint, need)) removed.set(endpoint, tooShort(endpoint, need))
+    return removed
+  },
 })
+
+/**
+ * How much too high the estimate of an input may be: it counts 3 letters a token, and hardly any text has more than 9. An input that fits
+ * by this share of it may fit, and the provider decides.
+ */
+const ESTIMATE_EXCESS = 3
+
+/** True where the input may fit, with one token of output. */
+function mayFit(endpoint: Endpoint, { input }: TokenNeed): boolean {
+  return Math.ceil(input / ESTIMATE_EXCESS) < (endpoint.context ?? Number.POSITIVE_INFINITY)
+}
+
+function hasRoom(endpoint: Endpoint, need: TokenNeed): boolean {
+  return tokensAt(endpoint, need) <= (endpoint.context ?? Number.POSITIVE_INFINITY)
+}
+
+function tooShort(endpoint: Endpoint, need: TokenNeed): string {
+  return `its context of ${endpoint.context} tokens is shorter than ${tokensAt(endpoint, need)}`
+}
+
+/** Share of a context that is left for the output where the estimate of the input leaves less: it is rather too high than too low. */
+const LEAST_ROOM = 1 / 16
+
+/** The output cap that fits into what the input leaves of the endpoint's context: the whole one where that has room. */
+export function capWithin(endpoint: Endpoint, need: TokenNeed): number {
+  const { context } = endpoint
+  if (context === undefined || hasRoom(endpoint, need)) return need.cap
+  return Math.min(need.cap, Math.max(context - need.input, Math.ceil(context * LEAST_ROOM)))
+}
 
 /** Tokens of a request's input, estimated, and its output cap. */
 export interface TokenNeed {

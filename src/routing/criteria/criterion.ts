@@ -70,6 +70,8 @@ export interface RequestNeeds {
   /** Tokens of the input, estimated, where the context decides; and the output cap that the caller named. */
   readonly contextTokens?: number | undefined
   readonly maxOutput?: number | undefined
+  /** True where the cap may not be lowered to what the input leaves of a context. */
+  readonly wholeCap?: boolean | undefined
   readonly input?: Iterable<string> | undefined
   readonly output?: Iterable<string> | undefined
   /** Canonical names of the parameters that the caller sent. */

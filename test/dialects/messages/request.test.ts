@@ -108,7 +108,7 @@ t.test('every block must have what its kind needs', async (t) => {
     [document({ type: 'content' }), `${at}.source.content: expected a string or an array`],
     [document({ type: 'content', content: [{ type: 'text' }] }), `${at}.source.content[0].text: expected a string`],
     [{ type: 'search_result', source: 's', title: 't' }, `${at}.content: is required`],
-    [{ type: 'thinking', thinking: 'x' }, `${at}.signature: expected a string`],
+    [{ type: 'thinking', signature: 'x' }, `${at}.thinking: expected a string`],
     [{ type: 'redacted_thinking' }, `${at}.data: expected a string`],
     [{ type: 'tool_use', id: 'a', name: 'f' }, `${at}.input: expected an object`],
     [{ type: 'server_tool_use', name: 'f', input: {} }, `${at}.id: expected a string`],

@@ -1,0 +1,61 @@
+/** Compares what callers of the gateway get with what the server itself replies to the same request, whole and without the gateway. */
+import type { JsonObject } from '../../src/core/json.ts'
+import { type Client, clientOf, foldReply } from '../recordings/callers.ts'
+import { type Difference, describe, differences } from '../recordings/compare.ts'
+import type { Expected } from '../recordings/expected.ts'
+import { readMessage } from '../recordings/read-anthropic.ts'
+import { readChat } from '../recordings/read-chat.ts'
+import { readResponse } from '../recordings/read-responses.ts'
+import type { Gateway } from '../support/gateway.ts'
+import type { Asked } from '../support/matrix/asked.ts'
+
+export type ServedWire = 'openai-chat' | 'openai-responses' | 'anthropic'
+
+const READ: Readonly<Record<ServedWire, (reply: JsonObject) => Expected>> = {
+  'openai-chat': readChat,
+  'openai-responses': readResponse,
+  anthropic: readMessage,
+}
+
+/** The server's own reply, parsed. @throws where it is an error. */
+export async function directReply(url: string, wire: ServedWire, asked: Asked): Promise<JsonObject> {
+  const client = clientOf(wire)
+  const response = await fetch(`${url}${client?.path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'anthropic-version': '2023-06-01' },
+    body: JSON.stringify({ model: 'tiny-chat', ...client?.write(asked) }),
+  })
+  const text = await response.text()
+  if (response.status !== 200) throw new Error(`${response.status}: ${text}`)
+  return JSON.parse(text) as JsonObject
+}
+
+/** How much of a prompt came from the server's cache depends on what it served before; ids of calls are drawn anew. */
+export function expectedOf(wire: ServedWire, reply: JsonObject): Expected {
+  const expected = READ[wire](reply)
+  for (const call of expected.calls) call.id = ''
+  return expected
+}
+
+export interface Case {
+  client: Client
+  wire: ServedWire
+  model: string
+  stream: boolean
+  body: JsonObject
+}
+
+/** @returns each difference in words. */
+export async function found(gateway: Gateway, { client, wire, model, stream, body }: Case, expected: Expected): Promise<string[]> {
+  try {
+    const response = await gateway.post(client.path, { model, stream, ...body })
+    const text = await response.text()
+    if (response.status !== 200) return [`${response.status}: ${text}`]
+    const isCounted = ({ leaf }: Difference): boolean => leaf !== 'usage.cached' && leaf !== 'usage.written'
+    return differences(client, wire, expected, foldReply(client, text, stream))
+      .filter(isCounted)
+      .map(describe)
+  } catch (error) {
+    return [String(error)]
+  }
+}
