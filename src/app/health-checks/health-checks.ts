@@ -22,7 +22,7 @@ import { CheckSchedule } from './schedule.ts'
 const checks = counter(
   'health_checks_total',
   "Requests of the gateway's own that looked whether an endpoint fails for all keys. `outcome` is well, failed, or unclear.",
-  { labels: [open('provider'), closed('kind'), closed('outcome')], limit: 300 },
+  { labels: [open('provider'), closed('kind'), closed('outcome')], limit: 100 },
 )
 
 /** What runs: a reload changes the first two. */
