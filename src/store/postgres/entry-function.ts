@@ -8,15 +8,18 @@ const COLUMNS = 'id, at, key, payer, seq, tag, model, provider, kind, amount, co
 /** The amount that facts state; quotes within texts of them are escaped. */
 const lost = (loss: string): string => `substring(f.facts FROM '"${loss}_nano":([0-9]{1,15})')::bigint`
 
-/** Makes the entries of settlements that are new: \`fresh\` has them. As a part of a statement. */
-export const NOTE_LOSSES = `noted AS (
+/** Facts that may state a loss. */
+export const MAY_HAVE_LOST = `LIKE '%ed_nano":%'`
+
+/** Makes the entries of the generations that \`lost_seqs\` and \`lost_tags\` name, which are new. As a statement of a function. */
+export const NOTE_LOSSES = `
     INSERT INTO ledger_entry (${COLUMNS})
-    SELECT 'ent_' || left(k.kind, 1) || f.seq || '_' || f.tag, f.moment, f.key, f.payer, f.seq, f.tag, f.model, '', k.kind, k.amount, 0, NULL,
-      '${GATEWAY_ACTOR}', k.reason, NULL
-    FROM fresh f, LATERAL (VALUES ${LOSSES.map((loss) => `('${loss}', ${lost(loss)}, '${LOSS_REASONS[loss]}')`).join(', ')}) AS k (kind, amount, reason)
-    WHERE f.facts LIKE '%ed_nano":%' AND k.amount > 0
-    ON CONFLICT DO NOTHING
-  )`
+    SELECT 'ent_' || left(k.kind, 1) || f.seq || '_' || f.tag, CASE WHEN f.at > 0 THEN f.at ELSE f.seq / 4096 END, f.key, f.payer, f.seq, f.tag,
+      f.model, '', k.kind, k.amount, 0, NULL, '${GATEWAY_ACTOR}', k.reason, NULL
+    FROM unnest(lost_seqs, lost_tags) AS r (seq, tag) JOIN generation f ON f.seq = r.seq AND f.tag = r.tag,
+      LATERAL (VALUES ${LOSSES.map((loss) => `('${loss}', ${lost(loss)}, '${LOSS_REASONS[loss]}')`).join(', ')}) AS k (kind, amount, reason)
+    WHERE k.amount > 0
+    ON CONFLICT DO NOTHING`
 
 /**
  * Adds an entry, and what it moves to the balances of its key and payer, and to what was carried over, under the lock of both.

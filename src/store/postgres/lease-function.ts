@@ -83,3 +83,25 @@ BEGIN
   SELECT array_agg(greatest(f - granted, -${CAP})::bigint ORDER BY i) INTO lefts FROM unnest(frees) WITH ORDINALITY AS u (f, i);
 END
 $body$`
+
+/**
+ * Commits without a wait for the disk, which frees the locks, then waits for it with a record of the log behind the commit (PostgreSQL 15,
+ * sections 9.27.6 and 30.4): whatever was written before that is on the disk, too. A crash in between takes back what its process has not
+ * learned yet, and with it all that was built on it. As the last statements of a procedure, which has no settings of its own then.
+ */
+export const FREE_LOCKS_THEN_FLUSH = `
+  PERFORM set_config('synchronous_commit', 'off', true);
+  COMMIT;
+  PERFORM set_config('synchronous_commit', 'on', true), pg_logical_emit_message(true, 'headgate', '');`
+
+/** Grants as `headgate_lease`, and holds no lock of the key while it waits for the disk: all processes of a key wait for it together. */
+export const GRANT = `
+CREATE OR REPLACE PROCEDURE headgate_grant(the_node text, the_key text, the_payer text, whole bigint, least_part bigint, idle bigint,
+  more bigint, limits bigint[], resets text[], issuers boolean[], patient boolean, quiet bigint, the_turn bigint,
+  INOUT granted bigint, INOUT hold bigint, INOUT lefts bigint[], INOUT waiting bigint) LANGUAGE plpgsql AS $body$
+BEGIN
+  SELECT l.granted, l.hold, l.lefts, l.waiting INTO granted, hold, lefts, waiting
+    FROM headgate_lease(the_node, the_key, the_payer, whole, least_part, idle, more, limits, resets, issuers, patient, quiet, the_turn) AS l;
+  ${FREE_LOCKS_THEN_FLUSH}
+END
+$body$`

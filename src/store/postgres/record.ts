@@ -44,8 +44,8 @@ const MOST_FORGOTTEN = 2_000
 const NO_CHANGE = Number.MAX_SAFE_INTEGER
 
 const TAKE = prepared('take', `SELECT headgate_take(${numbered(19)})`)
-const LEASE = prepared('lease', `SELECT granted, hold, lefts, waiting FROM headgate_lease(${numbered(13)})`)
-const GIVE_BACK = prepared('give_back', `SELECT headgate_give_back(${numbered(5)})`)
+const LEASE = prepared('grant', `CALL headgate_grant(${numbered(13)}, NULL, NULL, NULL, NULL)`)
+const GIVE_BACK = prepared('return', `CALL headgate_return(${numbered(5)})`)
 const END_LEASES = prepared('end_leases', 'SELECT lost FROM headgate_end_leases($1, $2, $3)')
 const NOW = prepared('now', 'SELECT headgate_now() AS moment')
 const FORGET_LOST = prepared('forget_lost', 'SELECT lost, freed FROM headgate_forget_lost($1, $2)')
