@@ -1,20 +1,22 @@
 /**
- * What overload does: `node bench/overload.ts [--base CHECKOUT] [--seconds 4] [--rounds 5] [--bytes 330000] [--callers 32] [--json]`.
- * The gateway shares one core with `--spinners` processes (3) that do nothing else, the provider and the load generator share another:
- * so that these can send three times what the gateway carries. Each round has three parts: a closed loop of
+ * What overload does: `node bench/overload.ts [--base CHECKOUT] [--seconds 4] [--rounds 5] [--bytes 330000] [--callers 32] [--core 0.5]
+ * [--warm-up 20] [--json]`. The gateway is held to a part of one core (`core-share.ts`), the provider and the load generator share another, so
+ * that these can send three times what the gateway carries. Each build warms up at full speed first. A round has three parts: a closed loop of
  * callers with large bodies, whose requests must all be served; a closed loop of the same callers in which every other body is a
  * small one, which is the peak; and three times that peak in an open loop, whether or not replies have come. `--base` names the
  * checkout of another build, which is measured in turn with this one. The goals are medians over the rounds, of ratios within one
- * round: so a machine that is slower in one round weighs on both sides. Ends with code 1 when this build misses one.
+ * round: so a machine that is slower in one round weighs on both sides. A round whose generator was late, or had no processor time left,
+ * measures the generator: it is marked, and left out of the medians. Ends with code 1 when this build misses a goal.
  */
 
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { coreShare } from './core-share.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { median } from './measure.ts'
 import type { OpenJob, OpenSummary } from './open-load.ts'
-import { cpuSeconds, keepTrack, killChildrenOnExit, peakMegabytes, startScript, stop } from './processes.ts'
+import { cpuSeconds, killChildrenOnExit, peakMegabytes, startScript, stop } from './processes.ts'
 import { launcherOf } from './program.ts'
 import { BENCH_KEY, CHAT } from './requests.ts'
 import { table } from './simulation/table.ts'
@@ -24,6 +26,12 @@ const STORM = 3
 const GOAL_SHARE = 0.9
 const GOAL_SMALL_MS = 250
 const MAX_WAIT_MS = 2_000
+/** Resident memory beyond that of the closed loop, megabytes: the default of `server.body_memory`. */
+const GOAL_MEGABYTES = 512
+
+/** Milliseconds at the 99th percentile by which requests of a valid round were sent late, and the part of its core that the generator used. */
+const MOST_LATE_MS = 50
+const MOST_GENERATOR = 0.8
 
 const GATEWAY_CPU = 0
 const OTHER_CPU = 1
@@ -32,20 +40,15 @@ const { values } = parseArgs({
   options: {
     base: { type: 'string' },
     seconds: { type: 'string', default: '4' },
+    'warm-up': { type: 'string', default: '20' },
     rounds: { type: 'string', default: '5' },
     bytes: { type: 'string', default: '330000' },
     callers: { type: 'string', default: '32' },
-    spinners: { type: 'string', default: '3' },
+    core: { type: 'string', default: '0.5' },
     json: { type: 'boolean', default: false },
   },
 })
 const seconds = Number(values.seconds)
-
-/** With all its threads. */
-function pin(child: ChildProcess, cpu: number): void {
-  const done = spawnSync('taskset', ['-acp', String(cpu), String(child.pid)])
-  if (done.status !== 0) throw new Error(`taskset: ${done.stderr}`)
-}
 
 function bodyOf(bytes: number): string {
   const prose = 'The committee met on Tuesday to discuss the plans for the new library, and most members agreed that the roof comes first. '
@@ -70,7 +73,8 @@ interface Round {
   readonly closed: Part
   readonly peak: Part
   readonly storm: Part
-  /** The most resident memory so far. */
+  /** The most resident memory so far, before and after the open loop. */
+  readonly megabytesBefore: number
   readonly megabytes: number
 }
 
@@ -93,6 +97,11 @@ const GOALS: readonly Goal[] = [
     of: ({ storm }) => storm.summary.served[0]?.most ?? 0,
     met: (ms) => ms <= MAX_WAIT_MS,
   },
+  {
+    goal: 'memory that the open loop added, MB',
+    of: ({ megabytes, megabytesBefore }) => megabytes - megabytesBefore,
+    met: (found) => found <= GOAL_MEGABYTES,
+  },
   { goal: 'p99 of small bodies, ms', of: ({ storm }) => storm.summary.served[1]?.p99 ?? 0, met: (ms) => ms <= GOAL_SMALL_MS },
 ]
 
@@ -112,49 +121,67 @@ async function main(): Promise<void> {
   killChildrenOnExit()
   const mock = await startScript('mock.ts')
   const load = await startScript('open-load.ts')
-  pin(mock.child, OTHER_CPU)
-  pin(load.child, OTHER_CPU)
+  const others = coreShare(OTHER_CPU)
+  for (const { child } of [mock, load]) others.hold(child)
   const launchers = [
     ...(values.base === undefined ? [] : [{ build: 'other', launcher: launcherOf(resolve(values.base)) }]),
     { build: 'this' },
   ]
   const gateways: { build: string; gateway: Gateway }[] = []
   for (const { build, ...how } of launchers) gateways.push({ build, gateway: await startGateway(mock.port, how) })
-  for (const { gateway } of gateways) pin(gateway.child, GATEWAY_CPU)
-  const spinners = Array.from({ length: Number(values.spinners) }, () => keepTrack(spawn(process.execPath, ['-e', 'for (;;);'])))
-  for (const child of spinners) pin(child, GATEWAY_CPU)
+  const whole = coreShare(GATEWAY_CPU)
+  const share = coreShare(GATEWAY_CPU, Number(values.core))
+  for (const { gateway } of gateways) {
+    whole.hold(gateway.child)
+    await warmUp({ gateway, load: load.child })
+    share.hold(gateway.child)
+  }
   const rounds: Round[] = []
   for (let round = 0; round < Number(values.rounds); round++)
-    for (const { build, gateway } of gateways) rounds.push(await roundOf(build, { gateway, load: load.child, warmUp: round === 0 ? 5 : 1 }))
-  for (const child of spinners) child.kill('SIGKILL')
+    for (const { build, gateway } of gateways) rounds.push(await roundOf(build, { gateway, load: load.child }))
+  for (const each of [others, whole, share]) each.end()
   await Promise.all([...gateways.map(({ gateway }) => gateway.stop()), stop(mock.child), stop(load.child)])
-  report(rounds)
+  report(rounds, share.how)
 }
 
-async function roundOf(build: string, { gateway, load, warmUp }: { gateway: Gateway; load: ChildProcess; warmUp: number }): Promise<Round> {
-  const large = bodyOf(Number(values.bytes))
-  const run = async (job: Pick<OpenJob, 'otherBody' | 'rate'>, before: number): Promise<Part> => {
-    const pid = gateway.child.pid ?? 0
-    const [cpu, began] = [cpuSeconds(pid), performance.now()]
-    const summary = await summaryOf(load, {
-      port: gateway.port,
-      path: '/v1/chat/completions',
-      headers: { authorization: `Bearer ${BENCH_KEY}`, 'content-type': 'application/json' },
-      body: large,
-      connections: Number(values.callers),
-      seconds,
-      warmUp: before,
-      ...job,
-    })
-    const [first = { count: 0 }, second = { count: 0 }] = summary.served
-    const bytes = (first.count * large.length + second.count * CHAT.body.length) / seconds
-    const gatewayCpu = (cpuSeconds(pid) - cpu) / ((performance.now() - began) / 1000)
-    return { summary, large: first.count / seconds, small: second.count / seconds, bytes, gatewayCpu }
-  }
-  const closed = await run({ rate: 0 }, warmUp)
-  const peak = await run({ rate: 0, otherBody: CHAT.body }, 1)
-  const storm = await run({ rate: Math.round(all(peak) * STORM), otherBody: CHAT.body }, 2)
-  return { build, closed, peak, storm, megabytes: peakMegabytes(gateway.child.pid ?? 0) }
+interface Process {
+  readonly gateway: Gateway
+  readonly load: ChildProcess
+}
+
+/** At its full speed: until V8 has compiled what it runs, requests and refusals take several times as long. */
+async function warmUp(process: Process): Promise<void> {
+  const half = Number(values['warm-up']) / 2
+  const mixed = await partOf(process, { rate: 0, otherBody: CHAT.body, seconds: half }, 0)
+  await partOf(process, { rate: Math.round(all(mixed) * 2), otherBody: CHAT.body, seconds: half }, 0)
+}
+
+async function roundOf(build: string, process: Process): Promise<Round> {
+  const closed = await partOf(process, { rate: 0, seconds }, 1)
+  const peak = await partOf(process, { rate: 0, otherBody: CHAT.body, seconds }, 1)
+  const megabytesBefore = peakMegabytes(process.gateway.child.pid ?? 0)
+  const storm = await partOf(process, { rate: Math.round(all(peak) * STORM), otherBody: CHAT.body, seconds }, 2)
+  return { build, closed, peak, storm, megabytesBefore, megabytes: peakMegabytes(process.gateway.child.pid ?? 0) }
+}
+
+/** @param warmUp seconds at the beginning that do not count. */
+async function partOf({ gateway, load }: Process, job: Pick<OpenJob, 'otherBody' | 'rate' | 'seconds'>, warmUp: number): Promise<Part> {
+  const body = bodyOf(Number(values.bytes))
+  const pid = gateway.child.pid ?? 0
+  const [cpu, began] = [cpuSeconds(pid), performance.now()]
+  const summary = await summaryOf(load, {
+    port: gateway.port,
+    path: '/v1/chat/completions',
+    headers: { authorization: `Bearer ${BENCH_KEY}`, 'content-type': 'application/json' },
+    body,
+    connections: Number(values.callers),
+    warmUp,
+    ...job,
+  })
+  const [large = { count: 0 }, small = { count: 0 }] = summary.served
+  const bytes = (large.count * body.length + small.count * CHAT.body.length) / job.seconds
+  const gatewayCpu = (cpuSeconds(pid) - cpu) / ((performance.now() - began) / 1000)
+  return { summary, large: large.count / job.seconds, small: small.count / job.seconds, bytes, gatewayCpu }
 }
 
 function summaryOf(load: ChildProcess, job: OpenJob): Promise<OpenSummary> {
@@ -169,11 +196,14 @@ function summaryOf(load: ChildProcess, job: OpenJob): Promise<OpenSummary> {
   })
 }
 
+/** False where the generator was what limited a round. */
+const isValid = ({ storm: { summary } }: Round): boolean => summary.lateP99 <= MOST_LATE_MS && summary.cpu <= MOST_GENERATOR
+
 const middle = (found: number[]): number => (found.length === 0 ? Number.NaN : median(found))
 
-function report(rounds: readonly Round[]): void {
+function report(rounds: readonly Round[], how: string): void {
   const found = GOALS.map(({ goal, of, met }) => {
-    const medianOf = (build: string): number => middle(rounds.filter((round) => round.build === build).map(of))
+    const medianOf = (build: string): number => middle(rounds.filter((round) => round.build === build && isValid(round)).map(of))
     return { goal, other: medianOf('other'), found: medianOf('this'), met: met(medianOf('this')) }
   })
   if (values.json) console.log(JSON.stringify({ rounds, goals: found }))
@@ -185,7 +215,7 @@ function report(rounds: readonly Round[]): void {
         const others = Object.entries(summary.byStatus).filter(([status]) => status !== '200')
         return [
           round.build,
-          name,
+          name === 'storm' && !isValid(round) ? 'storm (generator late)' : name,
           (summary.sent / seconds).toFixed(0),
           large.toFixed(0),
           small.toFixed(0),
@@ -195,6 +225,8 @@ function report(rounds: readonly Round[]): void {
           times[1] ?? '',
           gatewayCpu.toFixed(2),
           summary.lateP99.toFixed(1),
+          summary.cpu.toFixed(2),
+          String(summary.mostConnections),
           round.megabytes.toFixed(0),
         ]
       }),
@@ -209,11 +241,15 @@ function report(rounds: readonly Round[]): void {
       'other/s',
       'large p50/p99/most ms',
       'small p50/p99/most ms',
-      'core',
+      'gateway core',
       'sent late p99 ms',
+      'generator core',
+      'connections',
       'MB',
     ]
-    console.log(`bodies of ${values.bytes} and ${CHAT.body.length} bytes, ${values.callers} callers\n\n${table(head, rows)}\n`)
+    console.log(
+      `bodies of ${values.bytes} and ${CHAT.body.length} bytes, ${values.callers} callers, the gateway held by ${how}\n\n${table(head, rows)}\n`,
+    )
     const digits = (value: number): string => (Number.isNaN(value) ? '' : value.toFixed(2))
     for (const { goal, other, found: own, met } of found)
       console.log(

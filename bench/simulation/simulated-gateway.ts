@@ -12,6 +12,7 @@ import { DrainSlots } from '../../src/pipeline/attempt/upstream-attempt.ts'
 import { composeChain, type Front } from '../../src/pipeline/chain.ts'
 import type { ChainDependencies } from '../../src/pipeline/dependencies.ts'
 import { Exchange } from '../../src/pipeline/exchange.ts'
+import { VectorLengths } from '../../src/pipeline/embeddings/vector-lengths.ts'
 import { SeenInputs } from '../../src/pipeline/money/seen-inputs.ts'
 import { Admission } from '../../src/pipeline/request/admit.ts'
 import { Attempts } from '../../src/pipeline/request/attempt-buckets.ts'
@@ -107,6 +108,7 @@ export class SimulatedGateway {
       health: new HealthBook(clock),
       sessions: new StickySessions(clock),
       seenInputs: new SeenInputs(),
+      vectorLengths: new VectorLengths(clock),
       admission: new Admission(clock),
       retries: new RetryBudget(),
       drains: new DrainSlots(),

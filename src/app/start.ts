@@ -265,6 +265,7 @@ async function listening({ runtime, clock }: { runtime: Runtime; clock: Clock },
   const proxyHeaders = proxyProtocol ? { isTrusted: (address: string) => addresses.isTrusted(address), clock, limit } : undefined
   const { server, plain, url } = await listen({ ...config.server, proxyHeaders }, runtime.gateway)
   drain.follow(server, plain)
+  server.on('connection', () => runtime.overload.connected())
   closers.push(
     () =>
       new Promise<void>((resolve) => {

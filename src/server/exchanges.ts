@@ -12,7 +12,7 @@ import type { Telemetry } from '../services/telemetry/telemetry.ts'
 import type { CallerReply } from './caller.ts'
 import type { Cors } from './cors.ts'
 import { wasCut } from './drain.ts'
-import { type HttpConnection, type HttpConnectionSource, PlainClient } from './http-connection.ts'
+import { type HttpConnection, type HttpConnectionSource, PlainClient, senderOf } from './http-connection.ts'
 import type { LeavingCallers } from './leaving-callers.ts'
 import type { Overload } from './overload.ts'
 import type { PlainReply, PlainRequest } from './plain/reply.ts'
@@ -61,7 +61,7 @@ export class Exchanges {
     const client = clients.get(request.path)
     if (!client || this.serving.cors) return false
     // The body of a plain request is a short one.
-    const refusal = overload.refusesShort ? overload.refusal(request.body.length, () => undefined) : undefined
+    const refusal = overload.refusesShort ? overload.refusal(request.body.length, () => senderOf(request)) : undefined
     if (refusal) this.shed(reply, client, refusal)
     else this.answer(client, reply, new PlainClient(request, reply, connections))
     return true

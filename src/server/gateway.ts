@@ -11,13 +11,12 @@ import { isIgnoredOffer } from '../core/websocket-handshake.ts'
 import type { ClientDialect } from '../dialects/types.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import { dialectByBody, type PlanDialects, planDialects } from '../pipeline/plan/format.ts'
-import { secretOf } from '../pipeline/request/admit.ts'
 import type { Telemetry } from '../services/telemetry/telemetry.ts'
 import type { Page } from './consent-page.ts'
 import { probeReply } from './early-letters.ts'
 import { edgeFault } from './edge-guard.ts'
 import { type ExchangeServing, Exchanges, type ExchangesSource } from './exchanges.ts'
-import { contentLengthOf, digestOn, type HttpConnectionSource, lengthOf } from './http-connection.ts'
+import { contentLengthOf, type HttpConnectionSource, lengthOf, senderOf } from './http-connection.ts'
 import { LeavingCallers } from './leaving-callers.ts'
 import { closeAfterReply, giveUpBody, lingers, takeBodies } from './lingering-close.ts'
 import { type RequestHandler, refuse } from './listener.ts'
@@ -318,15 +317,6 @@ function pathOf({ url = '/' }: IncomingMessage): string {
 }
 
 const UNKNOWN = (): undefined => undefined
-
-/** The digest of the secret of a request; undefined where it has none, or two. */
-function senderOf({ headers, socket }: IncomingMessage): string | undefined {
-  try {
-    return digestOn(socket, secretOf(headers))
-  } catch {
-    return undefined
-  }
-}
 
 function queryOf({ url = '/' }: IncomingMessage): URLSearchParams {
   const mark = url.indexOf('?')

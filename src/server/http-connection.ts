@@ -12,6 +12,7 @@ import { gauge, type Tallies } from '../core/metrics.ts'
 import { hashOf } from '../core/secret.ts'
 import { EventWriter } from '../dialects/sse/frames.ts'
 import type { ClientConnection, Reading } from '../pipeline/client-connection.ts'
+import { secretOf } from '../pipeline/request/admit.ts'
 import { SLOWEST } from './body-arrival.ts'
 import { BODY_WEIGHT, type BodyMemory, type BodyShare, noBodyMemory } from './body-memory.ts'
 import type { CallerReply, CallerRequest, Watched } from './caller.ts'
@@ -190,6 +191,15 @@ export function digestOn(socket: Known, secret: string): string {
     socket[LAST] = last
   }
   return last.digest
+}
+
+/** The digest of the secret of a request; undefined where it has none, or two. */
+export function senderOf({ headers, socket }: Pick<CallerRequest, 'headers' | 'socket'>): string | undefined {
+  try {
+    return digestOn(socket, secretOf(headers))
+  } catch {
+    return undefined
+  }
 }
 
 /** Bytes of the body as announced. */

@@ -115,7 +115,9 @@ export class Overload {
       this.refused()
       return overloaded(0)
     }
-    return bytes !== undefined && bytes > SHORT_BODY ? this.queue.refusalOf(bytes, digestOf) : undefined
+    if (bytes === undefined) return undefined
+    if (bytes > SHORT_BODY) return this.queue.refusalOf(bytes, digestOf)
+    return this.isSaturated ? this.queue.refusalOfShort(digestOf) : undefined
   }
 
   /** @param wait milliseconds that a long body may wait. @param memory bytes of memory for all bodies. */
@@ -136,6 +138,11 @@ export class Overload {
   /** A long body is about to be read, or has come without having been announced. @throws Fault `unavailable`. */
   expect(bytes: number, sender: Sender): BodyPlace {
     return this.queue.expect(bytes, sender)
+  }
+
+  /** The listener has taken a new connection. */
+  connected(): void {
+    this.queue.connected()
   }
 
   /** For an operator who watches: long bodies that wait for their turn, the milliseconds for which a new one would, and whether the process has no time left. */

@@ -25,6 +25,8 @@ class ScriptedLoop implements LoopSource {
   private used = 0
   private ends: (() => void)[] = []
   private next: (() => void)[] = []
+  /** Long bodies that wait. */
+  waiting = (): number => 0
 
   now(): number {
     return this.elapsed
@@ -47,9 +49,18 @@ class ScriptedLoop implements LoopSource {
     this.next.push(fn)
   }
 
-  /** One turn of so many milliseconds. */
+  /** One turn of so many milliseconds, behind those without work in which long bodies wait for new connections. */
   turn(work: number, idle: number): void {
     this.begin(work, idle)
+    const before = this.waiting()
+    for (let turns = 0; turns < 9; turns++) {
+      this.end()
+      if (before === 0 || this.waiting() !== before) return
+    }
+  }
+
+  /** This turn ends, whether a long body was worked on in it or not. */
+  end(): void {
     for (const fn of this.next.splice(0)) fn()
     for (const end of this.ends) end()
   }
@@ -95,6 +106,7 @@ async function overloaded(
     loop,
     clock,
   })
+  loop.waiting = () => gateway.running.runtime.overload.state.waiting
   return { gateway, upstream, loop }
 }
 
@@ -220,6 +232,51 @@ t.test('keys take turns by bytes, and where there is no room the newest of the k
   const order = upstream.requests.map(({ body }) => /(greedy|modest) \d/.exec(body)?.[0])
   const places = [order.indexOf('modest 0'), order.indexOf('modest 1')].sort((a, b) => a - b)
   t.ok((places[0] ?? 99) <= 2 && (places[1] ?? 99) <= 4, `in turn with the other: ${order.join(', ')}`)
+})
+
+t.test('the short requests of a key are refused as often as its long bodies, and those of another key never', async (t) => {
+  const stage = await overloaded(t, { server: HURRIED })
+  const { gateway, loop, upstream } = stage
+  loop.saturate()
+  const asked = await crowd(stage, FULL + 1)
+  const refused = await Promise.all(
+    Array.from({ length: FULL + 1 }, () => gateway.post('/v1/chat/completions', long(BODY)).then(({ status }) => status)),
+  )
+  t.same(new Set(refused), new Set([503]), 'half of the long bodies')
+  const statuses = async (key: string): Promise<number[]> => {
+    const found: number[] = []
+    for (let i = 0; i < 20; i++) found.push((await gateway.post('/v1/chat/completions', BODY, { authorization: `Bearer ${key}` })).status)
+    return found
+  }
+  const before = upstream.requests.length
+  const served = (await statuses(KEY)).filter((status) => status === 200).length
+  t.ok(served >= 9 && served <= 12, `${served} of 20 short ones`)
+  t.equal(upstream.requests.length, before + served)
+  t.same(new Set(await statuses(OTHER)), new Set([200]))
+  for (let i = 0; i < FULL; i++) loop.turn(1, 0)
+  t.same(new Set(await Promise.all(asked)), new Set([200]))
+  t.same(new Set(await statuses(KEY)), new Set([200]), 'once nothing waits')
+})
+
+t.test('long bodies wait while each turn brings a new connection, for eight turns at most', async (t) => {
+  const stage = await overloaded(t)
+  const { gateway, loop, upstream } = stage
+  const asked = await crowd(stage, 3)
+  const before = upstream.requests.length
+  const clients: RawClient[] = []
+  for (let turn = 0; turn < 8; turn++) {
+    loop.end()
+    t.equal(loop.waiting(), 2, `turn ${turn}`)
+    const client = await RawClient.open(gateway.url)
+    await client.send('GET /v1/none HTTP/1.1\r\nHost: a\r\n\r\n').until(/404/)
+    clients.push(client)
+  }
+  loop.end()
+  t.equal(loop.waiting(), 1)
+  await eventually('one is served', () => upstream.requests.length === before + 1 || undefined)
+  loop.turn(1, 0)
+  t.same(await Promise.all(asked), [200, 200, 200])
+  for (const client of clients) client.close()
 })
 
 t.test('Retry-After says when there will be room, as measured', async (t) => {
