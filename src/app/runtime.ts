@@ -39,6 +39,7 @@ import { closeDocuments } from '../services/documents/index.ts'
 import { DiskFiles } from '../services/files/index.ts'
 import { closeRobots } from '../services/pages/index.ts'
 import { Telemetry } from '../services/telemetry/telemetry.ts'
+import { ListingError } from '../services/upstream/listing.ts'
 import type { PassThroughProxy } from '../services/upstream/pass-through.ts'
 import { chainDependencies, type RuntimeSource } from './chain-dependencies.ts'
 import { RunningConfiguration } from './configuration/desk.ts'
@@ -153,7 +154,12 @@ export class Runtime {
       fetch: (provider) => discoveredListing(provider, clock, this.dependencies.pools),
       changed: () => this.relist(),
       listings: source.listings,
-      failed: ({ slug }) => log.debug({ provider: slug }, 'no list of models: the provider does not answer'),
+      failed: ({ slug }, error, isFirst) => {
+        const status = error instanceof ListingError ? error.status : undefined
+        if (isFirst && status !== undefined) log.warn({ provider: slug, status }, 'no list of models: its answer cannot be used')
+        else log.debug({ provider: slug, problem: String(error) }, 'no list of models: the provider does not answer')
+      },
+      passedOver: ({ slug }, models) => log.warn({ provider: slug, models }, 'models of the list are left out: no names of models'),
     })
     this.healthChecks = new HealthChecks(this, source)
     const { health } = this.dependencies

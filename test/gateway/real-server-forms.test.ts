@@ -213,3 +213,47 @@ models:
   t.match(await refused.text(), /context_length_exceeded/)
   t.equal(upstream.requests.length, 2, 'it is not sent')
 })
+
+/** What Ollama 0.17.4 answers to an effort at a model other than gpt-oss (server/routes.go). */
+const NO_EFFORT = {
+  error: { message: 'think value "medium" is not supported for this model', type: 'invalid_request_error', param: null, code: null },
+}
+
+t.test('an effort that the server refuses at its model is left out in a second call', async (t) => {
+  const { gateway, upstream } = await startScene(t, {
+    config: (url) => `
+providers:
+  local: { preset: ollama, base_url: "${url}/v1", discover: false }
+models:
+  acme/one: { endpoints: [ { provider: local, model: m, price: free } ] }
+`,
+  })
+  const fine = upstream.script
+  upstream.script = (request, index) =>
+    object(request.json).reasoning_effort === undefined ? fine(request, index) : jsonAnswer(NO_EFFORT, 400)
+  for (const client of CLIENTS) {
+    const before = upstream.requests.length
+    const asked = { turns: [{ user: [{ text: 'hello' }] }], effort: 'medium' }
+    const response = await gateway.post(client.path, { model: 'acme/one', ...client.write(asked) })
+    t.equal(response.status, 200, `${client.id}: ${await response.clone().text()}`)
+    const efforts = upstream.requests.slice(before).map(({ json }) => object(json).reasoning_effort)
+    t.same(efforts, ['medium', undefined], `${client.id}: two calls`)
+    const id = response.headers.get('x-generation-id') ?? ''
+    t.match(
+      await (await gateway.get(`/v1/generation?id=${id}`)).text(),
+      /"dropped":\[[^\]]*"reasoning.effort"/,
+      `${client.id}: it is recorded`,
+    )
+  }
+})
+
+t.test('developer messages go out as system messages where a Responses server loses them', async (t) => {
+  const { ask, upstream } = await startScene(t, { dialect: 'openai-responses', provider: 'quirks: { developer: system }' })
+  const input = [
+    { type: 'message', role: 'developer', content: 'Be short.' },
+    { type: 'message', role: 'user', content: 'hello' },
+  ]
+  t.equal((await ask({ input }, 'responses')).status, 200)
+  const roles = list(object(upstream.requests.at(-1)?.json).input).map(({ role }) => role)
+  t.same(roles, ['system', 'user'])
+})

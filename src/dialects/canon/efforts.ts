@@ -1,5 +1,7 @@
 /** Efforts of reasoning: their order, their share of the output, and the nearest one where a provider knows but a few. */
 
+import { isObject, type JsonObject } from '../../core/json.ts'
+
 /** From none to most. */
 export const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
 
@@ -55,4 +57,27 @@ export function nearestEffort(effort: string, offered: readonly string[] | undef
   const wanted = rank(effort) === -1 ? rank('medium') : rank(effort)
   const distance = (name: string): number => Math.abs(rank(name) - wanted)
   return choice.reduce((best, each) => (distance(each) < distance(best) ? each : best))
+}
+
+/**
+ * Sentences by which a server refuses an effort that its format allows: Ollama 0.17.4 takes words for gpt-oss alone (server/routes.go,
+ * "think value %q is not supported for this model"; openai/openai.go, "invalid reasoning value"). Such a model thinks by itself.
+ */
+const REFUSED_EFFORT = /\bthink value .{0,40} is not supported for this model|\binvalid reasoning value\b/
+
+export const refusesEffort = (sentence: string | undefined): boolean =>
+  sentence !== undefined && REFUSED_EFFORT.test(sentence.slice(0, 1000))
+
+/** Takes the effort out of a body of the chat or the Responses format, in place. @returns true where there was one. */
+export function dropEffort(body: JsonObject): boolean {
+  const { reasoning } = body
+  const within = isObject(reasoning) && reasoning.effort !== undefined ? reasoning : undefined
+  if (body.reasoning_effort === undefined && !within) return false
+  delete body.reasoning_effort
+  if (within) {
+    const { effort: _, ...rest } = within
+    body.reasoning = rest
+    if (Object.keys(rest).length === 0) delete body.reasoning
+  }
+  return true
 }

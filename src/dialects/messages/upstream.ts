@@ -32,6 +32,9 @@ function entry(model: Json): JsonObject[] {
       id: model.id,
       ...(created > 0 ? { created } : {}),
       ...(typeof model.max_input_tokens === 'number' ? { context_length: model.max_input_tokens } : {}),
+      // Of servers that speak this wire beside OpenAI's, with the list of that (vLLM, llama.cpp).
+      ...(model.max_model_len === undefined ? {} : { max_model_len: model.max_model_len }),
+      ...(model.meta === undefined ? {} : { meta: model.meta }),
     },
   ]
 }

@@ -57,6 +57,7 @@ function fitted(item: JsonObject, { account, quirks }: Target): JsonObject {
   const { encrypted_content: encrypted, call_id: callId } = item
   if (isMarked(encrypted)) fit = { ...fit, encrypted_content: ownReasoning(encrypted, account) }
   if (typeof callId === 'string' && callId.length > LONGEST_CALL_ID) fit = { ...fit, call_id: shortCallId(callId) }
+  if (item.role === 'developer' && quirks.developer === 'system') fit = { ...fit, role: 'system' }
   const hasExtras = item.status !== undefined || item.format !== undefined || item.signature !== undefined
   // A provider that takes the object `reasoning` is a gateway itself.
   return item.type === 'reasoning' && hasExtras && quirks.reasoning !== 'object' ? withoutExtras(fit) : fit

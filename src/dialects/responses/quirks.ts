@@ -24,6 +24,7 @@ export const responsesQuirks = {
     minimum: 1,
     maximum: 4096,
   }),
+  developer: oneOf('`system`: messages of the role `developer` are sent as `system`. If unset: as they are.', ['system']),
   closed_schemas: closedSchemas,
   explicit_caching: explicitCaching,
   user_length: userLength,

@@ -7,6 +7,7 @@ import type { Clock } from '../../core/clock.ts'
 import { entryAt } from '../../core/entry-at.ts'
 import { asFault, Fault, isAccountFault } from '../../core/faults.ts'
 import { counter, open, type Tallies } from '../../core/metrics.ts'
+import { refusesEffort } from '../../dialects/canon/efforts.ts'
 import { isBound } from '../../dialects/canon/reasoning-owner.ts'
 import type { Usage } from '../../dialects/canon/usage.ts'
 import { countedUsage } from '../../ledger/settlement.ts'
@@ -73,7 +74,7 @@ export function attemptLayer<Dependencies extends ChainDependencies>(
           try {
             reply = await make(exchange, endpoint)
           } catch (thrown) {
-            const next = withoutReasoning(thrown, exchange, running, dependencies)
+            const next = withoutRefused(thrown, exchange, running, dependencies)
             running = next ?? running
             const { retries } = dependencies
             reply = next ? await make(exchange, endpoint) : await again(thrown, { exchange, endpoint, retries }, make)
@@ -229,23 +230,25 @@ function pause(clock: Clock): Promise<true> {
 }
 
 /**
- * The provider refuses reasoning that is sent back to it, such as another account's: it is called once more without any. For the rest
- * of the exchange it gets none, so this happens once.
+ * The provider refuses reasoning that is sent back to it, such as another account's, or the effort: it is called once more without any.
+ * For the rest of the exchange it gets none, so this happens once.
  * @returns the attempt that begins; undefined where the failure is another one.
  */
-function withoutReasoning(
+function withoutRefused(
   thrown: unknown,
   exchange: Planned,
   running: NotedAttempt,
   dependencies: ChainDependencies,
 ): NotedAttempt | undefined {
-  if (!(thrown instanceof Fault) || !thrown.refusesReasoning || exchange.head.cancel.aborted) return undefined
+  if (!(thrown instanceof Fault) || exchange.head.cancel.aborted) return undefined
   const { at: endpoint } = running
-  const refused = exchange.run.withoutReasoning
-  if (refused?.has(endpoint.id) || !exchange.request.canonical().items.some(isBound)) return undefined
+  const part = thrown.refusesReasoning ? 'withoutReasoning' : refusesEffort(thrown.sentence) ? 'withoutEffort' : undefined
+  if (part === undefined || exchange.run[part]?.has(endpoint.id)) return undefined
+  const { items, reasoning } = exchange.request.canonical()
+  if (part === 'withoutReasoning' ? !items.some(isBound) : reasoning === undefined) return undefined
   attemptFailed(exchange, thrown, running, dependencies)
   close(exchange, running)
-  exchange.run.withoutReasoning = (refused ?? new Set()).add(endpoint.id)
+  exchange.run[part] = (exchange.run[part] ?? new Set()).add(endpoint.id)
   exchange.run.unfinished = undefined
   return beginAttempt(exchange, endpoint, dependencies)
 }

@@ -6,6 +6,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { Fault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { CallWatch } from '../../dialects/canon/call-watch.ts'
+import { dropEffort } from '../../dialects/canon/efforts.ts'
 import type { StreamEvent } from '../../dialects/canon/events.ts'
 import { withPlainIds } from '../../dialects/canon/provider-ids.ts'
 import { shapeBody } from '../../dialects/canon/quirks.ts'
@@ -167,6 +168,7 @@ function encode({ exchange, endpoint, dialect, lane, target, stops }: EndpointCa
   // Of earlier turns of the same exchange.
   if (exchange.run.signer) encoded.body = withPlainIds(encoded.body)
   if (loweredCap(exchange, endpoint) !== undefined && !encoded.dropped.includes('max_tokens')) encoded.dropped.push('max_tokens')
+  if (exchange.run.withoutEffort?.has(endpoint.id) && dropEffort(encoded.body)) encoded.dropped.push('reasoning.effort')
   // Nothing is lost: the answer is cut here.
   if (stops) encoded.dropped = encoded.dropped.filter((name) => name !== 'stop')
   return encoded

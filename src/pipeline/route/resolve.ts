@@ -325,6 +325,8 @@ function ofKind(wanted: Wanted, slug: string, found: Found | undefined): Found {
   if (!found) throw unknownModel(slug)
   const { kind } = found.model
   if (kind === wanted.kind) return found
+  const twin = wanted.kind === 'embedding' ? found.model.asEmbedding : undefined
+  if (twin) return { ...found, model: twin }
   const is = kind === 'generate' ? 'is a model that generates text' : `does not generate text; it is an ${kind} model`
   throw wrongKind(slug, is, wanted, OPERATIONS[kind])
 }

@@ -1,11 +1,13 @@
 /** Builds the catalogue from the configuration and finds models by slug. */
 import { LRUCache } from 'lru-cache'
 import type { Config, ModelConfig, ProviderConfig } from '../../config/config.ts'
+import type { JsonObject } from '../../core/json.ts'
 import { compareVersions, familyMember, isLatestSlug, latestSlug } from '../../core/model-family.ts'
 import { type CredentialLookup, credentialOnTop } from '../../services/credentials/settings.ts'
-import { discoveredModels, type Listing } from './discovery.ts'
+import { discoveredModels, type Listing, listedModels } from './discovery.ts'
 import { buildModel, type EndpointParts } from './endpoints.ts'
 import { loadSnapshot } from './price-snapshot.ts'
+import { factsOfEntry } from './server-facts.ts'
 import type { Model, Provider } from './types.ts'
 
 export interface Found {
@@ -68,6 +70,7 @@ class BuiltCatalog implements Catalog {
   readonly models: readonly Model[]
   readonly aliases: ReadonlyMap<string, string>
   readonly credentialOf: EndpointParts['credentialOf']
+  readonly listed: EndpointParts['listed']
   readonly bySlug = new Map<string, Model>()
   /** By author. */
   private readonly wildcards = new Map<string, ModelConfig>()
@@ -80,6 +83,7 @@ class BuiltCatalog implements Catalog {
   constructor(config: Config, listings: ReadonlyMap<string, Listing>, credentials: CredentialLookup | undefined) {
     this.providers = new Map(config.providers.map((provider) => [provider.slug, buildProvider(provider, credentials)]))
     this.credentialOf = endpointCredentials(config, credentials)
+    this.listed = listedFacts(this.providers, listings)
     this.aliases = new Map(Object.entries(config.aliases))
     for (const [slug, model] of Object.entries(config.models)) {
       if (slug.endsWith('/*')) {
@@ -179,6 +183,16 @@ const member = (model: Model) => familyMember(model.slug.slice(model.slug.indexO
 function buildProvider({ credential, ...config }: ProviderConfig, credentials: CredentialLookup | undefined): Provider {
   const own = credential && credentials?.of({ provider: config.slug }, credential)
   return Object.freeze({ ...config, ...(own === undefined ? {} : { credential: own }) })
+}
+
+/** @returns finds what the list of a provider with `discover` states of a model. */
+function listedFacts(providers: ReadonlyMap<string, Provider>, listings: ReadonlyMap<string, Listing>): EndpointParts['listed'] {
+  const lists = new Map<string, ReadonlyMap<string, JsonObject>>()
+  for (const [slug, { list }] of listings) if (providers.get(slug)?.discover) lists.set(slug, listedModels(list))
+  return (provider, model) => {
+    const entry = lists.get(provider)?.get(model)
+    return entry && factsOfEntry(entry)
+  }
 }
 
 /** @returns finds the credential of an endpoint that has settings of its own. */

@@ -8,8 +8,11 @@ import type { Endpoint, Model, Provider } from './types.ts'
 
 /** A provider's list is its own text, so what is taken from it is bounded. */
 const MOST_MODELS = 2000
-/** What fits behind `provider/` in a slug. */
-const NAME = /^(?=.{1,180}$)[\w.+-]+(?:\/[\w.+-]+)*(?::[\w.+-]+)*$/
+/** What fits behind `provider/` in a slug. Servers call a model by the path that they loaded it from, so a slash may lead. */
+const NAME = /^\/?(?=.{1,180}$)[\w.+-]+(?:\/[\w.+-]+)*(?::[\w.+-]+)*$/
+/** Ids that a warning names. */
+const MOST_NAMED = 8
+const LONGEST_NAMED = 200
 
 /** Input shown in lists where a server does not report what a model reads. */
 const UNKNOWN_INPUT = ['text', 'image']
@@ -43,15 +46,29 @@ export function listedModels(listing: JsonObject): Map<string, JsonObject> {
   return models
 }
 
+/** What stands in a list and cannot be used: ids of another form than names of models have, and entries without any. */
+export function unusableEntries(listing: JsonObject): string[] {
+  const entries: Json[] = Array.isArray(listing.data) ? listing.data : []
+  const ids = entries.map((entry) => (isObject(entry) && typeof entry.id === 'string' ? entry.id : JSON.stringify(entry)))
+  return ids.filter((id) => !NAME.test(id)).map((id) => id.slice(0, LONGEST_NAMED))
+}
+
 interface Found {
   readonly id: string
   readonly entry: JsonObject
   readonly price: 'free' | 'snapshot' | undefined
 }
 
-function discovered(provider: Provider, { id, entry, price }: Found): Model {
-  const slug = `${provider.slug}/${id}`
-  const { context_length: context, input_modalities: input, kind = 'generate', quantization } = factsOfEntry(entry)
+/** A model of unknown kind is one that generates text, with a twin for embeddings: the server decides. */
+function discovered(provider: Provider, found: Found): Model {
+  const { kind } = factsOfEntry(found.entry)
+  if (kind !== undefined) return discoveredAs(provider, found, kind)
+  return discoveredAs(provider, found, 'generate', discoveredAs(provider, found, 'embedding'))
+}
+
+function discoveredAs(provider: Provider, { id, entry, price }: Found, kind: Model['kind'], asEmbedding?: Model): Model {
+  const slug = `${provider.slug}/${id.replace(/^\//, '')}`
+  const { context_length: context, input_modalities: input, quantization } = factsOfEntry(entry)
   const endpoints: Endpoint[] = []
   const model: Model = {
     slug,
@@ -59,6 +76,7 @@ function discovered(provider: Provider, { id, entry, price }: Found): Model {
     description: '',
     created: positive(entry.created) ?? 0,
     kind,
+    ...(asEmbedding === undefined ? {} : { asEmbedding }),
     context,
     maxOutput: undefined,
     input: input ?? UNKNOWN_INPUT,
@@ -86,13 +104,21 @@ function discovered(provider: Provider, { id, entry, price }: Found): Model {
   return model
 }
 
+/** What of a list the catalogue is made of: times of a request and statistics of the server (llama.cpp, infinity) are no news. */
+function newsIn({ list, local }: Listing): string {
+  return JSON.stringify([local, [...listedModels(list)].map(([id, entry]) => [id, factsOfEntry(entry)])])
+}
+
 interface DiscoveryOptions {
   readonly clock: Clock
   /** Rejects where the provider does not answer; has time-outs of its own. */
   readonly fetch: (provider: Provider) => Promise<Listing>
   /** Called when a list is new or has changed. */
   readonly changed: () => void
-  readonly failed: (provider: Provider) => void
+  /** @param isFirst false where it has failed since its last list. */
+  readonly failed: (provider: Provider, error: unknown, isFirst: boolean) => void
+  /** Called once for entries of a list that cannot be used. */
+  readonly passedOver: (provider: Provider, entries: readonly string[]) => void
   /** Those to begin with. */
   readonly listings?: ReadonlyMap<string, Listing> | undefined
 }
@@ -106,6 +132,9 @@ interface Watched {
   fetching: Promise<void> | undefined
   /** Of the last list, to see changes. */
   text: string
+  /** Entries that have been warned of. */
+  readonly warned: Set<string>
+  isFailing: boolean
 }
 
 export class Discovery {
@@ -129,7 +158,8 @@ export class Discovery {
       const old = before.get(provider.slug)
       const same = old !== undefined && JSON.stringify(old.provider) === JSON.stringify(provider)
       if (!same) this.listings.delete(provider.slug)
-      this.watched.set(provider.slug, { provider, timer: undefined, fetching: undefined, text: same ? old.text : '' })
+      const { text, warned, isFailing } = same ? old : { text: '', warned: new Set<string>(), isFailing: false }
+      this.watched.set(provider.slug, { provider, timer: undefined, fetching: undefined, text, warned, isFailing })
     }
     for (const slug of this.listings.keys()) if (!this.watched.has(slug)) this.listings.delete(slug)
     await Promise.all([...this.watched.values()].map((each) => this.ask(each)))
@@ -159,19 +189,29 @@ export class Discovery {
     let next = provider.discovery?.every ?? AWAY_MS
     try {
       this.take(watched, await this.options.fetch(provider))
-    } catch {
-      this.options.failed(provider)
+    } catch (error) {
+      this.options.failed(provider, error, !watched.isFailing)
+      watched.isFailing = true
       next = Math.min(next, AWAY_MS)
     }
     if (this.isCurrent(watched)) watched.timer = this.options.clock.after(next, () => void this.ask(watched))
   }
 
   private take(watched: Watched, listing: Listing): void {
-    const text = JSON.stringify(listing)
-    if (!this.isCurrent(watched) || text === watched.text) return
+    if (!this.isCurrent(watched)) return
+    watched.isFailing = false
+    this.warnOf(watched, listing)
+    const text = newsIn(listing)
+    if (text === watched.text) return
     watched.text = text
     this.listings.set(watched.provider.slug, listing)
     this.options.changed()
+  }
+
+  private warnOf({ provider, warned }: Watched, { list }: Listing): void {
+    const entries = unusableEntries(list).filter((id) => !warned.has(id) && warned.size < MOST_MODELS)
+    for (const id of entries) warned.add(id)
+    if (entries.length > 0) this.options.passedOver(provider, entries.slice(0, MOST_NAMED))
   }
 
   /** False for an answer that comes after the provider was replaced, or after the end. */

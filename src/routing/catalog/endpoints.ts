@@ -7,6 +7,7 @@ import { mergeQuirks } from '../../dialects/canon/quirks.ts'
 import type { Credential } from '../../services/credentials/credential.ts'
 import { isSelective, MODEL_FLAGS } from '../criteria/index.ts'
 import { snapshotPrice } from './price-snapshot.ts'
+import type { ModelFacts } from './server-facts.ts'
 import type { Endpoint, Model, Provider } from './types.ts'
 
 const NO_SCORES: Model['scores'] = Object.freeze({})
@@ -23,6 +24,8 @@ export interface Wildcard {
 /** What endpoints are made of beside their own entries. */
 export interface EndpointParts {
   readonly providers: ReadonlyMap<string, Provider>
+  /** What a provider's own list states of a model. @param model the provider's name of it. */
+  listed(provider: string, model: string): ModelFacts | undefined
   /** The credential of an endpoint with settings of its own. @param endpoint its id; that of the wildcard behind one. */
   credentialOf(provider: string, endpoint: string, own: JsonObject): Credential | undefined
 }
@@ -52,7 +55,7 @@ export function buildModel(slug: string, config: ModelConfig, parts: EndpointPar
   for (const endpoint of config.endpoints) {
     const provider = parts.providers.get(endpoint.provider)
     if (!provider) continue
-    const built = buildEndpoint(draft, provider, endpoint, wildcard)
+    const built = withListed(buildEndpoint(draft, provider, endpoint, wildcard), parts)
     const { credential: own } = endpoint
     draft.endpoints.push(own ? { ...built, credential: parts.credentialOf(provider.slug, built.wildcardId ?? built.id, own) } : built)
   }
@@ -61,6 +64,14 @@ export function buildModel(slug: string, config: ModelConfig, parts: EndpointPar
 
 function flagsOf(config: Readonly<Record<string, unknown>>): Model['flags'] {
   return new Set(MODEL_FLAGS.flatMap(({ name }) => (config[name] === true ? [name] : [])))
+}
+
+/** What the configuration leaves open is what the provider's list states. */
+function withListed(endpoint: Endpoint, parts: EndpointParts): Endpoint {
+  const facts = parts.listed(endpoint.provider.slug, endpoint.upstreamModel)
+  if (!facts) return endpoint
+  const { context = facts.context_length, quantization } = endpoint
+  return { ...endpoint, context, quantization: quantization === 'unknown' ? (facts.quantization ?? quantization) : quantization }
 }
 
 function buildEndpoint(model: Model, provider: Provider, config: EndpointConfig, wildcard: Wildcard | undefined): Endpoint {

@@ -10,7 +10,8 @@ export interface ModelFacts {
   context_length?: number
   /** `text`, `image`, `audio`. */
   input_modalities?: string[]
-  kind?: 'generate' | 'embedding'
+  /** Absent where it is not known: then the model is offered for both texts and embeddings. */
+  kind?: 'generate' | 'embedding' | 'rerank'
   /** As prices and routing name it, such as `int4`. */
   quantization?: string
 }
@@ -120,9 +121,16 @@ function ownFacts(entry: JsonObject): ModelFacts {
   return withoutGaps({
     context_length: lengths.map(positive).find((length) => length !== undefined),
     input_modalities: Array.isArray(input) ? modalities(input) : undefined,
-    kind: kind === 'embedding' || kind === 'generate' ? kind : undefined,
+    kind: kind === 'embedding' || kind === 'generate' || kind === 'rerank' ? kind : kindOfAbilities(entry.capabilities),
     quantization: quantizationOf(quantization),
   })
+}
+
+/** `capabilities` of infinity 0.0.78: `embed`, `rerank`, `classify`; what a list of names says of models that write texts is not read. */
+function kindOfAbilities(named: Json | undefined): ModelFacts['kind'] {
+  if (!Array.isArray(named)) return undefined
+  if (named.includes('embed')) return 'embedding'
+  return named.includes('rerank') ? 'rerank' : undefined
 }
 
 const NOTHING: JsonObject = {}

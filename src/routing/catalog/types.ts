@@ -114,6 +114,8 @@ export interface Model {
   /** A day such as `2027-01-31` from which its providers no longer serve it. */
   readonly expiration?: string | undefined
   readonly kind: ModelKind
+  /** Of a model whose kind its server does not state: the same one as a model of embeddings. */
+  readonly asEmbedding?: Model | undefined
   readonly context: number | undefined
   readonly maxOutput: number | undefined
   /** Output cap in tokens, set by hand, where the request sets none and a limit applies. */

@@ -77,7 +77,15 @@ async function requestJson(url: URL, { headers, agent }: ListingWay, fields?: Js
   }
   const { statusCode: status } = response
   if (status !== 200) throw new ListingError(status ?? 0)
-  const listing: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'))
+  const listing = parsed(Buffer.concat(chunks).toString('utf8'))
   if (!isObject(listing)) throw new ListingError(status)
   return listing
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }
