@@ -230,7 +230,7 @@ t.test('what AWS does not give at the start is refused with the name of the refe
     ['aws-secretsmanager:prod/plain', 'AWS_ENDPOINT_URL_SECRETS_MANAGER is no address', { AWS_ENDPOINT_URL_SECRETS_MANAGER: 'nothing' }],
     [
       'aws-secretsmanager:prod/plain',
-      'AWS Secrets Manager cannot be reached',
+      'AWS Secrets Manager cannot be reached (connect, ECONNREFUSED)',
       { AWS_ENDPOINT_URL_SECRETS_MANAGER: '', AWS_ENDPOINT_URL: REFUSING_URL },
     ],
   ]
@@ -257,7 +257,11 @@ t.test('what Google does not give at the start is refused with the name of the r
     ['google-secretmanager:acme/key', 'expected google-secretmanager:projects/PROJECT/secrets/SECRET, perhaps with /versions/VERSION'],
     [`${key}#acme`, 'the secret is no JSON object, which the field acme would be in'],
     [key, 'the credentials file cannot be read (ENOENT)', { GOOGLE_APPLICATION_CREDENTIALS: '/nonexistent' }],
-    [key, 'Google Secret Manager cannot be reached', { CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER: REFUSING_URL }],
+    [
+      key,
+      'Google Secret Manager cannot be reached (connect, ECONNREFUSED)',
+      { CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER: REFUSING_URL },
+    ],
   ]
   const problem = (reference: string, more: Environment = {}): Promise<string> =>
     problemAtStart(yaml(`\${${reference}}`), { directory, env: { ...env, ...more }, clock })

@@ -62,7 +62,9 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   shared: ['core', 'canon'],
   cluster: ['core', 'ledger', 'store', 'shared'],
   guardrails: ['core', 'canon', 'outbound'],
-  outbound: ['core', 'canon'],
+  // Connections of ours, and the proxies in front of them.
+  connections: ['core'],
+  outbound: ['core', 'canon', 'connections'],
   threads: ['core', 'canon'],
   documents: ['core', 'threads'],
   pages: ['core', 'documents', 'outbound', 'search', 'threads'],
@@ -76,10 +78,10 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   // Managers of secrets in the clouds are called with the credentials that providers there are called with.
   secrets: ['core', 'credentials', 'outbound'],
   mcp: ['core', 'outbound'],
-  upstream: ['core', 'sse'],
-  telemetry: ['core'],
-  credentials: ['core'],
-  exports: ['core', 'credentials', 'ledger'],
+  upstream: ['core', 'connections', 'sse'],
+  telemetry: ['core', 'connections'],
+  credentials: ['core', 'connections'],
+  exports: ['core', 'connections', 'credentials', 'ledger'],
   // The configuration reads their settings; libraries are imported where a source is opened.
   'credentials/sources': ['core', 'credentials', 'fields'],
   'plugin-api': ['canon', 'core', 'documents', 'guardrails', 'mcp', 'outbound', 'pages', 'panel', 'sandbox', 'search'],

@@ -181,7 +181,7 @@ function isNewer(model: Model, rival: Model): boolean {
 const member = (model: Model) => familyMember(model.slug.slice(model.slug.indexOf('/') + 1))
 
 function buildProvider({ credential, ...config }: ProviderConfig, credentials: CredentialLookup | undefined): Provider {
-  const own = credential && credentials?.of({ provider: config.slug }, credential)
+  const own = credential && credentials?.of({ provider: config.slug }, { ...credential, connection: config.connection })
   return Object.freeze({ ...config, ...(own === undefined ? {} : { credential: own }) })
 }
 
@@ -197,9 +197,10 @@ function listedFacts(providers: ReadonlyMap<string, Provider>, listings: Readonl
 
 /** @returns finds the credential of an endpoint that has settings of its own. */
 function endpointCredentials({ providers }: Config, credentials: CredentialLookup | undefined): EndpointParts['credentialOf'] {
-  const bases = new Map(providers.map(({ slug, credential }) => [slug, credential]))
+  const bases = new Map(providers.map((provider) => [provider.slug, provider]))
   return (provider, endpoint, own) => {
-    const settings = credentialOnTop(own, bases.get(provider))
-    return settings && credentials?.of({ provider, endpoint }, settings)
+    const { credential, connection } = bases.get(provider) ?? {}
+    const settings = credentialOnTop(own, credential)
+    return settings && credentials?.of({ provider, endpoint }, { ...settings, connection })
   }
 }

@@ -4,9 +4,9 @@ import type { Price } from '../../core/money.ts'
 import type { ServiceTier } from '../../core/service-tiers.ts'
 import type { DialectId } from '../../dialects/canon/request.ts'
 import type { Quirks } from '../../dialects/quirks.ts'
+import type { ConnectionSettings } from '../../services/connections/connection-settings.ts'
 import type { Credential } from '../../services/credentials/credential.ts'
 import type { TraceScope } from '../../services/telemetry/trace-context.ts'
-import type { ConnectionSettings } from '../../services/upstream/connection-settings.ts'
 
 export type { Price }
 

@@ -1,5 +1,6 @@
 /** The credentials that a configuration uses. One whose settings a reload does not change stays, with what it has fetched. */
 import { hash } from 'node:crypto'
+import { ServiceConnections } from '../connections/service-connections.ts'
 import { type Credential, type CredentialParts, RefreshedCredential } from './credential.ts'
 import { KeyPool } from './key-pool.ts'
 import type { CredentialLookup, CredentialOwner, CredentialSettings } from './settings.ts'
@@ -66,13 +67,14 @@ export class Credentials implements CredentialLookup {
     if (settings.keys) return new KeyPool({ provider, terms, keys: settings.keys }, this.parts)
     const source = this.sources.find((each) => each.name === settings.source)
     if (!source) throw new TypeError(`there is no source of credentials ${settings.source}`)
+    const connections = new ServiceConnections({ env: this.parts.env ?? {}, connection: settings.connection })
     return new RefreshedCredential(
       {
         provider,
         source: source.name,
         terms,
         fingerprint: hash('sha256', JSON.stringify([settings.source, settings.settings]), 'base64url'),
-        open: async () => source.open(settings.settings, this.parts.env ?? {}),
+        open: async () => source.open(settings.settings, this.parts.env ?? {}, connections),
         refresh: settings.refresh,
         signedFor: settings.signedFor,
       },

@@ -2,8 +2,13 @@
  * One call of an identity service or of a manager of secrets: bounded, without redirects, and with errors that quote known words alone; and
  * a limit of time for what may not hear an abort signal everywhere.
  */
+import type { IncomingHttpHeaders, IncomingMessage, RequestOptions } from 'node:http'
+import { request as requestHttps } from 'node:https'
 import type { Clock } from '../../core/clock.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { request as requestHttp } from '../../core/node-http.ts'
+import { ConnectionFailure } from '../connections/connection-failure.ts'
+import { type ServiceConnections, serviceConnections } from '../connections/service-connections.ts'
 import { LONGEST } from './token-answer.ts'
 import { CredentialError } from './types.ts'
 
@@ -18,6 +23,8 @@ interface IdentityCall {
   readonly json?: JsonObject | undefined
   /** Header of the reply by which the service is known. */
   readonly proof?: readonly [name: string, value: string] | undefined
+  /** Those of the provider that it is called for. */
+  readonly connections?: ServiceConnections | undefined
   /** Bytes of the reply, at most; as many as a token may have where absent. */
   readonly longest?: number | undefined
 }
@@ -39,28 +46,58 @@ const WORDS = new Set(
 
 /** The body of a reply with status 200. */
 export async function identityAnswer(call: IdentityCall, signal: AbortSignal): Promise<string> {
-  const { service, url, headers, form, json, proof } = call
-  const body = form ? new URLSearchParams(form) : json ? JSON.stringify(json) : undefined
-  const reply = await fetch(url, {
-    method: body === undefined ? 'GET' : 'POST',
-    headers: { accept: 'application/json, text/plain;q=0.5', ...(json ? { 'content-type': 'application/json' } : {}), ...headers },
-    redirect: 'manual',
-    signal,
-    ...(body === undefined ? {} : { body }),
-  }).catch(() => {
-    throw new CredentialError(`${service} cannot be reached`)
-  })
-  const text = await shortText(reply, call)
-  if (reply.status !== 200) throw new CredentialError(`${service} replied with status ${reply.status}${reasonIn(text)}`)
-  if (proof && reply.headers.get(proof[0]) !== proof[1]) throw new CredentialError(`${service} is not what answers there`)
+  const { service, headers, form, json, proof } = call
+  const body = form ? new URLSearchParams(form).toString() : json ? JSON.stringify(json) : undefined
+  const {
+    status,
+    headers: got,
+    text,
+  } = await exchange(
+    call,
+    {
+      method: body === undefined ? 'GET' : 'POST',
+      headers: {
+        accept: 'application/json, text/plain;q=0.5',
+        ...(form ? { 'content-type': 'application/x-www-form-urlencoded;charset=UTF-8' } : {}),
+        ...(json ? { 'content-type': 'application/json' } : {}),
+        ...(body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }),
+        ...headers,
+      },
+      signal,
+    },
+    body,
+  )
+  if (status !== 200) throw new CredentialError(`${service} replied with status ${status}${reasonIn(text)}`)
+  if (proof && got[proof[0].toLowerCase()] !== proof[1]) throw new CredentialError(`${service} is not what answers there`)
   return text
 }
 
-async function shortText({ body }: Response, { service, longest = LONGEST }: IdentityCall): Promise<string> {
-  const chunks: Uint8Array[] = []
+interface IdentityReply {
+  readonly status: number | undefined
+  readonly headers: IncomingHttpHeaders
+  readonly text: string
+}
+
+async function exchange(
+  { service, url, connections = serviceConnections, longest = LONGEST }: IdentityCall,
+  options: RequestOptions,
+  body: string | undefined,
+): Promise<IdentityReply> {
+  const target = new URL(url)
+  const send = target.protocol === 'https:' ? requestHttps : requestHttp
+  const reply = await new Promise<IncomingMessage>((resolve, reject) => {
+    send(target, { ...options, agent: connections.agent(target.protocol) }, resolve)
+      .on('error', reject)
+      .end(body)
+  }).catch((error: unknown) => {
+    const { code, phase } = error as { code?: unknown; phase?: unknown }
+    const known = error instanceof ConnectionFailure ? ` (${String(phase)}, ${String(code)})` : ''
+    throw new CredentialError(`${service} cannot be reached${known}`)
+  })
+  const chunks: Buffer[] = []
   let size = 0
   try {
-    for await (const chunk of body ?? []) {
+    for await (const chunk of reply as AsyncIterable<Buffer>) {
       size += chunk.length
       if (size > longest) break
       chunks.push(chunk)
@@ -69,7 +106,7 @@ async function shortText({ body }: Response, { service, longest = LONGEST }: Ide
     throw new CredentialError(`the reply of ${service} broke off`)
   }
   if (size > longest) throw new CredentialError(`the reply of ${service} is too long`)
-  return Buffer.concat(chunks).toString('utf8')
+  return { status: reply.statusCode, headers: reply.headers, text: Buffer.concat(chunks).toString('utf8') }
 }
 
 /** ` (invalid_client, AADSTS7000215)`, or nothing. */

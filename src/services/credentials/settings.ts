@@ -1,5 +1,6 @@
 /** The settings of a credential, of a provider and of an endpoint on top, and what finds the credential of them. */
 import { isObject, type Json, type JsonObject, present } from '../../core/json.ts'
+import type { ConnectionSettings } from '../connections/connection-settings.ts'
 import type { Credential } from './credential.ts'
 import type { KeySettings } from './key-pool.ts'
 
@@ -14,6 +15,8 @@ export interface CredentialSettings {
   readonly refresh?: number | undefined
   /** Base URL that signatures are made for, where calls go through a forwarder to it. */
   readonly signedFor?: string | undefined
+  /** How its provider is connected to: its services are called in the same way. */
+  readonly connection?: ConnectionSettings | undefined
 }
 
 /** Where a credential belongs: a provider, or one endpoint there with settings of its own. */

@@ -1,5 +1,6 @@
 /** What a source of credentials is, and what it hands to the frame that refreshes, shares and retries (`credential.ts`). */
 import type { Static, TSchema } from 'typebox'
+import type { ServiceConnections } from '../connections/service-connections.ts'
 
 /** One call of a provider, as far as its credential needs to know it. */
 export interface CredentialedCall {
@@ -47,7 +48,8 @@ export interface CredentialSource<S extends TSchema = TSchema> {
   readonly signsBody?: boolean
   /** Where the credential would come from, for `headgate check`: no secret, and no call. */
   describe(settings: Static<S>, env: Environment): string
-  open(settings: Static<S>, env: Environment): FetchGrant | Promise<FetchGrant>
+  /** @param connections those that its services are called over. */
+  open(settings: Static<S>, env: Environment, connections: ServiceConnections): FetchGrant | Promise<FetchGrant>
 }
 
 /** A fetch that failed, in words that a log may show: never with what the source said. */

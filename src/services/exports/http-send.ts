@@ -1,7 +1,8 @@
 /** One request with a body, within a time; redirects are not followed, so that credentials go to the configured address alone. */
-import { Agent as PlainAgent, request as plainRequest } from 'node:http'
-import { Agent as SecureAgent, request as secureRequest } from 'node:https'
+import { type Agent, request as plainRequest } from 'node:http'
+import { request as secureRequest } from 'node:https'
 import type { Clock } from '../../core/clock.ts'
+import { ServiceConnections } from '../connections/service-connections.ts'
 import { DeliveryError } from './destination.ts'
 
 export interface HttpRequest {
@@ -26,7 +27,7 @@ export class HttpSender {
   private readonly origin: string
   private readonly timeout: number
   private readonly clock: Clock
-  private readonly agent: PlainAgent | SecureAgent
+  private readonly agent: Agent
   private readonly request: typeof plainRequest
 
   /** @param timeout milliseconds for everything. */
@@ -35,7 +36,7 @@ export class HttpSender {
     this.origin = origin
     this.timeout = timeout
     this.clock = clock
-    this.agent = new (isSecure ? SecureAgent : PlainAgent)({ keepAlive: true, maxSockets: 1 })
+    this.agent = new ServiceConnections({ agent: { keepAlive: true, maxSockets: 1 } }).agent(isSecure ? 'https:' : 'http:')
     this.request = isSecure ? secureRequest : plainRequest
   }
 

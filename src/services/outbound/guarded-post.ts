@@ -4,6 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import Client from 'undici/lib/dispatcher/client.js'
 import type { Clock } from '../../core/clock.ts'
+import { serviceConnections } from '../connections/service-connections.ts'
 import { guardedConnect, type Resolve } from './guarded-connect.ts'
 import { checkAddress, type OutboundPolicy } from './policy.ts'
 
@@ -34,8 +35,13 @@ const BODY_LIMIT = 64 * 1024
  */
 export async function guardedPost({ url, headers, body, policy, clock, timeout, signal, resolve }: GuardedPost): Promise<PostReply> {
   const target = checkAddress(url, policy)
+  const tunnel = serviceConnections.throughProxy(target)
   const client = new Client(target.origin, {
-    connect: guardedConnect({ policy, resolve }),
+    // Behind the operator's own proxy the proxy looks the name up, and decides what may be reached.
+    connect: tunnel
+      ? (_target, callback) =>
+          tunnel((error, socket) => (socket ? callback(null, socket) : callback(error ?? new Error('no socket'), null)))
+      : guardedConnect({ policy, resolve }),
     allowH2: false,
     pipelining: 1,
     maxHeaderSize: HEAD_LIMIT,

@@ -3,6 +3,7 @@ import { request as secureRequest } from 'node:https'
 import type { Clock } from '../../core/clock.ts'
 import type { Json } from '../../core/json.ts'
 import { request as plainRequest } from '../../core/node-http.ts'
+import { serviceConnections } from '../connections/service-connections.ts'
 
 /** A GET, or a POST where there is a body. */
 export interface ServiceRequest {
@@ -29,7 +30,11 @@ export function callService({ url, headers, body }: ServiceRequest, { clock, tim
     const bytes = body === undefined ? undefined : Buffer.from(JSON.stringify(body))
     const sent: Record<string, string | number> = { accept: 'application/json', ...headers }
     if (bytes) Object.assign(sent, { 'content-type': 'application/json', 'content-length': bytes.length })
-    const request = (url.startsWith('https:') ? secureRequest : plainRequest)(url, { method: bytes ? 'POST' : 'GET', headers: sent })
+    const request = (url.startsWith('https:') ? secureRequest : plainRequest)(url, {
+      method: bytes ? 'POST' : 'GET',
+      headers: sent,
+      agent: serviceConnections.agent(new URL(url).protocol),
+    })
     const timer = clock.after(timeout, () => fail('timeout'))
     const takeBack = onAbort(() => fail('aborted'))
     const over = (): void => {

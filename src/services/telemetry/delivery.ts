@@ -3,6 +3,7 @@ import type { Agent, ClientRequest, IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import type { Clock } from '../../core/clock.ts'
 import { FirstUse } from '../../core/first-use.ts'
+import { ServiceConnections } from '../connections/service-connections.ts'
 import type { OtlpTarget } from './settings.ts'
 
 export type Outcome =
@@ -33,8 +34,10 @@ export class Delivery {
     this.target = target
     this.clock = clock
     this.transport = new FirstUse(async () => {
-      const { Agent, request } = target.url.startsWith('https:') ? await import('node:https') : await import('../../core/node-http.ts')
-      return { agent: new Agent({ keepAlive: true, maxSockets: 1 }), request: request as Transport['request'] }
+      const { protocol } = new URL(target.url)
+      const { request } = protocol === 'https:' ? await import('node:https') : await import('../../core/node-http.ts')
+      const connections = new ServiceConnections({ agent: { keepAlive: true, maxSockets: 1 } })
+      return { agent: connections.agent(protocol), request: request as Transport['request'] }
     })
   }
 

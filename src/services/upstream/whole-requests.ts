@@ -1,7 +1,7 @@
 /** Requests whose body is at hand, over connections of ours: which connection takes one, and how its head is written. */
 import { performance } from 'node:perf_hooks'
 import type { Dispatcher } from 'undici'
-import type { Connector } from './connector.ts'
+import type { Connector } from '../connections/connector.ts'
 import { type ConnectionOwner, ProviderConnection } from './provider-connection.ts'
 import { ReplyParser } from './reply-parser.ts'
 import type { RunningRequest, WholeRequest } from './running-request.ts'

@@ -1,4 +1,5 @@
 /** Keys of AWS from its standard chain, fetched anew each time. The SDK reads the variables and files of the process itself. */
+import { type ServiceConnections, serviceConnections } from '../../connections/service-connections.ts'
 import { CredentialError, type FetchGrant, type Grant } from '../types.ts'
 import { type AwsKeys, type AwsScope, Sigv4Signer } from './sigv4.ts'
 
@@ -20,10 +21,12 @@ interface AwsIdentity extends AwsKeys {
 const QUIET = { trace: () => {}, debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
 
 /** @throws CredentialError */
-export async function awsKeys(settings: AwsSettings): Promise<AwsIdentity> {
+export async function awsKeys(settings: AwsSettings, connections = serviceConnections): Promise<AwsIdentity> {
   const { fromNodeProviderChain, fromTemporaryCredentials } = await import('@aws-sdk/credential-providers')
   const { region, profile, role, external_id: externalId, session_name: session = 'headgate' } = settings
-  const client = { region, logger: QUIET }
+  // Options of `NodeHttpHandler` (npm @smithy/node-http-handler 4, `create`). Metadata of containers and instances is fetched past it, directly.
+  const requestHandler = { httpAgent: connections.agent('http:'), httpsAgent: connections.agent('https:') }
+  const client = { region, logger: QUIET, requestHandler }
   // `clientConfig` would come before the region of a profile's SSO session (npm @aws-sdk/credential-provider-sso 3.972.97).
   const terms = { ...(profile === undefined ? {} : { profile }), parentClientConfig: client, logger: QUIET, ignoreCache: true }
   const chain = async () => fromNodeProviderChain(terms)({ forceRefresh: true })
@@ -37,10 +40,10 @@ export async function awsKeys(settings: AwsSettings): Promise<AwsIdentity> {
   })
 }
 
-export function awsGrants(settings: AwsSettings): FetchGrant {
+export function awsGrants(settings: AwsSettings, connections?: ServiceConnections): FetchGrant {
   const scope: AwsScope = { region: settings.region, service: settings.service ?? 'bedrock' }
   return async () => {
-    const { accessKeyId, secretAccessKey, sessionToken, expiration } = await awsKeys(settings)
+    const { accessKeyId, secretAccessKey, sessionToken, expiration } = await awsKeys(settings, connections)
     const signer = new Sigv4Signer({ accessKeyId, secretAccessKey, sessionToken }, scope)
     return {
       expiresAt: expiration?.getTime(),

@@ -1,5 +1,6 @@
 /** Access tokens of Microsoft Entra ID, fetched anew each time: certificates and projected tokens are read again, so they may rotate. */
 import { randomUUID, X509Certificate } from 'node:crypto'
+import type { ServiceConnections } from '../../connections/service-connections.ts'
 import { fileText, identityAnswer } from '../identity-call.ts'
 import { rsaKey, signedJwt } from '../signed-jwt.ts'
 import { bearerGrant, readToken } from '../token-answer.ts'
@@ -11,24 +12,26 @@ const SCOPE = 'https://cognitiveservices.azure.com/.default'
 /** Seconds for which an assertion holds (@azure/msal-node 5.6.0, ClientAssertion). */
 const ASSERTION_LIFE = 600
 
-export function azureGrants(settings: AzureSettings, env: Environment): FetchGrant {
+export function azureGrants(settings: AzureSettings, env: Environment, connections?: ServiceConnections): FetchGrant {
   const { scope = SCOPE } = settings
   const place = azurePlace(settings, env)
   return async (signal, now) => {
     if ('missing' in place) throw new CredentialError(place.missing)
-    const answer = 'service' in place ? ofMachine(place, scope, signal) : ofApplication(place, { scope, signal, now })
+    const fetch: AzureFetch = { scope, signal, now, connections }
+    const answer = 'service' in place ? ofMachine(place, fetch) : ofApplication(place, fetch)
     return bearerGrant(readToken(await answer, now))
   }
 }
 
-interface Asking {
+interface AzureFetch {
   readonly scope: string
   readonly signal: AbortSignal
   readonly now: number
+  readonly connections: ServiceConnections | undefined
 }
 
 /** The client credentials grant (learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow). */
-async function ofApplication(place: AzureApplication, { scope, signal, now }: Asking): Promise<string> {
+async function ofApplication(place: AzureApplication, { scope, signal, now, connections }: AzureFetch): Promise<string> {
   const { authority, tenant, client, proof } = place
   const url = `${authority}/${encodeURIComponent(tenant)}/oauth2/v2.0/token`
   const form: Record<string, string> = { grant_type: 'client_credentials', client_id: client, scope }
@@ -40,7 +43,7 @@ async function ofApplication(place: AzureApplication, { scope, signal, now }: As
         ? (await fileText(proof.token, 'the file of the federated token')).trim()
         : assertion(await fileText(proof.certificate, 'the certificate'), proof.password, { client, audience: url, now })
   }
-  return await identityAnswer({ service: 'Microsoft Entra ID', url, form }, signal)
+  return await identityAnswer({ service: 'Microsoft Entra ID', url, form, connections }, signal)
 }
 
 /**
@@ -73,11 +76,14 @@ function thumbprint(pem: string): string {
 }
 
 /** A managed identity. Its services know resources in place of scopes. */
-async function ofMachine({ service, url: at, header, version, client }: AzureMachine, scope: string, signal: AbortSignal): Promise<string> {
+async function ofMachine(
+  { service, url: at, header, version, client }: AzureMachine,
+  { scope, signal, connections }: AzureFetch,
+): Promise<string> {
   const url = new URL(at)
   url.searchParams.set('api-version', version)
   url.searchParams.set('resource', scope.replace(/\/\.default$/, ''))
   if (client) url.searchParams.set('client_id', client)
   const name = service === 'imds' ? 'the instance metadata service' : 'the identity endpoint'
-  return await identityAnswer({ service: name, url, headers: Object.fromEntries([header]) }, signal)
+  return await identityAnswer({ service: name, url, headers: Object.fromEntries([header]), connections }, signal)
 }

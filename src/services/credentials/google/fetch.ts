@@ -1,5 +1,6 @@
 /** Access tokens of Google from application default credentials, fetched anew each time: files are read again, so they may rotate. */
 import type { JsonObject } from '../../../core/json.ts'
+import type { ServiceConnections } from '../../connections/service-connections.ts'
 import { fileText, identityAnswer, jsonObject } from '../identity-call.ts'
 import { bearerGrant, type ReadToken, readToken } from '../token-answer.ts'
 import { CredentialError, type Environment, type FetchGrant } from '../types.ts'
@@ -8,17 +9,17 @@ import { type GoogleSettings, googlePlace } from './place.ts'
 
 const IAM = 'https://iamcredentials.googleapis.com'
 
-export function googleGrants(settings: GoogleSettings, env: Environment): FetchGrant {
+export function googleGrants(settings: GoogleSettings, env: Environment, connections?: ServiceConnections): FetchGrant {
   const { scopes = [CLOUD], impersonate, delegates, iam_url: iam = IAM } = settings
   return async (signal, now) => {
     const place = googlePlace(settings, env)
     // The account behind an impersonated one calls IAM alone.
-    const fetch: GoogleFetch = { scopes: impersonate === undefined ? scopes : [CLOUD], signal, now }
+    const fetch: GoogleFetch = { scopes: impersonate === undefined ? scopes : [CLOUD], signal, now, connections }
     const content = 'file' in place ? await contentOf(place.file) : undefined
     let token: ReadToken = 'metadata' in place ? await fromMetadata(place.metadata, fetch) : await fromFile(content ?? {}, fetch)
     if (impersonate !== undefined) {
       const url = `${iam.replace(/\/+$/, '')}/v1/projects/-/serviceAccounts/${encodeURIComponent(impersonate)}:generateAccessToken`
-      token = await impersonated({ url, delegates: delegates ?? [], source: token.token }, { scopes, signal, now })
+      token = await impersonated({ url, delegates: delegates ?? [], source: token.token }, { scopes, signal, now, connections })
     }
     const project = settings.quota_project ?? env.GOOGLE_CLOUD_QUOTA_PROJECT ?? content?.quota_project_id
     return bearerGrant(token, typeof project === 'string' && PROJECT.test(project) ? ['x-goog-user-project', project] : [])
@@ -38,12 +39,15 @@ async function contentOf(file: string): Promise<JsonObject> {
  * GET computeMetadata/v1/instance/service-accounts/default/token (gcp-metadata 8, google-auth-library 10.9.1 computeclient.js). The
  * header keeps others from being sent there by an address alone; the same header in the reply shows who answers.
  */
-async function fromMetadata(at: string, { scopes, signal, now }: GoogleFetch): Promise<ReadToken> {
+async function fromMetadata(at: string, { scopes, signal, now, connections }: GoogleFetch): Promise<ReadToken> {
   const url = new URL('/computeMetadata/v1/instance/service-accounts/default/token', at)
   url.searchParams.set('scopes', scopes.join(','))
   const flavor = ['Metadata-Flavor', 'Google'] as const
   return readToken(
-    await identityAnswer({ service: 'the metadata server', url, headers: Object.fromEntries([flavor]), proof: flavor }, signal),
+    await identityAnswer(
+      { service: 'the metadata server', url, headers: Object.fromEntries([flavor]), proof: flavor, connections },
+      signal,
+    ),
     now,
   )
 }

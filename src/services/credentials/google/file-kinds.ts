@@ -3,6 +3,7 @@
  * other service accounts that these lead to.
  */
 import { isObject, type Json, type JsonObject, present, stringOf } from '../../../core/json.ts'
+import type { ServiceConnections } from '../../connections/service-connections.ts'
 import { fileText, identityAnswer, jsonObject } from '../identity-call.ts'
 import { rsaKey, signedJwt } from '../signed-jwt.ts'
 import { type ReadToken, readToken } from '../token-answer.ts'
@@ -28,7 +29,7 @@ export async function fromFile(content: JsonObject, fetch: GoogleFetch): Promise
 }
 
 /** A JWT that the account's own key signs (RFC 7523; developers.google.com/identity/protocols/oauth2/service-account). */
-async function serviceAccount(content: JsonObject, { scopes, signal, now }: GoogleFetch): Promise<ReadToken> {
+async function serviceAccount(content: JsonObject, { scopes, signal, now, connections }: GoogleFetch): Promise<ReadToken> {
   const url = stringOf(content.token_uri) ?? TOKEN_URL
   const key = rsaKey(textOf(content, 'private_key'), 'private_key of the credentials file')
   const seconds = Math.floor(now / 1000)
@@ -38,11 +39,11 @@ async function serviceAccount(content: JsonObject, { scopes, signal, now }: Goog
     key,
   )
   const form = { grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion }
-  return readToken(await identityAnswer({ service: 'the token service', url, form }, signal), now)
+  return readToken(await identityAnswer({ service: 'the token service', url, form, connections }, signal), now)
 }
 
 /** What `gcloud auth application-default login` has written. Its scopes were fixed at the sign-in. */
-async function person(content: JsonObject, { signal, now }: GoogleFetch): Promise<ReadToken> {
+async function person(content: JsonObject, { signal, now, connections }: GoogleFetch): Promise<ReadToken> {
   const form = {
     grant_type: 'refresh_token',
     client_id: textOf(content, 'client_id'),
@@ -50,12 +51,12 @@ async function person(content: JsonObject, { signal, now }: GoogleFetch): Promis
     refresh_token: textOf(content, 'refresh_token'),
   }
   const url = stringOf(content.token_uri) ?? TOKEN_URL
-  return readToken(await identityAnswer({ service: 'the token service', url, form }, signal), now)
+  return readToken(await identityAnswer({ service: 'the token service', url, form, connections }, signal), now)
 }
 
 /** Workload identity federation: a token of another issuer for one of Google (RFC 8693), and perhaps that for a service account's. */
 async function federated(content: JsonObject, fetch: GoogleFetch): Promise<ReadToken> {
-  const { signal, now, scopes } = fetch
+  const { signal, now, scopes, connections } = fetch
   const target = stringOf(content.service_account_impersonation_url)
   const { client_id: id, client_secret: secret, workforce_pool_user_project: project } = content
   const form = {
@@ -63,27 +64,27 @@ async function federated(content: JsonObject, fetch: GoogleFetch): Promise<ReadT
     audience: textOf(content, 'audience'),
     scope: target === undefined ? scopes.join(' ') : CLOUD,
     requested_token_type: 'urn:ietf:params:oauth:token-type:access_token',
-    subject_token: await subjectToken(content.credential_source ?? null, signal),
+    subject_token: await subjectToken(content.credential_source ?? null, fetch),
     subject_token_type: textOf(content, 'subject_token_type'),
     ...(typeof project === 'string' && id === undefined ? { options: JSON.stringify({ userProject: project }) } : {}),
   }
   const pair = typeof id === 'string' && `${encodeURIComponent(id)}:${encodeURIComponent(stringOf(secret) ?? '')}`
   const headers = pair ? { authorization: `Basic ${Buffer.from(pair).toString('base64')}` } : undefined
   const url = textOf(content, 'token_url')
-  const own = readToken(await identityAnswer({ service: 'the token service', url, headers, form }, signal), now)
+  const own = readToken(await identityAnswer({ service: 'the token service', url, headers, form, connections }, signal), now)
   if (target === undefined) return own
   const { token_lifetime_seconds: life } = isObject(content.service_account_impersonation) ? content.service_account_impersonation : {}
   return await impersonated({ url: target, source: own.token, life: typeof life === 'number' ? life : undefined }, fetch)
 }
 
 /** The other issuer's token, from a file or a service of the machine. */
-async function subjectToken(source: Json, signal: AbortSignal): Promise<string> {
+async function subjectToken(source: Json, { signal, connections }: GoogleFetch): Promise<string> {
   const { file, url, headers, format } = isObject(source) ? source : {}
   const { type, subject_token_field_name: field } = isObject(format) ? format : {}
   let text: string
   if (typeof file === 'string') text = await fileText(file, 'the file of the subject token')
   else if (typeof url === 'string')
-    text = await identityAnswer({ service: 'the service of the subject token', url, headers: textsIn(headers) }, signal)
+    text = await identityAnswer({ service: 'the service of the subject token', url, headers: textsIn(headers), connections }, signal)
   else throw new CredentialError('credential_source of the credentials file is not supported, expected a file or a url')
   const token = type === 'json' && typeof field === 'string' ? stringOf(jsonObject(text)?.[field]) : text.trim()
   if (!token) throw new CredentialError('the source of the subject token holds none')
@@ -116,6 +117,7 @@ export interface GoogleFetch {
   readonly scopes: readonly string[]
   readonly signal: AbortSignal
   readonly now: number
+  readonly connections: ServiceConnections | undefined
 }
 
 /** All of Google Cloud; IAM decides what the account may do. */
@@ -136,9 +138,9 @@ interface Impersonation {
 /** A token of another service account (IAM Credentials API, generateAccessToken). */
 export async function impersonated(
   { url, source, delegates = [], life = LIFE }: Impersonation,
-  { scopes, signal, now }: GoogleFetch,
+  { scopes, signal, now, connections }: GoogleFetch,
 ): Promise<ReadToken> {
   const json: JsonObject = { scope: [...scopes], lifetime: `${life}s`, ...(delegates.length > 0 ? { delegates: [...delegates] } : {}) }
   const headers = { authorization: `Bearer ${source}` }
-  return readToken(await identityAnswer({ service: 'the IAM service', url, headers, json }, signal), now)
+  return readToken(await identityAnswer({ service: 'the IAM service', url, headers, json, connections }, signal), now)
 }

@@ -47,9 +47,9 @@ export const aws = credentialSource({
     const chain = profile === undefined ? linkOf(env) : `profile ${profile} of the shared files`
     return `aws in ${region}: ${role === undefined ? chain : `role ${role}, assumed with ${chain}`}`
   },
-  open: async (written) => {
+  open: async (written, _env, connections) => {
     const { awsGrants } = await import('../aws/chain.ts')
-    return awsGrants(written)
+    return awsGrants(written, connections)
   },
 })
 

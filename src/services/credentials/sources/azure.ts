@@ -57,8 +57,8 @@ export const azure = credentialSource({
   name: 'azure',
   settings,
   describe: (written, env) => describeAzure(written as AzureSettings, env),
-  open: async (written, env) => {
+  open: async (written, env, connections) => {
     const { azureGrants } = await import('../azure/fetch.ts')
-    return azureGrants(written as AzureSettings, env)
+    return azureGrants(written as AzureSettings, env, connections)
   },
 })

@@ -49,8 +49,8 @@ export const google = credentialSource({
   name: 'google',
   settings,
   describe: (written, env) => describeGoogle(written as GoogleSettings, env),
-  open: async (written, env) => {
+  open: async (written, env, connections) => {
     const { googleGrants } = await import('../google/fetch.ts')
-    return googleGrants(written as GoogleSettings, env)
+    return googleGrants(written as GoogleSettings, env, connections)
   },
 })

@@ -28,11 +28,11 @@ export const url = credentialSource({
   name: 'url',
   settings,
   describe: ({ address: at }) => `the service at ${at}`,
-  open: ({ address: at, query, headers, form }): FetchGrant => {
+  open: ({ address: at, query, headers, form }, _env, connections): FetchGrant => {
     const target = new URL(at)
     for (const [name, text] of Object.entries(query ?? {})) target.searchParams.set(name, text)
     return async (signal, now) => {
-      return tokenGrant(await identityAnswer({ service: 'the service', url: target, headers, form }, signal), now)
+      return tokenGrant(await identityAnswer({ service: 'the service', url: target, headers, form, connections }, signal), now)
     }
   },
 })

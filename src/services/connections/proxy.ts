@@ -1,4 +1,4 @@
-/** Which proxy stands in front of a provider: its own setting, else the variables of the environment. */
+/** Which proxy stands in front of a provider or another service: its own setting, else the variables of the environment. */
 import { BlockList, isIP } from 'node:net'
 import { isLocalHost } from '../../core/transport.ts'
 import { ConnectionFailure } from './connection-failure.ts'
@@ -10,17 +10,39 @@ export const DIRECT = 'direct'
 
 /**
  * @param own the provider's setting: an address, or `direct`.
- * @returns undefined where the provider is called directly: loopback addresses always are.
+ * @returns undefined where the provider is called directly: addresses of this machine and the metadata services of clouds always are.
  * @throws ConnectionFailure for an address of the environment that is no HTTP proxy's.
  */
 export function proxyFor(target: URL, own: string | undefined, env: ProxyEnvironment): URL | undefined {
-  if (own === DIRECT || isLocalHost(target.hostname)) return undefined
+  if (own === DIRECT || isLocalHost(target.hostname) || isMetadataHost(target.hostname)) return undefined
   if (own !== undefined) return proxyUrl(own)
   const secure = target.protocol === 'https:'
   // In lower case first, as curl (https://curl.se/docs/manpage.html, "Environment") and Node's own `NODE_USE_ENV_PROXY` read them.
   const named = secure ? env.https_proxy || env.HTTPS_PROXY : env.http_proxy || env.HTTP_PROXY
   if (!named || isExcepted(target, env.no_proxy || env.NO_PROXY || '')) return undefined
   return proxyUrl(named)
+}
+
+/**
+ * Where the machine learns who it is: link-local addresses, which no router forwards (RFC 3927 section 7, RFC 4291 section 2.5.6), those
+ * of AWS over IPv6, of Azure and of Alibaba, and the names of Google's. Through a proxy the gateway would get the identity of the proxy's
+ * machine, and the proxy the tokens of this one.
+ */
+const METADATA = new BlockList()
+METADATA.addSubnet('169.254.0.0', 16, 'ipv4')
+METADATA.addSubnet('fe80::', 10, 'ipv6')
+METADATA.addSubnet('fd00:ec2::', 32, 'ipv6')
+METADATA.addAddress('168.63.129.16', 'ipv4')
+METADATA.addAddress('100.100.100.200', 'ipv4')
+const METADATA_NAMES: ReadonlySet<string> = new Set(['metadata', 'metadata.google.internal', 'metadata.goog'])
+
+function isMetadataHost(hostname: string): boolean {
+  const host = hostname
+    .replace(/^\[|\]$/g, '')
+    .replace(/\.$/, '')
+    .toLowerCase()
+  const family = isIP(host)
+  return family === 0 ? METADATA_NAMES.has(host) : METADATA.check(host, family === 4 ? 'ipv4' : 'ipv6')
 }
 
 /** @throws ConnectionFailure */

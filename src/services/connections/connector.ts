@@ -1,5 +1,5 @@
 /**
- * Makes the connections to one provider: the look-up of its name, TCP, the tunnel through a proxy, TLS. In place of undici's connector,
+ * Makes the connections to one origin: the look-up of its name, TCP, the tunnel through a proxy, TLS. In place of undici's connector,
  * which looks a name up for every connection, and forgets TLS sessions within seconds.
  */
 import { connect as connectTcp, isIP, type OnReadOpts, type Socket, type TcpNetConnectOpts } from 'node:net'
@@ -19,8 +19,8 @@ export interface ConnectorOptions {
   readonly proxy: () => URL | undefined
   /** Authorities and certificate of its own. @throws where they cannot be read. */
   readonly secureContext: () => SecureContext | undefined
-  /** Where its sockets read to, but for those that go through a proxy. */
-  readonly onread: OnReadOpts
+  /** Where its sockets read to, but for those that go through a proxy. Absent: as Node does. */
+  readonly onread?: OnReadOpts | undefined
   /** Called with the code of the error where a limit of this process stops a connection. */
   readonly onExhausted?: ((code: string) => void) | undefined
 }
@@ -133,12 +133,12 @@ export class Connecting {
 
   private openTcp(options: TcpNetConnectOpts): void {
     const { onread } = this.connector.options
-    this.follow(connectTcp({ ...options, onread }), 'connect', (socket) => this.succeed(socket))
+    this.follow(connectTcp({ ...options, ...(onread && { onread }) }), 'connect', (socket) => this.succeed(socket))
   }
 
   private openTls(options: TcpNetConnectOpts): void {
     const { onread } = this.connector.options
-    const socket = this.secure({ ...options, onread } as ConnectionOptions)
+    const socket = this.secure({ ...options, ...(onread && { onread }) } as ConnectionOptions)
     socket?.once('connect', () => {
       this.phase = 'tls'
     })
