@@ -1,11 +1,12 @@
 /**
  * How soon a gateway over a large ledger answers after the machine has started: `node bench/cold-start.ts --base CHECKOUT [--rows 10000000]
- * [--store sqlite|postgres] [--file LEDGER] [--rounds 1]`. Both builds start over the same rows, this one and that of the other
+ * [--store sqlite|postgres] [--file LEDGER] [--rounds 1] [--only-files]`. Both builds start over the same rows, this one and that of the other
  * checkout, each after a clean stop and after SIGKILL, with nothing of the files in memory: as root by `/proc/sys/vm/drop_caches`,
- * otherwise by `dd oflag=nocache` for the files of the ledger, and it says which. `--file` is an SQLite ledger that
+ * otherwise, and with `--only-files`, by `dd oflag=nocache` for the files of the ledger, and it says which. `--file` is an SQLite ledger that
  * `bench/ledger-lists.ts --file` of the other checkout has filled; it is copied. Printed is the time from the command to the first
- * answered completion, and for this build what requests take while the rest of the file is checked. Code 1 when a start of this build takes
- * longer than two seconds.
+ * answered completion, what the process has read from the disk by then, the same over a ledger without rows (which is what the machine takes
+ * for a start at all), and for this build what requests take while the rest of the file is checked. Code 1 when a start of this build takes
+ * longer than two seconds, or longer by that than one without rows where that is slow by itself.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import {
@@ -23,12 +24,15 @@ import {
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { queryIn, startPostgres } from '../test/support/postgres.ts'
+import { startPostgres } from '../test/support/postgres.ts'
+import { emptyPostgres, fillPostgres } from './ledger-lists-fill.ts'
 import { freePort, keepTrack, killChildrenOnExit, residentMegabytes, stop } from './processes.ts'
 import { builtLauncher, launcherOf } from './program.ts'
 import { table } from './simulation/table.ts'
 
 const GOAL_MS = 2_000
+/** What a ledger without rows may be faster by, where the machine takes longer than the goal for that one. */
+const MARGIN_MS = 500
 const LONGEST_MS = 1_800_000
 const CACHES = '/proc/sys/vm/drop_caches'
 const KEY = 'sk-router-v1-bench-cold-start-0123456789abcdef'
@@ -42,6 +46,7 @@ const { values } = parseArgs({
     store: { type: 'string', default: 'sqlite' },
     file: { type: 'string' },
     rounds: { type: 'string', default: '1' },
+    'only-files': { type: 'boolean', default: false },
   },
 })
 
@@ -53,6 +58,15 @@ interface Build {
   readonly files: readonly string[]
 }
 
+interface Found {
+  readonly build: string
+  readonly after: string
+  readonly ms: number
+  readonly megabytes: number
+  /** Megabytes that the process has read from disks. */
+  readonly read: number
+}
+
 interface Started {
   readonly child: ChildProcess
   readonly ms: number
@@ -61,6 +75,7 @@ interface Started {
 }
 
 const isRoot = (): boolean => {
+  if (values['only-files']) return false
   try {
     accessSync(CACHES, constants.W_OK)
     return true
@@ -97,6 +112,11 @@ models: { acme/one: { endpoints: [ { provider: here, model: echo } ] } }\n`,
     await new Promise((done) => setTimeout(done, 5))
   }
   return { child, ms: performance.now() - begun, url, admin: `http://127.0.0.1:${adminPort}` }
+}
+
+/** Field `read_bytes` of /proc/PID/io (proc(5)); of a server of PostgreSQL nothing is in it. */
+function readMegabytes(pid: number): number {
+  return Number(/read_bytes: (\d+)/.exec(readFileSync(`/proc/${pid}/io`, 'latin1'))?.[1] ?? 0) / 1e6
 }
 
 /** @returns the status, 0 where nothing listens. */
@@ -138,6 +158,7 @@ async function noted(admin: string): Promise<string> {
 }
 
 const NAMES = ['other', 'this'] as const
+const EMPTY = 'this, without rows'
 
 const launchersOf = async (base: string): Promise<Record<(typeof NAMES)[number], string>> => ({
   other: launcherOf(base),
@@ -151,11 +172,13 @@ async function sqliteBuilds(base: string, folder: string): Promise<Build[]> {
     const fill = `const { fillSqlite } = await import(${JSON.stringify(join(base, 'bench', 'ledger-lists-fill.ts'))}); await fillSqlite(${JSON.stringify(filled)}, ${values.rows})`
     execFileSync(process.execPath, ['--input-type=module', '-e', fill], { cwd: base, stdio: 'inherit' })
   }
-  return NAMES.map((name) => {
+  const of = (name: string, launcher: string): Build => {
     const file = join(folder, `${name}.db`)
-    copyFileSync(filled, file)
-    return { name, launcher: launchers[name], store: `url: "sqlite:${file}"`, files: [file] }
-  })
+    return { name, launcher, store: `url: "sqlite:${file}"`, files: [file] }
+  }
+  const builds = NAMES.map((name) => of(name, launchers[name]))
+  for (const { files } of builds) for (const file of files) copyFileSync(filled, file)
+  return [...builds, of(EMPTY, launchers.this)]
 }
 
 async function postgresBuilds(
@@ -167,15 +190,20 @@ async function postgresBuilds(
   if (!server) throw new Error('there is no PostgreSQL')
   const launchers = await launchersOf(base)
   const builds: Build[] = []
-  for (const name of NAMES) {
+  for (const name of [...NAMES, EMPTY]) {
     const url = await server.database()
     const journal = join(folder, `${name}-journal.db`)
-    const build = { name, launcher: launchers[name], store: `url: "${url}", journal: "${journal}"`, files: [journal] }
+    const build = {
+      name,
+      launcher: name === 'other' ? launchers.other : launchers.this,
+      store: `url: "${url}", journal: "${journal}"`,
+      files: [journal],
+    }
     await stop((await start(build, folder)).child)
-    await queryIn(url, 'TRUNCATE generation, balance')
-    const fill = `const { fillPostgres } = await import(${JSON.stringify(join(base, 'bench', 'ledger-lists-fill.ts'))}); await fillPostgres(${JSON.stringify(url)}, ${values.rows})`
-    execFileSync(process.execPath, ['--input-type=module', '-e', fill], { cwd: base, stdio: 'inherit' })
     builds.push(build)
+    if (name === EMPTY) continue
+    await emptyPostgres(url)
+    await fillPostgres(url, Number(values.rows))
   }
   // Its own buffers are forgotten with its process.
   return { builds, cold: () => server.restart() }
@@ -187,7 +215,7 @@ async function main(): Promise<void> {
   const base = resolve(values.base)
   const folder = mkdtempSync(join(tmpdir(), 'headgate-cold-'))
   const teardowns: (() => unknown)[] = [() => rmSync(folder, { recursive: true, force: true })]
-  const found: { build: string; after: string; ms: number; megabytes: number }[] = []
+  const found: Found[] = []
   try {
     const postgres = values.store === 'postgres' ? await postgresBuilds(base, folder, teardowns) : undefined
     const builds = postgres?.builds ?? (await sqliteBuilds(base, folder))
@@ -200,7 +228,13 @@ async function main(): Promise<void> {
         await postgres?.cold()
         forget(globSync(build.files.map((file) => `${file}*`)))
         const started = await start(build, folder)
-        found.push({ build: build.name, after, ms: started.ms, megabytes: residentMegabytes(started.child.pid ?? 0) })
+        found.push({
+          build: build.name,
+          after,
+          ms: started.ms,
+          megabytes: residentMegabytes(started.child.pid ?? 0),
+          read: readMegabytes(started.child.pid ?? 0),
+        })
         return started
       }
       await stop((await cold('the copy (this build: the upgrade)')).child)
@@ -214,16 +248,27 @@ async function main(): Promise<void> {
         await stop(second.child)
       }
     }
-    const rows = found.map(({ build, after, ms, megabytes }) => [build, after, (ms / 1000).toFixed(2), megabytes.toFixed(0)])
-    console.log(table(['build', 'cold start after', 'first answer, s', 'MB'], rows))
+    const rows = found.map(({ build, after, ms, read, megabytes }) => [
+      build,
+      after,
+      (ms / 1000).toFixed(2),
+      read.toFixed(1),
+      megabytes.toFixed(0),
+    ])
+    console.log(table(['build', 'cold start after', 'first answer, s', 'read, MB', 'MB'], rows))
     console.log(`${BESIDE} requests one after the other, right after a start of this build: ${beside}`)
   } finally {
     for (const end of teardowns.reverse()) await end()
   }
-  const starts = found.filter(({ build, after }) => build === 'this' && !after.startsWith('the copy'))
-  const worst = Math.max(...starts.map(({ ms }) => ms))
-  console.log(`${worst <= GOAL_MS ? 'met' : 'MISSED'}  first answer within ${GOAL_MS / 1000} s: ${(worst / 1000).toFixed(2)} s at worst`)
-  if (worst > GOAL_MS) process.exitCode = 1
+  const worst = (of: (each: Found) => boolean): number => Math.max(...found.filter(of).map(({ ms }) => ms))
+  const filled = worst(({ build, after }) => build === 'this' && !after.startsWith('the copy'))
+  const empty = worst(({ build, after }) => build === EMPTY && !after.startsWith('the copy'))
+  const met = filled <= Math.max(GOAL_MS, empty + MARGIN_MS)
+  const seconds = (ms: number): string => (ms / 1000).toFixed(2)
+  console.log(
+    `${met ? 'met' : 'MISSED'}  first answer within ${seconds(GOAL_MS)} s: ${seconds(filled)} s at worst, ${seconds(empty)} s without rows`,
+  )
+  if (!met) process.exitCode = 1
 }
 
 main().then(

@@ -66,6 +66,30 @@ export async function fillSqlite(file: string, rows: number): Promise<void> {
   journal.close()
 }
 
+/** Removes what a gateway has written for its first requests. @param url of a database that it has made its tables in. */
+export async function emptyPostgres(url: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    await client.query(`TRUNCATE generation, ${await balanceTable(client)}`)
+  } finally {
+    await client.end()
+  }
+}
+
+/** What each key has spent, in all and in the windows that are open. */
+const BALANCES = `WITH present AS (SELECT headgate_window('daily', m) AS day, headgate_window('weekly', m) AS week, headgate_window('monthly', m) AS month
+    FROM (SELECT headgate_now() AS m) AS p)
+  INSERT INTO balance_shard (key, spent, day, daily, week, weekly, month, monthly)
+  SELECT key, sum(cost), day, coalesce(sum(cost) FILTER (WHERE at >= day), 0), week, coalesce(sum(cost) FILTER (WHERE at >= week), 0),
+    month, coalesce(sum(cost) FILTER (WHERE at >= month), 0) FROM generation, present GROUP BY key, day, week, month`
+
+/** Before schema 22 the balances were one table, now they are shards with a view over them. */
+async function balanceTable(client: pg.Client): Promise<string> {
+  const { rows } = await client.query<{ found: boolean }>(`SELECT to_regclass('balance_shard') IS NOT NULL AS found`)
+  return rows[0]?.found ? 'balance_shard' : 'balance'
+}
+
 /** @param url of a database that a gateway has made its tables in. */
 export async function fillPostgres(url: string, rows: number): Promise<void> {
   const client = new pg.Client({ connectionString: url })
@@ -86,8 +110,12 @@ export async function fillPostgres(url: string, rows: number): Promise<void> {
     await client.query(`SET maintenance_work_mem = '1GB'`)
     for (const { indexdef } of indexes.rows) await client.query(indexdef)
     await client.query('VACUUM ANALYZE generation')
-    await client.query('INSERT INTO balance (key, spent) SELECT key, sum(cost) FROM generation GROUP BY key')
-    await client.query('SELECT headgate_rebuild_windows(true)')
+    const table = await balanceTable(client)
+    if (table === 'balance_shard') await client.query(BALANCES)
+    else {
+      await client.query('INSERT INTO balance (key, spent) SELECT key, sum(cost) FROM generation GROUP BY key')
+      await client.query('SELECT headgate_rebuild_windows(true)')
+    }
     for (const roll of ['headgate_roll', 'headgate_roll_sessions'])
       for (let rolled = 1; rolled > 0; ) {
         const { rows: found } = await client.query<{ rolled: string }>(`SELECT ${roll}($1::bigint, ${PART}) AS rolled`, [now * TICKS])
