@@ -11,6 +11,7 @@ import { estimateTokens } from '../../src/ledger/settlement.ts'
 import { DrainSlots } from '../../src/pipeline/attempt/upstream-attempt.ts'
 import { composeChain, type Front } from '../../src/pipeline/chain.ts'
 import type { ChainDependencies } from '../../src/pipeline/dependencies.ts'
+import { VectorLengths } from '../../src/pipeline/embeddings/vector-lengths.ts'
 import { Exchange } from '../../src/pipeline/exchange.ts'
 import { Admission } from '../../src/pipeline/request/admit.ts'
 import { Attempts } from '../../src/pipeline/request/attempt-buckets.ts'
@@ -111,6 +112,7 @@ export class SimulatedGateway {
       pools: new Pools(),
       upstreams: new Map([['sim', providers.dialect()]]),
       wires: new Map(),
+      vectorLengths: new VectorLengths(clock),
       files,
       summaries: new EncryptedTexts({ load: () => [], clock }),
       tools: serverTools,
