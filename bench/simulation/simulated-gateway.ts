@@ -11,6 +11,7 @@ import { estimateTokens } from '../../src/ledger/settlement.ts'
 import { DrainSlots } from '../../src/pipeline/attempt/upstream-attempt.ts'
 import { composeChain, type Front } from '../../src/pipeline/chain.ts'
 import type { ChainDependencies } from '../../src/pipeline/dependencies.ts'
+import { VectorLengths } from '../../src/pipeline/embeddings/vector-lengths.ts'
 import { Exchange } from '../../src/pipeline/exchange.ts'
 import { VectorLengths } from '../../src/pipeline/embeddings/vector-lengths.ts'
 import { SeenInputs } from '../../src/pipeline/money/seen-inputs.ts'
@@ -115,6 +116,7 @@ export class SimulatedGateway {
       pools: new Pools(),
       upstreams: new Map([['sim', providers.dialect()]]),
       wires: new Map(),
+      vectorLengths: new VectorLengths(clock),
       files,
       summaries: new EncryptedTexts({ load: () => [], clock }),
       tools: serverTools,

@@ -16,7 +16,7 @@ const disputedUsd = counter('disputed_usd_total', 'Usage in USD that providers r
 
 const accountRefusals = counter('account_refusals_total', "Calls that a provider refused for the sake of the gateway's account there.", {
   labels: [open('provider'), open('problem')],
-  limit: 100,
+  limit: 90,
 })
 
 /** What is wrong with the account, and what helps: for the log. */

@@ -42,3 +42,9 @@ export interface Final {
   /** Calls of server tools in this exchange, the searches that they ran and the pages that they fetched; absent where there were none. */
   serverTools?: { requested: number; executed: number; searches?: number; fetches?: number } | undefined
 }
+
+/** An error of the gateway's in the form of a provider's wire. */
+export interface ErrorReply {
+  readonly body: JsonObject
+  readonly headers?: Readonly<Record<string, string>>
+}

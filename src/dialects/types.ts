@@ -20,11 +20,11 @@ import type { NameRule, SentNames } from './canon/tool-names.ts'
 import type { Usage } from './canon/usage.ts'
 import type { LocalRun, LocalSink } from './local-run.ts'
 import type { Quirks } from './quirks.ts'
-import type { Final, ReplyContext } from './reply.ts'
+import type { ErrorReply, Final, ReplyContext } from './reply.ts'
 import type { Framing } from './sse/framing.ts'
 import type { VectorForm, WrittenVector } from './vectors/written.ts'
 
-export type { Final, ReplyContext } from './reply.ts'
+export type { ErrorReply, Final, ReplyContext } from './reply.ts'
 
 export interface StreamEncoder {
   /** Bytes for a batch of events; '' for none. `start`, `usage`, `end` and `fault` never write: `finish` does. */
@@ -116,9 +116,8 @@ export interface SocketRequest {
   body(history: Buffer | undefined): SocketBody
 }
 
-/** A message that is answered at once, by another one. */
+/** A message that is answered at once, by another one, in JSON. */
 export interface SocketAnswer {
-  /** JSON. */
   readonly answer: Buffer
 }
 
@@ -241,12 +240,6 @@ export interface PassWire {
 /** By their names in lower case. */
 export type ReplyHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
 
-/** An error as a provider of the wire writes it. */
-export interface ErrorReply {
-  readonly body: JsonObject
-  readonly headers?: Readonly<Record<string, string>>
-}
-
 /** How a provider is addressed and how it refuses, for every operation. */
 export interface ProviderWire {
   readonly id: DialectId
@@ -255,7 +248,7 @@ export interface ProviderWire {
    * @param headers of the reply, where it is an error as a whole.
    */
   decodeFault(status: number, body: Json | undefined, headers?: ReplyHeaders): Fault
-  /** An error of the gateway's in the provider's own form, for callers of the pass-through; absent where that is the standard one. */
+  /** For callers of the pass-through; absent where the form is the standard one. */
   errorReply?(fault: Fault): ErrorReply
   /** Name and value of the header that carries the provider's key. */
   auth(key: string): [name: string, value: string]

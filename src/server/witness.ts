@@ -224,7 +224,7 @@ const status = { name: 'status', shared: (value: string) => `${value[0]}00` }
 
 const requests = counter('requests_total', 'Exchanges that ended. `status` is what the caller received.', {
   labels: [open('client'), status, open('lane'), ...place],
-  limit: 3_700,
+  limit: 3_800,
 })
 const tokens = counter('tokens_total', 'Tokens as charged.', { labels: [closed('direction'), ...place], limit: 2 * MAX_ROUTES })
 const cost = counter('cost_usd_total', 'Charges in USD.', { labels: place, limit: MAX_ROUTES, perUnit: 1e9 })

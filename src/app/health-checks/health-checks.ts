@@ -7,7 +7,7 @@ import type { Config } from '../../config/config.ts'
 import type { Fault } from '../../core/faults.ts'
 import type { GenerationIds } from '../../core/ids.ts'
 import { type LogSink, stackWithoutMessage } from '../../core/log.ts'
-import { closed, counter, open, type Tallies } from '../../core/metrics.ts'
+import { closed, counter, type Tallies } from '../../core/metrics.ts'
 import { upstreamDialects } from '../../dialects/registry.ts'
 import type { ChainDependencies } from '../../pipeline/dependencies.ts'
 import type { Catalog } from '../../routing/catalog/catalog.ts'
@@ -22,7 +22,7 @@ import { CheckSchedule } from './schedule.ts'
 const checks = counter(
   'health_checks_total',
   "Requests of the gateway's own that looked whether an endpoint fails for all keys. `outcome` is well, failed, or unclear.",
-  { labels: [open('provider'), closed('kind'), closed('outcome')], limit: 100 },
+  { labels: [closed('kind'), closed('outcome')], limit: 6 },
 )
 
 /** What runs: a reload changes the first two. */
@@ -66,10 +66,10 @@ export class HealthChecks {
       const result = kind === 'list' ? await this.byList(endpoint, doubt) : await this.byRequest(endpoint)
       if (result?.fault) dependencies.health.failure(endpoint, result.fault, { status: result.status ?? null })
       const outcome = result === undefined ? 'unclear' : result.isWell ? 'well' : 'failed'
-      tallies.of(checks).series(slug, kind, outcome).add()
+      tallies.of(checks).series(kind, outcome).add()
       this.log.info({ provider: slug, endpoint: endpoint.id, kind, outcome, cause: result?.fault?.reason }, 'health check')
     } catch (error) {
-      tallies.of(checks).series(slug, kind, 'unclear').add()
+      tallies.of(checks).series(kind, 'unclear').add()
       this.log.error({ provider: slug, error: stackWithoutMessage(error) }, 'a health check could not be made')
     }
   }
