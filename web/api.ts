@@ -54,7 +54,24 @@ export function onSignedOut(listener: () => void): () => void {
 export async function call<T>(path: string, options: Call = {}): Promise<T> {
   const response = await send(path, options)
   if (response.status === 204) return undefined as T
-  return (await response.json()) as T
+  return withVisibleSigns((await response.json()) as T)
+}
+
+/**
+ * Signs that have a text look like another one: controls but tabs and line ends, invisible ones, and those that turn the direction of
+ * writing (UAX #9, section 2). The gateway takes them out of names; texts of callers and of providers come as they are.
+ */
+const DISGUISES = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]/gu
+const isLayout = (sign: string): boolean => sign === '\n' || sign === '\t' || sign === '\r'
+
+const written = (sign: string): string => (isLayout(sign) ? sign : `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`)
+
+/** @returns the reply with such signs written out, in every text of it. */
+function withVisibleSigns<T>(value: T): T {
+  if (typeof value === 'string') return value.replace(DISGUISES, written) as T
+  if (Array.isArray(value)) return value.map(withVisibleSigns) as T
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name.replace(DISGUISES, written), withVisibleSigns(each)])) as T
 }
 
 /** As `call`, with the reply as it comes, for streams. */

@@ -81,6 +81,8 @@ export interface AuditQuery {
   readonly key?: string | undefined
   /** Id or name. */
   readonly guardrail?: string | undefined
+  /** Id; `since` and `after` bound what is read for it. */
+  readonly generation?: string | undefined
   /** Only what is older than this row: the newest come first. */
   readonly after?: Pick<AuditRow, 'at' | 'id'> | undefined
   readonly limit: number

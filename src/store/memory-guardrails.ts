@@ -57,11 +57,12 @@ export class MemoryGuardrails implements GuardrailStore {
     }
   }
 
-  findings({ since = 0, key, guardrail, after, limit }: AuditQuery): AuditRow[] {
+  findings({ since = 0, key, guardrail, generation, after, limit }: AuditQuery): AuditRow[] {
     const from = after ?? NEWEST
     return [...this.rows.values()]
       .filter((row) => row.at >= since && (row.at < from.at || (row.at === from.at && row.id < from.id)))
       .filter((row) => key === undefined || row.key === key)
+      .filter((row) => generation === undefined || row.generation === generation)
       .filter((row) => guardrail === undefined || row.guardrail === guardrail || row.name === guardrail)
       .sort((a, b) => byTime(b, a))
       .slice(0, limit)

@@ -28,7 +28,8 @@ const NOTE = `INSERT INTO guardrail_audit (at, id, generation, key, guardrail, n
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 const FINDINGS = `SELECT * FROM guardrail_audit
   WHERE at >= ?1 AND (at, id) < (?2, ?3) AND (?4 IS NULL OR key = ?4) AND (?5 IS NULL OR guardrail = ?5 OR name = ?5)
-  ORDER BY at DESC, id DESC LIMIT ?6`
+    AND (?6 IS NULL OR generation = ?6)
+  ORDER BY at DESC, id DESC LIMIT ?7`
 const PRUNE = `DELETE FROM guardrail_audit WHERE (at, id) IN (SELECT at, id FROM guardrail_audit WHERE at < ? ORDER BY at, id LIMIT ?)`
 
 type Row = NonNullable<ReturnType<StatementSync['get']>>
@@ -88,11 +89,11 @@ export class SqliteGuardrails implements GuardrailStore {
     })
   }
 
-  findings({ since = 0, key, guardrail, after, limit }: AuditQuery): AuditRow[] {
+  findings({ since = 0, key, guardrail, generation, after, limit }: AuditQuery): AuditRow[] {
     const from = after ?? NEWEST
     return this.db
       .prepare(FINDINGS)
-      .all(since, from.at, from.id, key ?? null, guardrail ?? null, limit)
+      .all(since, from.at, from.id, key ?? null, guardrail ?? null, generation ?? null, limit)
       .map(findingFrom)
   }
 

@@ -1,7 +1,7 @@
 /** Pages of the control room at a real gateway in states that operators meet: no reply is the test's own. */
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
-import { noBrowser, overflow, startRoom } from '../support/browser.ts'
+import { axeProblems, noBrowser, overflow, picture, startRoom } from '../support/browser.ts'
 import { type Gateway, KEY } from '../support/gateway.ts'
 import { type Script, startUpstream } from '../support/upstream.ts'
 import { says, upstreamError } from '../support/wire.ts'
@@ -126,7 +126,7 @@ models:
     t.equal(await overflow(page), 0)
     await context.close()
   })
-  await t.test('findings, the newest first, and none leads to a record that is not there', async (t) => {
+  await t.test('findings, the newest first, and each leads to what became of its request', async (t) => {
     const { page, context, complaints } = await room.open()
     await page.goto('/control-room/guardrails')
     const rows = page.getByRole('table', { name: 'What guardrails have found' }).locator('tbody tr')
@@ -134,8 +134,19 @@ models:
     const times = await rows.locator('time').evaluateAll((found) => found.map((each) => each.getAttribute('datetime')))
     t.same(times, [...times].sort().reverse())
     t.equal(await rows.getByText('Refused, not sent').count(), 3)
-    t.equal(await rows.getByRole('link', { name: 'Show it' }).count(), 0)
-    t.same(complaints, [])
+    await rows.getByRole('link', { name: 'Show it' }).first().click()
+    await page.getByRole('heading', { name: 'Refused by a guardrail' }).waitFor()
+    const found = page.getByRole('table', { name: 'What guardrails have found in it' }).locator('tbody tr')
+    t.equal(await found.count(), 1, 'that of this request alone')
+    t.match(await found.innerText(), /words[\s\S]*blocked[\s\S]*in a request[\s\S]*app/)
+    t.same(await axeProblems(page), [])
+    await picture(page, 'requests-refused-1440')
+    await page.goto(`/control-room/requests/gen-1-${'a'.repeat(12)}`)
+    await page.getByText('No such generation').waitFor()
+    t.same(
+      complaints.filter((each) => !each.includes('404 (Not Found)')),
+      [],
+    )
     await context.close()
   })
   await t.test('a bad address of an image leaves the playground as it is', async (t) => {

@@ -168,6 +168,29 @@ t.test('what lies in memory is bounded, and counts with the memory of all proces
     },
     'files and processes together',
   )
+  const pairs = (count: number): string => `python3 -c '
+import socket, time
+pairs = [socket.socketpair() for _ in range(${count})]
+for s in [each for pair in pairs for each in pair]:
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 64 << 20)
+    s.setblocking(False)
+    try:
+        while True: s.send(b"x" * 65536)
+    except BlockingIOError: pass
+print(max(s.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) for s, _ in pairs) < 1 << 20)
+time.sleep(5)'`
+  t.match(await run(`for i in 1 2 3 4; do ${pairs(450)} & done; wait`), { killed: 'memory' }, 'what waits in sockets')
+  t.match(
+    await run(`timeout 1 ${pairs(40).replace('sleep(5)', 'sleep(0)')}`),
+    { stdout: 'True\n', exitCode: 0 },
+    'and a few are fine, at their first size',
+  )
+  t.match(await run('ulimit -n'), { stdout: '1024\n' }, 'open files')
+  const empty = `python3 -c '
+import os
+for i in range(150_000): os.close(os.open(f"/tmp/{i}", os.O_CREAT | os.O_WRONLY))
+print("kept")'`
+  t.match(await scene(t, { memory_mb: 64 }).run(empty), { killed: 'memory', stdout: '' }, 'empty files have no page, but inodes')
   const forks = 'import os, time; b = bytearray(b"x" * (100 << 20)); [os.fork() for _ in range(2)]; time.sleep(1)'
   t.match(await run(`python3 -c '${forks}'`), { exitCode: 0 }, 'pages that processes share count once')
 })
@@ -188,6 +211,7 @@ t.test('no namespaces of its own, and no calls for them', { skip }, async (t) =>
       mount: 165,
       memfd_create: 319,
       shmget: 29,
+      semget: 64,
       bpf: 321,
       keyctl: 250,
       io_uring_setup: 425,

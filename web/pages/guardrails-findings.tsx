@@ -1,60 +1,28 @@
 /** The audit trail: what guardrails have found, the newest first, by guardrail, key and time. */
 import { useEffect, useState } from 'preact/hooks'
-import { call } from '../api.ts'
 import type { Guardrail } from '../api-types.ts'
 import { Choice, Field } from '../components/field.tsx'
 import { EmptyNote } from '../components/notes.tsx'
 import { Table } from '../components/table.tsx'
 import { toastError } from '../components/toast.tsx'
-import { Badge, Time } from '../components/values.tsx'
+import { Time } from '../components/values.tsx'
 import { formatCount } from '../format.ts'
 import { useResource } from '../resource.ts'
 import { pathTo, useQuery } from '../router.ts'
-
-interface Finding {
-  readonly at: string
-  readonly generation: string
-  readonly key: string
-  readonly key_name: string | null
-  readonly guardrail_id: string
-  readonly guardrail: string
-  readonly direction: string
-  readonly stage: string
-  readonly action: string
-  readonly entities: readonly string[]
-  readonly engines: readonly string[]
-  readonly count: number
-  /** Only where the guardrail keeps them. */
-  readonly texts?: readonly string[]
-}
-
-interface Page {
-  readonly data: readonly Finding[]
-  readonly next: { readonly at: number; readonly id: string } | null
-}
+import { ActionOf, type Finding, type FindingsReply, hadRefused, readFindings, What } from './guardrails-found.tsx'
 
 const DAYS = { 1: 'One day', 7: 'Seven days', 30: '30 days', 0: 'All that is kept' } as const
 const DAY = 86_400_000
 
-const TONES: Readonly<Record<string, 'accent' | 'warn' | 'bad'>> = {
-  flagged: 'accent',
-  redacted: 'warn',
-  blocked: 'bad',
-  flag: 'accent',
-  redact: 'warn',
-  block: 'bad',
-}
-
 export function Findings({ guardrails }: { guardrails: readonly Guardrail[] }) {
   const [query, set] = useQuery()
   const { guardrail = '', key = '', days = '7' } = query
-  const [more, setMore] = useState<readonly Page[]>([])
-  const load = (signal: AbortSignal | undefined, after: Page['next']): Promise<Page> => {
+  const [more, setMore] = useState<readonly FindingsReply[]>([])
+  const load = (signal: AbortSignal | undefined, after: FindingsReply['next']): Promise<FindingsReply> => {
     const since = Number(days) > 0 ? Date.now() - Number(days) * DAY : undefined
-    const body = { verb: 'audit', ...(guardrail && { guardrail }), ...(key && { key }), ...(since && { since }), ...(after && { after }) }
-    return call('/guardrails/command', { method: 'POST', body, signal })
+    return readFindings({ ...(guardrail && { guardrail }), ...(key && { key }), ...(since && { since }), ...(after && { after }) }, signal)
   }
-  const first = useResource<Page>((signal) => load(signal, null), [guardrail, key, days])
+  const first = useResource<FindingsReply>((signal) => load(signal, null), [guardrail, key, days])
   useEffect(() => setMore([]), [first.data])
   const pages = first.data ? [first.data, ...more] : []
   const next = pages.at(-1)?.next
@@ -84,7 +52,7 @@ export function Findings({ guardrails }: { guardrails: readonly Guardrail[] }) {
           {
             name: 'action',
             title: 'Action',
-            cell: ({ action }) => <Badge tone={TONES[action] ?? 'neutral'}>{action}</Badge>,
+            cell: ({ action }) => <ActionOf action={action} />,
             sortBy: ({ action }) => action,
           },
           { name: 'what', title: 'What', cell: (each) => <What finding={each} /> },
@@ -117,35 +85,12 @@ export function Findings({ guardrails }: { guardrails: readonly Guardrail[] }) {
   )
 }
 
-const BLOCKS: ReadonlySet<string> = new Set(['block', 'blocked'])
-
-/** A request that was blocked has no record: it was sent to no provider and cost nothing. */
-function Request({ finding: { action, direction, generation } }: { finding: Finding }) {
-  if (direction === 'input' && BLOCKS.has(action))
-    return (
-      <span class="quiet" title={generation}>
-        Refused, not sent
-      </span>
-    )
-  return <a href={pathTo(['requests', generation])}>Show it</a>
-}
-
-function What({ finding: { entities, engines, direction, texts } }: { finding: Finding }) {
+/** The page of a request that was refused shows what had it refused. */
+function Request({ finding }: { finding: Finding }) {
   return (
     <>
-      {entities.join(', ') || '–'}
-      <span class="key-note">
-        {direction === 'output' ? 'in a reply' : 'in a request'}, by {engines.join(', ')}
-      </span>
-      {texts && (
-        <ul>
-          {texts.map((text) => (
-            <li key={text}>
-              <code>{text}</code>
-            </li>
-          ))}
-        </ul>
-      )}
+      <a href={pathTo(['requests', finding.generation])}>Show it</a>
+      {hadRefused(finding) && <span class="under">Refused, not sent</span>}
     </>
   )
 }

@@ -76,11 +76,13 @@ function List({ guardrails: { data, error, reload }, assignments }: ListProps) {
   )
 }
 
+const SOURCES: Meanings<Guardrail['source'], string> = { configuration: 'of the file', store: 'made over the API' }
+
 function Name({ guardrail: { name, description, source } }: { guardrail: Guardrail }) {
   return (
     <>
       {name}
-      <span class="key-note">{description ?? (source === 'configuration' ? 'of the file' : 'made over the API')}</span>
+      <span class="key-note">{description ?? meaningOf(SOURCES, source) ?? plainWord(source)}</span>
     </>
   )
 }

@@ -20,7 +20,13 @@ export function OneKey({ hash, keys, onSecret }: KeysProps & { hash: string }) {
   const back = <a href={pathTo(['keys'])}>All keys</a>
   if (!key) {
     if (keys.error) return <ErrorNote error={keys.error} onRetry={keys.reload} />
-    return keys.data ? <EmptyNote title="There is no such key">{back}</EmptyNote> : <Loading />
+    if (!keys.data) return <Loading />
+    return (
+      <>
+        <PageHead title="Key" />
+        <EmptyNote title="There is no such key">{back}</EmptyNote>
+      </>
+    )
   }
   const { source, is_management_key: manages } = key
   return (

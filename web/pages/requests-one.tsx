@@ -1,6 +1,6 @@
 /** One request: what became of it, step by step, and what it cost, line by line. */
 import type { ComponentChildren } from 'preact'
-import { call } from '../api.ts'
+import { ApiError, call } from '../api.ts'
 import type { GenerationReply } from '../api-types.ts'
 import { CopyButton } from '../components/copy.tsx'
 import { ErrorNote, Loading } from '../components/notes.tsx'
@@ -11,11 +11,13 @@ import { pathTo } from '../router.ts'
 import { Entries } from './ledger-entries.tsx'
 import { Charges, Line } from './requests-money.tsx'
 import { Replay } from './requests-plan.tsx'
+import { Refused } from './requests-refused.tsx'
 import { RequestState } from './requests-search.tsx'
 import { Timeline } from './requests-timeline.tsx'
 import type { RequestDetail } from './requests-types.ts'
 
-export function OneRequest({ id }: { id: string }) {
+/** @param seesFindings what guardrails have found is for the operator. */
+export function OneRequest({ id, seesFindings }: { id: string; seesFindings: boolean }) {
   const { data, error, reload } = useResource<GenerationReply>(
     (signal) => call(`/v1/generations/${encodeURIComponent(id)}`, { signal }),
     [id],
@@ -26,7 +28,12 @@ export function OneRequest({ id }: { id: string }) {
       <PageHead title="Request" actions={<a href={pathTo(['requests'])}>All requests</a>}>
         <code>{id}</code> <CopyButton text={id} what="the id" />
       </PageHead>
-      {error && <ErrorNote error={error} onRetry={reload} />}
+      {error &&
+        (seesFindings && error instanceof ApiError && error.status === 404 ? (
+          <Refused id={id} error={error} onRetry={reload} />
+        ) : (
+          <ErrorNote error={error} onRetry={reload} />
+        ))}
       {!request && !error && <Loading />}
       {request && (
         <>

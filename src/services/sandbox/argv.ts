@@ -91,6 +91,9 @@ function shell(): string {
   return existsSync('/bin/bash') ? '/bin/bash' : '/bin/sh'
 }
 
+/** Open files of one process, as most systems have it: each may be a pipe with two pages of the kernel's memory. */
+const MOST_OPEN = 1_024
+
 /** Shells differ in the letter for processes; set from within, so that they are counted there alone. */
 function limitsScript({ time, memory, disk, processes }: SandboxLimits): string {
   const kilobytes = Math.ceil(memory / 1024)
@@ -98,6 +101,7 @@ function limitsScript({ time, memory, disk, processes }: SandboxLimits): string 
     'ulimit -c 0 2>/dev/null',
     `{ ulimit -p ${processes} || ulimit -u ${processes}; } 2>/dev/null`,
     `ulimit -v ${kilobytes} 2>/dev/null`,
+    `ulimit -n ${MOST_OPEN} 2>/dev/null`,
     `ulimit -f ${Math.ceil(disk / 1024)} 2>/dev/null`,
     `ulimit -t ${Math.ceil(time / 1000)} 2>/dev/null`,
   ].join('\n')

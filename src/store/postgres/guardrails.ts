@@ -102,11 +102,12 @@ export class PostgresGuardrails implements GuardrailStore {
     }
   }
 
-  async findings({ since = 0, key, guardrail, after, limit }: AuditQuery): Promise<AuditRow[]> {
+  async findings({ since = 0, key, guardrail, generation, after, limit }: AuditQuery): Promise<AuditRow[]> {
     const from = after ?? NEWEST
     const newer = sql<boolean>`(at, id) < (${from.at}, ${from.id})`
     let found = query.selectFrom('guardrail_audit').selectAll().where('at', '>=', since).where(newer)
     if (key !== undefined) found = found.where('key', '=', storable(key))
+    if (generation !== undefined) found = found.where('generation', '=', storable(generation))
     if (guardrail !== undefined) {
       const named = storable(guardrail)
       found = found.where((either) => either.or([either('guardrail', '=', named), either('name', '=', named)]))
