@@ -68,7 +68,7 @@ export class SqliteEntries implements LocalEntries {
     if (known) return entryFrom(known)
     const of = entry.settles === undefined ? undefined : this.statements.of(BY_ID).get(entry.settles)
     const settled = of && { amount: integer(of.amount), already: integer(this.statements.of(SETTLED).get(text(of.id))?.amount) }
-    const refusal = refusalOf(entry, { settled, spent: this.spent?.(entry.key) ?? BigInt(Number.MAX_SAFE_INTEGER) })
+    const refusal = refusalOf(entry, { settled, spent: this.spent?.(entry.key) ?? 0n })
     if (refusal) return refusal
     const nano = movedBy(entry)
     try {

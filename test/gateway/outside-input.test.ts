@@ -197,6 +197,11 @@ t.test('calls of tools of the Responses API are sent with the bound that is held
   t.equal(await sent({ ...searching, max_tool_calls: 3 }), 3, "the caller's own")
   t.equal(await sent({ tools: [{ type: 'mcp', server_label: 'm', server_url: 'https://mcp.example.com/mcp' }] }), undefined)
   t.equal(await sent({ tools: [{ type: 'function', name: 'f', parameters: {} }] }), undefined)
+  t.equal(await sent({ ...searching, max_tool_calls: 1_000 }), 1_000)
+  const poor = await place(t, '0.50', 10)
+  const many = { input: 'Hi', max_output_tokens: 99, model: 'acme/responses', ...searching, max_tool_calls: 1_000 }
+  t.equal((await poor.gateway.post(PATHS.responses, many)).status, 402, 'so many searches are held for')
+  t.equal((await poor.gateway.post(PATHS.responses, { ...many, max_tool_calls: 10 })).status, 200)
   t.equal(await sent(searching, { authorization: `Bearer ${OPEN_KEY}` }), undefined)
 })
 

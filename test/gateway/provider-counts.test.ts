@@ -292,3 +292,21 @@ t.test('what a file has come to before bounds it later, at the same model alone'
   await (await send(scene, 'messages', { ...other, model: 'acme/messages' })).text()
   t.equal(scene.counts().length, 2, 'another file')
 })
+
+t.test('a request that may leave the file out, or reads it otherwise, bounds no later one', async (t) => {
+  const scene = await place(t, { billed: 10 })
+  const [message] = STORED.messages as JsonObject[]
+  const later = { ...STORED, model: 'acme/messages' }
+  const edits = { context_management: { edits: [{ type: 'clear_tool_uses_20250919' }] } }
+  t.equal((await send(scene, 'messages', { ...later, ...edits })).status, 200)
+  t.equal((await send(scene, 'messages', later)).status, 200)
+  t.equal(scene.counts().length, 2, 'counted again')
+  t.equal((await send(scene, 'messages', later)).status, 200)
+  t.equal(scene.counts().length, 2, 'the second one is remembered')
+  const twice = { ...later, messages: [message, { role: 'assistant', content: 'Fine' }, message] }
+  await (await send(scene, 'messages', twice)).text()
+  const low = inputFile({ file_id: 'file-abc', detail: 'low' })
+  t.equal((await send(scene, 'responses', { ...low, model: 'acme/responses' })).status, 200)
+  t.equal((await send(scene, 'responses', { ...inputFile({ file_id: 'file-abc' }), model: 'acme/responses' })).status, 200)
+  t.equal(scene.counts().length, 4, 'each detail is counted')
+})

@@ -83,9 +83,10 @@ const responseFrames = [
   { type: 'response.completed', response },
 ].map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
 
-const answer: Script = ({ path, json }) => {
-  const isMessages = path.includes('messages')
-  if (json.stream === true) return sseAnswer(isMessages ? messageFrames : responseFrames)
+const answer: Script = (seen) => {
+  if (seen.method === 'GET') return jsonAnswer({})
+  const isMessages = seen.path.includes('messages')
+  if (seen.json.stream === true) return sseAnswer(isMessages ? messageFrames : responseFrames)
   return jsonAnswer(isMessages ? message : response)
 }
 
@@ -332,4 +333,27 @@ t.test('keys of the API name ids that were made elsewhere as those of the config
   t.same([await status(FILE), await status('other_file')], [404, 200])
   t.same(await patch(null), [])
   t.same([await status(FILE), await status('other_file')], [404, 404])
+})
+
+t.test('in the path of a pass-through request, too', async (t) => {
+  const open = (url: string): string =>
+    config(url)
+      .replace(`key: "${KEY}" }`, `key: "${KEY}", pass_through: true }`)
+      .replace(`key: "${OTHER}" }`, `key: "${OTHER}", pass_through: true }`)
+      .replace('key: a }', 'key: a, pass_through: { price: "0" } }')
+      .replace('key: b }', 'key: b, pass_through: { price: "0" } }')
+  const scene = await startScene(t, { answer, config: open })
+  const file = idIn((await ask(scene, 'messages', { ...TEXT, ...CODE, model: 'acme/claude' })).text, 'file_0')
+  const load = async (path: string, key = KEY): Promise<[status: number, path: string]> => {
+    const before = scene.upstream.requests.length
+    const reply = await scene.gateway.get(`/v1/passage/${path}`, { authorization: `Bearer ${key}` })
+    await reply.text()
+    return [reply.status, scene.upstream.requests.slice(before).at(-1)?.path ?? '']
+  }
+  t.same(await load(`anthropic/v1/files/${file}/content?after=${file}&limit=2`), [200, `/v1/files/${FILE}/content?after=${FILE}&limit=2`])
+  t.same(await load(`anthropic/v1/files/${file.replace('~', '%7E')}`), [200, `/v1/files/${FILE}`])
+  t.same(await load(`anthropic/v1/files/${file}`, OTHER), [404, ''], "another key's")
+  t.same(await load(`spare/v1/files/${file}`), [404, ''], 'at another account')
+  t.same(await load(`anthropic/v1/files/${file.slice(0, -1)}${file.endsWith('A') ? 'B' : 'A'}`), [404, ''], 'one that was changed')
+  t.same(await load('anthropic/v1/files?limit=%20'), [200, '/v1/files?limit=%20'], 'others are as they came')
 })

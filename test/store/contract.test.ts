@@ -42,6 +42,15 @@ for (const [kind, urlFor] of Object.entries(KINDS)) {
     t.same([...journal.export()], [whole])
   })
 
+  t.test(`${kind}: without balances beside it no refund is taken, since what a key has spent is not known`, async (t) => {
+    const { journal } = open(t).store
+    const at = Date.UTC(2026, 0, 5, 12)
+    const entry = { at, key: 'dev', model: '', provider: '', countedAt: at, actor: 'operator', reason: 'a test' } as const
+    t.equal(await journal.entries.add({ ...entry, id: 'refund', kind: 'refund', amount: 5 }), 'more_than_spent')
+    t.match(await journal.entries.add({ ...entry, id: 'correction', kind: 'correction', amount: 5 }), { id: 'correction' })
+    t.equal((await journal.entries.page({ after: 0, limit: 9 })).length, 1)
+  })
+
   t.test(`${kind}: an id is found only by its whole name`, async (t) => {
     const { journal } = open(t).store
     journal.hold(holdRow(77))

@@ -6,7 +6,7 @@
 import { Fault } from '../../core/faults.ts'
 import { usdText } from '../../core/money-text.ts'
 import { parseDataUrl } from '../../dialects/canon/file-url.ts'
-import type { Media } from '../../dialects/canon/media.ts'
+import { type Media, mediaOf } from '../../dialects/canon/media.ts'
 import {
   mayHaveOutsideFields,
   type OutsideInput,
@@ -17,6 +17,7 @@ import {
 } from '../../dialects/canon/outside-input.ts'
 import { pdfPages } from '../../dialects/canon/pdf-pages.ts'
 import { isStoredFile } from '../../dialects/canon/provider-files.ts'
+import type { CanonicalRequest } from '../../dialects/canon/request.ts'
 import type { UpstreamDialect } from '../../dialects/types.ts'
 import { fixedAsk, type HoldAsk } from '../../ledger/credit.ts'
 import { holdFor } from '../../ledger/pricing.ts'
@@ -134,7 +135,9 @@ function outsideNeeds(exchange: Guarded, { candidates, input }: Reservation, { u
   })
 }
 
-function noteNames({ run }: Guarded, inputs: readonly OutsideInput[]): void {
+function noteNames({ run, request: { body } }: Guarded, inputs: readonly OutsideInput[]): void {
+  // Parts of the conversation may be left out before the model reads it, and so may be what they name.
+  if (MAY_LEAVE_OUT.some((field) => (body[field] ?? 'disabled') !== 'disabled')) return
   const names = inputs.flatMap(({ id }) => (id === undefined ? [] : [id]))
   if (names.length > 0) run.namedInputs = names
 }
@@ -168,6 +171,9 @@ function needOf(exchange: Guarded, request: Pick<OutsideNeed, 'endpoint' | 'dial
   return { ...request, tokens, full: costOf(tokens), least: costOf(least) }
 }
 
+/** Messages: `context_management`, `compaction`. Responses: `context_management`, and `truncation` unless it is `disabled`. */
+const MAY_LEAVE_OUT = ['context_management', 'compaction', 'truncation'] as const
+
 const FILE_HELP = 'send the file itself in the request'
 
 /** Files, sound and films that stand elsewhere, and PDFs by their pages; the size of images is limited by models. */
@@ -175,11 +181,13 @@ function outsideMedia(exchange: Guarded): OutsideInput[] {
   const { request } = exchange
   if (!request.mayHoldMedia) return []
   const found: OutsideInput[] = []
+  const replayed = replayedFiles(request.canonical())
   for (const part of heavyMedia(exchange)) {
     if (part.media === 'image') continue
     const bytes = bytesOf(part)
     if (bytes === undefined) {
-      const id = isStoredFile(part) ? part.fileId : undefined
+      // Read in the same way: with the same detail, under the same name.
+      const id = isStoredFile(part) && !replayed.has(part.fileId) ? JSON.stringify(part) : undefined
       found.push({ field: fieldOf(part), tokens: REST_OF_CONTEXT, help: FILE_HELP, kind: 'media', id })
     } else if (part.media === 'file' && bytes.includes('%PDF-')) {
       const pages = pdfPages(bytes)
@@ -188,6 +196,13 @@ function outsideMedia(exchange: Guarded): OutsideInput[] {
     }
   }
   return found
+}
+
+/** Files that the conversation shows again as the work of a tool: whether the model reads them is not known. */
+function replayedFiles(request: CanonicalRequest): ReadonlySet<string> {
+  const ids = new Set<string>()
+  for (const { part, replayed } of mediaOf(request)) if (replayed && part.fileId !== undefined) ids.add(part.fileId)
+  return ids
 }
 
 const fieldOf = ({ media, fileId }: Media): string => `a ${media} by its ${fileId === undefined ? 'address' : 'id'}`

@@ -13,6 +13,7 @@ import type { ChainDependencies } from '../dependencies.ts'
 import type { GuardrailBudget, GuardrailSetting } from '../guard/guardrail-setting.ts'
 import { budgetsFor, holdsFor } from '../guard/guardrail-terms.ts'
 import { authenticateCaller, bucketOf, type KeyLookup } from '../request/admit.ts'
+import { withPlainPath } from '../request/path-ids.ts'
 import { keyHeader } from '../route/provider-address.ts'
 import { takeFixed } from './fixed-hold.ts'
 import { Hold } from './hold.ts'
@@ -58,6 +59,8 @@ interface Booking {
   id: GenerationId
   key: ApiKey
   provider: Provider
+  /** Below the provider's base URL, with its query. */
+  path: string
   price: number
   hold: Hold
   startedAt: number
@@ -65,7 +68,10 @@ interface Booking {
 }
 
 export interface DeskSource {
-  readonly dependencies: Pick<ChainDependencies, 'clock' | 'failures' | 'journal' | 'credit' | 'admission' | 'upstreams' | 'alarm'>
+  readonly dependencies: Pick<
+    ChainDependencies,
+    'clock' | 'failures' | 'journal' | 'credit' | 'admission' | 'upstreams' | 'alarm' | 'summaries'
+  >
   readonly proxy: FirstUse<PassThroughProxy>
   readonly ids: GenerationIds
   readonly spans: { begin(request: IncomingMessage): PassThroughTrace | undefined }
@@ -124,13 +130,13 @@ export class PassThroughDesk {
   }
 
   private call(booking: Booking, request: IncomingMessage): PassThroughCall {
-    const { provider, traced } = booking
+    const { provider, path, traced } = booking
     const credential = provider.credential?.forCall()
     const used = credential?.grant
     const dialect = this.dependencies.upstreams.get(provider.dialect)
     return {
       provider,
-      path: (request.url ?? '').slice(PASS_THROUGH_PREFIX.length + provider.slug.length),
+      path,
       auth: provider.key === undefined || !dialect ? undefined : keyHeader(provider, provider.key, dialect),
       authorize:
         credential && dialect
@@ -171,6 +177,8 @@ export class PassThroughDesk {
     if (!provider || provider.passThroughPrice === undefined)
       throw new Fault('not_found', { message: `No pass-through to ${slug.slice(0, 64)}` })
     const budgets = this.budgetsOf(key)
+    const named = { owner: key.identity, provider, summaries: dependencies.summaries }
+    const path = await withPlainPath((request.url ?? '').slice(PASS_THROUGH_PREFIX.length + provider.slug.length), named)
     const { credential } = provider
     if (credential && !credential.ready(dependencies.clock.now())) await credential.refresh()
     await dependencies.admission.request(key)
@@ -179,7 +187,7 @@ export class PassThroughDesk {
     const hold = new Hold()
     await takeFixed(hold, { key, budgets, credit: dependencies.credit }, price, `a pass-through request to ${slug} costs`)
     const id = this.source.ids.next(dependencies.clock.now())
-    const booking = { id, key, provider, price, hold, startedAt: dependencies.clock.monotonic() }
+    const booking = { id, key, provider, path, price, hold, startedAt: dependencies.clock.monotonic() }
     const endpoint = `passage@${provider.slug}`
     try {
       await hold.write(dependencies.journal, {

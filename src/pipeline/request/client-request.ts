@@ -178,7 +178,7 @@ export function searchBound(exchange: WithRequest): number {
       if (search) most += search.maxUses ?? USUAL_SEARCHES
     }
   }
-  for (const tool of otherTools(exchange)) most += searchesOf(tool)
+  for (const tool of otherTools(exchange)) most += searchesOf(tool, exchange.request.gateway.maxToolCalls)
   return most
 }
 
@@ -211,9 +211,10 @@ const NO_TOOLS: readonly JsonObject[] = []
 /** Chat models that search by themselves (OpenAI SDK 7.55.0, ChatCompletionCreateParams: `web_search_options`). */
 const searchesByOptions = (fields: JsonObject | undefined): number => (isObject(fields?.web_search_options) ? USUAL_SEARCHES : 0)
 
-function searchesOf({ type, max_uses: most }: JsonObject): number {
+/** @param calls `max_tool_calls` of the caller: the Responses API runs so many, others know no such bound. */
+function searchesOf({ type, max_uses: most }: JsonObject, calls = 0): number {
   if (typeof type !== 'string' || !type.startsWith('web_search')) return 0
-  return typeof most === 'number' && most >= 1 ? most : USUAL_SEARCHES
+  return typeof most === 'number' && most >= 1 ? most : Math.max(USUAL_SEARCHES, calls)
 }
 
 /**

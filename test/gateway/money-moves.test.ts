@@ -1,0 +1,215 @@
+/**
+ * One property of money over everything at once: outside input, ids of others, token counters, tiers, usage that cannot be true, failures,
+ * callers that leave, and kill -9 with a start on the same store; on SQLite and on PostgreSQL. No key is charged beyond its limit, what a
+ * provider bills within the bounds stays within it, and what it bills beyond is in the ledger to the nano-dollar.
+ */
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import type { JsonObject } from '../../src/core/json.ts'
+import { ADMIN_TOKEN, adminFetch } from '../support/admin.ts'
+import { rowsOf } from '../support/crash/audit.ts'
+import { freePorts } from '../support/crash/configuration.ts'
+import { eventually } from '../support/eventually.ts'
+import { randomOf } from '../support/matrix/mutate.ts'
+import { BillingProvider, CONTEXT, drawMove, type Move, Owned } from '../support/money-moves.ts'
+import { startPostgres } from '../support/postgres.ts'
+import { serveProgram } from '../support/program.ts'
+import { runs, seed } from '../support/seed.ts'
+import { startUpstream } from '../support/upstream.ts'
+
+const BOSS = { authorization: 'Bearer sk-router-v1-boss56789abcdef0123456789abcdef' }
+const SEEDS = Number(process.env.HEADGATE_MONEY_SEEDS ?? runs(6, 50))
+const WAVES = 4
+/** Rounds of two keys each between two kills. */
+const LIFE = 2
+
+interface Key {
+  readonly secret: string
+  readonly hash: string
+  readonly limit: number
+  /** A report of the key's was beyond the bounds, or at a tier that was not requested. */
+  hostile: boolean
+}
+
+type Serving = Awaited<ReturnType<typeof serveProgram>>
+type Row = ReturnType<typeof rowsOf>[number] & { readonly disputed_nano: number }
+
+class Ledger {
+  readonly provider = new BillingProvider()
+  readonly keys: Key[] = []
+  readonly config: string
+  program: Serving | undefined
+  private marks = 0
+  /** Generations whose replies came whole. */
+  readonly whole = new Set<string>()
+
+  constructor(config: string) {
+    this.config = config
+  }
+
+  get url(): string {
+    assert.ok(this.program)
+    return this.program.url
+  }
+
+  async start(): Promise<void> {
+    this.program = await serveProgram(['--config', this.config])
+  }
+
+  async kill(): Promise<void> {
+    this.program?.child.kill('SIGKILL')
+    await this.program?.exited
+  }
+
+  async makeKey(limit: number): Promise<Key> {
+    const reply = await this.post('/v1/keys', { name: `key ${this.keys.length}`, limit: limit / 1e9 }, BOSS)
+    const { key: secret, data } = (await reply.json()) as { key: string; data: { hash: string } }
+    const key = { secret, hash: data.hash, limit, hostile: false }
+    this.keys.push(key)
+    return key
+  }
+
+  private post(path: string, body: JsonObject, headers: Record<string, string>, signal?: AbortSignal): Promise<Response> {
+    const init = { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) }
+    return fetch(`${this.url}${path}`, signal ? { ...init, signal } : init)
+  }
+
+  /** @returns the status; 0 where the connection ended. */
+  async move(move: Move, keys: readonly Key[], owned: Owned): Promise<number> {
+    const mark = `request ${this.marks++}`
+    const body = owned.body(move, mark)
+    const key = keys[move.key]
+    if (!key) return 0
+    this.provider.expect(mark, move)
+    if (move.kind === 'hostile' || move.tier !== 'standard') key.hostile = true
+    const leaving = new AbortController()
+    const sent = this.post('/v1/messages', body, { authorization: `Bearer ${key.secret}` }, leaving.signal)
+    if (move.end === 'left') setImmediate(() => setTimeout(() => leaving.abort(), 20))
+    let reply: Response
+    let text: string
+    try {
+      reply = await sent
+      text = await reply.text()
+    } catch {
+      return 0
+    }
+    const names = move.kind === 'continues' || move.kind === 'container'
+    if (names && move.owner !== move.key && (body.thread || body.container)) assert.equal(reply.status, 404, text)
+    if (reply.status !== 200 || move.end === 'cut') return reply.status
+    const id = reply.headers.get('x-generation-id') ?? ''
+    this.whole.add(id)
+    const container = /"(container_of_\d[^"]*)"/.exec(text)?.[1]
+    if (container) owned.containers[move.key] = container
+    if (body.thread) owned.threads[move.key] = id
+    return reply.status
+  }
+
+  /** Each key's charge is within its limit, and nothing stays held. */
+  async checkKeys(keys: readonly Key[], settled: boolean): Promise<void> {
+    for (const key of keys)
+      await eventually('nothing held', async () => {
+        const reply = await fetch(`${this.url}/v1/key`, { headers: { authorization: `Bearer ${key.secret}` } })
+        const { data } = (await reply.json()) as { data: { usage: number; limit_remaining: number } }
+        const charged = Math.round(data.usage * 1e9)
+        assert.ok(charged <= key.limit, `charged ${charged} of ${key.limit}`)
+        return !settled || Math.round(data.limit_remaining * 1e9) === key.limit - charged
+      })
+  }
+
+  async check(): Promise<{ charged: number; beyond: number; unknown: number }> {
+    assert.ok(this.program)
+    const rows = rowsOf(await (await adminFetch(`${this.program.admin}/ledger/export`)).text()) as Row[]
+    const sums = { charged: 0, beyond: 0, unknown: 0 }
+    for (const key of this.keys) {
+      let [billed, charged] = [0, 0]
+      for (const row of rows.filter((each) => each.key === key.hash)) {
+        charged += row.cost_nano
+        const bill = this.provider.billed.get(row.id)
+        if (row.status === 'unknown') sums.unknown++
+        if (row.status === 'unknown' || !this.whole.has(row.id)) {
+          assert.ok(row.cost_nano <= row.hold_nano || bill !== undefined, `${row.id}: ${row.cost_nano} of ${row.hold_nano}`)
+          continue
+        }
+        assert.ok(bill, `${row.id} was answered without the provider`)
+        const beyond = row.unrecovered_nano + row.disputed_nano
+        assert.equal(row.cost_nano + beyond, bill.nano, `${row.id} ${JSON.stringify(bill.move)}`)
+        billed += bill.nano
+        sums.beyond += beyond
+      }
+      assert.ok(charged <= key.limit, `charged ${charged} of ${key.limit}`)
+      if (!key.hostile) assert.ok(billed <= key.limit, `the provider bills ${billed} of ${key.limit}`)
+      sums.charged += charged
+    }
+    for (const id of this.whole)
+      assert.ok(
+        rows.some((row) => row.id === id),
+        `${id} is lost`,
+      )
+    return sums
+  }
+}
+
+t.setTimeout(3_000_000)
+const postgres = await startPostgres(t)
+for (const store of ['sqlite', 'postgresql'] as const)
+  t.test(`${SEEDS} rounds of two keys on ${store}`, { skip: store === 'postgresql' && !postgres }, async (t) => {
+    const directory = t.testdir()
+    const [port = 0, admin = 0] = await freePorts(2)
+    const url =
+      store === 'sqlite'
+        ? `url: "sqlite:${directory}/ledger.db"`
+        : `url: "${await postgres?.database()}", journal: "${directory}/journal.db"`
+    const ledger = new Ledger(join(directory, 'headgate.yaml'))
+    const upstream = await startUpstream(ledger.provider.answer)
+    t.teardown(() => upstream.close())
+    writeFileSync(
+      ledger.config,
+      `
+server: { host: 127.0.0.1, port: ${port} }
+admin: { host: 127.0.0.1, port: ${admin}, token: ${ADMIN_TOKEN} }
+store: { ${url} }
+auth: { keys: [ { name: boss, key: "${BOSS.authorization.slice(7)}", management: true } ] }
+providers: { up: { dialect: anthropic, base_url: "${upstream.url}", key: k, timeouts: { first_byte: 20s } } }
+models:
+  acme/one:
+    context: ${CONTEXT}
+    max_output: 50
+    input: [ text, image, file ]
+    endpoints:
+      - { provider: up, model: up, price: { prompt: "1.00", completion: "2.00" } }
+      - { provider: up, model: up, tier: priority, price: { prompt: "2.00", completion: "4.00" } }
+`,
+    )
+    await ledger.start()
+    t.teardown(() => ledger.kill())
+    const statuses = new Map<number, number>()
+    const random = randomOf(seed())
+    const below = (most: number): number => Math.floor(random() * most)
+    for (let round = 0; round < SEEDS; round++) {
+      const keys = [await ledger.makeKey((1 + below(400)) * 1e6), await ledger.makeKey((1 + below(400)) * 1e6)]
+      const owned = new Owned()
+      const killing = round % LIFE === LIFE - 1
+      for (let wave = 0; wave < WAVES; wave++) {
+        const moves = Array.from({ length: 1 + below(8) }, () => drawMove(below))
+        const running = moves.map((move) => ledger.move(move, keys, owned))
+        if (killing && wave === WAVES - 2) {
+          const before = upstream.requests.length
+          const some = below(4)
+          await Promise.race([eventually('some at the provider', () => upstream.requests.length >= before + some), Promise.all(running)])
+          await ledger.kill()
+          await Promise.all(running)
+          await ledger.start()
+        }
+        for (const status of await Promise.all(running)) statuses.set(status, (statuses.get(status) ?? 0) + 1)
+        await ledger.checkKeys(keys, store === 'sqlite' || !killing)
+      }
+    }
+    const sums = await ledger.check()
+    const { ok } = (await (await adminFetch(`${ledger.program?.admin}/ledger/verify/full`)).json()) as { ok: boolean }
+    t.equal(ok, true, 'the ledger agrees with itself')
+    t.ok((statuses.get(200) ?? 0) > SEEDS && (statuses.get(402) ?? 0) > 0 && (statuses.get(404) ?? 0) > 0)
+    t.ok(sums.charged > 0 && sums.beyond > 0)
+    t.comment(JSON.stringify({ statuses: [...statuses], ...sums, counts: ledger.provider.counts }))
+  })

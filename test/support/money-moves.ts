@@ -1,0 +1,167 @@
+/**
+ * Moves of two keys against one provider, for the property test of money: what a provider adds outside of the body, ids of the key's own and
+ * of the other, token counters, tiers by words known and unknown, usage that cannot be true, failures before and in the middle of an answer,
+ * callers that leave. The provider keeps its own account of what it bills.
+ */
+import assert from 'node:assert/strict'
+import type { JsonObject } from '../../src/core/json.ts'
+import { pdfOf } from './documents.ts'
+import { type Answer, jsonAnswer, type Script, type Seen, sseAnswer } from './upstream.ts'
+
+/** Below the 100,000 tokens of which one request may take all that is left: every bound is held in full. */
+export const CONTEXT = 90_000
+const CAP = 50
+/** Nano-dollars per token. */
+export const INPUT = 1_000
+export const OUTPUT = 2_000
+/** Price of the tier `priority`, and of tiers that are not known. */
+const DEAR = 2
+/** What the provider counts of the PDF, which has more pages than the context has room for. */
+const COUNTED = 30_000
+const PAGES = 60
+
+const pdf = pdfOf(
+  Array.from({ length: PAGES }, () => 'x'),
+  { packed: true },
+).toString('base64')
+const document = { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: pdf } }
+
+const KINDS = {
+  plain: {},
+  hostile: {},
+  servers: { mcp_servers: [{ type: 'url', name: 'm', url: 'https://mcp.example.com/mcp' }] },
+  fetches: { tools: [{ type: 'web_fetch_20250910', name: 'web_fetch', max_uses: 2, max_content_tokens: 3_000 }] },
+  code: { tools: [{ type: 'code_execution_20250825', name: 'code_execution' }] },
+  counted: { messages: [{ role: 'user', content: [document] }] },
+  begins: { thread: { type: 'create' } },
+  continues: {},
+  container: {},
+} as const satisfies Record<string, JsonObject>
+type Kind = keyof typeof KINDS
+/** Drawn more often: what gives a key something to name, and what names it. */
+const USUAL: readonly Kind[] = ['begins', 'code', 'continues', 'container', 'continues', 'container']
+const TIERS = ['standard', 'standard', 'standard', 'priority', 'turbo_plus'] as const
+const ENDS = ['whole', 'whole', 'whole', 'stream', 'stream', 'refused', 'cut', 'left'] as const
+
+export interface Move {
+  readonly key: number
+  /** The key whose id is named. */
+  readonly owner: number
+  readonly kind: Kind
+  /** Of the bound that the provider reports. */
+  readonly share: number
+  readonly tier: (typeof TIERS)[number]
+  readonly end: (typeof ENDS)[number]
+}
+
+export function drawMove(below: (most: number) => number): Move {
+  const pick = <T>(list: readonly T[]): T => list[below(list.length)] as T
+  return {
+    key: below(2),
+    owner: below(2),
+    kind: pick([...(Object.keys(KINDS) as Kind[]), ...USUAL]),
+    share: pick([0, 0.3, 1]),
+    tier: pick(TIERS),
+    end: pick(ENDS),
+  }
+}
+
+/** What the provider did for one request, by the id of its generation. */
+interface Billed {
+  readonly move: Move
+  readonly nano: number
+}
+
+export class BillingProvider {
+  readonly billed = new Map<string, Billed>()
+  counts = 0
+  private readonly moves = new Map<string, Move>()
+  private readonly seen = new Map<string, number>()
+
+  expect(mark: string, move: Move): void {
+    this.moves.set(mark, move)
+  }
+
+  readonly answer: Script = (request): Answer => {
+    if (request.path.includes('count_tokens')) {
+      this.counts++
+      return jsonAnswer({ input_tokens: COUNTED })
+    }
+    const move = this.moves.get(markOf(request.json))
+    assert.ok(move, 'a request that no key has sent')
+    const id = `msg_${String(request.headers['x-client-request-id'])}`
+    if (move.end === 'refused')
+      return { ...jsonAnswer({ type: 'error', error: { type: 'overloaded_error', message: 'later' } }), status: 529 }
+    if (move.end === 'left') return { before: 'stall' }
+    const [input, output] = [Math.floor(50 + move.share * boundOf(request, move, this.seen)), Math.floor(move.share * CAP)]
+    this.seen.set(id, input + output)
+    const nano = (input * INPUT + output * OUTPUT) * (move.tier === 'standard' ? 1 : DEAR)
+    this.billed.set(id.slice('msg_'.length), { move, nano })
+    const usage = { input_tokens: input, output_tokens: output, service_tier: move.tier }
+    return replyOf(request, { id, usage, cut: move.end === 'cut', container: `container_of_${move.key}` })
+  }
+}
+
+function boundOf({ json }: Seen, { kind }: Move, seen: ReadonlyMap<string, number>): number {
+  if (kind === 'hostile') return 20_000_000
+  if (kind === 'counted') return COUNTED - 50
+  if (kind === 'fetches') return 6_000
+  if (kind === 'continues') return seen.get(String((json.thread as JsonObject | undefined)?.previous_message_id)) ?? 0
+  return kind === 'plain' || kind === 'begins' ? 100 : CONTEXT - 50
+}
+
+interface Written {
+  readonly id: string
+  readonly usage: JsonObject
+  readonly cut: boolean
+  readonly container: string
+}
+
+function replyOf({ json }: Seen, { id, usage, cut, container }: Written): Answer {
+  const held = json.tools === undefined ? null : { id: container, expires_at: '2030-01-01T00:00:00Z' }
+  const head = { id, type: 'message', role: 'assistant', model: 'up', container: held }
+  if (json.stream !== true && !cut) return jsonAnswer({ ...head, content: [{ type: 'text', text: 'x' }], stop_reason: 'end_turn', usage })
+  if (json.stream !== true)
+    return { headers: { 'content-type': 'application/json', 'content-length': '999' }, body: ['{"id":'], after: 'close' }
+  const events: JsonObject[] = [
+    { type: 'message_start', message: { ...head, content: [], stop_reason: null, usage: { ...usage, output_tokens: 1 } } },
+    { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+    { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'x' } },
+    { type: 'content_block_stop', index: 0 },
+    { type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null, container: held }, usage },
+    { type: 'message_stop' },
+  ]
+  const frames = (cut ? events.slice(0, 3) : events).map((event) => `event: ${String(event.type)}\ndata: ${JSON.stringify(event)}\n\n`)
+  return cut ? { ...sseAnswer(frames), after: 'close' } : sseAnswer(frames)
+}
+
+const markOf = ({ messages }: JsonObject): string => {
+  const [message] = (messages ?? []) as JsonObject[]
+  const content = message?.content
+  return String(((Array.isArray(content) ? content.at(-1) : undefined) as JsonObject | undefined)?.text)
+}
+
+/** What a key has been given, by which later moves name it. */
+export class Owned {
+  readonly threads = ['', '']
+  readonly containers = ['', '']
+
+  /** Without anything to name where the key has been given nothing yet. */
+  body({ kind, owner, end }: Move, mark: string): JsonObject {
+    const named =
+      kind === 'continues'
+        ? this.threads[owner] && { thread: { type: 'continue', previous_message_id: this.threads[owner] } }
+        : kind === 'container'
+          ? this.containers[owner] && { container: this.containers[owner] }
+          : KINDS[kind]
+    const [given] = (named && 'messages' in named ? named.messages : [{ role: 'user', content: [] }]) as { content: JsonObject[] }[]
+    const content = [...(given?.content ?? []), { type: 'text', text: mark }]
+    return {
+      model: 'acme/one',
+      max_tokens: CAP,
+      ...named,
+      messages: [{ role: 'user', content }],
+      stream: end === 'stream' || end === 'cut',
+    }
+  }
+}
