@@ -2,10 +2,11 @@
 import { isIP } from 'node:net'
 import type { Clock } from '../core/clock.ts'
 import { type JsonObject, objectsOf } from '../core/json.ts'
+import type { Log } from '../core/log.ts'
 import { type Address, names } from '../core/name-lookups.ts'
 import { upstreamDialects } from '../dialects/registry.ts'
 import { credentialHeaders, providerAddress } from '../pipeline/route/provider-address.ts'
-import type { Listing } from '../routing/catalog/discovery.ts'
+import type { DiscoveryReports, Listing } from '../routing/catalog/discovery.ts'
 import { describedList } from '../routing/catalog/server-facts.ts'
 import type { Provider } from '../routing/catalog/types.ts'
 import type { Credential } from '../services/credentials/credential.ts'
@@ -33,6 +34,18 @@ async function isNearby({ baseUrl = '', connection }: Provider, pools: Pools): P
 
 function addressesOf(host: string): Promise<readonly Address[]> {
   return new Promise((resolve, reject) => names.addresses(host, (error, found) => (error ? reject(error) : resolve(found))))
+}
+
+/** What the log says of lists that cannot be used, in whole or in part. A provider that is not there is no news. */
+export function listingReports(log: Log): DiscoveryReports {
+  return {
+    failed: ({ slug }, error, isFirst) => {
+      const status = error instanceof ListingError ? error.status : undefined
+      if (isFirst && status !== undefined) log.warn({ provider: slug, status }, 'no list of models: its answer cannot be used')
+      else log.debug({ provider: slug, problem: String(error) }, 'no list of models: the provider does not answer')
+    },
+    passedOver: ({ slug }, models) => log.warn({ provider: slug, models }, 'models of the list are left out: no names of models'),
+  }
 }
 
 /** Replies to a credential that has been revoked; AWS has 403 for it. */

@@ -39,7 +39,6 @@ import { closeDocuments } from '../services/documents/index.ts'
 import { DiskFiles } from '../services/files/index.ts'
 import { closeRobots } from '../services/pages/index.ts'
 import { Telemetry } from '../services/telemetry/telemetry.ts'
-import { ListingError } from '../services/upstream/listing.ts'
 import type { PassThroughProxy } from '../services/upstream/pass-through.ts'
 import { chainDependencies, type RuntimeSource } from './chain-dependencies.ts'
 import { RunningConfiguration } from './configuration/desk.ts'
@@ -48,7 +47,7 @@ import { findIn } from './guardrail-bench.ts'
 import { fileGuardrails, namable, StoredSettings, tryOut } from './guardrail-settings.ts'
 import { HealthChecks } from './health-checks/health-checks.ts'
 import { OwnStatus } from './process-status.ts'
-import { discoveredListing } from './provider-listing.ts'
+import { discoveredListing, listingReports } from './provider-listing.ts'
 import { chainSettings, keyLookup } from './settings.ts'
 import { programVersion } from './version.ts'
 
@@ -154,12 +153,7 @@ export class Runtime {
       fetch: (provider) => discoveredListing(provider, clock, this.dependencies.pools),
       changed: () => this.relist(),
       listings: source.listings,
-      failed: ({ slug }, error, isFirst) => {
-        const status = error instanceof ListingError ? error.status : undefined
-        if (isFirst && status !== undefined) log.warn({ provider: slug, status }, 'no list of models: its answer cannot be used')
-        else log.debug({ provider: slug, problem: String(error) }, 'no list of models: the provider does not answer')
-      },
-      passedOver: ({ slug }, models) => log.warn({ provider: slug, models }, 'models of the list are left out: no names of models'),
+      ...listingReports(log),
     })
     this.healthChecks = new HealthChecks(this, source)
     const { health } = this.dependencies

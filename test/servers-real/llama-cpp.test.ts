@@ -8,14 +8,7 @@ import { CLIENTS } from '../support/matrix/clients.ts'
 import { CONVERSATIONS } from './conversations.ts'
 import { NOT_INSTALLED, startLlama } from './llama-server.ts'
 import { writeChatModel } from './model/chat-model.ts'
-import { directReply, expectedOf, found, type ServedWire } from './same-reply.ts'
-
-const WIRES: readonly ServedWire[] = ['openai-chat', 'openai-responses', 'anthropic']
-const MODELS: Readonly<Record<ServedWire, string>> = {
-  'openai-chat': 'chat/tiny-chat',
-  'openai-responses': 'responses/tiny-chat',
-  anthropic: 'messages/tiny-chat',
-}
+import { directReply, expectedOf, found, MODELS, WIRES } from './same-reply.ts'
 
 function configuration(url: string): string {
   return `

@@ -11,6 +11,14 @@ import type { Asked } from '../support/matrix/asked.ts'
 
 export type ServedWire = 'openai-chat' | 'openai-responses' | 'anthropic'
 
+export const WIRES: readonly ServedWire[] = ['openai-chat', 'openai-responses', 'anthropic']
+/** Of the gateway, by the wire of its provider. */
+export const MODELS: Readonly<Record<ServedWire, string>> = {
+  'openai-chat': 'chat/tiny-chat',
+  'openai-responses': 'responses/tiny-chat',
+  anthropic: 'messages/tiny-chat',
+}
+
 const READ: Readonly<Record<ServedWire, (reply: JsonObject) => Expected>> = {
   'openai-chat': readChat,
   'openai-responses': readResponse,

@@ -176,8 +176,9 @@ export function planThinking(request: CanonicalRequest, target: Target, dropped:
   }
   if (isOn(reasoning)) return isAdaptive(target) ? planEffort(reasoning, target, maxTokens, dropped) : planBudget(reasoning, caps, dropped)
   if ((reasoning.summary ?? null) !== null) dropped.add('reasoning.summary')
-  // Models that decide themselves may think unless thinking is disabled; those with a budget never do.
-  return isOff(reasoning) && isAdaptive(target) ? planOff(target, undefined, maxTokens, dropped) : { maxTokens }
+  // Models that decide themselves may think unless thinking is disabled, and so may those of other makers (vLLM 0.32 with Qwen 3, where
+  // nothing is declared of the model); those that are declared to take a budget never do.
+  return isOff(reasoning) && !takesBudget(target) ? planOff(target, undefined, maxTokens, dropped) : { maxTokens }
 }
 
 /** True where the model is in the middle of calling tools, or of a turn, that did not begin with its thinking. */

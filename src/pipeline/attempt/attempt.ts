@@ -7,8 +7,6 @@ import type { Clock } from '../../core/clock.ts'
 import { entryAt } from '../../core/entry-at.ts'
 import { asFault, Fault, isAccountFault } from '../../core/faults.ts'
 import { counter, open, type Tallies } from '../../core/metrics.ts'
-import { refusesEffort } from '../../dialects/canon/efforts.ts'
-import { isBound } from '../../dialects/canon/reasoning-owner.ts'
 import type { Usage } from '../../dialects/canon/usage.ts'
 import { countedUsage } from '../../ledger/settlement.ts'
 import type { Endpoint, Provider } from '../../routing/catalog/types.ts'
@@ -24,6 +22,7 @@ import { endedEarly, type Failure, finalFault } from '../reply/final-fault.ts'
 import { cachesCheaper } from '../route/conversation.ts'
 import { credentialed } from './credential.ts'
 import { denialIn } from './denial.ts'
+import { refusedPart } from './refused-part.ts'
 import { speedOf } from './reply-speed.ts'
 import type { Turn } from './turn.ts'
 
@@ -240,12 +239,9 @@ function withoutRefused(
   running: NotedAttempt,
   dependencies: ChainDependencies,
 ): NotedAttempt | undefined {
-  if (!(thrown instanceof Fault) || exchange.head.cancel.aborted) return undefined
   const { at: endpoint } = running
-  const part = thrown.refusesReasoning ? 'withoutReasoning' : refusesEffort(thrown.sentence) ? 'withoutEffort' : undefined
-  if (part === undefined || exchange.run[part]?.has(endpoint.id)) return undefined
-  const { items, reasoning } = exchange.request.canonical()
-  if (part === 'withoutReasoning' ? !items.some(isBound) : reasoning === undefined) return undefined
+  const part = refusedPart(thrown, exchange, endpoint.id)
+  if (part === undefined) return undefined
   attemptFailed(exchange, thrown, running, dependencies)
   close(exchange, running)
   exchange.run[part] = (exchange.run[part] ?? new Set()).add(endpoint.id)

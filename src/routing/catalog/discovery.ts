@@ -109,16 +109,20 @@ function newsIn({ list, local }: Listing): string {
   return JSON.stringify([local, [...listedModels(list)].map(([id, entry]) => [id, factsOfEntry(entry)])])
 }
 
-interface DiscoveryOptions {
+/** What becomes of lists that cannot be used. */
+export interface DiscoveryReports {
+  /** @param isFirst false where it has failed since its last list. */
+  readonly failed: (provider: Provider, error: unknown, isFirst: boolean) => void
+  /** Called once for entries of a list that cannot be used. */
+  readonly passedOver: (provider: Provider, entries: readonly string[]) => void
+}
+
+interface DiscoveryOptions extends DiscoveryReports {
   readonly clock: Clock
   /** Rejects where the provider does not answer; has time-outs of its own. */
   readonly fetch: (provider: Provider) => Promise<Listing>
   /** Called when a list is new or has changed. */
   readonly changed: () => void
-  /** @param isFirst false where it has failed since its last list. */
-  readonly failed: (provider: Provider, error: unknown, isFirst: boolean) => void
-  /** Called once for entries of a list that cannot be used. */
-  readonly passedOver: (provider: Provider, entries: readonly string[]) => void
   /** Those to begin with. */
   readonly listings?: ReadonlyMap<string, Listing> | undefined
 }
