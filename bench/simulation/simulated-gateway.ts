@@ -13,7 +13,6 @@ import { composeChain, type Front } from '../../src/pipeline/chain.ts'
 import type { ChainDependencies } from '../../src/pipeline/dependencies.ts'
 import { VectorLengths } from '../../src/pipeline/embeddings/vector-lengths.ts'
 import { Exchange } from '../../src/pipeline/exchange.ts'
-import { VectorLengths } from '../../src/pipeline/embeddings/vector-lengths.ts'
 import { SeenInputs } from '../../src/pipeline/money/seen-inputs.ts'
 import { Admission } from '../../src/pipeline/request/admit.ts'
 import { Attempts } from '../../src/pipeline/request/attempt-buckets.ts'
@@ -116,7 +115,6 @@ export class SimulatedGateway {
       pools: new Pools(),
       upstreams: new Map([['sim', providers.dialect()]]),
       wires: new Map(),
-      vectorLengths: new VectorLengths(clock),
       files,
       summaries: new EncryptedTexts({ load: () => [], clock }),
       tools: serverTools,
