@@ -295,12 +295,11 @@ export interface UpstreamDialect extends ProviderWire {
     /** In the OpenAI form: `{ data: [{ id, created?, context_length? }] }`. */
     read(body: JsonObject): JsonObject
   }
-  /** Counting the tokens of a request at the provider; absent where the provider offers no such thing. */
+  /** Counting the tokens of a request at the provider, if it offers that; `sees` is true for input outside of the body that is counted. */
   readonly countTokens?: {
     encode(request: CanonicalRequest, target: Target): Encoded
     /** @returns undefined where the reply holds no count. */
     decode(body: JsonObject): number | undefined
-    /** True for input outside of the body that the count has in it; absent where that is not documented. @param model the provider's name. */
     sees?(kind: CountedKind, model: string): boolean
   }
   readonly pass?: PassWire

@@ -358,7 +358,11 @@ t.test('tools that the caller runs make no further round possible, and those of 
   t.ok((await disputed(5_000_000, code)) > 0)
   const search = { type: 'web_search_20250305', name: 'web_search', max_uses: 2 }
   t.equal(await disputed(300_000, search), 0)
-  t.ok((await disputed(400_000, search)) > 0, 'two searches are three rounds')
+  t.equal(await disputed(500_000, search), 0, 'calls that the tool refuses are rounds, too')
+  t.ok((await disputed(700_000, search)) > 0)
+  report = { usage: { input_tokens: 500_000, output_tokens: 3 } }
+  const bounded = { model: 'm/sized-messages', max_tokens: 10, tools: [code], max_tool_calls: 1 }
+  t.equal((await ask(scene, 'messages', bounded)).record.disputed_nano, 0, 'a bound that the provider does not know bounds nothing')
 })
 
 t.test('what is only more than was held is charged as it is', async (t) => {

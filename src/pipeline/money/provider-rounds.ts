@@ -13,7 +13,7 @@ import { otherTools, searchBound } from '../request/client-request.ts'
  * `pause_turn`), and no other provider of these wires states more.
  */
 const MOST_CALLS = 10
-/** The Responses API has no bound of its own; deep research makes dozens of calls (OpenAI, Deep research, `max_tool_calls`). */
+/** The Responses API has no bound of its own but `max_tool_calls`, which no other wire knows; deep research makes dozens of calls (OpenAI, Deep research, `max_tool_calls`). */
 const MOST_CALLS_OF: Readonly<Record<string, number>> = { 'openai-responses': 99 }
 
 /** Several may be made in one round. */
@@ -25,6 +25,10 @@ const RUN_HERE =
 /** Tools that are sent with at most so many calls of each where a limit applies (`outside-input.ts` of the dialects). */
 const CAPPED = /^(?:web_search|web_fetch|file_search$|code_interpreter$|x_search$|image_generation$)/
 const CAP = 10
+/** Tools whose `max_uses` the provider keeps to (types of @anthropic-ai/sdk 1.14.0). */
+const BOUNDED = /^(?:web_search|web_fetch|advisor)_/
+/** Calls beyond its bound that a tool refuses: each is a round as well. */
+const REFUSED_CALLS = 2
 
 export interface ProviderRun {
   /** Calls of the model. */
@@ -36,25 +40,28 @@ export interface ProviderRun {
 /** What of it one answer can have had at most. */
 export function mostOf(exchange: Accepted & MaybeAimed & MaybePlanned, endpoint: Endpoint, usage: Usage): ProviderRun {
   const most = MOST_CALLS_OF[endpoint.provider.dialect] ?? MOST_CALLS
-  const offered = offeredCalls(exchange)
+  const offered = offeredCalls(exchange, endpoint)
   // Without a tool a report of calls is all there is: one more round for each.
-  const rounds = 1 + Math.min(most, offered > 0 ? offered : searchesByItself(endpoint) ? most : claimedCalls(usage))
+  const rounds = 1 + Math.min(most, offered > 0 ? offered + REFUSED_CALLS : searchesByItself(endpoint) ? most : claimedCalls(usage))
   return { rounds, calls: offered > 0 ? Math.min(offered, MOST_PAID_CALLS) : searchesByItself(endpoint) ? MOST_PAID_CALLS : most }
 }
 
 /** Calls of provider-run tools that the request allows; 0 where it offers none. */
-function offeredCalls(exchange: Accepted & MaybeAimed & MaybePlanned): number {
+function offeredCalls(exchange: Accepted & MaybeAimed & MaybePlanned, { provider }: Endpoint): number {
   const { body, gateway } = exchange.request
   const isLimited = exchange.plan?.outputCaps !== undefined
   let calls = (exchange.wish?.advisors ?? []).reduce((sum, { uses }) => sum + uses, 0)
   for (const { type, max_uses: most } of otherTools(exchange)) {
-    if (RUN_HERE.test(String(type))) continue
-    calls += typeof most === 'number' && most > 0 ? most : isLimited && CAPPED.test(String(type)) ? CAP : Number.POSITIVE_INFINITY
+    const name = String(type)
+    if (RUN_HERE.test(name)) continue
+    const bounded = typeof most === 'number' && most > 0 && BOUNDED.test(name)
+    calls += bounded ? most : isLimited && CAPPED.test(name) ? CAP : Number.POSITIVE_INFINITY
   }
   if (objectsOf(body.mcp_servers).length > 0 || body.search_parameters !== undefined || body.enable_search === true)
     calls = Number.POSITIVE_INFINITY
   if (calls === 0) calls = searchBound(exchange)
-  return gateway.maxToolCalls !== undefined && gateway.maxToolCalls > 0 ? Math.min(calls, gateway.maxToolCalls) : calls
+  const { maxToolCalls: most = 0 } = gateway
+  return most > 0 && MOST_CALLS_OF[provider.dialect] !== undefined ? Math.min(calls, most) : calls
 }
 
 /** A model that searches or runs tools for every request has a fee for each. */
