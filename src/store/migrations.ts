@@ -349,6 +349,7 @@ const STEPS: readonly Step[] = [
     script.raw(sql`alter table lease rename column amount to granted`)
     script.raw(sql`alter table lease alter column granted type numeric`)
     script.raw(sql`insert into lease_used (key, payer, node) select key, payer, node from lease`)
+    script.raw(sql`create index lease_node on lease (node, key, payer)`)
     script.raw(sql`drop function if exists headgate_end_leases(text[])`)
     script.raw(sql`drop function if exists headgate_end_leases(text[], bigint)`)
     script.raw(sql`drop function if exists headgate_forget_lost(bigint)`)

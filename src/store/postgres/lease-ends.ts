@@ -29,10 +29,10 @@ BEGIN
 END
 $body$`
 
-/** Locks what was used of the next leases of these processes, then shard 0 of their accounts. As statements of a function. */
+/** Locks what was used of the next leases of `the_node`, then shard 0 of their accounts. As statements of a function. */
 const lockNext = (condition: string): string => `
   SELECT array_agg(n.key), array_agg(n.payer), array_agg(n.node) INTO the_keys, the_payers, the_nodes
-    FROM (SELECT l.key, l.payer, l.node FROM lease l WHERE ${condition} ORDER BY l.key, l.payer, l.node LIMIT most) AS n;
+    FROM (SELECT l.key, l.payer, l.node FROM lease l WHERE ${condition} ORDER BY l.key, l.payer LIMIT most) AS n;
   IF the_keys IS NOT NULL THEN
     PERFORM 1 FROM lease_used u
       WHERE (u.key, u.payer, u.node) IN (SELECT r.key, r.payer, r.node FROM unnest(the_keys, the_payers, the_nodes) AS r (key, payer, node))
@@ -59,37 +59,36 @@ END
 $body$`
 
 /**
- * Ends the next leases of processes whose time ended longer ago than \`grace\` milliseconds, and with the last of them forgets those processes.
- * Each gets another \`life\` with the first of its leases, here or with the row that its next pulse makes: one that pulses from then on gives
- * back itself what is left. One that has pulsed before keeps its leases, since balances are locked before processes.
- * @returns a row for each process while there were some.
+ * Ends the next leases of one process whose time ended longer ago than `grace` milliseconds, and after the last of all such processes forgets
+ * them. The process gets another `life` with the first of its leases, here or with the row that its next pulse makes: one that pulses from
+ * then on gives back itself what is left. One that has pulsed before keeps its leases, since balances are locked before processes.
+ * @returns a row while there were some.
  */
 export const FORGET_LOST = `
 CREATE OR REPLACE FUNCTION headgate_forget_lost(grace bigint, most bigint)
   RETURNS TABLE (lost text, freed numeric) LANGUAGE plpgsql AS $body$
 DECLARE
   latest bigint := headgate_now() - grace;
+  the_node text;
   the_keys text[];
   the_payers text[];
   the_nodes text[];
-  silent text[];
 BEGIN
-  ${lockNext('NOT EXISTS (SELECT 1 FROM node n WHERE n.node = l.node AND n.expires_at > latest)')}
-  IF the_keys IS NULL THEN
+  SELECT n.node INTO the_node FROM node n WHERE n.expires_at <= latest AND EXISTS (SELECT 1 FROM lease l WHERE l.node = n.node) LIMIT 1;
+  IF the_node IS NULL THEN
+    SELECT l.node INTO the_node FROM lease l WHERE NOT EXISTS (SELECT 1 FROM node n WHERE n.node = l.node) LIMIT 1;
+  END IF;
+  IF the_node IS NULL THEN
     DELETE FROM node n WHERE n.expires_at <= latest AND NOT EXISTS (SELECT 1 FROM lease l WHERE l.node = n.node);
     RETURN;
   END IF;
-  WITH named AS (
-    SELECT DISTINCT r.node FROM unnest(the_nodes) AS r (node)
-  ), renewed AS (
-    UPDATE node n SET life = DEFAULT FROM named WHERE n.node = named.node AND n.expires_at <= latest RETURNING n.node
-  )
-  SELECT array_agg(named.node) INTO silent FROM named
-    WHERE named.node IN (SELECT r.node FROM renewed r) OR NOT EXISTS (SELECT 1 FROM node n WHERE n.node = named.node);
-  SELECT array_agg(r.key), array_agg(r.payer), array_agg(r.node) INTO the_keys, the_payers, the_nodes
-    FROM unnest(the_keys, the_payers, the_nodes) AS r (key, payer, node) WHERE r.node = ANY (silent);
-  RETURN QUERY SELECT s.node, coalesce(sum(e.freed), 0)
-    FROM unnest(silent) AS s (node) LEFT JOIN headgate_end_listed(the_keys, the_payers, the_nodes, ${Number.MAX_SAFE_INTEGER}) AS e ON e.lost = s.node
-    GROUP BY s.node;
+  ${lockNext('l.node = the_node')}
+  lost := the_node;
+  freed := 0;
+  UPDATE node n SET life = DEFAULT WHERE n.node = the_node AND n.expires_at <= latest;
+  IF FOUND OR NOT EXISTS (SELECT 1 FROM node n WHERE n.node = the_node) THEN
+    SELECT coalesce(sum(e.freed), 0) INTO freed FROM headgate_end_listed(the_keys, the_payers, the_nodes, ${Number.MAX_SAFE_INTEGER}) AS e;
+  END IF;
+  RETURN NEXT;
 END
 $body$`
