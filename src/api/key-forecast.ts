@@ -1,4 +1,5 @@
 /** How long the limit of a key lasts at the pace of its last days: one computation, for the budget of a key and for the list of keys. */
+import { asFault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { usd } from '../core/money.ts'
 import { windowEnd } from '../core/windows.ts'
@@ -45,7 +46,7 @@ export async function daysOf(
   return ({ identity }) => days.get(identity) ?? none()
 }
 
-/** The forecast of each key that has a limit; empty where more have one than a list forecasts. */
+/** The forecast of each key that has a limit; empty where more have one than a list forecasts, or the ledger cannot be read at present. */
 export async function forecasts(
   keys: readonly ApiKey[],
   all: readonly ApiKey[],
@@ -53,8 +54,12 @@ export async function forecasts(
 ): Promise<ReadonlyMap<ApiKey, JsonObject>> {
   const limited = keys.filter(({ limit }) => limit !== null)
   if (limited.length === 0 || limited.length > MOST_FORECAST) return new Map()
-  const of = await daysOf(limited, all, PACE_DAYS, source)
-  return new Map(limited.map((key) => [key, forecastOf(key, of(key), source)]))
+  const of = await daysOf(limited, all, PACE_DAYS, source).catch((thrown: unknown) => {
+    // The list is there without them: a limit has to be changed just then.
+    if (asFault(thrown).code === 'unavailable') return undefined
+    throw thrown
+  })
+  return new Map(of && limited.map((key) => [key, forecastOf(key, of(key), source)]))
 }
 
 /**

@@ -70,7 +70,7 @@ function keyOperations(): DescribedOperation[] {
         FORMAT,
       ],
       reply: { description: 'Keys.', schema: keyList },
-      faults: ['bad_request', 'unavailable'],
+      faults: ['bad_request'],
     },
     {
       ...manages,

@@ -164,7 +164,7 @@ export const key = Type.Object(
     forecast: Type.Optional(
       Type.Union([forecast, Type.Null()], {
         description:
-          'With `include_forecast`, as in the budget of the key; null without a limit, and where more than 20,000 keys have one.',
+          'With `include_forecast`, as in the budget of the key; null without a limit, where more than 20,000 keys have one, and while the ledger cannot be read.',
       }),
     ),
     provider_ids: texts(),
