@@ -56,7 +56,7 @@ ${[...names, 'closed'].map((name) => `  m/${name}: { endpoints: [ { provider: ${
   t.match(await health('well'), /^Healthy$/)
   t.match(await health('limited'), /^Rate limited.*m\/limited rate limited, [\d.]+ m?s left$/)
   t.match(await health('broken'), /^Failing.*m\/broken failed just now/)
-  t.match(await health('closed'), /^Failing.*m\/closed failed just now.*Provider could not be reached/)
+  t.match(await health('closed'), /^Failing.*m\/closed failed just now.*Provider could not be reached \(refused\)/)
   // An ejection is short: on a busy machine it may be over.
   t.match(await health('ejected'), /^(?:Ejected.*m\/ejected ejected, [\d.]+ m?s left|Failing).*Provider could not be reached/)
   t.match(await health('unused'), /^Not used yet$/)
