@@ -151,6 +151,19 @@ t.test('a request that ends after part of its reply is not sent again', async (t
   t.equal(upstream.requests.length, 2)
 })
 
+t.test('a request that ends after an interim reply is not sent again: the provider has read it', async (t) => {
+  for (const interim of ['100 Continue', '102 Processing', '103 Early Hints']) {
+    const { ask, upstream } = await stage(t, ({ position }, socket) => {
+      if (position === 0) return REPLY
+      socket.end(`HTTP/1.1 ${interim}\r\n\r\n`)
+      return undefined
+    })
+    t.equal(await ask(), 200, interim)
+    t.equal(await ask(), 502, interim)
+    t.equal(upstream.requests.length, 2, interim)
+  }
+})
+
 t.test('a large body that could not be written is sent again, however long it took', async (t) => {
   const upstream = await startRawUpstream(() => REPLY)
   const gateway = await startGateway(oneModel(upstream.url, 'openai-chat').replace('context: 128000', 'context: 100000000'))

@@ -26,6 +26,8 @@ export interface Gateway {
 }
 
 export interface GatewayOptions extends Pick<StartOptions, 'env' | 'clock' | 'lane' | 'loop'> {
+  /** True: changes of the files that the configuration is read from are taken by themselves. */
+  watch?: boolean
   /** Where the configuration is written as a file, so that it can be changed later. */
   directory?: string
 }
