@@ -47,14 +47,8 @@ const ADD_OPEN = `INSERT INTO charged (key, payer, day, count, dollars, nano)
 const RECONCILE = `INSERT INTO settlement (seq, status, cost, input, output, cached, cache_write, reasoning, estimated, facts)
   SELECT seq, 'unknown', floor, 0, 0, 0, 0, 0, 1, '{}' FROM hold WHERE ${IS_OPEN}`
 const OPEN_BELOW = `SELECT seq FROM hold WHERE seq < ? AND ${IS_OPEN}`
-const SPENT_BY_DAY = `WITH charge AS MATERIALIZED (
-    SELECT key, payer, day, sum(dollars) AS dollars, sum(nano) AS nano
-    FROM (SELECT key, payer, day, dollars, nano FROM charged WHERE day >= ?1
-      UNION ALL SELECT key, payer, day, dollars, nano FROM carried WHERE day >= ?1)
-    GROUP BY key, payer, day)
-  SELECT account, day, sum(dollars) AS dollars, sum(nano) AS nano
-  FROM (SELECT key AS account, day, dollars, nano FROM charge
-    UNION ALL SELECT payer, day, dollars, nano FROM charge WHERE payer <> '') GROUP BY account, day`
+/** In the order of the primary key, so that nothing is sorted: a start reads them all. */
+const SPENT_BY_DAY = ['charged', 'carried'].map((table) => `SELECT key, payer, day, dollars, nano FROM ${table} WHERE day >= ?`)
 const RAISE_WATERMARK = 'UPDATE charged_below SET seq = ?'
 
 class Sums {
@@ -242,16 +236,13 @@ export class ChargedSums {
 
   /** By account, from a day on; maybe in several parts. */
   *byDay(first: number): Iterable<DayCharge> {
-    const statement = this.db.prepare(SPENT_BY_DAY)
-    statement.setReadBigInts(true)
-    for (const row of statement.all(first))
-      yield { key: text(row.account), day: Number(row.day) * DAY_MS, cost: bigInteger(row.dollars) * BigInt(NANO) + bigInteger(row.nano) }
-    for (const { key, payer, day, dollars, nano } of this.recent.values()) {
-      if (day < first) continue
-      const charge = { day: day * DAY_MS, cost: BigInt(dollars) * BigInt(NANO) + BigInt(nano) }
-      yield { key, ...charge }
-      if (payer !== '') yield { key: payer, ...charge }
+    for (const sql of SPENT_BY_DAY) {
+      const statement = this.db.prepare(sql)
+      statement.setReadBigInts(true)
+      for (const row of statement.iterate(first)) yield* daysOf(chargeOf(row), Number(row.day))
     }
+    for (const { key, payer, day, dollars, nano } of this.recent.values())
+      if (day >= first) yield* daysOf({ key, payer: payer || undefined, cost: BigInt(dollars) * BigInt(NANO) + BigInt(nano) }, day)
   }
 
   /** Within a transaction. */
@@ -291,14 +282,20 @@ export function takeOff(db: DatabaseSync, rows: { where: string; value: number |
   }
 }
 
-const ALL = 'SELECT key, payer, dollars, nano FROM charged UNION ALL SELECT key, payer, dollars, nano FROM carried'
-
-/** Sums by key and payer. @param of the generations that have been removed, or all. */
+/** Sums by key and payer, of each table for itself: in the order of its primary key nothing is sorted. @param of the generations that have been removed, or all. */
 export function* chargesOf(db: DatabaseSync, of: 'removed' | 'all'): Iterable<KeyCharges> {
-  const from = of === 'all' ? `(${ALL})` : 'carried'
-  const statement = db.prepare(`SELECT key, payer, sum(dollars) AS dollars, sum(nano) AS nano FROM ${from} GROUP BY key, payer`)
-  statement.setReadBigInts(true)
-  for (const row of statement.all()) yield chargeOf(row)
+  for (const table of of === 'all' ? ['charged', 'carried'] : ['carried']) {
+    const statement = db.prepare(`SELECT key, payer, sum(dollars) AS dollars, sum(nano) AS nano FROM ${table} GROUP BY key, payer`)
+    statement.setReadBigInts(true)
+    for (const row of statement.iterate()) yield chargeOf(row)
+  }
+}
+
+/** At the key itself, and at the one that issued it. */
+function* daysOf({ key, payer, cost }: KeyCharges, days: number): Iterable<DayCharge> {
+  const day = days * DAY_MS
+  yield { key, day, cost }
+  if (payer !== undefined) yield { key: payer, day, cost }
 }
 
 function chargeOf(row: Record<string, SQLOutputValue>): KeyCharges {
