@@ -1,5 +1,6 @@
 /**
- * Certifies one agent: every scenario on every provider wire, in each format that it speaks; without `--long` one task on one wire.
+ * Certifies one agent: every scenario on every provider wire, in each format that it speaks; without `--long` one task on one wire, and
+ * failures of that where the agent has them.
  * HEADGATE_ONLY=`openai-chat/image` keeps the cells whose name has all the words between slashes; HEADGATE_KEEP names a directory
  * for homes and working directories of failed runs. With HEADGATE_WRITE=1 the results of what was run, and the documents, are written.
  */
@@ -7,6 +8,7 @@ import { writeFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import type { WireName } from '../support/wire.ts'
 import type { CertifiedAgent, Format } from './agent-run.ts'
+import { FAILURE } from './failures.ts'
 import { installed, packageOf } from './install.ts'
 import { type Cell, documents, rounded, type WireResults, writeResults } from './results.ts'
 import { leftOut, SCENARIOS, type Scenario } from './scenarios.ts'
@@ -57,7 +59,9 @@ async function runWire(t: Test, bench: Bench): Promise<WireResults> {
   const scenarios: Record<string, Cell | undefined> = {}
   let results: WireResults = { scenarios }
   const { wire } = bench.world
-  for (const scenario of LONG || ONLY ? scenariosOf(bench.agent) : scenariosOf(bench.agent).slice(0, 1)) {
+  for (const scenario of LONG || ONLY
+    ? scenariosOf(bench.agent)
+    : scenariosOf(bench.agent).filter(({ name }, at) => at === 0 || name === FAILURE.name)) {
     if (!isChosen(bench.format, wire, scenario.name)) continue
     const { cell, traffic, dropped } = await runScenario(t, bench, scenario)
     scenarios[scenario.name] = cell

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { type Action, type Acts, callOf, offered } from './agent-run.ts'
 import { certify } from './certify.ts'
 import type { View } from './conversation.ts'
+import { FAILURE } from './failures.ts'
 import { MCP_SERVER } from './world.ts'
 
 const bash = (view: View, command: string) => callOf(offered(view, /^Bash$/), { command, description: 'Runs a command' })
@@ -36,6 +37,7 @@ function acts(action: Action, view: View, work: string): Acts | undefined {
 await certify({
   name: 'claude-code',
   formats: ['messages'],
+  own: [FAILURE],
   // The program is in the package of the platform; the script that would put it in place is not run.
   program(install) {
     const scope = join(install, 'node_modules/@anthropic-ai')

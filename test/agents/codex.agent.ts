@@ -6,6 +6,7 @@ import { type Action, type Acts, callOf, offered, type ToolCall } from './agent-
 import { certify } from './certify.ts'
 import { CODEX_SCENARIOS, KNOWN, SUBTASK } from './codex-scenarios.ts'
 import type { View } from './conversation.ts'
+import { FAILURE } from './failures.ts'
 import { MCP_SERVER } from './world.ts'
 
 /** Where Codex has a tool for scripts, commands run in one. */
@@ -57,7 +58,7 @@ const BEGUN: Said = { text: ['I have ', 'begun.'] }
 await certify({
   name: 'codex',
   formats: ['responses'],
-  own: CODEX_SCENARIOS,
+  own: [...CODEX_SCENARIOS, FAILURE],
   program: (install) => join(install, 'node_modules/.bin/codex'),
   settings: (model) =>
     `aliases: { ${Object.values(KNOWN)

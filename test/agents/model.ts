@@ -1,7 +1,7 @@
 /** A scripted model: it goes through steps, and finds the next one in the conversation, since agents send other requests in between. */
 import type { Call, Played } from '../providers/stand-in.ts'
-import { Gate, type Seen } from '../support/upstream.ts'
-import type { Said, SaidCall, WireName } from '../support/wire.ts'
+import { type Answer, Gate, type Seen } from '../support/upstream.ts'
+import { ALL_WIRES, type Said, type SaidCall, type WireName } from '../support/wire.ts'
 import type { Action, Acts, CertifiedAgent, Place, ToolCall } from './agent-run.ts'
 import { type View, type ViewedCall, viewOf } from './conversation.ts'
 
@@ -25,6 +25,8 @@ export interface ModelOptions {
   readonly context: number
   /** True where the last words stop half way. */
   readonly stalls?: boolean
+  /** How the first answers of each step end, one after the other, before it is answered well. */
+  readonly breaks?: readonly ((said: Said) => Answer)[]
 }
 
 /** What the requests of a scenario came to; tokens are counted as four bytes each. */
@@ -71,6 +73,10 @@ export class Model {
   readonly traffic: Traffic = { requests: 0, sent: 0, repeated: 0, received: 0 }
   /** Results of the calls of each step, as the provider got them last. */
   readonly results = new Map<string, readonly string[]>()
+  /** How many answers of each step ended as they should not. */
+  readonly broken = new Map<string, number>()
+  /** Steps with an answer that ended well. */
+  readonly served = new Set<string>()
   /** Images in the largest request. */
   images = 0
   summaries = 0
@@ -95,9 +101,19 @@ export class Model {
     const { said, step } = this.#choose(view)
     const output = JSON.stringify(said).length
     const usage = this.#count(view, output)
+    // Agents may fall back on replies that are not streamed.
+    const broken = step && ALL_WIRES[this.#options.wire].streams(call.request) ? this.#breakOf(step) : undefined
+    if (step && !broken) this.served.add(step.name)
     const full = step?.fills ? { ...usage, input: this.#options.context, cached: 0 } : usage
     const wait = this.#options.stalls && said.text?.join('') === this.#options.final ? this.#waitFor(call.request) : undefined
-    return { said: { ...said, usage: full }, wait }
+    return { said: { ...said, usage: full }, wait, broken }
+  }
+
+  #breakOf(step: Step): ((said: Said) => Answer) | undefined {
+    const at = this.broken.get(step.name) ?? 0
+    const found = this.#options.breaks?.[at]
+    if (found) this.broken.set(step.name, at + 1)
+    return found
   }
 
   /** What of the steps did not come to pass. */

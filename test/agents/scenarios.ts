@@ -24,7 +24,7 @@ export interface Scenario {
 
 const NOTE = { file: 'note.txt', text: 'marigold and quicksilver, "written" through the gateway\n' }
 export const COMMIT = 'Add the note'
-const FINAL = 'The work is finished: cobalt.'
+export const FINAL = 'The work is finished: cobalt.'
 const TASK =
   'List the files here, read alpha.txt and beta.txt at once, write what they say to note.txt and commit it with the message "Add the note".'
 
@@ -42,7 +42,7 @@ export interface Played extends Run {
   readonly problems: string[]
 }
 
-function modelFor({ agent, world, place }: Stage, more: Pick<ModelOptions, 'steps' | 'stalls'>): Model {
+export function modelFor({ agent, world, place }: Stage, more: Pick<ModelOptions, 'steps' | 'stalls' | 'breaks'>): Model {
   const context = agent.contextOf?.(world.account) ?? world.account.models.main.context ?? 200_000
   const model = new Model({ agent, place, wire: world.wire, final: FINAL, context: context - 500, ...more })
   world.standIn.play = model.play
@@ -52,7 +52,7 @@ function modelFor({ agent, world, place }: Stage, more: Pick<ModelOptions, 'step
 }
 
 /** What the provider refused, and what the agent printed where it did not end well. */
-function problemsOf({ world }: Stage, model: Model, { code, out, err }: Run): string[] {
+export function problemsOf({ world }: Stage, model: Model, { code, out, err }: Run): string[] {
   const refused = world.standIn.refused.map(({ refusal }) => `the provider refused: ${refusal.status} ${JSON.stringify(refusal.body)}`)
   const wrong = [...refused, ...model.problems, ...model.missing()]
   if (code !== 0) wrong.push(`the agent ended with ${code}`)

@@ -103,6 +103,8 @@ export interface Rules {
 export interface Played {
   readonly said: Said
   readonly wait?: (() => Promise<undefined>) | undefined
+  /** A stream that ends as it should not, in place of the one that says so. */
+  readonly broken?: ((said: Said) => Answer) | undefined
 }
 
 export interface StandIn {
@@ -174,8 +176,9 @@ export async function startStandIn(rules: Rules, root: string): Promise<StandIn>
     standIn.failNext = undefined
     if (typeof failure === 'number') return jsonAnswer(wire.error(failure, 'overloaded'), failure)
     if (failure === undefined) standIn.accepted.push(body)
-    const { said: next, wait }: Played = standIn.play?.(call) ?? { said: standIn.said }
+    const { said: next, wait, broken }: Played = standIn.play?.(call) ?? { said: standIn.said }
     const said = rules.says?.(next, call) ?? next
+    if (isStream && broken) return broken({ ...said, model: model.name })
     const answer = isStream
       ? withWait(streamAnswer(wire, wire.frames({ ...said, model: model.name })), wait)
       : jsonAnswer(wire.reply({ ...said, model: model.name }))

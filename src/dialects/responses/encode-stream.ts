@@ -7,7 +7,7 @@ import type { StreamEvent } from '../canon/events.ts'
 import { binary, utf8 } from '../sse/frames.ts'
 import type { Final, ReplyContext, StreamEncoder } from '../types.ts'
 import { spokenWords } from './answer-items.ts'
-import { itemSnapshot, logprobsOf, type OutputItem, OutputItems, type Part, partSnapshot } from './output-items.ts'
+import { isUnfinishedCall, itemSnapshot, logprobsOf, type OutputItem, OutputItems, type Part, partSnapshot } from './output-items.ts'
 import { CALL_EVENTS, calledName, callType } from './own-calls.ts'
 import { closingBytes, type Ending, endingOf, openingBytes, restIn } from './result-object.ts'
 import { progressFrame, wholeFrames } from './whole-frames.ts'
@@ -224,6 +224,10 @@ export class ResponsesStreamEncoder implements StreamEncoder {
     if (item.type === 'whole') {
       this.items.close(item, status)
       return wholeFrames(this.ctx, item, 'end')
+    }
+    if (isUnfinishedCall(item, status)) {
+      this.items.close(item, 'incomplete')
+      return ''
     }
     let out = ''
     for (const part of item.parts) out += this.endPart(part)

@@ -159,6 +159,17 @@ export function itemSnapshot(item: OutputItem, status: 'in_progress' | 'complete
   }
 }
 
+const hasBrokenArguments = ({ type, parts }: OutputItem): boolean => type === 'function_call' && isBroken(parts[0]?.text ?? '')
+
+/**
+ * True for a call that may be cut: its events of the end are left out, since clients run a call when its item is done, whatever its
+ * status (Codex 0.169, test/agents/failures.ts), and half of a custom tool's free text is as good as all of it.
+ */
+export function isUnfinishedCall(item: OutputItem, status: 'completed' | 'incomplete'): boolean {
+  if (item.type === 'message' || item.type === 'reasoning' || item.type === 'whole') return false
+  return status === 'incomplete' || hasBrokenArguments(item)
+}
+
 /** Without a key two pieces of raw reasoning are not known to be one; each may have encrypted content of its own. */
 function mayGrow(item: OutputItem): boolean {
   if (item.type === 'message') return true
@@ -227,8 +238,7 @@ export class OutputItems {
 
   close(item: OutputItem, status: 'completed' | 'incomplete'): void {
     item.closed = true
-    const isCut = item.type === 'function_call' && isBroken(item.parts[0]?.text ?? '')
-    item.json = JSON.stringify(itemSnapshot(item, isCut ? 'incomplete' : status))
+    item.json = JSON.stringify(itemSnapshot(item, hasBrokenArguments(item) ? 'incomplete' : status))
   }
 
   /** The output array as JSON text; every item must be closed. */

@@ -49,6 +49,16 @@ const GROWTH: Readonly<Record<string, { field: string; list?: 'content' | 'summa
   'response.custom_tool_call_input': { field: 'input' },
 }
 
+/** Items with what a caller runs. */
+const CALLS: ReadonlySet<Json | undefined> = new Set([
+  'function_call',
+  'custom_tool_call',
+  'local_shell_call',
+  'shell_call',
+  'apply_patch_call',
+  'computer_call',
+])
+
 /** @returns undefined for what is no event. Content frames are not parsed on their way, so they may be anything. */
 export function parseFrame(frame: string): JsonObject | undefined {
   const data = frameData(frame)
@@ -121,9 +131,11 @@ export class OpenItems {
     let out = ''
     if (this.size <= MAX_KEPT) {
       for (const [index, { item, parts }] of this.replay(output, places)) {
-        for (const part of parts.values()) out += closePart(ctx, part, item, index)
         item.status = status
         output.set(index, item)
+        // A call that may be cut is not done (`isUnfinishedCall` says why).
+        if (status === 'incomplete' && CALLS.has(item.type)) continue
+        for (const part of parts.values()) out += closePart(ctx, part, item, index)
         out += eventFrame(ctx, 'response.output_item.done', `,"output_index":${index},"item":${JSON.stringify(item)}`)
       }
     }
