@@ -9,6 +9,7 @@
 import type { Fault } from '../core/faults.ts'
 import type { BodyPlace, BodyQueue as Ordering } from '../pipeline/dependencies.ts'
 import type { Cancel } from '../plugin-api/exchange.ts'
+import { ConnectionTurns } from './connection-turns.ts'
 import { ShedRatio } from './shed-ratio.ts'
 
 /** Bytes up to which a body is a short one: it waits for no other. */
@@ -16,14 +17,6 @@ export const SHORT_BODY = 64 * 1024
 
 /** Bytes of long bodies that are worked on in one turn; one of them whatever its length. */
 const TURN_BYTES = 384 * 1024
-
-/**
- * Turns of the event loop for which the next long body waits while each turn brings a new connection. libuv takes one connection of a
- * listening socket in each turn (`uv__server_io`, 1.51), and what has not been taken cannot be refused either: it waits in the
- * system, where no bound of this queue holds. Turns without a long body are short. With four of them small requests had a p99 of 248 ms
- * at three times the load, with eight 192; twelve took time that was due to long bodies (`node bench/overload.ts`, half a core).
- */
-const MOST_YIELDED = 8
 
 /**
  * Milliseconds, and turns of the event loop, for which a body counts with its whole length while it is on its way. Afterwards it counts
@@ -106,6 +99,7 @@ export class BodyQueue {
   private readonly accounts = new Map<string, Account>()
   private readonly digests = new Map<string, string>()
   private readonly ratio: ShedRatio
+  readonly connections = new ConnectionTurns()
   /** On their way, in the order in which they were announced. */
   private readonly coming = new Set<Place>()
   /** In the order in which they came. */
@@ -116,9 +110,6 @@ export class BodyQueue {
   /** Bytes that this turn works on. */
   private turnBytes = 0
   private scheduled = false
-  /** This turn has brought a new connection; turns in a row that have left long bodies waiting for that. */
-  private hasConnected = false
-  private yielded = 0
   private turns = 0
   /** Of the fair order: grows with the bytes that are worked on. */
   private time = 0
@@ -181,11 +172,6 @@ export class BodyQueue {
     this.count(place, bytes)
     this.coming.add(place)
     return place
-  }
-
-  /** A new connection has come: more of them may be waiting. */
-  connected(): void {
-    this.hasConnected = true
   }
 
   /** A turn of the event loop has ended. */
@@ -321,7 +307,10 @@ export class BodyQueue {
     const now = this.options.now()
     this.scheduled = false
     this.turnBytes = 0
-    if (this.yields()) return
+    if (this.connections.goFirst(this.waiting.size > 0)) {
+      this.schedule()
+      return
+    }
     this.measure(now)
     for (const place of this.waiting) {
       if (now - place.since <= this.longestWait) break
@@ -337,15 +326,6 @@ export class BodyQueue {
     }
     if (this.waiting.size === 0) this.measuredSince = undefined
     if (this.turnBytes > 0) this.schedule()
-  }
-
-  /** @returns whether the long bodies wait for the next turn, so that this one ends soon. */
-  private yields(): boolean {
-    const yields = this.hasConnected && this.waiting.size > 0 && this.yielded < MOST_YIELDED
-    this.hasConnected = false
-    this.yielded = yields ? this.yielded + 1 : 0
-    if (yields) this.schedule()
-    return yields
   }
 
   /** Of the first bodies of all keys, that of the key which has been served least. */

@@ -142,7 +142,7 @@ export class Overload {
 
   /** The listener has taken a new connection. */
   connected(): void {
-    this.queue.connected()
+    this.queue.connections.connected()
   }
 
   /** For an operator who watches: long bodies that wait for their turn, the milliseconds for which a new one would, and whether the process has no time left. */
