@@ -46,7 +46,7 @@ const badWord: fc.Arbitrary<Json> = fc.oneof(
   { weight: 2, arbitrary: fc.stringMatching(/^[a-z]{3,9}_[a-z]{3,9}$/) },
   { weight: 1, arbitrary: fc.string({ minLength: 8, maxLength: 30, unit: 'grapheme' }) },
 )
-/** The chat wire has also seen objects and numbers; lists and hostile members are nobody's yet. */
+/** The chat wire has also seen objects and numbers; lists and hostile members no service has yet. */
 const badChatWord: fc.Arbitrary<Json> = fc.oneof(
   { weight: 6, arbitrary: badWord },
   { weight: 1, arbitrary: object({ type: fc.constantFrom('abort', 'a_new_kind'), message: fc.string() }) },
