@@ -15,8 +15,8 @@ import { responsesQuirks } from './responses/quirks.ts'
 export { mergeQuirks } from './canon/quirks.ts'
 export { OPERATION_PATH } from './embeddings/quirks.ts'
 
-/** Bedrock has a path of its own, and no search of the web. */
-const { raw_predict: _path, web_search: _search, web_search_tool: _tool, ...claudeQuirks } = messagesQuirks
+/** Bedrock has a path of its own, no search of the web, and keeps no threads. */
+const { raw_predict: _path, threads: _threads, web_search: _search, web_search_tool: _tool, ...claudeQuirks } = messagesQuirks
 
 interface Known {
   readonly generates: boolean

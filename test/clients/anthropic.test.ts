@@ -97,6 +97,7 @@ t.test('errors tell their type and the request', async (t) => {
 const COUNTING: Partial<Record<WireName, { path: RegExp; body: object }>> = {
   anthropic: { path: /\/v1\/messages\/count_tokens$/, body: { input_tokens: 42 } },
   gemini: { path: /:countTokens$/, body: { totalTokens: 42 } },
+  'openai-responses': { path: /\/v1\/responses\/input_tokens$/, body: { object: 'response.input_tokens', input_tokens: 42 } },
 }
 
 for (const dialect of DIALECTS)
@@ -113,6 +114,31 @@ for (const dialect of DIALECTS)
     )
     if (counting) t.equal(counted.input_tokens, 42)
     else t.ok(counted.input_tokens > 0, 'by an estimate')
+  })
+
+for (const dialect of DIALECTS)
+  t.test(`the tool runner sends ${dialect} the whole conversation, since it keeps no threads`, async (t) => {
+    house.script({ calls: [{ id: 'toolu_1', name: 'look', args: ['{"at":', '"sky"}'] }] }, { text: ['Blue.'] })
+    const look = {
+      type: 'custom' as const,
+      name: 'look',
+      description: 'Looks.',
+      input_schema: { type: 'object' as const, properties: { at: { type: 'string' as const } } },
+      run: () => 'seen: blue',
+      parse: (input: unknown) => input,
+    }
+    const final = await anthropicWith(house.gateway.key)
+      .beta.messages.toolRunner({
+        model: modelOf(dialect),
+        max_tokens: 500,
+        messages: [{ role: 'user', content: 'Which colour is it?' }],
+        tools: [look],
+      })
+      .runUntilDone()
+    t.match(final.content, [{ type: 'text', text: 'Blue.' }])
+    t.equal(house.seen().length, 2)
+    const last = house.seen().at(-1)?.body ?? ''
+    for (const part of ['Which colour is it?', 'look', 'seen: blue']) t.ok(last.includes(part), `the second request has: ${part}`)
   })
 
 t.test('files are uploaded, listed, read, named in a message, and deleted', async (t) => {

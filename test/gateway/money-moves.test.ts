@@ -171,7 +171,7 @@ server: { host: 127.0.0.1, port: ${port} }
 admin: { host: 127.0.0.1, port: ${admin}, token: ${ADMIN_TOKEN} }
 store: { ${url} }
 auth: { keys: [ { name: boss, key: "${BOSS.authorization.slice(7)}", management: true } ] }
-providers: { up: { dialect: anthropic, base_url: "${upstream.url}", key: k, timeouts: { first_byte: 20s } } }
+providers: { up: { dialect: anthropic, base_url: "${upstream.url}", key: k, quirks: { threads: true }, timeouts: { first_byte: 20s } } }
 models:
   acme/one:
     context: ${CONTEXT}

@@ -17,7 +17,7 @@ const config =
     `
 auth: { keys: [ { name: app, key: "${KEY}", limit: "${limit}", provider_ids: [ "*" ] }, { name: open, key: "${OPEN_KEY}", provider_ids: [ "*" ] } ] }
 providers:
-  messages: { dialect: anthropic, base_url: "${url}/v1", key: k }
+  messages: { dialect: anthropic, base_url: "${url}/v1", key: k, quirks: { threads: true } }
   responses: { dialect: openai-responses, base_url: "${url}/v1", key: k }
   chat: { dialect: openai-chat, base_url: "${url}/v1", key: k }
   gemini: { dialect: gemini, base_url: "${url}/v1beta", key: k }

@@ -29,7 +29,7 @@ const config =
 auth:
   keys:
 ${NAMES.map((name, i) => `    - { name: ${name}, key: "${KEYS[i]}", limit: "${((limits[i] ?? 0) / 1000).toFixed(3)}" }`).join('\n')}
-providers: { up: { dialect: anthropic, base_url: "${url}", key: k } }
+providers: { up: { dialect: anthropic, base_url: "${url}", key: k, quirks: { threads: true } } }
 models:
   acme/one:
     context: ${CONTEXT}

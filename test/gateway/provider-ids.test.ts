@@ -97,14 +97,17 @@ auth:
     - { name: other, key: "${OTHER}" }
     - { name: listed, key: "${LISTED}", provider_ids: [ "file_*", ${CONTAINER} ] }
 providers:
-  anthropic: { dialect: anthropic, base_url: "${url}", key: a }
-  spare: { dialect: anthropic, base_url: "${url}/spare", key: b }
+  anthropic: { dialect: anthropic, base_url: "${url}", key: a, quirks: { threads: true } }
+  spare: { dialect: anthropic, base_url: "${url}/spare", key: b, quirks: { threads: true } }
+  plain: { dialect: anthropic, base_url: "${url}/plain", key: d }
   openai: { dialect: openai-responses, base_url: "${url}/v1", key: c, quirks: { explicit_caching: true } }
 models:
   acme/claude:
     input: [ text, image, file ]
     endpoints: [ { provider: anthropic, model: up, price: free }, { provider: spare, model: up, price: free } ]
   acme/spare: { endpoints: [ { provider: spare, model: up, price: free } ] }
+  acme/plain: { endpoints: [ { provider: plain, model: up, price: free }, { provider: openai, model: up, price: free } ] }
+  acme/mixed: { endpoints: [ { provider: plain, model: up, price: free }, { provider: spare, model: up, price: free } ] }
   acme/gpt: { endpoints: [ { provider: openai, model: up, price: free } ] }
 `
 
@@ -272,6 +275,22 @@ t.test('a thread does not fall back', async (t) => {
   for (const { path } of scene.upstream.requests.slice(before)) t.equal(path, '/v1/messages')
 })
 
+t.test('a thread goes to a provider that keeps threads, and to no other', async (t) => {
+  for (const lane of [undefined, 'translate'] as const) {
+    const scene = await place(t, lane)
+    for (const thread of [{ type: 'create' }, { type: 'continue', thread_id: 'thread_01AbCdEf' }]) {
+      const refused = await ask(scene, 'messages', { ...TEXT, model: 'acme/plain', thread })
+      t.equal(refused.status, 400, refused.text)
+      t.equal(refused.sent, undefined, 'no provider is called')
+      t.match(JSON.parse(refused.text), { error: { message: /^thread: /, details: { error_code: 'thread_unsupported_request' } } })
+    }
+    t.equal((await ask(scene, 'messages', { ...TEXT, model: 'acme/plain', thread: null })).status, 200)
+    const begun = await ask(scene, 'messages', { ...TEXT, model: 'acme/mixed', thread: { type: 'create' } })
+    t.equal(begun.status, 200, begun.text)
+    t.equal(scene.upstream.requests.at(-1)?.path, '/spare/v1/messages')
+  }
+})
+
 t.test('cache diagnostics compare with the provider’s own id, or with nothing', async (t) => {
   const scene = await place(t)
   const begun = await ask(scene, 'messages', { ...TEXT, model: 'acme/claude', diagnostics: { previous_message_id: null } })
@@ -340,8 +359,8 @@ t.test('in the path of a pass-through request, too', async (t) => {
     config(url)
       .replace(`key: "${KEY}" }`, `key: "${KEY}", pass_through: true }`)
       .replace(`key: "${OTHER}" }`, `key: "${OTHER}", pass_through: true }`)
-      .replace('key: a }', 'key: a, pass_through: { price: "0" } }')
-      .replace('key: b }', 'key: b, pass_through: { price: "0" } }')
+      .replace('key: a, ', 'key: a, pass_through: { price: "0" }, ')
+      .replace('key: b, ', 'key: b, pass_through: { price: "0" }, ')
   const scene = await startScene(t, { answer, config: open })
   const file = idIn((await ask(scene, 'messages', { ...TEXT, ...CODE, model: 'acme/claude' })).text, 'file_0')
   const load = async (path: string, key = KEY): Promise<[status: number, path: string]> => {

@@ -38,6 +38,9 @@ export const messagesQuirks = {
   raw_predict: flag(
     'True: the path names the model, `/models/NAME:rawPredict` or `:streamRawPredict`, and the body has the version in place of the header, as on Vertex AI.',
   ),
+  threads: flag(
+    'True: the provider keeps conversations for `thread`. If unset: requests with `thread` are refused with 400, and the SDKs of Anthropic send whole conversations from then on.',
+  ),
   web_search: webSearch,
   web_search_tool: word("Type of the provider's search tool. If unset: `web_search_20250305`."),
   media_urls: mediaUrls,

@@ -28,6 +28,7 @@ import { hoistSearch, hoistTools, isSpareType, leaveToProviders, needsHoisting, 
 import { offersSearch, settleSearch } from './native-search.ts'
 import { NOT_READ, readInputs, without } from './read-inputs.ts'
 import { type NamedRouter, rememberModel, routableModels, routeModels, routerNamed, usable } from './router-models.ts'
+import { withThread } from './threads.ts'
 
 /** Dependencies of the choice of models. */
 type ResolveDependencies = Pick<ChainDependencies, 'upstreams' | 'health' | 'sessions' | 'clock'>
@@ -73,7 +74,8 @@ export function resolveLayer(
 
   /** Searches and tools that the providers of all endpoints have are left to them. */
   function settled(routed: Routed): Routed {
-    const exchange = routed.run.pinned ? narrow(routed, havingIds(routed.route.endpoints, routed.run.pinned)) : routed
+    const pinned = routed.run.pinned ? narrow(routed, havingIds(routed.route.endpoints, routed.run.pinned)) : routed
+    const exchange = withThread(pinned)
     const { hasOtherTools, edited } = exchange.request
     if (!hasOtherTools && !edited) return exchange
     if (offersSearch(exchange)) settleSearch(exchange, settings.plugins, dependencies.upstreams)

@@ -147,7 +147,6 @@ export function toolLoops({ url, key }: Account): Record<string, Read> {
       messages: [{ role: 'user' as const, content: prompt }],
       tools,
       max_iterations: 3,
-      thread: false as const,
     }
     const loop = stream
       ? anthropic.beta.messages.toolRunner({ ...body, stream, ...(isEager && { runToolsEagerly: true }) })
