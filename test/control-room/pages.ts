@@ -41,7 +41,10 @@ export const PAGES: readonly TestedPage[] = [
     name: 'requests-one',
     path: `requests/${FAILED_OVER.id}`,
     ready: shows('Settled as completed'),
-    replies: { [`GET /v1/generations/${FAILED_OVER.id}`]: { data: FAILED_OVER } },
+    replies: {
+      [`GET /v1/generations/${FAILED_OVER.id}`]: { data: FAILED_OVER },
+      'GET /v1/ledger/entries': { data: [], next_cursor: null },
+    },
   },
   {
     name: 'models',

@@ -112,6 +112,7 @@ t.test('requests', { skip: noBrowser, timeout: 280_000 }, async (t) => {
   t.test('show what would differ today, and why one cannot be planned', async (t) => {
     const { page, context } = await room.open({ width: 390 })
     const address = `/v1/generations/${FAILED_OVER.id}`
+    await page.route('**/v1/ledger/entries?**', (call) => call.fulfill({ json: { data: [], next_cursor: null } }))
     await page.route(`**${address}`, (call) => call.fulfill({ json: { data: FAILED_OVER } }))
     const reply = { plan: PLANNED as typeof PLANNED | typeof REFUSED }
     await page.route(`**${address}/plan`, (call) => call.fulfill({ json: { data: reply.plan } }))
@@ -140,6 +141,7 @@ t.test('requests', { skip: noBrowser, timeout: 280_000 }, async (t) => {
   t.test('copy the id of the trace', async (t) => {
     const { page, context, complaints } = await room.open()
     await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+    await page.route('**/v1/ledger/entries?**', (call) => call.fulfill({ json: { data: [], next_cursor: null } }))
     await page.route(`**/v1/generations/${FAILED_OVER.id}`, (call) => call.fulfill({ json: { data: FAILED_OVER } }))
     await page.goto(`/control-room/requests/${FAILED_OVER.id}`)
     await page.getByRole('button', { name: 'Copy the trace id' }).click()
@@ -165,6 +167,7 @@ t.test('requests', { skip: noBrowser, timeout: 280_000 }, async (t) => {
     for (const width of [390, 1440] as const)
       for (const scheme of ['light', 'dark'] as const) {
         const { page, context, complaints } = await room.open({ width, scheme })
+        await page.route('**/v1/ledger/entries?**', (call) => call.fulfill({ json: { data: [], next_cursor: null } }))
         await page.route(`**/v1/generations/${TOOL_LOOP.id}`, (call) => call.fulfill({ json: { data: TOOL_LOOP } }))
         await page.goto(`/control-room/requests/${TOOL_LOOP.id}`)
         await page.getByText('Settled as completed').waitFor()
