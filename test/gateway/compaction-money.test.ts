@@ -46,7 +46,7 @@ t.test('the call for the summary is held and charged like every answer', async (
 
 t.test('an opened item counts with all that it says', async (t) => {
   const { gateway, seen, says } = await compactionScene(t)
-  says({ text: ['long '.repeat(80_000)] })
+  says({ text: ['long '.repeat(250_000)] })
   const item = await madeItem(gateway)
   const before = seen.length
   const overlong = await send(gateway, { model: 'acme/openai-chat', input: [item, item], max_output_tokens: 10 })

@@ -141,7 +141,7 @@ t.test('C-131 C-132: a parameter that an endpoint lacks', async (t) => {
 })
 
 t.test('C-168 C-169: too long, and what may be left out', async (t) => {
-  const models = `  acme/small: { context: 8000, endpoints: [ { provider: bee, model: m2, price: free } ] }\n  acme/mid: { context: 20000, endpoints: [ { provider: bee, model: m2, price: free } ] }\n`
+  const models = `  acme/small: { context: 8000, endpoints: [ { provider: bee, model: m2, price: free } ] }\n  acme/mid: { context: 12000, endpoints: [ { provider: bee, model: m2, price: free } ] }\n`
   await withTwo(
     async ({ gateway, b }) => {
       const messages = Array.from({ length: 60 }, (_, i) => ({

@@ -325,7 +325,7 @@ t.test('C-121 C-122 C-128 C-133: none left is a 404 that names each endpoint and
     { provider: { only: ['aye'], data_collection: 'deny' } },
     { availability: { code: 'privacy_restricted', affected_providers: ['aye', 'bee', 'cee'] } },
   )
-  const long = await scene.tour({ max_tokens: 200_000 })
+  const long = await scene.tour({ messages: [{ role: 'user', content: 'x'.repeat(1_300_000) }] })
   t.equal(long.status, 400)
   t.match(long.body, { error: { metadata: { error_type: 'context_length_exceeded', excluded: one('context') } } })
   const stream = await scene.gateway.post('/v1/responses', {

@@ -42,6 +42,7 @@ async function moving() {
     config: (url) => `server: { host: 127.0.0.1, port: 0, body_memory: 1MB }
 auth: { keys: [ { name: test, key: "${KEY}" } ] }
 telemetry: { endpoint: "${collector.url}" }
+health_checks: { kind: list }
 store: { url: "sqlite:${folder}/headgate.db" }
 exports:
   - { name: kept, interval: 50ms, file: { path: "${folder}/exports" } }
@@ -73,6 +74,7 @@ const MOVED = [
   'headgate_added_latency_seconds',
   'headgate_open_streams',
   'headgate_guardrail_hits_total',
+  'headgate_health_checks_total',
   'headgate_shed_total',
   'headgate_answer_checks_total',
   'headgate_reloads_total',
@@ -96,6 +98,8 @@ t.test('every documented metric is written', async (t) => {
     await (await gateway.post('/v1/chat/completions', { ...BODY, model })).text()
   upstream.script = () => ({ status: 402 })
   await (await gateway.post('/v1/chat/completions', BODY)).text()
+  upstream.script = () => ({ status: 500 })
+  await (await gateway.post('/v1/chat/completions', BODY)).text()
   const gate = new Gate()
   const [first, ...rest] = framesFor('/v1/messages', { text: ['Hello', ' there'] })
   upstream.script = () => sseAnswer([first, ...rest.slice(0, 1), gate.step, ...rest.slice(1)])
@@ -107,6 +111,7 @@ t.test('every documented metric is written', async (t) => {
   await gateway.reconfigure('nonsense: [').catch(() => undefined)
   for (const name of ['headgate_export_rows_total', 'headgate_export_failed_batches_total'])
     await eventually(name, async () => ((await sumOf(gateway, name)) ?? 0) > 0)
+  await eventually('a health check', async () => ((await sumOf(gateway, 'headgate_health_checks_total')) ?? 0) > 0)
   await eventually('an export', async () => ((await sumOf(gateway, 'headgate_otel_exported_total')) ?? 0) > 0)
   for (const name of ['delivered', 'failed'])
     await eventually(`an event ${name}`, async () => ((await sumOf(gateway, `headgate_events_${name}_total`)) ?? 0) > 0)

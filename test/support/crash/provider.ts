@@ -61,6 +61,11 @@ export class BookkeepingProvider {
     } catch {
       return
     }
+    // A list of models, which a health check of the gateway looks at.
+    if (request.method === 'GET') {
+      response.writeHead(404).end()
+      return
+    }
     const body = JSON.parse(Buffer.concat(chunks).toString()) as JsonObject
     const call: Call = { manner: mannerFor(this.random()), input: this.serial++, output: OUTPUT, answered: false, completed: false }
     const id = String(request.headers['x-client-request-id'])

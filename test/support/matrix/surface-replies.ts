@@ -12,7 +12,7 @@ const ANTHROPIC_USAGE = {
   cache_creation_input_tokens: 503,
   cache_creation: { ephemeral_5m_input_tokens: 330, ephemeral_1h_input_tokens: number(173) },
   output_tokens_details: { thinking_tokens: number(701) },
-  server_tool_use: { web_search_requests: number(17), web_fetch_requests: number(19) },
+  server_tool_use: { web_search_requests: number(7), web_fetch_requests: number(19) },
   // Callers see a fast reply as the tier `priority`, whatever tier stands beside it.
   service_tier: pick('standard', 'priority'),
   inference_geo: text,
