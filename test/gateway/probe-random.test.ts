@@ -94,7 +94,8 @@ function faultsOfStream(client: keyof typeof CLIENTS, text: string): string[] {
   const added = indexes('response.output_item.added').sort()
   const done = new Set(indexes('response.output_item.done'))
   // Clients run a call when its item is done: one that may be cut is not (decision 39).
-  const mayBeCut = (event: Event): boolean => ends[0]?.type !== 'response.completed' && event.item?.type === 'function_call'
+  const mayBeCut = (event: Event): boolean =>
+    ends[0]?.type !== 'response.completed' && (event.item as JsonObject | undefined)?.type === 'function_call'
   const begun = events.filter((event) => event.type === 'response.output_item.added')
   demand(
     begun.every((event) => done.has(Number(event.output_index)) || mayBeCut(event)),
