@@ -83,6 +83,8 @@ export class BillingProvider {
   }
 
   readonly answer: Script = (request): Answer => {
+    // A list of models, which a health check of the gateway looks at.
+    if (request.method === 'GET') return { status: 404 }
     if (request.path.includes('count_tokens')) {
       this.counts++
       return jsonAnswer({ input_tokens: COUNTED })
