@@ -57,7 +57,7 @@ const outputConfig = Type.Object({
   ),
 })
 
-const messagesRequest = Type.Object({
+export const messagesRequest = Type.Object({
   ...gatewayProperties,
   messages: Type.Array(message, { minItems: 1, maxItems: MOST_MESSAGES }),
   max_tokens: tokenCount(1),
