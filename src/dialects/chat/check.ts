@@ -1,6 +1,7 @@
 /** What a chat request says: its rules, by a schema and where a schema says them badly (contract sections 2.1 and 9), its cap and its reasoning. */
 import { badField } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { isSet } from '../canon/error-shape.ts'
 import type { Reasoning } from '../canon/request.ts'
 import { checkFields } from '../canon/request-fields.ts'
 import { chatShape } from './schema.ts'
@@ -70,6 +71,8 @@ export function check(body: JsonObject): void {
   if (wantsTop && body.logprobs !== true) throw badField('top_logprobs', 'needs logprobs: true')
   if (body.store === true) throw badField('store', 'only false is supported: answers are not stored')
   if (typeof body.n === 'number' && body.n !== 1) throw badField('n', 'expected 1: one choice per request')
+  // Servers that take it write, and bill, that many answers for one (`CompletionCreateParams`, npm @perplexity-ai/perplexity_ai 0.38.5).
+  if (isSet(body.best_of) && body.best_of !== 1) throw badField('best_of', 'expected 1: one choice per request')
   if (isObject(body.tool_choice)) checkToolChoice(body.tool_choice)
 }
 

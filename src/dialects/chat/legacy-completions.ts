@@ -52,7 +52,6 @@ function promptIn(prompt: Json | undefined): string {
 function asChat(body: JsonObject): JsonObject {
   for (const field of CHAT_ONLY) if (isSet(body[field])) throw badField(field, 'is not available on completions')
   if (isSet(body.suffix) && body.suffix !== '') throw badField('suffix', 'is not supported: chat models write no text between others')
-  if (isSet(body.best_of) && body.best_of !== 1) throw badField('best_of', 'expected 1: one choice per request')
   if (isSet(body.logprobs)) throw badField('logprobs', 'is not supported on completions')
   if (isSet(body.echo) && typeof body.echo !== 'boolean') throw badField('echo', 'expected true or false')
   const { logprobs: _unset, ...rest } = body
