@@ -120,6 +120,7 @@ export class SimulatedGateway {
       tools: serverTools,
       host: { clock, estimateTokens, files },
       toolDialect,
+      unknownWords: () => {},
       witness: (_exchange, { fault }) => {
         if (fault?.code === 'internal') broken.push(fault.cause)
       },

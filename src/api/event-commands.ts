@@ -4,7 +4,7 @@ import type { JsonObject } from '../core/json.ts'
 import { type EventSource, enableReceiver, listDeliveries, listEvents, listReceivers, oneEvent, redeliverEvent } from './events.ts'
 
 export type EventCommand =
-  | { readonly verb: 'list'; readonly cursor?: string; readonly limit?: string }
+  | { readonly verb: 'list'; readonly cursor?: string; readonly limit?: string; readonly type?: string }
   | { readonly verb: 'show'; readonly id: string }
   | { readonly verb: 'dead' | 'pending'; readonly cursor?: string }
   | { readonly verb: 'redeliver'; readonly id: string; readonly receiver?: string }
@@ -26,7 +26,7 @@ export async function runEventCommand(command: JsonObject, source: EventSource):
     return value
   }
   const query = (state?: string): URLSearchParams => {
-    const given = { cursor: text('cursor'), limit: text('limit'), state }
+    const given = { cursor: text('cursor'), limit: text('limit'), type: text('type'), state }
     return new URLSearchParams(
       Object.entries(given).flatMap(([name, value]): [string, string][] => (value === undefined ? [] : [[name, value]])),
     )

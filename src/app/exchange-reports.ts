@@ -33,8 +33,8 @@ const REMEDIES: Partial<Record<Fault['code'], string>> = {
 export function exchangeReports(
   tallies: Tallies,
   logs: LogSink,
-  events: Pick<EventSources, 'accountRefused' | 'ledgerLoss'>,
-): Pick<ChainDependencies, 'alarm' | 'overrun' | 'pluginFailure'> {
+  events: Pick<EventSources, 'accountRefused' | 'ledgerLoss' | 'unknownWord'>,
+): Pick<ChainDependencies, 'alarm' | 'unknownWords' | 'overrun' | 'pluginFailure'> {
   return {
     alarm: ({ slug, key, credential }, { code, isEchoed }, denial) => {
       const setting = `providers.${slug}.${key === undefined && credential ? (credential.another ? 'keys' : 'credential') : 'key'}`
@@ -46,6 +46,12 @@ export function exchangeReports(
       logs.log.error(facts, "a provider refused the gateway's own key or account")
       tallies.of(accountRefusals).series(slug, code).add()
       events.accountRefused(slug, code, setting)
+    },
+    unknownWords: ({ slug }, words) => {
+      for (const { kind, word } of words) {
+        if (!events.unknownWord(slug, kind, word)) continue
+        logs.log.warn({ provider: slug, kind, word }, 'a provider sent a word that is not known')
+      }
     },
     overrun: (exchange, { excess, unrecovered, disputed }) => {
       const {

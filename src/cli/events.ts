@@ -23,17 +23,23 @@ export async function events(words: readonly string[], flags: EventFlags, stream
     return 2
   }
   try {
-    const config = await readConfig(flags.config ?? SHIPPED_CONFIG, process.env)
-    const { source } = config.events
-    const reply =
-      (await askOwner(EVENT_COMMAND_PATH, command, config)) ??
-      (await onStore(config, ({ events: stored }) => runEventCommand({ ...command }, { events: stored, source, time: systemClock })))
+    const reply = await eventReply(command, flags)
     streams.out(flags.json ? JSON.stringify(reply, null, 2) : textOf(command, reply))
     return 0
   } catch (error) {
     streams.error(`headgate: ${error instanceof Error ? error.message : error}`)
     return 1
   }
+}
+
+/** The reply of the running gateway, or of its store where none runs. */
+export async function eventReply(command: EventCommand, { config: path }: EventFlags): Promise<JsonObject> {
+  const config = await readConfig(path ?? SHIPPED_CONFIG, process.env)
+  const { source } = config.events
+  return (
+    (await askOwner(EVENT_COMMAND_PATH, command, config)) ??
+    (await onStore(config, ({ events: stored }) => runEventCommand({ ...command }, { events: stored, source, time: systemClock })))
+  )
 }
 
 function commandOf([verb = 'list', first, second, ...rest]: readonly string[], { cursor }: EventFlags): EventCommand | undefined {

@@ -25,6 +25,8 @@ const HELP = `headgate: one address in front of many model providers
       LIST=NAME where the list's name is not known. PATTERN: of names or slugs, * stands for any text.
   headgate providers [list | show PRESET] [--json]
       Lists the provider presets, or shows one: its settings, its variables, and the rules of the provider with their sources.
+  headgate providers drift [--cursor CURSOR] [--json] [--config FILE]
+      Shows words that providers have sent and headgate does not know: members of their reports of usage, ends of answers, service tiers.
   headgate agents [list | show AGENT] [--model SLUG] [--url ADDRESS] [--json] [--config FILE]
       Shows for each coding agent, or for one, what to paste so that it uses this gateway: files and lines of a shell, with KEY for the key.
       The models are those of \`agents\` in the configuration, else the default model or SLUG.
@@ -121,6 +123,8 @@ export async function run(argv: readonly string[]): Promise<void> {
   else if (verb === 'test' && first !== undefined && rest.length === 1)
     process.exitCode = await (await import('./policy-tests.ts')).policyTests(first)
   else if (verb === 'models') process.exitCode = await (await import('./models.ts')).models(rest, values)
+  else if (verb === 'providers' && first === 'drift' && rest.length === 1)
+    process.exitCode = await (await import('./provider-drift.ts')).providerDrift(values)
   else if (verb === 'providers') process.exitCode = (await import('./providers.ts')).providers(rest, values)
   else if (verb === 'agents') process.exitCode = await (await import('./agents.ts')).agents(rest, values)
   else if (verb === 'probe') process.exitCode = await (await import('./probe.ts')).probe(rest, values)

@@ -157,6 +157,20 @@ export const PROVIDER_ACCOUNT = declare<{ provider: string; problem: string; set
   },
 )
 
+export const UNKNOWN_WORD = declare<{ provider: string; kind: string; word: string; process: string }>(
+  'headgate.provider.unknown_word',
+  'A provider sent a word that headgate does not know: its format has changed, or it bills something that no price covers. Once for each word, as long as events are kept.',
+  {
+    subject: 'the provider',
+    fields: {
+      provider: 'Name of the provider.',
+      kind: '`usage`: a member of its report of usage, which may be money that is not charged. `end`: why an answer ended; the record has it as `unknown`. `tier`: a service tier; the dearest that the endpoint has was charged.',
+      word: 'The word, or `(not a name)`.',
+      process: 'Host and number of the process that read it.',
+    },
+  },
+)
+
 const PROCESS = 'Host and number of the process.'
 
 export const CONFIGURATION_RELOADED = declare<{ file: string; process: string }>(

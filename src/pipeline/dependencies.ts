@@ -17,6 +17,7 @@ import type { FileStore } from '../services/files/types.ts'
 import type { OutboundPolicy } from '../services/outbound/policy.ts'
 import type { Pools } from '../services/upstream/pools.ts'
 import type { Lane } from './attempt/turn.ts'
+import type { UnknownWord } from './attempt/unknown-words.ts'
 import type { DrainSlots } from './attempt/upstream-attempt.ts'
 import type { VectorLengths } from './embeddings/vector-lengths.ts'
 import type { Authenticated, Exchange } from './exchange.ts'
@@ -146,6 +147,8 @@ export interface ChainDependencies {
   refusing?: (exchange: Exchange, fault: Fault) => void
   /** A provider refused the gateway's account: its key, its credit or its rights. */
   alarm: (provider: Provider, fault: Fault, denial: string | undefined) => void
+  /** A provider has sent words that nothing knows. */
+  unknownWords: (provider: Provider, words: readonly UnknownWord[]) => void
   /** A provider went past the agreed bounds: nano-dollars beyond the hold, and those of them that no allowance could pay. */
   overrun: (exchange: Authenticated, nano: { excess: number; unrecovered: number; disputed: number }) => void
   pluginFailure: (exchange: Authenticated, failure: PluginFailure) => void

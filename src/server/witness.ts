@@ -128,7 +128,7 @@ function requestedName(request: Exchange['request'], model: string | undefined):
 
 export interface EventRecorders {
   readonly budgets: Pick<BudgetWatch, 'charged' | 'refused'>
-  readonly sources: Pick<EventSources, 'accountRefused' | 'guardrailHits' | 'ledgerLoss'>
+  readonly sources: Pick<EventSources, 'accountRefused' | 'guardrailHits' | 'ledgerLoss' | 'unknownWord'>
 }
 
 /** Makes events of an exchange that is over: shares and limits of budgets, hits of guardrails. @param witness is called first. */

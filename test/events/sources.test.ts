@@ -104,6 +104,35 @@ t.test('an account that a provider refuses is one event a minute, with the log l
   )
 })
 
+t.test('a word of a provider that nothing knows is one event, a line of the log, and a row of the command', async (t) => {
+  const { gateway, upstream, ask } = await startScene(t, { config: config() })
+  const said = (more: JsonObject, finish = 'stop', tier: JsonObject = {}) =>
+    jsonAnswer({
+      choices: [{ index: 0, message: { role: 'assistant', content: 'fine' }, finish_reason: finish }],
+      usage: { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7, ...more },
+      ...tier,
+    })
+  const known = { completion_tokens_details: { reasoning_tokens: 1 }, prompt_time: 0.2, surprise_zero: 0, nothing: null }
+  const strange = { surprise_tokens: 500, prompt_tokens_details: { cached_tokens: 1, holographic_tokens: 3 }, 'sk-a secret': 4 }
+  upstream.script = () => said(known)
+  await (await ask()).text()
+  upstream.script = () => said(strange, 'moonrise', { service_tier: 'lightning' })
+  for (let times = 0; times < 3; times++) await (await ask()).text()
+  const events = await typed(gateway, 'provider.unknown_word', 4)
+  const words = events.map(({ subject, data: { provider, kind, word } }) => [subject, provider, kind, word].join(' ')).sort()
+  t.strictSame(words, [
+    'first first end moonrise',
+    'first first tier lightning',
+    'first first usage prompt_tokens_details.holographic_tokens',
+    'first first usage surprise_tokens',
+  ])
+  const lines = gateway.logs.filter((line) => line.includes('a provider sent a word that is not known'))
+  t.equal(lines.length, 4, 'each once, however often it comes')
+  t.notMatch([...lines, JSON.stringify(events)].join(), /sk-a secret/)
+  const page = await fetch(`${gateway.url}/v1/events?type=headgate.provider.unknown_word`, { headers: { authorization: `Bearer ${BOSS}` } })
+  t.equal(((await page.json()) as { data: unknown[] }).data.length, 4)
+})
+
 t.test('a configuration is reloaded, refused for a setting of the start, or invalid', async (t) => {
   const gateway = await startGateway(
     `${AUTH}\nproviders: { sim: { dialect: sim } }\nmodels: { sim/echo: { endpoints: [ { provider: sim, model: echo } ] } }`,

@@ -6,6 +6,7 @@ import { type EndWords, failedEnd, reasonIn } from '../canon/ends.ts'
 import type { End, EndReason, StreamEvent } from '../canon/events.ts'
 import { noteTier, servedTier, type TierReport } from '../canon/served-tier.ts'
 import { noUsage, type Usage, withEarlierSides } from '../canon/usage.ts'
+import { unknownMembers } from '../canon/usage-members.ts'
 import type { Quirks } from '../quirks.ts'
 import type { StreamDecoder } from '../types.ts'
 import { BlockReader } from './decode-blocks.ts'
@@ -158,6 +159,8 @@ function decodeUsage(usage: Json | undefined): Usage | undefined {
   for (const each of Array.isArray(cacheDetails) ? cacheDetails : [])
     if (isObject(each) && each.ttl === '1h') long += count(each.inputTokens)
   const own: Usage = { ...noUsage(), input: count(inputTokens) + cached + cacheWrite, output: count(outputTokens), cached, cacheWrite }
+  const unknown = unknownMembers('bedrock-converse', usage)
+  if (unknown) own.unknownMembers = unknown
   if (long > 0) own.cacheWriteLong = Math.min(long, cacheWrite)
   return withEarlierSides(own, undefined, counted)
 }

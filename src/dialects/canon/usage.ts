@@ -29,6 +29,8 @@ export interface Usage {
   inputUnknown?: true | undefined
   /** As `inputUnknown`, of the output. */
   outputUnknown?: true | undefined
+  /** Names of members that the report has and nothing reads: they may be money (`usage-members.ts`). */
+  unknownMembers?: readonly string[] | undefined
 }
 
 /** Tokens by what they were read from; kinds without any are absent. */

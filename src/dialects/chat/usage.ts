@@ -3,6 +3,7 @@ import { isObject, type JsonObject } from '../../core/json.ts'
 import { usd } from '../../core/money.ts'
 import { count, statedCount } from '../canon/counts.ts'
 import { type Usage, withEarlierSides } from '../canon/usage.ts'
+import { unknownMembers } from '../canon/usage-members.ts'
 import type { Final } from '../types.ts'
 
 /**
@@ -102,6 +103,8 @@ export function decodeUsage(raw: unknown, before?: Usage): Usage | undefined {
   if (searches > 0) own.webSearches = searches
   addCacheBeside(own, raw)
   if (written.long > 0) own.cacheWriteLong = written.long
+  const unknown = unknownMembers('openai-chat', raw)
+  if (unknown) own.unknownMembers = unknown
   const usage = withEarlierSides(own, before, { input: sent !== undefined, output: made !== undefined })
   addMissing(usage, count(raw.total_tokens))
   usage.cached = Math.min(usage.cached, usage.input)

@@ -8,6 +8,7 @@ import { isBadBase, isSet, looksFailed } from '../canon/error-shape.ts'
 import type { End, EndReason, StreamEvent } from '../canon/events.ts'
 import { noteTier, servedTier, type TierReport } from '../canon/served-tier.ts'
 import { NO_REPORT, type Usage, withEarlierSides, withSearches } from '../canon/usage.ts'
+import { unknownMembers } from '../canon/usage-members.ts'
 import { LikeFrames } from '../sse/like-frames.ts'
 import type { StreamDecoder } from '../types.ts'
 import { Citations } from './citations.ts'
@@ -283,6 +284,7 @@ function decodeUsage(usage: Json | undefined, before?: Usage): Usage | undefined
     audioInput: Math.min(audioInput, input),
     audioOutput,
     imageOutput: Math.min(ofModality(usage.candidatesTokensDetails, 'IMAGE'), output - audioOutput),
+    unknownMembers: unknownMembers('gemini', usage),
   }
   return withEarlierSides(own, before, reported)
 }

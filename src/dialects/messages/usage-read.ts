@@ -4,6 +4,7 @@ import { isObject, type Json, type JsonObject, objectsOf, present, stringOf } fr
 import { count, statedCount } from '../canon/counts.ts'
 import { servedTier, type TierReport } from '../canon/served-tier.ts'
 import { NO_REPORT, noUsage, type Usage, withEarlierSides, withSearches } from '../canon/usage.ts'
+import { unknownMembers } from '../canon/usage-members.ts'
 
 /**
  * Lays a later `usage` over an earlier one. Counts are cumulative, so a later one wins,
@@ -68,11 +69,13 @@ export function decodeUsage(usage: Json | undefined): Usage | undefined {
   const details = isObject(usage.output_tokens_details) ? usage.output_tokens_details : {}
   const tools = isObject(usage.server_tool_use) ? usage.server_tool_use : {}
   const searches = count(tools.web_search_requests)
+  const unknown = unknownMembers('anthropic', usage)
   const own: Usage = {
     ...ofCounts(all),
     reasoning: Math.min(count(details.thinking_tokens), all.output),
     ...(searches > 0 ? { webSearches: searches } : {}),
     ...(others.length > 0 ? { others } : {}),
+    ...(unknown ? { unknownMembers: unknown } : {}),
   }
   return withEarlierSides(own, undefined, {
     input: counted.input || own.input > 0,

@@ -5,6 +5,7 @@ import { PAID_TOOLS, type PaidTool, usd } from '../../core/money.ts'
 import { count, statedCount } from '../canon/counts.ts'
 import { IMAGE_TOKENS } from '../canon/events.ts'
 import { addCalls, NO_REPORT, noUsage, type Usage, withEarlierSides, withSearches } from '../canon/usage.ts'
+import { unknownMembers } from '../canon/usage-members.ts'
 import type { Final } from '../types.ts'
 
 /** Searches that the provider ran: they stand in its output, not in its usage. Opening a page is none. */
@@ -137,6 +138,8 @@ function countsOf(usage: Json | undefined): Usage | undefined {
     imageOutput: Math.min(count(outputs.image_tokens), output),
   }
   if (kept.long > 0) own.cacheWriteLong = Math.min(kept.long, own.cacheWrite)
+  const unknown = unknownMembers('openai-responses', usage)
+  if (unknown) own.unknownMembers = unknown
   return withEarlierSides(own, undefined, counted)
 }
 

@@ -25,6 +25,7 @@ import { denialIn } from './denial.ts'
 import { refusedPart } from './refused-part.ts'
 import { speedOf } from './reply-speed.ts'
 import type { Turn } from './turn.ts'
+import { unknownWordsOf } from './unknown-words.ts'
 
 /** Calls one endpoint. Rejects with a fault where nothing has reached the caller. */
 export type Call<Dependencies> = (exchange: Planned, endpoint: Endpoint, dependencies: Dependencies) => Promise<Reply>
@@ -302,6 +303,8 @@ function attemptAnswered(exchange: Planned, turn: Turn, record: NotedAttempt, de
   exchange.run.unfinished = undefined
   exchange.run.ownTurns?.push(turn)
   record.latency = Math.round(Math.max(0, exchange.run.contentAt - started))
+  const unknown = unknownWordsOf(turn)
+  if (unknown) dependencies.unknownWords(endpoint.provider, unknown)
   // A provider inside this process sends no head.
   record.status ??= 200
   if (turn.fault) {

@@ -11,6 +11,7 @@ import {
   PROVIDER_ACCOUNT,
   PROVIDER_EJECTED,
   PROVIDER_RESTORED,
+  UNKNOWN_WORD,
 } from '../../core/event-types.ts'
 import { usdText } from '../../core/money-text.ts'
 import type { EventLog } from './event-log.ts'
@@ -35,6 +36,9 @@ const PAUSE = 60_000
 /** Endpoints, and kinds of events, that are remembered. */
 const MOST_REMEMBERED = 4_096
 
+/** Words of one provider, which may send any. */
+const MOST_WORDS = 64
+
 /** News of the bookkeeping that need no look. */
 const FINE: ReadonlySet<string> = new Set(['pruned', 'record-back', 'lease-freed'])
 
@@ -45,6 +49,8 @@ export class EventSources {
   private readonly clock: Clock
   private readonly process = `${hostname()} ${process.pid}`
   private readonly ejected = new Set<string>()
+  /** Words by provider. */
+  private readonly unknown = new Map<string, Set<string>>()
   /** When a kind was raised last, monotonic milliseconds, and how often it has come since. */
   private readonly recent = new Map<string, { at: number; since: number }>()
 
@@ -77,6 +83,21 @@ export class EventSources {
     if (refusals === 0) return
     const data = { provider, problem, setting, refusals, process: this.process }
     this.log.raise(PROVIDER_ACCOUNT.make({ at: this.clock.now(), subject: provider, data }))
+  }
+
+  /**
+   * Once for each word as long as its event is kept, whichever process reads it.
+   * @param kind what it is in the provider's format: `usage`, `end` or `tier`.
+   * @returns false where this process has raised it before, or the provider has sent too many others.
+   */
+  unknownWord(provider: string, kind: string, word: string): boolean {
+    const known = this.unknown.get(provider) ?? new Set<string>()
+    const name = `${kind}:${word}`
+    if (known.has(name) || known.size >= MOST_WORDS) return false
+    this.unknown.set(provider, known.add(name))
+    const data = { provider, kind, word, process: this.process }
+    this.log.raise(UNKNOWN_WORD.make({ at: this.clock.now(), subject: provider, data, once: `word:${provider}:${name}` }))
+    return true
   }
 
   reloaded(file: string): void {
