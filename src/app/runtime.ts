@@ -15,7 +15,7 @@ import { clientDialects } from '../dialects/registry.ts'
 import { LedgerScans } from '../ledger/scans.ts'
 import { composeChain } from '../pipeline/chain.ts'
 import type { ChainDependencies } from '../pipeline/dependencies.ts'
-import { PassThroughDesk } from '../pipeline/money/pass-through-desk.ts'
+import { PassThroughDesk } from '../pipeline/pass-through/desk.ts'
 import type { PlanFormat } from '../pipeline/plan/format.ts'
 import { completionCaller } from '../pipeline/request/admit.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
@@ -388,7 +388,13 @@ export class Runtime {
       }),
       pages: (request) => reference(request) ?? consent(request),
       passThrough: new PassThroughDesk(
-        { keys, guardrails: settings.guardrails, providers: catalog.providers, addressOf: (request) => this.addresses.of(request) },
+        {
+          keys,
+          guardrails: settings.guardrails,
+          providers: catalog.providers,
+          models: catalog.models,
+          addressOf: (request) => this.addresses.of(request),
+        },
         { dependencies, proxy: this.passThrough, ids: this.ids, ...passThroughRecords(this.telemetry, source) },
       ),
     }

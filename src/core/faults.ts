@@ -245,9 +245,9 @@ export const NO_RETRY: Readonly<Record<string, string>> = { 'X-Should-Retry': 'f
  */
 export function accountFault(fault: Fault, provider: string): Fault | undefined {
   if (!isAccountFault(fault)) return undefined
-  const { code, metadata, retryAfter, providerStatus, headers } = fault
+  const { code, metadata, retryAfter, providerStatus, headers, isEchoed } = fault
   const message = FAULTS[code].message.replace(/\bthe provider\b/i, () => provider)
-  return new Fault(code, { message, metadata, retryAfter, providerStatus, headers })
+  return new Fault(code, { message, metadata, retryAfter, providerStatus, headers, isEchoed })
 }
 
 /** `docs_url` of every `availability`: the gateway's own page that explains the codes. `absoluteDocs` puts the address in front. */

@@ -3,14 +3,11 @@
  * one look-up per name at a time, its answer kept for a while, and none that hangs holds up another name
  * (docs/decisions/0032-names-of-providers.md).
  */
-import { ADDRCONFIG, lookup } from 'node:dns'
 import { performance } from 'node:perf_hooks'
-import { type Address, addressesByServers } from './resolver-files.ts'
+import { type Address, type AddressReceiver, nameSources } from './name-sources.ts'
+import { addressesByServers } from './resolver-files.ts'
 
-export type { Address } from './resolver-files.ts'
-
-/** Called once, with addresses or with the reason why there are none. */
-export type AddressReceiver = (error: NodeJS.ErrnoException | undefined, addresses: readonly Address[]) => void
+export type { Address, AddressReceiver } from './name-sources.ts'
 
 export interface NameSources {
   /** As the system does it. A look-up that hangs keeps a thread of libuv. */
@@ -61,12 +58,8 @@ interface Look {
   timer: NodeJS.Timeout | undefined
 }
 
-/** The system's resolver, with addresses of families that this machine has, as Node's own connections use it (`lookupAndConnect` in lib/net.js). */
 const bySystem: NameSources = {
-  system: (host, receive) =>
-    lookup(host, { all: true, verbatim: true, hints: process.platform === 'win32' ? 0 : ADDRCONFIG }, (error, addresses) =>
-      receive(error ?? undefined, addresses ?? []),
-    ),
+  system: (host, receive) => nameSources.system(host, receive),
   servers: addressesByServers,
 }
 

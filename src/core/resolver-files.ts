@@ -2,14 +2,9 @@
  * Looks a name up without the system's resolver: in the hosts file, then by queries of our own to the name servers. Its sockets belong to
  * the event loop (c-ares), so a name server that is silent keeps no thread.
  */
-import { Resolver } from 'node:dns/promises'
 import { readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
-
-export interface Address {
-  readonly address: string
-  readonly family: number
-}
+import { type Address, nameSources } from './name-sources.ts'
 
 const HOSTS = process.platform === 'win32' ? `${process.env.SystemRoot ?? 'C:\\Windows'}\\System32\\drivers\\etc\\hosts` : '/etc/hosts'
 const SETTINGS = '/etc/resolv.conf'
@@ -54,12 +49,8 @@ export async function addressesByServers(host: string): Promise<readonly Address
   const [hosts, settings] = await Promise.all([HOSTS, SETTINGS].map((file) => readFile(file, 'utf8').catch(() => '')))
   const listed = hostsAddresses(hosts ?? '', host)
   if (listed.length > 0) return listed
-  const resolver = new Resolver(QUERY)
   for (const name of searchNames(settings ?? '', host)) {
-    const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)])
-    const found = answers.flatMap((answer, i) =>
-      answer.status === 'fulfilled' ? answer.value.map((address) => ({ address, family: i === 0 ? 4 : 6 })) : [],
-    )
+    const found = await nameSources.query(name, QUERY).catch(() => [])
     if (found.length > 0) return found
   }
   return []

@@ -10,6 +10,7 @@ import type { JsonObject } from '../core/json.ts'
 import { isIgnoredOffer } from '../core/websocket-handshake.ts'
 import type { ClientDialect } from '../dialects/types.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
+import type { PassThroughBody } from '../pipeline/pass-through/desk.ts'
 import { dialectByBody, type PlanDialects, planDialects } from '../pipeline/plan/format.ts'
 import type { Telemetry } from '../services/telemetry/telemetry.ts'
 import type { Page } from './consent-page.ts'
@@ -22,6 +23,7 @@ import { closeAfterReply, giveUpBody, lingers, takeBodies } from './lingering-cl
 import { type RequestHandler, refuse } from './listener.ts'
 import { NodeConnection } from './node-connection.ts'
 import type { Overload } from './overload.ts'
+import { readWhole } from './request-body.ts'
 import { ResponseSockets, type SocketServing } from './sockets/response-sockets.ts'
 import { traceOperation } from './traces/operation-spans.ts'
 
@@ -50,7 +52,7 @@ export type Pages = (call: OperationRequest) => Promise<Page> | undefined
 export interface PassThroughRoutes {
   matches(path: string): boolean
   /** Rejects with the fault that refuses it; nothing has been answered then. */
-  request(request: IncomingMessage, response: ServerResponse, reserve: (payer: string) => Promise<void> | undefined): Promise<void>
+  request(request: IncomingMessage, response: ServerResponse, body: PassThroughBody): Promise<void>
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>
 }
 
@@ -190,11 +192,23 @@ export class Gateway implements RequestHandler {
       leaving.end(socket, probed)
       share.release()
     })
-    const reserve = (payer: string): Promise<void> | undefined => {
-      share.for(payer)
-      return share.reserve(PASS_BUFFERS)
+    const { clock, slowAfter } = this.connections
+    const body: PassThroughBody = {
+      reserve: (payer) => {
+        share.for(payer)
+        return share.reserve(PASS_BUFFERS)
+      },
+      read: (limit) => {
+        if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
+        return readWhole(request, limit, { share, length: contentLengthOf(request), clock, slowAfter })
+      },
     }
-    this.serving.passThrough.request(request, response, reserve).catch((thrown) => this.writeFault(response, this.faultOf(thrown)))
+    this.serving.passThrough.request(request, response, body).catch((thrown) => {
+      const fault = this.faultOf(thrown)
+      // What is left of a body that was not read to its end.
+      if (!request.complete) giveUpBody(request, response, fault.status, this.clock)
+      this.writeFault(response, fault)
+    })
   }
 
   private plan(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {

@@ -1,7 +1,7 @@
 /** What is recorded of each request of the pass-through beside its row: spans, and a line in the log. */
 import type { Clock } from '../core/clock.ts'
 import { type LogSink, stackWithoutMessage } from '../core/log.ts'
-import type { DeskSource } from '../pipeline/money/pass-through-desk.ts'
+import type { DeskSource } from '../pipeline/pass-through/desk.ts'
 import type { Telemetry } from '../services/telemetry/telemetry.ts'
 import { AccessLog } from './access-log.ts'
 import { PassThroughSpans } from './traces/pass-through-spans.ts'

@@ -376,3 +376,27 @@ t.test('in the path of a pass-through request, too', async (t) => {
   t.same(await load(`anthropic/v1/files/${file.slice(0, -1)}${file.endsWith('A') ? 'B' : 'A'}`), [404, ''], 'one that was changed')
   t.same(await load('anthropic/v1/files?limit=%20'), [200, '/v1/files?limit=%20'], 'others are as they came')
 })
+
+t.test('in the bodies of generating pass-through requests of keys with a limit, too', async (t) => {
+  const open = (url: string): string =>
+    config(url)
+      .replace(`key: "${KEY}" }`, `key: "${KEY}", limit: "100.00", pass_through: true }`)
+      .replace(`key: "${OTHER}" }`, `key: "${OTHER}", limit: "100.00", pass_through: true }`)
+      .replace('key: a, ', 'key: a, pass_through: { price: "0" }, ')
+      .replace('key: b, ', 'key: b, pass_through: { price: "0" }, ')
+  const scene = await startScene(t, { answer, config: open })
+  const file = idIn((await ask(scene, 'messages', { ...TEXT, ...CODE, model: 'acme/claude' })).text, 'file_0')
+  const body = (id: string): string =>
+    ` {"model": "claude", "max_tokens": 9,\n  "messages": [{"role": "user", "content": [{"type": "text", "text": "ü ${id}"}, {"type": "container_upload", "file_id": "${id}"}]}]}\n`
+  const send = async (path: string, id: string, key = KEY): Promise<[status: number, body: string]> => {
+    const before = scene.upstream.requests.length
+    const reply = await scene.gateway.post(`/v1/passage/${path}`, body(id), { authorization: `Bearer ${key}` })
+    await reply.text()
+    return [reply.status, scene.upstream.requests.slice(before).at(-1)?.body ?? '']
+  }
+  const plain = body(file).replace(`"file_id": "${file}"`, `"file_id": "${FILE}"`)
+  t.same(await send('anthropic/v1/messages', file), [200, plain], 'only the id is another')
+  t.same(await send('anthropic/v1/messages', file, OTHER), [404, ''], "another key's")
+  t.same(await send('spare/v1/messages', file), [404, ''], 'at another account')
+  t.same(await send('anthropic/v1/messages', `${file.slice(0, -1)}${file.endsWith('A') ? 'B' : 'A'}`), [404, ''], 'one that was changed')
+})

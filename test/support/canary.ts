@@ -1,11 +1,12 @@
 /** Servers that nobody may reach, a site that may be reached, and a record of every connection that this process tries to open. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import dns, { Resolver } from 'node:dns/promises'
+import { Resolver } from 'node:dns/promises'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { syncBuiltinESMExports } from 'node:module'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Test } from 'tap'
+import { nameSources, queryBy } from '../../src/core/name-sources.ts'
+import { ofFamily, serveNames } from './name-server.ts'
 
 export type Serve = (request: IncomingMessage, response: ServerResponse) => void
 
@@ -85,38 +86,42 @@ export async function canaries(t: Test): Promise<Canaries> {
 /** Addresses of a name; a function is asked anew at each look-up. */
 export type Names = Record<string, readonly string[] | (() => readonly string[])>
 
-/** Name servers and hosts file that know these names and no others. @returns the names that were looked up, in order. */
-export function namesOnly(t: Test, names: Names): string[] {
+/**
+ * Has all look-ups of this process made at a name server that knows these names and no others.
+ * @returns the names that were looked up, in order.
+ */
+export async function namesOnly(t: Test, names: Names): Promise<string[]> {
   const asked: string[] = []
-  const answer = (host: string): readonly string[] => {
-    const known = names[host]
-    const addresses = typeof known === 'function' ? known() : known
-    if (!addresses) throw Object.assign(new Error(`queryA ENOTFOUND ${host}`), { code: 'ENOTFOUND' })
-    return addresses
+  const known = new Map<string, readonly string[] | undefined>()
+  // A look-up queries for both kinds of addresses, and both have one answer.
+  const halves = new Map<string, number>()
+  const server = await serveNames(0, (host, family) => {
+    const half = halves.get(host) ?? 0
+    halves.set(host, half === 0 ? family : 0)
+    if (half === 0 || half === family) {
+      asked.push(host)
+      const given = names[host]
+      known.set(host, typeof given === 'function' ? given() : given)
+    }
+    const addresses = known.get(host)
+    return addresses ? ofFamily(addresses, family) : null
+  })
+  const { port } = server.address()
+  const query = (host: string) => {
+    const resolver = new Resolver({ timeout: 5_000, tries: 1 })
+    resolver.setServers([`127.0.0.1:${port}`])
+    return queryBy(resolver, host)
   }
-  const byHost = new Map<string, readonly string[]>()
-  const { resolve4, resolve6 } = Resolver.prototype
-  // One look-up asks for both kinds, this one first.
-  const four = async (host: string): Promise<string[]> => {
-    asked.push(host)
-    byHost.delete(host)
-    const addresses = answer(host)
-    byHost.set(host, addresses)
-    return addresses.filter((address) => !address.includes(':'))
-  }
-  const six = async (host: string): Promise<string[]> => (byHost.get(host) ?? []).filter((address) => address.includes(':'))
-  const { lookup } = dns
-  const both = async (host: string): Promise<{ address: string; family: number }[]> => {
-    asked.push(host)
-    return answer(host).map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
-  }
-  Object.assign(Resolver.prototype, { resolve4: four, resolve6: six })
-  Object.assign(dns, { lookup: both })
-  syncBuiltinESMExports()
+  const before = { ...nameSources }
+  nameSources.query = query
+  nameSources.system = (host, receive) =>
+    void query(host).then((addresses) => {
+      const code = 'ENOTFOUND'
+      receive(addresses.length === 0 ? Object.assign(new Error(`getaddrinfo ${code} ${host}`), { code }) : undefined, addresses)
+    })
   t.teardown(() => {
-    Object.assign(Resolver.prototype, { resolve4, resolve6 })
-    Object.assign(dns, { lookup })
-    syncBuiltinESMExports()
+    Object.assign(nameSources, before)
+    server.close()
   })
   return asked
 }

@@ -9,7 +9,8 @@ import type { Opaque } from './request.ts'
 
 /** What a signature begins with: its first letter is rare, so that a search of a body finds its absence fast. */
 export const SIGNED_ID = '~hg1.'
-const FORM = /^([^~]{1,400})~hg1\.([1-9]\d{0,5})\.([\w-]{8})\.([\w-]{22})$/
+/** Ids have no blanks: a text that ends with one is none. */
+const FORM = /^([\x21-\x7d]{1,400})~hg1\.([1-9]\d{0,5})\.([\w-]{8})\.([\w-]{22})$/
 
 export interface SignedId {
   readonly id: string

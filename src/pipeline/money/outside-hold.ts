@@ -3,8 +3,6 @@
  * adds itself, such as a conversation that it keeps, the pages that it fetches or the results of its tools, is kept free beside the hold
  * as long as the request runs, so that no other request can spend it.
  */
-import { Fault } from '../../core/faults.ts'
-import { usdText } from '../../core/money-text.ts'
 import { parseDataUrl } from '../../dialects/canon/file-url.ts'
 import { type Media, mediaOf } from '../../dialects/canon/media.ts'
 import {
@@ -19,34 +17,18 @@ import { pdfPages } from '../../dialects/canon/pdf-pages.ts'
 import { isStoredFile } from '../../dialects/canon/provider-files.ts'
 import type { CanonicalRequest } from '../../dialects/canon/request.ts'
 import type { UpstreamDialect } from '../../dialects/types.ts'
-import { fixedAsk, type HoldAsk } from '../../ledger/credit.ts'
-import { holdFor } from '../../ledger/pricing.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Guarded } from '../exchange.ts'
-import { contextOf, heavyMedia, mediaBound, otherTools, searchBound } from '../request/client-request.ts'
-import { allowancesOf, isBudget, isLimited } from './hold.ts'
+import { heavyMedia, mediaBound, otherTools, searchBound } from '../request/client-request.ts'
+import { allowancesOf, isLimited } from './hold.ts'
 import { count, withKnownBounds, wouldBound } from './outside-count.ts'
+import { keepNeeds, leftFor, type Need, NO_NEED, needOf, PAGE_TOKENS } from './outside-need.ts'
 import { type Payer, type Reservation, takeHold, tariffOf } from './turn-cost.ts'
 
-/** Tokens of input and output that an endpoint is assumed to take where the configuration does not say. */
-const UNKNOWN_CONTEXT = 1_000_000
-/**
- * Tokens that must be affordable where all of a large context is not. Then all that is left is kept free, so that no two such requests
- * run at a time.
- */
-const LEAST_OF_CONTEXT = 100_000
-/** Tokens of a page of a PDF, its text and its picture together (platform.claude.com, PDF support: 1,500 to 3,000 and an image). */
-const PAGE_TOKENS = 5_000
-
 /** What outside input may cost at one endpoint. */
-interface OutsideNeed {
+interface OutsideNeed extends Need {
   readonly endpoint: Endpoint
   readonly dialect: UpstreamDialect | undefined
-  readonly inputs: readonly OutsideInput[]
-  readonly tokens: number
-  /** Nano-dollars of all of it, and of the least that must be affordable. */
-  readonly full: number
-  readonly least: number
 }
 
 /**
@@ -73,14 +55,13 @@ function mayHaveOutside({ request }: Guarded, candidates: readonly Endpoint[], u
 function withOutside(exchange: Guarded, held: Reservation, payer: Payer): Reservation | Promise<Reservation> {
   const needs = outsideNeeds(exchange, held, payer)
   const { counter } = payer
-  const endpoint = counter && endpointToCount(exchange, needs, leftFor(exchange, held, payer))
+  const endpoint = counter && endpointToCount(exchange, needs, leftFor(purseOf(exchange, held, payer)))
   if (!counter || !endpoint) return keepOutside(exchange, held, payer, needs)
   return count(exchange, endpoint, counter, held.input).then(() => keepOutside(exchange, held, payer, outsideNeeds(exchange, held, payer)))
 }
 
-/** Nano-dollars. */
-function leftFor(exchange: Guarded, { account }: Reservation, { key }: Payer): number {
-  return account.tightest(allowancesOf(key, exchange.wish.budgets))?.left ?? Number.POSITIVE_INFINITY
+function purseOf({ head, wish }: Guarded, { account }: Reservation, { key }: Payer) {
+  return { hold: head.costs.hold, account, allowances: allowancesOf(key, wish.budgets) }
 }
 
 /** The first endpoint whose provider can say how much it is, where the bounds of none fit and none has been called for it. */
@@ -95,24 +76,10 @@ function keepOutside(
   payer: Payer,
   needs: readonly OutsideNeed[],
 ): Reservation | Promise<Reservation> {
-  const most = needs.reduce((sum, { full }) => Math.max(sum, full), 0)
-  if (most === 0) return held
-  const { hold } = exchange.head.costs
-  const { account } = held
-  const allowances = allowancesOf(payer.key, exchange.wish.budgets)
-  const refuse = (): never => {
-    throw refusal(needs, account.tightest(allowances))
-  }
-  const left = leftFor(exchange, held, payer)
-  const able = needs.filter(({ least }) => least <= left)
-  if (able.length === 0) return refuse()
-  const least = able.reduce((sum, each) => Math.max(sum, each.least), 0)
-  const full = able.reduce((sum, each) => Math.max(sum, each.full), 0)
-  const ask: HoldAsk = full <= left ? fixedAsk(full) : { full, floor: Math.max(least, Math.floor(left)) }
-  const kept = hold.keepFree(account, ask, allowances)
-  const candidates = able.length === needs.length ? held.candidates : able.map(({ endpoint }) => endpoint)
-  const granted = (isKept: boolean): Reservation => (isKept ? { ...held, candidates } : refuse())
-  return kept instanceof Promise ? kept.then(granted) : granted(kept)
+  const granted = (able: readonly OutsideNeed[]): Reservation =>
+    able.length === needs.length ? held : { ...held, candidates: able.map(({ endpoint }) => endpoint) }
+  const keeping = keepNeeds(needs, purseOf(exchange, held, payer))
+  return keeping instanceof Promise ? keeping.then(granted) : granted(keeping)
 }
 
 /** One of each candidate. */
@@ -129,9 +96,10 @@ function outsideNeeds(exchange: Guarded, { candidates, input }: Reservation, { u
       inputs = dialect.run ? [] : [...shared, ...outsideOn(exchange, dialect)]
       byDialect.set(dialect, inputs)
     }
-    if (!dialect || !inputs || inputs.length === 0) return { endpoint, dialect, inputs: [], tokens: 0, full: 0, least: 0 }
+    if (!dialect || !inputs || inputs.length === 0) return { ...NO_NEED, endpoint, dialect }
     noteNames(exchange, inputs)
-    return needOf(exchange, { endpoint, dialect, inputs: withKnownBounds(inputs, exchange, { endpoint, dialect, seen }) }, input)
+    const bounded = withKnownBounds(inputs, exchange, { endpoint, dialect, seen })
+    return { ...needOf(endpoint, bounded, { tariff: tariffOf(exchange, endpoint), body: input }), endpoint, dialect }
   })
 }
 
@@ -150,25 +118,6 @@ function outsideOn(exchange: Guarded, { outside: table, wire }: UpstreamDialect)
   // Its next turn reads what the last one has read and written.
   const bounded = seen === undefined ? fields : fields.map((each) => (each.field === 'thread' ? { ...each, tokens: seen } : each))
   return [...bounded, ...outsideTools([...otherTools(exchange), ...(table.elsewhere?.(body) ?? [])], table)]
-}
-
-/** @param body tokens that the hold counts for the body. */
-function needOf(exchange: Guarded, request: Pick<OutsideNeed, 'endpoint' | 'dialect' | 'inputs'>, body: number): OutsideNeed {
-  const { endpoint, inputs } = request
-  const context = contextOf(endpoint)
-  const room = Math.max(0, (Number.isFinite(context) ? context : UNKNOWN_CONTEXT) - body)
-  let bounded = 0
-  let open = false
-  for (const { tokens } of inputs) {
-    if (tokens === REST_OF_CONTEXT) open = true
-    else bounded += tokens
-  }
-  const tokens = open ? room : Math.min(room, bounded)
-  const least = open ? Math.min(tokens, Math.max(bounded, LEAST_OF_CONTEXT)) : tokens
-  const tariff = tariffOf(exchange, endpoint)
-  const own = holdFor(tariff, body, 0).floor
-  const costOf = (more: number): number => (more > 0 ? holdFor(tariff, body + more, 0).floor - own : 0)
-  return { ...request, tokens, full: costOf(tokens), least: costOf(least) }
 }
 
 /** Messages: `context_management`, `compaction`. Responses: `context_management`, and `truncation` unless it is `disabled`. */
@@ -215,24 +164,3 @@ function bytesOf({ media, url, data }: Media): Buffer | undefined {
 }
 
 const NO_BYTES = Buffer.alloc(0)
-
-/** @param tightest the allowance that leaves the least. */
-function refusal(needs: readonly OutsideNeed[], tightest: ReturnType<Reservation['account']['tightest']>): Fault {
-  const cheapest = needs.reduce((best, need) => (need.least < best.least ? need : best))
-  const { inputs, tokens, least } = cheapest
-  const left = tightest?.left ?? 0
-  const parts = inputs.map(({ field, help }) => `${field} (${help})`).join(', ')
-  const message = `what is not part of the request itself may add ${tokens} tokens of input, $${usdText(least)} must be free beside the hold and $${usdText(left)} is: ${parts}`
-  const metadata = {
-    needed: usdText(least),
-    left: usdText(left),
-    outside_input: inputs.map(({ field, tokens: each, help }) => ({ field, tokens: Math.min(each, tokens), help })),
-  }
-  const allowance = tightest?.allowance
-  if (isBudget(allowance))
-    return new Fault('guardrail_blocked', {
-      message: `The budget of the guardrail ${allowance.guardrail} is too small: ${message}`,
-      metadata: { ...metadata, guardrail: allowance.guardrail },
-    })
-  return new Fault('no_credit', { message: `Insufficient credits: ${message}`, metadata })
-}

@@ -4,7 +4,6 @@
  */
 import type { Fault } from '../../core/faults.ts'
 import type { Json } from '../../core/json.ts'
-import type { ClientRequest } from '../request/client-request.ts'
 
 /** Characters of a request that are searched: beyond them the words count as the caller's. */
 const MOST_SEARCHED = 8_000_000
@@ -19,14 +18,21 @@ const ESCAPED = /(?:%[0-9a-f]{2})+/gi
 /** ASCII that is no letter and no digit. */
 const ESCAPED_SIGN = /%(?:[01][0-9a-f]|2[0-9a-f]|3[a-f]|40|5[b-f]|60|7[b-f])/gi
 
+interface SentRequest {
+  /** What the caller has sent. */
+  readonly sent: Json
+  /** It is not at hand. */
+  readonly forgotten: boolean
+}
+
 /**
  * The fault as it is without words that the caller wrote. Where the sentence repeats a passage of the request, the table reads it again
  * without the passage. Where it has no more of the request than the very words that decide, it may be either: the request goes on as after
  * the fault, and nothing is held against the account or the endpoint (`isEchoed`).
  */
-export function withoutEcho(fault: Fault, request: Pick<ClientRequest, 'sent' | 'forgotten'>): Fault {
+export function withoutEcho(fault: Fault, request: SentRequest): Fault {
   if (fault.evidence === undefined) return fault
-  // In the middle of the answer to a large body its texts are not at hand any more.
+  // Such as in the middle of the answer to a large body.
   if (request.forgotten) return fault.with({ isEchoed: true })
   const texts = plainTexts(request.sent)
   if (texts === undefined) return fault.with({ isEchoed: true })

@@ -1,34 +1,24 @@
 /// <reference path="./undici-parts.d.ts" />
 /**
- * Opens connections only to addresses that the policy allows. One look-up per connection: all its addresses
- * are checked and only they are connected to, so a name cannot resolve to others in between. The connected socket is checked too.
+ * Opens connections only to addresses that the policy allows. Of the addresses that a look-up has found, now or a moment ago, all are
+ * checked for each connection, and only they are connected to, so a name cannot resolve to others in between. The connected socket is
+ * checked too.
  */
-import { lookup, Resolver } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import type { buildConnector } from 'undici'
 import connector from 'undici/lib/core/connect.js'
+import { names } from '../../core/name-lookups.ts'
+import type { Address } from '../../core/name-sources.ts'
+import { guardedNames, type Resolve } from './guarded-names.ts'
 import { bareHost, canonical, type OutboundPolicy } from './policy.ts'
 import { unreachable } from './refusals.ts'
 
-export interface Resolved {
-  address: string
-  family: number
-}
+export type { Resolve }
+export type Resolved = Address
 
-/** All addresses of a name. */
-export type Resolve = (host: string) => Promise<readonly Resolved[]>
-
-/** Queries name servers only: no hosts file, no search list, and no thread of the pool that a slow name server could keep. */
-const resolveByServers: Resolve = async (host) => {
-  const resolver = new Resolver({ timeout: 2_000, tries: 2 })
-  const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
-  return answers.flatMap((answer, i) =>
-    answer.status === 'fulfilled' ? answer.value.map((address) => ({ address, family: i === 0 ? 4 : 6 })) : [],
-  )
-}
-
-/** Names that the operator wrote down are looked up as the machine does it, hosts file included. */
-const resolveBySystem: Resolve = (host) => lookup(host, { all: true, verbatim: true })
+/** Names that the operator wrote down are looked up as the machine does it, hosts file included, together with those of providers. */
+const resolveBySystem: Resolve = (host) =>
+  new Promise((resolve, reject) => names.addresses(host, (error, addresses) => (error ? reject(error) : resolve(addresses))))
 
 export interface ConnectOptions {
   policy: OutboundPolicy
@@ -49,7 +39,11 @@ export function guardedConnect(options: ConnectOptions): buildConnector.connecto
     const fail = (cause: unknown): void => callback(cause instanceof Error ? cause : unreachable(cause), null)
     addressesOf(host, portOf(target), options).then((addresses) => {
       dial(addresses, timeout)(target, (error, socket) => {
-        if (error || !socket) return fail(error)
+        if (error || !socket) {
+          names.doubt(host)
+          guardedNames.doubt(host)
+          return fail(error)
+        }
         const { remoteAddress } = socket
         if (remoteAddress !== undefined && addresses.some(({ address }) => same(address, remoteAddress))) return callback(null, socket)
         socket.destroy()
@@ -67,7 +61,7 @@ function portOf({ port, protocol }: { port?: string; protocol: string }): number
 async function addressesOf(host: string, port: number, { policy, resolve: given }: ConnectOptions): Promise<readonly Resolved[]> {
   const family = isIP(host)
   if (family === 0 && !policy.allowsName(host, port)) throw unreachable(new Error('the name is not allowed'))
-  const resolve = given ?? (policy.names(host, port) ? resolveBySystem : resolveByServers)
+  const resolve = given ?? (policy.names(host, port) ? resolveBySystem : guardedNames.resolve)
   const addresses = family === 0 ? await resolve(host) : [{ address: host, family }]
   if (addresses.length === 0) throw unreachable(new Error('the name has no address'))
   if (!addresses.every(({ address }) => policy.allowsAddress(host, address, port)))

@@ -7,9 +7,10 @@ import { contentCoding, decodedAtOnce } from '../../core/content-coding.ts'
 import { accountFault, Fault, isAccountFault, NO_RETRY } from '../../core/faults.ts'
 import type { Json } from '../../core/json.ts'
 import type { Provider } from '../../routing/catalog/types.ts'
+import type { SentTexts } from './pass-through-sent.ts'
 
-/** Reads a provider's error by the fault table. */
-export type ErrorReader = (status: number, body: Json | undefined, headers: IncomingHttpHeaders) => Fault
+/** Reads a provider's error by the fault table. @param sent what the caller has sent; undefined where it is not known. */
+export type ErrorReader = (status: number, body: Json | undefined, headers: IncomingHttpHeaders, sent: Json | undefined) => Fault
 
 interface RefusedCall {
   readonly provider: Provider
@@ -33,13 +34,19 @@ export class HeldError {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   private readonly call: RefusedCall
+  private readonly sent: SentTexts
   private readonly isConditional: boolean
   private readonly chunks: Buffer[] = []
   size = 0
 
-  constructor(head: { status: number; headers: IncomingHttpHeaders }, request: IncomingMessage, call: RefusedCall) {
-    this.status = head.status
-    this.headers = head.headers
+  constructor(
+    { status, headers, sent }: { status: number; headers: IncomingHttpHeaders; sent: SentTexts },
+    request: IncomingMessage,
+    call: RefusedCall,
+  ) {
+    this.status = status
+    this.headers = headers
+    this.sent = sent
     this.call = call
     this.isConditional = CONDITIONS.some((name) => request.headers[name] !== undefined)
   }
@@ -60,12 +67,12 @@ export class HeldError {
     const { provider, errors, authorize } = this.call
     if (this.status === 412 && this.isConditional) return undefined
     const body = this.decoded()
-    const read = errors(this.status, parsed(body), this.headers)
+    const read = errors(this.status, parsed(body), this.headers, this.sent.texts())
     // Whatever it is about, a text with the gateway's key is not for callers.
     const quotesKey = provider.key !== undefined && body?.includes(provider.key) === true
     if (!isAccountFault(read) && !quotesKey) return undefined
     const code = !isAccountFault(read) ? 'upstream_account' : read.code === 'upstream_auth' && authorize ? 'credential_refused' : read.code
-    const fault = new Fault(code, { metadata: { provider_code: this.status }, headers: NO_RETRY })
+    const fault = new Fault(code, { metadata: { provider_code: this.status }, headers: NO_RETRY, isEchoed: read.isEchoed })
     return accountFault(fault, provider.name) ?? fault
   }
 

@@ -20,7 +20,7 @@ export interface PassThroughHead {
 export class PassThroughRequest implements Dispatcher.DispatchHandler, UpstreamSide {
   private readonly run: PassThroughRun
   private controller: Dispatcher.DispatchController | undefined
-  private body: PassThrough | undefined
+  private body: PassThrough | Buffer | undefined
   private connecting: Timer | undefined
   private firstByte: Timer | undefined
   /** Until the request goes out. */
@@ -32,13 +32,17 @@ export class PassThroughRequest implements Dispatcher.DispatchHandler, UpstreamS
     this.run = run
   }
 
-  /** Dispatches the request; `source` is the caller's, from which the body is read as fast as the provider takes it. */
-  send(pool: ConnectionPool, source: IncomingMessage, { method, path, headers, framing }: PassThroughHead): void {
+  /** Dispatches the request. @param source the body, or the caller's request, which is read as fast as the provider takes it. */
+  send(pool: ConnectionPool, source: IncomingMessage | Buffer, { method, path, headers, framing }: PassThroughHead): void {
     this.run.begin(this)
     this.connecting = this.run.limit(this.run.limits.connect, 'upstream_connect')
-    if (framing.kind !== 'none') {
-      this.body = bodyFrom(source)
-      watchUpload(this.run, source, this.body)
+    if (Buffer.isBuffer(source)) {
+      this.body = source
+      this.run.sent.whole(source)
+    } else if (framing.kind !== 'none') {
+      const body = bodyFrom(source)
+      this.body = body
+      watchUpload(this.run, source, body)
     }
     // undici writes a body that has a declared length with exactly that many bytes or gives the connection up, and
     // any other stream in chunks (AsyncWriter in client-h1.js of 8.12.4).
@@ -52,7 +56,11 @@ export class PassThroughRequest implements Dispatcher.DispatchHandler, UpstreamS
     this.done = true
     if (this.controller) this.controller.abort(new Error('aborted by the gateway'))
     else this.waiting?.abort(new Error('aborted by the gateway'))
-    this.body?.destroy()
+    this.endBody()
+  }
+
+  private endBody(): void {
+    if (!Buffer.isBuffer(this.body)) this.body?.destroy()
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -86,7 +94,7 @@ export class PassThroughRequest implements Dispatcher.DispatchHandler, UpstreamS
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
     this.done = true
-    this.body?.destroy()
+    this.endBody()
     this.run.fail(networkFault(error, this.run.headSent))
   }
 }
@@ -122,6 +130,7 @@ function watchUpload(run: PassThroughRun, source: IncomingMessage, body: PassThr
   source.on('data', (chunk: Buffer) => {
     bytes += chunk.length
     lastByte = run.now()
+    run.sent.push(chunk)
   })
   const look = (): void => {
     if (run.over || run.headSent || source.readableEnded) return

@@ -8,6 +8,7 @@ import type { Provider, Timeouts } from '../../routing/catalog/types.ts'
 import { framingProblem } from './call.ts'
 import { clientHeaders } from './pass-through-headers.ts'
 import { type ErrorReader, HeldError, isHeld } from './pass-through-refusal.ts'
+import { SentTexts } from './pass-through-sent.ts'
 
 export interface PassThroughEnd {
   /** Status of the provider's reply; 101 for an opened WebSocket, null where none came. */
@@ -18,6 +19,11 @@ export interface PassThroughEnd {
   readonly sent?: false
 }
 
+interface ReplyReader {
+  head(status: number, headers: IncomingHttpHeaders): void
+  data(chunk: Buffer): void
+}
+
 export interface PassThroughCall {
   readonly provider: Provider
   /** Path and query behind `/v1/passage/{provider}`, beginning with a slash. */
@@ -26,6 +32,10 @@ export interface PassThroughCall {
   readonly auth: readonly [name: string, value: string] | undefined
   /** Headers of a credential for this call: name, value, name, value. */
   readonly authorize?: ((method: string, target: URL) => readonly string[]) | undefined
+  /** The caller's body, where it has been read: it goes out in place of what comes from the caller. */
+  readonly body?: Buffer | undefined
+  /** Sees the reply on its way; it comes in no content coding then. */
+  readonly reader?: ReplyReader | undefined
   /** Reads the provider's errors. */
   readonly errors: ErrorReader
   /** An error of the gateway's in the form of the provider's wire; absent where that is the standard one. */
@@ -50,6 +60,8 @@ const CLOSING_TIME = 5_000
 
 export class PassThroughRun {
   readonly limits: Timeouts
+  /** What the caller has sent. */
+  readonly sent: SentTexts
   private readonly clock: Clock
   private readonly call: PassThroughCall
   private readonly request: IncomingMessage
@@ -71,6 +83,7 @@ export class PassThroughRun {
     this.limits = call.provider.timeouts
     this.request = caller.request
     this.response = caller.response
+    this.sent = new SentTexts(caller.request, call.path)
     this.response.once('close', () => this.abandoned())
   }
 
@@ -131,8 +144,12 @@ export class PassThroughRun {
       this.fail(new Fault('upstream_garbled', { cause: new Error(problem) }))
       return false
     }
-    if (isHeld(status)) this.held = new HeldError({ status, headers }, this.request, this.call)
-    else if (!this.relayHead(status, headers)) return false
+    if (isHeld(status)) this.held = new HeldError({ status, headers, sent: this.sent }, this.request, this.call)
+    else {
+      this.sent.forget()
+      this.call.reader?.head(status, headers)
+      if (!this.relayHead(status, headers)) return false
+    }
     this.watchIdle()
     return true
   }
@@ -141,6 +158,7 @@ export class PassThroughRun {
   data(chunk: Buffer): boolean {
     this.heard = this.clock.monotonic()
     if (this.isOver) return true
+    this.call.reader?.data(chunk)
     if (!this.held) return this.response.write(chunk)
     if (this.held.push(chunk)) return true
     return this.release()

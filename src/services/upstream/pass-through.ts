@@ -8,7 +8,7 @@ import { ServerResponse as HttpReply } from '../../core/node-http.ts'
 import { HANDSHAKE, isHandshake } from '../../core/websocket-handshake.ts'
 import type { Provider } from '../../routing/catalog/types.ts'
 import { networkFault } from './network-fault.ts'
-import { framingOf, upgradedHeaders, upgradeRequestHeaders, upstreamHeaders } from './pass-through-headers.ts'
+import { type Framing, framingOf, upgradedHeaders, upgradeRequestHeaders, upstreamHeaders } from './pass-through-headers.ts'
 import { PassThroughRequest } from './pass-through-request.ts'
 import { type PassThroughCall, PassThroughRun } from './pass-through-run.ts'
 import type { PoolSettings, Pools } from './pools.ts'
@@ -113,16 +113,17 @@ export class PassThroughProxy {
     const run = new PassThroughRun(this.clock, call, { request, response })
     if (run.leftAlready(request.socket)) return
     try {
-      const { provider, auth, trace } = call
+      const { provider, auth, trace, body } = call
       const method = request.method ?? 'GET'
       const target = passThroughTarget(provider, call.path)
-      const framing = framingOf(request.headers)
+      const framing: Framing = body ? { kind: 'length', bytes: body.length } : framingOf(request.headers)
       const credential = call.authorize?.(method, target)
       const headers = upstreamHeaders(request.headers, { headers: provider.headers, auth, credential, trace })
-      if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
+      if (call.reader) headers['accept-encoding'] = 'identity'
+      if (!body && request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
       const pool = this.pools.for(settingsFor(provider, target))
       const head = { method, path: target.pathname + target.search, headers, framing }
-      new PassThroughRequest(run).send(pool, request, head)
+      new PassThroughRequest(run).send(pool, body ?? request, head)
     } catch (error) {
       run.fail(error instanceof Fault ? error : new Fault('internal', { cause: error }))
     }

@@ -5,18 +5,24 @@ import type { Duplex } from 'node:stream'
 import { asFault, Fault, isAccountFault } from '../../core/faults.ts'
 import type { FirstUse } from '../../core/first-use.ts'
 import type { GenerationId, GenerationIds } from '../../core/ids.ts'
+import type { Usage } from '../../dialects/canon/usage.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
-import type { Provider } from '../../routing/catalog/types.ts'
+import type { Endpoint, Model, Provider } from '../../routing/catalog/types.ts'
 import { type RequestTrace, traceHeaders } from '../../services/telemetry/trace-context.ts'
 import type { PassThroughCall, PassThroughEnd, PassThroughProxy } from '../../services/upstream/pass-through.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import type { GuardrailBudget, GuardrailSetting } from '../guard/guardrail-setting.ts'
 import { budgetsFor, holdsFor } from '../guard/guardrail-terms.ts'
+import { takeFixed } from '../money/fixed-hold.ts'
+import { accountOf, allowancesOf, Hold, isLimited } from '../money/hold.ts'
+import { withoutEcho } from '../refusal/echoed-words.ts'
 import { authenticateCaller, bucketOf, type KeyLookup } from '../request/admit.ts'
-import { withPlainPath } from '../request/path-ids.ts'
 import { keyHeader } from '../route/provider-address.ts'
-import { takeFixed } from './fixed-hold.ts'
-import { Hold } from './hold.ts'
+import { type HeldNative, keepNative, nativeCost } from './native-hold.ts'
+import { type ReadBody, readNative } from './native-reading.ts'
+import { type NativeRequest, nativeRequest } from './native-requests.ts'
+import { withPlainPath } from './path-ids.ts'
+import { ReplyUsage } from './reply-usage.ts'
 
 const PASS_THROUGH_PREFIX = '/v1/passage/'
 
@@ -26,6 +32,7 @@ export interface PassThroughSettings {
   addressOf: (request: IncomingMessage) => string
   guardrails: readonly GuardrailSetting[]
   providers: ReadonlyMap<string, Provider>
+  models: readonly Model[]
 }
 
 /** How a request ended, for its spans and its line in the log; what a refused one had not come to is missing. */
@@ -52,8 +59,12 @@ export interface PassThroughTrace {
 /** Writes down how a request ended. @param address of the caller. */
 type PassThroughNote = (seen: PassThroughSeen, address: () => string | undefined) => void
 
-/** @returns a promise where there is no room now. @throws Fault 503. */
-type Reserve = (payer: string) => Promise<void> | undefined
+/** What the desk does with the body of a request. */
+export interface PassThroughBody {
+  /** Takes the memory of its buffers, which counts towards a key's identity. @returns a promise where there is no room now. @throws Fault 503. */
+  reserve(payer: string): Promise<void> | undefined
+  readonly read: ReadBody
+}
 
 interface Booking {
   id: GenerationId
@@ -63,6 +74,11 @@ interface Booking {
   path: string
   price: number
   hold: Hold
+  /** Of a generating request of a key with a limit. */
+  native: NativeRequest | undefined
+  body: Buffer | undefined
+  /** Set where credit is kept free for outside input. */
+  held: HeldNative | undefined
   startedAt: number
   traced: PassThroughTrace | undefined
 }
@@ -93,13 +109,10 @@ export class PassThroughDesk {
     return path.startsWith(PASS_THROUGH_PREFIX)
   }
 
-  /**
-   * Relays one request; whatever refuses it is thrown.
-   * @param reserve takes the memory of its buffers, which counts towards a key's identity.
-   */
-  async request(request: IncomingMessage, response: ServerResponse, reserve: Reserve): Promise<void> {
+  /** Relays one request; whatever refuses it is thrown. */
+  async request(request: IncomingMessage, response: ServerResponse, body: PassThroughBody): Promise<void> {
     const proxy = await this.source.proxy.get()
-    const booking = await this.tracedBooking(request, reserve)
+    const booking = await this.tracedBooking(request, body)
     response.setHeader('X-Generation-Id', booking.id.id)
     const trace = booking.traced?.trace
     if (trace) response.setHeader('X-Trace-Id', trace.traceId)
@@ -112,11 +125,11 @@ export class PassThroughDesk {
     proxy.upgrade(request, socket as Socket, head, this.call(booking, request))
   }
 
-  private async tracedBooking(request: IncomingMessage, reserve?: Reserve): Promise<Booking> {
+  private async tracedBooking(request: IncomingMessage, body?: PassThroughBody): Promise<Booking> {
     const traced = this.source.spans.begin(request)
     const started = this.dependencies.clock.monotonic()
     try {
-      return { ...(await this.book(request, reserve)), traced }
+      return { ...(await this.book(request, body)), traced }
     } catch (thrown) {
       const end: PassThroughEnd = { status: null, outcome: 'failed', fault: asFault(thrown), sent: false }
       this.seen({ end, started }, request, traced)
@@ -130,13 +143,17 @@ export class PassThroughDesk {
   }
 
   private call(booking: Booking, request: IncomingMessage): PassThroughCall {
-    const { provider, path, traced } = booking
+    const { provider, path, traced, native, body, held } = booking
+    const spoken = held && native && this.dependencies.upstreams.get(native.wire)
+    const reader = spoken && new ReplyUsage(spoken)
     const credential = provider.credential?.forCall()
     const used = credential?.grant
     const dialect = this.dependencies.upstreams.get(provider.dialect)
     return {
       provider,
       path,
+      body,
+      reader,
       auth: provider.key === undefined || !dialect ? undefined : keyHeader(provider, provider.key, dialect),
       authorize:
         credential && dialect
@@ -149,23 +166,30 @@ export class PassThroughDesk {
                 keyHeader: (key) => keyHeader(provider, key, dialect),
               })
           : undefined,
-      errors: (status, body, headers) => dialect?.decodeFault(status, body, headers) ?? new Fault('upstream_error'),
+      errors: (status, body, headers, sent) =>
+        withoutEcho(dialect?.decodeFault(status, body, headers) ?? new Fault('upstream_error'), {
+          sent: sent ?? null,
+          forgotten: sent === undefined,
+        }),
       errorReply: dialect?.errorReply?.bind(dialect),
       trace: traceHeaders(provider.traceContext, { trace: traced?.trace, span: traced?.span, headers: request.headers }),
       onEnd: (end) => {
         // The body is spent, so this request cannot be made again; the next one gets another credential. The caller has chosen the path,
         // which may be one that no key of the account may call: that says nothing of a key of a pool, which would be left out.
-        if (credential && !provider.credential?.another && end.fault?.code === 'credential_refused') credential.renew(used).catch(() => {})
+        if (credential && !provider.credential?.another && end.fault?.code === 'credential_refused' && !end.fault.isEchoed)
+          credential.renew(used).catch(() => {})
         if (end.fault && isAccountFault(end.fault)) this.dependencies.alarm(provider, end.fault, undefined)
         const { id, key, startedAt: started } = booking
-        this.seen({ id: id.id, key, provider, cost: costOf(booking, end), started, end }, request, traced)
-        return this.settle(booking, end)
+        const usage = reader?.usage()
+        const cost = costOf(booking, end, usage)
+        this.seen({ id: id.id, key, provider, cost, started, end }, request, traced)
+        return this.settle(booking, end, { cost, usage })
       },
     }
   }
 
   /** Checks the key, takes the price and writes the hold's row before anything goes out. */
-  private async book(request: IncomingMessage, reserve?: Reserve): Promise<Omit<Booking, 'traced'>> {
+  private async book(request: IncomingMessage, body?: PassThroughBody): Promise<Omit<Booking, 'traced'>> {
     const { dependencies, settings } = this
     const key = await authenticateCaller(
       { headers: request.headers, connection: { address: () => settings.addressOf(request) } },
@@ -182,12 +206,23 @@ export class PassThroughDesk {
     const { credential } = provider
     if (credential && !credential.ready(dependencies.clock.now())) await credential.refresh()
     await dependencies.admission.request(key)
-    await reserve?.(bucketOf(key))
+    await body?.reserve(bucketOf(key))
+    // Bodies of keys without a limit go through unread.
+    const native = isLimited(key, budgets) && hasBody(request, body) ? nativeRequest(path) : undefined
+    const { upstreams, credit } = dependencies
+    const reading = native && (await readNative(native, request, { ...named, upstreams, read: body?.read }))
     const price = provider.passThroughPrice
     const hold = new Hold()
-    await takeFixed(hold, { key, budgets, credit: dependencies.credit }, price, `a pass-through request to ${slug} costs`)
+    await takeFixed(hold, { key, budgets, credit }, price, `a pass-through request to ${slug} costs`)
+    const purse = { hold, account: accountOf(key, credit), allowances: allowancesOf(key, budgets), at: dependencies.clock.now() }
+    const held =
+      reading &&
+      (await keepNative(reading, this.endpointsOf(provider), purse).catch((thrown: unknown) => {
+        hold.release()
+        throw thrown
+      }))
     const id = this.source.ids.next(dependencies.clock.now())
-    const booking = { id, key, provider, path, price, hold, startedAt: dependencies.clock.monotonic() }
+    const booking = { id, key, provider, path, price, hold, native, body: reading?.body, held, startedAt: dependencies.clock.monotonic() }
     const endpoint = `passage@${provider.slug}`
     try {
       await hold.write(dependencies.journal, {
@@ -201,10 +236,14 @@ export class PassThroughDesk {
     } catch (thrown) {
       const fault = asFault(thrown)
       // The row may exist all the same, so it is settled; the caller gets the fault.
-      this.settle(booking, { status: null, outcome: 'failed' }).catch(() => {})
+      this.settle(booking, { status: null, outcome: 'failed' }, { cost: 0, usage: undefined }).catch(() => {})
       throw fault
     }
     return booking
+  }
+
+  private endpointsOf({ slug }: Provider): readonly Endpoint[] {
+    return this.settings.models.flatMap(({ endpoints }) => endpoints.filter(({ provider }) => provider.slug === slug))
   }
 
   /** Budgets of guardrails for the key. @throws Fault 403 where a guardrail must read requests: those of pass-through are not read. */
@@ -219,19 +258,19 @@ export class PassThroughDesk {
     return budgetsFor(own, key)
   }
 
-  private async settle(booking: Omit<Booking, 'traced'>, end: PassThroughEnd): Promise<void> {
+  private async settle(booking: Omit<Booking, 'traced'>, end: PassThroughEnd, { cost, usage }: Came): Promise<void> {
     const { dependencies } = this
     const { id, provider, hold } = booking
     const { committed } = await hold.settle(dependencies.journal, {
       seq: id.seq,
       status: end.outcome,
-      cost: costOf(booking, end),
+      cost,
       at: Math.floor(dependencies.clock.now()),
-      input: 0,
-      output: 0,
-      cached: 0,
-      cacheWrite: 0,
-      reasoning: 0,
+      input: usage?.input ?? 0,
+      output: usage?.output ?? 0,
+      cached: usage?.cached ?? 0,
+      cacheWrite: usage?.cacheWrite ?? 0,
+      reasoning: usage?.reasoning ?? 0,
       estimated: false,
       facts: JSON.stringify({
         model: 'passage',
@@ -247,6 +286,17 @@ export class PassThroughDesk {
   }
 }
 
-/** A request that the provider never got, or never answered, costs nothing. */
-const costOf = ({ price }: Pick<Booking, 'price'>, end: PassThroughEnd): number =>
-  end.outcome === 'failed' || end.sent === false ? 0 : price
+/** What a request came to; nano-dollars. */
+interface Came {
+  readonly cost: number
+  readonly usage: Usage | undefined
+}
+
+const hasBody = ({ method = 'GET' }: IncomingMessage, body: PassThroughBody | undefined): boolean =>
+  body === undefined || (method !== 'GET' && method !== 'HEAD')
+
+/** A request that the provider never got, or never answered, costs nothing; one with outside input at least what its reply reports. */
+function costOf({ price, held }: Pick<Booking, 'price' | 'held'>, end: PassThroughEnd, usage: Usage | undefined): number {
+  const own = end.outcome === 'failed' || end.sent === false ? 0 : price
+  return held ? nativeCost(own, held, usage) : own
+}

@@ -1,0 +1,104 @@
+/** What input that is not in the body may cost at an endpoint, and the credit that is kept free for it (docs/decisions/0029-outside-input.md). */
+import { Fault } from '../../core/faults.ts'
+import { usdText } from '../../core/money-text.ts'
+import { type OutsideInput, REST_OF_CONTEXT } from '../../dialects/canon/outside-input.ts'
+import type { Allowance, CreditAccount } from '../../ledger/allowance.ts'
+import { fixedAsk, type HoldAsk } from '../../ledger/credit.ts'
+import { holdFor, type Tariff } from '../../ledger/pricing.ts'
+import type { Endpoint } from '../../routing/catalog/types.ts'
+import type { GuardrailBudget } from '../guard/guardrail-setting.ts'
+import { contextOf } from '../request/client-request.ts'
+import { type Hold, isBudget } from './hold.ts'
+
+/** Tokens of input and output that an endpoint is assumed to take where the configuration does not say. */
+export const UNKNOWN_CONTEXT = 1_000_000
+/**
+ * Tokens that must be affordable where all of a large context is not. Then all that is left is kept free, so that no two such requests
+ * run at a time.
+ */
+const LEAST_OF_CONTEXT = 100_000
+/** Tokens of a page of a PDF, its text and its picture together (platform.claude.com, PDF support: 1,500 to 3,000 and an image). */
+export const PAGE_TOKENS = 5_000
+
+/** What outside input may cost at one endpoint. */
+export interface Need {
+  readonly inputs: readonly OutsideInput[]
+  readonly tokens: number
+  /** Nano-dollars of all of it, and of the least that must be affordable. */
+  readonly full: number
+  readonly least: number
+}
+
+export const NO_NEED: Need = { inputs: [], tokens: 0, full: 0, least: 0 }
+
+/** @param body tokens that the hold counts for the body. */
+export function needOf(endpoint: Endpoint, inputs: readonly OutsideInput[], { tariff, body }: { tariff: Tariff; body: number }): Need {
+  const context = contextOf(endpoint)
+  const room = Math.max(0, (Number.isFinite(context) ? context : UNKNOWN_CONTEXT) - body)
+  let bounded = 0
+  let open = false
+  for (const { tokens } of inputs) {
+    if (tokens === REST_OF_CONTEXT) open = true
+    else bounded += tokens
+  }
+  const tokens = open ? room : Math.min(room, bounded)
+  const least = open ? Math.min(tokens, Math.max(bounded, LEAST_OF_CONTEXT)) : tokens
+  const own = holdFor(tariff, body, 0).floor
+  const costOf = (more: number): number => (more > 0 ? holdFor(tariff, body + more, 0).floor - own : 0)
+  return { inputs, tokens, full: costOf(tokens), least: costOf(least) }
+}
+
+export interface Purse {
+  readonly hold: Hold
+  readonly account: CreditAccount
+  readonly allowances: readonly (Allowance | GuardrailBudget)[]
+}
+
+/** Nano-dollars. */
+export function leftFor({ account, allowances }: Pick<Purse, 'account' | 'allowances'>): number {
+  return account.tightest(allowances)?.left ?? Number.POSITIVE_INFINITY
+}
+
+/**
+ * Keeps credit free for the dearest of the needs that can be paid.
+ * @returns those that can; a promise only where credit has to be leased.
+ * @throws Fault 402 or 403 naming the part of the request that is not in its body.
+ */
+export function keepNeeds<Some extends Need>(needs: readonly Some[], purse: Purse): readonly Some[] | Promise<readonly Some[]> {
+  const most = needs.reduce((sum, { full }) => Math.max(sum, full), 0)
+  if (most === 0) return needs
+  const { hold, account, allowances } = purse
+  const refuse = (): never => {
+    throw refusal(needs, account.tightest(allowances))
+  }
+  const left = leftFor(purse)
+  const able = needs.filter(({ least }) => least <= left)
+  if (able.length === 0) return refuse()
+  const least = able.reduce((sum, each) => Math.max(sum, each.least), 0)
+  const full = able.reduce((sum, each) => Math.max(sum, each.full), 0)
+  const ask: HoldAsk = full <= left ? fixedAsk(full) : { full, floor: Math.max(least, Math.floor(left)) }
+  const kept = hold.keepFree(account, ask, allowances)
+  const granted = (isKept: boolean): readonly Some[] => (isKept ? able : refuse())
+  return kept instanceof Promise ? kept.then(granted) : granted(kept)
+}
+
+/** @param tightest the allowance that leaves the least. */
+function refusal(needs: readonly Need[], tightest: ReturnType<CreditAccount['tightest']>): Fault {
+  const cheapest = needs.reduce((best, need) => (need.least < best.least ? need : best))
+  const { inputs, tokens, least } = cheapest
+  const left = tightest?.left ?? 0
+  const parts = inputs.map(({ field, help }) => `${field} (${help})`).join(', ')
+  const message = `what is not part of the request itself may add ${tokens} tokens of input, $${usdText(least)} must be free beside the hold and $${usdText(left)} is: ${parts}`
+  const metadata = {
+    needed: usdText(least),
+    left: usdText(left),
+    outside_input: inputs.map(({ field, tokens: each, help }) => ({ field, tokens: Math.min(each, tokens), help })),
+  }
+  const allowance = tightest?.allowance
+  if (isBudget(allowance))
+    return new Fault('guardrail_blocked', {
+      message: `The budget of the guardrail ${allowance.guardrail} is too small: ${message}`,
+      metadata: { ...metadata, guardrail: allowance.guardrail },
+    })
+  return new Fault('no_credit', { message: `Insufficient credits: ${message}`, metadata })
+}

@@ -1,0 +1,142 @@
+/**
+ * Outside input of a provider's own request bodies (docs/decisions/0029-outside-input.md): by the tables of the wires, and beyond them what
+ * the gateway itself refuses, replaces or bounds in requests of its own formats, and a provider serves.
+ */
+import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
+import {
+  LEAVE_OUT,
+  type OutsideField,
+  type OutsideInput,
+  type OutsideTable,
+  outsideFields,
+  outsideTools,
+  REST_OF_CONTEXT,
+  SEARCH_TOKENS,
+} from '../../dialects/canon/outside-input.ts'
+import { pdfPages } from '../../dialects/canon/pdf-pages.ts'
+import { PAGE_TOKENS } from '../money/outside-need.ts'
+
+const isThere = (value: Json): boolean => value !== '' && value !== false && !(Array.isArray(value) && value.length === 0)
+const stored: OutsideField = { tokens: (value) => (isThere(value) ? REST_OF_CONTEXT : 0), help: 'send the content itself' }
+/** Of `prompt` an object names a stored one (types of openai 7.59.0, `ResponsePrompt`); a text is the input itself. */
+const storedPrompt: OutsideField = { ...stored, tokens: (value) => (isObject(value) ? REST_OF_CONTEXT : 0) }
+
+/** Searches that are counted where the caller sets no bound, as in the gateway's own requests. */
+const SEARCHES = 10
+
+/** Fields by wire, beside those of its table. */
+const FIELDS: Readonly<Record<string, Readonly<Record<string, OutsideField>>>> = {
+  'openai-chat': {
+    web_search_options: { tokens: () => SEARCHES * SEARCH_TOKENS, help: LEAVE_OUT },
+    // Plugins of another router.
+    plugins: { ...stored, help: LEAVE_OUT },
+  },
+  'openai-responses': { previous_response_id: stored, conversation: stored, prompt: storedPrompt },
+}
+
+/** Tools that callers run, and of providers those that add nothing that is read. */
+const WITHOUT_INPUT =
+  /^(?:function|custom|tool_search\w*|local_shell|apply_patch|namespace|computer\w*|image_generation|(?:bash|text_editor|memory|computer)_\d+)$/
+const SEARCH = /^web_search/
+const FETCH = /^web_fetch_/
+
+const boundOr = (value: Json | undefined, otherwise: number): number => (typeof value === 'number' && value > 0 ? value : otherwise)
+
+/** Tools of a body by their types; Gemini has the type as the name of a member (Gemini API, `Tool`). */
+function toolsOf({ tools, toolConfig }: JsonObject, wire: string): JsonObject[] {
+  const listed = isObject(toolConfig) ? [...objectsOf(tools), ...objectsOf(toolConfig.tools)] : objectsOf(tools)
+  if (wire === 'gemini')
+    return listed.flatMap((tool) =>
+      Object.keys(tool)
+        .filter((name) => !/^function_?declarations$/i.test(name))
+        .map((type) => ({ type: /^google_?search/i.test(type) ? 'web_search' : type })),
+    )
+  // Of Converse a tool has one member: `toolSpec`, `cachePoint`, or `systemTool`, which the provider runs (API reference, `Tool`).
+  if (wire === 'bedrock-converse') return listed.filter((tool) => 'systemTool' in tool).map(() => ({ type: 'systemTool' }))
+  return listed.filter((tool) => !WITHOUT_INPUT.test(String(tool.type ?? 'custom')))
+}
+
+function ofTools(body: JsonObject, wire: string, table: OutsideTable | undefined): OutsideInput[] {
+  const found: OutsideInput[] = []
+  for (const tool of [...toolsOf(body, wire), ...(table?.elsewhere?.(body) ?? [])]) {
+    const type = String(tool.type)
+    if (SEARCH.test(type)) {
+      found.push({ field: `tools: ${type}`, tokens: boundOr(tool.max_uses, SEARCHES) * SEARCH_TOKENS, help: 'set max_uses lower' })
+      continue
+    }
+    // Tools go as they are: what the caller has not capped is not capped.
+    const uncapped = {
+      max_uses: boundOr(tool.max_uses, REST_OF_CONTEXT),
+      max_content_tokens: boundOr(tool.max_content_tokens, REST_OF_CONTEXT),
+    }
+    const sent = FETCH.test(type) ? { ...tool, ...uncapped } : tool
+    const isKnown = table?.tools.some((known) => known.type.test(type)) === true
+    if (table && isKnown) found.push(...outsideTools([sent], table))
+    else found.push({ field: `tools: ${type}`, tokens: REST_OF_CONTEXT, help: LEAVE_OUT })
+  }
+  return found
+}
+
+/** Members that name a file, or content that stands elsewhere; the address of an image is none, since models bound its tokens. */
+const NAMES = /^(?:file_?ids?|file_?ur[il]|video_?url|audio_?url|s3_?location|vector_store_ids?)$/i
+/** What the model wrote for tools, schemas, and what callers note for themselves. */
+const SKIPPED: ReadonlySet<string> = new Set([
+  ...['tools', 'arguments', 'args', 'parameters', 'input_schema', 'inputSchema', 'metadata', 'response_format', 'functionCall', 'toolUse'],
+])
+const PDF = /^(?:data:application\/pdf;base64,)?(JVBERi0[\w+/=\s]*)$/
+
+/** Files by an id or an address, and PDFs by their pages. */
+function ofFiles(body: JsonObject): OutsideInput[] {
+  const found: OutsideInput[] = []
+  const rest: Json[] = [body]
+  for (let value = rest.pop(); value !== undefined; value = rest.pop()) {
+    if (Array.isArray(value)) rest.push(...value.filter((each) => each !== null))
+    else if (typeof value === 'string') {
+      const encoded = value.length > 64 ? PDF.exec(value)?.[1] : undefined
+      if (encoded === undefined) continue
+      const pages = pdfPages(Buffer.from(encoded, 'base64'))
+      const tokens = pages === undefined ? REST_OF_CONTEXT : pages * PAGE_TOKENS
+      found.push({ field: `a PDF of ${pages ?? 'uncounted'} pages`, tokens, help: 'send fewer pages' })
+    } else if (isObject(value)) {
+      const isCall = value.type === 'tool_use' || value.type === 'server_tool_use'
+      // A document by its address (platform.claude.com, PDF support).
+      if (value.type === 'document' && isObject(value.source) && value.source.type === 'url')
+        found.push({ field: 'a file by its address', tokens: REST_OF_CONTEXT, help: FILE_HELP })
+      for (const name in value) {
+        const member = value[name]
+        if (member === undefined || member === null || SKIPPED.has(name) || (isCall && name === 'input')) continue
+        if (NAMES.test(name) && isThere(member) && !isInline(member))
+          found.push({ field: `a file by its ${/ur[il]$/i.test(name) ? 'address' : 'id'}`, tokens: REST_OF_CONTEXT, help: FILE_HELP })
+        else rest.push(member)
+      }
+      // Responses has items of earlier responses by their ids (types of openai 7.59.0, `ResponseInputItem.ItemReference`).
+      if (value.type === 'item_reference') found.push({ field: 'an item by its id', tokens: REST_OF_CONTEXT, help: 'send the item itself' })
+    }
+  }
+  return found
+}
+
+const FILE_HELP = 'send the file itself in the request'
+const isInline = (value: Json): boolean => {
+  const url = isObject(value) ? value.url : value
+  return typeof url === 'string' && url.startsWith('data:')
+}
+
+/** Fields of wires whose bodies no caller of the gateway sends: the conversation, which is searched for files, and settings. */
+const READ: Readonly<Record<string, ReadonlySet<string>>> = {
+  gemini: new Set(['contents', 'systemInstruction', 'system_instruction', 'generationConfig', 'generation_config', 'toolConfig', 'labels']),
+}
+
+/** @param table of the wire. */
+export function nativeInput(body: JsonObject, wire: string, table: OutsideTable | undefined): OutsideInput[] {
+  const found: OutsideInput[] = []
+  const own = FIELDS[wire] ?? {}
+  for (const name in own) {
+    const tokens = own[name]?.tokens(body[name] ?? '') ?? 0
+    if (body[name] !== undefined && body[name] !== null && tokens > 0)
+      found.push({ field: name, tokens, help: own[name]?.help ?? LEAVE_OUT })
+  }
+  if (table) found.push(...outsideFields(body, table, true).filter(({ field }) => !(field in own) && !READ[wire]?.has(field)))
+  found.push(...ofTools(body, wire, table), ...ofFiles(body))
+  return found
+}
