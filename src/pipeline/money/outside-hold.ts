@@ -116,7 +116,7 @@ function keepOutside(
 }
 
 /** One of each candidate. */
-function outsideNeeds(exchange: Guarded, { candidates, input }: Reservation, { upstreams, seen }: Payer): OutsideNeed[] {
+function outsideNeeds(exchange: Guarded, { candidates, input }: Reservation, { upstreams, seen, toolTokens }: Payer): OutsideNeed[] {
   const shared = outsideMedia(exchange)
   const searches = searchBound(exchange)
   if (searches > 0)
@@ -126,13 +126,20 @@ function outsideNeeds(exchange: Guarded, { candidates, input }: Reservation, { u
     const dialect = upstreams.get(endpoint.provider.dialect)
     let inputs = dialect && byDialect.get(dialect)
     if (dialect && !inputs) {
-      inputs = dialect.run ? [] : [...shared, ...outsideOn(exchange, dialect)]
+      inputs = dialect.run ? [] : [...shared, ...outsideOn(exchange, dialect).map((each) => withinTools(each, toolTokens))]
       byDialect.set(dialect, inputs)
     }
     if (!dialect || !inputs || inputs.length === 0) return { endpoint, dialect, inputs: [], tokens: 0, full: 0, least: 0 }
     noteNames(exchange, inputs)
     return needOf(exchange, { endpoint, dialect, inputs: withKnownBounds(inputs, exchange, { endpoint, dialect, seen }) }, input)
   })
+}
+
+/** The operator's bound of what a provider runs stands in for the rest of the context (docs/decisions/0047-results-that-nothing-caps.md). */
+function withinTools(input: OutsideInput, most: number | undefined): OutsideInput {
+  if (most === undefined) return input
+  if (input.leaks) return { ...input, leaks: undefined }
+  return input.runs && input.tokens === REST_OF_CONTEXT ? { ...input, tokens: most } : input
 }
 
 function noteNames({ run, request: { body } }: Guarded, inputs: readonly OutsideInput[]): void {
@@ -142,6 +149,11 @@ function noteNames({ run, request: { body } }: Guarded, inputs: readonly Outside
   if (names.length > 0) run.namedInputs = names
 }
 
+/** Of the caller's own wire each is sent as it is. */
+const ANY_TOOL = /^/
+/** Elsewhere other things have a type as well. Tools of Anthropic's have a date in theirs. */
+const DATED_TOOL = /_\d{8}$/
+
 function outsideOn(exchange: Guarded, { outside: table, wire }: UpstreamDialect): OutsideInput[] {
   if (!table) return []
   const { body, client } = exchange.request
@@ -149,7 +161,8 @@ function outsideOn(exchange: Guarded, { outside: table, wire }: UpstreamDialect)
   const fields = outsideFields(body, table, wire === client.id)
   // Its next turn reads what the last one has read and written.
   const bounded = seen === undefined ? fields : fields.map((each) => (each.field === 'thread' ? { ...each, tokens: seen } : each))
-  return [...bounded, ...outsideTools([...otherTools(exchange), ...(table.elsewhere?.(body) ?? [])], table)]
+  const listed = outsideTools(otherTools(exchange), table, wire === client.id ? ANY_TOOL : undefined)
+  return [...bounded, ...listed, ...outsideTools(table.elsewhere?.(body) ?? [], table, DATED_TOOL)]
 }
 
 /** @param body tokens that the hold counts for the body. */
@@ -158,13 +171,10 @@ function needOf(exchange: Guarded, request: Pick<OutsideNeed, 'endpoint' | 'dial
   const context = contextOf(endpoint)
   const room = Math.max(0, (Number.isFinite(context) ? context : UNKNOWN_CONTEXT) - body)
   let bounded = 0
-  let open = false
-  for (const { tokens } of inputs) {
-    if (tokens === REST_OF_CONTEXT) open = true
-    else bounded += tokens
-  }
-  const tokens = open ? room : Math.min(room, bounded)
-  const least = open ? Math.min(tokens, Math.max(bounded, LEAST_OF_CONTEXT)) : tokens
+  const open = inputs.some(({ tokens }) => tokens === REST_OF_CONTEXT)
+  for (const { tokens } of inputs) if (tokens !== REST_OF_CONTEXT) bounded += tokens
+  const tokens = open || inputs.some(({ leaks }) => leaks) ? room : Math.min(room, bounded)
+  const least = Math.min(room, open ? Math.max(bounded, LEAST_OF_CONTEXT) : bounded)
   const tariff = tariffOf(exchange, endpoint)
   const own = holdFor(tariff, body, 0).floor
   const costOf = (more: number): number => (more > 0 ? holdFor(tariff, body + more, 0).floor - own : 0)
