@@ -4,7 +4,7 @@
  * (`support/file-groups.ts`). What took longest in the last run comes first, as many processes at once as there are processors.
  * Ends with the plain line `N passed, N failed`. `--alone` gives each file a process of its own.
  * A filter keeps the files whose path contains it. `--long` adds the `*.long.ts` files and the
- * large counts (HEADGATE_LONG=1). `--clients` runs only the tests of third-party clients, which have
+ * large counts (HEADGATE_LONG=1), those of `test/clients/` among them. `--clients` runs only the tests of third-party clients, which have
  * a lock file of their own. `--servers` runs only the tests that start a PostgreSQL or a Redis of their own, or a gateway of
  * several processes, and those that say so in their head because they take long; a filter finds them as well.
  * `--agents` runs only the real coding agents (`test/agents/*.agent.ts`), one after the other: a short task each, everything with `--long`.
@@ -72,7 +72,7 @@ function filesOf(choice: Choice): string[] {
   const patterns = choice.long ? ['test/**/*.test.ts', 'test/**/*.long.ts'] : ['test/**/*.test.ts']
   return globSync(patterns, { cwd: ROOT, exclude: (path) => path.endsWith('node_modules') })
     .map((path) => path.replaceAll('\\', '/'))
-    .filter((path) => path.startsWith(CLIENTS) === choice.clients)
+    .filter((path) => path.startsWith(CLIENTS) === choice.clients || isLongOfClients(path, choice))
     .filter((path) => path.startsWith(RECORDINGS) === choice.recordings)
     .filter((path) => path.startsWith(DELIVERY) === choice.delivery)
     .filter((path) => path.startsWith(BROWSER) === choice.browser)
@@ -81,6 +81,9 @@ function filesOf(choice: Choice): string[] {
     .filter((path) => choice.filters.length === 0 || choice.filters.some((filter) => path.includes(filter)))
     .sort()
 }
+
+/** Long runs through clients belong to all long runs: they need what `npm ci --prefix test/clients` installs. */
+const isLongOfClients = (path: string, { long }: Choice): boolean => long && path.startsWith(CLIENTS) && path.endsWith('.long.ts')
 
 /** The files of the agents that are named, of all where none is. */
 function agentFiles(names: readonly string[]): string[] {

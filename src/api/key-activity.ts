@@ -132,7 +132,7 @@ function positionFrom(text: string): Position | undefined {
   try {
     const [day, cost, key, model, provider] = JSON.parse(text) as unknown[]
     // Only whole days have sums.
-    if (!Number.isSafeInteger(day) || Number(day) % DAY_MS !== 0 || typeof cost !== 'string' || !/^\d{1,30}$/.test(cost)) return undefined
+    if (!Number.isSafeInteger(day) || Number(day) % DAY_MS !== 0 || typeof cost !== 'string' || !/^-?\d{1,30}$/.test(cost)) return undefined
     if (typeof key !== 'string' || typeof model !== 'string' || typeof provider !== 'string') return undefined
     return { day: Number(day), cost: BigInt(cost), key, model, provider }
   } catch {

@@ -9,7 +9,7 @@ import { usd } from '../core/money.ts'
 import { nanoFromUsdNumber, usdText } from '../core/money-text.ts'
 import type { LedgerEntries } from '../ledger/entries.ts'
 import { factsOf } from '../ledger/facts.ts'
-import type { LedgerReader } from '../ledger/types.ts'
+import type { HoldRow, LedgerReader, SettleRow } from '../ledger/types.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { MOST_USD } from './key-body.ts'
 import { hashNamed } from './key-commands.ts'
@@ -119,20 +119,19 @@ async function aboutOf({ api_key_hash: hash, generation_id: id, settles }: JsonO
     const [entry] = await entriesOf(source).page({ after: 0, limit: 1, id: settles })
     if (!entry || (entry.kind !== 'unrecovered' && entry.kind !== 'disputed'))
       throw new Fault('not_found', { message: `No entry ${settles} of what was lost` })
-    const { key, payer, generation, model, provider } = entry
-    return { key, payer, generation, model, provider, settles, countedAt: now }
+    const { key, payer, generation } = entry
+    const names = (await namesOf(entry, source)) ?? { model: entry.model, provider: entry.provider }
+    return { key, payer, generation, ...names, settles, countedAt: now }
   }
   if (typeof id === 'string') {
     const record = await source.ledger.find(id)
     if (!record?.settled) throw new Fault('not_found', { message: `No settled generation ${id}` })
     const { hold, settled } = record
-    const { model, provider } = factsOf(settled)
     return {
       key: hold.key,
       payer: hold.payer,
       generation: { seq: hold.seq, tag: hold.tag },
-      model: typeof model === 'string' ? model : hold.model,
-      provider: typeof provider === 'string' ? provider : '',
+      ...servedBy(hold, settled),
       // It counts where the charge counted: a refund of last month leaves this month's limit as it is.
       countedAt: settled.at > 0 ? settled.at : record.at,
     }
@@ -140,6 +139,19 @@ async function aboutOf({ api_key_hash: hash, generation_id: id, settles }: JsonO
   const key = (await allKeys(source)).find((each) => each.hash === hash)
   if (!key) throw new Fault('not_found', { message: 'No such key' })
   return { key: key.identity, payer: key.issuer?.identity ?? key.consent?.by, model: '', provider: '', countedAt: now }
+}
+
+/** Names under which sums of use have a generation. */
+function servedBy(hold: HoldRow, settled: SettleRow): Pick<NewEntry, 'model' | 'provider'> {
+  const { model, provider } = factsOf(settled)
+  return { model: typeof model === 'string' ? model : hold.model, provider: typeof provider === 'string' ? provider : '' }
+}
+
+/** Those of the generation of an entry; undefined where it is no longer kept. */
+async function namesOf(entry: LedgerEntry, source: EntrySource): Promise<Pick<NewEntry, 'model' | 'provider'> | undefined> {
+  const id = generationOf(entry)
+  const record = id === null ? undefined : await source.ledger.find(id)
+  return record?.settled && servedBy(record.hold, record.settled)
 }
 
 function refusal(why: EntryRefusal, { settles, amount }: NewEntry): Fault {

@@ -83,6 +83,7 @@ export function chainSettings(config: Config, catalog: Catalog, keys: KeyLookup,
     presets: config.presets,
     defaultModel: config.defaultModel,
     defaultMaxOutput: config.defaultMaxOutput,
+    toolTokens: config.providerToolTokens,
     provider: config.provider as ProviderPreferences | undefined,
     maxBody: config.server.maxBody,
     // The same addresses as for files that are read: both are parts of a request.

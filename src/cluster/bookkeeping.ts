@@ -228,7 +228,7 @@ export function keepLocally(
     await audit.close()
     store.close()
   }
-  const { usePage, rebuildUse, sessionNames, sessionPage, searchPage } = journal
+  const { usePage, rebuildUse, sessionNames, sessionPage, sessionMoves, searchPage } = journal
   const ledger: LedgerReader = {
     find: (id) => journal.find(id),
     export: (since) => journal.export(since),
@@ -241,6 +241,7 @@ export function keepLocally(
     ...(rebuildUse ? { rebuildUse: rebuildUse.bind(journal) } : {}),
     ...(sessionNames ? { sessionNames: sessionNames.bind(journal) } : {}),
     ...(sessionPage ? { sessionPage: sessionPage.bind(journal) } : {}),
+    ...(sessionMoves ? { sessionMoves: sessionMoves.bind(journal) } : {}),
     ...(searchPage ? { searchPage: searchPage.bind(journal) } : {}),
     ...(journal.readers ? { readers: journal.readers } : {}),
   }

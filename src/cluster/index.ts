@@ -185,7 +185,10 @@ async function leasesEnded(record: StoreOfRecord, node: string): Promise<boolean
 function sumsOf(
   record: LedgerReader,
   flush: () => Promise<void>,
-): Pick<LedgerReader, 'use' | 'usePage' | 'rebuildUse' | 'sessions' | 'sessionNames' | 'sessionPage' | 'search' | 'searchPage'> {
+): Pick<
+  LedgerReader,
+  'use' | 'usePage' | 'rebuildUse' | 'sessions' | 'sessionNames' | 'sessionPage' | 'sessionMoves' | 'search' | 'searchPage'
+> {
   const flushed = <Given extends unknown[], Sums>(read: (...given: Given) => Sums | Promise<Sums>) => ({
     whole: async (...given: Given): Promise<Sums> => {
       await flush()
@@ -196,7 +199,7 @@ function sumsOf(
       return read.apply(record, given)
     },
   })
-  const { use, usePage, rebuildUse, sessions, sessionNames, sessionPage, search, searchPage } = record
+  const { use, usePage, rebuildUse, sessions, sessionNames, sessionPage, sessionMoves, search, searchPage } = record
   return {
     ...(use ? { use: flushed(use).whole } : {}),
     ...(usePage ? { usePage: flushed(usePage).page } : {}),
@@ -204,6 +207,7 @@ function sumsOf(
     ...(sessions ? { sessions: flushed(sessions).whole } : {}),
     ...(sessionNames ? { sessionNames: flushed(sessionNames).page } : {}),
     ...(sessionPage ? { sessionPage: flushed(sessionPage).page } : {}),
+    ...(sessionMoves ? { sessionMoves: flushed(sessionMoves).whole } : {}),
     ...(search ? { search: flushed(search).page } : {}),
     ...(searchPage ? { searchPage: flushed(searchPage).page } : {}),
   }

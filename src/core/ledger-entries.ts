@@ -50,6 +50,7 @@ export interface Move {
   readonly payer?: string | undefined
   readonly model: string
   readonly provider: string
+  readonly generation?: LedgerEntry['generation']
   /** Milliseconds since the epoch. */
   readonly countedAt: number
   /** Nano-dollars; below zero: given back. */
@@ -67,8 +68,8 @@ export function movedBy({ kind, amount }: Pick<LedgerEntry, 'kind' | 'amount'>):
 
 export function moveOf(entry: LedgerEntry): Move | undefined {
   const nano = movedBy(entry)
-  const { key, payer, model, provider, countedAt } = entry
-  return nano === 0 ? undefined : { key, payer, model, provider, countedAt, nano }
+  const { key, payer, model, provider, generation, countedAt } = entry
+  return nano === 0 ? undefined : { key, payer, model, provider, generation, countedAt, nano }
 }
 
 /** Who makes the entries that come with a settlement. */

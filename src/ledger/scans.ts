@@ -7,7 +7,7 @@ import { Fault } from '../core/faults.ts'
 import { Searches } from './search.ts'
 import { type SessionScan, scanSessions } from './session-use.ts'
 import type { FoundPage, GenerationSearch, LedgerReader, SessionList, SessionQuery, SessionSlice, UseQuery, UseRow } from './types.ts'
-import { DAY_MS, scanUse } from './use.ts'
+import { DAY_MS, scanGenerations, withMoves } from './use.ts'
 import { type Verdict, verifyLedger } from './verify.ts'
 
 /** Milliseconds for which the figures of today and of the two days before are kept: processes forward rows late. */
@@ -74,12 +74,13 @@ export class LedgerScans {
 
   /**
    * Sums per day, model, endpoint and provider. Figures of the last two days and of queries of some keys may be five minutes old,
-   * those of each key apart as old as their scan took, ten times.
+   * those of each key apart as old as their scan took, ten times; what entries have moved is of now.
    * @param query whole UTC days. @throws Fault `unavailable` where too many scans wait, or the ledger cannot be read.
    */
-  use(query: UseQuery): Promise<readonly UseRow[]> {
+  async use(query: UseQuery): Promise<readonly UseRow[]> {
     if (this.ledger.use) return this.ledger.use(query)
-    return query.keys || query.byKey ? this.filteredUse(query) : this.wholeUse(query)
+    const rows = await (query.keys || query.byKey ? this.filteredUse(query) : this.wholeUse(query))
+    return withMoves(this.ledger, query, rows)
   }
 
   /**
@@ -148,7 +149,7 @@ export class LedgerScans {
       await this.once(`${missing} ${until}`, async () => {
         // Another scan may have read them while this one waited.
         const first = this.firstMissing(missing, until)
-        if (first !== undefined) this.keepDays(first, until, await scanUse(this.ledger, { from: first, until }))
+        if (first !== undefined) this.keepDays(first, until, await scanGenerations(this.ledger, { from: first, until }))
       })
     const rows: UseRow[] = []
     for (let day = from; day < until; day += DAY_MS) rows.push(...(this.days.get(day)?.value ?? []))
@@ -177,7 +178,7 @@ export class LedgerScans {
     if (isKept(kept, this.clock.monotonic())) return kept.value
     return this.once(name, async () => {
       const begun = this.clock.monotonic()
-      const value = await scanUse(this.ledger, query)
+      const value = await scanGenerations(this.ledger, query)
       const ended = this.clock.monotonic()
       // What is spent at this moment is watched by key.
       const life = query.byKey ? Math.min(FRESH_MS, LIFE * (ended - begun)) : FRESH_MS

@@ -2,7 +2,7 @@
 import { Fault } from '../core/faults.ts'
 import { factsOf } from './facts.ts'
 import { Ordered } from './ordered.ts'
-import type { GenerationRecord, LedgerReader, SessionName, SessionQuery, SessionSlice, SessionUse } from './types.ts'
+import type { GenerationRecord, LedgerPlace, LedgerReader, SessionName, SessionQuery, SessionSlice, SessionUse } from './types.ts'
 import { eachPage, eachSettled, savedNano, textOr } from './use.ts'
 
 /** Sessions of one scan: callers choose their names, so that their number is bounded. About 20 MB. */
@@ -36,10 +36,26 @@ export async function scanSessions(ledger: LedgerReader, query: SessionQuery): P
         (after) => sessionPage.call(ledger, query, after, of),
         (row) => sums.add(row),
       )
+    await addMoves(ledger, query, of, sums.all)
     // Of some a generation may have been settled since they were put in order.
     return sums.all.sort(inOrder)
   }
   return { total: found.all.length, rows }
+}
+
+/** What entries have moved is money of the session of their generation, and no request. */
+async function addMoves(ledger: LedgerReader, query: SessionQuery, of: readonly SessionName[], sums: SessionUse[]): Promise<void> {
+  // Of a few sessions no more than the entries of their keys are read.
+  const keys = [...new Set(of.map(({ key }) => key))]
+  const moves = of.length > 0 ? ((await ledger.sessionMoves?.({ ...query, keys })) ?? []) : []
+  if (moves.length === 0) return
+  const nameOf = ({ key, session }: Pick<SessionName, 'key' | 'session'>): string => `${key.length} ${key}${session}`
+  const moved = new Map<string, bigint>()
+  for (const move of moves) moved.set(nameOf(move), (moved.get(nameOf(move)) ?? 0n) + BigInt(move.nano))
+  for (const [at, sum] of sums.entries()) {
+    const nano = moved.get(nameOf(sum))
+    if (nano !== undefined) sums[at] = { ...sum, cost: sum.cost + nano }
+  }
 }
 
 function scanOf(sums: readonly SessionUse[]): SessionScan {
@@ -49,12 +65,18 @@ function scanOf(sums: readonly SessionUse[]): SessionScan {
 
 async function readSums(ledger: LedgerReader, query: SessionQuery): Promise<SessionUse[]> {
   const sums = new Sessions<SessionUse>(addSession)
+  const moved = new Map<string, bigint>()
+  for (const { generation, nano } of (await ledger.entries?.moves(0, Number.MAX_SAFE_INTEGER)) ?? [])
+    if (generation) moved.set(placeOf(generation), (moved.get(placeOf(generation)) ?? 0n) + BigInt(nano))
   await eachSettled(ledger, query, (record, settled) => {
     const row = sessionRow(record, settled)
-    if (row && (query.session === undefined || row.session === query.session)) sums.add(row)
+    if (!row || (query.session !== undefined && row.session !== query.session)) return
+    sums.add({ ...row, cost: row.cost + (moved.get(placeOf(record.hold)) ?? 0n) })
   })
   return sums.all
 }
+
+const placeOf = ({ seq, tag }: LedgerPlace): string => `${seq} ${tag}`
 
 type Name = Pick<SessionName, 'key' | 'session' | 'last'>
 

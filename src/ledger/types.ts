@@ -5,6 +5,7 @@ import type { LimitReset } from '../plugin-api/key.ts'
 import type { LedgerEntries } from './entries.ts'
 import type {
   SessionList,
+  SessionMove,
   SessionName,
   SessionNamePage,
   SessionPage,
@@ -17,6 +18,7 @@ import type {
 
 export type {
   SessionList,
+  SessionMove,
   SessionName,
   SessionNamePage,
   SessionPage,
@@ -258,6 +260,8 @@ export interface LedgerReader {
   sessionNames?(query: SessionQuery, after: string): SessionNamePage | Promise<SessionNamePage>
   /** As `usePage`, the sums of those sessions in the period of the query; each generation counts once. */
   sessionPage?(query: SessionQuery, after: string, of: readonly SessionName[]): SessionPage | Promise<SessionPage>
+  /** What entries have moved of sessions: those about the generations that the query names, whenever they were added. */
+  sessionMoves?(query: SessionQuery): readonly SessionMove[] | Promise<readonly SessionMove[]>
   /** As `use`, by session. */
   sessions?(query: SessionQuery, slice: SessionSlice): Promise<SessionList>
   /**

@@ -48,6 +48,15 @@ export interface UsePage {
   readonly next?: string
 }
 
+/** What an entry about a generation has moved of the session of that generation. */
+export interface SessionMove {
+  /** Identity. */
+  readonly key: string
+  readonly session: string
+  /** Nano-dollars; below zero: given back. */
+  readonly nano: number
+}
+
 export interface SessionQuery {
   /** Milliseconds since the epoch of the admission: from here on, and before there. */
   readonly from: number

@@ -14,10 +14,18 @@ const NANO = 1e9
 const MOST_SUMS_BY_KEY = 200_000
 
 /**
+ * The sums of a query: those of its generations, and what entries have moved in its days.
+ * @throws as `scanGenerations`.
+ */
+export async function scanUse(ledger: LedgerReader, query: UseQuery): Promise<readonly UseRow[]> {
+  return withMoves(ledger, query, await scanGenerations(ledger, query))
+}
+
+/**
  * Reads every generation of the query, in slices.
  * @throws Fault 400 where there are too many sums by key; `unavailable` where the ledger cannot be read.
  */
-export async function scanUse(ledger: LedgerReader, query: UseQuery): Promise<UseRow[]> {
+export async function scanGenerations(ledger: LedgerReader, query: UseQuery): Promise<UseRow[]> {
   const sums = new Sums(query.byKey ? MOST_SUMS_BY_KEY : Number.POSITIVE_INFINITY)
   const { usePage } = ledger
   const { apart, byKey } = query
@@ -26,10 +34,47 @@ export async function scanUse(ledger: LedgerReader, query: UseQuery): Promise<Us
   }
   if (usePage) await eachPage((after) => usePage.call(ledger, query, after), add)
   else await eachSettled(ledger, query, (record, settled) => add(rowOf(record, settled, byKey)))
-  for (const move of (await ledger.entries?.moves(query.from, query.until)) ?? [])
-    if (!query.keys || query.keys.includes(move.key)) add(movedRow(move, byKey))
   return sums.rows()
 }
+
+/**
+ * Adds what entries have moved: read at each call, since an entry of today may count on a day whose generations are summed for good.
+ * @param rows sums of the generations of the same query; they stay as they are. @throws Fault `unavailable`.
+ */
+export async function withMoves(ledger: LedgerReader, query: UseQuery, rows: readonly UseRow[]): Promise<readonly UseRow[]> {
+  const { apart, byKey, keys } = query
+  const wanted = keys && new Set(keys)
+  const moved = new Map<string, Map<string, UseRow>>()
+  for (const move of (await ledger.entries?.moves(query.from, query.until)) ?? []) {
+    const found = movedRow(move, byKey)
+    if ((wanted && !wanted.has(move.key)) || !isSought(found, query)) continue
+    const row = apart ? joined(found, apart) : found
+    let ofKey = moved.get(row.key ?? '')
+    if (!ofKey) {
+      ofKey = new Map()
+      moved.set(row.key ?? '', ofKey)
+    }
+    const before = ofKey.get(nameOf(row))
+    ofKey.set(nameOf(row), before ? addUse(before, row) : row)
+  }
+  if (moved.size === 0) return rows
+  const pace = Pace.ofList()
+  const sums: UseRow[] = []
+  for (let at = 0; at < rows.length; at += SLICE) {
+    for (const row of rows.slice(at, at + SLICE)) {
+      const ofKey = moved.get(row.key ?? '')
+      const name = ofKey && nameOf(row)
+      const move = name === undefined ? undefined : ofKey?.get(name)
+      sums.push(move ? addUse(row, move) : row)
+      if (move && name !== undefined) ofKey?.delete(name)
+    }
+    if (pace.over) await pace.rest()
+  }
+  for (const ofKey of moved.values()) sums.push(...ofKey.values())
+  return sums
+}
+
+const nameOf = ({ day, model, endpoint, provider, answered }: UseRow): string => `${day}\n${model}\n${endpoint}\n${provider}\n${answered}`
 
 /** A store that joins rows has left out the others already. */
 function isSought(row: UseRow, { model, provider }: UseQuery): boolean {
@@ -167,7 +212,7 @@ class Sums {
   }
 
   add(row: UseRow): void {
-    const number = this.numberOf(`${row.day}\n${row.model}\n${row.endpoint}\n${row.provider}\n${row.answered}`)
+    const number = this.numberOf(nameOf(row))
     const key = row.key ?? ''
     let places = this.places.get(key)
     if (!places) {

@@ -72,6 +72,8 @@ export interface ChainSettings {
   defaultModel: string | undefined
   /** Output cap in tokens where the request sets none and a limit applies; undefined: the credit decides. */
   defaultMaxOutput: number | undefined
+  /** Tokens that results of a tool which the provider runs are held for where nothing caps them; undefined: what the context has left. */
+  toolTokens: number | undefined
   /** Account-wide provider preferences. */
   provider: ProviderPreferences | undefined
   maxBody: number

@@ -12,6 +12,7 @@ import type {
   Journal,
   KeyCharges,
   Reconciliation,
+  SessionMove,
   SessionName,
   SessionNamePage,
   SessionPage,
@@ -264,6 +265,11 @@ export class SqliteJournal implements Journal {
   sessionPage(query: SessionQuery, after: string, of: readonly SessionName[]): SessionPage {
     this.sessionUse ??= new SqliteSessionUse(this.db, this.sessionSums)
     return this.sessionUse.read(query, after, of)
+  }
+
+  sessionMoves(query: SessionQuery): SessionMove[] {
+    this.queue.flush()
+    return this.entries.sessionMoves(query)
   }
 
   searchPage(query: GenerationSearch, before: string): FoundPage {

@@ -13,9 +13,10 @@ import {
   refusalOf,
 } from '../core/ledger-entries.ts'
 import type { EntryQuery, EntrySum, LocalEntries } from '../ledger/entries.ts'
-import type { HoldRow, SettleRow } from '../ledger/types.ts'
-import { DAY_MS, NANO } from './rows.ts'
+import type { HoldRow, SessionMove, SessionQuery, SettleRow } from '../ledger/types.ts'
+import { DAY_MS, NANO, TICKS } from './rows.ts'
 import { bigInteger, integer, Statements, text } from './sqlite.ts'
+import { fact } from './use-facts.ts'
 
 const ADD = `INSERT INTO ledger_entry (number, id, at, key, payer, seq, tag, model, provider, kind, amount, counted_at, settles, actor, reason, once)
   SELECT ifnull(max(number), 0) + 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM ledger_entry WHERE true ON CONFLICT DO NOTHING`
@@ -29,6 +30,13 @@ const SUMS = `SELECT e.key, e.kind, ${summed('e.amount')} FROM ledger_entry e WH
 const SETTLED_SUMS = `SELECT e.key, e.kind, ${summed('s.amount')} FROM ledger_entry s JOIN ledger_entry e ON e.id = s.settles
   WHERE s.settles IS NOT NULL AND ${OF_KEYS} GROUP BY e.key, e.kind`
 const MOVES = 'SELECT * FROM ledger_entry WHERE counted_at > 0 AND counted_at >= ? AND counted_at < ?'
+/**
+ * A move counts no earlier than the charge that it is about, and a charge no earlier than the admission of its generation: the index of what
+ * counts finds those of a period. A day is left for clocks that were set back in between.
+ */
+const MOVES_OF_SESSIONS = `SELECT e.key, ${fact('session_id', "''")} AS session, e.kind, e.amount
+  FROM ledger_entry e JOIN settlement s ON s.seq = e.seq
+  WHERE e.counted_at > 0 AND e.counted_at >= ?1 AND e.seq >= ?2 AND e.seq < ?3 AND (?4 IS NULL OR e.key IN (SELECT value FROM json_each(?4)))`
 /** What they move stays in the sums of what was carried over: the starts and the windows of every process read it there. */
 const CARRY = `INSERT INTO carried (key, payer, day, count, dollars, nano) VALUES (?, ?, ?, 0, ?, ?)
   ON CONFLICT (key, payer, day) DO UPDATE SET dollars = dollars + excluded.dollars + (nano + excluded.nano) / ${NANO},
@@ -121,6 +129,20 @@ export class SqliteEntries implements LocalEntries {
       .of(MOVES)
       .all(from, Math.min(until, Number.MAX_SAFE_INTEGER))
       .flatMap((row) => moveOf(entryFrom(row)) ?? [])
+  }
+
+  /** See `LedgerReader.sessionMoves`. */
+  sessionMoves({ from, until, keys, session }: SessionQuery): SessionMove[] {
+    const [first, end] = [Math.max(0, Math.ceil(from * TICKS)), until * TICKS]
+    return this.statements
+      .of(MOVES_OF_SESSIONS)
+      .all(from - DAY_MS, first, end, keys ? JSON.stringify(keys) : null)
+      .map((row) => ({
+        key: text(row.key),
+        session: text(row.session),
+        nano: movedBy({ kind: kindOf(row.kind), amount: integer(row.amount) }),
+      }))
+      .filter((move) => move.session !== '' && (session === undefined || move.session === session))
   }
 
   /** Of a journal whose rows are forwarded: the record makes the entries of its own. */

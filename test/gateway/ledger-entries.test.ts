@@ -35,7 +35,7 @@ models:
 
 /** @returns the id of the generation. */
 async function ask(of: Gateway = gateway): Promise<{ id: string; status: number }> {
-  const body = { model: MODEL, max_tokens: 10, messages: [{ role: 'user', content: 'Hi' }] }
+  const body = { model: MODEL, max_tokens: 10, messages: [{ role: 'user', content: 'Hi' }], session_id: 'talk' }
   const reply = await of.post('/v1/chat/completions', body, { authorization: `Bearer ${APP}` })
   await reply.text()
   return { id: reply.headers.get('x-generation-id') ?? '', status: reply.status }
@@ -109,6 +109,8 @@ t.test('a refund makes room under the limit at once, once, with who and why', as
   const { data } = (await (await gateway.get(`/v1/activity/keys?since=2026-01-01`, BOSS)).json()) as { data: JsonObject[] }
   const cost = data.reduce((sum, row) => sum + Number(row.usage ?? row.cost ?? 0), 0)
   t.ok(Math.abs(cost - Number((await app()).usage)) < 1e-9, `sums of use have it: ${cost}`)
+  const { data: sessions } = (await (await gateway.get('/v1/sessions', BOSS)).json()) as { data: JsonObject[] }
+  t.ok(Math.abs(Number(sessions[0]?.usage) - Number((await app()).usage)) < 1e-9, `the session has it: ${sessions[0]?.usage}`)
   t.match(await verdict(), { ok: true, problems: [], entries: { refund: 250_000_000 } })
 })
 
@@ -124,6 +126,14 @@ t.test('corrections go both ways; what was lost is written off or charged, never
   await t.rejects(add({ kind: 'write_off', amount: 0.05, settles, reason: 'Too much' }), /409/)
   await add({ kind: 'correction', amount: 0.04, settles, reason: 'The key pays' })
   t.match(await app(), { unrecovered: 0.1, unrecovered_open: 0 })
+  const { data } = (await (await gateway.get('/v1/activity/keys?since=2026-01-01&group_by=provider', BOSS)).json()) as {
+    data: JsonObject[]
+  }
+  t.same(
+    data.map(({ provider_name: name }) => name).toSorted(),
+    ['', 'first'],
+    'what settles a loss counts at the provider of its generation, what is about a key at none',
+  )
   t.match(await verdict(), { ok: true, entries: { open: 0, write_off: 60_000_000 } })
 })
 

@@ -40,6 +40,36 @@ async function place(t: Test, limit: string, input = REPORTED): Promise<Scene> {
   })
 }
 
+/** Sends a request so often; the provider answers none before all others are refused. */
+async function atOnce(
+  t: Test,
+  count: number,
+  config: (url: string) => string,
+  body: JsonObject,
+): Promise<{ statuses: number[]; scene: Scene }> {
+  const { promise: all, resolve } = Promise.withResolvers<void>()
+  let come = 0
+  const one = (): void => {
+    if (++come === count) resolve()
+  }
+  const scene = await startScene(t, {
+    answer: async (seen) => {
+      one()
+      await all
+      return answerFor(seen, { text: ['fine'], usage: { input: REPORTED, output: 5 } })
+    },
+    config,
+  })
+  const ask = async (): Promise<number> => {
+    const reply = await scene.gateway.post(PATHS.messages, body)
+    if (reply.status !== 200) one()
+    await reply.text()
+    return reply.status
+  }
+  const statuses = await Promise.all(Array.from({ length: count }, ask))
+  return { statuses: statuses.sort(), scene }
+}
+
 const TEXT = { max_tokens: 100, messages: [{ role: 'user', content: 'Hello' }] }
 const file = (source: JsonObject): JsonObject => ({
   ...TEXT,
@@ -60,6 +90,8 @@ const OUTSIDE: readonly [name: string, client: Client, model: string, body: Json
   ['MCP servers', 'messages', 'messages', { ...TEXT, mcp_servers: [{ type: 'url', name: 'm', url: 'https://mcp.example.com/mcp' }] }],
   ['fetched pages', 'messages', 'messages', { ...TEXT, tools: [{ type: 'web_fetch_20250910', name: 'web_fetch' }] }],
   ['searches', 'messages', 'messages', { ...TEXT, tools: [{ type: 'web_search_20250305', name: 'web_search' }] }],
+  ['a tool that no table knows', 'messages', 'messages', { ...TEXT, tools: [{ type: 'archive_20270101', name: 'archive' }] }],
+  ['programs', 'responses', 'responses', { input: 'Hi', max_output_tokens: 99, tools: [{ type: 'programmatic_tool_calling' }] }],
   ['code', 'messages', 'messages', { ...TEXT, tools: [{ type: 'code_execution_20250825', name: 'code_execution' }] }],
   ['skills', 'messages', 'messages', { ...TEXT, container: { skills: [{ type: 'anthropic', skill_id: 'pptx', version: 'latest' }] } }],
   [
@@ -237,6 +269,48 @@ t.test('where a context is too dear for what is left, one such request runs at a
   const replies = await Promise.all(Array.from({ length: 10 }, () => gateway.post(PATHS.messages, body)))
   t.strictSame(replies.map(({ status }) => status).sort(), [200, ...Array(9).fill(402)])
   t.equal(upstream.requests.length, 1)
+})
+
+t.test('PDFs that the provider fetches pass its cap on their tokens: no two such requests spend the same credit', async (t) => {
+  const tools = [{ type: 'web_fetch_20250910', name: 'web_fetch', max_uses: 2, max_content_tokens: 3_000 }]
+  const { statuses } = await atOnce(t, 10, config('2.50'), { ...TEXT, model: 'acme/messages', tools })
+  // The whole context costs $1.00: two of it fit, and a third one takes all that is left.
+  t.strictSame(statuses, [200, 200, 200, ...Array(7).fill(402)])
+})
+
+t.test('tools that callers run add nothing', async (t) => {
+  const { gateway } = await place(t, '0.01', 10)
+  for (const tool of [
+    { type: 'bash_20250124', name: 'bash' },
+    { type: 'text_editor_20250728', name: 'str_replace_based_edit_tool' },
+    { type: 'memory_20250818', name: 'memory' },
+    { type: 'browser_toolset_20260801' },
+    { type: 'computer_toolset_20260801' },
+  ]) {
+    const reply = await gateway.post(PATHS.messages, { ...TEXT, model: 'acme/messages', tools: [tool] })
+    t.equal(reply.status, 200, `${tool.type}: ${await reply.text()}`)
+  }
+})
+
+t.test("the operator's bound of what a provider runs: more at once, and what is billed beyond is in the ledger", async (t) => {
+  const limit = 1
+  const body = { ...TEXT, model: 'acme/messages', mcp_servers: [{ type: 'url', name: 'm', url: 'https://mcp.example.com/mcp' }] }
+  const bounded = (url: string): string => `provider_tool_tokens: 100000\n${config(String(limit))(url)}`
+  const {
+    statuses,
+    scene: { rows },
+  } = await atOnce(t, 12, bounded, body)
+  const served = statuses.filter((status) => status === 200).length
+  t.equal(served, 9, 'each keeps $0.10 beside its hold')
+  const sums = rows().reduce(
+    (sum, { settled }) => {
+      const { unrecovered_nano: unrecovered } = JSON.parse(settled?.facts || '{}') as { unrecovered_nano?: number }
+      return { charged: sum.charged + (settled?.cost ?? 0), beyond: sum.beyond + (unrecovered ?? 0) }
+    },
+    { charged: 0, beyond: 0 },
+  )
+  t.ok(sums.charged <= limit * 1e9, `charged ${sums.charged}`)
+  t.equal(sums.charged + sums.beyond, served * (REPORTED + 5) * 1000, 'to the nano-dollar')
 })
 
 t.test('fields that name nothing outside are served from the last cent', async (t) => {

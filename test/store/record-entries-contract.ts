@@ -4,6 +4,8 @@ import { generationId } from '../../src/core/ids.ts'
 import type { EntryRefusal, LedgerEntry, NewEntry } from '../../src/core/ledger-entries.ts'
 import { fixedAsk } from '../../src/ledger/credit.ts'
 import type { LedgerEntries } from '../../src/ledger/entries.ts'
+import { LedgerScans } from '../../src/ledger/scans.ts'
+import type { SessionQuery, UseGroup, UseQuery } from '../../src/ledger/types.ts'
 import { scanUse } from '../../src/ledger/use.ts'
 import { verifyLedger } from '../../src/ledger/verify.ts'
 import type { StoreOfRecord } from '../../src/store/record.ts'
@@ -93,6 +95,70 @@ export function recordEntriesContract(t: Test, kind: string, open: OpenRecord): 
     t.match(await balance(again, 'k'), { spent: 730, daily: 750 })
     t.match(await balance(again, 'p'), { spent: 730, daily: 750 })
     t.match(await verifyLedger(again.ledger, { full: true }), { ok: true, problems: [] })
+  })
+
+  t.test(`${kind}: every sum has what entries moved, in the order in which they were added`, async (t) => {
+    const { clock, record, kept } = await start(t)
+    const at = clock.now()
+    const day = Math.floor(at / DAY) * DAY
+    const old = at - 9 * DAY
+    const facts = (session: string): string => JSON.stringify({ model: 'served', provider: 'Here', session_id: session })
+    const made = [
+      { seq: at * 4096 + 1, cost: 1000, when: at, session: 'now' },
+      { seq: old * 4096 + 1, cost: 500, when: old, session: 'past' },
+      { seq: at * 4096 + 2, cost: 40, when: at, session: '' },
+    ].map(({ seq, cost, when, session }) => {
+      const row = generation(seq, 'k', cost, when)
+      return { ...row, settled: { ...row.settled, facts: facts(session) } }
+    })
+    await record.take('n', made)
+    const scans = new LedgerScans(record.ledger, clock)
+    const about = ({ hold }: (typeof made)[number]): Partial<NewEntry> => ({
+      generation: { seq: hold.seq, tag: hold.tag },
+      model: 'served',
+      provider: 'Here',
+    })
+    const whole = { from: day - 20 * DAY, until: day + DAY }
+    const costOf = async (query: UseQuery): Promise<bigint> => (await scans.use(query)).reduce((sum, { cost }) => sum + cost, 0n)
+    const sessions = async (query: SessionQuery): Promise<Record<string, bigint>> => {
+      const { rows } = await scans.sessions(query, { offset: 0, limit: 10 })
+      return Object.fromEntries(rows.map(({ session, cost }) => [session, cost]))
+    }
+    t.equal(await costOf(whole), 1540n)
+    t.same(await sessions(whole), { now: 1000n, past: 500n })
+    const [present, past, plain] = made
+    if (!present || !past || !plain) throw new Error('expected three generations')
+    // Of a day that is over, whose sums are kept: charged today, it counts there.
+    added(await kept.add(entry('k', 'refund', 200, { ...about(past), countedAt: old })))
+    t.equal(await costOf(whole), 1340n, 'a day that is over')
+    t.same(await sessions(whole), { now: 1000n, past: 300n })
+    added(await kept.add(entry('k', 'correction', 50, { ...about(past), countedAt: at })))
+    added(await kept.add(entry('k', 'correction', -1, { ...about(present), countedAt: at })))
+    added(await kept.add(entry('k', 'refund', 40, { ...about(plain), countedAt: at })))
+    added(await kept.add(entry('k', 'correction', 7, { countedAt: at })))
+    t.equal(await costOf(whole), 1356n)
+    t.same(await sessions(whole), { now: 999n, past: 350n }, 'with their generation, whenever they were added')
+    t.same(await sessions({ ...whole, from: at - 1000 }), { now: 999n }, 'a period without that generation')
+    t.same(await sessions({ ...whole, session: 'past', keys: ['k'] }), { past: 350n })
+    t.same(await sessions({ ...whole, keys: ['other'] }), {})
+    for (const apart of [[], ['model'], ['provider'], ['model', 'provider'], ['day'], ['day', 'model', 'provider']] as UseGroup[][]) {
+      const rows = await scans.use({ ...whole, byKey: true, apart })
+      const names = rows.map((row) => [row.key, row.day, row.model, row.provider].join())
+      t.equal(new Set(names).size, names.length, `one row for each: ${apart}`)
+      t.equal(
+        rows.reduce((sum, { cost }) => sum + cost, 0n),
+        1356n,
+        String(apart),
+      )
+      t.equal(
+        rows.reduce((sum, { requests }) => sum + requests, 0),
+        3,
+        'no entry is a request',
+      )
+    }
+    t.equal(await costOf({ ...whole, byKey: true, apart: ['day'], model: 'served' }), 1349n, 'of one model')
+    t.equal(await costOf({ ...whole, byKey: true, apart: ['day'], provider: 'Elsewhere' }), 0n, 'of another provider')
+    t.match(await verifyLedger(record.ledger, { full: true }), { ok: true, problems: [] })
   })
 
   t.test(`${kind}: what was lost is settled in parts, and never twice`, async (t) => {

@@ -79,6 +79,11 @@ export const configSchema = closed('Configuration of headgate.', {
   default_max_output: Type.Optional(
     count('Output cap in tokens for requests that set none. Applies only to priced endpoints under a limit or budget.'),
   ),
+  provider_tool_tokens: Type.Optional(
+    count(
+      'Under a limit, tokens for which credit is kept free for each part of a request whose results nothing caps: MCP servers, code execution, containers, skills, file search. Unset: all that the context has left.',
+    ),
+  ),
   plugins: withDefault(plugins, {}),
   guardrails: withDefault(guardrails, []),
   prompts: withDefault(prompts, {}),

@@ -12,9 +12,22 @@ export interface OutsideTool {
   readonly type: RegExp
   /** The most tokens that all of its calls in one request add; 0 for a form of it that adds none. */
   tokens(tool: JsonObject): number
+  /** True where a bound of the operator's stands in for `REST_OF_CONTEXT` (`provider_tool_tokens`): results of something that runs. */
+  readonly runs?: true
+  /** True where its cap does not hold for all that it adds: then the tokens are the least that must be affordable, not the most. */
+  readonly leaks?: true
   /** What the caller can change, behind `web_fetch: `. */
   readonly help: string
 }
+
+/**
+ * Tools that callers run, and searches in the tools of the request itself (types of @anthropic-ai/sdk 1.12.0: `BetaClientToolUnion`,
+ * `BetaToolSearchTool…`; of openai 7.57.0: `Tool`).
+ */
+export const RUN_BY_CALLERS =
+  /^(?:function|custom|tool_search|local_shell|apply_patch|namespace|(?:computer|browser)\w*|(?:bash|text_editor|memory)_\d+|tool_search_tool_\w+)$/
+/** Tools whose results are counted elsewhere: searches and advisors with their calls, pictures with their fee, MCP servers with their field. */
+const COUNTED_TOOLS = /^(?:web_search|advisor_|image_generation$|mcp_toolset$)/
 
 /** Kinds of input that some token counters of providers count: media of the conversation, and content that is cached under a name. */
 export type CountedKind = 'media' | 'cached content'
@@ -23,6 +36,8 @@ export type CountedKind = 'media' | 'cached content'
 export interface OutsideField {
   /** 0 where its value adds nothing. */
   tokens(value: Json): number
+  /** As that of a tool. */
+  readonly runs?: true
   readonly help: string
   /** The cached content that the value names, where it names nothing else: what stands under a name never changes. */
   cached?(value: Json): string | undefined
@@ -47,6 +62,9 @@ export interface OutsideInput {
   readonly help: string
   /** Absent where no counter counts it. */
   readonly kind?: CountedKind | undefined
+  /** As that of a tool or field. */
+  readonly runs?: true | undefined
+  readonly leaks?: true | undefined
   /** Of something whose content never changes: its id at the provider. */
   readonly id?: string | undefined
 }
@@ -116,7 +134,8 @@ export function outsideFields(body: JsonObject, table: OutsideTable, own: boolea
     if (known) {
       const tokens = known.tokens(value)
       const id = tokens > 0 ? known.cached?.(value) : undefined
-      if (tokens > 0) found.push({ field: name, tokens, help: known.help, ...(id === undefined ? {} : { kind: 'cached content', id }) })
+      if (tokens > 0)
+        found.push({ field: name, tokens, help: known.help, runs: known.runs, ...(id === undefined ? {} : { kind: 'cached content', id }) })
     } else if (own && !table.harmless.has(name) && namesOutside(name, value)) {
       found.push({ field: name, tokens: REST_OF_CONTEXT, help: UNKNOWN_HELP })
     }
@@ -124,14 +143,22 @@ export function outsideFields(body: JsonObject, table: OutsideTable, own: boolea
   return found
 }
 
-/** @param tools that are no functions, as the caller's format writes them. */
-export function outsideTools(tools: readonly JsonObject[], table: OutsideTable): OutsideInput[] {
+/**
+ * @param tools that are no functions, as the caller's format writes them.
+ * @param unknown types of tools that are sent although no table knows them, and may add what they like.
+ */
+export function outsideTools(tools: readonly JsonObject[], table: OutsideTable, unknown: RegExp | undefined): OutsideInput[] {
   const found: OutsideInput[] = []
   for (const tool of tools) {
     const type = String(tool.type)
     const known = table.tools.find((each) => each.type.test(type))
-    const tokens = known?.tokens(tool) ?? 0
-    if (known && tokens > 0) found.push({ field: `tools: ${type}`, tokens, help: known.help })
+    const field = `tools: ${type}`
+    if (known) {
+      const tokens = known.tokens(tool)
+      if (tokens > 0) found.push({ field, tokens, help: known.help, runs: known.runs, leaks: known.leaks })
+    } else if (tool.type !== undefined && unknown?.test(type) && !RUN_BY_CALLERS.test(type) && !COUNTED_TOOLS.test(type)) {
+      found.push({ field, tokens: REST_OF_CONTEXT, help: LEAVE_OUT, runs: true })
+    }
   }
   return found
 }

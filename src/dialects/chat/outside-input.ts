@@ -13,6 +13,7 @@ export const outsideInput: OutsideTable = {
     {
       type: /^(?:mcp|browser_search|code_interpreter|code_execution|file_search|builtin_function)$/,
       tokens: () => REST_OF_CONTEXT,
+      runs: true,
       help: LEAVE_OUT,
     },
   ],

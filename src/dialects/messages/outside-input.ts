@@ -1,8 +1,11 @@
-/** What providers of this wire add to a prompt (platform.claude.com; types of @anthropic-ai/sdk 1.14.0). */
+/** What providers of this wire add to a prompt (platform.claude.com; types of @anthropic-ai/sdk 1.12.0). */
 import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
 import { LEAVE_OUT, type OutsideTable, REST_OF_CONTEXT } from '../canon/outside-input.ts'
 
-/** Caps that tools are sent with under a limit, where the caller sets none (Web fetch tool: `max_uses`, `max_content_tokens`). */
+/**
+ * Caps that tools are sent with under a limit, where the caller sets none. `max_content_tokens` "is approximate and does not apply to binary
+ * content such as PDFs" (types of @anthropic-ai/sdk 1.12.0, `BetaWebFetchTool20250910`).
+ */
 const FETCHES = 5
 const FETCHED_TOKENS = 20_000
 /** Searches that a hold counts where the caller sets no bound. */
@@ -33,9 +36,10 @@ export const outsideInput: OutsideTable = {
     {
       type: FETCH,
       tokens: ({ max_uses: uses, max_content_tokens: tokens }) => countOr(uses, FETCHES) * countOr(tokens, FETCHED_TOKENS),
+      leaks: true,
       help: 'set max_uses and max_content_tokens lower',
     },
-    { type: /^code_execution_/, tokens: () => REST_OF_CONTEXT, help: LEAVE_OUT },
+    { type: /^code_execution_/, tokens: () => REST_OF_CONTEXT, runs: true, help: LEAVE_OUT },
   ],
   fields: {
     // `thread: { type: 'continue', previous_message_id }` goes on with a conversation that the provider keeps; one that begins holds nothing yet.
@@ -48,9 +52,10 @@ export const outsideInput: OutsideTable = {
         isNamed(value) || (isObject(value) && (isNamed(value.id ?? null) || (Array.isArray(value.skills) && value.skills.length > 0)))
           ? REST_OF_CONTEXT
           : 0,
+      runs: true,
       help: LEAVE_OUT,
     },
-    mcp_servers: { tokens: (value) => (Array.isArray(value) && value.length > 0 ? REST_OF_CONTEXT : 0), help: LEAVE_OUT },
+    mcp_servers: { tokens: (value) => (Array.isArray(value) && value.length > 0 ? REST_OF_CONTEXT : 0), runs: true, help: LEAVE_OUT },
   },
   harmless: new Set(['diagnostics', 'fallback_credit_token', 'inference_geo', 'speed', 'anthropic_beta', 'anthropic_version']),
 }

@@ -1,6 +1,9 @@
-/** What providers of this wire add to a prompt (OpenAI, "Using tools"; types of openai 7.59.0, `Tool`). */
+/** What providers of this wire add to a prompt (OpenAI, "Using tools"; types of openai 7.57.0, `Tool`). */
 import { isObject, type JsonObject, objectsOf } from '../../core/json.ts'
-import { LEAVE_OUT, type OutsideTable, REST_OF_CONTEXT } from '../canon/outside-input.ts'
+import { LEAVE_OUT, type OutsideTable, REST_OF_CONTEXT, SEARCH_TOKENS } from '../canon/outside-input.ts'
+
+/** Calls of a search that a hold counts where the caller sets no bound. */
+const SEARCHES = 10
 
 export const outsideInput: OutsideTable = {
   from: 'own',
@@ -10,11 +13,14 @@ export const outsideInput: OutsideTable = {
       item.type === 'tool_search_output' ? objectsOf(item.tools).filter(({ type }) => type === 'mcp') : [],
     ),
   tools: [
-    { type: /^(?:mcp|file_search|code_interpreter)$/, tokens: () => REST_OF_CONTEXT, help: LEAVE_OUT },
+    { type: /^(?:mcp|file_search|code_interpreter)$/, tokens: () => REST_OF_CONTEXT, runs: true, help: LEAVE_OUT },
+    // xAI, "X Search": sent with so many calls, as other searches are.
+    { type: /^x_search$/, tokens: () => SEARCHES * SEARCH_TOKENS, help: 'set max_tool_calls lower' },
     // The caller itself runs one that is local.
     {
       type: /^shell$/,
       tokens: ({ environment }) => (isObject(environment) && environment.type !== 'local' ? REST_OF_CONTEXT : 0),
+      runs: true,
       help: LEAVE_OUT,
     },
   ],
@@ -29,14 +35,14 @@ export const outsideInput: OutsideTable = {
 
 /** Tools that the provider runs, and the calls of each that a hold counts where the caller sets no bound. */
 const CALLS: readonly (readonly [type: RegExp, calls: number])[] = [
-  [/^(?:web_search|file_search$|code_interpreter$|x_search$)/, 10],
+  [/^(?:web_search|file_search$|code_interpreter$|x_search$)/, SEARCHES],
   [/^image_generation$/, 2],
   // Held for all that the context has left, however many calls there are.
   [/^(?:mcp|shell)$/, REST_OF_CONTEXT],
 ]
 
 /**
- * `max_tool_calls` bounds the calls of all tools that the provider runs together; further ones are ignored (types of openai 7.59.0,
+ * `max_tool_calls` bounds the calls of all tools that the provider runs together; further ones are ignored (types of openai 7.57.0,
  * `ResponseCreateParams.max_tool_calls`).
  * @param most the caller's own bound. @param limited a limit applies: tools are sent with the calls that the hold counts.
  */

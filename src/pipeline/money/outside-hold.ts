@@ -83,7 +83,7 @@ function keepOutside(
 }
 
 /** One of each candidate. */
-function outsideNeeds(exchange: Guarded, { candidates, input }: Reservation, { upstreams, seen }: Payer): OutsideNeed[] {
+function outsideNeeds(exchange: Guarded, { candidates, input }: Reservation, { upstreams, seen, toolTokens }: Payer): OutsideNeed[] {
   const shared = outsideMedia(exchange)
   const searches = searchBound(exchange)
   if (searches > 0)
@@ -93,7 +93,7 @@ function outsideNeeds(exchange: Guarded, { candidates, input }: Reservation, { u
     const dialect = upstreams.get(endpoint.provider.dialect)
     let inputs = dialect && byDialect.get(dialect)
     if (dialect && !inputs) {
-      inputs = dialect.run ? [] : [...shared, ...outsideOn(exchange, dialect)]
+      inputs = dialect.run ? [] : [...shared, ...outsideOn(exchange, dialect).map((each) => withinTools(each, toolTokens))]
       byDialect.set(dialect, inputs)
     }
     if (!dialect || !inputs || inputs.length === 0) return { ...NO_NEED, endpoint, dialect }
@@ -103,12 +103,24 @@ function outsideNeeds(exchange: Guarded, { candidates, input }: Reservation, { u
   })
 }
 
+/** The operator's bound of what a provider runs stands in for the rest of the context (docs/decisions/0047-results-that-nothing-caps.md). */
+function withinTools(input: OutsideInput, most: number | undefined): OutsideInput {
+  if (most === undefined) return input
+  if (input.leaks) return { ...input, leaks: undefined }
+  return input.runs && input.tokens === REST_OF_CONTEXT ? { ...input, tokens: most } : input
+}
+
 function noteNames({ run, request: { body } }: Guarded, inputs: readonly OutsideInput[]): void {
   // Parts of the conversation may be left out before the model reads it, and so may be what they name.
   if (MAY_LEAVE_OUT.some((field) => (body[field] ?? 'disabled') !== 'disabled')) return
   const names = inputs.flatMap(({ id }) => (id === undefined ? [] : [id]))
   if (names.length > 0) run.namedInputs = names
 }
+
+/** Of the caller's own wire each is sent as it is. */
+const ANY_TOOL = /^/
+/** Elsewhere other things have a type as well. Tools of Anthropic's have a date in theirs. */
+const DATED_TOOL = /_\d{8}$/
 
 function outsideOn(exchange: Guarded, { outside: table, wire }: UpstreamDialect): OutsideInput[] {
   if (!table) return []
@@ -117,7 +129,8 @@ function outsideOn(exchange: Guarded, { outside: table, wire }: UpstreamDialect)
   const fields = outsideFields(body, table, wire === client.id)
   // Its next turn reads what the last one has read and written.
   const bounded = seen === undefined ? fields : fields.map((each) => (each.field === 'thread' ? { ...each, tokens: seen } : each))
-  return [...bounded, ...outsideTools([...otherTools(exchange), ...(table.elsewhere?.(body) ?? [])], table)]
+  const listed = outsideTools(otherTools(exchange), table, wire === client.id ? ANY_TOOL : undefined)
+  return [...bounded, ...listed, ...outsideTools(table.elsewhere?.(body) ?? [], table, DATED_TOOL)]
 }
 
 /** Messages: `context_management`, `compaction`. Responses: `context_management`, and `truncation` unless it is `disabled`. */

@@ -36,13 +36,10 @@ export function needOf(endpoint: Endpoint, inputs: readonly OutsideInput[], { ta
   const context = contextOf(endpoint)
   const room = Math.max(0, (Number.isFinite(context) ? context : UNKNOWN_CONTEXT) - body)
   let bounded = 0
-  let open = false
-  for (const { tokens } of inputs) {
-    if (tokens === REST_OF_CONTEXT) open = true
-    else bounded += tokens
-  }
-  const tokens = open ? room : Math.min(room, bounded)
-  const least = open ? Math.min(tokens, Math.max(bounded, LEAST_OF_CONTEXT)) : tokens
+  const open = inputs.some(({ tokens }) => tokens === REST_OF_CONTEXT)
+  for (const { tokens } of inputs) if (tokens !== REST_OF_CONTEXT) bounded += tokens
+  const tokens = open || inputs.some(({ leaks }) => leaks) ? room : Math.min(room, bounded)
+  const least = Math.min(room, open ? Math.max(bounded, LEAST_OF_CONTEXT) : bounded)
   const own = holdFor(tariff, body, 0).floor
   const costOf = (more: number): number => (more > 0 ? holdFor(tariff, body + more, 0).floor - own : 0)
   return { inputs, tokens, full: costOf(tokens), least: costOf(least) }

@@ -3,31 +3,33 @@
  * model, with the whole context again, and it reports the sum.
  */
 import { objectsOf } from '../../core/json.ts'
+import { RUN_BY_CALLERS } from '../../dialects/canon/outside-input.ts'
 import type { Usage } from '../../dialects/canon/usage.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Accepted, MaybeAimed, MaybePlanned } from '../exchange.ts'
 import { otherTools, searchBound } from '../request/client-request.ts'
 
 /**
- * Calls of tools in one answer where nothing bounds them: Anthropic pauses the turn after ten iterations (platform.claude.com, Server tools,
- * `pause_turn`), and no other provider of these wires states more.
+ * Calls of tools in one answer where nothing bounds them: "The default limit is 10 iterations per request" (platform.claude.com, Stop reasons,
+ * `pause_turn`). For the other wires but Responses no provider states a bound; the same is taken for them.
  */
 const MOST_CALLS = 10
-/** The Responses API has no bound of its own but `max_tool_calls`, which no other wire knows; deep research makes dozens of calls (OpenAI, Deep research, `max_tool_calls`). */
+/**
+ * The Responses API has no bound of its own but `max_tool_calls`, which no other wire knows (types of openai 7.57.0,
+ * `ResponseCreateParams.max_tool_calls`). What it would make without is not documented: this is a choice of ours, far above the most that is
+ * recorded (six searches), since a report that is wrongly not believed leaves the operator with the bill.
+ */
 const MOST_CALLS_OF: Readonly<Record<string, number>> = { 'openai-responses': 99 }
 
-/** Several may be made in one round. */
+/** Several may be made in one round. A choice of ours: no provider states how many. */
 const MOST_PAID_CALLS = 1_000
 
-/** Tools that callers run. */
-const RUN_HERE =
-  /^(?:function|custom|tool_search|local_shell|apply_patch|namespace|computer\w*|(?:bash|text_editor|memory)_\d+|tool_search_tool_\w+)$/
 /** Tools that are sent with at most so many calls of each where a limit applies (`outside-input.ts` of the dialects). */
 const CAPPED = /^(?:web_search|web_fetch|file_search$|code_interpreter$|x_search$|image_generation$)/
 const CAP = 10
-/** Tools whose `max_uses` the provider keeps to (types of @anthropic-ai/sdk 1.14.0). */
+/** Tools with `max_uses`, "Maximum number of times the tool can be used in the API request" (types of @anthropic-ai/sdk 1.12.0). */
 const BOUNDED = /^(?:web_search|web_fetch|advisor)_/
-/** Calls beyond its bound that a tool refuses: each is a round as well. */
+/** Calls beyond its bound that a tool refuses (`max_uses_exceeded` of the same types): each is a round as well. How many is a choice of ours. */
 const REFUSED_CALLS = 2
 
 export interface ProviderRun {
@@ -53,7 +55,7 @@ function offeredCalls(exchange: Accepted & MaybeAimed & MaybePlanned, { provider
   let calls = (exchange.wish?.advisors ?? []).reduce((sum, { uses }) => sum + uses, 0)
   for (const { type, max_uses: most } of otherTools(exchange)) {
     const name = String(type)
-    if (RUN_HERE.test(name)) continue
+    if (RUN_BY_CALLERS.test(name)) continue
     const bounded = typeof most === 'number' && most > 0 && BOUNDED.test(name)
     calls += bounded ? most : isLimited && CAPPED.test(name) ? CAP : Number.POSITIVE_INFINITY
   }

@@ -172,6 +172,8 @@ export interface Payer {
   readonly upstreams: ChainDependencies['upstreams']
   /** Output cap of the configuration where the request, the key and the model set none; tokens. */
   readonly defaultMaxOutput: number | undefined
+  /** What results of a tool that a provider runs add at most where nothing caps them; undefined: what the context has left. */
+  readonly toolTokens: number | undefined
   readonly seen: SeenInputs
   /** Absent where nothing may be sent. */
   readonly counter?: InputCounter | undefined

@@ -72,7 +72,7 @@ export function explainLayer(): Layer<Accepted> {
 }
 
 export function previewEnd(
-  { guardrails, defaultMaxOutput }: Pick<ChainSettings, 'guardrails' | 'defaultMaxOutput'>,
+  { guardrails, defaultMaxOutput, toolTokens }: Pick<ChainSettings, 'guardrails' | 'defaultMaxOutput' | 'toolTokens'>,
   dependencies: ChainDependencies,
   previewCall: PreviewCall,
 ): Service<Guarded> {
@@ -88,6 +88,7 @@ export function previewEnd(
       upstreams: dependencies.upstreams,
       seen: dependencies.seenInputs,
       defaultMaxOutput,
+      toolTokens,
     })
     const planned = advance(exchange, 'plan', { ...order, candidates, outputCaps })
     const { amount, floor } = costs.hold

@@ -31,7 +31,7 @@ import { conversationName, mayStay } from './conversation.ts'
 import { fetchMedia } from './media-fetch.ts'
 import { watchTools } from './tool-watch.ts'
 
-type PlanSettings = Pick<ChainSettings, 'keys' | 'defaultMaxOutput' | 'outbound' | 'maxBody'>
+type PlanSettings = Pick<ChainSettings, 'keys' | 'defaultMaxOutput' | 'toolTokens' | 'outbound' | 'maxBody'>
 
 /** Two functions, so that nothing of the first lives as long as the reply. */
 export function planLayer(settings: PlanSettings, dependencies: ChainDependencies, counter: InputCounter): Layer<Guarded, Planned> {
@@ -41,7 +41,7 @@ export function planLayer(settings: PlanSettings, dependencies: ChainDependencie
 
 async function planned(
   exchange: Guarded,
-  { keys, defaultMaxOutput, outbound, maxBody }: PlanSettings,
+  { keys, defaultMaxOutput, toolTokens, outbound, maxBody }: PlanSettings,
   dependencies: ChainDependencies,
   payer: Pick<Payer, 'upstreams' | 'seen' | 'counter'>,
 ): Promise<Planned> {
@@ -58,7 +58,7 @@ async function planned(
   const concluding = concludeTurn(exchange)
   if (concluding) await concluding
   const { credit } = dependencies
-  const taking = takeTurnHold(exchange, wanted, { ...payer, key, credit, defaultMaxOutput })
+  const taking = takeTurnHold(exchange, wanted, { ...payer, key, credit, defaultMaxOutput, toolTokens })
   const { input, candidates, outputCaps } = taking instanceof Promise ? await taking : taking
   exchange.head.costs.inputTokens = input
   const ready = advance(exchange, 'plan', { candidates, outputCaps, conversation: order.conversation, watch: order.watch })

@@ -11,6 +11,9 @@ import {
   type NewEntry,
 } from '../../core/ledger-entries.ts'
 import type { EntryQuery, EntrySum, LedgerEntries } from '../../ledger/entries.ts'
+import type { SessionMove, SessionQuery } from '../../ledger/types.ts'
+import { DAY_MS, TICKS } from '../rows.ts'
+import { HAS_SESSION, SESSION_OF } from '../search-index.ts'
 import type { Connections } from './connections.ts'
 import { type LedgerEntryTable, query, storable } from './tables.ts'
 
@@ -73,6 +76,12 @@ export class PostgresEntries implements LedgerEntries {
     return this.connections.readings.run(summing.compile(query))
   }
 
+  /** See `LedgerReader.sessionMoves`. @throws Fault `unavailable`. */
+  async sessionMoves(wanted: SessionQuery): Promise<SessionMove[]> {
+    const found = await this.connections.readings.run(movesOfSessions(wanted).compile(query))
+    return found.map(({ key, session, kind, amount }) => ({ key, session, nano: movedBy({ kind, amount }) }))
+  }
+
   async moves(from: number, until: number): Promise<Move[]> {
     const found = query
       .selectFrom('ledger_entry')
@@ -83,6 +92,23 @@ export class PostgresEntries implements LedgerEntries {
     return (await this.connections.readings.run(found.compile())).flatMap((row) => moveOf(entryFrom(row)) ?? [])
   }
 }
+
+const SESSION = sql.raw(`(${SESSION_OF.postgres})`)
+const HAS_SESSION_SQL = sql.raw(HAS_SESSION.postgres)
+
+/** A move counts no earlier than its generation was admitted; a day is left for clocks that were set back in between. */
+const movesOfSessions = ({ from, until, keys, session }: SessionQuery) => sql<{
+  key: string
+  session: string
+  kind: EntryKind
+  amount: number
+}>`
+  select e.key, g.session, e.kind, e.amount from ledger_entry e cross join lateral (
+    select ${SESSION} as session from generation where seq = e.seq and tag = e.tag and ${HAS_SESSION_SQL} offset 0
+  ) g where e.counted_at > 0 and e.counted_at >= ${Math.floor(from) - DAY_MS}::bigint
+    and e.seq >= ${Math.max(0, Math.ceil(from * TICKS))}::bigint and e.seq < ${Math.ceil(until * TICKS)}::bigint
+    ${keys ? sql`and e.key = any(${keys.map(storable)})` : sql``}
+    ${session === undefined ? sql`` : sql`and g.session = ${storable(session)}`}`
 
 function entryFrom(row: LedgerEntryTable): LedgerEntry {
   const { id, number, at, key, payer, seq, tag, model, provider, kind, amount, settles, actor, reason, once } = row

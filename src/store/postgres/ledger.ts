@@ -9,6 +9,7 @@ import type {
   LedgerReader,
   LedgerReaders,
   RecordedWindows,
+  SessionMove,
   SessionName,
   SessionNamePage,
   SessionPage,
@@ -123,6 +124,11 @@ export class PostgresLedger implements LedgerReader {
   /** @throws Fault `unavailable`. */
   sessionPage(wanted: SessionQuery, after: string, of: readonly SessionName[]): Promise<SessionPage> {
     return this.sessionUse.sums(wanted, after, of)
+  }
+
+  /** @throws Fault `unavailable`. */
+  sessionMoves(wanted: SessionQuery): Promise<SessionMove[]> {
+    return this.entries.sessionMoves(wanted)
   }
 
   spent(): Promise<Map<string, bigint>> {

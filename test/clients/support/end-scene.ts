@@ -3,7 +3,6 @@ import fc from 'fast-check'
 import type { Test } from 'tap'
 import { startGateway } from '../../support/gateway.ts'
 import type { Lane } from '../../support/lanes.ts'
-import { seed } from '../../support/seed.ts'
 import { type Answer, jsonAnswer, startUpstream } from '../../support/upstream.ts'
 import { ALL_WIRES, anyWireOf, streamAnswer } from '../../support/wire.ts'
 import { caseOf, drawnCase, type EndCase, WHOLE_ARGS, WIRE_NAMES } from './end-cases.ts'
@@ -61,8 +60,14 @@ export interface KnownReading {
   applies(one: EndCase, reading: Reading): boolean
 }
 
-interface Drawing {
+export interface Drawn {
   readonly count: number
+  readonly seed: number
+  /** Of a long run: it says on the error stream how far it is. */
+  readonly name?: string
+}
+
+interface Drawing extends Drawn {
   readonly clients: (account: Account) => Record<string, Read>
   readonly known?: readonly KnownReading[]
 }
@@ -71,19 +76,23 @@ interface Drawing {
 const WORKERS = 24
 /** Readings that are wrong, from which on no more are drawn. */
 const MOST_WRONG = 20
+/** Cases after which a round with a name says how far it is. */
+const PROGRESS = 1_000
 
 /** Has the clients read drawn cases in drawn lanes. The message of what is wrong has all that a case is made of. */
-export async function readDrawn(t: Test, ends: Ends, { count, clients, known = [] }: Drawing): Promise<void> {
+export async function readDrawn(t: Test, ends: Ends, { count, seed, name, clients, known = [] }: Drawing): Promise<void> {
   const readers = new Map([...ends.accounts].map(([lane, account]) => [lane, clients(account)]))
   const names = Object.keys(readers.get('translate') ?? {})
   const values = fc.tuple(drawnCase, fc.constantFrom(...names), fc.constantFrom(...ends.accounts.keys()))
-  const drawn = fc.sample(values, { numRuns: count, seed: seed() })
+  const drawn = fc.sample(values, { numRuns: count, seed })
   const wrong: string[] = []
   const kinds = new Map<string, number>()
   let next = 0
   const work = async (): Promise<void> => {
     while (next < drawn.length && wrong.length < MOST_WRONG) {
       const number = next++
+      if (name !== undefined && number > 0 && number % PROGRESS === 0)
+        console.error(`ends, ${name}: ${number} of ${drawn.length} cases, ${wrong.length} wrong, ${JSON.stringify(Object.fromEntries(kinds))}`)
       const [any, reader, lane] = drawn[number]
       const one = caseOf({ ...any, stream: any.stream || STREAMS_ONLY.has(reader) })
       const read = readers.get(lane)?.[reader]

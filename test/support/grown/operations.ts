@@ -66,6 +66,7 @@ export function operations(t: Test, { server, url, record, now }: GrownRecord): 
     ['use of a key', () => ledger.usePage({ ...week, keys: [key], byKey: true, apart: ['day'] }, '')],
     ['use of each key', () => ledger.usePage({ ...week, byKey: true, apart: [] }, '')],
     ['sessions of a key', () => ledger.sessionNames({ from: now - 3_600_000, until: now, keys: [key] }, '')],
+    ['moves of a session', () => ledger.sessionMoves({ from: now - 3_600_000, until: now, keys: [key] })],
     [
       'claim of an export',
       () =>
