@@ -42,6 +42,7 @@ const REPLIES: Readonly<Record<string, string>> = {
   ConfigurationReply: 'getConfiguration',
   ConfigurationCheckReply: 'checkConfiguration',
   RehearsalReply: 'rehearseConfiguration',
+  RefusalsReply: 'listRefusals',
   LedgerEntriesReply: 'listLedgerEntries',
   LedgerEntryReply: 'addLedgerEntry',
 }

@@ -9,10 +9,11 @@ import { searchGenerations } from './generations.ts'
 import { readKeyActivity } from './key-activity.ts'
 import { listKeys } from './keys.ts'
 import { choiceOf, integerOf } from './query.ts'
+import { listRefusals, MOST_REFUSALS, type RefusalSource } from './refusals.ts'
 import type { ApiReply } from './reply.ts'
 import { readSessions, type SessionSource } from './sessions.ts'
 
-type CsvSource = Parameters<typeof readActivity>[1] & SessionSource & { readonly clock: Pick<Clock, 'now' | 'after'> }
+type CsvSource = Parameters<typeof readActivity>[1] & SessionSource & RefusalSource & { readonly clock: Pick<Clock, 'now' | 'after'> }
 
 export interface CsvReply {
   readonly status: number
@@ -59,6 +60,11 @@ const LISTS: Readonly<Record<string, CsvList>> = {
       ...['completion_tokens', 'reasoning_tokens', 'usage', 'cache_discount', 'first_request_at', 'last_request_at'],
     ],
     pages: (query, source) => byOffset(query, { most: 1_000, read: (page) => readSessions(page, source), source }),
+  },
+  '/v1/refusals': {
+    name: 'refusals',
+    columns: ['minute', ...KEY, 'reason', 'status', 'error_type', 'count', 'last_at', 'latest'],
+    pages: (query, source) => byCursor(query, { most: MOST_REFUSALS, read: (page) => listRefusals(page, source), source }),
   },
   '/v1/keys': {
     name: 'keys',

@@ -2,9 +2,9 @@
 import { Type } from 'typebox'
 import { checker } from '../core/check.ts'
 import { badField, Fault } from '../core/faults.ts'
-import { parseGenerationId, TICKS } from '../core/ids.ts'
 import type { JsonObject } from '../core/json.ts'
-import type { AuditQuery, AuditRow } from '../store/guardrails.ts'
+import type { AuditRow } from '../store/guardrails.ts'
+import { timesAround } from './generation-times.ts'
 import { type GuardrailSource, guardrailEntries, keyAssignments } from './guardrail-entry.ts'
 import { allKeys } from './key-entry.ts'
 
@@ -63,25 +63,17 @@ export async function runGuardrailCommand(command: unknown, source: GuardrailRea
   return { data: held(found) }
 }
 
-/** Milliseconds around the admission of a generation in which its findings are sought: clocks differ, and an answer takes its time. */
-const BEFORE = 120_000
-const AFTER = 3_600_000
-
-/** No index has the generations of findings: the time that an id names bounds what is read. @throws Fault 400. */
-function timesOf(generation: string | undefined): Pick<AuditQuery, 'since' | 'after'> {
-  if (generation === undefined) return {}
-  const parsed = parseGenerationId(generation)
-  if (!parsed) throw badField('generation', 'expected the id of a generation')
-  const admitted = Math.floor(parsed.seq / TICKS)
-  return { since: Math.max(0, admitted - BEFORE), after: { at: admitted + AFTER, id: '' } }
-}
-
 async function audit({ key, ...query }: Omit<GuardrailCommand, 'verb'>, source: GuardrailReading): Promise<JsonObject> {
   const keys = await allKeys(source)
   const named = new Map(keys.map((each) => [each.identity, each.name]))
   // Of a key that is gone the identity still finds what it did.
   const identity = key === undefined ? undefined : (keys.find(({ hash, name }) => hash === key || name === key)?.identity ?? key)
-  const rows = await source.guardrails.findings({ ...query, ...timesOf(query.generation), key: identity, limit: PAGE })
+  const rows = await source.guardrails.findings({
+    ...query,
+    ...(query.generation === undefined ? {} : timesAround(query.generation, 'generation')),
+    key: identity,
+    limit: PAGE,
+  })
   const last = rows.at(-1)
   const next = last && rows.length === PAGE ? { at: last.at, id: last.id } : null
   return { data: rows.map((row) => findingEntry(row, named.get(row.key) ?? null)), next }

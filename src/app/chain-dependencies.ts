@@ -19,6 +19,7 @@ import { Attempts } from '../pipeline/request/attempt-buckets.ts'
 import type { Listing } from '../routing/catalog/discovery.ts'
 import { HealthBook, RetryBudget, StickySessions } from '../routing/index.ts'
 import type { LoopSource, Overload } from '../server/overload.ts'
+import { withRefusals } from '../server/refusals.ts'
 import { ExchangeSpans } from '../server/traces/exchange-spans.ts'
 import { type EventRecorders, withEvents, witnessWith } from '../server/witness.ts'
 import { CompactionKeys } from '../services/compaction/compaction-keys.ts'
@@ -94,7 +95,7 @@ export function chainDependencies(
     tools: serverTools,
     host: { clock, estimateTokens, files },
     toolDialect,
-    witness: withEvents(witnessWith(tallies, logs, { audit: store.audit, spans, live }), events),
+    witness: withRefusals(withEvents(witnessWith(tallies, logs, { audit: store.audit, spans, live }), events), store.refusals),
     refusing: (exchange, fault) => spans.refusing(exchange, fault),
     ...exchangeReports(tallies, logs, events.sources),
     forcedLane,

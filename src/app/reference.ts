@@ -9,6 +9,7 @@ import { type ExampleModels, generationOperations, NOTES, type RequestSchemas } 
 import { guardrail, guardrailOperations } from '../api/openapi-guardrails.ts'
 import { managementOperations } from '../api/openapi-keys.ts'
 import { listOperations } from '../api/openapi-lists.ts'
+import { refusalOperations } from '../api/openapi-refusals.ts'
 import { endpoint, key, messagesFault, model } from '../api/openapi-schemas.ts'
 import type { JsonObject } from '../core/json.ts'
 import { providerPreferences } from '../dialects/canon/gateway-schema.ts'
@@ -55,6 +56,7 @@ export function referenceDocument({ brand, models }: ReferenceSource): JsonObjec
       ...managementOperations(),
       ...guardrailOperations(),
       ...entryOperations(),
+      ...refusalOperations(),
       ...eventOperations(),
       ...configurationOperations(),
     ],

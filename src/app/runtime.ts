@@ -32,6 +32,7 @@ import { ProcessGauges } from '../server/metrics.ts'
 import { operations } from '../server/operations.ts'
 import { Overload, systemLoop } from '../server/overload.ts'
 import { passThroughRecords } from '../server/pass-through-records.ts'
+import { shedInto } from '../server/refusals.ts'
 import { planWitness } from '../server/witness.ts'
 import { Credentials } from '../services/credentials/credentials.ts'
 import { CREDENTIAL_SOURCES } from '../services/credentials/sources/index.ts'
@@ -138,6 +139,7 @@ export class Runtime {
     this.telemetry.apply(config.telemetry)
     showAvailability(source.shared, this.tallies)
     store.audit.showIn(this.tallies)
+    store.refusals.showIn(this.tallies)
     this.passThrough = new FirstUse(
       async () => new (await import('../services/upstream/pass-through.ts')).PassThroughProxy(clock, this.dependencies.pools),
     )
@@ -182,6 +184,7 @@ export class Runtime {
       },
       overload: this.overload,
       telemetry: this.telemetry,
+      shed: shedInto(store.refusals),
     })
     store.guardrails.onChange(() => void this.regard().catch(this.oops))
     this.events.lookAtBudgets(this.keys)
@@ -321,6 +324,7 @@ export class Runtime {
       isDraining: () => this.events.sources.draining,
       ledger: source.store.ledger,
       entries: source.store.ledger.entries,
+      refusals: source.store.refusals.store,
       brand: config.brand.word,
       clock: source.clock,
       maxBody: config.server.maxBody,

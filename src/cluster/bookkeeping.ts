@@ -28,6 +28,7 @@ import { AuditTrail } from './audit-trail.ts'
 import { HeldGuardrails } from './held-guardrails.ts'
 import type { ClusterNews } from './index.ts'
 import { type Leftover, takeIn, takeInAll } from './leftovers.ts'
+import { RefusalLog } from './refusal-log.ts'
 import type { Shared } from './shared/index.ts'
 import { type ExportedFrom, keepUp, type UpkeepNews } from './upkeep.ts'
 
@@ -43,6 +44,8 @@ export interface Bookkeeping {
   balances(keys: readonly string[]): Spending[] | Promise<Spending[]>
   /** Takes what guardrails of store and file find. */
   readonly audit: AuditTrail
+  /** Takes the requests that the gateway itself refuses. */
+  readonly refusals: RefusalLog
   /** What is shown of generations, of this process and of all others. */
   readonly ledger: LedgerReader
   /** What goes through the ledger step by step; absent in memory, and where the record is another process's. */
@@ -129,11 +132,12 @@ async function alone(options: BookkeepingOptions): Promise<Bookkeeping> {
     const ahead = store.journal.drawnNumbers?.(clock.now()).ahead
     if (ahead) report({ kind: 'rows-ahead', until: new Date(Math.floor(ahead.to / TICKS)).toISOString() })
     const { journal, keys, guardrails, compactionKeys, events, credit } = bookkeeping
-    const record = new LocalRecord({ journal, keys, guardrails, compactionKeys, events, credit, clock })
+    const { refusals } = store
+    const record = new LocalRecord({ journal, keys, guardrails, compactionKeys, events, refusals, credit, clock })
     const into = { record, durability, clock, report }
     const reports = await inherited(options, async ({ path }) => (await takeIn(path, path, into)).recovered)
     const whole = reports.length === 0 ? bookkeeping : { ...bookkeeping, recovered: joinRecoveries([bookkeeping.recovered, ...reports]) }
-    return ended(whole, keepUp({ ...options, store: store.journal, guardrails, readers: store.readers }))
+    return ended(whole, keepUp({ ...options, store: store.journal, guardrails, refusals, readers: store.readers }))
   } catch (thrown) {
     const refusal = store.refusal?.(thrown) ?? thrown
     store.close()
@@ -173,7 +177,10 @@ async function joined(options: BookkeepingOptions): Promise<Bookkeeping> {
       close: () => member.close().finally(() => journal.close()),
     }
     return own && !aside
-      ? ended(bookkeeping, keepUp({ ...options, store: own, guardrails: own.guardrails, record: own, readers: own.readers }))
+      ? ended(
+          bookkeeping,
+          keepUp({ ...options, store: own, guardrails: own.guardrails, refusals: own.refusals, record: own, readers: own.readers }),
+        )
       : bookkeeping
   } catch (thrown) {
     journal.close()
@@ -223,9 +230,11 @@ export function keepLocally(
   credit.follow(entries)
   const guardrails = new HeldGuardrails({ store: store.guardrails, clock, report })
   const audit = new AuditTrail({ store: store.guardrails, clock, report })
+  const refusals = new RefusalLog({ store: store.refusals, clock, report })
   const close = async (): Promise<void> => {
     guardrails.close()
     await audit.close()
+    await refusals.close()
     store.close()
   }
   const { usePage, rebuildUse, sessionNames, sessionPage, sessionMoves, searchPage } = journal
@@ -260,6 +269,7 @@ export function keepLocally(
     events,
     balances,
     audit,
+    refusals,
     credit,
     ledger,
     readers: store.readers,

@@ -17,6 +17,7 @@ import { HeldGuardrails } from './held-guardrails.ts'
 import { LeasedCredit } from './leased-credit.ts'
 import { Pulses } from './pulse.ts'
 import { type ClusterNews, within } from './record-calls.ts'
+import { RefusalLog } from './refusal-log.ts'
 
 export type { ClusterNews } from './record-calls.ts'
 
@@ -50,6 +51,7 @@ export interface Joined {
   /** With all that this process settled before. @throws Fault `unavailable`. */
   balances(keys: readonly string[]): Promise<Balance[]>
   readonly audit: AuditTrail
+  readonly refusals: RefusalLog
   /** Generations of this process first, then those of all; what is exported has all that this process settled before. */
   readonly ledger: LedgerReader
   /**
@@ -86,6 +88,7 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
   const keys = new CachedKeys(record.keys, clock)
   const guardrails = new HeldGuardrails({ store: record.guardrails, clock, report })
   const audit = new AuditTrail({ store: record.guardrails, clock, report })
+  const refusals = new RefusalLog({ store: record.refusals, clock, report })
   const pulses: Pulses = new Pulses({
     node,
     label,
@@ -155,6 +158,7 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
     pulses.close()
     guardrails.close()
     await audit.close()
+    await refusals.close()
     await record.close()
   }
   const flush = async (): Promise<void> => {
@@ -167,7 +171,21 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
     await flush()
     return record.balances(of)
   }
-  return { journal, credit, keys, guardrails, compactionKeys, events, balances, audit, ledger, ready, nodes: () => pulses.nodes, close }
+  return {
+    journal,
+    credit,
+    keys,
+    guardrails,
+    compactionKeys,
+    events,
+    balances,
+    audit,
+    refusals,
+    ledger,
+    ready,
+    nodes: () => pulses.nodes,
+    close,
+  }
 }
 
 /** Without a bound: what arrives late must not end leases of this life. @returns false if the record does not answer. */

@@ -24,6 +24,7 @@ import type { DeliveryQuery, EventQuery, ReceiverState, StoredDelivery, StoredEv
 import type { Assignment, AssignmentKind, AuditQuery, AuditRow, GuardrailSnapshot, StoredGuardrail } from '../store/guardrails.ts'
 import type { KeyRecord, StoredKey } from '../store/keys.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows } from '../store/record.ts'
+import type { RefusalQuery, RefusalRow } from '../store/refusals.ts'
 import type { CounterAnswer, CounterAsk, Topic } from './shared/types.ts'
 
 /** The environment's variable that makes a process a worker; its value is the worker's number. */
@@ -122,6 +123,10 @@ export interface OwnerOffer {
   guardrailFindings(query: AuditQuery): AuditRow[]
   guardrailPrune(before: number, most: number, age: number): number
   guardrailSecret(): string
+
+  refusalPut(rows: readonly RefusalRow[]): null
+  refusalList(query: RefusalQuery): RefusalRow[]
+  refusalPrune(before: number, most: number, age: number): number
 
   compactionKeys(now: number, first: string): readonly CompactionKey[]
   compactionKeyAdd(now: number, value: string): CompactionKey

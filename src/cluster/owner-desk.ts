@@ -11,7 +11,7 @@ import type { StoreOfRecord } from '../store/record.ts'
 import { type Answers, Line, type Port } from './ipc-line.ts'
 import { type OwnerOffer, type Replaced, sentBalance, sentSums, type WorkerOffer } from './messages.ts'
 import { entryAnswers } from './remote-entries.ts'
-import { compactionKeyAnswers, eventAnswers, guardrailAnswers } from './remote-stores.ts'
+import { compactionKeyAnswers, eventAnswers, guardrailAnswers, refusalAnswers } from './remote-stores.ts'
 import type { CounterAnswer, CounterAsk, Counters, Topic } from './shared/types.ts'
 
 export type WorkerLine = Line<WorkerOffer, OwnerOffer>
@@ -67,6 +67,7 @@ export class OwnerDesk {
       ...guardrailAnswers(() => new WatchedGuardrails(this.record.guardrails, () => this.urge())),
       ...compactionKeyAnswers(() => this.record.compactionKeys),
       ...eventAnswers(() => this.record.events),
+      ...refusalAnswers(() => this.record.refusals),
       ...entryAnswers(() => this.entries),
       ...this.ledgerAnswers(readings),
       counter: (ask: CounterAsk): CounterAnswer | Promise<CounterAnswer> => this.options.counters.take(ask),

@@ -39,7 +39,7 @@ export type ClusterNews =
   | { kind: 'forget-failed'; reason: string }
 
 /** The call of the store of record that failed. */
-type Dealing = 'hand-in' | 'pulse' | 'guardrails' | 'audit'
+type Dealing = 'hand-in' | 'pulse' | 'guardrails' | 'audit' | 'refusals'
 
 /** The root cause: where a fault wraps another error, that error's text is more specific. */
 export function reasonOf(thrown: unknown): string {

@@ -18,10 +18,11 @@ import type { EventStore } from '../store/events.ts'
 import type { GuardrailStore } from '../store/guardrails.ts'
 import type { KeyRecord, KeyStore, StoredKey } from '../store/keys.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows, StoreOfRecord } from '../store/record.ts'
+import type { RefusalStore } from '../store/refusals.ts'
 import type { Line } from './ipc-line.ts'
 import { balanceFrom, type OwnerOffer, sumsFrom, type WorkerOffer } from './messages.ts'
 import { RemoteEntries } from './remote-entries.ts'
-import { RemoteCompactionKeys, RemoteEvents, RemoteGuardrails } from './remote-stores.ts'
+import { RemoteCompactionKeys, RemoteEvents, RemoteGuardrails, RemoteRefusals } from './remote-stores.ts'
 
 export type OwnerLine = Line<OwnerOffer, WorkerOffer>
 
@@ -31,6 +32,7 @@ export class RemoteRecord implements StoreOfRecord {
   readonly guardrails: GuardrailStore
   readonly compactionKeys: CompactionKeyStore
   readonly events: EventStore
+  readonly refusals: RefusalStore
   private readonly line: OwnerLine
   private readonly listeners: (() => void)[] = []
 
@@ -41,6 +43,7 @@ export class RemoteRecord implements StoreOfRecord {
     this.guardrails = new RemoteGuardrails(line)
     this.compactionKeys = new RemoteCompactionKeys(line)
     this.events = new RemoteEvents(line)
+    this.refusals = new RemoteRefusals(line)
   }
 
   /** Calls `hear` whenever the owner knows that a pulse would bring something. */

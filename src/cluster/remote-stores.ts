@@ -1,4 +1,4 @@
-/** The stores of compaction keys, of events and of guardrails in a worker, and the owner's answers to their calls. */
+/** The stores of compaction keys, of events, of guardrails and of refused requests in a worker, and the owner's answers to their calls. */
 import type { NewEvent } from '../core/event-types.ts'
 import type { CompactionKey, CompactionKeyStore } from '../store/compaction-keys.ts'
 import type { DeliveryQuery, EventQuery, EventStore, ReceiverState, StoredDelivery, StoredEvent } from '../store/events.ts'
@@ -11,6 +11,7 @@ import type {
   GuardrailStore,
   StoredGuardrail,
 } from '../store/guardrails.ts'
+import type { RefusalQuery, RefusalRow, RefusalStore } from '../store/refusals.ts'
 import type { Answers, Line } from './ipc-line.ts'
 import type { OwnerOffer, WorkerOffer } from './messages.ts'
 
@@ -168,5 +169,38 @@ export function guardrailAnswers(store: () => GuardrailStore) {
     guardrailFindings: async (query) => store().findings(query),
     guardrailPrune: async (before, most, age) => store().prune(before, most, age),
     guardrailSecret: async () => store().secret(),
+  } satisfies Partial<Answers<OwnerOffer>>
+}
+
+/** The store of refused requests in a worker. */
+export class RemoteRefusals implements RefusalStore {
+  private readonly line: Line<OwnerOffer, WorkerOffer>
+
+  constructor(line: Line<OwnerOffer, WorkerOffer>) {
+    this.line = line
+  }
+
+  async put(rows: readonly RefusalRow[]): Promise<void> {
+    await this.line.ask('refusalPut', rows)
+  }
+
+  list(query: RefusalQuery): Promise<RefusalRow[]> {
+    return this.line.ask('refusalList', query)
+  }
+
+  prune(before: number, most: number, age = 0): Promise<number> {
+    return this.line.ask('refusalPrune', before, most, age)
+  }
+}
+
+/** @param store of the record; called for each request of a worker. */
+export function refusalAnswers(store: () => RefusalStore) {
+  return {
+    refusalPut: async (rows) => {
+      await store().put(rows)
+      return null
+    },
+    refusalList: async (query) => store().list(query),
+    refusalPrune: async (before, most, age) => store().prune(before, most, age),
   } satisfies Partial<Answers<OwnerOffer>>
 }

@@ -4,7 +4,8 @@ import type { ClockStep } from '../core/ids.ts'
 import type { LedgerReaders, Unread } from '../ledger/types.ts'
 import type { GuardrailStore } from '../store/guardrails.ts'
 import type { StoreOfRecord } from '../store/record.ts'
-import { type Prunable, type RetentionNews, startRetention, type UnreadGenerations } from '../store/retention.ts'
+import type { RefusalStore } from '../store/refusals.ts'
+import { type Prunable, type RetentionNews, SHORTEST_RETENTION, startRetention, type UnreadGenerations } from '../store/retention.ts'
 import { type Rollable, type RollupNews, startRollup } from '../store/rollup.ts'
 
 /** An export, and the moment from which on it takes generations: milliseconds since the epoch. */
@@ -30,6 +31,7 @@ interface UpkeepOptions {
   store: Prunable & Partial<Rollable>
   /** What guardrails found is kept as long as generations. */
   guardrails: Pick<GuardrailStore, 'prune'>
+  refusals: Pick<RefusalStore, 'prune'>
   /** Absent where no process leases. */
   record?: Pick<StoreOfRecord, 'forgetLost'> & { rebuildWindows(): Promise<number>; latestAhead(): Promise<number | undefined> }
   /** Milliseconds; absent: generations are kept. */
@@ -70,12 +72,14 @@ const isRollable = (store: Partial<Rollable>): store is Rollable => store.roll !
  * Begins the upkeep. @returns a function that ends it. Several processes may keep up one store.
  */
 export function keepUp(options: UpkeepOptions): () => void {
-  const { store, guardrails, record, retention, lostGrace, clock, report } = options
+  const { store, guardrails, refusals, record, retention, lostGrace, clock, report } = options
   const tasks = isRollable(store) ? [startRollup(store, clock, report)] : []
+  const quietly = (news: RetentionNews): void => void (news.kind !== 'pruned' && report(news))
   if (retention !== undefined) {
     tasks.push(startRetention({ store, unread: unreadOf(options), keep: retention, clock, report }))
-    tasks.push(startRetention({ store: guardrails, keep: retention, clock, report: (news) => news.kind !== 'pruned' && report(news) }))
+    tasks.push(startRetention({ store: guardrails, keep: retention, clock, report: quietly }))
   }
+  tasks.push(startRetention({ store: refusals, keep: SHORTEST_RETENTION, clock, report: quietly }))
   let timer: Timer | undefined
   let [ended, isFirst] = [false, true]
   let reported: number | undefined

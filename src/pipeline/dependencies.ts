@@ -10,6 +10,7 @@ import type { ClientDialect, EmbeddingWire, UpstreamDialect } from '../dialects/
 import type { CreditBook } from '../ledger/allowance.ts'
 import type { Journal, LedgerReader } from '../ledger/types.ts'
 import type { Cancel, Host, Plugin, ServerTool, SessionTool } from '../plugin-api/index.ts'
+import type { ApiKey } from '../plugin-api/key.ts'
 import type { Model, Provider } from '../routing/catalog/types.ts'
 import type { HealthBook, RetryBudget, StickySessions } from '../routing/index.ts'
 import type { EncryptedTexts } from '../services/compaction/encrypted-texts.ts'
@@ -58,8 +59,14 @@ export interface PluginFailure {
   cause: unknown
 }
 
-/** How an exchange ended, for metrics and the log line; called once per exchange, after the reply. */
-export type Witness = (exchange: Exchange, outcome: { status: number; fault?: Fault | undefined; lane?: Lane }) => void
+/**
+ * How an exchange ended, for metrics and the log line; called once per exchange, after the reply.
+ * @param outcome its `key` is that of a request which was refused before its key was checked, as far as it is at hand.
+ */
+export type Witness = (
+  exchange: Exchange,
+  outcome: { status: number; fault?: Fault | undefined; lane?: Lane; key?: ApiKey | undefined },
+) => void
 
 /** Everything a configuration decides. In-flight exchanges keep theirs. */
 export interface ChainSettings {

@@ -36,6 +36,8 @@ export interface ExchangesSource {
   oops: (error: unknown) => void
   telemetry: Pick<Telemetry, 'tracing'>
   leaving: LeavingCallers
+  /** Counts a request that is refused before it is an exchange. */
+  shed: (fault: Fault) => void
 }
 
 interface Refusal {
@@ -76,6 +78,7 @@ export class Exchanges {
 
   /** Refuses under overload as cheaply as possible: without authentication and without a log line. */
   shed(reply: CallerReply, client: ClientDialect | undefined, fault: Fault): void {
+    this.source.shed(fault)
     let written = this.refusals.get(fault)
     if (!written) {
       written = new Map()

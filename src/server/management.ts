@@ -22,9 +22,11 @@ import {
   listEntries,
   listGuardrails,
   listKeys,
+  listRefusals,
   oneGuardrail,
   oneKey,
   planGeneration,
+  type RefusalSource,
   type ReplaySource,
   readActivity,
   readCredits,
@@ -57,6 +59,7 @@ export interface ManagementSource
     EventSource,
     ConfigurationSource,
     ReplaySource,
+    RefusalSource,
     GuardrailTestSource {
   readonly status: Pick<Status, 'read'>
   readonly ledger: Pick<LedgerReader, 'find' | 'entries'>
@@ -83,6 +86,7 @@ const PATHS: Readonly<Record<string, Readonly<Record<string, Act>>>> = {
   '/v1/sessions': { GET: ({ query }, source) => readSessions(query, source) },
   '/v1/status': { GET: (_request, source) => source.status.read() },
   '/v1/generations': { GET: ({ query }, source) => searchGenerations(query, source) },
+  '/v1/refusals': { GET: ({ query }, source) => listRefusals(query, source) },
   '/v1/configuration': { GET: ({ query }, source) => showConfiguration(query, source) },
   '/v1/configuration/check': {
     POST: async (request, source) => checkConfiguration(await bodyOf(request, withSmallerBody(source)), source),

@@ -1,16 +1,26 @@
 /** What is recorded of each request of the pass-through beside its row: spans, and a line in the log. */
+import type { RefusalLog } from '../cluster/refusal-log.ts'
 import type { Clock } from '../core/clock.ts'
 import { type LogSink, stackWithoutMessage } from '../core/log.ts'
 import type { DeskSource } from '../pipeline/pass-through/desk.ts'
 import type { Telemetry } from '../services/telemetry/telemetry.ts'
 import { AccessLog } from './access-log.ts'
+import { refusedPassThrough } from './refusals.ts'
 import { PassThroughSpans } from './traces/pass-through-spans.ts'
 
 export function passThroughRecords(
   telemetry: Pick<Telemetry, 'tracing'>,
-  { logs, clock }: { logs: LogSink; clock: Clock },
+  { logs, clock, store }: { logs: LogSink; clock: Clock; store: { readonly refusals: Pick<RefusalLog, 'note'> } },
 ): Pick<DeskSource, 'spans' | 'line'> {
-  return { spans: new PassThroughSpans(telemetry, clock), line: linesOf(logs, clock) }
+  const line = linesOf(logs, clock)
+  const note = refusedPassThrough(store.refusals)
+  return {
+    spans: new PassThroughSpans(telemetry, clock),
+    line: (seen, address) => {
+      line(seen, address)
+      note(seen)
+    },
+  }
 }
 
 /** The path, the query and the body of a request are in no line. */

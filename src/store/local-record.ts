@@ -15,6 +15,7 @@ import { KeyNews, WatchedKeys } from './key-news.ts'
 import type { KeyStore } from './keys.ts'
 import { LeaseBook } from './lease-book.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows, StoreOfRecord } from './record.ts'
+import type { RefusalStore } from './refusals.ts'
 import { chargedAt } from './rows.ts'
 
 /** The journals of this program can say of many generations at once which of them are there. */
@@ -28,6 +29,7 @@ export interface LocalRecordOptions {
   readonly guardrails: GuardrailStore
   readonly compactionKeys: CompactionKeyStore
   readonly events: EventStore
+  readonly refusals: RefusalStore
   /** Of the whole journal. */
   readonly credit: Credit
   readonly clock: Clock
@@ -42,6 +44,7 @@ export class LocalRecord implements StoreOfRecord {
   readonly guardrails: GuardrailStore
   readonly compactionKeys: CompactionKeyStore
   readonly events: EventStore
+  readonly refusals: RefusalStore
   private readonly journal: RecordJournal
   private readonly credit: Credit
   private readonly leases: LeaseBook
@@ -50,7 +53,7 @@ export class LocalRecord implements StoreOfRecord {
   /** Generations that wait for the journal's commit. */
   private readonly arriving = new Map<number, Promise<void>>()
 
-  constructor({ journal, keys, guardrails, compactionKeys, events, credit, clock }: LocalRecordOptions) {
+  constructor({ journal, keys, guardrails, compactionKeys, events, refusals, credit, clock }: LocalRecordOptions) {
     this.journal = journal
     this.ledger = journal
     this.credit = credit
@@ -60,6 +63,7 @@ export class LocalRecord implements StoreOfRecord {
     this.guardrails = new WatchedGuardrails(guardrails, () => this.news.note(GUARDRAILS_CHANGED))
     this.compactionKeys = compactionKeys
     this.events = events
+    this.refusals = refusals
     this.leases = new LeaseBook(() => clock.monotonic())
   }
 

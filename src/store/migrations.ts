@@ -42,6 +42,7 @@ import {
   READER,
   READER_LATE,
   READER_SUM,
+  REFUSAL,
   SECRET,
   SESSION_USE,
   SETTLEMENT,
@@ -354,6 +355,12 @@ const STEPS: readonly Step[] = [
     script.raw(sql`drop function if exists headgate_end_leases(text[], bigint)`)
     script.raw(sql`drop function if exists headgate_forget_lost(bigint)`)
     for (const text of POSTGRES_FUNCTIONS) script.raw(sql.raw(text))
+  },
+  // Requests that the gateway has refused.
+  (script) => {
+    script.table('refusal', REFUSAL, ['at', 'id'])
+    script.raw(sql`create index refusal_key on refusal (key, at, id)`)
+    script.raw(sql`create index refusal_reason on refusal (reason, at, id)`)
   },
 ]
 

@@ -14,10 +14,12 @@ import { type KeyStore, SqliteKeys } from './keys.ts'
 import { MemoryGuardrails } from './memory-guardrails.ts'
 import { MemoryKeys } from './memory-keys.ts'
 import { type CheckedTable, checkedTables } from './page-check.ts'
+import type { RefusalStore } from './refusals.ts'
 import type { Prunable } from './retention.ts'
 import { asRefusal, type Durability, isChecked, openDatabase } from './sqlite.ts'
 import { memoryEvents, SqliteEvents } from './sqlite-events.ts'
 import { SqliteGuardrails } from './sqlite-guardrails.ts'
+import { memoryRefusals, SqliteRefusals } from './sqlite-refusals.ts'
 
 export interface Store {
   readonly journal: { readonly entries: LocalEntries } & Journal & Prunable
@@ -27,6 +29,7 @@ export interface Store {
   /** Absent in memory. */
   readonly readers?: LedgerReaders
   readonly events: EventStore
+  readonly refusals: RefusalStore
   /** Where the start has not checked the whole file: what is left to check. */
   readonly unchecked?: UncheckedFile | undefined
   /** What a start throws of what it was refused with: damage names the file. */
@@ -64,6 +67,7 @@ export function openStore(url: string, options: StoreOptions): Store {
       keys: new MemoryKeys(clock, events),
       guardrails: new MemoryGuardrails(),
       compactionKeys: new MemoryCompactionKeys(),
+      refusals: memoryRefusals(),
       close: () => journal.close(),
     }
   }
@@ -89,6 +93,7 @@ function openTables(db: DatabaseSync, { clock, report }: StoreOptions): Store {
     compactionKeys: new SqliteCompactionKeys(db),
     readers: journal.readers,
     events: new SqliteEvents(db),
+    refusals: new SqliteRefusals(db),
     unchecked: isChecked(db) ? undefined : { path, tables: checkedTables(db), checkpoints: journal.checkpoints },
     refusal: (thrown) => asRefusal(db, thrown),
     close: () => journal.close(),

@@ -10,6 +10,7 @@ import type { CompactionKeyStore } from './compaction-keys.ts'
 import type { EventStore } from './events.ts'
 import type { GuardrailStore } from './guardrails.ts'
 import type { KeyStore } from './keys.ts'
+import type { RefusalStore } from './refusals.ts'
 
 /** A generation that is over: its hold and its settlement are forwarded together. */
 export interface SettledRows {
@@ -103,6 +104,7 @@ export interface StoreOfRecord {
   readonly guardrails: GuardrailStore
   readonly compactionKeys: CompactionKeyStore
   readonly events: EventStore
+  readonly refusals: RefusalStore
   /**
    * Hands generations in. Each charge leaves the process's lease (never below 0) and is added to what the key and its
    * payer have spent, in the same step as the row is written. A row that is there already changes nothing. The record's

@@ -115,4 +115,9 @@ export const SQLITE_MIGRATIONS: readonly (readonly string[])[] = [
   ],
   [],
   [],
+  [
+    'create table "refusal" ("at" integer not null, "id" text not null, "key" text not null, "reason" text not null, "detail" text not null, constraint "refusal_pkey" primary key ("at", "id")) strict, without rowid',
+    'create index refusal_key on refusal (key, at, id)',
+    'create index refusal_reason on refusal (reason, at, id)',
+  ],
 ]

@@ -218,6 +218,7 @@ t.test('findings are removed at the age of generations', async (t) => {
   const end = keepUp({
     store: { prune: () => 0 },
     guardrails: store,
+    refusals: { prune: () => 0 },
     retention: 32 * day,
     lostGrace: day,
     clock,

@@ -11,6 +11,7 @@ import { MemoryGuardrails } from '../../src/store/memory-guardrails.ts'
 import { MemoryKeys } from '../../src/store/memory-keys.ts'
 import type { LeaseAnswer, LeaseAsk, Pulse, PulseReply, SettledRows } from '../../src/store/record.ts'
 import { memoryEvents } from '../../src/store/sqlite-events.ts'
+import { memoryRefusals } from '../../src/store/sqlite-refusals.ts'
 import { ask as leaseAsk } from '../store/record-contract.ts'
 import { holdRow, settleRow } from '../store/samples.ts'
 import { FakeClock, turns } from '../support/clock.ts'
@@ -37,6 +38,7 @@ class SlowRecord extends LocalRecord {
       guardrails: new MemoryGuardrails(),
       compactionKeys: new MemoryCompactionKeys(),
       events: memoryEvents(),
+      refusals: memoryRefusals(),
       credit: new Credit(clock),
       clock,
     })

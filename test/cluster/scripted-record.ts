@@ -11,7 +11,9 @@ import { LocalRecord } from '../../src/store/local-record.ts'
 import { MemoryGuardrails } from '../../src/store/memory-guardrails.ts'
 import { MemoryKeys } from '../../src/store/memory-keys.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows, StoreOfRecord } from '../../src/store/record.ts'
+import type { RefusalStore } from '../../src/store/refusals.ts'
 import { memoryEvents } from '../../src/store/sqlite-events.ts'
+import { memoryRefusals } from '../../src/store/sqlite-refusals.ts'
 import type { FakeClock } from '../support/clock.ts'
 
 export type Call = 'take' | 'lease' | 'giveBack' | 'pulse' | 'balances' | 'spentByAll' | 'endLeases' | 'find' | 'close'
@@ -30,6 +32,7 @@ export function memoryRecord(clock: FakeClock): LocalRecord {
     guardrails: new MemoryGuardrails(),
     compactionKeys: new MemoryCompactionKeys(),
     events: memoryEvents(),
+    refusals: memoryRefusals(),
     credit: new Credit(clock),
     clock,
   })
@@ -43,6 +46,7 @@ export class ScriptedRecord implements StoreOfRecord {
   readonly guardrails: GuardrailStore
   readonly compactionKeys: CompactionKeyStore
   readonly events: EventStore
+  readonly refusals: RefusalStore
   private readonly modes = new Map<Call, Mode>()
   private watchers: (() => void)[] = []
   private delayed: (() => Promise<unknown>)[] = []
@@ -54,6 +58,7 @@ export class ScriptedRecord implements StoreOfRecord {
     this.guardrails = this.inner.guardrails
     this.compactionKeys = this.inner.compactionKeys
     this.events = this.inner.events
+    this.refusals = this.inner.refusals
     const { keys } = this.inner
     this.keys = {
       find: (hash) => this.run('find', [hash], async () => keys.find(hash)),

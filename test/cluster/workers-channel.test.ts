@@ -13,6 +13,7 @@ import { LocalRecord } from '../../src/store/local-record.ts'
 import { MemoryGuardrails } from '../../src/store/memory-guardrails.ts'
 import { MemoryKeys } from '../../src/store/memory-keys.ts'
 import { memoryEvents } from '../../src/store/sqlite-events.ts'
+import { memoryRefusals } from '../../src/store/sqlite-refusals.ts'
 import { ask, generation, recordContract } from '../store/record-contract.ts'
 import { apiKey } from '../store/samples.ts'
 import { FakeClock, turn } from '../support/clock.ts'
@@ -35,6 +36,7 @@ function office(clock: Clock): Office {
     guardrails: new MemoryGuardrails(),
     compactionKeys: new MemoryCompactionKeys(),
     events: memoryEvents(),
+    refusals: memoryRefusals(),
     credit,
     clock,
   })

@@ -11,14 +11,15 @@ import { openStore, type Store } from '../../src/store/open.ts'
 import type { SettledRows } from '../../src/store/record.ts'
 import { openDatabase } from '../../src/store/sqlite.ts'
 import { memoryEvents } from '../../src/store/sqlite-events.ts'
+import { memoryRefusals } from '../../src/store/sqlite-refusals.ts'
 import { FakeClock } from '../support/clock.ts'
 import { ask, balance, leaseFrom, type OpenedRecord, pulseOf, recordContract } from './record-contract.ts'
 import { apiKey, holdRow, settleRow } from './samples.ts'
 
-function recordOf({ journal, keys, guardrails, compactionKeys, events }: Omit<Store, 'close'>, clock: FakeClock): LocalRecord {
+function recordOf({ journal, keys, guardrails, compactionKeys, events, refusals }: Omit<Store, 'close'>, clock: FakeClock): LocalRecord {
   const credit = new Credit(clock, journal)
   credit.follow(journal.entries)
-  return new LocalRecord({ journal, keys, guardrails, compactionKeys, events, credit, clock })
+  return new LocalRecord({ journal, keys, guardrails, compactionKeys, events, refusals, credit, clock })
 }
 
 recordContract(t, 'memory', async (clock) => {
@@ -90,6 +91,7 @@ t.test('what the file refuses is not charged, and comes in once when there is ro
       guardrails: new MemoryGuardrails(),
       compactionKeys: new MemoryCompactionKeys(),
       events: memoryEvents(),
+      refusals: memoryRefusals(),
     },
     clock,
   )

@@ -13,6 +13,7 @@ import { recordEntriesContract } from './record-entries-contract.ts'
 import { recordGuardrailsContract } from './record-guardrails-contract.ts'
 import { recordKeysContract } from './record-keys-contract.ts'
 import { recordModelContract } from './record-model-contract.ts'
+import { recordRefusalsContract } from './record-refusals-contract.ts'
 import { holdRow, settleRow } from './samples.ts'
 
 export interface OpenedRecord {
@@ -98,6 +99,7 @@ export function recordContract(t: Test, name: string, open: OpenRecord): void {
   living(t, suite)
   recordKeysContract(t, name, open)
   recordGuardrailsContract(t, name, open)
+  recordRefusalsContract(t, name, open)
   recordCompactionKeysContract(t, name, open)
   recordEntriesContract(t, name, open)
   recordModelContract(t, name, open)

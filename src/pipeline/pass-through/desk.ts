@@ -128,11 +128,13 @@ export class PassThroughDesk {
   private async tracedBooking(request: IncomingMessage, body?: PassThroughBody): Promise<Booking> {
     const traced = this.source.spans.begin(request)
     const started = this.dependencies.clock.monotonic()
+    let key: ApiKey | undefined
     try {
-      return { ...(await this.book(request, body)), traced }
+      key = await this.callerOf(request)
+      return { ...(await this.book(request, key, body)), traced }
     } catch (thrown) {
       const end: PassThroughEnd = { status: null, outcome: 'failed', fault: asFault(thrown), sent: false }
-      this.seen({ end, started }, request, traced)
+      this.seen({ ...(key ? { key } : {}), end, started }, request, traced)
       throw thrown
     }
   }
@@ -188,13 +190,17 @@ export class PassThroughDesk {
     }
   }
 
-  /** Checks the key, takes the price and writes the hold's row before anything goes out. */
-  private async book(request: IncomingMessage, body?: PassThroughBody): Promise<Omit<Booking, 'traced'>> {
+  private async callerOf(request: IncomingMessage): Promise<ApiKey> {
     const { dependencies, settings } = this
-    const key = await authenticateCaller(
+    return authenticateCaller(
       { headers: request.headers, connection: { address: () => settings.addressOf(request) } },
       { keys: settings.keys, clock: dependencies.clock, failures: dependencies.failures },
     )
+  }
+
+  /** Checks what the key may do, takes the price and writes the hold's row before anything goes out. */
+  private async book(request: IncomingMessage, key: ApiKey, body?: PassThroughBody): Promise<Omit<Booking, 'traced'>> {
+    const { dependencies, settings } = this
     const slug = (request.url ?? '').slice(PASS_THROUGH_PREFIX.length).replace(/[/?].*$/s, '')
     const provider = settings.providers.get(slug)
     if (key.management || !key.passThrough) throw new Fault('forbidden', { message: 'This key may not use the pass-through' })

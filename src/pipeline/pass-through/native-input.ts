@@ -71,7 +71,7 @@ function ofTools(body: JsonObject, wire: string, table: OutsideTable | undefined
     }
     const sent = FETCH.test(type) ? { ...tool, ...uncapped } : tool
     const isKnown = table?.tools.some((known) => known.type.test(type)) === true
-    if (table && isKnown) found.push(...outsideTools([sent], table))
+    if (table && isKnown) found.push(...outsideTools([sent], table, undefined))
     else found.push({ field: `tools: ${type}`, tokens: REST_OF_CONTEXT, help: LEAVE_OUT })
   }
   return found

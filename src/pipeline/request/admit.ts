@@ -9,6 +9,7 @@ import { Fault } from '../../core/faults.ts'
 import { hashOf, hasWrongChecksum } from '../../core/secret.ts'
 import type { Settlement } from '../../ledger/settlement.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
+import type { KEY_REASONS } from '../../store/refusals.ts'
 import type { ClientConnection } from '../client-connection.ts'
 import { type Accepted, type Authenticated, advance, type Received } from '../exchange.ts'
 import type { Layer, Service } from '../layer.ts'
@@ -47,9 +48,22 @@ function bearer(authorization: string): string {
   return token
 }
 
+/** A key that is known and cannot be used: its caller reads what one with an unknown key does, the operator reads why. */
+export class UnusableKey extends Fault {
+  readonly key: ApiKey
+  readonly why: (typeof KEY_REASONS)[number]
+
+  constructor(key: ApiKey) {
+    super('invalid_key')
+    this.key = key
+    this.why = key.disabled ? 'key_disabled' : 'key_expired'
+  }
+}
+
 /** @throws Fault 401 for a key that is unknown, disabled or expired: the text is the same, so that none can be probed. */
 export function usableKey(key: ApiKey | undefined, clock: Pick<Clock, 'now'>): ApiKey {
-  if (!key || key.disabled || (key.expiresAt !== null && key.expiresAt <= clock.now())) throw new Fault('invalid_key')
+  if (!key) throw new Fault('invalid_key')
+  if (key.disabled || (key.expiresAt !== null && key.expiresAt <= clock.now())) throw new UnusableKey(key)
   return key
 }
 
@@ -72,6 +86,17 @@ export interface KeyLookup {
    * @param isSuspect true: of a caller who has sent many tokens of no key. Where look-ups wait, this one comes last.
    */
   find(hash: string, isSuspect?: boolean): ApiKey | undefined | Promise<ApiKey | undefined>
+}
+
+/** @returns the key of a request whose key nothing has checked, without a call of the store; undefined where it is not known at once. */
+export function keyAtHand({ headers, connection }: Caller, keys: KeyLookup): ApiKey | undefined {
+  try {
+    const secret = secretOf(headers)
+    const digest = connection.digest?.(secret) ?? hashOf(secret)
+    return keys.written.get(digest) ?? keys.atHand(digest)
+  } catch {
+    return undefined
+  }
 }
 
 export interface Authentication {

@@ -11,6 +11,7 @@ import { clientOf, type Exchange, type Guarded, idHeaders, type Received } from 
 import type { Reply, Service } from '../layer.ts'
 import { metadataOnFault, routerMetadata } from '../reply/metadata.ts'
 import { ReplyStream } from '../reply/reply-stream.ts'
+import { keyAtHand } from './admit.ts'
 
 /** The whole of the chain towards the server: nothing is thrown, everything has been answered. */
 export type Front = (exchange: Exchange) => Promise<void>
@@ -37,7 +38,8 @@ export function receiveLayer(settings: ChainSettings, dependencies: ChainDepende
         const fault = absoluteDocs(asFault(thrown), settings.publicUrl)
         dependencies.refusing?.(exchange, fault)
         refuse(exchange, fault)
-        dependencies.witness(exchange, { status: fault.status, fault })
+        const key = exchange.auth ? undefined : keyAtHand(exchange.head, settings.keys)
+        dependencies.witness(exchange, { status: fault.status, fault, key })
       } finally {
         deadline?.cancel()
         exchange.run.reply?.stop()

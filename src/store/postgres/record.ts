@@ -18,6 +18,7 @@ import { PostgresKeys } from './keys.ts'
 import { PostgresLedger } from './ledger.ts'
 import { LOCKS } from './locks.ts'
 import { PostgresReaders } from './readers.ts'
+import { PostgresRefusals } from './refusals.ts'
 import { query, storable } from './tables.ts'
 import { WindowRebuild } from './window-rebuild.ts'
 
@@ -113,6 +114,7 @@ export class PostgresRecord implements StoreOfRecord {
   readonly compactionKeys: PostgresCompactionKeys
   readonly readers: PostgresReaders
   readonly events: PostgresEvents
+  readonly refusals: PostgresRefusals
   private readonly windows: WindowRebuild
   private readonly connections: Connections
 
@@ -124,6 +126,7 @@ export class PostgresRecord implements StoreOfRecord {
     this.guardrails = new PostgresGuardrails(connections)
     this.compactionKeys = new PostgresCompactionKeys(connections)
     this.events = new PostgresEvents(connections)
+    this.refusals = new PostgresRefusals(connections)
     this.windows = new WindowRebuild({ connection: connections.readings, readers: this.readers, sums: this.ledger.sums })
   }
 

@@ -97,6 +97,14 @@ export interface AuditTable {
   detail: string
 }
 
+export interface RefusalTable {
+  at: number
+  id: string
+  key: string
+  reason: string
+  detail: string
+}
+
 export interface SecretTable {
   name: string
   value: string
@@ -166,6 +174,7 @@ export interface Tables {
   guardrail: GuardrailTable
   guardrail_assignment: AssignmentTable
   guardrail_audit: AuditTable
+  refusal: RefusalTable
   secret: SecretTable
   compaction_key: CompactionKeyTable
   event: EventTable

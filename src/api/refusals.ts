@@ -1,0 +1,82 @@
+/** GET /v1/refusals: requests that the gateway itself has refused, counted by minute, key and reason. */
+import type { Clock } from '../core/clock.ts'
+import { badField } from '../core/faults.ts'
+import type { JsonObject } from '../core/json.ts'
+import type { RefusalQuery, RefusalRow, RefusalStore } from '../store/refusals.ts'
+import { timesAround } from './generation-times.ts'
+import { allKeys, type KeySource } from './key-entry.ts'
+import { integerOf, timeOf } from './query.ts'
+import { type ApiReply, ok } from './reply.ts'
+
+export interface RefusalSource extends Pick<KeySource, 'configured' | 'store'> {
+  readonly refusals: Pick<RefusalStore, 'list'>
+  readonly clock: Pick<Clock, 'now'>
+}
+
+export const MOST_REFUSALS = 500
+const USUAL = 50
+/** Milliseconds that are looked at where neither a time nor an id is named. */
+const USUAL_TIME = 86_400_000
+
+/** The newest first. @throws Fault 400 naming the query parameter. */
+export async function listRefusals(query: URLSearchParams, source: RefusalSource): Promise<ApiReply> {
+  const hash = query.get('api_key_hash') || undefined
+  if (hash !== undefined && !/^[0-9a-f]{64}$/.test(hash)) throw badField('api_key_hash', 'expected 64 hexadecimal digits in lower case')
+  const reason = query.get('reason') || undefined
+  if (reason !== undefined && !/^[a-z_]{1,64}$/.test(reason)) throw badField('reason', 'expected the `reason` of an entry')
+  const limit = integerOf(query, 'limit', 1, MOST_REFUSALS) ?? USUAL
+  const times = timesIn(query, source)
+  const keys = await allKeys(source)
+  // A key that is gone is known by the hash that it was made with.
+  const key = hash === undefined ? undefined : (keys.find((each) => each.hash === hash)?.identity ?? hash)
+  const rows = await source.refusals.list({ ...times, key, reason, limit })
+  const named = new Map(keys.map((each) => [each.identity, each]))
+  const last = rows.at(-1)
+  return ok({
+    data: rows.map((row) => {
+      const known = named.get(row.key)
+      return { api_key_hash: row.key === '' ? null : (known?.hash ?? row.key), api_key_name: known?.name ?? null, ...entryOf(row) }
+    }),
+    next: last && rows.length === limit ? positionOf(last) : null,
+  })
+}
+
+function timesIn(query: URLSearchParams, { clock }: RefusalSource): Pick<RefusalQuery, 'since' | 'after' | 'generation'> {
+  const generation = query.get('generation_id') || undefined
+  if (generation !== undefined) return { ...timesAround(generation, 'generation_id'), generation }
+  const until = timeOf(query, 'until')
+  const since = timeOf(query, 'since') ?? Math.max(0, (until ?? clock.now()) - USUAL_TIME)
+  if (until !== undefined && since >= until) throw badField('since', 'expected a time before `until`')
+  const after = positionIn(query) ?? (until === undefined ? undefined : { at: until, id: '' })
+  return { since, ...(after ? { after } : {}) }
+}
+
+const positionOf = ({ at, id }: RefusalRow): string => Buffer.from(`${at} ${id}`).toString('base64url')
+
+/** @throws Fault 400. */
+function positionIn(query: URLSearchParams): { at: number; id: string } | undefined {
+  const text = query.get('cursor')
+  if (text === null || text === '') return undefined
+  const [, at, id] = /^(\d{1,15}) ([\w.-]{1,40})$/.exec(text.length > 100 ? '' : Buffer.from(text, 'base64url').toString('latin1')) ?? []
+  if (at === undefined || id === undefined) throw badField('cursor', 'expected the `next` of an earlier reply')
+  return { at: Number(at), id }
+}
+
+function entryOf({ at, reason, detail: { status, type, count, last, latest } }: RefusalRow): JsonObject {
+  return {
+    minute: new Date(at).toISOString(),
+    reason,
+    status,
+    error_type: type,
+    count,
+    last_at: new Date(last).toISOString(),
+    latest: latest.map((each) => ({
+      generation_id: each.id === '' ? null : each.id,
+      at: new Date(each.at).toISOString(),
+      operation: each.operation,
+      model: each.model,
+      field: each.field,
+      message: each.message,
+    })),
+  }
+}

@@ -1,0 +1,180 @@
+/**
+ * Counts the requests that the gateway itself refuses, by minute, key and reason, and keeps the latest of each in full. Rows are written
+ * to the store in the background: no request waits for it, and 100,000 refusals of one key in a minute are one row for each reason.
+ */
+import type { Clock, Timer } from '../core/clock.ts'
+import { randomTag } from '../core/ids.ts'
+import { reading, type Tallies } from '../core/metrics.ts'
+import { plainName } from '../core/plain-name.ts'
+import type { RefusalRow, RefusalStore, RefusedRequest } from '../store/refusals.ts'
+import { type ClusterNews, OutageReport, within } from './record-calls.ts'
+
+export interface Refusal extends Omit<RefusedRequest, 'at'> {
+  /** Identity; '' where the request had no key that is known. Such a request is counted alone: a stranger decides its text. */
+  readonly key: string
+  readonly reason: string
+  readonly status: number
+  readonly type: string
+}
+
+export interface RefusalLogOptions {
+  readonly store: RefusalStore
+  readonly clock: Pick<Clock, 'after' | 'now'>
+  readonly report: (news: ClusterNews) => void
+}
+
+const unwritten = reading('gauge', 'refusals_unwritten', 'Rows of refused requests that wait for the store.')
+
+const MINUTE = 60_000
+/** Requests of a row that are kept in full, and the characters of their texts. */
+const LATEST = 5
+const LONGEST_MESSAGE = 500
+const LONGEST_NAME = 128
+/** Rows in memory: beyond, requests are counted without their keys. */
+const MOST_ROWS = 2_000
+/** Milliseconds until a new row is written, until one is written again, and until a failed batch comes again; for one batch. */
+const FIRST_WRITE = 250
+const NEXT_WRITE = 2_000
+const RETRY = 1_000
+const LONGEST_PUT = 10_000
+const LONGEST_CLOSE = 2_000
+const BATCH = 100
+
+interface OpenRow {
+  readonly row: Omit<RefusalRow, 'detail'>
+  readonly status: number
+  readonly type: string
+  readonly latest: RefusedRequest[]
+  count: number
+  last: number
+  /** Refusals that the store has of it. */
+  written: number
+}
+
+export class RefusalLog {
+  /** What other parts read of it. */
+  readonly store: RefusalStore
+  private readonly options: RefusalLogOptions
+  private readonly outage: OutageReport
+  private readonly writer = randomTag()
+  private readonly rows = new Map<string, OpenRow>()
+  private made = 0
+  private timer: Timer | undefined
+  private dueAt = 0
+  private writing: Promise<void> | undefined
+
+  constructor(options: RefusalLogOptions) {
+    this.options = options
+    this.store = options.store
+    this.outage = new OutageReport('refusals', options.report)
+  }
+
+  /** Shows in the metrics of a gateway what waits. */
+  showIn(tallies: Tallies): void {
+    tallies.of(unwritten).from(() => this.unwritten().length)
+  }
+
+  note(refusal: Refusal): void {
+    const now = Math.floor(this.options.clock.now())
+    const at = now - (now % MINUTE)
+    const open = this.rowOf(refusal, at)
+    open.count++
+    open.last = now
+    if (open.row.key !== '') {
+      const { id, operation, model, field, message } = refusal
+      if (open.latest.length === LATEST) open.latest.pop()
+      open.latest.unshift({
+        id,
+        at: now,
+        operation,
+        model: model === null ? null : shortened(model, LONGEST_NAME),
+        field: field === null ? null : shortened(field, LONGEST_NAME),
+        message: shortened(message, LONGEST_MESSAGE),
+      })
+    }
+    this.writeIn(open.written === 0 ? FIRST_WRITE : NEXT_WRITE)
+  }
+
+  /** Writes what waits, if the store takes it soon. */
+  async close(): Promise<void> {
+    this.timer?.cancel()
+    if (this.writing) {
+      const done = await within(this.options.clock, LONGEST_CLOSE, this.writing).then(
+        () => true,
+        () => false,
+      )
+      if (!done) return
+    }
+    this.timer?.cancel()
+    for (let before = Number.POSITIVE_INFINITY; ; ) {
+      const { length } = this.unwritten()
+      if (length === 0 || length >= before) return
+      before = length
+      await this.batch(LONGEST_CLOSE)
+    }
+  }
+
+  private rowOf({ key, reason, status, type }: Refusal, at: number): OpenRow {
+    const name = `${at} ${reason} ${key}`
+    const found = this.rows.get(name)
+    if (found) return found
+    if (key !== '' && this.rows.size >= MOST_ROWS) return this.rowOf({ key: '', reason, status, type } as Refusal, at)
+    const row = { at, id: `${this.writer}.${++this.made}`, key, reason }
+    const made: OpenRow = { row, status, type, latest: [], count: 0, last: at, written: 0 }
+    this.rows.set(name, made)
+    return made
+  }
+
+  private unwritten(): OpenRow[] {
+    return [...this.rows.values()].filter(({ count, written }) => count > written)
+  }
+
+  private writeIn(delay: number): void {
+    if (this.writing) return
+    const due = this.options.clock.now() + delay
+    if (this.timer && this.dueAt <= due) return
+    this.timer?.cancel()
+    this.dueAt = due
+    this.timer = this.options.clock.after(delay, () => this.write())
+  }
+
+  private write(): void {
+    this.timer = undefined
+    this.writing = this.batch(LONGEST_PUT).then((isWritten) => {
+      this.writing = undefined
+      const waiting = this.unwritten()
+      if (waiting.length > 0) this.writeIn(!isWritten ? RETRY : waiting.some(({ written }) => written === 0) ? FIRST_WRITE : NEXT_WRITE)
+    })
+  }
+
+  /** @returns false where the store did not take it: the same rows come again, each in the place of its earlier form. */
+  private async batch(longest: number): Promise<boolean> {
+    const { store, clock } = this.options
+    const open = this.unwritten().slice(0, BATCH)
+    const counts = open.map(({ count }) => count)
+    const put = async (): Promise<void> =>
+      store.put(
+        open.map(({ row, status, type, count, last, latest }) => ({ ...row, detail: { status, type, count, last, latest: [...latest] } })),
+      )
+    try {
+      await within(clock, longest, put())
+    } catch (thrown) {
+      this.outage.failed(thrown)
+      return false
+    }
+    this.outage.went()
+    for (const [index, count] of counts.entries()) {
+      const row = open[index]
+      if (row) row.written = count
+    }
+    const minute = Math.floor(clock.now() / MINUTE) * MINUTE
+    for (const [name, { row, count, written }] of this.rows) if (row.at < minute && count === written) this.rows.delete(name)
+    return true
+  }
+}
+
+/** Without what would disguise it, in one line. */
+function shortened(text: string, longest: number): string {
+  const short = text.length > longest ? `${text.slice(0, longest)}…` : text
+  return plainName(short.replaceAll('\n', ' '))
+}
