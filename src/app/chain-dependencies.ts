@@ -9,6 +9,7 @@ import type { LogSink } from '../core/log.ts'
 import type { Tallies } from '../core/metrics.ts'
 import { clientDialects, embeddingWires, toolDialect, upstreamDialects } from '../dialects/registry.ts'
 import { estimateTokens } from '../ledger/settlement.ts'
+import { RefusedEfforts } from '../pipeline/attempt/refused-efforts.ts'
 import type { Lane } from '../pipeline/attempt/turn.ts'
 import { DrainSlots } from '../pipeline/attempt/upstream-attempt.ts'
 import type { ChainDependencies } from '../pipeline/dependencies.ts'
@@ -92,6 +93,7 @@ export function chainDependencies(
     upstreams: upstreamDialects,
     wires: embeddingWires,
     vectorLengths: new VectorLengths(clock),
+    refusedEfforts: new RefusedEfforts(clock),
     tools: serverTools,
     host: { clock, estimateTokens, files },
     toolDialect,

@@ -96,18 +96,22 @@ export class SourceSize extends JsonSize {
   }
 }
 
-/** Members of all objects of a value. */
+/** Members of all objects of a value; -1 where one of its texts holds half a character, which is not sent on as it came. */
 function membersOf(root: Json): number {
   let members = 0
   const rest: Json[] = [root]
   for (let value = rest.pop(); value !== undefined; value = rest.pop()) {
     if (Array.isArray(value)) {
-      for (const child of value) if (typeof child === 'object' && child !== null) rest.push(child)
+      for (const child of value) {
+        if (typeof child === 'object' && child !== null) rest.push(child)
+        else if (typeof child === 'string' && !child.isWellFormed()) return -1
+      }
     } else if (typeof value === 'object' && value !== null) {
       for (const name in value) {
         members++
         const child = value[name]
         if (typeof child === 'object' && child !== null) rest.push(child)
+        else if (typeof child === 'string' && !child.isWellFormed()) return -1
       }
     }
   }
@@ -161,7 +165,7 @@ export class JsonSource {
   /**
    * @param root the parsed text. @param size of `bytes`, measured just now.
    * @returns undefined where a name stands twice in any object: what was checked is the last of them, and a provider may read the first.
-   * Undefined as well where the root has too many members.
+   * Undefined as well where the root has too many members, and where a text has half a character.
    */
   static of(bytes: Buffer, root: JsonObject, { members, places, literals }: SourceSize): JsonSource | undefined {
     if (places.length >= MOST_PLACES || membersOf(root) !== members) return undefined

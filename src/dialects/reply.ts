@@ -20,8 +20,10 @@ export interface ReplyContext {
   readonly brand: string
   /** Next `sequence_number`; the writer of an event takes it and adds one. */
   sequence: number
-  /** True once `ClientDialect.open` has been written. */
+  /** True once `ClientDialect.open` has been written, or will be in front of what comes next. */
   opened: boolean
+  /** What the provider had counted before its first content. */
+  counted?: Usage | undefined
 }
 
 /** What is known only when the reply has ended and its cost is settled. */

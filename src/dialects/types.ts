@@ -89,6 +89,8 @@ export interface ClientDialect {
    * sets `ctx.opened`. @param source of a large body, from which events may show what they show of the request.
    */
   open?(ctx: ReplyContext, source?: JsonSource): string
+  /** True where the lifecycle events show what the provider has counted, so that they are written when they go out. */
+  readonly opensLate?: boolean
   /** One debug chunk holding the body that is about to go upstream. */
   debug(ctx: ReplyContext, upstreamBody: JsonObject): string
   /** `ctx.opened` is true by the time that `push` is called. */
@@ -194,6 +196,8 @@ export interface StreamDecoder {
 export interface PassFacts {
   /** The last cumulative report; of one side alone where no report has counted the other. */
   usage?: Usage | undefined
+  /** What a stream had counted before its first content. */
+  firstUsage?: Usage | undefined
   end?: End | undefined
   fault?: Fault | undefined
   /** The provider's own id of the reply, where it has come. */

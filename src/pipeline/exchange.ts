@@ -195,6 +195,8 @@ export class Run {
   withoutReasoning: Set<string> | undefined
   /** Ids of endpoints that have refused the effort of reasoning. */
   withoutEffort: Set<string> | undefined
+  /** The effort that the running attempt was sent. */
+  effort: string | undefined
   /** Of the running attempt, where its endpoint has one: the credential or the key of a pool that it is called with. */
   credential: Credential | undefined
   /** Media that the request names by address, as data URLs, where a provider in question takes no addresses. */

@@ -2,6 +2,7 @@
 
 import { asFault, Fault, isAccountFault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
+import { wellFormedJson } from '../core/well-formed.ts'
 import { withTakenNames } from '../dialects/canon/tool-names.ts'
 import type { Endpoint } from '../routing/catalog/types.ts'
 import type { Grant } from '../services/credentials/types.ts'
@@ -81,7 +82,7 @@ export async function countAt(
   })
   // A path of the operator's own is that of generations.
   const path = callPath(address, { ...provider, path: undefined }, { path: encoded.path, model: endpoint.upstreamModel })
-  const body = JSON.stringify(encoded.body)
+  const body = wellFormedJson(encoded.body)
   const credential = endpoint.credential?.forCall()
   let used: Grant | undefined
   try {

@@ -240,7 +240,7 @@ models:
     const response = await gateway.post(client.path, { model: 'acme/one', ...client.write(asked) })
     t.equal(response.status, 200, `${client.id}: ${await response.clone().text()}`)
     const efforts = upstream.requests.slice(before).map(({ json }) => object(json).reasoning_effort)
-    t.same(efforts, ['medium', undefined], `${client.id}: two calls`)
+    t.same(efforts, before === 0 ? ['medium', undefined] : [undefined], `${client.id}: the first of them in two calls`)
     const id = response.headers.get('x-generation-id') ?? ''
     t.match(
       await (await gateway.get(`/v1/generation?id=${id}`)).text(),

@@ -1,6 +1,7 @@
 /** A canonical request as the body of `Converse` and `ConverseStream`. */
 import { isObject, type Json, type JsonObject, present } from '../../core/json.ts'
 import { fitSchema } from '../canon/claude-schema.ts'
+import { JSON_INSTRUCTION, schemaInstruction } from '../canon/format-words.ts'
 import type { CanonicalRequest, Sampling } from '../canon/request.ts'
 import { type CapWire, losesTier, sendsCap, tierToSend } from '../canon/request-fields.ts'
 import type { Quirks } from '../quirks.ts'
@@ -76,8 +77,6 @@ function topKFields({ sampling: { topK } }: CanonicalRequest, target: Target, dr
   return target.quirks.top_k === 'inferenceConfig' ? { inferenceConfig: { topK: value } } : { [target.quirks.top_k ?? 'top_k']: value }
 }
 
-const JSON_INSTRUCTION = 'Reply with one JSON object and nothing else: no text before or behind it, no code fence.'
-
 interface Format {
   readonly outputConfig?: JsonObject
   readonly instruction?: string
@@ -94,7 +93,7 @@ function formatOf({ format }: CanonicalRequest, { quirks, supported }: Target, d
   const schema = format.schema ?? { type: 'object' }
   if (quirks.json_schema === 'words') {
     dropped.add('response_format')
-    return { instruction: `${JSON_INSTRUCTION} It must be valid against this JSON Schema: ${JSON.stringify(schema)}` }
+    return { instruction: schemaInstruction(schema) }
   }
   const fitted = fitSchema(schema, (keyword) => dropped.add(`response_format.schema.${keyword}`))
   // The name that Claude's own format needs none of; the service takes letters, digits, dashes and underscores.

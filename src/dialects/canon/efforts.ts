@@ -68,16 +68,17 @@ const REFUSED_EFFORT = /\bthink value .{0,40} is not supported for this model|\b
 export const refusesEffort = (sentence: string | undefined): boolean =>
   sentence !== undefined && REFUSED_EFFORT.test(sentence.slice(0, 1000))
 
-/** Takes the effort out of a body of the chat or the Responses format, in place. @returns true where there was one. */
-export function dropEffort(body: JsonObject): boolean {
-  const { reasoning } = body
-  const within = isObject(reasoning) && reasoning.effort !== undefined ? reasoning : undefined
-  if (body.reasoning_effort === undefined && !within) return false
+/** The effort in a body of the chat or the Responses format. */
+export function effortIn({ reasoning_effort: effort, reasoning }: JsonObject): string | undefined {
+  if (typeof effort === 'string') return effort
+  return isObject(reasoning) && typeof reasoning.effort === 'string' ? reasoning.effort : undefined
+}
+
+/** Takes the effort out of a body of the chat or the Responses format, in place. */
+export function dropEffort(body: JsonObject): void {
   delete body.reasoning_effort
-  if (within) {
-    const { effort: _, ...rest } = within
-    body.reasoning = rest
-    if (Object.keys(rest).length === 0) delete body.reasoning
-  }
-  return true
+  if (!isObject(body.reasoning)) return
+  const { effort: _, ...rest } = body.reasoning
+  body.reasoning = rest
+  if (Object.keys(rest).length === 0) delete body.reasoning
 }

@@ -84,6 +84,10 @@ export const closedSchemas = flag(
   'True: with `strict: true` the provider takes only schemas whose objects are closed and require all of their properties. Others are sent with `strict: false`.',
 )
 
+export const unsignedReasoning = flag(
+  'True: the provider takes reasoning of earlier turns without a signature or encrypted content, such as that of another format, and its model reads it. If unset: such reasoning is left out.',
+)
+
 export const webSearch = flag('True: the provider has a web search of its own, which the engine `native` uses.')
 
 export const mediaUrls = oneOf(

@@ -7,7 +7,7 @@ import type { Usage } from '../canon/usage.ts'
 import { LikeFrames, type Varying } from '../sse/like-frames.ts'
 import type { StreamDecoder } from '../types.ts'
 import { DeltaReader } from './decode-delta.ts'
-import { choiceFault, eventFault, faultIn, finishWord, unify } from './ends.ts'
+import { choiceFault, eventFault, faultIn, finishWord, stopText, unify } from './ends.ts'
 import { ReplyIdentity, ReplyMembers } from './reply.ts'
 import { usageIn } from './usage.ts'
 import { WIRE } from './wire.ts'
@@ -26,6 +26,7 @@ export class ChatStreamDecoder implements StreamDecoder {
   private readonly like = new LikeFrames(VARYING)
   private started = false
   private finished: string | undefined
+  private stopped: string | undefined
   private usage: Usage | undefined
   private tier: TierReport | undefined
   private fingerprint: string | undefined
@@ -128,6 +129,7 @@ export class ChatStreamDecoder implements StreamDecoder {
     const fault = choiceFault(choice, chunk, word)
     if (fault) this.fail(fault, out)
     else this.finished = word ?? this.finished
+    this.stopped = stopText(choice, word) ?? this.stopped
   }
 
   /** @param done true where the provider itself marked the end. */
@@ -142,6 +144,7 @@ export class ChatStreamDecoder implements StreamDecoder {
     this.beside(this.members.end(), out)
     const end: End = { reason: unify(this.finished ?? 'stop', this.deltas.hasCalls) }
     if (this.finished !== undefined) end.raw = this.finished
+    if (this.stopped !== undefined) end.sequence = this.stopped
     noteTier(end, this.tier)
     if (this.fingerprint !== undefined) end.fingerprint = this.fingerprint
     out.push({ type: 'end', ...end })

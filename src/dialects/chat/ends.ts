@@ -80,6 +80,14 @@ export function finishWord(choice: JsonObject): string | undefined {
   return word === 'null' ? undefined : word
 }
 
+/**
+ * The stop text that ended the answer, which is no part of this wire: vLLM names it beside the end, or the number of a token in its place
+ * (`ChatCompletionResponseChoice.stop_reason: int | str | None`, vLLM 0.32.0).
+ */
+export function stopText({ stop_reason: text }: JsonObject, word: string | undefined): string | undefined {
+  return word === 'stop' && typeof text === 'string' && text !== '' ? text : undefined
+}
+
 /** Google's compatible endpoint writes `content_filter: RECITATION`, `function_call_filter: MALFORMED_FUNCTION_CALL`. */
 const WITH_CAUSE = /^([a-z_]+): [a-z_]+$/
 const FILTERED: EndWords = new Map<string, EndReason>([

@@ -36,6 +36,7 @@ export const messagesClient: ClientDialect = {
   gatewayFields,
   faultBody,
   open: openStream,
+  opensLate: true,
   debug: debugEvent,
   streamEncoder: (ctx) => new MessagesStreamEncoder(ctx),
   encodeResult,
@@ -46,7 +47,8 @@ export const messagesClient: ClientDialect = {
 function textBlocks({ kind, text, notes }: Block): JsonObject[] {
   const cited = kind === 'text' ? notes.filter(({ note }) => note === 'annotation') : []
   const citations = cited.map(({ data }) => citationOf(data)).filter((citation) => citation !== undefined)
-  return text === '' && citations.length === 0 ? [] : [textBlock(text, citations)]
+  // Anthropic refuses a text of white space alone, and the caller sends back what it got.
+  return text.trim() === '' && citations.length === 0 ? [] : [textBlock(text, citations)]
 }
 
 interface Shown {

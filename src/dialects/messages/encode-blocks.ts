@@ -18,6 +18,8 @@ export interface WriteContext {
   readonly dropped: Set<string>
   /** Features of the provider that what was written needs. */
   readonly betas: Set<string>
+  /** The provider takes thinking without a signature. */
+  readonly takesUnsigned: boolean
 }
 
 /** Files that a provider keeps need it where they are not yet part of the plain API. */

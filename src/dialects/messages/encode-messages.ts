@@ -1,6 +1,7 @@
 /** Canonical items as the system prompt and the messages of this wire. */
 
 import type { JsonObject } from '../../core/json.ts'
+import { reasoningWords } from '../canon/reasoning-words.ts'
 import type { Item } from '../canon/request.ts'
 import { contentOf, encodeParts, inputOf, marked, type Place, type WriteContext } from './encode-blocks.ts'
 import { FORMAT, nativeOf, WIRE } from './wire.ts'
@@ -143,7 +144,11 @@ export class TurnWriter {
     if (own && item.encrypted !== undefined) this.turn('assistant').blocks.push({ type: 'redacted_thinking', data: item.encrypted })
     else if (own && item.signature)
       this.turn('assistant').blocks.push({ type: 'thinking', thinking: item.text ?? '', signature: item.signature, ...nativeOf(item) })
-    else this.context.dropped.add('reasoning')
+    else {
+      const words = this.context.takesUnsigned ? reasoningWords(item) : undefined
+      if (words === undefined) this.context.dropped.add('reasoning')
+      else this.turn('assistant').blocks.push({ type: 'thinking', thinking: words, signature: '' })
+    }
   }
 
   private result(item: Extract<Item, { kind: 'result' }>): void {

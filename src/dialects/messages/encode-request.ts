@@ -2,6 +2,7 @@
 import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
 import { offeredTools } from '../canon/allowed-tools.ts'
 import { fitSchema } from '../canon/claude-schema.ts'
+import { JSON_INSTRUCTION, schemaInstruction } from '../canon/format-words.ts'
 import { nativeSearchIn } from '../canon/native-search.ts'
 import type { CanonicalRequest, OutputFormat, Sampling, ToolChoice, ToolSpec } from '../canon/request.ts'
 import type { Encoded, Target } from '../types.ts'
@@ -145,7 +146,12 @@ function systemInside({ quirks }: Target, { sameWire }: WriteContext): SystemIns
 /** @returns path, body, headers, and the canonical names of what the caller sent and this upstream cannot take. */
 export function encodeRequest(request: CanonicalRequest, target: Target): Encoded {
   const dropped = new Set<string>()
-  const context: WriteContext = { sameWire: request.extras?.dialect === WIRE, dropped, betas: new Set() }
+  const context: WriteContext = {
+    sameWire: request.extras?.dialect === WIRE,
+    dropped,
+    betas: new Set(),
+    takesUnsigned: target.quirks.unsigned_reasoning === true,
+  }
   const writer = new TurnWriter(context, systemInside(target, context))
   for (const item of request.items) writer.write(item)
   const plan = planThinking(request, target, dropped)
@@ -172,11 +178,10 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Encode
   const instruction = formatInstruction(request, target, dropped)
   if (instruction !== undefined) instruct(body, instruction)
   const encoded = finished(body, target, context)
-  if (request.format?.type === 'json_object') encoded.looseFormat = true
+  if (request.format?.type === 'json_object' || (request.format?.type === 'json_schema' && target.quirks.json_schema === 'checked'))
+    encoded.looseFormat = true
   return encoded
 }
-
-const JSON_INSTRUCTION = 'Reply with one JSON object and nothing else: no text before or behind it, no code fence.'
 
 /**
  * What the model is given to read where the wire has no field for the format of the answer, or the provider does not take it. At providers
@@ -188,7 +193,7 @@ function formatInstruction({ format }: CanonicalRequest, { quirks, supported }: 
   dropped.add('response_format')
   const isTaken = supported === undefined || supported.has('response_format') || supported.has('structured_outputs')
   if (!isTaken || quirks.body?.drop?.includes('response_format')) return undefined
-  return `${JSON_INSTRUCTION} It must be valid against this JSON Schema: ${JSON.stringify(format.schema ?? { type: 'object' })}`
+  return schemaInstruction(format.schema)
 }
 
 function finished(body: JsonObject, target: Target, context: WriteContext): Encoded {

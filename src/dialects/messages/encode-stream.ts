@@ -27,6 +27,8 @@ interface Track {
   readonly thought: Thought | undefined
   /** JSON text before a delta's own text; '' until its block has begun. */
   head: string
+  /** White space that a text begins with, as long as nothing else has come of it: Anthropic refuses a text block of nothing else. */
+  blank: string
   /** Events that wait until the blocks in front have ended. */
   readonly waiting: BlockEvent[]
 }
@@ -102,7 +104,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
   private start(event: Start): string {
     const { kind, call, of } = event
     const thought = kind === 'reasoning' || kind === 'summary' ? new Thought(kind, event.item) : undefined
-    const track: Track = { number: event.block, kind, call, of, thought, head: '', waiting: [] }
+    const track: Track = { number: event.block, kind, call, of, thought, head: '', blank: '', waiting: [] }
     this.tracks.set(event.block, track)
     this.queue.push(track)
     return this.queue.length === 1 ? this.enter(track) : ''
@@ -174,9 +176,13 @@ export class MessagesStreamEncoder implements StreamEncoder {
       return ''
     }
     if (DELTAS[track.kind] === undefined) return ''
+    if (!track.thought && text.trim() === '') {
+      track.blank += text
+      return ''
+    }
     if (track.kind === 'refusal') this.refused = true
     const begun = this.begin(track, track.thought ? thinkingBlock('', '') : textBlock('', []))
-    return `${begun}${track.head}${quote(text)}}}\n\n`
+    return `${begun}${track.head}${quote(track.blank + text)}}}\n\n`
   }
 
   private note(track: Track, { note, data }: Extract<StreamEvent, { type: 'block-note' }>): string {
@@ -186,7 +192,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
     }
     const citation = note === 'annotation' && track.kind === 'text' ? citationOf(data) : undefined
     if (citation === undefined) return ''
-    const begun = track.head === '' ? this.begin(track, textBlock('', [])) : ''
+    const begun = track.head === '' ? this.begin(track, textBlock(track.blank, [])) : ''
     return begun + this.delta('citations_delta', 'citation', JSON.stringify(citation))
   }
 

@@ -6,6 +6,7 @@ import { count } from '../canon/counts.ts'
 import { unknownEnd } from '../canon/ends.ts'
 import type { Opaque } from '../canon/request.ts'
 import { shownTier } from '../canon/served-tier.ts'
+import type { Usage } from '../canon/usage.ts'
 import { binary } from '../sse/frames.ts'
 import type { Final, ReplyContext } from '../types.ts'
 import { stopReasonOf } from './stop-reason.ts'
@@ -23,6 +24,17 @@ const NO_USAGE: JsonObject = {
   service_tier: null,
   inference_geo: null,
   speed: null,
+}
+
+/** `usage` of a message that has begun: callers read there how large their prompt was. The output counts at the end. */
+function usageSoFar(counted: Usage | undefined): JsonObject {
+  if (counted === undefined || counted.inputUnknown) return NO_USAGE
+  return {
+    ...NO_USAGE,
+    input_tokens: counted.input - counted.cached - counted.cacheWrite,
+    cache_creation_input_tokens: counted.cacheWrite,
+    cache_read_input_tokens: counted.cached,
+  }
 }
 
 /** Members of the provider's own `usage` that no count of ours replaces. */
@@ -133,7 +145,7 @@ export function messageHead(ctx: ReplyContext): JsonObject {
     container: null,
     context_management: null,
     diagnostics: null,
-    usage: NO_USAGE,
+    usage: usageSoFar(ctx.counted),
   }
   if (ctx.provider !== '') head.provider = ctx.provider
   return head

@@ -12,11 +12,10 @@ import { CallInputs } from './call-inputs.ts'
 import { endOf, MEMBERS } from './decode-stream.ts'
 import { MessagesStreamEncoder } from './encode-stream.ts'
 import { decodeFault } from './fault.ts'
-import { messageHead } from './message.ts'
 import { wholeBlock } from './reply-blocks.ts'
 import { withSignature } from './thought.ts'
 import { withInput } from './tool-input.ts'
-import { mergeUsage, UsageReports } from './usage-read.ts'
+import { UsageReports } from './usage-read.ts'
 import { eventFrame, OPAQUE, WIRE } from './wire.ts'
 
 /** Blocks whose start is no content. */
@@ -49,6 +48,7 @@ function isWhole(frame: string): boolean {
 
 export class PassStreamOfMessages implements PassStream {
   usage?: Usage | undefined
+  firstUsage?: Usage | undefined
   end?: End
   fault?: Fault
   replyId: string | undefined
@@ -101,7 +101,7 @@ export class PassStreamOfMessages implements PassStream {
     const { ctx } = this
     let out = ''
     // An answer without content: what opened and closed it belongs to the reply all the same.
-    if (!this.committed && !final.fault) out = this.head() + this.held
+    if (!this.committed && !final.fault) out = this.held
     const encoder = new MessagesStreamEncoder(ctx)
     const data = { ...this.members, usage: this.reports.merged }
     encoder.push([{ type: 'opaque', of: { dialect: WIRE, type: OPAQUE.message, data } }])
@@ -167,9 +167,9 @@ export class PassStreamOfMessages implements PassStream {
     this.relayed += Math.max(1, this.run.words)
     if (this.committed) return text
     this.committed = true
-    const opening = this.head() + this.held
+    const { held } = this
     this.held = ''
-    return opening + text
+    return held + text
   }
 
   /** @returns the end of the block that is still open where another one starts. */
@@ -224,10 +224,11 @@ export class PassStreamOfMessages implements PassStream {
       if (hasBlocks && isAnother(message.id, this.message.id)) this.stop(new Fault('upstream_garbled'))
       return ''
     }
-    this.message = { ...message, stop_reason: null, stop_sequence: null }
+    this.message = message
     this.replyId = stringOf(message.id)
     for (const key of MEMBERS) if ((message[key] ?? null) !== null) this.members[key] = message[key]
     this.usage = this.reports.start(message.usage) ?? this.usage
+    this.firstUsage = this.usage
     const frames = objectsOf(content).map((block, index) => wholeBlock(block, index))
     const text = frames.length === 0 ? '' : this.route(binary(frames.join('')))
     const { stop_reason, stop_sequence = null, usage = null } = message
@@ -242,19 +243,6 @@ export class PassStreamOfMessages implements PassStream {
     const last = stringOf(stop_reason) !== undefined
     this.usage = this.reports.delta(usage, last) ?? this.usage
     if (last) this.end = endOf(facts, this.reports.merged, this.sawCall)
-  }
-
-  /** The provider's own `message_start` under our name, unless ours has gone out early. */
-  private head(): string {
-    const { ctx, message } = this
-    if (ctx.opened) return ''
-    ctx.opened = true
-    const own = messageHead(ctx)
-    const { id, model, provider, role, type } = own
-    const usage = mergeUsage(own.usage as JsonObject, message?.usage)
-    const merged: JsonObject = { ...own, ...message, id, model, role, type, usage }
-    if (provider !== undefined) merged.provider = provider
-    return binary(eventFrame('message_start', `,"message":${JSON.stringify(merged)}`))
   }
 }
 

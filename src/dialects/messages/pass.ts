@@ -66,7 +66,10 @@ function passRequest(body: JsonObject, target: Target): Encoded {
   markLastBlock(copy, target, dropped)
   const headers = betaHeaders(copy, target, unbindThinking(copy, target, dropped, false) ?? NONE, dropped)
   const path = placed(copy, target)
-  return headers ? { path, body: copy, headers, dropped } : { path, body: copy, dropped }
+  const encoded: Encoded = headers ? { path, body: copy, headers, dropped } : { path, body: copy, dropped }
+  const format = isObject(copy.output_config) ? copy.output_config.format : undefined
+  if (target.quirks.json_schema === 'checked' && isObject(format)) encoded.looseFormat = true
+  return encoded
 }
 
 function factsOf(body: JsonObject): PassFacts {

@@ -1,6 +1,6 @@
 /** Quirks of providers that speak the Messages API. */
 import { Type } from 'typebox'
-import { body, efforts, flag, forcedTools, listOf, mediaUrls, oneOf, webSearch, word } from '../canon/quirks.ts'
+import { body, efforts, flag, forcedTools, listOf, mediaUrls, oneOf, unsignedReasoning, webSearch, word } from '../canon/quirks.ts'
 
 export const messagesQuirks = {
   thinking: oneOf('How reasoning is requested: a budget in tokens, or an effort (`adaptive`). If unset: a budget.', ['budget', 'adaptive']),
@@ -12,6 +12,7 @@ export const messagesQuirks = {
     'True: the provider refuses thinking of earlier turns where anything before it has changed; it is sent the setting by which it leaves such blocks out.',
   ),
   efforts,
+  unsigned_reasoning: unsignedReasoning,
   signatures: oneOf(
     "Where signed thinking is valid: at every provider of Anthropic's models (`portable`), or only at the account that made it. If unset: `portable`.",
     ['portable', 'account'],
@@ -31,8 +32,8 @@ export const messagesQuirks = {
     'False: the provider takes no `cache_control` of the whole request; its mark goes to the last block that takes one. If unset: it is sent as it is.',
   ),
   json_schema: oneOf(
-    '`words`: the model takes no schema of the answer and no strict tools; the schema stands in the system prompt. If unset: the schema is enforced.',
-    ['words'],
+    '`words`: the model takes no schema of the answer and no strict tools; the schema stands in the system prompt. `checked`: the provider may ignore the schema; it is sent, and the gateway checks the answer against it. If unset: the schema is enforced.',
+    ['words', 'checked'],
   ),
   betas: listOf('Names in `anthropic-beta` that the provider takes; others are left out. If unset: all.', word('A name.', 128)),
   raw_predict: flag(

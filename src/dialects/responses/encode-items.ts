@@ -2,6 +2,7 @@
 
 import { type JsonObject, present } from '../../core/json.ts'
 import { nativeOf } from '../canon/native.ts'
+import { reasoningWords } from '../canon/reasoning-words.ts'
 import type { Item } from '../canon/request.ts'
 import { encodeOutput, encodeParts, type ItemContext } from './encode-parts.ts'
 import { isOwnFormat } from './foreign-reasoning.ts'
@@ -31,6 +32,8 @@ function encodeReasoning(item: Extract<Item, { kind: 'reasoning' }>, context: It
   const empty = item.id === undefined && item.encrypted === undefined && item.text === undefined
   const ours = item.format === undefined ? context.sameWire : isOwnFormat(item.format)
   if (empty || !ours || (!context.sameWire && item.encrypted === undefined)) {
+    const words = context.quirks.unsigned_reasoning === true ? reasoningWords(item) : undefined
+    if (words !== undefined) return { type: 'reasoning', summary: [], content: [{ type: 'reasoning_text', text: words }] }
     context.dropped.add('reasoning')
     return undefined
   }

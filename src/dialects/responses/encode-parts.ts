@@ -4,11 +4,13 @@ import { type JsonObject, present } from '../../core/json.ts'
 import { TEXT_NAME, textUrl } from '../canon/file-url.ts'
 import { nativeOf } from '../canon/native.ts'
 import type { CacheMark, Part, Role } from '../canon/request.ts'
+import type { Quirks } from '../quirks.ts'
 import { WIRE } from './wire.ts'
 
 /** Where an item is written to: the same wire takes everything back, another caller's items lose what has no name here. */
 export interface ItemContext {
   readonly sameWire: boolean
+  readonly quirks: Quirks
   readonly dropped: Set<string>
 }
 

@@ -10,7 +10,7 @@ import type { Encoded, Target } from '../types.ts'
 import { INSTRUCTIONS } from './decode-request.ts'
 import { encodeItem } from './encode-items.ts'
 import type { ItemContext } from './encode-parts.ts'
-import { ENCRYPTED, fitToTarget, mayReason } from './target.ts'
+import { ENCRYPTED, fitToTarget, isLoose, mayReason } from './target.ts'
 import { SEARCH_TYPE, searchTool } from './web-search.ts'
 import { WIRE } from './wire.ts'
 
@@ -39,7 +39,7 @@ function encodeTool(tool: ToolSpec, context: ItemContext): JsonObject | undefine
       description: tool.description,
       parameters: tool.parameters,
       // Absent means strict on this wire and not strict on others.
-      strict: tool.strict ?? (context.sameWire ? undefined : false),
+      strict: tool.strict ?? (context.sameWire || context.quirks.strict === 'stated' ? undefined : false),
     })
     return Object.assign(spec, nativeOf(tool, WIRE))
   }
@@ -159,7 +159,7 @@ function cacheKeyOf({ conversation, quirks }: Target): string | undefined {
 
 /** @returns path, body and the canonical names of what the caller sent and this upstream cannot take. */
 export function encodeRequest(request: CanonicalRequest, target: Target): Encoded {
-  const context: ItemContext = { sameWire: request.extras?.dialect === WIRE, dropped: new Set() }
+  const context: ItemContext = { sameWire: request.extras?.dialect === WIRE, quirks: target.quirks, dropped: new Set() }
   const instructions = instructionsOf(request.items, context.sameWire)
   const items = instructions === undefined ? request.items : request.items.slice(1)
   const body: JsonObject = {
@@ -192,5 +192,5 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Encode
   fitToTarget(present(body), target, dropped)
   const include = encodeInclude(request, body, target)
   if (include) body.include = include
-  return { path: PATH, body, dropped }
+  return isLoose(body, target) ? { path: PATH, body, dropped, looseFormat: true } : { path: PATH, body, dropped }
 }

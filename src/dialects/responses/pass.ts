@@ -11,7 +11,7 @@ import { isForeign } from './foreign-reasoning.ts'
 import { factsOf } from './pass-facts.ts'
 import { ResponsesPassStream } from './pass-stream.ts'
 import { closingJson, endingOf, restOf } from './result-object.ts'
-import { fitToTarget } from './target.ts'
+import { fitToTarget, isLoose } from './target.ts'
 import { WIRE } from './wire.ts'
 
 /** The caller's body without the gateway's own fields, fitted to its endpoint. */
@@ -25,7 +25,7 @@ function passRequest(body: JsonObject, target: Target): Encoded {
     copy.input = copy.input.filter((item) => !isObject(item) || item.type !== 'item_reference')
   const dropped: string[] = []
   fitToTarget(copy, target, dropped)
-  return { path: PATH, body: copy, dropped }
+  return isLoose(copy, target) ? { path: PATH, body: copy, dropped, looseFormat: true } : { path: PATH, body: copy, dropped }
 }
 
 function passResult(body: JsonObject, ctx: ReplyContext): PassResult {

@@ -9,6 +9,7 @@ import {
   mediaUrls,
   oneOf,
   safetyIdentifierLength,
+  unsignedReasoning,
   userLength,
   webSearch,
 } from '../canon/quirks.ts'
@@ -19,12 +20,21 @@ export const responsesQuirks = {
     ['effort', 'object'],
   ),
   efforts,
+  unsigned_reasoning: unsignedReasoning,
   min_output_tokens: Type.Integer({
     description: 'The lowest output cap that the provider takes, in tokens; lower ones are raised to it, and so is what is held for them.',
     minimum: 1,
     maximum: 4096,
   }),
+  strict: oneOf(
+    '`stated`: functions of callers of other formats go out without `strict` where the caller did not set it. Servers that print the tools into the prompt print it too. If unset: with `strict: false`, since this format is strict without it.',
+    ['stated'],
+  ),
   developer: oneOf('`system`: messages of the role `developer` are sent as `system`. If unset: as they are.', ['system']),
+  json_schema: oneOf(
+    '`checked`: the provider may ignore the schema of an answer; it is sent, and the gateway checks the answer against it. `words`: it stands in the instructions in place of `text.format`, and the answer is checked. If unset: the provider enforces it.',
+    ['checked', 'words'],
+  ),
   closed_schemas: closedSchemas,
   explicit_caching: explicitCaching,
   user_length: userLength,

@@ -2,6 +2,7 @@
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { fitFormat, fitFunctions } from '../canon/closed-schema.ts'
 import { effortForBudget, nearestEffort } from '../canon/efforts.ts'
+import { JSON_INSTRUCTION, schemaInstruction } from '../canon/format-words.ts'
 import { type CapWire, fitUser, losesTier, sendsCap, takeTierWords, tierToSend } from '../canon/request-fields.ts'
 import type { Quirks } from '../quirks.ts'
 import type { Target } from '../types.ts'
@@ -145,6 +146,24 @@ function fitTier(body: JsonObject, { tier }: Target, dropped: string[]): void {
   takeTierWords(body, tier, dropped)
 }
 
+const hasFormat = ({ text }: JsonObject): boolean => isObject(text) && isObject(text.format) && text.format.type !== 'text'
+
+/** True where the answer has a form that the provider may not keep to. */
+export const isLoose = (body: JsonObject, { quirks }: Target): boolean => quirks.json_schema === 'checked' && hasFormat(body)
+
+/** The model reads the schema of its answer among the instructions. */
+function fitFormatToWords(body: JsonObject, dropped: string[]): void {
+  const { text, instructions } = body
+  if (!hasFormat(body) || !isObject(text) || !isObject(text.format)) return
+  const { format, ...rest } = text
+  const { type, schema } = text.format
+  const words = type === 'json_schema' ? schemaInstruction(isObject(schema) ? schema : undefined) : JSON_INSTRUCTION
+  body.instructions = typeof instructions === 'string' && instructions !== '' ? `${instructions}\n\n${words}` : words
+  body.text = rest
+  if (Object.keys(rest).length === 0) delete body.text
+  dropped.push('response_format')
+}
+
 /**
  * Fits a wire body to its endpoint, in place: model, statelessness, output cap, parameters, identity, quirks.
  * @param dropped receives the canonical names of what was taken out.
@@ -160,6 +179,7 @@ export function fitToTarget(body: JsonObject, target: Target, dropped: string[])
   fitInput(body, target, dropped)
   fitInclude(body, target)
   if (target.quirks.closed_schemas === true) fitSchemas(body, dropped)
+  if (target.quirks.json_schema === 'words') fitFormatToWords(body, dropped)
   fitReasoning(body, target, dropped)
   fitSearch(body, target, dropped)
   capCalls(body, target.toolCalls, target.limited === true)

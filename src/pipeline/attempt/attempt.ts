@@ -245,6 +245,7 @@ function withoutRefused(
   if (part === undefined) return undefined
   attemptFailed(exchange, thrown, running, dependencies)
   close(exchange, running)
+  if (part === 'withoutEffort') dependencies.refusedEfforts.note(endpoint.id, exchange.run.effort)
   exchange.run[part] = (exchange.run[part] ?? new Set()).add(endpoint.id)
   exchange.run.unfinished = undefined
   return beginAttempt(exchange, endpoint, dependencies)

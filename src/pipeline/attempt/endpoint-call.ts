@@ -5,8 +5,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Fault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
+import { wellFormedJson } from '../../core/well-formed.ts'
 import { CallWatch } from '../../dialects/canon/call-watch.ts'
-import { dropEffort } from '../../dialects/canon/efforts.ts'
+import { dropEffort, effortIn } from '../../dialects/canon/efforts.ts'
 import type { StreamEvent } from '../../dialects/canon/events.ts'
 import { withPlainIds } from '../../dialects/canon/provider-ids.ts'
 import { shapeBody } from '../../dialects/canon/quirks.ts'
@@ -32,6 +33,7 @@ import { needsMedia, withMedia } from '../route/media-fetch.ts'
 import { callPath, credentialHeaders, providerAddress, traceOf } from '../route/provider-address.ts'
 import { AnswerCheck, type Demands, demandsLost } from './answer-check.ts'
 import { runLocal } from './local-run.ts'
+import type { RefusedEfforts } from './refused-efforts.ts'
 import { marking, PassRelay, type Relay, StreamAttempt } from './stream-attempt.ts'
 import type { Lane } from './turn.ts'
 import { AnswerOrError, isSuccess } from './upstream-attempt.ts'
@@ -69,7 +71,7 @@ export function callEndpoint(exchange: Planned, endpoint: Endpoint, dependencies
 export function callOf(
   exchange: Planned,
   endpoint: Endpoint,
-  dependencies: Pick<ChainDependencies, 'upstreams' | 'forcedLane'>,
+  dependencies: Pick<ChainDependencies, 'upstreams' | 'forcedLane' | 'refusedEfforts'>,
 ): { call: EndpointCall; encoded: Encoded } {
   const dialect = dialectOf(endpoint, dependencies)
   const target = targetOf(exchange, endpoint, dialect)
@@ -81,7 +83,7 @@ export function callOf(
   // In the translate lane it stands behind the guardrails.
   const observers = said && lane === 'observe' ? [...reading, said] : reading
   const call = { exchange, endpoint, dialect, target, lane, stops, observers }
-  const encoded = encode(call)
+  const encoded = encode(call, dependencies.refusedEfforts)
   const demands = encoded.dropped.length > 0 || encoded.looseFormat ? demandsLost(encoded, () => exchange.request.canonical()) : undefined
   return { call: demands ? checked(call, demands) : call, encoded }
 }
@@ -157,7 +159,7 @@ function laneOf(exchange: Planned, dialect: UpstreamDialect, target: Target, for
   })
 }
 
-function encode({ exchange, endpoint, dialect, lane, target, stops }: EndpointCall): Encoded {
+function encode({ exchange, endpoint, dialect, lane, target, stops }: EndpointCall, refusedEfforts: RefusedEfforts): Encoded {
   const encoded =
     lane !== 'translate' && dialect.pass
       ? dialect.pass.request(exchange.request.body, target)
@@ -168,7 +170,12 @@ function encode({ exchange, endpoint, dialect, lane, target, stops }: EndpointCa
   // Of earlier turns of the same exchange.
   if (exchange.run.signer) encoded.body = withPlainIds(encoded.body)
   if (loweredCap(exchange, endpoint) !== undefined && !encoded.dropped.includes('max_tokens')) encoded.dropped.push('max_tokens')
-  if (exchange.run.withoutEffort?.has(endpoint.id) && dropEffort(encoded.body)) encoded.dropped.push('reasoning.effort')
+  const effort = effortIn(encoded.body)
+  exchange.run.effort = effort
+  if (effort !== undefined && (exchange.run.withoutEffort?.has(endpoint.id) || refusedEfforts.has(endpoint.id, effort))) {
+    dropEffort(encoded.body)
+    encoded.dropped.push('reasoning.effort')
+  }
   // Nothing is lost: the answer is cut here.
   if (stops) encoded.dropped = encoded.dropped.filter((name) => name !== 'stop')
   return encoded
@@ -206,7 +213,7 @@ export function encodeCanonical(
 export function bodyFor(
   exchange: Planned,
   endpoint: Endpoint,
-  dependencies: Pick<ChainDependencies, 'upstreams' | 'forcedLane'>,
+  dependencies: Pick<ChainDependencies, 'upstreams' | 'forcedLane' | 'refusedEfforts'>,
 ): SentBody {
   const dialect = dialectOf(endpoint, dependencies)
   const { rename = {} } = (endpoint.quirks ?? endpoint.provider.quirks).body ?? {}
@@ -379,7 +386,7 @@ function letGo(exchange: Planned): void {
 function bodyText({ exchange, lane }: EndpointCall, body: JsonObject): string | Buffer {
   const { source } = exchange.request
   const bytes = lane === 'translate' ? source?.rewrite(body) : source?.write(body)
-  return bytes ?? JSON.stringify(body)
+  return bytes ?? wellFormedJson(body)
 }
 
 /** What knows the head of a stream. */

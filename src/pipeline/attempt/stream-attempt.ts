@@ -272,6 +272,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
     const { exchange, plan } = this
     this.committed = true
     exchange.run.commit(plan.endpoint, exchange.head.clock.monotonic())
+    exchange.run.ctx.counted = plan.relay.facts.firstUsage
     if (!this.cancellation.discarding) exchange.run.reply?.open()
     if (exchange.request.source && !isReadLater(exchange)) exchange.request.forget()
   }

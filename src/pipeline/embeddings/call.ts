@@ -4,6 +4,7 @@
  */
 import { Fault } from '../../core/faults.ts'
 import { isObject } from '../../core/json.ts'
+import { wellFormedJson } from '../../core/well-formed.ts'
 import type { Usage } from '../../dialects/canon/usage.ts'
 import type { EmbeddingAsk, EmbeddingTarget, EmbeddingWire, VectorSink } from '../../dialects/types.ts'
 import { type RawVector, ReplyScan } from '../../dialects/vectors/scan.ts'
@@ -84,7 +85,7 @@ export function callProvider({ exchange, endpoint, wire, target, ask, anew }: Pr
   const request = {
     path,
     headers: [...address.headers, 'x-client-request-id', exchange.head.id, ...(encoded.headers ?? [])],
-    body: JSON.stringify(encoded.body),
+    body: wellFormedJson(encoded.body),
   }
   if (provider.traceContext !== 'none') request.headers.push(...traceOf(exchange, provider.traceContext))
   if (endpoint.credential) {

@@ -76,6 +76,7 @@ export class EventRelay implements Relay, RelayFacts {
   relayed = 0
   images = 0
   usage: PassFacts['usage']
+  firstUsage: PassFacts['firstUsage']
   end: PassFacts['end']
   fault: Fault | undefined
   private readonly path: EventSink
@@ -117,7 +118,10 @@ export class EventRelay implements Relay, RelayFacts {
         this.relayed += MEDIA_BYTES
         if (event.of?.type === 'image') this.images++
       }
-      content ||= isContent(event)
+      if (!content && isContent(event)) {
+        content = true
+        if (!this.begun) this.firstUsage = this.usage
+      }
     }
     if (this.begun) return this.path.push(events)
     if (!content) {

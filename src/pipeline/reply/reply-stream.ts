@@ -45,7 +45,7 @@ export class ReplyStream implements StreamedReply {
     ctx.sequence = 0
     let text = ''
     for (const body of this.debugBodies ?? []) text += binary(client.debug(ctx, body))
-    this.preface = client.open ? text + client.open(ctx, source) : text
+    this.preface = client.open && !client.opensLate ? text + client.open(ctx, source) : text
     ctx.opened = true
   }
 
@@ -54,6 +54,11 @@ export class ReplyStream implements StreamedReply {
     if (this.sent) return
     if (!this.exchange.run.ctx.opened) this.prepare(undefined)
     this.sent = true
+    const {
+      request: { client },
+      run: { ctx },
+    } = this.exchange
+    if (client.opensLate && client.open) this.preface += client.open(ctx)
     this.exchange.head.connection.openStream(idHeaders(this.exchange))
     this.exchange.head.connection.bytes(this.preface)
     this.preface = ''
