@@ -193,8 +193,11 @@ t.test("LiteLLM's form", async (t) => {
   })
   t.same(
     (all['deepseek/acme-night'].endpoints[0].price as JsonObject).overrides,
-    [{ utc_start: '1630', utc_end: '0030', prompt: '0.15' }],
-    'hours of every day; what holds on some days of the week has no place',
+    [
+      { utc_start: '1630', utc_end: '0030', prompt: '0.15' },
+      { days: ['sun', 'sat'], prompt: '0.15' },
+    ],
+    'hours of every day, and days of the week',
   )
   t.same(all['voyage/acme-vectors'], {
     kind: 'embedding',

@@ -4,6 +4,7 @@
  */
 import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
 import { MOST_OVERRIDES } from '../../core/money.ts'
+import { WEEKDAYS } from '../../core/price-window.ts'
 import {
   day,
   effortsAmong,
@@ -139,19 +140,31 @@ function tierOverride(tier: JsonObject): OverrideConfig[] {
   return above === undefined || Object.keys(prices).length === 0 ? [] : [{ min_prompt_tokens: above, ...prices }]
 }
 
-/** Hours that hold every day. Our prices know no days of the week: on those that name them the usual price stays. */
+/** Windows whose days cannot be read are left out: then the usual price stays. */
 function hoursOf({ off_peak_pricing: cheaper }: JsonObject): OverrideConfig[] {
   if (!isObject(cheaper)) return []
   const prices = pricesOf(cheaper, COSTS, MILLION)
-  return objectsOf(cheaper.windows).flatMap(({ hours_utc: hours, weekdays }) =>
-    weekdays === undefined ? (Array.isArray(hours) ? hours : [hours]).flatMap((span) => windowOf(span, prices)) : [],
-  )
+  return objectsOf(cheaper.windows).flatMap(({ hours_utc: hours, weekdays }) => {
+    const days = weekdays === undefined ? {} : daysOf(weekdays)
+    return days === undefined ? [] : (Array.isArray(hours) ? hours : [hours]).flatMap((span) => windowOf(span, { ...days, ...prices }))
+  })
 }
 
-function windowOf(span: Json | undefined, prices: OverrideConfig): OverrideConfig[] {
+/** Days as ISO 8601 counts them, Monday first (docs.litellm.ai/docs/proxy/off_peak_pricing); undefined where one of them is none. */
+function daysOf(listed: Json): Pick<OverrideConfig, 'days'> | undefined {
+  if (!Array.isArray(listed) || !listed.every((day) => typeof day === 'number' && Number.isInteger(day) && day >= 1 && day <= 7))
+    return undefined
+  const days = WEEKDAYS.filter((_, day) => listed.includes(day === 0 ? 7 : day))
+  return days.length === WEEKDAYS.length ? {} : days.length === 0 ? undefined : { days }
+}
+
+/** A window whose end is its start is the whole day. */
+function windowOf(span: Json | undefined, conditions: OverrideConfig): OverrideConfig[] {
   const [, fromHour, fromMinute, toHour, toMinute] = /^(\d\d):(\d\d)-(\d\d):(\d\d)$/.exec(typeof span === 'string' ? span : '') ?? []
   const [start, end] = [`${fromHour}${fromMinute}`, `${toHour}${toMinute}`]
-  return fromHour === undefined || start === end ? [] : [{ utc_start: start, utc_end: end, ...prices }]
+  if (fromHour === undefined) return []
+  if (start === end) return conditions.days === undefined ? [] : [conditions]
+  return [{ utc_start: start, utc_end: end, ...conditions }]
 }
 
 function searchPrice({ search_context_cost_per_query: searches }: JsonObject): { web_search?: string } {
