@@ -10,7 +10,9 @@ import {
   effortsAmong,
   inputModalities,
   isModelName,
+  isSaidFree,
   type LeftOut,
+  type LeftOutModel,
   type ListedModel,
   type OverrideConfig,
   outputModalities,
@@ -18,6 +20,7 @@ import {
   pricesOf,
   tokens,
   withoutFallbacks,
+  zerosOf,
 } from './listed-model.ts'
 
 const COSTS = [
@@ -48,12 +51,16 @@ export function isLitellm(list: JsonObject): boolean {
 }
 
 /** @param today a day: models that end by then are left out. */
-export function* readLitellm(list: JsonObject, today: string): Generator<ListedModel | LeftOut> {
+export function* readLitellm(list: JsonObject, today: string): Generator<ListedModel | LeftOutModel> {
   for (const [name, entry] of Object.entries(list)) {
     // The first entry describes the fields; an entry that is another name for one has no facts of its own.
     if (name === 'sample_spec' || (isObject(entry) && typeof entry.alias_of === 'string')) continue
-    if (!isObject(entry) || typeof entry.litellm_provider !== 'string') yield 'is not a readable entry'
-    else yield readModel(name, entry.litellm_provider, { entry, today })
+    if (!isObject(entry) || typeof entry.litellm_provider !== 'string') yield { model: name, leftOut: 'is not a readable entry' }
+    else {
+      const provider = entry.litellm_provider
+      const read = readModel(name, provider, { entry, today })
+      yield typeof read === 'string' ? { provider, model: withoutProvider(name, provider), leftOut: read } : read
+    }
   }
 }
 
@@ -64,10 +71,13 @@ function readModel(name: string, provider: string, { entry, today }: { entry: Js
   const expiration = day(entry.deprecation_date)
   if (expiration !== undefined && expiration <= today) return 'is no longer served'
   const output = Array.isArray(entry.supported_output_modalities) ? outputModalities(entry.supported_output_modalities) : []
+  // Music and speech have the mode "chat" as well, at a price per piece that is in another field.
+  if (!embeds && output.length > 0 && !output.includes('text')) return 'is neither a text nor an embedding model'
+  const model = withoutProvider(name, provider)
   const efforts = Array.isArray(entry.reasoning_effort_levels) ? effortsAmong(entry.reasoning_effort_levels) : undefined
   return {
     provider,
-    model: withoutProvider(name, provider),
+    model,
     kind: embeds ? 'embedding' : 'generate',
     expiration,
     context: embeds ? tokens(entry.max_input_tokens) : undefined,
@@ -75,7 +85,8 @@ function readModel(name: string, provider: string, { entry, today }: { entry: Js
     maxOutput: embeds ? undefined : tokens(entry.max_output_tokens),
     input: readsOf(entry),
     output: embeds || !output.includes('text') || output.length === 1 ? undefined : output,
-    price: priceOf(entry, embeds),
+    price: isSaidFree(model) ? 'free' : priceOf(entry, embeds),
+    zeros: isSaidFree(model) ? undefined : zerosOf(entry, embeds ? COSTS.slice(0, 1) : COSTS),
     efforts,
     effortOnly: efforts === undefined ? undefined : entry.supports_adaptive_thinking === true,
   }
