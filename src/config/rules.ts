@@ -134,18 +134,20 @@ function checkEndpoints(model: RawModels[string], slug: string, references: Refe
     checkOverrides(endpoint, [...at, 'endpoints', index, 'price', 'overrides'], source)
 }
 
-const CONDITIONS = ['min_prompt_tokens', 'utc_start', 'utc_end', 'from']
+const CONDITIONS = ['min_prompt_tokens', 'utc_start', 'utc_end', 'days', 'from'] as const
 const PRICES = ['prompt', 'completion']
 
 /** Each entry has a condition and a price; a time of day has a beginning and another end. */
 function checkOverrides({ price }: RawModels[string]['endpoints'][number], at: Path, source: Source): void {
   if (typeof price !== 'object') return
   for (const [index, override] of (price.overrides ?? []).entries()) {
-    const { min_prompt_tokens: above, utc_start: start, utc_end: end, from, ...prices } = override
+    const { min_prompt_tokens: _, utc_start: start, utc_end: end, days, not_on: exceptions, from: __, ...prices } = override
     const entry = [...at, index]
     const may = (key: string): boolean => source.mayHave(entry, key)
-    if (above === undefined && start === undefined && end === undefined && from === undefined && !CONDITIONS.some(may))
-      source.report(entry, 'an override without a condition, expected min_prompt_tokens, from, or utc_start and utc_end')
+    if (CONDITIONS.every((name) => override[name] === undefined) && !CONDITIONS.some(may))
+      source.report(entry, 'an override without a condition, expected min_prompt_tokens, from, days, or utc_start and utc_end')
+    if (exceptions !== undefined && days === undefined && start === undefined && !may('days') && !may('utc_start'))
+      source.report([...entry, 'not_on'], 'expected days, or utc_start and utc_end, as well', 'key')
     if (Object.keys(prices).length === 0 && !PRICES.some(may))
       source.report(entry, 'an override without a price, expected one such as prompt')
     if (start !== undefined && end === undefined && !may('utc_end'))

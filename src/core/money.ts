@@ -3,6 +3,7 @@
  * and overrides that hold for long prompts, at hours of the day, or from a day on.
  */
 import { usdText } from './money-text.ts'
+import { holds, type PriceWindow } from './price-window.ts'
 
 /** Attodollars per token, or per unit where a price is per image, per request. */
 export type Rate = bigint
@@ -174,17 +175,11 @@ export type PaidTool = (typeof PAID_TOOLS)[number]
 /** Kinds that are one rate each. */
 export type RateKind = Exclude<keyof Rates, 'tools' | 'drawing'>
 
-/** Minutes since 00:00 UTC; from `start`, before `end`, over midnight where `end` comes first. */
-export interface DayWindow {
-  readonly start: number
-  readonly end: number
-}
-
 /** Rates in place of the price's own where every condition holds; of several the later one wins, kind by kind. */
 export interface PriceOverride {
   /** Holds for prompts of strictly more tokens. */
   readonly minPromptTokens?: number
-  readonly window?: DayWindow
+  readonly window?: PriceWindow
   /** Holds from this moment on, in milliseconds since the epoch. */
   readonly from?: number
   readonly rates: Partial<Pick<Rates, RateKind>>
@@ -222,42 +217,55 @@ export interface PriceMoment {
   readonly promptTokens: number
 }
 
-const MINUTE = 60_000
-const MINUTES_PER_DAY = 1440
+/**
+ * What an override does at a moment: nothing; replace what was there; or, where it may yet come to hold, raise what it is dearer than.
+ * All of a price are the digits of one number.
+ */
+type Effect = 0 | 1 | 2
 
-/** Snapshots by the set of overrides whose time it is: a catalogue's price objects live long, so each is made once. */
+/** Snapshots by the effects of the overrides: a catalogue's price objects live long, so each is made once. */
 const snapshots = new WeakMap<Price, Map<number, PriceSnapshot>>()
 
 /** The price at this time. @param at milliseconds since the epoch. */
 export function priceAt(price: Price, at: number): PriceSnapshot {
-  const { overrides } = price
-  if (overrides === undefined) return price as PriceSnapshot
-  let open = 0
-  for (const [i, { window, from = 0 }] of overrides.entries()) if (at >= from && holds(window, at)) open |= 1 << i
+  if (price.overrides === undefined) return price as PriceSnapshot
+  return snapshotBy(price, ({ window, from = 0 }) => (at >= from && holds(window, at) ? 1 : 0))
+}
+
+/** A request ends within this time, in milliseconds. */
+const LONGEST = 86_400_000
+
+/**
+ * The price at its dearest hour, kind by kind: what a request may come to that counts when its answer ends, whenever that is.
+ * @param at when it begins, in milliseconds since the epoch.
+ */
+export function dearestPrice(price: Price, at: number): PriceSnapshot {
+  if (price.overrides === undefined) return price as PriceSnapshot
+  return snapshotBy(price, ({ window, from = 0 }) => (at + LONGEST < from ? 0 : window === undefined && at >= from ? 1 : 2))
+}
+
+function snapshotBy(price: Price, effectOf: (override: PriceOverride) => Effect): PriceSnapshot {
+  const { overrides = [], ...own } = price
+  const key = overrides.reduce((digits, override) => digits * 3 + effectOf(override), 0)
   let known = snapshots.get(price)
   if (!known) {
     known = new Map()
     snapshots.set(price, known)
   }
-  let snapshot = known.get(open)
+  let snapshot = known.get(key)
   if (!snapshot) {
     snapshot = snapshotOf(
-      price,
-      overrides.filter((_, i) => (open & (1 << i)) !== 0),
+      own,
+      overrides.map((override) => ({ ...override, effect: effectOf(override) })).filter(({ effect }) => effect > 0),
     )
-    known.set(open, snapshot)
+    known.set(key, snapshot)
   }
   return snapshot
 }
 
-function holds(window: DayWindow | undefined, at: number): boolean {
-  if (window === undefined) return true
-  const minute = Math.floor(at / MINUTE) % MINUTES_PER_DAY
-  const { start, end } = window
-  return start < end ? minute >= start && minute < end : minute >= start || minute < end
-}
+type Active = PriceOverride & { readonly effect: Effect }
 
-function snapshotOf({ overrides: _, ...own }: Price, active: readonly PriceOverride[]): PriceSnapshot {
+function snapshotOf(own: Rates, active: readonly Active[]): PriceSnapshot {
   const thresholds = [...new Set(active.flatMap(({ minPromptTokens }) => minPromptTokens ?? []))].sort((a, b) => a - b)
   const base = laidOver(own, active, -1)
   if (thresholds.length === 0) return base
@@ -265,9 +273,14 @@ function snapshotOf({ overrides: _, ...own }: Price, active: readonly PriceOverr
 }
 
 /** The rates for prompts just above this length. */
-function laidOver(own: Rates, active: readonly PriceOverride[], above: number): Rates {
-  const applying = active.filter(({ minPromptTokens = -1 }) => minPromptTokens <= above)
-  return Object.assign({}, own, ...applying.map(({ rates }) => rates)) as Rates
+function laidOver(own: Rates, active: readonly Active[], above: number): Rates {
+  const laid: { -readonly [kind in keyof Rates]: Rates[kind] } = { ...own }
+  for (const { minPromptTokens = -1, effect, rates } of active) {
+    if (minPromptTokens > above) continue
+    for (const [kind, rate] of Object.entries(rates) as [RateKind, Rate][])
+      if (effect === 1 || rate > (laid[kind] ?? -1n)) laid[kind] = rate
+  }
+  return laid
 }
 
 const PER_TOKEN = [

@@ -2,6 +2,7 @@
 
 import {
   Bill,
+  dearestPrice,
   PAID_TOOLS,
   type PaidTool,
   type PriceSnapshot,
@@ -21,12 +22,19 @@ import type { HoldAsk } from './credit.ts'
 export type Tariff = PriceSnapshot | 'free' | 'unpriced'
 
 /**
- * What an endpoint charges for requests admitted at this time. @param at milliseconds since the epoch.
+ * What an endpoint charges for requests that count at this time. @param at milliseconds since the epoch.
  * @param region in which the model is to run, where the request names one.
  */
 export function tariffAt({ price }: Pick<Endpoint, 'price'>, at: number, region?: string): Tariff {
   if (typeof price !== 'object') return price
   const snapshot = priceAt(price, at)
+  return region === undefined ? snapshot : priceIn(snapshot, region)
+}
+
+/** What a request that begins at this time may be charged: where it counts when its answer ends, the dearest that may be by then. */
+export function tariffFrom({ price, provider }: Pick<Endpoint, 'price' | 'provider'>, at: number, region?: string): Tariff {
+  if (typeof price !== 'object' || provider.priceTime === 'start') return tariffAt({ price }, at, region)
+  const snapshot = dearestPrice(price, at)
   return region === undefined ? snapshot : priceIn(snapshot, region)
 }
 

@@ -10,6 +10,7 @@ import { presetNames, providerPreset } from '../../src/config/provider-presets.t
 import type { JsonObject } from '../../src/core/json.ts'
 import { decimalText } from '../../src/core/money-text.ts'
 import { every } from '../support/every.ts'
+import { startGateway } from '../support/gateway.ts'
 import { LITELLM, MODELS_DEV, manyModels } from '../support/price-lists.ts'
 import { type Printed, printed } from '../support/printed.ts'
 
@@ -89,8 +90,10 @@ t.test("models.dev's form: without --write nothing is written, and all is shown"
     / {2}acme\/first +openai +context 272000 -> 1050000; max_output none -> 128000; completion 20\.00 -> 30\.00; cached none -> 0\.30; overrides/,
   )
   t.match(shown, /\n1 model of 1 provider that are not configured or not selected\n/)
-  t.match(shown, /\n1 left out: each is neither a text nor an embedding model\n/)
-  t.match(shown, /\n1 left out: each is no longer served\n/)
+  t.match(
+    shown,
+    /\nLeft out \(2\):\n.*\n {2}acme-old +openai +is no longer served\n {2}acme-draw +openai +is neither a text nor an embedding model\n/,
+  )
   t.match(shown, /\nNothing is written\. With --write FILE, 5 models would be written into a catalogue file\./)
   t.match(shown, /take precedence, so change these there: acme\/first\.$/)
 })
@@ -153,7 +156,7 @@ t.test("LiteLLM's form", async (t) => {
   const { code, out: shown } = await run({ write: out })
   t.equal(code, 0, shown)
   t.match(shown, /LiteLLM, with 7 text or embedding models/)
-  t.match(shown, /\n1 left out: each is not a readable entry\n/)
+  t.match(shown, /\nLeft out \(3\):\n[\s\S]*\n {2}broken +is not a readable entry\n/)
   const all = written()
   t.same(Object.keys(all).sort(), [
     'deepseek/acme-night',
@@ -193,8 +196,11 @@ t.test("LiteLLM's form", async (t) => {
   })
   t.same(
     (all['deepseek/acme-night'].endpoints[0].price as JsonObject).overrides,
-    [{ utc_start: '1630', utc_end: '0030', prompt: '0.15' }],
-    'hours of every day; what holds on some days of the week has no place',
+    [
+      { utc_start: '1630', utc_end: '0030', prompt: '0.15' },
+      { days: ['sun', 'sat'], prompt: '0.15' },
+    ],
+    'hours of every day, and days of the week',
   )
   t.same(all['voyage/acme-vectors'], {
     kind: 'embedding',
@@ -249,7 +255,10 @@ t.test("a list is a stranger's text: nothing of it is read as a variable or brea
   const { run, out } = scene(t, {
     openai: { models: { ...models, good: { ...entry, name: `\${OPENAI_API_KEY} "x" \\ \u001b[31m${'y'.repeat(300)}` }, __proto__: entry } },
   })
-  t.match(await run({ write: out }), { code: 0, out: /\n7 left out: each is not a readable entry\n/ })
+  t.match(await run({ write: out }), {
+    code: 0,
+    out: /\nLeft out \(7\):\n(.*\n)? {2}model +at +since it\n( {2}.* is not a readable entry\n){7}/,
+  })
   const text = readFileSync(out, 'utf8')
   t.notMatch(text, '${')
   const loaded = loadConfig(
@@ -258,6 +267,77 @@ t.test("a list is a stranger's text: nothing of it is read as a variable or brea
     { lookOnly: true, text: `${CONFIG.replace(/models:[\s\S]*/, '')}\ncatalog: ["${out}"]\n` },
   )
   t.match(loaded.models['openai/good']?.name, /^ ?\{OPENAI_API_KEY\} x \[31my+$/)
+})
+
+/** As models.dev has `groq/compound`, whose price on Groq's page is that of the models which it calls, and a model that draws. */
+const PLACEHOLDERS: JsonObject = {
+  groq: {
+    models: {
+      'groq/compound': { modalities: { input: ['text'], output: ['text'] }, cost: { input: 0, output: 0 } },
+      'acme/half': { modalities: { input: ['text'], output: ['text'] }, cost: { input: 0.14, output: 0, cache_read: 0 } },
+      'acme/gift:free': { modalities: { input: ['text'], output: ['text'] }, cost: { input: 0, output: 0 } },
+      'acme/cheap-cache': { modalities: { input: ['text'], output: ['text'] }, cost: { input: 1, output: 2, cache_read: 0 } },
+      'acme/draws': { modalities: { input: ['text', 'image'], output: ['text', 'image'] }, cost: { input: 0.3, output: 30 } },
+      'acme/kept': { modalities: { input: ['text'], output: ['text'] }, cost: { input: 0, output: 0 } },
+      'acme/known-to-draw': { modalities: { input: ['text'], output: ['text', 'image'] }, cost: { input: 0.5, output: 60 } },
+    },
+  },
+}
+
+t.test('0 is a price that the list does not know, and never one of a hosted model', async (t) => {
+  const config = `providers: { groq: { preset: groq } }
+models:
+  acme/kept: { endpoints: [ { provider: groq, model: acme/kept, price: { prompt: "1.00", completion: "2.00" } } ] }
+  acme/known-to-draw: { output: [text, image], endpoints: [ { provider: groq, model: acme/known-to-draw, price: { prompt: "0.40", completion: "3.00" } } ] }
+`
+  const { run, out, written } = scene(t, PLACEHOLDERS, config)
+  const { code, out: shown } = await run({ write: out })
+  t.equal(code, 0)
+  const prices = Object.fromEntries(Object.entries(written()).map(([slug, { endpoints }]) => [slug, endpoints[0]?.price]))
+  t.same(prices, {
+    'groq/compound': undefined,
+    'acme/half': undefined,
+    'acme/gift:free': 'free',
+    'acme/cheap-cache': { prompt: '1.00', completion: '2.00' },
+    'acme/draws': undefined,
+    'acme/known-to-draw': { prompt: '0.50', completion: '3.00', image_output: '60.00' },
+  })
+  t.match(
+    shown,
+    /\nWithout a price for what the list states at 0 \(4\):\n.*\n {2}groq\/compound +groq +groq\/compound +prompt, completion\n/,
+  )
+  t.match(shown, / {2}acme\/kept +groq +acme\/kept +prompt, completion\n/, 'what was configured stays')
+  t.match(shown, / {2}acme\/cheap-cache +groq +acme\/cheap-cache +cached\n/)
+  t.match(shown, /\nFree, as the list says \(1\):\n.*\n {2}acme\/gift:free +groq +acme\/gift:free\n/)
+
+  const gateway = await startGateway(
+    `auth: { keys: [ { name: app, key: sk-router-v1-0123456789abcdef, limit: "0.01" } ] }\n${config.replace(/models:[\s\S]*/, '')}catalog: [${JSON.stringify(out)}]\n`,
+    { env: { GROQ_API_KEY: 'sk-groq' } },
+  )
+  t.teardown(() => gateway.close())
+  const refused = await gateway.post('/v1/chat/completions', { model: 'groq/compound', messages: [{ role: 'user', content: 'Hello' }] })
+  t.match(await refused.json(), { error: { code: 403, message: 'groq/compound has no known price: a key with a limit cannot use it' } })
+})
+
+t.test("what writes no text is left out of LiteLLM's list, whatever its mode says, and a router's fee is no price", async (t) => {
+  const list: JsonObject = {
+    'azure/model-router': { litellm_provider: 'azure', mode: 'chat', input_cost_per_token: 1.4e-7, output_cost_per_token: 0 },
+    'groq/lyria-9': {
+      litellm_provider: 'groq',
+      mode: 'chat',
+      supported_output_modalities: ['audio'],
+      input_cost_per_token: 0,
+      output_cost_per_token: 0,
+      output_cost_per_image: 0.06,
+    },
+  }
+  const { run, out, written } = scene(t, list, 'providers: { azure: { preset: azure-openai }, groq: { preset: groq } }\n')
+  const { out: shown } = await run({ write: out })
+  t.same(
+    Object.entries(written()).map(([slug, { endpoints }]) => [slug, endpoints[0]?.price]),
+    [['azure/model-router', undefined]],
+  )
+  t.match(shown, /\nLeft out \(1\):\n.*\n {2}lyria-9 +groq +is neither a text nor an embedding model\n/)
 })
 
 t.test('files that are no price list, and files of others', async (t) => {

@@ -431,7 +431,19 @@ export const RULES: Broken[] = [
     'an override without a condition',
     'completion: "2.00" }',
     'completion: "2.00", overrides: [ { prompt: "1.00" } ] }',
-    '13:106: models["openai/gpt-5-mini"].endpoints[0].price.overrides[0]: an override without a condition, expected min_prompt_tokens, from, or utc_start and utc_end',
+    '13:106: models["openai/gpt-5-mini"].endpoints[0].price.overrides[0]: an override without a condition, expected min_prompt_tokens, from, days, or utc_start and utc_end',
+  ),
+  spoil(
+    'exceptions from no days',
+    'completion: "2.00" }',
+    'completion: "2.00", overrides: [ { from: "2027-01-01", not_on: ["2027-01-01"], prompt: "1.00" } ] }',
+    '13:128: models["openai/gpt-5-mini"].endpoints[0].price.overrides[0].not_on: expected days, or utc_start and utc_end, as well',
+  ),
+  spoil(
+    'a day of no week',
+    'completion: "2.00" }',
+    'completion: "2.00", overrides: [ { days: [monday], prompt: "1.00" } ] }',
+    '13:115: models["openai/gpt-5-mini"].endpoints[0].price.overrides[0].days[0]: unknown value "monday", expected one of: sun, mon, tue, wed, thu, fri, sat',
   ),
   spoil(
     'an override without a price',
@@ -468,7 +480,7 @@ export const RULES: Broken[] = [
     'an override with a price of another unit',
     'completion: "2.00" }',
     'completion: "2.00", overrides: [ { min_prompt_tokens: 5, request: "1.00" } ] }',
-    '13:130: models["openai/gpt-5-mini"].endpoints[0].price.overrides[0].request: unknown key, expected one of: min_prompt_tokens, utc_start, utc_end, from, prompt, completion, cached, cache_write, cache_write_1h, reasoning, image_output, audio_output, audio, image_token',
+    '13:130: models["openai/gpt-5-mini"].endpoints[0].price.overrides[0].request: unknown key, expected one of: min_prompt_tokens, utc_start, utc_end, days, not_on, from, prompt, completion, cached, cache_write, cache_write_1h, reasoning, image_output, audio_output, audio, image_token',
   ),
   spoil(
     'an override with a price that is no decimal',

@@ -26,8 +26,8 @@ t.test('a longer prompt: strictly above the threshold, and what is not stated st
 })
 
 t.test('hours: from the start, before the end, over midnight', async (t) => {
-  const day: Price = { ...plain, overrides: [{ window: { start: 9 * 60 + 30, end: 17 * 60 }, rates: { prompt: 5n } }] }
-  const night: Price = { ...plain, overrides: [{ window: { start: 22 * 60, end: 6 * 60 + 15 }, rates: { prompt: 5n } }] }
+  const day: Price = { ...plain, overrides: [{ window: { hours: { start: 9 * 60 + 30, end: 17 * 60 } }, rates: { prompt: 5n } }] }
+  const night: Price = { ...plain, overrides: [{ window: { hours: { start: 22 * 60, end: 6 * 60 + 15 } }, rates: { prompt: 5n } }] }
   const cheap = (price: Price, clock: string): boolean => priceAt(price, at(clock)).prompt === 5n
   for (const [clock, expected] of Object.entries({
     '0000': false,
@@ -58,8 +58,8 @@ t.test('every condition must hold, and of several the later one wins kind by kin
     ...plain,
     overrides: [
       { minPromptTokens: 100, rates: { prompt: 50n, completion: 60n } },
-      { window: { start: 0, end: 720 }, rates: { prompt: 8n } },
-      { minPromptTokens: 1000, window: { start: 0, end: 720 }, rates: { completion: 90n, reasoning: 91n } },
+      { window: { hours: { start: 0, end: 720 } }, rates: { prompt: 8n } },
+      { minPromptTokens: 1000, window: { hours: { start: 0, end: 720 } }, rates: { completion: 90n, reasoning: 91n } },
       { minPromptTokens: 50, rates: { cached: 3n } },
     ],
   }

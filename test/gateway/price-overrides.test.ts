@@ -174,3 +174,25 @@ t.test('lists show overrides as documented', async (t) => {
     [1, 1, undefined],
   )
 })
+
+t.test('a night that begins on a Friday lasts until Saturday, and whole days of the week are prices of their own', async (t) => {
+  const prices = `{ prompt: "4.00", completion: "4.00", overrides: [ { utc_start: "2200", utc_end: "0600", days: [fri], prompt: "1.00", completion: "1.00" }, { days: [sun], not_on: ["2026-12-06"], prompt: "2.00", completion: "2.00" } ] }`
+  const costAt = async (at: string): Promise<number> => {
+    const { gateway } = await startScene(t, {
+      answer: says({ text: ['ok'], usage: { input: 100, output: 10 } }),
+      clock: new FakeClock(3, Date.parse(at)),
+      config: (url) => `
+auth: { keys: [ { name: app, key: sk-router-v1-0123456789abcdef, limit: "10.00" } ] }
+providers: { week: { dialect: openai-chat, base_url: "${url}/v1" } }
+models: { acme/week: { max_output: 1000, endpoints: [ { provider: week, model: m, price: ${prices} } ] } }
+`,
+    })
+    return Number(object((await json(await gateway.post('/v1/chat/completions', question('acme/week')))).usage).cost)
+  }
+  t.equal(await costAt('2026-11-27T05:00:00Z'), 0.00044, 'the night before is a Thursday')
+  t.equal(await costAt('2026-11-27T22:00:00Z'), 0.00011)
+  t.equal(await costAt('2026-11-28T05:59:00Z'), 0.00011)
+  t.equal(await costAt('2026-11-28T22:00:00Z'), 0.00044, 'a Saturday')
+  t.equal(await costAt('2026-11-29T00:00:00Z'), 0.00022, 'a Sunday')
+  t.equal(await costAt('2026-12-06T12:00:00Z'), 0.00044, 'but not this one')
+})

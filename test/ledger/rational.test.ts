@@ -82,7 +82,7 @@ function randomPrice(): Priced {
     entries.push(entry)
     overrides.push({
       ...(entry.above === undefined ? {} : { minPromptTokens: entry.above }),
-      ...(entry.window === undefined ? {} : { window: entry.window }),
+      ...(entry.window === undefined ? {} : { window: { hours: entry.window } }),
       rates: other.rates,
     })
   }

@@ -13,6 +13,7 @@ export function provider(slug: string, facts: Partial<Provider> = {}): Provider 
     headers: {},
     timeouts: { connect: 1, firstByte: 1, firstByteWhole: 1, idle: 1, total: 1 },
     onAbort: 'cancel',
+    priceTime: 'start',
     dataCollection: 'deny',
     zdr: true,
     about: {},

@@ -2,8 +2,8 @@
 import type { Config, EndpointConfig, ModelConfig } from '../../config/config.ts'
 import { type ProviderPreset, presetNames, providerPreset } from '../../config/provider-presets.ts'
 import { EMBEDDING, GENERATING, QUIRKS } from '../../dialects/quirks.ts'
-import type { ListedModel, PriceList, PriceListForm } from './listed-model.ts'
-import { contextOf, type FigureChange, outputCapOf, refreshed } from './price-merge.ts'
+import type { LeftOutModel, ListedModel, PriceList, PriceListForm } from './listed-model.ts'
+import { contextOf, type FigureChange, isWhole, outputCapOf, refreshed } from './price-merge.ts'
 
 type Models = Record<string, ModelConfig>
 
@@ -21,6 +21,12 @@ export interface ImportPlan {
   /** Configured at the providers in question, and not in the list. */
   readonly missing: readonly PlannedEndpoint[]
   readonly unchanged: number
+  /** Whose price the list does not know: it states 0 for these. */
+  readonly unknown: readonly (PlannedEndpoint & { readonly zeros: readonly string[] })[]
+  /** That cost nothing, since the list says so. */
+  readonly free: readonly PlannedEndpoint[]
+  /** Entries of the list at the providers in question that are not imported. */
+  readonly leftOut: readonly LeftOutModel[]
   /** Entries at providers that the configuration has not, or that are not selected. */
   readonly elsewhere: { readonly models: number; readonly providers: number }
   /** Every model that is new or has changed, as the catalogue file has it. */
@@ -42,7 +48,10 @@ interface Target {
   readonly plainNames: boolean
 }
 
-export function planImport({ form, models: listed }: PriceList, { config, providers: selected, match }: ImportOptions): ImportPlan {
+export function planImport(
+  { form, models: listed, leftOut: omitted }: PriceList,
+  { config, providers: selected, match }: ImportOptions,
+): ImportPlan {
   const targets = targetsOf(form, config.providers, selected)
   const draft = new Draft(config.models)
   const wanted = matcher(match)
@@ -55,7 +64,10 @@ export function planImport({ form, models: listed }: PriceList, { config, provid
       others++
     } else if (serves(target, model)) draft.take(target.provider, model, wanted)
   }
-  return { ...draft.result([...targets.values()], wanted), elsewhere: { models: others, providers: elsewhere.size } }
+  const leftOut = omitted.filter(
+    ({ provider, model }) => provider === undefined || (targets.has(provider) && wanted({ slug: model, model })),
+  )
+  return { ...draft.result([...targets.values()], wanted), leftOut, elsewhere: { models: others, providers: elsewhere.size } }
 }
 
 function serves({ provider: { dialect }, plainNames }: Target, { kind, model }: ListedModel): boolean {
@@ -106,6 +118,8 @@ class Draft {
   private readonly slugs = new Map<string, string>()
   private readonly added: ImportPlan['added'][number][] = []
   private readonly changed: ImportPlan['changed'][number][] = []
+  private readonly unknown: ImportPlan['unknown'][number][] = []
+  private readonly free: PlannedEndpoint[] = []
   private unchanged = 0
 
   constructor(models: Readonly<Models>) {
@@ -126,14 +140,25 @@ class Draft {
     this.seen.add(key)
     const places = this.places.get(key)
     if (places) {
-      for (const { slug, index } of places) if (wanted({ slug, model: listed.model })) this.refresh(slug, index, listed)
+      for (const { slug, index } of places) {
+        if (!wanted({ slug, model: listed.model })) continue
+        this.refresh(slug, index, listed)
+        this.note(slug, provider, listed)
+      }
       return
     }
     const slug = this.slugFor(provider, listed)
-    if (slug !== undefined && wanted({ slug, model: listed.model })) this.add(slug, provider, listed)
+    if (slug === undefined || !wanted({ slug, model: listed.model })) return
+    this.add(slug, provider, listed)
+    this.note(slug, provider, listed)
   }
 
-  result(targets: readonly Target[], wanted: ReturnType<typeof matcher>): Omit<ImportPlan, 'elsewhere'> {
+  private note(slug: string, { slug: provider }: Provider, { model, zeros, price }: ListedModel): void {
+    if (zeros) this.unknown.push({ slug, provider, model, zeros })
+    if (price === 'free') this.free.push({ slug, provider, model })
+  }
+
+  result(targets: readonly Target[], wanted: ReturnType<typeof matcher>): Omit<ImportPlan, 'elsewhere' | 'leftOut'> {
     const providers = new Set(targets.map(({ provider }) => provider.slug))
     const missing = [...this.places].flatMap(([key, places]) => {
       const { provider, model } = partsOf(key)
@@ -142,7 +167,8 @@ class Draft {
         : []
     })
     const models = Object.fromEntries([...this.written].map((slug) => [slug, this.models[slug] as ModelConfig]))
-    return { added: this.added, changed: this.changed, missing: missing.filter(wanted), unchanged: this.unchanged, models }
+    const { added, changed, unchanged, unknown, free } = this
+    return { added, changed, missing: missing.filter(wanted), unchanged, unknown, free, models }
   }
 
   private refresh(slug: string, index: number, listed: ListedModel): void {
@@ -230,7 +256,8 @@ function withEndpoint(model: ModelConfig, provider: Provider, listed: ListedMode
   return { ...model, endpoints: [...model.endpoints, endpoint] }
 }
 
-function newEndpoint(provider: Provider, { model, price, efforts, effortOnly }: ListedModel): EndpointConfig {
+function newEndpoint(provider: Provider, { model, kind, price: listed, efforts, effortOnly }: ListedModel): EndpointConfig {
+  const price = isWhole(listed, kind) ? listed : undefined
   const table = QUIRKS.get(provider.dialect)
   const [, byEffort] = (table?.thinking as { enum?: readonly string[] } | undefined)?.enum ?? []
   const quirks = {

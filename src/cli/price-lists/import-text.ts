@@ -3,18 +3,17 @@ import type { JsonObject } from '../../core/json.ts'
 import { plural } from '../console.ts'
 import { table } from '../plan-table.ts'
 import type { ImportPlan } from './import-plan.ts'
-import type { ListedModel, PriceList } from './listed-model.ts'
+import { displayName, type ListedModel, type PriceList } from './listed-model.ts'
 
 /** Rows of a table that a person still reads; `--json` has all. */
 const MOST_ROWS = 40
 
-export function importText(file: string, { title, models, leftOut }: PriceList, plan: ImportPlan): string {
-  const { added, changed, missing, unchanged, elsewhere } = plan
+export function importText(file: string, { title, models }: PriceList, plan: ImportPlan): string {
+  const { added, changed, missing, unchanged, elsewhere, unknown, free, leftOut } = plan
   const [fresh, joining] = [added.filter(({ isNewModel }) => isNewModel), added.filter(({ isNewModel }) => !isNewModel)]
   const others = [
     `${plural(unchanged, 'endpoint')} as configured`,
     `${plural(elsewhere.models, 'model')} of ${plural(elsewhere.providers, 'provider')} that are not configured or not selected`,
-    ...[...leftOut].map(([why, count]) => `${count} left out: each ${why}`),
   ]
   return [
     `${file} is the ${title}, with ${plural(models.length, 'text or embedding model')}.`,
@@ -43,6 +42,24 @@ export function importText(file: string, { title, models, leftOut }: PriceList, 
         ]),
     ),
     section(
+      'Without a price for what the list states at 0',
+      unknown.length,
+      ['model', 'at', 'as', 'stated at 0'],
+      unknown.slice(0, MOST_ROWS).map(({ slug, provider, model, zeros }) => [slug, provider, model, zeros.join(', ')]),
+    ),
+    section(
+      'Free, as the list says',
+      free.length,
+      ['model', 'at', 'as'],
+      free.slice(0, MOST_ROWS).map(({ slug, provider, model }) => [slug, provider, model]),
+    ),
+    section(
+      'Left out',
+      leftOut.length,
+      ['model', 'at', 'since it'],
+      leftOut.slice(0, MOST_ROWS).map(({ provider = '', model, leftOut: why }) => [displayName(model) ?? '', provider, why]),
+    ),
+    section(
       'Configured, and not in the list',
       missing.length,
       ['model', 'at', 'as'],
@@ -57,25 +74,26 @@ export function importText(file: string, { title, models, leftOut }: PriceList, 
 function section(title: string, count: number, head: readonly string[], rows: readonly (readonly string[])[]): string {
   if (count === 0) return ''
   const more = count > rows.length ? `\n  … and ${count - rows.length} more; --json shows all` : ''
-  return `${title} (${count}), prices in USD per million tokens:\n${table(head, rows)}${more}`
+  const unit = head.includes('prompt') || head.includes('changes') ? ', prices in USD per million tokens' : ''
+  return `${title} (${count})${unit}:\n${table(head, rows)}${more}`
 }
 
 function row({ slug, provider, listed }: ImportPlan['added'][number]): string[] {
-  const { price } = listed
+  const price = typeof listed.price === 'object' ? listed.price : undefined
   const steps = (price?.overrides ?? []).flatMap(({ min_prompt_tokens: above }) => above ?? [])
   return [
     slug,
     provider,
     String(listed.context ?? listed.maxInput ?? '?'),
-    price?.prompt ?? '?',
-    listed.kind === 'embedding' ? '' : (price?.completion ?? '?'),
+    price?.prompt ?? (listed.price === 'free' ? '0' : '?'),
+    listed.kind === 'embedding' ? '' : (price?.completion ?? (listed.price === 'free' ? '0' : '?')),
     price?.cached ?? '',
     steps.join(' '),
   ]
 }
 
 export function importJson(file: string, list: PriceList, { plan, written }: { plan: ImportPlan; written: string | undefined }): string {
-  const { added, changed, missing, unchanged, elsewhere } = plan
+  const { added, changed, missing, unchanged, elsewhere, unknown, free, leftOut } = plan
   const endpoint = ({ listed, ...of }: ImportPlan['added'][number]): object => ({ ...of, ...factsOf(listed) })
   const body = {
     file,
@@ -86,7 +104,9 @@ export function importJson(file: string, list: PriceList, { plan, written }: { p
     missing,
     unchanged,
     elsewhere,
-    left_out: Object.fromEntries(list.leftOut),
+    unknown,
+    free,
+    left_out: leftOut.map(({ provider = null, model, leftOut: why }) => ({ provider, model, why })),
     written: written ?? null,
   } as unknown as JsonObject
   return JSON.stringify(body, undefined, 2)

@@ -25,7 +25,10 @@ export interface ListedModel {
   readonly maxOutput?: number | undefined
   readonly input?: readonly Modality[] | undefined
   readonly output?: readonly OutputModality[] | undefined
-  readonly price?: PriceConfig | undefined
+  /** Without `completion` where the list has no price of text that it writes; `free` where it says so. */
+  readonly price?: PriceConfig | 'free' | undefined
+  /** Prices that the list states at 0, which it also writes where it knows none. */
+  readonly zeros?: readonly string[] | undefined
   readonly efforts?: readonly string[] | undefined
   /** True where reasoning is requested by an effort and not by a budget of tokens. */
   readonly effortOnly?: boolean | undefined
@@ -34,13 +37,20 @@ export interface ListedModel {
 /** Why an entry of a list is not imported. */
 export type LeftOut = 'is neither a text nor an embedding model' | 'is no longer served' | 'is not a readable entry'
 
+/** An entry that is not imported; without a provider where none can be read. */
+export interface LeftOutModel {
+  readonly provider?: string | undefined
+  readonly model: string
+  readonly leftOut: LeftOut
+}
+
 export interface PriceList {
   /** Of the list, for people. */
   readonly title: string
   /** Which field of `price_lists` of a preset names the providers of this list. */
   readonly form: PriceListForm
   readonly models: readonly ListedModel[]
-  readonly leftOut: ReadonlyMap<LeftOut, number>
+  readonly leftOut: readonly LeftOutModel[]
 }
 
 export type PriceListForm = 'models_dev' | 'litellm'
@@ -106,7 +116,22 @@ export function effortsAmong(names: readonly Json[]): string[] | undefined {
   return known.length === 0 ? undefined : known
 }
 
-/** The prices under these names as decimals; what is no price is left out. @param shift of the decimal point. */
+/** A name by which a host says that it serves a model for nothing, as OpenRouter does. */
+export function isSaidFree(model: string): boolean {
+  return model.endsWith(':free')
+}
+
+/** Names of the prices that are stated at 0. */
+export function zerosOf(entry: JsonObject, names: readonly (readonly [field: string, name: string])[]): string[] | undefined {
+  const zeros = names.flatMap(([field, name]) => (entry[field] === 0 ? [name] : []))
+  return zeros.length === 0 ? undefined : zeros
+}
+
+/**
+ * The prices under these names as decimals; what is no price is left out, and so is 0: lists write it where a price is not known, is per
+ * piece, or is that of another model (a router's fee, music), and a model that costs nothing is open to keys that have nothing left.
+ * @param shift of the decimal point.
+ */
 export function pricesOf<Name extends string>(
   entry: JsonObject,
   names: readonly (readonly [field: string, name: Name])[],
@@ -116,7 +141,7 @@ export function pricesOf<Name extends string>(
   for (const [field, name] of names) {
     const amount = entry[field]
     const text = typeof amount === 'number' ? decimalText(amount, shift) : undefined
-    if (text !== undefined) prices[name] = text
+    if (text !== undefined && Number(text) > 0) prices[name] = text
   }
   return prices
 }

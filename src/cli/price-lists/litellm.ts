@@ -4,12 +4,15 @@
  */
 import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
 import { MOST_OVERRIDES } from '../../core/money.ts'
+import { WEEKDAYS } from '../../core/price-window.ts'
 import {
   day,
   effortsAmong,
   inputModalities,
   isModelName,
+  isSaidFree,
   type LeftOut,
+  type LeftOutModel,
   type ListedModel,
   type OverrideConfig,
   outputModalities,
@@ -17,6 +20,7 @@ import {
   pricesOf,
   tokens,
   withoutFallbacks,
+  zerosOf,
 } from './listed-model.ts'
 
 const COSTS = [
@@ -47,12 +51,16 @@ export function isLitellm(list: JsonObject): boolean {
 }
 
 /** @param today a day: models that end by then are left out. */
-export function* readLitellm(list: JsonObject, today: string): Generator<ListedModel | LeftOut> {
+export function* readLitellm(list: JsonObject, today: string): Generator<ListedModel | LeftOutModel> {
   for (const [name, entry] of Object.entries(list)) {
     // The first entry describes the fields; an entry that is another name for one has no facts of its own.
     if (name === 'sample_spec' || (isObject(entry) && typeof entry.alias_of === 'string')) continue
-    if (!isObject(entry) || typeof entry.litellm_provider !== 'string') yield 'is not a readable entry'
-    else yield readModel(name, entry.litellm_provider, { entry, today })
+    if (!isObject(entry) || typeof entry.litellm_provider !== 'string') yield { model: name, leftOut: 'is not a readable entry' }
+    else {
+      const provider = entry.litellm_provider
+      const read = readModel(name, provider, { entry, today })
+      yield typeof read === 'string' ? { provider, model: withoutProvider(name, provider), leftOut: read } : read
+    }
   }
 }
 
@@ -63,10 +71,13 @@ function readModel(name: string, provider: string, { entry, today }: { entry: Js
   const expiration = day(entry.deprecation_date)
   if (expiration !== undefined && expiration <= today) return 'is no longer served'
   const output = Array.isArray(entry.supported_output_modalities) ? outputModalities(entry.supported_output_modalities) : []
+  // Music and speech have the mode "chat" as well, at a price per piece that is in another field.
+  if (!embeds && output.length > 0 && !output.includes('text')) return 'is neither a text nor an embedding model'
+  const model = withoutProvider(name, provider)
   const efforts = Array.isArray(entry.reasoning_effort_levels) ? effortsAmong(entry.reasoning_effort_levels) : undefined
   return {
     provider,
-    model: withoutProvider(name, provider),
+    model,
     kind: embeds ? 'embedding' : 'generate',
     expiration,
     context: embeds ? tokens(entry.max_input_tokens) : undefined,
@@ -74,7 +85,8 @@ function readModel(name: string, provider: string, { entry, today }: { entry: Js
     maxOutput: embeds ? undefined : tokens(entry.max_output_tokens),
     input: readsOf(entry),
     output: embeds || !output.includes('text') || output.length === 1 ? undefined : output,
-    price: priceOf(entry, embeds),
+    price: isSaidFree(model) ? 'free' : priceOf(entry, embeds),
+    zeros: isSaidFree(model) ? undefined : zerosOf(entry, embeds ? COSTS.slice(0, 1) : COSTS),
     efforts,
     effortOnly: efforts === undefined ? undefined : entry.supports_adaptive_thinking === true,
   }
@@ -139,19 +151,31 @@ function tierOverride(tier: JsonObject): OverrideConfig[] {
   return above === undefined || Object.keys(prices).length === 0 ? [] : [{ min_prompt_tokens: above, ...prices }]
 }
 
-/** Hours that hold every day. Our prices know no days of the week: on those that name them the usual price stays. */
+/** Windows whose days cannot be read are left out: then the usual price stays. */
 function hoursOf({ off_peak_pricing: cheaper }: JsonObject): OverrideConfig[] {
   if (!isObject(cheaper)) return []
   const prices = pricesOf(cheaper, COSTS, MILLION)
-  return objectsOf(cheaper.windows).flatMap(({ hours_utc: hours, weekdays }) =>
-    weekdays === undefined ? (Array.isArray(hours) ? hours : [hours]).flatMap((span) => windowOf(span, prices)) : [],
-  )
+  return objectsOf(cheaper.windows).flatMap(({ hours_utc: hours, weekdays }) => {
+    const days = weekdays === undefined ? {} : daysOf(weekdays)
+    return days === undefined ? [] : (Array.isArray(hours) ? hours : [hours]).flatMap((span) => windowOf(span, { ...days, ...prices }))
+  })
 }
 
-function windowOf(span: Json | undefined, prices: OverrideConfig): OverrideConfig[] {
+/** Days as ISO 8601 counts them, Monday first (docs.litellm.ai/docs/proxy/off_peak_pricing); undefined where one of them is none. */
+function daysOf(listed: Json): Pick<OverrideConfig, 'days'> | undefined {
+  if (!Array.isArray(listed) || !listed.every((day) => typeof day === 'number' && Number.isInteger(day) && day >= 1 && day <= 7))
+    return undefined
+  const days = WEEKDAYS.filter((_, day) => listed.includes(day === 0 ? 7 : day))
+  return days.length === WEEKDAYS.length ? {} : days.length === 0 ? undefined : { days }
+}
+
+/** A window whose end is its start is the whole day. */
+function windowOf(span: Json | undefined, conditions: OverrideConfig): OverrideConfig[] {
   const [, fromHour, fromMinute, toHour, toMinute] = /^(\d\d):(\d\d)-(\d\d):(\d\d)$/.exec(typeof span === 'string' ? span : '') ?? []
   const [start, end] = [`${fromHour}${fromMinute}`, `${toHour}${toMinute}`]
-  return fromHour === undefined || start === end ? [] : [{ utc_start: start, utc_end: end, ...prices }]
+  if (fromHour === undefined) return []
+  if (start === end) return conditions.days === undefined ? [] : [conditions]
+  return [{ utc_start: start, utc_end: end, ...conditions }]
 }
 
 function searchPrice({ search_context_cost_per_query: searches }: JsonObject): { web_search?: string } {

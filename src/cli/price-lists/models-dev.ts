@@ -10,7 +10,9 @@ import {
   effortsAmong,
   inputModalities,
   isModelName,
+  isSaidFree,
   type LeftOut,
+  type LeftOutModel,
   type ListedModel,
   type OverrideConfig,
   outputModalities,
@@ -18,6 +20,7 @@ import {
   pricesOf,
   tokens,
   withoutFallbacks,
+  zerosOf,
 } from './listed-model.ts'
 
 const COSTS = [
@@ -39,10 +42,11 @@ export function isModelsDev(list: JsonObject): boolean {
   return providers.length > 0 && providers.every((provider) => isObject(provider) && isObject(provider.models))
 }
 
-export function* readModelsDev(list: JsonObject): Generator<ListedModel | LeftOut> {
+export function* readModelsDev(list: JsonObject): Generator<ListedModel | LeftOutModel> {
   for (const [provider, { models }] of Object.entries(list as Record<string, { models: JsonObject }>)) {
     for (const [model, entry] of Object.entries(models)) {
-      yield isObject(entry) ? readModel(provider, model, entry) : 'is not a readable entry'
+      const read = isObject(entry) ? readModel(provider, model, entry) : 'is not a readable entry'
+      yield typeof read === 'string' ? { provider, model, leftOut: read } : read
     }
   }
 }
@@ -69,7 +73,8 @@ function readModel(provider: string, model: string, entry: JsonObject): ListedMo
     maxOutput: embeds ? undefined : tokens(limit.output),
     input: inputModalities(reads),
     output: embeds || writes.length === 1 ? undefined : writes,
-    price: isObject(entry.cost) ? priceOf(entry.cost, embeds) : undefined,
+    price: isSaidFree(model) ? 'free' : isObject(entry.cost) ? priceOf(entry.cost, { embeds, draws: writes.includes('image') }) : undefined,
+    zeros: isSaidFree(model) || !isObject(entry.cost) ? undefined : zerosOf(entry.cost, embeds ? COSTS.slice(0, 1) : COSTS),
     efforts,
     effortOnly: efforts === undefined ? undefined : !budget,
   }
@@ -84,11 +89,16 @@ function reasoningOf(options: Json | undefined): { efforts: readonly string[] | 
   }
 }
 
-function priceOf(cost: JsonObject, embeds: boolean): PriceConfig | undefined {
+function priceOf(cost: JsonObject, { embeds, draws }: { embeds: boolean; draws: boolean }): PriceConfig | undefined {
   const { prompt, ...others } = withoutFallbacks(pricesOf(cost, COSTS, 0))
   if (prompt === undefined) return undefined
   if (embeds) return { prompt }
   if (others.completion === undefined) return undefined
+  if (draws) {
+    // Of models that write text and images the list has the price of an image's tokens: 30 for Gemini 2.5 Flash Image, whose text is 2.50.
+    const { completion, ...known } = others
+    return { prompt, ...known, image_output: completion }
+  }
   const overrides = stepsOf(cost)
   return { prompt, ...others, ...(overrides.length === 0 ? {} : { overrides }) }
 }

@@ -31,15 +31,24 @@ export function refreshed(model: ModelConfig, endpoint: EndpointConfig, listed: 
     note('max_output', endpoint.max_output ?? model.max_output, maxOutput)
     next.max_output = maxOutput
   }
-  if (listed.price !== undefined) {
+  if (listed.price === 'free') {
+    note('price', endpoint.price, listed.price)
+    next.price = listed.price
+  } else if (listed.price !== undefined) {
     const before = typeof endpoint.price === 'object' ? endpoint.price : undefined
     const price = mergedPrice(before, listed.price)
+    if (!isWhole(price, listed.kind)) return { endpoint: next, changes }
     for (const name of Object.keys(price) as (keyof PriceConfig)[]) {
       if (!isSame(before?.[name], price[name])) note(name, before?.[name] ?? (name === 'prompt' ? endpoint.price : undefined), price[name])
     }
     if (before === undefined || changes.length > 0) next.price = price
   }
   return { endpoint: next, changes }
+}
+
+/** False where a model writes text at a price that is not known: then none is written down. */
+export function isWhole(price: ListedModel['price'], kind: ListedModel['kind']): boolean {
+  return typeof price === 'object' ? kind === 'embedding' || price.completion !== undefined : price !== undefined
 }
 
 /** The context that an endpoint gets: a list that states the input alone cuts none that holds the input and the output. */

@@ -1,7 +1,7 @@
 /** Reads a price list that someone else keeps, in whichever of the known forms it is. */
 import { readFileSync, statSync } from 'node:fs'
 import { isObject, type JsonObject } from '../../core/json.ts'
-import type { LeftOut, ListedModel, PriceList, PriceListForm } from './listed-model.ts'
+import type { LeftOutModel, ListedModel, PriceList, PriceListForm } from './listed-model.ts'
 import { isLitellm, readLitellm } from './litellm.ts'
 import { isModelsDev, readModelsDev } from './models-dev.ts'
 
@@ -12,7 +12,7 @@ const FORMS: readonly {
   form: PriceListForm
   title: string
   fits(list: JsonObject): boolean
-  read(list: JsonObject, today: string): Iterable<ListedModel | LeftOut>
+  read(list: JsonObject, today: string): Iterable<ListedModel | LeftOutModel>
 }[] = [
   { form: 'models_dev', title: 'api.json of models.dev', fits: isModelsDev, read: readModelsDev },
   { form: 'litellm', title: 'model_prices_and_context_window.json of LiteLLM', fits: isLitellm, read: readLitellm },
@@ -28,9 +28,9 @@ export function readPriceList(file: string, today: string): PriceList {
   if (!found || !isObject(list))
     throw new Error(`${file} has none of the known forms, expected the ${FORMS.map(({ title }) => title).join(' or the ')}`)
   const models: ListedModel[] = []
-  const leftOut = new Map<LeftOut, number>()
+  const leftOut: LeftOutModel[] = []
   for (const entry of found.read(list, today)) {
-    if (typeof entry === 'string') leftOut.set(entry, (leftOut.get(entry) ?? 0) + 1)
+    if ('leftOut' in entry) leftOut.push(entry)
     else models.push(entry)
   }
   return { form: found.form, title: found.title, models, leftOut }

@@ -1,6 +1,7 @@
 /** Models and their endpoints. */
 import { type TSchema, Type } from 'typebox'
 import { MOST_OVERRIDES } from '../../core/money.ts'
+import { WEEKDAYS } from '../../core/price-window.ts'
 import { SERVICE_TIERS } from '../../core/service-tiers.ts'
 import { MODEL_FLAGS } from '../../routing/criteria/index.ts'
 import {
@@ -35,6 +36,14 @@ const override = closed('Prices in place of those above where every condition ho
   min_prompt_tokens: Type.Optional(count('Condition: the prompt has more tokens than this, those read from a cache included.', 0)),
   utc_start: Type.Optional(clock('Condition: from this time of day on, UTC.')),
   utc_end: Type.Optional(clock('Condition: before this time of day, UTC. If it is before `utc_start`, the period passes midnight.')),
+  days: Type.Optional(
+    listOf(
+      'Condition: on these days of the week, UTC. A period that passes midnight is of the day on which it begins.',
+      oneOf('A day of the week.', WEEKDAYS),
+      1,
+    ),
+  ),
+  not_on: Type.Optional(listOf('Condition: not on these days, UTC, such as public holidays.', day('A day.'), 1)),
   from: Type.Optional(day('Condition: from this day on, 00:00 UTC, such as a change that the provider has announced.')),
   prompt: Type.Optional(perMillion('USD per million input tokens.')),
   completion: Type.Optional(perMillion('USD per million output tokens.')),
@@ -95,7 +104,10 @@ const price = Type.Union(
         ),
       ),
       overrides: Type.Optional(
-        Type.Array(override, { description: 'Other prices for long prompts or hours of the day.', maxItems: MOST_OVERRIDES }),
+        Type.Array(override, {
+          description: 'Other prices for long prompts, hours of the day or days of the week.',
+          maxItems: MOST_OVERRIDES,
+        }),
       ),
     }),
   ],

@@ -150,6 +150,13 @@ export const provider = closed('One provider.', {
     ),
     'cancel',
   ),
+  price_time: withDefault(
+    oneOf(
+      'When a request counts for prices by the hour: `start`, when it is admitted; `end`, when its answer has ended, so that a hold counts the dearest hour.',
+      ['start', 'end'],
+    ),
+    'start',
+  ),
   data_collection: withDefault(oneOf('What you state of the provider. `deny`: it keeps no data for training.', ['allow', 'deny']), 'allow'),
   zdr: withDefault(flag('What you state of the provider. True: it retains no data.'), false),
   about: withDefault(

@@ -43,6 +43,8 @@ export interface Turn {
   cut?: Usage | undefined
   /** Of a batch: the provider refused one call as wrong. `usage` and `cut` are those of the others, which are charged. */
   callRejected?: true
+  /** When it had ended, in milliseconds since the epoch: set where its price goes by that. */
+  endedAt?: number
   /** What is counted beside tokens, where that is not what the caller's own request holds: of a call that a tool makes, of a part of a batch. */
   extras?: Extras
 }

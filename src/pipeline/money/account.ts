@@ -36,7 +36,7 @@ import { attemptFact, detailText, type PricedTurn } from './generation-detail.ts
 import type { SettledHold } from './hold.ts'
 import { noteSeen } from './outside-count.ts'
 import { pricedEndpoint, servedPrice } from './served-price.ts'
-import { chargedExtras, countOf, creditCap, tariffOf, turnEndedBy } from './turn-cost.ts'
+import { chargedExtras, countOf, creditCap, turnEndedBy, turnTariff } from './turn-cost.ts'
 
 type Known = Accepted & Exchange
 
@@ -118,7 +118,7 @@ function outcomeOf(exchange: Known, last: Turn | undefined, fault: Fault | undef
     cut: count.cut,
     finish: statedReason(last?.end),
     tools: costs.toolCost,
-    price: last ? tariffOf(exchange, pricedEndpoint(last, exchange.head.at)) : 'free',
+    price: last ? turnTariff(exchange, last) : 'free',
     extras: last?.extras ?? chargedExtras(exchange, last?.endpoint),
     earlier: earlierTurns(exchange, last),
     // Where nothing was held there is no bound.
@@ -154,11 +154,7 @@ function earlierTurns(exchange: Known, last: Turn | undefined): EarlierTurns | u
   let sum: EarlierTurns | undefined
   for (const turn of exchange.head.costs.turns) {
     if (turn === last || !turn.usage) continue
-    const part = charge(
-      turn.usage,
-      tariffOf(exchange, pricedEndpoint(turn, exchange.head.at)),
-      turn.extras ?? chargedExtras(exchange, turn.endpoint),
-    )
+    const part = charge(turn.usage, turnTariff(exchange, turn), turn.extras ?? chargedExtras(exchange, turn.endpoint))
     const usage: Usage = sum ? addUsage(sum.usage, turn.usage) : turn.usage
     const disputed = (sum?.disputed ?? 0) + (turn.disputed ?? 0)
     sum = { usage, input: (sum?.input ?? 0) + part.input, output: (sum?.output ?? 0) + part.output, disputed }
@@ -279,8 +275,7 @@ function cacheKeyOf({ prompt_cache_key: key }: JsonObject): string | undefined {
 /** Nano-dollars over all turns; 0 where the providers reported nothing of a cache. */
 function savedByCache(exchange: Accepted & Exchange): number {
   let nano = 0
-  for (const turn of exchange.head.costs.turns)
-    if (turn.usage) nano += cacheDiscount(turn.usage, tariffOf(exchange, pricedEndpoint(turn, exchange.head.at)))
+  for (const turn of exchange.head.costs.turns) if (turn.usage) nano += cacheDiscount(turn.usage, turnTariff(exchange, turn))
   return nano
 }
 
@@ -297,9 +292,7 @@ function assumedPrices(exchange: Accepted & Exchange, last: Turn | undefined): s
   if (last?.end && servedPrice(last, exchange.head.at).assumed) assumed.push('service_tier')
   const { turns } = exchange.head.costs
   const writes = (turn: Turn): boolean =>
-    turn.usage !== undefined &&
-    turn.usage.cacheWrite > 0 &&
-    assumesWrites(turn.usage, tariffOf(exchange, pricedEndpoint(turn, exchange.head.at)))
+    turn.usage !== undefined && turn.usage.cacheWrite > 0 && assumesWrites(turn.usage, turnTariff(exchange, turn))
   if (turns.some(writes) || (last && !turns.includes(last) && writes(last))) assumed.push('cache_write')
   return assumed.length > 0 ? assumed : undefined
 }

@@ -12,8 +12,7 @@ import type { Turn } from '../attempt/turn.ts'
 import { type Accepted, type Exchange, type Received, type Step, sinceAdmission } from '../exchange.ts'
 import { findingsOf } from '../guard/guardrail-findings.ts'
 import type { NotedAttempt } from '../records.ts'
-import { pricedEndpoint } from './served-price.ts'
-import { chargedExtras, tariffOf } from './turn-cost.ts'
+import { chargedExtras, turnTariff } from './turn-cost.ts'
 
 type Known = Accepted & Exchange
 
@@ -84,10 +83,7 @@ function billFacts(exchange: Known, { settlement: { counted }, outcome: { price,
   }
   for (const turn of exchange.head.costs.turns) {
     if (turn === last || !turn.usage) continue
-    add(
-      turn,
-      billOf(turn.usage, tariffOf(exchange, pricedEndpoint(turn, exchange.head.at)), turn.extras ?? chargedExtras(exchange, turn.endpoint)),
-    )
+    add(turn, billOf(turn.usage, turnTariff(exchange, turn), turn.extras ?? chargedExtras(exchange, turn.endpoint)))
   }
   if (counted) add(last, billOf(counted, price, extras))
   return bill
@@ -132,7 +128,7 @@ function usedBy(exchange: Known, turns: readonly Turn[]): JsonObject {
     if (!turn.usage) continue
     input += turn.usage.input
     output += turn.usage.output
-    nano += charge(turn.usage, tariffOf(exchange, pricedEndpoint(turn, exchange.head.at)), turn.extras).total
+    nano += charge(turn.usage, turnTariff(exchange, turn), turn.extras).total
   }
   return { input, output, nano }
 }

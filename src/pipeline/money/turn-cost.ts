@@ -22,6 +22,7 @@ import {
   outputWithin,
   type Tariff,
   tariffAt,
+  tariffFrom,
   UNKNOWN_MAX_OUTPUT,
 } from '../../ledger/pricing.ts'
 import { type Count, countedUsage, type EndedBy, enderOf, estimateFromBytes } from '../../ledger/settlement.ts'
@@ -99,7 +100,7 @@ export function countOf(exchange: Accepted & MaybeAimed & MaybePlanned, turn: Tu
 }
 
 function pricingOf(exchange: Accepted & MaybeAimed & MaybePlanned, turn: Turn): Pricing {
-  const tariff = tariffOf(exchange, pricedEndpoint(turn, exchange.head.at))
+  const tariff = turnTariff(exchange, turn)
   return { tariff, extras: turn.extras ?? chargedExtras(exchange, turn.endpoint), held: exchange.run.turnHold.amount }
 }
 
@@ -159,10 +160,23 @@ export function heldExtras(exchange: Aimed): Extras | undefined {
   return { ...extras, ...heldFees(fees, exchange.request.body) }
 }
 
-/** What the endpoint charges for this request. */
-export function tariffOf({ head: { at }, request: { body, client } }: Accepted, endpoint: Endpoint): Tariff {
+/** What the endpoint may charge for this request, before it is called. */
+export function tariffOf(exchange: Accepted, endpoint: Endpoint): Tariff {
+  return tariffFrom(endpoint, exchange.head.at, regionOf(exchange))
+}
+
+/** What a turn is charged at, by the tier that served and, where its provider counts by that, the time at which it had ended. */
+export function turnTariff(exchange: Accepted, turn: Turn): Tariff {
+  const { at, clock } = exchange.head
+  const endpoint = pricedEndpoint(turn, at)
+  if (endpoint.provider.priceTime === 'start') return tariffAt(endpoint, at, regionOf(exchange))
+  turn.endedAt ??= clock.now()
+  return tariffAt(endpoint, turn.endedAt, regionOf(exchange))
+}
+
+function regionOf({ request: { body, client } }: Accepted): string | undefined {
   const region = client.regionField === undefined ? undefined : body[client.regionField]
-  return tariffAt(endpoint, at, typeof region === 'string' ? region : undefined)
+  return typeof region === 'string' ? region : undefined
 }
 
 export interface Payer {
@@ -247,8 +261,7 @@ export function concludeTurn(exchange: Accepted & MaybeAimed): Promise<void> | u
 }
 
 function costOf(exchange: Accepted & MaybeAimed, turn: Turn, usage: Usage): number {
-  return charge(usage, tariffOf(exchange, pricedEndpoint(turn, exchange.head.at)), turn.extras ?? chargedExtras(exchange, turn.endpoint))
-    .total
+  return charge(usage, turnTariff(exchange, turn), turn.extras ?? chargedExtras(exchange, turn.endpoint)).total
 }
 
 /** The output cap that the endpoint is sent; undefined where none is needed to keep the charge within the hold. */

@@ -9,8 +9,7 @@ import type { ChainDependencies, ChainSettings } from '../dependencies.ts'
 import { type Accepted, type Guarded, narrow } from '../exchange.ts'
 import type { Layer, Reply, Service } from '../layer.ts'
 import { extendHold, extendUnwritten } from '../money/fixed-hold.ts'
-import { pricedEndpoint } from '../money/served-price.ts'
-import { chargedExtras, concludeTurn, countTurn, tariffOf } from '../money/turn-cost.ts'
+import { chargedExtras, concludeTurn, countTurn, turnTariff } from '../money/turn-cost.ts'
 import type { EventSink } from '../records.ts'
 import { EventPath } from '../reply/event-path.ts'
 import { endedEarly } from '../reply/final-fault.ts'
@@ -193,13 +192,7 @@ function fires(condition: StopCondition, { exchange, steps, calls, reply }: Loop
       return costs.turns.reduce((sum, { usage }) => sum + (usage ? usage.input + usage.output : 0), 0) >= condition.max_tokens
     case 'max_cost': {
       const costOf = (turn: Turn): number =>
-        turn.usage
-          ? charge(
-              turn.usage,
-              tariffOf(exchange, pricedEndpoint(turn, exchange.head.at)),
-              turn.extras ?? chargedExtras(exchange, turn.endpoint),
-            ).total
-          : 0
+        turn.usage ? charge(turn.usage, turnTariff(exchange, turn), turn.extras ?? chargedExtras(exchange, turn.endpoint)).total : 0
       const nano = costs.turns.reduce((sum, turn) => sum + costOf(turn), costs.toolCost)
       return nano >= condition.max_cost_in_dollars * 1e9
     }

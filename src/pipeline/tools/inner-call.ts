@@ -6,7 +6,7 @@ import type { StreamEvent } from '../../dialects/canon/events.ts'
 import { Fold, type Folded } from '../../dialects/canon/fold.ts'
 import { addUsage, noUsage, type Usage } from '../../dialects/canon/usage.ts'
 import type { ClientDialect, Final, StreamEncoder } from '../../dialects/types.ts'
-import { charge, type Extras, tariffAt } from '../../ledger/pricing.ts'
+import { charge, type Extras } from '../../ledger/pricing.ts'
 import { countedUsage, enderOf } from '../../ledger/settlement.ts'
 import type { ModelAnswer, ModelCall } from '../../plugin-api/index.ts'
 import { dataDemands } from '../../routing/index.ts'
@@ -24,8 +24,7 @@ import {
   type Step,
 } from '../exchange.ts'
 import type { Reply, Service } from '../layer.ts'
-import { pricedEndpoint } from '../money/served-price.ts'
-import { chargedExtras, concludeTurn, countOf, turnEndedBy } from '../money/turn-cost.ts'
+import { chargedExtras, concludeTurn, countOf, turnEndedBy, turnTariff } from '../money/turn-cost.ts'
 import { endedEarly } from '../reply/final-fault.ts'
 import { acceptBody, textOf } from '../request/read.ts'
 
@@ -75,7 +74,7 @@ export async function askModel(
     closeLedger(exchange, reply.turn)
     reply.finish(finalOf(exchange, reply))
     count(exchange, turns)
-    return answerOf(reply.turn, turns, { folded: answer.folded, at: outer.head.at })
+    return answerOf(exchange, reply.turn, { turns, folded: answer.folded })
   } catch (thrown) {
     const fault = asFault(thrown)
     step.failure = fault.code
@@ -187,15 +186,15 @@ function finalOf(exchange: Received, { turn }: Reply): Final {
   }
 }
 
-/** @param turns with those of calls within the call. @param at when the caller's request was admitted: prices are those of then. */
-function answerOf(last: Turn, turns: readonly Turn[], { folded, at }: { folded: Folded; at: number }): ModelAnswer {
+/** @param turns with those of calls within the call. */
+function answerOf(exchange: Accepted, last: Turn, { turns, folded }: { turns: readonly Turn[]; folded: Folded }): ModelAnswer {
   const { blocks } = folded
   let usage: Usage | undefined
   let cost = 0
   for (const turn of turns) {
     if (!turn.usage) continue
     usage = usage ? addUsage(usage, turn.usage) : turn.usage
-    cost += charge(turn.usage, tariffAt(pricedEndpoint(turn, at), at), turn.extras).total
+    cost += charge(turn.usage, turnTariff(exchange, turn), turn.extras).total
   }
   return {
     model: last.endpoint.model.slug,

@@ -1,8 +1,9 @@
 /** One model with its endpoints, from its declaration. */
 import type { EndpointConfig, ModelConfig } from '../../config/config.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { type DayWindow, PAID_TOOLS, type PriceOverride, type Rate, type RateKind, type Rates } from '../../core/money.ts'
+import { PAID_TOOLS, type PriceOverride, type Rate, type RateKind, type Rates } from '../../core/money.ts'
 import { rateFromUsd, rateFromUsdPerMillion } from '../../core/money-text.ts'
+import { dayOf, type PriceWindow, WEEKDAYS } from '../../core/price-window.ts'
 import { mergeQuirks } from '../../dialects/canon/quirks.ts'
 import type { Credential } from '../../services/credentials/credential.ts'
 import { isSelective, MODEL_FLAGS } from '../criteria/index.ts'
@@ -186,14 +187,23 @@ function tokenRates(price: PriceConfig | OverrideConfig): PriceOverride['rates']
 }
 
 function overrideOf(config: OverrideConfig): PriceOverride {
-  const { min_prompt_tokens: above, utc_start: start, utc_end: end, from } = config
-  const window: DayWindow | undefined =
-    start === undefined || end === undefined ? undefined : { start: minuteOf(start), end: minuteOf(end) }
+  const { min_prompt_tokens: above, from } = config
+  const window = windowOf(config)
   return {
     ...(above === undefined ? {} : { minPromptTokens: above }),
     ...(window === undefined ? {} : { window }),
     ...(from === undefined ? {} : { from: Date.parse(from) }),
     rates: tokenRates(config),
+  }
+}
+
+function windowOf({ utc_start: start, utc_end: end, days, not_on: exceptions }: OverrideConfig): PriceWindow | undefined {
+  const hours = start === undefined || end === undefined ? undefined : { start: minuteOf(start), end: minuteOf(end) }
+  if (hours === undefined && days === undefined) return undefined
+  return {
+    hours,
+    days: days && new Set(days.map((name) => WEEKDAYS.indexOf(name))),
+    notOn: exceptions && new Set(exceptions.map(dayOf)),
   }
 }
 

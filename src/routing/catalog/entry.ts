@@ -2,6 +2,7 @@
 import type { JsonObject } from '../../core/json.ts'
 import type { PriceOverride, Rate, RateKind, Rates } from '../../core/money.ts'
 import { rateText } from '../../core/money-text.ts'
+import { dateOf, WEEKDAYS } from '../../core/price-window.ts'
 import type { Endpoint, Model, Price } from './types.ts'
 
 /** What both chat dialects hand on where an endpoint names nothing. */
@@ -142,11 +143,16 @@ function namedRates(rates: Partial<Rates>, names: typeof LISTED): JsonObject {
   return entry
 }
 
-/** Hours are clock numbers: 130 is 01:30 UTC. The form has no condition for a day, so those with one are not listed. */
+/**
+ * Hours are clock numbers: 130 is 01:30 UTC. The form has no condition for a day from which a price holds, so those with one are not
+ * listed. `days` and `not_on` are ours: who does not know them sees the price of the hour on every day.
+ */
 function overrideEntry({ minPromptTokens, window, rates }: PriceOverride): JsonObject {
   return {
     ...(minPromptTokens === undefined ? {} : { min_prompt_tokens: minPromptTokens }),
-    ...(window === undefined ? {} : { utc_start: clockNumber(window.start), utc_end: clockNumber(window.end) }),
+    ...(window?.hours === undefined ? {} : { utc_start: clockNumber(window.hours.start), utc_end: clockNumber(window.hours.end) }),
+    ...(window?.days === undefined ? {} : { days: WEEKDAYS.filter((_, day) => window.days?.has(day)) }),
+    ...(window?.notOn === undefined ? {} : { not_on: [...window.notOn].map(dateOf) }),
     ...namedRates(rates, OVERRIDABLE),
   }
 }

@@ -10,7 +10,7 @@ import { decimalText } from '../../core/money-text.ts'
 type Package = typeof import('@pydantic/genai-prices')
 type PriceConfig = Exclude<NonNullable<EndpointConfig['price']>, string>
 type OverrideConfig = NonNullable<PriceConfig['overrides']>[number]
-type Rates = Omit<OverrideConfig, 'min_prompt_tokens' | 'utc_start' | 'utc_end' | 'from'>
+type Rates = Omit<OverrideConfig, 'min_prompt_tokens' | 'utc_start' | 'utc_end' | 'days' | 'not_on' | 'from'>
 
 /** The day of the release that package.json pins. */
 export const SNAPSHOT_DATE = '2026-09-23'

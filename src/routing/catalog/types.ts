@@ -54,6 +54,8 @@ export interface Provider {
   readonly timeouts: Timeouts
   readonly connection?: ConnectionSettings | undefined
   readonly onAbort: 'cancel' | 'drain'
+  /** When a request counts for its prices by the hour. */
+  readonly priceTime: 'start' | 'end'
   readonly dataCollection: 'allow' | 'deny'
   readonly zdr: boolean
   /** Facts for people, as `GET /v1/providers` shows them. */
