@@ -3,7 +3,7 @@ import type { RefusalLog } from '../cluster/refusal-log.ts'
 import { FAULTS, type Fault } from '../core/faults.ts'
 import type { Witness } from '../pipeline/dependencies.ts'
 import { clientOf, type Exchange } from '../pipeline/exchange.ts'
-import type { PassThroughSeen } from '../pipeline/money/pass-through-desk.ts'
+import type { PassThroughSeen } from '../pipeline/pass-through/desk.ts'
 import { UnusableKey } from '../pipeline/request/admit.ts'
 
 type Refusals = Pick<RefusalLog, 'note'>

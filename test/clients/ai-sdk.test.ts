@@ -4,7 +4,7 @@ import { createOpenAI, type OpenAILanguageModelResponsesOptions } from '@ai-sdk/
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import type { LanguageModel } from 'ai'
 import t from 'tap'
-import { AI_SDK_CLASSES, askWithAiSdk, type Options, statusOfAiSdk } from './support/ai-sdk.ts'
+import { AI_SDK_ERRORS, askWithAiSdk, type Options } from './support/ai-sdk.ts'
 import { APART, type Client, STRANGER } from './support/client.ts'
 import { exercise } from './support/exercise.ts'
 import { type House, startHouse } from './support/house.ts'
@@ -18,13 +18,11 @@ const clientOf = (house: House, name: string, make: Make, options: Options, lack
     lacks,
     ask: (ask) => askWithAiSdk(make(base, house.gateway.key)(ask.model), ask, options),
     askAsStranger: (ask) => askWithAiSdk(make(base, STRANGER)(ask.model), ask, options),
-    classes: AI_SDK_CLASSES,
-    statusOf: statusOfAiSdk,
+    ...AI_SDK_ERRORS,
   }
 }
 
 const responses: OpenAILanguageModelResponsesOptions = {
-  store: false,
   forceReasoning: true,
   reasoningEffort: 'medium',
   reasoningSummary: 'auto',
@@ -32,15 +30,18 @@ const responses: OpenAILanguageModelResponsesOptions = {
 const anthropic: AnthropicLanguageModelOptions = { thinking: { type: 'enabled', budgetTokens: 2048 } }
 
 const house = await startHouse(t)
+const makeResponses: Make = (baseURL, apiKey) => createOpenAI({ baseURL, apiKey }).responses
 await exercise(
   t,
   house,
-  clientOf(
-    house,
-    'ai-sdk openai responses',
-    (baseURL, apiKey) => createOpenAI({ baseURL, apiKey }).responses,
-    { openai: responses as never },
-  ),
+  clientOf(house, 'ai-sdk openai responses', makeResponses, { openai: responses as never }, [
+    { ability: 'replay', why: 'it refers to reasoning by its id unless store is false' },
+  ]),
+)
+await exercise(
+  t,
+  house,
+  clientOf(house, 'ai-sdk openai responses, store false', makeResponses, { openai: { ...responses, store: false } as never }),
 )
 await exercise(
   t,

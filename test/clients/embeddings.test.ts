@@ -48,7 +48,7 @@ t.teardown(() => gateway.close())
 
 const baseURL = `${gateway.url}/v1`
 const apiKey = gateway.key
-const openai = new OpenAI({ baseURL, apiKey, maxRetries: 0 })
+const openai = new OpenAI({ baseURL, apiKey })
 const router = new OpenRouter({ apiKey, serverURL: baseURL, retryConfig: { strategy: 'none' } })
 
 for (const dialect of DIALECTS) {
@@ -73,16 +73,16 @@ for (const dialect of DIALECTS) {
 
   t.test(`ai: ${dialect}`, async (t) => {
     for (const provider of [createOpenAI({ baseURL, apiKey }), createOpenAICompatible({ name: 'gateway', baseURL, apiKey })]) {
-      const many = await embedMany({ model: provider.embeddingModel(model), values: INPUTS, maxRetries: 0 })
+      const many = await embedMany({ model: provider.embeddingModel(model), values: INPUTS })
       t.same(many.embeddings, EXPECTED)
       t.equal(many.usage.tokens, 7)
-      const one = await embed({ model: provider.embeddingModel(model), value: 'text 4', maxRetries: 0 })
+      const one = await embed({ model: provider.embeddingModel(model), value: 'text 4' })
       t.same(one.embedding, EXPECTED[0])
     }
   })
 
   t.test(`langchain: ${dialect}`, async (t) => {
-    const embeddings = new OpenAIEmbeddings({ model, apiKey, maxRetries: 0, configuration: { baseURL } })
+    const embeddings = new OpenAIEmbeddings({ model, apiKey, configuration: { baseURL } })
     t.same(await embeddings.embedDocuments(INPUTS), EXPECTED)
     t.same(await embeddings.embedQuery('text 4'), EXPECTED[0])
   })
@@ -132,14 +132,14 @@ t.test('the list of models', async (t) => {
 })
 
 t.test('errors have the type of their status', async (t) => {
-  const stranger = new OpenAI({ baseURL, apiKey: STRANGER, maxRetries: 0 })
+  const stranger = new OpenAI({ baseURL, apiKey: STRANGER })
   const nobody = createOpenAI({ baseURL, apiKey }).embeddingModel('sim/none')
   const failing: [ask: () => Promise<unknown>, status: number][] = [
     [() => openai.embeddings.create({ model: 'sim/echo', input: 'x' }), 404],
     [() => openai.embeddings.create({ model: 'sim/embed', input: [] }), 400],
     [() => stranger.embeddings.create({ model: 'sim/embed', input: 'x' }), 401],
     [() => router.embeddings.generate({ requestBody: { model: 'sim/none', input: 'x' } } as never), 404],
-    [() => embed({ model: nobody, value: 'x', maxRetries: 0 }), 404],
+    [() => embed({ model: nobody, value: 'x' }), 404],
   ]
   for (const [ask, status] of failing) {
     const error = await ask().then(

@@ -14,8 +14,6 @@ function modelOf(ask: Ask, apiKey: string, useResponsesApi: boolean): ChatOpenAI
     apiKey,
     useResponsesApi,
     streamUsage: true,
-    maxRetries: 0,
-    zdrEnabled: true,
     configuration: { baseURL: `${house.gateway.url}/v1` },
     ...(ask.topP === undefined ? {} : { topP: ask.topP }),
     ...(ask.reasoning ? { reasoning: { effort: 'medium', ...(useResponsesApi ? { summary: 'auto' } : {}) } } : {}),
@@ -72,6 +70,7 @@ const clientOf = (name: string, useResponses: boolean, lacks: readonly Lack[]): 
   ask: (ask) => askWith(house.gateway.key, useResponses, ask),
   askAsStranger: (ask) => askWith(STRANGER, useResponses, ask),
   classes: { 400: 'BadRequestError', 401: 'AuthenticationError', 404: 'NotFoundError', 429: 'RateLimitError' },
+  retries: 6,
   statusOf: (error) => (error as { status?: number }).status,
 })
 

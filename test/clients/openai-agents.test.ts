@@ -23,7 +23,6 @@ function agentOf(ask: Ask): Agent {
     tools: ask.tool ? [weather] : [],
     ...(ask.schema ? { outputType: { type: 'json_schema', name: CAPITAL.name, strict: true, schema: CAPITAL.schema } } : {}),
     modelSettings: {
-      store: false,
       ...(ask.topP === undefined ? {} : { topP: ask.topP }),
       ...(ask.reasoning
         ? { reasoning: { effort: 'medium', summary: 'auto' }, providerData: { include: ['reasoning.encrypted_content'] } }
@@ -33,7 +32,7 @@ function agentOf(ask: Ask): Agent {
 }
 
 function runnerWith(apiKey: string, useResponses: boolean): RunnerType {
-  const openAIClient = new OpenAI({ baseURL: `${house.gateway.url}/v1`, apiKey, maxRetries: 0 })
+  const openAIClient = new OpenAI({ baseURL: `${house.gateway.url}/v1`, apiKey })
   return new Runner({ modelProvider: new OpenAIProvider({ openAIClient: openAIClient as never, useResponses }), tracingDisabled: true })
 }
 
@@ -89,6 +88,7 @@ const clientOf = (name: string, useResponses: boolean, lacks: readonly Lack[]): 
   ask: (ask) => askWith(runnerWith(house.gateway.key, useResponses), ask),
   askAsStranger: (ask) => askWith(runnerWith(STRANGER, useResponses), ask),
   classes: { 400: 'BadRequestError', 401: 'AuthenticationError', 404: 'NotFoundError', 429: 'RateLimitError' },
+  retries: 2,
   statusOf: (error) => (error as { status?: number }).status,
 })
 

@@ -6,7 +6,7 @@ import t from 'tap'
 import { DIALECTS, type House, modelOf, startHouse } from './support/house.ts'
 
 const house: House = await startHouse(t)
-const openai = new OpenAI({ baseURL: `${house.gateway.url}/v1`, apiKey: house.gateway.key, maxRetries: 0 })
+const openai = new OpenAI({ baseURL: `${house.gateway.url}/v1`, apiKey: house.gateway.key })
 
 const TOOL = {
   type: 'function' as const,

@@ -8,10 +8,11 @@ import { exercise } from './support/exercise.ts'
 import { type House, startHouse } from './support/house.ts'
 
 const house: House = await startHouse(t)
-const openaiWith = (apiKey: string): OpenAI => new OpenAI({ baseURL: `${house.gateway.url}/v1`, apiKey, maxRetries: 0 })
+const openaiWith = (apiKey: string): OpenAI => new OpenAI({ baseURL: `${house.gateway.url}/v1`, apiKey })
 
 const ERRORS = {
   classes: { 400: 'BadRequestError', 401: 'AuthenticationError', 404: 'NotFoundError', 429: 'RateLimitError' },
+  retries: 2,
   statusOf: (error: unknown) => (error instanceof OpenAI.APIError ? error.status : undefined),
 } as const
 
@@ -21,7 +22,6 @@ async function respond(openai: OpenAI, ask: Ask, input: ResponseInput): Promise<
   const body = {
     model: ask.model,
     input,
-    store: false,
     ...(ask.topP === undefined ? {} : { top_p: ask.topP }),
     ...(ask.tool
       ? {
@@ -32,7 +32,7 @@ async function respond(openai: OpenAI, ask: Ask, input: ResponseInput): Promise<
       : {}),
     ...(ask.schema ? { text: { format: { type: 'json_schema' as const, ...CAPITAL, strict: true } } } : {}),
     ...(ask.reasoning
-      ? { reasoning: { effort: 'medium' as const, summary: 'auto' as const }, include: ['reasoning.encrypted_content' as const] }
+      ? { reasoning: { effort: 'medium' as const, summary: 'auto' as const } }
       : {}),
   }
   if (!ask.stream) return openai.responses.parse(body, { signal: ask.signal })

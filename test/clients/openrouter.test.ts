@@ -10,7 +10,7 @@ import { FakeClock } from '../support/clock.ts'
 import { KEY, oneModel, startGateway } from '../support/gateway.ts'
 import { Gate, sseAnswer, startUpstream } from '../support/upstream.ts'
 import { framesFor } from '../support/wire.ts'
-import { AI_SDK_CLASSES, askWithAiSdk, statusOfAiSdk } from './support/ai-sdk.ts'
+import { AI_SDK_ERRORS, askWithAiSdk } from './support/ai-sdk.ts'
 import { type Ask, type Client, STRANGER, type Told } from './support/client.ts'
 import { exercise } from './support/exercise.ts'
 import { DIALECTS, modelOf, startHouse } from './support/house.ts'
@@ -18,8 +18,7 @@ import { askChat, askResponses, SDK_CLASSES, statusOfSdk } from './support/openr
 
 const BRAND = 'openrouter'
 const house = await startHouse(t, `brand: { word: ${BRAND} }`)
-const sdkWith = (apiKey: string): OpenRouter =>
-  new OpenRouter({ apiKey, serverURL: `${house.gateway.url}/v1`, retryConfig: { strategy: 'none' } })
+const sdkWith = (apiKey: string): OpenRouter => new OpenRouter({ apiKey, serverURL: `${house.gateway.url}/v1` })
 
 const sdkClient = (name: string, ask: (sdk: OpenRouter, ask: Ask) => Promise<Told>): Client => ({
   name,
@@ -39,8 +38,7 @@ await exercise(t, house, {
   lacks: [{ ability: 'replay', from: ['openai-chat'], why: 'it drops details whose format it does not know' }],
   ask: (ask) => askWithAiSdk(providerWith(KEY)(ask.model), ask, REASONING),
   askAsStranger: (ask) => askWithAiSdk(providerWith(STRANGER)(ask.model), ask, REASONING),
-  classes: AI_SDK_CLASSES,
-  statusOf: statusOfAiSdk,
+  ...AI_SDK_ERRORS,
 })
 
 /** Places where the wire shows the default word instead of the brand. */

@@ -23,6 +23,8 @@ const NAMES = [
   'pydantic-ai, anthropic',
   'openai-agents, chat',
   'openai-agents, responses',
+  'agent-framework, chat',
+  'agent-framework, responses',
 ]
 
 /** What the model answers to instructor: the first does not validate. */
@@ -34,6 +36,15 @@ else {
   const tasks = await startTasks(t)
   const taskOf = startTaskProgram(t, PYTHON, [`${FOLDER}task.py`])
   for (const name of NAMES) await tasks.run(t, `Python: ${name}`, taskOf(name))
+  for (const standIn of tasks.matrix.standIns)
+    await t.test(`Python: agent-framework, responses, by its defaults at ${standIn.rules.preset}`, async (t) => {
+      const { gateway } = tasks.matrix
+      script(standIn, () => ({ text: ['It rains.'] }))
+      const account = { url: gateway.url, key: gateway.key, model: standIn.rules.models[0].slug }
+      const error = await taskOf('agent-framework, responses, by its defaults')(account).catch((thrown: unknown) => thrown)
+      // The second question names the first response alone.
+      t.match(String(error), /previous_response_id: must be null.*agent-framework: default_options/)
+    })
   for (const name of ['instructor, chat', 'instructor, anthropic'])
     for (const standIn of tasks.matrix.standIns)
       await t.test(`Python: ${name} at ${standIn.rules.preset}`, async (t) => {

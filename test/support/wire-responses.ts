@@ -68,7 +68,7 @@ function items(said: Said): Item[] {
   const output: Item[] = []
   if (said.reasoning || said.signature !== undefined)
     output.push({
-      id: 'rs_1',
+      id: said.reasoningId ?? 'rs_1',
       type: 'reasoning',
       summary: said.reasoning?.length ? [{ type: 'summary_text', text: said.reasoning.join('') }] : [],
       ...(said.signature === undefined ? {} : { encrypted_content: said.signature }),

@@ -39,6 +39,8 @@ export interface SaidCitation {
 /** Pieces are deltas of the stream; a whole reply joins them. */
 export interface Said {
   reasoning?: readonly string[] | undefined
+  /** Of the item of reasoning, where a wire has one. */
+  reasoningId?: string | undefined
   /** Encrypts or signs the reasoning, in the form of each wire. */
   signature?: string | undefined
   text?: readonly string[] | undefined

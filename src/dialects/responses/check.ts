@@ -3,7 +3,13 @@
 import { badField } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { checkFields } from '../canon/request-fields.ts'
+import { idsOfWholeItems, isReasoningReference } from './references.ts'
 import { checkFunctionTool, checkNamedChoice, checkServerTool, ITEM_CHECKS, PART_CHECKS, responsesShape, TOOL_CHECKS } from './schema.ts'
+
+const NOT_STORED = 'responses are not stored here'
+/** Clients whose default is to refer to stored items: AI SDK (@ai-sdk/openai 4), Mastra on top of it, agent-framework 1. */
+const CURE =
+  'Set store to false in the client, which then sends items whole (AI SDK and Mastra: providerOptions.openai.store, agent-framework: default_options["store"])'
 
 /** `type` of an input item; an item with only a role is an easy message. */
 export function itemType(item: JsonObject): string | undefined {
@@ -29,10 +35,9 @@ function checkItems(items: Json[]): void {
     if (type === 'message') checkParts(item.content, `${path}.content`)
     else if (type === 'function_call_output') checkParts(item.output, `${path}.output`)
     else if (type === 'item_reference') {
-      ids ??= new Set(
-        items.flatMap((each) => (isObject(each) && each.type !== 'item_reference' && typeof each.id === 'string' ? [each.id] : [])),
-      )
-      if (!ids.has(String(item.id))) throw badField(`${path}.id`, 'nothing is stored here: the item itself must be in the same input')
+      ids ??= idsOfWholeItems(items)
+      if (!ids.has(String(item.id)) && !isReasoningReference(item))
+        throw badField(`${path}.id`, `${NOT_STORED}: the item itself must be in the same input. ${CURE}`)
     }
   }
 }
@@ -56,7 +61,7 @@ function checkStateless(body: JsonObject): void {
   if (body.store === true) throw badField('store', 'only false is supported: responses are not stored')
   if (body.background === true) throw badField('background', 'only false is supported')
   if (body.previous_response_id !== undefined && body.previous_response_id !== null)
-    throw badField('previous_response_id', 'must be null: send the whole conversation in input')
+    throw badField('previous_response_id', `must be null, since ${NOT_STORED}: the whole conversation must be in input. ${CURE}`)
   // A conversation stored at the provider would be open to all keys, and holds could not count its tokens.
   if (body.conversation !== undefined && body.conversation !== null)
     throw badField('conversation', 'must be null: send the whole conversation in input')

@@ -6,6 +6,7 @@ import type { Item, Role } from '../canon/request.ts'
 import { isWrappedReasoning, unwrapReasoning } from '../canon/wrapped-reasoning.ts'
 import { itemType } from './check.ts'
 import { decodeParts } from './decode-parts.ts'
+import { LOST_REFERENCE, losesReference } from './references.ts'
 import { WIRE } from './wire.ts'
 
 /** What is read of each item; anything else stays beside it. A status adds nothing to its place. */
@@ -81,12 +82,14 @@ function withOthers(decoded: Item, item: JsonObject, type: keyof typeof KNOWN, b
 /**
  * @param input a string (one user message) or input items that `checkRequest` has accepted.
  * @param beside receives the names of members that the canon has no word for.
- * @returns canonical items; what the canon cannot name is opaque, a reference to an item of the same input is left out.
+ * @returns canonical items; what the canon cannot name is opaque, references are left out (`checkRequest` accepts those alone without which
+ * the conversation is whole).
  */
 export function decodeItems(input: Json | undefined, beside: Set<string>): Item[] {
   if (typeof input === 'string') return [{ kind: 'message', role: 'user', parts: [{ kind: 'text', text: input }] }]
   const items: Item[] = []
   const opaqueCalls = new Set<string>()
+  if (Array.isArray(input) && losesReference(input)) beside.add(LOST_REFERENCE)
   for (const item of objectsOf(input)) {
     const type = itemType(item)
     const callId = String(item.call_id)

@@ -10,6 +10,7 @@ import type { Encoded, Target } from '../types.ts'
 import { INSTRUCTIONS } from './decode-request.ts'
 import { encodeItem } from './encode-items.ts'
 import type { ItemContext } from './encode-parts.ts'
+import { LOST_REFERENCE } from './references.ts'
 import { ENCRYPTED, fitToTarget, isLoose, mayReason } from './target.ts'
 import { SEARCH_TYPE, searchTool } from './web-search.ts'
 import { WIRE } from './wire.ts'
@@ -131,13 +132,13 @@ function encodeInclude(request: CanonicalRequest, body: JsonObject, target: Targ
   return include.size === 0 ? undefined : [...include]
 }
 
-/** Fields of the caller's own wire that the canon does not name, unless it is another wire: then they are reported. */
+/** Fields of the caller's own wire that the canon does not name, unless it is another wire: then they are reported, as a lost item is. */
 function addExtras(request: CanonicalRequest, body: JsonObject, dropped: Set<string>): void {
   const { extras } = request
   for (const [key, value] of Object.entries(extras?.fields ?? {})) {
     // Nothing is ever stored, whichever wire says so.
     if (key === 'store') continue
-    if (extras?.dialect !== WIRE) dropped.add(key)
+    if (extras?.dialect !== WIRE || key === LOST_REFERENCE) dropped.add(key)
     else if (!key.startsWith('reasoning.') && !isNamedBeside(key)) body[key] = value
   }
 }

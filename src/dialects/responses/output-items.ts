@@ -107,11 +107,15 @@ function asksForSummary(body: JsonObject): boolean {
   return isObject(body.reasoning) && typeof body.reasoning.summary === 'string'
 }
 
-/** The encrypted content as it came where this wire's family made it, else all that its own family needs to take it back. */
+/**
+ * The encrypted content as it came where this wire's family made it, else all that its own family needs to take it back. Clients that
+ * request encrypted content may refuse to send back a call whose reasoning has none (agent-framework-openai 1.17.0,
+ * `_validate_reasoning_groups_for_stateless_replay`), so the open thoughts of other families get an envelope as well.
+ */
 function encryptedContent(item: OutputItem, thoughts: readonly Part[]): string | undefined {
   const { encrypted, signature } = item
-  if (encrypted === undefined && signature === undefined) return undefined
   if (item.format !== undefined && isOwnFormat(item.format)) return item.showsEncrypted ? encrypted : undefined
+  if (encrypted === undefined && signature === undefined && (thoughts.length === 0 || !item.showsEncrypted)) return undefined
   return wrapReasoning({
     format: item.format ?? 'unknown',
     ...(encrypted === undefined ? {} : { encrypted }),

@@ -10,6 +10,7 @@ import { PATH } from './encode-request.ts'
 import { isForeign } from './foreign-reasoning.ts'
 import { factsOf } from './pass-facts.ts'
 import { ResponsesPassStream } from './pass-stream.ts'
+import { LOST_REFERENCE, losesReference } from './references.ts'
 import { closingJson, endingOf, restOf } from './result-object.ts'
 import { fitToTarget, isLoose } from './target.ts'
 import { WIRE } from './wire.ts'
@@ -20,10 +21,11 @@ function passRequest(body: JsonObject, target: Target): Encoded {
   for (const key in body) if (!GATEWAY_KEYS.has(key)) copy[key] = body[key]
   delete copy.background
   delete copy.previous_response_id
-  // A reference can only name an item of the same input, which is there already.
-  if (Array.isArray(copy.input) && copy.input.some((item) => isObject(item) && item.type === 'item_reference'))
-    copy.input = copy.input.filter((item) => !isObject(item) || item.type !== 'item_reference')
   const dropped: string[] = []
+  if (Array.isArray(copy.input) && copy.input.some((item) => isObject(item) && item.type === 'item_reference')) {
+    if (losesReference(copy.input)) dropped.push(LOST_REFERENCE)
+    copy.input = copy.input.filter((item) => !isObject(item) || item.type !== 'item_reference')
+  }
   fitToTarget(copy, target, dropped)
   return isLoose(copy, target) ? { path: PATH, body: copy, dropped, looseFormat: true } : { path: PATH, body: copy, dropped }
 }

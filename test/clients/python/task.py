@@ -26,7 +26,7 @@ def weather_of(place):
 def openai_chat(url, key, model):
     from openai import OpenAI
 
-    client = OpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0)
+    client = OpenAI(base_url=f"{url}/v1", api_key=key)
     messages, answers = [], []
     for question in QUESTIONS:
         messages.append({"role": "user", "content": question})
@@ -47,14 +47,13 @@ def openai_chat(url, key, model):
 def openai_responses(url, key, model):
     from openai import OpenAI
 
-    client = OpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0)
+    client = OpenAI(base_url=f"{url}/v1", api_key=key)
     tool = {"type": "function", "name": "weather", "description": DESCRIPTION, "parameters": SCHEMA, "strict": False}
     items, answers = [], []
     for question in QUESTIONS:
         items.append({"role": "user", "content": question})
         while True:
-            include = ["reasoning.encrypted_content"]
-            events = client.responses.create(model=model, input=items, tools=[tool], store=False, include=include, stream=True)
+            events = client.responses.create(model=model, input=items, tools=[tool], stream=True)
             response = [event for event in events if event.type == "response.completed"][-1].response
             items += response.output
             calls = [item for item in response.output if item.type == "function_call"]
@@ -70,7 +69,7 @@ def openai_responses(url, key, model):
 def anthropic(url, key, model, **more):
     from anthropic import Anthropic
 
-    client = Anthropic(base_url=url, api_key=key, max_retries=0)
+    client = Anthropic(base_url=url, api_key=key)
     tool = {"name": "weather", "description": DESCRIPTION, "input_schema": SCHEMA}
     messages, answers = [], []
     for question in QUESTIONS:
@@ -96,7 +95,7 @@ def langchain(url, key, model, **more):
     from langchain_core.messages import HumanMessage, ToolMessage
     from langchain_openai import ChatOpenAI
 
-    chat = ChatOpenAI(model=model, api_key=key, base_url=f"{url}/v1", max_retries=0, **more).bind_tools([FUNCTION])
+    chat = ChatOpenAI(model=model, api_key=key, base_url=f"{url}/v1", **more).bind_tools([FUNCTION])
     messages, answers = [], []
     for question in QUESTIONS:
         messages.append(HumanMessage(question))
@@ -114,7 +113,7 @@ def langchain(url, key, model, **more):
 
 
 def langchain_responses(url, key, model):
-    return langchain(url, key, model, use_responses_api=True, store=False, include=["reasoning.encrypted_content"])
+    return langchain(url, key, model, use_responses_api=True)
 
 
 async def stream_agent(agent):
@@ -129,7 +128,7 @@ async def stream_agent(agent):
 def pydantic_agent(model):
     from pydantic_ai import Agent
 
-    agent = Agent(model, retries=0)
+    agent = Agent(model)
 
     @agent.tool_plain
     def weather(place: str) -> str:
@@ -147,11 +146,10 @@ def pydantic_ai_chat(url, key, model):
 
 
 def pydantic_ai_responses(url, key, model):
-    from pydantic_ai.models.openai import OpenAIResponsesModel, OpenAIResponsesModelSettings
+    from pydantic_ai.models.openai import OpenAIResponsesModel
     from pydantic_ai.providers.openai import OpenAIProvider
 
-    settings = OpenAIResponsesModelSettings(openai_store=False)
-    return pydantic_agent(OpenAIResponsesModel(model, provider=OpenAIProvider(base_url=f"{url}/v1", api_key=key), settings=settings))
+    return pydantic_agent(OpenAIResponsesModel(model, provider=OpenAIProvider(base_url=f"{url}/v1", api_key=key)))
 
 
 def pydantic_ai_anthropic(url, key, model):
@@ -162,7 +160,7 @@ def pydantic_ai_anthropic(url, key, model):
 
 
 async def run_agents(url, key, name, uses_responses):
-    from agents import Agent, ModelSettings, OpenAIChatCompletionsModel, OpenAIResponsesModel, Runner, function_tool
+    from agents import Agent, OpenAIChatCompletionsModel, OpenAIResponsesModel, Runner, function_tool
     from agents import set_tracing_disabled
     from openai import AsyncOpenAI
 
@@ -173,10 +171,9 @@ async def run_agents(url, key, name, uses_responses):
         """The weather of a place"""
         return weather_of(place)
 
-    client = AsyncOpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0)
+    client = AsyncOpenAI(base_url=f"{url}/v1", api_key=key)
     make = OpenAIResponsesModel if uses_responses else OpenAIChatCompletionsModel
-    settings = ModelSettings(store=False, response_include=["reasoning.encrypted_content"]) if uses_responses else ModelSettings()
-    agent = Agent(name="Tester", model=make(model=name, openai_client=client), tools=[weather], model_settings=settings)
+    agent = Agent(name="Tester", model=make(model=name, openai_client=client), tools=[weather])
     items, answers = [], []
     for question in QUESTIONS:
         items.append({"role": "user", "content": question})
@@ -217,7 +214,7 @@ def instructor_chat(url, key, model):
     import instructor as library
     from openai import OpenAI
 
-    client = library.from_openai(OpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0), mode=library.Mode.TOOLS)
+    client = library.from_openai(OpenAI(base_url=f"{url}/v1", api_key=key), mode=library.Mode.TOOLS)
     place = validated_place()
     messages = [{"role": "user", "content": QUESTIONS[0]}]
     first, completion = client.chat.completions.create_with_completion(
@@ -228,7 +225,7 @@ def instructor_chat(url, key, model):
     messages.append(message.model_dump())
     messages.append({"role": "tool", "tool_call_id": message.tool_calls[0].id, "content": "Noted."})
     messages.append({"role": "user", "content": QUESTIONS[1]})
-    parts = list(client.chat.completions.create_partial(model=model, response_model=place, max_retries=0, messages=messages))
+    parts = list(client.chat.completions.create_partial(model=model, response_model=place, messages=messages))
     return [first.place, parts[-1].place]
 
 
@@ -236,7 +233,7 @@ def instructor_anthropic(url, key, model):
     import instructor as library
     from anthropic import Anthropic
 
-    client = library.from_anthropic(Anthropic(base_url=url, api_key=key, max_retries=0), mode=library.Mode.TOOLS)
+    client = library.from_anthropic(Anthropic(base_url=url, api_key=key), mode=library.Mode.TOOLS)
     place = validated_place()
     messages = [{"role": "user", "content": QUESTIONS[0]}]
     limits = {"model": model, "max_tokens": 4096, "response_model": place}
@@ -245,11 +242,45 @@ def instructor_anthropic(url, key, model):
     messages.append({"role": "assistant", "content": message.content})
     result = {"type": "tool_result", "tool_use_id": call.id, "content": "Noted."}
     messages.append({"role": "user", "content": [result, {"type": "text", "text": QUESTIONS[1]}]})
-    second = client.messages.create(max_retries=0, messages=messages, **limits)
+    second = client.messages.create(messages=messages, **limits)
     return [first.place, second.place]
 
 
+# agent-framework keeps its connections for the loop that opened them.
+LOOP = asyncio.new_event_loop()
+
+
+def agent_framework(client_name, **settings):
+    def task(url, key, model):
+        import agent_framework_openai as kinds
+        from agent_framework import tool
+
+        @tool
+        def weather(place: str) -> str:
+            """The weather of a place"""
+            return weather_of(place)
+
+        async def converse():
+            client = getattr(kinds, client_name)(model=model, api_key=key, base_url=f"{url}/v1")
+            agent = client.as_agent(tools=[weather], **settings)
+            session = agent.create_session()
+            answers = []
+            for question in QUESTIONS:
+                stream = agent.run(question, session=session, stream=True)
+                async for _update in stream:
+                    pass
+                answers.append((await stream.get_final_response()).text)
+            return answers
+
+        return LOOP.run_until_complete(converse())
+
+    return task
+
+
 CLIENTS = {
+    "agent-framework, chat": agent_framework("OpenAIChatCompletionClient"),
+    "agent-framework, responses": agent_framework("OpenAIChatClient", default_options={"store": False}),
+    "agent-framework, responses, by its defaults": agent_framework("OpenAIChatClient"),
     "openai, chat": openai_chat,
     "openai, responses": openai_responses,
     "anthropic": anthropic,

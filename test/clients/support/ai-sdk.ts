@@ -1,5 +1,5 @@
 /** One request to any model of the AI SDK, and what came of it. */
-import { APICallError, generateText, isStepCount, jsonSchema, type LanguageModel, Output, streamText, tool } from 'ai'
+import { APICallError, generateText, isStepCount, jsonSchema, type LanguageModel, Output, RetryError, streamText, tool } from 'ai'
 import { type Ask, CAPITAL, type Client, type Told, WEATHER, weatherOf } from './client.ts'
 
 Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false })
@@ -7,10 +7,15 @@ Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false })
 /** Settings by name of the provider, for requests that reason. */
 export type Options = NonNullable<Parameters<typeof generateText>[0]['providerOptions']>
 
-/** Every failing call is of the one class. */
-export const AI_SDK_CLASSES: Client['classes'] = { 400: 'APICallError', 401: 'APICallError', 404: 'APICallError', 429: 'APICallError' }
-
-export const statusOfAiSdk = (error: unknown): number | undefined => (APICallError.isInstance(error) ? error.statusCode : undefined)
+/** Every failing call is of one class, which another one wraps where the call was repeated. */
+export const AI_SDK_ERRORS: Pick<Client, 'classes' | 'retries' | 'statusOf'> = {
+  classes: { 400: 'APICallError', 401: 'APICallError', 404: 'APICallError', 429: 'RetryError' },
+  retries: 2,
+  statusOf: (error) => {
+    const last = RetryError.isInstance(error) ? error.lastError : error
+    return APICallError.isInstance(last) ? last.statusCode : undefined
+  },
+}
 
 const weather = tool({
   description: WEATHER.description,
@@ -26,7 +31,6 @@ function requestOf(ask: Ask, model: LanguageModel, providerOptions: Options) {
   return {
     model,
     messages: [{ role: 'user' as const, content }],
-    maxRetries: 0,
     topP: ask.topP,
     abortSignal: ask.signal,
     stopWhen: isStepCount(3),

@@ -55,6 +55,8 @@ export interface Client {
   askAsStranger(ask: Ask): Promise<Told>
   /** Name of the class that the client throws for a status. */
   readonly classes: Readonly<Record<Status, string>>
+  /** How often the client repeats a request that got 429, by its defaults; absent: never. */
+  readonly retries?: number
   /** The HTTP status that one of these errors tells. */
   statusOf(error: unknown): number | undefined
 }

@@ -134,8 +134,24 @@ async function fails(t: Test, stage: Stage): Promise<void> {
   await expect(401, client.askAsStranger(askOf(stage)))
   await expect(404, client.ask({ ...askOf(stage), model: 'via/nothing' }))
   t.equal(house.seen().length, 0, 'no provider is asked')
-  house.script(() => upstreamError(429, 'the provider says no', { 'retry-after': '1' }))
-  await expect(429, client.ask(askOf(stage)))
+  await limits(t, stage, (asked) => expect(429, asked))
+}
+
+const LIMITED = () => upstreamError(429, 'the provider says no', { 'retry-after': '1' })
+
+/** What comes of a 429 depends on how often the client comes back by itself, after a second each time; of one provider is enough. */
+async function limits(t: Test, { house, client, dialect, stream }: Stage, fails: (asked: Promise<unknown>) => Promise<void>): Promise<void> {
+  const { retries = 0 } = client
+  const ask = askOf({ house, client, dialect, stream })
+  if (retries > 0 && dialect === 'openai-chat') {
+    house.script(LIMITED, { text: ['at ', 'last'] })
+    t.equal((await client.ask(ask)).text, 'at last', 'it waits and comes back')
+    t.equal(house.seen().length, 2)
+  }
+  if (retries > 2 || (retries > 0 && (dialect !== 'openai-responses' || stream))) return
+  house.script(...Array.from({ length: retries + 1 }, () => LIMITED))
+  await fails(client.ask(ask))
+  t.equal(house.seen().length, retries + 1)
 }
 
 /** Runs all of it against every upstream dialect, streaming and not. */

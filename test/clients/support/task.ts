@@ -18,7 +18,7 @@ const ANSWERS = ['It rains everywhere.', 'An umbrella.'] as const
 const call = (id: string, place: string) => ({ id, name: WEATHER.name, args: ['{"pla', `ce":"${place}"}`] })
 
 function saysAt(index: number, { reasons }: RuledModel): Said {
-  const thoughts = reasons ? { reasoning: ['I look ', 'outside.'] } : {}
+  const thoughts = reasons ? { reasoning: ['I look ', 'outside.'], reasoningId: `rs_${index + 1}` } : {}
   const [first, second] = ANSWERS
   const turns: Said[] = [
     { ...thoughts, calls: [call('call_Ab3dEf6hIj9kLm2nOp5qRs8t', 'Rome'), call('call_Zy8xWv5uTs2rQp9oNm6lKj3i', 'Oslo')] },

@@ -103,6 +103,7 @@ t.test('what clients are known to send is taken', async (t) => {
         { type: 'item_reference', id: 'msg_1' },
       ],
     }),
+    ok({ input: [{ type: 'item_reference', id: 'rs_1' }] }),
     ok({ input: [{ type: 'something_new', whatever: true }] }),
     ok({ service_tier: 'fast', provider: { max_price: { prompt: 1, completion: '2.5' }, sort: { by: null, partition: 'none' } } }),
     jsonFixture('request.json'),
@@ -110,6 +111,23 @@ t.test('what clients are known to send is taken', async (t) => {
   await every(t, 'every body', async (t) => {
     for (const body of bodies) t.equal(refusal(body)?.message, undefined, JSON.stringify(body).slice(0, 80))
   })
+})
+
+t.test('a reference to reasoning that is not in the input is lost, and says so, in every lane', (t) => {
+  const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' }
+  const body = ok({ input: [{ type: 'item_reference', id: 'rs_1' }, call] })
+  for (const { body: sent, dropped } of [
+    passWire.request(body, target()),
+    openaiResponses.encodeRequest(responsesClient.decodeRequest(body), target()),
+  ]) {
+    t.match(sent.input, [{ type: 'function_call', call_id: 'c' }])
+    t.same(dropped, ['input.item_reference'])
+  }
+  const whole = ok({
+    input: [{ type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'x' }, { type: 'item_reference', id: 'rs_1' }, call],
+  })
+  t.same(passWire.request(whole, target()).dropped, [])
+  t.end()
 })
 
 t.test('a request goes round without loss', async (t) => {
