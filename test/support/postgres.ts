@@ -1,7 +1,18 @@
 /** A PostgreSQL of the test's own: found on the machine, started on a free port of 127.0.0.1, gone when the test is. */
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { appendFileSync, chmodSync, chownSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import {
+  appendFileSync,
+  chmodSync,
+  chownSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import pg from 'pg'
@@ -10,8 +21,8 @@ import { entryAt } from '../../src/core/entry-at.ts'
 import { freePorts } from './crash/configuration.ts'
 
 export interface TestPostgres {
-  /** Makes an empty database. @returns its URL. */
-  database(): Promise<string>
+  /** Makes an empty database; with a name only where there is none of that name yet. @returns its URL. */
+  database(name?: string): Promise<string>
   /** Runs one statement in the database of a URL. */
   query(url: string, text: string, values?: unknown[]): Promise<Record<string, unknown>[]>
   /** SIGKILL to the server; what was committed is there after `restart`. */
@@ -23,7 +34,7 @@ export interface TestPostgres {
   /** All its processes stand still: whoever asks waits, and nothing is refused. `thaw` lets them go on. */
   freeze(): void
   thaw(): void
-  /** Ends it and removes its files. Registered as a teardown already. */
+  /** Ends it and removes its files, unless they are kept. Registered as a teardown already. */
   stop(): Promise<void>
 }
 
@@ -45,8 +56,9 @@ const MOST_LOOKS = 1500
  * @returns undefined, with a loud line, where the machine has no PostgreSQL: then the file ends with a skip.
  * Registers its end as a teardown of `t`. Call it before the first `t.test`: tap ends a file as soon as no test is left,
  * whatever the file waits for.
+ * @param kept a folder for its files, which stay there and are used again by the next call; none for those of a test.
  */
-export async function startPostgres(t: Pick<Test, 'teardown'>): Promise<TestPostgres | undefined> {
+export async function startPostgres(t: Pick<Test, 'teardown'>, kept?: string): Promise<TestPostgres | undefined> {
   const bin = findPrograms()
   if (bin === undefined) {
     if (process.env.HEADGATE_TEST_SERVERS === 'required')
@@ -54,7 +66,7 @@ export async function startPostgres(t: Pick<Test, 'teardown'>): Promise<TestPost
     process.stderr.write('\n*** PostgreSQL is not installed: its tests are SKIPPED (Debian: apt-get install postgresql) ***\n\n')
     return undefined
   }
-  const server = await Server.make(bin)
+  const server = await Server.make(bin, kept)
   t.teardown(() => server.stop())
   await server.restart()
   return server
@@ -99,7 +111,7 @@ if [ -n "$pid" ]; then
   n=0; while kill -0 "$pid" 2> /dev/null && [ $n -lt 50 ]; do sleep 0.1; n=$((n + 1)); done
   kill -KILL "$pid" 2> /dev/null
 fi
-rm -rf "$1"`
+[ -n "$2" ] || rm -rf "$1"`
 
 class Server implements TestPostgres {
   private readonly bin: string
@@ -107,36 +119,40 @@ class Server implements TestPostgres {
   private readonly port: number
   private readonly owner: { uid: number; gid: number } | undefined
   private readonly keeper: ChildProcess
+  private readonly isKept: boolean
   private running: ChildProcess | undefined
   private databases = 0
   private stopped = false
 
-  private constructor(bin: string, port: number) {
+  private constructor(bin: string, port: number, kept: string | undefined) {
     this.bin = bin
     this.port = port
     this.owner = account()
-    this.folder = mkdtempSync(join(tmpdir(), 'headgate-pg-'))
+    this.isKept = kept !== undefined
+    if (kept !== undefined) mkdirSync(kept, { recursive: true })
+    this.folder = kept ?? mkdtempSync(join(tmpdir(), 'headgate-pg-'))
     if (this.owner) chownSync(this.folder, this.owner.uid, this.owner.gid)
     chmodSync(this.folder, 0o700)
-    this.keeper = spawn('sh', ['-c', KEEPER, 'keeper', this.folder], { stdio: ['pipe', 'ignore', 'ignore'], detached: true })
+    this.keeper = spawn('sh', ['-c', KEEPER, 'keeper', this.folder, kept === undefined ? '' : 'kept'], {
+      stdio: ['pipe', 'ignore', 'ignore'],
+      detached: true,
+    })
     unref(this.keeper)
   }
 
-  static async make(bin: string): Promise<Server> {
+  static async make(bin: string, kept?: string): Promise<Server> {
     const port = entryAt(await freePorts(1), 0)
-    const server = new Server(bin, port)
+    const server = new Server(bin, port, kept)
+    if (existsSync(join(server.folder, 'data'))) return server
     const options = ['-D', join(server.folder, 'data'), '-N', '-A', 'trust', '-U', 'headgate', '--locale=C', '-E', 'UTF8']
     execFileSync(join(bin, 'initdb'), options, { ...server.owner, stdio: 'pipe', cwd: '/' })
-    appendFileSync(
-      join(server.folder, 'data', 'postgresql.conf'),
-      `${SETTINGS}port = ${server.port}\nunix_socket_directories = '${server.folder}'\n`,
-    )
+    appendFileSync(join(server.folder, 'data', 'postgresql.conf'), `${SETTINGS}unix_socket_directories = '${server.folder}'\n`)
     return server
   }
 
-  async database(): Promise<string> {
-    const name = `test_${++this.databases}`
-    await this.query(this.url('postgres'), `CREATE DATABASE ${name}`)
+  async database(name = `test_${++this.databases}`): Promise<string> {
+    const found = await this.query(this.url('postgres'), 'SELECT FROM pg_database WHERE datname = $1', [name])
+    if (found.length === 0) await this.query(this.url('postgres'), `CREATE DATABASE ${name}`)
     return this.url(name)
   }
 
@@ -184,8 +200,8 @@ class Server implements TestPostgres {
 
   async stop(): Promise<void> {
     this.stopped = true
-    await this.end('SIGQUIT')
-    rmSync(this.folder, { recursive: true, force: true })
+    await this.end(this.isKept ? 'SIGINT' : 'SIGQUIT')
+    if (!this.isKept) rmSync(this.folder, { recursive: true, force: true })
     this.keeper.stdin?.end()
   }
 
@@ -195,8 +211,8 @@ class Server implements TestPostgres {
 
   private spawn(): ChildProcess {
     // The log goes to a file: a pipe would have to be read, and would keep the test alive.
-    const script = 'exec "$0" -D "$1" >> "$1/log" 2>&1'
-    const child = spawn('sh', ['-c', script, join(this.bin, 'postgres'), join(this.folder, 'data')], {
+    const script = 'exec "$0" -D "$1" -p "$2" >> "$1/log" 2>&1'
+    const child = spawn('sh', ['-c', script, join(this.bin, 'postgres'), join(this.folder, 'data'), String(this.port)], {
       ...this.owner,
       stdio: 'ignore',
       cwd: '/',

@@ -1,0 +1,114 @@
+/** The ledgers that `bench/cold-start.ts` starts over: filled by the other build, whose schema this one then upgrades, and one without rows. */
+import { execFileSync } from 'node:child_process'
+import { copyFileSync, existsSync, globSync, mkdirSync, renameSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { startPostgres } from '../test/support/postgres.ts'
+import { emptyPostgres, fillPostgres } from './ledger-lists-fill.ts'
+
+export type Name = 'other' | 'this' | 'empty'
+
+export interface Ledger {
+  readonly name: Name
+  /** Of the configuration. */
+  readonly store: string
+  /** All its files; globs. */
+  readonly files: readonly string[]
+  /** It was filled by this run, so that the next start of this build upgrades it. */
+  readonly isNew: boolean
+}
+
+export interface Ledgers {
+  readonly of: readonly Ledger[]
+  /** Nothing of them is in the memory of a server afterwards. */
+  cold(): Promise<void>
+  /** Megabytes that the server has read of one so far, from the disk or from what the system has of it; 0 where there is no server. */
+  readByServer(name: Name): Promise<number>
+}
+
+export interface LedgersSource {
+  readonly folder: string
+  readonly rows: number
+  /** The checkout of the other build. */
+  readonly base: string
+  /** A filled SQLite ledger to begin with. */
+  readonly file: string | undefined
+  /** Starts the other build over a store once, and stops it. */
+  readonly startOther: (store: string) => Promise<void>
+  readonly teardown: (end: () => unknown) => void
+}
+
+const NAMES: readonly Name[] = ['other', 'this', 'empty']
+
+/** With the statements of the other checkout, whose schema the file gets. */
+function fillByOther(base: string, file: string, rows: number): void {
+  const [lists, path] = [join(base, 'bench', 'ledger-lists-fill.ts'), file].map((text) => JSON.stringify(text))
+  const program = `const { fillSqlite } = await import(${lists}); await fillSqlite(${path}, ${rows})`
+  execFileSync(process.execPath, ['--input-type=module', '-e', program], { cwd: base, stdio: 'inherit' })
+}
+
+export async function sqliteLedgers({ folder, rows, base, file }: LedgersSource): Promise<Ledgers> {
+  mkdirSync(folder, { recursive: true })
+  const pathOf = (name: Name): string => join(folder, `${name}.db`)
+  const missing = (['other', 'this'] as const).filter((name) => !existsSync(pathOf(name)))
+  if (missing.length > 0) {
+    const filled = join(folder, 'filled.db')
+    if (file !== undefined) copyFileSync(file, filled)
+    else fillByOther(base, filled, rows)
+    const [last = 'this', ...others] = missing.toReversed()
+    for (const name of others) copyFileSync(filled, pathOf(name))
+    renameSync(filled, pathOf(last))
+  }
+  return {
+    of: NAMES.map((name) => ({
+      name,
+      store: `url: "sqlite:${pathOf(name)}"`,
+      files: [`${pathOf(name)}*`],
+      isNew: name !== 'empty' && missing.includes(name),
+    })),
+    cold: async () => {},
+    readByServer: async () => 0,
+  }
+}
+
+export async function postgresLedgers({ folder, rows, startOther, teardown }: LedgersSource): Promise<Ledgers> {
+  const home = join(folder, 'postgres')
+  const server = await startPostgres({ teardown }, home)
+  if (!server) throw new Error('there is no PostgreSQL')
+  const admin = await server.database('postgres')
+  const has = async (name: string): Promise<boolean> =>
+    (await server.query(admin, 'SELECT FROM pg_database WHERE datname = $1', [name])).length > 0
+  const storeOf = (name: Name, url: string): string => `url: "${url}", journal: "${join(folder, `${name}-journal.db`)}"`
+  const missing = (await has('this')) ? [] : ['other', 'this']
+  if (missing.length > 0) {
+    // Under another name until it is whole: a run that was stopped in the middle begins again.
+    await server.query(admin, 'DROP DATABASE IF EXISTS filling')
+    const url = await server.database('filling')
+    await startOther(storeOf('other', url))
+    await emptyPostgres(url)
+    await fillPostgres(url, rows)
+    await server.query(url, 'VACUUM ANALYZE')
+    await server.query(admin, 'DROP DATABASE IF EXISTS other')
+    await server.query(admin, 'ALTER DATABASE filling RENAME TO other')
+    await server.query(admin, 'CREATE DATABASE this TEMPLATE other')
+    await server.query(admin, 'CHECKPOINT')
+  }
+  const of: Ledger[] = []
+  for (const name of NAMES) {
+    const store = storeOf(name, await server.database(name))
+    // The database reads what it has of its tables, of the catalogue and of its own log.
+    const files = [join(folder, `${name}-journal.db*`), join(home, 'data', '*', '*', '*'), join(home, 'data', 'pg_wal', '*')]
+    of.push({ name, store, files, isNew: missing.includes(name) })
+  }
+  return {
+    of,
+    // Its own buffers are forgotten with its process.
+    cold: () => server.restart(),
+    async readByServer(name) {
+      const [row] = await server.query(admin, 'SELECT blks_read FROM pg_stat_database WHERE datname = $1', [name])
+      return (Number(row?.blks_read ?? 0) * 8192) / 1e6
+    },
+  }
+}
+
+/** The files that exist of a ledger. */
+export const filesOf = ({ files }: Ledger): string[] => files.flatMap((each) => globSync(each)).filter((path) => statSync(path).isFile())
