@@ -142,7 +142,8 @@ function difference(bytes: Buffer, wire: Wire, random: () => number, seen: Seen)
   if (!encoded || !wanted) return encoded === wanted ? undefined : 'the two are not admitted alike'
   if (!source) {
     seen.doubled++
-    return readStrictly(bytes.toString()) === undefined ? undefined : 'no name stands twice in it, yet it was not sliced'
+    const strict = readStrictly(bytes.toString())
+    return strict === undefined || /\\ud[89a-f]/.test(JSON.stringify(strict)) ? undefined : 'no name stands twice in it, yet it was not sliced'
   }
   seen.sliced++
   if (isLetGo) seen.letGo++
