@@ -392,13 +392,7 @@ export class Runtime {
       }),
       pages: (request) => reference(request) ?? consent(request),
       passThrough: new PassThroughDesk(
-        {
-          keys,
-          guardrails: settings.guardrails,
-          providers: catalog.providers,
-          models: catalog.models,
-          addressOf: (request) => this.addresses.of(request),
-        },
+        { keys, guardrails: settings.guardrails, catalog, addressOf: (request) => this.addresses.of(request) },
         { dependencies, proxy: this.passThrough, ids: this.ids, ...passThroughRecords(this.telemetry, source) },
       ),
     }

@@ -41,6 +41,8 @@ export interface ApiKey {
   readonly providerIds?: readonly string[]
   /** Words of its requests and answers go into their spans. */
   readonly captureContent?: boolean
+  /** User for whom it was made, where the request that made it named one. */
+  readonly creator?: string | null
   /** Of a key that was issued to an application through sign-in. */
   readonly consent?: {
     /** Identity of the key that issued it. */

@@ -102,22 +102,24 @@ interface OutageNews {
   readonly rounds: number
   /** The one key that it is for; undefined: all. */
   readonly key: string | undefined
+  /** Whose key it is; undefined: it has no other owner. */
+  readonly owner: string | undefined
 }
 
 /** Characters of an endpoint's id, and of a key's identity. */
 const LONGEST = 1_024
 
 /**
- * Message by which processes share ejections: endpoint, milliseconds that are left (0: it is over), how many in a row, and the identity of
- * the key where it is for that one alone. An ejection for all because of the one key that uses an endpoint is such news: other processes
+ * Message by which processes share ejections: endpoint, milliseconds that are left (0: it is over), how many in a row, the identity of
+ * the key where it is for that one alone, and that of its owner where it has one. An ejection for all because of the one key that uses an endpoint is such news: other processes
  * may serve other keys there.
  * @returns undefined for what is no such news.
  */
 export function readOutageNews(message: Json): OutageNews | undefined {
-  if (!Array.isArray(message) || message.length < 3 || message.length > 4) return undefined
-  const [endpoint, ms, rounds, key] = message
-  if (!isName(endpoint) || (key !== undefined && !isName(key))) return undefined
-  return isCount(ms) && isCount(rounds) ? { endpoint, ms, rounds, key } : undefined
+  if (!Array.isArray(message) || message.length < 3 || message.length > 5) return undefined
+  const [endpoint, ms, rounds, key, owner] = message
+  if (!isName(endpoint) || (key !== undefined && !isName(key)) || (owner !== undefined && !isName(owner))) return undefined
+  return isCount(ms) && isCount(rounds) ? { endpoint, ms, rounds, key, owner } : undefined
 }
 
 function isName(value: Json | undefined): value is string {

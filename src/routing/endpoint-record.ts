@@ -2,8 +2,9 @@
  * Everything that is remembered of one endpoint, of a size that no traffic changes.
  *
  * A failure moves the requests of the key that had it. It moves those of all keys where it is surely the endpoint's: where the connection
- * itself failed or a probe of the gateway's own did, where another key has failed within 30 s without a success in between, or where
- * one key uses the endpoint alone and more than half of its last 20 requests have failed.
+ * itself failed or a probe of the gateway's own did, where a key of another owner has failed within 30 s without a success in between, or
+ * where one owner uses the endpoint alone and more than half of its last 20 requests have failed. Two keys of one owner move all of that
+ * owner's.
  */
 
 import type { FaultCode } from '../core/faults.ts'
@@ -34,6 +35,8 @@ export interface FailedSample {
   readonly since: number
   /** Identity of the caller's key; undefined for a probe of the gateway's own. */
   readonly key: string | undefined
+  /** Whose key it is; the key itself where that is not known. */
+  readonly owner?: string | undefined
   /** The connection itself failed, whatever the request was. */
   readonly isConnection: boolean
 }
@@ -68,6 +71,7 @@ export class EndpointRecord {
   /** Successes so far. */
   private servedTimes = 0
   private readonly sole = new SoleKey()
+  private readonly soleOwner = new SoleKey()
   /** Absent until the first failure. */
   private keys: KeyFailures | undefined
   /** Those that count for all keys, and rate limits, since a limit is of the gateway's account. */
@@ -93,9 +97,10 @@ export class EndpointRecord {
   }
 
   /** An attempt at one of the names behind a wildcard has failed. */
-  nameFailed({ now, key = OURS, isConnection }: Omit<FailedSample, 'since'>): void {
-    if (this.isEveryones({ now, key, isConnection })) this.attempts.add(now)
-    this.noted(key, now).attempts.add(now)
+  nameFailed(sample: Omit<FailedSample, 'since'>): void {
+    const { now, key = OURS, owner = key } = sample
+    if (this.movedBy(sample) === 'all') this.attempts.add(now)
+    this.noted(key, now, owner).attempts.add(now)
   }
 
   /** An attempt at one of the names behind a wildcard has served. */
@@ -120,11 +125,12 @@ export class EndpointRecord {
     if (key !== undefined) this.keys?.get(key)?.ejection.released()
   }
 
-  served(now: number, { firstTokenMs, tokensPerSecond, atLeast = 0, tools }: ServedSample, key?: string): void {
+  served(now: number, { firstTokenMs, tokensPerSecond, atLeast = 0, tools }: ServedSample, key?: string, owner = key): void {
     this.lastFault = undefined
     this.servedTimes++
     if (key !== undefined) this.sole.note(key, true, now)
-    if (this.keys) this.forgive(this.keys, now, key)
+    if (owner !== undefined) this.soleOwner.note(owner, true, now)
+    if (this.keys) this.forgive(this.keys, now, { key, owner })
     this.outageUntil = NEVER
     this.attempts.clear()
     this.ejection?.succeeded(now)
@@ -140,11 +146,16 @@ export class EndpointRecord {
 
   /** @param chance uniform in [0, 1). */
   broke(sample: FailedSample, chance: () => number): Ejected {
-    const { now, since, key = OURS } = sample
-    if (key !== OURS) this.sole.note(key, false, now)
-    const isEveryones = this.isEveryones({ ...sample, key })
-    const isAll = isEveryones || this.sole.mostlyFails(now)
-    const own = this.noted(key, now)
+    const { now, since, key = OURS, owner = key } = sample
+    if (key !== OURS) {
+      this.sole.note(key, false, now)
+      this.soleOwner.note(owner, false, now)
+    }
+    const moved = this.movedBy(sample)
+    const isEveryones = moved === 'all'
+    const isAll = isEveryones || this.soleOwner.mostlyFails(now)
+    const own = this.noted(key, now, owner)
+    if (moved === 'owner') this.keys?.moveOwner(owner, since + OUTAGE_MS)
     own.outageUntil = Math.max(own.outageUntil, since + OUTAGE_MS)
     own.attempts.add(now)
     this.halfHour.add(now, false)
@@ -169,8 +180,8 @@ export class EndpointRecord {
   }
 
   /** Another process has ejected the endpoint for one key: that one has failed here as well. */
-  takeOver(key: string, now: number, outage: { ms: number; rounds: number }): void {
-    this.noted(key, now).ejection.takeOver(now, outage)
+  takeOver(key: string, now: number, outage: { ms: number; rounds: number; owner?: string | undefined }): void {
+    this.noted(key, now, outage.owner ?? key).ejection.takeOver(now, outage)
   }
 
   /** The ejection is over in another process. @param key undefined: that of all keys. */
@@ -191,16 +202,17 @@ export class EndpointRecord {
   }
 
   /** The longer of two rests holds. @param key the only one that rests; undefined for all. */
-  rest(until: number, now: number, key?: string): void {
+  rest(until: number, key?: string): void {
     if (key === undefined) this.restUntil = Math.max(this.restUntil, until)
     else {
-      const own = this.noted(key, now, false)
+      const own = this.opened(key)
       own.restUntil = Math.max(own.restUntil, until)
     }
   }
 
-  inOutage(now: number, key?: string): boolean {
-    return now < this.outageUntil || now < (this.standing(key, now)?.outageUntil ?? NEVER)
+  inOutage(now: number, key?: string, owner = key ?? this.soleOwner.alone(now)): boolean {
+    if (now < this.outageUntil || now < (this.standing(key, now)?.outageUntil ?? NEVER)) return true
+    return owner !== undefined && now < (this.keys?.ownerOutage(owner) ?? NEVER)
   }
 
   /** True where it has failed for all keys of late. */
@@ -218,12 +230,12 @@ export class EndpointRecord {
     return Math.max(this.ejection?.left(now) ?? 0, this.standing(key, now)?.ejection.left(now) ?? 0)
   }
 
-  /** By all requests, or without those of the one other key with the most failures, whichever is better. */
-  band(now: number, key?: string): Band {
+  /** By all requests, or without those of the one other owner's keys with the most failures, whichever is better. */
+  band(now: number, owner?: string): Band {
     const share = this.steady.share(now, BAND_REQUESTS) ?? 1
     if (share >= NORMAL) return 0
-    const worst = this.keys?.worst(key ?? this.sole.alone(now), now)
-    const others = worst ? (this.steady.shareWithout(worst.steady, now, BAND_REQUESTS) ?? 1) : share
+    const worst = this.keys?.worst(owner ?? this.soleOwner.alone(now), now) ?? []
+    const others = worst.length > 0 ? (this.steady.shareWithout(worst, now, BAND_REQUESTS) ?? 1) : share
     const best = Math.max(share, others)
     return best >= NORMAL ? 0 : best >= LAST_RESORT ? 1 : 2
   }
@@ -253,19 +265,23 @@ export class EndpointRecord {
     return this.toolCalls?.share(now, TOOL_REPLIES)
   }
 
-  private isEveryones({ now, key, isConnection }: { now: number; key: string; isConnection: boolean }): boolean {
-    return key === OURS || isConnection || this.keys?.hasOther(key, now, this.servedTimes) === true
+  /** Whose keys the failure moves beside the one that had it. */
+  private movedBy({ now, key = OURS, owner = key, isConnection }: Omit<FailedSample, 'since'>): 'all' | 'owner' | undefined {
+    return key === OURS || isConnection ? 'all' : this.keys?.moves(key, { owner, now, served: this.servedTimes })
   }
 
   /** The key fails now. */
-  private noted(key: string, now: number, failed = true): KeyStanding {
-    this.keys ??= new KeyFailures((dropped) => this.countLoose(dropped, dropped.failedAt))
-    const own = this.keys.open(key)
-    if (failed) {
-      own.failedAt = now
-      own.servedBefore = this.servedTimes
-    }
+  private noted(key: string, now: number, owner: string): KeyStanding {
+    const own = this.opened(key)
+    own.owner = owner
+    own.failedAt = now
+    own.servedBefore = this.servedTimes
     return own
+  }
+
+  private opened(key: string): KeyStanding {
+    this.keys ??= new KeyFailures((dropped) => this.countLoose(dropped, dropped.failedAt))
+    return this.keys.open(key)
   }
 
   private standing(key: string | undefined, now: number): KeyStanding | undefined {
@@ -275,7 +291,8 @@ export class EndpointRecord {
   }
 
   /** A success of a key ends its outage. That of an outage of all keys ends theirs as well. */
-  private forgive(keys: KeyFailures, now: number, key: string | undefined): void {
+  private forgive(keys: KeyFailures, now: number, { key, owner }: { key: string | undefined; owner: string | undefined }): void {
+    if (owner !== undefined) keys.forgiveOwner(owner)
     const own = key === undefined ? undefined : keys.get(key)
     if (own) {
       this.countLoose(own, now)
@@ -283,6 +300,7 @@ export class EndpointRecord {
       own.steady.add(now, true)
     }
     if (key !== undefined && now >= this.outageUntil && this.ejection?.standing !== true) return
+    keys.forgiveOwner(undefined)
     for (const each of keys.all()) {
       this.countLoose(each, now)
       each.reset(now)

@@ -7,6 +7,7 @@ export class HealthMoment implements Health {
   private readonly records: ReadonlyMap<string, EndpointRecord>
   private now = 0
   private key: string | undefined
+  private owner: string | undefined
   /** The endpoint looked up last: the order reads several values of one endpoint in a row. */
   private lookedUp: Endpoint | undefined
   private found: EndpointRecord | undefined
@@ -15,15 +16,16 @@ export class HealthMoment implements Health {
     this.records = records
   }
 
-  at(now: number, key?: string): this {
+  at(now: number, key?: string, owner = key): this {
     this.now = now
     this.key = key
+    this.owner = owner
     this.lookedUp = undefined
     return this
   }
 
   recentOutage(endpoint: Endpoint): boolean {
-    return this.find(endpoint)?.inOutage(this.now, this.key) === true
+    return this.find(endpoint)?.inOutage(this.now, this.key, this.owner) === true
   }
 
   resting(endpoint: Endpoint): boolean {
@@ -50,7 +52,7 @@ export class HealthMoment implements Health {
   }
 
   band(endpoint: Endpoint): Band {
-    return this.find(endpoint)?.band(this.now, this.key) ?? 0
+    return this.find(endpoint)?.band(this.now, this.owner) ?? 0
   }
 
   latency(endpoint: Endpoint, percentile: PercentileName): number | undefined {

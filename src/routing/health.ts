@@ -41,6 +41,8 @@ function isConnectionFailure({ code }: Fault, status: number | null): boolean {
 export interface FailureFacts {
   /** Identity of the caller's key; undefined for a probe of the gateway's own, which counts for all keys. */
   readonly key?: string
+  /** Whose key it is; the key itself where that is not known. */
+  readonly owner?: string | undefined
   /** The provider's own status; null where it sent none. */
   readonly status?: number | null
   /**
@@ -86,13 +88,13 @@ export class HealthBook implements Health {
   /**
    * The endpoint has served: the outage and the ejection of the key are over, and so are those of all keys. A rest stands, since its
    * provider requested it.
-   * @param key identity of the caller's key; undefined for a probe of the gateway's own, which speaks for all.
+   * @param key identity of the caller's key; undefined for a probe of the gateway's own, which speaks for all. @param owner whose key it is.
    */
-  success(endpoint: Endpoint, sample: ServedSample, key?: string): void {
+  success(endpoint: Endpoint, sample: ServedSample, key?: string, owner?: string): void {
     const record = this.records.get(endpoint.id) ?? this.open(endpoint.id)
     const isOver = record.ejection?.standing === true
     const isOverForKey = record.ejectionOf(key) !== undefined
-    record.served(this.clock.monotonic(), sample, key)
+    record.served(this.clock.monotonic(), sample, key, owner)
     if (endpoint.wildcardId !== undefined) this.records.get(endpoint.wildcardId)?.nameServed(key)
     if (isOver) this.news?.publish('outage', [endpoint.id, 0, 0])
     if (isOverForKey && key !== undefined) this.news?.publish('outage', [endpoint.id, 0, 0, key])
@@ -102,7 +104,7 @@ export class HealthBook implements Health {
   }
 
   /** The attempt failed; faults that are not the endpoint's leave no trace. Retry-After is heard on all of them. */
-  failure(endpoint: Endpoint, fault: Fault, { key, status = null, since = Number.POSITIVE_INFINITY }: FailureFacts = {}): void {
+  failure(endpoint: Endpoint, fault: Fault, { key, owner, status = null, since = Number.POSITIVE_INFINITY }: FailureFacts = {}): void {
     const outage = isOutage(fault)
     const rest = fault.origin === 'upstream' ? restMs(fault.retryAfter) : 0
     const failed = outage || (fault.origin === 'upstream' && !isRejection(fault))
@@ -114,8 +116,8 @@ export class HealthBook implements Health {
     const now = this.clock.monotonic()
     const isConnection = isConnectionFailure(fault, status)
     if (failed) record.lastFault = { code: fault.code, reason: fault.reason }
-    const sample = { now, since: Math.min(now, Math.max(since, now - SILENCE_MS)), key, isConnection }
-    if (outage) this.report(endpoint, record, { key, ejected: record.broke(sample, () => this.clock.random()) })
+    const sample = { now, since: Math.min(now, Math.max(since, now - SILENCE_MS)), key, owner, isConnection }
+    if (outage) this.report(endpoint, record, { key, owner, ejected: record.broke(sample, () => this.clock.random()) })
     else {
       record.abandoned(key)
       if (failed) record.attemptLimited(now)
@@ -128,7 +130,7 @@ export class HealthBook implements Health {
       else names.attemptLimited(now)
     }
     // What a provider says of its own load or of the gateway's account is for all keys.
-    if (rest > 0) record.rest(now + rest, now, isConnection || fault.status === 429 || fault.status === 529 ? undefined : key)
+    if (rest > 0) record.rest(now + rest, isConnection || fault.status === 429 || fault.status === 529 ? undefined : key)
   }
 
   /** From now on ejections and their ends are published to the other processes, and theirs hold here. */
@@ -211,9 +213,12 @@ export class HealthBook implements Health {
     return this.moment.at(this.clock.monotonic())
   }
 
-  /** What a key's requests go by at this moment, valid until the next call of this or of `atOnce`. @param key identity of the key. */
-  forKey(key: string): HealthMoment {
-    return this.moment.at(this.clock.monotonic(), key)
+  /**
+   * What a key's requests go by at this moment, valid until the next call of this or of `atOnce`.
+   * @param key identity of the key. @param owner whose key it is; the key itself where that is not known.
+   */
+  forKey(key: string, owner?: string): HealthMoment {
+    return this.moment.at(this.clock.monotonic(), key, owner)
   }
 
   /** For the lists; an endpoint that nothing is known of has nothing against it. */
@@ -236,7 +241,11 @@ export class HealthBook implements Health {
    * Reports an ejection to the operator where it holds for all keys that use the endpoint, and to the other processes. Of one for the key
    * that uses it alone these hear as of one for that key: they may serve others there.
    */
-  private report(endpoint: Endpoint, record: EndpointRecord, { key, ejected }: { key: string | undefined; ejected: Ejected }): void {
+  private report(
+    endpoint: Endpoint,
+    record: EndpointRecord,
+    { key, owner, ejected }: Pick<FailureFacts, 'owner'> & { key: string | undefined; ejected: Ejected },
+  ): void {
     if (ejected === undefined) return
     const now = this.clock.monotonic()
     if (ejected !== 'key' || (key !== undefined && record.isUsedAlone(key, now))) {
@@ -245,7 +254,13 @@ export class HealthBook implements Health {
     }
     const isAll = ejected === 'all' || key === undefined
     const { ms, rounds } = (isAll ? record.mayEject() : (record.ejectionOf(key) ?? record.mayEject())).news(now)
-    if (ms > 0) this.news?.publish('outage', [endpoint.id, Math.ceil(ms), rounds, ...(isAll ? [] : [key])])
+    if (ms > 0)
+      this.news?.publish('outage', [
+        endpoint.id,
+        Math.ceil(ms),
+        rounds,
+        ...(isAll ? [] : owner === undefined || owner === key ? [key] : [key, owner]),
+      ])
   }
 
   private open(id: string): EndpointRecord {

@@ -49,6 +49,8 @@ export class KeyStanding {
   readonly steady = steadyWindow()
   outageUntil = NEVER
   restUntil = NEVER
+  /** Of the key: keys of one owner say nothing of those of others. */
+  owner = ''
   /** When it failed last, and how often the endpoint had served by then. */
   failedAt = NEVER
   servedBefore = -1
@@ -67,6 +69,8 @@ export class KeyStanding {
 export class KeyFailures {
   /** The one that failed last stands last. */
   private readonly keys = new Map<string, KeyStanding>()
+  /** Until when all keys of an owner are in an outage. */
+  private readonly owners = new Map<string, number>()
   /** What is dropped may have failures that are not counted yet. */
   private readonly dropped: (standing: KeyStanding) => void
 
@@ -92,24 +96,53 @@ export class KeyFailures {
     return this.keys.values()
   }
 
-  /** True where another key has failed within the last 30 s, and the endpoint has served nothing since. @param served how often so far. */
-  hasOther(key: string, now: number, served: number): boolean {
-    for (const [other, { failedAt, servedBefore }] of this.keys)
-      if (other !== key && servedBefore === served && now - failedAt <= OUTAGE_MS) return true
-    return false
+  /**
+   * Whose keys the failure of one moves: another key has failed within the last 30 s, and the endpoint has served nothing since.
+   * @param served how often so far. @returns `all` where one of another owner has, `owner` where only one of the same has.
+   */
+  moves(key: string, { owner, now, served }: { owner: string; now: number; served: number }): 'all' | 'owner' | undefined {
+    let moved: 'owner' | undefined
+    for (const [other, { failedAt, servedBefore, owner: others }] of this.keys) {
+      if (other === key || servedBefore !== served || now - failedAt > OUTAGE_MS) continue
+      if (others !== owner) return 'all'
+      moved = 'owner'
+    }
+    return moved
   }
 
-  /** The one with the most failures of the last half hour, apart from `key`. */
-  worst(key: string | undefined, now: number): KeyStanding | undefined {
-    let worst: KeyStanding | undefined
-    let most = 0
-    for (const [other, standing] of this.keys) {
-      const failures = other === key || other === OURS ? 0 : standing.steady.failures(now)
-      if (failures <= most) continue
-      most = failures
-      worst = standing
+  /** All keys of the owner are in an outage. */
+  moveOwner(owner: string, until: number): void {
+    const before = this.owners.get(owner) ?? NEVER
+    this.owners.delete(owner)
+    this.owners.set(owner, Math.max(before, until))
+    if (this.owners.size <= MOST_KEYS) return
+    for (const oldest of this.owners.keys()) {
+      this.owners.delete(oldest)
+      return
     }
-    return worst
+  }
+
+  ownerOutage(owner: string): number {
+    return this.owners.get(owner) ?? NEVER
+  }
+
+  /** @param owner undefined for all. */
+  forgiveOwner(owner: string | undefined): void {
+    if (owner === undefined) this.owners.clear()
+    else this.owners.delete(owner)
+  }
+
+  /** What the keys of the other owner with the most failures of the last half hour have come to. @param owner whose keys are not looked at. */
+  worst(owner: string | undefined, now: number): readonly OutcomeWindow[] {
+    const failures = new Map<string, number>()
+    let worst: string | undefined
+    for (const { owner: other, steady } of this.keys.values()) {
+      if (other === owner || other === OURS) continue
+      const sum = (failures.get(other) ?? 0) + steady.failures(now)
+      failures.set(other, sum)
+      if (sum > 0 && sum > (worst === undefined ? 0 : (failures.get(worst) ?? 0))) worst = other
+    }
+    return worst === undefined ? [] : [...this.keys.values()].filter((each) => each.owner === worst).map(({ steady }) => steady)
   }
 
   private dropOldest(): void {

@@ -45,12 +45,15 @@ export class OutcomeWindow {
     return good + bad === 0 ? undefined : good / (good + bad)
   }
 
-  /** As `share`, without what another window of the same spans has counted; undefined with fewer than `least` outcomes that are left. */
-  shareWithout(other: OutcomeWindow, now: number, least: number): number | undefined {
+  /** As `share`, without what other windows of the same spans have counted; undefined with fewer than `least` outcomes that are left. */
+  shareWithout(others: readonly OutcomeWindow[], now: number, least: number): number | undefined {
     this.roll(now)
-    other.roll(now)
-    const good = Math.max(0, this.good - other.good)
-    const bad = Math.max(0, this.bad - other.bad)
+    let [good, bad] = [this.good, this.bad]
+    for (const other of others) {
+      other.roll(now)
+      good = Math.max(0, good - other.good)
+      bad = Math.max(0, bad - other.bad)
+    }
     return good + bad < least ? undefined : good / (good + bad)
   }
 

@@ -4,6 +4,7 @@
  */
 import t, { type Test } from 'tap'
 import { CheckSchedule } from '../../src/app/health-checks/schedule.ts'
+import { MemoryCounters } from '../../src/cluster/shared/index.ts'
 import type { Json, JsonObject } from '../../src/core/json.ts'
 import { ADMIN_TOKEN } from '../support/admin.ts'
 import { FakeClock } from '../support/clock.ts'
@@ -181,42 +182,48 @@ t.test('off is off', async (t) => {
   t.equal(cheap.requests.length, 1)
 })
 
-t.test('several processes send one check between them', async (t) => {
-  const hears: ((message: Json) => void)[] = []
-  const clock = new FakeClock()
-  let sent = 0
-  const processes = Array.from({ length: 8 }, () => {
-    let own: ((message: Json) => void) | undefined
-    const news = {
-      publish: (_: unknown, message: Json) => {
-        for (const hear of hears) if (hear !== own) hear(message)
-      },
-      subscribe: (_: unknown, hear: (message: Json) => void) => {
-        own = hear
-        hears.push(hear)
-      },
+for (const late of [false, true])
+  t.test(`several processes send one check between them${late ? ', where announcements come late' : ''}`, async (t) => {
+    const hears: ((message: Json) => void)[] = []
+    const clock = new FakeClock()
+    const counters = new MemoryCounters(clock)
+    let sent = 0
+    const processes = Array.from({ length: 8 }, () => {
+      let own: ((message: Json) => void) | undefined
+      const news = {
+        publish: (_: unknown, message: Json) => {
+          const announce = (): void => {
+            for (const hear of hears) if (hear !== own) hear(message)
+          }
+          if (late) clock.after(2_000, announce)
+          else announce()
+        },
+        subscribe: (_: unknown, hear: (message: Json) => void) => {
+          own = hear
+          hears.push(hear)
+        },
+      }
+      return new CheckSchedule(clock, { news, counters, isDegraded: () => false })
+    })
+    const doubt = (): void => {
+      for (const each of processes) each.request('a', 60_000, () => sent++)
     }
-    return new CheckSchedule(clock, news)
+    doubt()
+    await clock.advance(1_000)
+    t.equal(sent, 1)
+    doubt()
+    await clock.advance(30_000)
+    t.equal(sent, 1)
+    await clock.advance(35_000)
+    doubt()
+    await clock.advance(1_000)
+    t.equal(sent, 2)
+    for (let target = 0; target < 50; target++) processes[0].request(`target ${target}`, 60_000, () => sent++)
+    await clock.advance(1_000)
+    t.ok(sent <= 12, `${sent - 2} of 50 targets in a minute`)
+    processes[1].request('b', 60_000, () => sent++)
+    processes[1].close()
+    const before = sent
+    await clock.advance(1_000)
+    t.equal(sent, before, 'none after the end')
   })
-  const doubt = (): void => {
-    for (const each of processes) each.request('a', 60_000, () => sent++)
-  }
-  doubt()
-  await clock.advance(1_000)
-  t.equal(sent, 1)
-  doubt()
-  await clock.advance(30_000)
-  t.equal(sent, 1)
-  await clock.advance(30_000)
-  doubt()
-  await clock.advance(1_000)
-  t.equal(sent, 2)
-  for (let target = 0; target < 50; target++) processes[0].request(`target ${target}`, 60_000, () => sent++)
-  await clock.advance(1_000)
-  t.ok(sent <= 12, `${sent - 2} of 50 targets in a minute`)
-  processes[1].request('b', 60_000, () => sent++)
-  processes[1].close()
-  const before = sent
-  await clock.advance(1_000)
-  t.equal(sent, before, 'none after the end')
-})

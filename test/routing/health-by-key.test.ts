@@ -59,6 +59,55 @@ t.test('a second key moves everybody', (t) => {
   t.end()
 })
 
+t.test('two keys of one owner move all keys of that owner and no others; one of another owner moves everybody', async (t) => {
+  const { clock, book, serve } = rig()
+  const fail = (key: string, owner?: string, times = 1) => {
+    for (let i = 0; i < times; i++) book.failure(a, BROKEN, { key, owner, status: 500 })
+  }
+  const first = (key: string, owner?: string) => slugs(orderEndpoints([a, b], {}, () => 0, book.forKey(key, owner)))[0]
+  serve('bystander')
+  fail('one', 'ann', 10)
+  t.equal(first('three', 'ann'), 'a')
+  fail('two', 'ann', 10)
+  t.same([first('one', 'ann'), first('two', 'ann'), first('three', 'ann')], ['b', 'b', 'b'])
+  t.same([first('bystander'), first('other', 'bob')], ['a', 'a'])
+  t.equal(book.forKey('other', 'bob').ejected(a), false)
+  t.equal(book.forKey('other', 'bob').band(a), 0, 'nor do they lower the share of the others')
+  book.success(a, SERVED, 'three', 'ann')
+  t.equal(first('four', 'ann'), 'a', 'a success of one of them is one for all')
+  fail('one', 'ann')
+  fail('two', 'ann')
+  fail('other', 'bob')
+  t.same([first('bystander'), first('four', 'ann')], ['b', 'b'])
+  await clock.advance(30_001)
+  t.equal(first('bystander'), 'a')
+})
+
+t.test('keys of one owner that use an endpoint alone, of whose last 20 requests over half fail', (t) => {
+  const { book } = rig()
+  for (let i = 0; i < 11; i++) book.failure(a, BROKEN, { key: `key ${i}`, owner: 'ann', status: 500 })
+  t.equal(slugs(orderEndpoints([a, b], {}, () => 0, book.forKey('other', 'bob')))[0], 'b')
+  t.end()
+})
+
+t.test('the owner of a key goes to the other processes', (t) => {
+  const hub = new Hub()
+  const clock = new FakeClock()
+  const [one, two] = [0, 1].map(() => {
+    const book = new HealthBook(clock)
+    book.share(hub.end())
+    return book
+  }) as [HealthBook, HealthBook]
+  for (let i = 0; i < 5; i++) one.failure(a, BROKEN, { key: 'one', owner: 'ann', status: 500 })
+  hub.deliver()
+  t.equal(two.forKey('one', 'ann').ejected(a), true)
+  two.failure(a, BROKEN, { key: 'two', owner: 'ann', status: 500 })
+  t.equal(two.forKey('other').recentOutage(a), false, 'another key of the same owner')
+  two.failure(a, BROKEN, { key: 'three', owner: 'bob', status: 500 })
+  t.equal(two.forKey('other').recentOutage(a), true)
+  t.end()
+})
+
 t.test('two keys that fail with a success between them move themselves alone', async (t) => {
   const { clock, fail, serve, first } = rig()
   fail('one')

@@ -2,7 +2,6 @@
  * Active health checks: where requests of one key fail at an endpoint and nothing says that they would fail for others, a request of the
  * gateway's own decides. Nothing is checked at the start, at regular times, or where all is well.
  */
-import type { NewsWire } from '../../cluster/shared/index.ts'
 import type { Config } from '../../config/config.ts'
 import type { Fault } from '../../core/faults.ts'
 import type { GenerationIds } from '../../core/ids.ts'
@@ -17,7 +16,7 @@ import { providerListing } from '../provider-listing.ts'
 import { chainSettings } from '../settings.ts'
 import { type CheckResult, checkByList } from './list-check.ts'
 import { CHECK_KEY, checkByRequest, checkKey } from './request-check.ts'
-import { CheckSchedule } from './schedule.ts'
+import { CheckSchedule, type CheckShared } from './schedule.ts'
 
 const checks = counter(
   'health_checks_total',
@@ -39,11 +38,11 @@ export class HealthChecks {
   private readonly log: LogSink['log']
   private readonly schedule: CheckSchedule
 
-  constructor(running: Running, { logs, shared }: { logs: LogSink; shared: { news: Pick<NewsWire, 'publish' | 'subscribe'> } }) {
+  constructor(running: Running, { logs, shared }: { logs: LogSink; shared: CheckShared }) {
     const { clock, health } = running.dependencies
     this.running = running
     this.log = logs.log
-    this.schedule = new CheckSchedule(clock, shared.news)
+    this.schedule = new CheckSchedule(clock, shared)
     health.onDoubt = (endpoint, fault, key) => this.doubt(endpoint, fault, key)
   }
 

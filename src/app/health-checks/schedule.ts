@@ -1,8 +1,9 @@
 /**
  * When checks are sent: never two of one target within `every`, not by several processes at once, and few of all targets together. A check
- * waits a moment, and is left to another process that announces the same one meanwhile.
+ * waits a moment, and is left to another process that announces the same one meanwhile; of those that begin in the same moment, the counters
+ * that all share let one through.
  */
-import type { NewsWire } from '../../cluster/shared/index.ts'
+import type { Shared } from '../../cluster/shared/index.ts'
 import type { Clock, Timer } from '../../core/clock.ts'
 
 /** Milliseconds that a check waits at least, and at most. */
@@ -15,19 +16,21 @@ const MINUTE = 60_000
 const MOST_TARGETS = 1_000
 const LONGEST_NAME = 1_024
 
+export type CheckShared = Pick<Shared, 'counters' | 'isDegraded'> & { news: Pick<Shared['news'], 'publish' | 'subscribe' | 'isSilent'> }
+
 export class CheckSchedule {
   private readonly clock: Clock
-  private readonly news: Pick<NewsWire, 'publish' | 'subscribe'>
+  private readonly shared: CheckShared
   /** When each target was checked last, here or by another process: the one checked last stands last. Monotonic milliseconds. */
   private readonly checkedAt = new Map<string, number>()
   private readonly waiting = new Map<string, Timer>()
   /** When the last checks of this process were sent. */
   private sent: number[] = []
 
-  constructor(clock: Clock, news: Pick<NewsWire, 'publish' | 'subscribe'>) {
+  constructor(clock: Clock, shared: CheckShared) {
     this.clock = clock
-    this.news = news
-    news.subscribe('check', (target) => {
+    this.shared = shared
+    shared.news.subscribe('check', (target) => {
       if (typeof target !== 'string' || target === '' || target.length > LONGEST_NAME) return
       this.waiting.get(target)?.cancel()
       this.waiting.delete(target)
@@ -43,8 +46,9 @@ export class CheckSchedule {
       this.waiting.delete(target)
       this.note(target)
       this.sent.push(this.clock.monotonic())
-      this.news.publish('check', target)
-      send()
+      this.shared.news.publish('check', target)
+      if (this.isAlone()) send()
+      else void this.claim(target, every).then((isOurs) => isOurs && send())
     })
     this.waiting.set(target, timer)
   }
@@ -52,6 +56,21 @@ export class CheckSchedule {
   close(): void {
     for (const timer of this.waiting.values()) timer.cancel()
     this.waiting.clear()
+  }
+
+  /** True where no other process hears of a check, or none can be reached now: each checks for itself then. */
+  private isAlone(): boolean {
+    return this.shared.news.isSilent === true || this.shared.isDegraded()
+  }
+
+  /** @returns true for one process in each span of `every`. */
+  private async claim(target: string, every: number): Promise<boolean> {
+    const span = Math.floor(this.clock.now() / every)
+    try {
+      return (await this.shared.counters.take({ name: `check:${target}:${span}`, perMinute: 1, take: 1 })).taken
+    } catch {
+      return true
+    }
   }
 
   private mayCheck(target: string, every: number): boolean {

@@ -19,6 +19,7 @@ import type { NotedAttempt } from '../records.ts'
 import { aboutCallersItem, explained, type Rewrite, type SentBody } from '../refusal/callers-view.ts'
 import { withoutEcho } from '../refusal/echoed-words.ts'
 import { endedEarly, type Failure, finalFault } from '../reply/final-fault.ts'
+import { ownerOf } from '../request/key-owner.ts'
 import { cachesCheaper } from '../route/conversation.ts'
 import { credentialed } from './credential.ts'
 import { denialIn } from './denial.ts'
@@ -157,7 +158,7 @@ function permitFor(
   fallbacks: Fallbacks,
   { health: book, retries }: ChainDependencies,
 ): RetryPermit | undefined {
-  const health = book.forKey(auth.key.identity)
+  const health = book.forKey(auth.key.identity, ownerOf(auth.key))
   const ejected = health.ejected(endpoint)
   const failing = ejected || health.recentOutage(endpoint) || health.resting(endpoint)
   if (!failing && health.latency(endpoint, 'p50') !== undefined) return FREE
@@ -315,7 +316,7 @@ function attemptAnswered(exchange: Planned, turn: Turn, record: NotedAttempt, de
     record.cause = turn.fault.reason
     turn.fault = keyless(withoutEcho(turn.fault, exchange.request), endpoint.provider)
     if (lostToSlowReader(turn)) dependencies.health.abandoned(endpoint, key)
-    else failed(turn.fault, record, { key, status, dependencies })
+    else failed(turn.fault, record, { key, owner: ownerOf(exchange.auth.key), status, dependencies })
   } else if (turn.aborted) dependencies.health.abandoned(endpoint, key)
   // Nothing is known of how well the endpoint has done.
   else if (turn.end?.reason === 'unknown') {
@@ -335,13 +336,14 @@ function attemptFailed(exchange: Planned, thrown: unknown, record: NotedAttempt,
   record.code = fault.code
   record.cause = raw.reason
   record.latency = Math.round(exchange.head.clock.monotonic() - started)
-  if (fault.origin === 'upstream') failed(fault, record, { key, status, dependencies, since: started })
+  if (fault.origin === 'upstream') failed(fault, record, { key, owner: ownerOf(exchange.auth.key), status, dependencies, since: started })
   else dependencies.health.abandoned(endpoint, key)
   return fault
 }
 
 interface FailedBy {
   readonly key: string
+  readonly owner: string
   /** That of the reply's head, whatever its body states. */
   readonly status: number | null
   readonly dependencies: ChainDependencies
@@ -349,9 +351,9 @@ interface FailedBy {
   readonly since?: number
 }
 
-function failed(fault: Fault, { at: endpoint, status: shown }: NotedAttempt, { key, status, dependencies, since }: FailedBy): void {
+function failed(fault: Fault, { at: endpoint, status: shown }: NotedAttempt, { key, owner, status, dependencies, since }: FailedBy): void {
   if (fault.isEchoed) dependencies.health.unclear(endpoint, fault, key)
-  else if (fault.origin === 'upstream') dependencies.health.failure(endpoint, fault, { key, status, since })
+  else if (fault.origin === 'upstream') dependencies.health.failure(endpoint, fault, { key, owner, status, since })
   else dependencies.health.abandoned(endpoint, key)
   countAttempt(dependencies.tallies, endpoint.provider.slug, fault.code)
   if (isAccountFault(fault)) dependencies.alarm(endpoint.provider, fault, denialIn(fault, shown, endpoint.provider))
@@ -360,7 +362,8 @@ function failed(fault: Fault, { at: endpoint, status: shown }: NotedAttempt, { k
 function served(exchange: Planned, { endpoint, usage, writing }: Turn, started: number, dependencies: ChainDependencies): void {
   const firstTokenMs = Math.max(0, exchange.run.contentAt - started)
   const speed = speedOf(usage?.output ?? 0, writing, firstTokenMs)
-  dependencies.health.success(endpoint, { firstTokenMs, ...speed, tools: exchange.plan.watch?.verdict }, exchange.auth.key.identity)
+  const { key } = exchange.auth
+  dependencies.health.success(endpoint, { firstTokenMs, ...speed, tools: exchange.plan.watch?.verdict }, key.identity, ownerOf(key))
   countAttempt(dependencies.tallies, endpoint.provider.slug, 'ok')
   stick(exchange, endpoint, usage, dependencies.sessions)
 }

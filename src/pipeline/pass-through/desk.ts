@@ -7,7 +7,8 @@ import type { FirstUse } from '../../core/first-use.ts'
 import type { GenerationId, GenerationIds } from '../../core/ids.ts'
 import type { Usage } from '../../dialects/canon/usage.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
-import type { Endpoint, Model, Provider } from '../../routing/catalog/types.ts'
+import type { Catalog } from '../../routing/catalog/catalog.ts'
+import type { Endpoint, Provider } from '../../routing/catalog/types.ts'
 import { type RequestTrace, traceHeaders } from '../../services/telemetry/trace-context.ts'
 import type { PassThroughCall, PassThroughEnd, PassThroughProxy } from '../../services/upstream/pass-through.ts'
 import type { ChainDependencies } from '../dependencies.ts'
@@ -31,8 +32,7 @@ export interface PassThroughSettings {
   /** What failed authentications of a caller count by. */
   addressOf: (request: IncomingMessage) => string
   guardrails: readonly GuardrailSetting[]
-  providers: ReadonlyMap<string, Provider>
-  models: readonly Model[]
+  catalog: Pick<Catalog, 'providers' | 'models'>
 }
 
 /** How a request ended, for its spans and its line in the log; what a refused one had not come to is missing. */
@@ -202,7 +202,7 @@ export class PassThroughDesk {
   private async book(request: IncomingMessage, key: ApiKey, body?: PassThroughBody): Promise<Omit<Booking, 'traced'>> {
     const { dependencies, settings } = this
     const slug = (request.url ?? '').slice(PASS_THROUGH_PREFIX.length).replace(/[/?].*$/s, '')
-    const provider = settings.providers.get(slug)
+    const provider = settings.catalog.providers.get(slug)
     if (key.management || !key.passThrough) throw new Fault('forbidden', { message: 'This key may not use the pass-through' })
     if (!provider || provider.passThroughPrice === undefined)
       throw new Fault('not_found', { message: `No pass-through to ${slug.slice(0, 64)}` })
@@ -249,7 +249,7 @@ export class PassThroughDesk {
   }
 
   private endpointsOf({ slug }: Provider): readonly Endpoint[] {
-    return this.settings.models.flatMap(({ endpoints }) => endpoints.filter(({ provider }) => provider.slug === slug))
+    return this.settings.catalog.models.flatMap(({ endpoints }) => endpoints.filter(({ provider }) => provider.slug === slug))
   }
 
   /** Budgets of guardrails for the key. @throws Fault 403 where a guardrail must read requests: those of pass-through are not read. */

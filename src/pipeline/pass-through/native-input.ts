@@ -42,18 +42,22 @@ const FETCH = /^web_fetch_/
 
 const boundOr = (value: Json | undefined, otherwise: number): number => (typeof value === 'number' && value > 0 ? value : otherwise)
 
-/** Tools of a body by their types; Gemini has the type as the name of a member (Gemini API, `Tool`). */
-function toolsOf({ tools, toolConfig }: JsonObject, wire: string): JsonObject[] {
-  const listed = isObject(toolConfig) ? [...objectsOf(tools), ...objectsOf(toolConfig.tools)] : objectsOf(tools)
-  if (wire === 'gemini')
-    return listed.flatMap((tool) =>
+/** Tools by their types, of wires whose tools have none. */
+const TYPED: Readonly<Record<string, (tools: readonly JsonObject[]) => JsonObject[]>> = {
+  // A tool has its type as the name of a member (Gemini API, `Tool`).
+  gemini: (tools) =>
+    tools.flatMap((tool) =>
       Object.keys(tool)
         .filter((name) => !/^function_?declarations$/i.test(name))
         .map((type) => ({ type: /^google_?search/i.test(type) ? 'web_search' : type })),
-    )
-  // Of Converse a tool has one member: `toolSpec`, `cachePoint`, or `systemTool`, which the provider runs (API reference, `Tool`).
-  if (wire === 'bedrock-converse') return listed.filter((tool) => 'systemTool' in tool).map(() => ({ type: 'systemTool' }))
-  return listed.filter((tool) => !WITHOUT_INPUT.test(String(tool.type ?? 'custom')))
+    ),
+  // A tool has one member: `toolSpec`, `cachePoint`, or `systemTool`, which the provider runs (Bedrock, API reference of Converse, `Tool`).
+  'bedrock-converse': (tools) => tools.filter((tool) => 'systemTool' in tool).map(() => ({ type: 'systemTool' })),
+}
+
+function toolsOf({ tools, toolConfig }: JsonObject, wire: string): JsonObject[] {
+  const listed = isObject(toolConfig) ? [...objectsOf(tools), ...objectsOf(toolConfig.tools)] : objectsOf(tools)
+  return TYPED[wire]?.(listed) ?? listed.filter((tool) => !WITHOUT_INPUT.test(String(tool.type ?? 'custom')))
 }
 
 function ofTools(body: JsonObject, wire: string, table: OutsideTable | undefined): OutsideInput[] {

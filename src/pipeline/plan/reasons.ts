@@ -24,6 +24,7 @@ import type { Aimed, Exchange, Guarded, Planned } from '../exchange.ts'
 import { isLimited } from '../money/hold.ts'
 import { unpriced } from '../money/tool-fees.ts'
 import { contextNeed, contextOf } from '../request/client-request.ts'
+import { ownerOf } from '../request/key-owner.ts'
 import { orderPreferences, withContext } from '../route/plan.ts'
 
 /** The hard filters, and what is decided after them: an unknown price, and fallbacks that were not allowed. */
@@ -118,7 +119,7 @@ export type PlaceReason = {
 
 /** One for each candidate, in their order. */
 export function placeReasons(exchange: Planned, dependencies: Pick<ChainDependencies, 'health'>): PlaceReason[] {
-  const health = dependencies.health.forKey(exchange.auth.key.identity)
+  const health = dependencies.health.forKey(exchange.auth.key.identity, ownerOf(exchange.auth.key))
   const preferences = orderPreferences(exchange, exchange.plan.conversation)
   const endpoints = orderedAmong(exchange)
   const shares = drawShares(endpoints, preferences, health)

@@ -27,6 +27,7 @@ import { concludeTurn, type Payer, writeHold } from '../money/turn-cost.ts'
 import type { Conversation, Plan } from '../records.ts'
 import { takeTokens, usableKey } from '../request/admit.ts'
 import { contextNeed, contextOf, offersTools, priceMoment, tierOf } from '../request/client-request.ts'
+import { ownerOf } from '../request/key-owner.ts'
 import { conversationName, mayStay } from './conversation.ts'
 import { fetchMedia } from './media-fetch.ts'
 import { watchTools } from './tool-watch.ts'
@@ -146,7 +147,7 @@ function order(
   if (watch) run.taps.push(watch)
   if (endpoints.length === 1) return { candidates: endpoints, conversation, watch }
   const preferences = orderPreferences(exchange, conversation)
-  const health = dependencies.health.forKey(exchange.auth.key.identity)
+  const health = dependencies.health.forKey(exchange.auth.key.identity, ownerOf(exchange.auth.key))
   return { candidates: orderEndpoints(endpoints, preferences, () => dependencies.clock.random(), health), conversation, watch }
 }
 
