@@ -63,7 +63,7 @@ export function takeTurnHold(exchange: Guarded, candidates: readonly Endpoint[],
 
 /** A cheap look that nearly all requests do not pass. */
 function mayHaveOutside({ request }: Guarded, candidates: readonly Endpoint[], upstreams: Payer['upstreams']): boolean {
-  if (request.client.embedding) return false
+  if (request.client.embedding) return request.mayHoldMedia
   if (request.hasOtherTools || request.mayHoldMedia || request.edited) return true
   if (candidates.some(({ provider }) => upstreams.get(provider.dialect)?.outside?.elsewhere !== undefined)) return true
   if (!mayHaveOutsideFields(request.body) && request.body.web_search_options === undefined) return false
@@ -117,6 +117,7 @@ function keepOutside(
 
 /** One of each candidate. */
 function outsideNeeds(exchange: Guarded, { candidates, input }: Reservation, { upstreams, seen, toolTokens }: Payer): OutsideNeed[] {
+  if (exchange.request.client.embedding) return candidates.map((endpoint) => vectorNeed(exchange, endpoint, input))
   const shared = outsideMedia(exchange)
   const searches = searchBound(exchange)
   if (searches > 0)
@@ -175,10 +176,28 @@ function needOf(exchange: Guarded, request: Pick<OutsideNeed, 'endpoint' | 'dial
   for (const { tokens } of inputs) if (tokens !== REST_OF_CONTEXT) bounded += tokens
   const tokens = open || inputs.some(({ leaks }) => leaks) ? room : Math.min(room, bounded)
   const least = Math.min(room, open ? Math.max(bounded, LEAST_OF_CONTEXT) : bounded)
+  const costOf = costBeyond(exchange, endpoint, body)
+  return { ...request, tokens, full: costOf(tokens), least: costOf(least) }
+}
+
+/** @returns what so many more tokens of input cost at the endpoint, in nano-dollars. */
+function costBeyond(exchange: Guarded, endpoint: Endpoint, body: number): (more: number) => number {
   const tariff = tariffOf(exchange, endpoint)
   const own = holdFor(tariff, body, 0).floor
-  const costOf = (more: number): number => (more > 0 ? holdFor(tariff, body + more, 0).floor - own : 0)
-  return { ...request, tokens, full: costOf(tokens), least: costOf(least) }
+  return (more) => (more > 0 ? holdFor(tariff, body + more, 0).floor - own : 0)
+}
+
+/**
+ * Each input of an embedding has the context to itself, and its media may fill it, whatever their bytes are: an image of one colour has few
+ * bytes and, at a token for 560 pixels, 28,571 tokens (docs.voyageai.com, Multimodal embeddings: at most 16 million pixels).
+ */
+function vectorNeed(exchange: Guarded, endpoint: Endpoint, body: number): OutsideNeed {
+  const context = contextOf(endpoint)
+  let tokens = 0
+  if (Number.isFinite(context)) for (const part of heavyMedia(exchange)) tokens += Math.max(0, context - mediaBound(part))
+  const cost = costBeyond(exchange, endpoint, body)(tokens)
+  const inputs = tokens > 0 ? [{ field: 'media', tokens, help: 'send fewer of them at once' }] : []
+  return { endpoint, dialect: undefined, inputs, tokens, full: cost, least: cost }
 }
 
 /** Messages: `context_management`, `compaction`. Responses: `context_management`, and `truncation` unless it is `disabled`. */
