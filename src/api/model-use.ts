@@ -18,7 +18,7 @@ const DAYS = 7
 /** The running day and the six before it (UTC). @throws Fault `unavailable` where the ledger cannot be read. */
 export async function weekOfUse(scans: Pick<LedgerScans, 'use'>, clock: Pick<Clock, 'now'>): Promise<ModelUse> {
   const today = Math.floor(clock.now() / DAY_MS) * DAY_MS
-  const rows = await scans.use({ from: today - (DAYS - 1) * DAY_MS, until: today + DAY_MS })
+  const rows = await scans.use({ from: today - (DAYS - 1) * DAY_MS, until: today + DAY_MS, withoutMoves: true })
   const sums = new Map<string, Use>()
   for (const { model, answered, requests, input, output } of rows) {
     if (!answered) continue

@@ -80,7 +80,7 @@ export class LedgerScans {
   async use(query: UseQuery): Promise<readonly UseRow[]> {
     if (this.ledger.use) return this.ledger.use(query)
     const rows = await (query.keys || query.byKey ? this.filteredUse(query) : this.wholeUse(query))
-    return withMoves(this.ledger, query, rows)
+    return query.withoutMoves ? rows : withMoves(this.ledger, query, rows)
   }
 
   /**

@@ -10,6 +10,8 @@ export interface UseQuery {
   readonly byKey?: boolean
   /** With `byKey`: what stands apart beside the key, instead of all that rows have. Of what does not, rows have '' or 0. */
   readonly apart?: readonly UseGroup[]
+  /** True where no cost is read: what entries have moved is left out, so that figures of days that are over need no ledger. */
+  readonly withoutMoves?: boolean
   /** Of one model, or of one provider, only. */
   readonly model?: string | undefined
   readonly provider?: string | undefined

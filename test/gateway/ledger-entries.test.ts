@@ -134,6 +134,14 @@ t.test('corrections go both ways; what was lost is written off or charged, never
     ['', 'first'],
     'what settles a loss counts at the provider of its generation, what is about a key at none',
   )
+  const costs: unknown[] = []
+  for (let cursor: unknown = ''; cursor !== null; ) {
+    const path = `/v1/activity/keys?since=2026-01-01&group_by=provider&limit=1&cursor=${cursor}`
+    const page = (await (await gateway.get(path, BOSS)).json()) as { data: JsonObject[]; next: string | null }
+    costs.push(...page.data.map(({ usage: cost }) => Number(cost)))
+    cursor = page.next
+  }
+  t.ok(costs.length === 2 && Number(costs[1]) < 0, `in pages as well, of a sum below zero: ${costs}`)
   t.match(await verdict(), { ok: true, entries: { open: 0, write_off: 60_000_000 } })
 })
 

@@ -260,3 +260,26 @@ t.test('developer messages go out as system messages where a Responses server lo
   const roles = list(object(upstream.requests.at(-1)?.json).input).map(({ role }) => role)
   t.same(roles, ['system', 'user'])
 })
+
+t.test('an item that a caller may run is not done where the stream fails within it, whatever its type', async (t) => {
+  const { ask, upstream } = await startScene(t, { dialect: 'openai-responses' })
+  const itemOf = (type: string): JsonObject => ({ id: `${type}_1`, type, status: 'in_progress', call_id: 'c', arguments: {}, action: {} })
+  const event = (type: string, more: JsonObject): string => `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`
+  const doneOf = async (type: string): Promise<number> => {
+    const body = [
+      event('response.created', { sequence_number: 0, response: { id: 'resp_1', object: 'response', status: 'in_progress', output: [] } }),
+      event('response.output_item.added', { sequence_number: 1, output_index: 0, item: itemOf('reasoning') }),
+      event('response.output_item.done', { sequence_number: 2, output_index: 0, item: itemOf('reasoning') }),
+      event('response.output_item.added', { sequence_number: 3, output_index: 1, item: itemOf(type) }),
+      event('error', { sequence_number: 4, code: 'server_error', message: 'broken', param: null }),
+    ]
+    upstream.script = () => sseAnswer(body)
+    const text = await (await ask({ stream: true }, 'responses')).text()
+    t.match(text, /response\.failed/, type)
+    return text.split('event: response.output_item.done').length - 1
+  }
+  for (const type of ['function_call', 'custom_tool_call', 'tool_search_call', 'local_shell_call', 'shell_call', 'apply_patch_call'])
+    t.equal(await doneOf(type), 1, `${type}: the reasoning alone`)
+  for (const type of ['computer_call', 'mcp_approval_request', 'a_call_of_next_year']) t.equal(await doneOf(type), 1, type)
+  for (const type of ['web_search_call', 'mcp_call', 'code_interpreter_call']) t.equal(await doneOf(type), 2, `${type}: no caller runs it`)
+})

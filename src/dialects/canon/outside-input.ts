@@ -25,7 +25,7 @@ export interface OutsideTool {
  * `BetaToolSearchTool…`; of openai 7.57.0: `Tool`).
  */
 export const RUN_BY_CALLERS =
-  /^(?:function|custom|tool_search|local_shell|apply_patch|namespace|(?:computer|browser)\w*|(?:bash|text_editor|memory)_\d+|tool_search_tool_\w+)$/
+  /^(?:function|custom|tool_search|local_shell|apply_patch|namespace|computer\w*|browser_toolset_\d+|(?:bash|text_editor|memory)_\d+|tool_search_tool_\w+)$/
 /** Tools whose results are counted elsewhere: searches and advisors with their calls, pictures with their fee, MCP servers with their field. */
 const COUNTED_TOOLS = /^(?:web_search|advisor_|image_generation$|mcp_toolset$)/
 

@@ -3,6 +3,16 @@ import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { argumentsText, isBroken, NO_ARGUMENTS } from '../canon/call-arguments.ts'
 import { CALL_DONE } from './frame-view.ts'
 
+/** Items of an answer that no caller runs (types of openai 7.57.0, `ResponseOutputItem`). An approval leads to a call, so it is none of them. */
+const NOT_RUN: ReadonlySet<Json | undefined> = new Set([
+  ...['message', 'reasoning', 'compaction', 'web_search_call', 'file_search_call', 'code_interpreter_call', 'image_generation_call'],
+  ...['mcp_call', 'mcp_list_tools', 'tool_search_output', 'shell_call_output', 'apply_patch_call_output', 'computer_call_output'],
+  ...['function_call_output', 'custom_tool_call_output', 'local_shell_call_output', 'additional_tools', 'program', 'program_output'],
+])
+
+/** True for items that callers run, and for those of unknown types, which they may run. */
+export const isRunByCaller = (type: Json | undefined): boolean => !NOT_RUN.has(type)
+
 /**
  * Makes the arguments text, and none at all the empty object, in place. A call whose arguments are no JSON is not complete.
  * @returns `fine` where nothing had to change.

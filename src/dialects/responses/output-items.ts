@@ -10,6 +10,7 @@ import { InputText } from '../canon/input-text.ts'
 import { wrapReasoning } from '../canon/wrapped-reasoning.ts'
 import type { ReplyContext } from '../types.ts'
 import { type NewBlock, outcomeItem, shownAnnotation, wholeItem } from './answer-items.ts'
+import { isRunByCaller } from './call-items.ts'
 import { isOwnFormat } from './foreign-reasoning.ts'
 import { type CallType, callItem, callType } from './own-calls.ts'
 import { ENCRYPTED } from './target.ts'
@@ -170,7 +171,7 @@ const hasBrokenArguments = ({ type, parts }: OutputItem): boolean => type === 'f
  * status (Codex 0.169, test/agents/failures.ts), and half of a custom tool's free text is as good as all of it.
  */
 export function isUnfinishedCall(item: OutputItem, status: 'completed' | 'incomplete'): boolean {
-  if (item.type === 'message' || item.type === 'reasoning' || item.type === 'whole') return false
+  if (item.type === 'whole' || !isRunByCaller(item.type)) return false
   return status === 'incomplete' || hasBrokenArguments(item)
 }
 

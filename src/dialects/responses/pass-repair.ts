@@ -5,6 +5,7 @@
 import { isObject, type Json, type JsonObject, stringOf } from '../../core/json.ts'
 import { frameData, utf8 } from '../sse/frames.ts'
 import type { ReplyContext } from '../types.ts'
+import { isRunByCaller } from './call-items.ts'
 import { ItemPlaces } from './item-places.ts'
 import { eventFrame } from './wire.ts'
 
@@ -48,16 +49,6 @@ const GROWTH: Readonly<Record<string, { field: string; list?: 'content' | 'summa
   'response.function_call_arguments': { field: 'arguments' },
   'response.custom_tool_call_input': { field: 'input' },
 }
-
-/** Items with what a caller runs. */
-const CALLS: ReadonlySet<Json | undefined> = new Set([
-  'function_call',
-  'custom_tool_call',
-  'local_shell_call',
-  'shell_call',
-  'apply_patch_call',
-  'computer_call',
-])
 
 /** @returns undefined for what is no event. Content frames are not parsed on their way, so they may be anything. */
 export function parseFrame(frame: string): JsonObject | undefined {
@@ -134,7 +125,7 @@ export class OpenItems {
         item.status = status
         output.set(index, item)
         // A call that may be cut is not done (`isUnfinishedCall` says why).
-        if (status === 'incomplete' && CALLS.has(item.type)) continue
+        if (status === 'incomplete' && isRunByCaller(item.type)) continue
         for (const part of parts.values()) out += closePart(ctx, part, item, index)
         out += eventFrame(ctx, 'response.output_item.done', `,"output_index":${index},"item":${JSON.stringify(item)}`)
       }

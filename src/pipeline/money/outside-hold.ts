@@ -19,10 +19,10 @@ import type { CanonicalRequest } from '../../dialects/canon/request.ts'
 import type { UpstreamDialect } from '../../dialects/types.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Guarded } from '../exchange.ts'
-import { heavyMedia, mediaBound, otherTools, searchBound } from '../request/client-request.ts'
+import { contextOf, heavyMedia, mediaBound, otherTools, searchBound } from '../request/client-request.ts'
 import { allowancesOf, isLimited } from './hold.ts'
 import { count, withKnownBounds, wouldBound } from './outside-count.ts'
-import { keepNeeds, leftFor, type Need, NO_NEED, needOf, PAGE_TOKENS } from './outside-need.ts'
+import { costBeyond, keepNeeds, leftFor, type Need, NO_NEED, needOf, PAGE_TOKENS } from './outside-need.ts'
 import { type Payer, type Reservation, takeHold, tariffOf } from './turn-cost.ts'
 
 /** What outside input may cost at one endpoint. */
@@ -45,7 +45,7 @@ export function takeTurnHold(exchange: Guarded, candidates: readonly Endpoint[],
 
 /** A cheap look that nearly all requests do not pass. */
 function mayHaveOutside({ request }: Guarded, candidates: readonly Endpoint[], upstreams: Payer['upstreams']): boolean {
-  if (request.client.embedding) return false
+  if (request.client.embedding) return request.mayHoldMedia
   if (request.hasOtherTools || request.mayHoldMedia || request.edited) return true
   if (candidates.some(({ provider }) => upstreams.get(provider.dialect)?.outside?.elsewhere !== undefined)) return true
   if (!mayHaveOutsideFields(request.body) && request.body.web_search_options === undefined) return false
@@ -84,6 +84,7 @@ function keepOutside(
 
 /** One of each candidate. */
 function outsideNeeds(exchange: Guarded, { candidates, input }: Reservation, { upstreams, seen, toolTokens }: Payer): OutsideNeed[] {
+  if (exchange.request.client.embedding) return candidates.map((endpoint) => vectorNeed(exchange, endpoint, input))
   const shared = outsideMedia(exchange)
   const searches = searchBound(exchange)
   if (searches > 0)
@@ -131,6 +132,19 @@ function outsideOn(exchange: Guarded, { outside: table, wire }: UpstreamDialect)
   const bounded = seen === undefined ? fields : fields.map((each) => (each.field === 'thread' ? { ...each, tokens: seen } : each))
   const listed = outsideTools(otherTools(exchange), table, wire === client.id ? ANY_TOOL : undefined)
   return [...bounded, ...listed, ...outsideTools(table.elsewhere?.(body) ?? [], table, DATED_TOOL)]
+}
+
+/**
+ * Each input of an embedding has the context to itself, and its media may fill it, whatever their bytes are: an image of one colour has few
+ * bytes and, at a token for 560 pixels, 28,571 tokens (docs.voyageai.com, Multimodal embeddings: at most 16 million pixels).
+ */
+function vectorNeed(exchange: Guarded, endpoint: Endpoint, body: number): OutsideNeed {
+  const context = contextOf(endpoint)
+  let tokens = 0
+  if (Number.isFinite(context)) for (const part of heavyMedia(exchange)) tokens += Math.max(0, context - mediaBound(part))
+  const cost = costBeyond(tariffOf(exchange, endpoint), body)(tokens)
+  const inputs = tokens > 0 ? [{ field: 'media', tokens, help: 'send fewer of them at once' }] : []
+  return { endpoint, dialect: undefined, inputs, tokens, full: cost, least: cost }
 }
 
 /** Messages: `context_management`, `compaction`. Responses: `context_management`, and `truncation` unless it is `disabled`. */

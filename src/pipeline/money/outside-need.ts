@@ -40,9 +40,17 @@ export function needOf(endpoint: Endpoint, inputs: readonly OutsideInput[], { ta
   for (const { tokens } of inputs) if (tokens !== REST_OF_CONTEXT) bounded += tokens
   const tokens = open || inputs.some(({ leaks }) => leaks) ? room : Math.min(room, bounded)
   const least = Math.min(room, open ? Math.max(bounded, LEAST_OF_CONTEXT) : bounded)
-  const own = holdFor(tariff, body, 0).floor
-  const costOf = (more: number): number => (more > 0 ? holdFor(tariff, body + more, 0).floor - own : 0)
+  const costOf = costBeyond(tariff, body)
   return { inputs, tokens, full: costOf(tokens), least: costOf(least) }
+}
+
+/**
+ * @param body tokens that the hold counts for the body.
+ * @returns what so many more tokens of input cost, in nano-dollars.
+ */
+export function costBeyond(tariff: Tariff, body: number): (more: number) => number {
+  const own = holdFor(tariff, body, 0).floor
+  return (more) => (more > 0 ? holdFor(tariff, body + more, 0).floor - own : 0)
 }
 
 export interface Purse {
