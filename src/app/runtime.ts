@@ -368,6 +368,7 @@ export class Runtime {
           }
         : undefined,
       brand: config.brand.word,
+      errorCodes: config.errors.code,
       cors: cors && corsFor(cors.origins),
       publicUrl: settings.publicUrl,
       fronts: {

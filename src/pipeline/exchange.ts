@@ -4,6 +4,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../core/clock.ts'
+import type { CodeForm, ErrorCodes } from '../core/error-codes.ts'
 import type { Fault } from '../core/faults.ts'
 import type { GenerationId } from '../core/ids.ts'
 import type { JsonObject } from '../core/json.ts'
@@ -22,6 +23,7 @@ import { Costs, type HoldPart, NO_PART } from './money/hold.ts'
 import type { EventSink, Guard, IdSigner, NotedAttempt, OutputCap, Pin, Plan, Route, StreamedReply, Wish } from './records.ts'
 import type { SaidTap } from './reply/said-tap.ts'
 import type { ClientRequest } from './request/client-request.ts'
+import { codeFormOf } from './request/code-form.ts'
 
 const nothing = (): void => {}
 
@@ -100,6 +102,8 @@ export interface Head {
   readonly connection: ClientConnection
   readonly clock: Clock
   readonly brand: string
+  /** Form of `error.code` by the configuration. */
+  readonly errorCodes: ErrorCodes | undefined
   readonly costs: Costs
   /** 0 for a caller's request, 1 for one that a tool of it makes, and so on. */
   readonly depth: number
@@ -299,8 +303,35 @@ export interface ExchangeStart {
   clock: Clock
   brand: string
   wantsMetadata: boolean
+  errorCodes?: ErrorCodes
   /** Of an exchange that a tool of another one makes: the costs that it adds to, how deep it lies, and when that one began. */
   within?: { costs: Costs; depth: number; at: number }
+}
+
+/** The context of the reply; the form of error codes is looked up where there is an error. */
+class ReplyFacts implements ReplyContext {
+  readonly id: string
+  readonly created: number
+  readonly brand: string
+  model = ''
+  provider = ''
+  body: JsonObject = {}
+  sequence = 0
+  opened = false
+  readonly #exchange: Pick<Exchange, 'head' | 'auth'>
+
+  constructor(exchange: Pick<Exchange, 'head' | 'auth'>, created: number) {
+    this.id = exchange.head.id
+    this.created = created
+    this.brand = exchange.head.brand
+    this.#exchange = exchange
+  }
+
+  get codeForm(): CodeForm {
+    const { head, auth } = this.#exchange
+    const { headers, brand, errorCodes } = head
+    return codeFormOf({ headers, header: `x-${brand}-error-code`, ofKey: auth?.key.errorCode, configured: errorCodes })
+  }
 }
 
 /** All of it, for those above all layers: a record is undefined where the exchange did not come so far. */
@@ -315,7 +346,7 @@ export class Exchange implements Received {
   readonly guard: Guard | undefined = NO_GUARD
   readonly plan: Plan | undefined = undefined
 
-  constructor({ id: { id, seq, tag }, client, headers, connection, clock, brand, wantsMetadata, within }: ExchangeStart) {
+  constructor({ id: { id, seq, tag }, client, headers, connection, clock, brand, wantsMetadata, errorCodes, within }: ExchangeStart) {
     const at = within?.at ?? clock.now()
     this.head = {
       id,
@@ -330,10 +361,11 @@ export class Exchange implements Received {
       connection,
       clock,
       brand,
+      errorCodes,
       costs: within?.costs ?? new Costs(),
       depth: within?.depth ?? 0,
     }
-    this.run = new Run({ id, created: Math.floor(at / 1000), model: '', provider: '', body: {}, brand, sequence: 0, opened: false })
+    this.run = new Run(new ReplyFacts(this, Math.floor(at / 1000)))
   }
 }
 
