@@ -1,4 +1,7 @@
 /** `error.code` is the status, as the contract has it, or a name for clients whose types have a text there. */
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { list, object } from '../support/fold.ts'
@@ -36,6 +39,26 @@ t.test('auto: clients that need a name get one, all others the status', async (t
     ['my async-openai', 404],
   ] as const)
     t.equal(await codeOf(await scene.ask(UNKNOWN, 'chat', { 'user-agent': agent })), expected, agent)
+})
+
+t.test('auto: async-openai sends no User-Agent by itself, and what reqwest sends', async (t) => {
+  const scene = await start(t)
+  const body = JSON.stringify({ model: 'acme/none', messages: [{ role: 'user', content: 'Hello' }] })
+  const ask = async (headers: Record<string, string>): Promise<unknown> => {
+    const { hostname, port } = new URL(scene.gateway.url)
+    const sent = request({
+      hostname,
+      port,
+      path: '/v1/chat/completions',
+      method: 'POST',
+      headers: { authorization: `Bearer ${KEY}`, ...headers },
+    })
+    sent.end(body)
+    const [reply] = (await once(sent, 'response')) as [IncomingMessage]
+    return object(object(JSON.parse(await text(reply)) as JsonObject).error).code
+  }
+  t.equal(await ask({ accept: '*/*', 'content-type': 'application/json' }), 'model_not_found')
+  t.equal(await ask({ 'content-type': 'application/json' }), 404, 'what says nothing of itself')
 })
 
 t.test('a header of the request comes before the key, and the key before the configuration', async (t) => {

@@ -6,15 +6,22 @@ import { type CodeForm, ERROR_CODES, type ErrorCodes } from '../../core/error-co
  * Clients whose types have a text there. With a number async-openai 0.43.0 loses the message and no longer repeats a 429, `code()` of
  * openai-java 4.101.0 raises, and openai-go 3.99.0 shows "429" where programs look for `rate_limit_exceeded`.
  */
-const TYPED_CLIENTS: readonly RegExp[] = [
+const TYPED_CLIENTS: readonly TypedClient[] = [
   // `OpenAIClientImpl/Java 4.101.0`, `OpenAIClientAsyncImpl/Java 4.101.0` (OpenAIClientImpl.kt); Spring AI sits on it.
-  /^OpenAI\w*\/Java\b/,
+  { agent: /^OpenAI\w*\/Java\b/ },
   // `OpenAI/Go 3.99.0` (internal/requestconfig/requestconfig.go).
-  /^OpenAI\/Go\b/,
-  // What its documents set (src/lib.rs); by itself it sends no User-Agent, as other programs on reqwest do.
-  /^async-openai\b/i,
-  /^$/,
+  { agent: /^OpenAI\/Go\b/ },
+  // What its documents set (src/lib.rs). By itself it sends no User-Agent, but the Accept of reqwest, as other programs on reqwest do.
+  { agent: /^async-openai\b/i },
+  { agent: /^$/, accept: '*/*' },
 ]
+
+interface TypedClient {
+  /** '' where there is none. */
+  readonly agent: RegExp
+  /** The whole header, where only that parts the client from others. */
+  readonly accept?: string
+}
 
 export interface CodeSource {
   readonly headers: IncomingHttpHeaders
@@ -31,5 +38,6 @@ export function codeFormOf({ headers, header, ofKey, configured }: CodeSource): 
   const form = ERROR_CODES.find((each) => each === wanted) ?? ofKey ?? configured ?? 'status'
   if (form !== 'auto') return form
   const agent = headers['user-agent'] ?? ''
-  return TYPED_CLIENTS.some((client) => client.test(agent)) ? 'name' : 'status'
+  const isTyped = TYPED_CLIENTS.some((client) => client.agent.test(agent) && (client.accept ?? headers.accept) === headers.accept)
+  return isTyped ? 'name' : 'status'
 }
