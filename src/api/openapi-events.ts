@@ -1,5 +1,6 @@
 /** Events and their deliveries, described. */
 import { Type } from 'typebox'
+import { eventTypes } from '../core/event-types.ts'
 import { DELIVERY_STATES } from '../store/events.ts'
 import type { DescribedOperation, DescribedParameter } from './openapi.ts'
 
@@ -12,7 +13,10 @@ export const event = Type.Object(
     specversion: Type.Literal('1.0'),
     id: Type.String({ description: 'Also the `webhook-id`.' }),
     source: Type.String(),
-    type: Type.String({ description: 'Its type.' }),
+    type: Type.Enum(
+      eventTypes().map(({ type }) => type),
+      { description: 'Its type.' },
+    ),
     time: time('When it happened.'),
     subject: Type.String({ description: 'What it is about.' }),
     datacontenttype: Type.Literal('application/json'),
@@ -67,7 +71,7 @@ export function eventOperations(): DescribedOperation[] {
       id: 'listEvents',
       summary: 'List events, or stream them',
       description:
-        'The oldest first. With `Accept: text/event-stream` the events come as server-sent events for as long as the connection is open: new ones, or with `Last-Event-ID` those behind that one.',
+        'The oldest first where `order` does not say otherwise. With `Accept: text/event-stream` the events come as server-sent events for as long as the connection is open: new ones, or with `Last-Event-ID` those behind that one.',
       parameters: [
         CURSOR,
         LIMIT,
@@ -76,6 +80,13 @@ export function eventOperations(): DescribedOperation[] {
           in: 'query',
           description: 'Only events of this type; may be repeated.',
           schema: { type: 'string' },
+        },
+        {
+          name: 'order',
+          in: 'query',
+          description: '`newest` for the newest first.',
+          schema: { type: 'string', enum: ['oldest', 'newest'] },
+          example: 'newest',
         },
       ],
       streams: true,

@@ -239,6 +239,7 @@ t.test('every value of every reply, page by page', { skip: noBrowser, timeout: L
       },
     },
     { name: 'Ledger', path: 'ledger' },
+    { name: 'Events', path: 'events' },
   ]
   for (const visit of visits) await t.test(visit.name, (t) => lookAtAll(t, room, visit))
 })
