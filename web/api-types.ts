@@ -855,7 +855,7 @@ export type Event = {
 readonly specversion: '1.0'
 readonly id: string
 readonly source: string
-readonly type: Word<'headgate.key.created' | 'headgate.key.rotated' | 'headgate.key.changed' | 'headgate.key.disabled' | 'headgate.key.enabled' | 'headgate.key.revoked' | 'headgate.budget.share_reached' | 'headgate.budget.limit_reached' | 'headgate.provider.ejected' | 'headgate.provider.restored' | 'headgate.provider.account' | 'headgate.configuration.reloaded' | 'headgate.configuration.refused' | 'headgate.guardrail.hit' | 'headgate.ledger.problem' | 'headgate.ledger.loss' | 'headgate.drain.begun'>
+readonly type: string
 readonly time: string
 readonly subject: string
 readonly datacontenttype: 'application/json'

@@ -4,7 +4,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../core/clock.ts'
-import type { CodeForm, ErrorCodes } from '../core/error-codes.ts'
+import type { ErrorCodes } from '../core/error-codes.ts'
 import type { Fault } from '../core/faults.ts'
 import type { GenerationId } from '../core/ids.ts'
 import type { JsonObject } from '../core/json.ts'
@@ -22,8 +22,8 @@ import type { ClientConnection } from './client-connection.ts'
 import { Costs, type HoldPart, NO_PART } from './money/hold.ts'
 import type { EventSink, Guard, IdSigner, NotedAttempt, OutputCap, Pin, Plan, Route, StreamedReply, Wish } from './records.ts'
 import type { SaidTap } from './reply/said-tap.ts'
+import { ReplyFacts } from './reply-facts.ts'
 import type { ClientRequest } from './request/client-request.ts'
-import { codeFormOf } from './request/code-form.ts'
 
 const nothing = (): void => {}
 
@@ -306,32 +306,6 @@ export interface ExchangeStart {
   errorCodes?: ErrorCodes
   /** Of an exchange that a tool of another one makes: the costs that it adds to, how deep it lies, and when that one began. */
   within?: { costs: Costs; depth: number; at: number }
-}
-
-/** The context of the reply; the form of error codes is looked up where there is an error. */
-class ReplyFacts implements ReplyContext {
-  readonly id: string
-  readonly created: number
-  readonly brand: string
-  model = ''
-  provider = ''
-  body: JsonObject = {}
-  sequence = 0
-  opened = false
-  readonly #exchange: Pick<Exchange, 'head' | 'auth'>
-
-  constructor(exchange: Pick<Exchange, 'head' | 'auth'>, created: number) {
-    this.id = exchange.head.id
-    this.created = created
-    this.brand = exchange.head.brand
-    this.#exchange = exchange
-  }
-
-  get codeForm(): CodeForm {
-    const { head, auth } = this.#exchange
-    const { headers, brand, errorCodes } = head
-    return codeFormOf({ headers, header: `x-${brand}-error-code`, ofKey: auth?.key.errorCode, configured: errorCodes })
-  }
 }
 
 /** All of it, for those above all layers: a record is undefined where the exchange did not come so far. */
