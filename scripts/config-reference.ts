@@ -24,6 +24,7 @@ const TABLES = [
   'server',
   'admin',
   'brand',
+  'errors',
   'store',
   'shared',
   'auth.keys',

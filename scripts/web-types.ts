@@ -43,6 +43,8 @@ const REPLIES: Readonly<Record<string, string>> = {
   ConfigurationCheckReply: 'checkConfiguration',
   RehearsalReply: 'rehearseConfiguration',
   RefusalsReply: 'listRefusals',
+  EventsReply: 'listEvents',
+  EventReceiversReply: 'listEventReceivers',
   LedgerEntriesReply: 'listLedgerEntries',
   LedgerEntryReply: 'addLedgerEntry',
 }

@@ -663,6 +663,20 @@ readonly message: string
 readonly next: string | null
 }
 
+export type EventsReply = {
+readonly data: readonly (Event)[]
+readonly next_cursor: string | null
+}
+
+export type EventReceiversReply = {
+readonly data: readonly ({
+readonly name: string
+readonly disabled_at: string | null
+readonly pending: number
+readonly dead: number
+})[]
+}
+
 export type LedgerEntriesReply = {
 readonly data: readonly (LedgerEntry)[]
 readonly next_cursor: string | null
@@ -835,6 +849,17 @@ readonly created_at: string
 readonly updated_at: string | null
 readonly scope: Word<'account' | 'api-key'>
 readonly source: Word<'configuration' | 'store'>
+}
+
+export type Event = {
+readonly specversion: '1.0'
+readonly id: string
+readonly source: string
+readonly type: string
+readonly time: string
+readonly subject: string
+readonly datacontenttype: 'application/json'
+readonly data: Readonly<Record<string, unknown>>
 }
 
 export type LedgerEntry = {

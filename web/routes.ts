@@ -75,6 +75,13 @@ export const ROUTES: readonly Route[] = [
     icon: 'M4 3h12v14H4zM4 7.5h12M8 7.5V17M11 11h2.5M11 14h2.5',
     load: () => import('./pages/ledger.tsx'),
   },
+  {
+    name: 'events',
+    title: 'Events',
+    action: 'events',
+    icon: 'M10 2.5v2M5 14h10l-1.2-2V9a3.8 3.8 0 0 0-7.6 0v3zM8.3 16.5a1.8 1.8 0 0 0 3.4 0',
+    load: () => import('./pages/events.tsx'),
+  },
 ]
 
 /** The first page. */

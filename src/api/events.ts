@@ -5,7 +5,7 @@ import { badField, Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { cloudEvent } from '../services/events/index.ts'
 import { DELIVERY_STATES, type EventStore, type ReceiverState, type StoredDelivery, type StoredEvent } from '../store/events.ts'
-import { integerOf } from './query.ts'
+import { choiceOf, integerOf } from './query.ts'
 import { type ApiReply, ok } from './reply.ts'
 
 export interface EventSource {
@@ -20,10 +20,11 @@ export interface EventSource {
 const LONGEST_PAGE = 100
 const USUAL_PAGE = 50
 
-/** @param query with `cursor`, `limit`, `type`. @throws Fault 400 naming the query parameter. */
+/** @param query with `cursor`, `limit`, `type`, `order`. @throws Fault 400 naming the query parameter. */
 export async function listEvents(query: URLSearchParams, { events, source }: EventSource): Promise<ApiReply> {
   const limit = integerOf(query, 'limit', 1, LONGEST_PAGE) ?? USUAL_PAGE
-  const found = await events.page({ after: cursorOf(query), types: typesOf(query), limit })
+  const newestFirst = choiceOf(query, 'order', ['oldest', 'newest']) === 'newest'
+  const found = await events.page({ after: cursorOf(query), types: typesOf(query), limit, newestFirst })
   return ok(
     paged(
       found.map((event) => cloudEvent(event, source)),

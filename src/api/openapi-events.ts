@@ -67,7 +67,7 @@ export function eventOperations(): DescribedOperation[] {
       id: 'listEvents',
       summary: 'List events, or stream them',
       description:
-        'The oldest first. With `Accept: text/event-stream` the events come as server-sent events for as long as the connection is open: new ones, or with `Last-Event-ID` those behind that one.',
+        'The oldest first where `order` does not say otherwise. With `Accept: text/event-stream` the events come as server-sent events for as long as the connection is open: new ones, or with `Last-Event-ID` those behind that one.',
       parameters: [
         CURSOR,
         LIMIT,
@@ -76,6 +76,13 @@ export function eventOperations(): DescribedOperation[] {
           in: 'query',
           description: 'Only events of this type; may be repeated.',
           schema: { type: 'string' },
+        },
+        {
+          name: 'order',
+          in: 'query',
+          description: '`newest` for the newest first.',
+          schema: { type: 'string', enum: ['oldest', 'newest'] },
+          example: 'newest',
         },
       ],
       streams: true,

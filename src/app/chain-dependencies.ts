@@ -71,6 +71,7 @@ export function chainDependencies(
   const compactionKeys = new CompactionKeys(store.compactionKeys, config.compaction)
   const spans = new ExchangeSpans(telemetry, clientDialects)
   telemetry.others = spans.metrics.write
+  store.refusals.showIn(tallies)
   health.share(shared.news)
   sessions.share(shared.news)
   return {

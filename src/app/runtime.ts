@@ -139,7 +139,6 @@ export class Runtime {
     this.telemetry.apply(config.telemetry)
     showAvailability(source.shared, this.tallies)
     store.audit.showIn(this.tallies)
-    store.refusals.showIn(this.tallies)
     this.passThrough = new FirstUse(
       async () => new (await import('../services/upstream/pass-through.ts')).PassThroughProxy(clock, this.dependencies.pools),
     )
@@ -368,6 +367,7 @@ export class Runtime {
           }
         : undefined,
       brand: config.brand.word,
+      errorCodes: config.errors.code,
       cors: cors && corsFor(cors.origins),
       publicUrl: settings.publicUrl,
       fronts: {

@@ -114,6 +114,7 @@ function apiKey(key: KeyConfig, { limits }: Pick<KeySettings, 'limits'>): ApiKey
     ...(key.defaultMaxOutput === undefined ? {} : { defaultMaxOutput: key.defaultMaxOutput }),
     passThrough: key.passThrough,
     ...(key.providerIds === undefined ? {} : { providerIds: key.providerIds }),
+    ...(key.errorCode === undefined ? {} : { errorCode: key.errorCode }),
     ...(key.captureContent ? { captureContent: true } : {}),
   }
 }

@@ -2,7 +2,9 @@
  * The one error value and the one table it is made from.
  * A fault's `code` doubles as a metric label; `type` is the wire's `error_type`.
  */
+import { type CodeForm, codeIn } from './error-codes.ts'
 import type { JsonObject } from './json.ts'
+import { retryHeaders } from './retry-after.ts'
 
 export type Origin = 'client' | 'gateway' | 'upstream'
 /**
@@ -235,9 +237,6 @@ export function isAccountFault({ code }: Fault): boolean {
   return FAULTS[code].blame === 'operator'
 }
 
-/** Read by the SDKs of OpenAI and Anthropic before the status (`shouldRetry` in client.ts of npm openai 7.59.0 and @anthropic-ai/sdk 1.14.0). */
-export const NO_RETRY: Readonly<Record<string, string>> = { 'X-Should-Retry': 'false' }
-
 /**
  * What the caller reads where a provider refuses the gateway's account: whose matter it is, by the provider's name. The provider's own
  * sentence is for the operator.
@@ -309,12 +308,25 @@ export function openAiType(type: string | undefined): string {
   return OPENAI_TYPES.get(type ?? '') ?? 'invalid_request_error'
 }
 
-/** The standard error body (contract section 8); `code` is always the integer status, `param` the path of the field at fault. */
-export function faultBody(fault: Fault, routerMetadata?: { key: string; value: JsonObject }): JsonObject {
-  const metadata: JsonObject = { error_type: fault.type, ...fault.metadata }
+/** What callers find beside the fault: the true pause in seconds too, of which `Retry-After` shows 60 at most. */
+export function shownMetadata({ metadata, retryAfter }: Fault): JsonObject | undefined {
+  return retryAfter === undefined ? metadata : { ...metadata, retry_after: retryAfter }
+}
+
+interface BodyFacts {
+  readonly routerMetadata?: { key: string; value: JsonObject } | undefined
+  /** Of `error.code` in OpenAI's formats. */
+  readonly codeForm?: CodeForm | undefined
+}
+
+/**
+ * The standard error body (contract section 8); `param` is the path of the field at fault.
+ */
+export function faultBody(fault: Fault, { routerMetadata, codeForm }: BodyFacts = {}): JsonObject {
+  const metadata: JsonObject = { error_type: fault.type, ...shownMetadata(fault) }
   const { field } = metadata
   const error: JsonObject = {
-    code: fault.status,
+    code: codeIn(codeForm, fault),
     message: fault.message,
     type: openAiType(fault.type),
     param: typeof field === 'string' ? field : null,
@@ -327,10 +339,9 @@ export function faultBody(fault: Fault, routerMetadata?: { key: string; value: J
 }
 
 /** What an error body shows beside the fault. */
-export interface FaultFacts {
+export interface FaultFacts extends BodyFacts {
   /** `gen-…`; absent where no exchange was opened. */
   id?: string | undefined
-  routerMetadata?: { key: string; value: JsonObject } | undefined
 }
 
 interface FaultExtras extends FaultFacts {
@@ -348,12 +359,11 @@ export function faultReply(
   headers: Record<string, string>
   json: string
 } {
-  const headers: Record<string, string> = { ...extras.headers, ...fault.headers }
-  if (fault.retryAfter !== undefined) headers['Retry-After'] = String(fault.retryAfter)
-  const { body, id, routerMetadata } = extras
+  const headers = { ...extras.headers, ...retryHeaders(fault.retryAfter), ...fault.headers }
+  const { body, id, routerMetadata, codeForm } = extras
   return {
     status: fault.status,
     headers,
-    json: JSON.stringify(body ? body(fault, { id, routerMetadata }) : faultBody(fault, routerMetadata)),
+    json: JSON.stringify(body ? body(fault, { id, routerMetadata, codeForm }) : faultBody(fault, { routerMetadata, codeForm })),
   }
 }

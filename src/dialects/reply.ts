@@ -1,4 +1,5 @@
 /** What is known of one reply while it is written, and at its end. */
+import type { CodeForm } from '../core/error-codes.ts'
 import type { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { End } from './canon/events.ts'
@@ -18,6 +19,8 @@ export interface ReplyContext {
   readonly body: JsonObject
   /** White-label word of `router_metadata`, `router:…` and the keep-alive comment. */
   readonly brand: string
+  /** Form of `error.code` for this caller; the status where absent. */
+  readonly codeForm?: CodeForm | undefined
   /** Next `sequence_number`; the writer of an event takes it and adds one. */
   sequence: number
   /** True once `ClientDialect.open` has been written, or will be in front of what comes next. */

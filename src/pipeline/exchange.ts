@@ -4,6 +4,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../core/clock.ts'
+import type { ErrorCodes } from '../core/error-codes.ts'
 import type { Fault } from '../core/faults.ts'
 import type { GenerationId } from '../core/ids.ts'
 import type { JsonObject } from '../core/json.ts'
@@ -21,6 +22,7 @@ import type { ClientConnection } from './client-connection.ts'
 import { Costs, type HoldPart, NO_PART } from './money/hold.ts'
 import type { EventSink, Guard, IdSigner, NotedAttempt, OutputCap, Pin, Plan, Route, StreamedReply, Wish } from './records.ts'
 import type { SaidTap } from './reply/said-tap.ts'
+import { ReplyFacts } from './reply-facts.ts'
 import type { ClientRequest } from './request/client-request.ts'
 
 const nothing = (): void => {}
@@ -100,6 +102,8 @@ export interface Head {
   readonly connection: ClientConnection
   readonly clock: Clock
   readonly brand: string
+  /** Form of `error.code` by the configuration. */
+  readonly errorCodes: ErrorCodes | undefined
   readonly costs: Costs
   /** 0 for a caller's request, 1 for one that a tool of it makes, and so on. */
   readonly depth: number
@@ -301,6 +305,7 @@ export interface ExchangeStart {
   clock: Clock
   brand: string
   wantsMetadata: boolean
+  errorCodes?: ErrorCodes
   /** Of an exchange that a tool of another one makes: the costs that it adds to, how deep it lies, and when that one began. */
   within?: { costs: Costs; depth: number; at: number }
 }
@@ -317,7 +322,7 @@ export class Exchange implements Received {
   readonly guard: Guard | undefined = NO_GUARD
   readonly plan: Plan | undefined = undefined
 
-  constructor({ id: { id, seq, tag }, client, headers, connection, clock, brand, wantsMetadata, within }: ExchangeStart) {
+  constructor({ id: { id, seq, tag }, client, headers, connection, clock, brand, wantsMetadata, errorCodes, within }: ExchangeStart) {
     const at = within?.at ?? clock.now()
     this.head = {
       id,
@@ -332,10 +337,11 @@ export class Exchange implements Received {
       connection,
       clock,
       brand,
+      errorCodes,
       costs: within?.costs ?? new Costs(),
       depth: within?.depth ?? 0,
     }
-    this.run = new Run({ id, created: Math.floor(at / 1000), model: '', provider: '', body: {}, brand, sequence: 0, opened: false })
+    this.run = new Run(new ReplyFacts(this, Math.floor(at / 1000)))
   }
 }
 

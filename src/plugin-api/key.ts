@@ -1,4 +1,5 @@
 /** An API key as the request path knows it: never the secret, only what it may do. */
+import type { ErrorCodes } from '../core/error-codes.ts'
 import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
 
 export interface RateLimits {
@@ -39,6 +40,8 @@ export interface ApiKey {
   readonly passThrough: boolean
   /** Ids of what the operator keeps at providers that its requests may name; with a star at the end, all that begin so. */
   readonly providerIds?: readonly string[]
+  /** Form of `error.code` for its callers, where it differs from that of all. */
+  readonly errorCode?: ErrorCodes
   /** Words of its requests and answers go into their spans. */
   readonly captureContent?: boolean
   /** User for whom it was made, where the request that made it named one. */

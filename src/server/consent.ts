@@ -5,6 +5,7 @@
 import { answerTo, consenterOf, makeCode, signInOf, type Wish, wishOf } from '../api/index.ts'
 import { asFault, badField, Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
+import { retryHeaders } from '../core/retry-after.ts'
 import { hashOf } from '../core/secret.ts'
 import { askPage, type Page, refusalPage, returnPage } from './consent-page.ts'
 import type { ConsentSource } from './consent-routes.ts'
@@ -51,7 +52,7 @@ export function consentPages(source: ConsentSource): Pages {
       // A 401 requires a WWW-Authenticate challenge (RFC 9110 section 15.5.2), and this page offers none.
       const status = fault.code === 'invalid_key' ? 403 : fault.status
       const page = askPage({ ...asking, problem: sentence(fault) }, brand, status)
-      return fault.retryAfter === undefined ? page : { ...page, headers: { ...page.headers, 'Retry-After': String(fault.retryAfter) } }
+      return { ...page, headers: { ...page.headers, ...retryHeaders(fault.retryAfter) } }
     }
   }
 

@@ -1,12 +1,14 @@
 /** Answers requests that go through a chain: opens the exchange of each, ties it to its connection, and runs it. */
 import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../core/clock.ts'
+import type { CodeForm, ErrorCodes } from '../core/error-codes.ts'
 import { Fault, faultReply } from '../core/faults.ts'
 import type { GenerationIds } from '../core/ids.ts'
 import type { ClientDialect } from '../dialects/types.ts'
 import type { Front, Operation } from '../pipeline/chain.ts'
 import type { ClientConnection } from '../pipeline/client-connection.ts'
 import { Exchange } from '../pipeline/exchange.ts'
+import { codeFormOf } from '../pipeline/request/code-form.ts'
 import { brandHeaders } from '../pipeline/request/receive.ts'
 import type { Telemetry } from '../services/telemetry/telemetry.ts'
 import type { CallerReply } from './caller.ts'
@@ -21,6 +23,8 @@ import type { PlainReply, PlainRequest } from './plain/reply.ts'
 export interface ExchangeServing {
   fronts: Readonly<Record<Operation, Front>>
   brand: string
+  /** Form of `error.code`. */
+  errorCodes: ErrorCodes
   /** Undefined where pages of other origins may not call. */
   cors: Cors | undefined
 }
@@ -50,7 +54,7 @@ export class Exchanges {
   serving: ExchangeServing
   private readonly source: ExchangesSource
   /** What is answered under overload, by its fault and the dialect of the caller. */
-  private readonly refusals = new WeakMap<Fault, Map<ClientDialect | undefined, Refusal>>()
+  private readonly refusals = new WeakMap<Fault, Map<string, Refusal>>()
 
   constructor(source: ExchangesSource) {
     this.serving = source.serving
@@ -84,15 +88,23 @@ export class Exchanges {
       written = new Map()
       this.refusals.set(fault, written)
     }
-    let refusal = written.get(client)
+    const codeForm = this.codeForm(reply.req.headers)
+    const name = `${client?.id} ${codeForm}`
+    let refusal = written.get(name)
     if (!refusal) {
-      const { status, headers, json } = faultReply(fault, { body: client?.faultBody })
+      const { status, headers, json } = faultReply(fault, { body: client?.faultBody, codeForm })
       const head = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(json), ...headers }
       refusal = { status, head: Object.entries(head).flat(), json }
-      written.set(client, refusal)
+      written.set(name, refusal)
     }
     reply.writeHead(refusal.status, refusal.head)
     reply.end(refusal.json, 'latin1')
+  }
+
+  /** Of a reply that is not of an exchange: its key is not known. */
+  codeForm(headers: IncomingMessage['headers']): CodeForm {
+    const { brand, errorCodes: configured } = this.serving
+    return codeFormOf({ headers, header: `x-${brand}-error-code`, ofKey: undefined, configured })
   }
 
   /** @param traced false for what leaves no spans. */
@@ -103,6 +115,7 @@ export class Exchanges {
   ): Exchange {
     const { clock, ids, telemetry } = this.source
     const exchange = new Exchange({
+      errorCodes: this.serving.errorCodes,
       id: ids.next(clock.now()),
       client,
       headers,

@@ -294,7 +294,10 @@ export class Gateway implements RequestHandler {
       return
     }
     nameReply(response, client)
-    const { status, headers, json } = faultReply(absoluteDocs(fault, this.serving.publicUrl), { body: client?.faultBody })
+    const { status, headers, json } = faultReply(absoluteDocs(fault, this.serving.publicUrl), {
+      body: client?.faultBody,
+      codeForm: this.exchanges.codeForm(response.req.headers),
+    })
     giveUpBody(response.req, response, status, this.clock)
     response.writeHead(status, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(json), ...headers })
     response.end(json)

@@ -65,8 +65,9 @@ export interface ReceiverState {
 }
 
 export interface EventQuery {
-  /** Only events behind this number. */
+  /** Only events behind this number; where the newest come first, only those before it, and all for 0. */
   readonly after: number
+  readonly newestFirst?: boolean
   /** Types; empty for all. */
   readonly types: readonly string[]
   readonly limit: number
@@ -97,7 +98,7 @@ type Maybe<T> = T | Promise<T>
 export interface EventStore {
   /** One whose id or `once` is there already changes nothing. */
   add(events: readonly NewEvent[]): Maybe<void>
-  /** The oldest first. */
+  /** In the order of their numbers. */
   page(query: EventQuery): Maybe<StoredEvent[]>
   /** Number of the newest one; 0 without any. */
   last(): Maybe<number>

@@ -208,11 +208,13 @@ const plan = async (page: Page): Promise<void> => {
 }
 
 t.test('every value of every reply, page by page', { skip: noBrowser, timeout: LIMIT }, async (t) => {
-  const { room, request, hash } = await startFilledRoom(t)
+  const { room, request, blocked, hash } = await startFilledRoom(t)
   const visits: readonly Visit[] = [
     { name: 'Now', path: 'now' },
     { name: 'Requests', path: 'requests' },
     { name: 'one request', path: `requests/${request}`, act: plan },
+    { name: 'Refused requests', path: 'requests/refused' },
+    { name: 'a refused request', path: `requests/${blocked}` },
     { name: 'Models', path: 'models' },
     { name: 'one model', path: 'models/m/both' },
     { name: 'a comparison', path: 'models/compare?models=m%2Fboth,m%2Fwell' },
@@ -237,6 +239,7 @@ t.test('every value of every reply, page by page', { skip: noBrowser, timeout: L
       },
     },
     { name: 'Ledger', path: 'ledger' },
+    { name: 'Events', path: 'events' },
   ]
   for (const visit of visits) await t.test(visit.name, (t) => lookAtAll(t, room, visit))
 })

@@ -27,6 +27,7 @@ t.test('texts of callers', { skip: noBrowser, timeout: 280_000 }, async (t) => {
     [`keys/${hash}`, true],
     ['guardrails', false],
     ['ledger', true],
+    ['events', false],
   ] as const)
     await t.test(path, async (t) => {
       const { page, context, complaints } = await room.open({ width: 390, scheme: 'dark' })

@@ -74,5 +74,6 @@ export const PAGES: readonly TestedPage[] = [
   { name: 'policy', path: 'policy', ready: shows('In force'), replies: POLICY_REPLIES },
   { name: 'guardrails', path: 'guardrails', ready: shows('Show it'), replies: GUARDRAIL_REPLIES },
   { name: 'ledger', path: 'ledger', ready: shows('Adds up') },
+  { name: 'events', path: 'events', ready: shows('Receivers') },
   { name: 'ledger-export', path: 'ledger', ready: shows('Export this range'), replies: { 'GET /ledger/exports': EXPORTS } },
 ]

@@ -29,8 +29,8 @@ export function OneRequest({ id, seesFindings }: { id: string; seesFindings: boo
         <code>{id}</code> <CopyButton text={id} what="the id" />
       </PageHead>
       {error &&
-        (seesFindings && error instanceof ApiError && error.status === 404 ? (
-          <Refused id={id} error={error} onRetry={reload} />
+        (error instanceof ApiError && error.status === 404 ? (
+          <Refused id={id} error={error} onRetry={reload} seesFindings={seesFindings} />
         ) : (
           <ErrorNote error={error} onRetry={reload} />
         ))}

@@ -50,6 +50,7 @@ export function Search() {
         title="Requests"
         actions={
           <>
+            <a href={pathTo(['requests', 'refused'])}>Refused requests</a>
             <DownloadLink href={addressOf('/v1/generations', { ...wanted, format: 'csv' })} name="">
               Save as CSV
             </DownloadLink>

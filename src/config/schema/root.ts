@@ -11,7 +11,7 @@ import { plugins } from './plugins.ts'
 import { limits, preferences } from './preferences.ts'
 import { presets } from './presets.ts'
 import { type provider, providers } from './providers.ts'
-import { admin, auth, brand, compaction, healthChecks, type key, server, shared, store } from './server.ts'
+import { admin, auth, brand, compaction, errors, healthChecks, type key, server, shared, store } from './server.ts'
 import { telemetry } from './telemetry.ts'
 
 /** Guardrails. */
@@ -39,6 +39,7 @@ export const configSchema = closed('Configuration of headgate.', {
   server: withDefault(server, {}),
   admin: withDefault(admin, {}),
   brand: withDefault(brand, {}),
+  errors: withDefault(errors, {}),
   store: withDefault(store, {}),
   compaction: withDefault(compaction, {}),
   health_checks: withDefault(healthChecks, {}),

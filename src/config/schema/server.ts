@@ -1,5 +1,6 @@
 /** Listeners, brand, store and keys. */
 import { Type } from 'typebox'
+import { ERROR_CODES } from '../../core/error-codes.ts'
 import {
   atStart,
   closed,
@@ -303,6 +304,16 @@ export const shared = closed('A Redis that several processes share.', {
   ),
 })
 
+const errorCode = (what: string) =>
+  oneOf(
+    `What \`error.code\` is in replies of OpenAI's formats: the HTTP status, a name such as \`rate_limit_exceeded\`, or, with \`auto\`, a name for clients that are known to need one. ${what}`,
+    ERROR_CODES,
+  )
+
+export const errors = closed('Error replies.', {
+  code: withDefault(errorCode('A request may name another form in `X-Router-Error-Code`.'), 'auto'),
+})
+
 export const key = closed('One API key.', {
   name: entryName('Identity of the key. Spend is recorded by name, so it stays when you replace the secret.'),
   key: secret(
@@ -331,6 +342,7 @@ export const key = closed('One API key.', {
       line('An id; with `*` at its end, all that begin so.', 256),
     ),
   ),
+  error_code: Type.Optional(errorCode('Of callers with this key, in place of `errors.code`.')),
   capture_content: withDefault(
     flag(
       'True: the spans of traced requests hold the words of prompts and answers, after guardrails have redacted them and up to 16 KB each. See [observability.md](observability.md#content).',

@@ -159,7 +159,7 @@ export function encodeResult(folded: Folded, ctx: ReplyContext, final: Final): s
     index: 0,
     message: messageOf(folded, ctx),
     logprobs: logprobsOf(folded.blocks),
-    ...finishOf(final),
+    ...finishOf(ctx, final),
   }
   const late = new LateMembers(ctx.brand)
   for (const of of folded.opaque) if (of.dialect === WIRE && of.type === MEMBERS) late.keep(of.data)

@@ -74,7 +74,7 @@ function envelope(ctx: ReplyContext, final: Final | undefined, choices: string, 
 }
 
 function choice(text: string, final: Final | undefined): string {
-  const reason = final === undefined ? null : (finishOf(final).finish_reason ?? null)
+  const reason = final === undefined ? null : (finishOf({}, final).finish_reason ?? null)
   return `[{"text":${quote(text)},"index":0,"logprobs":null,"finish_reason":${JSON.stringify(reason)}}]`
 }
 
@@ -104,7 +104,7 @@ class CompletionStreamEncoder implements StreamEncoder {
     const usage = `,"usage":${usageText(final)}`
     if (final.fault) {
       // As of chat (`closingChunks`).
-      const error = `{"error":${JSON.stringify(faultBody(final.fault).error)},`
+      const error = `{"error":${JSON.stringify(faultBody(final.fault, ctx).error)},`
       return `data: ${error}${envelope(ctx, final, choice(this.echo(), final), usage).slice(1)}\n\n`
     }
     const { stream_options: options } = ctx.body
@@ -127,7 +127,7 @@ class CompletionStreamEncoder implements StreamEncoder {
 
 function encodeResult(folded: Folded, ctx: ReplyContext, final: Final): string {
   const said = folded.blocks.filter(({ kind }) => TEXTS.has(kind)).map(({ text }) => text)
-  const error = final.fault ? `,"error":${JSON.stringify(faultBody(final.fault).error)}` : ''
+  const error = final.fault ? `,"error":${JSON.stringify(faultBody(final.fault, ctx).error)}` : ''
   return envelope(ctx, final, choice(echoOf(ctx.body) + said.join(''), final), `${error},"usage":${usageText(final)}`)
 }
 

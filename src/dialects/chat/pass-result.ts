@@ -51,7 +51,7 @@ export function passResult(body: JsonObject, ctx: ReplyContext): PassResult {
   const fault = choiceFault(choice, body, raw) ?? (areBroken ? endBroken(end) : undefined)
   noteTier(end, tierBesideUsage(body))
   const finish = (final: Final): string => {
-    Object.assign(choice, finishOf(final))
+    Object.assign(choice, finishOf(ctx, final))
     let members = body.system_fingerprint === undefined ? ',"system_fingerprint":null' : ''
     let metadata: string | undefined
     for (const key in body) {
@@ -69,7 +69,7 @@ export function passResult(body: JsonObject, ctx: ReplyContext): PassResult {
 
 /** A reply that could not be read has nothing to patch. */
 function faultText(ctx: ReplyContext, final: Final): string {
-  const error = faultBody(final.fault ?? new Fault('upstream_garbled')).error
+  const error = faultBody(final.fault ?? new Fault('upstream_garbled'), ctx).error
   const message = { role: 'assistant', content: null }
   const choices = JSON.stringify([{ index: 0, message, finish_reason: 'error', native_finish_reason: null, error }])
   return envelope(ctx, final, { created: ctx.created, choices, members: ',"system_fingerprint":null' })

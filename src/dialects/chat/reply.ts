@@ -200,11 +200,11 @@ function lastMembers(ctx: ReplyContext, final: Final): string {
 }
 
 /** How a choice ended: `finish_reason`, the provider's own word, and what went wrong. A member that is absent stays so. */
-export function finishOf({ fault, end }: Final): JsonObject {
+export function finishOf({ codeForm }: Pick<ReplyContext, 'codeForm'>, { fault, end }: Final): JsonObject {
   const { reason, raw } = end
-  if (fault) return { finish_reason: 'error', native_finish_reason: raw ?? null, error: faultBody(fault).error ?? null }
+  if (fault) return { finish_reason: 'error', native_finish_reason: raw ?? null, error: faultBody(fault, { codeForm }).error ?? null }
   if (reason !== 'unknown') return { finish_reason: reason, native_finish_reason: raw ?? reason }
-  return { finish_reason: 'error', native_finish_reason: raw ?? null, error: faultBody(unknownEnd(end)).error ?? null }
+  return { finish_reason: 'error', native_finish_reason: raw ?? null, error: faultBody(unknownEnd(end), { codeForm }).error ?? null }
 }
 
 /**
@@ -222,12 +222,12 @@ export function closingChunks(
   closing: { delta: string; rest: string; members: string },
 ): string {
   if (final.fault) {
-    const { error, ...finish } = finishOf(final)
+    const { error, ...finish } = finishOf(ctx, final)
     const choice = `{"index":0,"delta":{"content":""},${JSON.stringify(finish).slice(1)}`
     const members = head.slice(OPENING.length)
     return `${OPENING}"error":${JSON.stringify(error)},${members},"choices":[${choice}]${closing.members}${lastMembers(ctx, final)}`
   }
-  const choice = `{"index":0,"delta":${closing.delta},${JSON.stringify(finishOf(final)).slice(1, -1)}${closing.rest}}`
+  const choice = `{"index":0,"delta":${closing.delta},${JSON.stringify(finishOf(ctx, final)).slice(1, -1)}${closing.rest}}`
   return `${head},"choices":[${choice}]}\n\n${head},"choices":[]${closing.members}${lastMembers(ctx, final)}${DONE}`
 }
 

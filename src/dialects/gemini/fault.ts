@@ -1,11 +1,9 @@
 /** A provider's error as one of our faults. */
 import type { Fault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
+import { LONGEST_PAUSE } from '../../core/retry-after.ts'
 import { faultOf } from '../faults/classify.ts'
 import { errorIn } from '../faults/stated-error.ts'
-
-/** Longest pause in seconds that is taken over from a provider. */
-const MAX_PAUSE = 60
 
 /** The status object, wherever it stands: bare, in `error`, or in the array of a stream without frames. */
 function statusObject(body: Json | undefined): JsonObject {
@@ -22,7 +20,7 @@ function detailOf(error: JsonObject, type: string): JsonObject | undefined {
 /** `google.protobuf.Duration` as JSON has it: `41s`, `0.5s`. */
 function pauseOf(error: JsonObject): number | undefined {
   const text = stringOf(detailOf(error, 'RetryInfo')?.retryDelay) ?? ''
-  return /^\d{1,9}(\.\d{1,9})?s$/.test(text) ? Math.min(Math.ceil(Number.parseFloat(text)), MAX_PAUSE) : undefined
+  return /^\d{1,9}(\.\d{1,9})?s$/.test(text) ? Math.min(Math.ceil(Number.parseFloat(text)), LONGEST_PAUSE) : undefined
 }
 
 /**

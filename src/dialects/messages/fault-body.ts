@@ -1,5 +1,5 @@
 /** Errors as this wire reports them: as the body of a plain reply and as the last event of a stream (contract section 3). */
-import type { Fault, FaultFacts } from '../../core/faults.ts'
+import { type Fault, type FaultFacts, shownMetadata } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 
 /** platform.claude.com, "Errors"; `ErrorType` of npm @anthropic-ai/sdk 1.12.0. */
@@ -46,7 +46,8 @@ export function errorOf(fault: Fault): JsonObject {
 /** `{ type: error, error, request_id, metadata?, router_metadata? }`; `request_id` is null where no exchange was opened. */
 export function faultBody(fault: Fault, { id, routerMetadata }: FaultFacts): JsonObject {
   const body: JsonObject = { type: 'error', error: errorOf(fault), request_id: id ?? null }
-  if (fault.metadata) body.metadata = fault.metadata
+  const metadata = shownMetadata(fault)
+  if (metadata) body.metadata = metadata
   if (routerMetadata) body[routerMetadata.key] = routerMetadata.value
   return body
 }

@@ -189,7 +189,7 @@ const CODES: Readonly<Record<string, string>> = {
 
 /** `ResponsesServerEvent.ResponseWsError`; `error` stands last (`headed`). A fault may name its code in `metadata.code`. */
 function failureBody(fault: Fault, { routerMetadata }: FaultFacts): JsonObject {
-  const { error, ...beside } = faultBody(fault, routerMetadata)
+  const { error, ...beside } = faultBody(fault, { routerMetadata })
   const code = fault.metadata?.code ?? (fault.code === 'model_not_found' ? fault.code : (CODES[fault.type] ?? null))
   return { type: 'error', status: fault.status, ...beside, error: { ...(error as JsonObject), code } }
 }

@@ -7,6 +7,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import { isObject, type Json } from '../../core/json.ts'
+import { pauseIn } from '../../core/retry-after.ts'
 import type { Final } from '../../dialects/types.ts'
 import type { Endpoint, Provider } from '../../routing/catalog/types.ts'
 import type { HealthBook } from '../../routing/index.ts'
@@ -76,7 +77,7 @@ class ErrorBody {
   constructor(status: number, headers: IncomingHttpHeaders, { clock, dialect }: AnswerRules) {
     this.status = status
     this.headers = headers
-    this.retryAfter = retryAfterSeconds(headers['retry-after'], clock)
+    this.retryAfter = pauseIn(headers['retry-after'], clock.now())
     this.dialect = dialect
   }
 
@@ -107,24 +108,6 @@ function parse(bytes: Buffer): Json | undefined {
   } catch {
     return undefined
   }
-}
-
-/** Longest pause in seconds that is taken from a provider. */
-const MAX_RETRY_AFTER = 60
-
-/**
- * The `Retry-After` header of a provider (RFC 9110, 10.2.3), made harmless.
- * @returns whole seconds, at most 60; undefined where the header is absent or no sense can be made of it.
- */
-function retryAfterSeconds(header: string | undefined, clock: Clock): number | undefined {
-  if (header === undefined) return undefined
-  const text = header.trim()
-  if (/^\d{1,9}$/.test(text)) return Math.min(Number(text), MAX_RETRY_AFTER)
-  if (!/^[A-Z][a-z]{2},? /.test(text)) return undefined
-  const at = Date.parse(text)
-  if (Number.isNaN(at)) return undefined
-  const seconds = Math.ceil((at - clock.now()) / 1000)
-  return seconds < 0 ? undefined : Math.min(seconds, MAX_RETRY_AFTER)
 }
 
 /** Of one process, whatever the providers' settings. */

@@ -1,7 +1,8 @@
 /** The final error of a request that no endpoint has answered (contract sections 5.2 and 8). */
 
-import { DOCS_URL, Fault, isAccountFault, isRejection, NO_RETRY } from '../../core/faults.ts'
+import { DOCS_URL, Fault, isAccountFault, isRejection } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
+import { LONGEST_RETRY_AFTER, NO_RETRY } from '../../core/retry-after.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Received, Routed } from '../exchange.ts'
 
@@ -29,9 +30,15 @@ export function finalFault(exchange: Routed, failures: readonly Failure[]): Faul
     metadata: { ...fault.metadata, ...previousErrors(failures.slice(0, -1)) },
     retryAfter,
     availability: fault.availability ?? availabilityOf(fault.code, exchange, failures, retryAfter),
-    headers: isForTheOperator(failures) ? NO_RETRY : undefined,
+    headers: isForTheOperator(failures) ? NO_RETRY : longPause(exchange, retryAfter),
     cause: fault,
   })
+}
+
+/** `Retry-After` has no more than a minute: the true end of a longer pause, in milliseconds since the epoch. */
+function longPause({ head: { clock } }: Received, seconds: number | undefined): Record<string, string> | undefined {
+  if (seconds === undefined || seconds <= LONGEST_RETRY_AFTER) return undefined
+  return { 'X-RateLimit-Reset': String(Math.ceil(clock.now() + seconds * 1000)) }
 }
 
 /** True where every endpoint has failed for the sake of the gateway's account there: no retry helps. */

@@ -6,6 +6,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { type CounterAnswer, type Counters, MemoryCounters, shareOf } from '../../cluster/shared/index.ts'
 import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
+import { NO_RETRY } from '../../core/retry-after.ts'
 import { hashOf, hasWrongChecksum } from '../../core/secret.ts'
 import type { Settlement } from '../../ledger/settlement.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
@@ -310,7 +311,7 @@ export class Admission {
   private oversized(name: string, needed: string, limit: number): Fault {
     return new Fault('rate_limited', {
       message: `Rate limit exceeded: ${name}, and this request alone needs ${needed}`,
-      headers: { ...limitHeaders(limit, 0, this.clock.now()), 'X-Should-Retry': 'false' },
+      headers: { ...limitHeaders(limit, 0, this.clock.now()), ...NO_RETRY },
     })
   }
 }

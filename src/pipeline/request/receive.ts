@@ -84,6 +84,7 @@ function refuse(exchange: Exchange, fault: Fault): void {
     routerMetadata: shown,
     id: exchange.head.id,
     body: clientOf(exchange).faultBody,
+    codeForm: exchange.run.ctx.codeForm,
   })
   exchange.head.connection.whole(reply.status, reply.headers, reply.json)
 }

@@ -14,6 +14,7 @@ export type Action =
   /** What guardrails have found: with "audit: full" it holds texts of callers. */
   | 'guardrails.audit'
   | 'ledger'
+  | 'events'
   | 'ledger.export'
   | 'ledger.rebuild'
   /** Calls models with the published development key: it costs nothing, since only the simulated provider is there. */
@@ -31,6 +32,7 @@ const MANAGER: readonly Action[] = [
   'policy',
   'guardrails',
   'ledger',
+  'events',
   'ledger.export',
   'ledger.rebuild',
   'sample',

@@ -4,8 +4,9 @@
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { contentCoding, decodedAtOnce } from '../../core/content-coding.ts'
-import { accountFault, Fault, isAccountFault, NO_RETRY } from '../../core/faults.ts'
+import { accountFault, Fault, isAccountFault } from '../../core/faults.ts'
 import type { Json } from '../../core/json.ts'
+import { NO_RETRY } from '../../core/retry-after.ts'
 import type { Provider } from '../../routing/catalog/types.ts'
 import type { SentTexts } from './pass-through-sent.ts'
 

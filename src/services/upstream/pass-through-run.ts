@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import type { Clock, Timer } from '../../core/clock.ts'
 import { Fault, type FaultCode, faultBody } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
+import { retryHeaders, withBearablePause } from '../../core/retry-after.ts'
 import type { Provider, Timeouts } from '../../routing/catalog/types.ts'
 import { framingProblem } from './call.ts'
 import { clientHeaders } from './pass-through-headers.ts'
@@ -167,7 +168,7 @@ export class PassThroughRun {
   private relayHead(status: number, headers: IncomingHttpHeaders): boolean {
     const { response } = this
     try {
-      response.writeHead(status, besideOurs(response, clientHeaders(status, headers)))
+      response.writeHead(status, besideOurs(response, withBearablePause(clientHeaders(status, headers), this.clock.now())))
     } catch (cause) {
       this.fail(new Fault('upstream_garbled', { cause }))
       return false
@@ -258,7 +259,13 @@ export class PassThroughRun {
       const { body: written, headers } = this.call.errorReply?.(fault) ?? { body: faultBody(fault) }
       const body = JSON.stringify(written)
       const length = Buffer.byteLength(body)
-      response.writeHead(fault.status, { ...fault.headers, ...headers, 'content-type': 'application/json', 'content-length': length })
+      response.writeHead(fault.status, {
+        ...retryHeaders(fault.retryAfter),
+        ...fault.headers,
+        ...headers,
+        'content-type': 'application/json',
+        'content-length': length,
+      })
       response.end(body)
       this.discardBody()
     }

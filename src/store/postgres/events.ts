@@ -49,10 +49,18 @@ export class PostgresEvents implements DeliverableEvents {
     return this.connections.readings.transaction((session) => addEvents(session, events))
   }
 
-  async page({ after, types, limit }: EventQuery): Promise<StoredEvent[]> {
-    let found = query.selectFrom('event').selectAll().where('number', '>', after)
+  async page({ after, types, limit, newestFirst = false }: EventQuery): Promise<StoredEvent[]> {
+    let found = query.selectFrom('event').selectAll()
+    if (!newestFirst || after > 0) found = found.where('number', newestFirst ? '<' : '>', after)
     if (types.length > 0) found = found.where('type', 'in', [...types])
-    return (await this.connections.readings.run(found.orderBy('number').limit(limit).compile())).map(eventFrom)
+    return (
+      await this.connections.readings.run(
+        found
+          .orderBy('number', newestFirst ? 'desc' : 'asc')
+          .limit(limit)
+          .compile(),
+      )
+    ).map(eventFrom)
   }
 
   async last(): Promise<number> {

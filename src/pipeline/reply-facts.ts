@@ -1,0 +1,46 @@
+/** The context of one reply, as an exchange begins it: what its writers share. */
+import type { IncomingHttpHeaders } from 'node:http'
+import type { CodeForm, ErrorCodes } from '../core/error-codes.ts'
+import type { JsonObject } from '../core/json.ts'
+import type { ReplyContext } from '../dialects/types.ts'
+import type { ApiKey } from '../plugin-api/key.ts'
+import { codeFormOf } from './request/code-form.ts'
+
+/** An exchange, as far as the reply depends on its caller. */
+interface Caller {
+  readonly head: {
+    readonly id: string
+    readonly brand: string
+    readonly headers: IncomingHttpHeaders
+    /** Form of `error.code` by the configuration. */
+    readonly errorCodes: ErrorCodes | undefined
+  }
+  readonly auth: { readonly key: ApiKey } | undefined
+}
+
+export class ReplyFacts implements ReplyContext {
+  readonly id: string
+  readonly created: number
+  readonly brand: string
+  model = ''
+  provider = ''
+  body: JsonObject = {}
+  sequence = 0
+  opened = false
+  readonly #caller: Caller
+
+  /** @param created Unix seconds. */
+  constructor(caller: Caller, created: number) {
+    this.id = caller.head.id
+    this.created = created
+    this.brand = caller.head.brand
+    this.#caller = caller
+  }
+
+  /** Looked up where there is an error. */
+  get codeForm(): CodeForm {
+    const { head, auth } = this.#caller
+    const { headers, brand, errorCodes } = head
+    return codeFormOf({ headers, header: `x-${brand}-error-code`, ofKey: auth?.key.errorCode, configured: errorCodes })
+  }
+}
