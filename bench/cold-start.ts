@@ -49,7 +49,7 @@ interface Found {
   readonly after: string
   readonly ms: number
   readonly megabytes: number
-  /** Megabytes that the process has read from disks, and that the server has read. */
+  /** Megabytes that the process, and the server of the store, have read from disks. */
   readonly read: number
   readonly readByServer: number
 }
@@ -75,7 +75,10 @@ const isRoot = (): boolean => {
 function forget(files: readonly string[]): void {
   execFileSync('sync')
   if (isRoot()) writeFileSync(CACHES, '3')
-  else for (const file of files) execFileSync('dd', [`of=${file}`, 'oflag=nocache', 'conv=notrunc', 'count=0', 'status=none'])
+  else {
+    const forget = ['-0', '-I', '{}', 'dd', 'of={}', 'oflag=nocache', 'conv=notrunc', 'count=0', 'status=none']
+    execFileSync('xargs', forget, { input: files.join('\0') })
+  }
 }
 
 async function start(launcher: string, store: string, folder: string): Promise<Started> {
@@ -207,8 +210,8 @@ interface Surroundings {
 
 async function coldStart({ launcher, ledger }: Build, { ledgers, folder, found }: Surroundings, after: string): Promise<Started> {
   await ledgers.cold()
-  const before = await ledgers.readByServer(ledger.name)
   forget(filesOf(ledger))
+  const before = ledgers.readByServer()
   const started = await start(launcher, ledger.store, folder)
   const pid = started.child.pid ?? 0
   found.push({
@@ -217,7 +220,7 @@ async function coldStart({ launcher, ledger }: Build, { ledgers, folder, found }
     ms: started.ms,
     megabytes: residentMegabytes(pid),
     read: readMegabytes(pid),
-    readByServer: (await ledgers.readByServer(ledger.name)) - before,
+    readByServer: ledgers.readByServer() - before,
   })
   return started
 }
