@@ -1,6 +1,6 @@
 /**
  * How soon a gateway over a large ledger answers after the machine has started: `node bench/cold-start.ts --base CHECKOUT [--rows 10000000]
- * [--store sqlite|postgres] [--kept FOLDER] [--file LEDGER] [--rounds 1] [--only-files] [--only this]`. Both builds start over the same rows,
+ * [--store sqlite|postgres] [--kept FOLDER] [--file LEDGER] [--rounds 1] [--only-files] [--only this,empty]`. Both builds start over the same rows,
  * this one and that of the other checkout, each after a clean stop and after SIGKILL, with nothing of the files in memory: as root by
  * `/proc/sys/vm/drop_caches`, otherwise, and with `--only-files`, by `dd oflag=nocache` for the files of the ledger, and it says which.
  * PostgreSQL is restarted as well. The ledgers are filled by the other build; `--kept` names a folder where they stay, so that the next run
@@ -35,7 +35,7 @@ const { values } = parseArgs({
     file: { type: 'string' },
     rounds: { type: 'string', default: '1' },
     'only-files': { type: 'boolean', default: false },
-    only: { type: 'string', default: '' },
+    only: { type: 'string', default: 'other,this,empty' },
   },
 })
 
@@ -170,9 +170,10 @@ async function main(): Promise<void> {
     console.log(
       `files are forgotten by ${isRoot() ? `${CACHES}: the program too is read from the disk` : 'dd oflag=nocache: the files of the ledger alone'}`,
     )
+    const only = values.only.split(',')
     let beside = ''
     for (const ledger of ledgers.of) {
-      if (values.only !== '' && values.only !== ledger.name) continue
+      if (!only.includes(ledger.name)) continue
       const build = { launcher: ledger.name === 'other' ? launchers.other : launchers.this, ledger }
       const cold = (after: string): Promise<Started> => coldStart(build, { ledgers, folder, found }, after)
       if (ledger.isNew || ledger.name === 'empty') await stop((await cold(UPGRADE)).child)
