@@ -21,8 +21,8 @@ export interface Ledgers {
   readonly of: readonly Ledger[]
   /** Nothing of them is in the memory of a server afterwards. */
   cold(): Promise<void>
-  /** Megabytes that the server has read of one so far, from the disk or from what the system has of it; 0 where there is no server. */
-  readByServer(name: Name): Promise<number>
+  /** Megabytes that the processes of the server have read from disks since then; 0 where there is no server. */
+  readByServer(): number
 }
 
 export interface LedgersSource {
@@ -66,7 +66,7 @@ export async function sqliteLedgers({ folder, rows, base, file }: LedgersSource)
       isNew: name !== 'empty' && missing.includes(name),
     })),
     cold: async () => {},
-    readByServer: async () => 0,
+    readByServer: () => 0,
   }
 }
 
@@ -95,18 +95,22 @@ export async function postgresLedgers({ folder, rows, startOther, teardown }: Le
   const of: Ledger[] = []
   for (const name of NAMES) {
     const store = storeOf(name, await server.database(name))
-    // The database reads what it has of its tables, of the catalogue and of its own log.
-    const files = [join(folder, `${name}-journal.db*`), join(home, 'data', '*', '*', '*'), join(home, 'data', 'pg_wal', '*')]
+    const [database] = await server.query(admin, 'SELECT oid FROM pg_database WHERE datname = $1', [name])
+    // Its tables and catalogue, what all databases of the server share, and the server's log.
+    const inData = [
+      ['base', String(database?.oid), '*'],
+      ['global', '*'],
+      ['pg_wal', '*'],
+      ['pg_xact', '*'],
+    ]
+    const files = [join(folder, `${name}-journal.db*`), ...inData.map((path) => join(home, 'data', ...path))]
     of.push({ name, store, files, isNew: missing.includes(name) })
   }
   return {
     of,
     // Its own buffers are forgotten with its process.
     cold: () => server.restart(),
-    async readByServer(name) {
-      const [row] = await server.query(admin, 'SELECT blks_read FROM pg_stat_database WHERE datname = $1', [name])
-      return (Number(row?.blks_read ?? 0) * 8192) / 1e6
-    },
+    readByServer: () => server.readBytes() / 1e6,
   }
 }
 

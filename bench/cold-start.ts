@@ -1,6 +1,6 @@
 /**
  * How soon a gateway over a large ledger answers after the machine has started: `node bench/cold-start.ts --base CHECKOUT [--rows 10000000]
- * [--store sqlite|postgres] [--kept FOLDER] [--file LEDGER] [--rounds 1] [--only-files] [--only this]`. Both builds start over the same rows,
+ * [--store sqlite|postgres] [--kept FOLDER] [--file LEDGER] [--rounds 1] [--only-files] [--only this,empty]`. Both builds start over the same rows,
  * this one and that of the other checkout, each after a clean stop and after SIGKILL, with nothing of the files in memory: as root by
  * `/proc/sys/vm/drop_caches`, otherwise, and with `--only-files`, by `dd oflag=nocache` for the files of the ledger, and it says which.
  * PostgreSQL is restarted as well. The ledgers are filled by the other build; `--kept` names a folder where they stay, so that the next run
@@ -35,7 +35,7 @@ const { values } = parseArgs({
     file: { type: 'string' },
     rounds: { type: 'string', default: '1' },
     'only-files': { type: 'boolean', default: false },
-    only: { type: 'string', default: '' },
+    only: { type: 'string', default: 'other,this,empty' },
   },
 })
 
@@ -49,7 +49,7 @@ interface Found {
   readonly after: string
   readonly ms: number
   readonly megabytes: number
-  /** Megabytes that the process has read from disks, and that the server has read. */
+  /** Megabytes that the process, and the server of the store, have read from disks. */
   readonly read: number
   readonly readByServer: number
 }
@@ -75,7 +75,10 @@ const isRoot = (): boolean => {
 function forget(files: readonly string[]): void {
   execFileSync('sync')
   if (isRoot()) writeFileSync(CACHES, '3')
-  else for (const file of files) execFileSync('dd', [`of=${file}`, 'oflag=nocache', 'conv=notrunc', 'count=0', 'status=none'])
+  else {
+    const forget = ['-0', '-I', '{}', 'dd', 'of={}', 'oflag=nocache', 'conv=notrunc', 'count=0', 'status=none']
+    execFileSync('xargs', forget, { input: files.join('\0') })
+  }
 }
 
 async function start(launcher: string, store: string, folder: string): Promise<Started> {
@@ -167,9 +170,10 @@ async function main(): Promise<void> {
     console.log(
       `files are forgotten by ${isRoot() ? `${CACHES}: the program too is read from the disk` : 'dd oflag=nocache: the files of the ledger alone'}`,
     )
+    const only = values.only.split(',')
     let beside = ''
     for (const ledger of ledgers.of) {
-      if (values.only !== '' && values.only !== ledger.name) continue
+      if (!only.includes(ledger.name)) continue
       const build = { launcher: ledger.name === 'other' ? launchers.other : launchers.this, ledger }
       const cold = (after: string): Promise<Started> => coldStart(build, { ledgers, folder, found }, after)
       if (ledger.isNew || ledger.name === 'empty') await stop((await cold(UPGRADE)).child)
@@ -207,8 +211,8 @@ interface Surroundings {
 
 async function coldStart({ launcher, ledger }: Build, { ledgers, folder, found }: Surroundings, after: string): Promise<Started> {
   await ledgers.cold()
-  const before = await ledgers.readByServer(ledger.name)
   forget(filesOf(ledger))
+  const before = ledgers.readByServer()
   const started = await start(launcher, ledger.store, folder)
   const pid = started.child.pid ?? 0
   found.push({
@@ -217,7 +221,7 @@ async function coldStart({ launcher, ledger }: Build, { ledgers, folder, found }
     ms: started.ms,
     megabytes: residentMegabytes(pid),
     read: readMegabytes(pid),
-    readByServer: (await ledgers.readByServer(ledger.name)) - before,
+    readByServer: ledgers.readByServer() - before,
   })
   return started
 }

@@ -34,13 +34,19 @@ export interface Gateway {
 const guardrailText = (): string =>
   `guardrails:\n  - { name: all, content_filter_builtins: [ ${[...Object.keys(BUILTINS), INJECTION_SLUG].map((slug) => `{ slug: ${slug}, action: flag }`).join(', ')} ] }\n`
 
-function configText(port: number, adminPort: number, upstream: number, storeFile: string): string {
+interface Listening {
+  readonly port: number
+  readonly adminPort: number
+  readonly server: string | undefined
+}
+
+function configText({ port, adminPort, server }: Listening, upstream: number, storeFile: string): string {
   const endpoint = (provider: string, model: string): string =>
     `    endpoints: [ { provider: ${provider}, model: ${model}, price: { prompt: "0.25", completion: "2.00" } } ]\n`
   const model = (slug: string, provider: string, upstreamModel: string): string =>
     `  ${slug}:\n    context: 200000\n    max_output: 16384\n${endpoint(provider, upstreamModel)}`
   return [
-    `server: { host: 127.0.0.1, port: ${port} }\n`,
+    `server: { host: 127.0.0.1, port: ${port}${server === undefined ? '' : `, ${server}`} }\n`,
     `admin: { host: 127.0.0.1, port: ${adminPort} }\n`,
     `store: { url: "sqlite:${storeFile}" }\n`,
     `auth:\n  keys:\n    - { name: bench, key: "${BENCH_KEY}", limit: "1000000.00" }\n`,
@@ -118,6 +124,8 @@ export interface GatewayStart {
   readonly storeFile?: string
   /** The program of another build. */
   readonly launcher?: string
+  /** Further settings of `server`, as YAML. */
+  readonly server?: string
   /** Milliseconds that it may take, on a machine that does other things meanwhile. */
   readonly startMs?: number
 }
@@ -134,7 +142,7 @@ export async function startGateway(upstream: number, how: GatewayStart = {}): Pr
   const config = join(folder, 'headgate.yaml')
   const logFile = join(folder, 'headgate.out')
   const more = `${how.guardrails ? guardrailText() : ''}${(await how.prepare?.(folder)) ?? ''}`
-  writeFileSync(config, configText(port, adminPort, upstream, how.storeFile ?? join(folder, 'bench.db')) + more)
+  writeFileSync(config, configText({ port, adminPort, server: how.server }, upstream, how.storeFile ?? join(folder, 'bench.db')) + more)
   const launcher = how.launcher ?? (await builtLauncher())
   const log = openSync(logFile, 'a')
   const startedAt = performance.now()

@@ -1,12 +1,13 @@
 /**
  * What overload does: `node bench/overload.ts [--base CHECKOUT] [--seconds 4] [--rounds 5] [--bytes 330000] [--callers 32] [--core 0.5]
- * [--warm-up 20] [--json]`. The gateway is held to a part of one core (`core-share.ts`), the provider and the load generator share another, so
- * that these can send three times what the gateway carries. Each build warms up at full speed first. A round has three parts: a closed loop of
- * callers with large bodies, whose requests must all be served; a closed loop of the same callers in which every other body is a
- * small one, which is the peak; and three times that peak in an open loop, whether or not replies have come. `--base` names the
- * checkout of another build, which is measured in turn with this one. The goals are medians over the rounds, of ratios within one
- * round: so a machine that is slower in one round weighs on both sides. A round whose generator was late, or had no processor time left,
- * measures the generator: it is marked, and left out of the medians. Ends with code 1 when this build misses a goal.
+ * [--warm-up 20] [--max-wait 2s] [--json]`. The gateway is held to a part of one core (`core-share.ts`), the provider and the load generator
+ * share another, so that these can send three times what the gateway carries. Each build warms up at full speed first. A round has three
+ * parts: a closed loop of callers with large bodies, whose requests must all be served; a closed loop of the same callers in which every other
+ * body is a small one, which is the peak; and three times that peak in an open loop, whether or not replies have come. `--base` names the
+ * checkout of another build, which is measured in turn with this one; `--max-wait` is a setting of this one alone. The goals are medians
+ * over the rounds, of ratios within one round: so a machine that is slower in one round weighs on both sides. A round whose
+ * generator was late, or had no processor time left, measures the generator: it is marked, and left out of the medians. Ends with code 1
+ * when this build misses a goal.
  */
 
 import type { ChildProcess } from 'node:child_process'
@@ -45,6 +46,7 @@ const { values } = parseArgs({
     bytes: { type: 'string', default: '330000' },
     callers: { type: 'string', default: '32' },
     core: { type: 'string', default: '0.5' },
+    'max-wait': { type: 'string' },
     json: { type: 'boolean', default: false },
   },
 })
@@ -125,7 +127,7 @@ async function main(): Promise<void> {
   for (const { child } of [mock, load]) others.hold(child)
   const launchers = [
     ...(values.base === undefined ? [] : [{ build: 'other', launcher: launcherOf(resolve(values.base)) }]),
-    { build: 'this' },
+    { build: 'this', ...(values['max-wait'] === undefined ? {} : { server: `overload: { max_wait: ${values['max-wait']} }` }) },
   ]
   const gateways: { build: string; gateway: Gateway }[] = []
   for (const { build, ...how } of launchers) gateways.push({ build, gateway: await startGateway(mock.port, how) })

@@ -31,6 +31,8 @@ export interface TestPostgres {
   down(): Promise<void>
   /** Starts it again on the same port, stopping it first where it runs. Resolves when it answers. */
   restart(): Promise<void>
+  /** Bytes that its processes, as they are now, have read from disks (proc(5), `read_bytes`). */
+  readBytes(): number
   /** All its processes stand still: whoever asks waits, and nothing is refused. `thaw` lets them go on. */
   freeze(): void
   thaw(): void
@@ -188,6 +190,11 @@ class Server implements TestPostgres {
       }
     }
     throw new Error(`PostgreSQL does not start:\n${readFileSync(join(this.folder, 'data', 'log'), 'utf8').slice(-2000)}`, { cause: last })
+  }
+
+  readBytes(): number {
+    const ofOne = (pid: number): number => Number(/read_bytes: (\d+)/.exec(readFileSync(`/proc/${pid}/io`, 'latin1'))?.[1] ?? 0)
+    return this.processes().reduce((sum, pid) => sum + ofOne(pid), 0)
   }
 
   freeze(): void {
