@@ -333,7 +333,9 @@ export class Exchange implements Received {
       costs: within?.costs ?? new Costs(),
       depth: within?.depth ?? 0,
     }
-    this.run = new Run({ id, created: Math.floor(at / 1000), model: '', provider: '', body: {}, brand, sequence: 0, opened: false })
+    const created = Math.floor(at / 1000)
+    const demanding = client.demands?.(headers) === true
+    this.run = new Run({ id, created, model: '', provider: '', body: {}, demanding, brand, sequence: 0, opened: false })
   }
 }
 

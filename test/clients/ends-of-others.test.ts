@@ -8,15 +8,7 @@ import { startPrograms } from './support/end-programs.ts'
 import { type KnownReading, readDrawn, startEnds } from './support/end-scene.ts'
 import { mistralReaders } from './support/mistral-reader.ts'
 
-const needsNames = 'it demands the name of the function in every piece of a call, which the stream of OpenAI has in the first one alone'
-
 const KNOWN: readonly KnownReading[] = [
-  ...['mistral in JavaScript', 'mistral, in Python'].map((reader) => ({
-    reader,
-    why: needsNames,
-    applies: ({ isGood, stream, args }: { isGood: boolean; stream: boolean; args: string | undefined }, { kind }: { kind: string }) =>
-      isGood && stream && args !== undefined && kind === 'raised',
-  })),
   {
     reader: 'haystack, chat',
     why: 'it has no finish reason where a streamed one is none of its five words, so neither has the answer one of success',
