@@ -3,15 +3,10 @@
  * `go/`, whose modules are pinned; where that is not possible, this test is skipped.
  */
 import t from 'tap'
+import { runsOf } from './support/certified.ts'
 import { missing, PROGRAMS } from './support/language-programs.ts'
 import { startTasks } from './support/task.ts'
 import { startTaskProgram } from './support/task-program.ts'
-
-const NAMES = [
-  ...['openai-go, chat, whole', 'openai-go, chat, streamed', 'openai-go, responses, whole', 'openai-go, responses, streamed'],
-  ...['anthropic-sdk-go, whole', 'anthropic-sdk-go, streamed', 'go-openai, whole', 'go-openai, streamed'],
-  ...['langchaingo, whole', 'langchaingo, streamed', 'eino, whole', 'eino, streamed'],
-]
 
 const skip = missing('Go')
 if (skip) t.test('clients in Go', { skip })
@@ -19,5 +14,5 @@ else {
   const tasks = await startTasks(t)
   const { command, args } = PROGRAMS.Go
   const taskOf = startTaskProgram(t, command, args)
-  for (const name of NAMES) await tasks.run(t, `Go: ${name}`, taskOf(name))
+  for (const { program } of runsOf('Go')) await tasks.run(t, `Go: ${program}`, taskOf(program))
 }

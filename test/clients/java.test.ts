@@ -3,17 +3,10 @@
  * `java/`, whose packages are pinned; where that is not possible, this test is skipped.
  */
 import t from 'tap'
+import { runsOf } from './support/certified.ts'
 import { missing, PROGRAMS } from './support/language-programs.ts'
 import { startTasks } from './support/task.ts'
 import { startTaskProgram } from './support/task-program.ts'
-
-const NAMES = [
-  ...['openai-java, chat, whole', 'openai-java, chat, streamed', 'openai-java, responses, whole', 'openai-java, responses, streamed'],
-  ...['anthropic-java, whole', 'anthropic-java, streamed'],
-  ...['langchain4j, chat, whole', 'langchain4j, chat, streamed', 'langchain4j, responses, streamed'],
-  ...['langchain4j, anthropic, whole', 'langchain4j, anthropic, streamed'],
-  ...['spring-ai, whole', 'spring-ai, streamed'],
-]
 
 const skip = missing('Java')
 if (skip) t.test('clients in Java', { skip })
@@ -21,5 +14,5 @@ else {
   const tasks = await startTasks(t)
   const { command, args } = PROGRAMS.Java
   const taskOf = startTaskProgram(t, command, args)
-  for (const name of NAMES) await tasks.run(t, `Java: ${name}`, taskOf(name))
+  for (const { program } of runsOf('Java')) await tasks.run(t, `Java: ${program}`, taskOf(program))
 }

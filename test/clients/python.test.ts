@@ -3,25 +3,10 @@
  * `test/clients/python/.venv`, from `python/requirements.txt`; where `.ci/run` could not install them, this test is skipped.
  */
 import t from 'tap'
+import { runsOf } from './support/certified.ts'
 import { missing, PROGRAMS } from './support/language-programs.ts'
 import { script, startTasks } from './support/task.ts'
 import { startTaskProgram } from './support/task-program.ts'
-
-const NAMES = [
-  'openai, chat',
-  'openai, responses',
-  'anthropic',
-  'anthropic with thinking',
-  'langchain, chat',
-  'langchain, responses',
-  'pydantic-ai, chat',
-  'pydantic-ai, responses',
-  'pydantic-ai, anthropic',
-  'openai-agents, chat',
-  'openai-agents, responses',
-  'agent-framework, chat',
-  'agent-framework, responses',
-]
 
 /** What the model answers to instructor: the first does not validate. */
 const PLACES = ['Rome', 'Rome, Italy', 'Nice, France']
@@ -33,7 +18,7 @@ else {
   const tasks = await startTasks(t)
   const { command, args } = PROGRAMS.Python
   const taskOf = startTaskProgram(t, command, args)
-  for (const name of NAMES) await tasks.run(t, `Python: ${name}`, taskOf(name))
+  for (const { program } of runsOf('Python')) await tasks.run(t, `Python: ${program}`, taskOf(program))
   for (const standIn of tasks.matrix.standIns)
     await t.test(`Python: agent-framework, responses, by its defaults at ${standIn.rules.preset}`, async (t) => {
       const { gateway } = tasks.matrix

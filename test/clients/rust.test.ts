@@ -3,15 +3,10 @@
  * `rust/`, whose crates are pinned by Cargo.lock; where that is not possible, this test is skipped.
  */
 import t from 'tap'
+import { runsOf } from './support/certified.ts'
 import { missing, PROGRAMS } from './support/language-programs.ts'
 import { startTasks } from './support/task.ts'
 import { startTaskProgram } from './support/task-program.ts'
-
-const NAMES = [
-  ...['async-openai, chat, whole', 'async-openai, chat, streamed'],
-  ...['rig, chat, whole', 'rig, chat, streamed', 'rig, responses, whole', 'rig, responses, streamed', 'rig, anthropic, whole', 'rig, anthropic, streamed'],
-  ...['genai, chat, whole', 'genai, chat, streamed', 'genai, anthropic, whole', 'genai, anthropic, streamed'],
-]
 
 const skip = missing('Rust')
 if (skip) t.test('clients in Rust', { skip })
@@ -19,5 +14,5 @@ else {
   const tasks = await startTasks(t)
   const { command, args } = PROGRAMS.Rust
   const taskOf = startTaskProgram(t, command, args)
-  for (const name of NAMES) await tasks.run(t, `Rust: ${name}`, taskOf(name))
+  for (const { program } of runsOf('Rust')) await tasks.run(t, `Rust: ${program}`, taskOf(program))
 }

@@ -1,6 +1,7 @@
 /** The programs of `test/clients/` in other languages, each of which runs its clients at the task of `task.ts`, and how they are started. */
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import type { Language } from './certified.ts'
 
 interface LanguageProgram {
   readonly command: string
@@ -11,13 +12,13 @@ interface LanguageProgram {
 
 const at = (path: string): string => fileURLToPath(new URL(`../${path}`, import.meta.url))
 
-export type Language = 'Go' | 'Java' | 'Python' | 'Rust'
+export type ProgramLanguage = Exclude<Language, 'JavaScript'>
 
 const PYTHON = process.env.HEADGATE_TEST_PYTHON ?? at('python/.venv/bin/python')
 const GO = at('go/.build/task')
 const RUST = at('rust/.build/debug/task')
 
-export const PROGRAMS: Readonly<Record<Language, LanguageProgram>> = {
+export const PROGRAMS: Readonly<Record<ProgramLanguage, LanguageProgram>> = {
   Go: { command: GO, args: [], built: GO },
   Java: {
     command: 'java',
@@ -30,5 +31,5 @@ export const PROGRAMS: Readonly<Record<Language, LanguageProgram>> = {
 }
 
 /** A reason to skip the clients of a language; undefined where they are built. */
-export const missing = (language: Language): string | undefined =>
+export const missing = (language: ProgramLanguage): string | undefined =>
   existsSync(PROGRAMS[language].built) ? undefined : `NOT BUILT: clients in ${language}, see .ci/run`
