@@ -26,8 +26,8 @@ t.setTimeout(7_000_000)
 t.test(`no failure reads as a success to clients of others (seed ${seed()})`, async (t) => {
   const ends = await startEnds(t)
   const programs = startPrograms(t, {
-    python: ['mistral, in Python', 'agent-framework, chat', 'agent-framework, responses', 'haystack, chat', 'haystack, responses'],
-    go: ['go-openai', 'langchaingo', 'eino'],
+    Python: ['mistral, in Python', 'agent-framework, chat', 'agent-framework, responses', 'haystack, chat', 'haystack, responses'],
+    Go: ['go-openai', 'langchaingo', 'eino'],
   })
   const clients = (account: Parameters<typeof programs>[0]) => ({ ...mistralReaders(account), ...programs(account) })
   await readDrawn(t, ends, { count: runs(400, 10_000), clients, known: KNOWN })

@@ -14,7 +14,7 @@ const NAMES = ['openai, chat', 'openai, responses', 'anthropic']
 t.setTimeout(7_000_000)
 t.test(`no failure reads as a success (seed ${seed()})`, async (t) => {
   const ends = await startEnds(t)
-  const programs = startPrograms(t, { python: NAMES.map((name) => `${name}, in Python`), go: NAMES.map((name) => `${name}, in Go`) })
+  const programs = startPrograms(t, { Python: NAMES.map((name) => `${name}, in Python`), Go: NAMES.map((name) => `${name}, in Go`) })
   await readDrawn(t, ends, {
     count: runs(600, 100_000),
     clients: (account) => ({ ...officialReaders(account), ...toolLoops(account), ...programs(account) }),

@@ -64,7 +64,7 @@ What the suite (\`npm run test:clients\`) runs through the gateway, each client 
 
 All of them hold a conversation with tools: two calls at once, a third after their results, an answer, and a second question; those in JavaScript against providers of four formats, all others against strict stand-ins of seven providers, which refuse whatever the provider would refuse. "Not tried" means that no test looks at it, not that it fails.
 
-How the ends of answers are read, right and wrong, whole and cut, has tests of its own for most of them and for Mistral's clients, haystack and the tool loops of the official SDKs (\`test/clients/ends*.test.ts\`). Coding agents stand in [agents](agents/README.md).
+How the ends of answers are read, right and wrong, whole and cut, has tests of its own for most of them, langchain4j among them, and for Mistral's clients, haystack and the tool loops of the official SDKs (\`test/clients/ends*.test.ts\`). Coding agents stand in [agents](agents/README.md).
 `
 
 const NOTES = `
