@@ -9,10 +9,12 @@ export type Log = Logger
 const SECRETS = [
   'authorization',
   'x-api-key',
+  'x-goog-api-key',
   'cookie',
   'key.secret',
   'headers.authorization',
   'headers["x-api-key"]',
+  'headers["x-goog-api-key"]',
   '*.authorization',
   '*.key',
 ]

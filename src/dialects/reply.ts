@@ -17,6 +17,8 @@ export interface ReplyContext {
   provider: string
   /** The caller's body, for the settings that replies echo. */
   readonly body: JsonObject
+  /** True for a client that demands more of a reply than its format does (`ClientDialect.demands`): the reply is then re-encoded. */
+  readonly demanding?: boolean | undefined
   /** White-label word of `router_metadata`, `router:…` and the keep-alive comment. */
   readonly brand: string
   /** Form of `error.code` for this caller; the status where absent. */

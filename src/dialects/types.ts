@@ -54,6 +54,8 @@ export interface ClientDialect {
    * the answer, whatever the last event says. The event comes first, so those that read it have it.
    */
   readonly cutsFailures?: true | undefined
+  /** True for callers whose client demands more of a reply than the format does; absent where no such client is known. */
+  demands?(headers: IncomingHttpHeaders): boolean
   /** Header in which the SDKs of the format expect the id of the request; absent where that is `X-Request-Id`. */
   readonly requestIdHeader?: string | undefined
   /** Present where requests may also come as messages of a WebSocket. */

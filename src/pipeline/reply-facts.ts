@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { CodeForm, ErrorCodes } from '../core/error-codes.ts'
 import type { JsonObject } from '../core/json.ts'
-import type { ReplyContext } from '../dialects/types.ts'
+import type { ClientDialect, ReplyContext } from '../dialects/types.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { codeFormOf } from './request/code-form.ts'
 
@@ -12,6 +12,7 @@ interface Caller {
     readonly id: string
     readonly brand: string
     readonly headers: IncomingHttpHeaders
+    readonly client: Pick<ClientDialect, 'demands'>
     /** Form of `error.code` by the configuration. */
     readonly errorCodes: ErrorCodes | undefined
   }
@@ -22,6 +23,7 @@ export class ReplyFacts implements ReplyContext {
   readonly id: string
   readonly created: number
   readonly brand: string
+  readonly demanding: boolean
   model = ''
   provider = ''
   body: JsonObject = {}
@@ -34,6 +36,7 @@ export class ReplyFacts implements ReplyContext {
     this.id = caller.head.id
     this.created = created
     this.brand = caller.head.brand
+    this.demanding = caller.head.client.demands?.(caller.head.headers) === true
     this.#caller = caller
   }
 

@@ -6,7 +6,16 @@ import { asksUpgrade, HANDSHAKE, isHandshake, isIgnoredOffer } from '../core/web
 import { takeAbsoluteForm } from './own-host.ts'
 
 /** Headers that may occur once: with two of them, a proxy between us and the caller may read another one than we do. */
-const SINGLE = ['host', 'authorization', 'content-type', 'content-length', 'transfer-encoding', 'x-session-id', 'x-api-key']
+const SINGLE = [
+  'host',
+  'authorization',
+  'content-type',
+  'content-length',
+  'transfer-encoding',
+  'x-session-id',
+  'x-api-key',
+  'x-goog-api-key',
+]
 /** A bit for each of them, 0 for the other names whose values are checked. */
 const CHECKED = new Map([...SINGLE.map((name, place): [string, number] => [name, 1 << place]), ['connection', 0]])
 const HOST_BIT = 1
@@ -109,7 +118,7 @@ const END_TO_END: ReadonlySet<string> = new Set([
   ...['age', 'allow', 'alt-svc', 'cache-control', 'date', 'etag', 'expect', 'expires', 'forwarded', 'from', 'last-modified'],
   ...['link', 'location', 'max-forwards', 'origin', 'pragma', 'priority', 'range', 'referer', 'retry-after', 'server', 'vary'],
   ...['user-agent', 'via', 'warning', 'idempotency-key', 'prefer', 'traceparent', 'tracestate', 'baggage'],
-  ...['x-api-key', 'x-session-id', 'x-request-id', 'x-real-ip'],
+  ...['x-api-key', 'x-goog-api-key', 'x-session-id', 'x-request-id', 'x-real-ip'],
 ])
 const END_TO_END_FAMILY = /^(?:accept|access-control|content|if|sec|x-forwarded)-|^accept$/
 

@@ -325,12 +325,24 @@ function nameReply(response: ServerResponse, client?: ClientDialect): void {
 const API = '/v1/'
 const SLASH = 0x2f
 
-/** The path of a request without its query. A slash at the end of an API path is left out: some clients add one. */
+/** Paths of the formats, which clients call whose base address has no `/v1`; none of the management of the gateway. */
+const WITHOUT_API = /^\/(?:chat\/completions|completions|responses|messages|embeddings|models)(?:\/|$)/
+
+/**
+ * The path of a request without its query. A slash at the end of an API path is left out: some clients add one. Clients of OpenAI's
+ * formats want a base address that ends with `/v1`, those of Anthropic's one without it, so `/v1` also comes twice or not at all.
+ */
 function pathOf({ url = '/' }: IncomingMessage): string {
   const mark = url.indexOf('?')
   const end = mark === -1 ? url.length : mark
-  const slash = end > API.length && url.charCodeAt(end - 1) === SLASH && url.startsWith(API)
-  return slash ? url.slice(0, end - 1) : end === url.length ? url : url.slice(0, end)
+  const slash = end > API.length && url.charCodeAt(end - 1) === SLASH
+  if (!url.startsWith(API)) {
+    const path = url.slice(0, end)
+    if (!WITHOUT_API.test(path)) return path
+    return `/v1${slash ? path.slice(0, -1) : path}`
+  }
+  const from = url.startsWith(API, API.length - 1) ? API.length - 1 : 0
+  return url.slice(from, slash ? end - 1 : end)
 }
 
 const UNKNOWN = (): undefined => undefined

@@ -5,17 +5,16 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import type { LanguageModel } from 'ai'
 import t from 'tap'
 import { AI_SDK_ERRORS, askWithAiSdk, type Options } from './support/ai-sdk.ts'
-import { APART, type Client, STRANGER } from './support/client.ts'
+import { type Client, STRANGER } from './support/client.ts'
 import { exercise } from './support/exercise.ts'
 import { type House, startHouse } from './support/house.ts'
 
 type Make = (baseURL: string, apiKey: string) => (model: string) => LanguageModel
 
-const clientOf = (house: House, name: string, make: Make, options: Options, lacks: Client['lacks'] = []): Client => {
+const clientOf = (house: House, name: string, make: Make, options: Options): Client => {
   const base = `${house.gateway.url}/v1`
   return {
     name,
-    lacks,
     ask: (ask) => askWithAiSdk(make(base, house.gateway.key)(ask.model), ask, options),
     askAsStranger: (ask) => askWithAiSdk(make(base, STRANGER)(ask.model), ask, options),
     ...AI_SDK_ERRORS,
@@ -34,9 +33,7 @@ const makeResponses: Make = (baseURL, apiKey) => createOpenAI({ baseURL, apiKey 
 await exercise(
   t,
   house,
-  clientOf(house, 'ai-sdk openai responses', makeResponses, { openai: responses as never }, [
-    { ability: 'replay', why: 'it refers to reasoning by its id unless store is false' },
-  ]),
+  clientOf(house, 'ai-sdk openai responses', makeResponses, { openai: responses as never }),
 )
 await exercise(
   t,
@@ -51,10 +48,6 @@ await exercise(
     'ai-sdk openai chat',
     (baseURL, apiKey) => createOpenAI({ baseURL, apiKey }).chat,
     { openai: { forceReasoning: true, reasoningEffort: 'medium' } },
-    [
-      { ability: 'reasoning', why: 'its chat model does not read reasoning' },
-      { ability: 'replay', why: 'nor send it back' },
-    ],
   ),
 )
 await exercise(
@@ -65,7 +58,6 @@ await exercise(
     'ai-sdk openai-compatible',
     (baseURL, apiKey) => createOpenAICompatible({ name: 'headgate', baseURL, apiKey, includeUsage: true, supportsStructuredOutputs: true }),
     { headgate: { reasoningEffort: 'medium' } },
-    [{ ability: 'replay', from: APART, why: 'it sends back the text of reasoning only' }],
   ),
 )
 await exercise(

@@ -2,7 +2,7 @@
 import { type AIMessageChunk, type BaseMessage, HumanMessage, ToolMessage } from '@langchain/core/messages'
 import { ChatOpenAI } from '@langchain/openai'
 import t from 'tap'
-import { type Ask, CAPITAL, type Client, type Lack, STRANGER, type Told, WEATHER, weatherOf } from './support/client.ts'
+import { type Ask, CAPITAL, type Client, STRANGER, type Told, WEATHER, weatherOf } from './support/client.ts'
 import { exercise } from './support/exercise.ts'
 import { startHouse } from './support/house.ts'
 
@@ -64,9 +64,8 @@ async function askWith(apiKey: string, useResponsesApi: boolean, ask: Ask): Prom
   }
 }
 
-const clientOf = (name: string, useResponses: boolean, lacks: readonly Lack[]): Client => ({
+const clientOf = (name: string, useResponses: boolean): Client => ({
   name,
-  lacks,
   ask: (ask) => askWith(house.gateway.key, useResponses, ask),
   askAsStranger: (ask) => askWith(STRANGER, useResponses, ask),
   classes: { 400: 'BadRequestError', 401: 'AuthenticationError', 404: 'NotFoundError', 429: 'RateLimitError' },
@@ -74,18 +73,5 @@ const clientOf = (name: string, useResponses: boolean, lacks: readonly Lack[]): 
   statusOf: (error) => (error as { status?: number }).status,
 })
 
-const SUMMARY: Lack = {
-  ability: 'reasoning',
-  from: ['openai-chat', 'anthropic'],
-  why: 'it asks for a summary of models only whose names it knows, and reads nothing else',
-}
-
-await exercise(t, house, clientOf('langchain responses', true, [SUMMARY]))
-await exercise(
-  t,
-  house,
-  clientOf('langchain chat', false, [
-    { ability: 'reasoning', why: 'its chat converter reads reasoning_content only' },
-    { ability: 'replay', why: 'and sends nothing of it back' },
-  ]),
-)
+await exercise(t, house, clientOf('langchain responses', true))
+await exercise(t, house, clientOf('langchain chat', false))

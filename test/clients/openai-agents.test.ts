@@ -2,7 +2,7 @@
 import { Agent, type AgentInputItem, OpenAIProvider, Runner, type Runner as RunnerType, tool } from '@openai/agents'
 import OpenAI from 'openai'
 import t from 'tap'
-import { APART, type Ask, CAPITAL, type Client, type Lack, STRANGER, type Told, WEATHER, weatherOf } from './support/client.ts'
+import { type Ask, CAPITAL, type Client, STRANGER, type Told, WEATHER, weatherOf } from './support/client.ts'
 import { exercise } from './support/exercise.ts'
 import { startHouse } from './support/house.ts'
 
@@ -82,9 +82,8 @@ async function askWith(runner: RunnerType, ask: Ask): Promise<Told> {
   return toldOf(result as Ran)
 }
 
-const clientOf = (name: string, useResponses: boolean, lacks: readonly Lack[]): Client => ({
+const clientOf = (name: string, useResponses: boolean): Client => ({
   name,
-  lacks,
   ask: (ask) => askWith(runnerWith(house.gateway.key, useResponses), ask),
   askAsStranger: (ask) => askWith(runnerWith(STRANGER, useResponses), ask),
   classes: { 400: 'BadRequestError', 401: 'AuthenticationError', 404: 'NotFoundError', 429: 'RateLimitError' },
@@ -92,8 +91,5 @@ const clientOf = (name: string, useResponses: boolean, lacks: readonly Lack[]): 
   statusOf: (error) => (error as { status?: number }).status,
 })
 
-await exercise(t, house, clientOf('openai-agents responses', true, []))
-await exercise(t, house, clientOf('openai-agents chat', false, [
-    { ability: 'replay', from: APART, why: 'it sends back the text of reasoning only' },
-    { ability: 'replay', from: ['gemini'], streamed: true, why: 'it puts calls together from id, name and arguments' },
-  ]))
+await exercise(t, house, clientOf('openai-agents responses', true))
+await exercise(t, house, clientOf('openai-agents chat', false))

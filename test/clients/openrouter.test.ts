@@ -35,7 +35,6 @@ await exercise(t, house, sdkClient('openrouter-sdk responses', askResponses))
 await exercise(t, house, sdkClient('openrouter-sdk chat', askChat))
 await exercise(t, house, {
   name: 'ai-sdk openrouter',
-  lacks: [{ ability: 'replay', from: ['openai-chat'], why: 'it drops details whose format it does not know' }],
   ask: (ask) => askWithAiSdk(providerWith(KEY)(ask.model), ask, REASONING),
   askAsStranger: (ask) => askWithAiSdk(providerWith(STRANGER)(ask.model), ask, REASONING),
   ...AI_SDK_ERRORS,

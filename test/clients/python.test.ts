@@ -2,40 +2,23 @@
  * Third-party clients in Python at the task of `support/task.ts`, over the strict stand-in of each wire. They stand in
  * `test/clients/python/.venv`, from `python/requirements.txt`; where `.ci/run` could not install them, this test is skipped.
  */
-import { existsSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { runsOf } from './support/certified.ts'
+import { missing, PROGRAMS } from './support/language-programs.ts'
 import { script, startTasks } from './support/task.ts'
 import { startTaskProgram } from './support/task-program.ts'
-
-const FOLDER = fileURLToPath(new URL('./python/', import.meta.url))
-const PYTHON = process.env.HEADGATE_TEST_PYTHON ?? `${FOLDER}.venv/bin/python`
-
-const NAMES = [
-  'openai, chat',
-  'openai, responses',
-  'anthropic',
-  'anthropic with thinking',
-  'langchain, chat',
-  'langchain, responses',
-  'pydantic-ai, chat',
-  'pydantic-ai, responses',
-  'pydantic-ai, anthropic',
-  'openai-agents, chat',
-  'openai-agents, responses',
-  'agent-framework, chat',
-  'agent-framework, responses',
-]
 
 /** What the model answers to instructor: the first does not validate. */
 const PLACES = ['Rome', 'Rome, Italy', 'Nice, France']
 
-if (!existsSync(PYTHON)) t.test('clients in Python', { skip: 'NOT INSTALLED: test/clients/python/.venv, see .ci/run' })
+const skip = missing('Python')
+if (skip) t.test('clients in Python', { skip })
 else {
   t.setTimeout(280_000)
   const tasks = await startTasks(t)
-  const taskOf = startTaskProgram(t, PYTHON, [`${FOLDER}task.py`])
-  for (const name of NAMES) await tasks.run(t, `Python: ${name}`, taskOf(name))
+  const { command, args } = PROGRAMS.Python
+  const taskOf = startTaskProgram(t, command, args)
+  for (const { program } of runsOf('Python')) await tasks.run(t, `Python: ${program}`, taskOf(program))
   for (const standIn of tasks.matrix.standIns)
     await t.test(`Python: agent-framework, responses, by its defaults at ${standIn.rules.preset}`, async (t) => {
       const { gateway } = tasks.matrix

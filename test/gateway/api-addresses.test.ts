@@ -34,6 +34,52 @@ t.test('a slash at the end of an API path changes nothing', async (t) => {
   })
 })
 
+t.test('a base address with /v1 where the client adds it, and one without it', async (t) => {
+  const gateway = await startGateway(oneModel(upstream.url, 'openai-chat'))
+  t.teardown(() => gateway.close())
+  const messages = [{ role: 'user', content: 'Hi' }]
+  const posted: readonly (readonly [string, JsonObject])[] = [
+    ['/chat/completions', { model: 'acme/one', messages }],
+    ['/responses', { model: 'acme/one', input: 'Hi' }],
+    ['/messages', { model: 'acme/one', max_tokens: 9, messages }],
+    ['/messages/count_tokens', { model: 'acme/one', messages }],
+  ]
+  await every(t, 'every path', async (t) => {
+    for (const prefix of ['', '/v1', '/v1/v1'])
+      for (const [path, body] of posted) {
+        t.equal((await gateway.post(`${prefix}${path}`, body)).status, 200, `${prefix}${path}`)
+        t.equal((await gateway.post(`${prefix}${path}/`, body)).status, 200, `${prefix}${path}/`)
+      }
+    const expected = await (await gateway.get('/v1/models?limit=1')).json()
+    for (const path of ['/models?limit=1', '/v1/v1/models?limit=1', '/models/?limit=1'])
+      t.same(await (await gateway.get(path)).json(), expected, path)
+    for (const path of ['/keys', '/credits', '/v1/v1/v1/models', '/chat', '/v1', '/v1/v1', '/modelsx', '/v2/models'])
+      t.equal((await gateway.get(path)).status, 404, path)
+    const wrong = await gateway.post('/chat/completions', { model: 'acme/one', messages }, { authorization: 'Bearer none' })
+    t.equal(wrong.status, 401, 'with a wrong key')
+  })
+})
+
+t.test('a key in the header of each vendor', async (t) => {
+  const gateway = await startGateway(oneModel(upstream.url, 'openai-chat'))
+  t.teardown(() => gateway.close())
+  const body = JSON.stringify({ model: 'acme/one', messages: [{ role: 'user', content: 'Hi' }] })
+  const post = (headers: Record<string, string>): Promise<Response> =>
+    fetch(`${gateway.url}/v1/chat/completions`, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body })
+  const { key } = gateway
+  const before = upstream.requests.length
+  for (const name of ['x-api-key', 'x-goog-api-key']) {
+    t.equal((await post({ [name]: key })).status, 200, name)
+    t.equal((await post({ [name]: key, authorization: `Bearer ${key}` })).status, 200, `${name} beside the same`)
+    t.equal((await post({ [name]: `${key}x` })).status, 401, `${name} of no key`)
+    const two = await post({ [name]: `${key}x`, authorization: `Bearer ${key}` })
+    t.equal(two.status, 400)
+    t.match(await two.text(), `authorization: names another key than ${name}`)
+  }
+  t.match(await (await post({ 'x-api-key': key, 'x-goog-api-key': `${key}x` })).text(), 'x-api-key: names another key than x-goog-api-key')
+  for (const { headers } of upstream.requests.slice(before)) t.notMatch(JSON.stringify(headers), key, 'no key reaches a provider')
+})
+
 t.test('links of errors have one form, absolute where the address of the gateway is known', async (t) => {
   for (const [setting, link] of [
     ['', '/docs/schemas#Error'],

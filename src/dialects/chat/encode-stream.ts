@@ -37,6 +37,9 @@ interface OpenBlock {
 
 const TAIL = ',"finish_reason":null,"native_finish_reason":null}]}\n\n'
 
+/** Joined with the name of the first piece it changes nothing. */
+const NO_NAME = '"name":"",'
+
 export class ChatStreamEncoder implements StreamEncoder {
   private readonly ctx: ReplyContext
   private readonly hide: boolean
@@ -127,7 +130,7 @@ export class ChatStreamEncoder implements StreamEncoder {
       case 'call':
         block.index = this.calls++
         if (isCustomCall(event.call)) return this.custom(event, block)
-        block.before = `"tool_calls":[{"index":${block.index},"function":{"arguments":`
+        block.before = `"tool_calls":[{"index":${block.index},"function":{${this.ctx.demanding === true ? NO_NAME : ''}"arguments":`
         block.after = '}}]'
         return this.call(event, block.index)
       default:

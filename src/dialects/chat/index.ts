@@ -5,6 +5,7 @@ import { chatClientTools } from './client-tools.ts'
 import { decodeRequest } from './decode-request.ts'
 import { decodeResult } from './decode-result.ts'
 import { ChatStreamDecoder } from './decode-stream.ts'
+import { demandsNames } from './demanding-clients.ts'
 import { encodeRequest } from './encode-request.ts'
 import { encodeResult } from './encode-result.ts'
 import { ChatStreamEncoder } from './encode-stream.ts'
@@ -21,6 +22,7 @@ import { CLIENT_ID, UPSTREAM_ID, WIRE } from './wire.ts'
 export const chatClient: ClientDialect = {
   id: CLIENT_ID,
   cutsFailures: true,
+  demands: demandsNames,
   files: 'openai',
   fields: chatFields,
   capFields: ['max_completion_tokens', 'max_tokens'],

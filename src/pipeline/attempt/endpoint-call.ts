@@ -154,7 +154,10 @@ function laneOf(exchange: Planned, dialect: UpstreamDialect, target: Target, for
       exchange.guard.answers !== undefined ||
       exchange.run.taps.some((tap) => tap.mode === 'mutate'),
     observed: exchange.run.taps.length > 0 || exchange.run.said !== undefined,
-    reshaped: target.withoutReasoning === true || (pass !== undefined && !pass.admits(exchange.request.body, target)),
+    reshaped:
+      exchange.run.ctx.demanding === true ||
+      target.withoutReasoning === true ||
+      (pass !== undefined && !pass.admits(exchange.request.body, target)),
     forced,
   })
 }

@@ -19,21 +19,27 @@ import { callerCap, inputEstimate } from './client-request.ts'
 
 const LONGEST_TOKEN = 512
 
+/** Headers beside `Authorization` that carry a key: as Anthropic's clients and as Google's send it. */
+const KEY_HEADERS = ['x-api-key', 'x-goog-api-key']
+
 /**
- * The secret of a request: `Authorization: Bearer` (RFC 6750, 2.1) or `x-api-key`.
+ * The secret of a request: `Authorization: Bearer` (RFC 6750, 2.1), `x-api-key` or `x-goog-api-key`.
  * @throws Fault 401 without one, 400 where two differ.
  */
 export function secretOf(headers: IncomingHttpHeaders): string {
   const { authorization } = headers
-  const apiKey = headers['x-api-key']
   let secret: string | undefined
+  let first = 'authorization'
   if (authorization !== undefined) {
     secret = bearer(authorization)
   }
-  if (typeof apiKey === 'string' && apiKey !== '') {
+  for (const name of KEY_HEADERS) {
+    const apiKey = headers[name]
+    if (typeof apiKey !== 'string' || apiKey === '') continue
     if (secret !== undefined && secret !== apiKey) {
-      throw new Fault('bad_request', { message: 'authorization: names another key than x-api-key', metadata: { field: 'authorization' } })
+      throw new Fault('bad_request', { message: `${first}: names another key than ${name}`, metadata: { field: first } })
     }
+    if (secret === undefined) first = name
     secret = apiKey
   }
   if (secret === undefined) throw new Fault('missing_key')

@@ -14,6 +14,7 @@ const CALLERS_OWN = [
   'content-length',
   'authorization',
   'x-api-key',
+  'x-goog-api-key',
   'cookie',
   'expect',
   'forwarded',

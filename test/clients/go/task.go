@@ -1,4 +1,4 @@
-// The client openai-go at the task of ../support/task.ts: both questions in one conversation, the tool run where the model calls it.
+// Clients in Go, by their defaults, at the task of ../support/task.ts: both questions in one conversation, the tool run where the model calls it.
 //
 // With the argument `ends` it reads ends of answers in place of that (ends.go).
 //
@@ -139,9 +139,7 @@ func inputOf(item responses.ResponseOutputItemUnion) (responses.ResponseInputIte
 
 func responsesTask(client openai.Client, model string, next respond) ([]string, error) {
 	body := responses.ResponseNewParams{
-		Model:   model,
-		Store:   openai.Bool(false),
-		Include: []responses.ResponseIncludable{responses.ResponseIncludableReasoningEncryptedContent},
+		Model: model,
 		Tools: []responses.ToolUnionParam{{OfFunction: &responses.FunctionToolParam{
 			Name: "weather", Description: openai.String(description), Parameters: schema, Strict: openai.Bool(false),
 		}}},
@@ -185,16 +183,36 @@ func responsesTask(client openai.Client, model string, next respond) ([]string, 
 	return answers, nil
 }
 
-func run(name string, client openai.Client, model string) ([]string, error) {
+// account is what one client sends, and to whom.
+type account struct{ url, key, model string }
+
+func run(name string, to account) ([]string, error) {
+	client := openai.NewClient(option.WithBaseURL(to.url+"/v1"), option.WithAPIKey(to.key))
 	switch name {
-	case "chat, whole":
-		return chat(client, model, chatWhole)
-	case "chat, streamed":
-		return chat(client, model, chatStreamed)
-	case "responses, whole":
-		return responsesTask(client, model, responsesWhole)
-	case "responses, streamed":
-		return responsesTask(client, model, responsesStreamed)
+	case "openai-go, chat, whole":
+		return chat(client, to.model, chatWhole)
+	case "openai-go, chat, streamed":
+		return chat(client, to.model, chatStreamed)
+	case "openai-go, responses, whole":
+		return responsesTask(client, to.model, responsesWhole)
+	case "openai-go, responses, streamed":
+		return responsesTask(client, to.model, responsesStreamed)
+	case "anthropic-sdk-go, whole":
+		return anthropicTask(to, false)
+	case "anthropic-sdk-go, streamed":
+		return anthropicTask(to, true)
+	case "go-openai, whole":
+		return goOpenaiTask(to, false)
+	case "go-openai, streamed":
+		return goOpenaiTask(to, true)
+	case "langchaingo, whole":
+		return langchaingoTask(to, false)
+	case "langchaingo, streamed":
+		return langchaingoTask(to, true)
+	case "eino, whole":
+		return einoTask(to, false)
+	case "eino, streamed":
+		return einoTask(to, true)
 	}
 	return nil, fmt.Errorf("no client %q", name)
 }
@@ -204,8 +222,12 @@ func answer(line []byte) any {
 	if err := json.Unmarshal(line, &order); err != nil || len(order) != 4 {
 		return fmt.Sprintf("not four texts: %s", line)
 	}
-	client := openai.NewClient(option.WithBaseURL(order[1]+"/v1"), option.WithAPIKey(order[2]), option.WithMaxRetries(0))
-	answers, err := run(order[0], client, order[3])
+	answers, err := run(order[0], account{url: order[1], key: order[2], model: order[3]})
+	var refusal *openai.Error
+	if errors.As(err, &refusal) {
+		// Its text is the status alone.
+		return fmt.Sprintf("%v: %s", err, refusal.Message)
+	}
 	if err != nil {
 		return err.Error()
 	}

@@ -48,8 +48,6 @@ export type Status = 400 | 401 | 404 | 429
 
 export interface Client {
   readonly name: string
-  /** What this client does not offer. */
-  readonly lacks?: readonly Lack[]
   ask(ask: Ask): Promise<Told>
   /** Asks with a key that nobody gave out. */
   askAsStranger(ask: Ask): Promise<Told>

@@ -10,22 +10,14 @@ const NAMES = ['openai, chat', 'openai, responses', 'anthropic']
 /** Those of OpenAI and Anthropic, in JavaScript, Python and Go. */
 export async function readByOfficial(t: Test, drawn: Drawn): Promise<void> {
   const ends = await startEnds(t)
-  const programs = startPrograms(t, { python: NAMES.map((name) => `${name}, in Python`), go: NAMES.map((name) => `${name}, in Go`) })
+  const programs = startPrograms(t, { Python: NAMES.map((name) => `${name}, in Python`), Go: NAMES.map((name) => `${name}, in Go`) })
   await readDrawn(t, ends, {
     ...drawn,
     clients: (account) => ({ ...officialReaders(account), ...toolLoops(account), ...programs(account) }),
   })
 }
 
-const needsNames = 'it demands the name of the function in every piece of a call, which the stream of OpenAI has in the first one alone'
-
 const KNOWN: readonly KnownReading[] = [
-  ...['mistral in JavaScript', 'mistral, in Python'].map((reader) => ({
-    reader,
-    why: needsNames,
-    applies: ({ isGood, stream, args }: { isGood: boolean; stream: boolean; args: string | undefined }, { kind }: { kind: string }) =>
-      isGood && stream && args !== undefined && kind === 'raised',
-  })),
   {
     reader: 'haystack, chat',
     why: 'it has no finish reason where a streamed one is none of its five words, so neither has the answer one of success',
@@ -34,8 +26,7 @@ const KNOWN: readonly KnownReading[] = [
   {
     reader: 'haystack, responses',
     why: 'it takes the reason max_messages of an incomplete response, which OpenAI documents, for the end that there is otherwise',
-    applies: ({ drawn, wire }, { kind }) =>
-      wire === 'openai-responses' && kind === 'finished' && /"kind":"word".*"bad":"(?:max_messages|steered)"/.test(drawn),
+    applies: ({ drawn }, { kind }) => kind === 'finished' && /"kind":"word".*"bad":"(?:max_messages|steered)"/.test(drawn),
   },
 ]
 
@@ -46,8 +37,8 @@ const KNOWN: readonly KnownReading[] = [
 export async function readByOthers(t: Test, drawn: Drawn): Promise<void> {
   const ends = await startEnds(t)
   const programs = startPrograms(t, {
-    python: ['mistral, in Python', 'agent-framework, chat', 'agent-framework, responses', 'haystack, chat', 'haystack, responses'],
-    go: ['go-openai', 'langchaingo', 'eino'],
+    Python: ['mistral, in Python', 'agent-framework, chat', 'agent-framework, responses', 'haystack, chat', 'haystack, responses'],
+    Go: ['go-openai', 'langchaingo', 'eino'],
   })
   const clients = (account: Parameters<typeof programs>[0]) => ({ ...mistralReaders(account), ...programs(account) })
   await readDrawn(t, ends, { ...drawn, clients, known: KNOWN })

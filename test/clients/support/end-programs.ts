@@ -1,22 +1,23 @@
-/** Where the programs of `test/clients/` in Python and Go stand, which read ends of answers (`python/ends.py`, `go/ends.go`). */
-import { existsSync } from 'node:fs'
+/** The programs of `test/clients/` in other languages that read ends of answers (`python/ends.py`, `go/ends.go`, `java/src/Ends.java`). */
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
+import { missing, PROGRAMS, type ProgramLanguage } from './language-programs.ts'
 import { type Account, type Read, startReaders } from './task-program.ts'
 
-const PYTHON_FOLDER = fileURLToPath(new URL('../python/', import.meta.url))
-const PYTHON = process.env.HEADGATE_TEST_PYTHON ?? `${PYTHON_FOLDER}.venv/bin/python`
-const GO = fileURLToPath(new URL('../go/.build/task', import.meta.url))
+const PYTHON_ENDS = fileURLToPath(new URL('../python/ends.py', import.meta.url))
 
-/** Starts those that are installed, and says which are not. @returns the readers of an account. */
+/** Starts those that are built, and says which are not. @returns the readers of an account. */
 export function startPrograms(
   t: Test,
-  clients: { python: readonly string[]; go: readonly string[] },
+  clients: Readonly<Partial<Record<ProgramLanguage, readonly string[]>>>,
 ): (account: Account) => Record<string, Read> {
   const programs: ReturnType<typeof startReaders>[] = []
-  if (existsSync(PYTHON)) programs.push(startReaders(t, { command: PYTHON, args: [`${PYTHON_FOLDER}ends.py`], clients: clients.python }))
-  else t.comment('NOT INSTALLED: test/clients/python/.venv, see .ci/run: no clients in Python')
-  if (existsSync(GO)) programs.push(startReaders(t, { command: GO, args: ['ends'], clients: clients.go }))
-  else t.comment('NOT BUILT: test/clients/go/.build, see .ci/run: no clients in Go')
+  for (const [language, names] of Object.entries(clients) as [ProgramLanguage, readonly string[]][]) {
+    const reason = missing(language)
+    const { command, args } = PROGRAMS[language]
+    const ends = language === 'Python' ? [PYTHON_ENDS] : [...args, 'ends']
+    if (reason === undefined) programs.push(startReaders(t, { command, args: ends, clients: names }))
+    else t.comment(reason)
+  }
   return (account) => Object.assign({}, ...programs.map((program) => program(account)))
 }

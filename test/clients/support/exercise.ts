@@ -3,6 +3,7 @@ import type { Test } from 'tap'
 import type { Seen } from '../../support/upstream.ts'
 import { sseAnswer } from '../../support/upstream.ts'
 import { framesFor, type Said, upstreamError, type WireName } from '../../support/wire.ts'
+import { certified } from './certified.ts'
 import { type Ability, type Ask, type Client, PIXEL, type Status } from './client.ts'
 import { DIALECTS, type House, modelOf } from './house.ts'
 
@@ -17,7 +18,7 @@ interface Stage {
 }
 
 const able = ({ client, dialect, stream }: Stage, ability: Ability): boolean =>
-  !client.lacks?.some((lack) => lack.ability === ability && (lack.from?.includes(dialect) ?? true) && (stream || !lack.streamed))
+  !certified(client.name).lacks?.some((lack) => lack.ability === ability && (lack.from?.includes(dialect) ?? true) && (stream || !lack.streamed))
 
 const askOf = ({ dialect, stream }: Stage, more: Partial<Ask> = {}): Ask => ({
   model: modelOf(dialect),
@@ -156,7 +157,9 @@ async function limits(t: Test, { house, client, dialect, stream }: Stage, fails:
 
 /** Runs all of it against every upstream dialect, streaming and not. */
 export async function exercise(root: Test, house: House, client: Client): Promise<void> {
-  for (const { ability, why, from = ['any'] } of client.lacks ?? [])
+  const { lacks = [], repeats } = certified(client.name)
+  root.equal((client.retries ?? 0) > 0, repeats)
+  for (const { ability, why, from = ['any'] } of lacks)
     root.comment(`${client.name} without ${ability} from ${from.join(', ')}: ${why}`)
   for (const dialect of DIALECTS)
     for (const stream of [false, true])

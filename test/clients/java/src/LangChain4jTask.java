@@ -75,7 +75,7 @@ final class LangChain4jTask {
         return answers;
     }
 
-    private static ChatResponse collected(StreamingChatModel model, ChatRequest request) throws Exception {
+    static ChatResponse collected(StreamingChatModel model, ChatRequest request) throws Exception {
         CompletableFuture<ChatResponse> end = new CompletableFuture<>();
         model.chat(request, new StreamingChatResponseHandler() {
             @Override

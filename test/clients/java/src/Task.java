@@ -7,7 +7,8 @@ import java.util.Map;
 
 /**
  * Clients in Java, by their defaults, at the task of ../../support/task.ts: both questions in one conversation, the tool run where the model
- * calls it. Reads lines of JSON, [client, url, key, model], and writes for each a line: a list of both answers, or the error as text.
+ * calls it. Reads lines of JSON, [client, url, key, model], and writes for each a line: a list of both answers, or the error as text. With
+ * the argument `ends` it reads ends of answers in place of that (Ends.java).
  */
 public final class Task {
     static final List<String> QUESTIONS = List.of("What is the weather in Rome and in Oslo?", "And what do I take along?");
@@ -63,6 +64,10 @@ public final class Task {
 
     public static void main(String[] args) throws Exception {
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        if (args.length > 0 && args[0].equals("ends")) {
+            Ends.readAll(lines);
+            System.exit(0);
+        }
         for (String line = lines.readLine(); line != null; line = lines.readLine()) System.out.println(JSON.writeValueAsString(answer(line)));
         // Pools of these clients keep threads.
         System.exit(0);

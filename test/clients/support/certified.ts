@@ -1,0 +1,192 @@
+/**
+ * The clients of the suite: which exist, in which language and format, and what they do by themselves. The tests run what stands here, and
+ * `docs/clients.md` is made of it (`page.ts`). This file imports no client, so that the page can be checked without any.
+ */
+import { APART, type Lack } from './client.ts'
+
+export type Language = 'JavaScript' | 'Python' | 'Go' | 'Java' | 'Rust'
+export type Format = 'Chat Completions' | 'Responses' | 'Messages'
+
+export interface Certified {
+  readonly language: Language
+  /** As its test calls it; of the programs in other languages without the mode. */
+  readonly name: string
+  /** In the file of its language that pins it. */
+  readonly package: string
+  readonly format: Format
+  /** Which tests run it: `exercise.ts` has all features, `task.ts` a conversation of two questions with tools. */
+  readonly suite: 'exercise' | 'task'
+  readonly modes: readonly ('whole' | 'streamed')[]
+  /** True where it waits and comes back after a 429 by its defaults; absent: not tried. */
+  readonly repeats?: boolean | 'by the type of error.code'
+  /** False where its error has nothing of what the gateway says. */
+  readonly saysWhy?: false
+  readonly lacks?: readonly Lack[]
+  /** What has to be set. */
+  readonly setting?: string
+}
+
+type Row = readonly [name: string, pinned: string, format: Format, more?: Partial<Certified>]
+
+const WHOLE = ['whole'] as const
+const STREAMED = ['streamed'] as const
+const BOTH = ['whole', 'streamed'] as const
+
+const rows = (language: Language, suite: Certified['suite'], modes: Certified['modes'], list: readonly Row[]): Certified[] =>
+  list.map(([name, pinned, format, more]) => ({ language, name, package: pinned, format, suite, modes, ...more }))
+
+const STORE = '`store: false`: it names earlier items by their ids otherwise'
+const CAP = 'a cap of output tokens, which it demands for models that it does not know'
+
+export const CERTIFIED: readonly Certified[] = [
+  ...rows('JavaScript', 'exercise', BOTH, [
+    ['openai chat', 'openai', 'Chat Completions', { repeats: true }],
+    ['openai responses', 'openai', 'Responses', { repeats: true }],
+    ['anthropic', '@anthropic-ai/sdk', 'Messages', { repeats: true }],
+    [
+      'ai-sdk openai responses',
+      '@ai-sdk/openai',
+      'Responses',
+      {
+        repeats: true,
+        setting: STORE,
+        lacks: [{ ability: 'replay', why: 'it refers to reasoning by its id unless store is false' }],
+      },
+    ],
+    ['ai-sdk openai responses, store false', '@ai-sdk/openai', 'Responses', { repeats: true, setting: 'this is with `store: false`' }],
+    [
+      'ai-sdk openai chat',
+      '@ai-sdk/openai',
+      'Chat Completions',
+      {
+        repeats: true,
+        lacks: [
+          { ability: 'reasoning', why: 'its chat model does not read reasoning' },
+          { ability: 'replay', why: 'nor send it back' },
+        ],
+      },
+    ],
+    [
+      'ai-sdk openai-compatible',
+      '@ai-sdk/openai-compatible',
+      'Chat Completions',
+      { repeats: true, lacks: [{ ability: 'replay', from: APART, why: 'it sends back the text of reasoning only' }] },
+    ],
+    ['ai-sdk anthropic', '@ai-sdk/anthropic', 'Messages', { repeats: true }],
+    ['openai-agents responses', '@openai/agents', 'Responses', { repeats: true }],
+    [
+      'openai-agents chat',
+      '@openai/agents',
+      'Chat Completions',
+      {
+        repeats: true,
+        lacks: [
+          { ability: 'replay', from: APART, why: 'it sends back the text of reasoning only' },
+          { ability: 'replay', from: ['gemini'], streamed: true, why: 'it puts calls together from id, name and arguments' },
+        ],
+      },
+    ],
+    [
+      'langchain responses',
+      '@langchain/openai',
+      'Responses',
+      {
+        repeats: true,
+        lacks: [
+          {
+            ability: 'reasoning',
+            from: ['openai-chat', 'anthropic'],
+            why: 'it asks for a summary of models only whose names it knows, and reads nothing else',
+          },
+        ],
+      },
+    ],
+    [
+      'langchain chat',
+      '@langchain/openai',
+      'Chat Completions',
+      {
+        repeats: true,
+        lacks: [
+          { ability: 'reasoning', why: 'its chat converter reads reasoning_content only' },
+          { ability: 'replay', why: 'and sends nothing of it back' },
+        ],
+      },
+    ],
+    ['openrouter-sdk responses', '@openrouter/sdk', 'Responses', { repeats: false, setting: '`brand.word`' }],
+    ['openrouter-sdk chat', '@openrouter/sdk', 'Chat Completions', { repeats: false, setting: '`brand.word`' }],
+    [
+      'ai-sdk openrouter',
+      '@openrouter/ai-sdk-provider',
+      'Chat Completions',
+      {
+        repeats: true,
+        setting: '`brand.word`',
+        lacks: [{ ability: 'replay', from: ['openai-chat'], why: 'it drops details whose format it does not know' }],
+      },
+    ],
+  ]),
+  ...rows('Python', 'task', STREAMED, [
+    ['openai, chat', 'openai', 'Chat Completions', { repeats: true }],
+    ['openai, responses', 'openai', 'Responses', { repeats: true }],
+    ['anthropic', 'anthropic', 'Messages', { repeats: true }],
+    ['anthropic with thinking', 'anthropic', 'Messages', { repeats: true }],
+    ['langchain, chat', 'langchain-openai', 'Chat Completions', { repeats: true }],
+    ['langchain, responses', 'langchain-openai', 'Responses', { repeats: true }],
+    ['pydantic-ai, chat', 'pydantic-ai-slim', 'Chat Completions', { repeats: true }],
+    ['pydantic-ai, responses', 'pydantic-ai-slim', 'Responses', { repeats: true }],
+    ['pydantic-ai, anthropic', 'pydantic-ai-slim', 'Messages', { repeats: true }],
+    ['openai-agents, chat', 'openai-agents', 'Chat Completions', { repeats: true }],
+    ['openai-agents, responses', 'openai-agents', 'Responses', { repeats: true }],
+    ['agent-framework, chat', 'agent-framework-openai', 'Chat Completions', { repeats: true }],
+    ['agent-framework, responses', 'agent-framework-openai', 'Responses', { repeats: true, setting: STORE }],
+  ]),
+  ...rows('Go', 'task', BOTH, [
+    ['openai-go, chat', 'github.com/openai/openai-go/v3', 'Chat Completions', { repeats: true }],
+    ['openai-go, responses', 'github.com/openai/openai-go/v3', 'Responses', { repeats: true }],
+    ['anthropic-sdk-go', 'github.com/anthropics/anthropic-sdk-go', 'Messages', { repeats: true }],
+    ['go-openai', 'github.com/sashabaranov/go-openai', 'Chat Completions', { repeats: false }],
+    ['langchaingo', 'github.com/tmc/langchaingo', 'Chat Completions', { repeats: false }],
+    ['eino', 'github.com/cloudwego/eino-ext/components/model/openai', 'Chat Completions', { repeats: false }],
+  ]),
+  ...rows('Java', 'task', BOTH, [
+    ['openai-java, chat', 'openai-java', 'Chat Completions', { repeats: true }],
+    ['openai-java, responses', 'openai-java', 'Responses', { repeats: true }],
+    ['anthropic-java', 'anthropic-java', 'Messages', { repeats: true }],
+    ['langchain4j, chat', 'langchain4j-open-ai', 'Chat Completions', { modes: WHOLE, repeats: true }],
+    ['langchain4j, chat', 'langchain4j-open-ai', 'Chat Completions', { modes: STREAMED, repeats: false }],
+    ['langchain4j, responses', 'langchain4j-open-ai', 'Responses', { modes: STREAMED, repeats: false }],
+    ['langchain4j, anthropic', 'langchain4j-anthropic', 'Messages', { modes: WHOLE, repeats: true }],
+    ['langchain4j, anthropic', 'langchain4j-anthropic', 'Messages', { modes: STREAMED, repeats: false }],
+    ['spring-ai', 'spring-ai-openai', 'Chat Completions', { modes: WHOLE, repeats: false }],
+    // The error of its stream has the status alone.
+    ['spring-ai', 'spring-ai-openai', 'Chat Completions', { modes: STREAMED, repeats: false, saysWhy: false }],
+  ]),
+  ...rows('Rust', 'task', BOTH, [
+    ['async-openai, chat', 'async-openai', 'Chat Completions', { repeats: 'by the type of error.code' }],
+    ['rig, chat', 'rig-core', 'Chat Completions', { repeats: false }],
+    ['rig, responses', 'rig-core', 'Responses', { repeats: false }],
+    ['rig, anthropic', 'rig-core', 'Messages', { repeats: false, setting: CAP }],
+    ['genai, chat', 'genai', 'Chat Completions', { repeats: false, setting: 'a base address that ends with a slash' }],
+    ['genai, anthropic', 'genai', 'Messages', { repeats: false, setting: 'a base address that ends with a slash' }],
+  ]),
+]
+
+/** A client in one mode, as the program of its language calls it. */
+export interface Run extends Certified {
+  readonly program: string
+  readonly stream: boolean
+}
+
+/** Those of a language, a run for each mode. The programs in Python have one mode, so its names have none. */
+export const runsOf = (language: Language): Run[] =>
+  CERTIFIED.filter((each) => each.language === language).flatMap((each) =>
+    each.modes.map((mode) => ({ ...each, program: language === 'Python' ? each.name : `${each.name}, ${mode}`, stream: mode === 'streamed' })),
+  )
+
+/** @throws Error for a client that does not stand in the list, so that none is left out of the page. */
+export function certified(name: string): Certified {
+  const found = CERTIFIED.find((each) => each.suite === 'exercise' && each.name === name)
+  if (!found) throw new Error(`${name} does not stand in test/clients/support/certified.ts`)
+  return found
+}

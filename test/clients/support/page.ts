@@ -1,0 +1,87 @@
+/** `docs/clients.md`: what the suite runs, with the versions that are pinned. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { markdownTable } from '../../../scripts/markdown-table.ts'
+import { CERTIFIED, type Certified, type Language } from './certified.ts'
+import type { Ability } from './client.ts'
+
+const FOLDER = join(import.meta.dirname, '..')
+export const PAGE = join(FOLDER, '..', '..', 'docs', 'clients.md')
+
+/** Where each language pins its packages, and how: the name stands for NAME. */
+const PINS: Readonly<Record<Language, readonly [path: string, pattern: string]>> = {
+  JavaScript: ['package.json', '"NAME": "([^"]+)"'],
+  Python: ['python/requirements.txt', '^NAME==(\\S+)$'],
+  Go: ['go/go.mod', '^\\tNAME v(\\S+)'],
+  Java: ['java/pom.xml', '<artifactId>NAME</artifactId>\\s*<version>([^<]+)</version>'],
+  Rust: ['rust/Cargo.toml', '^NAME = \\{ version = "=([^"]+)"'],
+}
+
+function versionOf({ language, package: name }: Certified): string {
+  const [path, pattern] = PINS[language]
+  const pinned = new RegExp(pattern.replace('NAME', name.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')), 'm').exec(readFileSync(join(FOLDER, path), 'utf8'))
+  if (!pinned) throw new Error(`test/clients/${path} does not pin ${name}`)
+  return pinned[1]
+}
+
+function abilityOf({ suite, lacks = [] }: Certified, ability: Ability): string {
+  if (suite === 'task') return 'not tried'
+  const missing = lacks.filter((each) => each.ability === ability)
+  if (missing.length === 0) return 'yes'
+  const from = missing.flatMap(({ from, streamed }) => (from ?? []).map((wire) => (streamed ? `${wire} in streams` : wire)))
+  return from.length === 0 ? 'no' : `not from ${from.join(', ')}`
+}
+
+function afterLimit({ repeats }: Certified): string {
+  if (typeof repeats !== 'boolean') return repeats ?? 'not tried'
+  return repeats ? 'comes back' : 'raises'
+}
+
+const tried = (isTried: boolean): string => (isTried ? 'yes' : 'not tried')
+
+function row(client: Certified): string[] {
+  const { name, package: pinned, format, suite, modes, repeats, setting = '' } = client
+  const isStreamed = modes.includes('streamed')
+  return [
+    `${name} (\`${pinned}\`)`,
+    versionOf(client),
+    format,
+    modes.join(', '),
+    tried(suite === 'exercise'),
+    abilityOf(client, 'reasoning'),
+    abilityOf(client, 'replay'),
+    afterLimit(client),
+    isStreamed ? tried(suite === 'exercise' || repeats !== undefined) : '',
+    setting,
+  ]
+}
+
+const HEAD = ['Client', 'Version', 'Format', 'Modes', 'Schemas, images, abort', 'Shows reasoning', 'Sends it back', 'After a 429', 'Raises broken streams', 'To set']
+
+const TEXT = `# Clients
+
+What the suite (\`npm run test:clients\`) runs through the gateway, each client at its pinned version and by its defaults: nothing is set but what stands in the last column. This page is made of the list that the tests run, \`test/clients/support/certified.ts\`.
+
+All of them hold a conversation with tools: two calls at once, a third after their results, an answer, and a second question; those in JavaScript against providers of four formats, all others against strict stand-ins of seven providers, which refuse whatever the provider would refuse. "Not tried" means that no test looks at it, not that it fails.
+
+How the ends of answers are read, right and wrong, whole and cut, has tests of its own for most of them, langchain4j among them, and for Mistral's clients, haystack and the tool loops of the official SDKs (\`test/clients/ends*.test.ts\`). Coding agents stand in [agents](agents/README.md).
+`
+
+const NOTES = `
+## Notes
+
+- A base address may end with \`/v1\`, with \`/v1/\`, or have none: paths of the formats are found all the same. Keys may stand in \`Authorization: Bearer\`, \`x-api-key\` or \`x-goog-api-key\`.
+- Clients that wait for a 429 read \`Retry-After\`. "By the type of error.code": async-openai reads an error only where \`code\` is a text, and does not come back where it is a number.
+- Clients of the Responses format that refer to earlier items by their ids: [decision 52](decisions/0052-references-to-items.md).
+- Mistral's clients demand a name in every piece of a streamed tool call, and get an empty one by their \`User-Agent\`.
+- openai-go shows the sentence of an error in the field \`Message\` alone, Spring AI none for streams.
+`
+
+export function clientsPage(): string {
+  const languages = [...new Set(CERTIFIED.map(({ language }) => language))]
+  const sections = languages.map((language) => {
+    const clients = CERTIFIED.filter((each) => each.language === language)
+    return `\n## ${language}\n\n${markdownTable(HEAD, clients.map(row))}\n`
+  })
+  return `${TEXT}${sections.join('')}${NOTES}`
+}
