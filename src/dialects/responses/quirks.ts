@@ -9,6 +9,7 @@ import {
   mediaUrls,
   oneOf,
   safetyIdentifierLength,
+  serviceTiers,
   userLength,
   webSearch,
 } from '../canon/quirks.ts'
@@ -44,5 +45,6 @@ export const responsesQuirks = {
       'The provider knows no tools of the types `namespace`, `custom`, `local_shell` and no `tool_search` that the caller runs: functions stand for them.',
   }),
   media_urls: mediaUrls,
+  service_tiers: serviceTiers,
   body,
 }
