@@ -26,7 +26,8 @@ import type { Guarded } from '../exchange.ts'
 import { contextOf, heavyMedia, mediaBound, otherTools, searchBound } from '../request/client-request.ts'
 import { allowancesOf, isBudget, isLimited } from './hold.ts'
 import { count, withKnownBounds, wouldBound } from './outside-count.ts'
-import { type Payer, type Reservation, takeHold, tariffOf } from './turn-cost.ts'
+import { tariffOf } from './tariffs.ts'
+import { type Payer, type Reservation, takeHold } from './turn-cost.ts'
 
 /** Tokens of input and output that an endpoint is assumed to take where the configuration does not say. */
 const UNKNOWN_CONTEXT = 1_000_000
