@@ -1,4 +1,4 @@
-/** How a provider of this format is asked not to think, where an effort `none` is not its word for that: the values of a quirk. */
+/** How a provider of this format is kept from thinking, where an effort `none` is not its word for that: the values of a quirk. */
 import { isObject, type JsonObject } from '../../core/json.ts'
 
 /** What is written into the body, by the value of the quirk `thinking_off`. */
