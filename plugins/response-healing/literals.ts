@@ -25,6 +25,11 @@ export function literalOf(word: string): string | undefined {
   return `${sign === '-' ? '-' : ''}${whole || '0'}${share ? `.${share}` : ''}`
 }
 
+/** The constant that a word of two letters or more begins, at which the answer breaks off: quoted, it would be a text in its place. */
+export function halfConstant(word: string): string | undefined {
+  return word.length < 2 ? undefined : ['true', 'false', 'null'].find((one) => one.startsWith(word))
+}
+
 /** True where more characters could still make a literal of it. */
 export function mayBeLiteral(word: string): boolean {
   return PART_OF_NUMBER.test(word) || Object.keys(CONSTANTS).some((one) => one.startsWith(word))

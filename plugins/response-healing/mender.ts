@@ -5,7 +5,7 @@
 
 import { beginningAt } from './beginning.ts'
 import type { Open } from './cursor.ts'
-import { literalOf, mayBeLiteral } from './literals.ts'
+import { halfConstant, literalOf, mayBeLiteral } from './literals.ts'
 import {
   bareKeyAt,
   commentAt,
@@ -204,7 +204,7 @@ export class Mender extends TextCursor {
       this.awaited = word.length > REACH ? END_OF_NUMBER : undefined
       return false
     }
-    const literal = whole ? literalOf(word) : undefined
+    const literal = whole ? (literalOf(word) ?? (end === this.text.length ? halfConstant(word) : undefined)) : undefined
     if (literal !== undefined) {
       // `12 Main Street` is one text whose quotes are missing.
       const next = nextUnit(this, end)

@@ -24,6 +24,7 @@ export function importModels(config: Config, { from, json, providers, match, wri
   const written = write === undefined ? {} : earlier(write)
   const plan = planImport(list, {
     config: { providers: config.providers, models: { ...config.models, ...written } },
+    today,
     ...(providers === undefined ? {} : { providers }),
     ...(match === undefined ? {} : { match }),
   })

@@ -8,4 +8,33 @@ export function isQuickTier(tier: ServiceTier | undefined): tier is Exclude<Serv
   return tier === 'priority' || tier === 'ultrafast'
 }
 
+/**
+ * What callers may request, and what it means here. OpenAI's five, of which `auto` leaves the choice to the provider and `scale` is
+ * capacity that is paid for otherwise; `fast` (contract section 1.5); and the words of providers whose presets name tiers
+ * (`service_tiers`, in `config/providers/`). Messages callers have Anthropic's `standard_only` beside these.
+ */
+const REQUESTED: Readonly<Record<string, ServiceTier | 'default' | undefined>> = {
+  auto: undefined,
+  default: 'default',
+  flex: 'flex',
+  priority: 'priority',
+  scale: undefined,
+  fast: 'priority',
+  ultrafast: 'ultrafast',
+  on_demand: 'default',
+  performance: 'priority',
+  standard: 'default',
+}
+
+export const REQUESTED_TIERS = Object.keys(REQUESTED)
+
+/** Anthropic: Create a Message, `service_tier`. */
+export const STANDARD_ONLY = 'standard_only'
+
+/** @param word of any client format. @returns undefined where it selects none. */
+export function requestedTier(word: unknown): ServiceTier | 'default' | undefined {
+  if (word === STANDARD_ONLY) return 'default'
+  return typeof word === 'string' && Object.hasOwn(REQUESTED, word) ? REQUESTED[word] : undefined
+}
+
 export const ALL_TIERS: ReadonlySet<ServiceTier> = new Set(SERVICE_TIERS)

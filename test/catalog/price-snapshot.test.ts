@@ -17,10 +17,14 @@ providers:
   deepseek: { preset: deepseek }
   mistral: { preset: mistral }
   azure: { preset: azure-openai }
+  groq: { preset: groq }
+  together: { preset: together }
+  zai: { preset: zai }
+  xai: { preset: xai }
   own: { dialect: openai-chat, base_url: "https://models.example/v1" }
   proxied: { dialect: openai-chat, base_url: "https://proxy.example/v1", snapshot_url: "https://api.openai.com/v1" }
 `
-const NAMES = ['openai', 'anthropic', 'google', 'deepseek', 'mistral', 'azure', 'own', 'proxied']
+const NAMES = ['openai', 'anthropic', 'google', 'deepseek', 'mistral', 'azure', 'groq', 'together', 'zai', 'xai', 'own', 'proxied']
 const WILDCARDS = NAMES.map((name) => `  "${name}/*": { endpoints: [{ provider: ${name}, model: "*", price: snapshot }] }`).join('\n')
 const ENV = {
   OPENAI_API_KEY: 'k',
@@ -30,6 +34,10 @@ const ENV = {
   MISTRAL_API_KEY: 'k',
   AZURE_OPENAI_API_KEY: 'k',
   AZURE_OPENAI_RESOURCE: 'acme',
+  GROQ_API_KEY: 'k',
+  TOGETHER_API_KEY: 'k',
+  ZAI_API_KEY: 'k',
+  XAI_API_KEY: 'k',
 }
 const catalog = buildCatalog(loadConfig('snapshot.yaml', ENV, { text: `${PROVIDERS}models:\n${WILDCARDS}\n` }))
 
@@ -66,6 +74,19 @@ t.test('prices of the cache, of long prompts, of hours and of announced days', a
     'a price that had ended by then',
   )
   t.match(priceOf('openai/text-embedding-3-small', 'embedding'), { prompt: 20_000_000_000n })
+})
+
+t.test("where the snapshot is older or wrong, the provider's page counts", async (t) => {
+  const [saturday, monday] = ['2026-11-28T02:00:00Z', '2026-11-30T02:00:00Z']
+  t.same(ratesOf('deepseek/deepseek-flash', { at: saturday }), { prompt: 0.15, completion: 0.6, cached: 0.003 })
+  t.same(ratesOf('deepseek/deepseek-flash', { at: monday }), { prompt: 0.3, completion: 1.2, cached: 0.006 })
+  t.same(ratesOf('deepseek/deepseek-v4-flash', { at: saturday }), ratesOf('deepseek/deepseek-flash', { at: saturday }), 'served as Flash')
+  t.same(ratesOf('mistral/mistral-large-4-0'), { prompt: 0.7, completion: 2.1, cached: 0.07 })
+  t.same(ratesOf('zai/glm-5.3-flash'), { prompt: 0.15, completion: 0.5, cached: 0.03 }, 'the promotion of September has ended')
+  t.same(ratesOf('groq/openai/gpt-oss-safeguard-20b'), { prompt: 0.075, completion: 0.3, cached: 0.0375 })
+  t.same(ratesOf('together/zai-org/GLM-5.3'), { prompt: 1.4, completion: 4.4, cached: 0.26 }, 'a model that came after the snapshot')
+  for (const slug of ['xai/grok-code-fast-1', 'groq/groq/compound', 'together/meta-llama/Llama-3.3-70B-Instruct-Turbo'])
+    t.equal(priceOf(slug), 'unpriced', `${slug} has no price any more, or none of its own`)
 })
 
 t.test('a dated release has the price of its model, or its own', async (t) => {

@@ -319,6 +319,32 @@ models:
   t.match(await refused.json(), { error: { code: 403, message: 'groq/compound has no known price: a key with a limit cannot use it' } })
 })
 
+t.test("where lists disagree, the provider's page is taken, and all of it is shown", async (t) => {
+  const entry = (input: number, output: number, cached: number): JsonObject => ({
+    modalities: { input: ['text'], output: ['text'] },
+    cost: { input, output, cache_read: cached },
+  })
+  const list = {
+    mistral: { models: { 'mistral-large-4': entry(1.36, 4.18, 0.14), 'mistral-small-2603': entry(0.15, 0.6, 0.015) } },
+    deepseek: { models: { 'deepseek-flash': entry(0.15, 0.6, 0.003) } },
+    openai: { models: { 'gpt-5.5': entry(7, 30, 0.5), 'acme-new': entry(1, 2, 0.1) } },
+  }
+  const config = 'providers: { mistral: { preset: mistral }, deepseek: { preset: deepseek }, openai: { preset: openai-chat } }\n'
+  const { run, out, written } = scene(t, list, config)
+  const { out: shown } = await run({ write: out })
+  const priceOf = (slug: string): unknown => written()[slug].endpoints[0].price
+  t.same(priceOf('mistral/mistral-large-4'), { prompt: '0.70', completion: '2.10', cached: '0.07' })
+  t.match(priceOf('deepseek/deepseek-flash'), { prompt: '0.15', overrides: [{ utc_start: '0100', prompt: '0.30' }, { utc_start: '0600' }] })
+  t.match(priceOf('openai/gpt-5.5'), { prompt: '7.00' }, 'the snapshot alone is no page: the list may be newer')
+  t.match(shown, /\nLists disagree \(3\)/)
+  t.match(shown, / mistral\/mistral-large-4 +mistral +1\.36 4\.18 0\.14 +0\.70 2\.10 0\.07 .*the page: https:\/\/docs\.mistral\.ai\/\S+\n/)
+  t.match(shown, / openai\/gpt-5\.5 +openai +7\.00 30\.00 0\.50 +5\.00 30\.00 0\.50 +this list\n/)
+  const { out: json } = await run({ json: true })
+  t.match(JSON.parse(json), {
+    disagreements: [{ slug: 'mistral/mistral-large-4', list: '1.36 4.18 0.14', page: '0.70 2.10 0.07', taken: 'page' }],
+  })
+})
+
 t.test("what writes no text is left out of LiteLLM's list, whatever its mode says, and a router's fee is no price", async (t) => {
   const list: JsonObject = {
     'azure/model-router': { litellm_provider: 'azure', mode: 'chat', input_cost_per_token: 1.4e-7, output_cost_per_token: 0 },

@@ -46,3 +46,15 @@ t.test('where even waiting is too much, that is said, and nothing of the site', 
   t.ok(refused.every(({ reason }) => reason.code === 'unavailable'))
   t.ok(outcomes.every((outcome) => outcome.status === 'rejected' || outcome.value))
 })
+
+t.test('lines of other kinds between the names of a group do not end it', async (t) => {
+  for (const line of ['Sitemap: https://example.test/map.xml', 'Crawl-delay: 5', 'Content-Signal: ai-train=no', 'Host: example.test', '']) {
+    const server = createServer((_request, response) => response.end(`User-agent: *\n${line}\nUser-agent: Other\nDisallow: /closed\n`))
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    t.teardown(() => server.close())
+    const { port } = server.address() as AddressInfo
+    const options = { policy: new OutboundPolicy({ allowPrivate: [`127.0.0.1:${port}`] }), clock, timeout: 10_000 }
+    t.equal(await robotsAllow(`http://127.0.0.1:${port}/closed`, options), false, line)
+    t.equal(await robotsAllow(`http://127.0.0.1:${port}/open`, options), true, line)
+  }
+})

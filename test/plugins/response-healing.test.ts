@@ -244,6 +244,23 @@ const text = (block: number, pieces: readonly string[], item?: string): StreamEv
 ]
 const END: StreamEvent = { type: 'end', reason: 'stop' }
 
+t.test('a constant that the answer breaks off in is that constant, and no text', async (t) => {
+  await every(t, 'each', async (t) => {
+    for (const [text, expected] of [
+      ['{"ok": tru', { ok: true }],
+      ['{"ok": fals', { ok: false }],
+      ['{"a": 1, "ok": nu', { a: 1, ok: null }],
+      ['[true, fa', [true, false]],
+      ['{"ok": truth', { ok: 'truth' }],
+      ['{"ok": tru, "b": 1}', { ok: 'tru', b: 1 }],
+    ] as const) {
+      t.same(JSON.parse(whole(text)), expected, text)
+      const mender = new Mender()
+      t.same(JSON.parse([...text].map((unit) => mender.push(unit)).join('') + mender.finish()), expected, `${text}, in pieces`)
+    }
+  })
+})
+
 t.test('events', async (t) => {
   await every(t, 'streamed or not', async (t) => {
     for (const stream of [true, false]) {

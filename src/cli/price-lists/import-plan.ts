@@ -2,6 +2,7 @@
 import type { Config, EndpointConfig, ModelConfig } from '../../config/config.ts'
 import { type ProviderPreset, presetNames, providerPreset } from '../../config/provider-presets.ts'
 import { EMBEDDING, GENERATING, QUIRKS } from '../../dialects/quirks.ts'
+import { type Compared, compared, type Disagreement } from './compare.ts'
 import type { LeftOutModel, ListedModel, PriceList, PriceListForm } from './listed-model.ts'
 import { contextOf, type FigureChange, isWhole, outputCapOf, refreshed } from './price-merge.ts'
 
@@ -25,6 +26,8 @@ export interface ImportPlan {
   readonly unknown: readonly (PlannedEndpoint & { readonly zeros: readonly string[] })[]
   /** That cost nothing, since the list says so. */
   readonly free: readonly PlannedEndpoint[]
+  /** Where the list differs from the provider's page or from the price snapshot, in what a prompt, a reply or cached input costs. */
+  readonly disagreements: readonly (PlannedEndpoint & Disagreement)[]
   /** Entries of the list at the providers in question that are not imported. */
   readonly leftOut: readonly LeftOutModel[]
   /** Entries at providers that the configuration has not, or that are not selected. */
@@ -39,6 +42,8 @@ export interface ImportOptions {
   readonly providers?: readonly string[]
   /** Only models whose name at the provider or slug fits; `*` stands for any text. */
   readonly match?: string
+  /** A day: what is known of providers' pages counts for a while. */
+  readonly today: string
 }
 
 type Provider = Config['providers'][number]
@@ -50,10 +55,10 @@ interface Target {
 
 export function planImport(
   { form, models: listed, leftOut: omitted }: PriceList,
-  { config, providers: selected, match }: ImportOptions,
+  { config, providers: selected, match, today }: ImportOptions,
 ): ImportPlan {
   const targets = targetsOf(form, config.providers, selected)
-  const draft = new Draft(config.models)
+  const draft = new Draft(config.models, today)
   const wanted = matcher(match)
   const elsewhere = new Set<string>()
   let others = 0
@@ -122,8 +127,12 @@ class Draft {
   private readonly free: PlannedEndpoint[] = []
   private unchanged = 0
 
-  constructor(models: Readonly<Models>) {
+  private readonly disagreements: ImportPlan['disagreements'][number][] = []
+  private readonly today: string
+
+  constructor(models: Readonly<Models>, today: string) {
     this.models = { ...models }
+    this.today = today
     for (const [slug, { endpoints }] of Object.entries(models)) {
       this.slugs.set(slug.toLowerCase(), slug)
       for (const [index, { provider, model, tier, variant }] of endpoints.entries()) {
@@ -134,7 +143,8 @@ class Draft {
     }
   }
 
-  take(provider: Provider, listed: ListedModel, wanted: ReturnType<typeof matcher>): void {
+  take(provider: Provider, stated: ListedModel, wanted: ReturnType<typeof matcher>): void {
+    const { listed, disagreement } = compared(provider, stated, this.today)
     const key = keyOf(provider.slug, listed.model)
     if (this.seen.has(key)) return
     this.seen.add(key)
@@ -143,17 +153,18 @@ class Draft {
       for (const { slug, index } of places) {
         if (!wanted({ slug, model: listed.model })) continue
         this.refresh(slug, index, listed)
-        this.note(slug, provider, listed)
+        this.note(slug, provider, { listed, disagreement })
       }
       return
     }
     const slug = this.slugFor(provider, listed)
     if (slug === undefined || !wanted({ slug, model: listed.model })) return
     this.add(slug, provider, listed)
-    this.note(slug, provider, listed)
+    this.note(slug, provider, { listed, disagreement })
   }
 
-  private note(slug: string, { slug: provider }: Provider, { model, zeros, price }: ListedModel): void {
+  private note(slug: string, { slug: provider }: Provider, { listed: { model, zeros, price }, disagreement }: Compared): void {
+    if (disagreement) this.disagreements.push({ slug, provider, model, ...disagreement })
     if (zeros) this.unknown.push({ slug, provider, model, zeros })
     if (price === 'free') this.free.push({ slug, provider, model })
   }
@@ -167,8 +178,8 @@ class Draft {
         : []
     })
     const models = Object.fromEntries([...this.written].map((slug) => [slug, this.models[slug] as ModelConfig]))
-    const { added, changed, unchanged, unknown, free } = this
-    return { added, changed, missing: missing.filter(wanted), unchanged, unknown, free, models }
+    const { added, changed, unchanged, unknown, free, disagreements } = this
+    return { added, changed, missing: missing.filter(wanted), unchanged, unknown, free, disagreements, models }
   }
 
   private refresh(slug: string, index: number, listed: ListedModel): void {

@@ -9,7 +9,7 @@ import { displayName, type ListedModel, type PriceList } from './listed-model.ts
 const MOST_ROWS = 40
 
 export function importText(file: string, { title, models }: PriceList, plan: ImportPlan): string {
-  const { added, changed, missing, unchanged, elsewhere, unknown, free, leftOut } = plan
+  const { added, changed, missing, unchanged, elsewhere, unknown, free, leftOut, disagreements } = plan
   const [fresh, joining] = [added.filter(({ isNewModel }) => isNewModel), added.filter(({ isNewModel }) => !isNewModel)]
   const others = [
     `${plural(unchanged, 'endpoint')} as configured`,
@@ -39,6 +39,21 @@ export function importText(file: string, { title, models }: PriceList, plan: Imp
           slug,
           provider,
           changes.map(({ field, from, to }) => `${field} ${from ?? 'none'} -> ${to ?? 'none'}`).join('; '),
+        ]),
+    ),
+    section(
+      'Lists disagree',
+      disagreements.length,
+      ['model', 'at', 'this list: prompt, completion, cached', "the provider's page", 'the snapshot', 'taken'],
+      disagreements
+        .slice(0, MOST_ROWS)
+        .map(({ slug, provider, list, page, snapshot, taken, source }) => [
+          slug,
+          provider,
+          list,
+          page ?? '',
+          snapshot ?? '',
+          taken === 'page' && source !== undefined ? `the page: ${source}` : 'this list',
         ]),
     ),
     section(
@@ -93,7 +108,7 @@ function row({ slug, provider, listed }: ImportPlan['added'][number]): string[] 
 }
 
 export function importJson(file: string, list: PriceList, { plan, written }: { plan: ImportPlan; written: string | undefined }): string {
-  const { added, changed, missing, unchanged, elsewhere, unknown, free, leftOut } = plan
+  const { added, changed, missing, unchanged, elsewhere, unknown, free, leftOut, disagreements } = plan
   const endpoint = ({ listed, ...of }: ImportPlan['added'][number]): object => ({ ...of, ...factsOf(listed) })
   const body = {
     file,
@@ -106,6 +121,7 @@ export function importJson(file: string, list: PriceList, { plan, written }: { p
     elsewhere,
     unknown,
     free,
+    disagreements,
     left_out: leftOut.map(({ provider = null, model, leftOut: why }) => ({ provider, model, why })),
     written: written ?? null,
   } as unknown as JsonObject

@@ -61,9 +61,10 @@ export function nearestEffort(effort: string, offered: readonly string[] | undef
 
 /**
  * Sentences by which a server refuses an effort that its format allows: Ollama 0.17.4 takes words for gpt-oss alone (server/routes.go,
- * "think value %q is not supported for this model"; openai/openai.go, "invalid reasoning value"). Such a model thinks by itself.
+ * "think value %q is not supported for this model"; openai/openai.go, "invalid reasoning value"), gpt-oss at Fireworks knows no `none`
+ * ("Invalid reasoning effort: none", pip fireworks-ai 1.2.30, reasoning_effort). Such a model thinks by itself.
  */
-const REFUSED_EFFORT = /\bthink value .{0,40} is not supported for this model|\binvalid reasoning value\b/
+const REFUSED_EFFORT = /\bthink value .{0,40} is not supported for this model|\binvalid reasoning (?:value\b|effort:)/i
 
 export const refusesEffort = (sentence: string | undefined): boolean =>
   sentence !== undefined && REFUSED_EFFORT.test(sentence.slice(0, 1000))

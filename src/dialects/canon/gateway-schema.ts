@@ -1,5 +1,6 @@
 /** The schema of the fields that only the gateway reads: the same in every client dialect. */
 import { type TSchema, Type } from 'typebox'
+import { REQUESTED_TIERS } from '../../core/service-tiers.ts'
 import { CRITERION_FIELDS, type Field } from '../../routing/criteria/index.ts'
 import { amountFrom0, MOST_ENTRIES, tokenCount } from './bounds.ts'
 
@@ -81,8 +82,8 @@ export const gatewayProperties = {
   debug: Type.Optional(Type.Object({ echo_upstream_body: Type.Optional(Type.Boolean()) })),
   stop_server_tools_when: Type.Optional(Type.Array(stopCondition, { minItems: 1, ...SHORT })),
   max_tool_calls: nullable(tokenCount(0)),
-  // Providers have tiers of their own; which one is sent is the endpoint's matter (`request-fields.ts`).
-  service_tier: nullable(Type.String({ minLength: 1, maxLength: 64 })),
+  // Which one is sent is the endpoint's matter (`request-fields.ts`).
+  service_tier: nullable(Type.Enum(REQUESTED_TIERS)),
   cache_control: nullable(Type.Object({ type: Type.Literal('ephemeral'), ttl: Type.Optional(Type.Enum(['5m', '1h'])) })),
   prompt_cache_key: nullable(Type.String()),
   prompt_cache_options: nullable(Type.Object({ mode: nullable(Type.String()), ttl: nullable(Type.String()) })),

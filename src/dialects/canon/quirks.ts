@@ -106,3 +106,14 @@ export const userLength = longest('user')
 export const safetyIdentifierLength = longest('safety_identifier')
 
 export const explicitCaching = flag('True: `prompt_cache_options` and marks for the cache within the messages of a request are passed on.')
+
+const itsWord = (tier: string) => Type.Optional(word(`Its word for the tier \`${tier}\`.`, 32))
+
+export const serviceTiers = Type.Object(
+  { default: itsWord('default'), flex: itsWord('flex'), priority: itsWord('priority'), ultrafast: itsWord('ultrafast') },
+  {
+    description:
+      'Words of `service_tier` that the provider takes, by tier; a tier that is not listed is not sent. If unset: the names of the tiers.',
+    additionalProperties: false,
+  },
+)

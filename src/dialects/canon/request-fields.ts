@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
 import type { Checker } from '../../core/check.ts'
 import { badField } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, pathOfLarger } from '../../core/json.ts'
-import type { ServiceTier } from '../../core/service-tiers.ts'
+import { requestedTier, type ServiceTier } from '../../core/service-tiers.ts'
 import type { CriterionPreferences } from '../../routing/criteria/index.ts'
 import type { Quirks } from '../quirks.ts'
 
@@ -195,23 +195,25 @@ export interface CapWire {
   written(body: JsonObject): number | undefined
 }
 
-/** The usual tier, by the words of all client formats. */
-const USUAL: ReadonlySet<Json | undefined> = new Set(['default', 'standard', 'standard_only'])
-
 /**
  * The tier to send. An endpoint of a tier gets that tier, whatever opened it for the request; any other gets `default`
  * where the caller requested just that, else none.
  * @param requested the caller's word in any client format.
  */
 export function tierToSend(requested: Json | undefined, endpoint: ServiceTier | undefined): ServiceTier | 'default' | undefined {
-  if (endpoint !== undefined) return endpoint
-  return USUAL.has(requested) ? 'default' : undefined
+  return endpoint ?? (requestedTier(requested) === 'default' ? 'default' : undefined)
+}
+
+/** The provider's word for a tier; undefined where its list has none. */
+export function tierWord(tier: ServiceTier | 'default' | undefined, { service_tiers: words }: Quirks): string | undefined {
+  return tier === undefined || words === undefined ? tier : words[tier]
 }
 
 /** True where the caller requested a tier that this endpoint does not serve, so that `dropped` names it. */
 export function losesTier(requested: Json | undefined, endpoint: ServiceTier | undefined): boolean {
-  if (typeof requested !== 'string' || requested === 'auto' || USUAL.has(requested)) return false
-  return (requested === 'fast' ? 'priority' : requested) !== endpoint
+  if (typeof requested !== 'string' || requested === 'auto') return false
+  const tier = requestedTier(requested)
+  return tier === undefined || (tier !== 'default' && tier !== endpoint)
 }
 
 /**

@@ -20,6 +20,7 @@ const WORDS: Readonly<Record<string, ServedTier | 'none'>> = {
   on_demand_flex: 'flex',
   priority: 'priority',
   on_demand_priority: 'priority',
+  performance: 'priority',
   fast: 'priority',
   ultrafast: 'ultrafast',
   '': 'none',

@@ -9,10 +9,12 @@ import {
   mediaUrls,
   oneOf,
   safetyIdentifierLength,
+  serviceTiers,
   userLength,
   webSearch,
   word,
 } from '../canon/quirks.ts'
+import { THINKING_OFF } from './no-thinking.ts'
 
 export const chatQuirks = {
   max_tokens_field: oneOf('Field of the output cap. If unset: `max_tokens`.', ['max_tokens', 'max_completion_tokens']),
@@ -21,6 +23,10 @@ export const chatQuirks = {
     'object',
   ]),
   efforts,
+  thinking_off: oneOf(
+    'What is sent where a request wants no thinking: the effort `none` or the nearest (`effort`), `thinking: {type: disabled}` (`thinking`), `enable_thinking: false`, that within `chat_template_kwargs`, or `reasoning: {enabled: false}` (`reasoning`). If unset: `effort`.',
+    THINKING_OFF,
+  ),
   reasoning_replay: word(
     'Field of assistant messages that takes the reasoning of earlier turns as text; `details`: `reasoning_details` as they came; `thinking_parts`: parts of type `thinking` in front of the content; `none`: it is left out. If unset: `none`, and `details` with `reasoning: object`.',
   ),
@@ -66,5 +72,6 @@ export const chatQuirks = {
   safety_identifier_length: safetyIdentifierLength,
   web_search: webSearch,
   media_urls: mediaUrls,
+  service_tiers: serviceTiers,
   body,
 }

@@ -6,12 +6,13 @@ import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../..
 import { fitFormat, fitFunctions } from '../canon/closed-schema.ts'
 import { effortForBudget, nearestEffort } from '../canon/efforts.ts'
 import type { Reasoning } from '../canon/request.ts'
-import { type CapWire, fitUser, losesTier, sendsCap, takeTierWords, tierToSend } from '../canon/request-fields.ts'
+import { type CapWire, fitUser, losesTier, sendsCap, takeTierWords, tierToSend, tierWord } from '../canon/request-fields.ts'
 import type { Quirks } from '../quirks.ts'
 import type { Target } from '../types.ts'
 import { requestedCap, requestedReasoning } from './check.ts'
 import { countLogprobs, schemaOf, withOneSystem, withoutLoose, withoutNull, withoutSchema, withParameters, writeMfjs } from './fit-forms.ts'
 import { fitAssistant, fitParts, type MessageFit, shortId, withAssistantAfterTools, withJoinedText, withoutMedia } from './fit-messages.ts'
+import { switchThinkingOff } from './no-thinking.ts'
 import { SAMPLING } from './wire.ts'
 
 /**
@@ -160,13 +161,14 @@ function setReasoning(body: JsonObject, target: Target, dropped: string[]): void
   else if (effort === undefined && requested.maxTokens !== undefined)
     effort = effortForBudget(requested.maxTokens, requestedCap(body), quirks.efforts)
   else if (effort === undefined && requested.enabled === true) effort = 'medium'
+  if (effort === 'none' && switchThinkingOff(body, quirks.thinking_off)) return
   if (effort !== undefined) body.reasoning_effort = takenEffort(effort, quirks, dropped)
 }
 
-function setTier(body: JsonObject, { tier }: Target, dropped: string[]): void {
+function setTier(body: JsonObject, { tier, quirks }: Target, dropped: string[]): void {
   const { service_tier: requested } = body
   if (losesTier(requested, tier)) dropped.push('service_tier')
-  const sent = tierToSend(requested, tier)
+  const sent = tierWord(tierToSend(requested, tier), quirks)
   if (sent !== undefined) body.service_tier = sent
   else remove(body, 'service_tier')
   takeTierWords(body, tier, dropped)

@@ -118,10 +118,10 @@ const TIERS: Readonly<Record<ServiceTier | 'default', string | undefined>> = {
   ultrafast: undefined,
 }
 
-function fitTier(body: JsonObject, { tier }: Target, dropped: string[]): void {
+function fitTier(body: JsonObject, { tier, quirks }: Target, dropped: string[]): void {
   const { service_tier: requested } = body
   const sent = tierToSend(requested, tier)
-  const word = sent && TIERS[sent]
+  const word = sent && (quirks.service_tiers ?? TIERS)[sent]
   if (losesTier(requested, tier) || (requested !== undefined && sent !== undefined && word === undefined)) dropped.push('service_tier')
   if (word !== undefined) body.service_tier = word
   else delete body.service_tier

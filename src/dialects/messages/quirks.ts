@@ -1,6 +1,6 @@
 /** Quirks of providers that speak the Messages API. */
 import { Type } from 'typebox'
-import { body, efforts, flag, forcedTools, listOf, mediaUrls, oneOf, unsignedReasoning, webSearch, word } from '../canon/quirks.ts'
+import { body, efforts, flag, forcedTools, listOf, mediaUrls, oneOf, serviceTiers, unsignedReasoning, webSearch, word } from '../canon/quirks.ts'
 
 export const messagesQuirks = {
   thinking: oneOf('How reasoning is requested: a budget in tokens, or an effort (`adaptive`). If unset: a budget.', ['budget', 'adaptive']),
@@ -45,5 +45,6 @@ export const messagesQuirks = {
   web_search: webSearch,
   web_search_tool: word("Type of the provider's search tool. If unset: `web_search_20250305`."),
   media_urls: mediaUrls,
+  service_tiers: serviceTiers,
   body,
 }

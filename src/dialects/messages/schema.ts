@@ -1,6 +1,7 @@
 /** The request of `POST /v1/messages` (contract section 3). What it does not name is tolerated and kept. */
 import { Type } from 'typebox'
 import { checker } from '../../core/check.ts'
+import { REQUESTED_TIERS, STANDARD_ONLY } from '../../core/service-tiers.ts'
 import { MOST_ENTRIES, MOST_MESSAGES, MOST_PARTS, MOST_TOOLS, tokenCount } from '../canon/bounds.ts'
 import { gatewayProperties } from '../canon/gateway-schema.ts'
 
@@ -75,7 +76,7 @@ export const messagesRequest = Type.Object({
   output_config: nullable(outputConfig),
   output_format: jsonFormat(),
   context_management: nullable(Type.Object({ edits: Type.Optional(Type.Array(Type.Object({ type: Type.String() }), SHORT)) })),
-  service_tier: nullable(Type.String({ minLength: 1, maxLength: 64 })),
+  service_tier: nullable(Type.Enum([...REQUESTED_TIERS, STANDARD_ONLY])),
   speed: nullable(Type.Enum(['fast', 'standard'])),
   metadata: nullable(Type.Object({ user_id: nullable(Type.String({ maxLength: 256 })) })),
   cache_control: nullable(Type.Object({ type: Type.Literal('ephemeral'), ttl: nullable(Type.Enum(['5m', '1h'])) })),

@@ -9,6 +9,7 @@ import {
   mediaUrls,
   oneOf,
   safetyIdentifierLength,
+  serviceTiers,
   unsignedReasoning,
   userLength,
   webSearch,
@@ -54,5 +55,6 @@ export const responsesQuirks = {
       'The provider knows no tools of the types `namespace`, `custom`, `local_shell` and no `tool_search` that the caller runs: functions stand for them.',
   }),
   media_urls: mediaUrls,
+  service_tiers: serviceTiers,
   body,
 }

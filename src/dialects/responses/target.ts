@@ -3,7 +3,7 @@ import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { fitFormat, fitFunctions } from '../canon/closed-schema.ts'
 import { effortForBudget, nearestEffort } from '../canon/efforts.ts'
 import { JSON_INSTRUCTION, schemaInstruction } from '../canon/format-words.ts'
-import { type CapWire, fitUser, losesTier, sendsCap, takeTierWords, tierToSend } from '../canon/request-fields.ts'
+import { type CapWire, fitUser, losesTier, sendsCap, takeTierWords, tierToSend, tierWord } from '../canon/request-fields.ts'
 import type { Quirks } from '../quirks.ts'
 import type { Target } from '../types.ts'
 import { PARAMETERS } from './decode-request.ts'
@@ -137,10 +137,10 @@ function fitSearch(body: JsonObject, { quirks }: Target, dropped: string[]): voi
   take(body, 'tool_choice', 'tool_choice', dropped)
 }
 
-function fitTier(body: JsonObject, { tier }: Target, dropped: string[]): void {
+function fitTier(body: JsonObject, { tier, quirks }: Target, dropped: string[]): void {
   const { service_tier: requested } = body
   if (losesTier(requested, tier)) dropped.push('service_tier')
-  const sent = tierToSend(requested, tier)
+  const sent = tierWord(tierToSend(requested, tier), quirks)
   if (sent !== undefined) body.service_tier = sent
   else if (requested !== undefined) delete body.service_tier
   takeTierWords(body, tier, dropped)

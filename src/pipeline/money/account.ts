@@ -36,7 +36,8 @@ import { attemptFact, detailText, type PricedTurn } from './generation-detail.ts
 import type { SettledHold } from './hold.ts'
 import { noteSeen } from './outside-count.ts'
 import { pricedEndpoint, servedPrice } from './served-price.ts'
-import { chargedExtras, countOf, creditCap, turnEndedBy, turnTariff } from './turn-cost.ts'
+import { turnTariff } from './tariffs.ts'
+import { chargedExtras, countOf, creditCap, turnEndedBy } from './turn-cost.ts'
 
 type Known = Accepted & Exchange
 

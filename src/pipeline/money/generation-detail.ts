@@ -12,7 +12,8 @@ import type { Turn } from '../attempt/turn.ts'
 import { type Accepted, type Exchange, type Received, type Step, sinceAdmission } from '../exchange.ts'
 import { findingsOf } from '../guard/guardrail-findings.ts'
 import type { NotedAttempt } from '../records.ts'
-import { chargedExtras, turnTariff } from './turn-cost.ts'
+import { turnTariff } from './tariffs.ts'
+import { chargedExtras } from './turn-cost.ts'
 
 type Known = Accepted & Exchange
 

@@ -23,7 +23,8 @@ import { contextOf, heavyMedia, mediaBound, otherTools, searchBound } from '../r
 import { allowancesOf, isLimited } from './hold.ts'
 import { count, withKnownBounds, wouldBound } from './outside-count.ts'
 import { costBeyond, keepNeeds, leftFor, type Need, NO_NEED, needOf, PAGE_TOKENS } from './outside-need.ts'
-import { type Payer, type Reservation, takeHold, tariffOf } from './turn-cost.ts'
+import { tariffOf } from './tariffs.ts'
+import { type Payer, type Reservation, takeHold } from './turn-cost.ts'
 
 /** What outside input may cost at one endpoint. */
 interface OutsideNeed extends Need {

@@ -21,8 +21,6 @@ import {
   outputInFull,
   outputWithin,
   type Tariff,
-  tariffAt,
-  tariffFrom,
   UNKNOWN_MAX_OUTPUT,
 } from '../../ledger/pricing.ts'
 import { type Count, countedUsage, type EndedBy, enderOf, estimateFromBytes } from '../../ledger/settlement.ts'
@@ -59,7 +57,7 @@ import { accountOf, allowancesOf, type HoldPart, isBudget, NO_PART, noCredit, ov
 import type { InputCounter } from './outside-count.ts'
 import { believe, type Pricing } from './possible-usage.ts'
 import type { SeenInputs } from './seen-inputs.ts'
-import { pricedEndpoint } from './served-price.ts'
+import { tariffOf, turnTariff } from './tariffs.ts'
 import { type Fees, feesOf, heldFees, IMAGES } from './tool-fees.ts'
 
 /** Who ended a turn that has a reply of its own, or was cut off before that with a fault. */
@@ -158,25 +156,6 @@ export function heldExtras(exchange: Aimed): Extras | undefined {
   const extras: Extras = { images: imageCount(exchange), webSearches, advice }
   if (!fees) return extras
   return { ...extras, ...heldFees(fees, exchange.request.body) }
-}
-
-/** What the endpoint may charge for this request, before it is called. */
-export function tariffOf(exchange: Accepted, endpoint: Endpoint): Tariff {
-  return tariffFrom(endpoint, exchange.head.at, regionOf(exchange))
-}
-
-/** What a turn is charged at, by the tier that served and, where its provider counts by that, the time at which it had ended. */
-export function turnTariff(exchange: Accepted, turn: Turn): Tariff {
-  const { at, clock } = exchange.head
-  const endpoint = pricedEndpoint(turn, at)
-  if (endpoint.provider.priceTime === 'start') return tariffAt(endpoint, at, regionOf(exchange))
-  turn.endedAt ??= clock.now()
-  return tariffAt(endpoint, turn.endedAt, regionOf(exchange))
-}
-
-function regionOf({ request: { body, client } }: Accepted): string | undefined {
-  const region = client.regionField === undefined ? undefined : body[client.regionField]
-  return typeof region === 'string' ? region : undefined
 }
 
 export interface Payer {

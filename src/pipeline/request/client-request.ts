@@ -3,7 +3,7 @@
 import { bytesOf, isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { JsonSource } from '../../core/json-source.ts'
 import type { PriceMoment } from '../../core/money.ts'
-import { SERVICE_TIERS } from '../../core/service-tiers.ts'
+import { requestedTier } from '../../core/service-tiers.ts'
 import type { CompactionFacts } from '../../dialects/canon/compaction.ts'
 import { isTextFile, type Media, mediaOf, payloadLength } from '../../dialects/canon/media.ts'
 import { nativeSearchIn } from '../../dialects/canon/native-search.ts'
@@ -357,7 +357,8 @@ export function offersTools({ request }: WithRequest): boolean {
   return request.noted.offersTools
 }
 
-/** The tier that `service_tier` names; `fast` is another word for priority. */
+/** The tier that `service_tier` selects endpoints of. */
 export function tierOf(value: unknown): Tier | undefined {
-  return value === 'fast' ? 'priority' : SERVICE_TIERS.find((tier) => tier === value)
+  const tier = requestedTier(value)
+  return tier === 'default' ? undefined : tier
 }

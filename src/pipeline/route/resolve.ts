@@ -1,6 +1,7 @@
 /** From a slug to models to the endpoints that may serve, each exclusion with its reason. */
 import { badField, DOCS_URL, Fault, type FaultCode, unknownModel } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
+import { requestedTier } from '../../core/service-tiers.ts'
 import type { PluginEntry } from '../../dialects/canon/request-fields.ts'
 import type { Endpoint, Model, ModelKind } from '../../routing/catalog/types.ts'
 import {
@@ -179,7 +180,7 @@ function serving(exchange: Aimed, all: readonly Endpoint[], bounds: Bounds): rea
       (terms || exchange.wish.advisors.length > 0 || undefined) &&
       ((endpoint) => terms?.bar(endpoint, terms.priced ? priceMoment(exchange, all) : undefined) ?? advisorBar(exchange, endpoint, terms)),
     tiers:
-      exchange.wish.preferences.order?.length || exchange.request.gateway.serviceTier === 'default'
+      exchange.wish.preferences.order?.length || requestedTier(exchange.request.gateway.serviceTier) === 'default'
         ? undefined
         : exchange.wish.variant.tiers,
   }

@@ -24,7 +24,8 @@ import {
   type Step,
 } from '../exchange.ts'
 import type { Reply, Service } from '../layer.ts'
-import { chargedExtras, concludeTurn, countOf, turnEndedBy, turnTariff } from '../money/turn-cost.ts'
+import { turnTariff } from '../money/tariffs.ts'
+import { chargedExtras, concludeTurn, countOf, turnEndedBy } from '../money/turn-cost.ts'
 import { endedEarly } from '../reply/final-fault.ts'
 import { acceptBody, textOf } from '../request/read.ts'
 

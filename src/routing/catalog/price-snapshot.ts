@@ -6,6 +6,7 @@ import { createRequire } from 'node:module'
 import type { MatchLogic, ModelInfo, ModelPrice, Provider, TieredPrices } from '@pydantic/genai-prices'
 import type { EndpointConfig } from '../../config/config.ts'
 import { decimalText } from '../../core/money-text.ts'
+import { type PagePrice, pagePrice } from './page-prices.ts'
 
 type Package = typeof import('@pydantic/genai-prices')
 type PriceConfig = Exclude<NonNullable<EndpointConfig['price']>, string>
@@ -55,11 +56,20 @@ export interface Priced {
  * What a model costs at the provider of this address; undefined where the snapshot does not know it, or has a price for it that ours
  * cannot express, such as one per minute of audio.
  */
-export function snapshotPrice({ url, model, embeds }: Priced): PriceConfig | undefined {
+export function snapshotPrice(wanted: Priced): PriceConfig | undefined {
+  const { page, snapshot } = statedPrices(wanted)
+  return page ? page.price : snapshot
+}
+
+/** What is stated of the model: by the provider's page, which is right where they differ, and by the snapshot. */
+export function statedPrices({ url, model, embeds }: Priced): { page: PagePrice | undefined; snapshot: PriceConfig | undefined } {
   const provider = url === undefined || MOVING.test(model) ? undefined : loadSnapshot().findProvider({ providerApiUrl: url })
   const found = provider && modelOf(provider, model.toLowerCase())
   const price = found && priceOf(found)
-  return price && (embeds || price.completion !== undefined) ? price : undefined
+  return {
+    page: provider && pagePrice(provider.id, model),
+    snapshot: price && (embeds || price.completion !== undefined) ? price : undefined,
+  }
 }
 
 /** A name that stands for whichever model is the newest: since the snapshot it may have become another one. */

@@ -14,7 +14,14 @@ export interface RobotsJob {
 /** The package is one function; its types say a module. */
 const parse = robotsParser as unknown as (at: string, text: string) => { isAllowed(url: string, agent: string): boolean | undefined }
 
+/**
+ * Lines that make groups and rules. Others must not interfere with them (RFC 9309, section 2.2.4), but the package ends a group at one
+ * that stands between two lines `User-agent` (robots-parser 3.0.1): what is disallowed for the first of them was allowed.
+ */
+const RULE = /^[\uFEFF\s]*(?:user-agent|allow|disallow)\s*:/i
+
 serveJobs(async (job) => {
   const { at, text, url, agent } = job as RobotsJob
-  return { result: parse(at, text).isAllowed(url, agent) !== false }
+  const rules = text.split(/\r\n|\r|\n/).filter((line) => RULE.test(line))
+  return { result: parse(at, rules.join('\n')).isAllowed(url, agent) !== false }
 })

@@ -58,7 +58,10 @@ t.test('a wrong field is named, with what was expected there', async (t) => {
     [{ top_p: -1 }, 'top_p: must be from 0 to 1'],
     [{ stop_sequences: [''] }, 'stop_sequences[0]: must not be empty'],
     [{ metadata: { user_id: 'x'.repeat(257) } }, 'metadata.user_id: must be at most 256 characters'],
-    [{ service_tier: '' }, 'service_tier: must not be empty'],
+    [
+      { service_tier: '' },
+      'service_tier: expected one of: auto, default, flex, priority, scale, fast, ultrafast, on_demand, performance, standard, standard_only; or null',
+    ],
     [{ system: [{ type: 'image', text: 'x' }] }, 'system[0].type: expected text'],
     [{ system: [{ type: 'text', text: 'a', cache_control: { type: 'x' } }] }, 'system[0].cache_control.type: expected ephemeral'],
     [{ cache_control: { type: 'ephemeral', ttl: '2h' } }, 'cache_control.ttl: expected one of: 5m, 1h; or null'],

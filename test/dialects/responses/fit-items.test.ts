@@ -161,7 +161,7 @@ t.test('marks for the cache go only where they are taken', async (t) => {
 
 t.test('words that a provider defines pass to its own wire', async (t) => {
   const fields = {
-    service_tier: 'on_demand',
+    service_tier: 'scale',
     reasoning: { effort: 'ultra', summary: 'brief', mode: 'deep' },
     text: { verbosity: 'loud' },
     prompt_cache_options: { mode: 'implicit', ttl: '30m' },

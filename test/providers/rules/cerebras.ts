@@ -99,7 +99,8 @@ function check({ body, model }: Call): Refusal | undefined {
   return open ? bad(open) : undefined
 }
 
-const entry = (model: string): string => `endpoints: [{ provider: cerebras, model: ${model}, price: { prompt: "1", completion: "1" } }]`
+const entry = (model: string, more = ''): string =>
+  `endpoints: [{ provider: cerebras, model: ${model}, price: { prompt: "1", completion: "1" }${more} }]`
 
 export const cerebras: Rules = {
   preset: 'cerebras',
@@ -110,7 +111,15 @@ export const cerebras: Rules = {
     'github.com/egoist/chatwise-releases/issues/1442',
     'github.com/dcdpr/jp/pull/531',
   ],
-  models: [{ slug: 'cerebras/gpt-oss-120b', name: 'gpt-oss-120b', entry: entry('gpt-oss-120b'), reasons: true }],
+  models: [
+    {
+      slug: 'cerebras/gpt-oss-120b',
+      name: 'gpt-oss-120b',
+      entry: entry('gpt-oss-120b', ', quirks: { efforts: [low, medium, high] }'),
+      reasons: true,
+    },
+    { slug: 'cerebras/zai-glm-4.7', name: 'zai-glm-4.7', entry: entry('zai-glm-4.7'), reasons: true },
+  ],
   path: () => '/chat/completions',
   denied: bearer({
     status: 401,

@@ -101,7 +101,10 @@ function check({ body, model }: Call): Refusal | undefined {
     return refusal(400, "Only one of 'max_tokens' and 'max_completion_tokens' may be set")
   // github.com/lambda-symbolics/autolith/pull/25
   if (body.reasoning_effort !== undefined && !model.reasons) return refusal(400, 'reasoning_effort is not supported by this model')
-  if (body.reasoning_effort === 'none') return refusal(400, "reasoning_effort 'none' is not supported by this model")
+  // The SDK's own words of gpt-oss (pip fireworks-ai 1.2.30, reasoning_effort).
+  if (body.reasoning_effort === 'none' && model.name.includes('gpt-oss')) return refusal(400, 'Invalid reasoning effort: none')
+  if (body.reasoning_effort !== undefined && body.thinking !== undefined)
+    return refusal(400, "'thinking' cannot be specified together with 'reasoning_effort'")
   const open = unpaired(list(body.messages))
   return open ? refusal(400, open) : undefined
 }
@@ -116,11 +119,12 @@ export const fireworks: Rules = {
   ],
   models: [
     {
-      slug: 'openai/gpt-oss-120b',
-      name: 'accounts/fireworks/models/gpt-oss-120b',
+      slug: 'openai/gpt-oss-20b',
+      name: 'accounts/fireworks/models/gpt-oss-20b',
       reasons: true,
       more: { provider: { only: ['fireworks'] } },
     },
+    { slug: 'z-ai/glm-5.3', name: 'accounts/fireworks/models/glm-5p3', reasons: true, more: { provider: { only: ['fireworks'] } } },
   ],
   path: () => '/chat/completions',
   denied: bearer({

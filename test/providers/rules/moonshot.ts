@@ -103,6 +103,8 @@ function check(call: Call): Refusal | undefined {
   if ((body.temperature ?? 1) !== 1) return bad('invalid temperature: only 1 is allowed for this model')
   for (const [name, only] of FIXED) if ((body[name] ?? only) !== only) return bad(`invalid ${name}: only ${only} is allowed for this model`)
   const { reasoning_effort: effort } = body
+  // github.com/HKUDS/nanobot/issues/3939
+  if (effort !== undefined && body.thinking !== undefined) return bad("cannot specify both 'thinking' and 'reasoning_effort'")
   // github.com/mnfst/modelparams.dev/pull/168
   const efforts = model.name === 'kimi-k3' ? ['low', 'high', 'max'] : ['low', 'high']
   if (effort !== undefined && !efforts.includes(String(effort))) return bad(`invalid reasoning_effort: ${effort}`)

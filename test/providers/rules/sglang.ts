@@ -42,6 +42,7 @@ const departure = departures(
     user: may(Type.String()),
     tools: may(Type.Array(Type.Object({ function: Type.Object({ name: Type.String() }) }))),
     tool_choice: may(Type.Union([words('auto', 'required', 'none'), Type.Object({ function: anyObject })])),
+    chat_template_kwargs: may(anyObject),
     reasoning_effort: oneOf('none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'ultra', 'max'),
   }),
 )

@@ -41,6 +41,7 @@ const departure = departures(
     min_p: Type.Optional(Type.Number()),
     n: Type.Optional(Type.Integer({ minimum: 1 })),
     presence_penalty: Type.Optional(Type.Number()),
+    reasoning: Type.Optional(Type.Object({ enabled: Type.Optional(Type.Boolean()) })),
     reasoning_effort: Type.Optional(words('low', 'medium', 'high')),
     repetition_penalty: Type.Optional(Type.Number()),
     response_format: Type.Optional(Type.Object({ type: words('text', 'json_schema', 'json_object') })),
@@ -70,7 +71,14 @@ export const together: Rules = {
   sources: ['npm together-ai 0.52.0, resources/chat/completions'],
   models: [
     { slug: 'openai/gpt-oss-120b', name: 'openai/gpt-oss-120b', reasons: true, more: only },
-    { slug: 'qwen/qwen3.5-397b-a17b', name: 'Qwen/Qwen3.5-397B-A17B', images: true, more: only },
+    { slug: 'z-ai/glm-5.3', name: 'zai-org/GLM-5.3', reasons: true, more: only },
+    {
+      slug: 'together/qwen3.5-397b-a17b',
+      name: 'Qwen/Qwen3.5-397B-A17B',
+      entry:
+        'input: [text, image]\nendpoints: [{ provider: together, model: Qwen/Qwen3.5-397B-A17B, price: { prompt: "1", completion: "1" } }]',
+      images: true,
+    },
   ],
   path: () => '/chat/completions',
   denied: bearer(refusal(401, 'Invalid API key provided.', { code: 'invalid_api_key' })),

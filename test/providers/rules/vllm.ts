@@ -37,6 +37,7 @@ const departure = departures(
       Type.Array(Type.Object({ type: Type.Optional(words('function')), function: Type.Object({ name: Type.String() }) }), { minItems: 1 }),
     ),
     tool_choice: may(Type.Union([words('none', 'auto', 'required'), Type.Object({ function: Type.Object({ name: Type.String() }) })])),
+    chat_template_kwargs: may(anyObject),
     reasoning_effort: oneOf('none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'),
     parallel_tool_calls: may(Type.Boolean()),
     user: may(Type.String()),

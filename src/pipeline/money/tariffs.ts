@@ -1,0 +1,25 @@
+/** At which prices a request is held, and a turn charged: those of the endpoint, the region, the tier that served, and the time that counts. */
+import { type Tariff, tariffAt, tariffFrom } from '../../ledger/pricing.ts'
+import type { Endpoint } from '../../routing/catalog/types.ts'
+import type { Turn } from '../attempt/turn.ts'
+import type { Accepted } from '../exchange.ts'
+import { pricedEndpoint } from './served-price.ts'
+
+/** What the endpoint may charge for this request, before it is called. */
+export function tariffOf(exchange: Accepted, endpoint: Endpoint): Tariff {
+  return tariffFrom(endpoint, exchange.head.at, regionOf(exchange))
+}
+
+/** What a turn is charged at, by the tier that served and, where its provider counts by that, the time at which it had ended. */
+export function turnTariff(exchange: Accepted, turn: Turn): Tariff {
+  const { at, clock } = exchange.head
+  const endpoint = pricedEndpoint(turn, at)
+  if (endpoint.provider.priceTime === 'start') return tariffAt(endpoint, at, regionOf(exchange))
+  turn.endedAt ??= clock.now()
+  return tariffAt(endpoint, turn.endedAt, regionOf(exchange))
+}
+
+function regionOf({ request: { body, client } }: Accepted): string | undefined {
+  const region = client.regionField === undefined ? undefined : body[client.regionField]
+  return typeof region === 'string' ? region : undefined
+}
