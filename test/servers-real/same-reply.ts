@@ -26,12 +26,12 @@ const READ: Readonly<Record<ServedWire, (reply: JsonObject) => Expected>> = {
 }
 
 /** The server's own reply, parsed. @throws where it is an error. */
-export async function directReply(url: string, wire: ServedWire, asked: Asked): Promise<JsonObject> {
+export async function directReply(url: string, wire: ServedWire, asked: Asked, model = 'tiny-chat'): Promise<JsonObject> {
   const client = clientOf(wire)
   const response = await fetch(`${url}${client?.path}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'anthropic-version': '2023-06-01' },
-    body: JSON.stringify({ model: 'tiny-chat', ...client?.write(asked) }),
+    body: JSON.stringify({ model, stream: false, ...client?.write(asked) }),
   })
   const text = await response.text()
   if (response.status !== 200) throw new Error(`${response.status}: ${text}`)
