@@ -1,6 +1,5 @@
 /** How the servers of `programs.ts` are started: on one core, without a look at any model hub. */
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
@@ -73,26 +72,4 @@ export function startInfinity(t: Test, path: string, folders: readonly { folder:
     env: () => ({ ...OFFLINE, INFINITY_ANONYMOUS_USAGE_STATS: '0' }),
     ready: '/health',
   })
-}
-
-/** Ollama with the model of a GGUF file, made under the name `tiny-chat`. */
-export async function startOllama(t: Test, path: string, { gguf, modelfile }: { gguf: string; modelfile: string }): Promise<ServedModel> {
-  const folder = folderFor(t)
-  const env = (port: number) => ({
-    OLLAMA_HOST: `127.0.0.1:${port}`,
-    OLLAMA_MODELS: join(folder, 'models'),
-    HOME: folder,
-    OLLAMA_NUM_PARALLEL: '2',
-    OLLAMA_KEEP_ALIVE: '30m',
-    OLLAMA_NOHISTORY: '1',
-    OMP_NUM_THREADS: '1',
-  })
-  const file = join(folder, 'Modelfile')
-  writeFileSync(file, `FROM ${gguf}\n${modelfile}`)
-  const server = await startServer(t, { path, args: () => ['serve'], env, ready: '/api/version' })
-  execFileSync(path, ['create', 'tiny-chat', '-f', file], {
-    env: { ...process.env, ...env(Number(new URL(server.url).port)) },
-    stdio: 'ignore',
-  })
-  return { server, model: 'tiny-chat' }
 }

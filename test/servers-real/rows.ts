@@ -200,4 +200,26 @@ export const ROWS: readonly Row[] = [
     makes: 'The same, and 400',
     test: '`servers-real/vectors`',
   },
+  {
+    server: 'llama.cpp',
+    request: '`/input_tokens` below the path of generations, with the same body',
+    does: 'The tokens of the prompt, by its own template',
+    makes:
+      'The count of `count_tokens` (quirk `count_tokens: input_tokens`, which the preset sets); an estimate where the version has none',
+    test: '`servers-real/llama-cpp`',
+  },
+  {
+    server: 'vLLM',
+    request: '`/v1/messages`',
+    does: 'Thoughts are signed with a random word that nothing looks at',
+    makes: 'The same word',
+    test: '`servers-real/vllm`',
+  },
+  {
+    server: 'vLLM',
+    request: '`max_tokens` above the context',
+    does: '400 that names the field',
+    makes: 'The cap is lowered to what is left',
+    test: '`servers-real/vllm`',
+  },
 ]

@@ -66,5 +66,9 @@ export const chatQuirks = {
   safety_identifier_length: safetyIdentifierLength,
   web_search: webSearch,
   media_urls: mediaUrls,
+  count_tokens: oneOf(
+    '`input_tokens`: the provider counts the tokens of a request at `/chat/completions/input_tokens`. If unset: it does not, and the count is an estimate.',
+    ['input_tokens'],
+  ),
   body,
 }
