@@ -7,6 +7,7 @@ import { lossesMarkdown, parametersMarkdown } from './dialect-matrix.ts'
 import { eventsMarkdown } from './events-table.ts'
 import { withSections } from './markdown-table.ts'
 import { metricsMarkdown } from './metrics-table.ts'
+import { modelServerFigures, modelServerRows } from './model-server-tables.ts'
 import { pluginsMarkdown } from './plugins-table.ts'
 import { providerPages, providersMarkdown } from './provider-pages.ts'
 import { quirksMarkdown } from './quirks-table.ts'
@@ -27,6 +28,7 @@ const GENERATED: readonly [file: string, make: (found: string) => string | Promi
   ['docs/recognisers.md', (found) => withSections(found, recogniserFigures())],
   ['docs/events.md', (found) => withSections(found, { 'event-types': eventsMarkdown() })],
   ['docs/operations.md', async (found) => withSections(found, { metrics: await metricsMarkdown() })],
+  ['docs/behaviour/model-servers.md', (found) => withSections(found, { figures: modelServerFigures(), rows: modelServerRows() })],
   ['docs/dialects.md', (found) => withSections(found, { parameters: parametersMarkdown(), losses: lossesMarkdown() })],
 ]
 

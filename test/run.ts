@@ -37,7 +37,7 @@ const ONE_PROCESS = join('test', 'support', 'one-process.ts')
  * Seconds that one file may take: far more than it does, on a busy machine too. An agent, or what is delivered, is installed first;
  * a browser looks at each page in each form.
  */
-const FILE_SECONDS = { short: 300, browser: 900, install: 900, long: 7200 }
+const FILE_SECONDS = { short: 300, browser: 900, install: 900, models: 1800, long: 7200 }
 /** Seconds after which a file that has not ended by itself is killed. */
 const GRACE = 20
 const NODE = Number.parseInt(process.versions.node, 10) < 24 ? join(BIN, 'node') : process.execPath
@@ -149,7 +149,8 @@ function environment(choice: Choice): NodeJS.ProcessEnv {
   return env
 }
 
-function kindOf({ long, agents, delivery, browser }: Choice): keyof typeof FILE_SECONDS {
+function kindOf({ long, agents, delivery, browser, modelServers }: Choice): keyof typeof FILE_SECONDS {
+  if (modelServers) return 'models'
   if (long) return 'long'
   return agents || delivery ? 'install' : browser ? 'browser' : 'short'
 }

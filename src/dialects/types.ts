@@ -303,10 +303,13 @@ export interface UpstreamDialect extends ProviderWire {
   }
   /** Counting the tokens of a request at the provider, if it offers that; `sees` is true for input outside of the body that is counted. */
   readonly countTokens?: {
-    encode(request: CanonicalRequest, target: Target): Encoded
+    /** @returns undefined where this provider of the dialect does not count. */
+    encode(request: CanonicalRequest, target: Target): Encoded | undefined
     /** @returns undefined where the reply holds no count. */
     decode(body: JsonObject): number | undefined
     sees?(kind: CountedKind, model: string): boolean
+    /** True where 404 may say that this version of the server has no counter. */
+    readonly isOfSome?: boolean
   }
   readonly pass?: PassWire
   /** Present where the provider lives inside this process: no HTTP, events straight away. */

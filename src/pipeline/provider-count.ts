@@ -4,6 +4,7 @@ import { asFault, Fault, isAccountFault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { wellFormedJson } from '../core/well-formed.ts'
 import { withTakenNames } from '../dialects/canon/tool-names.ts'
+import type { Encoded } from '../dialects/types.ts'
 import type { Endpoint } from '../routing/catalog/types.ts'
 import type { Grant } from '../services/credentials/types.ts'
 import { type BodyReceiver, type CallTimeouts, UpstreamCall } from '../services/upstream/call.ts'
@@ -20,6 +21,7 @@ import { endedEarly } from './reply/final-fault.ts'
 import { withMedia } from './route/media-fetch.ts'
 import { callPath, credentialHeaders, providerAddress } from './route/provider-address.ts'
 
+const NOT_COUNTED: Encoded = { path: '', body: {}, dropped: [] }
 /** A count is a short object. */
 const CAP = 64 * 1024
 /** Statuses of a provider of the wire that has no counter: no such operation (RFC 9110, 15.5.6 and 15.6.2). */
@@ -59,10 +61,14 @@ export async function countAt(
   const counter = dialect?.countTokens
   if (!dialect || !counter) return undefined
   const target = { ...targetOf(exchange, endpoint, dialect), stream: false }
+  let isCounted = true
   const encoded = encodeCanonical(withMedia(exchange, target.quirks), target, (request) => {
     const renamed = dialect.toolNames && withTakenNames(request, dialect.toolNames)
-    return counter.encode(renamed?.request ?? request, target)
+    const count = counter.encode(renamed?.request ?? request, target)
+    isCounted = count !== undefined
+    return count ?? NOT_COUNTED
   })
+  if (!isCounted) return undefined
   const { provider } = endpoint
   const address = providerAddress(provider, dialect)
   const gathered = new GatheredJson()
@@ -94,7 +100,8 @@ export async function countAt(
     return counter.decode(await gathered.done)
   } catch (thrown) {
     const fault = withoutEcho(asFault(thrown), exchange.request)
-    if (fault.origin !== 'upstream' || (fault.retry === 'never' && !LACKS_COUNTER.has(replied))) throw fault
+    if (fault.origin !== 'upstream' || (fault.retry === 'never' && !LACKS_COUNTER.has(replied) && !(counter.isOfSome && replied === 404)))
+      throw fault
     countAttempt(dependencies.tallies, provider.slug, fault.code)
     if (isAccountFault(fault)) dependencies.alarm(provider, fault, undefined)
     // The estimate is worth more than another call; the next request gets another credential.

@@ -158,6 +158,23 @@ t.test('functions go without strict to servers that print it into the prompt', a
   }
 })
 
+t.test('that a function is not strict, which callers of Responses state, is not printed into prompts of chat servers', async (t) => {
+  const { gateway, upstream } = await startScene(t, { answer: says({ text: ['fine'] }) })
+  const strictOf = async (path: string, body: JsonObject): Promise<unknown> => {
+    t.equal((await gateway.post(path, { model: MODEL, ...body })).status, 200)
+    return object(list(upstream.requests.at(-1)?.json.tools)[0].function).strict
+  }
+  const described = { name: 'get_weather', parameters: TOOL.schema }
+  for (const strict of [false, true])
+    t.equal(
+      await strictOf('/v1/responses', { input: 'hello', tools: [{ type: 'function', strict, ...described }] }),
+      strict || undefined,
+      `responses, ${strict}`,
+    )
+  const own = { ...question('hello'), tools: [{ type: 'function', function: { ...described, strict: false } }] }
+  t.equal(await strictOf('/v1/chat/completions', own), false, 'what a chat caller states goes on')
+})
+
 const THOUGHT = 'I need the weather.'
 /** The newest turn but one of a conversation in which a thought without a signature stands, as each format replays it. */
 const REPLAYED: Readonly<Record<Client, JsonObject>> = {

@@ -17,9 +17,11 @@ import { directReply, expectedOf, found, MODELS, WIRES } from './same-reply.ts'
 const configuration = (url: string): string => `
 providers:
   chat: { preset: llama-cpp, base_url: "${url}/v1" }
-  responses: { dialect: openai-responses, base_url: "${url}/v1", discover: true }
-  messages: { dialect: anthropic, base_url: "${url}", discover: true }
+  responses: { dialect: openai-responses, base_url: "${url}/v1", discover: true, quirks: { unsigned_reasoning: true } }
+  messages: { dialect: anthropic, base_url: "${url}", discover: true, quirks: { unsigned_reasoning: true } }
 `
+
+t.setTimeout(280_000)
 
 /** Width at which the model writes some hundred tokens a second. */
 const SLOW = 40_000
@@ -43,9 +45,7 @@ else {
         const { callId = '' } = client.fold(replayed).calls[0] ?? {}
         const turns = { ...WEATHER_TURN, turns: [...WEATHER_TURN.turns, { replayed }, resultFor(callId)] }
         const differs = await found(gateway, { client, wire, model: MODELS[wire], stream: false, body: client.write(turns) }, expected)
-        // A thought without a signature does not go from one format to another: the prompt is shorter by it.
-        const known = own?.id === client.id || wire === 'openai-chat' ? [] : differs.filter((text) => text.startsWith('usage.input'))
-        t.same(differs, known, `${wire}, ${client.id}`)
+        t.same(differs, [], `${wire}, ${client.id}`)
       }
     }
   })

@@ -8,6 +8,7 @@ import type { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { freePorts } from '../support/crash/configuration.ts'
+import type { ModelServer } from './model-server.ts'
 
 const FOLDER = fileURLToPath(new URL('./python/', import.meta.url))
 const PYTHON = process.env.HEADGATE_TEST_LLAMA_PYTHON ?? `${FOLDER}.venv/bin/python`
@@ -15,14 +16,8 @@ const PYTHON = process.env.HEADGATE_TEST_LLAMA_PYTHON ?? `${FOLDER}.venv/bin/pyt
 /** A reason to skip, where the server cannot be had. */
 export const NOT_INSTALLED = existsSync(PYTHON) ? undefined : 'NOT INSTALLED: test/servers-real/python/.venv, see .ci/run'
 
-export interface ModelServer {
-  /** Without `/v1`. */
-  readonly url: string
-  /** Ends it in the middle of whatever it does. */
-  kill(): Promise<void>
-  /** Starts it again on the same port. */
-  start(): Promise<void>
-}
+/** As requirements.txt pins it. */
+export const LLAMA_VERSION = 'b11549 (PyPI `xllamacpp` 2026.10.11549)'
 
 type Running = ChildProcessByStdio<Writable, Readable, Readable>
 

@@ -25,13 +25,19 @@ const READ: Readonly<Record<ServedWire, (reply: JsonObject) => Expected>> = {
   anthropic: readMessage,
 }
 
+/** The body of a client; no thinking at all is a setting of its own in the format of Messages, and no effort. */
+export function written(client: Client, { effort, ...asked }: Asked): JsonObject {
+  if (effort !== 'none' || client.id !== 'messages') return client.write(effort === undefined ? asked : { ...asked, effort })
+  return { ...client.write(asked), thinking: { type: 'disabled' } }
+}
+
 /** The server's own reply, parsed. @throws where it is an error. */
-export async function directReply(url: string, wire: ServedWire, asked: Asked): Promise<JsonObject> {
+export async function directReply(url: string, wire: ServedWire, asked: Asked, model = 'tiny-chat'): Promise<JsonObject> {
   const client = clientOf(wire)
   const response = await fetch(`${url}${client?.path}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'anthropic-version': '2023-06-01' },
-    body: JSON.stringify({ model: 'tiny-chat', ...client?.write(asked) }),
+    body: JSON.stringify({ model, stream: false, ...(client && written(client, asked)) }),
   })
   const text = await response.text()
   if (response.status !== 200) throw new Error(`${response.status}: ${text}`)
@@ -51,15 +57,21 @@ export interface Case {
   model: string
   stream: boolean
   body: JsonObject
+  /** What the server draws anew for each reply. */
+  drawn?: readonly string[] | undefined
 }
 
 /** @returns each difference in words. */
-export async function found(gateway: Gateway, { client, wire, model, stream, body }: Case, expected: Expected): Promise<string[]> {
+export async function found(
+  gateway: Gateway,
+  { client, wire, model, stream, body, drawn = [] }: Case,
+  expected: Expected,
+): Promise<string[]> {
   try {
     const response = await gateway.post(client.path, { model, stream, ...body })
     const text = await response.text()
     if (response.status !== 200) return [`${response.status}: ${text}`]
-    const isCounted = ({ leaf }: Difference): boolean => leaf !== 'usage.cached' && leaf !== 'usage.written'
+    const isCounted = ({ leaf }: Difference): boolean => leaf !== 'usage.cached' && leaf !== 'usage.written' && !drawn.includes(leaf)
     return differences(client, wire, expected, foldReply(client, text, stream))
       .filter(isCounted)
       .map(describe)

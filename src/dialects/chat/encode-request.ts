@@ -14,12 +14,13 @@ import { SAMPLING, WIRE } from './wire.ts'
 
 export const PATH = '/chat/completions'
 
-function encodeTool(tool: ToolSpec, dropped: string[]): JsonObject | undefined {
+function encodeTool(tool: ToolSpec, sameWire: boolean, dropped: string[]): JsonObject | undefined {
   if (tool.kind === 'function') {
     const spec: JsonObject = { name: tool.name }
     if (tool.description !== undefined) spec.description = tool.description
     if (tool.parameters) spec.parameters = tool.parameters
-    if (typeof tool.strict === 'boolean') spec.strict = tool.strict
+    // Callers of Responses state that a function is not strict, which is what its absence means here; servers print it into the prompt.
+    if (tool.strict === true || (tool.strict === false && sameWire)) spec.strict = tool.strict
     const encoded: JsonObject = { type: 'function', function: Object.assign(spec, nativeOf(tool, WIRE)) }
     if (tool.cache) encoded.cache_control = cacheControl(tool.cache)
     return encoded
@@ -97,7 +98,8 @@ function addExtras(request: CanonicalRequest, body: JsonObject, dropped: string[
 /** @returns the body and the names of what the caller sent and this upstream cannot take. */
 export function encodeRequest(request: CanonicalRequest, target: Target): Encoded {
   const dropped: string[] = []
-  const writer = new MessageWriter(request.extras?.dialect === WIRE)
+  const sameWire = request.extras?.dialect === WIRE
+  const writer = new MessageWriter(sameWire)
   for (const item of request.items) writer.write(item)
   dropped.push(...writer.dropped)
   const body: JsonObject = { model: target.model, messages: writer.messages }
@@ -105,7 +107,7 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Encode
   const offered = offeredTools(request, WIRE)
   const search = offered.tools.map(nativeSearchIn).find((found) => found !== undefined)
   const listed = search ? offered.tools.filter((tool) => !nativeSearchIn(tool)) : offered.tools
-  const tools = listed.map((tool) => encodeTool(tool, dropped)).filter((tool) => tool !== undefined)
+  const tools = listed.map((tool) => encodeTool(tool, sameWire, dropped)).filter((tool) => tool !== undefined)
   if (tools.length > 0) body.tools = tools
   // A search that is requested in this way always runs.
   const chosen = offered.toolChoice?.mode === 'named' && choosesSearch(offered.toolChoice.name, offered.tools)

@@ -2,6 +2,7 @@
 import type { ClientDialect, UpstreamDialect } from '../types.ts'
 import { check } from './check.ts'
 import { chatClientTools } from './client-tools.ts'
+import { countTokens } from './count-tokens.ts'
 import { decodeRequest } from './decode-request.ts'
 import { decodeResult } from './decode-result.ts'
 import { ChatStreamDecoder } from './decode-stream.ts'
@@ -53,5 +54,6 @@ export const openaiChat: UpstreamDialect = {
   webSearch: searchWire,
   outside: outsideInput,
   wire: WIRE,
+  countTokens,
   pass: chatPass,
 }

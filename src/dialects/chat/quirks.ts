@@ -73,5 +73,9 @@ export const chatQuirks = {
   web_search: webSearch,
   media_urls: mediaUrls,
   service_tiers: serviceTiers,
+  count_tokens: oneOf(
+    '`input_tokens`: the provider counts the tokens of a request at `/chat/completions/input_tokens`. If unset: it does not, and the count is an estimate.',
+    ['input_tokens'],
+  ),
   body,
 }

@@ -7,7 +7,6 @@ import { Fault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { wellFormedJson } from '../../core/well-formed.ts'
 import { CallWatch } from '../../dialects/canon/call-watch.ts'
-import { dropEffort, effortIn } from '../../dialects/canon/efforts.ts'
 import type { StreamEvent } from '../../dialects/canon/events.ts'
 import { withPlainIds } from '../../dialects/canon/provider-ids.ts'
 import { shapeBody } from '../../dialects/canon/quirks.ts'
@@ -173,12 +172,7 @@ function encode({ exchange, endpoint, dialect, lane, target, stops }: EndpointCa
   // Of earlier turns of the same exchange.
   if (exchange.run.signer) encoded.body = withPlainIds(encoded.body)
   if (loweredCap(exchange, endpoint) !== undefined && !encoded.dropped.includes('max_tokens')) encoded.dropped.push('max_tokens')
-  const effort = effortIn(encoded.body)
-  exchange.run.effort = effort
-  if (effort !== undefined && (exchange.run.withoutEffort?.has(endpoint.id) || refusedEfforts.has(endpoint.id, effort))) {
-    dropEffort(encoded.body)
-    encoded.dropped.push('reasoning.effort')
-  }
+  refusedEfforts.fit(encoded, exchange.run, endpoint.id)
   // Nothing is lost: the answer is cut here.
   if (stops) encoded.dropped = encoded.dropped.filter((name) => name !== 'stop')
   return encoded

@@ -9,12 +9,12 @@ import { CHAT_TEMPLATE } from './template.ts'
 import { byteLevel, CONTROL, MARKS, type Piece, TOPICS, WORDS } from './vocabulary.ts'
 
 /** Length of a vector. Its places: a constant, the mark of a keyword, one for each topic; behind them what tells one token from another. */
-const WIDTH = 128
+export const WIDTH = 128
 const CONSTANT = 0
 const KEYWORD = 1
 const FIRST_TOPIC = 2
 const FIRST_CODE = 2 + Object.keys(TOPICS).length
-const CONTEXT = 32_768
+export const CONTEXT = 32_768
 /** A pair of places that the rotary embedding turns by 0.00049 for each token of distance: attention to a keyword falls evenly with it. */
 const SLOW_PAIR = 53
 /** What attention to a keyword is at distance 0, before its slope; to other tokens it is 0. */
@@ -163,7 +163,7 @@ function layer(): GgufTensor[] {
 }
 
 /** The network behind the attention adds nothing; how wide it is decides how long a token takes. */
-function network(width: number): GgufTensor[] {
+export function network(width: number): GgufTensor[] {
   return [
     { name: 'blk.0.ffn_gate.weight', shape: [width, WIDTH], data: undefined },
     { name: 'blk.0.ffn_up.weight', shape: [width, WIDTH], data: undefined },

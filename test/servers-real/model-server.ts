@@ -1,0 +1,79 @@
+/** A model server in a process of its own, beside the tests. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import type { Test } from 'tap'
+import { freePorts } from '../support/crash/configuration.ts'
+import { eventually } from '../support/eventually.ts'
+
+export interface ModelServer {
+  /** Without `/v1`. */
+  readonly url: string
+  /** Ends it in the middle of whatever it does. */
+  kill(): Promise<void>
+  /** Starts it again on the same port. */
+  start(): Promise<void>
+}
+
+export interface Command {
+  readonly path: string
+  readonly args: (port: number) => readonly string[]
+  readonly env?: (port: number) => Record<string, string>
+  /** Path that answers 200 once it serves. */
+  readonly ready: string
+}
+
+/** Milliseconds that the slowest needs on a busy machine: vLLM was seen to take nine minutes. */
+const PATIENCE = 900_000
+
+/** Everything that it starts ends with its standard input, and so with the test, whatever ends that. */
+const GUARDED = '("$@"; kill -9 0) & cat > /dev/null; kill -9 0'
+
+/** Starts it; it stops when `t` ends. */
+export async function startServer(t: Test, command: Command): Promise<ModelServer> {
+  const [port = 0] = await freePorts(1)
+  const url = `http://127.0.0.1:${port}`
+  let end: (() => Promise<void>) | undefined
+  const start = async (): Promise<void> => {
+    end ??= await begin(command, port, url)
+  }
+  const kill = async (): Promise<void> => {
+    const last = end
+    end = undefined
+    await last?.()
+  }
+  t.teardown(kill)
+  await start()
+  return { url, kill, start }
+}
+
+async function begin({ path, args, env, ready }: Command, port: number, url: string): Promise<() => Promise<void>> {
+  const words = ['-c', GUARDED, 'sh', 'nice', '-n', '5', path, ...args(port)]
+  const child = spawn('sh', words, { detached: true, stdio: ['pipe', 'pipe', 'pipe'], env: { ...process.env, ...env?.(port) } })
+  child.stdin.on('error', () => {})
+  let said = ''
+  let isGone = false
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => {
+      said = (said + chunk.toString()).slice(-4000)
+    })
+  const gone = once(child, 'exit').then(() => {
+    isGone = true
+  })
+  const end = async (): Promise<void> => {
+    child.stdin.end()
+    await gone
+  }
+  const answers = async (): Promise<boolean> => {
+    if (isGone) throw new Error(`the server has ended:\n${said}`)
+    const response = await fetch(`${url}${ready}`).catch(() => undefined)
+    await response?.arrayBuffer()
+    return response?.status === 200
+  }
+  try {
+    await eventually(`${path} serves`, answers, { limit: PATIENCE, found: () => said })
+  } catch (error) {
+    await end()
+    throw error
+  }
+  return end
+}

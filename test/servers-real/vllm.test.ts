@@ -1,0 +1,55 @@
+/** vLLM on the CPU behind the gateway, over the three formats that it speaks: conversations, and what it counts. */
+import t from 'tap'
+import { startGateway } from '../support/gateway.ts'
+import { testConversations } from './conversation-suite.ts'
+import { startVllm } from './large-servers.ts'
+import { missing, program, VERSIONS } from './programs.ts'
+import { MODELS } from './same-reply.ts'
+
+t.setTimeout(1_800_000)
+
+const path = program('vllm')
+if (path === undefined) t.test('vLLM', { skip: missing('vllm') }, () => {})
+else {
+  const { server, model } = await startVllm(t, path)
+  const { url } = server
+  const gateway = await startGateway(`
+providers:
+  chat: { preset: vllm, base_url: "${url}/v1" }
+  responses: { dialect: openai-responses, base_url: "${url}/v1", discover: true, quirks: { unsigned_reasoning: true } }
+  messages: { dialect: anthropic, base_url: "${url}", discover: true, quirks: { unsigned_reasoning: true } }
+`)
+  t.teardown(() => gateway.close())
+  await testConversations(t, {
+    name: 'vLLM',
+    version: VERSIONS.vllm,
+    url,
+    gateway,
+    served: model,
+    models: MODELS,
+    // Its signatures are random and never looked at.
+    drawn: ['secrets'],
+    largestCap: 4000,
+    known: [
+      // The stop text stands beside an end that has no word for it.
+      {
+        wires: ['openai-chat'],
+        conversations: /^a stop text$/,
+        clients: ['messages'],
+        differs: /^end: expected "end_turn", got "stop_sequence"$/,
+      },
+      // Streams have two line ends between thought and call, whole replies do not.
+      {
+        wires: ['openai-chat', 'openai-responses', 'anthropic'],
+        conversations: /\bcalls?\b/,
+        differs: /^text: expected "", got "\\n\\n"$/,
+      },
+      // Of a thought without an end it counts fewer tokens where it is streamed, the fewer the larger its pieces are.
+      {
+        wires: ['openai-chat', 'openai-responses'],
+        conversations: /^a text that it does not know$/,
+        differs: /^usage\.reasoning: expected 3, got [12]$/,
+      },
+    ],
+  })
+}
