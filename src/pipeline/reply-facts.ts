@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { CodeForm, ErrorCodes } from '../core/error-codes.ts'
 import type { JsonObject } from '../core/json.ts'
+import type { Usage } from '../dialects/canon/usage.ts'
 import type { ClientDialect, ReplyContext } from '../dialects/types.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { codeFormOf } from './request/code-form.ts'
@@ -29,6 +30,7 @@ export class ReplyFacts implements ReplyContext {
   body: JsonObject = {}
   sequence = 0
   opened = false
+  counted: Usage | undefined = undefined
   readonly #caller: Caller
 
   /** @param created Unix seconds. */

@@ -143,7 +143,9 @@ function difference(bytes: Buffer, wire: Wire, random: () => number, seen: Seen)
   if (!source) {
     seen.doubled++
     const strict = readStrictly(bytes.toString())
-    return strict === undefined || /\\ud[89a-f]/.test(JSON.stringify(strict)) ? undefined : 'no name stands twice in it, yet it was not sliced'
+    return strict === undefined || /\\ud[89a-f]/.test(JSON.stringify(strict))
+      ? undefined
+      : 'no name stands twice in it, yet it was not sliced'
   }
   seen.sliced++
   if (isLetGo) seen.letGo++

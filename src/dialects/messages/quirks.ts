@@ -1,6 +1,18 @@
 /** Quirks of providers that speak the Messages API. */
 import { Type } from 'typebox'
-import { body, efforts, flag, forcedTools, listOf, mediaUrls, oneOf, serviceTiers, unsignedReasoning, webSearch, word } from '../canon/quirks.ts'
+import {
+  body,
+  efforts,
+  flag,
+  forcedTools,
+  listOf,
+  mediaUrls,
+  oneOf,
+  serviceTiers,
+  unsignedReasoning,
+  webSearch,
+  word,
+} from '../canon/quirks.ts'
 
 export const messagesQuirks = {
   thinking: oneOf('How reasoning is requested: a budget in tokens, or an effort (`adaptive`). If unset: a budget.', ['budget', 'adaptive']),
