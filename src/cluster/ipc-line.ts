@@ -7,9 +7,20 @@ import { FAULTS, Fault, type FaultCode } from '../core/faults.ts'
 /** The functions that one side offers, by name. Arguments and results cross as JSON: plain data only, null where there is nothing. */
 export type Offer<T> = { [K in keyof T]: (...args: never[]) => unknown }
 
+/** `never` in the place of each part, down to the fourth level, that does not cross: JSON has no form for it. */
+type Crossing<T, Levels extends 0[] = []> = T extends bigint | ReadonlyMap<unknown, unknown> | ReadonlySet<unknown>
+  ? never
+  : Levels['length'] extends 4
+    ? T
+    : T extends object
+      ? { [K in keyof T]: Crossing<T[K], [...Levels, 0]> }
+      : T
+
+type Reply<T> = Crossing<Awaited<T>>
+
 /** How a side answers what it offers. */
 export type Answers<T extends Offer<T>> = {
-  readonly [K in keyof T]: (...args: Parameters<T[K]>) => Awaited<ReturnType<T[K]>> | Promise<Awaited<ReturnType<T[K]>>>
+  readonly [K in keyof T]: (...args: Parameters<T[K]>) => Reply<ReturnType<T[K]>> | Promise<Reply<ReturnType<T[K]>>>
 }
 
 /** The end of a channel: a worker's process seen by its owner, or the owner seen from the worker. */
@@ -84,7 +95,23 @@ export class Line<Theirs extends Offer<Theirs>, Ours extends Offer<Ours>> {
   private readonly flush = (): void => {
     const { parcels } = this
     this.parcels = []
-    if (this.port.open) this.port.send({ parcels })
+    if (!this.port.open) return
+    try {
+      this.port.send({ parcels })
+    } catch (thrown) {
+      // One of them cannot be written as JSON. Neither the others nor this process may go with it.
+      this.oops(thrown)
+      for (const parcel of parcels) this.sendAlone(parcel)
+    }
+  }
+
+  private sendAlone(parcel: Parcel): void {
+    try {
+      this.port.send({ parcels: [parcel] })
+    } catch (thrown) {
+      if ('of' in parcel) this.port.send({ parcels: [{ of: parcel.of, fault: sentFault(thrown) }] })
+      else if (parcel.id !== undefined) this.answered({ of: parcel.id, fault: sentFault(thrown) })
+    }
   }
 
   private hear(message: unknown): void {

@@ -12,9 +12,9 @@ import type {
   FoundPage,
   GenerationRecord,
   GenerationSearch,
-  SessionList,
   SessionQuery,
   SessionSlice,
+  SessionUse,
   Sums,
   UseQuery,
   UseRow,
@@ -74,6 +74,17 @@ export function sentSums(sums: Sums): [key: string, nano: string][] {
 
 export function sumsFrom(sent: readonly (readonly [key: string, nano: string])[]): Sums {
   return new Map(sent.map(([key, nano]) => [key, BigInt(nano)]))
+}
+
+/** A sum of use, of a session or of others, as it crosses. */
+export type Sent<Row extends { cost: bigint }> = Omit<Row, 'cost'> & { cost: string }
+
+export function sentCost<Row extends { cost: bigint }>(row: Row): Sent<Row> {
+  return { ...row, cost: String(row.cost) }
+}
+
+export function costFrom<Row extends { cost: bigint }>(row: Sent<Row>): Row {
+  return { ...row, cost: BigInt(row.cost) } as unknown as Row
 }
 
 /** A sum of entries as it crosses. */
@@ -148,8 +159,8 @@ export interface OwnerOffer {
   /** Some more; none at the end. */
   ledgerNext(reading: number): GenerationRecord[]
   ledgerEnd(reading: number): null
-  ledgerUse(query: UseQuery): readonly UseRow[]
-  ledgerSessions(query: SessionQuery, slice: SessionSlice): SessionList
+  ledgerUse(query: UseQuery): Sent<UseRow>[]
+  ledgerSessions(query: SessionQuery, slice: SessionSlice): { total: number; rows: Sent<SessionUse>[] }
   ledgerSearch(query: GenerationSearch, before: string): FoundPage
   ledgerSpent(): [key: string, nano: string][]
   ledgerCarried(): [key: string, nano: string][]

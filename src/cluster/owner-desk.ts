@@ -9,7 +9,7 @@ import { WatchedKeys } from '../store/key-news.ts'
 import type { KeyRecord, KeyStore, StoredKey } from '../store/keys.ts'
 import type { StoreOfRecord } from '../store/record.ts'
 import { type Answers, Line, type Port } from './ipc-line.ts'
-import { type OwnerOffer, type Replaced, sentBalance, sentSums, type WorkerOffer } from './messages.ts'
+import { type OwnerOffer, type Replaced, sentBalance, sentCost, sentSums, type WorkerOffer } from './messages.ts'
 import { entryAnswers } from './remote-entries.ts'
 import { compactionKeyAnswers, eventAnswers, guardrailAnswers, refusalAnswers } from './remote-stores.ts'
 import type { CounterAnswer, CounterAsk, Counters, Topic } from './shared/types.ts'
@@ -163,8 +163,11 @@ export class OwnerDesk {
       ledgerOpen: (since) => readings.begin(since),
       ledgerNext: (reading) => readings.next(reading),
       ledgerEnd: (reading) => readings.end(reading),
-      ledgerUse: (query) => this.options.scans.use(query),
-      ledgerSessions: (query, slice) => this.options.scans.sessions(query, slice),
+      ledgerUse: async (query) => (await this.options.scans.use(query)).map(sentCost),
+      ledgerSessions: async (query, slice) => {
+        const { total, rows } = await this.options.scans.sessions(query, slice)
+        return { total, rows: rows.map(sentCost) }
+      },
       ledgerSearch: (query, before) => this.options.scans.search(query, before),
       ledgerSpent: async () => sentSums(await this.record.ledger.spent()),
       ledgerCarried: async () => sentSums((await this.record.ledger.carried?.()) ?? new Map()),

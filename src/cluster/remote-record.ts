@@ -9,6 +9,7 @@ import type {
   SessionList,
   SessionQuery,
   SessionSlice,
+  SessionUse,
   Sums,
   UseQuery,
   UseRow,
@@ -20,7 +21,7 @@ import type { KeyRecord, KeyStore, StoredKey } from '../store/keys.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows, StoreOfRecord } from '../store/record.ts'
 import type { RefusalStore } from '../store/refusals.ts'
 import type { Line } from './ipc-line.ts'
-import { balanceFrom, type OwnerOffer, sumsFrom, type WorkerOffer } from './messages.ts'
+import { balanceFrom, costFrom, type OwnerOffer, sumsFrom, type WorkerOffer } from './messages.ts'
 import { RemoteEntries } from './remote-entries.ts'
 import { RemoteCompactionKeys, RemoteEvents, RemoteGuardrails, RemoteRefusals } from './remote-stores.ts'
 
@@ -174,12 +175,13 @@ class RemoteLedger implements LedgerReader {
   }
 
   /** The owner scans for all its workers, one scan at a time. */
-  use(query: UseQuery): Promise<readonly UseRow[]> {
-    return this.line.ask('ledgerUse', query)
+  async use(query: UseQuery): Promise<readonly UseRow[]> {
+    return (await this.line.ask('ledgerUse', query)).map(costFrom<UseRow>)
   }
 
-  sessions(query: SessionQuery, slice: SessionSlice): Promise<SessionList> {
-    return this.line.ask('ledgerSessions', query, slice)
+  async sessions(query: SessionQuery, slice: SessionSlice): Promise<SessionList> {
+    const { total, rows } = await this.line.ask('ledgerSessions', query, slice)
+    return { total, rows: rows.map(costFrom<SessionUse>) }
   }
 
   async spent(): Promise<Sums> {

@@ -216,3 +216,14 @@ t.test('the desk knows what a worker that is gone still has under way', async (t
   await waits
   t.ok(idle)
 })
+
+t.test('an answer that cannot be written is an error of its call alone', async (t) => {
+  const { desk, record, errors } = office(new FakeClock())
+  const worker = employ(desk)
+  record.lease = () => Promise.resolve({ granted: 5n } as never)
+  const found = worker.record.keys.find('0'.repeat(64))
+  const fault = await faultOf(t, worker.record.lease('n', ask('k', 1)))
+  t.equal(fault.code, 'internal')
+  t.match(errors, [/BigInt/])
+  t.notOk(await found, 'what crossed with it arrives')
+})

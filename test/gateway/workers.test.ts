@@ -152,3 +152,25 @@ t.test('what cannot start says why, and leaves nothing behind', async (t) => {
   first.child.kill('SIGTERM')
   t.match(await first.exited, { code: 0 })
 })
+
+t.test('lists with sums of money come from workers too', async (t) => {
+  const upstream = await startUpstream((seen) => answerFor(seen, { text: ['ok'] }))
+  t.teardown(() => upstream.close())
+  const boss = 'sk-router-v1-boss0000000000000000'
+  const keys = `- { name: app, key: "${SECRET}", limit: "1000.00" }\n    - { name: boss, key: "${boss}", management: true }`
+  const { file } = await configured(t, upstream.url, { keys })
+  const crew = await serveGroup(t, file, 2)
+  const body = { ...QUESTION, session_id: 'counted' }
+  t.equal((await askOnce(crew.url, { key: SECRET, body })).status, 200)
+  const today = new Date().toISOString().slice(0, 10)
+  for (const path of [`/v1/activity/keys?since=${today}`, '/v1/sessions', '/v1/activity']) {
+    const listed = async () => {
+      const reply = await askOnce(crew.url, { key: boss, path, method: 'GET' })
+      t.equal(reply.status, 200, path)
+      return JSON.parse(reply.text).data as { usage?: number; cost?: number }[]
+    }
+    if (path === '/v1/activity') t.ok(Array.isArray(await listed()))
+    else await eventually(path, async () => (await listed()).length === 1)
+  }
+  t.equal(crew.workers().length, 2, 'nothing has ended')
+})
