@@ -164,7 +164,18 @@ t.test('editors accept the shipped files, and see what is wrong', async (t) => {
 t.test('the generator finds a file that is out of date', async (t) => {
   const copy = mkdtempSync(join(tmpdir(), 'headgate-generate-'))
   t.teardown(() => rmSync(copy, { recursive: true }))
-  for (const part of ['scripts', 'config', 'src', 'plugins', 'docs', 'web', 'test/guardrails/corpus', 'package.json'])
+  for (const part of [
+    'scripts',
+    'config',
+    'src',
+    'plugins',
+    'docs',
+    'web',
+    'test/guardrails/corpus',
+    'test/servers-real',
+    'test/fixtures',
+    'package.json',
+  ])
     cpSync(join(ROOT, part), join(copy, part), { recursive: true })
   const generate = (...args: string[]) => spawnSync(process.execPath, [join(copy, 'scripts', 'generate.ts'), ...args], { encoding: 'utf8' })
   symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'))

@@ -99,13 +99,13 @@ export const DECIDED: Readonly<Record<Wire, Readonly<Partial<Record<Kind, Decide
     },
     input: {
       understood: words(`
-        additional_tools apply_patch_call code_interpreter_call compaction compaction_trigger computer_call custom_tool_call
+        additional_tools apply_patch_call code_interpreter_call compaction compaction_trigger custom_tool_call
         custom_tool_call_output file_search_call function_call function_call_output image_generation_call input_file input_image input_text
-        item_reference local_shell_call local_shell_call_output mcp_call mcp_list_tools message program reasoning shell_call
+        item_reference local_shell_call local_shell_call_output mcp_call mcp_list_tools message program reasoning
         tool_search_call tool_search_output web_search_call`),
       passed: words(`
-        apply_patch_call_output computer_call_output configuration_update mcp_approval_request mcp_approval_response program_output
-        shell_call_output`),
+        apply_patch_call_output computer_call computer_call_output configuration_update mcp_approval_request mcp_approval_response program_output
+        shell_call shell_call_output`),
     },
     tool: {
       understood: words(
@@ -126,12 +126,12 @@ export const DECIDED: Readonly<Record<Wire, Readonly<Partial<Record<Kind, Decide
     },
     output: {
       understood: words(`
-        additional_tools apply_patch_call code_interpreter_call compaction computer_call custom_tool_call custom_tool_call_output
+        additional_tools apply_patch_call code_interpreter_call compaction custom_tool_call custom_tool_call_output
         file_search_call function_call function_call_output image_generation_call input_file input_image input_text local_shell_call
-        local_shell_call_output mcp_call mcp_list_tools message output_text program reasoning reasoning_text refusal shell_call
+        local_shell_call_output mcp_call mcp_list_tools message output_text program reasoning reasoning_text refusal
         tool_search_call tool_search_output web_search_call`),
       passed: words(
-        'apply_patch_call_output computer_call_output mcp_approval_request mcp_approval_response program_output shell_call_output',
+        'apply_patch_call_output computer_call computer_call_output mcp_approval_request mcp_approval_response program_output shell_call shell_call_output',
       ),
     },
     event: {

@@ -205,7 +205,8 @@ export function tierToSend(requested: Json | undefined, endpoint: ServiceTier | 
 }
 
 /** The provider's word for a tier; undefined where its list has none. */
-export function tierWord(tier: ServiceTier | 'default' | undefined, { service_tiers: words }: Quirks): string | undefined {
+export function tierWord(tier: ServiceTier | 'default' | undefined, quirks: Quirks): string | undefined {
+  const words = quirks.service_tiers
   return tier === undefined || words === undefined ? tier : words[tier]
 }
 

@@ -565,7 +565,7 @@ t.test('errors become faults that tell nothing of the provider', async (t) => {
     [413, undefined, 'upstream_too_large'],
     [429, rpc(429, 'RESOURCE_EXHAUSTED', { details: retry('41s') }), 'upstream_limited', { retryAfter: 41 }],
     [429, rpc(429, 'RESOURCE_EXHAUSTED', { details: retry('0.2s') }), 'upstream_limited', { retryAfter: 1 }],
-    [429, rpc(429, 'RESOURCE_EXHAUSTED', { details: retry('7200s') }), 'upstream_limited', { retryAfter: 60 }],
+    [429, rpc(429, 'RESOURCE_EXHAUSTED', { details: retry('7200s') }), 'upstream_limited', { retryAfter: 7200 }],
     [429, rpc(429, 'RESOURCE_EXHAUSTED', { details: retry('soon') }), 'upstream_limited', { retryAfter: undefined }],
     [429, undefined, 'upstream_limited', { metadata: { provider_code: '429' } }],
     [499, rpc(499, 'CANCELLED'), 'upstream_error'],
