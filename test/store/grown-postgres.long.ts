@@ -1,4 +1,9 @@
-/** Every statement on PostgreSQL with 10 million generations, 200,000 keys and 400 days of sums for 2,500 of them, each within its limit of time. */
+/**
+ * Every statement on PostgreSQL with 10 million generations, 200,000 keys and 400 days of sums for 2,500 of them, each within its limit of time.
+ * Seen with a fifth of it (HEADGATE_GROWN=0.2) on two processors at a load of 4 to 10: 282 s, no statement at its limit. What goes through the
+ * whole ledger in pages took longest: the sums of use 58 s, an export 49 s, windows computed anew and all checked 48 s, a full check 34 s, a
+ * first check 27 s. All other operations took less than 4 s, a batch, a lease, a return and a pulse less than 0.1 s. The whole size has not been run.
+ */
 import t from 'tap'
 import { openPostgres } from '../../src/store/postgres/record.ts'
 import { FakeClock } from '../support/clock.ts'
