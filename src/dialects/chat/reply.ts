@@ -199,12 +199,20 @@ function lastMembers(ctx: ReplyContext, final: Final): string {
   return `,"usage":${usageText(final)}${tier}${metadata}}\n\n`
 }
 
-/** How a choice ended: `finish_reason`, the provider's own word, and what went wrong. A member that is absent stays so. */
-export function finishOf({ codeForm }: Pick<ReplyContext, 'codeForm'>, { fault, end }: Final): JsonObject {
+/**
+ * How a choice ended: `finish_reason`, the provider's own word, and what went wrong. A member that is absent stays so.
+ * @param ctx its form of codes is looked up where there is an error, and not before.
+ */
+export function finishOf(ctx: Pick<ReplyContext, 'codeForm'>, { fault, end }: Final): JsonObject {
   const { reason, raw } = end
-  if (fault) return { finish_reason: 'error', native_finish_reason: raw ?? null, error: faultBody(fault, { codeForm }).error ?? null }
+  if (fault)
+    return { finish_reason: 'error', native_finish_reason: raw ?? null, error: faultBody(fault, { codeForm: ctx.codeForm }).error ?? null }
   if (reason !== 'unknown') return { finish_reason: reason, native_finish_reason: raw ?? reason }
-  return { finish_reason: 'error', native_finish_reason: raw ?? null, error: faultBody(unknownEnd(end), { codeForm }).error ?? null }
+  return {
+    finish_reason: 'error',
+    native_finish_reason: raw ?? null,
+    error: faultBody(unknownEnd(end), { codeForm: ctx.codeForm }).error ?? null,
+  }
 }
 
 /**
