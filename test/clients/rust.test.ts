@@ -1,6 +1,6 @@
 /**
  * Clients in Rust by their defaults at the task of `support/task.ts`, over the strict stand-in of each wire. `.ci/full` builds them from
- * `rust/`, whose crates are pinned by Cargo.lock; where that is not possible, this test is skipped.
+ * `rust/`, whose clients are pinned by Cargo.toml; where that is not possible, this test is skipped.
  */
 import t from 'tap'
 import { runsOf } from './support/certified.ts'
