@@ -96,6 +96,17 @@ export class SourceSize extends JsonSize {
   }
 }
 
+const UNBOUNDED = { depth: Number.POSITIVE_INFINITY, members: Number.POSITIVE_INFINITY, commas: Number.POSITIVE_INFINITY }
+
+/**
+ * True where a name stands twice in any object, so that others may read the first value where the parsed text has the last, and where a text
+ * has half a character.
+ * @param bytes JSON. @param root the same, parsed.
+ */
+export function readsTwoWays(bytes: Buffer, root: JsonObject): boolean {
+  return membersOf(root) !== new SourceSize().measureBytes(bytes, UNBOUNDED).members
+}
+
 /** Members of all objects of a value; -1 where one of its texts holds half a character, which is not sent on as it came. */
 function membersOf(root: Json): number {
   let members = 0

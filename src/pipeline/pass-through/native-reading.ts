@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { contentCoding } from '../../core/content-coding.ts'
 import { Fault } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
+import { readsTwoWays } from '../../core/json-source.ts'
 import { type OutsideInput, REST_OF_CONTEXT } from '../../dialects/canon/outside-input.ts'
 import type { UpstreamDialect } from '../../dialects/types.ts'
 import { type IdOwner, withPlainBody } from './native-ids.ts'
@@ -44,6 +45,7 @@ export async function readNative(native: NativeRequest, request: IncomingMessage
   })
   const body = objectIn(bytes)
   if (!body) return { ...unread(native, 'a body that is no JSON object', 'send one'), body: bytes }
+  if (readsTwoWays(bytes, body)) return { ...unread(native, 'a body that can be read in two ways', 'name each member once'), body: bytes }
   const table = upstreams.get(native.wire)?.outside
   const requests = native.requestsIn(body)
   const inputs = requests.flatMap((one) => nativeInput(one, native.wire, table))
