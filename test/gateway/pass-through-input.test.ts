@@ -222,7 +222,7 @@ t.test('a body that cannot be read is held for a whole context', async (t) => {
   const chunked = `POST /v1/passage/first/messages HTTP/1.1\r\nHost: g\r\nConnection: close\r\nAuthorization: Bearer ${KEYS.small}\r\nTransfer-Encoding: chunked\r\n\r\n`
   const body = JSON.stringify(messages({ thread: { type: 'continue' } }))
   const twice = '{"model":"m","mcp_servers":[{"type":"url"}],"messages":[],"mcp_servers":[]}'
-  t.match(await rawExchange(gateway.url, `${chunked}${twice.length.toString(16)}\r\n${twice}\r\n0\r\n\r\n`), /^HTTP\/1\.1 402 [^]*two ways/)
+  t.match(await rawExchange(gateway.url, `${chunked}${twice.length.toString(16)}\r\n${twice}\r\n0\r\n\r\n`), /^HTTP\/1\.1 402 .*two ways/s)
   t.match(await rawExchange(gateway.url, `${chunked}${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`), /^HTTP\/1\.1 402 /)
   const inside = JSON.stringify(messages({}))
   t.match(await rawExchange(gateway.url, `${chunked}${inside.length.toString(16)}\r\n${inside}\r\n0\r\n\r\n`), /^HTTP\/1\.1 200 /)
