@@ -1,6 +1,7 @@
 /** Writes the files that are made from source; `--check` only compares them. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { configJsonSchema } from '../src/config/schema/publish.ts'
+import { verbsMarkdown } from './command-line-tables.ts'
 import { referenceTables } from './config-reference.ts'
 import { criteriaMarkdown, criterionFieldsMarkdown } from './criteria-tables.ts'
 import { lossesMarkdown, parametersMarkdown } from './dialect-matrix.ts'
@@ -29,6 +30,7 @@ const GENERATED: readonly [file: string, make: (found: string) => string | Promi
   ['docs/events.md', (found) => withSections(found, { 'event-types': eventsMarkdown() })],
   ['docs/operations.md', async (found) => withSections(found, { metrics: await metricsMarkdown() })],
   ['docs/behaviour/model-servers.md', (found) => withSections(found, { figures: modelServerFigures(), rows: modelServerRows() })],
+  ['docs/command-line.md', (found) => withSections(found, { verbs: verbsMarkdown() })],
   ['docs/dialects.md', (found) => withSections(found, { parameters: parametersMarkdown(), losses: lossesMarkdown() })],
 ]
 

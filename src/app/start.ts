@@ -37,9 +37,10 @@ export interface StartOptions {
   /** Text to use instead of the file's. */
   configText?: string | undefined
   env?: Readonly<Record<string, string | undefined>>
-  /** `--host` and `--port`. */
+  /** `--host`, `--port` and `--admin-port`. */
   host?: string | undefined
   port?: number | undefined
+  adminPort?: number | undefined
   clock?: Clock | undefined
   /** Lane forced wherever the facts allow it, for contract tests. */
   lane?: Lane | undefined
@@ -88,7 +89,10 @@ export async function start(options: StartOptions): Promise<Running> {
   const secret = operatorSecret()
   const load = async (): Promise<Config> => {
     if (given) return withPlugins(given(), { env, text })
-    return { ...(await reader.whole({ text, host: options.host, port: options.port })), operatorKey: operatorKey(secret) }
+    return {
+      ...(await reader.whole({ text, host: options.host, port: options.port, adminPort: options.adminPort })),
+      operatorKey: operatorKey(secret),
+    }
   }
   const config = await load()
   const closers: Closers = []

@@ -1,18 +1,15 @@
 /** `headgate compaction …`: the keys of compaction items. Sent to the running gateway, and done on its file where none runs. */
 
 import { type CompactionCommand, runCompactionCommand } from '../api/index.ts'
-import { readConfig } from '../app/config-reader.ts'
 import { systemClock } from '../core/clock.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
 import { COMPACTION_COMMAND_PATH } from '../server/key-command-route.ts'
 import { CompactionKeys } from '../services/compaction/compaction-keys.ts'
 import { CONSOLE, type Streams } from './console.ts'
-import { askOwner, onStore } from './owner-command.ts'
+import { Gateway, type GatewayFlags } from './gateway.ts'
 import { table } from './plan-table.ts'
-import { SHIPPED_CONFIG } from './shipped-config.ts'
 
-export interface CompactionFlags {
-  config?: string
+export interface CompactionFlags extends GatewayFlags {
   json?: boolean
 }
 
@@ -24,10 +21,10 @@ export async function compaction(words: readonly string[], flags: CompactionFlag
     return 2
   }
   try {
-    const config = await readConfig(flags.config ?? SHIPPED_CONFIG, process.env)
+    const gateway = await Gateway.find(flags)
     const reply =
-      (await askOwner(COMPACTION_COMMAND_PATH, command, config)) ??
-      (await onStore(config, ({ compactionKeys: stored }) => {
+      (await gateway.ask(COMPACTION_COMMAND_PATH, command)) ??
+      (await gateway.onStore(({ compactionKeys: stored }, config) => {
         const compactionKeys = new CompactionKeys(stored, config.compaction)
         return runCompactionCommand(command, { compactionKeys, clock: systemClock })
       }))

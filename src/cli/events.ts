@@ -1,16 +1,13 @@
 /** `headgate events …`: what has happened, and its deliveries. Sent to the running gateway, and done on its store where none runs. */
 import { type EventCommand, runEventCommand } from '../api/index.ts'
-import { readConfig } from '../app/config-reader.ts'
 import { systemClock } from '../core/clock.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
 import { EVENT_COMMAND_PATH } from '../server/key-command-route.ts'
 import { CONSOLE, type Streams } from './console.ts'
-import { askOwner, onStore } from './owner-command.ts'
+import { Gateway, type GatewayFlags } from './gateway.ts'
 import { table } from './plan-table.ts'
-import { SHIPPED_CONFIG } from './shipped-config.ts'
 
-export interface EventFlags {
-  config?: string
+export interface EventFlags extends GatewayFlags {
   json?: boolean
   cursor?: string
 }
@@ -33,12 +30,13 @@ export async function events(words: readonly string[], flags: EventFlags, stream
 }
 
 /** The reply of the running gateway, or of its store where none runs. */
-export async function eventReply(command: EventCommand, { config: path }: EventFlags): Promise<JsonObject> {
-  const config = await readConfig(path ?? SHIPPED_CONFIG, process.env)
-  const { source } = config.events
+export async function eventReply(command: EventCommand, flags: GatewayFlags): Promise<JsonObject> {
+  const gateway = await Gateway.find(flags)
   return (
-    (await askOwner(EVENT_COMMAND_PATH, command, config)) ??
-    (await onStore(config, ({ events: stored }) => runEventCommand({ ...command }, { events: stored, source, time: systemClock })))
+    (await gateway.ask(EVENT_COMMAND_PATH, command)) ??
+    (await gateway.onStore(({ events: stored }, { events: { source } }) =>
+      runEventCommand({ ...command }, { events: stored, source, time: systemClock }),
+    ))
   )
 }
 

@@ -1,19 +1,16 @@
 /** `headgate guardrails …`: what guardrails there are, and what they have found. Calls the running gateway, or reads its store. */
 
 import { type GuardrailCommand, runGuardrailCommand } from '../api/index.ts'
-import { readConfig } from '../app/config-reader.ts'
 import type { Config } from '../config/config.ts'
 import { resolveKeys } from '../config/keys.ts'
 import { badField } from '../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
 import { GUARDRAIL_COMMAND_PATH } from '../server/key-command-route.ts'
 import { CONSOLE, plural, type Streams } from './console.ts'
-import { askOwner, onStore } from './owner-command.ts'
+import { Gateway, type GatewayFlags } from './gateway.ts'
 import { table } from './plan-table.ts'
-import { SHIPPED_CONFIG } from './shipped-config.ts'
 
-export interface GuardrailFlags {
-  config?: string
+export interface GuardrailFlags extends GatewayFlags {
   json?: boolean
   /** Of `audit`: a time, or a span such as 24h or 7d. */
   since?: string
@@ -32,12 +29,12 @@ export async function guardrails(words: readonly string[], flags: GuardrailFlags
     return 2
   }
   try {
-    const config = await readConfig(flags.config ?? SHIPPED_CONFIG, process.env)
+    const gateway = await Gateway.find(flags)
     const work = (ask: Ask) => perform(verb, name, { flags, streams, ask })
-    const reply = await askOwner(GUARDRAIL_COMMAND_PATH, { verb: 'list' }, config)
-    if (reply) await work((command) => fromOwner(command, config))
+    const reply = await gateway.ask(GUARDRAIL_COMMAND_PATH, { verb: 'list' })
+    if (reply) await work((command) => fromRunning(command, gateway))
     else
-      await onStore(config, (bookkeeping) =>
+      await gateway.onStore((bookkeeping, config) =>
         work((command) =>
           runGuardrailCommand(command, { ...sourceOf(config), store: bookkeeping.keys, guardrails: bookkeeping.guardrails }),
         ),
@@ -49,8 +46,8 @@ export async function guardrails(words: readonly string[], flags: GuardrailFlags
   }
 }
 
-async function fromOwner(command: GuardrailCommand, config: Config): Promise<JsonObject> {
-  const reply = await askOwner(GUARDRAIL_COMMAND_PATH, command, config)
+async function fromRunning(command: GuardrailCommand, gateway: Gateway): Promise<JsonObject> {
+  const reply = await gateway.ask(GUARDRAIL_COMMAND_PATH, command)
   if (!reply) throw new Error('the gateway has stopped answering')
   return reply
 }

@@ -1,8 +1,6 @@
 /** `headgate keys …` and `headgate credits …`: sent to the running gateway, and done on its file where none runs. */
 
 import { type KeyCommand, runKeyCommand } from '../api/index.ts'
-import { readConfig } from '../app/config-reader.ts'
-import type { Config } from '../config/config.ts'
 import { resolveKeys } from '../config/keys.ts'
 import { systemClock } from '../core/clock.ts'
 import { badField } from '../core/faults.ts'
@@ -11,12 +9,10 @@ import { usdText } from '../core/money-text.ts'
 import { KEY_COMMAND_PATH } from '../server/key-command-route.ts'
 import { DiskFiles } from '../services/files/index.ts'
 import { CONSOLE, type Streams } from './console.ts'
-import { askOwner, onStore } from './owner-command.ts'
+import { Gateway, type GatewayFlags } from './gateway.ts'
 import { table } from './plan-table.ts'
-import { SHIPPED_CONFIG } from './shipped-config.ts'
 
-export interface KeyFlags {
-  config?: string
+export interface KeyFlags extends GatewayFlags {
   json?: boolean
   limit?: string
   reset?: string
@@ -52,8 +48,8 @@ export function credits(words: readonly string[], flags: KeyFlags, streams: Stre
 async function perform(wanted: KeyCommand | (() => KeyCommand), flags: KeyFlags, streams: Streams): Promise<number> {
   try {
     const command = typeof wanted === 'function' ? wanted() : wanted
-    const config = await readConfig(flags.config ?? SHIPPED_CONFIG, process.env)
-    const reply = (await askOwner(KEY_COMMAND_PATH, command, config)) ?? (await onFile(command, config))
+    const gateway = await Gateway.find(flags)
+    const reply = (await gateway.ask(KEY_COMMAND_PATH, command)) ?? (await onFile(command, gateway))
     streams.out(flags.json ? JSON.stringify(reply, null, 2) : keyReport(command, reply, Date.now()))
     return 0
   } catch (error) {
@@ -79,8 +75,8 @@ function dollars(field: string, text: string): number {
   return Number(text)
 }
 
-function onFile(command: KeyCommand, config: Config): Promise<JsonObject> {
-  return onStore(config, (bookkeeping) => {
+function onFile(command: KeyCommand, gateway: Gateway): Promise<JsonObject> {
+  return gateway.onStore((bookkeeping, config) => {
     const { keys: configured, generated } = resolveKeys(config)
     return runKeyCommand(command, {
       store: bookkeeping.keys,

@@ -1,17 +1,14 @@
 /** `headgate ledger entries`, and `headgate ledger refund USD …`: sent to the running gateway, and done on its store where none runs. */
 import { runEntryCommand } from '../api/index.ts'
-import { readConfig } from '../app/config-reader.ts'
 import { resolveKeys } from '../config/keys.ts'
 import { systemClock } from '../core/clock.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
 import { ENTRY_COMMAND_PATH } from '../server/key-command-route.ts'
 import { CONSOLE, type Streams } from './console.ts'
-import { askOwner, onStore } from './owner-command.ts'
+import { Gateway, type GatewayFlags } from './gateway.ts'
 import { table } from './plan-table.ts'
-import { SHIPPED_CONFIG } from './shipped-config.ts'
 
-export interface EntryFlags {
-  config?: string
+export interface EntryFlags extends GatewayFlags {
   json?: boolean
   key?: string
   kind?: string
@@ -37,10 +34,10 @@ export async function ledgerEntries(words: readonly string[], flags: EntryFlags,
     return 2
   }
   try {
-    const config = await readConfig(flags.config ?? SHIPPED_CONFIG, process.env)
+    const gateway = await Gateway.find(flags)
     const reply =
-      (await askOwner(ENTRY_COMMAND_PATH, command, config)) ??
-      (await onStore(config, ({ keys: store, ledger }) => {
+      (await gateway.ask(ENTRY_COMMAND_PATH, command)) ??
+      (await gateway.onStore(({ keys: store, ledger }, config) => {
         const { keys, generated } = resolveKeys(config)
         const configured = generated === undefined ? keys : []
         return runEntryCommand(command, { configured, store, ledger, clock: systemClock })

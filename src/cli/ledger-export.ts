@@ -2,13 +2,11 @@
 import type { IncomingMessage } from 'node:http'
 import { createInterface } from 'node:readline'
 import { type LedgerRange, settledIn } from '../api/ledger-range.ts'
-import type { Config } from '../config/config.ts'
 import { systemClock } from '../core/clock.ts'
-import type { LedgerReader } from '../ledger/types.ts'
 import { DeliveryError, type ExportSettings } from '../services/exports/destination.ts'
 import { destinationOf } from '../services/exports/open-destination.ts'
 import { AT_BEGIN, type ExportedLine, exportRange, positionText, type RunPosition, readPosition } from '../services/exports/range-export.ts'
-import { requestAdmin } from './admin-request.ts'
+import type { Gateway } from './gateway.ts'
 import { momentOf } from './guardrails.ts'
 
 export interface RangeFlags {
@@ -20,15 +18,13 @@ export interface RangeFlags {
 }
 
 interface Out {
-  readonly config: Config
-  /** Where no gateway runs. */
-  readonly fromStore: <T>(read: (ledger: LedgerReader) => Promise<T>) => Promise<T>
+  readonly gateway: Gateway
   readonly say: (line: string) => void
 }
 
 /** @returns the exit code. @throws Error for a flag that does not fit. */
-export async function exportTo(flags: RangeFlags, { config, fromStore, say }: Out): Promise<number> {
-  const settings = targetOf(flags.to, config)
+export async function exportTo(flags: RangeFlags, { gateway, say }: Out): Promise<number> {
+  const settings = await targetOf(flags.to, gateway)
   const position = startOf(flags.after)
   const range = { ...periodOf(flags), after: position }
   const destination = destinationOf(settings, systemClock)
@@ -46,8 +42,8 @@ export async function exportTo(flags: RangeFlags, { config, fromStore, say }: Ou
       },
     })
   try {
-    const reply = await requestAdmin({ method: 'GET', path: `/ledger/generations?${queryOf(range)}` }, config)
-    const rows = await (reply ? run(linesOf(reply)) : fromStore((ledger) => run(settledIn(ledger, range))))
+    const reply = await gateway.send({ method: 'GET', path: `/ledger/generations?${queryOf(range)}` })
+    const rows = await (reply ? run(linesOf(reply)) : gateway.onStore(({ ledger }) => run(settledIn(ledger, range))))
     say(`exported ${rows} generations to ${destination.place}`)
     return 0
   } catch (error) {
@@ -99,15 +95,15 @@ const ROWS = 10_000
 const TIMEOUT = 60_000
 
 /** An export of the configuration by its name, `s3://BUCKET/PREFIX`, or else a folder. */
-function targetOf(to: string, { exports }: Config): ExportSettings {
-  const named = exports.find(({ name }) => name === to)
-  if (named) return named
+async function targetOf(to: string, gateway: Gateway): Promise<ExportSettings> {
   const own = { name: 'generations', path: PATH, rows: ROWS, interval: 0, timeout: TIMEOUT } as const
   const [, bucket, prefix = ''] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*))?$/.exec(to) ?? []
   if (bucket !== undefined) return { ...own, compression: 'gzip', s3: { bucket, prefix, ...awsPlace(process.env) } }
   if (to.startsWith('s3:')) throw new Error('--to: expected s3://BUCKET/PREFIX')
-  if (!/[/.\\]/.test(to)) throw new Error(`--to: expected the name of an export, s3://BUCKET/PREFIX, or a folder such as ./${to}`)
-  return { ...own, compression: 'none', file: { path: to } }
+  if (/[/.\\]/.test(to)) return { ...own, compression: 'none', file: { path: to } }
+  const named = (await gateway.configuration()).exports.find(({ name }) => name === to)
+  if (!named) throw new Error(`--to: expected the name of an export, s3://BUCKET/PREFIX, or a folder such as ./${to}`)
+  return named
 }
 
 /** The variables of the AWS SDKs ("AWS Region", "Service-specific endpoints"). */

@@ -2,58 +2,51 @@
 import { json } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { exportLines, rebuild } from '../api/ledger.ts'
-import { readConfig } from '../app/config-reader.ts'
-import { type Bookkeeping, openBookkeeping } from '../cluster/bookkeeping.ts'
-import type { Config } from '../config/config.ts'
-import { systemClock } from '../core/clock.ts'
 import { usdText } from '../core/money-text.ts'
-import type { LedgerReader, Reconciliation } from '../ledger/types.ts'
+import type { Reconciliation } from '../ledger/types.ts'
 import { type Verdict, verifyLedger } from '../ledger/verify.ts'
-import { requestAdmin } from './admin-request.ts'
+import { Gateway, type GatewayFlags } from './gateway.ts'
 import type { RangeFlags } from './ledger-export.ts'
-import { SHIPPED_CONFIG } from './shipped-config.ts'
 
-export interface LedgerFlags extends Partial<RangeFlags> {
-  readonly config?: string | undefined
+export interface LedgerFlags extends Partial<RangeFlags>, GatewayFlags {
   readonly full?: boolean | undefined
 }
 
 /** @returns the exit code. */
 export async function ledger(verb: string, flags: LedgerFlags = {}): Promise<number> {
-  const { config: configFile = SHIPPED_CONFIG, full = false, to } = flags
+  const { full = false, to } = flags
   if (verb !== 'export' && verb !== 'verify' && verb !== 'recovery' && verb !== 'rebuild') {
     process.stderr.write(`headgate: ledger: expected export, verify, recovery, rebuild or entries, found ${verb}\n`)
     return 2
   }
   try {
-    const config = await readConfig(configFile, process.env)
+    const gateway = await Gateway.find(flags)
     if (verb === 'export' && to !== undefined) {
       const { exportTo } = await import('./ledger-export.ts')
-      const fromLedger = <T>(read: (ledger: LedgerReader) => Promise<T>): Promise<T> => fromStore(config, (kept) => read(kept.ledger))
-      return await exportTo({ ...flags, to }, { config, fromStore: fromLedger, say: (line) => process.stderr.write(`${line}\n`) })
+      return await exportTo({ ...flags, to }, { gateway, say: (line) => process.stderr.write(`${line}\n`) })
     }
     // A long ledger takes its time, so there is no limit to it.
     const method = verb === 'rebuild' ? 'POST' : 'GET'
     const path = `/ledger/${verb}${verb === 'verify' && full ? '/full' : ''}`
-    const reply = await requestAdmin({ method, path, headers: { 'cache-control': 'no-cache' } }, config)
+    const reply = await gateway.send({ method, path, headers: { 'cache-control': 'no-cache' } })
     if (verb === 'export') {
       if (reply) await written(reply)
-      else await fromStore(config, ({ ledger }) => written(exportLines(ledger)))
+      else await gateway.onStore(({ ledger }) => written(exportLines(ledger)))
       return 0
     }
     if (verb === 'recovery') {
-      if (!reply) tellRecovery(await fromStore(config, async ({ recovered }) => recovered), 'open: the next start will charge')
+      if (!reply) tellRecovery(await gateway.onStore(async ({ recovered }) => recovered), 'open: the next start will charge')
       else tellRecovery((await json(reply)) as Reconciliation, 'settled as unknown at the start, charged')
       return 0
     }
     if (verb === 'rebuild') {
-      const { from } = reply ? ((await json(reply)) as { from: string | null }) : await fromStore(config, ({ ledger }) => rebuild(ledger))
+      const { from } = reply ? ((await json(reply)) as { from: string | null }) : await gateway.onStore(({ ledger }) => rebuild(ledger))
       process.stdout.write(
         from === null ? 'the store keeps no sums of use\n' : `sums of use are made anew from ${from} on, in the background\n`,
       )
       return 0
     }
-    const found = reply ? ((await json(reply)) as Verdict) : await fromStore(config, ({ ledger }) => verifyLedger(ledger, { full }))
+    const found = reply ? ((await json(reply)) as Verdict) : await gateway.onStore(({ ledger }) => verifyLedger(ledger, { full }))
     return report(found)
   } catch (error) {
     process.stderr.write(`headgate: ${error instanceof Error ? error.message : error}\n`)
@@ -94,16 +87,6 @@ function tellRecovery(found: Reconciliation, fate: string): void {
   if (count > 0) lines.push(`admitted from ${oldest} to ${newest}`)
   for (const each of keys) lines.push(`key ${each.key}: ${each.count}, $${usdText(each.charged)}`)
   process.stdout.write(`${[...lines, ...generations].join('\n')}\n`)
-}
-
-/** Where no gateway runs: opens the store itself. */
-async function fromStore<T>(config: Config, read: (bookkeeping: Bookkeeping) => Promise<T>): Promise<T> {
-  const bookkeeping = await openBookkeeping({ ...config.store, clock: systemClock, aside: true, report: () => {} })
-  try {
-    return await read(bookkeeping)
-  } finally {
-    await bookkeeping.close()
-  }
 }
 
 /** As fast as the reader reads: a ledger may be longer than memory. */

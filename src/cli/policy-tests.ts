@@ -11,7 +11,8 @@ import { CONSOLE, type Streams } from './console.ts'
 import { visible } from './plan-table.ts'
 
 /**
- * Runs every test of the YAML and JSON files in a folder, or of one file, and prints a line for each.
+ * Runs every test of the YAML and JSON files in a folder, or of one file, and prints a line for each. Packages and hidden folders hold
+ * files of other programs: they are passed over.
  * @returns the exit code: 0, or 1 where a test failed or a file cannot be used, or there is no test at all.
  */
 export async function policyTests(path: string, env: Environment = process.env, streams: Streams = CONSOLE): Promise<number> {
@@ -45,8 +46,13 @@ export async function policyTests(path: string, env: Environment = process.env, 
 
 function filesOf(path: string): string[] {
   if (!statSync(path).isDirectory()) return [path]
-  const names = readdirSync(path, { recursive: true, encoding: 'utf8' }).filter((name) => /\.(ya?ml|json)$/.test(name))
-  return names.sort().map((name) => join(path, name))
+  return readdirSync(path, { withFileTypes: true })
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .flatMap((entry) => {
+      const at = join(path, entry.name)
+      if (entry.isDirectory()) return entry.name === 'node_modules' || entry.name.startsWith('.') ? [] : filesOf(at)
+      return /\.(ya?ml|json)$/.test(entry.name) ? [at] : []
+    })
 }
 
 interface Loaded {

@@ -16,6 +16,7 @@ export interface ServeFlags {
   config?: string
   host?: string
   port?: string
+  'admin-port'?: string
   /** Processes that answer: 1 to 63, or `auto` for one per processor. Absent: this one alone. */
   workers?: string
 }
@@ -23,36 +24,42 @@ export interface ServeFlags {
 /** Processes that can share one sequence of generations, without the one that owns them. */
 const MOST_WORKERS = 63
 
-export async function serve(flags: ServeFlags): Promise<void> {
+/** @returns the exit code of a start: 0 where it serves now, 2 where a flag is wrong. */
+export async function serve(flags: ServeFlags): Promise<number> {
   // A reader of our output that goes away must not take the gateway with it.
-  process.stdout.on('error', () => {})
+  process.stdout.removeAllListeners('error').on('error', () => {})
   if (process.env[WORKER_VARIABLE] && process.connected) {
     beforeStart()
     const running = await (await import('../app/worker.ts')).work()
-    return boundYoungSpace(systemClock, () => running.runtime.bodies.hadLargeBody())
+    boundYoungSpace(systemClock, () => running.runtime.bodies.hadLargeBody())
+    return 0
   }
-  const port = flags.port === undefined ? undefined : Number(flags.port)
-  if (port !== undefined && !(Number.isInteger(port) && port >= 0 && port < 65_536))
-    return refuse(`--port: expected a number from 0 to 65535, found ${flags.port}`)
+  for (const name of ['port', 'admin-port'] as const)
+    if (!isPort(flags[name])) return refuse(`--${name}: expected a number from 0 to 65535, found ${flags[name]}`)
   const workers = workerCount(flags.workers)
   if (workers === null) return refuse(`--workers: expected a number from 1 to ${MOST_WORKERS}, or auto, found ${flags.workers}`)
   const configFile = flags.config ?? SHIPPED_CONFIG
   if (!isInside(configFile) && !existsSync(configFile)) return refuse(`--config: no such file: ${configFile}`)
   beforeStart()
-  const options = { configFile, host: flags.host, port }
+  const options = { configFile, host: flags.host, port: portIn(flags.port), adminPort: portIn(flags['admin-port']) }
   try {
     if (workers === undefined) serveAlone(await start({ ...options, watch: true }))
     else serveWithWorkers(await (await import('../app/owner.ts')).own({ ...options, workers }), workers)
   } catch (error) {
     process.stderr.write(`headgate: ${error instanceof ConfigError || error instanceof Error ? error.message : error}\n`)
-    process.exitCode = 1
+    return 1
   }
+  return 0
 }
 
-function refuse(message: string): void {
+function refuse(message: string): number {
   process.stderr.write(`headgate: ${message}\n`)
-  process.exitCode = 2
+  return 2
 }
+
+const isPort = (text: string | undefined): boolean => text === undefined || (/^\d{1,5}$/.test(text) && Number(text) < 65_536)
+
+const portIn = (text: string | undefined): number | undefined => (text === undefined ? undefined : Number(text))
 
 /** @returns undefined where the option is absent, null where its text is no valid count. */
 function workerCount(text: string | undefined): number | undefined | null {

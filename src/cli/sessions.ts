@@ -1,21 +1,17 @@
 /** `headgate sessions`: what each conversation of an agent has used. Calls the running gateway, or reads its store where none runs. */
 import { runSessionCommand, type SessionCommand } from '../api/index.ts'
-import type { Config } from '../config/config.ts'
 import { resolveKeys } from '../config/keys.ts'
-import { loadConfig } from '../config/load.ts'
 import { systemClock } from '../core/clock.ts'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
 import { usdText } from '../core/money-text.ts'
 import { LedgerScans } from '../ledger/scans.ts'
 import { SESSION_COMMAND_PATH } from '../server/key-command-route.ts'
 import { CONSOLE, plural, type Streams } from './console.ts'
+import { Gateway, type GatewayFlags } from './gateway.ts'
 import { momentOf } from './guardrails.ts'
-import { askOwner, onStore } from './owner-command.ts'
 import { table } from './plan-table.ts'
-import { SHIPPED_CONFIG } from './shipped-config.ts'
 
-export interface SessionFlags {
-  config?: string
+export interface SessionFlags extends GatewayFlags {
   json?: boolean
   /** A time, or a span such as 24h or 7d; absent: 24h. */
   since?: string
@@ -33,9 +29,9 @@ export async function sessions(words: readonly string[], flags: SessionFlags, st
     return 2
   }
   try {
-    const config = loadConfig(flags.config ?? SHIPPED_CONFIG, process.env)
     const command = commandOf(flags)
-    const reply = (await askOwner(SESSION_COMMAND_PATH, command, config)) ?? (await onFile(command, config))
+    const gateway = await Gateway.find(flags)
+    const reply = (await gateway.ask(SESSION_COMMAND_PATH, command)) ?? (await onFile(command, gateway))
     streams.out(flags.json ? JSON.stringify(reply, null, 2) : sessionReport(reply))
     return 0
   } catch (error) {
@@ -53,8 +49,8 @@ function commandOf({ since, key, session }: SessionFlags): SessionCommand {
   }
 }
 
-function onFile(command: SessionCommand, config: Config): Promise<JsonObject> {
-  return onStore(config, ({ keys: store, ledger }) => {
+function onFile(command: SessionCommand, gateway: Gateway): Promise<JsonObject> {
+  return gateway.onStore(({ keys: store, ledger }, config) => {
     const { keys, generated } = resolveKeys(config)
     const scans = new LedgerScans(ledger, systemClock)
     // A secret that was generated just now is not in use as a key.

@@ -30,7 +30,7 @@ export interface Checked {
   skippedProviders: ReadonlySet<string>
   skippedKeys: ReadonlySet<number>
   env: Environment
-  overrides: { host?: string | undefined; port?: number | undefined }
+  overrides: { host?: string | undefined; port?: number | undefined; adminPort?: number | undefined }
 }
 
 export type Config = ReturnType<typeof buildConfig>
@@ -66,9 +66,13 @@ export function buildConfig(checked: Checked) {
     /** The file, its catalogue files and its plugins: what a watcher watches. */
     files: [...checked.files, ...plugins.load.flatMap(({ path }) => path ?? [])],
     // The command line wins.
-    server: { ...server, ...present({ ...overrides }) },
+    server: { ...server, ...present({ host: overrides.host, port: overrides.port }) },
     // Where a start writes a token of its own; absent where the store is in memory.
-    admin: { ...admin, ...(neighbour === undefined ? {} : { tokenFile: `${neighbour}.admin-token` }) },
+    admin: {
+      ...admin,
+      ...present({ port: overrides.adminPort }),
+      ...(neighbour === undefined ? {} : { tokenFile: `${neighbour}.admin-token` }),
+    },
     store: {
       ...store,
       // Files lie beside what else the process keeps on disk; without a path in a temporary directory, beside a store in memory.

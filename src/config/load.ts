@@ -17,9 +17,10 @@ import { validate } from './validate.ts'
 export interface LoadOptions {
   /** Text to use instead of the file's; catalogue files are then read relative to `path`. */
   text?: string | undefined
-  /** `--host` and `--port`. */
+  /** `--host`, `--port` and `--admin-port`. */
   host?: string | undefined
   port?: number | undefined
+  adminPort?: number | undefined
   /** True: nothing is going to be served. Entries whose `${NAME?}` is not set stay, and providers need no use yet. */
   lookOnly?: boolean | undefined
   /** A text that came with a request: these are the only catalogue files that are read, and no variable is looked up beside those it names. */
@@ -71,7 +72,7 @@ export function loadConfig(path: string, env: Environment, options: LoadOptions 
     skippedProviders: new Set(options.lookOnly ? [] : Object.keys(raw.providers).filter((slug) => main.isSkipped(['providers', slug]))),
     skippedKeys: new Set((raw.auth?.keys ?? []).map((_, index) => index).filter((index) => main.isSkipped(['auth', 'keys', index]))),
     env: options.untrusted ? {} : env,
-    overrides: { host: options.host, port: options.port },
+    overrides: { host: options.host, port: options.port, adminPort: options.adminPort },
   })
   // Whether providers have keys is not known of a text whose values are withheld.
   const refusal = options.untrusted && main.withheld.length > 0 ? undefined : developmentKeyRefusal(config)

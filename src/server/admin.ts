@@ -11,6 +11,7 @@ import { type AdminAddresses, tokenCheck } from './admin-token.ts'
 import type { ClientAddresses } from './client-address.ts'
 import type { ControlRoom } from './control-room/control-room.ts'
 import { headFault } from './edge-guard.ts'
+import { type AddressSource, listenError } from './listen-error.ts'
 import { isOwnName } from './own-host.ts'
 
 export interface AdminReply {
@@ -49,7 +50,7 @@ export interface Admin {
   close(): Promise<void>
 }
 
-/** Starts the listeners. @throws the system's error where an address cannot be taken, with nothing left open. */
+/** Starts the listeners. @throws Error that names the setting where an address cannot be taken, with nothing left open. */
 export async function startAdmin(options: AdminOptions): Promise<Admin> {
   const { host = '127.0.0.1', port, names = new Set<string>(), token, socket, health, controlRoom, wrongTokens, onError } = options
   const open = new Map<string, AdminRoute>(builtIn(options))
@@ -89,8 +90,7 @@ export async function startAdmin(options: AdminOptions): Promise<Admin> {
           isOwn: ({ url, headers }) => PROBED.has(url ?? '') || headers.host === undefined || isOwnName(headers.host, names),
         },
       ),
-      host,
-      port,
+      { host, port, setting: 'admin.port', option: '--admin-port' },
     )
     if (socket !== undefined)
       await listenPrivately(
@@ -102,8 +102,7 @@ export async function startAdmin(options: AdminOptions): Promise<Admin> {
       health &&
       (await listen(
         serve((request) => answer({ open: probed, all: probed, isOperator: true }, request, onError)),
-        health.host,
-        health.port,
+        { ...health, setting: 'admin.health_port' },
       ))
     return { url, healthUrl, close }
   } catch (error) {
@@ -213,8 +212,11 @@ function send(response: ServerResponse, reply: AdminReply): void {
 }
 
 /** @returns the address. */
-async function listen(server: Server, host: string, port: number): Promise<string> {
-  await listening(server, () => server.listen(port, host))
+async function listen(server: Server, source: AddressSource): Promise<string> {
+  const { host, port } = source
+  await listening(server, () => server.listen(port, host)).catch((error: Error) => {
+    throw listenError(error, source)
+  })
   const { port: taken } = server.address() as AddressInfo
   return `http://${host.includes(':') ? `[${host}]` : host}:${taken}`
 }

@@ -9,6 +9,7 @@ import { Fault, type FaultCode, faultReply } from '../core/faults.ts'
 import { createServer, STATUS_CODES } from '../core/node-http.ts'
 import { isHandshake, isIgnoredOffer } from '../core/websocket-handshake.ts'
 import { closeLingering, isBehindLast, lingers, takeBodies } from './lingering-close.ts'
+import { gatewayAddress, listenError } from './listen-error.ts'
 import type { PlainReply, PlainRequest } from './plain/reply.ts'
 import { PlainRequests, takePlainRequests } from './plain/requests.ts'
 import { acceptProxyHeaders, type ProxyProtocolOptions } from './proxy-protocol.ts'
@@ -107,11 +108,12 @@ export async function listen(options: ListenerOptions, handler: RequestHandler):
   }
   server.on('connection', (socket) => socket.on('end', halfClosed))
   await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
+    const failed = (error: Error): void => reject(listenError(error, gatewayAddress(options.host, options.port)))
+    server.once('error', failed)
     server.listen(
       { port: options.port, host: options.host, backlog: BACKLOG, ...(ownSocket() ? { reusePort: true, exclusive: true } : undefined) },
       () => {
-        server.off('error', reject)
+        server.off('error', failed)
         resolve()
       },
     )
@@ -128,11 +130,11 @@ function ownSocket(): boolean {
   return cluster.isWorker && process.platform === 'linux'
 }
 
-/** Takes the address for a moment. @returns the port, a free one where `port` is 0. @throws the system's error where it is taken. */
+/** Takes the address for a moment. @returns the port, a free one where `port` is 0. @throws Error that names the setting where it is taken. */
 export async function freeAddress(host: string, port: number): Promise<number> {
   const server = createPlainServer()
   await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
+    server.once('error', (error) => reject(listenError(error, gatewayAddress(host, port))))
     server.listen({ host, port, exclusive: true }, resolve)
   })
   const { port: found } = server.address() as AddressInfo

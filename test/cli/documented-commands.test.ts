@@ -107,7 +107,7 @@ fi
 case $1 in
   '') exec "$NODE" "$SERVE_ONCE" --config config/headgate.yaml ;;
   serve | -*) exec "$NODE" "$SERVE_ONCE" "$@" ;;
-  check | plan | test) exec "$NODE" "$HEADGATE" "$@" ;;
+  check | plan | test | providers) exec "$NODE" "$HEADGATE" "$@" ;;
 esac
 case " $* " in
   *' --config '*) exec "$NODE" "$HEADGATE" "$@" ;;

@@ -1,0 +1,128 @@
+/**
+ * The gateway that a command is for: the running one, found by its address and admin token alone, and its store where none runs.
+ * A configuration is read in its parts `admin` and `store` only, since the shell of an operator has none of the other variables.
+ */
+import { readFileSync } from 'node:fs'
+import type { IncomingMessage } from 'node:http'
+import { json } from 'node:stream/consumers'
+import { parse, stringify } from 'yaml'
+import { readConfig } from '../app/config-reader.ts'
+import { type Bookkeeping, openBookkeeping } from '../cluster/bookkeeping.ts'
+import type { Config } from '../config/config.ts'
+import type { Environment } from '../config/expand.ts'
+import { ConfigError } from '../config/problems.ts'
+import { systemClock } from '../core/clock.ts'
+import { Fault } from '../core/faults.ts'
+import { isObject, type JsonObject } from '../core/json.ts'
+import { isInside } from '../core/program-files.ts'
+import { readToken } from '../server/admin-token.ts'
+import { type AdminPlace, type AdminRequest, addressText, requestAdmin } from './admin-request.ts'
+import { SHIPPED_CONFIG } from './shipped-config.ts'
+
+export interface GatewayFlags {
+  config?: string | undefined
+  /** Of the admin listener; also `HEADGATE_ADMIN_URL`. The token is then in `HEADGATE_ADMIN_TOKEN`. */
+  url?: string | undefined
+}
+
+/** Milliseconds. */
+const LONGEST_COMMAND = 30_000
+
+export class Gateway {
+  private readonly place: AdminPlace
+  /** The configuration whose store is opened where no gateway runs; undefined where an address was given. */
+  private readonly file: string | undefined
+  private readonly env: Environment
+
+  private constructor(place: AdminPlace, file: string | undefined, env: Environment) {
+    this.place = place
+    this.file = file
+    this.env = env
+  }
+
+  /** @throws Error for an address that is none, ConfigError for a file that cannot be read. */
+  static async find({ config, url }: GatewayFlags, env: Environment = process.env): Promise<Gateway> {
+    const address = url ?? (config === undefined ? env.HEADGATE_ADMIN_URL : undefined)
+    if (address !== undefined && address !== '') return new Gateway(placeAt(address, env), undefined, env)
+    const file = config ?? SHIPPED_CONFIG
+    return new Gateway(placeIn(await adminPart(file, env), env), file, env)
+  }
+
+  /** @returns undefined where no gateway listens. @throws Error with the message of the gateway's refusal. */
+  send(request: AdminRequest): Promise<IncomingMessage | undefined> {
+    return requestAdmin(request, this.place)
+  }
+
+  /**
+   * @param path of the admin listener's route.
+   * @returns undefined where no gateway listens. @throws Error with the message of the gateway's refusal.
+   */
+  async ask(path: string, command: object): Promise<JsonObject | undefined> {
+    const reply = await this.send({ method: 'POST', path, body: { ...command }, limit: LONGEST_COMMAND })
+    if (!reply) return undefined
+    const body: unknown = await json(reply)
+    if (!isObject(body)) throw new Error('the admin listener sent no answer of a gateway')
+    return body
+  }
+
+  /** Opens the store itself: where another process owns its file, the error says so. @throws Fault `unavailable`, ConfigError. */
+  async onStore<T>(work: (bookkeeping: Bookkeeping, config: Config) => Promise<T>): Promise<T> {
+    if (this.file === undefined) throw new Fault('unavailable', { message: `no gateway listens at ${addressText(this.place)}` })
+    const config = await this.configuration()
+    if (config.store.url === 'memory:') throw new Fault('unavailable', { message: 'no gateway runs, and its store is kept in memory only' })
+    const bookkeeping = await openBookkeeping({ ...config.store, clock: systemClock, aside: true, report: () => {} })
+    try {
+      return await work(bookkeeping, config)
+    } finally {
+      await bookkeeping.close()
+    }
+  }
+
+  /** All of the configuration, with its variables. @throws ConfigError */
+  configuration(): Promise<Config> {
+    return readConfig(this.file ?? SHIPPED_CONFIG, this.env)
+  }
+}
+
+function placeAt(text: string, env: Environment): AdminPlace {
+  const address = URL.parse(text)
+  if (address === null || !/^https?:$/.test(address.protocol))
+    throw new Error(`expected the address of an admin listener such as http://127.0.0.1:8081, found ${text}`)
+  const token = env.HEADGATE_ADMIN_TOKEN
+  const remedy =
+    token === undefined
+      ? 'set HEADGATE_ADMIN_TOKEN to its admin token (admin.token of its configuration, or the file .admin-token beside its store)'
+      : 'HEADGATE_ADMIN_TOKEN is not the token of the gateway that runs there'
+  return { address, token, remedy }
+}
+
+function placeIn({ host, port, socket, token, tokenFile }: Config['admin'], env: Environment): AdminPlace {
+  const own = token ?? env.HEADGATE_ADMIN_TOKEN
+  const found = own ?? (socket === undefined && tokenFile !== undefined ? readToken(tokenFile) : undefined)
+  const address = socket ?? new URL(`http://${host.includes(':') ? `[${host}]` : host}:${port}`)
+  return { address, token: found, remedy: remedyFor(token, tokenFile, own) }
+}
+
+function remedyFor(token: string | undefined, tokenFile: string | undefined, own: string | undefined): string {
+  if (own !== undefined)
+    return `${token === undefined ? 'HEADGATE_ADMIN_TOKEN' : 'admin.token'} is not the token of the gateway that runs there`
+  if (tokenFile === undefined) return 'its store is in memory, so there is no token file: set admin.token or admin.socket'
+  return `expected the admin token of the gateway that runs there in ${tokenFile}: run the command in its directory and as its account, or set admin.token or HEADGATE_ADMIN_TOKEN`
+}
+
+/** Parts of a file that say where its gateway is reached. The store's address is left out where its variables are missing. */
+async function adminPart(file: string, env: Environment): Promise<Config['admin']> {
+  if (isInside(file)) return (await readConfig(file, env)).admin
+  const written: unknown = parse(readFileSync(file, 'utf8'), { maxAliasCount: 10_000 })
+  if (!isObject(written as JsonObject)) return (await readConfig(file, env)).admin
+  const { admin, store } = written as JsonObject
+  const only = { providers: {}, ...(admin === undefined ? {} : { admin }) }
+  for (const part of store === undefined ? [only] : [{ ...only, store }, only])
+    try {
+      return (await readConfig(file, env, { lookOnly: true, text: stringify(part) })).admin
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error
+    }
+  // Its problems are those of the file as it is, with their lines.
+  return (await readConfig(file, env)).admin
+}

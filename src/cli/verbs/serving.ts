@@ -1,0 +1,67 @@
+/** Verbs that serve, and that try a configuration out before it serves. */
+import { PLAN_FORMATS } from '../../pipeline/plan/format.ts'
+import type { Verb } from './verb.ts'
+
+export function addServing(program: Verb): void {
+  program.group('Serve')
+  program
+    .add('serve', {
+      summary: 'Serve; the verb that no verb stands for',
+      details:
+        'Without a file: the shipped configuration, with every provider whose key is in the environment.\n' +
+        'SIGTERM and SIGINT drain, a second one hurries; SIGHUP reads the configuration again.',
+      example: 'serve --config headgate.yaml --port 8080',
+      page: 'docs/operations.md',
+    })
+    .withConfig()
+    .option('--host <HOST>', 'address of the gateway, in place of server.host')
+    .option('--port <PORT>', 'port of the gateway, in place of server.port')
+    .option('--admin-port <PORT>', 'port of the admin listener, in place of admin.port')
+    .option('--workers <N>', 'processes that answer on the port: 1 to 63, or auto for one per processor')
+    .does(async (_, flags) => (await import('../serve.ts')).serve(flags))
+  program
+    .add('check [FILE]', {
+      summary: 'Say whether a configuration is good, or line by line what is wrong',
+      example: 'check headgate.yaml',
+      page: 'docs/configuration.md',
+    })
+    .option('--chain', 'show the layers that requests go through')
+    .does(async ([file], { chain }: { chain?: boolean }) => {
+      const { check, printChain } = await import('../check.ts')
+      if (chain && file === undefined) return printChain()
+      return file === undefined || chain ? refuse('check: expected FILE or --chain') : check(file)
+    })
+  program
+    .add('plan <FILE> <REQUEST>', {
+      summary: 'Say what would become of a request: endpoints, reasons, the money held',
+      details: 'Nothing is called. REQUEST is a file with a generation body, - reads standard input. Exit code 1 if it would be refused.',
+      example: 'plan headgate.yaml request.json',
+      page: 'docs/plan.md',
+    })
+    .option('--format <FORMAT>', `of the request: ${PLAN_FORMATS.join(', ')}`)
+    .option('--key <NAME>', 'the key of the configuration that sends it')
+    .withJson()
+    .does(async ([file = '', request = ''], flags) => (await import('../plan.ts')).plan([file, request], flags))
+  program
+    .add('test <DIR>', {
+      summary: 'Run policy tests: requests, and what must become of them',
+      details: 'Takes the YAML and JSON files below DIR, but none in node_modules or in folders that begin with a dot.',
+      example: 'test policy-tests',
+      page: 'docs/plan.md',
+    })
+    .does(async ([folder = '']) => (await import('../policy-tests.ts')).policyTests(folder))
+  program
+    .add('health', {
+      summary: 'Say whether the gateway on this machine answers',
+      example: 'health --url http://127.0.0.1:8081',
+      page: 'docs/operations.md',
+    })
+    .option('--url <ADDRESS>', 'the admin listener', 'http://127.0.0.1:8081')
+    .does(async (_, { url }: { url?: string }) => (await import('../health.ts')).health(url))
+}
+
+/** Says why words make no command. @returns the exit code. */
+function refuse(message: string): number {
+  process.stderr.write(`headgate: ${message}\n`)
+  return 2
+}
