@@ -1,6 +1,7 @@
 /** Filters and orders of the model lists (contract section 4). A model without the requested figure does not match, and sorts last. */
 
 import { badField } from '../core/faults.ts'
+import { authorOf } from '../core/model-family.ts'
 import { modelEntry } from '../routing/catalog/entry.ts'
 import type { Endpoint, Model } from '../routing/catalog/types.ts'
 import { MODEL_QUERIES } from '../routing/criteria/index.ts'
@@ -80,7 +81,7 @@ function byText(query: URLSearchParams): Test[] {
   const q = query.get('q')?.trim().toLowerCase()
   if (q) tests.push((model) => model.slug.toLowerCase().includes(q) || model.name.toLowerCase().includes(q))
   const authors = listOf(query, 'model_authors')
-  if (authors) tests.push((model) => authors.includes(model.slug.slice(0, model.slug.indexOf('/')).toLowerCase()))
+  if (authors) tests.push((model) => authors.includes(authorOf(model.slug).toLowerCase()))
   const providers = listOf(query, 'providers')
   if (providers) {
     const named = ({ provider }: Endpoint) =>

@@ -4,6 +4,7 @@ import { unknownModel } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { Catalog, Found } from '../routing/catalog/catalog.ts'
 import { aliasEntry, modelEntry } from '../routing/catalog/entry.ts'
+import { nearestModels } from '../routing/catalog/nearest-models.ts'
 import type { Model } from '../routing/catalog/types.ts'
 import type { Health } from '../routing/order.ts'
 import type { ListedCatalog } from './key-catalog.ts'
@@ -67,10 +68,10 @@ function entryOf(slug: string, { catalog }: Pick<ModelSource, 'catalog'>): JsonO
 }
 
 /** @throws Fault 404 with `availability` where there is no such model. */
-export function namedModel(slug: string, catalog: Pick<Catalog, 'find'>): Found {
+export function namedModel(slug: string, catalog: Pick<Catalog, 'find' | 'models'>): Found {
   const found = catalog.find(slug)
   if (found) return found
-  throw unknownModel(slug)
+  throw unknownModel(slug, nearestModels(slug, catalog.models))
 }
 
 function selected(models: readonly Model[], query: URLSearchParams, source: ModelSource): readonly Model[] {

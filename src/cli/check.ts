@@ -38,7 +38,11 @@ export async function check(
     streams.out(`${file}: ok, ${counts.join(', ')}`)
     for (const [place, { source, settings }] of credentialsIn(config))
       streams.out(`${file}: credential of ${place}: ${describeCredential(source, settings, env)}`)
-    if (config.skipped.length > 0) streams.out(`${file}: left out for want of their variables: ${config.skipped.join(', ')}`)
+    if (config.skipped.length > 0) {
+      const leftOut = config.skipped.map((slug) => `${slug} (${config.missing.get(slug)?.join(', ')})`)
+      streams.out(`${file}: left out for want of their variables: ${leftOut.join(', ')}`)
+    }
+    for (const warning of config.warnings) streams.out(`warning: ${warning}`)
     return 0
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error

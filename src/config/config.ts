@@ -30,6 +30,10 @@ export interface Checked {
   skippedProviders: ReadonlySet<string>
   skippedKeys: ReadonlySet<number>
   env: Environment
+  /** What the file can hardly mean: `file:line:column: what`. */
+  warnings: readonly string[]
+  /** Variables that are not set, by the provider whose entry names them. */
+  missing: ReadonlyMap<string, readonly string[]>
   overrides: { host?: string | undefined; port?: number | undefined; adminPort?: number | undefined }
 }
 
@@ -94,6 +98,8 @@ export function buildConfig(checked: Checked) {
     telemetry: telemetryConfig(settings.telemetry, env),
     /** Names of providers left out because of an unset `${NAME?}`. */
     skipped: [...checked.skippedProviders],
+    warnings: checked.warnings,
+    missing: checked.missing,
     plugins,
     guardrails: (written.guardrails ?? []).map(guardrailConfig),
     // Maps, since callers choose the names that are looked up.

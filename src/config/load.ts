@@ -5,7 +5,7 @@ import { agentAliases } from './agents/index.ts'
 import { buildConfig, type Config } from './config.ts'
 import type { Environment } from './expand.ts'
 import { DEVELOPMENT_KEY, developmentKeyRefusal } from './keys.ts'
-import { ConfigError, MOST_PROBLEMS, type Problem } from './problems.ts'
+import { ConfigError, MOST_PROBLEMS, type Problem, problemText } from './problems.ts'
 import { applyProviderPresets } from './provider-presets.ts'
 import type { ModelFile, ModelFiles } from './references.ts'
 import { checkRules } from './rules.ts'
@@ -13,6 +13,7 @@ import { catalogSchema, configSchema, type RawConfig, type RawModels } from './s
 import { secretFiles } from './secret-references.ts'
 import { Source } from './source.ts'
 import { validate } from './validate.ts'
+import { findWarnings } from './warnings.ts'
 
 export interface LoadOptions {
   /** Text to use instead of the file's; catalogue files are then read relative to `path`. */
@@ -63,6 +64,7 @@ export function loadConfig(path: string, env: Environment, options: LoadOptions 
   for (const { source } of files) source.beginRules()
   checkRules(raw, main, files, options.lookOnly)
   stopAt(files.flatMap(({ source }) => inOrder(source.problems)))
+  findWarnings(raw, main, files)
   const config = buildConfig({
     file: path,
     files: paths,
@@ -73,6 +75,8 @@ export function loadConfig(path: string, env: Environment, options: LoadOptions 
     skippedKeys: new Set((raw.auth?.keys ?? []).map((_, index) => index).filter((index) => main.isSkipped(['auth', 'keys', index]))),
     env: options.untrusted ? {} : env,
     overrides: { host: options.host, port: options.port, adminPort: options.adminPort },
+    warnings: files.flatMap(({ source }) => inOrder(source.warnings).map(problemText)),
+    missing: new Map(Object.keys(raw.providers).map((slug) => [slug, main.variablesMissing(['providers', slug])])),
   })
   // Whether providers have keys is not known of a text whose values are withheld.
   const refusal = options.untrusted && main.withheld.length > 0 ? undefined : developmentKeyRefusal(config)
@@ -80,9 +84,19 @@ export function loadConfig(path: string, env: Environment, options: LoadOptions 
     const at = raw.auth?.keys?.findIndex((key) => key.key === DEVELOPMENT_KEY)
     main.report(at === undefined ? ['server', 'host'] : ['auth', 'keys', at, 'key'], refusal)
   }
+  const { server, admin } = config
+  if (server.port === admin.port && server.port !== 0 && overlap(server.host, admin.host))
+    main.report(
+      raw.server?.port === undefined ? ['admin', 'port'] : ['server', 'port'],
+      `the gateway and the admin listener both have port ${server.port}, expected two ports`,
+    )
   stopAt(main.problems)
   return config
 }
+
+const EVERY_ADDRESS: ReadonlySet<string> = new Set(['0.0.0.0', '::'])
+
+const overlap = (a: string, b: string): boolean => a === b || EVERY_ADDRESS.has(a) || EVERY_ADDRESS.has(b)
 
 const inOrder = (problems: readonly Problem[]): Problem[] => [...problems].sort((a, b) => a.line - b.line || a.column - b.column)
 

@@ -56,6 +56,9 @@ export function providerPreset(name: string): ProviderPreset {
 
 const fileOf = (name: string): string => join(FOLDER, `${name}${ENDING}`)
 
+/** Stands where a preset of another name would have had one; nothing is served with it. */
+const UNKNOWN_ADDRESS = 'http://unknown.invalid'
+
 /** Replaces each entry of `providers` that names a preset by the preset with the entry on top. An unknown name is reported. */
 export function applyProviderPresets(main: Source, env: Environment): void {
   const providers = isObject(main.data) ? main.data.providers : undefined
@@ -69,6 +72,7 @@ export function applyProviderPresets(main: Source, env: Environment): void {
       main.report(['providers', slug, 'preset'], `there is no preset of this name${hint(entry.preset, names)}`)
       // What else is wrong with the entry depends on the preset that was meant.
       entry.dialect ??= DIALECTS[0]
+      entry.base_url ??= UNKNOWN_ADDRESS
       continue
     }
     const file = fileOf(entry.preset)

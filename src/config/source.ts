@@ -22,6 +22,8 @@ export class Source {
   readonly file: string
   readonly data: Json
   readonly problems: Problem[] = []
+  /** What can be served, and is hardly meant. */
+  readonly warnings: Problem[] = []
   /** Paths of strings that hold the text of a variable. */
   readonly expanded = new Set<string>()
   /** References to secrets, each with the path of a string that has it. */
@@ -79,6 +81,11 @@ export class Source {
     const place = this.nearest(path)
     if (!this.rules && at === 'value') this.wrong.add(placeKey(path))
     this.reportAt(place?.[at] ?? 0, path, message)
+  }
+
+  /** Records what is served as it stands, and is hardly meant. */
+  warn(path: Path, message: string): void {
+    this.warnings.push({ file: this.file, ...this.placeOf(path), path: pathText(path), message })
   }
 
   /** Marks a value as unknown without a problem: no rule finds fault with it. */
@@ -166,6 +173,12 @@ export class Source {
     const prefix = placeKey(path)
     for (const key of this.unset.keys()) if (isWithin(key, prefix)) return true
     return false
+  }
+
+  /** Variables of strings under the path that are not set. */
+  variablesMissing(path: Path): string[] {
+    const prefix = placeKey(path)
+    return [...new Set([...this.unset].flatMap(([key, name]) => (isWithin(key, prefix) ? [name] : [])))]
   }
 
   private nearest(path: Path): Place | undefined {
@@ -290,6 +303,8 @@ export class Source {
       return null
     }
     if (this.env === AS_WRITTEN) return value
+    const [, name] = BARE_VARIABLE.exec(value) ?? []
+    if (name !== undefined) this.warn(path, `sent as it stands, expected the variable in braces: \${${name}}`)
     const result = expand(value, this.env)
     for (const what of result.withheld ?? []) this.leaveUnchecked(path, what)
     for (const reference of result.references ?? []) this.references.set(reference, path)
@@ -309,6 +324,9 @@ export class Source {
     return result.text
   }
 }
+
+/** A whole value that other tools take for a variable. */
+const BARE_VARIABLE = /^\$([A-Za-z_]\w*)$/
 
 /** Control and format characters of the file must not reach a terminal. */
 function visible(text: string): string {

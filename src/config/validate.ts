@@ -10,6 +10,7 @@ import { nanoFromUsd, rateFromUsd, rateFromUsdPerMillion } from '../core/money-t
 import { patternProblem } from '../core/pattern.ts'
 import { SECRET_SCHEMES } from './expand.ts'
 import type { Extras, ScalarKind } from './fields/scalars.ts'
+import { foreignHint } from './foreign-names.ts'
 import type { Path } from './problems.ts'
 import type { Source } from './source.ts'
 import { hint } from './suggest.ts'
@@ -78,7 +79,7 @@ class Validation {
         else if (inner === values || rule.required?.includes(key)) object[key] = blank(inner)
       } else if (rule.unavailable?.includes(key)) this.source.reportUnknown(at, LATER)
       else if (form) this.source.reportUnknown(at, `expected ${rule.keyExpected ?? 'another form of the key'}`)
-      else this.source.reportUnknown(at, `unknown key${hint(key, Object.keys(rule.properties ?? {}))}`)
+      else this.source.reportUnknown(at, `unknown key${unknownHint(key, Object.keys(rule.properties ?? {}))}`)
     }
     for (const key of rule.required ?? []) {
       if (Object.hasOwn(value, key)) continue
@@ -162,6 +163,11 @@ class Validation {
   private hidden(rule: Rule, path: Path): boolean {
     return rule.secret === true || this.source.isExpanded(path)
   }
+}
+
+/** A name of another gateway is no mistyped one of ours. */
+function unknownHint(key: string, names: readonly string[]): string {
+  return foreignHint(key) || hint(key, names)
 }
 
 /** Stands for a value that cannot be used. */

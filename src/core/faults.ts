@@ -259,13 +259,17 @@ export function absoluteDocs(fault: Fault, publicUrl: string | undefined): Fault
   return fault
 }
 
-/** A model slug, or a preset within one, that names nothing. */
-export function unknownModel(slug: string, message = `No such model: ${slug}`): Fault {
+/** A model slug, or a preset within one, that names nothing. @param near slugs that may have been meant. */
+export function unknownModel(slug: string, near: readonly string[] = [], message = noSuchModel(slug, near)): Fault {
   return new Fault('model_not_found', {
     message,
     metadata: { field: 'model' },
     availability: { code: 'model_not_found', retryable: false, requested_models: [slug], docs_url: DOCS_URL },
   })
+}
+
+function noSuchModel(slug: string, near: readonly string[]): string {
+  return `No such model: ${slug}${near.length === 0 ? '' : `; expected one such as ${near.join(', ')}`}`
 }
 
 /** The usual 400: names the field and what was expected there. */

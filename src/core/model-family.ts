@@ -55,6 +55,11 @@ export function latestSlug(slug: string): string | undefined {
   return family === '' ? undefined : `~${slug.slice(0, slash)}/${family}-latest`
 }
 
+/** The part of a slug before its slash; empty for a bare name. */
+export function authorOf(slug: string): string {
+  return slug.slice(0, Math.max(0, slug.indexOf('/')))
+}
+
 /** True for `~author/family-latest`. */
 export function isLatestSlug(slug: string): boolean {
   return slug.startsWith('~') && slug.endsWith('-latest')

@@ -146,14 +146,14 @@ tests:
   FAIL  hold
           hold: expected at most $0.001, found $0.135312
   FAIL  refused
-          refused with 404: No such model: acme/none
+          refused with 404: No such model: acme/none; expected one such as acme/one, acme/two
   FAIL  not refused
           expected an error, found aye, bee, cee/fast
   FAIL  otherwise refused
           error.status: expected 403, found 404
           error.type: expected permission_denied, found not_found
           error.code: expected nothing, found model_not_found
-          error.message: expected "may not" in: No such model: acme/none
+          error.message: expected "may not" in: No such model: acme/none; expected one such as acme/one, acme/two
   FAIL  health
           health: no endpoint dee
   FAIL  key

@@ -192,7 +192,12 @@ export const SHAPE: Broken[] = [
     '15:16: models["sim/echo"].endpoints: found a mapping, expected a list',
   ),
   spoil('no endpoints', '[ { provider: sim, model: echo } ]', '[ ]', '15:16: models["sim/echo"].endpoints: expected at least 1 entry'),
-  spoil('a model without author', 'sim/echo:', 'echo:', '14:3: models.echo: expected a model slug such as author/name'),
+  spoil(
+    'a model with a blank in its name',
+    'sim/echo:',
+    'sim echo:',
+    '14:3: models["sim echo"]: expected a model slug such as author/name, or a bare name',
+  ),
   spoil(
     'a provider with a bad name',
     'sim: { dialect',
@@ -346,7 +351,7 @@ export const PRESETS: Broken[] = [
   preset(
     'a preset of a preset',
     'model: "@preset/other"',
-    '22:24: presets.p.model: "@preset/other" does not fit, expected a model slug such as author/name',
+    '22:24: presets.p.model: "@preset/other" does not fit, expected a model slug such as author/name, or a bare name',
   ),
   preset(
     'an unknown provider in a preset',

@@ -118,11 +118,11 @@ export const url = (description: string) =>
 
 export const count = (description: string, minimum = 1) => Type.Integer({ description, minimum, maximum: 1_000_000_000_000 })
 
-/** `author/name`, also `~author/name`, with variant suffixes. */
-export const SLUG = '^~?\\w[\\w.-]*(/[\\w.+*-]+)+(:[\\w.+-]+)*$'
-/** As a slug, or a bare name such as clients of one provider send. */
+/** `author/name`, also `~author/name`, with variant suffixes; or a bare name, such as clients of one provider send. */
+export const SLUG = '^~?\\w[\\w.-]*(/[\\w.+*-]+)*(:[\\w.+-]+)*$'
+/** As a slug, without a *. */
 export const ALIAS = '^~?\\w[\\w.-]*(/[\\w.+-]+)*(:[\\w.+-]+)*$'
-export const SLUG_EXPECTED = 'a model slug such as author/name'
+export const SLUG_EXPECTED = 'a model slug such as author/name, or a bare name'
 
 export const modelSlug = (description: string) => Type.String({ description, pattern: SLUG, expected: SLUG_EXPECTED })
 

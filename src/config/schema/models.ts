@@ -222,5 +222,10 @@ const model = closed('One model.', {
 
 /** As written, since what an entry leaves out comes from its model, from its provider, or from what the provider lists (routing/catalog). */
 export const models = asWritten(
-  mapOf('Models by slug. A slug that ends in /* accepts every name and passes it on.', SLUG, SLUG_EXPECTED, model),
+  mapOf(
+    'Models by slug: `author/name`, or a bare name such as `gpt-4o`. A slug that ends in /* accepts every name and passes it on.',
+    SLUG,
+    SLUG_EXPECTED,
+    model,
+  ),
 )

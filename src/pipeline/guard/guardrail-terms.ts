@@ -1,5 +1,6 @@
 /** What guardrails require of models and endpoints: lists, zero retention by author, data policy, price (contract section 7). */
 
+import { authorOf } from '../../core/model-family.ts'
 import type { PriceMoment } from '../../core/money.ts'
 import { ALL_TIERS } from '../../core/service-tiers.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
@@ -112,7 +113,7 @@ function objection(endpoint: Endpoint, terms: CompiledTerms, moment: PriceMoment
   if (terms.ignoredModels.some((entry) => namesModel(entry, slug))) return 'among the ignored models'
   if (terms.allowedProviders && !listNames(terms.allowedProviders, endpoint, ALL_TIERS)) return 'not among the allowed providers'
   if (listExcludes(terms.ignoredProviders, endpoint)) return 'among the ignored providers'
-  if (!provider.zdr && terms.zdr.has(ZDR_GROUPS.get(slug.slice(0, slug.indexOf('/'))) ?? 'other')) return 'without the zero retention'
+  if (!provider.zdr && terms.zdr.has(ZDR_GROUPS.get(authorOf(slug)) ?? 'other')) return 'without the zero retention'
   if (provider.dataCollection !== 'deny' && !(price === 'free' ? terms.freeTraining : terms.paidTraining)) return 'against the data policy'
   const over = overCeiling(endpoint, terms.ceiling, moment)
   return over === undefined ? undefined : `${over}, the ceiling`

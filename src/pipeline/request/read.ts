@@ -367,7 +367,7 @@ function withPreset(body: JsonObject, client: ClientDialect, settings: Pick<Chai
   if (inSlug && typeof inField === 'string' && inField !== name)
     throw badField('preset', `model names the preset ${name}, expected the same`)
   const preset = settings.presets.get(name)
-  if (!preset) throw inSlug ? unknownModel(String(body.model), `No such preset: ${name}`) : unknownField(name)
+  if (!preset) throw inSlug ? unknownModel(String(body.model), [], `No such preset: ${name}`) : unknownField(name)
   const whole: JsonObject = { ...(client.withPreset?.(body, preset) ?? body) }
   const model = modelOf(body, inSlug, preset, settings.defaultModel)
   if (model !== undefined) whole.model = model

@@ -3,6 +3,7 @@ import { badField, DOCS_URL, Fault, type FaultCode, unknownModel } from '../../c
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { requestedTier } from '../../core/service-tiers.ts'
 import type { PluginEntry } from '../../dialects/canon/request-fields.ts'
+import { nearestModels } from '../../routing/catalog/nearest-models.ts'
 import type { Endpoint, Model, ModelKind } from '../../routing/catalog/types.ts'
 import {
   allowsModel,
@@ -247,7 +248,7 @@ function findModels(exchange: Accepted, settings: Settings): ModelChoice {
   const router = found ? undefined : routerNamed(first, exchange.head.brand, settings)
   if (router && wanted === EMBEDDING) throw wrongKind(first, 'chooses among models that generate text', wanted)
   if (router) return routed(exchange, requested, router, settings)
-  const { model, variant, strategy } = ofKind(wanted, first, found)
+  const { model, variant, strategy } = ofKind(wanted, first, found ?? missing(first, exchange, settings))
   const suffixes = variant === undefined ? NO_SUFFIX : suffixesOf(first, variant, exchange)
   const alias = model.slug !== first && !first.startsWith(`${model.slug}:`)
   const fallbacks = gateway.model === undefined ? gateway.models.length - 1 : gateway.models.length
@@ -293,7 +294,7 @@ function withFallbacks(models: Model[], exchange: Accepted, settings: Settings):
     if (slug.startsWith('@')) throw badField(`models[${i}]`, 'expected a model: a preset is named by `model` or `preset`')
     const found = lookUp(settings, slug, wanted)
     if (!found && routerNamed(slug, brand, settings)) throw routerInList(i)
-    const { model } = ofKind(wanted, slug, found)
+    const { model } = ofKind(wanted, slug, found ?? missing(slug, exchange, settings))
     if (!models.includes(model)) models.push(model)
   }
   return models
@@ -323,9 +324,15 @@ function lookUp({ catalog }: Settings, slug: string, { kind }: Wanted): Found | 
   return model ? { model } : catalog.find(slug, kind)
 }
 
-function ofKind(wanted: Wanted, slug: string, found: Found | undefined): Found {
-  // A bare name too: agents send the provider's own, and Claude Code sends a request again six times after a 400 about it.
-  if (!found) throw unknownModel(slug)
+/** A bare name too is a 404: agents send the provider's own, and Claude Code sends a request again six times after a 400 about it. */
+function missing(slug: string, { auth: { key } }: Accepted, { catalog }: Settings): never {
+  throw unknownModel(
+    slug,
+    nearestModels(slug, catalog.models, (near) => allowsModel(key.allowedModels, near)),
+  )
+}
+
+function ofKind(wanted: Wanted, slug: string, found: Found): Found {
   const { kind } = found.model
   if (kind === wanted.kind) return found
   const twin = wanted.kind === 'embedding' ? found.model.asEmbedding : undefined

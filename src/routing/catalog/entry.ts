@@ -1,5 +1,6 @@
 /** The entry of a model in `GET /v1/models` (contract section 4; every field that strict clients require). */
 import type { JsonObject } from '../../core/json.ts'
+import { authorOf } from '../../core/model-family.ts'
 import type { PriceOverride, Rate, RateKind, Rates } from '../../core/money.ts'
 import { rateText } from '../../core/money-text.ts'
 import { dateOf, WEEKDAYS } from '../../core/price-window.ts'
@@ -43,7 +44,7 @@ export function modelEntry(model: Model): JsonObject {
   return {
     id: model.slug,
     object: 'model',
-    owned_by: model.slug.split('/', 1).join(''),
+    owned_by: authorOf(model.slug) || (model.endpoints[0]?.provider.slug ?? 'unknown'),
     canonical_slug: model.slug,
     hugging_face_id: null,
     name: model.name,

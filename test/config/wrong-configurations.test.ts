@@ -1,0 +1,201 @@
+/** Wrong configurations as people write them, and what `headgate check` has to say of each: the place, what was expected, the remedy. */
+import t from 'tap'
+import { check } from '../../src/cli/check.ts'
+import { printed } from '../support/printed.ts'
+
+const PROVIDERS = 'providers: { o: { preset: openai, key: "sk-provider-0123456789" } }'
+const MODELS = 'models: { a/b: { endpoints: [ { provider: o, model: b, price: free } ] } }'
+const REST = `${PROVIDERS}\n${MODELS}`
+
+/** What is wrong, the file, and each line that has to be printed for it. */
+const CASES: readonly (readonly [name: string, text: string, ...said: RegExp[]])[] = [
+  ['a tab as indentation', 'server:\n\tport: 8080', /:2:1: a tab, expected spaces/],
+  [
+    'an unclosed quote',
+    `auth: { keys: [ { name: "app, key: x } ] }\n${REST}`,
+    /:1:\d+: a character is missing, expected a closing quote or bracket, a comma, or a space after a colon/,
+  ],
+  ['an empty file', '', /:1:1: the file is empty, expected a configuration/],
+  ['a list where a mapping belongs', `providers: [ openai ]\n${MODELS}`, /:1:12: providers: found a list, expected a mapping/],
+  ['a mistyped section', `provders: {}\n${REST}`, /provders: unknown key, did you mean "providers"\?/],
+  ['a key twice', `server: { port: 1 }\nserver: { port: 2 }\n${REST}`, /:2:1: this key occurs twice, expected it once/],
+  [
+    "LiteLLM's list of models",
+    `model_list: [ { model_name: gpt-4o } ]\n${REST}`,
+    /model_list: unknown key, .*models; docs\/migration\/litellm\.md/,
+  ],
+  [
+    "LiteLLM's general settings",
+    `general_settings: { master_key: x }\n${REST}`,
+    /general_settings: unknown key, .*auth, server, store; docs\/migration\/litellm\.md/,
+  ],
+  ["Portkey's targets", `targets: []\n${REST}`, /targets: unknown key, .*endpoints of a model; docs\/migration\/portkey\.md/],
+  [
+    'api_key of a provider',
+    `providers: { o: { preset: openai, api_key: x } }\n${MODELS}`,
+    /providers\.o\.api_key: unknown key, .*here it is key/,
+  ],
+  [
+    'api_base of a provider',
+    `providers: { o: { dialect: openai-chat, api_base: "http://x/v1" } }\n${MODELS}`,
+    /providers\.o\.api_base: unknown key, .*here it is base_url/,
+  ],
+  [
+    'max_budget of a key',
+    `auth: { keys: [ { name: app, key: "sk-app-0123456789abcdef", max_budget: 5 } ] }\n${REST}`,
+    /max_budget: unknown key, .*here it is limit/,
+  ],
+  [
+    'rpm of a key',
+    `auth: { keys: [ { name: app, key: "sk-app-0123456789abcdef", rpm: 5 } ] }\n${REST}`,
+    /rpm: unknown key, .*limits: \{ requests \}/,
+  ],
+  [
+    'preset azure',
+    `providers: { o: { preset: azure } }\n${MODELS}`,
+    /providers\.o\.preset: there is no preset of this name, did you mean "azure-openai"\?/,
+  ],
+  ['preset vertex', `providers: { o: { preset: vertex } }\n${MODELS}`, /did you mean one of: vertex-claude, vertex-gemini\?/],
+  [
+    'preset aws-bedrock',
+    `providers: { o: { preset: aws-bedrock } }\n${MODELS}`,
+    /did you mean one of: bedrock, bedrock-claude, bedrock-openai\?/,
+  ],
+  ['preset gemini-vertex', `providers: { o: { preset: gemini-vertex } }\n${MODELS}`, /did you mean "vertex-gemini"\?/],
+  ['preset open-router', `providers: { o: { preset: open-router } }\n${MODELS}`, /did you mean "openrouter"\?/],
+  [
+    'an unknown dialect',
+    `providers: { o: { dialect: openai } }\n${MODELS}`,
+    /providers\.o\.dialect: unknown value "openai", expected one of: openai-chat, openai-responses/,
+  ],
+  [
+    'no address',
+    `providers: { o: { dialect: openai-chat } }\n${MODELS}`,
+    /providers\.o: "base_url" is missing, expected the address of the provider/,
+  ],
+  [
+    'an address without a scheme',
+    `providers: { o: { dialect: openai-chat, base_url: api.example.com } }\n${MODELS}`,
+    /providers\.o\.base_url: .*expected an http or https URL/,
+  ],
+  [
+    'a variable that is not set',
+    `providers: { o: { preset: openai, key: "\${NOT_SET_HERE}" } }\n${MODELS}`,
+    /NOT_SET_HERE is not set, expected a value or a default as in \$\{NOT_SET_HERE:-default\}/,
+  ],
+  [
+    'a provider of a bare name that is mistyped',
+    `${PROVIDERS}\nmodels: { gpt-4o: { endpoints: [ { provider: openia, model: gpt-4o } ] } }`,
+    /models\.gpt-4o\.endpoints\[0\]\.provider: no such provider, expected one of: o/,
+  ],
+  [
+    'a mistyped provider',
+    `providers: { openai: { preset: openai, key: k } }\nmodels: { a/b: { endpoints: [ { provider: openia, model: b } ] } }`,
+    /no such provider, did you mean "openai"\?/,
+  ],
+  [
+    'a provider that no model uses',
+    `${PROVIDERS}\nmodels: {}`,
+    /providers\.o: this provider is not used, expected a model with an endpoint there/,
+  ],
+  ['no endpoints', `${PROVIDERS}\nmodels: { a/b: { endpoints: [] } }`, /endpoints: expected at least 1 entry/],
+  [
+    'a price that is a number',
+    `${PROVIDERS}\nmodels: { a/b: { endpoints: [ { provider: o, model: b, price: { prompt: 0.5, completion: "1" } } ] } }`,
+    /price\.prompt: found 0\.5, expected .*"/,
+  ],
+  [
+    'a limit that is a number',
+    `auth: { keys: [ { name: app, key: "sk-app-0123456789abcdef", limit: 10 } ] }\n${REST}`,
+    /limit: found 10, expected .*"/,
+  ],
+  [
+    'a window of another word',
+    `auth: { keys: [ { name: app, key: "sk-app-0123456789abcdef", limit: "10", limit_reset: month } ] }\n${REST}`,
+    /limit_reset: unknown value "month", did you mean "monthly"\?/,
+  ],
+  [
+    'two keys of one name',
+    `auth: { keys: [ { name: app, key: "sk-app-0123456789abcdef" }, { name: app, key: "sk-bpp-0123456789abcdef" } ] }\n${REST}`,
+    /auth\.keys\[1\]\.name: a second key of this name, expected another/,
+  ],
+  [
+    'two keys of one secret',
+    `auth: { keys: [ { name: a, key: "sk-app-0123456789abcdef" }, { name: b, key: "sk-app-0123456789abcdef" } ] }\n${REST}`,
+    /auth\.keys\[1\]\.key: a second entry with this secret, expected another/,
+  ],
+  [
+    'a model of a key that is not there',
+    `auth: { keys: [ { name: app, key: "sk-app-0123456789abcdef", allowed_models: [ a/bb ] } ] }\n${REST}`,
+    /allowed_models\[0\]: no such model, did you mean "a\/b"\?/,
+  ],
+  ['a default model that is not there', `default_model: a/c\n${REST}`, /default_model: no such model, did you mean "a\/b"\?/],
+  ['a port that is none', `server: { port: 80800 }\n${REST}`, /server\.port: found 80800, expected a whole number from 0 to 65535/],
+  [
+    'one port for both listeners',
+    `server: { port: 8081 }\n${REST}`,
+    /server\.port: the gateway and the admin listener both have port 8081, expected two ports/,
+  ],
+  [
+    'a duration without a unit',
+    `server: { header_timeout: 30 }\n${REST}`,
+    /server\.header_timeout: found 30, expected a duration such as 250ms, 5s or 10m/,
+  ],
+  [
+    'a store of another kind',
+    `store: { url: "mysql://x/y" }\n${REST}`,
+    /store\.url: .*expected sqlite: and a path, a postgres:\/\/ address, or memory:/,
+  ],
+  [
+    'a key that can be guessed',
+    `auth: { keys: [ { name: app, key: "password" } ] }\n${REST}`,
+    /warning: .*auth\.keys\[0\]\.key: this key can be guessed, expected one such as sk-[0-9a-f]{48}/,
+  ],
+  [
+    'a variable without braces',
+    `providers: { o: { preset: openai, key: $OPENAI_API_KEY } }\n${MODELS}`,
+    /warning: .*providers\.o\.key: sent as it stands, expected the variable in braces: \$\{OPENAI_API_KEY\}/,
+  ],
+  [
+    'an address that ends in an operation',
+    `providers: { o: { dialect: openai-chat, base_url: "https://api.example.com/v1/chat/completions" } }\n${MODELS}`,
+    /warning: .*base_url: ends in an operation, .*expected the address before it/,
+  ],
+  [
+    'a limited key and a model without a price',
+    `auth: { keys: [ { name: app, key: "sk-app-0123456789abcdef", limit: "5" } ] }\n${PROVIDERS}\nmodels: { a/b: { endpoints: [ { provider: o, model: b } ] } }`,
+    /warning: .*keys with a limit \(app\) cannot use models without a price: a\/b\. A price on each endpoint, or price: snapshot/,
+  ],
+  [
+    'a provider without its variable',
+    `providers: { o: { preset: openai, key: "\${NOT_SET_HERE?}" } }\nmodels: { a/b: { endpoints: [ { provider: o, model: b } ] } }`,
+    /left out for want of their variables: o \(NOT_SET_HERE\)/,
+  ],
+  [
+    'several at once: none hides another',
+    'auth: { keys: [ { name: app, key: "sk-app-0123456789abcdef", max_budget: 5 } ] }\nproviders: { a: { preset: azure }, o: { preset: openai, key: k } }\nmodels: { gpt-4o: { endpoints: [ { provider: openia, model: x } ] }, a/b: { endpoints: [ { provider: o, model: b, price: 3 } ] } }',
+    /max_budget: unknown key/,
+    /providers\.a\.preset: there is no preset/,
+    /gpt-4o\.endpoints\[0\]\.provider: no such provider/,
+    /price: /,
+  ],
+]
+
+t.test('each wrong configuration has its message', async (t) => {
+  t.ok(CASES.length >= 40)
+  for (const [name, text, ...said] of CASES) {
+    const directory = t.testdir({ 'headgate.yaml': text })
+    const { code, out, error } = await printed((streams) => check(`${directory}/headgate.yaml`, {}, streams))
+    const warned = said.every((one) => /^(warning|left out)/.test(one.source))
+    t.equal(code, warned ? 0 : 1, name)
+    for (const one of said) t.match(out + error, one, name)
+  }
+})
+
+t.test('what is wrong has one message, not others that follow from it', async (t) => {
+  for (const preset of ['azure', 'vertex', 'gemini-vertex']) {
+    const directory = t.testdir({ 'headgate.yaml': `providers: { o: { preset: ${preset} } }\n${MODELS}` })
+    const { error } = await printed((streams) => check(`${directory}/headgate.yaml`, {}, streams))
+    t.equal(error.trim().split('\n').length, 1, error)
+  }
+})
