@@ -61,6 +61,26 @@ export const ROWS: readonly Row[] = [
     tests: [['servers-real/llama-cpp-life', 'the work of a caller that leaves is stopped']],
   },
   {
+    server: 'transformers serve',
+    request: 'A caller leaves',
+    does: 'A stream stops at once; a whole reply is written to its end, whether its connection is closed or not',
+    makes: 'The connection to the server is closed, of whole replies too',
+    tests: [
+      ['servers-real/transformers-life', 'the work of a caller that leaves is stopped'],
+      ['servers-real/transformers-life', 'a whole reply is written to its end, without the gateway as well'],
+    ],
+  },
+  {
+    server: 'llama.cpp, transformers serve',
+    request: 'It is killed in an answer, and comes back',
+    does: 'The connection breaks; while it is away, none is taken',
+    makes: 'Each stream ends with the error of its format; 502 or 503 while it is away; it is used again once it is back',
+    tests: [
+      ['servers-real/llama-cpp-life', 'a server that is killed in an answer and comes back'],
+      ['servers-real/transformers-life', 'a server that is killed in an answer and comes back'],
+    ],
+  },
+  {
     server: 'llama.cpp, vLLM',
     request: 'Started without an alias',
     does: 'The id of the model is the path of its file or folder',
@@ -180,9 +200,12 @@ export const ROWS: readonly Row[] = [
   {
     server: 'transformers serve',
     request: 'Thoughts and tool calls',
-    does: 'They stay text unless the tokenizer has a template of replies',
-    makes: 'The same text',
-    tests: [['servers-real/transformers', 'conversations over openai-chat']],
+    does: 'They stay text unless the tokenizer has a `response_template`, or the model is one of Qwen or Gemma 4; then its streams keep the line ends around a thought, and its whole replies do not',
+    makes: 'The same text; or thoughts and calls, and the same line ends',
+    tests: [
+      ['servers-real/transformers', 'conversations over openai-chat'],
+      ['servers-real/transformers-life', 'two turns with a tool'],
+    ],
   },
   {
     server: 'transformers serve',
