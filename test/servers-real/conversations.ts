@@ -65,3 +65,6 @@ export const CONVERSATIONS = Object.entries(SAID).map(([name, asked]) => ({ name
 /** The call that the replay of a first turn is followed by. */
 export const WEATHER_TURN: Asked = { turns: [user('weather in Oslo')], tools: [WEATHER], cap: 400, temperature: 0 }
 export const resultFor = (id: string): Asked['turns'][number] => ({ results: [result(id, '7 degrees')] })
+
+/** What it writes without end, at each server for longer than a caller waits here. */
+export const FOREVER: Asked = { turns: [user('forever')], cap: 6000, temperature: 0 }

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { writeChatFolder } from './model/chat-folder.ts'
+import { type ChatFolder, writeChatFolder } from './model/chat-folder.ts'
 import { type ModelServer, startServer } from './model-server.ts'
 
 const OFFLINE = { OMP_NUM_THREADS: '1', HF_HUB_OFFLINE: '1', TRANSFORMERS_OFFLINE: '1', HF_HUB_DISABLE_TELEMETRY: '1', DO_NOT_TRACK: '1' }
@@ -50,9 +50,9 @@ export async function startVllm(t: Test, path: string, more: readonly string[] =
 }
 
 /** transformers serve; the model is called by its folder. */
-export async function startTransformers(t: Test, path: string): Promise<ServedModel> {
+export async function startTransformers(t: Test, path: string, written: ChatFolder = {}): Promise<ServedModel> {
   const folder = folderFor(t)
-  writeChatFolder(folder)
+  writeChatFolder(folder, written)
   const server = await startServer(t, {
     path,
     args: (port) => ['serve', folder, '--device', 'cpu', '--host', '127.0.0.1', '--port', String(port)],

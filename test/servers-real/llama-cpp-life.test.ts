@@ -2,17 +2,15 @@
  * llama.cpp's server behind the gateway beyond single replies: two turns with a tool, callers that leave, more requests than slots,
  * a server that is killed and comes back, and what the gateway finds of its models.
  */
-import t from 'tap'
+import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
-import { clientOf } from '../recordings/callers.ts'
 import { eventually } from '../support/eventually.ts'
-import { list, object } from '../support/fold.ts'
+import { list } from '../support/fold.ts'
 import { startGateway } from '../support/gateway.ts'
-import { CLIENTS } from '../support/matrix/clients.ts'
-import { resultFor, WEATHER_TURN } from './conversations.ts'
 import { NOT_INSTALLED, startLlama } from './llama-server.ts'
 import { writeChatModel } from './model/chat-model.ts'
-import { directReply, expectedOf, found, MODELS, WIRES } from './same-reply.ts'
+import { MODELS } from './same-reply.ts'
+import { type Life, testLeaving, testReplays, testRestart, testSaturation, testToolTurns } from './server-life.ts'
 
 const configuration = (url: string): string => `
 providers:
@@ -21,33 +19,26 @@ providers:
   messages: { dialect: anthropic, base_url: "${url}", discover: true, quirks: { unsigned_reasoning: true } }
 `
 
-t.setTimeout(280_000)
+t.setTimeout(600_000)
 
-/** Width at which the model writes some hundred tokens a second. */
-const SLOW = 40_000
-const FOREVER = { messages: [{ role: 'user', content: 'forever' }], max_tokens: 3000 }
+/** Width at which the model writes some dozens of tokens a second, so that no answer without end is over by itself while a test waits. */
+const SLOW = 160_000
+
+async function startLife(t: Test, slowness?: number): Promise<Life> {
+  const settings = ['n_parallel=3', 'n_ctx=24576', 'model_alias=tiny-chat']
+  const server = await startLlama(t, (path) => writeChatModel(path, slowness), settings)
+  const gateway = await startGateway(configuration(server.url))
+  t.teardown(() => gateway.close())
+  for (const model of Object.values(MODELS)) await eventually(model, async () => (await gateway.get(`/v1/models/${model}`)).status === 200)
+  return { server, gateway, served: 'tiny-chat', models: MODELS }
+}
 
 if (NOT_INSTALLED !== undefined) t.test('llama.cpp', { skip: NOT_INSTALLED }, () => {})
 else {
-  await t.test('two turns with a tool', async (t) => {
-    const server = await startLlama(t, writeChatModel, ['n_parallel=2', 'n_ctx=8192', 'model_alias=tiny-chat'])
-    const gateway = await startGateway(configuration(server.url))
-    t.teardown(() => gateway.close())
-    for (const wire of WIRES) {
-      const own = clientOf(wire)
-      const first = await directReply(server.url, wire, WEATHER_TURN)
-      const call = own?.fold(first).calls[0]
-      const second = { ...WEATHER_TURN, turns: [...WEATHER_TURN.turns, { replayed: first }, resultFor(call?.callId ?? '')] }
-      const expected = expectedOf(wire, await directReply(server.url, wire, second))
-      for (const client of CLIENTS) {
-        const reply = await gateway.post(client.path, { model: MODELS[wire], ...client.write(WEATHER_TURN) })
-        const replayed = (await reply.json()) as JsonObject
-        const { callId = '' } = client.fold(replayed).calls[0] ?? {}
-        const turns = { ...WEATHER_TURN, turns: [...WEATHER_TURN.turns, { replayed }, resultFor(callId)] }
-        const differs = await found(gateway, { client, wire, model: MODELS[wire], stream: false, body: client.write(turns) }, expected)
-        t.same(differs, [], `${wire}, ${client.id}`)
-      }
-    }
+  await t.test('turns', async (t) => {
+    const life = await startLife(t)
+    await testToolTurns(t, life)
+    await testReplays(t, life)
   })
 
   await t.test('what is found of the models', async (t) => {
@@ -67,59 +58,10 @@ else {
     t.equal(answer.status, 200, 'with the cap of an agent')
   })
 
-  await t.test('callers that leave, more requests than slots, a server that is killed', async (t) => {
-    const server = await startLlama(t, (path) => writeChatModel(path, SLOW), ['n_parallel=2', 'n_ctx=8192', 'model_alias=tiny-chat'])
-    const gateway = await startGateway(configuration(server.url))
-    t.teardown(() => gateway.close())
-    const model = MODELS['openai-chat']
-    const busy = async (): Promise<number> => {
-      const slots = (await (await fetch(`${server.url}/slots`)).json()) as JsonObject[]
-      return slots.filter((slot) => slot.is_processing === true).length
-    }
-    await eventually('the list', async () => (await gateway.get(`/v1/models/${model}`)).status === 200)
-    for (const stream of [true, false]) {
-      const leaving = new AbortController()
-      const headers = { 'content-type': 'application/json', authorization: `Bearer ${gateway.key}` }
-      const body = JSON.stringify({ model, stream, ...FOREVER })
-      const reply = fetch(`${gateway.url}/v1/chat/completions`, { method: 'POST', headers, body, signal: leaving.signal })
-      reply.catch(() => undefined)
-      await eventually('the server works', async () => (await busy()) === 1)
-      leaving.abort()
-      await eventually('the server stops', async () => (await busy()) === 0)
-    }
-    t.pass('the work of a caller that leaves is stopped')
-
-    const several = await Promise.all(
-      Array.from({ length: 8 }, async (_, at) => {
-        const response = await gateway.post('/v1/chat/completions', { model, stream: at % 2 === 0, ...FOREVER, max_tokens: 40 })
-        return { status: response.status, text: await response.text() }
-      }),
-    )
-    t.ok(
-      several.every(({ status, text }) => status === 200 && text.includes('length') && !text.includes('"error":{')),
-      'eight requests at two slots are all served',
-    )
-
-    const ask = () => gateway.post('/v1/responses', { model: MODELS['openai-responses'], input: 'hello' })
-    const running = gateway.post('/v1/chat/completions', { model, stream: true, ...FOREVER })
-    await eventually('the server works', async () => (await busy()) === 1)
-    await server.kill()
-    const cut = await (await running).text()
-    t.match(
-      object(
-        JSON.parse(
-          cut
-            .trim()
-            .split('\n')
-            .at(-1)
-            ?.replace(/^data: /, '') ?? '{}',
-        ),
-      ),
-      { error: {} },
-      'the caller reads that it is cut',
-    )
-    t.equal((await ask()).status, 502, 'while it is away')
-    await server.start()
-    await eventually('it serves again', async () => (await ask()).status === 200)
+  await t.test('under load', async (t) => {
+    const life = await startLife(t, SLOW)
+    await testLeaving(t, life)
+    await testSaturation(t, life, 9)
+    await testRestart(t, life)
   })
 }

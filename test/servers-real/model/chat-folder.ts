@@ -85,8 +85,34 @@ function tokenizer({ tokens }: ChatModel) {
   }
 }
 
-/** @param slowness as of `writeChatModel`. */
-export function writeChatFolder(folder: string, slowness = 32): void {
+/**
+ * How transformers serve reads thoughts and calls out of a reply: a tokenizer may state it, and for models of Qwen 3 the server has it itself
+ * (transformers 5.23.0, cli/serving/utils.py, `_RESPONSE_TEMPLATE_FALLBACKS`, whose words these are).
+ */
+const RESPONSE_TEMPLATE = {
+  defaults: { role: 'assistant' },
+  start_anchor: '<|im_start|>assistant\n',
+  fields: {
+    reasoning_content: { open: '<think>', close: '</think>', content: 'text' },
+    tool_calls: {
+      open_pattern: '\\s*<tool_call>',
+      close: '</tool_call>',
+      repeats: true,
+      content: 'json',
+      transform: { type: 'function', function: '{content}' },
+    },
+    content: { close_pattern: '\\s*(?:<\\|im_end\\|>|<\\|endoftext\\|>|<\\|eot_id\\|>)', content: 'text' },
+  },
+}
+
+export interface ChatFolder {
+  /** As of `writeChatModel`. */
+  slowness?: number
+  /** Whether the tokenizer states how thoughts and calls are read out of a reply. */
+  statesReplies?: boolean
+}
+
+export function writeChatFolder(folder: string, { slowness = 32, statesReplies = false }: ChatFolder = {}): void {
   mkdirSync(folder, { recursive: true })
   const model = chatModel()
   const id = (text: string): number => model.tokens.findIndex((token) => token.text === text)
@@ -121,6 +147,7 @@ export function writeChatFolder(folder: string, slowness = 32): void {
     pad_token: '<|endoftext|>',
     model_max_length: CONTEXT,
     clean_up_tokenization_spaces: false,
+    ...(statesReplies ? { response_template: RESPONSE_TEMPLATE } : {}),
   })
   writeFileSync(join(folder, 'chat_template.jinja'), CHAT_TEMPLATE)
   writeSafetensors(join(folder, 'model.safetensors'), [...model.tensors, ...network(slowness)].map(converted))

@@ -1,9 +1,9 @@
-"""llama.cpp's own server (C++), as the wheel xllamacpp has it, in one process: it ends with its standard input.
+"""llama.cpp's own server (C++), as the wheel xllamacpp has it, in one process, until it is killed.
 
   llama_server.py PORT MODEL.gguf [setting=value ...]     settings are members of CommonParams, such as n_parallel=2 n_ctx=1024
 """
-import os
 import sys
+import threading
 
 import xllamacpp
 
@@ -35,8 +35,7 @@ def main():
             setattr(params, name, value_like(getattr(params, name), text))
     server = xllamacpp.Server(params)
     print("listening", server.listening_address, flush=True)
-    sys.stdin.read()
-    os._exit(0)
+    threading.Event().wait()
 
 
 main()
