@@ -185,6 +185,12 @@ export interface Encoded {
   toolNames?: SentNames
 }
 
+/** A request for a count of tokens. */
+export interface CountRequest extends Encoded {
+  /** True where the path stands beside `/v1` of the base URL instead of below it. */
+  besideVersion?: boolean
+}
+
 export interface StreamDecoder {
   /** One frame. Malformed data becomes a `fault` event, never a throw. */
   feed(data: string, event: string | undefined, out: StreamEvent[]): void
@@ -303,11 +309,14 @@ export interface UpstreamDialect extends ProviderWire {
   }
   /** Counting the tokens of a request at the provider, if it offers that; `sees` is true for input outside of the body that is counted. */
   readonly countTokens?: {
-    /** @returns undefined where this provider of the dialect does not count. */
-    encode(request: CanonicalRequest, target: Target): Encoded | undefined
+    /** False where a provider with these quirks has no counter; absent where all have one. */
+    offers?(quirks: Quirks): boolean
+    encode(request: CanonicalRequest, target: Target): CountRequest
     /** @returns undefined where the reply holds no count. */
     decode(body: JsonObject): number | undefined
     sees?(kind: CountedKind, model: string): boolean
+    /** Bytes of the longest reply, where it holds more than the count. */
+    readonly longestReply?: number
     /** True where 404 may say that this version of the server has no counter. */
     readonly isOfSome?: boolean
   }

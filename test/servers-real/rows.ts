@@ -205,8 +205,16 @@ export const ROWS: readonly Row[] = [
     request: '`/input_tokens` below the path of generations, with the same body',
     does: 'The tokens of the prompt, by its own template',
     makes:
-      'The count of `count_tokens` (quirk `count_tokens: input_tokens`, which the preset sets); an estimate where the version has none',
-    test: '`servers-real/llama-cpp`',
+      'The count of `count_tokens`, and of a prompt near the end of the context (quirk `count_tokens: input_tokens`, which the preset sets); an estimate where the version has none',
+    test: '`servers-real/llama-cpp`, `gateway/counts-near-end`',
+  },
+  {
+    server: 'vLLM',
+    request: '`/tokenize` beside `/v1`, with `messages`, `tools` and `chat_template_kwargs`',
+    does: 'The tokens of the prompt, by its own template, all of them listed',
+    makes:
+      'The count of `count_tokens`, and of a prompt near the end of the context (quirk `count_tokens: tokenize`, which the preset sets)',
+    test: '`servers-real/vllm`, `gateway/counts-near-end`',
   },
   {
     server: 'vLLM',

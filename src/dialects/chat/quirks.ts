@@ -74,8 +74,8 @@ export const chatQuirks = {
   media_urls: mediaUrls,
   service_tiers: serviceTiers,
   count_tokens: oneOf(
-    '`input_tokens`: the provider counts the tokens of a request at `/chat/completions/input_tokens`. If unset: it does not, and the count is an estimate.',
-    ['input_tokens'],
+    'Where the provider counts the tokens of a request. `input_tokens`: at `/chat/completions/input_tokens`; `tokenize`: at `/tokenize` beside `/v1`, with the messages. If unset: nowhere, and the count is an estimate.',
+    ['input_tokens', 'tokenize'],
   ),
   body,
 }
