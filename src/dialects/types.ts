@@ -198,9 +198,19 @@ export interface StreamDecoder {
   end(out: StreamEvent[]): void
   /** The provider's own id of the reply, where it has come. */
   readonly replyId?: string | undefined
+  /** Set where the provider is requested to count along. */
+  readonly running?: RunningReport | undefined
 }
 
 /** What the pass lane reads off a reply on its way through. */
+/** Counts that a provider states along with each piece of a stream. */
+export interface RunningReport {
+  /** How many have come. */
+  readonly taken: number
+  /** The last one, parsed when it is read; undefined where it holds no counts. */
+  readonly usage: Usage | undefined
+}
+
 export interface PassFacts {
   /** The last cumulative report; of one side alone where no report has counted the other. */
   usage?: Usage | undefined
@@ -210,6 +220,10 @@ export interface PassFacts {
   fault?: Fault | undefined
   /** The provider's own id of the reply, where it has come. */
   replyId?: string | undefined
+  /** Set where the provider is requested to count along. */
+  running?: RunningReport | undefined
+  /** Bytes of content that the last running report covers. */
+  counted?: number
 }
 
 export interface PassStream extends PassFacts {
@@ -246,7 +260,7 @@ export interface PassWire {
   admits(body: JsonObject, target: Target): boolean
   request(body: JsonObject, target: Target): Encoded
   result(body: JsonObject, ctx: ReplyContext): PassResult
-  stream(ctx: ReplyContext): PassStream
+  stream(ctx: ReplyContext, quirks?: Quirks): PassStream
 }
 
 /** By their names in lower case. */

@@ -230,4 +230,12 @@ export const ROWS: readonly Row[] = [
     makes: 'The cap is lowered to what is left',
     test: '`servers-real/vllm`',
   },
+  {
+    server: 'vLLM, llama.cpp',
+    request: '`stream_options.continuous_usage_stats`, `timings_per_token`',
+    does: 'Each chunk of a stream has the counts so far',
+    makes:
+      'An answer that its caller leaves is charged by them, and the call is ended at once (quirk `running_usage`, which the presets set); callers do not see them',
+    test: '`gateway/running-usage`, `servers-real/llama-cpp-life`',
+  },
 ]
