@@ -27,19 +27,6 @@ t.setTimeout(280_000)
 const SLOW = 40_000
 const FOREVER = { messages: [{ role: 'user', content: 'forever' }], max_tokens: 3000 }
 
-/** Reads so many pieces of a stream. @returns how many have come, which may be more. */
-async function piecesOf(response: Response, least: number): Promise<number> {
-  const reader = response.body?.getReader()
-  const decoder = new TextDecoder()
-  for (let text = ''; ; ) {
-    const pieces = text.split('"content":"').length - 1
-    if (pieces >= least) return pieces
-    const { value, done } = (await reader?.read()) ?? { value: undefined, done: true }
-    if (done) throw new Error('the stream ended too early')
-    text += decoder.decode(value, { stream: true })
-  }
-}
-
 if (NOT_INSTALLED !== undefined) t.test('llama.cpp', { skip: NOT_INSTALLED }, () => {})
 else {
   await t.test('two turns with a tool', async (t) => {
@@ -97,18 +84,8 @@ else {
       const reply = fetch(`${gateway.url}/v1/chat/completions`, { method: 'POST', headers, body, signal: leaving.signal })
       reply.catch(() => undefined)
       await eventually('the server works', async () => (await busy()) === 1)
-      const pieces = stream ? await piecesOf(await reply, 5) : 0
       leaving.abort()
       await eventually('the server stops', async () => (await busy()) === 0)
-      if (!stream) continue
-      const { settled } = await eventually('its record', () => [...gateway.running.store.journal.export()].find((row) => row.settled))
-      const direct = await directReply(server.url, 'openai-chat', { turns: [{ user: [{ text: 'forever' }] }], cap: 1 })
-      t.same(
-        [settled?.estimated, settled?.input],
-        [false, expectedOf('openai-chat', direct).usage?.input],
-        'it is charged by the count of the server',
-      )
-      t.ok((settled?.output ?? 0) >= pieces, `${settled?.output} tokens of output in at least ${pieces} pieces`)
     }
     t.pass('the work of a caller that leaves is stopped')
 

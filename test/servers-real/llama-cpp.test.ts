@@ -5,9 +5,10 @@
 import t from 'tap'
 import { startGateway } from '../support/gateway.ts'
 import { testConversations } from './conversation-suite.ts'
-import { testCounts, testNearEnd } from './counted-prompts.ts'
+import { testCounts, testLeft, testNearEnd } from './counted-prompts.ts'
 import { LLAMA_VERSION, NOT_INSTALLED, startLlama } from './llama-server.ts'
 import { writeChatModel } from './model/chat-model.ts'
+import { testNextTurns } from './next-turns.ts'
 import { MODELS, WIRES } from './same-reply.ts'
 
 const configuration = (url: string): string => `
@@ -23,6 +24,15 @@ else {
   const gateway = await startGateway(configuration(url))
   t.teardown(() => gateway.close())
   await testCounts(t, { gateway, url, wires: WIRES })
+  await testLeft(t, { gateway, url })
+  await testNextTurns(t, gateway, MODELS)
+  await t.test('a server that was started without embeddings', async (t) => {
+    for (const words of [/./, /as its server answered/]) {
+      const vectors = await gateway.post('/v1/embeddings', { model: MODELS['openai-chat'], input: 'hello' })
+      t.equal(vectors.status, 404)
+      t.match(await vectors.text(), words)
+    }
+  })
   await testConversations(t, { name: 'llama.cpp', version: LLAMA_VERSION, url, gateway, served: 'tiny-chat', models: MODELS })
   await t.test('a longer context, beyond that in which conversations are compressed', async (t) => {
     const { url } = await startLlama(t, writeChatModel, ['n_parallel=1', 'n_ctx=10240', 'model_alias=tiny-chat'])

@@ -236,6 +236,13 @@ export const ROWS: readonly Row[] = [
     does: 'Each chunk of a stream has the counts so far',
     makes:
       'An answer that its caller leaves is charged by them, and the call is ended at once (quirk `running_usage`, which the presets set); callers do not see them',
-    test: '`gateway/running-usage`, `servers-real/llama-cpp-life`',
+    test: '`gateway/running-usage`, `servers-real/llama-cpp`',
+  },
+  {
+    server: 'llama.cpp, vLLM, Ollama, infinity',
+    request: 'Embeddings at a server of texts, texts at a server of embeddings',
+    does: '400, 404, 500 or 501, each with its own sentence',
+    makes: 'A model whose kind is not known is refused for that without a call for ten minutes, and routing does not choose it',
+    test: '`gateway/unknown-kinds`, `servers-real/llama-cpp`, `servers-real/vectors`',
   },
 ]
