@@ -1,6 +1,6 @@
 /** The tables of docs/behaviour/model-servers.md: what the tests with real model servers have counted and hold. */
 import { readFileSync } from 'node:fs'
-import { ROWS } from '../test/servers-real/rows.ts'
+import { type HeldBy, ROWS } from '../test/servers-real/rows.ts'
 import { markdownTable } from './markdown-table.ts'
 
 interface Counts {
@@ -32,6 +32,8 @@ export function modelServerRows(): string {
   const head = ['Server', 'Request', 'What the server does', 'What headgate makes of it', 'Test']
   return markdownTable(
     head,
-    ROWS.map(({ server, request, does, makes, test }) => [server, request, does, makes, test]),
+    ROWS.map(({ server, request, does, makes, tests }) => [server, request, does, makes, heldBy(tests)]),
   )
 }
+
+const heldBy = (tests: readonly HeldBy[]): string => tests.map(([file, title]) => `\`${file}\`: ${title}`).join('; ')

@@ -91,7 +91,7 @@ async function place(t: Test, { generates, refusal }: Refusal): Promise<Place> {
 }
 
 for (const refusal of REFUSALS)
-  t.test(refusal.server, async (t) => {
+  t.test(`${refusal.server}: refused once, then without a call`, async (t) => {
     const scene = await place(t, refusal)
     const [right, wrong] = refusal.generates ? [scene.generate, scene.embed] : [scene.embed, scene.generate]
     const first = await wrong()

@@ -5,9 +5,11 @@ export interface Row {
   readonly request: string
   readonly does: string
   readonly makes: string
-  /** Files of tests that hold it, below `test/`. */
-  readonly test: string
+  readonly tests: readonly HeldBy[]
 }
+
+/** A file of tests below `test/`, without its ending, and the title of a test in it or the text of an assertion. */
+export type HeldBy = readonly [file: string, title: string]
 
 export const ROWS: readonly Row[] = [
   {
@@ -15,140 +17,157 @@ export const ROWS: readonly Row[] = [
     request: '`/v1/responses`, streamed',
     does: 'Events have `item_id` alone: no `output_index`, `content_index`, `sequence_number`; all items end behind the last one',
     makes: 'Items are found by their ids; callers of Responses get the numbers',
-    test: '`gateway/real-server-forms`, `servers-real/llama-cpp`',
+    tests: [
+      ['gateway/real-server-forms', 'items without indexes: each call and each text comes once'],
+      ['servers-real/llama-cpp', 'conversations over openai-responses'],
+    ],
   },
   {
     server: 'llama.cpp',
     request: '`/v1/responses` with a system message among the items',
     does: 'Each message becomes a list of parts, and a template that renders no list for a system message loses it',
     makes: 'The first system message of callers of other formats goes out as `instructions`',
-    test: '`servers-real/llama-cpp`',
+    tests: [['servers-real/llama-cpp', 'conversations over openai-responses']],
   },
   {
     server: 'llama.cpp',
     request: '`/v1/messages`, streamed',
     does: 'Blocks end in a row behind the last one; a `tool_use` block starts without `input`',
     makes: 'Each block ends before the next one starts, with an `input`',
-    test: '`gateway/real-server-forms`, `servers-real/llama-cpp`',
+    tests: [
+      ['gateway/real-server-forms', 'thoughts without a signature and blocks numbered twice reach callers of Messages, and are taken back'],
+      ['servers-real/llama-cpp', 'conversations over anthropic'],
+    ],
   },
   {
     server: 'llama.cpp',
     request: '`max_tokens` above the context',
     does: 'It is taken; the output ends with the context',
     makes: 'The cap is lowered to what is left ([decision 43](../decisions/0043-near-the-end-of-a-context.md))',
-    test: '`servers-real/llama-cpp`',
+    tests: [['servers-real/llama-cpp', 'conversations over openai-chat']],
   },
   {
     server: 'llama.cpp',
     request: 'More requests than slots, streamed',
     does: 'They wait without limit, and without a head',
     makes: 'Presets of local servers wait ten minutes for the first byte',
-    test: '`servers-real/llama-cpp-life`',
+    tests: [['servers-real/llama-cpp-life', 'eight requests at two slots are all served']],
   },
   {
     server: 'llama.cpp',
     request: 'A caller leaves',
     does: 'The slot is free at once if the connection closes',
     makes: 'The connection to the server is closed, of whole replies too',
-    test: '`servers-real/llama-cpp-life`',
+    tests: [['servers-real/llama-cpp-life', 'the work of a caller that leaves is stopped']],
   },
   {
     server: 'llama.cpp, vLLM',
     request: 'Started without an alias',
     does: 'The id of the model is the path of its file or folder',
     makes: 'The slug is the path without its first slash',
-    test: '`gateway/unlike-lists`, `servers-real/llama-cpp-life`',
+    tests: [
+      ['gateway/unlike-lists', 'models are found with what their server states, and do what it may be able to'],
+      ['servers-real/llama-cpp-life', 'a model without an alias is called by its path'],
+    ],
   },
   {
     server: 'llama.cpp',
     request: '`GET /v1/models`',
     does: '`created` is the time of the request',
     makes: 'No news: the catalogue stays as it is',
-    test: '`gateway/unlike-lists`',
+    tests: [['gateway/unlike-lists', 'models are found with what their server states, and do what it may be able to']],
   },
   {
     server: 'vLLM, llama.cpp',
     request: '`GET /v1/models` over the dialect `anthropic`',
     does: 'The list has `max_model_len` or `meta.n_ctx`',
     makes: 'Both are read',
-    test: '`gateway/unlike-lists`',
+    tests: [['gateway/unlike-lists', 'models are found with what their server states, and do what it may be able to']],
   },
   {
     server: 'infinity',
     request: '`GET /v1/models`',
     does: '`capabilities` says `embed` or `rerank`',
     makes: 'The kind of the model; a model without it generates and embeds',
-    test: '`gateway/unlike-lists`',
+    tests: [['gateway/unlike-lists', 'models are found with what their server states, and do what it may be able to']],
   },
   {
     server: 'Ollama',
     request: '`/v1/messages` with thinking and a tool',
     does: 'Thinking has no `signature`; thought and call both have the index 0',
     makes: '`signature: ""`, blocks numbered in order, taken back in the next turn',
-    test: '`gateway/real-server-forms` (frames written by hand)',
+    tests: [
+      ['gateway/real-server-forms', 'thoughts without a signature and blocks numbered twice reach callers of Messages, and are taken back'],
+    ],
   },
   {
     server: 'Ollama',
     request: '`reasoning_effort: "medium"` at a model other than gpt-oss',
     does: '400 `think value "medium" is not supported for this model`',
     makes: 'One more call without the effort, which is then left out for an hour',
-    test: '`gateway/real-server-forms` (reply written by hand)',
+    tests: [['gateway/real-server-forms', 'an effort that the server refuses at its model is left out in a second call']],
   },
   {
     server: 'Ollama',
     request: '`developer` messages at `/v1/responses`',
     does: 'They are left out without an error',
     makes: 'The quirk `developer: system` of `openai-responses`',
-    test: '`gateway/real-server-forms`',
+    tests: [['gateway/real-server-forms', 'developer messages go out as system messages where a Responses server loses them']],
   },
   {
     server: 'vLLM',
     request: '`thinking` of Qwen 3 at `/v1/messages`',
     does: 'It is on unless `thinking.type` is `disabled`',
     makes: 'Effort `none` sends `disabled` where nothing is declared of the model',
-    test: '`dialects/messages/upstream-request`',
+    tests: [['dialects/messages/upstream-request', 'thinking: models that decide themselves']],
   },
   {
     server: 'all',
     request: 'Thoughts without a signature, replayed over another wire',
     does: 'The server would take them',
     makes: 'They are sent to servers with the quirk `unsigned_reasoning`, and left out at others',
-    test: '`servers-real/llama-cpp-life`',
+    tests: [
+      ['gateway/real-server-words', 'thoughts without a signature go to servers that take them'],
+      ['servers-real/llama-cpp-life', 'two turns with a tool'],
+    ],
   },
   {
     server: 'all',
     request: 'Half a character in a text',
     does: '400 (llama.cpp, vLLM) or 500 (transformers serve, infinity)',
     makes: 'U+FFFD goes out in its place',
-    test: '`gateway/real-server-words`',
+    tests: [['gateway/real-server-words', 'half a character goes out as U+FFFD, in each format and size']],
   },
   {
     server: 'vLLM',
     request: 'A stop text, in the format of Chat Completions',
     does: '`stop_reason` beside `finish_reason: stop` names it',
     makes: '`stop_sequence` for callers of Messages',
-    test: '`gateway/real-server-words`',
+    tests: [['gateway/real-server-words', 'the stop text that vLLM names beside the end reaches callers of Messages']],
   },
   {
     server: 'vLLM',
     request: 'A tool call, streamed',
     does: 'Two line ends stand as text between thought and call',
     makes: 'No block of white space for callers of Messages: Anthropic refuses one that comes back',
-    test: '`gateway/real-server-words`',
+    tests: [['gateway/real-server-words', 'a text of white space between a thought and a call becomes no block']],
   },
   {
     server: 'vLLM, llama.cpp',
     request: '`/v1/messages`, streamed',
     does: '`message_start` has the tokens of the prompt',
     makes: 'So has that of the gateway',
-    test: '`gateway/real-server-words`',
+    tests: [['gateway/real-server-words', 'message_start has the tokens of the prompt where the provider has counted them by then']],
   },
   {
     server: 'vLLM, transformers serve',
     request: 'Tools at `/v1/responses`',
     does: '`strict` is printed into the prompt, 13 to 15 tokens for each tool',
     makes: 'The quirk `strict: stated` adds none; at Chat Completions the `strict: false` of callers of Responses is left out',
-    test: '`gateway/real-server-words`, `servers-real/transformers`',
+    tests: [
+      ['gateway/real-server-words', 'functions go without strict to servers that print it into the prompt'],
+      ['servers-real/transformers', 'conversations over openai-responses'],
+    ],
   },
   {
     server: 'llama.cpp, Ollama',
@@ -156,49 +175,49 @@ export const ROWS: readonly Row[] = [
     does: 'It is ignored',
     makes:
       'The quirk `json_schema: checked` has the answer checked and the verdict recorded; `words` puts it among the instructions as well',
-    test: '`gateway/real-server-words`',
+    tests: [['gateway/real-server-words', 'the answer is checked against a schema that the server may ignore']],
   },
   {
     server: 'transformers serve',
     request: 'Thoughts and tool calls',
     does: 'They stay text unless the tokenizer has a template of replies',
     makes: 'The same text',
-    test: '`servers-real/transformers`',
+    tests: [['servers-real/transformers', 'conversations over openai-chat']],
   },
   {
     server: 'transformers serve',
     request: '`developer` messages at `/v1/responses`',
     does: '500 in plain text',
     makes: 'The quirk `developer: system` of `openai-responses`',
-    test: '`servers-real/transformers`',
+    tests: [['servers-real/transformers', 'conversations over openai-responses']],
   },
   {
     server: 'llama.cpp',
     request: '`dimensions` of embeddings',
     does: 'It is ignored',
     makes: '400 that names the field, without a failure of the endpoint',
-    test: '`servers-real/vectors`',
+    tests: [['servers-real/vectors', 'dimensions, which the server ignores']],
   },
   {
     server: 'llama.cpp',
     request: 'An embedding of more than its batch',
     does: '500 `input is too large to process`',
     makes: '400, without a failure of the endpoint',
-    test: '`servers-real/vectors`',
+    tests: [['servers-real/vectors', 'more than the model reads']],
   },
   {
     server: 'infinity',
     request: '`/rerank`',
     does: 'Scores by document',
     makes: 'The pass-through has the same scores',
-    test: '`servers-real/vectors`',
+    tests: [['servers-real/vectors', 'the scores are the server’s own']],
   },
   {
     server: 'infinity',
     request: '`dimensions` of embeddings',
     does: 'Vectors are cut, and more than there are is a 400',
     makes: 'The same, and 400',
-    test: '`servers-real/vectors`',
+    tests: [['servers-real/vectors', 'dimensions, which the server cuts to']],
   },
   {
     server: 'llama.cpp',
@@ -206,7 +225,11 @@ export const ROWS: readonly Row[] = [
     does: 'The tokens of the prompt, by its own template',
     makes:
       'The count of `count_tokens`, and of a prompt near the end of the context (quirk `count_tokens: input_tokens`, which the preset sets); an estimate where the version has none',
-    test: '`servers-real/llama-cpp`, `gateway/counts-near-end`',
+    tests: [
+      ['servers-real/llama-cpp', 'the tokens of a prompt are counted by the server'],
+      ['servers-real/llama-cpp', 'near the end of its context'],
+      ['gateway/counts-near-end', 'the counter of llama.cpp decides near the end of its context'],
+    ],
   },
   {
     server: 'vLLM',
@@ -214,21 +237,24 @@ export const ROWS: readonly Row[] = [
     does: 'The tokens of the prompt, by its own template, all of them listed',
     makes:
       'The count of `count_tokens`, and of a prompt near the end of the context (quirk `count_tokens: tokenize`, which the preset sets)',
-    test: '`servers-real/vllm`, `gateway/counts-near-end`',
+    tests: [
+      ['servers-real/vllm', 'the tokens of a prompt are counted by the server'],
+      ['gateway/counts-near-end', 'the counter of vLLM decides near the end of its context'],
+    ],
   },
   {
     server: 'vLLM',
     request: '`/v1/messages`',
     does: 'Thoughts are signed with a random word that nothing looks at',
     makes: 'The same word',
-    test: '`servers-real/vllm`',
+    tests: [['servers-real/vllm', 'conversations over anthropic']],
   },
   {
     server: 'vLLM',
     request: '`max_tokens` above the context',
     does: '400 that names the field',
     makes: 'The cap is lowered to what is left',
-    test: '`servers-real/vllm`',
+    tests: [['servers-real/vllm', 'conversations over openai-chat']],
   },
   {
     server: 'vLLM, llama.cpp',
@@ -236,13 +262,20 @@ export const ROWS: readonly Row[] = [
     does: 'Each chunk of a stream has the counts so far',
     makes:
       'An answer that its caller leaves is charged by them, and the call is ended at once (quirk `running_usage`, which the presets set); callers do not see them',
-    test: '`gateway/running-usage`, `servers-real/llama-cpp`',
+    tests: [
+      ['gateway/running-usage', 'an answer of vLLM that is left is charged by its own count'],
+      ['servers-real/llama-cpp', 'an answer that is left is charged by the count of the server'],
+    ],
   },
   {
     server: 'llama.cpp, vLLM, Ollama, infinity',
     request: 'Embeddings at a server of texts, texts at a server of embeddings',
     does: '400, 404, 500 or 501, each with its own sentence',
     makes: 'A model whose kind is not known is refused for that without a call for ten minutes, and routing does not choose it',
-    test: '`gateway/unknown-kinds`, `servers-real/llama-cpp`, `servers-real/vectors`',
+    tests: [
+      ['gateway/unknown-kinds', 'llama.cpp, for vectors: refused once, then without a call'],
+      ['servers-real/llama-cpp', 'a server that was started without embeddings'],
+      ['servers-real/vectors', 'the server has said so once'],
+    ],
   },
 ]
