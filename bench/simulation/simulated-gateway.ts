@@ -8,6 +8,7 @@ import { Tallies } from '../../src/core/metrics.ts'
 import { clientDialects, toolDialect } from '../../src/dialects/registry.ts'
 import { Credit } from '../../src/ledger/credit.ts'
 import { estimateTokens } from '../../src/ledger/settlement.ts'
+import { ModelKinds } from '../../src/pipeline/attempt/model-kinds.ts'
 import { RefusedEfforts } from '../../src/pipeline/attempt/refused-efforts.ts'
 import { DrainSlots } from '../../src/pipeline/attempt/upstream-attempt.ts'
 import { composeChain, type Front } from '../../src/pipeline/chain.ts'
@@ -111,6 +112,7 @@ export class SimulatedGateway {
       seenInputs: new SeenInputs(),
       vectorLengths: new VectorLengths(clock),
       refusedEfforts: new RefusedEfforts(clock),
+      modelKinds: new ModelKinds(clock),
       admission: new Admission(clock),
       retries: new RetryBudget(),
       drains: new DrainSlots(),

@@ -9,6 +9,7 @@ import type { LogSink } from '../core/log.ts'
 import type { Tallies } from '../core/metrics.ts'
 import { clientDialects, embeddingWires, toolDialect, upstreamDialects } from '../dialects/registry.ts'
 import { estimateTokens } from '../ledger/settlement.ts'
+import { ModelKinds } from '../pipeline/attempt/model-kinds.ts'
 import { RefusedEfforts } from '../pipeline/attempt/refused-efforts.ts'
 import type { Lane } from '../pipeline/attempt/turn.ts'
 import { DrainSlots } from '../pipeline/attempt/upstream-attempt.ts'
@@ -95,6 +96,7 @@ export function chainDependencies(
     wires: embeddingWires,
     vectorLengths: new VectorLengths(clock),
     refusedEfforts: new RefusedEfforts(clock),
+    modelKinds: new ModelKinds(clock),
     tools: serverTools,
     host: { clock, estimateTokens, files },
     toolDialect,

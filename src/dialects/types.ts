@@ -185,6 +185,12 @@ export interface Encoded {
   toolNames?: SentNames
 }
 
+/** A request for a count of tokens. */
+export interface CountRequest extends Encoded {
+  /** True where the path stands beside `/v1` of the base URL instead of below it. */
+  besideVersion?: boolean
+}
+
 export interface StreamDecoder {
   /** One frame. Malformed data becomes a `fault` event, never a throw. */
   feed(data: string, event: string | undefined, out: StreamEvent[]): void
@@ -192,9 +198,19 @@ export interface StreamDecoder {
   end(out: StreamEvent[]): void
   /** The provider's own id of the reply, where it has come. */
   readonly replyId?: string | undefined
+  /** Set where the provider is requested to count along. */
+  readonly running?: RunningReport | undefined
 }
 
 /** What the pass lane reads off a reply on its way through. */
+/** Counts that a provider states along with each piece of a stream. */
+export interface RunningReport {
+  /** How many have come. */
+  readonly taken: number
+  /** The last one, parsed when it is read; undefined where it holds no counts. */
+  readonly usage: Usage | undefined
+}
+
 export interface PassFacts {
   /** The last cumulative report; of one side alone where no report has counted the other. */
   usage?: Usage | undefined
@@ -204,6 +220,10 @@ export interface PassFacts {
   fault?: Fault | undefined
   /** The provider's own id of the reply, where it has come. */
   replyId?: string | undefined
+  /** Set where the provider is requested to count along. */
+  running?: RunningReport | undefined
+  /** Bytes of content that the last running report covers. */
+  counted?: number
 }
 
 export interface PassStream extends PassFacts {
@@ -240,7 +260,7 @@ export interface PassWire {
   admits(body: JsonObject, target: Target): boolean
   request(body: JsonObject, target: Target): Encoded
   result(body: JsonObject, ctx: ReplyContext): PassResult
-  stream(ctx: ReplyContext): PassStream
+  stream(ctx: ReplyContext, quirks?: Quirks): PassStream
 }
 
 /** By their names in lower case. */
@@ -303,11 +323,14 @@ export interface UpstreamDialect extends ProviderWire {
   }
   /** Counting the tokens of a request at the provider, if it offers that; `sees` is true for input outside of the body that is counted. */
   readonly countTokens?: {
-    /** @returns undefined where this provider of the dialect does not count. */
-    encode(request: CanonicalRequest, target: Target): Encoded | undefined
+    /** False where a provider with these quirks has no counter; absent where all have one. */
+    offers?(quirks: Quirks): boolean
+    encode(request: CanonicalRequest, target: Target): CountRequest
     /** @returns undefined where the reply holds no count. */
     decode(body: JsonObject): number | undefined
     sees?(kind: CountedKind, model: string): boolean
+    /** Bytes of the longest reply, where it holds more than the count. */
+    readonly longestReply?: number
     /** True where 404 may say that this version of the server has no counter. */
     readonly isOfSome?: boolean
   }

@@ -16,7 +16,7 @@ import { accountLayer } from './money/account.ts'
 import { explainLayer, previewEnd } from './plan/answer.ts'
 import { previewAnswer } from './plan/candidates.ts'
 import { impliedPlugins, shapeForPlan, shapeLayer } from './plugins/shape.ts'
-import { inputCounter } from './provider-count.ts'
+import { contextCounter, inputCounter } from './provider-count.ts'
 import { admitLayer, authenticateLayer } from './request/admit.ts'
 import { readLayer } from './request/read.ts'
 import { type Front, prepareResponse, receiveLayer } from './request/receive.ts'
@@ -102,7 +102,8 @@ const LAYERS = inOrder(
   ),
   row(
     'plan',
-    ({ settings, dependencies }) => planLayer(settings, dependencies, inputCounter(dependencies)),
+    ({ settings, dependencies }) =>
+      planLayer(settings, dependencies, { input: inputCounter(dependencies), context: contextCounter(dependencies) }),
     ['generate', 'embed'],
     'the order of the endpoints, and the hold over all that may serve',
   ),

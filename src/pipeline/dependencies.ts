@@ -17,6 +17,7 @@ import type { EncryptedTexts } from '../services/compaction/encrypted-texts.ts'
 import type { FileStore } from '../services/files/types.ts'
 import type { OutboundPolicy } from '../services/outbound/policy.ts'
 import type { Pools } from '../services/upstream/pools.ts'
+import type { ModelKinds } from './attempt/model-kinds.ts'
 import type { RefusedEfforts } from './attempt/refused-efforts.ts'
 import type { Lane } from './attempt/turn.ts'
 import type { UnknownWord } from './attempt/unknown-words.ts'
@@ -149,6 +150,7 @@ export interface ChainDependencies {
   /** Of endpoints that give vectors of one length alone. */
   vectorLengths: VectorLengths
   refusedEfforts: RefusedEfforts
+  modelKinds: ModelKinds
   tools: readonly (ServerTool | SessionTool)[]
   host: Host
   /** Format in which tools call models: that of the Responses API. */

@@ -1,10 +1,14 @@
-/** Has a provider count the tokens of a request: for a caller that wants the count, and for a hold whose bound does not fit. Free of charge. */
+/**
+ * Has a provider count the tokens of a request: for a caller that wants the count, for a hold whose bound does not fit, and near the end of
+ * a context. Free of charge.
+ */
 
 import { asFault, Fault, isAccountFault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
+import { Remembered } from '../core/remembered.ts'
 import { wellFormedJson } from '../core/well-formed.ts'
 import { withTakenNames } from '../dialects/canon/tool-names.ts'
-import type { Encoded } from '../dialects/types.ts'
+import type { CountRequest, UpstreamDialect } from '../dialects/types.ts'
 import type { Endpoint } from '../routing/catalog/types.ts'
 import type { Grant } from '../services/credentials/types.ts'
 import { type BodyReceiver, type CallTimeouts, UpstreamCall } from '../services/upstream/call.ts'
@@ -19,15 +23,21 @@ import type { InputCounter } from './money/outside-count.ts'
 import { withoutEcho } from './refusal/echoed-words.ts'
 import { endedEarly } from './reply/final-fault.ts'
 import { withMedia } from './route/media-fetch.ts'
+import type { ContextCounter } from './route/near-end.ts'
 import { callPath, credentialHeaders, providerAddress } from './route/provider-address.ts'
 
-const NOT_COUNTED: Encoded = { path: '', body: {}, dropped: [] }
-/** A count is a short object. */
+/** Bytes of a reply, unless the dialect knows better: a count is a short object. */
 const CAP = 64 * 1024
 /** Statuses of a provider of the wire that has no counter: no such operation (RFC 9110, 15.5.6 and 15.6.2). */
 const LACKS_COUNTER: ReadonlySet<number> = new Set([405, 501])
 /** Milliseconds that a request waits for a count before it is refused. */
 const PATIENCE = 5_000
+/** The same where an estimate does in its place. */
+const SHORT_PATIENCE = 2_000
+/** Milliseconds for which a server whose counter has failed is not called for contexts. */
+const FAILED_MS = 60_000
+/** The version of the API at the end of a base URL. */
+const VERSION = /\/v\d+$/
 
 /** Counts for holds: at most so often as a key may have it, and any failure of the provider leaves the hold as it is. */
 export function inputCounter(
@@ -45,6 +55,34 @@ export function inputCounter(
   }
 }
 
+/** Counts for contexts: bounded as those for holds, and a server whose counter has failed is called again after a while only. */
+export function contextCounter(
+  dependencies: Pick<ChainDependencies, 'upstreams' | 'pools' | 'tallies' | 'alarm' | 'admission' | 'clock'>,
+): ContextCounter {
+  const failing = new Remembered<true>(dependencies.clock, { forMs: FAILED_MS, most: 1_000 })
+  return {
+    counts(endpoint) {
+      const dialect = dependencies.upstreams.get(endpoint.provider.dialect)
+      return dialect !== undefined && counts(endpoint, dialect) && failing.get(endpoint.id) === undefined
+    },
+    async count(exchange, endpoint) {
+      if (!(await dependencies.admission.mayCount(exchange.auth.key))) return undefined
+      try {
+        const tokens = await countAt(exchange, endpoint, dependencies, SHORT_PATIENCE)
+        if (tokens === undefined) failing.note(endpoint.id, true)
+        return tokens
+      } catch (thrown) {
+        if (exchange.head.cancel.aborted) throw thrown
+        // What is wrong with the request its answer shows, and it says nothing of the counter.
+        return undefined
+      }
+    },
+  }
+}
+
+const counts = ({ provider, quirks = provider.quirks }: Endpoint, { countTokens }: UpstreamDialect): boolean =>
+  countTokens !== undefined && countTokens.offers?.(quirks) !== false
+
 /**
  * Has the provider of the endpoint count the tokens of the request.
  * @param patience milliseconds for the whole call, where that is less than the provider's own time-outs.
@@ -59,19 +97,15 @@ export async function countAt(
 ): Promise<number | undefined> {
   const dialect = dependencies.upstreams.get(endpoint.provider.dialect)
   const counter = dialect?.countTokens
-  if (!dialect || !counter) return undefined
+  if (!dialect || !counter || !counts(endpoint, dialect)) return undefined
   const target = { ...targetOf(exchange, endpoint, dialect), stream: false }
-  let isCounted = true
-  const encoded = encodeCanonical(withMedia(exchange, target.quirks), target, (request) => {
+  const encoded: CountRequest = encodeCanonical(withMedia(exchange, target.quirks), target, (request) => {
     const renamed = dialect.toolNames && withTakenNames(request, dialect.toolNames)
-    const count = counter.encode(renamed?.request ?? request, target)
-    isCounted = count !== undefined
-    return count ?? NOT_COUNTED
+    return counter.encode(renamed?.request ?? request, target)
   })
-  if (!isCounted) return undefined
   const { provider } = endpoint
   const address = providerAddress(provider, dialect)
-  const gathered = new GatheredJson()
+  const gathered = new GatheredJson(counter.longestReply ?? CAP)
   let replied = 0
   const reply = new AnswerOrError(gathered, {
     clock: exchange.head.clock,
@@ -87,7 +121,8 @@ export async function countAt(
     gathered.fail(endedEarly(exchange, []))
   })
   // A path of the operator's own is that of generations.
-  const path = callPath(address, { ...provider, path: undefined }, { path: encoded.path, model: endpoint.upstreamModel })
+  const base = encoded.besideVersion ? { ...address, path: address.path.replace(VERSION, '') } : address
+  const path = callPath(base, { ...provider, path: undefined }, { path: encoded.path, model: endpoint.upstreamModel })
   const body = wellFormedJson(encoded.body)
   const credential = endpoint.credential?.forCall()
   let used: Grant | undefined
@@ -123,14 +158,16 @@ function within(timeouts: CallTimeouts, most: number): CallTimeouts {
   }
 }
 
-/** A short JSON object. */
+/** A JSON object. */
 class GatheredJson implements BodyReceiver {
   readonly done: Promise<JsonObject>
-  private readonly body = new JsonBody(CAP)
+  private readonly body: JsonBody
   private resolve: (body: JsonObject) => void = () => {}
   private reject: (fault: Fault) => void = () => {}
 
-  constructor() {
+  /** @param most bytes. */
+  constructor(most: number) {
+    this.body = new JsonBody(most)
     this.done = new Promise((resolve, reject) => {
       this.resolve = resolve
       this.reject = reject

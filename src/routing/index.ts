@@ -3,6 +3,7 @@ export {
   capWithin,
   endpointTag,
   type FilterName,
+  isNearEnd,
   listExcludes,
   listNames,
   overCeiling,

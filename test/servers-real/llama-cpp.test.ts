@@ -3,14 +3,13 @@
  * speaks, equal to the server's own reply to the token.
  */
 import t from 'tap'
-import type { JsonObject } from '../../src/core/json.ts'
 import { startGateway } from '../support/gateway.ts'
-import { CLIENTS } from '../support/matrix/clients.ts'
 import { testConversations } from './conversation-suite.ts'
-import { CONVERSATIONS } from './conversations.ts'
+import { testCounts, testLeft, testNearEnd } from './counted-prompts.ts'
 import { LLAMA_VERSION, NOT_INSTALLED, startLlama } from './llama-server.ts'
 import { writeChatModel } from './model/chat-model.ts'
-import { directReply, expectedOf, MODELS, WIRES } from './same-reply.ts'
+import { testNextTurns } from './next-turns.ts'
+import { MODELS, WIRES } from './same-reply.ts'
 
 const configuration = (url: string): string => `
 providers:
@@ -24,14 +23,21 @@ else {
   const { url } = await startLlama(t, writeChatModel, ['n_parallel=2', 'n_ctx=8192', 'model_alias=tiny-chat'])
   const gateway = await startGateway(configuration(url))
   t.teardown(() => gateway.close())
-  await t.test('the tokens of a prompt are counted by the server', async (t) => {
-    for (const { name, asked } of CONVERSATIONS.filter(({ asked }) => asked.effort === undefined && asked.choice === undefined))
-      for (const wire of WIRES) {
-        const input = expectedOf('openai-chat', await directReply(url, 'openai-chat', asked)).usage?.input
-        const body = CLIENTS.find(({ id }) => id === 'messages')?.write(asked)
-        const response = await gateway.post('/v1/messages/count_tokens', { ...body, model: MODELS[wire] })
-        t.equal(((await response.json()) as JsonObject).input_tokens, input, `${name}, ${wire}`)
-      }
+  await testCounts(t, { gateway, url, wires: WIRES })
+  await testLeft(t, { gateway, url })
+  await testNextTurns(t, gateway, MODELS)
+  await t.test('a server that was started without embeddings', async (t) => {
+    for (const words of [/./, /as its server answered/]) {
+      const vectors = await gateway.post('/v1/embeddings', { model: MODELS['openai-chat'], input: 'hello' })
+      t.equal(vectors.status, 404)
+      t.match(await vectors.text(), words)
+    }
   })
   await testConversations(t, { name: 'llama.cpp', version: LLAMA_VERSION, url, gateway, served: 'tiny-chat', models: MODELS })
+  await t.test('a longer context, beyond that in which conversations are compressed', async (t) => {
+    const { url } = await startLlama(t, writeChatModel, ['n_parallel=1', 'n_ctx=10240', 'model_alias=tiny-chat'])
+    const gateway = await startGateway(configuration(url))
+    t.teardown(() => gateway.close())
+    await testNearEnd(t, { gateway, context: 10_240 })
+  })
 }

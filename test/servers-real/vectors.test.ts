@@ -107,8 +107,11 @@ providers:
     const long = await gateway.post('/v1/embeddings', { model: 'vectors/tiny-embed', input: LONG })
     t.equal(long.status, 400, 'more than the model reads')
     t.match(await long.text(), /context|too long|too large/)
-    const chat = await gateway.post('/v1/chat/completions', { model: 'vectors/tiny-embed', messages: [{ role: 'user', content: 'hello' }] })
-    t.not(chat.status, 200, 'no chat')
+    const chat = { model: 'vectors/tiny-embed', messages: [{ role: 'user', content: 'hello' }] }
+    t.not((await gateway.post('/v1/chat/completions', chat)).status, 200, 'no chat')
+    const again = await gateway.post('/v1/chat/completions', chat)
+    t.equal(again.status, 400)
+    t.match(await again.text(), 'as its server answered', 'the server has said so once')
     t.equal((await gateway.post('/v1/embeddings', { model: 'vectors/tiny-embed', input: 'hello' })).status, 200, 'and it embeds as before')
   })
 

@@ -2,6 +2,7 @@
 import t from 'tap'
 import { startGateway } from '../support/gateway.ts'
 import { testConversations } from './conversation-suite.ts'
+import { testCounts } from './counted-prompts.ts'
 import { startVllm } from './large-servers.ts'
 import { missing, program, VERSIONS } from './programs.ts'
 import { MODELS } from './same-reply.ts'
@@ -20,6 +21,7 @@ providers:
   messages: { dialect: anthropic, base_url: "${url}", discover: true, quirks: { unsigned_reasoning: true } }
 `)
   t.teardown(() => gateway.close())
+  await testCounts(t, { gateway, url, wires: ['openai-chat'] })
   await testConversations(t, {
     name: 'vLLM',
     version: VERSIONS.vllm,

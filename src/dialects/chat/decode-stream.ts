@@ -9,6 +9,7 @@ import type { StreamDecoder } from '../types.ts'
 import { DeltaReader } from './decode-delta.ts'
 import { choiceFault, eventFault, faultIn, finishWord, stopText, unify } from './ends.ts'
 import { ReplyIdentity, ReplyMembers } from './reply.ts'
+import type { RunningUsage } from './running-usage.ts'
 import { usageIn } from './usage.ts'
 import { WIRE } from './wire.ts'
 
@@ -34,13 +35,19 @@ export class ChatStreamDecoder implements StreamDecoder {
   private readonly identity = new ReplyIdentity()
   private over = false
   private readonly isWhole: boolean
+  readonly running: RunningUsage | undefined
 
-  /** @param isWhole true for a reply that has come as one: it is complete even where it names no reason. */
-  constructor(isWhole = false) {
+  /**
+   * @param isWhole true for a reply that has come as one: it is complete even where it names no reason.
+   * @param running set where the provider is requested to count along.
+   */
+  constructor(isWhole = false, running?: RunningUsage) {
     this.isWhole = isWhole
+    this.running = running
   }
 
-  feed(data: string, event: string | undefined, out: StreamEvent[]): void {
+  feed(whole: string, event: string | undefined, out: StreamEvent[]): void {
+    const data = this.running ? this.running.strip(whole) : whole
     if (this.over) {
       this.late(data, out)
       return
@@ -64,6 +71,7 @@ export class ChatStreamDecoder implements StreamDecoder {
       this.fail(event === 'error' ? eventFault(data) : new Fault('upstream_garbled'), out)
       return
     }
+    this.running?.take(chunk)
     const before = out.length
     this.chunk(chunk, out, event)
     // Until two chunks in a row have had one id, each of them changes what is known of it.

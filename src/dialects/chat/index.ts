@@ -16,6 +16,7 @@ import { chatFields, chatParameters } from './parameters.ts'
 import { chatPass } from './pass.ts'
 import { withPreset } from './preset.ts'
 import { debugChunk } from './reply.ts'
+import { RunningUsage } from './running-usage.ts'
 import { chatCap, replaysDetails } from './shape-request.ts'
 import { searchWire } from './web-search.ts'
 import { CLIENT_ID, UPSTREAM_ID, WIRE } from './wire.ts'
@@ -39,7 +40,7 @@ export const chatClient: ClientDialect = {
 export const openaiChat: UpstreamDialect = {
   id: UPSTREAM_ID,
   encodeRequest,
-  streamDecoder: () => new ChatStreamDecoder(),
+  streamDecoder: (quirks) => new ChatStreamDecoder(false, RunningUsage.of(quirks)),
   decodeResult,
   decodeFault,
   auth: (key) => ['authorization', `Bearer ${key}`],

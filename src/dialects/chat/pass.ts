@@ -20,6 +20,7 @@ import { choiceFault, eventFault, faultIn, finishWord, unify } from './ends.ts'
 import { Envelope, endsInForeignTier, frameWords, isImage, mirrorsByText, ourHeader } from './pass-envelope.ts'
 import { passResult } from './pass-result.ts'
 import { chunkHead, closingChunks, dropEmptyMembers, joinParts, LateMembers, mirrorReasoning, ReplyIdentity } from './reply.ts'
+import { RunningUsage } from './running-usage.ts'
 import { shapeRequest } from './shape-request.ts'
 import { gatherArguments, ToolCalls } from './tool-calls.ts'
 import { usageIn } from './usage.ts'
@@ -75,6 +76,8 @@ class ChatPassStream implements PassStream {
   plain = false
   relayed = 0
   images = 0
+  counted = 0
+  readonly running: RunningUsage | undefined
   private readonly ctx: ReplyContext
   private readonly splitter = new FrameSplitter()
   /** Made with the first fragment of one. */
@@ -96,8 +99,10 @@ class ChatPassStream implements PassStream {
   private readonly late: LateMembers
   private readonly identity = new ReplyIdentity()
 
-  constructor(ctx: ReplyContext) {
+  /** @param running set where the provider is requested to count along. */
+  constructor(ctx: ReplyContext, running: RunningUsage | undefined) {
     this.ctx = ctx
+    this.running = running
     this.late = new LateMembers(ctx.brand)
   }
 
@@ -122,11 +127,14 @@ class ChatPassStream implements PassStream {
     const { envelope } = this
     if (!this.committed || !envelope) return undefined
     const trusted = this.fragments >= TRUSTED_FRAGMENTS && !this.tidying
-    const out = envelope.rewrite(frames, trusted)
+    const { running } = this
+    const plain = running ? running.strip(frames) : frames
+    const out = envelope.rewrite(plain, trusted)
     if (out === undefined) return undefined
-    if (trusted && this.calls) gatherArguments(frames, this.calls)
+    if (trusted && this.calls) gatherArguments(plain, this.calls)
     this.relayed += envelope.content
     this.images += envelope.images
+    if (plain !== frames) this.counted = this.relayed
     // The envelope has the id.
     this.identity.steady = true
     return out
@@ -188,7 +196,15 @@ class ChatPassStream implements PassStream {
     }
     if (!isObject(chunk)) return this.fail(isError ? eventFault(utf8(data)) : new Fault('upstream_garbled'))
     const fault = faultIn(chunk, isError ? 'error' : undefined)
-    return fault ? this.fail(fault) : this.chunk(chunk, frame)
+    if (fault) return this.fail(fault)
+    const { running } = this
+    if (!running) return this.chunk(chunk, frame)
+    const before = running.taken
+    const plain = running.strip(frame)
+    running.take(chunk)
+    const out = this.chunk(chunk, plain)
+    if (running.taken > before) this.counted = this.relayed
+    return out
   }
 
   private chunk(chunk: JsonObject, frame: string): string {
@@ -348,5 +364,5 @@ export const chatPass: PassWire = {
   admits: (body, { quirks }) => !hidesReasoning(body) && (quirks.custom_tools === true || !needsFunctions(body)),
   request: passRequest,
   result: passResult,
-  stream: (ctx) => new ChatPassStream(ctx),
+  stream: (ctx, quirks) => new ChatPassStream(ctx, RunningUsage.of(quirks)),
 }

@@ -74,8 +74,12 @@ export const chatQuirks = {
   media_urls: mediaUrls,
   service_tiers: serviceTiers,
   count_tokens: oneOf(
-    '`input_tokens`: the provider counts the tokens of a request at `/chat/completions/input_tokens`. If unset: it does not, and the count is an estimate.',
-    ['input_tokens'],
+    'Where the provider counts the tokens of a request. `input_tokens`: at `/chat/completions/input_tokens`; `tokenize`: at `/tokenize` beside `/v1`, with the messages. If unset: nowhere, and the count is an estimate.',
+    ['input_tokens', 'tokenize'],
+  ),
+  running_usage: oneOf(
+    'How the provider is requested to count along with each piece of a stream, so that an answer that is aborted is charged by its own count: `stream_options.continuous_usage_stats`, or `timings_per_token`. If unset: it is not.',
+    ['continuous_usage_stats', 'timings_per_token'],
   ),
   body,
 }

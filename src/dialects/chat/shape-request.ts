@@ -13,6 +13,7 @@ import { requestedCap, requestedReasoning } from './check.ts'
 import { countLogprobs, schemaOf, withOneSystem, withoutLoose, withoutNull, withoutSchema, withParameters, writeMfjs } from './fit-forms.ts'
 import { fitAssistant, fitParts, type MessageFit, shortId, withAssistantAfterTools, withJoinedText, withoutMedia } from './fit-messages.ts'
 import { switchThinkingOff } from './no-thinking.ts'
+import { requestRunningUsage } from './running-usage.ts'
 import { SAMPLING } from './wire.ts'
 
 /**
@@ -195,6 +196,7 @@ export function shapeRequest(body: JsonObject, target: Target, dropped: string[]
   if (target.stream) {
     body.stream = true
     body.stream_options = isObject(body.stream_options) ? { ...body.stream_options, include_usage: true } : { include_usage: true }
+    if (target.quirks.running_usage !== undefined) requestRunningUsage(body, target.quirks)
   } else {
     remove(body, 'stream')
     remove(body, 'stream_options')

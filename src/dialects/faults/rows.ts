@@ -296,6 +296,12 @@ const SERVERS: readonly Row[] = [
     sentence: /does not support logits computation/i,
     source: 'llama.cpp server: a chat request at a server that was started for embeddings',
   },
+  {
+    kind: 'upstream_missing',
+    status: [501],
+    sentence: /does not support embeddings/i,
+    source: 'llama.cpp server, of the wheel xllamacpp 2026.10.11549: embeddings at a server that was started without them',
+  },
   { kind: 'upstream_overloaded', status: [429], word: /overload|capacity/i, source: 'Mistral and Moonshot: 429 with a word for overload' },
   {
     kind: 'upstream_overloaded',

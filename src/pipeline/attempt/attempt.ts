@@ -336,6 +336,7 @@ function attemptFailed(exchange: Planned, thrown: unknown, record: NotedAttempt,
   record.code = fault.code
   record.cause = raw.reason
   record.latency = Math.round(exchange.head.clock.monotonic() - started)
+  dependencies.modelKinds.note(endpoint, raw, { status: record.status, request: exchange.request })
   if (fault.origin === 'upstream') failed(fault, record, { key, owner: ownerOf(exchange.auth.key), status, dependencies, since: started })
   else dependencies.health.abandoned(endpoint, key)
   return fault

@@ -265,7 +265,7 @@ function relayFor({ exchange, endpoint, dialect, lane, stops, observers, target 
     const decoder = watched(dialect.streamDecoder(quirks), toolNames, exchange.run.toolNames)
     return new TranslateRelay(exchange.run.path ?? beginTurn(exchange), decoder, { observers, account, sign, stops, framing })
   }
-  const stream = dialect.pass.stream(exchange.run.ctx)
+  const stream = dialect.pass.stream(exchange.run.ctx, quirks)
   const mark = marking(dialect.pass, account, sign)
   if (lane === 'pass') return new PassRelay(stream, mark)
   return new ObserveRelay(stream, dialect.streamDecoder(quirks), { observers, mark, framing })
@@ -290,6 +290,9 @@ function watched(decoder: StreamDecoder, names: SentNames | undefined, ours: Rea
     end: (out) => restoring((events) => decoder.end(events), out),
     get replyId() {
       return decoder.replyId
+    },
+    get running() {
+      return decoder.running
     },
   }
 }

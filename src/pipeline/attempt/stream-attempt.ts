@@ -306,10 +306,26 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
     const { heldBack } = this
     // The report with which an answer ends covers all of it.
     if (countsOutput(usage) && end) return { usage, end, begun, relayed: 0, writing: this.writing(usage), heldBack }
+    const stopped = this.plan.relay.isCut === true ? { stopped: true as const } : {}
+    const running = this.countedAlong()
+    if (running) return { ...stopped, usage: running, end, begun, relayed: relayed - (this.plan.relay.facts.counted ?? 0), heldBack }
     // Counted is the larger of what is reported and what is estimated (issue 15, section 1).
     const hidden = this.covered > 0 ? 0 : Math.max(0, this.hiddenTokens(this.contentAt) - (usage?.reasoning ?? 0))
-    const stopped = this.plan.relay.isCut === true ? { stopped: true as const } : {}
     return { ...stopped, usage, end, begun, relayed: relayed - this.covered, images: images - this.coveredImages, hidden, heldBack }
+  }
+
+  /** The last running report, unless another one counts more. */
+  private countedAlong(): Usage | undefined {
+    const { running, usage } = this.plan.relay.facts
+    const counted = running && running.taken > 0 ? running.usage : undefined
+    return counted && countsOutput(counted) && !(countsOutput(usage) && usage.output > counted.output) ? counted : undefined
+  }
+
+  /** What it has counted along is at hand: nothing needs to be waited for, and what it runs on is free for others. */
+  override readOn(): void {
+    const { endpoint } = this.plan
+    if (endpoint.provider.onAbort === 'cancel' && this.countedAlong()) this.gone()
+    else super.readOn()
   }
 
   /**

@@ -309,7 +309,7 @@ function roomAt(exchange: Guarded, endpoint: Endpoint, most: number): number {
   const context = contextOf(endpoint)
   if (context === Number.POSITIVE_INFINITY) return most
   const need = contextNeed(exchange, context - most)
-  return need.input + need.cap <= context - most ? most : capWithin(endpoint, { input: need.input, cap: most })
+  return need.input + need.cap <= context - most ? most : capWithin(endpoint, { ...need, cap: most })
 }
 
 type Capped = Pick<Reservation, 'candidates' | 'outputCaps' | 'outputCap'>

@@ -18,7 +18,7 @@ const ESCAPED = /(?:%[0-9a-f]{2})+/gi
 /** ASCII that is no letter and no digit. */
 const ESCAPED_SIGN = /%(?:[01][0-9a-f]|2[0-9a-f]|3[a-f]|40|5[b-f]|60|7[b-f])/gi
 
-interface SentRequest {
+export interface SentRequest {
   /** What the caller has sent. */
   readonly sent: Json
   /** It is not at hand. */
@@ -46,6 +46,12 @@ export function withoutEcho(fault: Fault, request: SentRequest): Fault {
     read = next
   }
   return read.with({ isEchoed: true })
+}
+
+/** True where a request has words in it, or where that cannot be seen any more. */
+export function mayBeCallers(words: string, request: SentRequest): boolean {
+  const texts = request.forgotten ? undefined : plainTexts(request.sent)
+  return texts === undefined || texts.includes(plain(words))
 }
 
 /** Words in small letters with one blank between two: as different forms of one text have them in common. */

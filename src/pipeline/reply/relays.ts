@@ -6,7 +6,7 @@ import { signEvents } from '../../dialects/canon/provider-ids.ts'
 import { markEvents } from '../../dialects/canon/reasoning-owner.ts'
 import type { FrameReader, Framing } from '../../dialects/sse/framing.ts'
 import { EventReader } from '../../dialects/sse/reader.ts'
-import type { Final, PassFacts, PassStream, StreamDecoder } from '../../dialects/types.ts'
+import type { Final, PassFacts, PassStream, RunningReport, StreamDecoder } from '../../dialects/types.ts'
 import type { Tap } from '../../plugin-api/index.ts'
 import { PassRelay, type Relay, type RelayFacts } from '../attempt/stream-attempt.ts'
 import type { EventSink, LateReader } from '../records.ts'
@@ -92,6 +92,9 @@ export class EventRelay implements Relay, RelayFacts {
   get replyId(): string | undefined {
     return undefined
   }
+  get running(): RunningReport | undefined {
+    return undefined
+  }
   get refusal(): Fault | undefined {
     return this.path.refusal
   }
@@ -175,6 +178,9 @@ export class TranslateRelay extends EventRelay {
   private readonly sign: Translation['sign']
   private readonly cutter: StopCutter | undefined
   private events: StreamEvent[] = []
+  /** Running reports that have come, and the bytes of content that they cover. */
+  private taken = 0
+  counted = 0
 
   /** @param account whose mark signed and encrypted reasoning gets. @param stops sequences at which the answer is cut. */
   constructor(path: EventSink, decoder: StreamDecoder, { observers, account, sign, stops, framing }: Translation) {
@@ -214,6 +220,10 @@ export class TranslateRelay extends EventRelay {
     return this.decoder.replyId
   }
 
+  override get running(): RunningReport | undefined {
+    return this.decoder.running
+  }
+
   get isCut(): boolean {
     return this.cutter?.met === true
   }
@@ -226,6 +236,12 @@ export class TranslateRelay extends EventRelay {
     if (sign) signEvents(events, sign)
     if (cutter) events = cutter.push(events)
     for (const tap of this.observers) for (const event of events) tap.push(event, ignore)
-    return this.take(events)
+    const text = this.take(events)
+    const { running } = this.decoder
+    if (running && running.taken > this.taken) {
+      this.taken = running.taken
+      this.counted = this.relayed
+    }
+    return text
   }
 }

@@ -38,6 +38,8 @@ export interface Notes {
   modalities?: ReadonlySet<string>
   images?: number
   promptEstimate?: number
+  /** What a server has counted of it. */
+  counted?: TokenNeed['counted']
 }
 
 export class ClientRequest {
@@ -231,7 +233,7 @@ export function contextNeed(exchange: WithRequest, smallest: number): TokenNeed 
   if (most + cap <= smallest) return { input: most, cap }
   const { noted } = exchange.request
   noted.promptEstimate ??= estimatedNeed(exchange.request.canonical(), estimateTokens).prompt
-  return { input: noted.promptEstimate, cap }
+  return { input: noted.promptEstimate, cap, counted: noted.counted }
 }
 
 /** More than the canonical form of a tool has beyond the caller's. */

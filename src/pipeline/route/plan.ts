@@ -30,14 +30,27 @@ import { contextNeed, contextOf, offersTools, priceMoment, tierOf } from '../req
 import { ownerOf } from '../request/key-owner.ts'
 import { conversationName, mayStay } from './conversation.ts'
 import { fetchMedia } from './media-fetch.ts'
+import { type ContextCounter, countNearEnd } from './near-end.ts'
 import { watchTools } from './tool-watch.ts'
 
 type PlanSettings = Pick<ChainSettings, 'keys' | 'defaultMaxOutput' | 'toolTokens' | 'outbound' | 'maxBody'>
 
+/** What counts tokens, for holds and for contexts. */
+interface Counters {
+  readonly input: InputCounter
+  readonly context: ContextCounter
+}
+
 /** Two functions, so that nothing of the first lives as long as the reply. */
-export function planLayer(settings: PlanSettings, dependencies: ChainDependencies, counter: InputCounter): Layer<Guarded, Planned> {
-  const payer = { upstreams: dependencies.upstreams, seen: dependencies.seenInputs, counter }
-  return (next) => (exchange) => planned(exchange, settings, dependencies, payer).then(next)
+export function planLayer(settings: PlanSettings, dependencies: ChainDependencies, counters: Counters): Layer<Guarded, Planned> {
+  const payer = { upstreams: dependencies.upstreams, seen: dependencies.seenInputs, counter: counters.input }
+  return (next) => (exchange) => {
+    const counting = countNearEnd(exchange, counters.context)
+    const planning = counting
+      ? counting.then(() => planned(exchange, settings, dependencies, payer))
+      : planned(exchange, settings, dependencies, payer)
+    return planning.then(next)
+  }
 }
 
 async function planned(
@@ -114,6 +127,7 @@ export function withContext({ wish }: Aimed, endpoints: readonly Endpoint[], nee
   return filterEndpoints(endpoints, {
     provider: NO_PREFERENCES,
     contextTokens: need.input,
+    counted: need.counted,
     maxOutput: need.cap,
     wholeCap: wish.preferences.require_parameters === true,
     tiers: ALL_TIERS,

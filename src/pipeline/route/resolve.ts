@@ -1,10 +1,9 @@
 /** From a slug to models to the endpoints that may serve, each exclusion with its reason. */
-import { badField, DOCS_URL, Fault, type FaultCode, unknownModel } from '../../core/faults.ts'
+import { badField, Fault, unknownModel } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { requestedTier } from '../../core/service-tiers.ts'
 import type { PluginEntry } from '../../dialects/canon/request-fields.ts'
-import { nearestModels } from '../../routing/catalog/nearest-models.ts'
-import type { Endpoint, Model, ModelKind } from '../../routing/catalog/types.ts'
+import type { Endpoint, Model } from '../../routing/catalog/types.ts'
 import {
   allowsModel,
   filterEndpoints,
@@ -31,9 +30,10 @@ import { offersSearch, settleSearch } from './native-search.ts'
 import { NOT_READ, readInputs, without } from './read-inputs.ts'
 import { type NamedRouter, rememberModel, routableModels, routeModels, routerNamed, usable } from './router-models.ts'
 import { withThread } from './threads.ts'
+import { EMBEDDING, ofKind, ofShownKinds, unknown, type Wanted, wantedBy, wrongKind } from './wanted-kind.ts'
 
 /** Dependencies of the choice of models. */
-type ResolveDependencies = Pick<ChainDependencies, 'upstreams' | 'health' | 'sessions' | 'clock'>
+type ResolveDependencies = Pick<ChainDependencies, 'upstreams' | 'health' | 'sessions' | 'clock' | 'modelKinds'>
 
 /** The way past the layers for compaction, plugins and tools, for requests of which these have nothing to do. */
 export interface DirectWay {
@@ -53,7 +53,7 @@ export function resolveLayer(
       ? (exchange) => (isDirect(exchange, direct.implied) ? direct.plan(exchange) : through(exchange))
       : through
     return function handle(exchange) {
-      const choice = findModels(exchange, settings)
+      const choice = ofShownKinds(findModels(exchange, settings), wantedBy(exchange), dependencies.modelKinds)
       const { hasOtherTools, mayHoldMedia, client } = exchange.request
       const mayBeNeeded = hasOtherTools || mayHoldMedia || client.nativeTools !== undefined
       const ability = mayBeNeeded ? new DialectAbility(exchange, settings.catalog, dependencies.upstreams) : undefined
@@ -62,7 +62,7 @@ export function resolveLayer(
       const bounds = { ability, terms: bound.terms, plugins: settings.plugins, upstreams: dependencies.upstreams }
       const { models, router } = choice
       if (!router) return next(settled(advance(aimed, 'route', { models, endpoints: serving(aimed, endpointsOf(models), bounds) })))
-      const routable = routableModels(aimed, settings.catalog)
+      const routable = routableModels(aimed, settings.catalog).filter((model) => !dependencies.modelKinds.lacks(model, 'generate'))
       const endpoints = usable(aimed, serving(aimed, endpointsOf([...new Set([...routable, ...models])]), bounds))
       const { memory, route } = routeModels(aimed, router, { models: routable, endpoints, fallbacks: models }, dependencies)
       const routed = settled(advance(aimed, 'route', route))
@@ -240,7 +240,7 @@ function findModels(exchange: Accepted, settings: Settings): ModelChoice {
   const {
     request: { gateway },
   } = exchange
-  const wanted = exchange.request.client.embedding ? EMBEDDING : GENERATING
+  const wanted = wantedBy(exchange)
   const first = gateway.model ?? gateway.models[0] ?? settings.defaultModel
   if (first === undefined) throw badField('model', 'is required: no default model is configured')
   const requested = gateway.requested ?? first
@@ -248,7 +248,7 @@ function findModels(exchange: Accepted, settings: Settings): ModelChoice {
   const router = found ? undefined : routerNamed(first, exchange.head.brand, settings)
   if (router && wanted === EMBEDDING) throw wrongKind(first, 'chooses among models that generate text', wanted)
   if (router) return routed(exchange, requested, router, settings)
-  const { model, variant, strategy } = ofKind(wanted, first, found ?? missing(first, exchange, settings))
+  const { model, variant, strategy } = ofKind(wanted, first, found ?? unknown(first, exchange, settings.catalog.models))
   const suffixes = variant === undefined ? NO_SUFFIX : suffixesOf(first, variant, exchange)
   const alias = model.slug !== first && !first.startsWith(`${model.slug}:`)
   const fallbacks = gateway.model === undefined ? gateway.models.length - 1 : gateway.models.length
@@ -288,13 +288,13 @@ function withFallbacks(models: Model[], exchange: Accepted, settings: Settings):
     request: { gateway },
     head: { brand },
   } = exchange
-  const wanted = exchange.request.client.embedding ? EMBEDDING : GENERATING
+  const wanted = wantedBy(exchange)
   for (const [i, slug] of gateway.models.entries()) {
     if (i === 0 && gateway.model === undefined) continue
     if (slug.startsWith('@')) throw badField(`models[${i}]`, 'expected a model: a preset is named by `model` or `preset`')
     const found = lookUp(settings, slug, wanted)
     if (!found && routerNamed(slug, brand, settings)) throw routerInList(i)
-    const { model } = ofKind(wanted, slug, found ?? missing(slug, exchange, settings))
+    const { model } = ofKind(wanted, slug, found ?? unknown(slug, exchange, settings.catalog.models))
     if (!models.includes(model)) models.push(model)
   }
   return models
@@ -306,53 +306,10 @@ function routerInList(i: number): Fault {
 
 type Found = NonNullable<ReturnType<ChainSettings['catalog']['find']>>
 
-/** Kinds of model that an operation may call, with the fault of any other (contract section 0, row 12). */
-interface Wanted {
-  readonly kind: 'generate' | 'embedding'
-  readonly wrong: FaultCode
-}
-
-const GENERATING: Wanted = { kind: 'generate', wrong: 'bad_request' }
-const EMBEDDING: Wanted = { kind: 'embedding', wrong: 'model_not_found' }
-
-/** Operations by the kind of model that they call, for callers who took the wrong one. */
-const OPERATIONS: Partial<Record<ModelKind, string>> = { generate: '/v1/chat/completions', embedding: '/v1/embeddings' }
-
 /** Nearly all requests name a model by its very slug. */
 function lookUp({ catalog }: Settings, slug: string, { kind }: Wanted): Found | undefined {
   const model = catalog.bySlug.get(slug)
   return model ? { model } : catalog.find(slug, kind)
-}
-
-/** A bare name too is a 404: agents send the provider's own, and Claude Code sends a request again six times after a 400 about it. */
-function missing(slug: string, { auth: { key } }: Accepted, { catalog }: Settings): never {
-  throw unknownModel(
-    slug,
-    nearestModels(slug, catalog.models, (near) => allowsModel(key.allowedModels, near)),
-  )
-}
-
-function ofKind(wanted: Wanted, slug: string, found: Found): Found {
-  const { kind } = found.model
-  if (kind === wanted.kind) return found
-  const twin = wanted.kind === 'embedding' ? found.model.asEmbedding : undefined
-  if (twin) return { ...found, model: twin }
-  const is = kind === 'generate' ? 'is a model that generates text' : `does not generate text; it is an ${kind} model`
-  throw wrongKind(slug, is, wanted, OPERATIONS[kind])
-}
-
-function wrongKind(slug: string, is: string, wanted: Wanted, operation = OPERATIONS.generate): Fault {
-  return new Fault(wanted.wrong, {
-    message: `model: ${slug} ${is}`,
-    metadata: { field: 'model' },
-    availability: {
-      code: 'wrong_endpoint',
-      retryable: false,
-      requested_models: [slug],
-      docs_url: DOCS_URL,
-      ...(operation === undefined ? {} : { constraint: { field: 'model', detail: `served by ${operation}` } }),
-    },
-  })
 }
 
 /** What the suffixes of a slug say. */

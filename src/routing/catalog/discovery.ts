@@ -63,10 +63,16 @@ interface Found {
 function discovered(provider: Provider, found: Found): Model {
   const { kind } = factsOfEntry(found.entry)
   if (kind !== undefined) return discoveredAs(provider, found, kind)
-  return discoveredAs(provider, found, 'generate', discoveredAs(provider, found, 'embedding'))
+  const asEmbedding = discoveredAs(provider, found, 'embedding', { unknownKind: true })
+  return discoveredAs(provider, found, 'generate', { unknownKind: true, asEmbedding })
 }
 
-function discoveredAs(provider: Provider, { id, entry, price }: Found, kind: Model['kind'], asEmbedding?: Model): Model {
+function discoveredAs(
+  provider: Provider,
+  { id, entry, price }: Found,
+  kind: Model['kind'],
+  twin: Pick<Model, 'unknownKind' | 'asEmbedding'> = {},
+): Model {
   const slug = `${provider.slug}/${id.replace(/^\//, '')}`
   const { context_length: context, input_modalities: input, quantization } = factsOfEntry(entry)
   const endpoints: Endpoint[] = []
@@ -76,7 +82,7 @@ function discoveredAs(provider: Provider, { id, entry, price }: Found, kind: Mod
     description: '',
     created: positive(entry.created) ?? 0,
     kind,
-    ...(asEmbedding === undefined ? {} : { asEmbedding }),
+    ...twin,
     context,
     maxOutput: undefined,
     input: input ?? UNKNOWN_INPUT,

@@ -35,7 +35,7 @@ export interface EndpointParts {
 export function buildModel(slug: string, config: ModelConfig, parts: EndpointParts, wildcard?: Wildcard): Model {
   const draft: Draft = {
     slug,
-    ...(wildcard === undefined ? {} : { wildcard: wildcard.slug }),
+    ...(wildcard === undefined ? {} : { wildcard: wildcard.slug, unknownKind: true }),
     name: config.name ?? slug,
     description: config.description ?? '',
     created: config.created === undefined ? 0 : Math.floor(Date.parse(config.created) / 1000),

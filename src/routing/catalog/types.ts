@@ -116,6 +116,8 @@ export interface Model {
   /** A day such as `2027-01-31` from which its providers no longer serve it. */
   readonly expiration?: string | undefined
   readonly kind: ModelKind
+  /** True where neither the configuration nor the server states the kind: it may be of the other one. */
+  readonly unknownKind?: boolean | undefined
   /** Of a model whose kind its server does not state: the same one as a model of embeddings. */
   readonly asEmbedding?: Model | undefined
   readonly context: number | undefined

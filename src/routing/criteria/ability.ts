@@ -1,6 +1,6 @@
 /** What an endpoint is able to do: whether it is in service, its wire format, what its model reads and writes, and how much. */
 import type { Endpoint, Model } from '../catalog/types.ts'
-import { criterion } from './criterion.ts'
+import { type CountedInput, criterion } from './criterion.ts'
 
 export const status = criterion({
   name: 'status',
@@ -54,8 +54,8 @@ export const context = criterion({
   removes:
     'whose context is too short for the input, and if another endpoint has room for input and output cap together, those that may not have it; otherwise the cap is lowered to what is left. With `require_parameters` the cap is part of what must fit',
   need: 'contextTokens',
-  wish: (_preferences, { contextTokens, maxOutput: cap = 0, wholeCap: strict = false }) =>
-    contextTokens === undefined ? undefined : { input: contextTokens, cap, strict },
+  wish: (_preferences, { contextTokens, counted, maxOutput: cap = 0, wholeCap: strict = false }) =>
+    contextTokens === undefined ? undefined : { input: contextTokens, counted, cap, strict },
   test: (endpoint, need) => (need.strict ? hasRoom(endpoint, need) : mayFit(endpoint, need)),
   explain: (endpoint, need) => tooShort(endpoint, need),
   outdone(kept, need) {
@@ -72,10 +72,29 @@ export const context = criterion({
  */
 const ESTIMATE_EXCESS = 3
 
+/** Share of an input by which a server's count may be too high: what a template writes can depend on more than is counted. */
+const COUNT_EXCESS = 1 / 32
+
 /** True where the input may fit, with one token of output. */
-function mayFit(endpoint: Endpoint, { input }: TokenNeed): boolean {
-  return Math.ceil(input / ESTIMATE_EXCESS) < (endpoint.context ?? Number.POSITIVE_INFINITY)
+function mayFit(endpoint: Endpoint, { input, counted }: TokenNeed): boolean {
+  const least = counted?.model === endpoint.model ? Math.ceil(counted.tokens * (1 - COUNT_EXCESS)) : Math.ceil(input / ESTIMATE_EXCESS)
+  return least < (endpoint.context ?? Number.POSITIVE_INFINITY)
 }
+
+/** Share of a context from which on the estimate of an input decides more than it knows. */
+const NEAR_END = 1 / 2
+/** How many times as long as the context an estimate may be for an input that a count may show to fit: 48 letters a token. */
+const FAR_BEYOND = 16
+
+/** True where input and cap may not fit by the estimate, and it is the input that makes the difference: any, where no cap may be lowered. */
+export function isNearEnd(endpoint: Endpoint, need: TokenNeed, strict: boolean): boolean {
+  const { context } = endpoint
+  if (context === undefined || hasRoom(endpoint, need)) return false
+  return need.input > (strict ? 0 : context * NEAR_END) && need.input < context * FAR_BEYOND
+}
+
+/** Tokens of the input at this endpoint: as its model's server has counted them, else as they are estimated. */
+const inputAt = (endpoint: Endpoint, { input, counted }: TokenNeed): number => (counted?.model === endpoint.model ? counted.tokens : input)
 
 function hasRoom(endpoint: Endpoint, need: TokenNeed): boolean {
   return tokensAt(endpoint, need) <= (endpoint.context ?? Number.POSITIVE_INFINITY)
@@ -92,19 +111,22 @@ const LEAST_ROOM = 1 / 16
 export function capWithin(endpoint: Endpoint, need: TokenNeed): number {
   const { context } = endpoint
   if (context === undefined || hasRoom(endpoint, need)) return need.cap
-  return Math.min(need.cap, Math.max(context - need.input, Math.ceil(context * LEAST_ROOM)))
+  const least = need.counted?.model === endpoint.model ? 1 : Math.ceil(context * LEAST_ROOM)
+  return Math.min(need.cap, Math.max(context - inputAt(endpoint, need), least))
 }
 
-/** Tokens of a request's input, estimated, and its output cap. */
+/** Tokens of a request's input, and its output cap. */
 export interface TokenNeed {
+  /** Estimated. */
   readonly input: number
+  readonly counted?: CountedInput | undefined
   /** 0 where the caller sets none. */
   readonly cap: number
 }
 
 /** Tokens that the request needs at this endpoint: a cap above what the endpoint writes is lowered to that. */
-export function tokensAt(endpoint: Endpoint, { input, cap }: TokenNeed): number {
-  return input + Math.min(cap, endpoint.maxOutput ?? cap)
+export function tokensAt(endpoint: Endpoint, need: TokenNeed): number {
+  return inputAt(endpoint, need) + Math.min(need.cap, endpoint.maxOutput ?? need.cap)
 }
 
 /**

@@ -65,10 +65,18 @@ export type Merged<All extends Fields> = Omit<Stated<All>, SharedNames<All>> & {
   readonly [Name in SharedNames<All>]: readonly SidedSlugs[]
 }
 
+/** Tokens of an input by the counter of a server of this model: other models count in another way. */
+export interface CountedInput {
+  readonly model: Model
+  readonly tokens: number
+}
+
 /** What a request needs of an endpoint beside its preferences; absent members need nothing. */
 export interface RequestNeeds {
   /** Tokens of the input, estimated, where the context decides; and the output cap that the caller named. */
   readonly contextTokens?: number | undefined
+  /** The input as a server of the model has counted it. */
+  readonly counted?: CountedInput | undefined
   readonly maxOutput?: number | undefined
   /** True where the cap may not be lowered to what the input leaves of a context. */
   readonly wholeCap?: boolean | undefined

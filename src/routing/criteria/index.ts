@@ -13,7 +13,7 @@ import { ignore, only } from './provider-lists.ts'
 import { quantization } from './quantization.ts'
 import { tier } from './tier.ts'
 
-export { capWithin, type TokenNeed, tokensAt } from './ability.ts'
+export { capWithin, isNearEnd, type TokenNeed, tokensAt } from './ability.ts'
 export type { Field, Refusal, RequestNeeds, SidedSlugs } from './criterion.ts'
 export { type Ceiling, overCeiling, parseCeiling } from './max-price.ts'
 export { QUANTIZATION_TEXT, QUANTIZATIONS } from './quantization.ts'

@@ -1,0 +1,41 @@
+/**
+ * What servers have answered about models whose kind nothing declares: such a model is offered for texts and for vectors alike until a
+ * request has shown that it does not do one of them. Each such request is a call in vain, so the answer is remembered for a while; the
+ * server may be started anew for the other.
+ */
+import type { Clock } from '../../core/clock.ts'
+import type { Fault } from '../../core/faults.ts'
+import { Remembered } from '../../core/remembered.ts'
+import type { Endpoint, Model } from '../../routing/catalog/types.ts'
+import { mayBeCallers, type SentRequest } from '../refusal/echoed-words.ts'
+import { lackedOperation, type Operation } from './wrong-kind.ts'
+
+/** Names behind a wildcard are the caller's. */
+const KEPT = { forMs: 10 * 60_000, most: 1_000 }
+
+const keyOf = ({ provider, upstreamModel }: Endpoint, operation: string): string => `${operation}\n${provider.slug}\n${upstreamModel}`
+
+export class ModelKinds {
+  private readonly lacking: Remembered<true>
+
+  constructor(clock: Clock) {
+    this.lacking = new Remembered(clock, KEPT)
+  }
+
+  /**
+   * Takes the fault with which a call of the endpoint has ended; words that the caller may have written say nothing.
+   * @param status of the reply, where there was one.
+   */
+  note(endpoint: Endpoint, fault: Fault, { status, request }: { status: number | null; request: SentRequest }): void {
+    const { unknownKind, kind } = endpoint.model
+    if (!unknownKind || (kind !== 'generate' && kind !== 'embedding')) return
+    const words = status === null ? undefined : lackedOperation(fault, status, kind)
+    if (words !== undefined && !mayBeCallers(words, request)) this.lacking.note(keyOf(endpoint, kind), true)
+  }
+
+  /** True where each endpoint of the model has answered that it does not do this. */
+  lacks({ unknownKind, endpoints }: Model, operation: Operation): boolean {
+    if (!unknownKind || endpoints.length === 0) return false
+    return endpoints.every((endpoint) => this.lacking.get(keyOf(endpoint, operation)) === true)
+  }
+}
