@@ -5,6 +5,7 @@ import type { Fault, FaultFacts } from '../core/faults.ts'
 import type { Json, JsonObject } from '../core/json.ts'
 import type { JsonSource } from '../core/json-source.ts'
 import type { ServiceTier } from '../core/service-tiers.ts'
+import type { CitedResults } from './canon/cited-results.ts'
 import type { ClientTools } from './canon/client-tools.ts'
 import type { ClientCompaction } from './canon/compaction.ts'
 import type { End, StreamEvent } from './canon/events.ts'
@@ -182,8 +183,13 @@ export interface Encoded {
   /** True where the provider is only requested in words to keep to the output format; else what it cannot keep to is in `dropped`. */
   looseFormat?: true
   /** Set where tools have other names at the provider. */
-  toolNames?: SentNames
+  toolNames?: SentNames | undefined
+  /** Set where the answer may refer to results of the request's tools. */
+  cited?: CitedResults | undefined
 }
+
+/** What of a request its reply is read with. */
+export type Sent = Pick<Encoded, 'toolNames' | 'cited'>
 
 export interface StreamDecoder {
   /** One frame. Malformed data becomes a `fault` event, never a throw. */
@@ -266,13 +272,13 @@ export interface UpstreamDialect extends ProviderWire {
   encodeRequest(request: CanonicalRequest, target: Target): Encoded
   /** Absent where streams are server-sent events. */
   readonly framing?: Framing | undefined
-  /** @param quirks of the endpoint that answers; by default none. */
-  streamDecoder(quirks?: Quirks): StreamDecoder
+  /** @param quirks of the endpoint that answers; by default none. @param sent what the request was encoded to. */
+  streamDecoder(quirks?: Quirks, sent?: Sent): StreamDecoder
   /**
    * A whole reply as events, ending with `usage` and `end` (or `fault`). Malformed bodies become a `fault` event.
    * @param quirks of the endpoint that answers; by default none.
    */
-  decodeResult(body: JsonObject, out: StreamEvent[], quirks?: Quirks): void
+  decodeResult(body: JsonObject, out: StreamEvent[], quirks?: Quirks, sent?: Sent): void
   /** Names of the parts of a request on this wire. */
   readonly fields?: FieldNames | undefined
   /** What becomes of each parameter: the encoder keeps to it, and endpoints are chosen by it. */

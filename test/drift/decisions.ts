@@ -74,14 +74,11 @@ export const DECIDED: Readonly<Record<Wire, Readonly<Partial<Record<Kind, Decide
       passed: words('browser_search code_interpreter connector document_library web_search_premium'),
     },
     reply: {
-      understood: words('choices created id model object service_tier system_fingerprint usage x_groq'),
-      passed: words(
-        'citations mcp_list_tools metadata moderation obfuscation prompt search_results status time_info type usage_breakdown warnings',
-      ),
+      understood: words('choices citations created id model object search_results service_tier system_fingerprint usage x_groq'),
+      passed: words('mcp_list_tools metadata moderation obfuscation prompt status time_info type usage_breakdown warnings'),
     },
     output: {
-      understood: words('annotations audio content function_call reasoning reasoning_content refusal role tool_calls'),
-      passed: ['executed_tools'],
+      understood: words('annotations audio content executed_tools function_call reasoning reasoning_content refusal role tool_calls'),
     },
     end: {
       understood: words(

@@ -3,12 +3,13 @@ import { Fault } from '../../core/faults.ts'
 import { escapesLetters, isObject, type JsonObject } from '../../core/json.ts'
 import { type End, MEMBERS, type StreamEvent } from '../canon/events.ts'
 import { noteTier, type TierReport, tierBesideUsage } from '../canon/served-tier.ts'
-import type { Usage } from '../canon/usage.ts'
+import { type Usage, withSearches } from '../canon/usage.ts'
 import { LikeFrames, type Varying } from '../sse/like-frames.ts'
 import type { StreamDecoder } from '../types.ts'
 import { DeltaReader } from './decode-delta.ts'
 import { choiceFault, eventFault, faultIn, finishWord, stopText, unify } from './ends.ts'
 import { ReplyIdentity, ReplyMembers } from './reply.ts'
+import type { Sources } from './sources.ts'
 import { usageIn } from './usage.ts'
 import { WIRE } from './wire.ts'
 
@@ -22,7 +23,8 @@ function contentOf({ choices }: JsonObject): unknown {
 }
 
 export class ChatStreamDecoder implements StreamDecoder {
-  private readonly deltas = new DeltaReader()
+  private readonly sources: Sources
+  private readonly deltas: DeltaReader
   private readonly like = new LikeFrames(VARYING)
   private started = false
   private finished: string | undefined
@@ -36,7 +38,9 @@ export class ChatStreamDecoder implements StreamDecoder {
   private readonly isWhole: boolean
 
   /** @param isWhole true for a reply that has come as one: it is complete even where it names no reason. */
-  constructor(isWhole = false) {
+  constructor(sources: Sources, isWhole = false) {
+    this.sources = sources
+    this.deltas = new DeltaReader(sources)
     this.isWhole = isWhole
   }
 
@@ -51,6 +55,7 @@ export class ChatStreamDecoder implements StreamDecoder {
     }
     const like = event === 'error' ? undefined : this.like.read(data)
     if (like) {
+      if (like.type === 'block-delta') this.deltas.passed(like.text)
       out.push(like)
       return
     }
@@ -89,6 +94,7 @@ export class ChatStreamDecoder implements StreamDecoder {
     }
     this.tier = tierBesideUsage(chunk) ?? this.tier
     this.beside(this.members.read(chunk), out)
+    this.sources.readReply(chunk)
     const choice = Array.isArray(chunk.choices) ? chunk.choices.find((each) => isObject(each) && (each.index ?? 0) === 0) : undefined
     if (this.identity.isAnother(chunk, choice && isObject(choice) ? choice.delta : undefined, this.deltas.hasBegun)) {
       this.fail(new Fault('upstream_garbled'), out)
@@ -96,7 +102,7 @@ export class ChatStreamDecoder implements StreamDecoder {
     }
     if (isObject(choice)) this.choice(choice, chunk, out)
     if (this.over) return
-    const usage = usageIn(chunk, this.usage)
+    const usage = this.counted(usageIn(chunk, this.usage))
     if (usage) {
       this.usage = usage
       out.push({ type: 'usage', usage })
@@ -110,11 +116,16 @@ export class ChatStreamDecoder implements StreamDecoder {
     if (this.usage === undefined || !(data.includes('"usage"') || escapesLetters(data))) return
     try {
       const chunk: unknown = JSON.parse(data)
-      const usage = isObject(chunk) ? usageIn(chunk, this.usage) : undefined
+      const usage = isObject(chunk) ? this.counted(usageIn(chunk, this.usage)) : undefined
       if (usage) out.push({ type: 'usage', usage })
     } catch {
       // The answer is complete without this report.
     }
+  }
+
+  /** With the searches that the reply has shown. */
+  private counted(usage: Usage | undefined): Usage | undefined {
+    return usage && withSearches(usage, this.sources.searches)
   }
 
   end(out: StreamEvent[]): void {

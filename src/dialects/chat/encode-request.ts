@@ -2,6 +2,7 @@
 
 import type { JsonObject } from '../../core/json.ts'
 import { offeredTools } from '../canon/allowed-tools.ts'
+import { citedResults } from '../canon/cited-results.ts'
 import { isNamedBeside, nativeOf } from '../canon/native.ts'
 import { choosesSearch, nativeSearchIn } from '../canon/native-search.ts'
 import type { CanonicalRequest, OutputFormat, Reasoning, ToolChoice, ToolSpec } from '../canon/request.ts'
@@ -118,5 +119,6 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Encode
   addExtras(request, body, dropped)
   shapeRequest(body, target, dropped)
   if (search) body.web_search_options = searchOptions(search)
-  return { path: PATH, body, dropped: [...new Set(dropped)] }
+  const cited = target.quirks.citations === 'references' ? citedResults(request) : undefined
+  return { path: PATH, body, dropped: [...new Set(dropped)], cited }
 }

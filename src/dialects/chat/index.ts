@@ -17,6 +17,7 @@ import { chatPass } from './pass.ts'
 import { withPreset } from './preset.ts'
 import { debugChunk } from './reply.ts'
 import { chatCap, replaysDetails } from './shape-request.ts'
+import { Sources } from './sources.ts'
 import { searchWire } from './web-search.ts'
 import { CLIENT_ID, UPSTREAM_ID, WIRE } from './wire.ts'
 
@@ -39,7 +40,7 @@ export const chatClient: ClientDialect = {
 export const openaiChat: UpstreamDialect = {
   id: UPSTREAM_ID,
   encodeRequest,
-  streamDecoder: () => new ChatStreamDecoder(),
+  streamDecoder: (quirks, sent) => new ChatStreamDecoder(new Sources(quirks, sent?.cited)),
   decodeResult,
   decodeFault,
   auth: (key) => ['authorization', `Bearer ${key}`],

@@ -71,6 +71,10 @@ export const chatQuirks = {
   user_length: userLength,
   safety_identifier_length: safetyIdentifierLength,
   web_search: webSearch,
+  citations: oneOf(
+    'How answers name their sources: by numbers such as `[1]`, which count those of the reply (`numbers`), or by parts of the type `reference`, which name keys of a result of a tool (`references`).',
+    ['numbers', 'references'],
+  ),
   media_urls: mediaUrls,
   service_tiers: serviceTiers,
   count_tokens: oneOf(
