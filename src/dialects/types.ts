@@ -186,10 +186,12 @@ export interface Encoded {
   toolNames?: SentNames | undefined
   /** Set where the answer may refer to results of the request's tools. */
   cited?: CitedResults | undefined
+  /** True where calls of the provider's own search are answered by the gateway: their arguments go back as they are. */
+  echoesSearch?: true | undefined
 }
 
 /** What of a request its reply is read with. */
-export type Sent = Pick<Encoded, 'toolNames' | 'cited'>
+export type Sent = Pick<Encoded, 'toolNames' | 'cited' | 'echoesSearch'>
 
 export interface StreamDecoder {
   /** One frame. Malformed data becomes a `fault` event, never a throw. */
@@ -288,12 +290,14 @@ export interface UpstreamDialect extends ProviderWire {
   bindsReasoning?(quirks: Quirks): boolean
   /** Names of functions that the wire takes; absent where it takes all that callers may use. */
   readonly toolNames?: NameRule
+  /** False for a tool of its own wire that not every provider of it has, where this one has it not. */
+  hasTool?(of: Opaque, quirks: Quirks): boolean
   /** True for a tool of another dialect's own kinds that this wire can say; without it none but those of its own wire. */
   takesTool?(of: Opaque): boolean
   /** Files of a provider that the wire can name by their ids; absent where it can name none. */
   readonly files?: TakenFiles | 'all'
   /** How the wire requests the provider's own search of the web, for endpoints that have one (`canon/native-search.ts`). */
-  readonly webSearch?: SearchWire
+  webSearch?(quirks: Quirks): SearchWire
   /** Input that its providers add themselves; absent where they add none beside what the request names by address. */
   readonly outside?: OutsideTable
   /** Wire of opaque parts, items and tools that are written back verbatim. */

@@ -4,6 +4,7 @@ import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { isSet } from '../canon/error-shape.ts'
 import type { Reasoning } from '../canon/request.ts'
 import { checkFields } from '../canon/request-fields.ts'
+import { PROVIDER_TOOLS } from './provider-tools.ts'
 import { chatShape } from './schema.ts'
 
 /** Server tools that this operation does not offer, whatever the brand word before the colon. */
@@ -43,7 +44,7 @@ function checkTools(tools: JsonObject[]): void {
     }
     if (type === 'custom') checkCustom(tool, `tools[${index}]`)
     const name = serverToolName(type)
-    if (name === undefined && !NATIVE_SEARCH.has(type) && !isObject(tool[type]))
+    if (name === undefined && !NATIVE_SEARCH.has(type) && !PROVIDER_TOOLS.has(type) && !isObject(tool[type]))
       throw badField(`tools[${index}].type`, 'expected function or a server tool')
     if (name !== undefined && RESPONSES_ONLY.has(name))
       throw badField(`tools[${index}].type`, `${type} is not available on chat completions`)

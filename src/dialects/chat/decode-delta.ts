@@ -10,6 +10,7 @@ import { audioAnswer, imageAnswer, joinAudio } from './media.ts'
 import { dropEmptyMembers } from './reply.ts'
 import type { Sources } from './sources.ts'
 import { type CallSlot, ToolCalls } from './tool-calls.ts'
+import { BUILTIN, BUILTIN_SEARCH } from './web-search.ts'
 import { OPAQUE, WIRE } from './wire.ts'
 
 const KNOWN: ReadonlySet<string> = new Set([
@@ -116,6 +117,12 @@ export class DeltaReader {
       const slot = entryAt(this.calls.slots, index)
       if (call.whole) {
         this.whole('opaque', { dialect: WIRE, type: OPAQUE.call, data: { ...call.whole, id: slot.id } }, out)
+        continue
+      }
+      if (this.isEchoed(slot)) {
+        const { id, name, args } = slot
+        const data: JsonObject = { id, type: BUILTIN, function: { name, arguments: args } }
+        this.whole('opaque', { dialect: WIRE, type: OPAQUE.echoed, data }, out)
         continue
       }
       if (call.block === -1) this.startCall(call, slot, out)
@@ -272,10 +279,21 @@ export class DeltaReader {
       call.whole = joinCall(call.whole, fragment)
       return
     }
+    this.sources.readCall(slot.name, slot.index)
+    if (this.isEchoed(slot)) return
     if (call.block === -1) {
       // With its first fragment a call brings all that has come of it.
       if (slot.name !== '') this.startCall(call, slot, out)
     } else if (text !== '' && !call.ended) out.push({ type: 'block-delta', block: call.block, text })
+  }
+
+  private isEchoed({ name }: CallSlot): boolean {
+    return this.sources.echoesSearch && name === BUILTIN_SEARCH
+  }
+
+  /** True where the answer has calls, and all of them are the gateway's to answer. */
+  get isPaused(): boolean {
+    return this.hasCalls && this.calls.slots.every((slot) => this.isEchoed(slot))
   }
 
   /**

@@ -25,7 +25,7 @@ export function decodeResult(body: JsonObject, out: StreamEvent[], quirks?: Quir
     out.push({ type: 'fault', fault: choice })
     return
   }
-  const decoder = new ChatStreamDecoder(new Sources(quirks, sent?.cited), true)
+  const decoder = new ChatStreamDecoder(new Sources(quirks, sent), true)
   decoder.chunk({ ...body, choices: [{ ...choice, index: 0, delta: numbered(choice.message as JsonObject) }] }, out)
   decoder.feed('[DONE]', undefined, out)
 }

@@ -153,7 +153,8 @@ export class ChatStreamDecoder implements StreamDecoder {
     this.over = true
     this.deltas.close(out)
     this.beside(this.members.end(), out)
-    const end: End = { reason: unify(this.finished ?? 'stop', this.deltas.hasCalls) }
+    const { isPaused } = this.deltas
+    const end: End = isPaused ? { reason: 'stop', paused: true } : { reason: unify(this.finished ?? 'stop', this.deltas.hasCalls) }
     if (this.finished !== undefined) end.raw = this.finished
     if (this.stopped !== undefined) end.sequence = this.stopped
     noteTier(end, this.tier)

@@ -10,7 +10,7 @@ import type { Encoded, Target } from '../types.ts'
 import { MessageWriter } from './encode-messages.ts'
 import { cacheControl } from './encode-parts.ts'
 import { shapeRequest } from './shape-request.ts'
-import { searchOptions } from './web-search.ts'
+import { BUILTIN, searchForm } from './web-search.ts'
 import { SAMPLING, WIRE } from './wire.ts'
 
 export const PATH = '/chat/completions'
@@ -118,7 +118,9 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Encode
   dropped.push(...unsaidIncludes(request))
   addExtras(request, body, dropped)
   shapeRequest(body, target, dropped)
-  if (search) body.web_search_options = searchOptions(search)
+  const form = searchForm(target.quirks)
+  if (search) form.write(body, search, target.quirks, dropped)
   const cited = target.quirks.citations === 'references' ? citedResults(request) : undefined
-  return { path: PATH, body, dropped: [...new Set(dropped)], cited }
+  const echoesSearch = search && target.quirks.web_search_form === BUILTIN ? true : undefined
+  return { path: PATH, body, dropped: [...new Set(dropped)], cited, echoesSearch }
 }

@@ -47,6 +47,8 @@ export function passResult(body: JsonObject, ctx: ReplyContext): PassResult {
   const areBroken = completeCalls(message)
   const sources = new Sources()
   citeTools(message, sources)
+  for (const [place, { function: called }] of objectsOf(message.tool_calls).entries())
+    if (isObject(called) && typeof called.name === 'string') sources.readCall(called.name, place)
   const counted = usageIn(body)
   const usage = counted && withSearches(counted, sources.searches)
   const raw = finishWord(choice)

@@ -23,8 +23,9 @@ import { passResult } from './pass-result.ts'
 import { chunkHead, closingChunks, dropEmptyMembers, joinParts, LateMembers, mirrorReasoning, ReplyIdentity } from './reply.ts'
 import { shapeRequest } from './shape-request.ts'
 import { citeTools, Sources } from './sources.ts'
-import { gatherArguments, ToolCalls } from './tool-calls.ts'
+import { type CallSlot, gatherArguments, ToolCalls } from './tool-calls.ts'
 import { usageIn } from './usage.ts'
+import { BUILTIN, BUILTIN_SEARCH } from './web-search.ts'
 import { CLIENT_ID, OWN_KEYS } from './wire.ts'
 
 /** Fields of the gateway, and those that it sets itself; what `stream_options` says beside that is kept. */
@@ -247,6 +248,12 @@ class ChatPassStream implements PassStream {
     return isChanged
   }
 
+  private ran({ name, index }: CallSlot): void {
+    this.sources ??= new Sources()
+    this.sources.readCall(name, index)
+    this.countSearches()
+  }
+
   private countSearches(): void {
     const searches = this.sources?.searches ?? 0
     if (searches > 0) this.usage = withSearches(this.usage ?? NO_REPORT, searches)
@@ -268,6 +275,7 @@ class ChatPassStream implements PassStream {
   private tidyCall(fragment: JsonObject): boolean {
     this.calls ??= new ToolCalls()
     const { slot, fresh, text } = this.calls.resolve(fragment)
+    if (slot.name === BUILTIN_SEARCH) this.ran(slot)
     const spec = isObject(fragment.function) ? fragment.function : undefined
     let changed = fragment.index !== slot.index
     fragment.index = slot.index
@@ -276,7 +284,7 @@ class ChatPassStream implements PassStream {
       changed = true
     }
     if (fresh) {
-      const type = slot.isFunction ? 'function' : fragment.type
+      const type = slot.isFunction && fragment.type !== BUILTIN ? 'function' : fragment.type
       if (fragment.id !== slot.id || fragment.type !== type) changed = true
       fragment.id = slot.id
       if (type !== undefined) fragment.type = type

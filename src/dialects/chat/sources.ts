@@ -8,7 +8,9 @@
 import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
 import type { CitedResults, Page } from '../canon/cited-results.ts'
 import type { Quirks } from '../quirks.ts'
+import type { Sent } from '../types.ts'
 import { nestedAnnotation } from './annotations.ts'
+import { BUILTIN_SEARCH } from './web-search.ts'
 
 /** A number in the text that counts a source. */
 const NUMBER = /\[(\d{1,3})\]/g
@@ -41,10 +43,18 @@ export class Sources {
   /** True where numbers in the text count the sources. */
   readonly areNumbered: boolean
 
-  /** @param results of the request's own tools, which the answer may refer to. */
-  constructor(quirks?: Quirks, results?: CitedResults) {
+  /** True where calls of the provider's own search are the gateway's to answer. */
+  readonly echoesSearch: boolean
+
+  constructor(quirks?: Quirks, { cited, echoesSearch }: Sent = {}) {
     this.areNumbered = quirks?.citations === 'numbers'
-    this.results = results
+    this.results = cited
+    this.echoesSearch = echoesSearch === true
+  }
+
+  /** A call of the model, by its place: of its provider's own search it has a fee (platform.kimi.ai/docs/pricing/tools). */
+  readCall(name: string, place: number): void {
+    if (name === BUILTIN_SEARCH) this.searched.add(`call ${place}`)
   }
 
   /** Searches that the provider has run, as far as the reply has shown. */
