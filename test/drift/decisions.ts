@@ -66,8 +66,8 @@ export const DECIDED: Readonly<Record<Wire, Readonly<Partial<Record<Kind, Decide
     },
     role: { understood: words('assistant developer system tool user'), refused: ['function'] },
     input: {
-      understood: words('file image_url input_audio json_object json_schema text'),
-      passed: words('document_url reference thinking'),
+      understood: words('document_url file image_url input_audio json_object json_schema text'),
+      passed: words('reference thinking'),
     },
     tool: {
       understood: words('allowed_tools custom function image_generation web_search'),

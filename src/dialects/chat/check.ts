@@ -4,6 +4,7 @@ import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { isSet } from '../canon/error-shape.ts'
 import type { Reasoning } from '../canon/request.ts'
 import { checkFields } from '../canon/request-fields.ts'
+import { DOCUMENT_URL } from './file-parts.ts'
 import { PROVIDER_TOOLS } from './provider-tools.ts'
 import { chatShape } from './schema.ts'
 
@@ -97,6 +98,8 @@ function checkPart(part: JsonObject, at: string): void {
     if (typeof part.text !== 'string') throw badField(`${at}.text`, 'expected a string')
     return
   }
+  if (type === DOCUMENT_URL && (typeof part.document_url !== 'string' || part.document_url === ''))
+    throw badField(`${at}.document_url`, 'expected a string that is not empty')
   const rule = PARTS.get(type)
   if (!rule) return
   const held = part[rule.field]

@@ -15,6 +15,7 @@ import {
   webSearch,
   word,
 } from '../canon/quirks.ts'
+import { DOCUMENT_URL } from './file-parts.ts'
 import { THINKING_OFF } from './no-thinking.ts'
 import { PROVIDER_TOOLS } from './provider-tools.ts'
 import { SEARCH_FORMS } from './search-forms.ts'
@@ -46,6 +47,7 @@ export const chatQuirks = {
     '`assistant`: the provider refuses a user message directly behind a tool message; a short message of the assistant is sent between them.',
     ['assistant'],
   ),
+  file_parts: oneOf('`document_url`: files of messages are parts of that type. If unset: of the type `file`.', [DOCUMENT_URL]),
   text_parts: flag('False: the provider takes content that is only text as one string; its parts are joined with line ends.'),
   one_system_message: flag('True: the provider takes one system message, which is the first; all others are joined to it, in their order.'),
   null_content: flag('False: the provider refuses an assistant message with calls whose content is null; an empty text is sent.'),
