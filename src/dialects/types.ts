@@ -5,6 +5,7 @@ import type { Fault, FaultFacts } from '../core/faults.ts'
 import type { Json, JsonObject } from '../core/json.ts'
 import type { JsonSource } from '../core/json-source.ts'
 import type { ServiceTier } from '../core/service-tiers.ts'
+import type { CitedResults } from './canon/cited-results.ts'
 import type { ClientTools } from './canon/client-tools.ts'
 import type { ClientCompaction } from './canon/compaction.ts'
 import type { End, StreamEvent } from './canon/events.ts'
@@ -182,7 +183,11 @@ export interface Encoded {
   /** True where the provider is only requested in words to keep to the output format; else what it cannot keep to is in `dropped`. */
   looseFormat?: true
   /** Set where tools have other names at the provider. */
-  toolNames?: SentNames
+  toolNames?: SentNames | undefined
+  /** Set where the answer may refer to results of the request's tools. */
+  cited?: CitedResults | undefined
+  /** True where calls of the provider's own search are answered by the gateway: their arguments go back as they are. */
+  echoesSearch?: true | undefined
 }
 
 /** A request for a count of tokens. */
@@ -190,6 +195,9 @@ export interface CountRequest extends Encoded {
   /** True where the path stands beside `/v1` of the base URL instead of below it. */
   besideVersion?: boolean
 }
+
+/** What of a request its reply is read with. */
+export type Sent = Pick<Encoded, 'toolNames' | 'cited' | 'echoesSearch'>
 
 export interface StreamDecoder {
   /** One frame. Malformed data becomes a `fault` event, never a throw. */
@@ -286,13 +294,13 @@ export interface UpstreamDialect extends ProviderWire {
   encodeRequest(request: CanonicalRequest, target: Target): Encoded
   /** Absent where streams are server-sent events. */
   readonly framing?: Framing | undefined
-  /** @param quirks of the endpoint that answers; by default none. */
-  streamDecoder(quirks?: Quirks): StreamDecoder
+  /** @param quirks of the endpoint that answers; by default none. @param sent what the request was encoded to. */
+  streamDecoder(quirks?: Quirks, sent?: Sent): StreamDecoder
   /**
    * A whole reply as events, ending with `usage` and `end` (or `fault`). Malformed bodies become a `fault` event.
    * @param quirks of the endpoint that answers; by default none.
    */
-  decodeResult(body: JsonObject, out: StreamEvent[], quirks?: Quirks): void
+  decodeResult(body: JsonObject, out: StreamEvent[], quirks?: Quirks, sent?: Sent): void
   /** Names of the parts of a request on this wire. */
   readonly fields?: FieldNames | undefined
   /** What becomes of each parameter: the encoder keeps to it, and endpoints are chosen by it. */
@@ -302,12 +310,14 @@ export interface UpstreamDialect extends ProviderWire {
   bindsReasoning?(quirks: Quirks): boolean
   /** Names of functions that the wire takes; absent where it takes all that callers may use. */
   readonly toolNames?: NameRule
+  /** False for a tool of its own wire that not every provider of it has, where this one has it not. */
+  hasTool?(of: Opaque, quirks: Quirks): boolean
   /** True for a tool of another dialect's own kinds that this wire can say; without it none but those of its own wire. */
   takesTool?(of: Opaque): boolean
   /** Files of a provider that the wire can name by their ids; absent where it can name none. */
   readonly files?: TakenFiles | 'all'
   /** How the wire requests the provider's own search of the web, for endpoints that have one (`canon/native-search.ts`). */
-  readonly webSearch?: SearchWire
+  webSearch?(quirks: Quirks): SearchWire
   /** Input that its providers add themselves; absent where they add none beside what the request names by address. */
   readonly outside?: OutsideTable
   /** Wire of opaque parts, items and tools that are written back verbatim. */

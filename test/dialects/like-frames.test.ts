@@ -4,6 +4,7 @@ import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import type { StreamEvent } from '../../src/dialects/canon/events.ts'
 import { ChatStreamDecoder } from '../../src/dialects/chat/decode-stream.ts'
+import { Sources } from '../../src/dialects/chat/sources.ts'
 import { GeminiStreamDecoder } from '../../src/dialects/gemini/decode-stream.ts'
 import { MessagesStreamDecoder } from '../../src/dialects/messages/decode-stream.ts'
 import { ResponsesStreamDecoder } from '../../src/dialects/responses/decode-stream.ts'
@@ -184,7 +185,7 @@ const run = fc
 const replies = fc.array(run, { maxLength: 5, size: 'max' }).map((runs) => runs.flat())
 
 for (const [name, streams, decoder] of [
-  ['chat', chunks, () => new ChatStreamDecoder()],
+  ['chat', chunks, () => new ChatStreamDecoder(new Sources())],
   ['messages', messages.map((frames) => [START, ...frames]), () => new MessagesStreamDecoder()],
   ['responses', events.map((frames) => [CREATED, ...frames]), () => new ResponsesStreamDecoder()],
   ['gemini', replies, () => new GeminiStreamDecoder()],

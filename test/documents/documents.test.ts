@@ -11,6 +11,7 @@ import {
   readDocument,
 } from '../../src/services/documents/index.ts'
 import { docxOf, paragraph, pdfOf, pdfWith, zipOf } from '../support/documents.ts'
+import { objectsOf } from '../support/hostile-documents.ts'
 
 const bytesOf = (text: string | Buffer): Buffer => (typeof text === 'string' ? Buffer.from(text) : text)
 
@@ -273,4 +274,44 @@ t.test('bytes are copied unless they are handed over', async (t) => {
   part.set(Buffer.from('words'))
   t.equal((await readDocument(part, { type: 'text/plain' }, { clock, handOver: true })).text, 'words')
   t.equal(part.length, 5, 'a part of a larger buffer stays')
+})
+
+/** ISO 32000-1, section 12.7: a form of one page, and a note on it. */
+const FIELDS = [
+  '/FT /Tx /T (name) /TU (Full name) /V (Ada Lovelace)',
+  '/FT /Tx /T (empty)',
+  '/FT /Tx /T (secret) /V (hunter2) /Ff 8192',
+  '/FT /Ch /T (country) /V (Norway) /Opt [(Norway) (Sweden)] /Ff 131072',
+  '/FT /Btn /T (agree) /V /Yes /AS /Yes /AP << /N << /Yes 6 0 R /Off 6 0 R >> >>',
+  '/FT /Btn /T (spam) /V /Off /AS /Off /AP << /N << /Yes 6 0 R /Off 6 0 R >> >>',
+  '/FT /Tx /T (hidden) /V (not seen) /F 2',
+]
+
+t.test('a PDF has what a person has filled in', async (t) => {
+  const first = 7
+  const widgets = FIELDS.map((field) => `<< /Type /Annot /Subtype /Widget /Rect [72 600 272 620] /P 3 0 R ${field} >>`)
+  const note = '<< /Type /Annot /Subtype /FreeText /Rect [72 500 272 520] /DA (/F1 12 Tf) /Contents (Call me back) >>'
+  const all = [...widgets, note]
+  const refs = all.map((_, index) => `${first + index} 0 R`).join(' ')
+  const drawn = 'BT /F1 12 Tf 72 720 Td (Application) Tj ET'
+  const pdf = objectsOf([
+    `<< /Type /Catalog /Pages 2 0 R /AcroForm << /Fields [${refs}] /DR << /Font << /F1 5 0 R >> >> >> >>`,
+    '<< /Type /Pages /Count 1 /Kids [3 0 R] >>',
+    `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 5 0 R >> >> /Contents 4 0 R /Annots [${refs}] >>`,
+    `<< /Length ${drawn.length} >>\nstream\n${drawn}\nendstream`,
+    '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>',
+    '<< /Type /XObject /Subtype /Form /BBox [0 0 9 9] /Length 0 >>\nstream\n\nendstream',
+    ...all,
+  ])
+  const { text } = await read(pdf)
+  t.equal(text, 'Application\n\n[Full name: Ada Lovelace]\n[country: Norway]\n[agree: checked]\n[spam: not checked]\n[Note: Call me back]')
+})
+
+t.test('a docx has what a person has ticked', async (t) => {
+  const space = 'xmlns:w14="http://schemas.microsoft.com/office/word/2010/wordml"'
+  const box = (label: string, checked: number): string =>
+    `<w:p><w:sdt ${space}><w:sdtPr><w14:checkbox><w14:checked w14:val="${checked}"/></w14:checkbox></w:sdtPr>` +
+    `<w:sdtContent><w:r><w:t>${checked ? '☒' : '☐'}</w:t></w:r></w:sdtContent></w:sdt><w:r><w:t xml:space="preserve"> ${label}</w:t></w:r></w:p>`
+  const { text } = await read(docxOf(box('agree', 1) + box('newsletter', 0) + paragraph('1 &lt; 2')))
+  t.equal(text.replaceAll(/ +/g, ' '), '☒ agree\n\n☐ newsletter\n\n1 < 2')
 })

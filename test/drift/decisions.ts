@@ -66,22 +66,19 @@ export const DECIDED: Readonly<Record<Wire, Readonly<Partial<Record<Kind, Decide
     },
     role: { understood: words('assistant developer system tool user'), refused: ['function'] },
     input: {
-      understood: words('file image_url input_audio json_object json_schema text'),
-      passed: words('document_url reference thinking'),
+      understood: words('document_url file image_url input_audio json_object json_schema text'),
+      passed: words('reference thinking'),
     },
     tool: {
       understood: words('allowed_tools custom function image_generation web_search'),
       passed: words('browser_search code_interpreter connector document_library web_search_premium'),
     },
     reply: {
-      understood: words('choices created id model object service_tier system_fingerprint usage x_groq'),
-      passed: words(
-        'citations mcp_list_tools metadata moderation obfuscation prompt search_results status time_info type usage_breakdown warnings',
-      ),
+      understood: words('choices citations created id model object search_results service_tier system_fingerprint usage x_groq'),
+      passed: words('mcp_list_tools metadata moderation obfuscation prompt status time_info type usage_breakdown warnings'),
     },
     output: {
-      understood: words('annotations audio content function_call reasoning reasoning_content refusal role tool_calls'),
-      passed: ['executed_tools'],
+      understood: words('annotations audio content executed_tools function_call reasoning reasoning_content refusal role tool_calls'),
     },
     end: {
       understood: words(

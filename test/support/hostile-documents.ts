@@ -23,7 +23,7 @@ export function formsOf(depth: number, times: number): Buffer {
 }
 
 /** A PDF of these objects, the first of which is the catalog. */
-function objectsOf(objects: readonly string[], trailer = ''): Buffer {
+export function objectsOf(objects: readonly string[], trailer = ''): Buffer {
   let body = '%PDF-1.7\n'
   const places = objects.map((object, i) => {
     const place = body.length

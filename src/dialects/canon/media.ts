@@ -20,7 +20,19 @@ const KINDS: readonly [RegExp, Media['media']][] = [
 
 /** Members of a block that hold its medium as an object, and members of either that hold it as text. */
 const HOLDERS = ['source', 'image_url', 'audio_url', 'video_url', 'input_audio', 'file']
-const PAYLOADS = ['data', 'url', 'file_data', 'file_url', 'image_url', 'audio_url', 'video_url', 'image_embeds', 'result']
+const PAYLOADS = [
+  'data',
+  'url',
+  'file_data',
+  'file_url',
+  'pdf_url',
+  'document_url',
+  'image_url',
+  'audio_url',
+  'video_url',
+  'image_embeds',
+  'result',
+]
 
 const TEXT_URL = /^data:(?:text\/|application\/(?:json|xml|x-yaml|javascript))/i
 

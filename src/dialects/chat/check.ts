@@ -4,6 +4,8 @@ import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { isSet } from '../canon/error-shape.ts'
 import type { Reasoning } from '../canon/request.ts'
 import { checkFields } from '../canon/request-fields.ts'
+import { DOCUMENT_URL } from './file-parts.ts'
+import { PROVIDER_TOOLS } from './provider-tools.ts'
 import { chatShape } from './schema.ts'
 
 /** Server tools that this operation does not offer, whatever the brand word before the colon. */
@@ -43,7 +45,7 @@ function checkTools(tools: JsonObject[]): void {
     }
     if (type === 'custom') checkCustom(tool, `tools[${index}]`)
     const name = serverToolName(type)
-    if (name === undefined && !NATIVE_SEARCH.has(type) && !isObject(tool[type]))
+    if (name === undefined && !NATIVE_SEARCH.has(type) && !PROVIDER_TOOLS.has(type) && !isObject(tool[type]))
       throw badField(`tools[${index}].type`, 'expected function or a server tool')
     if (name !== undefined && RESPONSES_ONLY.has(name))
       throw badField(`tools[${index}].type`, `${type} is not available on chat completions`)
@@ -96,6 +98,8 @@ function checkPart(part: JsonObject, at: string): void {
     if (typeof part.text !== 'string') throw badField(`${at}.text`, 'expected a string')
     return
   }
+  if (type === DOCUMENT_URL && (typeof part.document_url !== 'string' || part.document_url === ''))
+    throw badField(`${at}.document_url`, 'expected a string that is not empty')
   const rule = PARTS.get(type)
   if (!rule) return
   const held = part[rule.field]

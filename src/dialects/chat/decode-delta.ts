@@ -8,7 +8,9 @@ import type { Opaque } from '../canon/request.ts'
 import { flatAnnotation } from './annotations.ts'
 import { audioAnswer, imageAnswer, joinAudio } from './media.ts'
 import { dropEmptyMembers } from './reply.ts'
+import type { Sources } from './sources.ts'
 import { type CallSlot, ToolCalls } from './tool-calls.ts'
+import { BUILTIN, BUILTIN_SEARCH } from './web-search.ts'
 import { OPAQUE, WIRE } from './wire.ts'
 
 const KNOWN: ReadonlySet<string> = new Set([
@@ -57,6 +59,15 @@ export class DeltaReader {
   private readonly calls = new ToolCalls()
   private readonly callBlocks: CallBlock[] = []
   private audio: JsonObject | undefined
+  private readonly sources: Sources
+  /** Of the open text: its length, the end of the last place that cites something, and, where numbers in it are looked for, the text. */
+  private length = 0
+  private citedTo = 0
+  private text = ''
+
+  constructor(sources: Sources) {
+    this.sources = sources
+  }
 
   /** True once any content has come. */
   get hasBegun(): boolean {
@@ -71,8 +82,9 @@ export class DeltaReader {
     dropEmptyMembers(delta)
     if (delta.reasoning_details || delta.reasoning || delta.reasoning_content) this.readReasoning(delta, out)
     const { content } = delta
+    if (delta.executed_tools) this.sources.readTools(delta.executed_tools)
     if (typeof content === 'string') {
-      if (content !== '') out.push({ type: 'block-delta', block: this.turn('text', out), text: content })
+      if (content !== '') this.say(content, out)
     } else if (Array.isArray(content)) this.readParts(content as JsonObject[], out)
     if (filled(delta.refusal)) out.push({ type: 'block-delta', block: this.turn('refusal', out), text: delta.refusal })
     if (isObject(logprobs)) this.readLogprobs(logprobs, out)
@@ -86,6 +98,17 @@ export class DeltaReader {
     for (const key in delta) if (!KNOWN.has(key)) this.unknown(key, delta[key], out)
   }
 
+  private say(text: string, out: StreamEvent[]): void {
+    out.push({ type: 'block-delta', block: this.turn('text', out), text })
+    this.passed(text)
+  }
+
+  /** Text that has gone out, of this reader or past it. */
+  passed(text: string): void {
+    this.length += text.length
+    if (this.sources.areNumbered) this.text += text
+  }
+
   /** Closes everything that is open, in the order in which it was opened. */
   close(out: StreamEvent[]): void {
     this.endBlock(out)
@@ -94,6 +117,12 @@ export class DeltaReader {
       const slot = entryAt(this.calls.slots, index)
       if (call.whole) {
         this.whole('opaque', { dialect: WIRE, type: OPAQUE.call, data: { ...call.whole, id: slot.id } }, out)
+        continue
+      }
+      if (this.isEchoed(slot)) {
+        const { id, name, args } = slot
+        const data: JsonObject = { id, type: BUILTIN, function: { name, arguments: args } }
+        this.whole('opaque', { dialect: WIRE, type: OPAQUE.echoed, data }, out)
         continue
       }
       if (call.block === -1) this.startCall(call, slot, out)
@@ -113,6 +142,9 @@ export class DeltaReader {
   private turn(kind: 'text' | 'refusal' | 'reasoning' | 'summary', out: StreamEvent[], id?: unknown): number {
     if (this.kind === kind) return this.block
     this.endBlock(out)
+    this.length = 0
+    this.citedTo = 0
+    this.text = ''
     this.kind = kind
     this.block = this.start(kind, out, filled(id) ? { item: id } : undefined)
     return this.block
@@ -120,6 +152,7 @@ export class DeltaReader {
 
   private endBlock(out: StreamEvent[]): void {
     if (this.kind === undefined) return
+    if (this.kind === 'text') for (const data of this.sources.annotations(this.text)) this.note(this.block, 'annotation', data, out)
     out.push({ type: 'block-end', block: this.block })
     this.kind = undefined
     this.thought = undefined
@@ -145,9 +178,20 @@ export class DeltaReader {
       if (part.type === 'thinking') {
         const pieces = Array.isArray(part.thinking) ? (part.thinking as JsonObject[]).map((each) => each.text) : [part.thinking]
         for (const text of pieces) if (filled(text)) out.push({ type: 'block-delta', block: this.turn('reasoning', out), text })
-      } else if (filled(part.text)) out.push({ type: 'block-delta', block: this.turn('text', out), text: part.text })
+      } else if (filled(part.text)) this.say(part.text, out)
       else if (isObject(part.image_url)) this.whole('media', imageAnswer(part), out)
+      else this.cite(part, out)
     }
+  }
+
+  /** A part that names the sources of the text in front of it. */
+  private cite(part: JsonObject, out: StreamEvent[]): void {
+    const from = this.kind === 'text' ? this.citedTo : 0
+    const to = this.kind === 'text' ? this.length : 0
+    const found = this.sources.references(part, from, to)
+    if (found === undefined) return
+    for (const data of found) this.note(this.turn('text', out), 'annotation', data, out)
+    this.citedTo = to
   }
 
   private readLogprobs(logprobs: JsonObject, out: StreamEvent[]): void {
@@ -235,10 +279,21 @@ export class DeltaReader {
       call.whole = joinCall(call.whole, fragment)
       return
     }
+    this.sources.readCall(slot.name, slot.index)
+    if (this.isEchoed(slot)) return
     if (call.block === -1) {
       // With its first fragment a call brings all that has come of it.
       if (slot.name !== '') this.startCall(call, slot, out)
     } else if (text !== '' && !call.ended) out.push({ type: 'block-delta', block: call.block, text })
+  }
+
+  private isEchoed({ name }: CallSlot): boolean {
+    return this.sources.echoesSearch && name === BUILTIN_SEARCH
+  }
+
+  /** True where the answer has calls, and all of them are the gateway's to answer. */
+  get isPaused(): boolean {
+    return this.hasCalls && this.calls.slots.every((slot) => this.isEchoed(slot))
   }
 
   /**

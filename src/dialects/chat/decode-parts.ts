@@ -4,6 +4,7 @@ import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { fileUrl } from '../canon/file-url.ts'
 import { otherMembers, withNative } from '../canon/native.ts'
 import type { CacheMark, Part } from '../canon/request.ts'
+import { fileIn } from './file-parts.ts'
 import { WIRE } from './wire.ts'
 
 const text = (value: Json | undefined): string | undefined => (typeof value === 'string' ? value : undefined)
@@ -21,6 +22,7 @@ const KNOWN: ReadonlyMap<string, ReadonlySet<string>> = new Map(
     video_url: ['video_url'],
     input_video: ['video_url'],
     file: ['file'],
+    document_url: ['document_url', 'document_name'],
   }).map(([type, fields]) => [type, new Set([...SHARED, ...fields])]),
 )
 
@@ -50,10 +52,10 @@ function known(part: JsonObject): Part | undefined {
     return media('audio', { data: text(part.input_audio.data), format: text(part.input_audio.format), cache })
   if ((type === 'video_url' || type === 'input_video') && isObject(part.video_url))
     return media('video', { url: text(part.video_url.url), cache })
-  if (type === 'file' && isObject(part.file)) {
-    const { file_data, file_id, filename } = part.file
-    const name = text(filename)
-    return media('file', { url: typeof file_data === 'string' ? fileUrl(file_data, name) : undefined, fileId: text(file_id), name, cache })
+  const file = fileIn(part)
+  if (file !== undefined) {
+    const { data, fileId, name } = file
+    return media('file', { url: data === undefined ? undefined : fileUrl(data, name), fileId, name, cache })
   }
   return undefined
 }

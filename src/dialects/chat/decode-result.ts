@@ -3,8 +3,11 @@
 import { Fault } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { StreamEvent } from '../canon/events.ts'
+import type { Quirks } from '../quirks.ts'
+import type { Sent } from '../types.ts'
 import { ChatStreamDecoder } from './decode-stream.ts'
 import { faultIn } from './ends.ts'
+import { Sources } from './sources.ts'
 
 /** The choice of a whole reply; a fault where there is none that can be read. */
 export function firstChoice(body: JsonObject): JsonObject | Fault {
@@ -16,13 +19,13 @@ export function firstChoice(body: JsonObject): JsonObject | Fault {
   return isObject(choice) && isObject(choice.message) ? choice : new Fault('upstream_garbled')
 }
 
-export function decodeResult(body: JsonObject, out: StreamEvent[]): void {
+export function decodeResult(body: JsonObject, out: StreamEvent[], quirks?: Quirks, sent?: Sent): void {
   const choice = firstChoice(body)
   if (choice instanceof Fault) {
     out.push({ type: 'fault', fault: choice })
     return
   }
-  const decoder = new ChatStreamDecoder(true)
+  const decoder = new ChatStreamDecoder(new Sources(quirks, sent), { isWhole: true })
   decoder.chunk({ ...body, choices: [{ ...choice, index: 0, delta: numbered(choice.message as JsonObject) }] }, out)
   decoder.feed('[DONE]', undefined, out)
 }

@@ -3,13 +3,14 @@ import { Fault } from '../../core/faults.ts'
 import { escapesLetters, isObject, type JsonObject } from '../../core/json.ts'
 import { type End, MEMBERS, type StreamEvent } from '../canon/events.ts'
 import { noteTier, type TierReport, tierBesideUsage } from '../canon/served-tier.ts'
-import type { Usage } from '../canon/usage.ts'
+import { type Usage, withSearches } from '../canon/usage.ts'
 import { LikeFrames, type Varying } from '../sse/like-frames.ts'
 import type { StreamDecoder } from '../types.ts'
 import { DeltaReader } from './decode-delta.ts'
 import { choiceFault, eventFault, faultIn, finishWord, stopText, unify } from './ends.ts'
 import { ReplyIdentity, ReplyMembers } from './reply.ts'
 import type { RunningUsage } from './running-usage.ts'
+import type { Sources } from './sources.ts'
 import { usageIn } from './usage.ts'
 import { WIRE } from './wire.ts'
 
@@ -23,7 +24,8 @@ function contentOf({ choices }: JsonObject): unknown {
 }
 
 export class ChatStreamDecoder implements StreamDecoder {
-  private readonly deltas = new DeltaReader()
+  private readonly sources: Sources
+  private readonly deltas: DeltaReader
   private readonly like = new LikeFrames(VARYING)
   private started = false
   private finished: string | undefined
@@ -41,7 +43,9 @@ export class ChatStreamDecoder implements StreamDecoder {
    * @param isWhole true for a reply that has come as one: it is complete even where it names no reason.
    * @param running set where the provider is requested to count along.
    */
-  constructor(isWhole = false, running?: RunningUsage) {
+  constructor(sources: Sources, { isWhole = false, running }: { isWhole?: boolean; running?: RunningUsage | undefined } = {}) {
+    this.sources = sources
+    this.deltas = new DeltaReader(sources)
     this.isWhole = isWhole
     this.running = running
   }
@@ -58,6 +62,7 @@ export class ChatStreamDecoder implements StreamDecoder {
     }
     const like = event === 'error' ? undefined : this.like.read(data)
     if (like) {
+      if (like.type === 'block-delta') this.deltas.passed(like.text)
       out.push(like)
       return
     }
@@ -97,6 +102,7 @@ export class ChatStreamDecoder implements StreamDecoder {
     }
     this.tier = tierBesideUsage(chunk) ?? this.tier
     this.beside(this.members.read(chunk), out)
+    this.sources.readReply(chunk)
     const choice = Array.isArray(chunk.choices) ? chunk.choices.find((each) => isObject(each) && (each.index ?? 0) === 0) : undefined
     if (this.identity.isAnother(chunk, choice && isObject(choice) ? choice.delta : undefined, this.deltas.hasBegun)) {
       this.fail(new Fault('upstream_garbled'), out)
@@ -104,7 +110,7 @@ export class ChatStreamDecoder implements StreamDecoder {
     }
     if (isObject(choice)) this.choice(choice, chunk, out)
     if (this.over) return
-    const usage = usageIn(chunk, this.usage)
+    const usage = this.counted(usageIn(chunk, this.usage))
     if (usage) {
       this.usage = usage
       out.push({ type: 'usage', usage })
@@ -118,11 +124,16 @@ export class ChatStreamDecoder implements StreamDecoder {
     if (this.usage === undefined || !(data.includes('"usage"') || escapesLetters(data))) return
     try {
       const chunk: unknown = JSON.parse(data)
-      const usage = isObject(chunk) ? usageIn(chunk, this.usage) : undefined
+      const usage = isObject(chunk) ? this.counted(usageIn(chunk, this.usage)) : undefined
       if (usage) out.push({ type: 'usage', usage })
     } catch {
       // The answer is complete without this report.
     }
+  }
+
+  /** With the searches that the reply has shown. */
+  private counted(usage: Usage | undefined): Usage | undefined {
+    return usage && withSearches(usage, this.sources.searches)
   }
 
   end(out: StreamEvent[]): void {
@@ -150,7 +161,8 @@ export class ChatStreamDecoder implements StreamDecoder {
     this.over = true
     this.deltas.close(out)
     this.beside(this.members.end(), out)
-    const end: End = { reason: unify(this.finished ?? 'stop', this.deltas.hasCalls) }
+    const { isPaused } = this.deltas
+    const end: End = isPaused ? { reason: 'stop', paused: true } : { reason: unify(this.finished ?? 'stop', this.deltas.hasCalls) }
     if (this.finished !== undefined) end.raw = this.finished
     if (this.stopped !== undefined) end.sequence = this.stopped
     noteTier(end, this.tier)

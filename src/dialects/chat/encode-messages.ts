@@ -1,6 +1,6 @@
 /** Canonical items as chat messages; what belongs to one assistant turn becomes one message. */
 
-import type { JsonObject } from '../../core/json.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
 import { nativeOf } from '../canon/native.ts'
 import type { Item, Part } from '../canon/request.ts'
 import { encodeContent, joinedContent, markedContent } from './encode-parts.ts'
@@ -26,6 +26,8 @@ export class MessageWriter {
   private turn: JsonObject | undefined
   private calls: JsonObject[] = []
   private details: JsonObject[] = []
+  /** True where the last item was a call that the gateway answers. */
+  private echoed = false
 
   /** @param sameWire true where the caller speaks this wire too: what it replays without a format is of this wire. */
   constructor(sameWire: boolean) {
@@ -33,6 +35,10 @@ export class MessageWriter {
   }
 
   write(item: Item): void {
+    const echoes = item.kind === 'opaque' && item.of.dialect === WIRE && item.of.type === OPAQUE.echoed
+    // The turn that called has its answers.
+    if (this.echoed && !echoes) this.turn = undefined
+    this.echoed = echoes
     switch (item.kind) {
       case 'message':
         this.message(item)
@@ -50,6 +56,7 @@ export class MessageWriter {
         if (item.of.dialect !== WIRE) this.dropped.push(item.of.type)
         else if (item.of.type === OPAQUE.detail) this.detail(item.of.data)
         else if (item.of.type === OPAQUE.call) this.call(item.of.data)
+        else if (echoes) this.echo(item.of.data)
         else this.dropped.push(item.of.type)
     }
   }
@@ -103,6 +110,13 @@ export class MessageWriter {
       if (part.kind === 'refusal') turn.refusal = `${(turn.refusal as string | undefined) ?? ''}${part.text}`
       else if (part.kind === 'opaque' && isField(part)) Object.assign(turn, part.of.data)
     }
+  }
+
+  /** A call and its answer, which is its own arguments. */
+  private echo(call: JsonObject): void {
+    this.call(call)
+    const { name = '', arguments: args = '' } = isObject(call.function) ? call.function : {}
+    this.messages.push({ role: 'tool', tool_call_id: call.id ?? '', name, content: args })
   }
 
   private call(call: JsonObject): void {

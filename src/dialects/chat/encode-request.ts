@@ -2,6 +2,7 @@
 
 import type { JsonObject } from '../../core/json.ts'
 import { offeredTools } from '../canon/allowed-tools.ts'
+import { citedResults } from '../canon/cited-results.ts'
 import { isNamedBeside, nativeOf } from '../canon/native.ts'
 import { choosesSearch, nativeSearchIn } from '../canon/native-search.ts'
 import type { CanonicalRequest, OutputFormat, Reasoning, ToolChoice, ToolSpec } from '../canon/request.ts'
@@ -9,7 +10,7 @@ import type { Encoded, Target } from '../types.ts'
 import { MessageWriter } from './encode-messages.ts'
 import { cacheControl } from './encode-parts.ts'
 import { shapeRequest } from './shape-request.ts'
-import { searchOptions } from './web-search.ts'
+import { BUILTIN, searchForm } from './web-search.ts'
 import { SAMPLING, WIRE } from './wire.ts'
 
 export const PATH = '/chat/completions'
@@ -117,6 +118,9 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Encode
   dropped.push(...unsaidIncludes(request))
   addExtras(request, body, dropped)
   shapeRequest(body, target, dropped)
-  if (search) body.web_search_options = searchOptions(search)
-  return { path: PATH, body, dropped: [...new Set(dropped)] }
+  const form = searchForm(target.quirks)
+  if (search) form.write(body, search, target.quirks, dropped)
+  const cited = target.quirks.citations === 'references' ? citedResults(request) : undefined
+  const echoesSearch = search && target.quirks.web_search_form === BUILTIN ? true : undefined
+  return { path: PATH, body, dropped: [...new Set(dropped)], cited, echoesSearch }
 }

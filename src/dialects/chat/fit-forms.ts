@@ -32,6 +32,7 @@ export function withoutNull(messages: Json | undefined): Json | undefined {
 /** A function without parameters has an empty schema. */
 export function withParameters(tool: Json): Json {
   if (!isObject(tool) || !isObject(tool.function) || isObject(tool.function.parameters)) return tool
+  if (tool.type !== undefined && tool.type !== 'function') return tool
   return { ...tool, function: { ...tool.function, parameters: { type: 'object', properties: {} } } }
 }
 

@@ -3,6 +3,7 @@ import { hash } from 'node:crypto'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { CALL_EXTRA, signatureIn, withSignature } from '../canon/call-signature.ts'
 import { ownReasoning } from '../canon/reasoning-owner.ts'
+import { fitFile } from './file-parts.ts'
 
 /** Fields of an assistant message that hold its reasoning. */
 const FIELDS = ['reasoning', 'reasoning_content', 'reasoning_details'] as const
@@ -25,6 +26,8 @@ export interface MessageFit {
   readonly takesDeveloper: boolean
   readonly takesToolMedia: boolean
   readonly takesTextParts: boolean
+  /** Files are parts of the type `document_url`. */
+  readonly takesDocuments: boolean
   /** A user message may stand directly behind a tool message. */
   readonly takesUserAfterTool: boolean
   /** Ids of calls are written anew. */
@@ -135,8 +138,12 @@ export function fitParts(parts: Json[], fit: MessageFit, dropped: Set<string>): 
     isObject(part) &&
     ((fit.mark !== 'cache_control' && isObject(part.cache_control)) ||
       (fit.mark !== 'prompt_cache_breakpoint' && isObject(part.prompt_cache_breakpoint)))
-  if (!parts.some(isMarked)) return parts
-  return parts.map((part) => (isMarked(part) ? fitMark(part, fit, dropped) : part))
+  const isFile = (part: Json): part is JsonObject => isObject(part) && fitFile(part, fit.takesDocuments) !== part
+  if (!parts.some((part) => isMarked(part) || isFile(part))) return parts
+  return parts.map((part) => {
+    const fitted = isMarked(part) ? fitMark(part, fit, dropped) : part
+    return isObject(fitted) ? fitFile(fitted, fit.takesDocuments) : fitted
+  })
 }
 
 function fitMark(part: JsonObject, { mark }: MessageFit, dropped: Set<string>): JsonObject {

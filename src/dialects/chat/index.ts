@@ -15,10 +15,12 @@ import { outsideInput } from './outside-input.ts'
 import { chatFields, chatParameters } from './parameters.ts'
 import { chatPass } from './pass.ts'
 import { withPreset } from './preset.ts'
+import { PROVIDER_TOOLS } from './provider-tools.ts'
 import { debugChunk } from './reply.ts'
 import { RunningUsage } from './running-usage.ts'
 import { chatCap, replaysDetails } from './shape-request.ts'
-import { searchWire } from './web-search.ts'
+import { Sources } from './sources.ts'
+import { searchForm } from './web-search.ts'
 import { CLIENT_ID, UPSTREAM_ID, WIRE } from './wire.ts'
 
 export const chatClient: ClientDialect = {
@@ -40,7 +42,7 @@ export const chatClient: ClientDialect = {
 export const openaiChat: UpstreamDialect = {
   id: UPSTREAM_ID,
   encodeRequest,
-  streamDecoder: (quirks) => new ChatStreamDecoder(false, RunningUsage.of(quirks)),
+  streamDecoder: (quirks, sent) => new ChatStreamDecoder(new Sources(quirks, sent), { running: RunningUsage.of(quirks) }),
   decodeResult,
   decodeFault,
   auth: (key) => ['authorization', `Bearer ${key}`],
@@ -52,7 +54,8 @@ export const openaiChat: UpstreamDialect = {
   files: { family: 'openai', kinds: ['file'] },
   // FunctionDefinition.name: "with a maximum length of 64" (types of openai 7.55.0, resources/shared).
   toolNames: { most: 64 },
-  webSearch: searchWire,
+  webSearch: searchForm,
+  hasTool: ({ type }, { native_tools: tools = [] }) => !PROVIDER_TOOLS.has(type) || tools.some((each) => each === type),
   outside: outsideInput,
   wire: WIRE,
   countTokens,

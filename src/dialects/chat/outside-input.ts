@@ -9,9 +9,9 @@ const RESULT_TOKENS = 1_000
 export const outsideInput: OutsideTable = {
   from: 'own',
   tools: [
-    // Groq, "Built-in tools"; remote MCP of several providers; Moonshot, `builtin_function`.
+    // What single providers run; `web_search_premium` counts with the searches.
     {
-      type: /^(?:mcp|browser_search|code_interpreter|code_execution|file_search|builtin_function)$/,
+      type: /^(?:mcp|browser_search|code_interpreter|code_execution|connector|document_library|file_search|builtin_function)$/,
       tokens: () => REST_OF_CONTEXT,
       runs: true,
       help: LEAVE_OUT,

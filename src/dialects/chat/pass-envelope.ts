@@ -5,9 +5,10 @@ import { servedTier, shownTier } from '../canon/served-tier.ts'
 import { alone, binary, escapeExcess, textBytes, utf8 } from '../sse/frames.ts'
 import type { ReplyContext } from '../types.ts'
 
-/** Marks of thoughts within content, and of empty calls: a frame that is relayed unread must not have them. */
-const THINKING = '"thinking"'
-const FUNCTION_CALL = '"function_call"'
+/** Marks of thoughts and sources within content, of empty calls and of tools that the provider ran: a frame that is relayed unread has none. */
+const MARKS = ['"thinking"', '"function_call"', '"reference_ids"', '"tool_reference"', '"executed_tools"']
+
+const holdsMark = (batch: string): boolean => MARKS.some((mark) => batch.includes(mark))
 
 /** What each of the names begins with; where a frame has it not, there is no reasoning. */
 const REASONING = '"reasoning'
@@ -227,10 +228,10 @@ export class Envelope {
   /** As `rewrite`, by looking for what must not be in a content chunk. */
   private scan(batch: string, calls: boolean): string | undefined {
     const { prefix, ours, style } = this
-    if (!batch.startsWith(prefix) || holdsEnd(batch) || batch.includes(ERROR) || batch.includes(THINKING)) return undefined
+    if (!batch.startsWith(prefix) || holdsEnd(batch) || batch.includes(ERROR) || holdsMark(batch)) return undefined
     // A member's name that is written with escapes would be missed here.
     if (escapesLetters(batch)) return undefined
-    if ((batch.includes(TOOL_CALLS) && (!calls || batch.includes(NAME))) || batch.includes(FUNCTION_CALL)) return undefined
+    if (batch.includes(TOOL_CALLS) && (!calls || batch.includes(NAME))) return undefined
     let text = batch
     if (batch.includes(USAGE)) {
       if (batch.includes(style.usage)) return undefined

@@ -6,11 +6,13 @@ import { argumentsText, isBroken, NO_ARGUMENTS } from '../canon/call-arguments.t
 import { endBroken } from '../canon/ends.ts'
 import type { End } from '../canon/events.ts'
 import { noteTier, tierBesideUsage } from '../canon/served-tier.ts'
+import { withSearches } from '../canon/usage.ts'
 import type { Final, PassResult, ReplyContext } from '../types.ts'
 import { firstChoice } from './decode-result.ts'
 import { envelope } from './encode-result.ts'
 import { choiceFault, finishWord, unify } from './ends.ts'
 import { dropEmptyMembers, finishOf, joinParts, mirrorReasoning } from './reply.ts'
+import { citeTools, Sources } from './sources.ts'
 import { usageIn } from './usage.ts'
 
 /**
@@ -43,7 +45,12 @@ export function passResult(body: JsonObject, ctx: ReplyContext): PassResult {
   mirrorReasoning(message)
   dropEmptyMembers(message)
   const areBroken = completeCalls(message)
-  const usage = usageIn(body)
+  const sources = new Sources()
+  citeTools(message, sources)
+  for (const [place, { function: called }] of objectsOf(message.tool_calls).entries())
+    if (isObject(called) && typeof called.name === 'string') sources.readCall(called.name, place)
+  const counted = usageIn(body)
+  const usage = counted && withSearches(counted, sources.searches)
   const raw = finishWord(choice)
   const hasCalls = Array.isArray(message.tool_calls) && message.tool_calls.length > 0
   const reason = unify(raw ?? 'stop', hasCalls)

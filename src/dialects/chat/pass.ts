@@ -3,13 +3,14 @@
  * of patches; of a stream content chunks keep their bytes, and everything else is read and written anew.
  */
 import { Fault, unreadable } from '../../core/faults.ts'
-import { isObject, type JsonObject, objectsOf } from '../../core/json.ts'
+import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
 import { NO_ARGUMENTS } from '../canon/call-arguments.ts'
+import { mayBeCited } from '../canon/cited-results.ts'
 import { endBroken } from '../canon/ends.ts'
 import type { End } from '../canon/events.ts'
 import { GATEWAY_KEYS } from '../canon/request-fields.ts'
 import { noteTier, type TierReport, tierBesideUsage } from '../canon/served-tier.ts'
-import type { Usage } from '../canon/usage.ts'
+import { NO_REPORT, type Usage, withSearches } from '../canon/usage.ts'
 import { binary, FrameSplitter, frameData, utf8 } from '../sse/frames.ts'
 import type { Encoded, Final, PassStream, PassWire, ReplyContext, Target } from '../types.ts'
 import { hidesReasoning } from './check.ts'
@@ -22,8 +23,10 @@ import { passResult } from './pass-result.ts'
 import { chunkHead, closingChunks, dropEmptyMembers, joinParts, LateMembers, mirrorReasoning, ReplyIdentity } from './reply.ts'
 import { RunningUsage } from './running-usage.ts'
 import { shapeRequest } from './shape-request.ts'
-import { gatherArguments, ToolCalls } from './tool-calls.ts'
+import { citeTools, Sources } from './sources.ts'
+import { type CallSlot, gatherArguments, ToolCalls } from './tool-calls.ts'
 import { usageIn } from './usage.ts'
+import { BUILTIN, BUILTIN_SEARCH } from './web-search.ts'
 import { CLIENT_ID, OWN_KEYS } from './wire.ts'
 
 /** Fields of the gateway, and those that it sets itself; what `stream_options` says beside that is kept. */
@@ -48,6 +51,15 @@ function needsFunctions({ tools, messages }: JsonObject): boolean {
   if (objectsOf(tools).some(isCustom)) return true
   return objectsOf(messages).some(({ tool_calls: calls }) => Array.isArray(calls) && objectsOf(calls).some(isCustom))
 }
+
+/** True where annotations of the answer depend on all of its text, or on what the request holds. */
+function isCited({ messages }: JsonObject, citations: Target['quirks']['citations']): boolean {
+  if (citations !== 'references') return citations !== undefined
+  return objectsOf(messages).some(({ role, content }) => role === 'tool' && textsOf(content).some(mayBeCited))
+}
+
+const textsOf = (content: Json | undefined): string[] =>
+  typeof content === 'string' ? [content] : objectsOf(content).map(({ text }) => (typeof text === 'string' ? text : ''))
 
 /** Fragments of calls that must be in order before further ones are trusted unread. */
 const TRUSTED_FRAGMENTS = 2
@@ -94,6 +106,8 @@ class ChatPassStream implements PassStream {
   private frames = 0
   private done = false
   private tier: TierReport | undefined
+  /** Made with the first tool that the provider has run. */
+  private sources: Sources | undefined
   /** Members of the finishing choice that are not ours, such as its log probabilities. */
   private rest = ''
   private readonly late: LateMembers
@@ -211,6 +225,7 @@ class ChatPassStream implements PassStream {
     this.frames++
     if (typeof chunk.created === 'number') this.created ??= chunk.created
     this.usage = usageIn(chunk, this.usage) ?? this.usage
+    this.countSearches()
     this.tier = tierBesideUsage(chunk) ?? this.tier
     const choice = Array.isArray(chunk.choices) ? chunk.choices.find((each) => isObject(each) && (each.index ?? 0) === 0) : undefined
     if (!isObject(choice)) this.late.keep(chunk)
@@ -221,7 +236,7 @@ class ChatPassStream implements PassStream {
     if (isWhole) delete choice.message
     const delta = isObject(choice.delta) ? choice.delta : {}
     if (this.identity.isAnother(chunk, delta, this.committed)) return this.fail(new Fault('upstream_garbled'))
-    const joined = joinParts(delta)
+    const joined = joinParts(delta) || this.cites(delta)
     const mirrored = mirrorReasoning(delta)
     let edited = this.tidy(delta, choice) || joined || isWhole
     // Written with escapes, for example, a name is not found in the text.
@@ -240,6 +255,26 @@ class ChatPassStream implements PassStream {
     return out
   }
 
+  /** Sources of tools that the provider has run, in the frame that shows them. */
+  private cites(delta: JsonObject): boolean {
+    if (!Array.isArray(delta.executed_tools)) return false
+    this.sources ??= new Sources()
+    const isChanged = citeTools(delta, this.sources)
+    this.countSearches()
+    return isChanged
+  }
+
+  private ran({ name, index }: CallSlot): void {
+    this.sources ??= new Sources()
+    this.sources.readCall(name, index)
+    this.countSearches()
+  }
+
+  private countSearches(): void {
+    const searches = this.sources?.searches ?? 0
+    if (searches > 0) this.usage = withSearches(this.usage ?? NO_REPORT, searches)
+  }
+
   /** Puts right what clients trip over, in place; true if anything changed. */
   private tidy(delta: JsonObject, choice: JsonObject): boolean {
     let changed = dropEmptyMembers(delta)
@@ -256,6 +291,7 @@ class ChatPassStream implements PassStream {
   private tidyCall(fragment: JsonObject): boolean {
     this.calls ??= new ToolCalls()
     const { slot, fresh, text } = this.calls.resolve(fragment)
+    if (slot.name === BUILTIN_SEARCH) this.ran(slot)
     const spec = isObject(fragment.function) ? fragment.function : undefined
     let changed = fragment.index !== slot.index
     fragment.index = slot.index
@@ -264,7 +300,7 @@ class ChatPassStream implements PassStream {
       changed = true
     }
     if (fresh) {
-      const type = slot.isFunction ? 'function' : fragment.type
+      const type = slot.isFunction && fragment.type !== BUILTIN ? 'function' : fragment.type
       if (fragment.id !== slot.id || fragment.type !== type) changed = true
       fragment.id = slot.id
       if (type !== undefined) fragment.type = type
@@ -361,7 +397,9 @@ export const chatPass: PassWire = {
   signed:
     /"signature":\s?"(?=[^"])|"type":\s?"reasoning\.encrypted",[^{}]{0,400}?"data":\s?"(?=[^"])|"data":\s?"(?=[\w+/=-]+",[^{}]{0,400}"reasoning\.encrypted")/g,
   // Reasoning that the caller excluded is left out only where the reply is re-encoded, and so are functions in place of other tools.
-  admits: (body, { quirks }) => !hidesReasoning(body) && (quirks.custom_tools === true || !needsFunctions(body)),
+  // Sources that the answer cites stand in it as annotations only where it is decoded.
+  admits: (body, { quirks }) =>
+    !hidesReasoning(body) && (quirks.custom_tools === true || !needsFunctions(body)) && !isCited(body, quirks.citations),
   request: passRequest,
   result: passResult,
   stream: (ctx, quirks) => new ChatPassStream(ctx, RunningUsage.of(quirks)),

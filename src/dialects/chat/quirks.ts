@@ -6,6 +6,7 @@ import {
   explicitCaching,
   flag,
   forcedTools,
+  listOf,
   mediaUrls,
   oneOf,
   safetyIdentifierLength,
@@ -14,7 +15,10 @@ import {
   webSearch,
   word,
 } from '../canon/quirks.ts'
+import { DOCUMENT_URL } from './file-parts.ts'
 import { THINKING_OFF } from './no-thinking.ts'
+import { PROVIDER_TOOLS } from './provider-tools.ts'
+import { SEARCH_FORMS } from './search-forms.ts'
 
 export const chatQuirks = {
   max_tokens_field: oneOf('Field of the output cap. If unset: `max_tokens`.', ['max_tokens', 'max_completion_tokens']),
@@ -43,6 +47,7 @@ export const chatQuirks = {
     '`assistant`: the provider refuses a user message directly behind a tool message; a short message of the assistant is sent between them.',
     ['assistant'],
   ),
+  file_parts: oneOf('`document_url`: files of messages are parts of that type. If unset: of the type `file`.', [DOCUMENT_URL]),
   text_parts: flag('False: the provider takes content that is only text as one string; its parts are joined with line ends.'),
   one_system_message: flag('True: the provider takes one system message, which is the first; all others are joined to it, in their order.'),
   null_content: flag('False: the provider refuses an assistant message with calls whose content is null; an empty text is sent.'),
@@ -71,6 +76,15 @@ export const chatQuirks = {
   user_length: userLength,
   safety_identifier_length: safetyIdentifierLength,
   web_search: webSearch,
+  web_search_form: oneOf(
+    'How the provider’s own search is requested: by `web_search_options` (`options`), by these and `search_domain_filter` (`filters`), by `search_settings` (`settings`), by a tool `browser_search`, or by the tool `$web_search` of the type `builtin_function`, whose calls the gateway answers with their own arguments. If unset: `options`.',
+    SEARCH_FORMS,
+  ),
+  native_tools: listOf('Tools of its own that the provider takes in requests, by type.', oneOf('A type.', [...PROVIDER_TOOLS])),
+  citations: oneOf(
+    'How answers name their sources: by numbers such as `[1]`, which count those of the reply (`numbers`), or by parts of the type `reference`, which name keys of a result of a tool (`references`).',
+    ['numbers', 'references'],
+  ),
   media_urls: mediaUrls,
   service_tiers: serviceTiers,
   count_tokens: oneOf(

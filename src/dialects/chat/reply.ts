@@ -8,6 +8,8 @@ import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { unknownEnd } from '../canon/ends.ts'
 import { shownTier } from '../canon/served-tier.ts'
 import type { Final, ReplyContext } from '../types.ts'
+import { nestedAnnotation } from './annotations.ts'
+import { Sources } from './sources.ts'
 import { usageText } from './usage.ts'
 
 const text = (value: Json | undefined): string => (typeof value === 'string' ? value : '')
@@ -17,18 +19,39 @@ function thoughtsIn({ thinking }: JsonObject): string {
   return thinking.map((piece) => (isObject(piece) ? text(piece.text) : '')).join('')
 }
 
+/** Types of parts that `joinParts` knows. */
+const JOINED: ReadonlySet<unknown> = new Set(['text', 'thinking', 'reference', 'tool_reference'])
+
+/** Without what the request holds nothing is known of the sources of references but their keys. */
+const UNKNOWN_SOURCES = new Sources()
+
 /**
- * Content in parts as callers read it of every provider: the text in `content`, the thoughts in `reasoning`. Mistral's reasoning
- * models send `ThinkChunk` and `TextChunk` there, whole and in deltas.
+ * Content in parts as callers read it of every provider: the text in `content`, the thoughts in `reasoning`, sources in `annotations`.
+ * Mistral's models send `ThinkChunk`, `TextChunk` and `ReferenceChunk` there, whole and in deltas.
  * @returns true where there were any: content with any other part stays a list.
  */
 export function joinParts(message: JsonObject): boolean {
   const parts = Array.isArray(message.content) ? message.content.filter(isObject) : []
-  if (parts.length === 0 || !parts.every(({ type }) => type === 'text' || type === 'thinking')) return false
+  if (parts.length === 0 || !parts.every(({ type }) => JOINED.has(type))) return false
+  citeParts(message, parts)
   const thoughts = parts.map((part) => (part.type === 'thinking' ? thoughtsIn(part) : '')).join('')
   message.content = parts.map((part) => (part.type === 'text' ? text(part.text) : '')).join('')
   if (thoughts !== '') message.reasoning = text(message.reasoning) + thoughts
   return true
+}
+
+function citeParts(message: JsonObject, parts: readonly JsonObject[]): void {
+  let [from, to] = [0, 0]
+  for (const part of parts) {
+    if (part.type === 'text') to += text(part.text).length
+    const found = UNKNOWN_SOURCES.references(part, from, to)
+    if (found === undefined) continue
+    message.annotations = [
+      ...(Array.isArray(message.annotations) ? message.annotations : []),
+      ...found.map((flat) => nestedAnnotation(flat)).filter((each) => each !== undefined),
+    ]
+    from = to
+  }
 }
 
 const isEmpty = (value: Json | undefined): boolean => value === undefined || value === null || value === '' || value === 0

@@ -10,6 +10,7 @@ import { type CapWire, fitUser, losesTier, sendsCap, takeTierWords, tierToSend, 
 import type { Quirks } from '../quirks.ts'
 import type { Target } from '../types.ts'
 import { requestedCap, requestedReasoning } from './check.ts'
+import { DOCUMENT_URL } from './file-parts.ts'
 import { countLogprobs, schemaOf, withOneSystem, withoutLoose, withoutNull, withoutSchema, withParameters, writeMfjs } from './fit-forms.ts'
 import { fitAssistant, fitParts, type MessageFit, shortId, withAssistantAfterTools, withJoinedText, withoutMedia } from './fit-messages.ts'
 import { switchThinkingOff } from './no-thinking.ts'
@@ -254,6 +255,7 @@ function messageFit(quirks: Quirks): MessageFit {
     takesDeveloper: quirks.developer === 'developer',
     takesToolMedia: quirks.tool_images === 'tool',
     takesTextParts: quirks.text_parts !== false,
+    takesDocuments: quirks.file_parts === DOCUMENT_URL,
     takesUserAfterTool: quirks.after_tools !== 'assistant',
     shortIds: quirks.tool_ids === 'alphanumeric_9',
     mark: quirks.explicit_caching === true ? 'prompt_cache_breakpoint' : quirks.cache_control === true ? 'cache_control' : undefined,

@@ -14,6 +14,8 @@ export const OPAQUE = {
   field: 'field',
   /** A tool call that is none of a function. */
   call: 'tool_call',
+  /** A call of the provider's own search, which the gateway answers. */
+  echoed: 'echoed_call',
 } as const
 
 /** Fields of a replayed assistant message that only the same wire takes back, and what others call the loss. */

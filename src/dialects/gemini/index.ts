@@ -54,7 +54,11 @@ export const geminiUpstream: UpstreamDialect = {
   // FunctionDeclaration.name: "Must start with a letter or an underscore", 128 at most (types of @google/genai 3.3.0).
   toolNames: { most: 128, beginsWithLetter: true },
   // It takes no domains, and most of its models no functions beside it.
-  webSearch: { canExpress: ({ allowed, excluded }) => allowed.length + excluded.length === 0, isTool: true, besideFunctions: false },
+  webSearch: () => ({
+    canExpress: ({ allowed, excluded }) => allowed.length + excluded.length === 0,
+    isTool: true,
+    besideFunctions: false,
+  }),
   outside: outsideInput,
   wire: WIRE,
   listing: { paths: [LISTING_PATH], read: readListing },

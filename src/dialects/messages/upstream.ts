@@ -120,7 +120,7 @@ export const anthropicUpstream: UpstreamDialect = {
   cap: messagesCap,
   bindsReasoning: (quirks) => quirks.signatures === 'account',
   files: { family: 'messages', kinds: ['file', 'image'] },
-  webSearch: searchWire,
+  webSearch: () => searchWire,
   outside: outsideInput,
   wire: WIRE,
   listing: { paths: [LISTING_PATH], read: readListing },

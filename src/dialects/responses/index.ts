@@ -78,7 +78,7 @@ export const openaiResponses: UpstreamDialect = {
   // FunctionDefinition.name: "with a maximum length of 64" (types of openai 7.55.0, resources/shared).
   toolNames: { most: 64 },
   files: { family: 'openai', kinds: ['file', 'image'] },
-  webSearch: searchWire,
+  webSearch: () => searchWire,
   outside: outsideInput,
   wire: WIRE,
   countTokens,

@@ -257,12 +257,15 @@ function streamed(call: EndpointCall, encoded: Encoded, dependencies: ChainDepen
   return attempt.done
 }
 
-function relayFor({ exchange, endpoint, dialect, lane, stops, observers, target }: EndpointCall, { toolNames }: Encoded): Relay {
+function relayFor(
+  { exchange, endpoint, dialect, lane, stops, observers, target }: EndpointCall,
+  { toolNames, cited, echoesSearch }: Encoded,
+): Relay {
   const { account, quirks } = target
   const sign = signerAt(exchange, endpoint)
   const { framing } = dialect
   if (lane === 'translate' || !dialect.pass) {
-    const decoder = watched(dialect.streamDecoder(quirks), toolNames, exchange.run.toolNames)
+    const decoder = watched(dialect.streamDecoder(quirks, { cited, echoesSearch }), toolNames, exchange.run.toolNames)
     return new TranslateRelay(exchange.run.path ?? beginTurn(exchange), decoder, { observers, account, sign, stops, framing })
   }
   const stream = dialect.pass.stream(exchange.run.ctx, quirks)
@@ -300,7 +303,7 @@ function watched(decoder: StreamDecoder, names: SentNames | undefined, ours: Rea
 function whole(call: EndpointCall, encoded: Encoded, dependencies: ChainDependencies): Promise<Reply> {
   const { exchange, endpoint, dialect, lane } = call
   // Not the whole of it: its body would live as long as the reply.
-  const { toolNames } = encoded
+  const { toolNames, cited, echoesSearch } = encoded
   const attempt = new WholeAttempt(exchange, {
     endpoint,
     lane,
@@ -308,7 +311,7 @@ function whole(call: EndpointCall, encoded: Encoded, dependencies: ChainDependen
     drains: dependencies.drains,
     health: dependencies.health,
     decodeFault: (status, body) => dialect.decodeFault(status, body),
-    read: (body) => readWhole({ ...call, sign: signerAt(exchange, endpoint) }, toolNames, body),
+    read: (body) => readWhole({ ...call, sign: signerAt(exchange, endpoint) }, { toolNames, cited, echoesSearch }, body),
   })
   send(attempt, call, encoded, dependencies)
   return attempt.done

@@ -6,9 +6,9 @@ import { failedEnd } from '../../dialects/canon/ends.ts'
 import { endOf, isContent, MEDIA_BYTES, type StreamEvent } from '../../dialects/canon/events.ts'
 import { withSignedIds } from '../../dialects/canon/provider-ids.ts'
 import { markEvents } from '../../dialects/canon/reasoning-owner.ts'
-import { restoreNames, type SentNames } from '../../dialects/canon/tool-names.ts'
+import { restoreNames } from '../../dialects/canon/tool-names.ts'
 import { countsOutput } from '../../dialects/canon/usage.ts'
-import type { Final, PassFacts, Target, UpstreamDialect } from '../../dialects/types.ts'
+import type { Final, PassFacts, Sent, Target, UpstreamDialect } from '../../dialects/types.ts'
 import type { Tap } from '../../plugin-api/index.ts'
 import type { BodyReceiver } from '../../services/upstream/call.ts'
 import { JsonBody } from '../../services/upstream/json-body.ts'
@@ -256,14 +256,14 @@ interface WholeCall {
 /** What a whole reply says, through the taps that read along; in the pass lane it stays as it is. */
 export function readWhole(
   { exchange, dialect, lane, stops, observers, target: { account, quirks }, sign }: WholeCall,
-  toolNames: SentNames | undefined,
+  sent: Sent,
   reply: JsonObject,
 ): WholeResult {
   const body = sign ? withSignedIds(reply, sign) : reply
   let events: StreamEvent[] = []
   if (lane !== 'pass') {
-    dialect.decodeResult(body, events, quirks)
-    if (toolNames) restoreNames(events, toolNames)
+    dialect.decodeResult(body, events, quirks, sent)
+    if (sent.toolNames) restoreNames(events, sent.toolNames)
     if (lane === 'translate') new CallWatch(exchange.run.toolNames).read(events)
     if (account !== undefined) markEvents(events, account)
     if (stops) events = new StopCutter(stops).push(events)

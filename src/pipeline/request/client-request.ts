@@ -213,9 +213,12 @@ const NO_TOOLS: readonly JsonObject[] = []
 /** Chat models that search by themselves (OpenAI SDK 7.55.0, ChatCompletionCreateParams: `web_search_options`). */
 const searchesByOptions = (fields: JsonObject | undefined): number => (isObject(fields?.web_search_options) ? USUAL_SEARCHES : 0)
 
+/** The search of Groq and that of Moonshot, and all that others have under one word. */
+const SEARCHES = /^(?:web_search|browser_search$|builtin_function$)/
+
 /** @param calls `max_tool_calls` of the caller: the Responses API runs so many, others know no such bound. */
 function searchesOf({ type, max_uses: most }: JsonObject, calls = 0): number {
-  if (typeof type !== 'string' || !type.startsWith('web_search')) return 0
+  if (typeof type !== 'string' || !SEARCHES.test(type)) return 0
   return typeof most === 'number' && most >= 1 ? most : Math.max(USUAL_SEARCHES, calls)
 }
 

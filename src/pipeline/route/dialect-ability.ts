@@ -183,7 +183,9 @@ function clashes({ request }: Accepted): NativeThing[] {
 }
 
 function nativeTool({ path, of }: { path: string; of: Opaque }): NativeThing {
-  return { path, type: of.type, words: TOOL, isIn: (dialect) => of.dialect === dialect.wire || dialect.takesTool?.(of) === true }
+  const isIn: NativeThing['isIn'] = (dialect, quirks) =>
+    (of.dialect === dialect.wire && dialect.hasTool?.(of, quirks) !== false) || dialect.takesTool?.(of) === true
+  return { path, type: of.type, words: TOOL, isIn }
 }
 
 /** Files and images that a provider has stored: to another one their ids mean nothing (`dialects/canon/provider-files.ts`). */

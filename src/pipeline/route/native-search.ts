@@ -47,7 +47,7 @@ interface Around {
 }
 
 function lackOf(endpoint: Endpoint, search: NativeSearch, { upstreams, beside }: Around): string | undefined {
-  const wire = upstreams.get(endpoint.provider.dialect)?.webSearch
+  const wire = upstreams.get(endpoint.provider.dialect)?.webSearch?.(endpoint.quirks ?? endpoint.provider.quirks)
   if (!wire || !searchesItself(endpoint)) return 'has no web search of its own'
   if (wire.isTool && endpoint.supported?.has('tools') === false) return 'takes no tools'
   if (!wire.canExpress(search)) return 'has a web search of its own that cannot keep to these domains'

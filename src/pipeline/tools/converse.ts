@@ -1,6 +1,7 @@
 /** The server-tool loop: the model calls, the gateway runs, the model goes on; one outgoing stream however many turns. */
 import { badField, Fault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { nativeSearchIn } from '../../dialects/canon/native-search.ts'
 import type { Item } from '../../dialects/canon/request.ts'
 import type { StopCondition } from '../../dialects/canon/request-fields.ts'
 import { charge } from '../../ledger/pricing.ts'
@@ -263,7 +264,8 @@ const MOST = 10
 
 /** True where the request offers tools that the provider runs, and its format cannot hand a paused turn to the caller. */
 function mayPause({ request }: Guarded): boolean {
-  if (request.client.showsPauses) return false
+  // A search that the gateway has left to the provider is none that the caller knows how to go on with.
+  if (request.client.showsPauses) return request.edited && request.canonical().tools.some((tool) => nativeSearchIn(tool) !== undefined)
   if (request.edited) return request.canonical().tools.some(({ kind }) => kind === 'opaque')
   const { tools } = request.body
   return Array.isArray(tools) && tools.some((tool) => isObject(tool) && isProviders(tool.type))

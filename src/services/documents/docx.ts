@@ -15,9 +15,14 @@ export async function readDocx({ bytes, source, maxCharacters }: ReadJob): Promi
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   checkZip(buffer, LIMITS)
   const { value } = await mammoth.convertToHtml({ buffer }, { convertImage, externalFileAccess: false })
-  const page = pageOf(tidied(value))
+  const page = pageOf(tidied(withBoxes(value)))
   withAbsoluteLinks(page, source.url)
   return { title: titleOf(page.querySelector('h1')?.textContent), ...cut(markdownOf(page.body), maxCharacters) }
+}
+
+/** Boxes that a person has ticked, or not, as the characters that word processors show. mammoth escapes `<` in texts. */
+function withBoxes(html: string): string {
+  return html.replace(/<input\b[^>]*type="checkbox"[^>]*>/g, (box) => (/\bchecked\b/.test(box) ? '☒ ' : '☐ '))
 }
 
 /** Images are left out; their alternative texts are kept. */

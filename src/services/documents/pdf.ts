@@ -1,6 +1,7 @@
 /** The text of a PDF, page by page. */
 import { getDocumentProxy } from 'unpdf'
 import { Refusal } from '../threads/index.ts'
+import { filledIn } from './pdf-fields.ts'
 import { cut, titleOf } from './texts.ts'
 import type { ReadJob, ReadResult } from './types.ts'
 
@@ -37,13 +38,15 @@ async function pageText(pdf: Pdf, number: number): Promise<string> {
   try {
     const page = await pdf.getPage(number)
     const { items } = await page.getTextContent()
+    const filled = await filledIn(page)
     page.cleanup()
-    return items
+    const text = items
       .map((item) => ('str' in item ? item.str + (item.hasEOL ? '\n' : '') : ''))
       .join('')
       .replace(/[ \t]+\n/g, '\n')
       .replace(/\n{3,}/g, '\n\n')
       .trim()
+    return filled === '' ? text : `${text}\n\n${filled}`.trim()
   } catch {
     return ''
   }

@@ -26,7 +26,7 @@ function open() {
       },
     },
   } as unknown as Guarded
-  const wire = { webSearch: { isTool: true, besideFunctions: true, canExpress: () => true } }
+  const wire = { webSearch: () => ({ isTool: true, besideFunctions: true, canExpress: () => true }) }
   const view = new PluginView(exchange, new Map([['wire', wire]]) as unknown as ChainDependencies['upstreams'], () => false)
   view.open = true
   return { all, exchange, request, view }
