@@ -17,6 +17,7 @@ import type { Page } from './consent-page.ts'
 import { probeReply } from './early-letters.ts'
 import { edgeFault } from './edge-guard.ts'
 import { type ExchangeServing, Exchanges, type ExchangesSource } from './exchanges.ts'
+import { foreignPath } from './foreign-paths.ts'
 import { contentLengthOf, type HttpConnectionSource, lengthOf, senderOf } from './http-connection.ts'
 import { LeavingCallers } from './leaving-callers.ts'
 import { closeAfterReply, giveUpBody, lingers, takeBodies } from './lingering-close.ts'
@@ -268,6 +269,8 @@ export class Gateway implements RequestHandler {
         return
       }
       nameReply(response)
+      const foreign = foreignPath(operation.method, path)
+      if (foreign !== undefined) throw new Fault('not_found', { message: foreign })
       const answer = await this.serving.operations(operation)
       if (!answer) throw new Fault('not_found', { message: `No such path: ${operation.path.slice(0, 200)}` })
       if ('headers' in answer) {

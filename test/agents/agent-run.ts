@@ -72,8 +72,6 @@ export interface CertifiedAgent {
   readonly formats: readonly Format[]
   /** Scripts of the package that have to run at the install, of an agent that cannot run without. */
   readonly installScripts?: true
-  /** More packages beside the agent, each with its version. */
-  readonly beside?: readonly string[]
   /** Path of the program. */
   program(install: string): string
   /**

@@ -6,6 +6,7 @@ import type { Account, Action, Acts, Place } from './agent-run.ts'
 import { AIDER_SCENARIOS, EDIT_BLOCKS } from './aider-scenarios.ts'
 import { certify } from './certify.ts'
 import type { View } from './conversation.ts'
+import { SAMPLE } from './sample-task.ts'
 import { COMMIT } from './scenarios.ts'
 import { FILES } from './world.ts'
 
@@ -75,5 +76,9 @@ await certify({
   isMain: (view) => !isCommit(view) && !isSummary(view),
   aside: (view) => (isCommit(view) ? { text: [COMMIT.slice(0, 4), COMMIT.slice(4)] } : undefined),
   asksForSummary: isSummary,
-  cannot: { parallel: 'Aider has no tools: it edits by the text of a reply', MCP: 'Aider has no tools, and so no MCP servers' },
+  cannot: {
+    parallel: 'Aider has no tools: it edits by the text of a reply',
+    MCP: 'Aider has no tools, and so no MCP servers',
+    [SAMPLE]: 'Aider has no tools',
+  },
 })

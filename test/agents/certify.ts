@@ -11,6 +11,7 @@ import type { CertifiedAgent, Format } from './agent-run.ts'
 import { FAILURE } from './failures.ts'
 import { installed, packageOf } from './install.ts'
 import { type Cell, documents, rounded, type WireResults, writeResults } from './results.ts'
+import { SAMPLE, tryWithoutProvider } from './sample-task.ts'
 import { leftOut, SCENARIOS, type Scenario } from './scenarios.ts'
 import { keep, openWorld, setStage, WIRE_NAMES, type World } from './world.ts'
 
@@ -85,6 +86,10 @@ export async function certify(agent: CertifiedAgent): Promise<void> {
     return
   }
   for (const format of LONG || ONLY ? agent.formats : agent.formats.slice(0, 1)) {
+    if (agent.cannot?.[SAMPLE] === undefined && isChosen(format, SAMPLE))
+      await t.test(`${agent.name}, ${format}, without a provider`, { timeout: 600_000 }, (t) =>
+        tryWithoutProvider(t, agent, { install, format }),
+      )
     for (const wire of LONG || ONLY ? WIRE_NAMES : SHORT) {
       if (!scenariosOf(agent).some(({ name }) => isChosen(format, wire, name))) continue
       await t.test(`${agent.name}, ${format} to ${wire}`, { timeout: 3_600_000 }, async (t) => {

@@ -45,8 +45,8 @@ export async function installed(agent: CertifiedAgent): Promise<string> {
   if (existsSync(join(folder, MARK))) return folder
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
-  if (manager === 'npm') await withNpm(folder, [`${name}@${version}`, ...(agent.beside ?? [])], agent.installScripts === true)
-  else await withPip(folder, [`${name}==${version}`, ...(agent.beside ?? [])])
+  if (manager === 'npm') await withNpm(folder, [`${name}@${version}`], agent.installScripts === true)
+  else await withPip(folder, [`${name}==${version}`])
   writeFileSync(join(folder, MARK), '')
   return folder
 }

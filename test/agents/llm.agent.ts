@@ -47,8 +47,6 @@ function acts(action: Action, view: View): Acts | undefined {
 await certify({
   name: 'llm',
   formats: ['chat'],
-  // llm imports it without naming it: it came with earlier versions of the package openai.
-  beside: ['httpx==0.28.1'],
   program: (install) => join(install, 'bin/llm'),
   fileOf: ({ home }) => join(home, '.config/io.datasette.llm/extra-openai-models.yaml'),
   prepare: (place) => writeFileSync(functionsOf(place), FUNCTIONS),

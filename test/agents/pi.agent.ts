@@ -6,6 +6,7 @@ import type { JsonObject } from '../../src/core/json.ts'
 import { type Account, type Action, type Acts, callOf, type Format, offered, type Place } from './agent-run.ts'
 import { certify } from './certify.ts'
 import type { View } from './conversation.ts'
+import { MCP_SERVER } from './world.ts'
 
 const MODELS = '.pi/agent/models.json'
 const SETTINGS = '.pi/agent/settings.json'
@@ -27,7 +28,13 @@ function acts(action: Action, view: View): Acts | undefined {
       return [callOf(offered(view, /^write$/), { path: action.file, content: action.text })]
     case 'look':
       return [read(action.file)]
-    case 'mcp':
+    case 'mcp': {
+      const script = offered(view, /^codemode$/)
+      // Tools of MCP servers are called from scripts, which are free text, or an argument where the wire knows no such tools.
+      const code = `const result = await tools.mcp__${MCP_SERVER.name}__${action.tool}(${JSON.stringify(action.args)})\nreturn result.content`
+      return [callOf(script, script.kind === 'custom' ? code : { code })]
+    }
+    case 'own':
       return undefined
   }
 }
@@ -64,11 +71,13 @@ await certify({
   prepare(place, account, format) {
     if (format !== 'chat') writeOtherFormat(place, account, format)
     if (place.scenario === 'compaction') compactSoon(place.home)
+    if (place.scenario !== 'MCP') return
+    const { name, command, args } = MCP_SERVER
+    writeFileSync(join(place.home, '.pi/agent/mcp.json'), JSON.stringify({ mcpServers: { [name]: { command, args } } }))
   },
   command: (prompt, { resume }) => ['-p', ...(resume ? ['--continue'] : []), prompt],
   acts,
   asksForSummary: ({ system }) => system.includes('context summarization assistant'),
   compactCommand: 'Go on.',
   returnsReasoning: (format) => format !== 'chat',
-  cannot: { MCP: 'pi has no MCP servers' },
 })

@@ -31,14 +31,18 @@ interface Block {
   readonly text: string
 }
 
-export interface World {
+/** What a stage is set with. */
+export interface Surroundings {
   readonly wire: WireName
   readonly gateway: Gateway
-  readonly standIn: StandIn
   readonly account: Account
   /** What `headgate agents show` prints. */
   readonly blocks: readonly Block[]
   close(): Promise<void>
+}
+
+export interface World extends Surroundings {
+  readonly standIn: StandIn
 }
 
 /** What the command line prints for this agent, with this configuration. */
@@ -62,28 +66,56 @@ async function modelsOf(gateway: Gateway, agent: string, slug: string): Promise<
   return { main: model, plan: model, small: model, background: model }
 }
 
-export async function openWorld({ name: agent, settings }: CertifiedAgent, wire: WireName): Promise<World> {
-  const { preset, model } = STAND_INS[wire]
-  const rules = RULES.filter((each) => each.preset === preset)
-  const standIn = await startStandIn(rules[0], rootOf(preset))
-  const directory = mkdtempSync(join(tmpdir(), 'headgate-agents-'))
-  const env = environment(rules)
+/** The setting `agents` by which this model serves every role of the agent. */
+function rolesYaml(agent: string, model: string): string {
   const roles = Object.keys(AGENTS.find(({ name }) => name === agent)?.names ?? {}).map((role) => `${role}: ${model}`)
-  const text = configuration([standIn], `agents: { ${agent}: { ${roles.join(', ')} } }\n${settings?.(model) ?? ''}`)
+  return `agents: { ${agent}: { ${roles.join(', ')} } }\n`
+}
+
+interface Setting {
+  readonly wire: WireName
+  readonly model: string
+  readonly text: string
+  readonly env: Record<string, string>
+}
+
+async function openGateway(agent: string, { wire, model, text, env }: Setting): Promise<Surroundings> {
+  const directory = mkdtempSync(join(tmpdir(), 'headgate-agents-'))
   const gateway = await startGateway(text, { directory, env })
   const blocks = await shownBlocks(agent, join(directory, 'headgate.yaml'), { url: gateway.url, env })
   return {
     wire,
     gateway,
-    standIn,
     account: { url: gateway.url, key: gateway.key, models: await modelsOf(gateway, agent, model) },
     blocks,
     close: async () => {
       await gateway.close()
-      await standIn.close()
       rmSync(directory, { recursive: true, force: true })
     },
   }
+}
+
+export async function openWorld({ name: agent, settings }: CertifiedAgent, wire: WireName): Promise<World> {
+  const { preset, model } = STAND_INS[wire]
+  const rules = RULES.filter((each) => each.preset === preset)
+  const standIn = await startStandIn(rules[0], rootOf(preset))
+  const text = configuration([standIn], `${rolesYaml(agent, model)}${settings?.(model) ?? ''}`)
+  const around = await openGateway(agent, { wire, model, text, env: environment(rules) })
+  const close = async (): Promise<void> => {
+    await around.close()
+    await standIn.close()
+  }
+  return { ...around, standIn, close }
+}
+
+/** A gateway that has no provider but the simulated one. No wire is spoken; the place of the agent names one. */
+export function openSample({ name: agent }: CertifiedAgent): Promise<Surroundings> {
+  const model = 'sim/agent'
+  const text = `
+providers: { sim: { dialect: sim } }
+models: { ${model}: { context: 131072, max_output: 32768, endpoints: [ { provider: sim, model: agent, price: free } ] } }
+${rolesYaml(agent, model)}`
+  return openGateway(agent, { wire: 'openai-chat', model, text, env: {} })
 }
 
 /** A red square. */
@@ -126,19 +158,19 @@ function fill(work: string): void {
   git('commit', '-m', 'Begin')
 }
 
-export interface Stage {
+export interface Stage<SomeWorld = World> {
   readonly agent: CertifiedAgent
-  readonly world: World
+  readonly world: SomeWorld
   readonly place: Place
   remove(): void
 }
 
 /** A fresh home and working directory, set up as `headgate agents show` says and the agent's own file adds. */
-export async function setStage(
+export async function setStage<SomeWorld extends Surroundings>(
   agent: CertifiedAgent,
-  world: World,
+  world: SomeWorld,
   { install, scenario, format }: { install: string; scenario: string; format: Format },
-): Promise<Stage> {
+): Promise<Stage<SomeWorld>> {
   const root = mkdtempSync(join(tmpdir(), 'headgate-agent-'))
   const home = join(root, 'home')
   const work = join(root, 'work')

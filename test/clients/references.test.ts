@@ -46,6 +46,24 @@ for (const dialect of DIALECTS) {
   })
 }
 
+t.test('AI SDK with its defaults: a sentence in front of a call is in the client alone, too', async (t) => {
+  const ask = (store?: boolean) =>
+    generateText({
+      model: openai(modelOf('openai-responses')),
+      prompt: 'Rome?',
+      tools: { weather },
+      stopWhen: isStepCount(3),
+      ...(store === undefined ? {} : { providerOptions: { openai: { store } } }),
+    })
+  house.script({ text: ['I look outside.'], calls: [call] }, { text: ['Wet.'] })
+  const error = await ask().catch((thrown: unknown) => thrown)
+  t.match((error as Error).message, /^input\[1\]\.id: .*providerOptions\.openai\.store/)
+  t.equal(house.seen().length, 1)
+  house.script({ text: ['I look outside.'], calls: [call] }, { text: ['Wet.'] })
+  t.equal((await ask(false)).text, 'Wet.', 'the cure helps')
+  t.match(house.seen()[1].body, 'I look outside.')
+})
+
 t.test('a response that is named as the previous one', async (t) => {
   const body = { model: modelOf('openai-responses'), input: 'And?', previous_response_id: 'resp_1' }
   const reply = await house.gateway.post('/v1/responses', body)

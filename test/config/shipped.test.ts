@@ -54,7 +54,7 @@ t.test('every shipped file passes the check', async (t) => {
   t.same(await run(shipped('headgate.yaml'), {}), {
     code: 0,
     out: [
-      `${shipped('headgate.yaml')}: ok, 2 providers, 6 models, 0 keys`,
+      `${shipped('headgate.yaml')}: ok, 2 providers, 7 models, 0 keys`,
       `${shipped('headgate.yaml')}: left out for want of their variables: ${LEFT_OUT.join(', ')}`,
     ],
     error: [],
@@ -80,7 +80,7 @@ t.test('the file of the zero-file start', async (t) => {
   t.equal(bare.developmentKey, true)
   t.same(
     Object.keys(bare.models).filter((slug) => slug.startsWith('sim/')),
-    ['sim/echo', 'sim/story', 'sim/tools', 'sim/think', 'sim/json', 'sim/embed'],
+    ['sim/echo', 'sim/story', 'sim/tools', 'sim/agent', 'sim/think', 'sim/json', 'sim/embed'],
   )
   const catalog = buildCatalog(bare)
   t.equal(catalog.find(bare.defaultModel ?? '')?.model.slug, 'sim/echo')

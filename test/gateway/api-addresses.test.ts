@@ -60,6 +60,43 @@ t.test('a base address with /v1 where the client adds it, and one without it', a
   })
 })
 
+t.test('a client of an API that is no format of the gateway learns which one it needs', async (t) => {
+  const gateway = await startGateway(oneModel(upstream.url, 'openai-chat'))
+  t.teardown(() => gateway.close())
+  const paths: Readonly<Record<string, readonly string[]>> = {
+    'the Gemini API': [
+      // Where @google/genai 3.3.0 and google-genai 3.6.1 send it.
+      '/v1/models/acme/one:generateContent',
+      '/v1/models/acme/one:streamGenerateContent?alt=sse',
+      '/v1beta/models/acme/one:generateContent',
+      '/v1beta/models/acme/one:streamGenerateContent?alt=sse',
+      '/v1/v1beta/models/one:countTokens',
+      '/v1beta1/projects/p/locations/global/publishers/google/models/one:batchEmbedContents',
+      '/v1beta/cachedContents',
+    ],
+    'Azure OpenAI': ['/openai/deployments/one/chat/completions?api-version=2025-03-01-preview', '/openai/v1/responses'],
+    'Bedrock Runtime': ['/model/acme%2Fone/converse-stream', '/model/one/invoke'],
+    "Cohere's API": ['/v2/chat', '/v1/v2/rerank'],
+    "Ollama's own API": ['/api/chat', '/v1/api/generate'],
+  }
+  await every(t, 'every path', async (t) => {
+    for (const [name, list] of Object.entries(paths))
+      for (const path of list) {
+        const reply = await gateway.post(path, {}, { authorization: '', 'x-goog-api-key': gateway.key })
+        t.equal(reply.status, 404, path)
+        const { error } = (await reply.json()) as { error: JsonObject }
+        t.match(
+          error.message,
+          `No such path: ${path.split('?')[0]}. It is one of ${name}, which is no format that this gateway offers: use `,
+        )
+      }
+    for (const path of ['/v1/chatx', '/model', '/v1beta', '/apis/chat'])
+      t.match(await (await gateway.post(path, {})).json(), { error: { message: `No such path: ${path}` } }, path)
+    t.equal((await gateway.post('/v1/models/acme/one', {})).status, 405)
+    t.equal((await gateway.get('/v1/models/acme/one')).status, 200)
+  })
+})
+
 t.test('a key in the header of each vendor', async (t) => {
   const gateway = await startGateway(oneModel(upstream.url, 'openai-chat'))
   t.teardown(() => gateway.close())

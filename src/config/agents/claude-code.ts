@@ -18,7 +18,7 @@ function modelVariables({ models, servesOwnNames }: Place): Record<string, strin
 export const claudeCode: Agent = {
   name: 'claude-code',
   title: 'Claude Code',
-  package: 'npm @anthropic-ai/claude-code 2.1.330',
+  package: 'npm @anthropic-ai/claude-code 2.1.332',
   sources: ['https://code.claude.com/docs/en/llm-gateway', 'https://code.claude.com/docs/en/model-config'],
   format: 'messages',
   names: {

@@ -6,7 +6,7 @@ const quoted = (text: string): string => JSON.stringify(text)
 export const codex: Agent = {
   name: 'codex',
   title: 'Codex',
-  package: 'npm @openai/codex 0.169.0',
+  package: 'npm @openai/codex 0.171.0',
   sources: ['https://developers.openai.com/codex/config-reference', 'docs/agents/codex.md: run by hand on 2026-11-23'],
   format: 'responses',
   names: { main: ['codex/main'] },

@@ -4,7 +4,7 @@ import { type Agent, distinctModels } from './agent.ts'
 export const llm: Agent = {
   name: 'llm',
   title: 'llm',
-  package: 'pip llm 0.30',
+  package: 'pip llm 0.36',
   sources: ['llm/default_plugins/openai_models.py of the package: register_models'],
   format: 'chat',
   names: { main: ['llm/main'] },

@@ -13,7 +13,7 @@ const listed = ({ name, context, maxOutput, images, reasons }: AgentModel): obje
 export const pi: Agent = {
   name: 'pi',
   title: 'pi',
-  package: 'npm @mariozechner/pi-coding-agent 0.73.1',
+  package: 'npm @earendil-works/pi-coding-agent 1.6.0',
   sources: ['docs/models.md and docs/settings.md of the package'],
   format: 'chat',
   names: { main: ['pi/main'] },
@@ -25,7 +25,7 @@ export const pi: Agent = {
           headgate: {
             baseUrl: `${place.url}/v1`,
             api: 'openai-completions',
-            apiKey: 'HEADGATE_KEY',
+            apiKey: '$HEADGATE_KEY',
             // Each turn names its session, so that the conversation stays where it is cached, and marks what Anthropic has to cache.
             compat: { sendSessionAffinityHeaders: true, cacheControlFormat: 'anthropic' },
             models: distinctModels(place).map(listed),

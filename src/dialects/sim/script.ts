@@ -1,6 +1,8 @@
 /** What each simulated model answers: a list of blocks, before caps, stop sequences and pace. */
 import { entryAt } from '../../core/entry-at.ts'
+import type { Json } from '../../core/json.ts'
 import type { CanonicalRequest } from '../canon/request.ts'
+import { nextMove } from './agent.ts'
 import { schemaInstance } from './instance.ts'
 import { type FunctionTool, functionTools, lastUserAt, lastUserText, type Steering, textOf } from './request.ts'
 import { countTokens, pieces } from './tokens.ts'
@@ -23,6 +25,7 @@ const SCRIPTS: ReadonlyMap<string, Script> = new Map([
   ['story', (_request, steering) => [say(story(steering.words))]],
   ['tools', useTools],
   ['think', think],
+  ['agent', playAgent],
   ['json', (request) => [say(JSON.stringify(structured(request)))]],
 ])
 
@@ -56,6 +59,14 @@ function firstTokens(text: string, most: number | undefined): string {
   return most === undefined ? text : [...pieces(text)].slice(0, Math.max(1, most)).join('')
 }
 
+/** Agents have titles made in between, as JSON: that is no turn of the task. */
+function playAgent(request: CanonicalRequest): ScriptBlock[] {
+  if (request.format?.type === 'json_schema') return [say(JSON.stringify(structured(request)))]
+  const { text, calls } = nextMove(request)
+  const before = callsIn(request)
+  return [say(text), ...calls.map(({ name, args }, at) => callOf(name, args, before + at + 1))]
+}
+
 function useTools(request: CanonicalRequest, steering: Steering): ScriptBlock[] {
   const tools = functionTools(request)
   const results = resultsOfTurn(request)
@@ -65,14 +76,19 @@ function useTools(request: CanonicalRequest, steering: Steering): ScriptBlock[] 
   if (callingTurns(request) >= steering.calls || (results.length > 0 && !callable)) return [say(quote(results))]
   if (!callable) return [say('No tool that I may call was offered.')]
   const many = request.sampling.parallelToolCalls === false ? 1 : steering.parallel
-  const before = request.items.reduce((sum, item) => sum + (item.kind === 'call' ? 1 : 0), 0)
+  const before = callsIn(request)
   return Array.from({ length: many }, (_, i) => callBlock(entryAt(tools, (first + i) % tools.length), before + i + 1))
 }
 
 function callBlock(tool: FunctionTool, number: number): ScriptBlock {
-  const args = schemaInstance(tool.parameters ?? { type: 'object' })
-  return { kind: 'call', text: JSON.stringify(args), call: { id: `call_sim_${number}`, name: tool.name } }
+  return callOf(tool.name, schemaInstance(tool.parameters ?? { type: 'object' }), number)
 }
+
+function callOf(name: string, args: Json, number: number): ScriptBlock {
+  return { kind: 'call', text: JSON.stringify(args), call: { id: `call_sim_${number}`, name } }
+}
+
+const callsIn = ({ items }: CanonicalRequest): number => items.reduce((sum, item) => sum + (item.kind === 'call' ? 1 : 0), 0)
 
 interface ToolResult {
   name: string

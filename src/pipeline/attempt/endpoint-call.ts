@@ -26,7 +26,7 @@ import { beginTurn } from '../reply/event-path.ts'
 import { ObserveRelay, TranslateRelay } from '../reply/relays.ts'
 import { ReplyStream } from '../reply/reply-stream.ts'
 import { SaidTap } from '../reply/said-tap.ts'
-import { inputBound, inputModalities, offersTools, otherTools } from '../request/client-request.ts'
+import { noteForSettlement } from '../request/client-request.ts'
 import { takesClientTools } from '../route/dialect-ability.ts'
 import { needsMedia, withMedia } from '../route/media-fetch.ts'
 import { callPath, credentialHeaders, providerAddress, traceOf } from '../route/provider-address.ts'
@@ -374,11 +374,7 @@ function letGo(exchange: Planned): void {
     request.source = undefined
     return
   }
-  // The settlement reads these, and everything else that it needs has been noted for the hold.
-  offersTools(exchange)
-  inputModalities(exchange)
-  inputBound(exchange)
-  otherTools(exchange)
+  noteForSettlement(exchange)
   request.letGo()
   if (run.ctx.body === request.sent) return
   const ctx = run.ctx as { body: JsonObject }

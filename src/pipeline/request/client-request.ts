@@ -31,8 +31,8 @@ export interface ReadBody {
 
 /** What the settlement needs as well as the hold: found once, since the body may have been let go by then. */
 export interface Notes {
-  inputBound?: number
   readonly edits: number
+  weight?: Weight
   otherTools?: readonly JsonObject[]
   offersTools?: boolean
   modalities?: ReadonlySet<string>
@@ -40,6 +40,18 @@ export interface Notes {
   promptEstimate?: number
   /** What a server has counted of it. */
   counted?: TokenNeed['counted']
+}
+
+/** What the input of a request with media, or of one that was edited, comes to. */
+interface Weight {
+  /** What was fetched when this was found. */
+  readonly fetched: ReadonlyMap<string, string> | undefined
+  /** Bytes of all that may be sent but the encoded bytes of media, whatever the field: providers read more fields than we know. */
+  readonly text: number
+  /** Tokens of media: by the piece, by their size, and the most that they can be. */
+  readonly counted: number
+  readonly sized: number
+  readonly most: number
 }
 
 export class ClientRequest {
@@ -257,13 +269,31 @@ export const contextOf = (endpoint: Endpoint): number => endpoint.context ?? Num
 /** True where the body as it came is all text that a provider gets. */
 const isPlain = ({ request: { mayHoldMedia, edited } }: WithRequest): boolean => !mayHoldMedia && !edited
 
-/** Bytes of all that may be sent but the encoded bytes of media, whatever the field: providers read more fields than we know. */
-function textBytes(exchange: WithRequest): number {
-  if (isPlain(exchange)) return exchange.request.bytes
-  const request = exchange.request.canonical()
-  let bytes = exchange.request.edited ? bytesOf(request as unknown as Json) : exchange.request.bytes
-  for (const { part } of mediaOf(request)) bytes -= payloadLength(part)
-  return bytes
+/** Found once, since a large body is let go when it was sent, and the settlement of a caller that leaves reads this later. */
+function weightOf(exchange: WithRequest): Weight {
+  const { request, run } = exchange
+  const { noted } = request
+  if (noted.weight && noted.weight.fetched === run.media) return noted.weight
+  const canon = request.canonical()
+  let text = request.edited ? bytesOf(canon as unknown as Json) : request.bytes
+  for (const { part } of mediaOf(canon)) text -= payloadLength(part)
+  let [counted, sized, most] = [0, 0, 0]
+  for (const part of heavyMedia(exchange)) {
+    counted += COUNTED_MEDIA_TOKENS
+    sized += Math.max(COUNTED_MEDIA_TOKENS, mediaEstimate(part))
+    most += mediaBound(part)
+  }
+  noted.weight = { fetched: run.media, text, counted, sized, most }
+  return noted.weight
+}
+
+/** Notes all that the settlement reads of the conversation, before that goes. What else it needs has been noted for the hold. */
+export function noteForSettlement(exchange: WithRequest): void {
+  offersTools(exchange)
+  inputModalities(exchange)
+  imageCount(exchange)
+  otherTools(exchange)
+  if (!isPlain(exchange)) weightOf(exchange)
 }
 
 /** All but files of plain text, which are text; with the bytes of what was fetched. */
@@ -278,9 +308,9 @@ export function* heavyMedia(exchange: WithRequest): Generator<Media> {
 
 /** Tokens of the input where no provider counted them: media by the piece, not by their bytes. */
 export function inputEstimate(exchange: WithRequest): number {
-  let tokens = estimateFromBytes(textBytes(exchange))
-  for (const _ of heavyMedia(exchange)) tokens += COUNTED_MEDIA_TOKENS
-  return tokens
+  if (isPlain(exchange)) return estimateFromBytes(exchange.request.bytes)
+  const { text, counted } = weightOf(exchange)
+  return estimateFromBytes(text) + counted
 }
 
 /**
@@ -288,9 +318,9 @@ export function inputEstimate(exchange: WithRequest): number {
  * context, media count by their size, since a document of hundreds of pages or an hour of video may be nearly all of it.
  */
 export function sentEstimate(exchange: WithRequest, endpoint: Endpoint): number {
-  let tokens = estimateFromBytes(textBytes(exchange))
-  for (const part of heavyMedia(exchange)) tokens += Math.max(COUNTED_MEDIA_TOKENS, mediaEstimate(part))
-  return Math.min(tokens, contextOf(endpoint))
+  if (isPlain(exchange)) return Math.min(estimateFromBytes(exchange.request.bytes), contextOf(endpoint))
+  const { text, sized } = weightOf(exchange)
+  return Math.min(estimateFromBytes(text) + sized, contextOf(endpoint))
 }
 
 /** Tokens of an image at the usual resolution, and the least of any other medium. */
@@ -325,14 +355,9 @@ export function priceMoment(exchange: WithRequest, endpoints: readonly Endpoint[
 
 /** Tokens that the input cannot pass: no token of a byte-level vocabulary is shorter than a byte. */
 export function inputBound(exchange: WithRequest): number {
-  if (isPlain(exchange)) return textBytes(exchange) + TOOL_PROMPT_TOKENS
-  const { noted } = exchange.request
-  if (noted.inputBound === undefined) {
-    let tokens = textBytes(exchange) + TOOL_PROMPT_TOKENS
-    for (const part of heavyMedia(exchange)) tokens += mediaBound(part)
-    noted.inputBound = tokens
-  }
-  return noted.inputBound
+  if (isPlain(exchange)) return exchange.request.bytes + TOOL_PROMPT_TOKENS
+  const { text, most } = weightOf(exchange)
+  return text + TOOL_PROMPT_TOKENS + most
 }
 
 /**
