@@ -56,6 +56,13 @@ export interface ClientDialect {
   readonly cutsFailures?: true | undefined
   /** True for callers whose client demands more of a reply than the format does; absent where no such client is known. */
   demands?(headers: IncomingHttpHeaders): boolean
+  /** Present where requests name a version of the format. */
+  readonly versions?: {
+    /** @returns undefined where the request names none. */
+    named(headers: IncomingHttpHeaders): string | undefined
+    /** True where requests and replies of that version can be translated without loss. */
+    isKnown(version: string): boolean
+  }
   /** Header in which the SDKs of the format expect the id of the request; absent where that is `X-Request-Id`. */
   readonly requestIdHeader?: string | undefined
   /** Present where requests may also come as messages of a WebSocket. */
@@ -177,12 +184,21 @@ export interface Encoded {
   body: JsonObject
   /** Headers beside those of every call: name, value, name, value. */
   headers?: string[]
+  /** Version of the API for this call, where it is not the one of all calls. */
+  version?: string
   /** Names of what the caller sent and this upstream cannot take. */
   dropped: string[]
   /** True where the provider is only requested in words to keep to the output format; else what it cannot keep to is in `dropped`. */
   looseFormat?: true
   /** Set where tools have other names at the provider. */
   toolNames?: SentNames
+}
+
+/** The version of the API that a caller names. */
+export interface VersionWish {
+  readonly version: string
+  /** The body as the caller sent it. */
+  readonly sent: JsonObject
 }
 
 export interface StreamDecoder {
@@ -260,6 +276,8 @@ export interface ProviderWire {
   auth(key: string): [name: string, value: string]
   /** Headers of every call, such as the version of the API. @param quirks of the provider. */
   headers?(quirks: Quirks): Readonly<Record<string, string>>
+  /** Header in which a call names the version of the API; absent where there is none. */
+  readonly versionHeader?: string
 }
 
 export interface UpstreamDialect extends ProviderWire {
@@ -312,6 +330,8 @@ export interface UpstreamDialect extends ProviderWire {
     readonly isOfSome?: boolean
   }
   readonly pass?: PassWire
+  /** Has a finished request name the version that its caller names, whose wire is the same; absent where the caller's says nothing to the provider. */
+  nameVersion?(encoded: Encoded, wish: VersionWish): void
   /** Present where the provider lives inside this process: no HTTP, events straight away. */
   run?(request: CanonicalRequest, target: Target, clock: Clock, sink: LocalSink): LocalRun
 }

@@ -9,6 +9,7 @@ import type { Endpoint } from '../routing/catalog/types.ts'
 import type { Grant } from '../services/credentials/types.ts'
 import { type BodyReceiver, type CallTimeouts, UpstreamCall } from '../services/upstream/call.ts'
 import { JsonBody } from '../services/upstream/json-body.ts'
+import { nameVersion } from './attempt/api-version.ts'
 import { countAttempt } from './attempt/attempt.ts'
 import { isRefusal, present } from './attempt/credential.ts'
 import { encodeCanonical, targetOf } from './attempt/endpoint-call.ts'
@@ -19,7 +20,7 @@ import type { InputCounter } from './money/outside-count.ts'
 import { withoutEcho } from './refusal/echoed-words.ts'
 import { endedEarly } from './reply/final-fault.ts'
 import { withMedia } from './route/media-fetch.ts'
-import { callPath, credentialHeaders, providerAddress } from './route/provider-address.ts'
+import { callPath, credentialHeaders, inVersion, providerAddress } from './route/provider-address.ts'
 
 const NOT_COUNTED: Encoded = { path: '', body: {}, dropped: [] }
 /** A count is a short object. */
@@ -69,6 +70,7 @@ export async function countAt(
     return count ?? NOT_COUNTED
   })
   if (!isCounted) return undefined
+  nameVersion(exchange, dialect, encoded)
   const { provider } = endpoint
   const address = providerAddress(provider, dialect)
   const gathered = new GatheredJson()
@@ -93,7 +95,7 @@ export async function countAt(
   let used: Grant | undefined
   try {
     if (credential && !credential.ready(exchange.head.clock.now())) await present(credential, exchange)
-    const headers = [...address.headers, ...(encoded.headers ?? [])]
+    const headers = [...inVersion(address.headers, encoded.version, { provider, dialect }), ...(encoded.headers ?? [])]
     if (credential) headers.push(...credentialHeaders(credential, { provider, dialect }, { path, body, headers }))
     used = credential?.grant
     call.send(dependencies.pools.for(address), { path, headers, body })

@@ -4,6 +4,7 @@ import type { JsonObject } from '../../core/json.ts'
 import { CallSignatures } from '../canon/call-signature.ts'
 import type { Block, Folded } from '../canon/fold.ts'
 import type { ClientDialect, Final, ReplyContext } from '../types.ts'
+import { isKnownVersion, versionIn } from './api-version.ts'
 import { check } from './check.ts'
 import { citationOf } from './citations.ts'
 import { decodeRequest, expectsThinking, hidesThinking } from './decode-request.ts'
@@ -28,6 +29,7 @@ export const messagesClient: ClientDialect = {
   showsPauses: true,
   // Anthropic, "Data residency": on Claude Opus 4.6 and later, `us` costs 1.1 times as much per token.
   regionField: 'inference_geo',
+  versions: { named: versionIn, isKnown: isKnownVersion },
   // @anthropic-ai/sdk 1.12.0, `_request_id` (internal/parse.ts).
   requestIdHeader: 'Request-Id',
   withPreset,

@@ -8,7 +8,7 @@ import { capTools } from './outside-input.ts'
 /** Behind a base URL without `/v1`, as the provider's own SDKs take it. */
 export const PATH = '/v1/messages'
 
-/** The only version that Vertex AI takes in a body (platform.claude.com, Claude on Vertex AI). */
+/** What Vertex AI calls version 2023-06-01; later ones have the same name there (platform.claude.com, Claude on Vertex AI; Versions). */
 const VERTEX_VERSION = 'vertex-2023-10-16'
 
 /**
