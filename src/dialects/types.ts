@@ -63,6 +63,8 @@ export interface ClientDialect {
     /** True where requests and replies of that version can be translated without loss. */
     isKnown(version: string): boolean
   }
+  /** True for callers that take the last block of a reply alone for its answer; absent where no such client is known. */
+  readsLastBlock?(headers: IncomingHttpHeaders): boolean
   /** Header in which the SDKs of the format expect the id of the request; absent where that is `X-Request-Id`. */
   readonly requestIdHeader?: string | undefined
   /** Present where requests may also come as messages of a WebSocket. */

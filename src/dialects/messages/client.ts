@@ -13,10 +13,11 @@ import { errorOf, faultBody } from './fault-body.ts'
 import { withFoundTools } from './found-tools.ts'
 import { gatewayFields } from './gateway-fields.ts'
 import { gatewayToolBlocks } from './gateway-tools.ts'
+import { readsLastBlock } from './last-block-clients.ts'
 import { debugEvent, failureIn, messageHead, OwnMembers, openStream } from './message.ts'
 import { messagesFields } from './parameters.ts'
 import { withPreset } from './preset.ts'
-import { ownBlock, redactedBlock, textBlock, thinkingBlock, toolUseBlock, withoutTrailing } from './reply-blocks.ts'
+import { ownBlock, redactedBlock, textBlock, thinkingBlock, toolUseBlock, withTextLast } from './reply-blocks.ts'
 import { Thought } from './thought.ts'
 import { parsedInput } from './tool-input.ts'
 import { CLIENT_ID } from './wire.ts'
@@ -27,6 +28,7 @@ export const messagesClient: ClientDialect = {
   fields: messagesFields,
   capFields: ['max_tokens'],
   showsPauses: true,
+  readsLastBlock,
   // Anthropic, "Data residency": on Claude Opus 4.6 and later, `us` costs 1.1 times as much per token.
   regionField: 'inference_geo',
   versions: { named: versionIn, isKnown: isKnownVersion },
@@ -56,7 +58,7 @@ function textBlocks({ kind, text, notes }: Block): JsonObject[] {
 interface Shown {
   /** True where the caller excluded the text of thinking. */
   readonly hide: boolean
-  /** Signatures of calls, where the caller does not expect thinking and gets them with the calls. */
+  /** Signatures of calls and texts, where the caller does not expect thinking and gets them there. */
   readonly signatures: CallSignatures | undefined
 }
 
@@ -98,9 +100,12 @@ function contentOf({ blocks }: Folded, body: JsonObject): JsonObject[] {
   let gatewayTools = 0
   for (const block of blocks) {
     content.push(...blocksOf(block, shown, gatewayTools))
+    const signed = shown.signatures?.takeOfText()
+    const last = content.at(-1)
+    if (signed && last?.type === 'text') Object.assign(last, signed)
     if (block.kind === 'server') gatewayTools++
   }
-  return withoutTrailing(content)
+  return withTextLast(content, shown.signatures === undefined)
 }
 
 /**
