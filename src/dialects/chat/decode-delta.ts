@@ -5,6 +5,7 @@ import { isWholeObject } from '../canon/call-arguments.ts'
 import type { BlockKind, NoteKind, StreamEvent } from '../canon/events.ts'
 import { otherMembers } from '../canon/native.ts'
 import type { Opaque } from '../canon/request.ts'
+import { StreamWords } from '../canon/stream-words.ts'
 import { flatAnnotation } from './annotations.ts'
 import { audioAnswer, imageAnswer, joinAudio } from './media.ts'
 import { dropEmptyMembers } from './reply.ts'
@@ -24,6 +25,11 @@ const KNOWN: ReadonlySet<string> = new Set([
   'images',
   'audio',
 ])
+
+/** Parts of content; Mistral's references to sources are passed over (npm @mistralai/mistralai 2.7.0, `ContentChunk`). */
+const KNOWN_PARTS: ReadonlySet<string> = new Set(['text', 'image_url', 'thinking', 'reference', 'document_url', 'input_audio', 'file'])
+
+const NO_WORDS: ReadonlySet<string> = new Set()
 
 /** The reasoning block that is open, as far as later details must know it. */
 interface OpenReasoning {
@@ -57,6 +63,8 @@ export class DeltaReader {
   private readonly calls = new ToolCalls()
   private readonly callBlocks: CallBlock[] = []
   private audio: JsonObject | undefined
+  /** Parts that nothing knows. */
+  readonly strange = new StreamWords()
 
   /** True once any content has come. */
   get hasBegun(): boolean {
@@ -147,6 +155,7 @@ export class DeltaReader {
         for (const text of pieces) if (filled(text)) out.push({ type: 'block-delta', block: this.turn('reasoning', out), text })
       } else if (filled(part.text)) out.push({ type: 'block-delta', block: this.turn('text', out), text: part.text })
       else if (isObject(part.image_url)) this.whole('media', imageAnswer(part), out)
+      else this.strange.note('part', part.type, KNOWN_PARTS)
     }
   }
 
@@ -180,6 +189,7 @@ export class DeltaReader {
         this.whole('server', { dialect: WIRE, type: String(detail.tool_name), data: detail }, out)
         return
       default:
+        this.strange.note('part', detail.type, NO_WORDS)
         out.push({ type: 'opaque', of: { dialect: WIRE, type: OPAQUE.detail, data: detail } })
     }
   }
