@@ -43,6 +43,8 @@ export interface ClientDialect {
   readonly fields?: FieldNames | undefined
   /** Field of the body that names the region in which the model is to run; absent where the format has none. */
   readonly regionField?: string | undefined
+  /** True for a request that fills the provider's cache and wants no answer; absent where the format has none. */
+  fillsCache?(body: JsonObject): boolean
   /** True where the format has a word for a turn that its provider has paused: the caller goes on with it. */
   readonly showsPauses?: true | undefined
   /** Whose ids of files the format's `file_id` has; absent where it has none. */

@@ -11,6 +11,9 @@ export const VERSION_HEADER = 'anthropic-version'
 /** The one that takes all that the gateway writes: calls whose caller names none have it. */
 export const USUAL_VERSION = '2023-06-01'
 
+/** What Vertex AI calls the usual one, in the body; later ones have the same name there (platform.claude.com, Claude on Vertex AI; Versions). */
+export const VERTEX_VERSION = 'vertex-2023-10-16'
+
 const KNOWN: ReadonlySet<string> = new Set([USUAL_VERSION, '2026-10-21'])
 
 /** Fields that each version after the usual one refuses, whatever their value (the page named above, "Sampling parameters are removed"). */
@@ -36,7 +39,6 @@ export function nameVersion(encoded: Encoded, { version, sent }: VersionWish): v
   if (version === USUAL_VERSION) return
   const { body } = encoded
   if (REMOVED.some((name) => body[name] !== undefined && (sent[name] ?? null) === null)) return
-  // On Vertex AI it stands in the body (npm @anthropic-ai/vertex-sdk 1.1.3, client.js).
-  if (body.anthropic_version === undefined) encoded.version = version
-  else body.anthropic_version = version
+  if (body.anthropic_version === VERTEX_VERSION) body.anthropic_version = version
+  else encoded.version = version
 }

@@ -28,6 +28,7 @@ export const messagesClient: ClientDialect = {
   fields: messagesFields,
   capFields: ['max_tokens'],
   showsPauses: true,
+  fillsCache: ({ max_tokens: cap }) => cap === 0,
   readsLastBlock,
   // Anthropic, "Data residency": on Claude Opus 4.6 and later, `us` costs 1.1 times as much per token.
   regionField: 'inference_geo',

@@ -15,6 +15,7 @@ import { decodeFault } from './fault.ts'
 import { errorOf } from './fault-body.ts'
 import { betaHeaders, fitToTarget, isPrefill, neverSends, placed } from './fit-target.ts'
 import { holdsForeignBlocks } from './foreign-blocks.ts'
+import { wantsDefaultFallbacks } from './gateway-fields.ts'
 import { KNOWN_BLOCKS } from './known-words.ts'
 import { failureIn, messageHead, OwnMembers } from './message.ts'
 import { PassStreamOfMessages } from './pass-stream.ts'
@@ -63,6 +64,7 @@ function passRequest(body: JsonObject, target: Target): Encoded {
   const user = stringOf(metadata.user_id) ?? stringOf(body.user) ?? stringOf(body.safety_identifier)
   if (user !== undefined && metadata.user_id !== user) copy.metadata = { ...metadata, user_id: user }
   const dropped: string[] = RECORDED.filter((key) => (body[key] ?? null) !== null)
+  if (wantsDefaultFallbacks(body)) dropped.push('fallbacks')
   if (body.cache_control === undefined) markPrefix(copy, target, true)
   fitToTarget(copy, target, dropped)
   markLastBlock(copy, target, dropped)

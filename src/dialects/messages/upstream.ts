@@ -54,6 +54,7 @@ const NO_CAP = { max_tokens: MOST_TOKENS }
 /** POST /v1/messages/count_tokens: the same request, answered with the size of its input. */
 export const messagesCounting: ClientDialect = {
   ...messagesClient,
+  fillsCache: () => false,
   check: (body: JsonObject) => check(body.max_tokens === undefined ? { ...body, ...NO_CAP } : body),
   countBody: ({ tokens, estimated }) => (estimated ? { input_tokens: tokens, estimated } : { input_tokens: tokens }),
 }
