@@ -164,7 +164,7 @@ export const UNKNOWN_WORD = declare<{ provider: string; kind: string; word: stri
     subject: 'the provider',
     fields: {
       provider: 'Name of the provider.',
-      kind: '`usage`: a member of its report of usage, which may be money that is not charged. `end`: why an answer ended; the record has it as `unknown`. `tier`: a service tier; the dearest that the endpoint has was charged.',
+      kind: '`usage`: a member of its report of usage, which may be money that is not charged. `end`: why an answer ended; the record has it as `unknown`. `tier`: a service tier; the dearest that the endpoint has was charged. `event`, `item`, `part`: a type within a reply, which callers of other formats did not get.',
       word: 'The word, or `(not a name)`.',
       process: 'Host and number of the process that read it.',
     },

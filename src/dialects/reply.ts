@@ -19,6 +19,8 @@ export interface ReplyContext {
   readonly body: JsonObject
   /** True for a client that demands more of a reply than its format does (`ClientDialect.demands`): the reply is then re-encoded. */
   readonly demanding?: boolean | undefined
+  /** True for a client that takes the last block of a reply alone for its answer (`ClientDialect.readsLastBlock`). */
+  readonly readsLastBlock?: boolean | undefined
   /** White-label word of `router_metadata`, `router:…` and the keep-alive comment. */
   readonly brand: string
   /** Form of `error.code` for this caller; the status where absent. */

@@ -4,8 +4,6 @@ import type { Clock } from '../core/clock.ts'
 import type { Fault, FaultFacts } from '../core/faults.ts'
 import type { Json, JsonObject } from '../core/json.ts'
 import type { JsonSource } from '../core/json-source.ts'
-import type { ServiceTier } from '../core/service-tiers.ts'
-import type { CitedResults } from './canon/cited-results.ts'
 import type { ClientTools } from './canon/client-tools.ts'
 import type { ClientCompaction } from './canon/compaction.ts'
 import type { End, StreamEvent } from './canon/events.ts'
@@ -16,15 +14,17 @@ import type { FieldNames, ParameterTable } from './canon/parameters.ts'
 import type { Preset, StoredPrompts } from './canon/presets.ts'
 import type { FileFamily, TakenFiles } from './canon/provider-files.ts'
 import type { CanonicalRequest, DialectId, Opaque, Part } from './canon/request.ts'
-import type { CapWire, GatewayFields, UserRule } from './canon/request-fields.ts'
-import type { NameRule, SentNames } from './canon/tool-names.ts'
+import type { CapWire, GatewayFields, } from './canon/request-fields.ts'
+import type { NameRule, } from './canon/tool-names.ts'
 import type { Usage } from './canon/usage.ts'
+import type { CountRequest, Encoded, Sent, Target, VersionWish } from './encoded-request.ts'
 import type { LocalRun, LocalSink } from './local-run.ts'
 import type { Quirks } from './quirks.ts'
 import type { ErrorReply, Final, ReplyContext } from './reply.ts'
 import type { Framing } from './sse/framing.ts'
 import type { VectorForm, WrittenVector } from './vectors/written.ts'
 
+export type { CountRequest, Encoded, Sent, Target, VersionWish } from './encoded-request.ts'
 export type { ErrorReply, Final, ReplyContext } from './reply.ts'
 
 export interface StreamEncoder {
@@ -44,6 +44,8 @@ export interface ClientDialect {
   readonly fields?: FieldNames | undefined
   /** Field of the body that names the region in which the model is to run; absent where the format has none. */
   readonly regionField?: string | undefined
+  /** True for a request that fills the provider's cache and wants no answer; absent where the format has none. */
+  fillsCache?(body: JsonObject): boolean
   /** True where the format has a word for a turn that its provider has paused: the caller goes on with it. */
   readonly showsPauses?: true | undefined
   /** Whose ids of files the format's `file_id` has; absent where it has none. */
@@ -57,6 +59,15 @@ export interface ClientDialect {
   readonly cutsFailures?: true | undefined
   /** True for callers whose client demands more of a reply than the format does; absent where no such client is known. */
   demands?(headers: IncomingHttpHeaders): boolean
+  /** Present where requests name a version of the format. */
+  readonly versions?: {
+    /** @returns undefined where the request names none. */
+    named(headers: IncomingHttpHeaders): string | undefined
+    /** True where requests and replies of that version can be translated without loss. */
+    isKnown(version: string): boolean
+  }
+  /** True for callers that take the last block of a reply alone for its answer; absent where no such client is known. */
+  readsLastBlock?(headers: IncomingHttpHeaders): boolean
   /** Header in which the SDKs of the format expect the id of the request; absent where that is `X-Request-Id`. */
   readonly requestIdHeader?: string | undefined
   /** Present where requests may also come as messages of a WebSocket. */
@@ -141,63 +152,6 @@ export interface SocketFormat {
   /** What the JSON of an event of a lane begins with, in place of its brace; '' for the connection's own lane. */
   laneMark(lane: string | undefined): string
 }
-
-/** Everything about an endpoint that encoding a request may depend on. */
-export interface Target {
-  /** The provider's own name of the model. */
-  readonly model: string
-  readonly stream: boolean
-  /** Tier of service of the endpoint; undefined: the provider's usual one, and no other is sent. */
-  readonly tier?: ServiceTier | undefined
-  /** Set where the key has a limit: the output cap that the hold was computed for; and where the caller's cap is above what the endpoint writes: that. */
-  readonly outputCap?: number | undefined
-  /** Canonical names of the parameters that the endpoint takes; undefined where it takes whatever the dialect knows. */
-  readonly supported?: ReadonlySet<string> | undefined
-  readonly quirks: Quirks
-  /** What becomes of `user` and `safety_identifier`. */
-  readonly user: UserRule
-  /** Most tokens that the endpoint writes, where known. */
-  readonly maxOutput?: number | undefined
-  /** Letters of the account that signed and encrypted reasoning belongs to (`canon/reasoning-owner.ts`); undefined where it is bound to none. */
-  readonly account?: string | undefined
-  /** True where the provider has refused reasoning of this conversation: none is sent. */
-  readonly withoutReasoning?: boolean | undefined
-  /** The caller's name of its conversation, for providers that find their cache by a key; undefined where it has none. */
-  readonly conversation?: string | undefined
-  /** `max_tool_calls` of the caller: the hold counts no more calls of tools that the provider runs, so it is sent. */
-  readonly toolCalls?: number | undefined
-  /** True where a limit applies: tools that the provider runs are sent with the caps that the hold counts. */
-  readonly limited?: boolean | undefined
-  /** Names of provider features that the caller requests in `anthropic-beta` or `x-anthropic-beta`, comma-separated. */
-  readonly betas?: string | undefined
-}
-
-export interface Encoded {
-  /** Appended to the provider's base URL. */
-  path: string
-  body: JsonObject
-  /** Headers beside those of every call: name, value, name, value. */
-  headers?: string[]
-  /** Names of what the caller sent and this upstream cannot take. */
-  dropped: string[]
-  /** True where the provider is only requested in words to keep to the output format; else what it cannot keep to is in `dropped`. */
-  looseFormat?: true
-  /** Set where tools have other names at the provider. */
-  toolNames?: SentNames | undefined
-  /** Set where the answer may refer to results of the request's tools. */
-  cited?: CitedResults | undefined
-  /** True where calls of the provider's own search are answered by the gateway: their arguments go back as they are. */
-  echoesSearch?: true | undefined
-}
-
-/** A request for a count of tokens. */
-export interface CountRequest extends Encoded {
-  /** True where the path stands beside `/v1` of the base URL instead of below it. */
-  besideVersion?: boolean
-}
-
-/** What of a request its reply is read with. */
-export type Sent = Pick<Encoded, 'toolNames' | 'cited' | 'echoesSearch'>
 
 export interface StreamDecoder {
   /** One frame. Malformed data becomes a `fault` event, never a throw. */
@@ -288,6 +242,8 @@ export interface ProviderWire {
   auth(key: string): [name: string, value: string]
   /** Headers of every call, such as the version of the API. @param quirks of the provider. */
   headers?(quirks: Quirks): Readonly<Record<string, string>>
+  /** Header in which a call names the version of the API; absent where there is none. */
+  readonly versionHeader?: string
 }
 
 export interface UpstreamDialect extends ProviderWire {
@@ -345,6 +301,8 @@ export interface UpstreamDialect extends ProviderWire {
     readonly isOfSome?: boolean
   }
   readonly pass?: PassWire
+  /** Has a finished request name the version that its caller names, whose wire is the same; absent where the caller's says nothing to the provider. */
+  nameVersion?(encoded: Encoded, wish: VersionWish): void
   /** Present where the provider lives inside this process: no HTTP, events straight away. */
   run?(request: CanonicalRequest, target: Target, clock: Clock, sink: LocalSink): LocalRun
 }

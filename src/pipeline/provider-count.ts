@@ -13,6 +13,7 @@ import type { Endpoint } from '../routing/catalog/types.ts'
 import type { Grant } from '../services/credentials/types.ts'
 import { type BodyReceiver, type CallTimeouts, UpstreamCall } from '../services/upstream/call.ts'
 import { JsonBody } from '../services/upstream/json-body.ts'
+import { nameVersion } from './attempt/api-version.ts'
 import { countAttempt } from './attempt/attempt.ts'
 import { isRefusal, present } from './attempt/credential.ts'
 import { encodeCanonical, targetOf } from './attempt/endpoint-call.ts'
@@ -24,7 +25,7 @@ import { withoutEcho } from './refusal/echoed-words.ts'
 import { endedEarly } from './reply/final-fault.ts'
 import { withMedia } from './route/media-fetch.ts'
 import type { ContextCounter } from './route/near-end.ts'
-import { callPath, credentialHeaders, providerAddress } from './route/provider-address.ts'
+import { callPath, credentialHeaders, inVersion, providerAddress } from './route/provider-address.ts'
 
 /** Bytes of a reply, unless the dialect knows better: a count is a short object. */
 const CAP = 64 * 1024
@@ -103,6 +104,7 @@ export async function countAt(
     const renamed = dialect.toolNames && withTakenNames(request, dialect.toolNames)
     return counter.encode(renamed?.request ?? request, target)
   })
+  nameVersion(exchange, dialect, encoded)
   const { provider } = endpoint
   const address = providerAddress(provider, dialect)
   const gathered = new GatheredJson(counter.longestReply ?? CAP)
@@ -128,7 +130,7 @@ export async function countAt(
   let used: Grant | undefined
   try {
     if (credential && !credential.ready(exchange.head.clock.now())) await present(credential, exchange)
-    const headers = [...address.headers, ...(encoded.headers ?? [])]
+    const headers = [...inVersion(address.headers, encoded.version, { provider, dialect }), ...(encoded.headers ?? [])]
     if (credential) headers.push(...credentialHeaders(credential, { provider, dialect }, { path, body, headers }))
     used = credential?.grant
     call.send(dependencies.pools.for(address), { path, headers, body })

@@ -13,7 +13,7 @@ interface Caller {
     readonly id: string
     readonly brand: string
     readonly headers: IncomingHttpHeaders
-    readonly client: Pick<ClientDialect, 'demands'>
+    readonly client: Pick<ClientDialect, 'demands' | 'readsLastBlock'>
     /** Form of `error.code` by the configuration. */
     readonly errorCodes: ErrorCodes | undefined
   }
@@ -40,6 +40,12 @@ export class ReplyFacts implements ReplyContext {
     this.brand = caller.head.brand
     this.demanding = caller.head.client.demands?.(caller.head.headers) === true
     this.#caller = caller
+  }
+
+  /** Looked up where encrypted reasoning comes last. */
+  get readsLastBlock(): boolean {
+    const { client, headers } = this.#caller.head
+    return client.readsLastBlock?.(headers) === true
   }
 
   /** Looked up where there is an error. */

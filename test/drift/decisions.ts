@@ -5,7 +5,9 @@
 
 import { USAGE_MEMBERS } from '../../src/dialects/canon/usage-members.ts'
 import { chatRequest } from '../../src/dialects/chat/schema.ts'
+import { KNOWN_BLOCKS } from '../../src/dialects/messages/known-words.ts'
 import { messagesRequest } from '../../src/dialects/messages/schema.ts'
+import { KNOWN_ITEMS, PASSED_EVENTS } from '../../src/dialects/responses/known-words.ts'
 import { responsesRequest } from '../../src/dialects/responses/schema.ts'
 import type { Kind, Wire } from './sdks.ts'
 
@@ -45,6 +47,19 @@ const ANTHROPIC_TOOLS = words(`
 const ANTHROPIC_RESULTS = words(`
   advisor_tool_result bash_code_execution_tool_result code_execution_tool_result mcp_tool_listing text_editor_code_execution_tool_result
   tool_search_tool_result web_fetch_tool_result`)
+
+/** What of a reply's items is read; the others that are known are passed on. */
+const RESPONSES_OUTPUT = words(`
+  additional_tools apply_patch_call code_interpreter_call compaction custom_tool_call custom_tool_call_output
+  file_search_call function_call function_call_output image_generation_call input_file input_image input_text local_shell_call
+  local_shell_call_output mcp_call mcp_list_tools message output_text program reasoning reasoning_text refusal
+  tool_search_call tool_search_output web_search_call`)
+
+const ANTHROPIC_OUTPUT = words(`
+  char_location compaction container_upload fallback mcp_tool_result mcp_tool_use redacted_thinking server_tool_use text thinking
+  tool_use web_search_result_location web_search_tool_result`)
+
+const others = (known: ReadonlySet<string>, read: readonly string[]): string[] => [...known].filter((word) => !read.includes(word))
 
 export const DECIDED: Readonly<Record<Wire, Readonly<Partial<Record<Kind, Decided>>>>> = {
   'openai-chat': {
@@ -122,14 +137,8 @@ export const DECIDED: Readonly<Record<Wire, Readonly<Partial<Record<Kind, Decide
       sdk: ['output_text'],
     },
     output: {
-      understood: words(`
-        additional_tools apply_patch_call code_interpreter_call compaction custom_tool_call custom_tool_call_output
-        file_search_call function_call function_call_output image_generation_call input_file input_image input_text local_shell_call
-        local_shell_call_output mcp_call mcp_list_tools message output_text program reasoning reasoning_text refusal
-        tool_search_call tool_search_output web_search_call`),
-      passed: words(
-        'apply_patch_call_output computer_call computer_call_output mcp_approval_request mcp_approval_response program_output shell_call shell_call_output',
-      ),
+      understood: RESPONSES_OUTPUT,
+      passed: others(KNOWN_ITEMS, RESPONSES_OUTPUT),
     },
     event: {
       understood: words(`
@@ -140,17 +149,7 @@ export const DECIDED: Readonly<Record<Wire, Readonly<Partial<Record<Kind, Decide
         response.output_text.done response.queued response.reasoning_summary_part.added response.reasoning_summary_part.done
         response.reasoning_summary_text.delta response.reasoning_summary_text.done response.reasoning_text.delta
         response.reasoning_text.done response.refusal.delta response.refusal.done`),
-      passed: words(`
-        response.audio.delta response.audio.done response.audio.transcript.delta response.audio.transcript.done
-        response.code_interpreter_call.completed response.code_interpreter_call.in_progress response.code_interpreter_call.interpreting
-        response.code_interpreter_call_code.delta response.code_interpreter_call_code.done response.compaction.compacting
-        response.file_search_call.completed response.file_search_call.in_progress response.file_search_call.searching
-        response.image_generation_call.completed response.image_generation_call.generating response.image_generation_call.in_progress
-        response.mcp_call.completed response.mcp_call.failed response.mcp_call.in_progress response.mcp_call_arguments.delta
-        response.mcp_call_arguments.done response.mcp_list_tools.completed response.mcp_list_tools.failed
-        response.mcp_list_tools.in_progress response.shell_call_command.added response.shell_call_command.delta
-        response.shell_call_command.done response.shell_call_output_content.delta response.shell_call_output_content.done
-        response.web_search_call.completed response.web_search_call.in_progress response.web_search_call.searching`),
+      passed: [...PASSED_EVENTS],
     },
     end: {
       understood: words('cancelled completed content_filter failed in_progress incomplete max_messages max_output_tokens queued steered'),
@@ -183,10 +182,8 @@ export const DECIDED: Readonly<Record<Wire, Readonly<Partial<Record<Kind, Decide
       ),
     },
     output: {
-      understood: words(`
-        char_location compaction container_upload fallback mcp_tool_result mcp_tool_use redacted_thinking server_tool_use text thinking
-        tool_use web_search_result_location web_search_tool_result`),
-      passed: [...ANTHROPIC_RESULTS, ...words('content_block_location page_location search_result_location')],
+      understood: ANTHROPIC_OUTPUT,
+      passed: [...others(KNOWN_BLOCKS, ANTHROPIC_OUTPUT), ...words('content_block_location page_location search_result_location')],
     },
     event: {
       understood: words(`

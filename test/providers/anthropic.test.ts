@@ -295,3 +295,20 @@ t.test('alternatives of which one is wanted become any of them, beside others in
   })
   t.match(dropped, ['response_format.name', 'response_format.schema.oneOf'])
 })
+
+t.test('a request of either version of the API is taken in its form', async (t) => {
+  standIn.said = { text: ['Fine.'] }
+  const messages = [{ role: 'user', content: 'Hello' }]
+  const asked = async (version: string, more: JsonObject = {}): Promise<unknown[]> => {
+    const response = await matrix.gateway.post(
+      '/v1/messages',
+      { model: OLDER, max_tokens: 100, messages, ...more },
+      { 'anthropic-version': version },
+    )
+    return [response.status, JSON.stringify(await response.json())]
+  }
+  t.match(await asked('2026-10-21'), [200, /Fine/])
+  t.match(await asked('2023-06-01', { temperature: 0.5 }), [200, /Fine/])
+  t.match(await asked('2026-10-21', { temperature: 0.5 }), [400, /temperature/], "the provider's own refusal")
+  t.match(await asked('2031-01-01'), [400, /valid version/])
+})

@@ -3,7 +3,7 @@
  * refuses a call of the current turn that has no signature.
  */
 import t from 'tap'
-import type { JsonObject } from '../../src/core/json.ts'
+import type { Json, JsonObject } from '../../src/core/json.ts'
 import { list, object } from '../support/fold.ts'
 import { collected } from './collect.ts'
 import { startMatrix } from './matrix.ts'
@@ -19,8 +19,8 @@ const CALLS = [
   { id: 'callBBBB2', name: 'clock', args: ['{"city":"Rome"}'] },
 ]
 
-async function post(path: string, body: JsonObject): Promise<JsonObject> {
-  const response = await gateway.post(path, body)
+async function post(path: string, body: JsonObject, headers: Record<string, string> = {}): Promise<JsonObject> {
+  const response = await gateway.post(path, body, headers)
   const text = await response.text()
   if (response.status !== 200) throw new Error(`${response.status} ${text}`)
   if (body.stream !== true) return JSON.parse(text) as JsonObject
@@ -103,18 +103,48 @@ for (const stream of [false, true]) {
   })
 }
 
-for (const stream of [false, true])
-  t.test(`messages: the last block of a signed answer is its text, ${stream ? 'streamed' : 'whole'}`, async (t) => {
-    const thinking = { type: 'enabled', budget_tokens: 1024 }
-    standIn.said = { reasoning: ['It rains.'], text: ['Take a coat.'] }
-    const { content } = await post('/v1/messages', { model: MODEL, max_tokens: 2000, thinking, messages: [question], stream })
-    t.same(
-      list(content).map(({ type }) => type),
-      ['thinking', 'text'],
-      'Claude Code 2.1.330 prints the last block',
-    )
-    t.equal(object(list(content)[1]).text, 'Take a coat.')
-  })
+const CLAUDE_CODE = { 'user-agent': 'claude-cli/2.1.330 (external, cli)' }
+const THINKING = { max_tokens: 2000, thinking: { type: 'enabled', budget_tokens: 1024 } }
+
+const typesOf = (content: unknown): unknown[] => list(content as Json).map(({ type }) => type)
+
+/** How many signatures come back with the second turn of an answer of text. @param seen receives the types of the answer's blocks. */
+async function textReturned(more: JsonObject, headers: Record<string, string>, seen: unknown[][]): Promise<number> {
+  const base = { model: MODEL, max_tokens: 500, ...more, stream: false }
+  standIn.said = { reasoning: ['It rains.'], text: ['Take a coat.'] }
+  const { content } = await post('/v1/messages', { ...base, ...more, messages: [question] }, headers)
+  seen.push(typesOf(content))
+  const messages = [question, { role: 'assistant', content }, { role: 'user', content: 'Which?' }] as JsonObject[]
+  standIn.signatures.returned = 0
+  await post('/v1/messages', { ...base, messages }, headers)
+  const { returned } = standIn.signatures
+  elsewhere.said = { text: ['Fine.'] }
+  await post('/v1/messages', { ...base, model: 'mistralai/mistral-medium-3.5', messages }, headers)
+  t.same(elsewhere.refused, [], 'another provider never sees it')
+  t.notMatch(JSON.stringify(elsewhere.accepted.at(-1)), /extra_content|hg\.|redacted/)
+  return returned
+}
+
+t.test('messages: the signature of a text comes back', async (t) => {
+  const seen: unknown[][] = []
+  t.equal(await textReturned(THINKING, {}, seen), 1, 'whole: in front of the text')
+  t.equal(await textReturned({ ...THINKING, stream: true }, {}, seen), 1, 'streamed: behind it, where it comes')
+  t.equal(await textReturned({}, {}, seen), 1, 'whole, without thinking: in the text')
+  t.equal(await textReturned(THINKING, CLAUDE_CODE, seen), 1, 'whole, to Claude Code')
+  t.same(seen, [
+    ['thinking', 'redacted_thinking', 'text'],
+    ['thinking', 'text', 'redacted_thinking'],
+    ['text'],
+    ['thinking', 'redacted_thinking', 'text'],
+  ])
+})
+
+t.test('messages: what cannot carry the signature of a text goes on without it', async (t) => {
+  const seen: unknown[][] = []
+  t.equal(await textReturned({ ...THINKING, stream: true }, CLAUDE_CODE, seen), 0, 'Claude Code 2.1.330 prints the last block alone')
+  t.equal(await textReturned({ stream: true }, {}, seen), 0, 'a caller that does not count on thinking')
+  t.same(seen, [['thinking', 'text'], ['text']])
+})
 
 t.test('the stand-in refuses what Google refuses', async (t) => {
   const message = await chatCalls(false)

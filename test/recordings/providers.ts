@@ -36,12 +36,16 @@ const PROVIDERS: readonly Provider[] = [
   // What reasoning models of Groq take; others refuse the field, so that the preset does not have it.
   { name: 'groq', host: /groq/, wire: 'openai-chat', preset: 'groq', quirks: 'reasoning_replay: reasoning' },
   { name: 'mistral', host: /mistral/, wire: 'openai-chat', preset: 'mistral' },
+  { name: 'huggingface', host: /huggingface/, wire: 'openai-chat', preset: 'huggingface' },
+  { name: 'mantle', host: /bedrock-mantle/, wire: 'openai-chat', preset: 'bedrock-openai' },
   { name: 'compatible', host: /./, wire: 'openai-chat' },
   { name: 'openai-responses', host: /^api\.openai\.com$/, wire: 'openai-responses', preset: 'openai', quirks: 'explicit_caching: true' },
   { name: 'azure', host: /azure/, wire: 'openai-responses', preset: 'azure-openai', quirks: 'explicit_caching: true' },
   { name: 'openrouter', host: /openrouter/, wire: 'openai-responses', quirks: 'reasoning: object, explicit_caching: true' },
   { name: 'other-responses', host: /./, wire: 'openai-responses' },
   { name: 'claude', host: /./, wire: 'anthropic', preset: 'anthropic' },
+  { name: 'vertex-level', host: /aiplatform/, wire: 'gemini', model: LEVEL, preset: 'vertex-gemini', quirks: 'thinking: level' },
+  { name: 'vertex', host: /aiplatform/, wire: 'gemini', preset: 'vertex-gemini' },
   { name: 'gemini-level', host: /./, wire: 'gemini', model: LEVEL, preset: 'gemini', quirks: 'thinking: level' },
   { name: 'gemini', host: /./, wire: 'gemini', preset: 'gemini' },
   // How each family of models is requested to think.

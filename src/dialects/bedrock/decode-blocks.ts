@@ -3,6 +3,7 @@ import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../..
 import { argumentsText, NO_ARGUMENTS } from '../canon/call-arguments.ts'
 import { type BlockKind, COMMON, type NoteKind, type StreamEvent } from '../canon/events.ts'
 import type { Opaque } from '../canon/request.ts'
+import { StreamWords } from '../canon/stream-words.ts'
 import { annotationOf } from './citations.ts'
 import { CLAUDE_FORMAT, OWN_FORMAT } from './wire.ts'
 
@@ -29,9 +30,30 @@ function claudeData(redacted: string): string {
   return Buffer.from(redacted, 'base64').toString('utf8')
 }
 
+/** What a block may be or bring (npm @aws-sdk/client-bedrock-runtime 3.1164.0, `ContentBlock`, `ContentBlockStart`, `ContentBlockDelta`). */
+const KNOWN_MEMBERS: ReadonlySet<string> = new Set([
+  'audio',
+  'cachePoint',
+  'citation',
+  'citationsContent',
+  'document',
+  'guardContent',
+  'image',
+  'reasoningContent',
+  'searchResult',
+  'text',
+  'toolAddition',
+  'toolRemoval',
+  'toolResult',
+  'toolUse',
+  'video',
+])
+
 export class BlockReader {
   /** True once the model has called a tool of the caller's. */
   sawCall = false
+  /** Members of blocks that nothing knows. */
+  readonly strange = new StreamWords()
   private readonly signs: boolean
   private next = 0
   private readonly open = new Map<number, OpenBlock>()
@@ -51,6 +73,7 @@ export class BlockReader {
     if (isObject(toolUse)) this.call(index, toolUse, out)
     else if (isObject(toolResult)) this.hidden.add(index)
     else if (isObject(image)) this.images.set(index, { format: stringOf(image.format) ?? 'png', pieces: [] })
+    else this.noteMembers(start)
   }
 
   delta(index: number, delta: JsonObject, out: StreamEvent[]): void {
@@ -61,6 +84,11 @@ export class BlockReader {
     else if (isObject(reasoningContent)) this.reason(index, reasoningContent, out)
     else if (isObject(citation)) this.blockOf(index, 'text', out).citations.push(citation)
     else if (isObject(image) && isObject(image.source)) this.imagePiece(index, image.source.bytes)
+    else this.noteMembers(delta)
+  }
+
+  private noteMembers(members: JsonObject): void {
+    for (const name in members) this.strange.note('part', name, KNOWN_MEMBERS)
   }
 
   stop(index: number, out: StreamEvent[]): void {

@@ -29,6 +29,8 @@ const REASONS: EndWords = new Map<string, EndReason>([
   ['refusal', 'content_filter'],
 ])
 
+const NONE: ReadonlySet<string> = new Set()
+
 export class ConverseStreamDecoder implements StreamDecoder {
   private readonly blocks: BlockReader
   private started = false
@@ -95,6 +97,9 @@ export class ConverseStreamDecoder implements StreamDecoder {
       case 'metadata':
         this.metadata(value, out)
         if (this.stopped) this.complete(out)
+        return
+      default:
+        this.blocks.strange.note('event', type, NONE)
     }
   }
 
@@ -131,6 +136,7 @@ export class ConverseStreamDecoder implements StreamDecoder {
     const sequence = sequenceIn(fields)
     if (sequence !== undefined && raw === 'stop_sequence') end.sequence = sequence
     noteTier(end, this.tier)
+    this.blocks.strange.addTo(end)
     out.push({ type: 'end', ...end })
   }
 

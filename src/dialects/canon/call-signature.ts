@@ -1,6 +1,6 @@
 /**
- * Signatures that belong to one tool call, as a member of the call itself: where callers have no reasoning in their conversation, the
- * call is what comes back. Google's chat endpoint has them there (Gemini API, "Thought signatures", OpenAI compatibility:
+ * Signatures that belong to one tool call or one text, as a member of it: where callers have no reasoning in their conversation, the
+ * call or the text is what comes back. Google's chat endpoint has them there (Gemini API, "Thought signatures", OpenAI compatibility:
  * `extra_content.google.thought_signature`); @ai-sdk/openai-compatible reads and returns them (`convert-to-openai-compatible-chat-
  * messages.ts`), and the SDKs of OpenAI and Anthropic keep members that they do not know. An id is no place for them: they were recorded
  * with up to 12,732 letters, and Claude Code 2.1.330 keeps long results in files named by the id.
@@ -8,7 +8,7 @@
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { Item } from './request.ts'
 
-/** The member of a call. */
+/** The member of a call, or of a text. */
 export const CALL_EXTRA = 'extra_content'
 
 interface Place {
@@ -22,9 +22,10 @@ const PLACES: readonly Place[] = [{ format: 'google-gemini-v1', vendor: 'google'
 
 const placeOf = (format: Json | undefined): Place | undefined => PLACES.find((place) => place.format === format)
 
-/** Signatures of the calls of one reply, until their calls come. */
+/** Signatures of the calls of one reply, until their calls come, and of the text that has just ended. */
 export class CallSignatures {
   private readonly waiting = new Map<string, JsonObject>()
+  private ofText: JsonObject | undefined
 
   /**
    * @param data of an `encrypted` note.
@@ -33,8 +34,17 @@ export class CallSignatures {
   take(data: JsonObject): boolean {
     const place = placeOf(data.format)
     if (place === undefined || typeof data.data !== 'string') return false
-    if (typeof data.id === 'string') this.waiting.set(data.id, { [CALL_EXTRA]: { [place.vendor]: { [place.member]: data.data } } })
+    const members = { [CALL_EXTRA]: { [place.vendor]: { [place.member]: data.data } } }
+    if (typeof data.id === 'string') this.waiting.set(data.id, members)
+    else this.ofText = members
     return true
+  }
+
+  /** Members for the text that a signature has come behind; undefined where none has. */
+  takeOfText(): JsonObject | undefined {
+    const members = this.ofText
+    this.ofText = undefined
+    return members
   }
 
   /** Members for a call; undefined where it is not signed. */
@@ -50,7 +60,7 @@ interface Found {
   readonly isAll: boolean
 }
 
-/** The signature in a call that came back; undefined where it has none. */
+/** The signature in a call or a text that came back; undefined where it has none. */
 export function signatureIn(call: JsonObject): Found | undefined {
   const extra = call[CALL_EXTRA]
   if (!isObject(extra)) return undefined
@@ -72,8 +82,11 @@ export function withSignature(call: JsonObject, signature: string): JsonObject {
   return { ...call, [CALL_EXTRA]: { ...extra, [place.vendor]: { ...(isObject(own) ? own : {}), [place.member]: signature } } }
 }
 
-/** The reasoning that a call brings along; undefined where it has none. */
-export function signedReasoning(call: JsonObject): Item | undefined {
-  const found = signatureIn(call)
-  return found && { kind: 'reasoning', id: String(call.id), encrypted: found.signature, format: found.format }
+/** The reasoning that a call or a text brings along; undefined where it has none. */
+export function signedReasoning(block: JsonObject): Item | undefined {
+  const found = signatureIn(block)
+  if (found === undefined) return undefined
+  const item: Item = { kind: 'reasoning', encrypted: found.signature, format: found.format }
+  if (typeof block.id === 'string') item.id = block.id
+  return item
 }

@@ -19,6 +19,13 @@ export type BlockKind = 'text' | 'refusal' | 'reasoning' | 'summary' | 'call' | 
  */
 export type EndReason = 'stop' | 'length' | 'tool_calls' | 'content_filter' | 'error' | 'unknown'
 
+/** A type within a reply that nothing knows (`StreamWords`). */
+export interface StreamWord {
+  /** `item`: an item or a block of the reply. `part`: what one consists of, and pieces of it. */
+  readonly kind: 'event' | 'item' | 'part'
+  readonly word: string
+}
+
 /** How a turn ended. */
 export interface End {
   reason: EndReason
@@ -30,6 +37,8 @@ export interface End {
   tier?: string | undefined
   /** The provider's word for the tier where it is not known: then the price is not known either. */
   unknownTier?: string | undefined
+  /** Types of events, items and parts of the reply that nothing knows. */
+  unknownWords?: readonly StreamWord[] | undefined
   /** What OpenAI's `system_fingerprint` names: the configuration of the provider that answered. */
   fingerprint?: string | undefined
   /** The provider has paused: it goes on with the turn once it gets back what it has said, as it is. */

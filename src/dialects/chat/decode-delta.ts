@@ -5,6 +5,7 @@ import { isWholeObject } from '../canon/call-arguments.ts'
 import type { BlockKind, NoteKind, StreamEvent } from '../canon/events.ts'
 import { otherMembers } from '../canon/native.ts'
 import type { Opaque } from '../canon/request.ts'
+import { StreamWords } from '../canon/stream-words.ts'
 import { flatAnnotation } from './annotations.ts'
 import { audioAnswer, imageAnswer, joinAudio } from './media.ts'
 import { dropEmptyMembers } from './reply.ts'
@@ -26,6 +27,11 @@ const KNOWN: ReadonlySet<string> = new Set([
   'images',
   'audio',
 ])
+
+/** Parts of content; Mistral's references to sources are passed over (npm @mistralai/mistralai 2.7.0, `ContentChunk`). */
+const KNOWN_PARTS: ReadonlySet<string> = new Set(['text', 'image_url', 'thinking', 'reference', 'document_url', 'input_audio', 'file'])
+
+const NO_WORDS: ReadonlySet<string> = new Set()
 
 /** The reasoning block that is open, as far as later details must know it. */
 interface OpenReasoning {
@@ -59,6 +65,8 @@ export class DeltaReader {
   private readonly calls = new ToolCalls()
   private readonly callBlocks: CallBlock[] = []
   private audio: JsonObject | undefined
+  /** Parts that nothing knows. */
+  readonly strange = new StreamWords()
   private readonly sources: Sources
   /** Of the open text: its length, the end of the last place that cites something, and, where numbers in it are looked for, the text. */
   private length = 0
@@ -180,18 +188,19 @@ export class DeltaReader {
         for (const text of pieces) if (filled(text)) out.push({ type: 'block-delta', block: this.turn('reasoning', out), text })
       } else if (filled(part.text)) this.say(part.text, out)
       else if (isObject(part.image_url)) this.whole('media', imageAnswer(part), out)
-      else this.cite(part, out)
+      else if (!this.cite(part, out)) this.strange.note('part', part.type, KNOWN_PARTS)
     }
   }
 
   /** A part that names the sources of the text in front of it. */
-  private cite(part: JsonObject, out: StreamEvent[]): void {
+  private cite(part: JsonObject, out: StreamEvent[]): boolean {
     const from = this.kind === 'text' ? this.citedTo : 0
     const to = this.kind === 'text' ? this.length : 0
     const found = this.sources.references(part, from, to)
-    if (found === undefined) return
+    if (found === undefined) return false
     for (const data of found) this.note(this.turn('text', out), 'annotation', data, out)
     this.citedTo = to
+    return true
   }
 
   private readLogprobs(logprobs: JsonObject, out: StreamEvent[]): void {
@@ -224,6 +233,7 @@ export class DeltaReader {
         this.whole('server', { dialect: WIRE, type: String(detail.tool_name), data: detail }, out)
         return
       default:
+        this.strange.note('part', detail.type, NO_WORDS)
         out.push({ type: 'opaque', of: { dialect: WIRE, type: OPAQUE.detail, data: detail } })
     }
   }

@@ -166,6 +166,7 @@ export class ChatStreamDecoder implements StreamDecoder {
     if (this.finished !== undefined) end.raw = this.finished
     if (this.stopped !== undefined) end.sequence = this.stopped
     noteTier(end, this.tier)
+    this.deltas.strange.addTo(end)
     if (this.fingerprint !== undefined) end.fingerprint = this.fingerprint
     out.push({ type: 'end', ...end })
   }

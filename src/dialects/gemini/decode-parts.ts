@@ -2,6 +2,7 @@
 import { isObject, type JsonObject, stringOf } from '../../core/json.ts'
 import { type BlockKind, COMMON, type NoteKind, type StreamEvent } from '../canon/events.ts'
 import type { Opaque } from '../canon/request.ts'
+import { StreamWords } from '../canon/stream-words.ts'
 import type { Citations } from './citations.ts'
 import { audioFormat } from './mime-types.ts'
 import { PartialArgs } from './partial-args.ts'
@@ -39,6 +40,19 @@ class AudioAnswer {
 /** What a part may have beside the one thing that it is. */
 const BESIDE: ReadonlySet<string> = new Set(['thought', 'thoughtSignature', 'videoMetadata', 'mediaResolution', 'partMetadata'])
 
+/** What else a part may be (npm @google/genai 3.3.0, `Part`): no caller's format has a place for most of it. */
+const KNOWN_PARTS: ReadonlySet<string> = new Set([
+  'audioTranscription',
+  'codeExecutionResult',
+  'executableCode',
+  'fileData',
+  'functionResponse',
+  'inlineData',
+  'mediaProcessing',
+  'toolCall',
+  'toolResponse',
+])
+
 type Speech = 'text' | 'summary'
 
 interface OpenBlock {
@@ -72,6 +86,8 @@ export class PartReader {
   private streaming: StreamingCall | undefined
   private readonly audio = new AudioAnswer()
   private readonly citations: Citations
+  /** Parts that nothing knows. */
+  readonly strange = new StreamWords()
   /** The identifier of a call that came without one. */
   private readonly callId: (index: number) => string
   /** Item of the summary right before, which a signature joins. */
@@ -114,7 +130,10 @@ export class PartReader {
       this.close(out)
       this.thought = undefined
       this.addSignature(whole, undefined, out)
-    } else this.whole('opaque', { dialect: WIRE, type, data: part }, out)
+    } else {
+      this.strange.note('part', type, KNOWN_PARTS)
+      this.whole('opaque', { dialect: WIRE, type, data: part }, out)
+    }
     return true
   }
 

@@ -182,6 +182,7 @@ export class GeminiStreamDecoder implements StreamDecoder {
     const end: End = { reason }
     if (raw !== undefined) end.raw = raw
     noteTier(end, this.tier)
+    this.parts.strange.addTo(end)
     out.push({ type: 'end', ...end })
   }
 

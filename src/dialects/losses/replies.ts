@@ -198,11 +198,6 @@ const RESPONSES_CALLERS: readonly Row[] = [
 
 const MESSAGES_CALLERS: readonly Row[] = [
   [
-    ['gemini'],
-    'the provider takes a text back without its signature, and agents expect the text last; that of a call stays',
-    ['candidates[].content.parts[].thoughtSignature'],
-  ],
-  [
     ['openai-chat'],
     CITED,
     [

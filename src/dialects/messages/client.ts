@@ -4,6 +4,7 @@ import type { JsonObject } from '../../core/json.ts'
 import { CallSignatures } from '../canon/call-signature.ts'
 import type { Block, Folded } from '../canon/fold.ts'
 import type { ClientDialect, Final, ReplyContext } from '../types.ts'
+import { isKnownVersion, versionIn } from './api-version.ts'
 import { check } from './check.ts'
 import { citationOf } from './citations.ts'
 import { decodeRequest, expectsThinking, hidesThinking } from './decode-request.ts'
@@ -12,10 +13,11 @@ import { errorOf, faultBody } from './fault-body.ts'
 import { withFoundTools } from './found-tools.ts'
 import { gatewayFields } from './gateway-fields.ts'
 import { gatewayToolBlocks } from './gateway-tools.ts'
+import { readsLastBlock } from './last-block-clients.ts'
 import { debugEvent, failureIn, messageHead, OwnMembers, openStream } from './message.ts'
 import { messagesFields } from './parameters.ts'
 import { withPreset } from './preset.ts'
-import { ownBlock, redactedBlock, textBlock, thinkingBlock, toolUseBlock, withoutTrailing } from './reply-blocks.ts'
+import { ownBlock, redactedBlock, textBlock, thinkingBlock, toolUseBlock, withTextLast } from './reply-blocks.ts'
 import { Thought } from './thought.ts'
 import { parsedInput } from './tool-input.ts'
 import { CLIENT_ID } from './wire.ts'
@@ -26,8 +28,11 @@ export const messagesClient: ClientDialect = {
   fields: messagesFields,
   capFields: ['max_tokens'],
   showsPauses: true,
+  fillsCache: ({ max_tokens: cap }) => cap === 0,
+  readsLastBlock,
   // Anthropic, "Data residency": on Claude Opus 4.6 and later, `us` costs 1.1 times as much per token.
   regionField: 'inference_geo',
+  versions: { named: versionIn, isKnown: isKnownVersion },
   // @anthropic-ai/sdk 1.12.0, `_request_id` (internal/parse.ts).
   requestIdHeader: 'Request-Id',
   withPreset,
@@ -54,7 +59,7 @@ function textBlocks({ kind, text, notes }: Block): JsonObject[] {
 interface Shown {
   /** True where the caller excluded the text of thinking. */
   readonly hide: boolean
-  /** Signatures of calls, where the caller does not expect thinking and gets them with the calls. */
+  /** Signatures of calls and texts, where the caller does not expect thinking and gets them there. */
   readonly signatures: CallSignatures | undefined
 }
 
@@ -96,9 +101,12 @@ function contentOf({ blocks }: Folded, body: JsonObject): JsonObject[] {
   let gatewayTools = 0
   for (const block of blocks) {
     content.push(...blocksOf(block, shown, gatewayTools))
+    const signed = shown.signatures?.takeOfText()
+    const last = content.at(-1)
+    if (signed && last?.type === 'text') Object.assign(last, signed)
     if (block.kind === 'server') gatewayTools++
   }
-  return withoutTrailing(content)
+  return withTextLast(content, shown.signatures === undefined)
 }
 
 /**

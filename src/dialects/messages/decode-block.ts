@@ -4,7 +4,9 @@ import { randomTag } from '../../core/ids.ts'
 import { isObject, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
 import { argumentsText, NO_ARGUMENTS } from '../canon/call-arguments.ts'
 import type { BlockKind, StreamEvent } from '../canon/events.ts'
+import type { StreamWords } from '../canon/stream-words.ts'
 import { annotationOf } from './citations.ts'
+import { KNOWN_BLOCKS, KNOWN_DELTAS } from './known-words.ts'
 import { FORMAT, WIRE } from './wire.ts'
 
 interface OpenBlock {
@@ -51,9 +53,14 @@ export class BlockDecoder {
   /** True once the model has called a tool of the caller's. */
   sawCall = false
   private readonly open = new Map<number, OpenBlock>()
+  private readonly strange: StreamWords
   private next = 0
   /** The block that text came for last. */
   private spoken: OpenBlock | undefined
+
+  constructor(strange: StreamWords) {
+    this.strange = strange
+  }
 
   start(index: number, block: JsonObject, out: StreamEvent[]): void {
     if (this.open.has(index)) this.stop(index, out)
@@ -61,7 +68,10 @@ export class BlockDecoder {
     const kind = KINDS.get(type) ?? 'opaque'
     const opened: OpenBlock = { number: -1, kind, length: 0, citations: [], signature: '', block, json: '' }
     this.open.set(index, opened)
-    if (kind === 'opaque') return
+    if (kind === 'opaque') {
+      this.strange.note('item', type, KNOWN_BLOCKS)
+      return
+    }
     opened.number = this.next++
     if (kind === 'call') this.startCall(opened, out)
     else if (kind === 'reasoning') this.startReasoning(opened, index, out)
@@ -96,6 +106,7 @@ export class BlockDecoder {
         if (isObject(delta.citation)) opened.citations.push(delta.citation)
         return
       default:
+        this.strange.note('part', type, KNOWN_DELTAS)
         // What a kind of its own adds to its block is final, not a piece: `compaction_delta` and its like.
         if (opened.kind === 'opaque') {
           const { type: _, ...members } = delta

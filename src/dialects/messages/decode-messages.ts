@@ -61,6 +61,11 @@ function decodeMessage(message: JsonObject, items: Item[]): void {
   for (const block of objectsOf(content)) {
     const item = ownItem(block)
     if (item === undefined) {
+      const signed = role === 'assistant' && block.type === 'text' ? signedReasoning(block) : undefined
+      if (signed) {
+        items.push(signed)
+        parts = undefined
+      }
       if (parts === undefined) {
         parts = []
         items.push({ kind: 'message', role, parts })
@@ -151,7 +156,7 @@ function joinReasoning(before: Item | undefined, item: Item): boolean {
 
 type Media = Extract<Part, { kind: 'media' }>
 
-const TEXT: ReadonlySet<string> = new Set(['type', 'text', 'cache_control', 'citations'])
+const TEXT: ReadonlySet<string> = new Set(['type', 'text', 'cache_control', 'citations', CALL_EXTRA])
 const IMAGE: ReadonlySet<string> = new Set(['type', 'source', 'cache_control'])
 const DOCUMENT: ReadonlySet<string> = new Set(['type', 'source', 'title', 'cache_control'])
 

@@ -6,7 +6,7 @@ import { GATEWAY_KEYS } from '../canon/request-fields.ts'
 import { cacheMark, fullMark } from './cache-mark.ts'
 import { isCustomTool, serverToolName } from './check.ts'
 import { decodeMessages } from './decode-messages.ts'
-import { requestedTier } from './gateway-fields.ts'
+import { requestedTier, wantsDefaultFallbacks } from './gateway-fields.ts'
 import { beside, FORMAT_NAME, WIRE, withNative } from './wire.ts'
 
 /** Fields that become canonical ones, or that this gateway sets itself; the rest are extras. */
@@ -179,6 +179,7 @@ export function decodeRequest(body: JsonObject): CanonicalRequest {
   const fields = extras(body)
   nameBeside(request, fields)
   nameThinking(body, fields)
+  if (wantsDefaultFallbacks(body)) fields.fallbacks = undefined
   request.extras = { dialect: WIRE, fields }
   return present(request)
 }

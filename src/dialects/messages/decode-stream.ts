@@ -5,11 +5,13 @@ import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../..
 import { isErrorEvent } from '../canon/error-shape.ts'
 import { type End, isAnother, type StreamEvent } from '../canon/events.ts'
 import { noteTier } from '../canon/served-tier.ts'
+import { StreamWords } from '../canon/stream-words.ts'
 import type { Usage } from '../canon/usage.ts'
 import { LikeFrames } from '../sse/like-frames.ts'
 import type { StreamDecoder } from '../types.ts'
 import { BlockDecoder } from './decode-block.ts'
 import { decodeFault } from './fault.ts'
+import { KNOWN_EVENTS } from './known-words.ts'
 import { PAUSED, reasonOf } from './stop-reason.ts'
 import { tierIn, UsageReports } from './usage-read.ts'
 import { OPAQUE, WIRE } from './wire.ts'
@@ -32,7 +34,8 @@ export function endOf(facts: JsonObject, usage: Json | undefined, sawCall: boole
 }
 
 export class MessagesStreamDecoder implements StreamDecoder {
-  private readonly blocks = new BlockDecoder()
+  private readonly strange = new StreamWords()
+  private readonly blocks = new BlockDecoder(this.strange)
   private readonly like = new LikeFrames([])
   private started = false
   private id: Json | undefined
@@ -80,7 +83,8 @@ export class MessagesStreamDecoder implements StreamDecoder {
       return
     }
     const index = typeof message.index === 'number' ? message.index : 0
-    switch (stringOf(message.type) ?? event) {
+    const type = stringOf(message.type) ?? event
+    switch (type) {
       case 'message_start':
         this.start(isObject(message.message) ? message.message : {}, out)
         return
@@ -103,6 +107,9 @@ export class MessagesStreamDecoder implements StreamDecoder {
       case 'message_stop':
         if (this.started) this.complete(out)
         else this.fail(new Fault('upstream_empty'), out)
+        return
+      default:
+        this.strange.note('event', type, KNOWN_EVENTS)
     }
   }
 
@@ -162,7 +169,9 @@ export class MessagesStreamDecoder implements StreamDecoder {
     const { stop_reason: _reason, stop_sequence: _sequence, ...members } = this.facts
     const data: JsonObject = this.counted ? { ...members, usage: this.reports.merged } : members
     if (Object.keys(data).length > 0) out.push({ type: 'opaque', of: { dialect: WIRE, type: OPAQUE.message, data } })
-    out.push({ type: 'end', ...endOf(this.facts, this.reports.merged, this.blocks.sawCall) })
+    const end = endOf(this.facts, this.reports.merged, this.blocks.sawCall)
+    this.strange.addTo(end)
+    out.push({ type: 'end', ...end })
   }
 
   private fail(fault: Fault, out: StreamEvent[]): void {

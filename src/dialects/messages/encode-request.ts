@@ -120,8 +120,9 @@ function addUser(body: JsonObject, { user, safetyIdentifier }: CanonicalRequest,
 function addExtras(body: JsonObject, { extras }: CanonicalRequest, dropped: Set<string>): void {
   for (const [key, value] of Object.entries(extras?.fields ?? {})) {
     if (extras?.dialect !== WIRE) dropped.add(key)
-    else if (value === undefined) continue
-    else if (key === 'output_config' && isObject(value))
+    else if (value === undefined) {
+      if (key === 'fallbacks') dropped.add(key)
+    } else if (key === 'output_config' && isObject(value))
       body.output_config = { ...value, ...(body.output_config as JsonObject | undefined) }
     else if (key === 'metadata' && isObject(value)) body.metadata = { ...value, ...(body.metadata as JsonObject | undefined) }
     else body[key] = value

@@ -49,7 +49,7 @@ const DELTAS: Readonly<Partial<Record<BlockKind, readonly [type: string, member:
 export class MessagesStreamEncoder implements StreamEncoder {
   private readonly ctx: ReplyContext
   private readonly hide: boolean
-  /** Signatures of calls, where the caller does not expect thinking and gets them with the calls. */
+  /** Signatures of calls, where the caller does not expect thinking and gets them with the calls. A text has begun before its own comes. */
   private readonly signatures: CallSignatures | undefined
   private readonly own = new OwnMembers()
   private readonly tracks = new Map<number, Track>()
@@ -57,7 +57,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
   /** Index of the next block. */
   private next = 0
   private gatewayTools = 0
-  /** Encrypted reasoning behind a text, which waits for a block behind it (`withoutTrailing`). */
+  /** Encrypted reasoning behind a text, which waits for what comes behind it. */
   private held: string[] = []
   private endsInText = false
   private refused = false
@@ -98,6 +98,8 @@ export class MessagesStreamEncoder implements StreamEncoder {
     }
     let out = ''
     for (const { number } of [...this.queue]) if (this.tracks.has(number)) out += this.take({ type: 'block-end', block: number })
+    // Behind the last text, where the caller knows thinking and reads more than the last block.
+    if (this.held.length > 0 && this.signatures === undefined && ctx.readsLastBlock !== true) out += this.takeHeld()
     return out + closeStream(ctx, final, this.own, this.refused)
   }
 

@@ -3,13 +3,11 @@ import { isObject, type JsonObject, objectsOf } from '../../core/json.ts'
 import type { ServiceTier } from '../../core/service-tiers.ts'
 import { type CapWire, hashedUser, losesTier, sendsCap, takeTierWords, tierToSend } from '../canon/request-fields.ts'
 import type { Target } from '../types.ts'
+import { VERTEX_VERSION } from './api-version.ts'
 import { capTools } from './outside-input.ts'
 
 /** Behind a base URL without `/v1`, as the provider's own SDKs take it. */
 export const PATH = '/v1/messages'
-
-/** The only version that Vertex AI takes in a body (platform.claude.com, Claude on Vertex AI). */
-const VERTEX_VERSION = 'vertex-2023-10-16'
 
 /**
  * The path for a body, which loses the model where the path names it.

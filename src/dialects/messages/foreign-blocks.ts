@@ -14,7 +14,7 @@ export function isForeignCitation(citation: JsonObject): boolean {
 function isForeign(block: JsonObject): boolean {
   switch (block.type) {
     case 'text':
-      return objectsOf(block.citations).some(isForeignCitation)
+      return block[CALL_EXTRA] !== undefined || objectsOf(block.citations).some(isForeignCitation)
     case 'thinking':
       return isWrappedReasoning(block.signature) || isMarked(block.signature)
     case 'redacted_thinking':

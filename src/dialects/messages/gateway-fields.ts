@@ -9,6 +9,12 @@ export function requestedTier(body: JsonObject): string | undefined {
   return tier === 'standard_only' ? 'default' : tier
 }
 
+/**
+ * By `fallbacks: default` the provider goes on to models of its own choice, which have prices of their own (npm @anthropic-ai/sdk 1.14.0,
+ * `BetaFallbacksParam`): it is left out, and recorded.
+ */
+export const wantsDefaultFallbacks = ({ fallbacks }: JsonObject): boolean => fallbacks === 'default'
+
 /** `fallbacks` are models to try next; `speed: fast` is the tier that is quick. */
 export function gatewayFields(body: JsonObject): Partial<GatewayFields> {
   const fields: Partial<GatewayFields> = {}

@@ -4,6 +4,7 @@ import { isObject, type JsonObject, objectsOf, stringOf } from '../../core/json.
 import { endBroken } from '../canon/ends.ts'
 import { isErrorEvent } from '../canon/error-shape.ts'
 import { type End, isAnother } from '../canon/events.ts'
+import { StreamWords } from '../canon/stream-words.ts'
 import type { Usage } from '../canon/usage.ts'
 import { binary, FrameSplitter, frameData, textBytes, utf8 } from '../sse/frames.ts'
 import type { Final, PassStream, ReplyContext } from '../types.ts'
@@ -12,6 +13,7 @@ import { CallInputs } from './call-inputs.ts'
 import { endOf, MEMBERS } from './decode-stream.ts'
 import { MessagesStreamEncoder } from './encode-stream.ts'
 import { decodeFault } from './fault.ts'
+import { KNOWN_BLOCKS, KNOWN_DELTAS, KNOWN_EVENTS } from './known-words.ts'
 import { wholeBlock } from './reply-blocks.ts'
 import { withSignature } from './thought.ts'
 import { withInput } from './tool-input.ts'
@@ -58,7 +60,8 @@ export class PassStreamOfMessages implements PassStream {
   readonly images = 0
   private readonly ctx: ReplyContext
   private readonly splitter = new FrameSplitter()
-  private readonly run: ContentRun = { end: 0, words: 0, calls: false, plain: false }
+  private readonly strange = new StreamWords()
+  private readonly run: ContentRun = { end: 0, words: 0, calls: false, plain: false, strange: this.strange }
   /** Frames before the commit point that go on with it, as they came. */
   private held = ''
   private message: JsonObject | undefined
@@ -92,6 +95,7 @@ export class PassStreamOfMessages implements PassStream {
     const out = isWhole(rest) ? this.route(rest) : ''
     if (!this.over && this.end === undefined) this.stop(new Fault(this.anything ? 'upstream_cut' : 'upstream_empty'))
     this.over = true
+    if (this.end) this.strange.addTo(this.end)
     const fault = this.end && this.inputs.areBroken ? endBroken(this.end) : undefined
     if (fault) this.fault ??= fault
     return out
@@ -148,6 +152,8 @@ export class PassStreamOfMessages implements PassStream {
     if (message.type === 'message_start') return this.begun(isObject(message.message) ? message.message : {})
     if (this.lifecycle(message)) return ''
     const block = message.content_block
+    if (!isContent(message)) this.strange.note('event', message.type, KNOWN_EVENTS)
+    else if (isObject(block)) this.strange.note('item', block.type, KNOWN_BLOCKS)
     const before = this.ended(message)
     const index = message.index
     if (isContent(message) && !this.blocks.place(message)) return before
@@ -278,6 +284,8 @@ interface ContentRun {
   calls: boolean
   /** True where all of it is text deltas. */
   plain: boolean
+  /** Blocks and deltas that nothing knows, of the whole stream. */
+  readonly strange: StreamWords
 }
 
 /**
@@ -297,12 +305,13 @@ function contentRun(frames: string, at: number, run: ContentRun, blocks: BlockNu
       const text = frames.startsWith(TEXT, from + BEFORE_INNER)
       const usual = !escapes && text && frames.startsWith(TAIL, end - TAIL.length)
       if (!text) run.plain = false
-      run.words += usual ? end - from - BONES : wordsOf(frames, from, end)
+      run.words += usual ? end - from - BONES : wordsOf(frames, from, end, run.strange)
       if (escapes) slash = frames.indexOf('\\', end)
     } else if (frames.startsWith(START, from)) {
       const frame = frames.slice(from, end)
       run.plain = false
       const isCall = frame.includes(CALL)
+      strangeBlock(frame, run.strange)
       if (frame.includes(SEARCH) || (isCall && !frame.includes(NO_INPUT)) || (frame.includes(THINKING) && !frame.includes(SIGNATURE))) break
       if (blocks && !blocks.follows(frame, true)) break
       run.calls ||= isCall
@@ -312,7 +321,13 @@ function contentRun(frames: string, at: number, run: ContentRun, blocks: BlockNu
   run.end = from
 }
 
-function wordsOf(frames: string, from: number, end: number): number {
+const BLOCK_TYPE = /"content_block": ?\{"type": ?"(\w{1,80})"/
+
+function strangeBlock(frame: string, strange: StreamWords): void {
+  strange.note('item', BLOCK_TYPE.exec(frame)?.[1], KNOWN_BLOCKS)
+}
+
+function wordsOf(frames: string, from: number, end: number, strange: StreamWords): number {
   const inner = frames.indexOf(INNER, from + DELTA.length)
   if (inner === -1 || inner >= end) return Math.max(1, end - from - BONES)
   const kind = inner + INNER.length
@@ -321,6 +336,7 @@ function wordsOf(frames: string, from: number, end: number): number {
     const value = frames.indexOf('":"', kind + spoken.length)
     return value === -1 || value >= end ? 0 : textBytes(frames, value + 3)
   }
+  strange.note('part', frames.slice(kind, frames.indexOf('"', kind)), KNOWN_DELTAS)
   return 0
 }
 

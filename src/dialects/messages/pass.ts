@@ -6,6 +6,7 @@ import { fitsSchema } from '../canon/claude-schema.ts'
 import { endBroken } from '../canon/ends.ts'
 import { isErrorEvent } from '../canon/error-shape.ts'
 import { GATEWAY_KEYS } from '../canon/request-fields.ts'
+import { StreamWords } from '../canon/stream-words.ts'
 import type { Encoded, Final, PassFacts, PassResult, PassWire, ReplyContext, Target } from '../types.ts'
 import { markLastBlock, markPrefix } from './cache-prefix.ts'
 import { serverToolName } from './check.ts'
@@ -14,6 +15,8 @@ import { decodeFault } from './fault.ts'
 import { errorOf } from './fault-body.ts'
 import { betaHeaders, fitToTarget, isPrefill, neverSends, placed } from './fit-target.ts'
 import { holdsForeignBlocks } from './foreign-blocks.ts'
+import { wantsDefaultFallbacks } from './gateway-fields.ts'
+import { KNOWN_BLOCKS } from './known-words.ts'
 import { failureIn, messageHead, OwnMembers } from './message.ts'
 import { PassStreamOfMessages } from './pass-stream.ts'
 import { isForced, isForeignThinking, unbindThinking } from './thinking.ts'
@@ -61,6 +64,7 @@ function passRequest(body: JsonObject, target: Target): Encoded {
   const user = stringOf(metadata.user_id) ?? stringOf(body.user) ?? stringOf(body.safety_identifier)
   if (user !== undefined && metadata.user_id !== user) copy.metadata = { ...metadata, user_id: user }
   const dropped: string[] = RECORDED.filter((key) => (body[key] ?? null) !== null)
+  if (wantsDefaultFallbacks(body)) dropped.push('fallbacks')
   if (body.cache_control === undefined) markPrefix(copy, target, true)
   fitToTarget(copy, target, dropped)
   markLastBlock(copy, target, dropped)
@@ -78,6 +82,9 @@ function factsOf(body: JsonObject): PassFacts {
   const sawCall = body.content.some((block) => isObject(block) && block.type === 'tool_use')
   const usage = decodeUsage(body.usage)
   const end = endOf(body, body.usage, sawCall)
+  const strange = new StreamWords()
+  for (const { type } of objectsOf(body.content)) strange.note('item', type, KNOWN_BLOCKS)
+  strange.addTo(end)
   const fault = withInputs(objectsOf(body.content)) ? endBroken(end) : undefined
   return { ...(usage ? { usage } : {}), end, fault }
 }

@@ -23,12 +23,15 @@ export function redactedBlock(data: string): JsonObject {
 }
 
 /**
- * Without encrypted reasoning behind the last text. Gemini signs a text at its end, and takes it back unsigned (ai.google.dev/gemini-api/docs/
- * thought-signatures); Claude Code 2.1.330 prints the last block alone, and so nothing where that is no text (test/agents/claude-code.agent.ts).
+ * With encrypted reasoning that came behind the last text in front of it, as replies of this wire have it: Gemini signs a text at its end
+ * (ai.google.dev/gemini-api/docs/thought-signatures), and takes a signature back for the text that it stands beside.
+ * @param isExpected false for a caller that does not count on thinking: it is left out there, as in streams.
  */
-export function withoutTrailing(content: readonly JsonObject[]): JsonObject[] {
+export function withTextLast(content: readonly JsonObject[], isExpected = true): JsonObject[] {
   const last = content.findLastIndex(({ type }) => type !== 'redacted_thinking')
-  return content[last]?.type === 'text' ? content.slice(0, last + 1) : [...content]
+  if (content[last]?.type !== 'text') return [...content]
+  const behind = isExpected ? content.slice(last + 1) : []
+  return [...content.slice(0, last), ...behind, ...content.slice(last, last + 1)]
 }
 
 interface WrittenCall {

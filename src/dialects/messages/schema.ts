@@ -58,10 +58,13 @@ const outputConfig = Type.Object({
   ),
 })
 
+/** Settings of an entry are refused (contract, `MessagesFallbackParam`): the next model would be tried with those of the request. */
+const fallback = Type.Object({ model: Type.String({ minLength: 1, maxLength: 256 }) }, { additionalProperties: false })
+
 export const messagesRequest = Type.Object({
   ...gatewayProperties,
   messages: Type.Array(message, { minItems: 1, maxItems: MOST_MESSAGES }),
-  max_tokens: tokenCount(1),
+  max_tokens: tokenCount(0),
   system: nullable(
     Type.Union([Type.String(), Type.Array(Type.Object({ type: Type.Literal('text'), text: Type.String() }), { maxItems: MOST_PARTS })]),
   ),
@@ -80,11 +83,7 @@ export const messagesRequest = Type.Object({
   speed: nullable(Type.Enum(['fast', 'standard'])),
   metadata: nullable(Type.Object({ user_id: nullable(Type.String({ maxLength: 256 })) })),
   cache_control: nullable(Type.Object({ type: Type.Literal('ephemeral'), ttl: nullable(Type.Enum(['5m', '1h'])) })),
-  fallbacks: nullable(
-    Type.Array(Type.Object({ model: Type.String({ minLength: 1, maxLength: 256 }) }, { additionalProperties: false }), {
-      maxItems: MAX_FALLBACKS,
-    }),
-  ),
+  fallbacks: nullable(Type.Union([Type.Literal('default'), Type.Array(fallback, { maxItems: MAX_FALLBACKS })])),
   container: nullable(Type.Union([Type.String(), Type.Object({})])),
   mcp_servers: nullable(Type.Array(Type.Object({ type: Type.String(), name: Type.String(), url: Type.String() }), SHORT)),
   inference_geo: nullable(Type.String()),

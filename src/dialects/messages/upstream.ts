@@ -8,6 +8,7 @@ import type { StreamEvent } from '../canon/events.ts'
 import type { CountedKind } from '../canon/outside-input.ts'
 import type { CanonicalRequest } from '../canon/request.ts'
 import type { ClientDialect, Encoded, Target, UpstreamDialect } from '../types.ts'
+import { nameVersion, USUAL_VERSION, VERSION_HEADER } from './api-version.ts'
 import { check } from './check.ts'
 import { messagesClient } from './client.ts'
 import { MessagesStreamDecoder } from './decode-stream.ts'
@@ -53,6 +54,7 @@ const NO_CAP = { max_tokens: MOST_TOKENS }
 /** POST /v1/messages/count_tokens: the same request, answered with the size of its input. */
 export const messagesCounting: ClientDialect = {
   ...messagesClient,
+  fillsCache: () => false,
   check: (body: JsonObject) => check(body.max_tokens === undefined ? { ...body, ...NO_CAP } : body),
   countBody: ({ tokens, estimated }) => (estimated ? { input_tokens: tokens, estimated } : { input_tokens: tokens }),
 }
@@ -103,7 +105,7 @@ function plainCount({ dropped }: Encoded, body: JsonObject, target: Target): Enc
 }
 
 /** The version of the API, which every call has to name; on Vertex AI it stands in the body alone (npm @anthropic-ai/vertex-sdk 1.1.3, client.js). */
-const VERSION = { 'anthropic-version': '2023-06-01' } as const
+const VERSION = { [VERSION_HEADER]: USUAL_VERSION } as const
 
 /** A provider that speaks Messages; its base URL ends before `/v1`. */
 export const anthropicUpstream: UpstreamDialect = {
@@ -115,6 +117,8 @@ export const anthropicUpstream: UpstreamDialect = {
   errorReply: (fault) => ({ body: faultBody(fault, {}) }),
   auth: (key) => ['x-api-key', key],
   headers: ({ raw_predict: isInBody }) => (isInBody === true ? {} : VERSION),
+  versionHeader: VERSION_HEADER,
+  nameVersion,
   parameters: anthropicParameters,
   fields: messagesFields,
   cap: messagesCap,

@@ -3,7 +3,9 @@
 import { Fault } from '../../core/faults.ts'
 import { isObject, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
 import type { StreamEvent } from '../canon/events.ts'
+import { StreamWords } from '../canon/stream-words.ts'
 import { decodeFault, endOf } from './fault.ts'
+import { noteItems } from './known-words.ts'
 import { restEvents } from './result-object.ts'
 import { decodeUsage } from './usage.ts'
 import { isCallItem, itemEvents } from './whole-item.ts'
@@ -33,5 +35,9 @@ export function decodeResult(body: JsonObject, out: StreamEvent[]): void {
   const usage = decodeUsage(body)
   if (usage) out.push({ type: 'usage', usage })
   restEvents(body, out)
-  out.push({ type: 'end', ...endOf(body, items.some(isCallItem)) })
+  const end = endOf(body, items.some(isCallItem))
+  const strange = new StreamWords()
+  noteItems(strange, items)
+  strange.addTo(end)
+  out.push({ type: 'end', ...end })
 }

@@ -5,11 +5,13 @@ import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../..
 import { argumentsText } from '../canon/call-arguments.ts'
 import { isErrorEvent } from '../canon/error-shape.ts'
 import { type BlockKind, isAnother, type StreamEvent } from '../canon/events.ts'
+import { StreamWords } from '../canon/stream-words.ts'
 import { LikeFrames, type Varying } from '../sse/like-frames.ts'
 import type { StreamDecoder } from '../types.ts'
 import { canonicalAnnotation, messageOf } from './answer-items.ts'
 import { decodeFault, endOf } from './fault.ts'
 import { ItemPlaces } from './item-places.ts'
+import { noteEvent, noteItems, notePart } from './known-words.ts'
 import { restEvents } from './result-object.ts'
 import { decodeUsage, ShownItems } from './usage.ts'
 import { FORMAT, formatNote, isCallItem, itemEvents, reasoningNotes } from './whole-item.ts'
@@ -58,6 +60,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   private sawCall = false
   private sawItem = false
   private readonly shown = new ShownItems()
+  private readonly strange = new StreamWords()
   private anything = false
 
   get replyId(): string | undefined {
@@ -86,13 +89,19 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     this.anything = true
     const before = out.length
     if (isErrorEvent(message, event)) this.fault(decodeFault(200, message), out)
-    else ResponsesStreamDecoder.handlers.get(stringOf(message.type) ?? event ?? '')?.(this, message, out)
+    else this.handle(stringOf(message.type) ?? event ?? '', message, out)
     const text = message.type === 'response.output_text.delta' ? message.delta : undefined
     this.like.learn(data, text, out.length === before + 1 ? out[before] : undefined)
   }
 
   end(out: StreamEvent[]): void {
     if (!this.ended) this.fault(new Fault(this.anything ? 'upstream_cut' : 'upstream_empty'), out)
+  }
+
+  private handle(type: string, message: JsonObject, out: StreamEvent[]): void {
+    const handler = ResponsesStreamDecoder.handlers.get(type)
+    if (handler) handler(this, message, out)
+    else noteEvent(this.strange, type)
   }
 
   private fault(fault: Fault, out: StreamEvent[]): void {
@@ -125,6 +134,11 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     ['response.failed', (self, message, out) => self.failed(message, out)],
     ['response.cancelled', (self, message, out) => self.failed(message, out)],
   ])
+
+  /** True for an event whose type has a handler. */
+  static reads(type: string): boolean {
+    return ResponsesStreamDecoder.handlers.has(type)
+  }
 
   private start(message: JsonObject, out: StreamEvent[]): void {
     const response = isObject(message.response) ? message.response : {}
@@ -216,7 +230,10 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   private partAdded(message: JsonObject, out: StreamEvent[]): void {
     const part = isObject(message.part) ? message.part : {}
     const kind = KIND_OF_PART[String(part.type)]
-    if (kind === undefined) return
+    if (kind === undefined) {
+      notePart(this.strange, part.type)
+      return
+    }
     const block = this.open(kind, message, out)
     const text = stringOf(part.text) ?? stringOf(part.refusal)
     if (text === undefined || text === '') return
@@ -266,6 +283,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     this.shown.done(done)
     if (this.shown.searches > searches || this.shown.paid !== paid) this.report({}, out)
     if (!item.begun) {
+      noteItems(this.strange, [done])
       itemEvents(done, this.numbers, out)
       return
     }
@@ -288,11 +306,16 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     for (const item of this.items.values()) this.endBlocks(item, out)
     const output = objectsOf(response.output)
     // Some providers send nothing but the finished object.
-    if (!this.sawItem) for (const item of output) itemEvents(item, this.numbers, out)
+    if (!this.sawItem) {
+      noteItems(this.strange, output)
+      for (const item of output) itemEvents(item, this.numbers, out)
+    }
     if (output.some(isCallItem)) this.sawCall = true
     this.report(response, out)
     restEvents(response, out)
     this.ended = true
-    out.push({ type: 'end', ...endOf(response, this.sawCall) })
+    const end = endOf(response, this.sawCall)
+    this.strange.addTo(end)
+    out.push({ type: 'end', ...end })
   }
 }

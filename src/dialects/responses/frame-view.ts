@@ -99,6 +99,11 @@ export class FrameView {
     return this.json !== -1 && OPENING.some((name) => text.startsWith(name, this.name))
   }
 
+  /** After `read`: true for a piece of something longer. */
+  isPiece(text: string): boolean {
+    return text.startsWith('.delta', this.nameEnd - 6)
+  }
+
   type(text: string): string {
     return text.slice(this.json + TYPE_AT, this.nameEnd)
   }
@@ -133,7 +138,7 @@ export class FrameView {
   }
 
   private deltaBytes(text: string): number {
-    if (!text.startsWith('.delta', this.nameEnd - 6)) return 0
+    if (!this.isPiece(text)) return 0
     const from = text.indexOf(DELTA, this.nameEnd)
     return from === -1 || from >= this.end ? 0 : textBytes(text, from + DELTA.length)
   }

@@ -5,13 +5,16 @@ import { PAID_TOOLS } from '../../core/money.ts'
 import { NO_ARGUMENTS } from '../canon/call-arguments.ts'
 import { isErrorEvent } from '../canon/error-shape.ts'
 import { isAnother, MEDIA_BYTES } from '../canon/events.ts'
+import { StreamWords } from '../canon/stream-words.ts'
 import { binary, FrameSplitter, frameData, utf8 } from '../sse/frames.ts'
 import type { Final, PassFacts, PassStream, ReplyContext } from '../types.ts'
 import { finishArguments, finishedCall } from './call-items.ts'
+import { ResponsesStreamDecoder } from './decode-stream.ts'
 import { closeStream, openStream } from './encode-stream.ts'
 import { decodeFault } from './fault.ts'
 import { CALL_DONE, digitsEnd, FrameView, spells } from './frame-view.ts'
 import { ItemPlaces } from './item-places.ts'
+import { noteEvent } from './known-words.ts'
 import { factsOf } from './pass-facts.ts'
 import { OpenItems, parseFrame } from './pass-repair.ts'
 import { readEvent } from './read-event.ts'
@@ -69,6 +72,7 @@ export class ResponsesPassStream implements PassStream {
   private readonly items = new OpenItems()
   private readonly places = new ItemPlaces()
   private readonly shown = new ShownItems()
+  private readonly strange = new StreamWords()
   /** Content frames before the commit point, as they came. */
   private held = ''
   /** The upstream's last object; `over` is set with it. */
@@ -245,10 +249,18 @@ export class ResponsesPassStream implements PassStream {
   private watch(frames: string, at: number): void {
     const { name, end } = this.view
     if (frames.startsWith(PARTIAL_IMAGE, name)) this.partialImage()
-    if (!frames.startsWith('output_item.', name)) return
+    if (!frames.startsWith('output_item.', name)) {
+      // Pieces come often, and each kind of them has an event that ends it.
+      if (!this.view.isPiece(frames)) this.strangeEvent(this.view.type(frames))
+      return
+    }
     const frame = frames.slice(at, end)
     if (frames.startsWith('added"', name + 12)) this.items.added(frame)
     else if (frames.startsWith('done"', name + 12)) this.done(frame, COUNTED.test(frame) ? parseFrame(frame)?.item : undefined)
+  }
+
+  private strangeEvent(type: string): void {
+    if (!ResponsesStreamDecoder.reads(type)) noteEvent(this.strange, type)
   }
 
   private partialImage(): void {
@@ -324,9 +336,15 @@ export class ResponsesPassStream implements PassStream {
     const response = isObject(message.response) ? message.response : {}
     if (type !== 'response.completed' && type !== 'response.incomplete' && type !== 'response.failed' && type !== 'response.cancelled') {
       if (this.committed && isAnother(response.id, this.id())) this.stop(new Fault('upstream_garbled'))
+      this.strangeEvent(type)
       return true
     }
-    const facts = factsOf(type === 'response.failed' ? { ...response, status: 'failed' } : response, this.shown, this.isBroken)
+    const facts = factsOf(
+      type === 'response.failed' ? { ...response, status: 'failed' } : response,
+      this.strange,
+      this.shown,
+      this.isBroken,
+    )
     this.usage = facts.usage
     this.end = facts.end
     this.fault = facts.fault

@@ -29,8 +29,9 @@ import { SaidTap } from '../reply/said-tap.ts'
 import { noteForSettlement } from '../request/client-request.ts'
 import { takesClientTools } from '../route/dialect-ability.ts'
 import { needsMedia, withMedia } from '../route/media-fetch.ts'
-import { callPath, credentialHeaders, providerAddress, traceOf } from '../route/provider-address.ts'
+import { callPath, credentialHeaders, inVersion, providerAddress, traceOf } from '../route/provider-address.ts'
 import { AnswerCheck, type Demands, demandsLost } from './answer-check.ts'
+import { nameVersion } from './api-version.ts'
 import { runLocal } from './local-run.ts'
 import type { RefusedEfforts } from './refused-efforts.ts'
 import { marking, PassRelay, type Relay, StreamAttempt } from './stream-attempt.ts'
@@ -169,6 +170,7 @@ function encode({ exchange, endpoint, dialect, lane, target, stops }: EndpointCa
           encodeFlat(exchange.request.client, dialect, request, target),
         )
   if (target.quirks.body) shapeBody(encoded.body, target.quirks)
+  nameVersion(exchange, dialect, encoded)
   // Of earlier turns of the same exchange.
   if (exchange.run.signer) encoded.body = withPlainIds(encoded.body)
   if (loweredCap(exchange, endpoint) !== undefined && !encoded.dropped.includes('max_tokens')) encoded.dropped.push('max_tokens')
@@ -340,7 +342,7 @@ function send(attempt: StreamAttempt | WholeAttempt, call: EndpointCall, encoded
   const { exchange, endpoint, dialect } = call
   const { provider } = endpoint
   const { address, path } = wayTo(endpoint, dialect, encoded.path)
-  const headers = exchange.request.stream ? address.streamHeaders : address.headers
+  const headers = inVersion(exchange.request.stream ? address.streamHeaders : address.headers, encoded.version, { provider, dialect })
   const pool = dependencies.pools.for(address)
   // Code that may throw runs before the call exists: otherwise the call's timers would fail an attempt that is not awaited.
   const request = {

@@ -24,7 +24,7 @@ interface ProviderAddress {
 }
 
 /** What a dialect adds to every call. */
-type Addressed = Pick<ProviderWire, 'auth' | 'headers'> & Pick<Partial<UpstreamDialect>, 'framing'>
+type Addressed = Pick<ProviderWire, 'auth' | 'headers' | 'versionHeader'> & Pick<Partial<UpstreamDialect>, 'framing'>
 
 const known = new WeakMap<Provider, ProviderAddress>()
 
@@ -61,6 +61,22 @@ export function credentialHeaders(
   { origin = providerAddress(provider, dialect).origin, method = 'POST', path, body, headers }: CallFacts,
 ): readonly string[] {
   return credential.headers({ method, origin, path, body, headers, keyHeader: (key) => keyHeader(provider, key, dialect) })
+}
+
+/**
+ * The headers of all calls, with another version of the API. One that the configuration states for the provider stays.
+ * @param headers of the provider's address.
+ */
+export function inVersion(
+  headers: string[],
+  version: string | undefined,
+  { provider, dialect }: { provider: Provider; dialect: Addressed },
+): string[] {
+  const name = dialect.versionHeader
+  if (version === undefined || name === undefined) return headers
+  if (Object.keys(provider.headers).some((own) => own.toLowerCase() === name)) return headers
+  const at = headers.indexOf(name)
+  return at === -1 ? headers : headers.with(at + 1, version)
 }
 
 /**

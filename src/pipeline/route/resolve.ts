@@ -24,6 +24,7 @@ import type { Advisor, Variant, Wish } from '../records.ts'
 import { callerCap, inputModalities, priceMoment, tierOf } from '../request/client-request.ts'
 import { havingIds } from '../request/provider-ids.ts'
 import { advisorBar, advisorsIn } from './advisors.ts'
+import { withCacheFill } from './cache-only.ts'
 import { DialectAbility, sentTo } from './dialect-ability.ts'
 import { hoistSearch, hoistTools, isSpareType, leaveToProviders, needsHoisting, offersShared, sparesTools } from './hoisted-tools.ts'
 import { offersSearch, settleSearch } from './native-search.ts'
@@ -77,7 +78,7 @@ export function resolveLayer(
   /** Searches and tools that the providers of all endpoints have are left to them. */
   function settled(routed: Routed): Routed {
     const pinned = routed.run.pinned ? narrow(routed, havingIds(routed.route.endpoints, routed.run.pinned)) : routed
-    const exchange = withThread(pinned)
+    const exchange = withCacheFill(withThread(pinned), dependencies.upstreams)
     const { hasOtherTools, edited } = exchange.request
     if (!hasOtherTools && !edited) return exchange
     if (offersSearch(exchange)) settleSearch(exchange, settings.plugins, dependencies.upstreams)

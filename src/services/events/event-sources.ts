@@ -87,7 +87,7 @@ export class EventSources {
 
   /**
    * Once for each word as long as its event is kept, whichever process reads it.
-   * @param kind what it is in the provider's format: `usage`, `end` or `tier`.
+   * @param kind what it is in the provider's format: `usage`, `end`, `tier`, `event`, `item` or `part`.
    * @returns false where this process has raised it before, or the provider has sent too many others.
    */
   unknownWord(provider: string, kind: string, word: string): boolean {

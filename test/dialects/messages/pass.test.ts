@@ -9,7 +9,7 @@ import { anthropicUpstream } from '../../../src/dialects/messages/upstream.ts'
 import type { Final, PassFacts, PassStream, PassWire, ReplyContext, Target } from '../../../src/dialects/types.ts'
 import { every } from '../../support/every.ts'
 import { property } from '../../support/seed.ts'
-import { COMPLETE, type Cut, cutAt, decode, fixture, jsonFixture, singly, target, whole } from './upstream-rig.ts'
+import { COMPLETE, type Cut, cutAt, decode, fixture, jsonFixture, ofWhole, singly, target, whole } from './upstream-rig.ts'
 
 const wire = anthropicUpstream.pass as PassWire
 
@@ -126,7 +126,7 @@ for (const name of COMPLETE) {
     const body = jsonFixture(`${name}.json`)
     const result = wire.result(body, context())
     const facts = fold(decode(bytes))
-    t.same([result.usage, result.end, result.fault], [facts.usage, facts.end, undefined])
+    t.same([result.usage, result.end, result.fault], [facts.usage, facts.end && ofWhole(facts.end), undefined])
     const reply = JSON.parse(result.finish(finalOf(result))) as JsonObject
     t.same(reply.content, body.content, 'content verbatim')
     t.match(reply, {

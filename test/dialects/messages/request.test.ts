@@ -47,7 +47,7 @@ const document = (source: JsonObject, more: JsonObject = {}): JsonObject => ({ t
 t.test('a wrong field is named, with what was expected there', async (t) => {
   const cases: [JsonObject, string][] = [
     [{ max_tokens: undefined }, 'max_tokens: is required'],
-    [{ max_tokens: 0 }, 'max_tokens: must be at least 1'],
+    [{ max_tokens: -1 }, 'max_tokens: must be at least 0'],
     [{ max_tokens: 1.5 }, 'max_tokens: expected an integer'],
     [{ messages: undefined }, 'messages: is required'],
     [{ messages: [] }, 'messages: must have at least 1 item'],

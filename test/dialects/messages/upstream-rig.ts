@@ -1,7 +1,7 @@
 /** Drives the upstream half of the Messages wire from outside: bytes of a provider in, canonical events out. */
 import { readdirSync, readFileSync } from 'node:fs'
 import type { Json, JsonObject } from '../../../src/core/json.ts'
-import type { StreamEvent } from '../../../src/dialects/canon/events.ts'
+import type { End, StreamEvent } from '../../../src/dialects/canon/events.ts'
 import type { Folded } from '../../../src/dialects/canon/fold.ts'
 import { EventOrder } from '../../../src/dialects/canon/order.ts'
 import type { CanonicalRequest } from '../../../src/dialects/canon/request.ts'
@@ -62,10 +62,17 @@ function checked(events: StreamEvent[]): StreamEvent[] {
   return events
 }
 
+/** An end without what a whole reply has not: events and pieces of blocks. */
+export function ofWhole({ unknownWords, ...end }: End): End {
+  const words = unknownWords?.filter(({ kind }) => kind === 'item')
+  return words && words.length > 0 ? { ...end, unknownWords: words } : end
+}
+
 /** A folded reply without what two ways of telling it may tell differently: white space between arguments. */
 export function plain(folded: Folded): unknown {
+  const { end } = folded
   const blocks = folded.blocks.map((block) => (block.kind === 'call' ? { ...block, text: JSON.parse(block.text) as Json } : block))
-  return JSON.parse(JSON.stringify({ ...folded, blocks, fault: folded.fault?.code }))
+  return JSON.parse(JSON.stringify({ ...folded, blocks, fault: folded.fault?.code, ...(end ? { end: ofWhole(end) } : {}) }))
 }
 
 export function request(fields: Partial<CanonicalRequest> = {}): CanonicalRequest {

@@ -155,10 +155,28 @@ export function ruleBroken(call: Call, betas: readonly string[], facts: ModelFac
   )
 }
 
+/** What version 2026-10-21 refuses (platform.claude.com, Migrating to API version 2026-10-21). */
+function removed(body: JsonObject): string | undefined {
+  const sampling = ['temperature', 'top_p', 'top_k'].find((name) => body[name] !== undefined)
+  if (sampling !== undefined) return `${sampling}: Extra inputs are not permitted`
+  for (const [i, { role, content }] of list(body.messages).entries()) {
+    const document = list(content).findIndex(({ type }) => role === 'assistant' && type === 'document')
+    if (document >= 0) return `messages.${i}.content.${document}: document blocks are not permitted in assistant messages`
+    const texts = list(content).flatMap((block) => (block.type === 'search_result' ? list(block.content) : [block]))
+    const cited = role === 'user' && texts.some(({ type, citations }) => type === 'text' && list(citations).length > 0)
+    if (cited) return `messages.${i}.content: citations are not permitted on text blocks of user messages`
+  }
+  return undefined
+}
+
+const VERSIONS = ['2023-06-01', '2026-10-21']
+
 function check(call: Call): Refusal | undefined {
-  const { headers } = call.request
-  if (headers['anthropic-version'] !== '2023-06-01') return refused('anthropic-version: header is required')
-  return checkBody(call)
+  const version = String(call.request.headers['anthropic-version'] ?? '')
+  if (version === '') return refused('anthropic-version: header is required')
+  if (!VERSIONS.includes(version)) return refused(`anthropic-version: "${version}" is not a valid version`)
+  const wrong = version === '2023-06-01' ? undefined : removed(call.body)
+  return wrong === undefined ? checkBody(call) : refused(wrong)
 }
 
 /** Without what differs between the provider's own address and those of clouds. */
