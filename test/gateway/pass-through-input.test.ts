@@ -213,6 +213,7 @@ t.test('what cannot be read costs what the operator has stated for that, and is 
     ['{"model": "m"}', { 'content-encoding': 'gzip' }],
     [JSON.stringify(messages({ system: 'x'.repeat(5_000_000) })), {}],
     ['{"model":"m","mcp_servers":[{"type":"url"}],"messages":[],"mcp_servers":[]}', {}],
+    [JSON.stringify(messages({ Model: 'dear' })), {}],
     [JSON.stringify(messages({ model: 'dear' })), {}],
     [JSON.stringify({ ...messages({}), model: undefined }), {}],
     [JSON.stringify(messages({ fallbacks: [{ model: 'dear' }] })), {}],

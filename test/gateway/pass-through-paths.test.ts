@@ -36,6 +36,7 @@ models:
     endpoints:
       - { provider: first, model: m, ${price} }
 ${priority ? '      - { provider: first, model: m, tier: priority, price: { prompt: "2.00", completion: "20.00" } }' : ''}
+  acme/other: { endpoints: [ { provider: first, model: unbounded, ${price} } ] }
 `,
   })
 
@@ -255,6 +256,13 @@ t.test('vectors are charged by their report, and at what their input can be wher
 const SILENT: readonly [name: string, path: string, body: JsonObject, reply: Answer, answer: number][] = [
   ['a stream without its usage', '/v1/chat/completions', ofModel({ stream: true }), chatStream(1, []), 1000],
   ['the same with a cap', '/v1/chat/completions', ofModel({ stream: true, max_completion_tokens: 300 }), chatStream(1, []), 300],
+  [
+    'no longest answer',
+    '/v1/chat/completions',
+    { ...ofModel({ stream: true, max_tokens: 50_000 }), model: 'unbounded' },
+    chatStream(1, []),
+    50_000,
+  ],
   ['three answers', '/v1/chat/completions', ofModel({ n: 3, max_tokens: 200, stream: true }), chatStream(3, []), 600],
   ['a cap of another format', '/v1/responses', { model: 'm', input: 'x', max_tokens: 1 }, jsonAnswer({ ...response, usage: null }), 1000],
   [

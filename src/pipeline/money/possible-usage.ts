@@ -20,8 +20,11 @@ const BODY_SHARE = 4
 /** Providers count the end of an answer by themselves, and predicted text that was rejected. */
 const CAP_SHARE = 5 / 4
 const CAP_MARGIN = 1_024
-/** Tokens of reasoning that some providers allow beside the cap that they were sent. */
-const REASONING_ROOM = 131_072
+/**
+ * Tokens of reasoning that some providers allow beside the cap that they were sent. The longest that is recommended are 81,920 (cards of Qwen3
+ * at huggingface.co, "Best Practices": "we suggest setting the max output length to 81,920 tokens"); half as much again is a choice of ours.
+ */
+export const REASONING_ROOM = 131_072
 const IMAGE_ROOM = 16_384
 /** Nano-dollars of fees of one answer. A choice of ours: an answer of `sonar-deep-research` costs about a dollar (docs.perplexity.ai, Pricing). */
 const MOST_FEES = 10_000_000_000

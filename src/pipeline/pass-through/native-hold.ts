@@ -4,9 +4,11 @@
  */
 import { Fault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { charge, holdFor, type Tariff, UNKNOWN_MAX_OUTPUT } from '../../ledger/pricing.ts'
+import { charge, holdFor, type Tariff } from '../../ledger/pricing.ts'
 import { TOOL_PROMPT_TOKENS } from '../../ledger/settlement.ts'
 import { keepNeeds, type Need, needOf, type Purse, UNKNOWN_CONTEXT } from '../money/outside-need.ts'
+import { REASONING_ROOM } from '../money/possible-usage.ts'
+import { mostRoundsOf } from '../money/provider-rounds.ts'
 import { contextOf, HELD_MEDIA_TOKENS } from '../request/client-request.ts'
 import { mediaIn } from './native-input.ts'
 import { chargedTariff, dearestOf, modelsOf, type PricedModel, type PriceList, pricedModels } from './native-prices.ts'
@@ -14,11 +16,6 @@ import type { NativeReading, Unread } from './native-reading.ts'
 import type { NativeRequest } from './native-requests.ts'
 import { longestAnswer } from './native-terms.ts'
 import type { Reported } from './reply-usage.ts'
-
-/** Rounds of one answer whose reports are believed where the provider runs tools, as in `provider-rounds.ts`. */
-const MOST_ROUNDS = 100
-/** Tokens of reasoning that some providers allow beside the longest answer, as in `possible-usage.ts`. */
-const REASONING_ROOM = 131_072
 
 /** What one request may cost. */
 interface Bound {
@@ -36,6 +33,7 @@ interface Bound {
 }
 
 export interface BoundNative {
+  readonly wire: string
   readonly bounds: readonly Bound[]
   /** True where the reply says nothing of what the work has cost. */
   readonly isLater: boolean
@@ -56,7 +54,7 @@ export function boundNative(native: NativeRequest, reading: NativeReading, price
   }
   const sum = (amount: (bound: Bound) => number): number => bounds.reduce((total, bound) => total + amount(bound), 0)
   const floor = sum(({ tariff, input }) => holdFor(tariff, input, 0).floor)
-  return { bounds, isLater: reading.isLater, own: sum(({ own }) => own), floor, full: sum(({ full }) => full) }
+  return { wire: native.wire, bounds, isLater: reading.isLater, own: sum(({ own }) => own), floor, full: sum(({ full }) => full) }
 }
 
 interface Setting {
@@ -77,7 +75,7 @@ function boundOf(native: NativeRequest, body: JsonObject, { reading, prices }: S
   const bytes = reading.requests.length === 1 ? reading.body.length : Buffer.byteLength(JSON.stringify(body))
   const sent = bytes + TOOL_PROMPT_TOKENS + mediaIn(body) * HELD_MEDIA_TOKENS
   const answers = native.terms.answers(body)
-  const outputOf = ({ maxOutput = UNKNOWN_MAX_OUTPUT }: PricedModel): number => answers * longestAnswer(native.terms, body, maxOutput)
+  const outputOf = (model: PricedModel): number => answers * Math.min(longestAnswer(native.terms, body, model.maxOutput), contextOf(model))
   // Each input of a list of vectors has a context to itself.
   const inputOf = (model: PricedModel): number => (native.replies === 'vectors' ? sent : Math.min(sent, contextOf(model)))
   const costOf = (model: PricedModel, tariff: Tariff): number => holdFor(tariff, inputOf(model), outputOf(model)).hold
@@ -115,7 +113,7 @@ export interface NativeCharge {
  * @param tier of a header of the request. @param at milliseconds since the epoch.
  */
 export function nativeCharge(
-  { bounds, isLater, full }: BoundNative,
+  { wire, bounds, isLater, full }: BoundNative,
   { price, reported, at, tier }: { price: number; reported: Reported | undefined; at: number; tier: string | undefined },
 ): NativeCharge {
   const [bound] = bounds
@@ -124,7 +122,7 @@ export function nativeCharge(
   const { usage, end } = reported
   const charged = charge(usage, chargedTariff(models, body, { end, at, tier })).total
   const context = Number.isFinite(contextOf(model)) ? contextOf(model) : UNKNOWN_CONTEXT
-  const rounds = need.inputs.some(({ field, runs }) => runs === true || field.startsWith('tools')) ? MOST_ROUNDS : 1
+  const rounds = need.inputs.some(({ field, runs }) => runs === true || field.startsWith('tools')) ? mostRoundsOf(wire) : 1
   const most = rounds * holdFor(tariff, Math.max(context, bound.input), output + REASONING_ROOM).hold
   return { cost: Math.max(price, Math.min(charged, most)), disputed: Math.max(0, charged - most), inFull: false }
 }

@@ -52,7 +52,8 @@ export async function readNative(native: NativeRequest, request: IncomingMessage
   })
   const body = objectIn(bytes)
   if (!body) return { unread: 'a body that is no JSON object', help: 'send one', body: bytes }
-  if (readsTwoWays(bytes, body)) return { unread: 'a body that can be read in two ways', help: 'name each member once', body: bytes }
+  if (readsTwoWays(bytes, body) || differsInCase(body))
+    return { unread: 'a body that can be read in two ways', help: 'name each member once', body: bytes }
   const table = reader.upstreams.get(native.wire)?.outside
   const requests = native.requestsIn(body)
   const inputs = requests.flatMap((one) => nativeInput(one, native.wire, table))
@@ -62,6 +63,12 @@ export async function readNative(native: NativeRequest, request: IncomingMessage
   if (first && isLater)
     return { unread: `${first.field} in a batch or in the background`, help: 'send such requests one by one', body: plain }
   return { requests, isLater, inputs, body: plain }
+}
+
+/** Some servers do not look at the case of names (Go's encoding/json), and may take the one that the gateway does not. */
+function differsInCase(body: JsonObject): boolean {
+  const names = Object.keys(body)
+  return new Set(names.map((name) => name.toLowerCase())).size < names.length
 }
 
 function objectIn(bytes: Buffer): JsonObject | undefined {

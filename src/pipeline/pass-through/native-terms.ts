@@ -1,5 +1,6 @@
 /** What bounds the answers to one request in a provider's own format: the caps that its body sets, and how many answers it wants. */
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { UNKNOWN_MAX_OUTPUT } from '../../ledger/pricing.ts'
 
 export interface AnswerTerms {
   /** Values that cap an answer; those that are no count are passed over. */
@@ -38,9 +39,10 @@ export const TERMS = {
   vectors: { caps: () => [], answers: () => 1, silent: true },
 } satisfies Record<string, AnswerTerms>
 
-/** Tokens of one answer at most. @param longest that the model writes. */
-export function longestAnswer(terms: AnswerTerms, body: JsonObject, longest: number): number {
+/** Tokens of one answer at most. @param longest that the model writes; undefined where that is not known. */
+export function longestAnswer(terms: AnswerTerms, body: JsonObject, longest: number | undefined): number {
   if (terms.silent) return 0
   const caps = terms.caps(body).flatMap((value) => countIn(value) ?? [])
-  return caps.length === 0 ? longest : Math.min(longest, Math.max(...caps))
+  if (caps.length === 0) return longest ?? UNKNOWN_MAX_OUTPUT
+  return Math.min(longest ?? Number.POSITIVE_INFINITY, Math.max(...caps))
 }
