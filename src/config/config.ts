@@ -165,6 +165,7 @@ function providerConfig(slug: string, settings: Resolved<typeof provider>, { isP
       discovery: list === false ? undefined : list,
       /** Nano-dollars per request; absent where the pass-through is closed. */
       passThroughPrice: isPassThroughOpen ? passThrough?.price : undefined,
+      passThroughUnreadPrice: isPassThroughOpen ? passThrough?.unreadPrice : undefined,
     }),
   }
 }

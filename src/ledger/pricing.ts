@@ -120,6 +120,7 @@ export function addParts(
   addFixed(sum, price, extras)
   if (usage.webSearches && price.webSearch !== undefined) sum.add(within(usage.webSearches, MOST_TOKENS), price.webSearch, 'web_search')
   if (usage.toolCalls) addTools(sum, price, usage.toolCalls)
+  if (usage.fees) addFees(sum, price, usage)
   const image = within(usage.imageOutput, output - reasoning)
   const spoken = within(usage.audioOutput, output - reasoning - image)
   completion.add(output - reasoning - image - spoken, price.completion, 'completion')
@@ -173,6 +174,15 @@ function addFixed(bill: Bill, price: Rates, extras: Extras | undefined): void {
   if (price.container !== undefined && extras?.containers) bill.add(extras.containers, price.container, 'container')
   if (extras?.toolCalls) addTools(bill, price, extras.toolCalls)
   if (extras?.drawn) bill.add(extras.drawn, price.drawing?.completion ?? price.imageOutput ?? price.completion)
+}
+
+const ATTO_PER_NANO = 1_000_000_000n
+
+/** What the provider states beside tokens, as far as the endpoint has no price for it: of each request, or of each search. */
+function addFees(bill: Bill, { request = 0n, webSearch = 0n }: Rates, { fees = 0, webSearches = 0 }: Usage): void {
+  const priced = request + webSearch * BigInt(Math.floor(within(webSearches, MOST_TOKENS)))
+  const rest = BigInt(Math.floor(within(fees, MOST_TOKENS))) - priced / ATTO_PER_NANO
+  if (rest > 0n) bill.add(1, rest * ATTO_PER_NANO, 'provider_fees')
 }
 
 function addTools(bill: Bill, { tools }: Rates, calls: ToolCalls): void {
@@ -368,8 +378,18 @@ export function plainRates(usage: Usage, tariff: PriceSnapshot, extras: Extras |
   return text
 }
 
-function isPlain({ audioInput, audioOutput, imageOutput, cacheWriteLong, webSearches, toolCalls, others, inputSplit }: Usage): boolean {
-  if (audioInput > 0 || audioOutput > 0 || imageOutput > 0) return false
+function isPlain({
+  audioInput,
+  audioOutput,
+  imageOutput,
+  cacheWriteLong,
+  webSearches,
+  toolCalls,
+  others,
+  inputSplit,
+  fees,
+}: Usage): boolean {
+  if (fees || audioInput > 0 || audioOutput > 0 || imageOutput > 0) return false
   return !cacheWriteLong && !webSearches && toolCalls === undefined && others === undefined && !inputSplit?.image
 }
 

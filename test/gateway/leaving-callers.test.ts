@@ -220,7 +220,7 @@ t.test('a caller that finishes sending behind two requests gets both replies', a
 const passing = (url: string): string => `
 auth: { keys: [ { name: app, key: "${KEY}", limit: "100.00", pass_through: true } ] }
 providers:
-  first: { dialect: openai-chat, base_url: "${url}/v1", key: "sk-provider-secret", pass_through: { price: "1.00" } }
+  first: { dialect: openai-chat, base_url: "${url}/v1", key: "sk-provider-secret", pass_through: { price: "1.00", unread_price: "1.00" } }
 models: { acme/one: { endpoints: [ { provider: first, model: m, price: { prompt: "1.00", completion: "2.00" } } ] } }
 `
 

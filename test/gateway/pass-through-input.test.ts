@@ -18,7 +18,7 @@ const KEYS = {
 type Key = keyof typeof KEYS
 
 /** One request costs $0.01 and a token $1 a million, in a context of a million. */
-const scene = (t: Test, answer: Script = () => jsonAnswer({ fine: true }), yaml = '') =>
+const scene = (t: Test, answer: Script = () => jsonAnswer({ fine: true }), { unread = '' } = {}) =>
   startScene(t, {
     answer,
     config: (url) => `
@@ -28,13 +28,13 @@ auth:
     - { name: five, key: "${KEYS.five}", limit: "5.00", pass_through: true }
     - { name: open, key: "${KEYS.open}", pass_through: true }
 providers:
-  first: { dialect: anthropic, base_url: "${url}/v1", key: sk-provider, pass_through: { price: "0.01" } }
+  first: { dialect: anthropic, base_url: "${url}/v1", key: sk-provider, pass_through: { price: "0.01"${unread === '' ? '' : `, unread_price: "${unread}"`} } }
   google: { dialect: gemini, base_url: "${url}/v1beta", key: sk-provider, pass_through: { price: "0.01" } }
   bare: { dialect: openai-chat, base_url: "${url}/v1", key: sk-provider, pass_through: { price: "0.01" } }
 models:
   acme/one: { context: 1000000, max_output: 1000, endpoints: [ { provider: first, model: m, price: { prompt: "1.00", completion: "1.00" } } ] }
   acme/two: { context: 1000000, max_output: 1000, endpoints: [ { provider: google, model: m, price: { prompt: "1.00", completion: "1.00" } } ] }
-${yaml}`,
+`,
   })
 
 const bearer = (key: Key) => ({ authorization: `Bearer ${KEYS[key]}` })
@@ -196,58 +196,79 @@ t.test('a stream is charged by its report, and comes through as it was sent', as
   await eventually('the charge', async () => (await spent(place, 'five')) === 0.3)
 })
 
-t.test('nothing that is reported costs more than a whole context', async (t) => {
+t.test('nothing that is reported costs more than a whole context, the answer and reasoning beside it; the rest is disputed', async (t) => {
   const place = await scene(t, () => jsonAnswer({ ...REPLY, ...usage(10 ** 12) }))
-  await (await place.gateway.post('/v1/passage/first/messages', continued, bearer('five'))).text()
-  t.equal(await spent(place, 'five'), 1.001)
+  const reply = await place.gateway.post('/v1/passage/first/messages', continued, bearer('five'))
+  await reply.text()
+  t.equal(await spent(place, 'five'), 1.131082)
+  const found = await place.gateway.get(`/v1/generation?id=${reply.headers.get('x-generation-id')}`, bearer('five'))
+  t.match(await found.json(), { data: { disputed_nano: 10 ** 15 + 10_000 - 1_131_082_000 } })
 })
 
-t.test('a body that cannot be read is held for a whole context', async (t) => {
-  const place = await scene(t)
-  const { gateway } = place
-  await every(t, 'of a small key', async (t) => {
-    for (const [body, headers] of [
-      ['not json', {}],
-      ['{"model": "m"}', { 'content-encoding': 'gzip' }],
-      [JSON.stringify(messages({ system: 'x'.repeat(5_000_000) })), {}],
-    ] as const) {
-      const refused = await gateway.post('/v1/passage/first/messages', body, { ...bearer('small'), ...headers })
-      t.equal(refused.status, 402, body.slice(0, 20))
-      t.match(await refused.text(), /a body /)
-      const served = await gateway.post('/v1/passage/first/messages', body, { ...bearer('five'), ...headers })
+t.test('what cannot be read costs what the operator has stated for that, and is refused where nothing is stated', async (t) => {
+  const closed = await scene(t)
+  const open = await scene(t, undefined, { unread: '0.50' })
+  const bodies = [
+    ['not json', {}],
+    ['{"model": "m"}', { 'content-encoding': 'gzip' }],
+    [JSON.stringify(messages({ system: 'x'.repeat(5_000_000) })), {}],
+    ['{"model":"m","mcp_servers":[{"type":"url"}],"messages":[],"mcp_servers":[]}', {}],
+    [JSON.stringify(messages({ Model: 'dear' })), {}],
+    [JSON.stringify(messages({ model: 'dear' })), {}],
+    [JSON.stringify({ ...messages({}), model: undefined }), {}],
+    [JSON.stringify(messages({ fallbacks: [{ model: 'dear' }] })), {}],
+    [JSON.stringify(messages({ preset: 'dear' })), {}],
+  ] as const
+  await every(t, 'bodies', async (t) => {
+    for (const [body, headers] of bodies) {
+      const refused = await closed.gateway.post('/v1/passage/first/messages', body, { ...bearer('five'), ...headers })
+      t.equal(refused.status, 403, body.slice(0, 40))
+      t.match(await refused.text(), /providers\.first\.pass_through\.unread_price/)
+      const small = await open.gateway.post('/v1/passage/first/messages', body, { ...bearer('small'), ...headers })
+      t.equal(small.status, 402)
+      const served = await open.gateway.post('/v1/passage/first/messages', body, { ...bearer('five'), ...headers })
       t.equal(served.status, 200)
-      t.equal(place.upstream.requests.at(-1)?.body.length, body.length)
+      t.equal(open.upstream.requests.at(-1)?.body.length, body.length)
     }
   })
+  t.equal(closed.upstream.requests.length, 0)
+  t.equal(await spent(open, 'five'), bodies.length / 2)
   const chunked = `POST /v1/passage/first/messages HTTP/1.1\r\nHost: g\r\nConnection: close\r\nAuthorization: Bearer ${KEYS.small}\r\nTransfer-Encoding: chunked\r\n\r\n`
   const body = JSON.stringify(messages({ thread: { type: 'continue' } }))
-  const twice = '{"model":"m","mcp_servers":[{"type":"url"}],"messages":[],"mcp_servers":[]}'
-  t.match(await rawExchange(gateway.url, `${chunked}${twice.length.toString(16)}\r\n${twice}\r\n0\r\n\r\n`), /^HTTP\/1\.1 402 .*two ways/s)
-  t.match(await rawExchange(gateway.url, `${chunked}${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`), /^HTTP\/1\.1 402 /)
+  const url = closed.gateway.url
+  t.match(await rawExchange(url, `${chunked}${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`), /^HTTP\/1\.1 402 /)
   const inside = JSON.stringify(messages({}))
-  t.match(await rawExchange(gateway.url, `${chunked}${inside.length.toString(16)}\r\n${inside}\r\n0\r\n\r\n`), /^HTTP\/1\.1 200 /)
-  t.equal(place.upstream.requests.at(-1)?.body, inside)
+  t.match(await rawExchange(url, `${chunked}${inside.length.toString(16)}\r\n${inside}\r\n0\r\n\r\n`), /^HTTP\/1\.1 200 /)
+  t.equal(closed.upstream.requests.at(-1)?.body, inside)
+})
+
+t.test('a million numbers are an input like any other', async (t) => {
+  const { gateway } = await scene(t)
+  const input = { model: 'm', input: Array.from({ length: 1_000_000 }, () => 1) }
+  t.equal((await gateway.post('/v1/passage/first/embeddings', input, bearer('five'))).status, 200)
 })
 
 t.test('where no price is known, and in batches, outside input is refused in words', async (t) => {
   const { gateway, upstream } = await scene(t)
-  const unpriced = await gateway.post('/v1/passage/bare/responses', { model: 'm', input: 'x', conversation: 'conv_1' }, bearer('five'))
-  t.equal(unpriced.status, 403)
-  t.match(await unpriced.text(), /conversation: .*no price of m is known/)
-  const plain = await gateway.post('/v1/passage/bare/responses', { model: 'm', input: 'x' }, bearer('five'))
-  t.equal(plain.status, 200)
+  for (const more of [{ conversation: 'conv_1' }, {}]) {
+    const unpriced = await gateway.post('/v1/passage/bare/responses', { model: 'm', input: 'x', ...more }, bearer('five'))
+    t.equal(unpriced.status, 403)
+    t.match(await unpriced.text(), /m, of which no price is known/)
+  }
   const batch = (params: JsonObject) => ({ requests: [{ custom_id: 'a', params }] })
   t.equal((await gateway.post('/v1/passage/first/messages/batches', batch(messages({})), bearer('five'))).status, 200)
   const refused = await gateway.post('/v1/passage/first/messages/batches', batch(continued), bearer('five'))
   t.equal(refused.status, 403)
-  t.match(await refused.text(), /thread: .*one by one/)
-  t.equal(upstream.requests.length, 2)
+  t.match(await refused.text(), /thread in a batch.*one by one/)
+  t.equal(upstream.requests.length, 1)
 })
 
-t.test('a WebSocket of Responses is held as a body that cannot be read', async (t) => {
+t.test('a WebSocket is what cannot be read', async (t) => {
   const { gateway } = await scene(t)
-  const handshake = (key: Key) =>
-    `GET /v1/passage/first/responses HTTP/1.1\r\nHost: g\r\nAuthorization: Bearer ${KEYS[key]}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`
-  t.match(await rawExchange(gateway.url, handshake('small')), /^HTTP\/1\.1 402 [\s\S]*WebSocket/)
-  t.notMatch(await rawExchange(gateway.url, handshake('open')), /^HTTP\/1\.1 402 /)
+  const handshake = (key: Key, path: string) =>
+    `GET /v1/passage/first/${path} HTTP/1.1\r\nHost: g\r\nAuthorization: Bearer ${KEYS[key]}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`
+  for (const path of ['responses', 'realtime?model=m', 'ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent']) {
+    t.match(await rawExchange(gateway.url, handshake('five', path)), /^HTTP\/1\.1 403 [\s\S]*a WebSocket.*unread_price/)
+    t.notMatch(await rawExchange(gateway.url, handshake('open', path)), /^HTTP\/1\.1 40/)
+  }
 })

@@ -214,7 +214,12 @@ export const provider = closed('One provider.', {
   ),
   quirks: withDefault(quirks, {}),
   pass_through: Type.Optional(
-    closed('Opens the pass-through to provider-native paths, `/v1/passage/<provider>/…`.', { price: perUnit('USD per request.') }),
+    closed('Opens the pass-through to provider-native paths, `/v1/passage/<provider>/…`.', {
+      price: perUnit('USD per request, at least.'),
+      unread_price: Type.Optional(
+        perUnit('USD per request of a key with a limit whose cost the gateway cannot read or bound. Without it such requests return 403.'),
+      ),
+    }),
   ),
   faults: Type.Optional(faults),
 })

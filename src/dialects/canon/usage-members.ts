@@ -30,13 +30,16 @@ export const USAGE_MEMBERS: Readonly<Record<UsageWire, UsageMembers>> = {
       completion_tokens_details completion_tokens_details.reasoning_tokens completion_tokens_details.audio_tokens
       completion_tokens_details.image_tokens
       cached_tokens num_cached_tokens prompt_cache_hit_tokens cache_read_input_tokens cache_creation_input_tokens cache_creation
-      server_tool_use_details server_tool_use_details.web_search_requests service_tier`),
+      server_tool_use_details server_tool_use_details.web_search_requests service_tier
+      server_side_tool_usage_details server_side_tool_usage_details.*`),
     within: words(`
       prompt_tokens_details.text_tokens prompt_tokens_details.image_tokens prompt_tokens_details.video_tokens
       prompt_tokens_details.multimodal_tokens completion_tokens_details.text_tokens
       completion_tokens_details.accepted_prediction_tokens completion_tokens_details.rejected_prediction_tokens
-      image_tokens prompt_cache_miss_tokens prompt_text_tokens prompt_image_tokens cached_prompt_text_tokens`),
+      image_tokens prompt_cache_miss_tokens prompt_text_tokens prompt_image_tokens cached_prompt_text_tokens
+      num_server_side_tools_used`),
     aside: words(`
+      cost_in_usd_ticks context_details context_details.*
       completion_time prompt_time queue_time total_time search_context_size is_byok inference_geo
       cost cost.* cost_details cost_details.* server_tool_use_details.tool_calls_requested server_tool_use_details.tool_calls_executed`),
     unpriced: words('citation_tokens num_search_queries prompt_audio_seconds server_side_tools_used num_sources_used'),
@@ -45,10 +48,13 @@ export const USAGE_MEMBERS: Readonly<Record<UsageWire, UsageMembers>> = {
     counted: words(`
       input_tokens output_tokens total_tokens input_tokens_details input_tokens_details.cached_tokens input_tokens_details.cache_write_tokens
       input_tokens_details.cache_write_tokens_details input_tokens_details.audio_tokens output_tokens_details
-      output_tokens_details.reasoning_tokens output_tokens_details.audio_tokens output_tokens_details.image_tokens`),
-    within: words('input_tokens_details.text_tokens input_tokens_details.image_tokens output_tokens_details.text_tokens'),
-    aside: words('cost cost_details cost_details.* is_byok'),
-    unpriced: words('server_side_tools_used num_sources_used num_server_side_tools_used'),
+      output_tokens_details.reasoning_tokens output_tokens_details.audio_tokens output_tokens_details.image_tokens
+      server_side_tool_usage_details server_side_tool_usage_details.*`),
+    // The sum of the details.
+    within: words(`
+      input_tokens_details.text_tokens input_tokens_details.image_tokens output_tokens_details.text_tokens num_server_side_tools_used`),
+    aside: words('cost cost_details cost_details.* cost_in_usd_ticks is_byok context_details context_details.*'),
+    unpriced: words('server_side_tools_used num_sources_used'),
   },
   anthropic: {
     counted: words(`

@@ -16,6 +16,8 @@ export interface Usage {
   webSearches?: number | undefined
   /** Calls of its other tools that it takes a fee for, by type. */
   toolCalls?: Readonly<Partial<Record<PaidTool, number>>> | undefined
+  /** Nano-dollars that the provider states for what no other count here has: searches and citations (`provider-fees.ts`). */
+  fees?: number | undefined
   /**
    * Rounds that the provider has run for the answer beside what the other counts hold. They are charged, and callers are not shown them
    * as tokens of the answer. `model` is the provider's name of another model that ran them; absent: the same.

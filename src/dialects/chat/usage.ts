@@ -2,6 +2,7 @@
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { usd } from '../../core/money.ts'
 import { count, statedCount } from '../canon/counts.ts'
+import { beyondFees, feesIn, toolUseIn } from '../canon/provider-fees.ts'
 import { type Usage, withEarlierSides } from '../canon/usage.ts'
 import { unknownMembers } from '../canon/usage-members.ts'
 import type { Final } from '../types.ts'
@@ -101,10 +102,17 @@ export function decodeUsage(raw: unknown, before?: Usage): Usage | undefined {
   }
   const searches = isObject(raw.server_tool_use_details) ? count(raw.server_tool_use_details.web_search_requests) : 0
   if (searches > 0) own.webSearches = searches
+  const use = toolUseIn(raw)
+  if (use) Object.assign(own, use)
   addCacheBeside(own, raw)
   if (written.long > 0) own.cacheWriteLong = written.long
   const unknown = unknownMembers('openai-chat', raw)
-  if (unknown) own.unknownMembers = unknown
+  const fees = feesIn(raw)
+  const left = fees === undefined ? unknown : beyondFees(unknown)
+  if (left) own.unknownMembers = left
+  if (fees) own.fees = fees
+  // Reasoning with a cost of its own stands beside the output, and is in the fees.
+  if (fees && raw.reasoning_tokens !== undefined) own.reasoning = count(out.reasoning_tokens)
   const usage = withEarlierSides(own, before, { input: sent !== undefined, output: made !== undefined })
   addMissing(usage, count(raw.total_tokens))
   usage.cached = Math.min(usage.cached, usage.input)

@@ -4,6 +4,7 @@ import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json
 import { PAID_TOOLS, type PaidTool, usd } from '../../core/money.ts'
 import { count, statedCount } from '../canon/counts.ts'
 import { IMAGE_TOKENS } from '../canon/events.ts'
+import { toolUseIn } from '../canon/provider-fees.ts'
 import { addCalls, NO_REPORT, noUsage, type Usage, withEarlierSides, withSearches } from '../canon/usage.ts'
 import { unknownMembers } from '../canon/usage-members.ts'
 import type { Final } from '../types.ts'
@@ -66,8 +67,9 @@ export class ShownItems {
 export function decodeUsage({ usage, output, tool_usage: ofTools }: JsonObject, shown?: ShownItems): Usage | undefined {
   const { image_gen: drawn, web_search: searched } = isObject(ofTools) ? ofTools : {}
   const billed = isObject(searched) ? statedCount(searched.num_requests) : undefined
-  const searches = billed ?? Math.max(searchesIn(output), shown?.searches ?? 0)
-  const toolCalls = mostCalls(paidCallsIn(output), shown?.paid)
+  const stated = isObject(usage) ? toolUseIn(usage) : undefined
+  const searches = billed ?? Math.max(searchesIn(output), shown?.searches ?? 0, stated?.webSearches ?? 0)
+  const toolCalls = mostCalls(mostCalls(paidCallsIn(output), shown?.paid), stated?.toolCalls)
   const counts = countsOf(usage)
   const images = drawnUsage(drawn) ?? (counts ? shownImages(Math.max(imagesIn(output), shown?.images ?? 0)) : undefined)
   if (!counts && searches === 0 && !toolCalls && !images) return undefined

@@ -8,7 +8,7 @@ import type { ApiKey } from '../../plugin-api/key.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import type { Guarded } from '../exchange.ts'
 import type { GuardrailBudget } from '../guard/guardrail-setting.ts'
-import { accountOf, allowancesOf, type Hold, isBudget, overBudget } from './hold.ts'
+import { accountOf, allowancesOf, type Hold, type HoldPart, isBudget, overBudget } from './hold.ts'
 import { writeHold } from './turn-cost.ts'
 
 interface FixedPayer {
@@ -18,12 +18,13 @@ interface FixedPayer {
 }
 
 /**
- * Reserves an amount, under all allowances of the key at once; a crash is charged all of it.
- * @param amount nano-dollars above 0.
+ * Reserves an amount, under all allowances of the key at once; a crash is charged all of it, or what the part says.
+ * @param part nano-dollars above 0.
  * @param what costs it, with its verb, as the 402 names it to the caller.
  * @throws Fault 402 where the key has less left, 403 where a guardrail's budget has; 503 where the store of record does not answer.
  */
-export async function takeFixed(hold: Hold, { key, budgets, credit }: FixedPayer, amount: number, what: string): Promise<void> {
+export async function takeFixed(hold: Hold, { key, budgets, credit }: FixedPayer, part: number | HoldPart, what: string): Promise<void> {
+  const { amount, floor } = typeof part === 'number' ? { amount: part, floor: part } : part
   const account = accountOf(key, credit)
   const allowances = allowancesOf(key, budgets)
   if ((await hold.take(account, fixedAsk(amount), allowances)) === undefined) {
@@ -35,7 +36,7 @@ export async function takeFixed(hold: Hold, { key, budgets, credit }: FixedPayer
       metadata: { needed: usdText(amount), left: usdText(left) },
     })
   }
-  hold.raiseFloor(amount)
+  hold.raiseFloor(floor)
 }
 
 /** Who of a request may charge beside its provider. */

@@ -32,7 +32,11 @@ export interface Need {
 export const NO_NEED: Need = { inputs: [], tokens: 0, full: 0, least: 0 }
 
 /** @param body tokens that the hold counts for the body. */
-export function needOf(endpoint: Endpoint, inputs: readonly OutsideInput[], { tariff, body }: { tariff: Tariff; body: number }): Need {
+export function needOf(
+  endpoint: Pick<Endpoint, 'context'>,
+  inputs: readonly OutsideInput[],
+  { tariff, body }: { tariff: Tariff; body: number },
+): Need {
   const context = contextOf(endpoint)
   const room = Math.max(0, (Number.isFinite(context) ? context : UNKNOWN_CONTEXT) - body)
   let bounded = 0

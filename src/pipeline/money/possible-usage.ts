@@ -20,9 +20,14 @@ const BODY_SHARE = 4
 /** Providers count the end of an answer by themselves, and predicted text that was rejected. */
 const CAP_SHARE = 5 / 4
 const CAP_MARGIN = 1_024
-/** Tokens of reasoning that some providers allow beside the cap that they were sent. */
-const REASONING_ROOM = 131_072
+/**
+ * Tokens of reasoning that some providers allow beside the cap that they were sent. The longest that is recommended are 81,920 (cards of Qwen3
+ * at huggingface.co, "Best Practices": "we suggest setting the max output length to 81,920 tokens"); half as much again is a choice of ours.
+ */
+export const REASONING_ROOM = 131_072
 const IMAGE_ROOM = 16_384
+/** Nano-dollars of fees of one answer. A choice of ours: an answer of `sonar-deep-research` costs about a dollar (docs.perplexity.ai, Pricing). */
+const MOST_FEES = 10_000_000_000
 type Known = Accepted & MaybeAimed & MaybePlanned
 
 interface Bounds {
@@ -51,7 +56,8 @@ function boundsOf(exchange: Known, turn: Turn, usage: Usage): Bounds {
 const bounded = (context: number): number => Math.min(context, UNKNOWN_CONTEXT)
 
 function isPossible(usage: Usage, bounds: Bounds): boolean {
-  const { input, output, webSearches = 0, toolCalls, others } = usage
+  const { input, output, webSearches = 0, toolCalls, others, fees = 0 } = usage
+  if (fees > MOST_FEES) return false
   if (input > bounds.input || output > bounds.output || webSearches > bounds.calls) return false
   if (toolCalls && Object.values(toolCalls).some((calls) => calls > bounds.calls)) return false
   return others === undefined || isPossible(sumOf(others), bounds)
@@ -69,7 +75,7 @@ function sumOf(others: NonNullable<Usage['others']>): Usage {
 /** The same with no more than is possible. */
 function possiblePart(usage: Usage, bounds: Bounds): Usage {
   // The hold bounds all of it: no estimate is added for a side that is not counted.
-  const { webSearches, toolCalls: _, others: __, inputUnknown: ___, outputUnknown: ____, ...rest } = usage
+  const { webSearches, toolCalls: _, others: __, fees = 0, inputUnknown: ___, outputUnknown: ____, ...rest } = usage
   const output = Math.min(usage.output, Math.floor(bounds.output))
   return {
     ...rest,
@@ -79,6 +85,7 @@ function possiblePart(usage: Usage, bounds: Bounds): Usage {
     imageOutput: Math.min(usage.imageOutput, output),
     audioOutput: Math.min(usage.audioOutput, output),
     ...(webSearches ? { webSearches: Math.min(webSearches, bounds.calls) } : {}),
+    ...(fees > 0 && fees <= MOST_FEES ? { fees } : {}),
   }
 }
 
@@ -112,7 +119,12 @@ export function believe(exchange: Known, turn: Turn, price: () => Pricing): void
   const whole = within(possibleSides(usage, bounds))
   const part = cost(whole) > held ? within(noUsage()) : whole
   // Fees of tools alone may be more than was held.
-  const believed: Usage = { ...part, webSearches: cost(part) > held ? undefined : part.webSearches, estimated: true }
+  const believed: Usage = {
+    ...part,
+    webSearches: cost(part) > held ? undefined : part.webSearches,
+    fees: cost(part) > held ? undefined : part.fees,
+    estimated: true,
+  }
   turn.usage = believed
   turn.disputed = (turn.disputed ?? 0) + Math.max(0, cost(usage) - cost(believed))
 }

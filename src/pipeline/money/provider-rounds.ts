@@ -21,6 +21,9 @@ const MOST_CALLS = 10
  */
 const MOST_CALLS_OF: Readonly<Record<string, number>> = { 'openai-responses': 99 }
 
+/** Calls of the model for one answer of a wire whose provider runs tools, where nothing bounds them. */
+export const mostRoundsOf = (wire: string): number => 1 + (MOST_CALLS_OF[wire] ?? MOST_CALLS)
+
 /** Several may be made in one round. A choice of ours: no provider states how many. */
 const MOST_PAID_CALLS = 1_000
 

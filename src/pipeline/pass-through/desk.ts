@@ -5,7 +5,6 @@ import type { Duplex } from 'node:stream'
 import { asFault, Fault, isAccountFault } from '../../core/faults.ts'
 import type { FirstUse } from '../../core/first-use.ts'
 import type { GenerationId, GenerationIds } from '../../core/ids.ts'
-import type { Usage } from '../../dialects/canon/usage.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import type { Catalog } from '../../routing/catalog/catalog.ts'
 import type { Endpoint, Provider } from '../../routing/catalog/types.ts'
@@ -19,11 +18,12 @@ import { accountOf, allowancesOf, Hold, isLimited } from '../money/hold.ts'
 import { withoutEcho } from '../refusal/echoed-words.ts'
 import { authenticateCaller, bucketOf, type KeyLookup } from '../request/admit.ts'
 import { keyHeader } from '../route/provider-address.ts'
-import { type HeldNative, keepNative, nativeCost } from './native-hold.ts'
-import { type ReadBody, readNative } from './native-reading.ts'
-import { type NativeRequest, nativeRequest } from './native-requests.ts'
+import { type BoundNative, boundNative, keepNative, type NativeCharge, nativeCharge, unreadFault } from './native-hold.ts'
+import type { IdOwner } from './native-ids.ts'
+import { type ReadBody, readNative, type Unread } from './native-reading.ts'
+import { type NativeRequest, type Operation, operationOf } from './native-requests.ts'
 import { withPlainPath } from './path-ids.ts'
-import { ReplyUsage } from './reply-usage.ts'
+import { ReplyUsage, type Reported } from './reply-usage.ts'
 
 const PASS_THROUGH_PREFIX = '/v1/passage/'
 
@@ -72,21 +72,29 @@ interface Booking {
   provider: Provider
   /** Below the provider's base URL, with its query. */
   path: string
+  /** Nano-dollars; the least that the request costs. */
   price: number
   hold: Hold
-  /** Of a generating request of a key with a limit. */
-  native: NativeRequest | undefined
   body: Buffer | undefined
-  /** Set where credit is kept free for outside input. */
-  held: HeldNative | undefined
+  /** Of a generating request of a key with a limit. */
+  bounded: Bounded | undefined
+  /** True where nothing says what the provider bills for it. */
+  isUnpriced: boolean
   startedAt: number
   traced: PassThroughTrace | undefined
+}
+
+interface Bounded {
+  readonly native: NativeRequest
+  readonly bound: BoundNative
+  /** The tier of service that a header requests. */
+  readonly tier: string | undefined
 }
 
 export interface DeskSource {
   readonly dependencies: Pick<
     ChainDependencies,
-    'clock' | 'failures' | 'journal' | 'credit' | 'admission' | 'upstreams' | 'alarm' | 'summaries'
+    'clock' | 'failures' | 'journal' | 'credit' | 'admission' | 'upstreams' | 'wires' | 'alarm' | 'summaries'
   >
   readonly proxy: FirstUse<PassThroughProxy>
   readonly ids: GenerationIds
@@ -145,9 +153,8 @@ export class PassThroughDesk {
   }
 
   private call(booking: Booking, request: IncomingMessage): PassThroughCall {
-    const { provider, path, traced, native, body, held } = booking
-    const spoken = held && native && this.dependencies.upstreams.get(native.wire)
-    const reader = spoken && new ReplyUsage(spoken)
+    const { provider, path, traced, bounded, body } = booking
+    const reader = bounded && this.readerOf(bounded.native)
     const credential = provider.credential?.forCall()
     const used = credential?.grant
     const dialect = this.dependencies.upstreams.get(provider.dialect)
@@ -182,10 +189,9 @@ export class PassThroughDesk {
           credential.renew(used).catch(() => {})
         if (end.fault && isAccountFault(end.fault)) this.dependencies.alarm(provider, end.fault, undefined)
         const { id, key, startedAt: started } = booking
-        const usage = reader?.usage()
-        const cost = costOf(booking, end, usage)
-        this.seen({ id: id.id, key, provider, cost, started, end }, request, traced)
-        return this.settle(booking, end, { cost, usage })
+        const came = cameTo(booking, end, { reader, at: this.dependencies.clock.now() })
+        this.seen({ id: id.id, key, provider, cost: came.cost, started, end }, request, traced)
+        return this.settle(booking, end, came)
       },
     }
   }
@@ -213,22 +219,28 @@ export class PassThroughDesk {
     if (credential && !credential.ready(dependencies.clock.now())) await credential.refresh()
     await dependencies.admission.request(key)
     await body?.reserve(bucketOf(key))
+    const operation = body ? operationOf(request, path) : 'unknown'
+    const limited = isLimited(key, budgets)
     // Bodies of keys without a limit go through unread.
-    const native = isLimited(key, budgets) && hasBody(request, body) ? nativeRequest(path) : undefined
-    const { upstreams, credit } = dependencies
-    const reading = native && (await readNative(native, request, { ...named, upstreams, read: body?.read }))
-    const price = provider.passThroughPrice
+    const read = limited ? await this.readOf(request, operation, { ...named, read: body?.read }) : undefined
+    const price = read && 'unread' in read ? priceOfUnread(provider, read) : provider.passThroughPrice
     const hold = new Hold()
-    await takeFixed(hold, { key, budgets, credit }, price, `a pass-through request to ${slug} costs`)
-    const purse = { hold, account: accountOf(key, credit), allowances: allowancesOf(key, budgets), at: dependencies.clock.now() }
-    const held =
-      reading &&
-      (await keepNative(reading, this.endpointsOf(provider), purse).catch((thrown: unknown) => {
+    const spender = { key, budgets, credit: dependencies.credit }
+    const bound = read && 'bound' in read ? read.bound : undefined
+    const part = { amount: Math.max(price, bound?.own ?? 0), floor: Math.max(price, bound?.floor ?? 0) }
+    await takeFixed(hold, spender, part, `a pass-through request to ${slug} may cost`)
+    if (bound) {
+      const purse = { hold, account: accountOf(key, dependencies.credit), allowances: allowancesOf(key, budgets) }
+      await keepNative(bound, purse).catch((thrown: unknown) => {
         hold.release()
         throw thrown
-      }))
+      })
+    }
     const id = this.source.ids.next(dependencies.clock.now())
-    const booking = { id, key, provider, path, price, hold, native, body: reading?.body, held, startedAt: dependencies.clock.monotonic() }
+    const bounded = read && 'bound' in read ? read : undefined
+    const isUnpriced = operation !== 'idle' && !bounded
+    const startedAt = dependencies.clock.monotonic()
+    const booking = { id, key, provider, path, price, hold, body: read?.body, bounded, isUnpriced, startedAt }
     const endpoint = `passage@${provider.slug}`
     try {
       await hold.write(dependencies.journal, {
@@ -242,10 +254,34 @@ export class PassThroughDesk {
     } catch (thrown) {
       const fault = asFault(thrown)
       // The row may exist all the same, so it is settled; the caller gets the fault.
-      this.settle(booking, { status: null, outcome: 'failed' }, { cost: 0, usage: undefined }).catch(() => {})
+      this.settle(booking, { status: null, outcome: 'failed' }, NOTHING).catch(() => {})
       throw fault
     }
     return booking
+  }
+
+  /** Reads a request of a key with a limit, and bounds what it may cost. @returns undefined where no model works for it. */
+  private async readOf(
+    request: IncomingMessage,
+    operation: Operation,
+    { read, ...named }: IdOwner & { read: ReadBody | undefined },
+  ): Promise<(Bounded & { body: Buffer }) | Unread | undefined> {
+    if (operation === 'idle') return undefined
+    if (!read) return { unread: 'a WebSocket', help: 'send requests over HTTP' }
+    if (operation === 'unknown') return { unread: 'an operation that the gateway does not know', help: 'use another one' }
+    const { upstreams, clock } = this.dependencies
+    const reading = await readNative(operation, request, { ...named, upstreams, read })
+    if ('unread' in reading) return reading
+    const { provider } = named
+    const bound = boundNative(operation, reading, { provider, endpoints: this.endpointsOf(provider), at: clock.now() })
+    if ('unread' in bound) return bound
+    return { native: operation, bound, tier: tierOf(request), body: reading.body }
+  }
+
+  private readerOf({ wire, replies }: NativeRequest): ReplyUsage | undefined {
+    const { upstreams, wires } = this.dependencies
+    const dialect = upstreams.get(wire)
+    return dialect && new ReplyUsage(dialect, replies === 'vectors' ? wires.get(wire) : undefined)
   }
 
   private endpointsOf({ slug }: Provider): readonly Endpoint[] {
@@ -264,9 +300,10 @@ export class PassThroughDesk {
     return budgetsFor(own, key)
   }
 
-  private async settle(booking: Omit<Booking, 'traced'>, end: PassThroughEnd, { cost, usage }: Came): Promise<void> {
+  private async settle(booking: Omit<Booking, 'traced'>, end: PassThroughEnd, { cost, disputed, inFull, reported }: Came): Promise<void> {
     const { dependencies } = this
-    const { id, provider, hold } = booking
+    const { id, provider, hold, isUnpriced } = booking
+    const usage = reported?.usage
     const { committed } = await hold.settle(dependencies.journal, {
       seq: id.seq,
       status: end.outcome,
@@ -277,7 +314,7 @@ export class PassThroughDesk {
       cached: usage?.cached ?? 0,
       cacheWrite: usage?.cacheWrite ?? 0,
       reasoning: usage?.reasoning ?? 0,
-      estimated: false,
+      estimated: inFull,
       facts: JSON.stringify({
         model: 'passage',
         provider: provider.name,
@@ -285,6 +322,8 @@ export class PassThroughDesk {
         operation: 'passage',
         generation_time: Math.round(dependencies.clock.monotonic() - booking.startedAt),
         cancelled: end.outcome === 'aborted',
+        price_unknown: isUnpriced && end.outcome !== 'failed' && end.sent !== false ? true : undefined,
+        disputed_nano: disputed > 0 ? disputed : undefined,
         provider_responses: [{ provider_name: provider.name, status: end.status, code: end.fault?.code, cause: end.fault?.reason }],
       }),
     })
@@ -293,16 +332,40 @@ export class PassThroughDesk {
 }
 
 /** What a request came to; nano-dollars. */
-interface Came {
-  readonly cost: number
-  readonly usage: Usage | undefined
+interface Came extends NativeCharge {
+  readonly reported: Reported | undefined
 }
 
-const hasBody = ({ method = 'GET' }: IncomingMessage, body: PassThroughBody | undefined): boolean =>
-  body === undefined || (method !== 'GET' && method !== 'HEAD')
+const NOTHING: Came = { cost: 0, disputed: 0, inFull: false, reported: undefined }
 
-/** A request that the provider never got, or never answered, costs nothing; one with outside input at least what its reply reports. */
-function costOf({ price, held }: Pick<Booking, 'price' | 'held'>, end: PassThroughEnd, usage: Usage | undefined): number {
-  const own = end.outcome === 'failed' || end.sent === false ? 0 : price
-  return held ? nativeCost(own, held, usage) : own
+/** Headers by which the tier of service is requested (Amazon Bedrock; Vertex AI). */
+const TIER_HEADERS = ['x-amzn-bedrock-service-tier', 'x-vertex-ai-llm-shared-request-type'] as const
+
+function tierOf({ headers }: IncomingMessage): string | undefined {
+  const value = TIER_HEADERS.map((name) => headers[name]).find((each) => each !== undefined)
+  return value === undefined ? undefined : String(value)
+}
+
+/** @throws Fault 403 where the operator has stated none. */
+function priceOfUnread({ slug, passThroughPrice = 0, passThroughUnreadPrice: unread }: Provider, what: Unread): number {
+  if (unread === undefined) throw unreadFault(what, slug)
+  return Math.max(passThroughPrice, unread)
+}
+
+/**
+ * A request that the provider never got, or never answered, costs nothing, and one that it refused its price. Otherwise it costs what its
+ * reply reports, and all that was held where nothing has been reported: a caller that leaves early does not know what that would have been.
+ */
+function cameTo(
+  { price, bounded }: Pick<Booking, 'price' | 'bounded'>,
+  end: PassThroughEnd,
+  { reader, at }: { reader: ReplyUsage | undefined; at: number },
+): Came {
+  const { outcome, status, sent } = end
+  const reported = outcome === 'completed' ? reader?.reported() : undefined
+  if (outcome === 'failed' || sent === false) return NOTHING
+  const isRefused = status !== null && (status < 200 || status > 299)
+  if (!bounded || isRefused || (reader?.hasFailed && !reported)) return { ...NOTHING, cost: price }
+  const { bound, tier } = bounded
+  return { ...nativeCharge(bound, { price, reported, at, tier }), reported }
 }

@@ -1,50 +1,136 @@
-/** Credit for the outside input of a generating request of the pass-through, and what its reply says that it came to. */
+/**
+ * Credit for a generating request of the pass-through: what its body, its answer and its outside input may cost at most; and what it is
+ * charged by the report of its reply, or in full where there is none.
+ */
 import { Fault } from '../../core/faults.ts'
-import type { Usage } from '../../dialects/canon/usage.ts'
-import { charge, holdFor, type Tariff, tariffAt, UNKNOWN_MAX_OUTPUT } from '../../ledger/pricing.ts'
-import type { Endpoint } from '../../routing/catalog/types.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { charge, holdFor, type Tariff } from '../../ledger/pricing.ts'
+import { TOOL_PROMPT_TOKENS } from '../../ledger/settlement.ts'
 import { keepNeeds, type Need, needOf, type Purse, UNKNOWN_CONTEXT } from '../money/outside-need.ts'
-import type { NativeReading } from './native-reading.ts'
+import { REASONING_ROOM } from '../money/possible-usage.ts'
+import { mostRoundsOf } from '../money/provider-rounds.ts'
+import { contextOf, HELD_MEDIA_TOKENS } from '../request/client-request.ts'
+import { mediaIn } from './native-input.ts'
+import { chargedTariff, dearestOf, modelsOf, type PricedModel, type PriceList, pricedModels } from './native-prices.ts'
+import type { NativeReading, Unread } from './native-reading.ts'
+import type { NativeRequest } from './native-requests.ts'
+import { longestAnswer } from './native-terms.ts'
+import type { Reported } from './reply-usage.ts'
 
-export interface HeldNative {
+/** What one request may cost. */
+interface Bound {
+  readonly models: readonly PricedModel[]
+  readonly body: JsonObject
+  /** The dearest that may serve, and its price. */
+  readonly model: PricedModel
   readonly tariff: Tariff
-  /** Nano-dollars that one request of the model can cost at most: what is reported beyond it is not believed. */
-  readonly most: number
+  readonly input: number
+  readonly output: number
+  readonly need: Need
+  /** Nano-dollars without and with its outside input. */
+  readonly own: number
+  readonly full: number
+}
+
+export interface BoundNative {
+  readonly wire: string
+  readonly bounds: readonly Bound[]
+  /** True where the reply says nothing of what the work has cost. */
+  readonly isLater: boolean
+  /** Nano-dollars of all that is in the bodies, and of the input alone. */
+  readonly own: number
+  readonly floor: number
+  /** The same with outside input: the charge where nothing is reported. */
+  readonly full: number
+}
+
+/** @param at milliseconds since the epoch. @returns `Unread` where no price of a model is known. */
+export function boundNative(native: NativeRequest, reading: NativeReading, prices: PriceList & { at: number }): BoundNative | Unread {
+  const bounds: Bound[] = []
+  for (const body of reading.requests) {
+    const bound = boundOf(native, body, { reading, prices })
+    if ('unread' in bound) return { ...bound, body: reading.body }
+    bounds.push(bound)
+  }
+  const sum = (amount: (bound: Bound) => number): number => bounds.reduce((total, bound) => total + amount(bound), 0)
+  const floor = sum(({ tariff, input }) => holdFor(tariff, input, 0).floor)
+  return { wire: native.wire, bounds, isLater: reading.isLater, own: sum(({ own }) => own), floor, full: sum(({ full }) => full) }
+}
+
+interface Setting {
+  readonly reading: NativeReading
+  readonly prices: PriceList & { at: number }
+}
+
+function boundOf(native: NativeRequest, body: JsonObject, { reading, prices }: Setting): Bound | Unread {
+  const names = modelsOf(native, body)
+  if (!names) return { unread: 'a model that the request does not name', help: 'name the model' }
+  const models: PricedModel[] = []
+  for (const name of names) {
+    const priced = pricedModels(prices, name, native.replies === 'vectors')
+    if (priced.length === 0)
+      return { unread: `${name}, of which no price is known`, help: 'have the operator add the model with its price' }
+    models.push(...priced)
+  }
+  const bytes = reading.requests.length === 1 ? reading.body.length : Buffer.byteLength(JSON.stringify(body))
+  const sent = bytes + TOOL_PROMPT_TOKENS + mediaIn(body) * HELD_MEDIA_TOKENS
+  const answers = native.terms.answers(body)
+  const outputOf = (model: PricedModel): number => answers * Math.min(longestAnswer(native.terms, body, model.maxOutput), contextOf(model))
+  // Each input of a list of vectors has a context to itself.
+  const inputOf = (model: PricedModel): number => (native.replies === 'vectors' ? sent : Math.min(sent, contextOf(model)))
+  const costOf = (model: PricedModel, tariff: Tariff): number => holdFor(tariff, inputOf(model), outputOf(model)).hold
+  const dearest = dearestOf(models, body, prices.at, costOf)
+  if (!dearest) return { unread: 'a model that the request does not name', help: 'name the model' }
+  const { model, tariff } = dearest
+  const [input, output] = [inputOf(model), outputOf(model)]
+  const need = needOf(model, reading.inputs, { tariff, body: input })
+  const own = holdFor(tariff, input, output).hold
+  return { models, body, model, tariff, input, output, need, own, full: own + need.full }
 }
 
 /**
- * Keeps credit free for outside input, at the price of the dearest endpoint that may be the one.
- * @param endpoints of the provider. @param at milliseconds since the epoch.
- * @returns undefined where there is no outside input.
- * @throws Fault 402 or 403 naming the input; 403 where no price of it is known.
+ * Takes a hold for what is in the body, and keeps credit free for what is not.
+ * @throws Fault 402 or 403.
  */
-export async function keepNative(
-  { model, inputs }: NativeReading,
-  endpoints: readonly Endpoint[],
-  { at, ...purse }: Purse & { at: number },
-): Promise<HeldNative | undefined> {
-  if (inputs.length === 0) return undefined
-  const named = endpoints.filter(({ upstreamModel }) => upstreamModel === model)
-  let dearest: { endpoint: Endpoint; tariff: Tariff; need: Need } | undefined
-  for (const endpoint of named.length > 0 ? named : endpoints) {
-    const tariff = tariffAt(endpoint, at)
-    if (tariff === 'unpriced') continue
-    const need = needOf(endpoint, inputs, { tariff, body: 0 })
-    if (!dearest || need.full > dearest.need.full) dearest = { endpoint, tariff, need }
-  }
-  if (!dearest) {
-    const [{ field, help } = { field: 'input', help: 'leave it out' }] = inputs
-    throw new Fault('forbidden', {
-      message: `${field}: it adds input that is not in the request, and no price of ${model ?? 'the model'} is known, which a key with a limit needs: ${help}, or have the operator add the model`,
-      metadata: { field },
-    })
-  }
-  await keepNeeds([dearest.need], purse)
-  const { endpoint, tariff } = dearest
-  return { tariff, most: holdFor(tariff, endpoint.context ?? UNKNOWN_CONTEXT, endpoint.maxOutput ?? UNKNOWN_MAX_OUTPUT).hold }
+export async function keepNative({ bounds }: BoundNative, purse: Purse): Promise<void> {
+  await keepNeeds(
+    bounds.map(({ need }) => need),
+    purse,
+  )
 }
 
-/** Nano-dollars. @param price of the request, which is its least. */
-export function nativeCost(price: number, { tariff, most }: HeldNative, usage: Usage | undefined): number {
-  return usage ? Math.max(price, Math.min(most, charge(usage, tariff).total)) : price
+/** What a request came to; nano-dollars. */
+export interface NativeCharge {
+  readonly cost: number
+  /** Of what was reported and cannot be true. */
+  readonly disputed: number
+  /** True where nothing was reported, so that all that was held is charged. */
+  readonly inFull: boolean
+}
+
+/**
+ * @param price of the request, which is its least. @param reported by a reply that came whole.
+ * @param tier of a header of the request. @param at milliseconds since the epoch.
+ */
+export function nativeCharge(
+  { wire, bounds, isLater, full }: BoundNative,
+  { price, reported, at, tier }: { price: number; reported: Reported | undefined; at: number; tier: string | undefined },
+): NativeCharge {
+  const [bound] = bounds
+  if (isLater || !bound || !reported) return { cost: Math.max(price, full), disputed: 0, inFull: true }
+  const { models, body, model, tariff, output, need } = bound
+  const { usage, end } = reported
+  const charged = charge(usage, chargedTariff(models, body, { end, at, tier })).total
+  const context = Number.isFinite(contextOf(model)) ? contextOf(model) : UNKNOWN_CONTEXT
+  const rounds = need.inputs.some(({ field, runs }) => runs === true || field.startsWith('tools')) ? mostRoundsOf(wire) : 1
+  const most = rounds * holdFor(tariff, Math.max(context, bound.input), output + REASONING_ROOM).hold
+  return { cost: Math.max(price, Math.min(charged, most)), disputed: Math.max(0, charged - most), inFull: false }
+}
+
+/** A request whose cost nothing bounds, of a key with a limit and a provider without a price for such requests. */
+export function unreadFault({ unread, help }: Unread, provider: string): Fault {
+  return new Fault('forbidden', {
+    message: `${unread}: a key with a limit needs a bound of what the request may cost: ${help}, or have the operator set providers.${provider}.pass_through.unread_price`,
+    metadata: { setting: `providers.${provider}.pass_through.unread_price` },
+  })
 }

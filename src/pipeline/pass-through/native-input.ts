@@ -87,6 +87,32 @@ const NAMES = /^(?:file_?ids?|file_?ur[il]|video_?url|audio_?url|s3_?location|ve
 const SKIPPED: ReadonlySet<string> = new Set([
   ...['tools', 'arguments', 'args', 'parameters', 'input_schema', 'inputSchema', 'metadata', 'response_format', 'functionCall', 'toolUse'],
 ])
+const isCall = ({ type }: JsonObject): boolean => type === 'tool_use' || type === 'server_tool_use'
+const isSkipped = (name: string, of: JsonObject): boolean => SKIPPED.has(name) || (name === 'input' && isCall(of))
+
+/** Members with the address or the bytes of a medium, which may be more tokens than it has bytes here. */
+const MEDIA = /^(?:image_?url|image|url|data|bytes|file_?data|file_?uri|b64_json)$/i
+
+/** How many media a body has at most. */
+export function mediaIn(body: JsonObject): number {
+  let count = 0
+  const rest: (Json | undefined)[] = [body]
+  for (let value = rest.pop(); value !== undefined; value = rest.pop()) {
+    if (Array.isArray(value)) {
+      for (const each of value) if (isContainer(each)) rest.push(each)
+    } else if (isObject(value))
+      for (const name in value) {
+        if (isSkipped(name, value)) continue
+        const member = value[name]
+        if (typeof member === 'string') count += MEDIA.test(name) ? 1 : 0
+        else if (isContainer(member)) rest.push(member)
+      }
+  }
+  return count
+}
+
+const isContainer = (value: Json | undefined): value is Json[] | JsonObject => typeof value === 'object' && value !== null
+
 const PDF = /^(?:data:application\/pdf;base64,)?(JVBERi0[\w+/=\s]*)$/
 
 /** Files by an id or an address, and PDFs by their pages. */
@@ -94,21 +120,22 @@ function ofFiles(body: JsonObject): OutsideInput[] {
   const found: OutsideInput[] = []
   const rest: Json[] = [body]
   for (let value = rest.pop(); value !== undefined; value = rest.pop()) {
-    if (Array.isArray(value)) rest.push(...value.filter((each) => each !== null))
-    else if (typeof value === 'string') {
+    if (Array.isArray(value)) {
+      // One by one: a list of a million numbers is more than a call takes.
+      for (const each of value) if (typeof each === 'string' || isContainer(each)) rest.push(each)
+    } else if (typeof value === 'string') {
       const encoded = value.length > 64 ? PDF.exec(value)?.[1] : undefined
       if (encoded === undefined) continue
       const pages = pdfPages(Buffer.from(encoded, 'base64'))
       const tokens = pages === undefined ? REST_OF_CONTEXT : pages * PAGE_TOKENS
       found.push({ field: `a PDF of ${pages ?? 'uncounted'} pages`, tokens, help: 'send fewer pages' })
     } else if (isObject(value)) {
-      const isCall = value.type === 'tool_use' || value.type === 'server_tool_use'
       // A document by its address (platform.claude.com, PDF support).
       if (value.type === 'document' && isObject(value.source) && value.source.type === 'url')
         found.push({ field: 'a file by its address', tokens: REST_OF_CONTEXT, help: FILE_HELP })
       for (const name in value) {
         const member = value[name]
-        if (member === undefined || member === null || SKIPPED.has(name) || (isCall && name === 'input')) continue
+        if (member === undefined || member === null || isSkipped(name, value)) continue
         if (NAMES.test(name) && isThere(member) && !isInline(member))
           found.push({ field: `a file by its ${/ur[il]$/i.test(name) ? 'address' : 'id'}`, tokens: REST_OF_CONTEXT, help: FILE_HELP })
         else rest.push(member)

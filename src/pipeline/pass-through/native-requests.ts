@@ -1,50 +1,106 @@
-/** Requests of the pass-through that have a model generate, as far as their path shows it: of which wire, and of which model. */
-import { isObject, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
+/**
+ * What a request of the pass-through does, by its method and its path. Rows name the operations that have a model generate, and the few that
+ * have none work; any other may do so as well, at a cost that nothing here can read (docs/decisions/0054-pass-through-open-set.md).
+ */
+import type { IncomingMessage } from 'node:http'
+import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
+import { type AnswerTerms, TERMS } from './native-terms.ts'
 
 export interface NativeRequest {
-  /** Of the upstream dialect whose requests these are. */
+  /** Of the dialect whose requests these are. */
   readonly wire: string
+  /** Which replies its usage is read from: generations, or lists of vectors. */
+  readonly replies: 'answers' | 'vectors'
   /** The provider's name of the model, where the path has it. */
   readonly model: string | undefined
   /** The requests in a body: most hold one. */
   requestsIn(body: JsonObject): readonly JsonObject[]
+  /** What bounds the answers to one of them. */
+  readonly terms: AnswerTerms
 }
+
+/** `idle`: no model works. `unknown`: what it does is not known. */
+export type Operation = NativeRequest | 'idle' | 'unknown'
 
 interface Row {
   readonly wire: string
-  /** Of the end of a path; its group is the model. */
+  /** Of the whole path, or of its end where that has the name of the model, which is its group. */
   readonly path: RegExp
+  readonly terms: AnswerTerms
+  readonly replies?: 'vectors'
   readonly requestsIn?: (body: JsonObject) => readonly JsonObject[]
 }
 
 const one = (body: JsonObject): readonly JsonObject[] => [body]
 
+/**
+ * Of operations whose bodies name the model: any other part in front may stand for a model of its own, as that of a deployment does.
+ * Vertex AI has the operations of OpenAI below `endpoints/openapi`, Amazon Bedrock below `openai`.
+ */
+const FRONT = String.raw`^(?:\/(?:api|openai|anthropic|v\d+(?:(?:alpha|beta)\d*)?|projects\/[^/]+\/locations\/[^/]+\/endpoints\/openapi))*\/`
+const ofBody = (operation: string): RegExp => new RegExp(`${FRONT}${operation}$`, 'i')
+/** Azure (learn.microsoft.com, Azure OpenAI REST API): the name of the deployment decides, whatever the body says. */
+const ofDeployment = (operation: string): RegExp => new RegExp(String.raw`\/deployments\/([^/]+)\/${operation}$`, 'i')
+
+const chat = { wire: 'openai-chat', terms: TERMS.chat }
+const completions = { wire: 'openai-chat', terms: TERMS.completions }
+const vectors = { wire: 'openai-chat', terms: TERMS.vectors, replies: 'vectors' } as const
+const gemini = { wire: 'gemini', terms: TERMS.gemini }
+
+/** Of the API references of each wire; types of openai 7.59.0, @anthropic-ai/sdk 1.14.0, @google/genai 3.3.0, @aws-sdk/client-bedrock-runtime 3.1164.0. */
 const ROWS: readonly Row[] = [
-  { wire: 'openai-chat', path: /\/chat\/completions$/i },
-  { wire: 'openai-responses', path: /\/responses$/i },
-  { wire: 'anthropic', path: /\/messages$/i },
+  { ...chat, path: ofBody(String.raw`chat\/completions`) },
+  { ...chat, path: ofDeployment(String.raw`chat\/completions`) },
+  // `fim` is Mistral's and DeepSeek's way of the same.
+  { ...completions, path: ofBody(String.raw`(?:fim\/|beta\/)?completions`) },
+  { ...completions, path: ofDeployment('completions') },
+  { ...vectors, path: ofBody('embeddings') },
+  { ...vectors, path: ofDeployment('embeddings') },
+  { wire: 'openai-responses', terms: TERMS.responses, path: ofBody(String.raw`responses(?:\/compact)?`) },
+  { wire: 'anthropic', terms: TERMS.messages, path: ofBody('messages') },
   // platform.claude.com, "Create a Message Batch": `requests`, each with its `params`.
   {
     wire: 'anthropic',
-    path: /\/messages\/batches$/i,
+    terms: TERMS.messages,
+    path: ofBody(String.raw`messages\/batches`),
     requestsIn: ({ requests }) => objectsOf(requests).flatMap(({ params }) => (isObject(params) ? [params] : [])),
   },
   // The Gemini API and Vertex AI, which has Claude under `rawPredict`.
-  { wire: 'gemini', path: /\/([^/]+):(?:stream)?generateContent$/i },
-  { wire: 'anthropic', path: /\/([^/]+):(?:stream)?rawPredict$/i },
-  // Amazon Bedrock, API reference of its runtime.
-  { wire: 'bedrock-converse', path: /\/model\/([^/]+)\/converse(?:-stream)?$/i },
-  { wire: 'anthropic', path: /\/model\/([^/]+)\/invoke(?:-with-response-stream)?$/i },
+  { ...gemini, path: /\/([^/]+):(?:stream)?generateContent$/i },
+  { wire: 'gemini', terms: TERMS.vectors, replies: 'vectors', path: /\/([^/]+):(?:batchEmbedContents|embedContent)$/i },
+  { wire: 'anthropic', terms: TERMS.messages, path: /\/([^/]+):(?:stream)?rawPredict$/i },
+  // Amazon Bedrock, API reference of its runtime. The name may be an ARN, with slashes.
+  { wire: 'bedrock-converse', terms: TERMS.converse, path: /\/model\/(.+)\/converse(?:-stream)?$/i },
+  { wire: 'bedrock-anthropic', terms: TERMS.invoke, path: /\/model\/(.+)\/invoke(?:-with-response-stream)?$/i },
 ]
 
-/** @param path below the provider's address. @returns undefined for any other operation. */
-export function nativeRequest(path: string): NativeRequest | undefined {
+/** Uploads, counts of tokens, and what ends work: of the same references. */
+const IDLE: readonly RegExp[] = [
+  ofBody('files'),
+  ofBody(String.raw`uploads(?:\/[^/]+\/(?:parts|complete|cancel))?`),
+  /^\/(?:resumable\/)?upload\/v\d+\w*\/files$/i,
+  ofBody(String.raw`messages\/count_tokens`),
+  ofBody(String.raw`responses\/input_tokens`),
+  /\/[^/]+:(?:countTokens|computeTokens)$/i,
+  /\/model\/.+\/count-tokens$/i,
+  ofBody(String.raw`(?:responses|batches|messages\/batches|fine_tuning\/jobs|uploads)\/[^/]+\/cancel`),
+]
+
+/** Methods that have no server begin work (RFC 9110 section 9.2.1), and the one that removes. */
+const IDLE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'DELETE'])
+/** Another method than that of the request line; the first is Google's (cloud.google.com, system parameters). */
+const OVERRIDES = ['x-http-method-override', 'x-http-method', 'x-method-override'] as const
+
+/** @param path below the provider's address. */
+export function operationOf({ method = 'GET', headers }: Pick<IncomingMessage, 'method' | 'headers'>, path: string): Operation {
+  if (OVERRIDES.some((name) => headers[name] !== undefined)) return 'unknown'
+  if (headers.upgrade === undefined && IDLE_METHODS.has(method)) return 'idle'
   const plain = plainPath(path)
-  for (const { wire, path: form, requestsIn = one } of ROWS) {
+  for (const { path: form, wire, terms, replies = 'answers', requestsIn = one } of ROWS) {
     const found = form.exec(plain)
-    if (found) return { wire, model: found[1], requestsIn }
+    if (found) return { wire, terms, replies, model: found[1], requestsIn }
   }
-  return undefined
+  return IDLE.some((form) => form.test(plain)) ? 'idle' : 'unknown'
 }
 
 /** As a server may read it that is not strict: without dot segments, escapes, doubled slashes and a slash at the end. */
@@ -59,5 +115,7 @@ function plainPath(path: string): string {
   return readable.replace(/\/{2,}/g, '/').replace(/\/+$/, '')
 }
 
+const nameIn = (value: Json | undefined): string | undefined => (typeof value === 'string' ? value.replace(/^models\//, '') : undefined)
+
 /** The provider's name of the model. */
-export const modelOf = ({ model }: NativeRequest, body: JsonObject | undefined): string | undefined => model ?? stringOf(body?.model)
+export const modelOf = ({ model }: NativeRequest, body: JsonObject): string | undefined => nameIn(model) ?? nameIn(body.model)

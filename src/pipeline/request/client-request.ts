@@ -264,7 +264,7 @@ function needBound(exchange: WithRequest): number {
 }
 
 /** Tokens of input and output that the endpoint takes together. */
-export const contextOf = (endpoint: Endpoint): number => endpoint.context ?? Number.POSITIVE_INFINITY
+export const contextOf = (endpoint: Pick<Endpoint, 'context'>): number => endpoint.context ?? Number.POSITIVE_INFINITY
 
 /** True where the body as it came is all text that a provider gets. */
 const isPlain = ({ request: { mayHoldMedia, edited } }: WithRequest): boolean => !mayHoldMedia && !edited

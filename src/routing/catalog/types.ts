@@ -71,6 +71,8 @@ export interface Provider {
   readonly discovery?: { readonly every: number; readonly price?: 'free' | 'snapshot' } | undefined
   /** `pass_through` of the provider's YAML: nano-dollars per request; absent where the pass-through is closed. */
   readonly passThroughPrice?: number | undefined
+  /** The same of a request of a key with a limit whose cost cannot be read; absent where such requests are refused. */
+  readonly passThroughUnreadPrice?: number | undefined
 }
 
 export interface Endpoint {
