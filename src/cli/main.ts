@@ -69,6 +69,9 @@ const HELP = `headgate: one address in front of many model providers
   headgate sessions [--since TIME|SPAN] [--key KEY] [--session ID] [--json]
       Shows what each conversation of an agent has used: requests, tokens, what was read from and written to caches, cost. The last 24h
       without --since, at most 31d.
+  headgate refusals [--since TIME|SPAN] [--until TIME|SPAN] [--key KEY] [--reason REASON] [--generation ID] [--json | --csv]
+      Shows requests that the gateway itself refused: counted by minute, key and reason, with the latest in full. The last 24h without
+      --since. --generation finds the one whose reply had this X-Generation-Id. --json: a line for each row.
   headgate guardrails list [--json] | show NAME [--json]
       Shows the guardrails of the file and of the store, and whom they hold for.
   headgate guardrails audit [--since TIME|SPAN] [--key KEY] [--guardrail NAME] [--json]
@@ -134,6 +137,7 @@ export async function run(argv: readonly string[]): Promise<void> {
     process.exitCode = await (await import('./docs.ts')).docs(values.out, values.config)
   else if (verb === 'keys') process.exitCode = await (await import('./keys.ts')).keys(rest, values)
   else if (verb === 'sessions') process.exitCode = await (await import('./sessions.ts')).sessions(rest, values)
+  else if (verb === 'refusals') process.exitCode = await (await import('./refusals.ts')).refusals(rest, values)
   else if (verb === 'compaction') process.exitCode = await (await import('./compaction.ts')).compaction(rest, values)
   else if (verb === 'events') process.exitCode = await (await import('./events.ts')).events(rest, values)
   else if (verb === 'guardrails') process.exitCode = await (await import('./guardrails.ts')).guardrails(rest, values)
@@ -158,6 +162,7 @@ function parse(argv: readonly string[]) {
       format: { type: 'string' },
       key: { type: 'string' },
       json: { type: 'boolean' },
+      csv: { type: 'boolean' },
       full: { type: 'boolean' },
       limit: { type: 'string' },
       reset: { type: 'string' },
