@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { contentCoding } from '../../core/content-coding.ts'
 import { isObject, type Json } from '../../core/json.ts'
+import { Pieces } from '../../core/pieces.ts'
 import type { StreamEvent } from '../../dialects/canon/events.ts'
 import type { Usage } from '../../dialects/canon/usage.ts'
 import type { FrameReader } from '../../dialects/sse/framing.ts'
@@ -15,8 +16,7 @@ export class ReplyUsage {
   private readonly dialect: UpstreamDialect
   private frames: FrameReader | undefined
   private decoder: StreamDecoder | undefined
-  private chunks: Buffer[] | undefined
-  private size = 0
+  private pieces: Pieces | undefined
   private last: Usage | undefined
 
   constructor(dialect: UpstreamDialect) {
@@ -32,7 +32,7 @@ export class ReplyUsage {
       this.decoder = decoder
       const onFrame = (data: string, event: string | undefined): void => this.note((out) => decoder.feed(data, event, out))
       this.frames = framing ? framing.reader(onFrame) : new EventReader(onFrame)
-    } else this.chunks = []
+    } else this.pieces = new Pieces()
   }
 
   data(chunk: Buffer): void {
@@ -43,23 +43,22 @@ export class ReplyUsage {
         // No frames of this wire: what came before counts.
         this.frames = undefined
       }
-    } else if (this.chunks) {
-      this.size += chunk.length
-      this.chunks.push(chunk)
-      if (this.size > MOST) this.chunks = undefined
+    } else if (this.pieces) {
+      this.pieces.push(chunk)
+      if (this.pieces.size > MOST) this.pieces = undefined
     }
   }
 
   /** @returns undefined where none has been reported, or none could be read. */
   usage(): Usage | undefined {
-    const { decoder, chunks, dialect } = this
+    const { decoder, pieces, dialect } = this
     this.frames?.close()
     if (decoder) this.note((out) => decoder.end(out))
-    const body = chunks && parsed(Buffer.concat(chunks))
+    const body = pieces && parsed(pieces.take())
     if (body !== undefined && isObject(body)) this.note((out) => dialect.decodeResult(body, out))
     this.frames = undefined
     this.decoder = undefined
-    this.chunks = undefined
+    this.pieces = undefined
     return this.last
   }
 

@@ -1,6 +1,7 @@
 /** The caller's body on its way into the pass-through: read whole, or passed on as it comes; both end where it comes too slowly. */
 import type { IncomingMessage } from 'node:http'
 import { PassThrough } from 'node:stream'
+import { Pieces } from '../../core/pieces.ts'
 import type { PassThroughRun } from './pass-through-run.ts'
 
 /**
@@ -11,12 +12,12 @@ export const MOST_GATHERED = 128 * 1024
 
 /** Reads the body. @param then is called with it, unless the exchange has ended before. */
 export function gatherUpload(run: PassThroughRun, source: IncomingMessage, then: (body: Buffer) => void): void {
-  const chunks: Buffer[] = []
-  source.on('data', (chunk: Buffer) => void chunks.push(chunk))
+  const pieces = new Pieces()
+  source.on('data', (chunk: Buffer) => pieces.push(chunk))
   // The end of the caller ends the exchange.
   source.on('error', () => {})
   source.once('end', () => {
-    if (!run.over) then(Buffer.concat(chunks))
+    if (!run.over) then(pieces.take())
   })
   watchUpload(run, source, () => false)
 }
