@@ -138,6 +138,14 @@ async function* texts(
   }
 }
 
+/** @param path of the list. @param withHead true for the line of names before the rows. @throws TypeError for a path that has no such list. */
+export function csvText(path: string, rows: readonly JsonObject[], withHead: boolean): string {
+  const list = LISTS[path]
+  if (!list) throw new TypeError(`${path} has no form as CSV`)
+  const lines = rows.map((row) => line(list.columns.map((column) => row[column])))
+  return [...(withHead ? [line(list.columns)] : []), ...lines].join('')
+}
+
 const line = (values: readonly (Json | undefined)[]): string => `${values.map(cell).join(',')}\r\n`
 
 /**

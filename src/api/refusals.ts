@@ -1,9 +1,12 @@
 /** GET /v1/refusals: requests that the gateway itself has refused, counted by minute, key and reason. */
+import { Type } from 'typebox'
+import { checker } from '../core/check.ts'
 import type { Clock } from '../core/clock.ts'
 import { badField } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { RefusalQuery, RefusalRow, RefusalStore } from '../store/refusals.ts'
 import { timesAround } from './generation-times.ts'
+import { hashNamed } from './key-commands.ts'
 import { allKeys, type KeySource } from './key-entry.ts'
 import { integerOf, timeOf } from './query.ts'
 import { type ApiReply, ok } from './reply.ts'
@@ -79,4 +82,36 @@ function entryOf({ at, reason, detail: { status, type, count, last, latest } }: 
       message: each.message,
     })),
   }
+}
+
+export interface RefusalCommand {
+  since?: string
+  until?: string
+  /** A key's name, its hash, or the beginning of the hash. */
+  key?: string
+  reason?: string
+  generation?: string
+  cursor?: string
+  limit?: number
+}
+
+const text = Type.Optional(Type.String({ minLength: 1 }))
+const checkCommand = checker(
+  Type.Object(
+    {
+      ...{ since: text, until: text, key: text, reason: text, generation: text, cursor: text },
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MOST_REFUSALS })),
+    },
+    { additionalProperties: false },
+  ),
+)
+
+/** @param command as it was sent, not checked yet. @throws Fault 400 naming the field, 404 for a key that is not there. */
+export async function runRefusalCommand(command: unknown, source: RefusalSource): Promise<JsonObject> {
+  checkCommand(command)
+  const { key, generation, ...fields } = command as RefusalCommand
+  const query = new URLSearchParams(Object.entries(fields).map(([name, value]): [string, string] => [name, String(value)]))
+  if (key !== undefined) query.set('api_key_hash', await hashNamed(key, source))
+  if (generation !== undefined) query.set('generation_id', generation)
+  return (await listRefusals(query, source)).body
 }

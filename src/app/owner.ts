@@ -31,7 +31,7 @@ import {
   eventCommandRoute,
   guardrailCommandRoute,
   keyCommandRoute,
-  sessionCommandRoute,
+  reportCommandRoutes,
 } from '../server/key-command-route.ts'
 import { freeAddress } from '../server/listener.ts'
 import { METRICS_TYPE, MergedMetrics, ProcessGauges } from '../server/metrics.ts'
@@ -295,7 +295,7 @@ class Owner {
       routes: new Map<string, AdminRoute>([
         ...ledgerRoutes({ ...this.alerts.ofLedger, ledger: kept.ledger, scans, exports: this.onDemand }, recovered),
         ...keyCommandRoute(source),
-        ...sessionCommandRoute(() => ({ ...source(), scans })),
+        ...reportCommandRoutes(() => ({ ...source(), scans, refusals: kept.refusals.store })),
         ...entryCommandRoute(() => ({ ...source(), ledger: kept.ledger })),
         ...guardrailCommandRoute(source),
         ...compactionCommandRoute({

@@ -20,7 +20,7 @@ import {
   eventCommandRoute,
   guardrailCommandRoute,
   keyCommandRoute,
-  sessionCommandRoute,
+  reportCommandRoutes,
 } from '../server/key-command-route.ts'
 import { listen } from '../server/listener.ts'
 import { METRICS_TYPE, metricsText } from '../server/metrics.ts'
@@ -220,7 +220,7 @@ async function administered(
     routes: new Map<string, AdminRoute>([
       ...ledgerRoutes({ ...alerts.ofLedger, ledger: store.ledger, scans: runtime.scans, exports }, store.recovered),
       ...keyCommandRoute(() => runtime.management),
-      ...sessionCommandRoute(() => runtime.management),
+      ...reportCommandRoutes(() => runtime.management),
       ...entryCommandRoute(() => runtime.management),
       ...guardrailCommandRoute(() => runtime.management),
       ...compactionCommandRoute({

@@ -12,6 +12,7 @@ import type { ClientAddresses } from './client-address.ts'
 import type { ControlRoom } from './control-room/control-room.ts'
 import { headFault } from './edge-guard.ts'
 import { type AddressSource, listenError } from './listen-error.ts'
+import { refuseNoRequests } from './listener.ts'
 import { isOwnName } from './own-host.ts'
 
 export interface AdminReply {
@@ -64,7 +65,7 @@ export async function startAdmin(options: AdminOptions): Promise<Admin> {
   ): Server => {
     /** Whose connection ends: requests that were sent behind a refused one are not looked at. */
     const refused = new WeakSet<Socket>()
-    const server = createServer({ headersTimeout: 10_000, requestTimeout: 30_000 }, (request, response) => {
+    const server = createServer({ ...LIMITS, requireHostHeader: false }, (request, response) => {
       if (refused.has(request.socket)) return
       const fault = headFault(request) ?? (isOwn(request) ? undefined : anotherName(request))
       if (fault) {
@@ -73,6 +74,7 @@ export async function startAdmin(options: AdminOptions): Promise<Admin> {
         send(response, refusal(fault))
       } else if (!room?.handle(request, response)) void handle(request).then((reply) => send(response, reply))
     })
+    refuseNoRequests(server)
     servers.push(server)
     return server
   }
@@ -110,6 +112,9 @@ export async function startAdmin(options: AdminOptions): Promise<Admin> {
     throw error
   }
 }
+
+/** Milliseconds for a head and a whole request, and between two looks for those that take longer. */
+const LIMITS = { headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 5_000 }
 
 /** What the listener for health alone serves. */
 const HEALTH: ReadonlySet<string> = new Set(['GET /healthz', 'GET /readyz'])

@@ -1,4 +1,4 @@
-/** The admin listener's routes for the command line: commands on keys, on compaction keys, on entries of the ledger and on events, which change something, on guardrails and sessions. */
+/** The admin listener's routes for the command line: commands on keys, on compaction keys, on entries of the ledger and on events, which change something, on guardrails, sessions and refusals. */
 import type { IncomingMessage } from 'node:http'
 import {
   type CompactionSource,
@@ -6,11 +6,13 @@ import {
   type EventSource,
   type GuardrailReading,
   type KeySource,
+  type RefusalSource,
   runCompactionCommand,
   runEntryCommand,
   runEventCommand,
   runGuardrailCommand,
   runKeyCommand,
+  runRefusalCommand,
   runSessionCommand,
   type SessionSource,
 } from '../api/index.ts'
@@ -29,6 +31,7 @@ export const COMPACTION_COMMAND_PATH = '/compaction/command'
 export const EVENT_COMMAND_PATH = '/events/command'
 export const ENTRY_COMMAND_PATH = '/ledger/entries/command'
 export const SESSION_COMMAND_PATH = '/sessions/command'
+export const REFUSAL_COMMAND_PATH = '/refusals/command'
 
 /** @param source called for each command, since a reload changes it. */
 export function keyCommandRoute(source: () => KeySource): [name: string, route: AdminRoute][] {
@@ -54,9 +57,12 @@ export function entryCommandRoute(source: () => EntrySource): [name: string, rou
   return [[`POST ${ENTRY_COMMAND_PATH}`, commandRoute((command) => runEntryCommand(command, source()))]]
 }
 
-/** Read-only. @param source called for each command, since a reload changes it. */
-export function sessionCommandRoute(source: () => SessionSource): [name: string, route: AdminRoute][] {
-  return [[`POST ${SESSION_COMMAND_PATH}`, commandRoute((command) => runSessionCommand(command, source()))]]
+/** Sessions and refused requests: read-only. @param source called for each command, since a reload changes it. */
+export function reportCommandRoutes(source: () => SessionSource & RefusalSource): [name: string, route: AdminRoute][] {
+  return [
+    [`POST ${SESSION_COMMAND_PATH}`, commandRoute((command) => runSessionCommand(command, source()))],
+    [`POST ${REFUSAL_COMMAND_PATH}`, commandRoute((command) => runRefusalCommand(command, source()))],
+  ]
 }
 
 function commandRoute(run: (command: JsonObject) => Promise<JsonObject>): AdminRoute {

@@ -97,11 +97,7 @@ export async function listen(options: ListenerOptions, handler: RequestHandler):
     if (isIgnoredOffer(request)) ignoreOffer(request, head, takeConnection)
     else handler.upgrade(request, released(socket), head)
   })
-  server.on('connect', (request, socket) => {
-    takeBodies(request.socket)
-    refuse(released(socket), new Fault('method_not_allowed'))
-  })
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => refuse(socket, parserFault(error)))
+  refuseNoRequests(server)
   // One listener for all connections.
   const halfClosed = function halfClosed(this: Socket): void {
     handler.halfClosed(this)
@@ -140,6 +136,15 @@ export async function freeAddress(host: string, port: number): Promise<number> {
   const { port: found } = server.address() as AddressInfo
   await new Promise((resolve) => server.close(resolve))
   return found
+}
+
+/** Has a server answer with the usual error body what never becomes a request, and a tunnel; Node would close the connection without one. */
+export function refuseNoRequests(server: Server): void {
+  server.on('connect', (request, socket) => {
+    takeBodies(request.socket)
+    refuse(released(socket), new Fault('method_not_allowed'))
+  })
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => refuse(socket, parserFault(error)))
 }
 
 /** Node has let go of the socket: without a listener of ours an error on it would end the process. */

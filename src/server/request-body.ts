@@ -1,6 +1,7 @@
 /** The two ways of taking a request body: whole, and in pieces. Both count their bytes in the memory of all bodies. */
 import type { IncomingMessage } from 'node:http'
 import { Fault } from '../core/faults.ts'
+import { Pieces } from '../core/pieces.ts'
 import { type ArrivalSource, BodyArrival } from './body-arrival.ts'
 import { BODY_WEIGHT, type BodyShare, noBodyMemory } from './body-memory.ts'
 
@@ -47,7 +48,7 @@ class WholeBody extends BodyArrival {
   private reject: (fault: Fault) => void
   /** Nearly always there is one. */
   private first: Buffer | undefined
-  private others: Buffer[] | undefined
+  private pieces: Pieces | undefined
 
   constructor(
     request: IncomingMessage,
@@ -78,16 +79,21 @@ class WholeBody extends BodyArrival {
       return
     }
     if (!this.first) this.first = chunk
-    else if (this.others) this.others.push(chunk)
-    else this.others = [chunk]
+    else {
+      if (!this.pieces) {
+        this.pieces = new Pieces()
+        this.pieces.push(this.first)
+      }
+      this.pieces.push(chunk)
+    }
     if (!this.share.take(chunk.length * BODY_WEIGHT, this.granted)) this.pause()
   }
 
   protected end(): void {
-    const { first = EMPTY, others, resolve } = this
+    const { first = EMPTY, pieces, resolve } = this
     this.forget()
     this.share.arrived()
-    resolve(others ? Buffer.concat([first, ...others], this.size) : first)
+    resolve(pieces ? pieces.take() : first)
   }
 
   protected fail(fault: Fault): void {
@@ -100,7 +106,7 @@ class WholeBody extends BodyArrival {
   /** The request holds this object as long as the reply lasts, and the promise's functions would hold the buffer. */
   private forget(): void {
     this.first = undefined
-    this.others = undefined
+    this.pieces = undefined
     this.resolve = NOTHING
     this.reject = NOTHING
   }

@@ -41,7 +41,7 @@ async function read(head: string, pieces: readonly string[]): Promise<Seen> {
   })
   const written = new Promise<void>((resolve) => {
     connection.send(
-      { head: '', body: '' },
+      { head: '', body: '', isRelayed: false, isHead: false },
       {
         onRequestStart: () => resolve(),
         onResponseStart: () => {},

@@ -18,6 +18,7 @@ function parsed(bytes: Buffer): unknown {
     head: (status, headers, keepAlive, upgrade) => {
       head = { status, fields: answerFields(headers) }
       lives = keepAlive && !upgrade
+      return false
     },
     body: (piece) => {
       body += piece.toString('latin1')

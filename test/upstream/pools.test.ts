@@ -16,12 +16,12 @@ interface Call {
   abort(): void
 }
 
-function ask(pool: Dispatcher, path = '/', headers: string[] = []): Call {
+function ask(pool: ConnectionPool, path = '/', headers: Record<string, string> = {}): Call {
   let controller: Dispatcher.DispatchController | undefined
   const done = new Promise<string>((resolve, reject) => {
     let body = ''
-    pool.dispatch(
-      { method: 'GET', path, headers },
+    pool.begin(
+      { method: 'GET', path, headers, body: null, isRelayed: true },
       {
         onRequestStart: (given) => {
           controller = given
@@ -102,7 +102,7 @@ t.test('of a burst only so many connections stay', async (t) => {
 t.test('requests that fail before they are sent leave nothing behind', async (t) => {
   const { upstream, pool } = await scene(t)
   await t.rejects(ask(pool, 'no path').done, { code: 'UND_ERR_INVALID_ARG' })
-  await t.rejects(ask(pool, '/', ['x-bad', 'a\nb']).done, { code: 'UND_ERR_INVALID_ARG' })
+  await t.rejects(ask(pool, '/', { 'x-bad': 'a\nb' }).done, { code: 'UND_ERR_INVALID_ARG' })
   t.equal(pool.size, 0)
   t.equal(await ask(pool).done, 'ok', 'the next one is served')
   await eventually('one connection is idle', () => pool.idleCount === 1)

@@ -59,6 +59,22 @@ export function addKeys(program: Verb): void {
     .withJson()
     .withGateway()
     .does(async (_, flags) => (await import('../sessions.ts')).sessions([], flags))
+  program
+    .add('refusals', {
+      summary: 'Show requests that the gateway itself refused, by minute, key and reason',
+      details: 'The last 24h without --since. With --json a line for each row.',
+      example: 'refusals --since 7d --config headgate.yaml',
+      page: 'docs/keys.md',
+    })
+    .option('--since <TIME>', 'a time, or a span such as 24h or 7d')
+    .option('--until <TIME>', 'a time, or a span')
+    .option('--key <KEY>', 'of this key')
+    .option('--reason <REASON>', 'of this reason')
+    .option('--generation <ID>', 'the one whose reply had this X-Generation-Id')
+    .option('--csv', 'print CSV')
+    .withJson()
+    .withGateway()
+    .does(async (_, flags) => (await import('../refusals.ts')).refusals([], flags))
   addCompaction(program)
 }
 

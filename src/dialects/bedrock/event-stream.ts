@@ -4,6 +4,7 @@
  * CRC32 as in gzip.
  */
 import { crc32 } from 'node:zlib'
+import { Pieces } from '../../core/pieces.ts'
 import type { FrameReader, OnFrame } from '../sse/framing.ts'
 
 export const STREAM_TYPE = 'application/vnd.amazon.eventstream'
@@ -42,8 +43,7 @@ function textHeaders(bytes: Buffer): Map<string, string> {
 /** Cuts the bytes of a stream into its messages, wherever they come apart. */
 export class EventStreamReader implements FrameReader {
   private readonly onFrame: OnFrame
-  private chunks: Buffer[] = []
-  private held = 0
+  private readonly pieces = new Pieces()
   /** Length of the message that is awaited; 0 until its prelude has come. */
   private awaited = 0
   private broken = false
@@ -55,26 +55,24 @@ export class EventStreamReader implements FrameReader {
   /** @throws RangeError for bytes that are no message, once: what comes behind them is not read. */
   push(chunk: Buffer): void {
     if (this.broken || chunk.length === 0) return
-    this.chunks.push(chunk)
-    this.held += chunk.length
-    if (this.held < (this.awaited || PRELUDE)) return
+    this.pieces.push(chunk)
+    if (this.pieces.size < (this.awaited || PRELUDE)) return
     try {
       this.read()
     } catch (cause) {
       this.broken = true
-      this.chunks = []
+      this.pieces.clear()
       throw cause
     }
   }
 
   /** What is left is no whole message. */
   close(): void {
-    this.chunks = []
+    this.pieces.clear()
   }
 
   private read(): void {
-    const [first] = this.chunks
-    let bytes = this.chunks.length === 1 && first ? first : Buffer.concat(this.chunks, this.held)
+    let bytes = this.pieces.take()
     this.awaited = 0
     while (bytes.length >= PRELUDE) {
       const length = lengthOf(bytes)
@@ -85,8 +83,7 @@ export class EventStreamReader implements FrameReader {
       this.message(bytes.subarray(0, length))
       bytes = bytes.subarray(length)
     }
-    this.chunks = bytes.length > 0 ? [bytes] : []
-    this.held = bytes.length
+    if (bytes.length > 0) this.pieces.push(bytes)
   }
 
   private message(bytes: Buffer): void {

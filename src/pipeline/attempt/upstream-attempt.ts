@@ -7,6 +7,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import { isObject, type Json } from '../../core/json.ts'
+import { Pieces } from '../../core/pieces.ts'
 import { pauseIn } from '../../core/retry-after.ts'
 import type { Final } from '../../dialects/types.ts'
 import type { Endpoint, Provider } from '../../routing/catalog/types.ts'
@@ -70,8 +71,7 @@ class ErrorBody {
   private readonly status: number
   private readonly headers: IncomingHttpHeaders
   private readonly retryAfter: number | undefined
-  private readonly chunks: Buffer[] = []
-  private size = 0
+  private readonly pieces = new Pieces()
   private readonly dialect: AnswerRules['dialect']
 
   constructor(status: number, headers: IncomingHttpHeaders, { clock, dialect }: AnswerRules) {
@@ -83,9 +83,8 @@ class ErrorBody {
 
   /** @returns false once enough has been read. */
   push(chunk: Buffer): boolean {
-    this.chunks.push(chunk)
-    this.size += chunk.length
-    return this.size < CAP
+    this.pieces.push(chunk)
+    return this.pieces.size < CAP
   }
 
   /** What a body that never came whole leaves: an error status says enough by itself. */
@@ -94,7 +93,7 @@ class ErrorBody {
   }
 
   fault(): Fault {
-    const body = parse(Buffer.concat(this.chunks))
+    const body = parse(this.pieces.take())
     if (this.status >= 200 && this.status < 300 && !(isObject(body) && body.error)) return new Fault('upstream_garbled')
     if (this.status >= 300 && this.status < 400) return new Fault('upstream_error')
     const fault = this.dialect.decodeFault(this.status, body, this.headers)

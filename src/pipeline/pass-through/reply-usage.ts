@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { contentCoding } from '../../core/content-coding.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { Pieces } from '../../core/pieces.ts'
 import type { End, StreamEvent } from '../../dialects/canon/events.ts'
 import type { Usage } from '../../dialects/canon/usage.ts'
 import type { FrameReader } from '../../dialects/sse/framing.ts'
@@ -23,8 +24,7 @@ export class ReplyUsage {
   private readonly vectors: EmbeddingWire | undefined
   private frames: FrameReader | undefined
   private decoder: StreamDecoder | undefined
-  private chunks: Buffer[] | undefined
-  private size = 0
+  private pieces: Pieces | undefined
   private last: Usage | undefined
   private end: End | undefined
   /** The counts of the service itself, whatever the model's own format is. */
@@ -56,7 +56,7 @@ export class ReplyUsage {
       }
       this.frames = framing ? framing.reader(onFrame) : new EventReader(onFrame)
     } else {
-      this.chunks = []
+      this.pieces = new Pieces()
       this.counted = headerCounts(headers)
     }
   }
@@ -71,25 +71,24 @@ export class ReplyUsage {
         this.decoder = undefined
         this.last = undefined
       }
-    } else if (this.chunks) {
-      this.size += chunk.length
-      this.chunks.push(chunk)
-      if (this.size > MOST) this.chunks = undefined
+    } else if (this.pieces) {
+      this.pieces.push(chunk)
+      if (this.pieces.size > MOST) this.pieces = undefined
     }
   }
 
   /** @returns undefined where the reply has not counted both sides, or could not be read. */
   reported(): Reported | undefined {
-    const { decoder, chunks } = this
+    const { decoder, pieces } = this
     this.frames?.close()
     if (decoder) this.note(() => decoder.end(this.out))
-    const body = chunks && parsed(Buffer.concat(chunks))
+    const body = pieces && parsed(pieces.take())
     // Without `alt=sse` the Gemini API streams a list of replies.
     if (Array.isArray(body)) this.list(body)
     else if (body !== undefined && isObject(body)) this.whole(body)
     this.frames = undefined
     this.decoder = undefined
-    this.chunks = undefined
+    this.pieces = undefined
     const usage = this.isWhole() ? this.last : undefined
     const known = usage ?? this.counted
     return known && { usage: known, end: this.end }

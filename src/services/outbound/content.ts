@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Transform } from 'node:stream'
 import { contentCoding, decoderOf } from '../../core/content-coding.ts'
+import { Pieces } from '../../core/pieces.ts'
 import { tooLarge, unreachable, wrongType } from './refusals.ts'
 
 export interface ContentLimits {
@@ -34,7 +35,7 @@ const STEP = 64 * 1024
 export class Content {
   private readonly limits: ContentLimits
   private readonly inflater: Transform | undefined
-  private readonly chunks: Buffer[] = []
+  private readonly pieces = new Pieces()
   private sent = 0
   private size = 0
   /** Bytes that memory has been taken for. */
@@ -84,14 +85,14 @@ export class Content {
     this.inflater?.removeAllListeners()
     this.inflater?.on('error', () => {})
     this.inflater?.destroy()
-    this.chunks.length = 0
+    this.pieces.clear()
   }
 
   private take(chunk: Buffer, flow: Flow): void {
     this.size += chunk.length
     if (this.size > this.limits.maxBytes) this.refuse()
     else {
-      this.chunks.push(chunk)
+      this.pieces.push(chunk)
       if (this.size > this.counted) this.count(flow)
     }
   }
@@ -116,7 +117,7 @@ export class Content {
 
   private finish(): void {
     this.ended = true
-    if (this.waiting === 0) this.done(Buffer.concat(this.chunks))
+    if (this.waiting === 0) this.done(this.pieces.take())
   }
 
   private refuse(): void {

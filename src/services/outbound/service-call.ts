@@ -3,6 +3,7 @@ import { request as secureRequest } from 'node:https'
 import type { Clock } from '../../core/clock.ts'
 import type { Json } from '../../core/json.ts'
 import { request as plainRequest } from '../../core/node-http.ts'
+import { Pieces } from '../../core/pieces.ts'
 import { serviceConnections } from '../connections/service-connections.ts'
 
 /** A GET, or a POST where there is a body. */
@@ -52,18 +53,16 @@ export function callService({ url, headers, body }: ServiceRequest, { clock, tim
         fail(`status ${response.statusCode}`)
         return
       }
-      const chunks: Buffer[] = []
-      let size = 0
+      const pieces = new Pieces()
       response.on('data', (chunk: Buffer) => {
-        size += chunk.length
-        if (size > cap) fail('too long')
-        else chunks.push(chunk)
+        if (pieces.size + chunk.length > cap) fail('too long')
+        else pieces.push(chunk)
       })
       response.on('error', () => fail('cut'))
       response.on('aborted', () => fail('cut'))
       response.on('end', () => {
         try {
-          const answer = JSON.parse(Buffer.concat(chunks).toString('utf8')) as Json
+          const answer = JSON.parse(pieces.take().toString('utf8')) as Json
           over()
           resolve(answer)
         } catch {

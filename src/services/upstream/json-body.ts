@@ -1,12 +1,11 @@
 /** A JSON object that arrives in pieces, up to a limit. */
 import { Fault } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
+import { Pieces } from '../../core/pieces.ts'
 
 export class JsonBody {
-  /** Bytes so far. */
-  size = 0
   private readonly most: number
-  private chunks: Buffer[] = []
+  private readonly pieces = new Pieces()
 
   /** @param most bytes. */
   constructor(most: number) {
@@ -15,17 +14,19 @@ export class JsonBody {
 
   /** @returns false where the body is longer than the limit. */
   push(chunk: Buffer): boolean {
-    this.size += chunk.length
-    if (this.size > this.most) return false
-    this.chunks.push(chunk)
+    if (this.size + chunk.length > this.most) return false
+    this.pieces.push(chunk)
     return true
+  }
+
+  /** Bytes so far. */
+  get size(): number {
+    return this.pieces.size
   }
 
   /** Call once. @throws Fault `upstream_empty`, or `upstream_garbled` where it is no JSON object. */
   parse(): JsonObject {
-    const [first] = this.chunks
-    const bytes = first && this.chunks.length === 1 ? first : Buffer.concat(this.chunks)
-    this.chunks = []
+    const bytes = this.pieces.take()
     if (bytes.length === 0) throw new Fault('upstream_empty')
     let body: unknown
     try {

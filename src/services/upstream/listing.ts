@@ -3,6 +3,7 @@ import type { Agent, IncomingMessage } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { request as requestHttp } from '../../core/node-http.ts'
+import { Pieces } from '../../core/pieces.ts'
 import type { Provider } from '../../routing/catalog/types.ts'
 
 /** Headers of one call: name, value, name, value. */
@@ -68,16 +69,14 @@ async function requestJson(url: URL, { headers, agent }: ListingWay, fields?: Js
     const outgoing = request(url, { method, headers: all, signal, agent: agent(url.origin) }, resolve)
     outgoing.on('error', reject).end(body)
   })
-  const chunks: Buffer[] = []
-  let size = 0
+  const pieces = new Pieces()
   for await (const chunk of response as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > LONGEST) throw new Error('the list of models is too long')
-    chunks.push(chunk)
+    pieces.push(chunk)
+    if (pieces.size > LONGEST) throw new Error('the list of models is too long')
   }
   const { statusCode: status } = response
   if (status !== 200) throw new ListingError(status ?? 0)
-  const listing = parsed(Buffer.concat(chunks).toString('utf8'))
+  const listing = parsed(pieces.take().toString('utf8'))
   if (!isObject(listing)) throw new ListingError(status)
   return listing
 }

@@ -17,6 +17,18 @@ export class TlsExpected extends Error {
   readonly code = 'TLS_EXPECTED'
 }
 
+/** RFC 8446 section 5.1: an alert or a handshake of TLS 1.0 to 1.3. */
+export const isTlsRecord = (bytes: Buffer): boolean => (bytes[0] === 0x15 || bytes[0] === 0x16) && bytes[1] === 0x03
+
+/** The other side has closed the connection; with the code that undici gives it. */
+export class ConnectionEnded extends Error {
+  readonly code = 'UND_ERR_SOCKET'
+
+  constructor() {
+    super('other side closed')
+  }
+}
+
 /** Words of causes, by the codes of Node 24 (`doc/api/tls.md`, "X509 certificate error codes"; `doc/api/errors.md`), OpenSSL 3 (its reasons in include/openssl/sslerr.h) and of ours. */
 const CAUSES: readonly [cause: string, codes: string][] = [
   ['unknown_name', 'ENOTFOUND ENODATA EAI_NONAME EAI_NODATA'],

@@ -6,6 +6,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { contentCoding, decodedAtOnce } from '../../core/content-coding.ts'
 import { accountFault, Fault, isAccountFault } from '../../core/faults.ts'
 import type { Json } from '../../core/json.ts'
+import { Pieces } from '../../core/pieces.ts'
 import { NO_RETRY } from '../../core/retry-after.ts'
 import type { Provider } from '../../routing/catalog/types.ts'
 import type { SentTexts } from './pass-through-sent.ts'
@@ -37,8 +38,7 @@ export class HeldError {
   private readonly call: RefusedCall
   private readonly sent: SentTexts
   private readonly isConditional: boolean
-  private readonly chunks: Buffer[] = []
-  size = 0
+  private readonly pieces = new Pieces()
 
   constructor(
     { status, headers, sent }: { status: number; headers: IncomingHttpHeaders; sent: SentTexts },
@@ -54,13 +54,16 @@ export class HeldError {
 
   /** @returns false once enough has come. */
   push(chunk: Buffer): boolean {
-    this.chunks.push(chunk)
-    this.size += chunk.length
+    this.pieces.push(chunk)
     return this.size < MOST
   }
 
+  get size(): number {
+    return this.pieces.size
+  }
+
   bytes(): Buffer {
-    return Buffer.concat(this.chunks)
+    return this.pieces.whole()
   }
 
   /** @returns the fault that the caller gets; undefined where the error is about the caller's request, or of the provider's own. */

@@ -129,7 +129,7 @@ export class PassThroughRun {
     return timer
   }
 
-  /** The caller's body comes too slowly: 408, and the connection ends (RFC 9110 section 15.5.9). The provider has been called, so it is charged. */
+  /** The caller's body comes too slowly: 408, and the connection ends (RFC 9110 section 15.5.9). It is charged where the provider has been called. */
   late(why: string): void {
     if (this.isOver || this.response.headersSent) return
     this.response.setHeader('connection', 'close')
@@ -253,7 +253,7 @@ export class PassThroughRun {
   private finish(outcome: 'failed' | 'aborted', fault: Fault): void {
     const { response } = this
     const headSent = response.headersSent
-    this.end(outcome, { fault })
+    this.end(outcome, { fault, ...this.unsent() })
     if (headSent) this.cut()
     else {
       const { body: written, headers } = this.call.errorReply?.(fault) ?? { body: faultBody(fault) }
@@ -272,8 +272,12 @@ export class PassThroughRun {
     this.upstream?.abort()
   }
 
+  private unsent(): Pick<PassThroughEnd, 'sent'> {
+    return this.upstream ? {} : { sent: false }
+  }
+
   private abandoned(): void {
-    this.end('aborted', this.upstream ? {} : { sent: false })
+    this.end('aborted', this.unsent())
     this.upstream?.abort()
   }
 

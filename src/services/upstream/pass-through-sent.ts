@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { contentCoding } from '../../core/content-coding.ts'
 import type { Json } from '../../core/json.ts'
+import { Pieces } from '../../core/pieces.ts'
 
 /** Bytes of a body that are kept on their way: half of what a request has in buffers. */
 const MOST = 128 * 1024
@@ -9,8 +10,7 @@ const MOST = 128 * 1024
 export class SentTexts {
   private readonly request: IncomingMessage
   private readonly path: string
-  private chunks: Buffer[] = []
-  private size = 0
+  private pieces = new Pieces()
   private isWhole = true
 
   /** @param path below the provider's address, with its query. */
@@ -19,30 +19,28 @@ export class SentTexts {
     this.path = path
   }
 
-  /** The pieces themselves are kept, not copies. */
   push(chunk: Buffer): void {
     if (!this.isWhole) return
-    this.size += chunk.length
-    this.chunks.push(chunk)
-    if (this.size > MOST) this.forget()
+    this.pieces.push(chunk)
+    if (this.pieces.size > MOST) this.forget()
   }
 
   /** A body that is at hand in any case. */
   whole(body: Buffer): void {
-    this.chunks = [body]
+    this.pieces.push(body)
   }
 
   /** @returns path, headers and body; undefined where the body is too long, or in a coding that is not read. */
   texts(): Json | undefined {
     const { request, path } = this
     if (!this.isWhole || contentCoding(request.headers['content-encoding']) !== undefined) return undefined
-    return [path, Object.values(request.headers).flat().join(' '), plain(Buffer.concat(this.chunks).toString('utf8'))]
+    return [path, Object.values(request.headers).flat().join(' '), plain(this.pieces.whole().toString('utf8'))]
   }
 
   /** The reply is no error. */
   forget(): void {
     this.isWhole = false
-    this.chunks = []
+    this.pieces.clear()
   }
 }
 

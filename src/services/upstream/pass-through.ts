@@ -123,7 +123,7 @@ export class PassThroughProxy {
       if (!body && request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
       const pool = this.pools.for(settingsFor(provider, target))
       const head = { method, path: target.pathname + target.search, headers, framing }
-      new PassThroughRequest(run).send(pool, body ?? request, head)
+      new PassThroughRequest(run, pool).send(body ?? request, head)
     } catch (error) {
       run.fail(error instanceof Fault ? error : new Fault('internal', { cause: error }))
     }

@@ -64,6 +64,9 @@ export function plainReply(bytes: Buffer): PlainReply | undefined {
   return { status: Number(text.slice(9, 12)), fields, chunked, body: bytes.subarray(end + 4) }
 }
 
+/** Some servers take leave of an idle connection with a 408 (RFC 9110 section 15.5.9; Go's client knows it as well, `is408Message` in net/http/transport.go). */
+export const isFarewell = (bytes: Buffer): boolean => /^HTTP\/1\.[01] 408 /.test(bytes.toString('latin1', 0, 13))
+
 /** @returns false where the field has come before: several values are the parser's to read. */
 function takes(fields: AnswerFields, name: string, value: string): boolean {
   if (name === 'content-type') {

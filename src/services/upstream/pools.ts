@@ -15,7 +15,7 @@ import { type ConnectionSettings, LONGEST_USE, secureContextOf } from '../connec
 import { type Connecting, Connector } from '../connections/connector.ts'
 import { type ProxyEnvironment, proxyFor } from '../connections/proxy.ts'
 import { connectionOf } from './provider-connection.ts'
-import { MOST_IDLE, WholeRequests } from './whole-requests.ts'
+import { type RequestOptions, WholeRequests } from './whole-requests.ts'
 
 export interface PoolsOptions {
   /** Variables that may name a proxy. */
@@ -29,9 +29,6 @@ export interface PoolsOptions {
 
 /** Milliseconds for which no connection to an origin is used again after it has sent bytes that nothing requested. */
 export const SINGLE_USE = 300_000
-
-/** Milliseconds that an idle connection is kept where the provider names no shorter time. */
-const KEEP_ALIVE = 30_000
 
 const { kSize } = symbols
 
@@ -57,9 +54,6 @@ const READS = {
   },
 }
 
-/** Codes of a connection that the other side has closed. */
-const CLOSED_BY_OTHERS: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
-
 /** A request that has been given to a pool. */
 export interface Started {
   /** What its connection waits for, where that does not stand yet. */
@@ -68,17 +62,10 @@ export interface Started {
   abort(reason: Error): void
 }
 
-/** One connection, or the attempt at one. */
+/** A client of undici, for one request. */
 class Member implements Started {
   readonly client: Client
   attempt: Connecting | undefined
-  /** Monotonic milliseconds. */
-  readonly began = performance.now()
-  connected = false
-  /** It has been free for another request before. */
-  served = false
-  /** Index among the idle ones; -1 while it has a request. */
-  place = -1
 
   constructor(client: Client) {
     this.client = client
@@ -96,20 +83,17 @@ class Member implements Started {
 
 /**
  * Connections to one provider address, each with one request at a time; a free one is found in constant time. Requests whose
- * body is at hand go over those of `WholeRequests`, all others over undici's clients.
- * In place of undici's `Pool`, which walks all its clients twice per dispatch and keeps a client for ever
- * (`kGetDispatcher` and `kHasDispatcher` in lib/dispatcher/pool.js of 8.12.4). A connection that closes leaves at once.
+ * body is at hand go over those of `WholeRequests`. Each of the others, a body that is sent as it comes, has a connection of undici's to
+ * itself: it could not be sent again over a new one, and undici does not report bytes that nothing requested
+ * (docs/decisions/0055-pass-through-connections.md).
  */
 export class ConnectionPool extends Dispatcher {
   private readonly whole: WholeRequests
   private madeByClients = 0
   readonly connector: Connector
   private readonly origin: string
-  private readonly maxAge: number
   private readonly onSurplus: ((origin: string) => void) | undefined
   private readonly members = new Set<Member>()
-  /** The one used last is taken first, so that those of a burst run out. */
-  private readonly idle: Member[] = []
   private ended = false
 
   constructor(
@@ -119,7 +103,6 @@ export class ConnectionPool extends Dispatcher {
     super()
     const url = new URL(origin)
     this.origin = origin
-    this.maxAge = connection?.maxAge ?? LONGEST_USE
     this.onSurplus = onSurplus
     this.connector = new Connector({
       origin,
@@ -133,8 +116,8 @@ export class ConnectionPool extends Dispatcher {
     this.whole = new WholeRequests({
       origin,
       connector: this.connector,
-      maxAge: this.maxAge,
-      stale: () => this.dropIdle(),
+      maxAge: connection?.maxAge ?? LONGEST_USE,
+      stale: () => this.whole.dropIdle(),
       surplus: () => this.surplus(),
     })
   }
@@ -150,7 +133,7 @@ export class ConnectionPool extends Dispatcher {
   }
 
   get idleCount(): number {
-    return this.idle.length + this.whole.idleCount
+    return this.whole.idleCount
   }
 
   /** True where a request whose body is at hand goes over a connection that stands already. */
@@ -169,30 +152,20 @@ export class ConnectionPool extends Dispatcher {
    * @param anew true where the connection must be a new one.
    * @returns what ends the request, also before its connection stands.
    */
-  begin(options: DispatcherType.DispatchOptions, handler: DispatcherType.DispatchHandler, anew = false): Started {
+  begin(options: RequestOptions, handler: DispatcherType.DispatchHandler, anew = false): Started {
     const sent = this.ended ? undefined : this.whole.send(options, handler, anew)
     if (sent) return sent
-    const member = this.idle.pop() ?? this.open()
-    member.place = -1
+    const member = this.open()
     member.client.dispatch(options, handler)
     // A request that failed at once has not made the client busy, so it will not report that it is free again.
     if (sizeOf(member.client) === 0) this.drop(member)
     return member
   }
 
-  /**
-   * Closes what is idle: the connection used last has turned out to be closed by the provider, and these have been idle for
-   * longer.
-   */
-  dropIdle(): void {
-    this.whole.dropIdle()
-    for (const member of [...this.idle]) this.drop(member)
-  }
-
   /** Bytes that nothing requested may be another caller's, and what comes within the next request could not be distinguished from its reply. */
   private surplus(): void {
     this.whole.singleUseUntil = performance.now() + SINGLE_USE
-    this.dropIdle()
+    this.whole.dropIdle()
     this.onSurplus?.(this.origin)
   }
 
@@ -202,7 +175,6 @@ export class ConnectionPool extends Dispatcher {
     this.whole.end()
     const clients = [...this.members].map(({ client }) => client)
     this.members.clear()
-    this.idle.length = 0
     await Promise.all(clients.map((client) => client.destroy()))
   }
 
@@ -210,7 +182,6 @@ export class ConnectionPool extends Dispatcher {
     const client = new Client(this.origin, {
       pipelining: 1,
       allowH2: false,
-      keepAliveTimeout: KEEP_ALIVE,
       // The time-outs of a running call are ours, on the injected clock: the client's own are coarse and comments reset them.
       headersTimeout: 0,
       bodyTimeout: 0,
@@ -227,44 +198,20 @@ export class ConnectionPool extends Dispatcher {
     const member = new Member(client)
     this.members.add(member)
     client.on('connect', () => {
-      member.connected = true
       this.madeByClients++
     })
-    client.on('disconnect', (_origin, _targets, error) => {
-      member.connected = false
-      if (member.served && member.place === -1 && CLOSED_BY_OTHERS.has((error as NodeJS.ErrnoException).code ?? '')) this.dropIdle()
+    client.on('disconnect', () => {
       // With a request that has not been written yet the client connects again by itself.
       if (sizeOf(client) === 0) this.drop(member)
     })
     client.on('connectionError', () => this.drop(member))
-    client.on('drain', () => this.free(member))
+    client.on('drain', () => this.drop(member))
     return member
   }
 
-  /** The client can take a request again. */
-  private free(member: Member): void {
-    if (member.place !== -1 || !this.members.has(member)) return
-    const now = performance.now()
-    const isOver = now - member.began >= this.maxAge || now < this.whole.singleUseUntil
-    if (!member.connected || isOver || this.idle.length >= MOST_IDLE) this.drop(member)
-    else {
-      member.served = true
-      member.place = this.idle.push(member) - 1
-    }
-  }
-
   private drop(member: Member): void {
-    if (!this.members.delete(member)) return
-    if (member.place !== -1) {
-      const last = this.idle.pop()
-      if (last && last !== member) {
-        this.idle[member.place] = last
-        last.place = member.place
-      }
-      member.place = -1
-    }
     // `close` lets a running request end first.
-    if (!member.client.destroyed) void member.client.close()
+    if (this.members.delete(member) && !member.client.destroyed) void member.client.close()
   }
 }
 

@@ -4,10 +4,10 @@ import { performance } from 'node:perf_hooks'
 import type { Dispatcher } from 'undici'
 import type { Phase } from '../connections/connection-failure.ts'
 import type { Connecting } from '../connections/connector.ts'
-import { StaleConnection, TlsExpected } from './network-fault.ts'
-import { ChunkedBody, type PlainReply, plainReply } from './plain-reply.ts'
+import { ConnectionEnded, isTlsRecord, StaleConnection, TlsExpected } from './network-fault.ts'
+import { ChunkedBody, isFarewell, type PlainReply, plainReply } from './plain-reply.ts'
 import { polledTime, ticksOf } from './polled-time.ts'
-import { fieldsOf, KEEP_ALIVE, keptFor } from './reply-fields.ts'
+import { fieldsOf, KEEP_ALIVE, keptFor, MOST_INTERIM, tooManyInterim } from './reply-fields.ts'
 import { ReplyParser, type ReplyReceiver } from './reply-parser.ts'
 import { RunningRequest, type WholeRequest } from './running-request.ts'
 
@@ -89,6 +89,10 @@ export class ProviderConnection implements ReplyReceiver {
   private parsing = false
   private status = 0
   private whole = false
+  private interim = 0
+  /** Of the request: what its reply is. */
+  private isRelayed = false
+  private isHead = false
   private keepAlive = true
   private keptFor = KEEP_ALIVE
   /** A reply has come whole over the connection. */
@@ -154,6 +158,13 @@ export class ProviderConnection implements ReplyReceiver {
     if (!socket || !request || this.running !== running) return
     running.request = undefined
     const { head, body } = request
+    this.isRelayed = request.isRelayed
+    this.isHead = request.isHead
+    if (body === undefined) {
+      this.writtenAt = polledTime.note()
+      socket.write(head, 'latin1')
+      return
+    }
     const length = Buffer.byteLength(body)
     const start = `${head}content-length: ${length}\r\n\r\n`
     const written = length > LARGE ? this.whenWritten(running) : undefined
@@ -185,7 +196,7 @@ export class ProviderConnection implements ReplyReceiver {
     }
     let error: Error | undefined
     try {
-      const reply = this.parsing || this.chunks ? undefined : plainReply(bytes)
+      const reply = this.parsing || this.chunks || this.isRelayed ? undefined : plainReply(bytes)
       if (reply) error = this.take(reply)
       else if (this.chunks) error = this.readChunks(this.chunks, bytes)
       else error = this.parse(bytes)
@@ -198,9 +209,9 @@ export class ProviderConnection implements ReplyReceiver {
     } else if (error) this.fail(isTlsRecord(bytes) ? new TlsExpected('a record of TLS', { cause: error }) : error)
   }
 
-  /** Something follows the reply. Behind a status that has no content it is the content that some providers send nevertheless. */
+  /** Something follows the reply. Behind one that has no content it may be the content that some providers send nevertheless. */
   private followed(): void {
-    if (this.keepAlive && this.status !== 204 && this.status !== 304) this.owner.surplus()
+    if (this.keepAlive && !this.isHead && this.status !== 204 && this.status !== 304) this.owner.surplus()
     this.keepAlive = false
   }
 
@@ -251,16 +262,19 @@ export class ProviderConnection implements ReplyReceiver {
     else this.status = 0
   }
 
-  head(status: number, headers: readonly string[], keepAlive: boolean, upgrade: boolean): void {
-    if (this.whole || !this.running || this.catchingUp) return
+  head(status: number, headers: readonly string[], keepAlive: boolean, upgrade: boolean): boolean {
+    if (this.whole || !this.running || this.catchingUp) return false
+    if (status < 200 && ++this.interim > MOST_INTERIM) throw tooManyInterim()
     const fields = fieldsOf(headers)
     this.status = status
     // A reply without content (RFC 9110 sections 15.3.5 and 15.4.5) whose provider may send some nevertheless.
     const mayFollow = (status === 204 || status === 304) && (Number(fields['content-length'] ?? 0) > 0 || 'transfer-encoding' in fields)
     this.keptFor = keptFor(fields['keep-alive'])
-    this.keepAlive = keepAlive && !upgrade && !mayFollow && this.keptFor > 0
+    // Behind a reply to HEAD some providers send content nevertheless.
+    this.keepAlive = keepAlive && !upgrade && !mayFollow && !this.isHead && this.keptFor > 0
     if (upgrade || status === 101) throw new ConnectionEnded()
     this.running.handler.onResponseStart?.(this.running, status, fields)
+    return this.isHead
   }
 
   body(bytes: Buffer): void {
@@ -355,6 +369,7 @@ export class ProviderConnection implements ReplyReceiver {
     this.chunks = undefined
     this.status = 0
     this.whole = false
+    this.interim = 0
     this.usableUntil = now + Math.min(this.keptFor, left)
     // An idle connection does not keep the process alive.
     this.socket?.unref()
@@ -378,20 +393,5 @@ export class ProviderConnection implements ReplyReceiver {
     else this.lost(error)
   }
 }
-
-/** The other side has closed the connection; with the code that undici gives it, by which `networkFault` knows it. */
-class ConnectionEnded extends Error {
-  readonly code = 'UND_ERR_SOCKET'
-
-  constructor() {
-    super('other side closed')
-  }
-}
-
-/** RFC 8446 section 5.1: an alert or a handshake of TLS 1.0 to 1.3. */
-const isTlsRecord = (bytes: Buffer): boolean => (bytes[0] === 0x15 || bytes[0] === 0x16) && bytes[1] === 0x03
-
-/** Some servers take leave of an idle connection with a 408 (RFC 9110 section 15.5.9; Go's client knows it as well, `is408Message` in net/http/transport.go). */
-const isFarewell = (bytes: Buffer): boolean => /^HTTP\/1\.[01] 408 /.test(bytes.toString('latin1', 0, 13))
 
 const errorOf = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)))

@@ -1,5 +1,6 @@
-/** The head of a reply: its fields by name, and how long its connection is kept. */
+/** The head of a reply: its fields by name, how long its connection is kept, and how many interim ones come before it. */
 import type { IncomingHttpHeaders } from 'node:http'
+import { Fault } from '../../core/faults.ts'
 
 /** Milliseconds that an idle connection is kept where the provider names no time, and at most. */
 export const KEEP_ALIVE = 30_000
@@ -27,3 +28,11 @@ export function keptFor(header: string | string[] | undefined): number {
   const seconds = header === undefined ? undefined : TIMEOUT.exec(`${header}`)?.[1]
   return seconds === undefined ? KEEP_ALIVE : Math.min(Number(seconds) * 1000 - MARGIN, LONGEST_KEEP_ALIVE)
 }
+
+/**
+ * Interim replies that one request takes: any number may come (RFC 9110 section 15.2), and a provider that shows with them that it works
+ * sends far fewer.
+ */
+export const MOST_INTERIM = 1_000
+
+export const tooManyInterim = (): Fault => new Fault('upstream_garbled', { cause: new Error(`more than ${MOST_INTERIM} interim replies`) })

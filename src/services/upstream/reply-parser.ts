@@ -2,6 +2,7 @@
  * Node's own parser of HTTP/1.1 (llhttp), for the replies of providers: the one that reads the requests of callers. It calls
  * JavaScript three times per small reply, where undici's copy in WebAssembly calls it for every header.
  */
+import { Fault } from '../../core/faults.ts'
 
 /** The callbacks of lib/_http_common.js (24.21) that a reply needs. */
 interface NodeParser {
@@ -26,14 +27,17 @@ interface NodeParserClass {
 /** Undocumented, so that a later Node may lack it: undici then reads all replies. */
 const Parser = (process.getBuiltinModule('_http_common') as { HTTPParser?: NodeParserClass } | undefined)?.HTTPParser
 
+/** What the callback of a head returns where no content follows (`F_SKIPBODY` of llhttp; `parserOnIncomingClient` in lib/_http_client.js, 24.21). */
+const NO_CONTENT = 1
+
 /** Bytes of the head of a reply, as undici has it (`maxHeaderSize` in lib/dispatcher/client.js of 8.12.4). */
 const MOST_HEADERS = 16 * 1024
 
 export interface ReplyReceiver {
   /** A message begins. */
   begin(): void
-  /** @param headers flat list: name, value, name, value. */
-  head(status: number, headers: readonly string[], keepAlive: boolean, upgrade: boolean): void
+  /** @param headers flat list: name, value, name, value. @returns true where no content follows, whatever the head announces. */
+  head(status: number, headers: readonly string[], keepAlive: boolean, upgrade: boolean): boolean
   body(bytes: Buffer): void
   complete(): void
 }
@@ -59,8 +63,8 @@ export class ReplyParser {
       early?.push(...headers)
     }
     parser[Parser.kOnHeadersComplete] = (
-      _major: number,
-      _minor: number,
+      major: number,
+      minor: number,
       headers: string[] | undefined,
       _method: unknown,
       _url: unknown,
@@ -71,8 +75,11 @@ export class ReplyParser {
     ) => {
       const all = headers ?? early ?? []
       early = undefined
-      receiver.head(status, all, keepAlive, upgrade)
-      return 0
+      // llhttp reads heads of HTTP/2.0 and 0.9 as well, and any three digits as a status (RFC 9112 section 2.3, RFC 9110 section 15).
+      if (major !== 1 || status < 100) throw new Fault('upstream_garbled', { cause: new Error(`HTTP/${major}.${minor} ${status}`) })
+      // The framing of HTTP/1.0 in chunks is faulty: its connection ends with the message (RFC 9112 section 6.1).
+      const isReusable = keepAlive && (minor > 0 || !all.some((text, at) => at % 2 === 0 && /^transfer-encoding$/i.test(text)))
+      return receiver.head(status, all, isReusable, upgrade) ? NO_CONTENT : 0
     }
     parser[Parser.kOnBody] = (bytes: Buffer) => receiver.body(bytes)
     parser[Parser.kOnMessageComplete] = () => receiver.complete()

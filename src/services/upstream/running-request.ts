@@ -4,9 +4,13 @@ import type { Phase } from '../connections/connection-failure.ts'
 
 /** A request as its bytes are written. */
 export interface WholeRequest {
-  /** Request line and headers but for the length of the body. */
+  /** Request line and headers: but for the length of the body, or all of them where there is none. */
   readonly head: string
-  readonly body: string | Buffer
+  readonly body: string | Buffer | undefined
+  /** The reply goes on to a caller: all fields of its head count. */
+  readonly isRelayed: boolean
+  /** The reply has no content, whatever its head announces: the method is HEAD (RFC 9110 section 9.3.2). */
+  readonly isHead: boolean
 }
 
 /** What a request needs of its connection. */

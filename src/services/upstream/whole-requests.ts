@@ -1,4 +1,5 @@
 /** Requests whose body is at hand, over connections of ours: which connection takes one, and how its head is written. */
+import type { IncomingHttpHeaders } from 'node:http'
 import { performance } from 'node:perf_hooks'
 import type { Dispatcher } from 'undici'
 import type { Connector } from '../connections/connector.ts'
@@ -11,6 +12,11 @@ const LOOK = 1_000
 
 /** Idle connections that are kept: the rest of a burst is closed as it ends. */
 export const MOST_IDLE = 512
+
+export interface RequestOptions extends Dispatcher.DispatchOptions {
+  /** A request of a caller whose reply goes on to it: its headers are an object, and all fields of the reply's head count. */
+  readonly isRelayed?: boolean
+}
 
 interface WholeRequestsOptions {
   /** Scheme, host and port. */
@@ -62,17 +68,28 @@ export class WholeRequests implements ConnectionOwner {
   }
 
   /** @param anew true for a new connection. @returns undefined for a request that only undici sends, or refuses. */
-  send(
-    { method, path, headers, body }: Dispatcher.DispatchOptions,
-    handler: Dispatcher.DispatchHandler,
-    anew: boolean,
-  ): RunningRequest | undefined {
-    const isAtHand = typeof body === 'string' || Buffer.isBuffer(body)
-    if (method !== 'POST' || !isAtHand || !Array.isArray(headers) || !ReplyParser.isThere) return undefined
-    const head = this.headOf(path, headers)
-    if (head === undefined) return undefined
+  send(options: RequestOptions, handler: Dispatcher.DispatchHandler, anew: boolean): RunningRequest | undefined {
+    if (!ReplyParser.isThere) return undefined
+    const request = options.isRelayed ? this.relayed(options) : this.own(options)
+    if (request === undefined) return undefined
     const connection = anew ? this.open() : (this.take() ?? this.open())
-    return connection.send({ head, body }, handler)
+    return connection.send(request, handler)
+  }
+
+  private own({ method, path, headers, body }: RequestOptions): WholeRequest | undefined {
+    if (method !== 'POST' || !(typeof body === 'string' || Buffer.isBuffer(body)) || !Array.isArray(headers)) return undefined
+    const head = this.headOf(path, headers)
+    return head === undefined ? undefined : { head, body, isRelayed: false, isHead: false }
+  }
+
+  /** A request of a caller: of any method, with or without a body. */
+  private relayed({ method, path, headers, body }: RequestOptions): WholeRequest | undefined {
+    if (!METHOD.test(method) || !isPath(path) || !(body === null || Buffer.isBuffer(body))) return undefined
+    const head = withFields(this.startOf(method, path), flatList(headers as IncomingHttpHeaders), 0)
+    if (head === undefined) return undefined
+    const more = { isRelayed: true, isHead: method === 'HEAD' }
+    if (body !== null) return { head, body, ...more }
+    return { head: `${head}${HAVE_CONTENT.has(method) ? 'content-length: 0\r\n' : ''}\r\n`, body: undefined, ...more }
   }
 
   again(request: WholeRequest, handler: Dispatcher.DispatchHandler): void {
@@ -115,14 +132,17 @@ export class WholeRequests implements ConnectionOwner {
     const shared = Math.max(0, headers.length - 2)
     if (last?.path === path && last.fields.length === shared && startsWith(headers, last.fields))
       return withFields(last.text, headers, shared)
-    if (!path.startsWith('/') || NOT_IN_A_PATH.test(path)) return undefined
+    if (!isPath(path)) return undefined
     const fields = headers.slice(0, shared)
-    const start = `POST ${path} HTTP/1.1\r\nhost: ${this.host}\r\nconnection: keep-alive\r\n`
-    const text = withFields(start, fields, 0)
+    const text = withFields(this.startOf('POST', path), fields, 0)
     if (text === undefined) return undefined
     // In one piece: every request that begins with it would put it together again.
     this.last = { path, fields, text: Buffer.from(text, 'latin1').toString('latin1') }
     return withFields(text, headers, shared)
+  }
+
+  private startOf(method: string, path: string): string {
+    return `${method} ${path} HTTP/1.1\r\nhost: ${this.host}\r\nconnection: keep-alive\r\n`
   }
 
   private take(): ProviderConnection | undefined {
@@ -144,6 +164,21 @@ export class WholeRequests implements ConnectionOwner {
     for (const connection of this.idle.filter(({ usableUntil }) => usableUntil <= now)) connection.close()
     this.looking = this.idle.length > 0 ? setTimeout(this.look, LOOK).unref() : undefined
   }
+}
+
+/** Methods that Node's server takes, but for CONNECT, whose reply has another meaning. */
+const METHOD = /^(?!CONNECT$)[A-Z-]+$/
+
+/** Methods whose request states that it has no content: servers refuse some of them without a length (RFC 9110 section 8.6). */
+const HAVE_CONTENT: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'QUERY', 'PROPFIND', 'PROPPATCH'])
+
+const isPath = (path: string): boolean => path.startsWith('/') && !NOT_IN_A_PATH.test(path)
+
+/** @returns name, value, name, value. */
+function flatList(headers: IncomingHttpHeaders): string[] {
+  return Object.entries(headers).flatMap(([name, value]) =>
+    Array.isArray(value) ? value.flatMap((each) => [name, each]) : [name, value ?? ''],
+  )
 }
 
 /** What undici refuses in a path and in the value of a header (lib/core/request.js and lib/core/util.js of 8.12.4). */

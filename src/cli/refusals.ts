@@ -1,0 +1,89 @@
+/** `headgate refusals`: requests that the gateway itself has refused. Calls the running gateway, or reads its store where none runs. */
+import { csvText, type RefusalCommand, runRefusalCommand } from '../api/index.ts'
+import { resolveKeys } from '../config/keys.ts'
+import { systemClock } from '../core/clock.ts'
+import { isObject, type Json, type JsonObject } from '../core/json.ts'
+import { REFUSAL_COMMAND_PATH } from '../server/key-command-route.ts'
+import { CONSOLE, type Streams } from './console.ts'
+import { Gateway, type GatewayFlags } from './gateway.ts'
+import { momentOf } from './guardrails.ts'
+import { table } from './plan-table.ts'
+
+export interface RefusalFlags extends GatewayFlags {
+  json?: boolean
+  csv?: boolean
+  /** A time, or a span such as 24h or 7d; absent: 24h. */
+  since?: string
+  until?: string
+  key?: string
+  reason?: string
+  generation?: string
+}
+
+/** As many as the gateway lists at once. */
+const PAGE = 500
+
+/** @param words behind `refusals`. @returns the exit code: 2 where the words make no command. */
+export async function refusals(words: readonly string[], flags: RefusalFlags, streams: Streams = CONSOLE): Promise<number> {
+  if (words.length > 1 || (words[0] !== undefined && words[0] !== 'list') || (flags.json && flags.csv)) {
+    streams.error('headgate: refusals: expected no words behind it, or list, and --json or --csv')
+    return 2
+  }
+  try {
+    const gateway = await Gateway.find(flags)
+    let command: RefusalCommand = { ...commandOf(flags), limit: PAGE }
+    for (let isFirst = true; ; isFirst = false) {
+      const reply = (await gateway.ask(REFUSAL_COMMAND_PATH, command)) ?? (await onFile(command, gateway))
+      show(reply, { flags, streams, isFirst })
+      if (typeof reply.next !== 'string') return 0
+      command = { ...command, cursor: reply.next }
+    }
+  } catch (error) {
+    streams.error(`headgate: ${error instanceof Error ? error.message : error}`)
+    return 1
+  }
+}
+
+function commandOf({ since, until, key, reason, generation }: RefusalFlags): RefusalCommand {
+  const now = Date.now()
+  return {
+    ...(since === undefined ? {} : { since: new Date(momentOf(since, now)).toISOString() }),
+    ...(until === undefined ? {} : { until: new Date(momentOf(until, now, '--until')).toISOString() }),
+    ...(key === undefined ? {} : { key }),
+    ...(reason === undefined ? {} : { reason }),
+    ...(generation === undefined ? {} : { generation }),
+  }
+}
+
+function onFile(command: RefusalCommand, gateway: Gateway): Promise<JsonObject> {
+  return gateway.onStore(({ keys: store, refusals: log }, config) => {
+    const { keys, generated } = resolveKeys(config)
+    const configured = generated === undefined ? keys : []
+    return runRefusalCommand(command, { store, configured, refusals: log.store, clock: systemClock })
+  })
+}
+
+/** Rows of a page: a line of JSON each, lines of CSV, or a table. */
+function show(reply: JsonObject, { flags, streams, isFirst }: { flags: RefusalFlags; streams: Streams; isFirst: boolean }): void {
+  const rows = (Array.isArray(reply.data) ? reply.data : []).filter(isObject)
+  if (flags.json) for (const row of rows) streams.out(JSON.stringify(row))
+  else if (flags.csv) {
+    const text = csvText('/v1/refusals', rows, isFirst)
+    if (text !== '') streams.out(text.slice(0, -'\r\n'.length))
+  } else if (rows.length > 0) streams.out(table(HEAD, rows.map(lineOf)))
+  else if (isFirst) streams.out('No request was refused.')
+}
+
+const HEAD = ['minute', 'key', 'count', 'status', 'reason', 'latest request', 'model', 'field', 'message']
+
+function lineOf({ minute, api_key_hash: hash, api_key_name: name, count, status, reason, latest }: JsonObject): string[] {
+  const [last = {}] = (Array.isArray(latest) ? latest : []).filter(isObject)
+  const { generation_id: id, model, field, message } = last
+  const key = name ?? (typeof hash === 'string' ? hash.slice(0, 12) : 'unknown')
+  return [String(minute).slice(0, 16).replace('T', ' '), key, count, status, reason, id, model, field, message].map(plain)
+}
+
+/** Callers choose names of models: a control character would act on the terminal, a line break make a row of its own. */
+function plain(value: Json | undefined): string {
+  return String(value ?? '').replace(/[\s\p{Cc}\p{Cf}]+/gu, ' ')
+}

@@ -1,0 +1,71 @@
+/** The caller's body on its way into the pass-through: read whole, or passed on as it comes; both end where it comes too slowly. */
+import type { IncomingMessage } from 'node:http'
+import { PassThrough } from 'node:stream'
+import { Pieces } from '../../core/pieces.ts'
+import type { PassThroughRun } from './pass-through-run.ts'
+
+/**
+ * Bytes up to which a body of a known length is read before the provider is called: such a request needs no connection while it comes,
+ * and can be sent again over a new connection where that of the pool had been closed.
+ */
+export const MOST_GATHERED = 128 * 1024
+
+/** Reads the body. @param then is called with it, unless the exchange has ended before. */
+export function gatherUpload(run: PassThroughRun, source: IncomingMessage, then: (body: Buffer) => void): void {
+  const pieces = new Pieces()
+  source.on('data', (chunk: Buffer) => pieces.push(chunk))
+  // The end of the caller ends the exchange.
+  source.on('error', () => {})
+  source.once('end', () => {
+    if (!run.over) then(pieces.take())
+  })
+  watchUpload(run, source, () => false)
+}
+
+/**
+ * Passes the body on as fast as it is taken.
+ * @returns a stream of its own: undici destroys what it was given, and with Node's `IncomingMessage` that would take the caller's socket
+ *   with it (util.destroy in core/util.js of 8.12.4).
+ */
+export function streamUpload(run: PassThroughRun, source: IncomingMessage): PassThrough {
+  const body = new PassThrough()
+  // undici listens only while the request runs; its own end of the stream reports nothing that the caller's has not.
+  body.on('error', () => {})
+  source.on('error', (error) => body.destroy(error))
+  source.on('data', (chunk: Buffer) => run.sent.push(chunk))
+  watchUpload(run, source, () => body.writableNeedDrain)
+  return source.pipe(body)
+}
+
+/** Milliseconds without a byte after which a body has stopped arriving (issue 15, section 4). */
+const LONGEST_SILENCE = 30_000
+/** Milliseconds after which the average rate counts, and the bytes per second that it has to reach. */
+const SLOW_AFTER = 60_000
+const SLOWEST = 16 * 1024
+
+/**
+ * Ends the exchange where the body comes too slowly. Watches until it has come or the provider's reply begins.
+ * @param isHeldBack true while the provider takes no more: the time is not the caller's then.
+ */
+function watchUpload(run: PassThroughRun, source: IncomingMessage, isHeldBack: () => boolean): void {
+  let bytes = 0
+  let lastByte = run.now()
+  /** Milliseconds for which the caller could send. */
+  let free = 0
+  let looked = lastByte
+  source.on('data', (chunk: Buffer) => {
+    bytes += chunk.length
+    lastByte = run.now()
+  })
+  const look = (): void => {
+    if (run.over || run.headSent || source.readableEnded) return
+    const now = run.now()
+    if (isHeldBack()) lastByte = now
+    else free += now - looked
+    looked = now
+    if (now - lastByte >= LONGEST_SILENCE) run.late(`nothing of the body came for ${LONGEST_SILENCE / 1000} seconds`)
+    else if (free >= SLOW_AFTER && bytes * 1000 < free * SLOWEST) run.late('the body came at less than 16 KB per second')
+    else run.after(Math.max(1, Math.min(lastByte + LONGEST_SILENCE - now, free < SLOW_AFTER ? SLOW_AFTER - free : LONGEST_SILENCE)), look)
+  }
+  look()
+}
