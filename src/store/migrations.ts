@@ -362,6 +362,10 @@ const STEPS: readonly Step[] = [
     script.raw(sql`create index refusal_key on refusal (key, at, id)`)
     script.raw(sql`create index refusal_reason on refusal (reason, at, id)`)
   },
+  // Balances have more shards: those that exist count on.
+  (script) => {
+    if (script.database === 'postgres') for (const text of POSTGRES_FUNCTIONS) script.raw(sql.raw(text))
+  },
 ]
 
 /** The version that this program works with. */

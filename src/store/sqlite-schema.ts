@@ -120,4 +120,5 @@ export const SQLITE_MIGRATIONS: readonly (readonly string[])[] = [
     'create index refusal_key on refusal (key, at, id)',
     'create index refusal_reason on refusal (reason, at, id)',
   ],
+  [],
 ]

@@ -240,7 +240,19 @@ t.test('a record that does not answer is a fault for all who wait, and never a f
   record.mode('pass', 'lease')
   await turn()
   t.equal(holds(account, 50, LIMIT), true, 'an answer that came late is leased all the same')
-  t.same(await leased(record), { spent: 0, leased: 80 })
+  t.same(await leased(record), { spent: 0, leased: 110 }, 'with as much again as was held')
+})
+
+t.test('requests that come before the first of them has cost anything double their lease', async (t) => {
+  const { record, one } = rig()
+  const account = one.account()
+  for (let index = 0; index < 40; index++) await seeks(account, 10, { limit: 100_000 })
+  t.equal(account.held, 400)
+  t.equal(record.count('lease'), 6, 'one call each for request 1, 2, 4, 8, 16 and 32')
+  t.match(await leased(record), { leased: 630 })
+  const last = one.account('poor')
+  for (let index = 0; index < 8; index++) t.equal(await seeks(last, 10, { limit: 80 }), true, 'near the limit no more than is needed')
+  t.equal(await seeks(last, 1, { limit: 80 }), false)
 })
 
 t.test('others give back what lies idle, and who waits gets it', async (t) => {
@@ -364,7 +376,7 @@ t.test('leases that nobody uses go back by themselves', async (t) => {
   t.equal(holds(account, 10, LIMIT), true)
   account.release(10)
   one.credit.tidy()
-  t.same(record.of('giveBack'), [['k', 280]], 'of 300 that lay idle no more than 20 were needed at any time')
+  t.same(record.of('giveBack'), [['k', 355]], 'of 375 that lay idle no more than 20 were needed at any time')
   await clock.advance(31_000)
   one.credit.tidy()
   t.equal(record.count('giveBack'), 2)

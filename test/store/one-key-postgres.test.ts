@@ -44,12 +44,16 @@ function suite(server: TestPostgres): void {
     const { record, now } = await opened(t, server, url)
     await record.pulse(pulseOf('first'))
     const commit = await openTake(t, url, 'first', 1, 'a', now())
-    // Sixteen shards: of 40 processes some share the shard of the first one, most do not.
-    const others = Array.from({ length: 40 }, (_, index) => `n${index}`)
-    const [{ shard }] = (await server.query(url, "SELECT hashtext('first') & 15 AS shard")) as [{ shard: number }]
-    const apart = await server.query(url, 'SELECT node FROM unnest($1::text[]) AS node WHERE hashtext(node) & 15 <> $2', [others, shard])
-    t.ok(apart.length > 20, `${apart.length} of 40 are in other shards`)
+    // Few of 64 processes share the shard of the first one.
+    const others = Array.from({ length: 64 }, (_, index) => `n${index}`)
+    const [{ shard }] = (await server.query(url, "SELECT hashtext('first') & 63 AS shard")) as [{ shard: number }]
+    const apart = await server.query(url, 'SELECT node FROM unnest($1::text[]) AS node WHERE hashtext(node) & 63 <> $2', [others, shard])
+    t.ok(apart.length > 60, `${apart.length} of 64 are in other shards`)
     await Promise.all(apart.map(({ node }, index) => record.take(String(node), [generation(100 + index, 'a', 2, now())])))
+    const [{ shards }] = (await server.query(url, "SELECT count(*)::int AS shards FROM balance_shard WHERE key = 'a'")) as [
+      { shards: number },
+    ]
+    t.ok(shards > 32, `64 processes have ${shards} shards`)
     t.match(await leaseFrom(record, 'n0', ask('a', 5)), { granted: 5 }, 'a lease, too')
     t.match(await balance(record, 'a'), { spent: 2 * apart.length, leased: 5 }, 'what is committed counts')
     await commit()
