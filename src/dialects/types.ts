@@ -5,7 +5,6 @@ import type { Fault, FaultFacts } from '../core/faults.ts'
 import type { Json, JsonObject } from '../core/json.ts'
 import type { JsonSource } from '../core/json-source.ts'
 import type { ServiceTier } from '../core/service-tiers.ts'
-import type { CitedResults } from './canon/cited-results.ts'
 import type { ClientTools } from './canon/client-tools.ts'
 import type { ClientCompaction } from './canon/compaction.ts'
 import type { End, StreamEvent } from './canon/events.ts'
@@ -17,14 +16,16 @@ import type { Preset, StoredPrompts } from './canon/presets.ts'
 import type { FileFamily, TakenFiles } from './canon/provider-files.ts'
 import type { CanonicalRequest, DialectId, Opaque, Part } from './canon/request.ts'
 import type { CapWire, GatewayFields, UserRule } from './canon/request-fields.ts'
-import type { NameRule, SentNames } from './canon/tool-names.ts'
+import type { NameRule } from './canon/tool-names.ts'
 import type { Usage } from './canon/usage.ts'
+import type { Encoded, Sent } from './encoded.ts'
 import type { LocalRun, LocalSink } from './local-run.ts'
 import type { Quirks } from './quirks.ts'
 import type { ErrorReply, Final, ReplyContext } from './reply.ts'
 import type { Framing } from './sse/framing.ts'
 import type { VectorForm, WrittenVector } from './vectors/written.ts'
 
+export type { Encoded, Sent } from './encoded.ts'
 export type { ErrorReply, Final, ReplyContext } from './reply.ts'
 
 export interface StreamEncoder {
@@ -171,27 +172,6 @@ export interface Target {
   /** Names of provider features that the caller requests in `anthropic-beta` or `x-anthropic-beta`, comma-separated. */
   readonly betas?: string | undefined
 }
-
-export interface Encoded {
-  /** Appended to the provider's base URL. */
-  path: string
-  body: JsonObject
-  /** Headers beside those of every call: name, value, name, value. */
-  headers?: string[]
-  /** Names of what the caller sent and this upstream cannot take. */
-  dropped: string[]
-  /** True where the provider is only requested in words to keep to the output format; else what it cannot keep to is in `dropped`. */
-  looseFormat?: true
-  /** Set where tools have other names at the provider. */
-  toolNames?: SentNames | undefined
-  /** Set where the answer may refer to results of the request's tools. */
-  cited?: CitedResults | undefined
-  /** True where calls of the provider's own search are answered by the gateway: their arguments go back as they are. */
-  echoesSearch?: true | undefined
-}
-
-/** What of a request its reply is read with. */
-export type Sent = Pick<Encoded, 'toolNames' | 'cited' | 'echoesSearch'>
 
 export interface StreamDecoder {
   /** One frame. Malformed data becomes a `fault` event, never a throw. */
