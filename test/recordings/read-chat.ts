@@ -47,6 +47,10 @@ function addMessage(said: Expected, message: JsonObject): void {
   said.refusal += text(message.refusal)
   for (const { url_citation } of list(message.annotations))
     said.citations.push({ url: text(object(url_citation).url), title: text(object(url_citation).title) })
+  // Groq: npm groq-sdk 1.6.0, `ExecutedTool`; each page once.
+  const pages = list(message.executed_tools).flatMap(({ search_results: found }) => list(object(found).results))
+  for (const { url, title } of new Map(pages.map((page) => [page.url, page])).values())
+    said.citations.push({ url: text(url), title: text(title) })
 }
 
 function addEnd(said: Expected, reason: Json | undefined): void {

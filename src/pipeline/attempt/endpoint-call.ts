@@ -259,15 +259,12 @@ function streamed(call: EndpointCall, encoded: Encoded, dependencies: ChainDepen
   return attempt.done
 }
 
-function relayFor(
-  { exchange, endpoint, dialect, lane, stops, observers, target }: EndpointCall,
-  { toolNames, cited, echoesSearch }: Encoded,
-): Relay {
+function relayFor({ exchange, endpoint, dialect, lane, stops, observers, target }: EndpointCall, sent: Encoded): Relay {
   const { account, quirks } = target
   const sign = signerAt(exchange, endpoint)
   const { framing } = dialect
   if (lane === 'translate' || !dialect.pass) {
-    const decoder = watched(dialect.streamDecoder(quirks, { cited, echoesSearch }), toolNames, exchange.run.toolNames)
+    const decoder = watched(dialect.streamDecoder(quirks, sent), sent.toolNames, exchange.run.toolNames)
     return new TranslateRelay(exchange.run.path ?? beginTurn(exchange), decoder, { observers, account, sign, stops, framing })
   }
   const stream = dialect.pass.stream(exchange.run.ctx, quirks)

@@ -56,6 +56,7 @@ const PAGES: Readonly<Record<string, { source: string; rows: readonly Row[]; non
     ],
     none: 'groq/compound groq/compound-mini',
   },
+  // Retired on 2026-05-15, and what took its place on 2026-11-19 (docs.apiyi.com/en/live/2026-11/grok-code-models-offline).
   'x-ai': { source: 'https://docs.x.ai/docs/models', rows: [], none: 'grok-code-fast-1' },
   zai: {
     source: 'https://docs.z.ai/guides/overview/pricing',
