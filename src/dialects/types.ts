@@ -21,11 +21,13 @@ import type { CountRequest, Encoded, Sent, Target, VersionWish } from './encoded
 import type { LocalRun, LocalSink } from './local-run.ts'
 import type { Quirks } from './quirks.ts'
 import type { ErrorReply, Final, ReplyContext } from './reply.ts'
+import type { SocketAnswer, SocketRequest } from './socket-request.ts'
 import type { Framing } from './sse/framing.ts'
 import type { VectorForm, WrittenVector } from './vectors/written.ts'
 
 export type { CountRequest, Encoded, Sent, Target, VersionWish } from './encoded-request.ts'
 export type { ErrorReply, Final, ReplyContext } from './reply.ts'
+export type { SocketAnswer, SocketBody, SocketRequest } from './socket-request.ts'
 
 export interface StreamEncoder {
   /** Bytes for a batch of events; '' for none. `start`, `usage`, `end` and `fault` never write: `finish` does. */
@@ -111,30 +113,6 @@ export interface ClientDialect {
   streamEncoder(ctx: ReplyContext): StreamEncoder
   /** The whole non-streaming reply as JSON text. */
   encodeResult(folded: Folded, ctx: ReplyContext, final: Final): string
-}
-
-/** The body of a request that came as a message. */
-export interface SocketBody {
-  readonly bytes: Buffer
-  /** The conversation in it; a view of `bytes`. */
-  readonly conversation: Buffer
-}
-
-/** A message that requests a response. */
-export interface SocketRequest {
-  /** The lane that it runs in; undefined: the connection's own. Requests of one lane run one after the other. */
-  readonly lane: string | undefined
-  /** Id of the response that it continues; undefined where it holds the whole conversation. */
-  readonly continues: string | undefined
-  /** False where nothing is to be generated: a later request continues from what it holds. */
-  readonly generates: boolean
-  /** @param history the conversation as it stood after the response that is continued. @throws Fault 400. */
-  body(history: Buffer | undefined): SocketBody
-}
-
-/** A message that is answered at once, by another one, in JSON. */
-export interface SocketAnswer {
-  readonly answer: Buffer
 }
 
 /** Requests as messages of a WebSocket; each event of the reply is a message, too. */

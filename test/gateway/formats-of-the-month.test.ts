@@ -170,6 +170,21 @@ t.test('ends of Responses that are new', async (t) => {
   }
 })
 
+t.test("typed error codes of the provider's wire reach its callers, where the request is at fault", async (t) => {
+  const refusal = (status: number, type: string, code: string) => () =>
+    jsonAnswer({ type: 'error', error: { type, message: 'No.', details: { error_code: code } }, request_id: 'req_1' }, status)
+  const scene = await startScene(t, { dialect: 'anthropic' })
+  scene.upstream.script = refusal(400, 'invalid_request_error', 'image_dimensions_too_large')
+  const refused = await send(scene, 'messages', {})
+  t.match(refused, { status: 400, reply: { error: { details: { error_code: 'image_dimensions_too_large' } } } })
+  scene.upstream.script = refusal(403, 'permission_error', 'cmek_key_disabled')
+  t.notMatch(
+    JSON.stringify((await send(scene, 'messages', {})).reply.error),
+    'details',
+    "what is wrong with the gateway's account is not the caller's",
+  )
+})
+
 t.test('the plain requests of each format are still served', async (t) => {
   const scene = await startScene(t, { dialect: 'anthropic', answer: says({ text: ['fine'] }) })
   t.equal((await send(scene, 'messages', { max_tokens: 1 })).status, 200)

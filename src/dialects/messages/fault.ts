@@ -1,6 +1,6 @@
 /** Errors of an upstream of this wire, by the fault table. */
-import type { Fault } from '../../core/faults.ts'
-import type { Json } from '../../core/json.ts'
+import { FAULTS, type Fault } from '../../core/faults.ts'
+import { isObject, type Json } from '../../core/json.ts'
 import { faultOf } from '../faults/classify.ts'
 import { errorIn } from '../faults/stated-error.ts'
 
@@ -15,5 +15,18 @@ const FIELD =
  */
 export function decodeFault(status: number, body: Json | undefined): Fault {
   const error = errorIn(body)
-  return faultOf('messages', status, { ...error, field: FIELD.exec(error.sentence ?? '')?.[1] ?? error.field })
+  const fault = faultOf('messages', status, { ...error, field: FIELD.exec(error.sentence ?? '')?.[1] ?? error.field })
+  const code = FAULTS[fault.code].blame === 'caller' ? errorCode(body) : undefined
+  return code === undefined ? fault : fault.with({ metadata: { ...fault.metadata, error_code: code } })
+}
+
+/** A name and nothing else. */
+const CODE = /^[a-z][a-z0-9_]{0,79}$/
+
+/** `error.details.error_code`, by which the SDKs know a refusal more exactly (npm @anthropic-ai/sdk 1.14.0, resources/shared). */
+function errorCode(body: Json | undefined): string | undefined {
+  const error = isObject(body) ? body.error : undefined
+  const details = isObject(error) ? error.details : undefined
+  const code = isObject(details) ? details.error_code : undefined
+  return typeof code === 'string' && CODE.test(code) ? code : undefined
 }
