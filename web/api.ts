@@ -105,7 +105,8 @@ export function addressOf(path: string, query: Call['query'] = {}): string {
 async function errorOf(response: Response): Promise<ApiError> {
   const fallback = `The gateway replied with status ${response.status}`
   try {
-    const { error } = (await response.json()) as { error?: { message?: string; metadata?: { field?: string } } }
+    // Messages have words of providers in them.
+    const { error } = withVisibleSigns((await response.json()) as { error?: { message?: string; metadata?: { field?: string } } })
     const message = error?.message ?? fallback
     // Messages about a field begin with its name.
     return new ApiError(response.status, message, error?.metadata?.field ?? /^([a-z_][\w.[\]]*): /.exec(message)?.[1])

@@ -1,13 +1,13 @@
 /** Links of AWS's chain that stand in the shared files, and the identity of a pod: each from its file to a call that is signed well. */
 
 import { createHash } from 'node:crypto'
-import dns from 'node:dns'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { type Aws, startAws, USER, withVariables } from '../support/aws.ts'
 import { FakeClock } from '../support/clock.ts'
 import { ANSWER, CHAT } from '../support/clouds/scene.ts'
+import { startProxy } from '../support/connect-proxy.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { jsonAnswer, startUpstream, type Upstream } from '../support/upstream.ts'
 
@@ -28,6 +28,8 @@ interface Files {
   /** Further files of the home directory, by their paths there. */
   more?: Record<string, string>
   variables?: Record<string, string>
+  /** Of the gateway alone. */
+  env?: Record<string, string>
 }
 
 /** A gateway whose process has this home directory. */
@@ -38,7 +40,7 @@ async function scene(t: Test, files: (aws: Aws, home: string) => Files, settings
     () => jsonAnswer(ANSWER),
   )
   const home = t.testdir()
-  const { config, more = {}, variables = {} } = files(aws, home)
+  const { config, more = {}, variables = {}, env = {} } = files(aws, home)
   for (const [path, text] of Object.entries({ '.aws/config': config, ...more })) {
     mkdirSync(join(home, path, '..'), { recursive: true })
     writeFileSync(join(home, path), text)
@@ -49,7 +51,7 @@ async function scene(t: Test, files: (aws: Aws, home: string) => Files, settings
 providers: { bedrock: { dialect: openai-chat, base_url: "${aws.service.url}/openai/v1", credential: { aws: { region: us-east-1${settings} } } } }
 models: { acme/one: { endpoints: [ { provider: bedrock, model: m, price: free } ] } }
 `,
-    { clock },
+    { clock, env },
   )
   t.teardown(() => Promise.all([gateway.close(), aws.close()]))
   return { aws, gateway, ask: async () => (await gateway.post('/v1/chat/completions', CHAT)).status }
@@ -136,20 +138,10 @@ t.test('a sign-in that has ended, or that the portal does not know, says so in t
 })
 
 t.test('the portal of SSO is that of sso_region, whatever the region of the models', async (t) => {
-  const hosts: string[] = []
-  const { lookup } = dns
-  t.teardown(() => {
-    dns.lookup = lookup
-  })
-  dns.lookup = ((host: string, ...rest: unknown[]) => {
-    const done = rest.at(-1)
-    if (!host.endsWith('.amazonaws.com')) return (lookup as (...all: unknown[]) => void)(host, ...rest)
-    hosts.push(host)
-    if (typeof done === 'function') done(Object.assign(new Error('no such host'), { code: 'ENOTFOUND' }))
-  }) as typeof lookup
-  const made = await scene(t, () => ({ config: LEGACY, more: { [cacheFile(START)]: cached(ACCESS, 2) } }))
+  const proxy = await startProxy(t)
+  const made = await scene(t, () => ({ config: LEGACY, more: { [cacheFile(START)]: cached(ACCESS, 2) }, env: { HTTPS_PROXY: proxy.url } }))
   t.equal(await made.ask(), 500)
-  t.strictSame([...new Set(hosts)], ['portal.sso.eu-west-1.amazonaws.com'])
+  t.strictSame([...new Set(proxy.tunnels.map(({ target }) => target))], ['portal.sso.eu-west-1.amazonaws.com:443'])
 })
 
 t.test('a program of the profile (credential_process), which is run anew for each fetch', async (t) => {

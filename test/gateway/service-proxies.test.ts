@@ -1,7 +1,7 @@
 /** The gateway's own clients behind a proxy: each takes that of the environment, but for what is fetched for a request. */
-import { generateKeyPairSync } from 'node:crypto'
+import { createHash, generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -197,6 +197,37 @@ t.test('AWS: a role is assumed through the proxy', async (t) => {
   })
   t.equal(await ask(gateway), 200)
   t.same([...new Set(targets(proxy))], [sts])
+})
+
+t.test('AWS: credentials of a sign-in by SSO come through the proxy', async (t) => {
+  const proxy = await startProxy(t)
+  const expires = Date.now() + 3_600_000
+  const roleCredentials = { ...USER, sessionToken: 'of-the-session', expiration: expires }
+  const { upstream, url, host } = await service(t, () => jsonAnswer({ roleCredentials }))
+  const home = t.testdir()
+  const start = 'https://acme.awsapps.test/start'
+  const profile = [
+    '[profile work]',
+    `sso_start_url = ${start}`,
+    'sso_region = eu-west-1',
+    'sso_account_id = 123456789012',
+    'sso_role_name = models',
+  ]
+  const cached = { startUrl: start, region: 'eu-west-1', accessToken: 'of-the-sign-in', expiresAt: new Date(expires).toISOString() }
+  // As `aws sso login` names the file: by the SHA-1 of the start URL.
+  const cache = join(home, '.aws', 'sso', 'cache')
+  mkdirSync(cache, { recursive: true })
+  writeFileSync(join(home, '.aws', 'config'), `${profile.join('\n')}\n`)
+  writeFileSync(join(cache, `${createHash('sha1').update(start).digest('hex')}.json`), JSON.stringify(cached))
+  withVariables(t, { HOME: home, AWS_CONFIG_FILE: join(home, '.aws', 'config'), AWS_ENDPOINT_URL_SSO: url })
+  const { gateway, provider } = await credentialed(t, {
+    credential: '{ aws: { region: us-east-1, profile: work } }',
+    env: { HTTP_PROXY: proxy.url },
+  })
+  t.equal(await ask(gateway), 200, gateway.logs.join('\n'))
+  t.match(upstream.requests[0]?.path, '/federation/credentials')
+  t.equal(provider.requests[0]?.headers['x-amz-security-token'], 'of-the-session')
+  t.same([...new Set(targets(proxy))], [host])
 })
 
 t.test('services of the operator are called through the proxy of the environment', async (t) => {

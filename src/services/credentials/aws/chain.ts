@@ -27,8 +27,10 @@ export async function awsKeys(settings: AwsSettings, connections = serviceConnec
   // Options of `NodeHttpHandler` (npm @smithy/node-http-handler 4, `create`). Metadata of containers and instances is fetched past it, directly.
   const requestHandler = { httpAgent: connections.agent('http:'), httpsAgent: connections.agent('https:') }
   const client = { region, logger: QUIET, requestHandler }
-  // `clientConfig` would come before the region of a profile's SSO session (npm @aws-sdk/credential-provider-sso 3.972.97).
-  const terms = { ...(profile === undefined ? {} : { profile }), parentClientConfig: client, logger: QUIET, ignoreCache: true }
+  // The client of SSO takes the connections of `clientConfig` alone, whose region would come before that of a profile's SSO session (npm
+  // @aws-sdk/credential-provider-sso 3.972.97, `resolveSSOCredentials`).
+  const clients = { clientConfig: { logger: QUIET, requestHandler }, parentClientConfig: client }
+  const terms = { ...(profile === undefined ? {} : { profile }), ...clients, logger: QUIET, ignoreCache: true }
   const chain = async () => fromNodeProviderChain(terms)({ forceRefresh: true })
   const params =
     role === undefined
