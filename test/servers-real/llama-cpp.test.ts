@@ -12,6 +12,8 @@ import { LLAMA_VERSION, NOT_INSTALLED, startLlama } from './llama-server.ts'
 import { writeChatModel } from './model/chat-model.ts'
 import { directReply, expectedOf, MODELS, WIRES } from './same-reply.ts'
 
+t.setTimeout(280_000)
+
 const configuration = (url: string): string => `
 providers:
   chat: { preset: llama-cpp, base_url: "${url}/v1" }
