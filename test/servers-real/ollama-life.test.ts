@@ -4,7 +4,7 @@ import type { JsonObject } from '../../src/core/json.ts'
 import { eventually } from '../support/eventually.ts'
 import { object } from '../support/fold.ts'
 import { startGateway } from '../support/gateway.ts'
-import { startOllama, tinyChat } from './ollama-server.ts'
+import { OLLAMA_MODELS, startOllama, tinyChat } from './ollama-server.ts'
 import { missing, program } from './programs.ts'
 import { type Life, testLeaving, testRestart, testSaturation } from './server-life.ts'
 
@@ -12,12 +12,6 @@ t.setTimeout(1_800_000)
 
 /** Width at which the model writes some dozens of tokens a second. */
 const SLOW = 80_000
-const MODELS = {
-  'openai-chat': 'chat/tiny-chat:latest',
-  'openai-responses': 'responses/tiny-chat:latest',
-  anthropic: 'messages/tiny-chat:latest',
-} as const
-
 const path = program('ollama')
 if (path === undefined) t.test('Ollama', { skip: missing('ollama') }, () => {})
 else {
@@ -32,8 +26,9 @@ providers:
   messages: { dialect: anthropic, base_url: "${url}", discover: true, timeouts: { first_byte: 600s }, quirks: { unsigned_reasoning: true } }
 `)
   t.teardown(() => gateway.close())
-  for (const model of Object.values(MODELS)) await eventually(model, async () => (await gateway.get(`/v1/models/${model}`)).status === 200)
-  const life: Life = { server, gateway, served: 'tiny-chat', models: MODELS }
+  for (const model of Object.values(OLLAMA_MODELS))
+    await eventually(model, async () => (await gateway.get(`/v1/models/${model}`)).status === 200)
+  const life: Life = { server, gateway, served: 'tiny-chat', models: OLLAMA_MODELS }
   await testLeaving(t, life)
   await testSaturation(t, life, 9)
 

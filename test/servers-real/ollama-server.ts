@@ -12,6 +12,13 @@ import { type ModelServer, startServer } from './model-server.ts'
 /** Tokens that the chat models read and write in all, as `num_ctx` of the model states. */
 export const OLLAMA_CONTEXT = 8192
 
+/** Of the gateway, by the wire of its provider: Ollama adds the tag. */
+export const OLLAMA_MODELS = {
+  'openai-chat': 'chat/tiny-chat:latest',
+  'openai-responses': 'responses/tiny-chat:latest',
+  anthropic: 'messages/tiny-chat:latest',
+} as const
+
 export interface OllamaModel {
   readonly name: string
   /** Writes the GGUF file to a path. */

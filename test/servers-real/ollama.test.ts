@@ -11,17 +11,11 @@ import { CLIENTS } from '../support/matrix/clients.ts'
 import { testConversations } from './conversation-suite.ts'
 import { resultFor, WEATHER_TURN } from './conversations.ts'
 import { writeBertModel } from './model/bert-model.ts'
-import { OLLAMA_CONTEXT, startOllama, tinyChat } from './ollama-server.ts'
+import { OLLAMA_CONTEXT, OLLAMA_MODELS, startOllama, tinyChat } from './ollama-server.ts'
 import { missing, program, VERSIONS } from './programs.ts'
 import { type Life, testReplays, testToolTurns } from './server-life.ts'
 
 t.setTimeout(1_800_000)
-
-const MODELS = {
-  'openai-chat': 'chat/tiny-chat:latest',
-  'openai-responses': 'responses/tiny-chat:latest',
-  anthropic: 'messages/tiny-chat:latest',
-} as const
 
 const path = program('ollama')
 if (path === undefined) t.test('Ollama', { skip: missing('ollama') }, () => {})
@@ -35,7 +29,7 @@ providers:
   messages: { dialect: anthropic, base_url: "${url}", discover: true, quirks: { unsigned_reasoning: true } }
 `)
   t.teardown(() => gateway.close())
-  const life: Life = { server, gateway, served: 'tiny-chat', models: MODELS }
+  const life: Life = { server, gateway, served: 'tiny-chat', models: OLLAMA_MODELS }
 
   await t.test('what is found of the models', async (t) => {
     const models = await eventually('three lists', async () => {
@@ -50,7 +44,7 @@ providers:
     t.equal(chat.status, 400, 'and no chat')
   })
 
-  await testConversations(t, { name: 'Ollama', version: VERSIONS.ollama, url, gateway, served: 'tiny-chat', models: MODELS })
+  await testConversations(t, { name: 'Ollama', version: VERSIONS.ollama, url, gateway, served: 'tiny-chat', models: OLLAMA_MODELS })
   await testToolTurns(t, life)
   await testReplays(t, life)
 
@@ -69,7 +63,7 @@ providers:
     for (const client of CLIENTS)
       for (const effort of ['low', 'medium', 'high', 'max']) {
         const asked = { turns: [{ user: [{ text: 'hello' }] }], cap: 2048, effort }
-        const response = await gateway.post(client.path, { model: MODELS['openai-chat'], ...client.write(asked) })
+        const response = await gateway.post(client.path, { model: OLLAMA_MODELS['openai-chat'], ...client.write(asked) })
         const text = await response.text()
         t.equal(response.status, 200, `${client.id}, ${effort}: ${text.slice(0, 200)}`)
         t.match(client.fold(JSON.parse(text) as JsonObject).reasoning, 'greeting', `${client.id}, ${effort}: and it thinks`)
@@ -90,7 +84,11 @@ providers:
       })
     const [system, developer] = [await tokens(await own('system')), await tokens(await own('developer'))]
     t.ok(Number(developer) < Number(system), `the server loses them: ${developer} of ${system} tokens`)
-    const sent = await gateway.post('/v1/responses', { model: MODELS['openai-responses'], input: input('developer'), max_output_tokens: 4 })
+    const sent = await gateway.post('/v1/responses', {
+      model: OLLAMA_MODELS['openai-responses'],
+      input: input('developer'),
+      max_output_tokens: 4,
+    })
     t.equal(await tokens(sent), system, 'as many tokens as a system message has')
   })
 
@@ -101,7 +99,7 @@ providers:
     const starts = (all: JsonObject[]) => all.filter(({ type }) => type === 'content_block_start').map(({ index }) => index)
     const own = await fetch(`${url}/v1/messages`, { method: 'POST', body: JSON.stringify({ model: 'tiny-chat', ...body }) })
     t.same(starts(events(await own.text())), [0, 0], "the server's own numbers")
-    const response = await gateway.post('/v1/messages', { model: MODELS.anthropic, ...body })
+    const response = await gateway.post('/v1/messages', { model: OLLAMA_MODELS.anthropic, ...body })
     const all = events(await response.text())
     t.same(starts(all), [0, 1], 'those of the gateway')
     t.same(
@@ -126,7 +124,7 @@ providers:
       ...WEATHER_TURN,
       turns: [...WEATHER_TURN.turns, { replayed: replayed as unknown as JsonObject }, resultFor(String(call?.id))],
     }
-    const second = await gateway.post('/v1/messages', { model: MODELS.anthropic, ...messages?.write(next) })
+    const second = await gateway.post('/v1/messages', { model: OLLAMA_MODELS.anthropic, ...messages?.write(next) })
     t.match(await second.text(), 'It is seven degrees there.')
   })
 }
