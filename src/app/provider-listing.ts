@@ -5,6 +5,7 @@ import { type JsonObject, objectsOf } from '../core/json.ts'
 import type { Log } from '../core/log.ts'
 import { type Address, names } from '../core/name-lookups.ts'
 import { upstreamDialects } from '../dialects/registry.ts'
+import type { UpstreamDialect } from '../dialects/types.ts'
 import { credentialHeaders, providerAddress } from '../pipeline/route/provider-address.ts'
 import type { DiscoveryReports, Listing } from '../routing/catalog/discovery.ts'
 import { describedList } from '../routing/catalog/server-facts.ts'
@@ -83,11 +84,13 @@ async function listingWith(provider: Provider, credential: Credential | undefine
     headers: headersFor,
     agent: (origin) => pools.agent({ origin, connectTimeout: provider.timeouts.connect, connection: provider.connection }),
   }
-  if (dialect.listing) {
-    const { paths, base, read } = dialect.listing
-    const bodies = await Promise.all(paths.map((path) => fetchListing(provider, path, way, base?.(provider.baseUrl ?? ''))))
-    return { data: bodies.flatMap((body) => objectsOf(read(body).data)) }
-  }
-  const list = await fetchListing(provider, '/models', way)
+  const list = await plainListing(provider, dialect, way)
   return provider.discover ? describedList(list, (path, body) => askServer(provider, { path, body }, way)) : list
+}
+
+async function plainListing(provider: Provider, { listing }: UpstreamDialect, way: ListingWay): Promise<JsonObject> {
+  if (!listing) return await fetchListing(provider, '/models', way)
+  const { paths, base, read } = listing
+  const bodies = await Promise.all(paths.map((path) => fetchListing(provider, path, way, base?.(provider.baseUrl ?? ''))))
+  return { data: bodies.flatMap((body) => objectsOf(read(body).data)) }
 }

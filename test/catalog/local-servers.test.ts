@@ -160,6 +160,22 @@ t.test('Ollama: the window that a model sets goes before what it was made for', 
   ])
 })
 
+t.test('Ollama over the dialect of Anthropic', async (t) => {
+  const server = await serve(t, OLLAMA)
+  const gateway = await startGateway(`providers:\n  own: { dialect: anthropic, base_url: "${server.url}", discover: true }\n`)
+  t.teardown(() => gateway.close())
+  await gateway.running.runtime.discover()
+  const { data } = (await (await gateway.get('/v1/models')).json()) as { data: Listed[] }
+  t.same(
+    data.map(({ id, context_length }) => [id, context_length]),
+    [
+      ['own/gemma3:12b', 131_072],
+      ['own/qwen3:8b', 16_384],
+    ],
+    'what the server says of its models beside the list of names is read there too; a model of embeddings serves nothing over it',
+  )
+})
+
 t.test('vLLM: the list itself tells the length', async (t) => {
   t.same(await discovered(t, VLLM), [['own/Qwen/Qwen2.5-14B-Instruct', 32_768, 'text+image->text', 'unknown']])
 })

@@ -138,6 +138,10 @@ const ROWS: readonly Row[] = [
     llama(400, 'invalid tool call arguments', 'invalid_request_error'),
     /invalid tool call arguments/,
   ),
+  failed('Ollama: the end of its queue', llama(503, 'server busy, please try again.  maximum pending requests exceeded', 'api_error'), {
+    status: 529,
+    moves: 'all',
+  }),
   failed('Ollama: no such model', llama(404, "model 'x' not found", 'not_found_error'), { status: 404, message: /not available/ }),
 ]
 

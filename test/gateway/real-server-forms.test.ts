@@ -250,6 +250,22 @@ models:
   }
 })
 
+t.test('an answer that was a thought alone comes back as a message with an empty text', async (t) => {
+  const { gateway, upstream } = await startScene(t, { dialect: 'openai-chat', provider: 'quirks: { reasoning_replay: reasoning }' })
+  const usage = { prompt_tokens: 9, completion_tokens: 4, total_tokens: 13 }
+  const thought = { index: 0, message: { role: 'assistant', content: '', reasoning: 'I do not know that.' }, finish_reason: 'stop' }
+  const asked = { turns: [{ user: [{ text: 'hello' }] }] }
+  for (const client of CLIENTS) {
+    upstream.script = () => jsonAnswer({ id: 'c', object: 'chat.completion', created: 1, model: 'm', choices: [thought], usage })
+    const replayed = (await (await gateway.post(client.path, { model: 'acme/one', ...client.write(asked) })).json()) as JsonObject
+    const next = { turns: [...asked.turns, { replayed }, { user: [{ text: 'hello' }] }] }
+    const response = await gateway.post(client.path, { model: 'acme/one', ...client.write(next) })
+    t.equal(response.status, 200, await response.text())
+    const { content, reasoning } = list(object(upstream.requests.at(-1)?.json).messages)[1]
+    t.same([content, reasoning], ['', 'I do not know that.'], `${client.id}: Ollama refuses null without calls, and so does OpenAI`)
+  }
+})
+
 t.test('developer messages go out as system messages where a Responses server loses them', async (t) => {
   const { ask, upstream } = await startScene(t, { dialect: 'openai-responses', provider: 'quirks: { developer: system }' })
   const input = [

@@ -4,6 +4,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import type { Test } from 'tap'
+import { eventually } from '../support/eventually.ts'
 import type { Gateway } from '../support/gateway.ts'
 import { CLIENTS, type Client } from '../support/matrix/clients.ts'
 import { CONVERSATIONS } from './conversations.ts'
@@ -54,6 +55,7 @@ export async function testConversations(
   const figures: Record<string, { equal: number; ours: number; known: number }> = {}
   for (const [wire, model] of Object.entries(models) as [ServedWire, string][])
     await t.test(`conversations over ${wire}`, async (t) => {
+      await eventually(model, async () => (await gateway.get(`/v1/models/${model}`)).status === 200)
       const counts = { equal: 0, ours: 0, known: 0 }
       for (const { name: conversation, asked } of CONVERSATIONS) {
         const expected = expectedOf(wire, await directReply(url, wire, { ...asked, cap: Math.min(asked.cap, largestCap) }, served))

@@ -11,6 +11,8 @@ import { writeChatModel } from './model/chat-model.ts'
 import { testNextTurns } from './next-turns.ts'
 import { MODELS, WIRES } from './same-reply.ts'
 
+t.setTimeout(280_000)
+
 const configuration = (url: string): string => `
 providers:
   chat: { preset: llama-cpp, base_url: "${url}/v1" }

@@ -71,13 +71,16 @@ export const ROWS: readonly Row[] = [
     ],
   },
   {
-    server: 'llama.cpp, transformers serve',
+    server: 'all',
     request: 'It is killed in an answer, and comes back',
     does: 'The connection breaks; while it is away, none is taken',
     makes: 'Each stream ends with the error of its format; 502 or 503 while it is away; it is used again once it is back',
     tests: [
       ['servers-real/llama-cpp-life', 'a server that is killed in an answer and comes back'],
       ['servers-real/transformers-life', 'a server that is killed in an answer and comes back'],
+      ['servers-real/vllm', 'a server that is killed in an answer and comes back'],
+      ['servers-real/ollama-life', 'a server that is killed in an answer and comes back'],
+      ['servers-real/vectors', 'the same vectors when it is back'],
     ],
   },
   {
@@ -117,7 +120,8 @@ export const ROWS: readonly Row[] = [
     does: 'Thinking has no `signature`; thought and call both have the index 0',
     makes: '`signature: ""`, blocks numbered in order, taken back in the next turn',
     tests: [
-      ['gateway/real-server-forms', 'thoughts without a signature and blocks numbered twice reach callers of Messages, and are taken back'],
+      ['servers-real/ollama', 'a streamed thought and call of /v1/messages are blocks in order, signed with nothing, and taken back'],
+      ['servers-real/ollama', 'two turns with a tool'],
     ],
   },
   {
@@ -125,14 +129,84 @@ export const ROWS: readonly Row[] = [
     request: '`reasoning_effort: "medium"` at a model other than gpt-oss',
     does: '400 `think value "medium" is not supported for this model`',
     makes: 'One more call without the effort, which is then left out for an hour',
-    tests: [['gateway/real-server-forms', 'an effort that the server refuses at its model is left out in a second call']],
+    tests: [
+      ['servers-real/ollama', 'an effort is left out at a model that refuses it'],
+      ['gateway/real-server-forms', 'an effort that the server refuses at its model is left out in a second call'],
+    ],
   },
   {
     server: 'Ollama',
     request: '`developer` messages at `/v1/responses`',
     does: 'They are left out without an error',
     makes: 'The quirk `developer: system` of `openai-responses`',
-    tests: [['gateway/real-server-forms', 'developer messages go out as system messages where a Responses server loses them']],
+    tests: [
+      ['servers-real/ollama', 'developer messages reach the model at /v1/responses'],
+      ['gateway/real-server-forms', 'developer messages go out as system messages where a Responses server loses them'],
+    ],
+  },
+  {
+    server: 'Ollama',
+    request: 'An answer that was a thought alone, as a turn of Chat Completions',
+    does: '400 `invalid message content type: <nil>` where `content` is null and there are no calls',
+    makes: 'Its `content` is an empty text',
+    tests: [
+      ['servers-real/ollama', 'each reply is taken back as a turn'],
+      ['gateway/real-server-forms', 'an answer that was a thought alone comes back as a message with an empty text'],
+    ],
+  },
+  {
+    server: 'Ollama',
+    request: 'Models of a list, over each dialect',
+    does: 'The list has names alone; `/api/show` has `num_ctx`, what a model was made for, and `capabilities`',
+    makes: 'Both are read, of providers of the dialect `anthropic` as well',
+    tests: [
+      ['servers-real/ollama', 'what is found of the models'],
+      ['catalog/local-servers', 'Ollama over the dialect of Anthropic'],
+    ],
+  },
+  {
+    server: 'Ollama',
+    request: 'More requests than `OLLAMA_NUM_PARALLEL`',
+    does: 'They wait without limit, and without a head',
+    makes: 'The preset waits ten minutes for the first byte; a provider of another dialect needs `timeouts.first_byte`',
+    tests: [['servers-real/ollama-life', 'more requests than it serves at once are all served']],
+  },
+  {
+    server: 'Ollama',
+    request: 'More than `OLLAMA_MAX_QUEUE` requests for models that are not in memory',
+    does: '503 `server busy, please try again`; the `type` is that of any fault of the server',
+    makes: '529 `provider_overloaded`, and the next endpoint',
+    tests: [
+      ['servers-real/ollama-life', 'at the end of the queue'],
+      ['gateway/real-server-errors', 'Ollama: the end of its queue'],
+    ],
+  },
+  {
+    server: 'Ollama',
+    request: '`max_completion_tokens` at `/v1/chat/completions`',
+    does: 'It is ignored: the answer has no cap',
+    makes: 'The preset sends `max_tokens`',
+    tests: [['servers-real/ollama', 'conversations over openai-chat']],
+  },
+  {
+    server: 'Ollama',
+    request: '`dimensions` of embeddings, and an input of more than the model reads',
+    does: 'Vectors are cut, and so is the input, without an error',
+    makes: 'The same',
+    tests: [
+      ['servers-real/vectors', 'dimensions, which Ollama cuts to'],
+      ['servers-real/vectors', 'more than the model reads, which Ollama cuts'],
+    ],
+  },
+  {
+    server: 'Ollama, vLLM',
+    request: 'A caller leaves',
+    does: 'The work ends at once, of whole replies too',
+    makes: 'The connection to the server is closed',
+    tests: [
+      ['servers-real/ollama-life', 'the work of a caller that leaves is stopped'],
+      ['servers-real/vllm', 'the work of a caller that leaves is stopped'],
+    ],
   },
   {
     server: 'vLLM',

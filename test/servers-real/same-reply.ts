@@ -31,13 +31,14 @@ export function written(client: Client, { effort, ...asked }: Asked): JsonObject
   return { ...client.write(asked), thinking: { type: 'disabled' } }
 }
 
-/** The server's own reply, parsed. @throws where it is an error. */
+/** The server's own reply, parsed, with the output cap under both names that it has in Chat Completions. @throws where it is an error. */
 export async function directReply(url: string, wire: ServedWire, asked: Asked, model = 'tiny-chat'): Promise<JsonObject> {
   const client = clientOf(wire)
+  const older = wire === 'openai-chat' && asked.cap !== undefined ? { max_tokens: asked.cap } : {}
   const response = await fetch(`${url}${client?.path}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'anthropic-version': '2023-06-01' },
-    body: JSON.stringify({ model, stream: false, ...(client && written(client, asked)) }),
+    body: JSON.stringify({ model, stream: false, ...older, ...(client && written(client, asked)) }),
   })
   const text = await response.text()
   if (response.status !== 200) throw new Error(`${response.status}: ${text}`)

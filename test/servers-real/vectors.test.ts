@@ -1,6 +1,6 @@
 /**
- * Embeddings through the gateway, and reranking through its pass-through, at llama.cpp's server and at infinity: the vectors and scores are
- * the server's own.
+ * Embeddings through the gateway, at llama.cpp's server, infinity and Ollama, and reranking through its pass-through, at the first two: the
+ * vectors and scores are the server's own, of many at once as well, and again when the server comes back.
  */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -11,6 +11,8 @@ import { type Gateway, startGateway } from '../support/gateway.ts'
 import { folderFor, startInfinity } from './large-servers.ts'
 import { NOT_INSTALLED, startLlama } from './llama-server.ts'
 import { LONGEST, VECTOR, writeBertFolder, writeBertModel } from './model/bert-model.ts'
+import type { ModelServer } from './model-server.ts'
+import { startOllama } from './ollama-server.ts'
 import { missing, program } from './programs.ts'
 
 t.setTimeout(1_800_000)
@@ -72,6 +74,31 @@ async function sameScores(
   t.equal(scores((await response.json()) as JsonObject), scores(own.body), 'the scores are the server’s own')
 }
 
+/** More at once than a server computes at once; then it is killed, and comes back. */
+async function testLife(t: Test, gateway: Gateway, server: ModelServer, model: string): Promise<void> {
+  const ask = () => gateway.post('/v1/embeddings', { model, input: INPUTS })
+  const before = vectors((await (await ask()).json()) as JsonObject)
+  const many = await Promise.all(Array.from({ length: 24 }, async () => vectors((await (await ask()).json()) as JsonObject)))
+  t.ok(
+    many.every((one) => one.length === before.length && one.every((vector, at) => isNear(vector, before[at] ?? []))),
+    'many requests at once get the same vectors',
+  )
+  await server.kill()
+  const away = await ask()
+  t.match(away.status, /^50[23]$/, 'while the server is away')
+  await away.text()
+  await server.start()
+  const back = await eventually('it serves again', async () => {
+    const response = await ask()
+    const reply = (await response.json()) as JsonObject
+    return response.status === 200 && vectors(reply)
+  })
+  t.ok(
+    back.every((vector, at) => isNear(vector, before[at] ?? [])),
+    'the same vectors when it is back',
+  )
+}
+
 const found = (gateway: Gateway, model: string) => eventually(model, async () => (await gateway.get(`/v1/models/${model}`)).status === 200)
 const KEY = 'auth: { keys: [ { name: test, key: sk-router-v1-vectors, pass_through: true } ] }'
 
@@ -113,6 +140,7 @@ providers:
     t.equal(again.status, 400)
     t.match(await again.text(), 'as its server answered', 'the server has said so once')
     t.equal((await gateway.post('/v1/embeddings', { model: 'vectors/tiny-embed', input: 'hello' })).status, 200, 'and it embeds as before')
+    await testLife(t, gateway, embed, 'vectors/tiny-embed')
   })
 
 const infinity = program('infinity')
@@ -122,7 +150,8 @@ else
     const folder = folderFor(t)
     const folders = (['embed', 'rank'] as const).map((kind) => ({ folder: join(folder, kind), name: `tiny-${kind}`, kind }))
     for (const one of folders) writeBertFolder(one.folder, one.kind)
-    const { url } = await startInfinity(t, infinity, folders)
+    const server = await startInfinity(t, infinity, folders)
+    const { url } = server
     const gateway = await startGateway(`
 ${KEY}
 providers:
@@ -141,4 +170,26 @@ providers:
     )
     const chat = await gateway.post('/v1/chat/completions', { model: 'vectors/tiny-embed', messages: [{ role: 'user', content: 'hello' }] })
     t.equal(chat.status, 400, 'a model whose kind the list states does no chat')
+    await testLife(t, gateway, server, 'vectors/tiny-embed')
+  })
+
+const ollama = program('ollama')
+if (ollama === undefined) t.test('Ollama', { skip: missing('ollama') }, () => {})
+else
+  await t.test('Ollama', async (t) => {
+    const server = await startOllama(t, ollama, [{ name: 'tiny-embed', write: (path) => writeBertModel(path, 'embed') }])
+    const gateway = await startGateway(`
+${KEY}
+providers:
+  vectors: { preset: ollama, base_url: "${server.url}/v1" }
+`)
+    t.teardown(() => gateway.close())
+    const model = 'vectors/tiny-embed:latest'
+    await found(gateway, model)
+    await sameVectors(t, gateway, { url: server.url, served: 'tiny-embed', model })
+    const short = await gateway.post('/v1/embeddings', { model, input: 'hello', dimensions: 16 })
+    t.equal(vectors((await short.json()) as JsonObject)[0]?.length, 16, 'dimensions, which Ollama cuts to')
+    const long = await gateway.post('/v1/embeddings', { model, input: LONG })
+    t.equal(long.status, 200, 'more than the model reads, which Ollama cuts')
+    await testLife(t, gateway, server, model)
   })

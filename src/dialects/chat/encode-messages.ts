@@ -17,9 +17,12 @@ function isField(part: Part): boolean {
   return part.kind === 'opaque' && part.of.dialect === WIRE && FIELD_TYPES.has(part.of.type)
 }
 
+/** Members of an assistant message that need no text beside them. */
+const MAY_STAND_ALONE = ['tool_calls', 'refusal', 'audio', 'function_call'] as const
+
 /** Writes items into messages; `dropped` collects what this wire cannot say. */
 export class MessageWriter {
-  readonly messages: JsonObject[] = []
+  private readonly messages: JsonObject[] = []
   readonly dropped: string[] = []
   private readonly sameWire: boolean
   /** The assistant message that is still being filled. */
@@ -32,6 +35,16 @@ export class MessageWriter {
   /** @param sameWire true where the caller speaks this wire too: what it replays without a format is of this wire. */
   constructor(sameWire: boolean) {
     this.sameWire = sameWire
+  }
+
+  /**
+   * The messages of what was written. One with a thought alone gets an empty text: beside calls, a refusal or sound `content` may be null,
+   * else it may not (github.com/openai/openai-openapi, ChatCompletionRequestAssistantMessage; Ollama 0.17.4, openai/openai.go, FromChatRequest).
+   */
+  finished(): JsonObject[] {
+    for (const message of this.messages)
+      if (message.content === null && !MAY_STAND_ALONE.some((field) => field in message)) message.content = ''
+    return this.messages
   }
 
   write(item: Item): void {

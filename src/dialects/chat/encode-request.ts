@@ -103,7 +103,7 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Encode
   const writer = new MessageWriter(sameWire)
   for (const item of request.items) writer.write(item)
   dropped.push(...writer.dropped)
-  const body: JsonObject = { model: target.model, messages: writer.messages }
+  const body: JsonObject = { model: target.model, messages: writer.finished() }
   encodeSampling(request, body)
   const offered = offeredTools(request, WIRE)
   const search = offered.tools.map(nativeSearchIn).find((found) => found !== undefined)

@@ -311,6 +311,12 @@ const SERVERS: readonly Row[] = [
   },
   {
     kind: 'upstream_overloaded',
+    status: SERVER,
+    sentence: /^server busy, please try again/i,
+    source: 'Ollama 0.17.4, server/sched.go, ErrMaxQueue: OLLAMA_MAX_QUEUE requests wait for a model to be loaded',
+  },
+  {
+    kind: 'upstream_overloaded',
     wires: ['gemini', 'bedrock', 'embeddings'],
     status: [503],
     source: 'google.rpc.Code UNAVAILABLE; ServiceUnavailableException',
