@@ -18,7 +18,7 @@ export interface Certified {
   readonly suite: 'exercise' | 'task'
   readonly modes: readonly ('whole' | 'streamed')[]
   /** True where it waits and comes back after a 429 by its defaults; absent: not tried. */
-  readonly repeats?: boolean | 'by the type of error.code'
+  readonly repeats?: boolean
   /** False where its error has nothing of what the gateway says. */
   readonly saysWhy?: false
   /** True where `features.ts` tries it beside the task. */
@@ -208,7 +208,7 @@ export const CERTIFIED: readonly Certified[] = [
     ['spring-ai', 'spring-ai-openai', 'Chat Completions', { modes: STREAMED, repeats: false, saysWhy: false }],
   ]),
   ...rows('Rust', 'task', BOTH, [
-    ['async-openai, chat', 'async-openai', 'Chat Completions', { repeats: 'by the type of error.code' }],
+    ['async-openai, chat', 'async-openai', 'Chat Completions', { repeats: true }],
     ['rig, chat', 'rig-core', 'Chat Completions', { repeats: false }],
     ['rig, responses', 'rig-core', 'Responses', { repeats: false }],
     ['rig, anthropic', 'rig-core', 'Messages', { repeats: false, setting: CAP }],

@@ -41,7 +41,7 @@ function featuresOf(client: Certified): string {
 }
 
 function afterLimit({ repeats }: Certified): string {
-  if (typeof repeats !== 'boolean') return repeats ?? 'not tried'
+  if (repeats === undefined) return 'not tried'
   return repeats ? 'comes back' : 'raises'
 }
 
@@ -79,7 +79,7 @@ const NOTES = `
 ## Notes
 
 - A base address may end with \`/v1\`, with \`/v1/\`, or have none: paths of the formats are found all the same. Keys may stand in \`Authorization: Bearer\`, \`x-api-key\` or \`x-goog-api-key\`.
-- Clients that wait for a 429 read \`Retry-After\`. "By the type of error.code": async-openai reads an error only where \`code\` is a text, and does not come back where it is a number.
+- Clients that wait for a 429 read \`Retry-After\`. async-openai reads an error only where \`code\` is a text, and gets one by its \`User-Agent\` (\`errors.code\`).
 - Clients of the Responses format that refer to earlier items by their ids: [decision 52](decisions/0052-references-to-items.md).
 - Reasoning of Anthropic's models goes back where the request asks for thinking. pydantic-ai asks for encrypted reasoning, and for structured output over Messages, of models only whose names it knows.
 - Mistral's clients demand a name in every piece of a streamed tool call, and get an empty one by their \`User-Agent\`.
