@@ -134,7 +134,7 @@ t.test('what a model declares is in the blocks: images, reasoning and its contex
 t.test('without the setting the models are named by their slugs', async (t) => {
   const config = CONFIG.slice(0, CONFIG.indexOf('aliases:'))
   const { out } = await run(t, ['show', 'claude-code'], { model: 'acme/small', url: 'https://ai.example.com/' }, { config })
-  t.match(out, /Claude Code \(claude-code\), by npm @anthropic-ai\/claude-code 2\.1\.330/)
+  t.match(out, /Claude Code \(claude-code\), by npm @anthropic-ai\/claude-code 2\.1\.332/)
   t.match(out, '"ANTHROPIC_BASE_URL": "https://ai.example.com"')
   t.match(out, '"ANTHROPIC_DEFAULT_HAIKU_MODEL": "acme/small"')
   t.match(out, '"CLAUDE_CODE_MAX_CONTEXT_TOKENS": "100000"')

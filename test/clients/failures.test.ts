@@ -43,7 +43,7 @@ async function fail(t: Test, language: ProgramLanguage): Promise<void> {
   for (const client of runsOf(language).filter(({ repeats }) => repeats !== undefined))
     await t.test(client.program, async (t) => {
       const run = runOf(client.program)
-      if (typeof client.repeats === 'boolean') await t.test('a 429 that passes', (t) => limited(t, client, run, house))
+      await t.test('a 429 that passes', (t) => limited(t, client, run, house))
       await t.test('a refusal', (t) => refused(t, client, run, house))
       if (client.stream) await t.test('a stream that breaks', (t) => broken(t, client, run, house))
     })

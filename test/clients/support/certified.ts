@@ -18,9 +18,11 @@ export interface Certified {
   readonly suite: 'exercise' | 'task'
   readonly modes: readonly ('whole' | 'streamed')[]
   /** True where it waits and comes back after a 429 by its defaults; absent: not tried. */
-  readonly repeats?: boolean | 'by the type of error.code'
+  readonly repeats?: boolean
   /** False where its error has nothing of what the gateway says. */
   readonly saysWhy?: false
+  /** True where `features.ts` tries it beside the task. */
+  readonly features?: true
   readonly lacks?: readonly Lack[]
   /** What has to be set. */
   readonly setting?: string
@@ -127,17 +129,60 @@ export const CERTIFIED: readonly Certified[] = [
     ],
   ]),
   ...rows('Python', 'task', STREAMED, [
-    ['openai, chat', 'openai', 'Chat Completions', { repeats: true }],
-    ['openai, responses', 'openai', 'Responses', { repeats: true }],
+    ['openai, chat', 'openai', 'Chat Completions', { repeats: true, features: true }],
+    ['openai, responses', 'openai', 'Responses', { repeats: true, features: true }],
     ['anthropic', 'anthropic', 'Messages', { repeats: true }],
-    ['anthropic with thinking', 'anthropic', 'Messages', { repeats: true }],
-    ['langchain, chat', 'langchain-openai', 'Chat Completions', { repeats: true }],
-    ['langchain, responses', 'langchain-openai', 'Responses', { repeats: true }],
-    ['pydantic-ai, chat', 'pydantic-ai-slim', 'Chat Completions', { repeats: true }],
-    ['pydantic-ai, responses', 'pydantic-ai-slim', 'Responses', { repeats: true }],
-    ['pydantic-ai, anthropic', 'pydantic-ai-slim', 'Messages', { repeats: true }],
-    ['openai-agents, chat', 'openai-agents', 'Chat Completions', { repeats: true }],
-    ['openai-agents, responses', 'openai-agents', 'Responses', { repeats: true }],
+    ['anthropic with thinking', 'anthropic', 'Messages', { repeats: true, features: true }],
+    [
+      'langchain, chat',
+      'langchain-openai',
+      'Chat Completions',
+      {
+        repeats: true,
+        features: true,
+        lacks: [
+          { ability: 'reasoning', why: 'its chat converter reads no reasoning' },
+          { ability: 'replay', why: 'and sends nothing of it back' },
+        ],
+      },
+    ],
+    ['langchain, responses', 'langchain-openai', 'Responses', { repeats: true, features: true }],
+    [
+      'pydantic-ai, chat',
+      'pydantic-ai-slim',
+      'Chat Completions',
+      { repeats: true, features: true, lacks: [{ ability: 'replay', from: APART, why: 'it sends back the text of reasoning only' }] },
+    ],
+    [
+      'pydantic-ai, responses',
+      'pydantic-ai-slim',
+      'Responses',
+      {
+        repeats: true,
+        features: true,
+        lacks: [{ ability: 'replay', why: 'it asks for encrypted reasoning of models only whose names it knows' }],
+      },
+    ],
+    [
+      'pydantic-ai, anthropic',
+      'pydantic-ai-slim',
+      'Messages',
+      {
+        repeats: true,
+        features: true,
+        lacks: [
+          { ability: 'schema', why: 'it has native structured output for models only whose names it knows' },
+          { ability: 'replay', from: ['gemini'], why: 'it drops redacted thinking, in which signatures of calls stand' },
+        ],
+      },
+    ],
+    [
+      'openai-agents, chat',
+      'openai-agents',
+      'Chat Completions',
+      { repeats: true, features: true, lacks: [{ ability: 'replay', from: APART, why: 'it sends back the text of reasoning only' }] },
+    ],
+    ['openai-agents, responses', 'openai-agents', 'Responses', { repeats: true, features: true }],
     ['agent-framework, chat', 'agent-framework-openai', 'Chat Completions', { repeats: true }],
     ['agent-framework, responses', 'agent-framework-openai', 'Responses', { repeats: true, setting: STORE }],
   ]),
@@ -163,7 +208,7 @@ export const CERTIFIED: readonly Certified[] = [
     ['spring-ai', 'spring-ai-openai', 'Chat Completions', { modes: STREAMED, repeats: false, saysWhy: false }],
   ]),
   ...rows('Rust', 'task', BOTH, [
-    ['async-openai, chat', 'async-openai', 'Chat Completions', { repeats: 'by the type of error.code' }],
+    ['async-openai, chat', 'async-openai', 'Chat Completions', { repeats: true }],
     ['rig, chat', 'rig-core', 'Chat Completions', { repeats: false }],
     ['rig, responses', 'rig-core', 'Responses', { repeats: false }],
     ['rig, anthropic', 'rig-core', 'Messages', { repeats: false, setting: CAP }],

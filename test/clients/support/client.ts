@@ -2,8 +2,8 @@
 
 import type { WireName } from '../../support/wire.ts'
 
-/** What a client may lack: to show reasoning, or to send it back with its encrypted part. */
-export type Ability = 'reasoning' | 'replay'
+/** What a client may lack: structured output, to show reasoning, or to send it back with its encrypted part. */
+export type Ability = 'schema' | 'reasoning' | 'replay'
 
 export interface Lack {
   ability: Ability

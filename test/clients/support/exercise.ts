@@ -5,9 +5,9 @@ import { sseAnswer } from '../../support/upstream.ts'
 import { framesFor, type Said, upstreamError, type WireName } from '../../support/wire.ts'
 import { certified } from './certified.ts'
 import { type Ability, type Ask, type Client, PIXEL, type Status } from './client.ts'
+import { ENCRYPTED, ENCRYPTED_TEXT } from './encrypted.ts'
 import { DIALECTS, type House, modelOf } from './house.ts'
 
-const ENCRYPTED_TEXT = 'c2VhbGVkLXJlYXNvbmluZy1vZi10aGUtcHJvdmlkZXI='
 const call = (id: string, ...args: string[]): { id: string; name: string; args: string[] } => ({ id, name: 'weather', args })
 
 interface Stage {
@@ -75,14 +75,6 @@ async function sees(t: Test, stage: Stage): Promise<void> {
   const told = await stage.client.ask(askOf(stage, { image: PIXEL }))
   t.equal(told.text, 'A dot.')
   t.match(stage.house.seen()[0].body, PIXEL)
-}
-
-/** How encrypted reasoning stands in a request of each dialect. */
-const ENCRYPTED: Readonly<Record<WireName, RegExp>> = {
-  'openai-chat': new RegExp(`"reasoning_details":\\[[^\\]]*"signature":"${ENCRYPTED_TEXT}"`),
-  'openai-responses': new RegExp(`"encrypted_content":"${ENCRYPTED_TEXT}"`),
-  anthropic: new RegExp(`{"type":"thinking","thinking":"look outside","signature":"${ENCRYPTED_TEXT}"}`),
-  gemini: new RegExp(`"functionCall":{[^}]*}}?,"thoughtSignature":"${ENCRYPTED_TEXT}"|"thoughtSignature":"${ENCRYPTED_TEXT}","functionCall"`),
 }
 
 /** Reasoning is shown, and goes back to the provider that encrypted it with the result of the call that it led to. */

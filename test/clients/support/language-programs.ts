@@ -30,6 +30,11 @@ export const PROGRAMS: Readonly<Record<ProgramLanguage, LanguageProgram>> = {
   Rust: { command: RUST, args: [], built: RUST },
 }
 
+/** How the program of a language is started for `features.ts`; its clients are in the list of its task. */
+export const FEATURE_PROGRAMS: Readonly<Partial<Record<ProgramLanguage, Pick<LanguageProgram, 'command' | 'args'>>>> = {
+  Python: { command: PYTHON, args: [at('python/features.py')] },
+}
+
 /** A reason to skip the clients of a language; undefined where they are built. */
 export const missing = (language: ProgramLanguage): string | undefined =>
   existsSync(PROGRAMS[language].built) ? undefined : `NOT BUILT: clients in ${language}, see .ci/run`

@@ -24,16 +24,24 @@ function versionOf({ language, package: name }: Certified): string {
   return pinned[1]
 }
 
-function abilityOf({ suite, lacks = [] }: Certified, ability: Ability): string {
-  if (suite === 'task') return 'not tried'
+const hasFeatures = ({ suite, features }: Certified): boolean => suite === 'exercise' || features === true
+
+function abilityOf(client: Certified, ability: Ability): string {
+  const { lacks = [] } = client
+  if (!hasFeatures(client)) return 'not tried'
   const missing = lacks.filter((each) => each.ability === ability)
   if (missing.length === 0) return 'yes'
   const from = missing.flatMap(({ from, streamed }) => (from ?? []).map((wire) => (streamed ? `${wire} in streams` : wire)))
   return from.length === 0 ? 'no' : `not from ${from.join(', ')}`
 }
 
+function featuresOf(client: Certified): string {
+  if (!hasFeatures(client)) return 'not tried'
+  return client.lacks?.some(({ ability }) => ability === 'schema') ? 'images, abort' : 'yes'
+}
+
 function afterLimit({ repeats }: Certified): string {
-  if (typeof repeats !== 'boolean') return repeats ?? 'not tried'
+  if (repeats === undefined) return 'not tried'
   return repeats ? 'comes back' : 'raises'
 }
 
@@ -47,7 +55,7 @@ function row(client: Certified): string[] {
     versionOf(client),
     format,
     modes.join(', '),
-    tried(suite === 'exercise'),
+    featuresOf(client),
     abilityOf(client, 'reasoning'),
     abilityOf(client, 'replay'),
     afterLimit(client),
@@ -71,8 +79,9 @@ const NOTES = `
 ## Notes
 
 - A base address may end with \`/v1\`, with \`/v1/\`, or have none: paths of the formats are found all the same. Keys may stand in \`Authorization: Bearer\`, \`x-api-key\` or \`x-goog-api-key\`.
-- Clients that wait for a 429 read \`Retry-After\`. "By the type of error.code": async-openai reads an error only where \`code\` is a text, and does not come back where it is a number.
+- Clients that wait for a 429 read \`Retry-After\`. async-openai reads an error only where \`code\` is a text, and gets one by its \`User-Agent\` (\`errors.code\`).
 - Clients of the Responses format that refer to earlier items by their ids: [decision 52](decisions/0052-references-to-items.md).
+- Reasoning of Anthropic's models goes back where the request asks for thinking. pydantic-ai asks for encrypted reasoning, and for structured output over Messages, of models only whose names it knows.
 - Mistral's clients demand a name in every piece of a streamed tool call, and get an empty one by their \`User-Agent\`.
 - openai-go shows the sentence of an error in the field \`Message\` alone, Spring AI none for streams.
 `

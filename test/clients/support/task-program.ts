@@ -3,18 +3,27 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import type { Test } from 'tap'
-import type { RunTask } from './task.ts'
+import type { RunTask, Account as TaskAccount } from './task.ts'
+
+/** One feature of a client, or its task where none is named. */
+export type RunFeature = (account: TaskAccount, feature?: string) => Promise<readonly string[]>
 
 /** Starts the program once for all tasks, which run one after the other. It stops when `root` ends. @returns the task of a client. */
 export function startTaskProgram(root: Test, command: string, args: readonly string[] = []): (client: string) => RunTask {
+  const featureOf = startFeatureProgram(root, command, args)
+  return (client) => (account) => featureOf(client)(account)
+}
+
+/** The same for features: what is wanted stands behind the account in each line. */
+export function startFeatureProgram(root: Test, command: string, args: readonly string[] = []): (client: string) => RunFeature {
   const process = spawn(command, [...args], { stdio: ['pipe', 'pipe', 'inherit'] })
   root.teardown(() => process.kill())
   const lines = createInterface({ input: process.stdout })
   const ended = once(process, 'exit').then(() => Promise.reject(new Error(`${command} has ended`)))
   ended.catch(() => undefined)
   return (client) =>
-    async ({ url, key, model }) => {
-      process.stdin.write(`${JSON.stringify([client, url, key, model])}\n`)
+    async ({ url, key, model }, feature) => {
+      process.stdin.write(`${JSON.stringify([client, url, key, model, ...(feature === undefined ? [] : [feature])])}\n`)
       const [line] = (await Promise.race([once(lines, 'line'), ended])) as [string]
       const answers = JSON.parse(line) as string[] | string
       if (typeof answers === 'string') throw new Error(answers)
