@@ -176,13 +176,12 @@ function addFixed(bill: Bill, price: Rates, extras: Extras | undefined): void {
   if (extras?.drawn) bill.add(extras.drawn, price.drawing?.completion ?? price.imageOutput ?? price.completion)
 }
 
-const ATTO_PER_NANO = 1_000_000_000n
-
 /** What the provider states beside tokens, as far as the endpoint has no price for it: of each request, or of each search. */
 function addFees(bill: Bill, { request = 0n, webSearch = 0n }: Rates, { fees = 0, webSearches = 0 }: Usage): void {
+  const attoPerNano = 1_000_000_000n
   const priced = request + webSearch * BigInt(Math.floor(within(webSearches, MOST_TOKENS)))
-  const rest = BigInt(Math.floor(within(fees, MOST_TOKENS))) - priced / ATTO_PER_NANO
-  if (rest > 0n) bill.add(1, rest * ATTO_PER_NANO, 'provider_fees')
+  const rest = BigInt(Math.floor(within(fees, MOST_TOKENS))) - priced / attoPerNano
+  if (rest > 0n) bill.add(1, rest * attoPerNano, 'provider_fees')
 }
 
 function addTools(bill: Bill, { tools }: Rates, calls: ToolCalls): void {

@@ -382,8 +382,8 @@ t.test('in the bodies of generating pass-through requests of keys with a limit, 
     config(url)
       .replace(`key: "${KEY}" }`, `key: "${KEY}", limit: "100.00", pass_through: true }`)
       .replace(`key: "${OTHER}" }`, `key: "${OTHER}", limit: "100.00", pass_through: true }`)
-      .replace('key: a, ', 'key: a, pass_through: { price: "0" }, ')
-      .replace('key: b, ', 'key: b, pass_through: { price: "0" }, ')
+      .replace('key: a, ', 'key: a, pass_through: { price: "0", unread_price: "0" }, ')
+      .replace('key: b, ', 'key: b, pass_through: { price: "0", unread_price: "0" }, ')
   const scene = await startScene(t, { answer, config: open })
   const file = idIn((await ask(scene, 'messages', { ...TEXT, ...CODE, model: 'acme/claude' })).text, 'file_0')
   const body = (id: string): string =>
