@@ -202,7 +202,6 @@ export interface StreamDecoder {
   readonly running?: RunningReport | undefined
 }
 
-/** What the pass lane reads off a reply on its way through. */
 /** Counts that a provider states along with each piece of a stream. */
 export interface RunningReport {
   /** How many have come. */
@@ -211,6 +210,7 @@ export interface RunningReport {
   readonly usage: Usage | undefined
 }
 
+/** What the pass lane reads off a reply on its way through. */
 export interface PassFacts {
   /** The last cumulative report; of one side alone where no report has counted the other. */
   usage?: Usage | undefined
