@@ -10,14 +10,15 @@ import type { ClientCompaction } from './canon/compaction.ts'
 import type { End, StreamEvent } from './canon/events.ts'
 import type { Folded } from './canon/fold.ts'
 import type { SearchWire } from './canon/native-search.ts'
-import type { CountedKind, OutsideTable } from './canon/outside-input.ts'
+import type { OutsideTable } from './canon/outside-input.ts'
 import type { FieldNames, ParameterTable } from './canon/parameters.ts'
 import type { Preset, StoredPrompts } from './canon/presets.ts'
 import type { FileFamily, TakenFiles } from './canon/provider-files.ts'
 import type { CanonicalRequest, DialectId, Opaque, Part } from './canon/request.ts'
 import type { CapWire, GatewayFields, UserRule } from './canon/request-fields.ts'
+import type { TokenCounter } from './canon/token-counter.ts'
 import type { NameRule, SentNames } from './canon/tool-names.ts'
-import type { Usage } from './canon/usage.ts'
+import type { RunningReport, Usage } from './canon/usage.ts'
 import type { LocalRun, LocalSink } from './local-run.ts'
 import type { Quirks } from './quirks.ts'
 import type { ErrorReply, Final, ReplyContext } from './reply.ts'
@@ -174,6 +175,8 @@ export interface Target {
 export interface Encoded {
   /** Appended to the provider's base URL. */
   path: string
+  /** True where the path stands beside `/v1` of the base URL. */
+  besideVersion?: boolean
   body: JsonObject
   /** Headers beside those of every call: name, value, name, value. */
   headers?: string[]
@@ -185,12 +188,6 @@ export interface Encoded {
   toolNames?: SentNames
 }
 
-/** A request for a count of tokens. */
-export interface CountRequest extends Encoded {
-  /** True where the path stands beside `/v1` of the base URL instead of below it. */
-  besideVersion?: boolean
-}
-
 export interface StreamDecoder {
   /** One frame. Malformed data becomes a `fault` event, never a throw. */
   feed(data: string, event: string | undefined, out: StreamEvent[]): void
@@ -200,14 +197,6 @@ export interface StreamDecoder {
   readonly replyId?: string | undefined
   /** Set where the provider is requested to count along. */
   readonly running?: RunningReport | undefined
-}
-
-/** Counts that a provider states along with each piece of a stream. */
-export interface RunningReport {
-  /** How many have come. */
-  readonly taken: number
-  /** The last one, parsed when it is read; undefined where it holds no counts. */
-  readonly usage: Usage | undefined
 }
 
 /** What the pass lane reads off a reply on its way through. */
@@ -322,18 +311,7 @@ export interface UpstreamDialect extends ProviderWire {
     read(body: JsonObject): JsonObject
   }
   /** Counting the tokens of a request at the provider, if it offers that; `sees` is true for input outside of the body that is counted. */
-  readonly countTokens?: {
-    /** False where a provider with these quirks has no counter; absent where all have one. */
-    offers?(quirks: Quirks): boolean
-    encode(request: CanonicalRequest, target: Target): CountRequest
-    /** @returns undefined where the reply holds no count. */
-    decode(body: JsonObject): number | undefined
-    sees?(kind: CountedKind, model: string): boolean
-    /** Bytes of the longest reply, where it holds more than the count. */
-    readonly longestReply?: number
-    /** True where 404 may say that this version of the server has no counter. */
-    readonly isOfSome?: boolean
-  }
+  readonly countTokens?: TokenCounter<Target, Encoded>
   readonly pass?: PassWire
   /** Present where the provider lives inside this process: no HTTP, events straight away. */
   run?(request: CanonicalRequest, target: Target, clock: Clock, sink: LocalSink): LocalRun
