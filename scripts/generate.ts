@@ -1,6 +1,9 @@
 /** Writes the files that are made from source; `--check` only compares them. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { configJsonSchema } from '../src/config/schema/publish.ts'
+import { CLIENT_ROWS } from '../test/documents/client-rows.ts'
+import { PRICE_LIST_ROWS } from '../test/documents/price-list-rows.ts'
+import { behaviourMarkdown } from './behaviour-tables.ts'
 import { verbsMarkdown } from './command-line-tables.ts'
 import { referenceTables } from './config-reference.ts'
 import { criteriaMarkdown, criterionFieldsMarkdown } from './criteria-tables.ts'
@@ -30,6 +33,8 @@ const GENERATED: readonly [file: string, make: (found: string) => string | Promi
   ['docs/events.md', (found) => withSections(found, { 'event-types': eventsMarkdown() })],
   ['docs/operations.md', async (found) => withSections(found, { metrics: await metricsMarkdown() })],
   ['docs/behaviour/model-servers.md', (found) => withSections(found, { figures: modelServerFigures(), rows: modelServerRows() })],
+  ['docs/behaviour/clients.md', (found) => withSections(found, { rows: behaviourMarkdown('Client', CLIENT_ROWS) })],
+  ['docs/behaviour/price-lists.md', (found) => withSections(found, { rows: behaviourMarkdown('List', PRICE_LIST_ROWS) })],
   ['docs/command-line.md', (found) => withSections(found, { verbs: verbsMarkdown() })],
   ['docs/dialects.md', (found) => withSections(found, { parameters: parametersMarkdown(), losses: lossesMarkdown() })],
 ]

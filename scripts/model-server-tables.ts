@@ -36,4 +36,4 @@ export function modelServerRows(): string {
   )
 }
 
-const heldBy = (tests: readonly HeldBy[]): string => tests.map(([file, title]) => `\`${file}\`: ${title}`).join('; ')
+export const heldBy = (tests: readonly HeldBy[]): string => tests.map(([file, title]) => `\`${file}\`: ${title}`).join('; ')

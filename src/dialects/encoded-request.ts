@@ -39,6 +39,8 @@ export interface Target {
 export interface Encoded {
   /** Appended to the provider's base URL. */
   path: string
+  /** True where the path stands beside `/v1` of the base URL. */
+  besideVersion?: boolean
   body: JsonObject
   /** Headers beside those of every call: name, value, name, value. */
   headers?: string[]
@@ -54,12 +56,6 @@ export interface Encoded {
   cited?: CitedResults | undefined
   /** True where calls of the provider's own search are answered by the gateway: their arguments go back as they are. */
   echoesSearch?: true | undefined
-}
-
-/** A request for a count of tokens. */
-export interface CountRequest extends Encoded {
-  /** True where the path stands beside `/v1` of the base URL instead of below it. */
-  besideVersion?: boolean
 }
 
 /** What of a request its reply is read with. */

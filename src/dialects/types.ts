@@ -9,15 +9,16 @@ import type { ClientCompaction } from './canon/compaction.ts'
 import type { End, StreamEvent } from './canon/events.ts'
 import type { Folded } from './canon/fold.ts'
 import type { SearchWire } from './canon/native-search.ts'
-import type { CountedKind, OutsideTable } from './canon/outside-input.ts'
+import type { OutsideTable } from './canon/outside-input.ts'
 import type { FieldNames, ParameterTable } from './canon/parameters.ts'
 import type { Preset, StoredPrompts } from './canon/presets.ts'
 import type { FileFamily, TakenFiles } from './canon/provider-files.ts'
 import type { CanonicalRequest, DialectId, Opaque, Part } from './canon/request.ts'
 import type { CapWire, GatewayFields } from './canon/request-fields.ts'
+import type { TokenCounter } from './canon/token-counter.ts'
 import type { NameRule } from './canon/tool-names.ts'
-import type { Usage } from './canon/usage.ts'
-import type { CountRequest, Encoded, Sent, Target, VersionWish } from './encoded-request.ts'
+import type { RunningReport, Usage } from './canon/usage.ts'
+import type { Encoded, Sent, Target, VersionWish } from './encoded-request.ts'
 import type { LocalRun, LocalSink } from './local-run.ts'
 import type { Quirks } from './quirks.ts'
 import type { ErrorReply, Final, ReplyContext } from './reply.ts'
@@ -25,7 +26,7 @@ import type { SocketAnswer, SocketRequest } from './socket-request.ts'
 import type { Framing } from './sse/framing.ts'
 import type { VectorForm, WrittenVector } from './vectors/written.ts'
 
-export type { CountRequest, Encoded, Sent, Target, VersionWish } from './encoded-request.ts'
+export type { Encoded, Sent, Target, VersionWish } from './encoded-request.ts'
 export type { ErrorReply, Final, ReplyContext } from './reply.ts'
 export type { SocketAnswer, SocketBody, SocketRequest } from './socket-request.ts'
 
@@ -143,14 +144,6 @@ export interface StreamDecoder {
 }
 
 /** What the pass lane reads off a reply on its way through. */
-/** Counts that a provider states along with each piece of a stream. */
-export interface RunningReport {
-  /** How many have come. */
-  readonly taken: number
-  /** The last one, parsed when it is read; undefined where it holds no counts. */
-  readonly usage: Usage | undefined
-}
-
 export interface PassFacts {
   /** The last cumulative report; of one side alone where no report has counted the other. */
   usage?: Usage | undefined
@@ -266,18 +259,7 @@ export interface UpstreamDialect extends ProviderWire {
     read(body: JsonObject): JsonObject
   }
   /** Counting the tokens of a request at the provider, if it offers that; `sees` is true for input outside of the body that is counted. */
-  readonly countTokens?: {
-    /** False where a provider with these quirks has no counter; absent where all have one. */
-    offers?(quirks: Quirks): boolean
-    encode(request: CanonicalRequest, target: Target): CountRequest
-    /** @returns undefined where the reply holds no count. */
-    decode(body: JsonObject): number | undefined
-    sees?(kind: CountedKind, model: string): boolean
-    /** Bytes of the longest reply, where it holds more than the count. */
-    readonly longestReply?: number
-    /** True where 404 may say that this version of the server has no counter. */
-    readonly isOfSome?: boolean
-  }
+  readonly countTokens?: TokenCounter<Target, Encoded>
   readonly pass?: PassWire
   /** Has a finished request name the version that its caller names, whose wire is the same; absent where the caller's says nothing to the provider. */
   nameVersion?(encoded: Encoded, wish: VersionWish): void

@@ -8,7 +8,7 @@ import type { JsonObject } from '../core/json.ts'
 import { Remembered } from '../core/remembered.ts'
 import { wellFormedJson } from '../core/well-formed.ts'
 import { withTakenNames } from '../dialects/canon/tool-names.ts'
-import type { CountRequest, UpstreamDialect } from '../dialects/types.ts'
+import type { Encoded, UpstreamDialect } from '../dialects/types.ts'
 import type { Endpoint } from '../routing/catalog/types.ts'
 import type { Grant } from '../services/credentials/types.ts'
 import { type BodyReceiver, type CallTimeouts, UpstreamCall } from '../services/upstream/call.ts'
@@ -100,7 +100,7 @@ export async function countAt(
   const counter = dialect?.countTokens
   if (!dialect || !counter || !counts(endpoint, dialect)) return undefined
   const target = { ...targetOf(exchange, endpoint, dialect), stream: false }
-  const encoded: CountRequest = encodeCanonical(withMedia(exchange, target.quirks), target, (request) => {
+  const encoded: Encoded = encodeCanonical(withMedia(exchange, target.quirks), target, (request) => {
     const renamed = dialect.toolNames && withTakenNames(request, dialect.toolNames)
     return counter.encode(renamed?.request ?? request, target)
   })

@@ -83,6 +83,8 @@ t.test('the file of the zero-file start', async (t) => {
     ['sim/echo', 'sim/story', 'sim/tools', 'sim/agent', 'sim/think', 'sim/json', 'sim/embed'],
   )
   const catalog = buildCatalog(bare)
+  const local = catalog.providers.get('local')
+  t.match([local?.quirks.reasoning_replay, local?.timeouts.firstByte], [/reasoning/, 600_000], 'the port of Ollama has its preset')
   t.equal(catalog.find(bare.defaultModel ?? '')?.model.slug, 'sim/echo')
   t.ok(catalog.models.every((model) => model.endpoints.every((endpoint) => endpoint.price === 'free')))
   t.equal(loadConfig(shipped('headgate.yaml'), { OPENAI_API_KEY: 'k' }).developmentKey, false)
@@ -188,6 +190,7 @@ t.test('the generator finds a file that is out of date', async (t) => {
     'docs',
     'web',
     'test/guardrails/corpus',
+    'test/documents',
     'test/servers-real',
     'test/fixtures',
     'package.json',

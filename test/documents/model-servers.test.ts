@@ -1,4 +1,4 @@
-/** docs/behaviour/model-servers.md: each of its rows names tests that exist, and each server that is compared has rows and figures. */
+/** docs/behaviour/: each row of its pages names tests that exist. */
 import { existsSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { dirname, join } from 'node:path'
@@ -8,6 +8,8 @@ import t from 'tap'
 import { ROOT, read } from '../repository/source-tree.ts'
 import { type HeldBy, ROWS } from '../servers-real/rows.ts'
 import { every } from '../support/every.ts'
+import { CLIENT_ROWS } from './client-rows.ts'
+import { PRICE_LIST_ROWS } from './price-list-rows.ts'
 
 /** Texts of a file, as patterns: what stands in `${}` may be anything. */
 type Titles = readonly RegExp[]
@@ -60,9 +62,10 @@ function unheld([file, title]: HeldBy): string | undefined {
 
 t.test('each row names tests that exist', async (t) => {
   await every(t, 'every row', async (t) => {
-    for (const { server, request, tests } of ROWS) {
-      t.not(tests.length, 0, `${server}, ${request}: a test`)
-      for (const one of tests) t.equal(unheld(one), undefined, `${server}, ${request}`)
+    const servers = ROWS.map(({ server, request, tests }) => ({ who: server, input: request, tests }))
+    for (const { who, input, tests } of [...servers, ...CLIENT_ROWS, ...PRICE_LIST_ROWS]) {
+      t.not(tests.length, 0, `${who}, ${input}: a test`)
+      for (const one of tests) t.equal(unheld(one), undefined, `${who}, ${input}`)
     }
   })
 })

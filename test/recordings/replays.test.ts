@@ -5,6 +5,7 @@
  */
 import t from 'tap'
 import { startGateway } from '../support/gateway.ts'
+import { nextTurn } from '../support/next-turn.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { says } from '../support/wire.ts'
 import { CLIENTS, shortRequest } from './callers.ts'

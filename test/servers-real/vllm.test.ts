@@ -22,7 +22,7 @@ providers:
   messages: { dialect: anthropic, base_url: "${url}", discover: true, quirks: { unsigned_reasoning: true } }
 `)
   t.teardown(() => gateway.close())
-  await testCounts(t, { gateway, url, wires: ['openai-chat'] })
+  await testCounts(t, { gateway, url, wires: ['openai-chat'], largestCap: 4000 })
   await testConversations(t, {
     name: 'vLLM',
     version: VERSIONS.vllm,

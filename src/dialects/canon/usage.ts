@@ -112,3 +112,11 @@ function addSplits(a: Usage, b: Usage): InputSplit {
   }
   return sum
 }
+
+/** Counts that a provider states along with each piece of a stream. */
+export interface RunningReport {
+  /** How many have come. */
+  readonly taken: number
+  /** The last one, parsed when it is read; undefined where it holds no counts. */
+  readonly usage: Usage | undefined
+}

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../core/json.ts'
 import { statedCount } from '../canon/counts.ts'
 import type { CanonicalRequest } from '../canon/request.ts'
 import type { Quirks } from '../quirks.ts'
-import type { CountRequest, Target } from '../types.ts'
+import type { Encoded, Target } from '../types.ts'
 import { encodeRequest, PATH } from './encode-request.ts'
 
 /** What of a request a chat template makes the prompt of (vLLM 0.32.0, entrypoints/serve/tokenize/protocol.py, `TokenizeChatRequest`). */
@@ -17,7 +17,7 @@ export const countTokens = {
 
   offers: ({ count_tokens: counter }: Quirks): boolean => counter !== undefined,
 
-  encode(request: CanonicalRequest, target: Target): CountRequest {
+  encode(request: CanonicalRequest, target: Target): Encoded {
     const encoded = encodeRequest(request, { ...target, stream: false })
     // llama.cpp has the operation below that of generations, for the same body (tools/server/server.cpp, release b11549).
     if (target.quirks.count_tokens !== 'tokenize') return { ...encoded, path: `${PATH}/input_tokens` }

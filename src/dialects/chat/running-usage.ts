@@ -5,9 +5,8 @@
  */
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { count } from '../canon/counts.ts'
-import type { Usage } from '../canon/usage.ts'
+import type { RunningReport, Usage } from '../canon/usage.ts'
 import type { Quirks } from '../quirks.ts'
-import type { RunningReport } from '../types.ts'
 import { decodeUsage } from './usage.ts'
 
 type Member = 'usage' | 'timings'

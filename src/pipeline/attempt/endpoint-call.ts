@@ -293,9 +293,7 @@ function watched(decoder: StreamDecoder, names: SentNames | undefined, ours: Rea
     get replyId() {
       return decoder.replyId
     },
-    get running() {
-      return decoder.running
-    },
+    running: decoder.running,
   }
 }
 

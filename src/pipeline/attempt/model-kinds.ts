@@ -13,7 +13,9 @@ import { lackedOperation, type Operation } from './wrong-kind.ts'
 /** Names behind a wildcard are the caller's. */
 const KEPT = { forMs: 10 * 60_000, most: 1_000 }
 
-const keyOf = ({ provider, upstreamModel }: Endpoint, operation: string): string => `${operation}\n${provider.slug}\n${upstreamModel}`
+/** A provider that is given another address is another server. */
+const keyOf = ({ provider, upstreamModel }: Endpoint, operation: string): string =>
+  [operation, provider.slug, provider.baseUrl, upstreamModel].join('\n')
 
 export class ModelKinds {
   private readonly lacking: Remembered<true>
@@ -27,9 +29,9 @@ export class ModelKinds {
    * @param status of the reply, where there was one.
    */
   note(endpoint: Endpoint, fault: Fault, { status, request }: { status: number | null; request: SentRequest }): void {
-    const { unknownKind, kind } = endpoint.model
+    const { unknownKind, kind, wildcard } = endpoint.model
     if (!unknownKind || (kind !== 'generate' && kind !== 'embedding')) return
-    const words = status === null ? undefined : lackedOperation(fault, status, kind)
+    const words = status === null ? undefined : lackedOperation(fault, { status, operation: kind, isListed: wildcard === undefined })
     if (words !== undefined && !mayBeCallers(words, request)) this.lacking.note(keyOf(endpoint, kind), true)
   }
 

@@ -21,12 +21,17 @@ const SENTENCES: Readonly<Record<Operation, RegExp>> = {
 /** A server that has not even the operation's route (FastAPI: `{"detail":"Not Found"}`), as vLLM and infinity answer. */
 const NO_ROUTE = 'Not Found'
 
-/**
- * The words of a refusal that say that its endpoint does not have the operation; undefined where it says something else.
- * @param status of the reply.
- */
-export function lackedOperation({ sentence }: Pick<Fault, 'sentence'>, status: number, operation: Operation): string | undefined {
+interface Refused {
+  /** Of the reply. */
+  readonly status: number
+  readonly operation: Operation
+  /** The server lists the model below the same address. Otherwise a missing route may as well be a wrong address. */
+  readonly isListed: boolean
+}
+
+/** The words of a refusal that say that its endpoint does not have the operation; undefined where it says something else. */
+export function lackedOperation({ sentence }: Pick<Fault, 'sentence'>, { status, operation, isListed }: Refused): string | undefined {
   if (sentence === undefined || !STATUSES.has(status)) return undefined
-  if (status === 404 && sentence === NO_ROUTE) return NO_ROUTE
+  if (isListed && status === 404 && sentence === NO_ROUTE) return NO_ROUTE
   return SENTENCES[operation].exec(sentence)?.[0]
 }

@@ -161,7 +161,11 @@ class BuiltCatalog implements Catalog {
     const name = `${kind} ${slug}`
     let model = this.made.get(name)
     if (!model) {
-      model = buildModel(slug, { kind, ...config }, this, { slug: `${author}/*`, tail: slug.slice(slash + 1) })
+      model = buildModel(slug, { kind, ...config }, this, {
+        slug: `${author}/*`,
+        tail: slug.slice(slash + 1),
+        hasKind: config.kind !== undefined,
+      })
       this.made.set(name, model)
     }
     return model

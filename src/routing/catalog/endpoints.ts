@@ -20,6 +20,8 @@ type Draft = Omit<Model, 'endpoints'> & { endpoints: Endpoint[] }
 export interface Wildcard {
   readonly slug: string
   readonly tail: string
+  /** True where the configuration states the kind of all names behind it. */
+  readonly hasKind: boolean
 }
 
 /** What endpoints are made of beside their own entries. */
@@ -35,7 +37,7 @@ export interface EndpointParts {
 export function buildModel(slug: string, config: ModelConfig, parts: EndpointParts, wildcard?: Wildcard): Model {
   const draft: Draft = {
     slug,
-    ...(wildcard === undefined ? {} : { wildcard: wildcard.slug, unknownKind: true }),
+    ...(wildcard === undefined ? {} : { wildcard: wildcard.slug, ...(wildcard.hasKind ? {} : { unknownKind: true }) }),
     name: config.name ?? slug,
     description: config.description ?? '',
     created: config.created === undefined ? 0 : Math.floor(Date.parse(config.created) / 1000),

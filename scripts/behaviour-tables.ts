@@ -1,0 +1,12 @@
+/** The tables of docs/behaviour/ about software of others that the tests do not start: each row names the tests that hold it. */
+import type { BehaviourRow } from '../test/documents/behaviour-row.ts'
+import { markdownTable } from './markdown-table.ts'
+import { heldBy } from './model-server-tables.ts'
+
+/** @param who the head of the first column. */
+export function behaviourMarkdown(who: string, rows: readonly BehaviourRow[]): string {
+  return markdownTable(
+    [who, 'Version', 'Input', 'What it does', 'What headgate makes of it', 'Test'],
+    rows.map((row) => [row.who, row.version, row.input, row.does, row.makes, heldBy(row.tests)]),
+  )
+}
