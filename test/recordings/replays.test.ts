@@ -12,7 +12,6 @@ import { CLIENTS, shortRequest } from './callers.ts'
 import { nameOf, readRecordings } from './cassettes.ts'
 import { failureOf } from './failures.ts'
 import { requiredFolder } from './folder.ts'
-import { nextTurn } from './next-turn.ts'
 import { configuration, modelFor } from './providers.ts'
 
 t.setTimeout(280_000)

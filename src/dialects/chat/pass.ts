@@ -3,63 +3,26 @@
  * of patches; of a stream content chunks keep their bytes, and everything else is read and written anew.
  */
 import { Fault, unreadable } from '../../core/faults.ts'
-import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
 import { NO_ARGUMENTS } from '../canon/call-arguments.ts'
-import { mayBeCited } from '../canon/cited-results.ts'
 import { endBroken } from '../canon/ends.ts'
 import type { End } from '../canon/events.ts'
-import { GATEWAY_KEYS } from '../canon/request-fields.ts'
 import { noteTier, type TierReport, tierBesideUsage } from '../canon/served-tier.ts'
 import { NO_REPORT, type Usage, withSearches } from '../canon/usage.ts'
 import { binary, FrameSplitter, frameData, utf8 } from '../sse/frames.ts'
-import type { Encoded, Final, PassStream, PassWire, ReplyContext, Target } from '../types.ts'
+import type { Final, PassStream, PassWire, ReplyContext } from '../types.ts'
 import { hidesReasoning } from './check.ts'
-import { CUSTOM } from './client-tools.ts'
-import { messagesOf } from './decode-request.ts'
-import { PATH } from './encode-request.ts'
 import { choiceFault, eventFault, faultIn, finishWord, unify } from './ends.ts'
 import { Envelope, endsInForeignTier, frameWords, isImage, mirrorsByText, ourHeader } from './pass-envelope.ts'
+import { isCited, needsFunctions, passRequest } from './pass-request.ts'
 import { passResult } from './pass-result.ts'
 import { chunkHead, closingChunks, dropEmptyMembers, joinParts, LateMembers, mirrorReasoning, ReplyIdentity } from './reply.ts'
 import { RunningUsage } from './running-usage.ts'
-import { shapeRequest } from './shape-request.ts'
 import { citeTools, Sources } from './sources.ts'
 import { type CallSlot, gatherArguments, ToolCalls } from './tool-calls.ts'
 import { usageIn } from './usage.ts'
 import { BUILTIN, BUILTIN_SEARCH } from './web-search.ts'
-import { CLIENT_ID, OWN_KEYS } from './wire.ts'
-
-/** Fields of the gateway, and those that it sets itself; what `stream_options` says beside that is kept. */
-const NOT_SENT: ReadonlySet<string> = new Set([...GATEWAY_KEYS, ...[...OWN_KEYS].filter((key) => key !== 'stream_options')])
-
-function passRequest(body: JsonObject, target: Target): Encoded {
-  const dropped: string[] = []
-  const copy: JsonObject = {}
-  for (const key of Object.keys(body)) if (!NOT_SENT.has(key)) copy[key] = body[key]
-  if (body.include_reasoning !== undefined) copy.include_reasoning = body.include_reasoning
-  if (copy.prompt !== undefined) {
-    copy.messages = messagesOf(body)
-    delete copy.prompt
-  }
-  shapeRequest(copy, target, dropped)
-  return { path: PATH, body: copy, dropped }
-}
-
-/** True where a provider that knows functions alone cannot take the body as it is. */
-function needsFunctions({ tools, messages }: JsonObject): boolean {
-  const isCustom = (each: JsonObject): boolean => each.type === CUSTOM && isObject(each.custom)
-  if (objectsOf(tools).some(isCustom)) return true
-  return objectsOf(messages).some(({ tool_calls: calls }) => Array.isArray(calls) && objectsOf(calls).some(isCustom))
-}
-
-/** True where annotations of the answer depend on all of its text, or on what the request holds. */
-function isCited({ messages }: JsonObject, citations: Target['quirks']['citations']): boolean {
-  if (citations !== 'references') return citations !== undefined
-  return objectsOf(messages).some(({ role, content }) => role === 'tool' && textsOf(content).some(mayBeCited))
-}
-
-const textsOf = (content: Json | undefined): string[] =>
-  typeof content === 'string' ? [content] : objectsOf(content).map(({ text }) => (typeof text === 'string' ? text : ''))
+import { CLIENT_ID } from './wire.ts'
 
 /** Fragments of calls that must be in order before further ones are trusted unread. */
 const TRUSTED_FRAGMENTS = 2

@@ -1,0 +1,42 @@
+/** Requests in the pass lane of chat: the caller's body with a short list of patches, and which bodies cannot go so. */
+import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
+import { mayBeCited } from '../canon/cited-results.ts'
+import { GATEWAY_KEYS } from '../canon/request-fields.ts'
+import type { Encoded, Target } from '../types.ts'
+import { CUSTOM } from './client-tools.ts'
+import { messagesOf } from './decode-request.ts'
+import { PATH } from './encode-request.ts'
+import { shapeRequest } from './shape-request.ts'
+import { OWN_KEYS } from './wire.ts'
+
+/** Fields of the gateway, and those that it sets itself; what `stream_options` says beside that is kept. */
+const NOT_SENT: ReadonlySet<string> = new Set([...GATEWAY_KEYS, ...[...OWN_KEYS].filter((key) => key !== 'stream_options')])
+
+export function passRequest(body: JsonObject, target: Target): Encoded {
+  const dropped: string[] = []
+  const copy: JsonObject = {}
+  for (const key of Object.keys(body)) if (!NOT_SENT.has(key)) copy[key] = body[key]
+  if (body.include_reasoning !== undefined) copy.include_reasoning = body.include_reasoning
+  if (copy.prompt !== undefined) {
+    copy.messages = messagesOf(body)
+    delete copy.prompt
+  }
+  shapeRequest(copy, target, dropped)
+  return { path: PATH, body: copy, dropped }
+}
+
+/** True where a provider that knows functions alone cannot take the body as it is. */
+export function needsFunctions({ tools, messages }: JsonObject): boolean {
+  const isCustom = (each: JsonObject): boolean => each.type === CUSTOM && isObject(each.custom)
+  if (objectsOf(tools).some(isCustom)) return true
+  return objectsOf(messages).some(({ tool_calls: calls }) => Array.isArray(calls) && objectsOf(calls).some(isCustom))
+}
+
+/** True where annotations of the answer depend on all of its text, or on what the request holds. */
+export function isCited({ messages }: JsonObject, citations: Target['quirks']['citations']): boolean {
+  if (citations !== 'references') return citations !== undefined
+  return objectsOf(messages).some(({ role, content }) => role === 'tool' && textsOf(content).some(mayBeCited))
+}
+
+const textsOf = (content: Json | undefined): string[] =>
+  typeof content === 'string' ? [content] : objectsOf(content).map(({ text }) => (typeof text === 'string' ? text : ''))
