@@ -85,7 +85,8 @@ async function listingWith(provider: Provider, credential: Credential | undefine
     agent: (origin) => pools.agent({ origin, connectTimeout: provider.timeouts.connect, connection: provider.connection }),
   }
   const list = await plainListing(provider, dialect, way)
-  return provider.discover ? describedList(list, (path, body) => askServer(provider, { path, body }, way)) : list
+  const isOfServers = dialect.listing === undefined || dialect.listing.ofServers === true
+  return provider.discover && isOfServers ? describedList(list, (path, body) => askServer(provider, { path, body }, way)) : list
 }
 
 async function plainListing(provider: Provider, { listing }: UpstreamDialect, way: ListingWay): Promise<JsonObject> {

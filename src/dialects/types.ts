@@ -257,6 +257,8 @@ export interface UpstreamDialect extends ProviderWire {
     base?(baseUrl: string): string
     /** In the OpenAI form: `{ data: [{ id, created?, context_length? }] }`. */
     read(body: JsonObject): JsonObject
+    /** True where self-hosted servers have it as well, which report more of their models elsewhere. */
+    readonly ofServers?: true
   }
   /** Counting the tokens of a request at the provider, if it offers that; `sees` is true for input outside of the body that is counted. */
   readonly countTokens?: TokenCounter<Target, Encoded>

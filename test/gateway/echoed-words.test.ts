@@ -45,6 +45,7 @@ const PHRASES: readonly string[] = [
   'tokens per minute',
   'rate_limit_exceeded',
   'does not support logits computation',
+  'server busy, please try again.  maximum pending requests exceeded',
 ]
 
 const KEYS = { bad: 'sk-router-v1-bad-0123456789abcdef01', good: 'sk-router-v1-good-0123456789abcdef0' }

@@ -55,7 +55,7 @@ export const openaiChat: UpstreamDialect = {
   // FunctionDefinition.name: "with a maximum length of 64" (types of openai 7.55.0, resources/shared).
   toolNames: { most: 64 },
   webSearch: searchForm,
-  hasTool: ({ type }, { native_tools: tools = [] }) => !PROVIDER_TOOLS.has(type) || tools.some((each) => each === type),
+  hasTool: ({ type }, quirks) => !PROVIDER_TOOLS.has(type) || quirks.provider_tools?.some((each) => each === type) === true,
   outside: outsideInput,
   wire: WIRE,
   countTokens,

@@ -1,4 +1,4 @@
-/** Tools of this wire that single providers run, beside functions: an endpoint takes those of its quirk `native_tools`. */
+/** Tools of this wire that single providers run, beside functions: an endpoint takes those of its quirk `provider_tools`. */
 
 /**
  * Groq: npm groq-sdk 1.6.0, `ChatCompletionTool.type`, and console.groq.com/docs/tool-use/remote-mcp. Mistral: npm @mistralai/mistralai 2.7.0,

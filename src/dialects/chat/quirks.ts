@@ -80,7 +80,7 @@ export const chatQuirks = {
     'How the provider’s own search is requested: by `web_search_options` (`options`), by these and `search_domain_filter` (`filters`), by `search_settings` (`settings`), by a tool `browser_search`, or by the tool `$web_search` of the type `builtin_function`, whose calls the gateway answers with their own arguments. If unset: `options`.',
     SEARCH_FORMS,
   ),
-  native_tools: listOf('Tools of its own that the provider takes in requests, by type.', oneOf('A type.', [...PROVIDER_TOOLS])),
+  provider_tools: listOf('Tools of its own that the provider takes in requests, by type.', oneOf('A type.', [...PROVIDER_TOOLS])),
   citations: oneOf(
     'How answers name their sources: by numbers such as `[1]`, which count those of the reply (`numbers`), or by parts of the type `reference`, which name keys of a result of a tool (`references`).',
     ['numbers', 'references'],

@@ -127,7 +127,7 @@ export const anthropicUpstream: UpstreamDialect = {
   webSearch: () => searchWire,
   outside: outsideInput,
   wire: WIRE,
-  listing: { paths: [LISTING_PATH], read: readListing },
+  listing: { paths: [LISTING_PATH], read: readListing, ofServers: true },
   countTokens,
   pass: messagesPass,
 }
