@@ -10,10 +10,13 @@ import { missing, tool } from './tools.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const FILE = join(ROOT, '.github/workflows/release.yml')
+const FILES = [FILE, join(ROOT, '.github/workflows/check.yml')]
 
 interface Workflow {
   readonly permissions: object
-  readonly jobs: Readonly<Record<string, { readonly permissions?: object; readonly steps: readonly { readonly uses?: string }[] }>>
+  readonly jobs: Readonly<
+    Record<string, { readonly permissions?: object; readonly steps: readonly { readonly uses?: string; readonly run?: string }[] }>
+  >
 }
 
 /** A report of `npm audit --json` (npm 11, auditReportVersion 2) with one advisory. */
@@ -81,14 +84,28 @@ t.test('a wrong or missing signature fails', async (t) => {
   })
 })
 
-t.test('the release workflow pins its actions and grants no right to all jobs', async (t) => {
-  const { permissions, jobs } = parse(readFileSync(FILE, 'utf8')) as Workflow
-  t.same(permissions, {})
-  const uses = Object.values(jobs).flatMap(({ steps }) => steps.flatMap((step) => step.uses ?? []))
-  t.ok(uses.length > 5)
-  await every(t, 'every action', (t) => {
-    for (const action of uses) t.match(action, /^[\w-]+\/[\w-]+@[0-9a-f]{40}$/)
-  })
+t.test('workflows pin their actions and grant no right to all jobs', async (t) => {
+  for (const file of FILES) {
+    const { permissions, jobs } = parse(readFileSync(file, 'utf8')) as Workflow
+    t.same(permissions, {})
+    const uses = Object.values(jobs).flatMap(({ steps }) => steps.flatMap((step) => step.uses ?? []))
+    t.ok(uses.length > 3)
+    await every(t, 'every action', (t) => {
+      for (const action of uses) t.match(action, /^[\w-]+\/[\w-]+@[0-9a-f]{40}$/)
+    })
+  }
+})
+
+t.test('a package names its repository before it is published, and a chart the image of its release', async (t) => {
+  const { jobs } = parse(readFileSync(FILE, 'utf8')) as Workflow
+  const runs = (job: string): string[] => (jobs[job]?.steps ?? []).map(({ run = '' }) => run)
+  const place = (job: string, words: RegExp): number => runs(job).findIndex((run) => words.test(run))
+  const [named, published] = [place('package', /npm pkg set .*repository\.url=/), place('package', /^npm publish .*--provenance/)]
+  t.ok(named >= 0 && named < published, 'npm refuses the provenance of a package without a repository (E422)')
+  t.ok(place('package', /npm run build:deb/) >= 0, 'the single file and the Debian package are built')
+  const chart = runs('image').find((run) => run.includes('helm package')) ?? ''
+  t.match(chart, /sed -i .*repository: headgate.*\$IMAGE/)
+  t.match(readFileSync(join(ROOT, 'deploy/helm/headgate/values.yaml'), 'utf8'), /^ {2}repository: headgate$/m, 'what the step replaces')
 })
 
 t.test('the files that it names are there', async (t) => {
@@ -101,12 +118,14 @@ t.test('the files that it names are there', async (t) => {
   })
 })
 
-t.test('actionlint accepts it', async (t) => {
+t.test('actionlint accepts them', async (t) => {
   const actionlint = tool('actionlint')
   if (actionlint === undefined) return void t.plan(0, missing('actionlint'))
   const lint = (text: string) => spawnSync(actionlint, ['-shellcheck=', '-pyflakes=', '-'], { input: text, encoding: 'utf8', cwd: ROOT })
+  for (const file of FILES) {
+    const { status, stdout } = lint(readFileSync(file, 'utf8'))
+    t.equal(status, 0, stdout)
+  }
   const text = readFileSync(FILE, 'utf8')
-  const { status, stdout } = lint(text)
-  t.equal(status, 0, stdout)
   t.equal(lint(text.replace('needs: check', 'needs: nothing')).status, 1, 'a mistake is found')
 })
