@@ -1,4 +1,5 @@
-/** `/openapi.json` and, made from it, the pages below `/docs`: the API's reference for programs and for people. They need no key. */
+/** `/openapi.json` and, made from it, the pages below `/docs`: the API's reference for programs and for people; and the page at `/`. They need no key. */
+import type { IncomingHttpHeaders } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
@@ -28,10 +29,12 @@ type Maker = (path: string) => Promise<Page | undefined>
  */
 export function referencePages(
   document: () => Promise<JsonObject>,
-): (call: Pick<OperationRequest, 'path' | 'method'>) => Promise<Page> | undefined {
+): (call: Pick<OperationRequest, 'path' | 'method' | 'request'>) => Promise<Page> | undefined {
   const made = new Map<string, Promise<Page | undefined>>()
   const make = pageMaker(document)
-  return ({ path, method }) => {
+  return ({ path, method, request: { headers } }) => {
+    // Programs go on to get the usual 404 there.
+    if (path === '/' && method === 'GET' && headers.accept?.includes('text/html') === true) return front(document, headers)
     if (path !== '/openapi.json' && path !== '/docs' && !path.startsWith('/docs/')) return undefined
     if (method !== 'GET' && method !== 'HEAD') return Promise.reject(new Fault('method_not_allowed', { headers: { Allow: 'GET' } }))
     const page = made.get(path) ?? make(path)
@@ -43,6 +46,17 @@ export function referencePages(
     })
   }
 }
+
+/** A name of a host, as a browser sends it. */
+const HOST = /^[\w.:[\]-]{1,255}$/
+
+async function front(document: () => Promise<JsonObject>, { host = '', 'x-forwarded-proto': scheme }: IncomingHttpHeaders): Promise<Page> {
+  const [{ frontPage }, { readReference }] = await Promise.all([import('./docs/front-page.ts'), import('./docs/reference.ts')])
+  const origin = HOST.test(host) ? `${scheme === 'https' ? scheme : 'http'}://${host}` : 'http://127.0.0.1:8080'
+  return page('text/html; charset=utf-8', frontPage(readReference(await document()), origin), PROTECTED)
+}
+
+const PROTECTED = { 'Content-Security-Policy': POLICY, 'X-Frame-Options': 'DENY' }
 
 function pageMaker(document: () => Promise<JsonObject>): Maker {
   let pages: Promise<ReadonlyMap<string, () => string>> | undefined
@@ -58,7 +72,7 @@ function pageMaker(document: () => Promise<JsonObject>): Maker {
     pages ??= htmlPages()
     const html = (await pages).get(name)
     if (!html) return undefined
-    return page('text/html; charset=utf-8', html(), { 'Content-Security-Policy': POLICY, 'X-Frame-Options': 'DENY' })
+    return page('text/html; charset=utf-8', html(), PROTECTED)
   }
 }
 
