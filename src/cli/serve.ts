@@ -4,6 +4,7 @@ import { availableParallelism } from 'node:os'
 import type { Owning } from '../app/owner.ts'
 import { boundYoungSpace, freeCompilerMemory, giveBackMemory } from '../app/process-memory.ts'
 import { type Running, start } from '../app/start.ts'
+import { programVersion } from '../app/version.ts'
 import { WORKER_VARIABLE } from '../cluster/messages.ts'
 import { ConfigError } from '../config/problems.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
@@ -106,13 +107,21 @@ function banner({ url, adminUrl, config, catalog, generated }: BannerFacts, serv
   const body = JSON.stringify({ model, stream: true, messages: [{ role: 'user', content: 'Hello' }] })
   const lines = [
     `headgate listens on ${url} (admin on ${adminUrl})`,
-    `${plural(catalog.models.length, 'model')} at ${plural(catalog.providers.size, 'provider')}${served}`,
+    `headgate ${programVersion()}: ${plural(catalog.models.length, 'model')} at ${providersText([...catalog.providers.keys()])}${served}`,
     secret === undefined ? 'Use one of the keys of your configuration.' : `Key: ${secret}`,
     'Try it:',
     `  curl -N ${url}/v1/chat/completions -H "Authorization: Bearer ${secret ?? '$HEADGATE_KEY'}" -H "Content-Type: application/json" -d '${body}'`,
     `Control room: ${adminUrl}/control-room/ (sign in with ${signInWith(config.admin)})`,
   ]
   return `${lines.join('\n')}\n`
+}
+
+const MOST_PROVIDERS = 8
+
+/** `2 providers: sim, ollama`. */
+function providersText(names: readonly string[]): string {
+  const more = names.length - MOST_PROVIDERS
+  return `${plural(names.length, 'provider')}: ${names.slice(0, MOST_PROVIDERS).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }
 
 /** As `adminAddresses` of the server decides it. */

@@ -34,10 +34,15 @@ export const ACCESS_FIELDS = [
   'span_id',
 ] as const
 
+/** Forms of all lines. `text` is for people. */
+export const FORMATS = ['json', 'logfmt', 'journal', 'text'] as const
+export type Format = (typeof FORMATS)[number]
+
 export interface LogSettings {
   readonly level: Level
   readonly levels: Readonly<Partial<Record<Part, Level>>>
-  readonly format: 'json' | 'logfmt' | 'journal'
+  /** `auto`: `text` on a terminal, `json` elsewhere. */
+  readonly format: Format | 'auto'
   readonly access: AccessSettings
 }
 
@@ -46,7 +51,7 @@ export interface AccessSettings {
   readonly format?: string | undefined
 }
 
-export const USUAL_LOG: LogSettings = { level: 'info', levels: {}, format: 'json', access: { lines: 'all' } }
+export const USUAL_LOG: LogSettings = { level: 'info', levels: {}, format: 'auto', access: { lines: 'all' } }
 
 /** Priorities of syslog by levels of pino (sd-daemon(3)). */
 const PRIORITIES: Readonly<Record<number, number>> = { 10: 7, 20: 7, 30: 6, 40: 4, 50: 3, 60: 2 }
@@ -55,12 +60,30 @@ const NAMES: Readonly<Record<number, string>> = { 10: 'trace', 20: 'debug', 30: 
 type Fields = Readonly<Record<string, unknown>>
 
 /** `name=value` for each field that has a value, with a line end. @param journal puts the priority in front. */
-export function logfmt(fields: Fields, journal: boolean): string {
+function logfmt(fields: Fields, journal: boolean): string {
   const pairs: string[] = []
   for (const name of Object.keys(fields))
     if (fields[name] !== undefined) pairs.push(`${name}=${quotedWhereNeeded(shown(name, fields[name]))}`)
   const priority = journal ? `<${PRIORITIES[Number(fields.level)] ?? 6}>` : ''
   return `${priority}${pairs.join(' ')}\n`
+}
+
+/** Fields that stand at the head of a line for people, or say nothing to them. */
+const AT_HEAD: ReadonlySet<string> = new Set(['time', 'level', 'msg'])
+const LONGEST_LEVEL = 5
+
+/** `12:30:05 warn  words name=value`, with the time of the machine, for a terminal. */
+function textLine(fields: Fields): string {
+  const time = new Date(Number(fields.time)).toTimeString().slice(0, 8)
+  const level = shown('level', fields.level).padEnd(LONGEST_LEVEL)
+  const rest = Object.entries(fields).filter(([name, value]) => !AT_HEAD.has(name) && value !== undefined && value !== null)
+  const words = typeof fields.msg === 'string' ? [escaped(fields.msg)] : []
+  return `${[time, level, ...words, ...rest.map(([name, value]) => `${name}=${quotedWhereNeeded(shown(name, value))}`)].join(' ')}\n`
+}
+
+/** A finished line in one of the forms, `json` apart. */
+export function formattedLine(fields: Fields, format: Exclude<Format, 'json'>): string {
+  return format === 'text' ? textLine(fields) : logfmt(fields, format === 'journal')
 }
 
 /** @returns what writes the fields of a line into a text with their names in braces. A field without a value is `-`. */

@@ -1,7 +1,7 @@
 /** Structured logs: one JSON line per exchange, buffered, and never a key or a prompt in them. */
 import { type DestinationStream, destination, type Logger, type LoggerOptions, pino } from 'pino'
 import type { Clock, Timer } from './clock.ts'
-import { type LogSettings, logfmt, type Part, USUAL_LOG } from './log-settings.ts'
+import { type Format, formattedLine, type LogSettings, type Part, USUAL_LOG } from './log-settings.ts'
 
 export type Log = Logger
 
@@ -26,9 +26,12 @@ const FLUSH_MS = 500
 /** Bytes that a pipe takes in one piece (PIPE_BUF): processes that share one must not tear each other's lines. */
 export const WHOLE_BYTES = 4096
 
+/** As the settings of the configuration, with the form that is written. */
+type WrittenSettings = LogSettings & { readonly format: Format }
+
 export interface LogSink {
   log: Log
-  readonly settings: LogSettings
+  readonly settings: WrittenSettings
   /** Takes settings over, also those of a reload. */
   follow(settings: LogSettings): void
   /** The log of one part of the program. */
@@ -55,7 +58,7 @@ export function openLog(clock: Clock, write?: (line: string) => void, piece: num
     timestamp: () => `,"time":${clock.now()}`,
   }
   if (write) {
-    return sinkOf(options, write, () => {})
+    return sinkOf(options, { usual: 'json', write, flush: () => {} })
   }
   const stream = destination({ fd: 1, sync: false, contentMode: 'buffer', ...(piece < BUFFER_BYTES ? { maxWrite: piece } : undefined) })
   // A closed pipe or a full disk costs log lines, not requests.
@@ -80,27 +83,39 @@ export function openLog(clock: Clock, write?: (line: string) => void, piece: num
     else length += held.write(line, length)
     timer ??= clock.after(FLUSH_MS, hand)
   }
-  return sinkOf(options, gather, () => {
+  const flush = (): void => {
     hand()
     try {
       stream.flushSync()
     } catch {
       // Not opened yet, or gone: there is nowhere left to write.
     }
-  })
+  }
+  return sinkOf(options, { usual: process.stdout.isTTY ? 'text' : 'json', write: gather, flush })
 }
 
-function sinkOf(options: LoggerOptions, write: (line: string) => void, flush: () => void): LogSink {
+interface Output {
+  /** The form of lines where the settings name none. */
+  readonly usual: Format
+  readonly write: (line: string) => void
+  readonly flush: () => void
+}
+
+function sinkOf(options: LoggerOptions, { usual, write, flush }: Output): LogSink {
+  const written = (settings: LogSettings): WrittenSettings => ({
+    ...settings,
+    format: settings.format === 'auto' ? usual : settings.format,
+  })
   const parts = new Map<Part, Log>()
   const stream: DestinationStream = {
     write: (json) => {
       const { format } = sink.settings
-      write(format === 'json' ? json : logfmt(JSON.parse(json) as Record<string, unknown>, format === 'journal'))
+      write(format === 'json' ? json : formattedLine(JSON.parse(json) as Record<string, unknown>, format))
       sink.also?.(json)
     },
   }
-  const sink: LogSink & { settings: LogSettings } = {
-    settings: USUAL_LOG,
+  const sink: LogSink & { settings: WrittenSettings } = {
+    settings: written(USUAL_LOG),
     log: pino(options, stream),
     also: undefined,
     write,
@@ -114,7 +129,7 @@ function sinkOf(options: LoggerOptions, write: (line: string) => void, flush: ()
       return log
     },
     follow: (next) => {
-      sink.settings = next
+      sink.settings = written(next)
       sink.log.level = next.level
       for (const [name, log] of parts) log.level = next.levels[name] ?? next.level
     },

@@ -1,6 +1,6 @@
 /** Writes the line of each request in the form that the settings state. */
 import type { LogSink } from '../core/log.ts'
-import { type AccessSettings, accessTemplate, logfmt } from '../core/log-settings.ts'
+import { type AccessSettings, accessTemplate, FORMATS, formattedLine } from '../core/log-settings.ts'
 
 export class AccessLog {
   private readonly logs: LogSink
@@ -22,7 +22,8 @@ export class AccessLog {
   }
 
   private formatted(line: object, address: () => string | undefined, form: string): string {
-    if (form === 'logfmt' || form === 'journal') return logfmt({ ...line }, form === 'journal')
+    const known = FORMATS.find((each) => each === form)
+    if (known !== undefined && known !== 'json') return formattedLine({ ...line }, known)
     if (this.template?.format !== form) this.template = { format: form, write: accessTemplate(form) }
     return this.template.write({ ...line, address: address() })
   }

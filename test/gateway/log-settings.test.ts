@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { loadConfig } from '../../src/config/load.ts'
-import { accessTemplate, logfmt } from '../../src/core/log-settings.ts'
+import { accessTemplate, formattedLine } from '../../src/core/log-settings.ts'
 import { oneModel } from '../support/gateway.ts'
 import { startScene } from '../support/scene.ts'
 
@@ -61,7 +61,7 @@ t.test('lines of the form logfmt, with the priority in front for the journal', a
 
 t.test('no value ends its line, or moves the cursor of a terminal', (t) => {
   const fields = { requested: 'a\n"b" \u001b[2J\u009b', client: '', status: 200 }
-  t.equal(logfmt(fields, false), 'requested="a\\n\\"b\\" \\u001b[2J\\u009b" client="" status=200\n')
+  t.equal(formattedLine(fields, 'logfmt'), 'requested="a\\n\\"b\\" \\u001b[2J\\u009b" client="" status=200\n')
   t.equal(accessTemplate('{requested}|{client}|{status}|{fault}')(fields), 'a\\n\\"b\\" \\u001b[2J\\u009b|-|200|-\n')
   t.end()
 })

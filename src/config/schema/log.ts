@@ -1,6 +1,6 @@
 /** The schema of the log: which lines are written, and in which form. */
 import { Type } from 'typebox'
-import { ACCESS_FIELDS, LEVELS, PARTS } from '../../core/log-settings.ts'
+import { ACCESS_FIELDS, FORMATS, LEVELS, PARTS } from '../../core/log-settings.ts'
 import { closed, mapOf, oneOf, withDefault } from '../fields/scalars.ts'
 
 const fields = ACCESS_FIELDS.join('|')
@@ -37,8 +37,11 @@ export const log = closed('Lines of the log, on standard output.', {
     {},
   ),
   format: withDefault(
-    oneOf('`journal`: `logfmt` with the priority in front, as `journalctl -p warning` wants it.', ['json', 'logfmt', 'journal']),
-    'json',
+    oneOf(
+      '`journal`: `logfmt` with the priority in front, as `journalctl -p warning` wants it. `text`: for people, with the time of the machine. `auto`: `text` on a terminal, `json` elsewhere.',
+      ['auto', ...FORMATS],
+    ),
+    'auto',
   ),
   access: withDefault(access, {}),
 })
