@@ -1,4 +1,6 @@
-/** GET /v1/generations/{id}: one request as a timeline, from what its row keeps. */
+/** GET /v1/generations/{id} and `headgate generations show`: one request as a timeline, from what its row keeps. */
+import { Type } from 'typebox'
+import { checker } from '../core/check.ts'
 import { Fault } from '../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
 import { usd } from '../core/money.ts'
@@ -39,6 +41,18 @@ export async function generationDetail(id: string, source: DetailSource): Promis
       held: usd(record.hold.hold),
     },
   })
+}
+
+export interface GenerationCommand {
+  readonly id: string
+}
+
+const checkCommand = checker(Type.Object({ id: Type.String({ minLength: 1, maxLength: 256 }) }, { additionalProperties: false }))
+
+/** @param command as it was sent, not checked yet. @throws Fault 400 naming the field, 404. */
+export async function runGenerationCommand(command: unknown, source: DetailSource): Promise<JsonObject> {
+  checkCommand(command)
+  return (await generationDetail((command as GenerationCommand).id, source)).body
 }
 
 /** Calls of providers, in order. Of older rows it is not known when they began. */

@@ -21,7 +21,7 @@ export {
 } from './events.ts'
 export { type FileForm, fileEntry, fileNamed, listFiles, noFile, oneFile, removeFile } from './files.ts'
 export { readGeneration } from './generation.ts'
-export { generationDetail } from './generation-detail.ts'
+export { type DetailSource, type GenerationCommand, generationDetail, runGenerationCommand } from './generation-detail.ts'
 export { planGeneration, type ReplaySource } from './generation-plan.ts'
 export { searchGenerations } from './generations.ts'
 export { assign, listAssignments, unassign } from './guardrail-assignments.ts'

@@ -295,7 +295,7 @@ class Owner {
       routes: new Map<string, AdminRoute>([
         ...ledgerRoutes({ ...this.alerts.ofLedger, ledger: kept.ledger, scans, exports: this.onDemand }, recovered),
         ...keyCommandRoute(source),
-        ...reportCommandRoutes(() => ({ ...source(), scans, refusals: kept.refusals.store })),
+        ...reportCommandRoutes(() => ({ ...source(), scans, ledger: kept.ledger, refusals: kept.refusals.store })),
         ...entryCommandRoute(() => ({ ...source(), ledger: kept.ledger })),
         ...guardrailCommandRoute(source),
         ...compactionCommandRoute({

@@ -1,7 +1,8 @@
-/** The admin listener's routes for the command line: commands on keys, on compaction keys, on entries of the ledger and on events, which change something, on guardrails, sessions and refusals. */
+/** The admin listener's routes for the command line: commands on keys, on compaction keys, on entries of the ledger and on events, which change something, on guardrails, sessions, refusals and generations. */
 import type { IncomingMessage } from 'node:http'
 import {
   type CompactionSource,
+  type DetailSource,
   type EntrySource,
   type EventSource,
   type GuardrailReading,
@@ -10,6 +11,7 @@ import {
   runCompactionCommand,
   runEntryCommand,
   runEventCommand,
+  runGenerationCommand,
   runGuardrailCommand,
   runKeyCommand,
   runRefusalCommand,
@@ -32,6 +34,7 @@ export const EVENT_COMMAND_PATH = '/events/command'
 export const ENTRY_COMMAND_PATH = '/ledger/entries/command'
 export const SESSION_COMMAND_PATH = '/sessions/command'
 export const REFUSAL_COMMAND_PATH = '/refusals/command'
+export const GENERATION_COMMAND_PATH = '/generations/command'
 
 /** @param source called for each command, since a reload changes it. */
 export function keyCommandRoute(source: () => KeySource): [name: string, route: AdminRoute][] {
@@ -57,11 +60,12 @@ export function entryCommandRoute(source: () => EntrySource): [name: string, rou
   return [[`POST ${ENTRY_COMMAND_PATH}`, commandRoute((command) => runEntryCommand(command, source()))]]
 }
 
-/** Sessions and refused requests: read-only. @param source called for each command, since a reload changes it. */
-export function reportCommandRoutes(source: () => SessionSource & RefusalSource): [name: string, route: AdminRoute][] {
+/** Sessions, refused requests and one generation: read-only. @param source called for each command, since a reload changes it. */
+export function reportCommandRoutes(source: () => SessionSource & RefusalSource & DetailSource): [name: string, route: AdminRoute][] {
   return [
     [`POST ${SESSION_COMMAND_PATH}`, commandRoute((command) => runSessionCommand(command, source()))],
     [`POST ${REFUSAL_COMMAND_PATH}`, commandRoute((command) => runRefusalCommand(command, source()))],
+    [`POST ${GENERATION_COMMAND_PATH}`, commandRoute((command) => runGenerationCommand(command, source()))],
   ]
 }
 

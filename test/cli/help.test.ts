@@ -131,12 +131,34 @@ t.test('each example runs as it stands', async (t) => {
   }
   await run(['keys', 'create', 'reports', '--limit', '1.00', '--config', 'headgate.yaml'])
   await run(['compaction', 'rotate', '--config', 'headgate.yaml'])
+  const generation = await generationOf(gateway.url)
   const [event = ''] = /evt_\w+/.exec(await run(['events', 'list', '--config', 'headgate.yaml'])) ?? []
   for (const { name, verb } of verbs) {
     const words = [...(verb.facts?.example ?? '').matchAll(/"([^"]*)"|(\S+)/g)]
       .map(([, quoted, bare]) => quoted ?? bare ?? '')
-      .map((word) => (word.startsWith('evt_') ? event : word === 'http://127.0.0.1:8081' ? admin : word === '8080' ? '0' : word))
+      .map((word) =>
+        word.startsWith('evt_')
+          ? event
+          : word.startsWith('gen-')
+            ? generation
+            : word === 'http://127.0.0.1:8081'
+              ? admin
+              : word === '8080'
+                ? '0'
+                : word,
+      )
     if (name === 'serve') (await serveProgram(words, { cwd: join(home, 'apart'), env })).child.kill('SIGKILL')
     else await run(words)
   }
 })
+
+/** Id of a request that has been answered. */
+async function generationOf(url: string): Promise<string> {
+  const reply = await fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${APP}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'sim/echo', messages: [{ role: 'user', content: 'Hello' }] }),
+  })
+  await reply.arrayBuffer()
+  return reply.headers.get('x-generation-id') ?? ''
+}

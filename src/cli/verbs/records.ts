@@ -48,6 +48,21 @@ export function addRecords(program: Verb): void {
     .withGateway()
     .does(async (_, flags) => (await import('../ledger.ts')).ledger('rebuild', flags))
   addEntries(ledger)
+  const generations = program.add('generations', {
+    summary: 'Show what became of a request, and why it cost what it did',
+    example: 'generations show gen-1767614400-5f2c0d3e8a91',
+    page: 'docs/keys.md',
+  })
+  generations
+    .add('show <ID>', {
+      summary: 'Show attempts, times, and the money line by line',
+      details: 'ID is the X-Generation-Id of the reply.',
+      example: 'generations show gen-1767614400-5f2c0d3e8a91 --config headgate.yaml',
+      page: 'docs/keys.md',
+    })
+    .withJson()
+    .withGateway()
+    .does(async ([id = ''], flags) => (await import('../generations.ts')).showGeneration(id, flags))
   addEvents(program)
   program
     .add('docs', {
