@@ -159,6 +159,7 @@ async function generationOf(url: string): Promise<string> {
     headers: { authorization: `Bearer ${APP}`, 'content-type': 'application/json' },
     body: JSON.stringify({ model: 'sim/echo', messages: [{ role: 'user', content: 'Hello' }] }),
   })
+  if (reply.status !== 200) throw new Error(await reply.text())
   await reply.arrayBuffer()
   return reply.headers.get('x-generation-id') ?? ''
 }

@@ -50,7 +50,7 @@ export function addRecords(program: Verb): void {
   addEntries(ledger)
   const generations = program.add('generations', {
     summary: 'Show what became of a request, and why it cost what it did',
-    example: 'generations show gen-1767614400-5f2c0d3e8a91',
+    example: 'generations show gen-1767614400-5f2c0d3e8a91 --config headgate.yaml',
     page: 'docs/keys.md',
   })
   generations
