@@ -139,3 +139,26 @@ t.test('models whose kind is declared are called whatever their server says', as
     t.equal(scene.upstream.requests.length, calls)
   }
 })
+
+t.test('a missing route is no proof at a server that has generated before: it may be what stands in front of it', async (t) => {
+  let isAway = false
+  const scene = await startScene(t, {
+    config,
+    answer: (seen) => {
+      if (seen.path.endsWith('/models')) return jsonAnswer({ object: 'list', data: [{ id: 'tiny', object: 'model' }] })
+      if (seen.method === 'GET' || isAway) return jsonAnswer({ detail: 'Not Found' }, 404)
+      return answerFor(seen, { text: ['fine'] })
+    },
+  })
+  await eventually('the list', async () => (await scene.gateway.get('/v1/models/own/tiny')).status === 200)
+  const ask = async (): Promise<number> => {
+    const reply = await scene.gateway.post('/v1/chat/completions', { model: 'own/tiny', messages: [{ role: 'user', content: 'hello' }] })
+    await reply.text()
+    return reply.status
+  }
+  t.equal(await ask(), 200)
+  isAway = true
+  t.not(await ask(), 200)
+  isAway = false
+  t.equal(await ask(), 200, 'it is called again as soon as it is there')
+})

@@ -365,6 +365,7 @@ function served(exchange: Planned, { endpoint, usage, writing }: Turn, started: 
   const speed = speedOf(usage?.output ?? 0, writing, firstTokenMs)
   const { key } = exchange.auth
   dependencies.health.success(endpoint, { firstTokenMs, ...speed, tools: exchange.plan.watch?.verdict }, key.identity, ownerOf(key))
+  dependencies.modelKinds.noteServed(endpoint)
   countAttempt(dependencies.tallies, endpoint.provider.slug, 'ok')
   stick(exchange, endpoint, usage, dependencies.sessions)
 }

@@ -12,6 +12,8 @@ import { lackedOperation, type Operation } from './wrong-kind.ts'
 
 /** Names behind a wildcard are the caller's. */
 const KEPT = { forMs: 10 * 60_000, most: 1_000 }
+/** A server that has done it once does it, whatever a proxy in front of it answers while the server is away. */
+const SHOWN = { forMs: 24 * 60 * 60_000, most: 1_000 }
 
 /** A provider that is given another address is another server. */
 const keyOf = ({ provider, upstreamModel }: Endpoint, operation: string): string =>
@@ -19,9 +21,17 @@ const keyOf = ({ provider, upstreamModel }: Endpoint, operation: string): string
 
 export class ModelKinds {
   private readonly lacking: Remembered<true>
+  private readonly having: Remembered<true>
 
   constructor(clock: Clock) {
     this.lacking = new Remembered(clock, KEPT)
+    this.having = new Remembered(clock, SHOWN)
+  }
+
+  /** A call of the endpoint has been answered. */
+  noteServed(endpoint: Endpoint): void {
+    const { unknownKind, kind } = endpoint.model
+    if (unknownKind) this.having.note(keyOf(endpoint, kind), true)
   }
 
   /**
@@ -31,7 +41,8 @@ export class ModelKinds {
   note(endpoint: Endpoint, fault: Fault, { status, request }: { status: number | null; request: SentRequest }): void {
     const { unknownKind, kind, wildcard } = endpoint.model
     if (!unknownKind || (kind !== 'generate' && kind !== 'embedding')) return
-    const words = status === null ? undefined : lackedOperation(fault, { status, operation: kind, isListed: wildcard === undefined })
+    const isListed = wildcard === undefined && this.having.get(keyOf(endpoint, kind)) === undefined
+    const words = status === null ? undefined : lackedOperation(fault, { status, operation: kind, isListed })
     if (words !== undefined && !mayBeCallers(words, request)) this.lacking.note(keyOf(endpoint, kind), true)
   }
 

@@ -25,7 +25,7 @@ interface Refused {
   /** Of the reply. */
   readonly status: number
   readonly operation: Operation
-  /** The server lists the model below the same address. Otherwise a missing route may as well be a wrong address. */
+  /** The server lists the model below the same address, and has never done this. Otherwise a missing route may be anything in front of it. */
   readonly isListed: boolean
 }
 
