@@ -97,14 +97,21 @@ function placeAt(text: string, env: Environment): AdminPlace {
 }
 
 function placeIn({ host, port, socket, token, tokenFile }: Config['admin'], env: Environment): AdminPlace {
-  const own = token ?? env.HEADGATE_ADMIN_TOKEN
-  const found = own ?? (socket === undefined && tokenFile !== undefined ? readToken(tokenFile) : undefined)
+  // The variable is last: it may hold the token of another gateway, which is nothing for whatever listens here.
+  const own = token ?? (socket === undefined && tokenFile !== undefined ? readToken(tokenFile) : undefined)
+  const found = own ?? env.HEADGATE_ADMIN_TOKEN
   const address = socket ?? new URL(`http://${host.includes(':') ? `[${host}]` : host}:${port}`)
-  return { address, token: found, remedy: remedyFor(token, tokenFile, own) }
+  return { address, token: found, remedy: remedyFor({ token, tokenFile, isFromVariable: own === undefined && found !== undefined }) }
 }
 
-function remedyFor(token: string | undefined, tokenFile: string | undefined, own: string | undefined): string {
-  if (own !== undefined)
+interface TokenSource {
+  readonly token: string | undefined
+  readonly tokenFile: string | undefined
+  readonly isFromVariable: boolean
+}
+
+function remedyFor({ token, tokenFile, isFromVariable }: TokenSource): string {
+  if (token !== undefined || isFromVariable)
     return `${token === undefined ? 'HEADGATE_ADMIN_TOKEN' : 'admin.token'} is not the token of the gateway that runs there`
   if (tokenFile === undefined) return 'its store is in memory, so there is no token file: set admin.token or admin.socket'
   return `expected the admin token of the gateway that runs there in ${tokenFile}: run the command in its directory and as its account, or set admin.token or HEADGATE_ADMIN_TOKEN`
