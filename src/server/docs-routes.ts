@@ -32,9 +32,10 @@ export function referencePages(
 ): (call: Pick<OperationRequest, 'path' | 'method' | 'request'>) => Promise<Page> | undefined {
   const made = new Map<string, Promise<Page | undefined>>()
   const make = pageMaker(document)
+  const front = frontMaker(document)
   return ({ path, method, request: { headers } }) => {
     // Programs go on to get the usual 404 there.
-    if (path === '/' && method === 'GET' && headers.accept?.includes('text/html') === true) return front(document, headers)
+    if (path === '/' && method === 'GET' && headers.accept?.includes('text/html') === true) return front(headers)
     if (path !== '/openapi.json' && path !== '/docs' && !path.startsWith('/docs/')) return undefined
     if (method !== 'GET' && method !== 'HEAD') return Promise.reject(new Fault('method_not_allowed', { headers: { Allow: 'GET' } }))
     const page = made.get(path) ?? make(path)
@@ -50,10 +51,18 @@ export function referencePages(
 /** A name of a host, as a browser sends it. */
 const HOST = /^[\w.:[\]-]{1,255}$/
 
-async function front(document: () => Promise<JsonObject>, { host = '', 'x-forwarded-proto': scheme }: IncomingHttpHeaders): Promise<Page> {
-  const [{ frontPage }, { readReference }] = await Promise.all([import('./docs/front-page.ts'), import('./docs/reference.ts')])
-  const origin = HOST.test(host) ? `${scheme === 'https' ? scheme : 'http'}://${host}` : 'http://127.0.0.1:8080'
-  return page('text/html; charset=utf-8', frontPage(readReference(await document()), origin), PROTECTED)
+/** The document is built once: whoever opens the page needs no key. */
+function frontMaker(document: () => Promise<JsonObject>): (headers: IncomingHttpHeaders) => Promise<Page> {
+  let write: Promise<(origin: string) => string> | undefined
+  const writer = async (): Promise<(origin: string) => string> => {
+    const [{ frontPage }, { readReference }] = await Promise.all([import('./docs/front-page.ts'), import('./docs/reference.ts')])
+    return frontPage(readReference(await document()))
+  }
+  return async ({ host = '', 'x-forwarded-proto': scheme }) => {
+    write ??= writer()
+    const origin = HOST.test(host) ? `${scheme === 'https' ? scheme : 'http'}://${host}` : 'http://127.0.0.1:8080'
+    return page('text/html; charset=utf-8', (await write)(origin), PROTECTED)
+  }
 }
 
 const PROTECTED = { 'Content-Security-Policy': POLICY, 'X-Frame-Options': 'DENY' }

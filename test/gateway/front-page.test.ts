@@ -1,7 +1,9 @@
 /** What a browser sees at `/`: the next steps, of which the first runs as it stands; programs get the usual 404. */
 import { execFile } from 'node:child_process'
+import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import t from 'tap'
+import { referencePages } from '../../src/server/docs-routes.ts'
 import { KEY, startGateway } from '../support/gateway.ts'
 import { rawExchange } from '../support/raw.ts'
 import { simulated } from '../support/simulated.ts'
@@ -38,6 +40,17 @@ t.test('programs, other methods and other paths see no page', async (t) => {
     t.match(reply.headers.get('content-type'), 'application/json')
     await reply.arrayBuffer()
   }
+})
+
+t.test('the document is built once, however often the page is opened: it needs no key', async (t) => {
+  let built = 0
+  const pages = referencePages(async () => {
+    built++
+    return { openapi: '3.1.0', info: { title: 'x', version: '1' }, paths: {} }
+  })
+  const call = { path: '/', method: 'GET', request: { headers: BROWSER } as unknown as IncomingMessage }
+  for (let round = 0; round < 20; round++) t.match((await pages(call))?.html, /The gateway answers/)
+  t.equal(built, 1)
 })
 
 t.test('a Host that is markup is not shown', async (t) => {

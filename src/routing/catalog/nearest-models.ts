@@ -34,7 +34,12 @@ export function nearestModels(slug: string, models: readonly Model[], allows: (s
 
 function indexOf(models: readonly Model[]): Map<string, string[]> {
   const index = new Map<string, string[]>()
-  for (const { slug } of models) for (const word of wordsOf(slug)) index.set(word, [...(index.get(word) ?? []), slug])
+  for (const { slug } of models)
+    for (const word of wordsOf(slug)) {
+      const found = index.get(word)
+      if (found) found.push(slug)
+      else index.set(word, [slug])
+    }
   return index
 }
 

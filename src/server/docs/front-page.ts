@@ -4,11 +4,14 @@ import type { Reference } from './reference.ts'
 
 const CHAT = 'createChatCompletion'
 
-/** @param reference whose examples name a model. @param origin where the browser found the gateway. */
-export function frontPage({ sections }: Pick<Reference, 'sections'>, origin: string): string {
+/** @param reference whose examples name a model. @returns the page, by the origin under which a browser found the gateway. */
+export function frontPage({ sections }: Pick<Reference, 'sections'>): (origin: string) => string {
   const chat = sections.flatMap(({ operations }) => operations).find(({ id }) => id === CHAT)
   const model = chat?.body?.examples[0]?.value.model ?? 'author/name'
-  const body = JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello' }] })
+  return (origin) => pageText(JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello' }] }), origin)
+}
+
+function pageText(body: string, origin: string): string {
   const curl = `curl ${origin}/v1/chat/completions \\\n  -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" \\\n  -d '${body}'`
   return `<!doctype html>
 <html lang="en">
