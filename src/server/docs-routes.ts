@@ -51,7 +51,7 @@ export function referencePages(
 /** A name of a host, as a browser sends it. */
 const HOST = /^[\w.:[\]-]{1,255}$/
 
-/** The document is built once: whoever opens the page needs no key. */
+/** The document is built once: a browser that opens the page needs no key. */
 function frontMaker(document: () => Promise<JsonObject>): (headers: IncomingHttpHeaders) => Promise<Page> {
   let write: Promise<(origin: string) => string> | undefined
   const writer = async (): Promise<(origin: string) => string> => {
