@@ -117,8 +117,9 @@ async function errorOf(response: Response): Promise<ApiError> {
 
 export const readSession = (): Promise<{ brand: string; data: Session | null }> => call('/control-room/session')
 
-export async function signIn(key: string): Promise<Session> {
-  const { data } = await call<{ data: Session }>('/control-room/session', { method: 'POST', body: { key } })
+/** @param secret a key, or the code of the link that the start has printed. */
+export async function signIn(secret: { key: string } | { code: string }): Promise<Session> {
+  const { data } = await call<{ data: Session }>('/control-room/session', { method: 'POST', body: secret })
   return data
 }
 
