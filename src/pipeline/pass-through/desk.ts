@@ -18,12 +18,13 @@ import { accountOf, allowancesOf, Hold, isLimited } from '../money/hold.ts'
 import { withoutEcho } from '../refusal/echoed-words.ts'
 import { authenticateCaller, bucketOf, type KeyLookup } from '../request/admit.ts'
 import { keyHeader } from '../route/provider-address.ts'
-import { type BoundNative, boundNative, keepNative, type NativeCharge, nativeCharge, unreadFault } from './native-hold.ts'
+import { type Came, cameTo, NOTHING } from './native-charge.ts'
+import { type BoundNative, boundNative, keepNative, unreadFault } from './native-hold.ts'
 import type { IdOwner } from './native-ids.ts'
 import { type ReadBody, readNative, type Unread } from './native-reading.ts'
 import { type NativeRequest, type Operation, operationOf } from './native-requests.ts'
 import { withPlainPath } from './path-ids.ts'
-import { ReplyUsage, type Reported } from './reply-usage.ts'
+import { ReplyUsage } from './reply-usage.ts'
 
 const PASS_THROUGH_PREFIX = '/v1/passage/'
 
@@ -154,7 +155,7 @@ export class PassThroughDesk {
 
   private call(booking: Booking, request: IncomingMessage): PassThroughCall {
     const { provider, path, traced, bounded, body } = booking
-    const reader = bounded && this.readerOf(bounded.native)
+    const reader = bounded && this.readerOf(bounded)
     const credential = provider.credential?.forCall()
     const used = credential?.grant
     const dialect = this.dependencies.upstreams.get(provider.dialect)
@@ -278,10 +279,11 @@ export class PassThroughDesk {
     return { native: operation, bound, tier: tierOf(request), body: reading.body }
   }
 
-  private readerOf({ wire, replies }: NativeRequest): ReplyUsage | undefined {
-    const { upstreams, wires } = this.dependencies
+  private readerOf({ native: { wire, replies }, bound: { bounds } }: Bounded): ReplyUsage | undefined {
+    const { upstreams, wires, clock } = this.dependencies
     const dialect = upstreams.get(wire)
-    return dialect && new ReplyUsage(dialect, replies === 'vectors' ? wires.get(wire) : undefined)
+    const vectors = replies === 'vectors' ? wires.get(wire) : undefined
+    return dialect && new ReplyUsage({ dialect, vectors, answers: bounds[0]?.answers ?? 1, now: () => clock.monotonic() })
   }
 
   private endpointsOf({ slug }: Provider): readonly Endpoint[] {
@@ -300,10 +302,10 @@ export class PassThroughDesk {
     return budgetsFor(own, key)
   }
 
-  private async settle(booking: Omit<Booking, 'traced'>, end: PassThroughEnd, { cost, disputed, inFull, reported }: Came): Promise<void> {
+  private async settle(booking: Omit<Booking, 'traced'>, end: PassThroughEnd, came: Came): Promise<void> {
     const { dependencies } = this
+    const { cost, disputed, estimated, usage } = came
     const { id, provider, hold, isUnpriced } = booking
-    const usage = reported?.usage
     const { committed } = await hold.settle(dependencies.journal, {
       seq: id.seq,
       status: end.outcome,
@@ -314,7 +316,7 @@ export class PassThroughDesk {
       cached: usage?.cached ?? 0,
       cacheWrite: usage?.cacheWrite ?? 0,
       reasoning: usage?.reasoning ?? 0,
-      estimated: inFull,
+      estimated,
       facts: JSON.stringify({
         model: 'passage',
         provider: provider.name,
@@ -322,7 +324,7 @@ export class PassThroughDesk {
         operation: 'passage',
         generation_time: Math.round(dependencies.clock.monotonic() - booking.startedAt),
         cancelled: end.outcome === 'aborted',
-        price_unknown: isUnpriced && end.outcome !== 'failed' && end.sent !== false ? true : undefined,
+        price_unknown: isUnpriced && came !== NOTHING ? true : undefined,
         disputed_nano: disputed > 0 ? disputed : undefined,
         provider_responses: [{ provider_name: provider.name, status: end.status, code: end.fault?.code, cause: end.fault?.reason }],
       }),
@@ -330,13 +332,6 @@ export class PassThroughDesk {
     await committed
   }
 }
-
-/** What a request came to; nano-dollars. */
-interface Came extends NativeCharge {
-  readonly reported: Reported | undefined
-}
-
-const NOTHING: Came = { cost: 0, disputed: 0, inFull: false, reported: undefined }
 
 /** Headers by which the tier of service is requested (Amazon Bedrock; Vertex AI). */
 const TIER_HEADERS = ['x-amzn-bedrock-service-tier', 'x-vertex-ai-llm-shared-request-type'] as const
@@ -350,22 +345,4 @@ function tierOf({ headers }: IncomingMessage): string | undefined {
 function priceOfUnread({ slug, passThroughPrice = 0, passThroughUnreadPrice: unread }: Provider, what: Unread): number {
   if (unread === undefined) throw unreadFault(what, slug)
   return Math.max(passThroughPrice, unread)
-}
-
-/**
- * A request that the provider never got, or never answered, costs nothing, and one that it refused its price. Otherwise it costs what its
- * reply reports, and all that was held where nothing has been reported: a caller that leaves early does not know what that would have been.
- */
-function cameTo(
-  { price, bounded }: Pick<Booking, 'price' | 'bounded'>,
-  end: PassThroughEnd,
-  { reader, at }: { reader: ReplyUsage | undefined; at: number },
-): Came {
-  const { outcome, status, sent } = end
-  const reported = outcome === 'completed' ? reader?.reported() : undefined
-  if (outcome === 'failed' || sent === false) return NOTHING
-  const isRefused = status !== null && (status < 200 || status > 299)
-  if (!bounded || isRefused || (reader?.hasFailed && !reported)) return { ...NOTHING, cost: price }
-  const { bound, tier } = bounded
-  return { ...nativeCharge(bound, { price, reported, at, tier }), reported }
 }

@@ -18,6 +18,8 @@ export interface PassThroughEnd {
   readonly fault?: Fault
   /** False where the provider was not called. */
   readonly sent?: false
+  /** Milliseconds for which the provider was held back, since the caller read slowly. */
+  readonly heldBack?: number
 }
 
 interface ReplyReader {
@@ -75,6 +77,9 @@ export class PassThroughRun {
   private providerStatus: number | null = null
   /** Clock time of the provider's last byte. */
   private heard = 0
+  /** Clock time since which the provider is held back, and the milliseconds of earlier times. */
+  private heldSince: number | undefined
+  private heldBack = 0
   /** An error of the provider's, until it is known whom it is about. */
   private held: HeldError | undefined
 
@@ -193,9 +198,11 @@ export class PassThroughRun {
   }
 
   onDrain(resume: () => void): void {
+    this.heldSince ??= this.clock.monotonic()
     this.response.once('drain', () => {
       // Up to now we have held the provider back (issue 15, section 1).
       this.heard = this.clock.monotonic()
+      this.noteHeldBack()
       resume()
     })
   }
@@ -313,10 +320,17 @@ export class PassThroughRun {
     if (this.isOver) return undefined
     this.isOver = true
     this.stopTimers()
-    const settled = this.call.onEnd({ status: this.providerStatus, outcome, ...more })
+    this.noteHeldBack()
+    const held = this.heldBack > 0 ? { heldBack: this.heldBack } : {}
+    const settled = this.call.onEnd({ status: this.providerStatus, outcome, ...held, ...more })
     // Only a completed reply waits for it; after any other end the failure is the callee's to report.
     settled?.catch(() => {})
     return settled
+  }
+
+  private noteHeldBack(): void {
+    if (this.heldSince !== undefined) this.heldBack += this.clock.monotonic() - this.heldSince
+    this.heldSince = undefined
   }
 
   /** Silence is the provider's only while the caller takes what comes. */
