@@ -309,6 +309,7 @@ t.test('a provider that gives up on a caller that does not read is not to blame'
   })
   await clock.advance(20_000)
   for (const socket of upstream.sockets) socket.resetAndDestroy()
+  client.resume()
   const rows = () => [...gateway.running.store.journal.export()]
   await eventually('the settlement', () => rows().every(({ settled }) => settled))
   t.match(rows(), [{ settled: { estimated: true } }])

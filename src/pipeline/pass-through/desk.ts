@@ -9,7 +9,8 @@ import type { ApiKey } from '../../plugin-api/key.ts'
 import type { Catalog } from '../../routing/catalog/catalog.ts'
 import type { Endpoint, Provider } from '../../routing/catalog/types.ts'
 import { type RequestTrace, traceHeaders } from '../../services/telemetry/trace-context.ts'
-import type { PassThroughCall, PassThroughEnd, PassThroughProxy } from '../../services/upstream/pass-through.ts'
+import type { PassThroughCall, PassThroughEnd, PassThroughProxy, ReplyReader } from '../../services/upstream/pass-through.ts'
+import type { GivenIdStore } from '../../store/given-ids.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import type { GuardrailBudget, GuardrailSetting } from '../guard/guardrail-setting.ts'
 import { budgetsFor, holdsFor } from '../guard/guardrail-terms.ts'
@@ -18,6 +19,8 @@ import { accountOf, allowancesOf, Hold, isLimited } from '../money/hold.ts'
 import { withoutEcho } from '../refusal/echoed-words.ts'
 import { authenticateCaller, bucketOf, type KeyLookup } from '../request/admit.ts'
 import { keyHeader } from '../route/provider-address.ts'
+import type { GivenIds, SentIds } from './given-ids.ts'
+import { bindIds } from './id-binding.ts'
 import { type Came, cameTo, NOTHING } from './native-charge.ts'
 import { type BoundNative, boundNative, keepNative, unreadFault } from './native-hold.ts'
 import type { IdOwner } from './native-ids.ts'
@@ -79,6 +82,10 @@ interface Booking {
   body: Buffer | undefined
   /** Of a generating request of a key with a limit. */
   bounded: Bounded | undefined
+  /** Reads which ids the reply gives. */
+  given: GivenIds | undefined
+  /** Reads which ids the body names, where that has not been read. */
+  watch: SentIds | undefined
   /** True where nothing says what the provider bills for it. */
   isUnpriced: boolean
   startedAt: number
@@ -99,6 +106,7 @@ export interface DeskSource {
   >
   readonly proxy: FirstUse<PassThroughProxy>
   readonly ids: GenerationIds
+  readonly givenIds: GivenIdStore
   readonly spans: { begin(request: IncomingMessage): PassThroughTrace | undefined }
   readonly line: PassThroughNote
 }
@@ -154,8 +162,9 @@ export class PassThroughDesk {
   }
 
   private call(booking: Booking, request: IncomingMessage): PassThroughCall {
-    const { provider, path, traced, bounded, body } = booking
-    const reader = bounded && this.readerOf(bounded)
+    const { provider, path, traced, bounded, body, given, watch } = booking
+    const usage = bounded && this.readerOf(bounded)
+    const reader = usage && given ? both(usage, given) : (usage ?? given)
     const credential = provider.credential?.forCall()
     const used = credential?.grant
     const dialect = this.dependencies.upstreams.get(provider.dialect)
@@ -163,6 +172,7 @@ export class PassThroughDesk {
       provider,
       path,
       body,
+      watch,
       reader,
       auth: provider.key === undefined || !dialect ? undefined : keyHeader(provider, provider.key, dialect),
       authorize:
@@ -190,9 +200,12 @@ export class PassThroughDesk {
           credential.renew(used).catch(() => {})
         if (end.fault && isAccountFault(end.fault)) this.dependencies.alarm(provider, end.fault, undefined)
         const { id, key, startedAt: started } = booking
-        const came = cameTo(booking, end, { reader, at: this.dependencies.clock.now() })
+        const at = this.dependencies.clock.now()
+        const came = cameTo(booking, end, { reader: usage, at })
         this.seen({ id: id.id, key, provider, cost: came.cost, started, end }, request, traced)
-        return this.settle(booking, end, came)
+        const settled = this.settle(booking, end, came)
+        const kept = given?.keep(this.source.givenIds, at)
+        return kept ? Promise.all([settled, kept]).then(() => {}) : settled
       },
     }
   }
@@ -222,8 +235,8 @@ export class PassThroughDesk {
     await body?.reserve(bucketOf(key))
     const operation = body ? operationOf(request, path) : 'unknown'
     const limited = isLimited(key, budgets)
-    // Bodies of keys without a limit go through unread.
     const read = limited ? await this.readOf(request, operation, { ...named, read: body?.read }) : undefined
+    const ids = await bindIds(this.source.givenIds, request, { key, provider, path, operation, read: read?.body })
     const price = read && 'unread' in read ? priceOfUnread(provider, read) : provider.passThroughPrice
     const hold = new Hold()
     const spender = { key, budgets, credit: dependencies.credit }
@@ -241,7 +254,7 @@ export class PassThroughDesk {
     const bounded = read && 'bound' in read ? read : undefined
     const isUnpriced = operation !== 'idle' && !bounded
     const startedAt = dependencies.clock.monotonic()
-    const booking = { id, key, provider, path, price, hold, body: read?.body, bounded, isUnpriced, startedAt }
+    const booking = { id, key, provider, path, price, hold, body: read?.body, bounded, ...ids, isUnpriced, startedAt }
     const endpoint = `passage@${provider.slug}`
     try {
       await hold.write(dependencies.journal, {
@@ -330,6 +343,19 @@ export class PassThroughDesk {
       }),
     })
     await committed
+  }
+}
+
+function both(first: ReplyReader, second: ReplyReader): ReplyReader {
+  return {
+    head: (status, headers) => {
+      first.head(status, headers)
+      second.head(status, headers)
+    },
+    data: (chunk) => {
+      first.data(chunk)
+      second.data(chunk)
+    },
   }
 }
 

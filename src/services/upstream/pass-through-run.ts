@@ -22,9 +22,16 @@ export interface PassThroughEnd {
   readonly heldBack?: number
 }
 
-interface ReplyReader {
+export interface ReplyReader {
   head(status: number, headers: IncomingHttpHeaders): void
   data(chunk: Buffer): void
+}
+
+/** Sees the body of a request on its way. */
+export interface SentBody {
+  push(chunk: Buffer): void
+  /** Once all of it has come, and before its end goes out. @returns why it must not. */
+  verdict(): Promise<Fault | undefined>
 }
 
 export interface PassThroughCall {
@@ -37,6 +44,8 @@ export interface PassThroughCall {
   readonly authorize?: ((method: string, target: URL) => readonly string[]) | undefined
   /** The caller's body, where it has been read: it goes out in place of what comes from the caller. */
   readonly body?: Buffer | undefined
+  /** Sees what comes from the caller. */
+  readonly watch?: SentBody | undefined
   /** Sees the reply on its way; it comes in no content coding then. */
   readonly reader?: ReplyReader | undefined
   /** Reads the provider's errors. */
@@ -91,6 +100,10 @@ export class PassThroughRun {
     this.response = caller.response
     this.sent = new SentTexts(caller.request, call.path)
     this.response.once('close', () => this.abandoned())
+  }
+
+  get watch(): SentBody | undefined {
+    return this.call.watch
   }
 
   get over(): boolean {
