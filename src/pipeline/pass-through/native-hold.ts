@@ -3,7 +3,7 @@ import { Fault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { holdFor, type Tariff } from '../../ledger/pricing.ts'
 import { TOOL_PROMPT_TOKENS } from '../../ledger/settlement.ts'
-import { keepNeeds, type Need, needOf, type Purse } from '../money/outside-need.ts'
+import { keepNeeds, type Need, needOf, ownSearchesOf, type Purse, searchesOfModel } from '../money/outside-need.ts'
 import { contextOf, HELD_MEDIA_TOKENS } from '../request/client-request.ts'
 import { mediaIn } from './native-input.ts'
 import { dearestOf, modelsOf, type PricedModel, type PriceList, pricedModels } from './native-prices.ts'
@@ -79,7 +79,9 @@ function boundOf(native: NativeRequest, body: JsonObject, { reading, prices }: S
   if (!dearest) return { unread: 'a model that the request does not name', help: 'name the model' }
   const { model, tariff } = dearest
   const [input, output] = [inputOf(model), outputOf(model)]
-  const need = needOf(model, reading.inputs, { tariff, body: input })
+  const searches = ownSearchesOf(model)
+  const inputs = searches > 0 ? [...reading.inputs, searchesOfModel(searches)] : reading.inputs
+  const need = needOf(model, inputs, { tariff, body: input })
   const own = holdFor(tariff, input, output).hold
   return { models, body, model, tariff, input, output, answers, need, own, full: own + need.full }
 }
