@@ -31,13 +31,23 @@ export class OwnerBookkeeping {
   private reports: Reconciliation[]
 
   private constructor(bookkeeping: Bookkeeping, options: OwnerBookkeepingOptions) {
-    const { credit, journal, keys, guardrails, compactionKeys, events, refusals } = bookkeeping
+    const { credit, journal, keys, guardrails, compactionKeys, givenIds, events, refusals } = bookkeeping
     this.own = bookkeeping
     this.options = options
     this.reports = [bookkeeping.recovered]
     this.record =
       credit instanceof Credit
-        ? new LocalRecord({ journal, keys, guardrails, compactionKeys, events, refusals: refusals.store, credit, clock: options.clock })
+        ? new LocalRecord({
+            journal,
+            keys,
+            guardrails,
+            compactionKeys,
+            givenIds,
+            events,
+            refusals: refusals.store,
+            credit,
+            clock: options.clock,
+          })
         : undefined
   }
 
