@@ -59,7 +59,7 @@ function warnOfUnpriced({ auth }: RawConfig, main: Source, files: ModelFiles): v
   )
 }
 
-/** Where there is another endpoint to move to, keys that nobody owns are a caller each (docs/decisions/0028-failures-by-key.md). */
+/** Where there is another endpoint to move to, keys without a known owner are a caller each (docs/decisions/0028-failures-by-key.md). */
 function warnOfOwnerless({ auth }: RawConfig, main: Source, files: ModelFiles): void {
   const ownerless = (auth?.keys ?? []).flatMap(({ name, management, disabled, creator_user_id: user }) =>
     user === undefined && management !== true && disabled !== true ? [name] : [],
