@@ -3,7 +3,14 @@
  * The page itself and its files need no session, since they hold nothing of the gateway's.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { LONGEST_SESSION, type RoomSession, RoomSessions, type RoomSessionsOptions, type SessionHolder } from '../../api/index.ts'
+import {
+  LONGEST_SESSION,
+  type RoomSession,
+  RoomSessions,
+  type RoomSessionsOptions,
+  type SessionHolder,
+  type SessionReply,
+} from '../../api/index.ts'
 import type { Clock } from '../../core/clock.ts'
 import { asFault, Fault, faultReply } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
@@ -150,10 +157,11 @@ export class ControlRoom {
     checkOrigin(request)
     const session = await this.sessionOf(request)
     const isOpen = session !== undefined && (await this.isAlive(session, request))
-    reply(response, 200, isOpen ? this.described(session) : { data: null, brand: this.options.brand() })
+    const signedOutReply: SessionReply = { data: null, brand: this.options.brand() }
+    reply(response, 200, isOpen ? this.described(session) : signedOutReply)
   }
 
-  private described(session: RoomSession): JsonObject {
+  private described(session: RoomSession): SessionReply {
     const { brand, version, developmentKey, url } = this.options
     return {
       brand: brand(),
