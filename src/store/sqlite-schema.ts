@@ -121,4 +121,5 @@ export const SQLITE_MIGRATIONS: readonly (readonly string[])[] = [
     'create index refusal_reason on refusal (reason, at, id)',
   ],
   [],
+  [],
 ]
