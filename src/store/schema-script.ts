@@ -27,7 +27,6 @@ export interface IndexBeside {
   readonly table: string
   /** Its columns in brackets, and a condition. */
   readonly on: string
-  readonly isUnique?: boolean
 }
 
 /** Writes the statements of one database; the two differ in the types of columns and in what ends a table. */
@@ -89,8 +88,8 @@ export class Script {
 }
 
 /** @param beside `concurrently` where the table is in use, which no transaction can have; default ''. */
-export function indexStatement({ name, table, on, isUnique }: IndexBeside, beside: 'concurrently' | '' = ''): string {
-  return `create ${isUnique ? 'unique ' : ''}index ${beside === '' ? '' : `${beside} `}${name} on ${table} ${on}`
+export function indexStatement({ name, table, on }: IndexBeside, beside: 'concurrently' | '' = ''): string {
+  return `create index ${beside === '' ? '' : `${beside} `}${name} on ${table} ${on}`
 }
 
 function nullness(column: ColumnDefinitionBuilder, kind: Kind): ColumnDefinitionBuilder {

@@ -7,10 +7,10 @@ import {
   ask,
   type Cluster,
   called,
-  ledgersAgree,
   type Load,
-  manage,
+  ledgersAgree,
   makeKey,
+  manage,
   newCluster,
   type Servers,
   startLoad,
@@ -33,7 +33,7 @@ const indexes = ({ postgres, database }: Cluster) =>
 
 const BOTH = [
   { name: 'generation_next_cost', valid: true },
-  { name: 'generation_next_once', valid: true },
+  { name: 'generation_next_tag', valid: true },
 ]
 
 /** Ends loads. All of their requests have been served. */
@@ -69,23 +69,22 @@ function tests(servers: Servers): void {
     const cluster = await newCluster(t, servers)
     const older = await cluster.start()
     const limited = await makeKey(older, 'limited', 1000)
-    const before = [startLoad(older, 3), startLoad(older, 3, limited)]
+    const before = [startLoad(older, 1), startLoad(older, 2, limited)]
     for (const load of before) await load.more(20)
     const newer = await cluster.start({ ahead: ['expand', 'indexes'] })
     t.same(await stateOf(cluster), { version: SCHEMA_VERSION + 2, least: SCHEMA_VERSION - 1, indexed: SCHEMA_VERSION + 2 })
     t.same(await indexes(cluster), BOTH)
-    const beside = startLoad(newer, 3, limited)
+    const beside = startLoad(newer, 1, limited)
     for (const load of [...before, beside]) await load.more(40)
 
     t.comment('an older one starts there, one is killed and starts again, both read their files again')
+    await served(t, before)
     const late = await cluster.start()
     process.kill(older.pid, 'SIGKILL')
     await older.exited
-    for (const load of before) await load.end()
     const again = await older.again()
     for (const member of [late, newer]) process.kill(member.pid, 'SIGHUP')
-    await newer.until(/reloaded|"msg":"configuration/)
-    const after = [again, late, newer].map((member) => startLoad(member, 2, limited))
+    const after = [again, late, newer].map((member) => startLoad(member, 1, limited))
     for (const load of after) await load.more(20)
 
     t.comment('what one changes the other hears')
@@ -95,69 +94,77 @@ function tests(servers: Servers): void {
     t.equal((await ask(late, there)).status, 200)
     t.equal((await ask(newer, here)).status, 200)
     await manage(late, `/keys/${there.hash}`, 'PATCH', { disabled: true })
-    await eventually('the newer one hears that a key is disabled', async () => ((await ask(newer, there)).status === 200 ? undefined : true))
+    await eventually('the newer one hears that a key is disabled', async () =>
+      (await ask(newer, there)).status === 200 ? undefined : true,
+    )
     await served(t, [beside, ...after])
-    t.ok(called(cluster).length > 200)
+    t.ok(called(cluster).length > 150)
     await ledgersAgree(t, cluster, [again, late, newer])
   })
 
-  t.test('a migration that is killed while it makes an index is ended by the next start, and the older gateway serves meanwhile', async (t) => {
-    const cluster = await newCluster(t, servers)
-    const older = await cluster.start()
-    const loads = [startLoad(older, 3), startLoad(older, 2, await makeKey(older, 'limited', 1000))]
-    for (const load of loads) await load.more(10)
-    const release = await openTransaction(t, cluster, 'SELECT count(*) FROM pg_class')
-    const place = await cluster.file({ ahead: ['indexes'] })
-    const killed = runProgram(argumentsOf(place), place.options)
-    t.teardown(() => killed.child.kill('SIGKILL'))
-    await eventually('an index that is begun', async () => (await indexes(cluster)).length > 0 || undefined)
-    for (const load of loads) await load.more(20)
-    killed.child.kill('SIGKILL')
-    await killed.exited
-    t.same(await stateOf(cluster), { version: SCHEMA_VERSION + 1, least: SCHEMA_VERSION - 1, indexed: SCHEMA_VERSION })
-    t.same(await indexes(cluster), [{ name: 'generation_next_cost', valid: false }])
+  t.test(
+    'a migration that is killed while it makes an index is ended by the next start, and the older gateway serves meanwhile',
+    async (t) => {
+      const cluster = await newCluster(t, servers)
+      const older = await cluster.start()
+      const loads = [startLoad(older, 1), startLoad(older, 1, await makeKey(older, 'limited', 1000))]
+      for (const load of loads) await load.more(10)
+      const release = await openTransaction(t, cluster, 'SELECT count(*) FROM pg_class')
+      const place = await cluster.file({ ahead: ['indexes'] })
+      const killed = runProgram(argumentsOf(place), place.options)
+      t.teardown(() => killed.child.kill('SIGKILL'))
+      await eventually('an index that is begun', async () => (await indexes(cluster)).length > 0 || undefined)
+      for (const load of loads) await load.more(20)
+      killed.child.kill('SIGKILL')
+      await killed.exited
+      t.same(await stateOf(cluster), { version: SCHEMA_VERSION + 1, least: SCHEMA_VERSION - 1, indexed: SCHEMA_VERSION })
+      t.same(await indexes(cluster), [{ name: 'generation_next_cost', valid: false }])
 
-    t.comment('its session at the server ends, too')
-    await cluster.postgres.query(
-      cluster.database,
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query ILIKE 'create index%' AND pid <> pg_backend_pid()`,
-    )
-    const next = cluster.start({ ahead: ['indexes'] })
-    const other = cluster.start({ ahead: ['indexes'] })
-    await eventually('another try', async () => (await runningBuilds(cluster)) > 0 || undefined)
-    for (const load of loads) await load.more(20)
-    await release()
-    const members = [older, await next, await other]
-    t.same(await stateOf(cluster), { version: SCHEMA_VERSION + 1, least: SCHEMA_VERSION - 1, indexed: SCHEMA_VERSION + 1 })
-    t.same(await indexes(cluster), BOTH)
-    for (const load of loads) await load.more(10)
-    await served(t, loads)
-    await ledgersAgree(t, cluster, members)
-  })
+      t.comment('its session at the server ends, too')
+      await cluster.postgres.query(
+        cluster.database,
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query ILIKE 'create index%' AND pid <> pg_backend_pid()`,
+      )
+      const next = cluster.start({ ahead: ['indexes'] })
+      const other = cluster.start({ ahead: ['indexes'] })
+      await eventually('another try', async () => (await runningBuilds(cluster)) > 0 || undefined)
+      for (const load of loads) await load.more(20)
+      await release()
+      const members = [older, await next, await other]
+      t.same(await stateOf(cluster), { version: SCHEMA_VERSION + 1, least: SCHEMA_VERSION - 1, indexed: SCHEMA_VERSION + 1 })
+      t.same(await indexes(cluster), BOTH)
+      for (const load of loads) await load.more(10)
+      await served(t, loads)
+      await ledgersAgree(t, cluster, members)
+    },
+  )
 
-  t.test('a step that has to wait for a lock keeps the older gateway waiting for moments only, and changes nothing when it is killed', async (t) => {
-    const cluster = await newCluster(t, servers)
-    const older = await cluster.start()
-    const loads = [startLoad(older, 3), startLoad(older, 2, await makeKey(older, 'limited', 1000))]
-    for (const load of loads) await load.more(10)
-    const release = await openTransaction(t, cluster, 'LOCK TABLE generation IN ACCESS SHARE MODE')
-    const place = await cluster.file({ ahead: ['expand'] })
-    const killed = runProgram(argumentsOf(place), place.options)
-    t.teardown(() => killed.child.kill('SIGKILL'))
-    await eventually('a step that waits', async () => (await waiting(cluster)) > 0 || undefined)
-    for (const load of loads) await load.more(200)
-    await eventually('a step that waits again', async () => (await waiting(cluster)) > 0 || undefined)
-    killed.child.kill('SIGKILL')
-    await killed.exited
-    t.same(await stateOf(cluster), { version: SCHEMA_VERSION, least: SCHEMA_VERSION - 1, indexed: SCHEMA_VERSION })
-    const next = cluster.start({ ahead: ['expand'] })
-    for (const load of loads) await load.more(20)
-    await release()
-    const members = [older, await next]
-    t.match(await stateOf(cluster), { version: SCHEMA_VERSION + 1 })
-    await served(t, loads)
-    await ledgersAgree(t, cluster, members)
-  })
+  t.test(
+    'a step that has to wait for a lock keeps the older gateway waiting for moments only, and changes nothing when it is killed',
+    async (t) => {
+      const cluster = await newCluster(t, servers)
+      const older = await cluster.start()
+      const loads = [startLoad(older, 1), startLoad(older, 1, await makeKey(older, 'limited', 1000))]
+      for (const load of loads) await load.more(10)
+      const release = await openTransaction(t, cluster, 'LOCK TABLE generation IN ACCESS SHARE MODE')
+      const place = await cluster.file({ ahead: ['expand'] })
+      const killed = runProgram(argumentsOf(place), place.options)
+      t.teardown(() => killed.child.kill('SIGKILL'))
+      await eventually('a step that waits', async () => (await waiting(cluster)) > 0 || undefined)
+      for (const load of loads) await load.more(50)
+      await eventually('a step that waits again', async () => (await waiting(cluster)) > 0 || undefined)
+      killed.child.kill('SIGKILL')
+      await killed.exited
+      t.same(await stateOf(cluster), { version: SCHEMA_VERSION, least: SCHEMA_VERSION - 1, indexed: SCHEMA_VERSION })
+      const next = cluster.start({ ahead: ['expand'] })
+      for (const load of loads) await load.more(20)
+      await release()
+      const members = [older, await next]
+      t.match(await stateOf(cluster), { version: SCHEMA_VERSION + 1 })
+      await served(t, loads)
+      await ledgersAgree(t, cluster, members)
+    },
+  )
 }
 
 async function runningBuilds({ postgres, database }: Cluster): Promise<number> {

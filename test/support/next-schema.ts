@@ -35,7 +35,7 @@ const SOURCES: Readonly<Record<NextStep, string>> = {
   indexes: `{ kind: 'expand', apply: (script) => {
     if (script.database === 'sqlite') return
     script.index({ name: 'generation_next_cost', table: 'generation', on: '(cost, seq)' })
-    script.index({ name: 'generation_next_once', table: 'generation', on: "(tag, seq, key) where key <> ''", isUnique: true })
+    script.index({ name: 'generation_next_tag', table: 'generation', on: "(tag, seq) where key <> ''" })
   } }`,
   contract: `{ kind: 'contract', least: SCHEMA_BEFORE + 1, apply: (script) => {
     if (script.database === 'sqlite') return

@@ -1,6 +1,6 @@
 /** An index of a table that is in use: it keeps no row from being written, and what a killed program has left of it is made anew. */
+import { setTimeout as pause } from 'node:timers/promises'
 import { CompiledQuery, sql } from 'kysely'
-import { systemClock } from '../../core/clock.ts'
 import { type IndexBeside, indexStatement } from '../schema-script.ts'
 import { type Connection, StatementFault } from './connection.ts'
 import { query } from './tables.ts'
@@ -17,7 +17,7 @@ const MOST_TRIES = 5
 export async function buildIndex(connection: Connection, index: IndexBeside): Promise<void> {
   for (let tries = 1; ; ) {
     if (await isBuilding(connection, index.table)) {
-      await new Promise<void>((resolve) => systemClock.after(PAUSE, resolve))
+      await pause(PAUSE)
       continue
     }
     const found = await validity(connection, index.name)

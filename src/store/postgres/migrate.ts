@@ -2,8 +2,8 @@
  * Brings a PostgreSQL database to this program's version when it is opened, step by step, while programs of the version before go on
  * working (docs/decisions/0064). Many programs may do so at once. What was begun and not ended is ended by the next start.
  */
+import { setTimeout as pause } from 'node:timers/promises'
 import { CompiledQuery, sql } from 'kysely'
-import { systemClock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import { type CompiledStep, compiledSteps, FIRST_STATED, migrationsFor, SCHEMA_VERSION } from '../migrations.ts'
 import { newerSchema } from '../schema.ts'
@@ -38,26 +38,46 @@ interface SchemaState {
 
 /** Why a try has changed nothing; milliseconds until the next one, and for which there are some. */
 interface Obstacle {
-  readonly fault: Fault
+  readonly reason: string
   readonly pause: number
   readonly patience: number
 }
 
+/** What an operator should know of: reported once each. */
+export type MigrationNews = { kind: 'migration-waits'; reason: string } | { kind: 'migrated'; from: number; to: number }
+
+interface MigrationOptions {
+  readonly limits: TimeLimits
+  readonly report: (news: MigrationNews) => void
+  /** Milliseconds for which it waits for the end of programs that would not work with the next version. Default: 20 s. */
+  readonly patience?: number | undefined
+}
+
 /**
- * @param patience milliseconds for which it waits for the end of programs that would not work with the next version.
  * @throws Fault `bad_request` for a URL that is none; `unavailable` where the database does not answer, was made by a
  * newer program that this one cannot work beside, or cannot be migrated yet.
  */
-export async function migrate(url: string, limits: TimeLimits, patience = PATIENCE): Promise<void> {
+export async function migrate(url: string, { limits, report, patience = PATIENCE }: MigrationOptions): Promise<void> {
   const connection = new Connection(url, () => {}, { ...limits, statement: LONGEST })
   const builder = new Connection(url, () => {}, { ...limits, statement: LONGEST_INDEX })
   try {
     const begun = performance.now()
-    while (!isDone(await stateOf(connection))) {
+    const reported = new Set<string>()
+    const first = await stateOf(connection)
+    let state = first
+    while (!isDone(state)) {
       const obstacle = await advance(connection, builder, patience)
-      if (obstacle && performance.now() - begun > obstacle.patience) throw obstacle.fault
-      if (obstacle) await new Promise<void>((resolve) => systemClock.after(obstacle.pause, resolve))
+      if (obstacle) {
+        const { reason } = obstacle
+        if (!reported.has(reason)) report({ kind: 'migration-waits', reason })
+        reported.add(reason)
+        if (performance.now() - begun > obstacle.patience) throw notNow(reason)
+        // Without a connection nothing else keeps the process alive.
+        await pause(obstacle.pause)
+      }
+      state = await stateOf(connection)
     }
+    if (first.version > 0 && first.version < state.version) report({ kind: 'migrated', from: first.version, to: state.version })
   } finally {
     await connection.close()
     await builder.close()
@@ -93,7 +113,7 @@ async function advance(connection: Connection, builder: Connection, patience: nu
     return await connection.transaction(async (session) => {
       const taken = sql<{ got: boolean }>`select pg_try_advisory_xact_lock(${LOCKS.program}::int, ${LOCKS.schema}::int) as got`
       const [lock] = await session.run(taken.compile(query))
-      if (!lock?.got) return { fault: notNow('another program is migrating it'), pause: PAUSE, patience: LONGEST }
+      if (!lock?.got) return { reason: 'another program is migrating it', pause: PAUSE, patience: LONGEST }
       const state = await stateOf(session)
       if (isDone(state)) return undefined
       await needCreate(session, state)
@@ -102,7 +122,7 @@ async function advance(connection: Connection, builder: Connection, patience: nu
     })
   } catch (thrown) {
     if (!(thrown instanceof StatementFault) || thrown.state !== LOCK_NOT_AVAILABLE) throw thrown
-    return { fault: notNow('a transaction keeps one of its tables locked'), pause: LOCK_PAUSE, patience: LONGEST }
+    return { reason: 'a transaction keeps one of its tables locked', pause: LOCK_PAUSE, patience: LONGEST }
   }
 }
 
@@ -124,7 +144,7 @@ async function stepUp(session: Session, { version }: SchemaState, patience: numb
   const running = last.kind === 'expand' ? undefined : await olderPrograms(session, version, last)
   if (running !== undefined)
     return {
-      fault: notNow(`schema version ${last.version} has no place for what programs that still run use (${running}): end those first`),
+      reason: `schema version ${last.version} has no place for what programs that still run use (${running}): end those first`,
       pause: PAUSE,
       patience,
     }
@@ -172,6 +192,6 @@ async function needCreate(session: Session, { version, indexed }: SchemaState): 
   throw new Fault('unavailable', { message })
 }
 
-function notNow(why: string): Fault {
-  return new Fault('unavailable', { message: `The database of store.url cannot be migrated now: ${why}` })
+function notNow(reason: string): Fault {
+  return new Fault('unavailable', { message: `The database of store.url cannot be migrated now: ${reason}` })
 }

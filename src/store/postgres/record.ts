@@ -14,13 +14,13 @@ import { PostgresEvents } from './events.ts'
 import { PostgresGuardrails } from './guardrails.ts'
 import { PostgresKeys } from './keys.ts'
 import { PostgresLedger } from './ledger.ts'
-import { migrate } from './migrate.ts'
+import { type MigrationNews, migrate } from './migrate.ts'
 import { PostgresReaders } from './readers.ts'
 import { PostgresRefusals } from './refusals.ts'
 import { storable } from './tables.ts'
 import { WindowRebuild } from './window-rebuild.ts'
 
-export type PostgresNews = ConnectionNews
+export type PostgresNews = ConnectionNews | MigrationNews
 
 export interface PostgresOptions {
   clock: Clock
@@ -280,6 +280,6 @@ export async function openPostgres(
   url: string,
   { clock, report = () => {}, limits = TIME_LIMITS, patience }: PostgresOptions,
 ): Promise<PostgresRecord> {
-  await migrate(url, limits, patience)
+  await migrate(url, { limits, report, patience })
   return new PostgresRecord(openConnections(url, report, limits), clock)
 }
