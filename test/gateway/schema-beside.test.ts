@@ -83,7 +83,10 @@ function tests(servers: Servers): void {
     process.kill(older.pid, 'SIGKILL')
     await older.exited
     const again = await older.again()
-    for (const member of [late, newer]) process.kill(member.pid, 'SIGHUP')
+    for (const member of [late, newer]) {
+      process.kill(member.pid, 'SIGHUP')
+      await member.until(/configuration reloaded/)
+    }
     const after = [again, late, newer].map((member) => startLoad(member, 1, limited))
     for (const load of after) await load.more(20)
 
