@@ -18,7 +18,7 @@ export function withNextSchema(steps: readonly NextStep[]): ProgramOptions {
   return { nodeFlags: ['--import', import.meta.filename], env: { [VARIABLE]: steps.join(',') } }
 }
 
-const COLUMN_IN_EACH = `do $$ declare t text; begin
+export const COLUMN_IN_EACH = `do $$ declare t text; begin
   for t in select tablename from pg_tables where schemaname = current_schema() and tablename <> 'headgate_schema' order by tablename loop
     execute format('alter table %I add column next_version text not null default ''next''', t);
   end loop;
