@@ -83,7 +83,7 @@ async function run(file: string): Promise<void> {
   if (!opened) throw new Error('the file does not open')
   await measured('settle what is open', () => opened.reconcile())
   await measured('sums of all keys', () => opened.spent())
-  await measured('sums of the windows', () => [...opened.spentByDay(Date.now() - 31 * DAY_MS)])
+  await measured('sums of the windows', () => [...opened.charges(Date.now() - 31 * DAY_MS)])
   const today = Math.floor(Date.now() / DAY_MS) * DAY_MS
   const scans = new LedgerScans(opened, systemClock)
   await measured('/v1/models?sort=top-weekly', () => scans.use({ from: today - 6 * DAY_MS, until: today + DAY_MS }))

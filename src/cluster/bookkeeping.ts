@@ -21,7 +21,7 @@ import { type JournalNews, openJournal } from '../store/journal.ts'
 import type { KeyStore } from '../store/keys.ts'
 import { LocalRecord } from '../store/local-record.ts'
 import { openStore, type Store, type UncheckedFile } from '../store/open.ts'
-import type { ConnectionNews } from '../store/postgres/connection.ts'
+import type { PostgresNews } from '../store/postgres/record.ts'
 import type { Balance, StoreOfRecord } from '../store/record.ts'
 import { joinRecoveries } from '../store/recovery.ts'
 import type { Durability } from '../store/sqlite.ts'
@@ -82,7 +82,7 @@ export interface WorkerPlace {
 }
 
 /** What an operator should hear about. */
-export type BookkeepingNews = JournalNews | ClusterNews | ConnectionNews | UpkeepNews
+export type BookkeepingNews = JournalNews | ClusterNews | PostgresNews | UpkeepNews
 
 export interface BookkeepingOptions {
   url: string

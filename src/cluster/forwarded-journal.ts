@@ -1,7 +1,7 @@
 /** The journal of a process whose rows go on to the store of record: the same journal, looked at in passing. */
 import type { Clock, Timer } from '../core/clock.ts'
 import { generationId } from '../core/ids.ts'
-import type { DayCharge, GenerationRecord, HoldRow, Journal, KeyCharges, Reconciliation, SettleRow } from '../ledger/types.ts'
+import type { DatedCharges, GenerationRecord, HoldRow, Journal, Reconciliation, SettleRow } from '../ledger/types.ts'
 import type { SettledRows } from '../store/record.ts'
 
 export interface Onward {
@@ -79,16 +79,12 @@ export class ForwardedJournal implements Journal {
     return this.inner.unsettled()
   }
 
-  charges(): Iterable<KeyCharges> {
-    return this.inner.charges()
+  charges(since: number): Iterable<DatedCharges> {
+    return this.inner.charges(since)
   }
 
   spent(): Map<string, bigint> {
     return this.inner.spent()
-  }
-
-  spentByDay(since: number): Iterable<DayCharge> {
-    return this.inner.spentByDay(since)
   }
 
   find(id: string): GenerationRecord | undefined {

@@ -183,7 +183,7 @@ function amountOrThrow(amount: number): void {
 const WINDOWS_STEP = 200
 
 /** The sums of a journal. */
-export type RecordedSpending = Pick<Journal, 'charges' | 'spentByDay'>
+export type RecordedSpending = Pick<Journal, 'charges'>
 
 /** What all accounts share. */
 interface Book {
@@ -204,14 +204,16 @@ export class Credit implements CreditBook {
   constructor(clock: Pick<Clock, 'now'>, recorded?: RecordedSpending) {
     this.book = { clock, total: new Total() }
     if (!recorded) return
-    for (const { key, payer, cost } of recorded.charges()) {
-      this.balance(key).spent.add(cost)
-      if (payer !== undefined) this.balance(payer).spent.add(cost)
+    const now = clock.now()
+    for (const { key, payer, cost, days } of recorded.charges(oldestCounted(now))) {
+      for (const account of payer === undefined ? [key] : [key, payer]) {
+        const { spent, windows } = this.balance(account)
+        spent.add(cost)
+        // A day behind now was charged while the clock was ahead: it counts today, and opens no window early.
+        for (const charged of days) windows.add(charged.cost, Math.min(charged.day, now))
+      }
       this.book.total.add(cost)
     }
-    const now = clock.now()
-    // A day behind now was charged while the clock was ahead: it counts today, and opens no window early.
-    for (const { key, day, cost } of recorded.spentByDay(oldestCounted(now))) this.balance(key).windows.add(cost, Math.min(day, now))
   }
 
   /** What its entries move is in the balances from now on. */

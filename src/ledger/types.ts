@@ -97,9 +97,8 @@ export interface GenerationRecord {
   settled: SettleRow | undefined
 }
 
-/** What one key was charged on one UTC day, the charges of keys that it issued through sign-in among them. */
+/** What was charged on one UTC day. */
 export interface DayCharge {
-  key: string
   /** Start of the day, milliseconds since the epoch. */
   day: number
   /** Nano-dollars. */
@@ -112,6 +111,11 @@ export interface KeyCharges {
   payer: string | undefined
   /** Nano-dollars. */
   cost: bigint
+}
+
+/** The same with the days from a moment on apart. */
+export interface DatedCharges extends KeyCharges {
+  days: readonly DayCharge[]
 }
 
 /** Nano-dollars by key identity. */
@@ -306,12 +310,13 @@ export interface Journal extends LedgerReader {
   /** The same report, with nothing written: on what is open at this moment. */
   unsettled(): Reconciliation
   spent(): Map<string, bigint>
-  /** The same by key and payer, each generation once; the charges of one key may come in several parts. */
-  charges(): Iterable<KeyCharges>
+  /**
+   * The same by key and payer, each generation once, read once; the charges of one key may come in several parts.
+   * @param since milliseconds since the epoch: the UTC days of the charge from this one on come apart, in no particular order.
+   */
+  charges(since: number): Iterable<DatedCharges>
   /** The same in pages, of which each is read at once; absent where all are read at once. @param of the generations that have been removed, or all. */
   chargePages?(of: 'removed' | 'all'): Iterable<readonly KeyCharges[]>
-  /** The same per UTC day of the charge, for the days from `since` (milliseconds since the epoch) on; in no particular order, and in several parts. */
-  spentByDay(since: number): Iterable<DayCharge>
   /** Reads rows still queued as well. */
   find(id: string): GenerationRecord | undefined
   /** Generations in order of their sequence: all, or those admitted at `since` (milliseconds since the epoch) or later. */

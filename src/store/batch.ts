@@ -5,7 +5,7 @@
 
 import { Fault } from '../core/faults.ts'
 import { lossesOf } from '../core/ledger-entries.ts'
-import type { DayCharge, GenerationRecord, HoldRow, Journal, KeyCharges, Reconciliation, SettleRow } from '../ledger/types.ts'
+import type { DatedCharges, DayCharge, GenerationRecord, HoldRow, Journal, KeyCharges, Reconciliation, SettleRow } from '../ledger/types.ts'
 import { MemoryEntries } from './memory-entries.ts'
 import { recoveryOf } from './recovery.ts'
 import { chargedAt, DAY_MS, findRecord, recordOf, sumByAccount, TICKS, unknownSettlement } from './rows.ts'
@@ -215,27 +215,17 @@ export class MemoryJournal implements Journal {
   }
 
   spent(): Map<string, bigint> {
-    return sumByAccount(this.charges())
+    return sumByAccount(this.charges(Number.MAX_SAFE_INTEGER))
   }
 
-  *charges(): Iterable<KeyCharges> {
-    yield* this.removed.values()
-    yield* this.moved()
-    yield* this.chargesOf(this.settlements.values())
+  *charges(since: number): Iterable<DatedCharges> {
+    const first = Math.floor(since / DAY_MS) * DAY_MS
+    for (const charge of [...this.removed.values(), ...this.moved(), ...this.chargesOf(this.settlements.values())])
+      yield { ...charge, days: charge.day >= first ? [charge] : [] }
   }
 
   carried(): Map<string, bigint> {
     return sumByAccount([...this.removed.values(), ...this.moved()])
-  }
-
-  spentByDay(since: number): Iterable<DayCharge> {
-    const first = Math.floor(since / DAY_MS) * DAY_MS
-    const sums = new Map<string, Charge>()
-    for (const { key, payer, day, cost } of [...this.removed.values(), ...this.moved(), ...this.chargesOf(this.settlements.values())]) {
-      addTo(sums, { key, payer: undefined, day, cost })
-      if (payer !== undefined) addTo(sums, { key: payer, payer: undefined, day, cost })
-    }
-    return [...sums.values()].filter(({ day }) => day >= first).map(({ key, day, cost }) => ({ key, day, cost }))
   }
 
   /** Removes the oldest settled generations admitted before a moment; their sums stay. */

@@ -4,7 +4,7 @@
  * summed here, and after a crash from their rows. So a settlement seldom writes a page of the table.
  */
 import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite'
-import type { DayCharge, HoldOwner, KeyCharges, SettleRow } from '../ledger/types.ts'
+import type { DatedCharges, DayCharge, HoldOwner, KeyCharges, SettleRow } from '../ledger/types.ts'
 import { chargedAt, DAY_MS, NANO, TICKS } from './rows.ts'
 import { IS_OPEN } from './settled-below.ts'
 import { bigInteger, integer, text } from './sqlite.ts'
@@ -47,8 +47,11 @@ const ADD_OPEN = `INSERT INTO charged (key, payer, day, count, dollars, nano)
 const RECONCILE = `INSERT INTO settlement (seq, status, cost, input, output, cached, cache_write, reasoning, estimated, facts)
   SELECT seq, 'unknown', floor, 0, 0, 0, 0, 0, 1, '{}' FROM hold WHERE ${IS_OPEN}`
 const OPEN_BELOW = `SELECT seq FROM hold WHERE seq < ? AND ${IS_OPEN}`
-/** In the order of the primary key, so that nothing is sorted: a start reads them all. */
-const SPENT_BY_DAY = ['charged', 'carried'].map((table) => `SELECT key, payer, day, dollars, nano FROM ${table} WHERE day >= ?`)
+/** In the order of the primary key, so that nothing is sorted, and read once: a start reads them all. */
+const CHARGES = ['charged', 'carried'].map(
+  (table) => `SELECT key, payer, sum(dollars) AS dollars, sum(nano) AS nano,
+    group_concat(day || ' ' || dollars || ' ' || nano) FILTER (WHERE day >= ?) AS days FROM ${table} GROUP BY key, payer`,
+)
 const RAISE_WATERMARK = 'UPDATE charged_below SET seq = ?'
 
 class Sums {
@@ -197,11 +200,17 @@ export class ChargedSums {
     } catch {}
   }
 
-  /** By key and payer, maybe in several parts. */
-  *charges(): Iterable<KeyCharges> {
-    yield* chargesOf(this.db, 'all')
-    for (const { key, payer, dollars, nano } of this.recent.values())
-      yield { key, payer: payer || undefined, cost: BigInt(dollars) * BigInt(NANO) + BigInt(nano) }
+  /** By key and payer, maybe in several parts. @param first since the epoch: days from this one on come apart. */
+  *charges(first: number): Iterable<DatedCharges> {
+    for (const sql of CHARGES) {
+      const statement = this.db.prepare(sql)
+      statement.setReadBigInts(true)
+      for (const row of statement.iterate(first)) yield { ...chargeOf(row), days: row.days === null ? [] : daysOf(text(row.days)) }
+    }
+    for (const { key, payer, day, dollars, nano } of this.recent.values()) {
+      const cost = BigInt(dollars) * BigInt(NANO) + BigInt(nano)
+      yield { key, payer: payer || undefined, cost, days: day >= first ? [{ day: day * DAY_MS, cost }] : [] }
+    }
   }
 
   /**
@@ -232,17 +241,6 @@ export class ChargedSums {
       if (last === undefined) return
       after = last
     }
-  }
-
-  /** By account, from a day on; maybe in several parts. */
-  *byDay(first: number): Iterable<DayCharge> {
-    for (const sql of SPENT_BY_DAY) {
-      const statement = this.db.prepare(sql)
-      statement.setReadBigInts(true)
-      for (const row of statement.iterate(first)) yield* daysOf(chargeOf(row), Number(row.day))
-    }
-    for (const { key, payer, day, dollars, nano } of this.recent.values())
-      if (day >= first) yield* daysOf({ key, payer: payer || undefined, cost: BigInt(dollars) * BigInt(NANO) + BigInt(nano) }, day)
   }
 
   /** Within a transaction. */
@@ -282,20 +280,19 @@ export function takeOff(db: DatabaseSync, rows: { where: string; value: number |
   }
 }
 
-/** Sums by key and payer, of each table for itself: in the order of its primary key nothing is sorted. @param of the generations that have been removed, or all. */
-export function* chargesOf(db: DatabaseSync, of: 'removed' | 'all'): Iterable<KeyCharges> {
-  for (const table of of === 'all' ? ['charged', 'carried'] : ['carried']) {
-    const statement = db.prepare(`SELECT key, payer, sum(dollars) AS dollars, sum(nano) AS nano FROM ${table} GROUP BY key, payer`)
-    statement.setReadBigInts(true)
-    for (const row of statement.iterate()) yield chargeOf(row)
-  }
+/** Of the generations that have been removed, by key and payer: in the order of the primary key nothing is sorted. */
+export function* removedCharges(db: DatabaseSync): Iterable<KeyCharges> {
+  const statement = db.prepare('SELECT key, payer, sum(dollars) AS dollars, sum(nano) AS nano FROM carried GROUP BY key, payer')
+  statement.setReadBigInts(true)
+  for (const row of statement.iterate()) yield chargeOf(row)
 }
 
-/** At the key itself, and at the one that issued it. */
-function* daysOf({ key, payer, cost }: KeyCharges, days: number): Iterable<DayCharge> {
-  const day = days * DAY_MS
-  yield { key, day, cost }
-  if (payer !== undefined) yield { key: payer, day, cost }
+/** As `CHARGES` has them. */
+function daysOf(listed: string): DayCharge[] {
+  return listed.split(',').map((each) => {
+    const [day = '', dollars = '', nano = ''] = each.split(' ')
+    return { day: Number(day) * DAY_MS, cost: BigInt(dollars) * BigInt(NANO) + BigInt(nano) }
+  })
 }
 
 function chargeOf(row: Record<string, SQLOutputValue>): KeyCharges {

@@ -4,7 +4,7 @@ import type { Clock, Timer } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 import type { DrawnNumbers } from '../core/ids.ts'
 import type {
-  DayCharge,
+  DatedCharges,
   FoundPage,
   GenerationRecord,
   GenerationSearch,
@@ -23,7 +23,7 @@ import type {
 } from '../ledger/types.ts'
 import { type BatchNews, BatchQueue } from './batch.ts'
 import { foldCarried, pruneGenerations } from './carried.ts'
-import { ChargedSums, chargesOf, removedUnread, takeOff } from './charged.ts'
+import { ChargedSums, removedCharges, removedUnread, takeOff } from './charged.ts'
 import { type CheckpointNews, Checkpoints } from './checkpoints.ts'
 import { forgetAllMinutes, KeyMinutes } from './key-minutes.ts'
 import { recoveryOf } from './recovery.ts'
@@ -162,15 +162,15 @@ export class SqliteJournal implements Journal {
   }
 
   spent(): Map<string, bigint> {
-    return sumByAccount(this.charges())
+    return sumByAccount(this.charges(Number.MAX_SAFE_INTEGER))
   }
 
-  charges(): Iterable<KeyCharges> {
-    return this.charged.charges()
+  charges(since: number): Iterable<DatedCharges> {
+    return this.charged.charges(Math.floor(since / DAY_MS))
   }
 
   carried(): Map<string, bigint> {
-    return sumByAccount(chargesOf(this.db, 'removed'))
+    return sumByAccount(removedCharges(this.db))
   }
 
   removedUnread(): Map<string, bigint> {
@@ -214,10 +214,6 @@ export class SqliteJournal implements Journal {
   /** Removes the oldest day of the sums of use. @returns whether there was one before the moment. @throws what SQLite throws. */
   forgetUse(before: number): boolean {
     return this.rollups.forget(before)
-  }
-
-  spentByDay(since: number): Iterable<DayCharge> {
-    return this.charged.byDay(Math.floor(since / DAY_MS))
   }
 
   find(id: string): GenerationRecord | undefined {

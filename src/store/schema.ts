@@ -11,3 +11,8 @@ export const SCHEMA_VERSION = SQLITE_MIGRATIONS.length
 export function newerSchema(found: number): string {
   return `was written by a newer headgate: it has schema version ${found}, and this program knows versions up to ${SCHEMA_VERSION}`
 }
+
+/** Why a program that runs has to end: a later step of the schema has removed what it uses. */
+export function needsNewer(least: number): string {
+  return `was migrated beyond this program: it works with programs from schema version ${least} on, and this one has ${SCHEMA_VERSION}`
+}

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import fc from 'fast-check'
 import t from 'tap'
+import { Credit } from '../../src/ledger/credit.ts'
 import { verify, verifyLedger } from '../../src/ledger/verify.ts'
 import { SqliteJournal } from '../../src/store/journal.ts'
 import { openDatabase } from '../../src/store/sqlite.ts'
@@ -153,4 +154,20 @@ t.test('a settlement counts for the owner of the hold that stands under its numb
   await journal.committed()
   t.same([...journal.spent()], [['first', 7n]])
   t.match(await verifyLedger(journal), { ok: true })
+})
+
+t.test('a start reads the sums of each day once', async (t) => {
+  const journal = open(join(t.testdir(), 'headgate.db'))
+  t.teardown(() => journal.close())
+  const { prepare } = DatabaseSync.prototype
+  const read: string[] = []
+  DatabaseSync.prototype.prepare = function (this: DatabaseSync, sql: string) {
+    read.push(...[...sql.matchAll(/\bFROM (charged|carried)\b/g)].map(([, table = '']) => table))
+    return prepare.call(this, sql)
+  }
+  t.teardown(() => {
+    DatabaseSync.prototype.prepare = prepare
+  })
+  new Credit(new FakeClock(), journal)
+  t.same(read, ['charged', 'carried'])
 })

@@ -6,6 +6,7 @@ import type { JournalNews } from '../../src/store/journal.ts'
 import { openStore, type Store } from '../../src/store/open.ts'
 import { FakeClock, turn } from '../support/clock.ts'
 import { every } from '../support/every.ts'
+import { chargedByDay } from '../support/holding.ts'
 import { apiKey, holdRow, idOf, settleRow } from './samples.ts'
 
 const KINDS: Record<string, (t: Test) => string> = {
@@ -304,7 +305,7 @@ for (const [kind, urlFor] of Object.entries(KINDS)) {
     }
     journal.hold(holdRow(seq('2026-03-04T01:00:00Z'), { key: 'open' }))
     await journal.committed()
-    const charges = [...journal.spentByDay(day('2026-03-01T15:00:00Z'))].sort((a, b) => a.day - b.day || (a.key < b.key ? -1 : 1))
+    const charges = chargedByDay(journal, day('2026-03-01T15:00:00Z')).sort((a, b) => a.day - b.day || (a.key < b.key ? -1 : 1))
     t.same(charges, [
       { key: 'a', day: day('2026-03-02'), cost: 111n },
       { key: 'b', day: day('2026-03-02'), cost: 1000n },

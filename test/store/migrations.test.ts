@@ -116,7 +116,7 @@ function postgres(server: TestPostgres): void {
   t.test('PostgreSQL: a newer database is refused and left alone', async (t) => {
     const url = await server.database()
     await (await openPostgres(url, { clock })).close()
-    await server.query(url, 'UPDATE headgate_schema SET version = 99')
+    await server.query(url, 'UPDATE headgate_schema SET version = 99, least = 98')
     const fault = await faultOf(openPostgres(url, { clock }))
     t.match(fault, {
       code: 'unavailable',

@@ -9,6 +9,7 @@ import { type JournalNews, openJournal, SqliteJournal } from '../../src/store/jo
 import { openStore } from '../../src/store/open.ts'
 import { openDatabase } from '../../src/store/sqlite.ts'
 import { FakeClock } from '../support/clock.ts'
+import { chargedByDay } from '../support/holding.ts'
 import { property } from '../support/seed.ts'
 import { apiKey, holdRow, idOf, settleRow } from './samples.ts'
 
@@ -126,7 +127,7 @@ t.test('a file of version 1 is brought up in place, once, with all its rows', as
     }
     t.match(await store.keys.find(hash), { ...key, includeByokInLimit: false, limits: { requests: 3 } }, round)
     t.match([...store.journal.export()], [{ hold: { key: hash, hold: 900 }, settled: { cost: 42, at: 0, output: 2 } }])
-    t.same([...store.journal.spentByDay(0)], [{ key: hash, day: Date.UTC(2026, 0, 5), cost: 42 }], 'the day of the admission')
+    t.same(chargedByDay(store.journal, 0), [{ key: hash, day: Date.UTC(2026, 0, 5), cost: 42 }], 'the day of the admission')
     t.ok(verify(store.journal.export(), store.journal.spent()).ok)
     store.close()
   }

@@ -8,8 +8,9 @@ import { ADMIN_TOKEN, adminFetch, freshVerdict } from './admin.ts'
 import { rowsOf } from './crash/audit.ts'
 import { freePorts } from './crash/configuration.ts'
 import { eventually } from './eventually.ts'
+import { type NextStep, withNextSchema } from './next-schema.ts'
 import { startPostgres, type TestPostgres } from './postgres.ts'
-import { type Program, runProgram } from './program.ts'
+import { type Program, type ProgramOptions, runProgram } from './program.ts'
 import { type RedisServer, startRedis } from './redis.ts'
 import { startUpstream, type Upstream } from './upstream.ts'
 import { answerFor } from './wire.ts'
@@ -44,15 +45,18 @@ export interface Cluster {
   start(parts?: FileParts): Promise<Member>
 }
 
-interface Place {
+export interface Place {
   readonly file: string
   readonly url: string
   readonly admin: string
   readonly workers: number
+  readonly options?: ProgramOptions
 }
 
 export interface FileParts {
   workers?: number
+  /** Steps that the schema of this program has beyond the present one. */
+  ahead?: readonly NextStep[]
   /** URLs in place of the cluster's own; null: nothing is shared. */
   database?: string
   shared?: string | null
@@ -101,7 +105,8 @@ providers: { up: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: "s
 models: { acme/fixed: { context: 8000, endpoints: [ { provider: up, model: m, price: { prompt: "0", completion: "0", request: "0.01" } } ] } }
 ${parts.more ?? ''}`,
     )
-    return { file: path, url: `http://127.0.0.1:${port}`, admin: `http://127.0.0.1:${admin}`, workers: parts.workers ?? 0 }
+    const options = parts.ahead ? withNextSchema(parts.ahead) : {}
+    return { file: path, url: `http://127.0.0.1:${port}`, admin: `http://127.0.0.1:${admin}`, workers: parts.workers ?? 0, options }
   }
   return { postgres, redis, upstream, database, file, start: async (parts) => startMember(t, await file(parts)) }
 }
@@ -112,7 +117,7 @@ export function argumentsOf({ file, workers }: Pick<Place, 'file' | 'workers'>):
 }
 
 async function startMember(t: Test, place: Place): Promise<Member> {
-  const program = runProgram(argumentsOf(place))
+  const program = runProgram(argumentsOf(place), place.options)
   t.teardown(async () => {
     program.child.kill('SIGKILL')
     await program.exited

@@ -25,7 +25,24 @@ export function recorded(
   days: readonly { key: string; day: number; cost: number }[] = [],
 ): RecordedSpending {
   return {
-    charges: () => Object.entries(spent).map(([key, cost]) => ({ key, payer: undefined, cost: BigInt(cost) })),
-    spentByDay: () => days.map(({ key, day, cost }) => ({ key, day, cost: BigInt(cost) })),
+    charges: () =>
+      [...new Set([...Object.keys(spent), ...days.map(({ key }) => key)])].map((key) => ({
+        key,
+        payer: undefined,
+        cost: BigInt(spent[key] ?? 0),
+        days: days.filter((each) => each.key === key).map(({ day, cost }) => ({ day, cost: BigInt(cost) })),
+      })),
   }
+}
+
+/** What each account was charged on each UTC day from a moment on, the charges of keys that it issued among them. */
+export function chargedByDay(journal: RecordedSpending, since: number): { key: string; day: number; cost: bigint }[] {
+  const sums = new Map<string, { key: string; day: number; cost: bigint }>()
+  for (const { key, payer, days } of journal.charges(since))
+    for (const account of payer === undefined ? [key] : [key, payer])
+      for (const { day, cost } of days) {
+        const name = `${account} ${day}`
+        sums.set(name, { key: account, day, cost: (sums.get(name)?.cost ?? 0n) + cost })
+      }
+  return [...sums.values()]
 }

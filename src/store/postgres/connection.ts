@@ -235,7 +235,17 @@ export function tooManyWait(): Fault {
   return new Fault('unavailable', { message: 'Too many requests wait for the store of record', retryAfter: RETRY_SECONDS })
 }
 
+/** A statement that has failed. */
+export class StatementFault extends Fault {
+  /** SQLSTATE, where the server has stated one. */
+  readonly state: string | undefined
+
+  constructor(thrown: unknown) {
+    super('unavailable', { message: `The store of record does not answer (${reasonOf(thrown)})`, retryAfter: RETRY_SECONDS })
+    this.state = thrown instanceof pg.DatabaseError ? thrown.code : undefined
+  }
+}
+
 function unavailable(thrown: unknown): Fault {
-  if (thrown instanceof Fault) return thrown
-  return new Fault('unavailable', { message: `The store of record does not answer (${reasonOf(thrown)})`, retryAfter: RETRY_SECONDS })
+  return thrown instanceof Fault ? thrown : new StatementFault(thrown)
 }

@@ -1,6 +1,6 @@
 /** Look-ups of generations in batches: however many a caller requests at once, few round trips answer them all. */
 import { type Connection, type Prepared, tooManyWait } from './connection.ts'
-import type { GenerationTable } from './tables.ts'
+import { GENERATION_COLUMNS, type GenerationTable } from './tables.ts'
 
 interface Wanted extends PromiseWithResolvers<GenerationTable | undefined> {
   readonly seq: number
@@ -9,7 +9,7 @@ interface Wanted extends PromiseWithResolvers<GenerationTable | undefined> {
 
 const FIND: Prepared = {
   name: 'headgate_find_generations',
-  text: `SELECT g.* FROM unnest($1::bigint[], $2::text[]) AS wanted (seq, tag)
+  text: `SELECT ${GENERATION_COLUMNS.map((name) => `g.${name}`).join(', ')} FROM unnest($1::bigint[], $2::text[]) AS wanted (seq, tag)
     JOIN generation g ON g.seq = wanted.seq AND g.tag = wanted.tag`,
 }
 /** Rows of one round trip: each may have some KB of facts. */

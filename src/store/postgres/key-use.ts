@@ -1,11 +1,14 @@
-/** Sums of use of whole days of each key apart, as PostgreSQL keeps them. */
+/** Sums of use of whole days of each key apart, as PostgreSQL keeps them: in pages of whole keys, since a statement has a limit of time. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type RawBuilder, sql } from 'kysely'
+import { Fault } from '../../core/faults.ts'
 import type { UseGroup, UseQuery, UseRow } from '../../ledger/types.ts'
-import { DAY_MS } from '../rows.ts'
+import { AdaptivePage } from '../adaptive-page.ts'
+import { DAY_MS, TICKS } from '../rows.ts'
 import { areWhole, closedSumsFor, KEY_SUMS, RUN_DAYS, soughtIn } from '../use-facts.ts'
 import type { Connection } from './connection.ts'
-import { LAST_DAY } from './rollup-functions.ts'
+import { factOf, SAVED } from './json-text.ts'
+import { LAST_DAY, MOST_TOKENS } from './rollup-functions.ts'
 import { query, storable } from './tables.ts'
 
 /** The first day that is not closed. */
@@ -17,14 +20,38 @@ const LAST = sql.raw(LAST_DAY)
 export const inDaysOf = ({ from, until }: UseQuery): RawBuilder<unknown> =>
   sql`day >= ${Math.ceil(from / DAY_MS)}::bigint and day < ${Math.ceil(until / DAY_MS)}::bigint and day <= ${LAST}`
 
-/** All sums by day and key. One look into the index for each day: sums of a key are not side by side. */
-export function byDayOf(wanted: UseQuery): RawBuilder<unknown> {
-  const { from, until, keys } = wanted
-  if (!keys) return sql`select day * ${DAY_MS}::bigint as moment, * from use_by_key where ${inDaysOf(wanted)}`
-  const [first, last] = [Math.ceil(from / DAY_MS), Math.ceil(until / DAY_MS) - 1]
-  return sql`select u.day * ${DAY_MS}::bigint as moment, u.* from generate_series(${first}::bigint, least(${last}::bigint, ${LAST})) as d cross join lateral
-    (select * from use_by_key k where k.day = d and k.key = any(${keys.map(storable)}) offset 0) as u`
+/** The keys of a page, and what its first one began with. */
+interface KeyPage {
+  /** The watermark of the sums when the first page was read: later ones leave out what was added since. Absent on the first. */
+  readonly since?: number
+  /** Keys behind this one; '' for all. */
+  readonly after: string
+  /** Up to this one; undefined for all. */
+  readonly last?: string | undefined
 }
+
+const ALL: KeyPage = { after: '' }
+
+/** The days of a query that have sums, from one on. */
+function daysIn({ from, until }: UseQuery, least?: RawBuilder<unknown>): RawBuilder<unknown> {
+  const [first, last] = [Math.ceil(from / DAY_MS), Math.ceil(until / DAY_MS) - 1]
+  return sql`generate_series(greatest(${first}::bigint, ${least ?? sql`0`}), least(${last}::bigint, ${LAST})) as d`
+}
+
+/** All sums by day and key. One look into the index for each day: sums of a key are not side by side. */
+export function byDayOf(wanted: UseQuery, page: KeyPage = ALL, least?: RawBuilder<unknown>): RawBuilder<unknown> {
+  const ofKeys = wanted.keys ? sql`and k.key = any(${wanted.keys.map(storable)})` : between(page)
+  return sql`select u.day * ${DAY_MS}::bigint as moment, u.* from ${daysIn(wanted, least)} cross join lateral
+    (select * from use_by_key k where k.day = d ${ofKeys} offset 0) as u`
+}
+
+/** Of a table that is named `k`. */
+const between = ({ after, last }: KeyPage): RawBuilder<unknown> =>
+  sql`${after === '' ? sql`` : sql`and k.key > ${after}`} ${last === undefined ? sql`` : sql`and k.key <= ${last}`}`
+
+/** The first day that is not closed, as the first page found it or earlier: what is left out of later pages is in open days. */
+const closedFor = ({ since }: KeyPage): RawBuilder<unknown> =>
+  since === undefined ? CLOSED : sql`least(${CLOSED}, ${Math.floor(since / TICKS / DAY_MS)}::bigint)`
 
 const TEXTS = ['key', 'model', 'provider', 'cost'] as const
 const NUMBERS = ['day', 'requests', 'failed', 'input', 'output', 'reasoning', 'saved'] as const
@@ -39,27 +66,77 @@ const COLUMN_TEXTS = sql.raw(
   ].join(', '),
 )
 
-/** @param apart what stands apart beside the key. @returns the sums below the watermark, and this. @throws Fault `unavailable`. */
-export async function readKeyUse(
-  connection: Connection,
-  wanted: UseQuery,
-  apart: readonly UseGroup[],
-): Promise<{ rows: UseRow[]; below: number }> {
-  const [page] = await connection.run(sumsOf(wanted, apart).compile(query))
-  return { rows: page ? await rowsIn(page) : [], below: page?.below ?? 0 }
+/** `<first watermark> <key>`, of which the key was the last of a page. */
+const PLACE = /^keys (\d+) (.+)$/s
+/** Seconds of `Retry-After`. */
+const RETRY_SECONDS = 1
+/** Sums that one page reads, and milliseconds that it should take. */
+const SUMS = { least: 2_000, most: 50_000, target: 100 }
+
+export class PostgresKeyUse {
+  private readonly connection: Connection
+  private readonly size = new AdaptivePage(SUMS)
+
+  constructor(connection: Connection) {
+    this.connection = connection
+  }
+
+  /** Whether `after` is a place between two pages. */
+  isPlace(after: string): boolean {
+    return PLACE.test(after)
+  }
+
+  /**
+   * The sums of the next keys as they stood at the first page's watermark.
+   * @param apart what stands apart beside the key. @param after '' begins. @returns the place of the next page, or the watermark.
+   * @throws Fault `unavailable`.
+   */
+  async page(wanted: UseQuery, apart: readonly UseGroup[], after: string): Promise<{ rows: UseRow[]; below: number; next?: string }> {
+    const [, since, key = ''] = PLACE.exec(after) ?? []
+    const begun = performance.now()
+    const last = wanted.keys ? undefined : await this.lastOf(wanted, key)
+    const keys = { after: key, last, ...(since === undefined ? {} : { since: Number(since) }) }
+    const [page] = await this.connection.run(sumsOf(wanted, apart, keys).compile(query))
+    this.size.took(performance.now() - begun)
+    const below = keys.since ?? page?.below ?? 0
+    if (page && page.below < below)
+      throw new Fault('unavailable', { message: 'The sums of use were made anew meanwhile', retryAfter: RETRY_SECONDS })
+    return { rows: page ? await rowsIn(page) : [], below, ...(last === undefined ? {} : { next: `keys ${below} ${last}` }) }
+  }
+
+  /** The last key of a page behind a key; undefined where all that are left fit into it. */
+  private async lastOf(wanted: UseQuery, after: string): Promise<string | undefined> {
+    const days = Math.max(1, Math.ceil((wanted.until - wanted.from) / DAY_MS))
+    const most = Math.ceil(this.size.size / days)
+    const bound = sql<{ last: string | null }>`select min(b.key) as last from ${daysIn(wanted)} cross join lateral
+      (select k.key from use_by_key k where k.day = d ${between({ after })} order by k.key offset ${most - 1} limit 1) as b`
+    const [row] = await this.connection.run(bound.compile(query))
+    return row?.last ?? undefined
+  }
 }
 
 /** Running sums of closed days, with a sign: those at the ends of runs, less what was used before the period. */
-function runningOf({ from, until }: UseQuery): RawBuilder<unknown> {
+function runningOf({ from, until }: UseQuery, page: KeyPage): RawBuilder<unknown> {
   const [first, end] = [Math.ceil(from / DAY_MS), Math.ceil(until / DAY_MS)]
+  const closed = closedFor(page)
   const signed = sql.raw(
     ['count', 'dollars', 'nano', 'input', 'output', 'reasoning', 'saved', 'failed'].map((name) => `sign * ${name}`).join(', '),
   )
   return sql`select 0::bigint, key, model, provider, ${signed} from (
-      select s.day as of_day, 1 as sign from generate_series(${first}::bigint, least(${end}::bigint, ${CLOSED}) - 1) as s (day)
-        where s.day % ${RUN_DAYS}::bigint = ${RUN_DAYS - 1}::bigint or s.day = least(${end}::bigint, ${CLOSED}) - 1
-      union all select ${first - 1}::bigint, -1 where ${first % RUN_DAYS > 0}::boolean and ${CLOSED} > ${first}::bigint
-    ) as d cross join lateral (select * from use_by_key_running r where r.day = d.of_day offset 0) as r`
+      select s.day as of_day, 1 as sign from generate_series(${first}::bigint, least(${end}::bigint, ${closed}) - 1) as s (day)
+        where s.day % ${RUN_DAYS}::bigint = ${RUN_DAYS - 1}::bigint or s.day = least(${end}::bigint, ${closed}) - 1
+      union all select ${first - 1}::bigint, -1 where ${first % RUN_DAYS > 0}::boolean and ${closed} > ${first}::bigint
+    ) as d cross join lateral (select * from use_by_key_running k where k.day = d.of_day ${between(page)} offset 0) as r`
+}
+
+/** What was added to the sums since the first page, with a sign that takes it off: it is read with what comes behind that page's watermark. */
+function addedSince({ from, until }: UseQuery, page: KeyPage & { readonly since: number }): RawBuilder<unknown> {
+  const least = (name: string): RawBuilder<unknown> => sql.raw(`-least(${name}, ${MOST_TOKENS})`)
+  return sql`select k.seq / ${TICKS}::bigint / ${DAY_MS}::bigint * ${DAY_MS}::bigint, k.key, ${sql.raw(factOf('model', 'model'))},
+      ${sql.raw(factOf('provider', "''"))}, -1::bigint, -(k.cost / 1000000000), -(k.cost % 1000000000), ${least('input')}, ${least('output')},
+      ${least('reasoning')}, -(${sql.raw(SAVED)})::float8, case when k.status in ('failed', 'unknown') then -1::bigint else 0 end
+    from generation k where k.seq >= ${Math.max(page.since, Math.ceil(from * TICKS))}::bigint and k.seq < ${Math.floor(until * TICKS)}::bigint
+      and k.seq < (select max(b.seq) from use_below b) ${between(page)}`
 }
 
 interface Parts {
@@ -70,27 +147,28 @@ interface Parts {
 }
 
 /** All sums of the query, from those of closed days where these have what it wants. */
-function partsOf(wanted: UseQuery): Parts {
+function partsOf(wanted: UseQuery, page: KeyPage): Parts {
   const closed = wanted.keys ? undefined : closedSumsFor(wanted)
   const isOfOne = closed === 'model' || closed === 'provider'
   const names = KEY_SUMS.both.map((name) => (isOfOne && name !== closed ? `'' as ${name}` : name))
   const each = sql`select moment, key, ${sql.raw(names.join(', '))}, count, dollars, nano, input, output, reasoning, saved`
   const failed = sql.raw(`case when status in ('failed', 'unknown') then count else 0 end as failed`)
-  const days = byDayOf(wanted)
-  if (!closed) return { rows: sql`${each}, ${failed} from (${days}) as o` }
-  const open = sql`${each}, ${failed} from (${days} and day >= ${CLOSED}) as o`
-  if (closed === 'running') return { rows: sql`${open} union all ${runningOf(wanted)}` }
-  const whole = sql`${each}, failed from (select day * ${DAY_MS}::bigint as moment, * from ${sql.raw(`use_by_key_${closed}`)}
-      where ${inDaysOf(wanted)} and day < ${CLOSED}) as c`
+  const { since } = page
+  const added = since === undefined ? sql`` : sql`union all ${addedSince(wanted, { ...page, since })}`
+  if (!closed) return { rows: sql`${each}, ${failed} from (${byDayOf(wanted, page)}) as o ${added}` }
+  const open = sql`${each}, ${failed} from (${byDayOf(wanted, page, closedFor(page))}) as o ${added}`
+  if (closed === 'running') return { rows: sql`${open} union all ${runningOf(wanted, page)}` }
+  const whole = sql`${each}, failed from (select u.day * ${DAY_MS}::bigint as moment, u.* from ${daysIn(wanted)} cross join lateral
+      (select * from ${sql.raw(`use_by_key_${closed}`)} k where k.day = d ${between(page)} offset 0) as u where d < ${closedFor(page)}) as c`
   return areWhole(closed, wanted) ? { rows: open, whole } : { rows: sql`${open} union all ${whole}` }
 }
 
-function sumsOf(wanted: UseQuery, apart: readonly UseGroup[]) {
+function sumsOf(wanted: UseQuery, apart: readonly UseGroup[], page: KeyPage) {
   const column = (group: UseGroup, name: string, none: string) => sql.raw(`${apart.includes(group) ? name : none} as ${group}`)
   const names = sql`key, ${column('day', 'moment', '0::bigint')}, ${column('model', 'model', "''")}, ${column('provider', 'provider', "''")}`
   const sought = soughtIn(wanted).map((name) => sql`${sql.raw(name)} = ${storable(wanted[name] ?? '')}`)
   const condition = sought.length > 0 ? sql`where ${sql.join(sought, sql` and `)}` : sql``
-  const { rows, whole } = partsOf(wanted)
+  const { rows, whole } = partsOf(wanted, page)
   const shown = sql`union all select ${names}, count, failed, dollars * 1000000000::numeric + nano, input, output, reasoning, saved
       from (${whole}) as w ${condition}`
   return sql<Columns>`with sums as (
@@ -98,7 +176,7 @@ function sumsOf(wanted: UseQuery, apart: readonly UseGroup[]) {
         sum(input)::bigint as input, sum(output)::bigint as output, sum(reasoning)::bigint as reasoning, sum(saved) as saved
       from (${rows}) as u ${condition} group by 1, 2, 3, 4 having sum(count) > 0 ${whole ? shown : sql``}
     )
-    select ${COLUMN_TEXTS}, (select seq from use_below) as below from sums`
+    select ${COLUMN_TEXTS}, (select max(seq) from use_below) as below from sums`
 }
 
 /** Rows that are made in one turn of the event loop. */

@@ -9,20 +9,21 @@ import type { Connection, Prepared, Session } from './connection.ts'
 import type { Connections } from './connections.ts'
 import { addEvents } from './events.ts'
 import { LOCKS } from './locks.ts'
-import { type KeyTable, query, storable } from './tables.ts'
+import { KEY_COLUMNS, type KeyTable, query, storable } from './tables.ts'
 
 /** Keys of one statement of a list of all. */
 const LIST_PAGE = 1_000
 
-const FIND: Prepared = { name: 'headgate_find_keys', text: 'SELECT * FROM api_key WHERE hash = ANY ($1)' }
+const COLUMNS = KEY_COLUMNS.join(', ')
+const FIND: Prepared = { name: 'headgate_find_keys', text: `SELECT ${COLUMNS} FROM api_key WHERE hash = ANY ($1)` }
 
 /** Two ranges of one index: those without an end, and those that end later. */
 const ISSUED: Prepared = {
   name: 'headgate_issued_keys',
-  text: `SELECT * FROM api_key WHERE issuer = $1 AND expires_at IS NULL
-    UNION ALL SELECT * FROM api_key WHERE issuer = $1 AND expires_at > $2`,
+  text: `SELECT ${COLUMNS} FROM api_key WHERE issuer = $1 AND expires_at IS NULL
+    UNION ALL SELECT ${COLUMNS} FROM api_key WHERE issuer = $1 AND expires_at > $2`,
 }
-const AFTER: Prepared = { name: 'headgate_keys_after', text: 'SELECT * FROM api_key WHERE hash > $1 ORDER BY hash LIMIT $2' }
+const AFTER: Prepared = { name: 'headgate_keys_after', text: `SELECT ${COLUMNS} FROM api_key WHERE hash > $1 ORDER BY hash LIMIT $2` }
 
 /** Changes that are remembered; a process that is further behind forgets all that it knew. */
 const MOST_CHANGES = 10_000

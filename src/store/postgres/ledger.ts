@@ -25,7 +25,7 @@ import type { Connection } from './connection.ts'
 import { PostgresEntries } from './entries.ts'
 import { GenerationLookUps } from './generation-look-ups.ts'
 import { factOf, SAVED as SAVED_TEXT } from './json-text.ts'
-import { byDayOf, CLOSED, inDaysOf, readKeyUse } from './key-use.ts'
+import { byDayOf, CLOSED, inDaysOf, PostgresKeyUse } from './key-use.ts'
 import { LOCKS } from './locks.ts'
 import { PostgresSearch } from './search.ts'
 import { PostgresSessions } from './sessions.ts'
@@ -44,6 +44,7 @@ export class PostgresLedger implements LedgerReader {
   private readonly found: PostgresSearch
   private readonly page = new AdaptivePage(USE_PAGE)
   private readonly sessionUse: PostgresSessions
+  private readonly keyUse: PostgresKeyUse
   readonly sums: PostgresSums
 
   constructor(connection: Connection, readers: LedgerReaders) {
@@ -53,6 +54,7 @@ export class PostgresLedger implements LedgerReader {
     this.lookUps = new GenerationLookUps(connection)
     this.found = new PostgresSearch(connection, recordFrom)
     this.sessionUse = new PostgresSessions(connection, USE_PAGE)
+    this.keyUse = new PostgresKeyUse(connection)
     this.sums = new PostgresSums(connection)
   }
 
@@ -83,11 +85,12 @@ export class PostgresLedger implements LedgerReader {
   }
 
   /**
-   * The sums that are kept of whole days, then the generations above the watermark that they stood at.
-   * @param after `<seq> <tag>` of the last generation; '' begins. @throws Fault `unavailable`.
+   * The sums that are kept of whole days, those of each key apart in pages, then the generations above the watermark that they stood at.
+   * @param after `<seq> <tag>` of the last generation, or a place between keys; '' begins. @throws Fault `unavailable`.
    */
   async usePage(wanted: UseQuery, after: string): Promise<UsePage> {
-    if (after === '' && wanted.from % DAY_MS === 0 && wanted.until % DAY_MS === 0) return this.rollupPage(wanted)
+    const isOfSums = after === '' && wanted.from % DAY_MS === 0 && wanted.until % DAY_MS === 0
+    if (isOfSums || this.keyUse.isPlace(after)) return this.rollupPage(wanted, after)
     const begun = performance.now()
     const { size } = this.page
     const found = await this.connection.run(useOf(wanted, after, size).compile(query))
@@ -97,9 +100,11 @@ export class PostgresLedger implements LedgerReader {
     return { rows, ...(end?.requests === size ? { next: end.model } : {}) }
   }
 
-  private async rollupPage(wanted: UseQuery): Promise<UsePage> {
+  private async rollupPage(wanted: UseQuery, after: string): Promise<UsePage> {
     const { byKey, apart } = wanted
-    const { rows, below } = byKey && apart ? await readKeyUse(this.connection, wanted, apart) : await this.rollups(wanted)
+    const found: UsePage & { below: number } = byKey && apart ? await this.keyUse.page(wanted, apart, after) : await this.rollups(wanted)
+    const { rows, below } = found
+    if (found.next !== undefined) return { rows, next: found.next }
     // No tag is empty: the page begins with the first generation of this sequence.
     const next = `${Math.max(below, Math.ceil(wanted.from * TICKS))} `
     return { rows, ...(below < wanted.until * TICKS ? { next } : {}) }

@@ -1,29 +1,27 @@
 /** The store of record on PostgreSQL. */
 
-import { CompiledQuery, sql } from 'kysely'
 import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import { MOST_AHEAD, TICKS } from '../../core/ids.ts'
 import { readableJson } from '../../core/json.ts'
 import { cutNano } from '../../core/money.ts'
-import { migrationsFor, SCHEMA_VERSION } from '../migrations.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows, StoreOfRecord } from '../record.ts'
-import { newerSchema } from '../schema.ts'
+import { needsNewer, SCHEMA_VERSION } from '../schema.ts'
 import { PostgresCompactionKeys } from './compaction-keys.ts'
-import { Connection, type ConnectionNews, type Prepared, type Session, TIME_LIMITS, type TimeLimits } from './connection.ts'
+import { type ConnectionNews, type Prepared, TIME_LIMITS, type TimeLimits } from './connection.ts'
 import { type Connections, closeConnections, openConnections } from './connections.ts'
 import { PostgresEvents } from './events.ts'
 import { PostgresGivenIds } from './given-ids.ts'
 import { PostgresGuardrails } from './guardrails.ts'
 import { PostgresKeys } from './keys.ts'
 import { PostgresLedger } from './ledger.ts'
-import { LOCKS } from './locks.ts'
+import { type MigrationNews, migrate } from './migrate.ts'
 import { PostgresReaders } from './readers.ts'
 import { PostgresRefusals } from './refusals.ts'
-import { query, storable } from './tables.ts'
+import { storable } from './tables.ts'
 import { WindowRebuild } from './window-rebuild.ts'
 
-export type PostgresNews = ConnectionNews
+export type PostgresNews = ConnectionNews | MigrationNews
 
 export interface PostgresOptions {
   clock: Clock
@@ -31,6 +29,8 @@ export interface PostgresOptions {
   report?: (news: PostgresNews) => void
   /** Default: 2 s for a connection, 5 s for a statement. */
   limits?: TimeLimits | undefined
+  /** Milliseconds for which a start waits for older programs to end, where the schema no longer has what they use. Default: 20 s. */
+  patience?: number
 }
 
 /** Generations of one statement; a larger batch is several. */
@@ -75,10 +75,12 @@ const PULSE = prepared(
   `WITH fast AS MATERIALIZED (
     SELECT set_config('synchronous_commit', 'off', true), headgate_now() AS moment
   ), known AS MATERIALIZED (
-    SELECT life FROM node, fast WHERE node = $1 AND label = $2 AND 3 * (expires_at - moment) > 2 * $3::bigint AND expires_at <= moment + $3
+    SELECT life FROM node, fast WHERE node = $1 AND label = $2 AND schema_version = $5::bigint AND 3 * (expires_at - moment) > 2 * $3::bigint AND expires_at <= moment + $3
   ), alive AS (
-    INSERT INTO node (node, label, expires_at) SELECT $1::text, $2::text, moment + $3::bigint FROM fast WHERE NOT EXISTS (SELECT 1 FROM known)
-    ON CONFLICT (node) DO UPDATE SET label = excluded.label, expires_at = excluded.expires_at RETURNING life
+    INSERT INTO node (node, label, expires_at, schema_version) SELECT $1::text, $2::text, moment + $3::bigint, $5::bigint FROM fast
+      WHERE NOT EXISTS (SELECT 1 FROM known)
+    ON CONFLICT (node) DO UPDATE SET label = excluded.label, expires_at = excluded.expires_at, schema_version = excluded.schema_version
+      RETURNING life
   )
   SELECT
     (SELECT coalesce(max(number), 0) FROM key_change) AS last,
@@ -87,6 +89,7 @@ const PULSE = prepared(
     (SELECT coalesce(array_agg(key ORDER BY key, payer), '{}') FROM lease WHERE node = $1 AND wanted) AS wanted,
     (SELECT coalesce(array_agg(payer ORDER BY key, payer), '{}') FROM lease WHERE node = $1 AND wanted) AS payers,
     (SELECT count(*) + 1 FROM node, fast WHERE node <> $1 AND expires_at > moment) AS nodes,
+    (SELECT max(least) FROM headgate_schema) AS least,
     (SELECT life FROM alive UNION ALL SELECT life FROM known) AS life`,
 )
 
@@ -105,6 +108,7 @@ interface PulseRow {
   wanted: string[]
   payers: string[]
   nodes: number
+  least: number
   life: number
 }
 
@@ -160,8 +164,10 @@ export class PostgresRecord implements StoreOfRecord {
 
   async pulse({ node, label, expiry, cursor }: Pulse): Promise<PulseReply> {
     const seen = cursor !== undefined && /^\d{1,15}$/.test(cursor) ? Number(cursor) : undefined
-    const [row] = await this.connections.money.call<PulseRow>(PULSE, [node, label, Math.ceil(expiry), seen ?? NO_CHANGE])
+    const values = [node, label, Math.ceil(expiry), seen ?? NO_CHANGE, SCHEMA_VERSION]
+    const [row] = await this.connections.money.call<PulseRow>(PULSE, values)
     if (!row) throw new TypeError('expected one row of a pulse')
+    if (row.least > SCHEMA_VERSION) throw new Fault('unavailable', { message: `The database of store.url ${needsNewer(row.least)}` })
     const { last, first, changed, nodes, life } = row
     const wanted = row.wanted.map((key, index) => ({ key, payer: row.payers[index] || undefined }))
     // Changes were dropped since, or the database was set back: it is unknown what was missed.
@@ -275,56 +281,8 @@ function numbered(count: number): string {
  */
 export async function openPostgres(
   url: string,
-  { clock, report = () => {}, limits = TIME_LIMITS }: PostgresOptions,
+  { clock, report = () => {}, limits = TIME_LIMITS, patience }: PostgresOptions,
 ): Promise<PostgresRecord> {
-  await migrate(url, limits)
+  await migrate(url, { limits, report, patience })
   return new PostgresRecord(openConnections(url, report, limits), clock)
-}
-
-/** Milliseconds that one statement may take: it may rewrite a large table, or wait for another process that does. */
-const LONGEST = 600_000
-
-/**
- * Brings a PostgreSQL database to this program's version when it is opened; many processes may do so at once.
- * In one transaction, over a connection of its own.
- * @throws Fault `bad_request` for a URL that is none, `unavailable` where the database does not answer, or was made by a
- * newer program.
- */
-async function migrate(url: string, limits: TimeLimits): Promise<void> {
-  const connection = new Connection(url, () => {}, { ...limits, statement: LONGEST })
-  try {
-    await bringUp(connection)
-  } finally {
-    await connection.close()
-  }
-}
-
-function bringUp(connection: Connection): Promise<void> {
-  return connection.transaction(async (session) => {
-    await session.run(sql`select pg_advisory_xact_lock(${LOCKS.program}::int, ${LOCKS.migration}::int)`.compile(query))
-    const found = await versionOf(session)
-    if (found > SCHEMA_VERSION) throw new Fault('unavailable', { message: `The database of store.url ${newerSchema(found)}` })
-    if (found === SCHEMA_VERSION) return
-    await needCreate(session, found)
-    if (found === 0) await session.run(sql`create table if not exists headgate_schema (version integer not null)`.compile(query))
-    for (const statement of migrationsFor('postgres').slice(found).flat()) await session.run(CompiledQuery.raw(statement))
-    await session.run(sql`delete from headgate_schema`.compile(query))
-    await session.run(sql`insert into headgate_schema values (${SCHEMA_VERSION})`.compile(query))
-  })
-}
-
-/** Looked up before anything is created: on a database that is up to date the role needs no right to create. */
-async function versionOf(session: Session): Promise<number> {
-  const [named] = await session.run(sql<{ exists: boolean }>`select to_regclass('headgate_schema') is not null as exists`.compile(query))
-  if (!named?.exists) return 0
-  const [row] = await session.run(sql<{ version: number }>`select version from headgate_schema`.compile(query))
-  return row?.version ?? 0
-}
-
-/** @throws Fault `unavailable` where the role may not change tables that are missing or old. */
-async function needCreate(session: Session, found: number): Promise<void> {
-  const [role] = await session.run(sql<{ may: boolean }>`select has_schema_privilege(current_schema(), 'CREATE') as may`.compile(query))
-  if (role?.may) return
-  const state = found === 0 ? 'has no tables yet' : `has schema version ${found}, this program needs ${SCHEMA_VERSION}`
-  throw new Fault('unavailable', { message: `The database of store.url ${state}: start once with a role that may create tables there` })
 }

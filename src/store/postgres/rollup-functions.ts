@@ -11,7 +11,7 @@ const HOUR = 3_600_000
 const DAY = 86_400_000
 const NANO = 1_000_000_000
 /** As in `sqlite-rollups.ts`. */
-const MOST_TOKENS = '100000000000'
+export const MOST_TOKENS = '100000000000'
 
 const NAMES = ['model', 'endpoint', 'provider', 'status']
 const TOKENS = ['input', 'output', 'cached', 'cache_write', 'reasoning']

@@ -2,7 +2,7 @@
 import type { EntryKind } from '../../core/ledger-entries.ts'
 import type { SettleStatus } from '../../ledger/types.ts'
 import type { LimitReset } from '../../plugin-api/key.ts'
-import { compiler } from '../migrations.ts'
+import { compiler } from '../schema-script.ts'
 
 /** A hold and its settlement. */
 export interface GenerationTable {
@@ -27,6 +27,31 @@ export interface GenerationTable {
   at: number
 }
 
+/**
+ * All of them, for statements that a connection prepares once: with a `*` these fail as soon as a program of the next schema version has
+ * added a column (PostgreSQL: "cached plan must not change result type").
+ */
+export const GENERATION_COLUMNS = [
+  'seq',
+  'tag',
+  'key',
+  'payer',
+  'model',
+  'endpoint',
+  'hold',
+  'floor',
+  'status',
+  'cost',
+  'input',
+  'output',
+  'cached',
+  'cache_write',
+  'reasoning',
+  'estimated',
+  'facts',
+  'at',
+] as const satisfies readonly (keyof GenerationTable)[]
+
 export interface KeyTable {
   hash: string
   name: string
@@ -45,6 +70,25 @@ export interface KeyTable {
   /** Identity of the key that consented to it; null for all others. */
   issuer: string | null
 }
+
+/** As `GENERATION_COLUMNS`. */
+export const KEY_COLUMNS = [
+  'hash',
+  'name',
+  'label',
+  'credit_limit',
+  'management',
+  'disabled',
+  'expires_at',
+  'created_at',
+  'updated_at',
+  'policy',
+  'identity',
+  'limit_reset',
+  'include_byok',
+  'creator',
+  'issuer',
+] as const satisfies readonly (keyof KeyTable)[]
 
 export interface BalanceTable {
   key: string

@@ -1,6 +1,7 @@
 /** Every statement of the store of record on PostgreSQL, by what a gateway does with it. */
 import type { Test } from 'tap'
 import { windowStarts } from '../../../src/core/windows.ts'
+import type { UsePage } from '../../../src/ledger/types.ts'
 import { verifyLedger } from '../../../src/ledger/verify.ts'
 import type { PostgresRecord } from '../../../src/store/postgres/record.ts'
 import { ask, generation, leaseFrom, pulseOf } from '../../store/record-contract.ts'
@@ -19,6 +20,10 @@ async function all<T>(rows: AsyncIterable<T> | Iterable<T>): Promise<number> {
   let count = 0
   for await (const _ of rows) count++
   return count
+}
+
+async function everyPage(read: (after: string) => Promise<UsePage>): Promise<void> {
+  for (let after: string | undefined = ''; after !== undefined; ) after = (await read(after)).next
 }
 
 /** What a gateway does with its store of record, by name. */
@@ -64,7 +69,8 @@ export function operations(t: Test, { server, url, record, now }: GrownRecord): 
     ['search by key', () => ledger.searchPage({ from: 0, until: now * 2, key, limit: 50 }, '')],
     ['use', () => ledger.usePage(week, '')],
     ['use of a key', () => ledger.usePage({ ...week, keys: [key], byKey: true, apart: ['day'] }, '')],
-    ['use of each key', () => ledger.usePage({ ...week, byKey: true, apart: [] }, '')],
+    ['use of each key', () => everyPage((after) => ledger.usePage({ ...week, byKey: true, apart: [] }, after))],
+    ['use of each key and day', () => everyPage((after) => ledger.usePage({ ...week, byKey: true, apart: ['day', 'model'] }, after))],
     ['sessions of a key', () => ledger.sessionNames({ from: now - 3_600_000, until: now, keys: [key] }, '')],
     ['moves of a session', () => ledger.sessionMoves({ from: now - 3_600_000, until: now, keys: [key] })],
     [

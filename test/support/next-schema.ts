@@ -1,0 +1,67 @@
+/**
+ * The program as the next version of the schema would have it: loaded by `--import`, it gives the schema further steps before the program
+ * reads them. So a test has an older and a newer program of one source.
+ */
+import { registerHooks } from 'node:module'
+import type { ProgramOptions } from './program.ts'
+
+/**
+ * expand: each table gets a column, there is a further table, and all functions are made again. indexes: the generations get two indexes.
+ * contract: what `expand` has added goes, with the refusals, as if no program from that version on used them.
+ */
+export type NextStep = 'expand' | 'indexes' | 'contract'
+
+const VARIABLE = 'HEADGATE_TEST_NEXT_STEPS'
+
+/** How a program with these steps is started. */
+export function withNextSchema(steps: readonly NextStep[]): ProgramOptions {
+  return { nodeFlags: ['--import', import.meta.filename], env: { [VARIABLE]: steps.join(',') } }
+}
+
+export const COLUMN_IN_EACH = `do $$ declare t text; begin
+  for t in select tablename from pg_tables where schemaname = current_schema() and tablename <> 'headgate_schema' order by tablename loop
+    execute format('alter table %I add column next_version text not null default ''next''', t);
+  end loop;
+end $$`
+
+/** Source text of each step, as it would stand in `migrations.ts`. */
+const SOURCES: Readonly<Record<NextStep, string>> = {
+  expand: `{ kind: 'expand', apply: (script) => {
+    if (script.database === 'sqlite') return
+    script.raw(sql.raw(${JSON.stringify(COLUMN_IN_EACH)}))
+    script.raw(sql\`create table next_table (number bigint primary key)\`)
+    for (const text of POSTGRES_FUNCTIONS) script.raw(sql.raw(text))
+  } }`,
+  indexes: `{ kind: 'expand', apply: (script) => {
+    if (script.database === 'sqlite') return
+    script.index({ name: 'generation_next_cost', table: 'generation', on: '(cost, seq)' })
+    script.index({ name: 'generation_next_tag', table: 'generation', on: "(tag, seq) where key <> ''" })
+  } }`,
+  contract: `{ kind: 'contract', least: SCHEMA_BEFORE + 1, apply: (script) => {
+    if (script.database === 'sqlite') return
+    script.raw(sql\`drop table next_table\`)
+    script.raw(sql\`drop table refusal\`)
+  } }`,
+}
+
+/** Where the source that is patched has what it is patched before. */
+const MARK = '/** The version that this program works with. */'
+
+function patched(url: string, source: string, steps: readonly NextStep[]): string {
+  if (url.endsWith('/src/store/sqlite-schema.ts')) return `${source}\nSQLITE_MIGRATIONS.push(${steps.map(() => '[]').join(', ')})\n`
+  if (!url.endsWith('/src/store/migrations.ts')) return source
+  if (!source.includes(MARK)) throw new Error(`${url} has no line ${MARK}`)
+  const added = steps.map((step) => SOURCES[step]).join(', ')
+  const head = "import { POSTGRES_FUNCTIONS } from './postgres/functions.ts'\n"
+  return `${head}${source.replace(MARK, () => `const SCHEMA_BEFORE = STEPS.length\nSTEPS.push(${added})\n${MARK}`)}`
+}
+
+const named = process.env[VARIABLE]
+if (named)
+  registerHooks({
+    load: (url, context, next) => {
+      const loaded = next(url, context)
+      if (!/\/src\/store\/(migrations|sqlite-schema)\.ts$/.test(url) || loaded.source === undefined || loaded.source === null) return loaded
+      return { ...loaded, source: patched(url, Buffer.from(loaded.source as Uint8Array).toString(), named.split(',') as NextStep[]) }
+    },
+  })
