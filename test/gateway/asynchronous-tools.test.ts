@@ -71,6 +71,18 @@ t.test('at a provider of another format it is a call like any other', async (t) 
   t.notMatch(JSON.stringify(upstream.requests.at(-1)?.json), /async/)
 })
 
+t.test('structural tags reach servers that take them, and are recorded where they do not go', async (t) => {
+  const tag = { type: 'structural_tag', structures: [{ begin: '<f>', schema: { type: 'object' }, end: '</f>' }], triggers: ['<f'] }
+  const { ask, upstream } = await startScene(t)
+  t.equal((await ask({ response_format: tag })).status, 200)
+  t.same(upstream.requests.at(-1)?.json.response_format, tag)
+  const other = await startScene(t, { dialect: 'anthropic' })
+  const response = await other.ask({ response_format: tag })
+  t.equal(response.status, 200, await response.clone().text())
+  const id = response.headers.get('x-generation-id') ?? ''
+  t.match(await (await other.gateway.get(`/v1/generation?id=${id}`)).text(), /"dropped":\[[^\]]*"response_format"/)
+})
+
 const MESSAGE = {
   id: 'msg_1',
   type: 'message',
