@@ -5,8 +5,9 @@ import { heldBy } from './model-server-tables.ts'
 
 /** @param who the head of the first column. */
 export function behaviourMarkdown(who: string, rows: readonly BehaviourRow[]): string {
+  const hasSources = rows.some(({ source }) => source !== undefined)
   return markdownTable(
-    [who, 'Version', 'Input', 'What it does', 'What headgate makes of it', 'Test'],
-    rows.map((row) => [row.who, row.version, row.input, row.does, row.makes, heldBy(row.tests)]),
+    [who, 'Version', 'Input', 'What it does', 'What headgate makes of it', 'Test', ...(hasSources ? ['Source'] : [])],
+    rows.map((row) => [row.who, row.version, row.input, row.does, row.makes, heldBy(row.tests), ...(hasSources ? [row.source ?? ''] : [])]),
   )
 }

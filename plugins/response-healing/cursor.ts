@@ -12,11 +12,20 @@ export class Cursor {
   /** Quote that the running text began with. */
   quote = '"'
   protected at = 0
-  protected out = ''
+  private out = ''
   protected place: Place = 'before'
   protected readonly open: Open[] = []
   /** Only a text that has one of these can end the wait. */
   protected awaited: RegExp | undefined
+  /**
+   * The beginning of a member of an object as it would be written, comma and key, until its value begins: a member that never gets a value
+   * is left out.
+   */
+  private member: string | undefined
+  /** Characters that had come when it began. */
+  private memberAt = 0
+  /** Characters that were read before `text`. */
+  private read = 0
   private parked: string[] = []
   private parkedLength = 0
   /** White space since the last character that counted. */
@@ -28,12 +37,52 @@ export class Cursor {
 
   /** Characters that are held. */
   get heldLength(): number {
-    return this.text.length - this.at + this.parkedLength
+    const from = this.member === undefined ? this.at : this.memberAt - this.read
+    return this.text.length - from + this.parkedLength
   }
 
-  /** What is held, as it came. */
+  /** What is held: as it came, behind a member that has begun. */
   get held(): string {
+    return (this.member ?? '') + this.unread
+  }
+
+  private get unread(): string {
     return this.text.slice(this.at) + this.parked.join('')
+  }
+
+  protected emit(text: string): void {
+    if (this.member === undefined) this.out += text
+    else {
+      this.member += text
+      if (this.member.length > REACH) this.endMember()
+    }
+  }
+
+  /** What has become certain since the last call. */
+  protected certain(): string {
+    const { out } = this
+    this.out = ''
+    return out
+  }
+
+  protected beginMember(): void {
+    if (this.member !== undefined) return
+    this.member = ''
+    this.memberAt = this.read + this.at
+  }
+
+  /** Its value begins. */
+  protected endMember(): void {
+    if (this.member === undefined) return
+    this.out += this.member
+    this.member = undefined
+  }
+
+  /** @returns false where it has gone out already. */
+  protected dropMember(): boolean {
+    const isHere = this.member !== undefined
+    this.member = undefined
+    return isHere
   }
 
   /**
@@ -49,7 +98,8 @@ export class Cursor {
 
   /** The text that is to be read on: what was held, what was parked, what has come. */
   protected take(more: string): void {
-    this.text = this.held + more
+    this.read += this.at
+    this.text = this.unread + more
     this.parked = []
     this.parkedLength = 0
     this.awaited = undefined
@@ -57,7 +107,7 @@ export class Cursor {
   }
 
   protected keep(count: number): true {
-    this.out += count === 1 ? this.text[this.at] : this.text.slice(this.at, this.at + count)
+    this.emit(count === 1 ? this.text.charAt(this.at) : this.text.slice(this.at, this.at + count))
     return this.drop(count)
   }
 
@@ -68,7 +118,7 @@ export class Cursor {
   }
 
   protected write(text: string, place: Place = this.place): true {
-    this.out += text
+    this.emit(text)
     this.place = place
     return true
   }

@@ -34,6 +34,8 @@ const WORD = /[^\s,{}[\]"`]+/y
 export class Mender extends TextCursor {
   /** Nothing of the innermost bracket's content has been written. */
   private empty = false
+  /** The same when the member began that waits for its value. */
+  private wasEmpty = false
   /** Something behind the document has been left out. */
   private tail = false
   /** What ends the comment that is being skipped. */
@@ -70,9 +72,8 @@ export class Mender extends TextCursor {
   }
 
   private work(): string {
-    this.out = ''
     while (this.step()) {}
-    return this.out
+    return this.certain()
   }
 
   /** @returns false where more text is needed, or everything is done. */
@@ -110,7 +111,7 @@ export class Mender extends TextCursor {
   private space(): true {
     const gap = this.text.slice(this.at, pastSpace(this.text, this.at))
     // Behind the document only what a sound one could have there.
-    if (!this.tail) this.out += gap
+    if (!this.tail) this.emit(gap)
     return this.pass(gap)
   }
 
@@ -138,7 +139,7 @@ export class Mender extends TextCursor {
     const found = beginningAt(this, this.at, Math.max(this.at, this.searched))
     this.searched = found.searched
     if (found.at === undefined) {
-      if (this.text.length - this.at > LONGEST_WAIT) this.out += this.giveUp()
+      if (this.text.length - this.at > LONGEST_WAIT) this.emit(this.giveUp())
       else this.awaited = found.awaits
       return false
     }
@@ -156,6 +157,7 @@ export class Mender extends TextCursor {
   }
 
   private enter(bracket: Open): true {
+    this.endMember()
     this.open.push(bracket)
     this.empty = true
     this.place = bracket === '{' ? 'key' : 'value'
@@ -164,20 +166,40 @@ export class Mender extends TextCursor {
 
   private leave(): void {
     const bracket = this.open.pop()
-    if (bracket) this.out += CLOSER[bracket]
+    if (bracket) this.emit(CLOSER[bracket])
     this.place = this.open.length === 0 ? 'done' : 'after'
     this.empty = false
   }
 
   /** Closes all that is open; whatever follows is no part of the document. */
   private stop(): true {
-    if (this.place === 'colon') this.out += ':null'
-    else if (this.place === 'value' && this.around === '{') this.out += 'null'
+    if (this.place === 'colon') this.withoutValue(':null')
+    else if (this.place === 'value' && this.around === '{') this.withoutValue('null')
+    else if (this.place === 'key') this.withoutValue('')
     while (this.open.length > 0) this.leave()
     return true
   }
 
+  /**
+   * A member that has a name and no value is left out, as parsers of partial JSON do (run: npm ai 7.0.173,
+   * `parsePartialJson`; PyPI jiter 0.19.0, `partial_mode`): the model did not say `null`, and a schema that has the member as a text refuses it.
+   * @param rest makes it whole where its name was so long that it went out before.
+   */
+  private withoutValue(rest: string): true {
+    if (!this.dropMember()) return this.write(rest, 'after')
+    this.empty = this.wasEmpty
+    this.place = 'after'
+    return true
+  }
+
+  private named(): void {
+    this.wasEmpty = this.empty
+    this.beginMember()
+  }
+
   private quoted(inKey: boolean): true {
+    if (!inKey) this.endMember()
+    else if (this.empty) this.named()
     this.empty = false
     return this.beginText(inKey)
   }
@@ -186,7 +208,7 @@ export class Mender extends TextCursor {
     if (isQuote(unit)) return this.quoted(false)
     if (unit === '{' || unit === '[') return this.enter(unit)
     if (isCloser(unit) || unit === ',') {
-      if (this.around === '{') return this.write('null', 'after')
+      if (this.around === '{') return this.withoutValue('null')
       if (unit === ',') return this.drop(1)
       return this.write('', 'after')
     }
@@ -198,6 +220,8 @@ export class Mender extends TextCursor {
     WORD.lastIndex = this.at
     const word = WORD.exec(this.text)?.[0]
     if (word === undefined) return this.drop(1)
+    const isValue = /[\p{L}\p{N}]/u.test(word.charAt(0)) || /^[+\-.$_#@/(<*&%!?~^|]/.test(word)
+    if (isValue) this.endMember()
     const end = this.at + word.length
     const whole = end < this.text.length || this.ended
     if (!whole && mayBeLiteral(word)) {
@@ -219,19 +243,20 @@ export class Mender extends TextCursor {
         return this.write(literal, 'after')
       }
     }
-    if (!/[\p{L}\p{N}]/u.test(word.charAt(0)) && !/^[+\-.$_#@/(<*&%!?~^|]/.test(word)) return this.drop(1)
+    if (!isValue) return this.drop(1)
     this.empty = false
     return this.write('"', 'bare')
   }
 
   private atKey(unit: string): boolean {
     if (isQuote(unit)) return this.quoted(true)
-    if (isCloser(unit)) return this.write('', 'after')
+    if (isCloser(unit)) return this.withoutValue('')
     if (isLetter(unit) || isDigit(unit)) {
       const key = bareKeyAt(this, this.at)
       if (key === undefined) return false
       const written = /^[\p{L}\p{N}_$ .-]+/u.exec(this.text.slice(this.at, this.at + REACH))?.[0] ?? unit
       const quoted = /["']/.test(this.text[this.at + written.length] ?? '')
+      if (this.empty) this.named()
       this.empty = false
       this.drop(written.length + (quoted ? 1 : 0))
       return this.write(JSON.stringify(written.trimEnd()), 'colon')
@@ -245,7 +270,7 @@ export class Mender extends TextCursor {
       return this.keep(1)
     }
     if (unit === '=' || unit === '>') return this.drop(1)
-    if (isCloser(unit) || unit === ',') return this.write(':null', 'after')
+    if (isCloser(unit) || unit === ',') return this.withoutValue(':null')
     return this.write(':', 'value')
   }
 
@@ -319,6 +344,7 @@ export class Mender extends TextCursor {
 
   /** Between two members; before the first one nothing stands. */
   private separate(): true {
+    if (this.around === '{') this.named()
     return this.write(this.empty ? '' : ',', this.around === '{' ? 'key' : 'value')
   }
 

@@ -3,6 +3,7 @@ import type { CodeForm } from '../core/error-codes.ts'
 import type { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { End } from './canon/events.ts'
+import type { Opaque } from './canon/request.ts'
 import type { Usage } from './canon/usage.ts'
 
 /** Facts of one reply, shared by all that write a piece of it. */
@@ -31,6 +32,8 @@ export interface ReplyContext {
   opened: boolean
   /** What the provider had counted before its first content. */
   counted?: Usage | undefined
+  /** What stood in the beginning of the provider's stream that only one format can say. */
+  beginning?: Opaque | undefined
 }
 
 /** What is known only when the reply has ended and its cost is settled. */

@@ -149,6 +149,8 @@ export interface PassFacts {
   usage?: Usage | undefined
   /** What a stream had counted before its first content. */
   firstUsage?: Usage | undefined
+  /** What stood in the beginning of a stream that only one format can say. */
+  beginning?: Opaque | undefined
   end?: End | undefined
   fault?: Fault | undefined
   /** The provider's own id of the reply, where it has come. */

@@ -2,11 +2,13 @@
 import type { HeldBy } from '../servers-real/rows.ts'
 
 export interface BehaviourRow {
-  /** The package or the list. */
+  /** The package, the list or the gateway. */
   readonly who: string
   readonly version: string
   readonly input: string
   readonly does: string
   readonly makes: string
+  /** Where it was read or what was run; rows of one page have it all or not at all. */
+  readonly source?: string
   readonly tests: readonly HeldBy[]
 }

@@ -9,6 +9,7 @@ import { ROOT, read } from '../repository/source-tree.ts'
 import { type HeldBy, ROWS } from '../servers-real/rows.ts'
 import { every } from '../support/every.ts'
 import { CLIENT_ROWS } from './client-rows.ts'
+import { PEER_ROWS } from './peer-rows.ts'
 import { PRICE_LIST_ROWS } from './price-list-rows.ts'
 
 /** Texts of a file, as patterns: what stands in `${}` may be anything. */
@@ -63,7 +64,7 @@ function unheld([file, title]: HeldBy): string | undefined {
 t.test('each row names tests that exist', async (t) => {
   await every(t, 'every row', async (t) => {
     const servers = ROWS.map(({ server, request, tests }) => ({ who: server, input: request, tests }))
-    for (const { who, input, tests } of [...servers, ...CLIENT_ROWS, ...PRICE_LIST_ROWS]) {
+    for (const { who, input, tests } of [...servers, ...CLIENT_ROWS, ...PEER_ROWS, ...PRICE_LIST_ROWS]) {
       t.not(tests.length, 0, `${who}, ${input}: a test`)
       for (const one of tests) t.equal(unheld(one), undefined, `${who}, ${input}`)
     }

@@ -183,6 +183,15 @@ t.test('what stays as it is', async (t) => {
   t.equal(stageOf(plain.metadata), undefined)
 })
 
+t.test('a member that got no value is left out, and the schema says what is missing', async (t) => {
+  for (const stream of [false, true]) {
+    scripted('openai-chat', { text: ['{"name": "Alice", ', '"age":'] })
+    const { text, metadata } = await ask(CLIENTS.chat, 'openai-chat', { ...CLIENTS.chat.body('json_schema'), stream, plugins: [PLUGIN] })
+    t.same(JSON.parse(text), { name: 'Alice' }, stream ? 'streamed' : 'whole')
+    t.match(stageOf(metadata), { data: { improved: true, valid: true, schema_valid: false } })
+  }
+})
+
 t.test('certain bytes leave before the next ones come', async (t) => {
   const upstream = upstreams.get('openai-chat')
   if (!upstream) return

@@ -44,6 +44,11 @@ export class Signatures {
     return signature
   }
 
+  /** Counts a signature of a recording as issued by an account that is not here. */
+  static announce(signature: string): void {
+    issuedAnywhere.add(signature)
+  }
+
   /** True for what any stand-in has issued: a provider may leave out what another account of its own supplier holds, without a refusal. */
   static isIssued(signature: string): boolean {
     return issuedAnywhere.has(signature)

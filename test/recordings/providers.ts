@@ -10,6 +10,8 @@ interface Provider {
   wire: AnyWireName
   /** The shipped preset that recorded requests of this provider must pass. */
   preset?: string
+  /** The model whose rules hold at the stand-in of the preset (test/providers/rules), where they differ from model to model. */
+  ruled?: string
   /** In the words of docs/configuration.md#quirks, on top of the preset. */
   quirks?: string
   /** Models that this entry is for; the first entry that fits serves. */
@@ -18,6 +20,8 @@ interface Provider {
 
 /** Gemini models that take a level of thinking: the quirk of config/catalog/google.yaml. */
 const LEVEL = /^gemini-3/
+const LEVELLED = { ruled: 'gemini-3.8-flash', quirks: 'thinking: level, efforts: [low, medium, high]' }
+const CLAUDE = 'us.anthropic.claude-sonnet-4-6'
 
 const PROVIDERS: readonly Provider[] = [
   { name: 'openai', host: /^api\.openai\.com$/, wire: 'openai-chat', preset: 'openai-chat', quirks: 'explicit_caching: true' },
@@ -44,9 +48,9 @@ const PROVIDERS: readonly Provider[] = [
   { name: 'openrouter', host: /openrouter/, wire: 'openai-responses', quirks: 'reasoning: object, explicit_caching: true' },
   { name: 'other-responses', host: /./, wire: 'openai-responses' },
   { name: 'claude', host: /./, wire: 'anthropic', preset: 'anthropic' },
-  { name: 'vertex-level', host: /aiplatform/, wire: 'gemini', model: LEVEL, preset: 'vertex-gemini', quirks: 'thinking: level' },
+  { name: 'vertex-level', host: /aiplatform/, wire: 'gemini', model: LEVEL, ...LEVELLED, preset: 'vertex-gemini' },
   { name: 'vertex', host: /aiplatform/, wire: 'gemini', preset: 'vertex-gemini' },
-  { name: 'gemini-level', host: /./, wire: 'gemini', model: LEVEL, preset: 'gemini', quirks: 'thinking: level' },
+  { name: 'gemini-level', host: /./, wire: 'gemini', model: LEVEL, ...LEVELLED, preset: 'gemini' },
   { name: 'gemini', host: /./, wire: 'gemini', preset: 'gemini' },
   // How each family of models is requested to think.
   {
@@ -55,15 +59,17 @@ const PROVIDERS: readonly Provider[] = [
     wire: 'bedrock-converse',
     model: /claude-sonnet-4-6/,
     preset: 'bedrock',
+    ruled: CLAUDE,
     quirks: 'thinking: adaptive',
   },
-  { name: 'bedrock-claude', host: /./, wire: 'bedrock-converse', model: /claude|inference-profile/, preset: 'bedrock' },
+  { name: 'bedrock-claude', host: /./, wire: 'bedrock-converse', model: /claude|inference-profile/, preset: 'bedrock', ruled: CLAUDE },
   {
     name: 'bedrock-nova',
     host: /./,
     wire: 'bedrock-converse',
     model: /nova/,
     preset: 'bedrock',
+    ruled: 'us.amazon.nova-2-lite-v1:0',
     // One recorded request names a guardrail, which the operator has to have named.
     quirks: 'thinking: reasoningConfig, top_k: inferenceConfig, guardrails: [xbgw7g293v7o]',
   },
@@ -76,12 +82,28 @@ export const UPSTREAM_MODEL = 'upstream-model'
 
 const slugOf = (provider: Provider): string => `recorded/${provider.name}`
 
-/** The model through which this exchange goes to its own provider. */
-export function modelFor({ host, wire, model: name }: Exchange): string {
+function providerOf({ host, wire, model: name }: Exchange): Provider {
   const found = PROVIDERS.find((each) => each.wire === wire && each.host.test(host) && (each.model?.test(name) ?? true))
   if (!found) throw new Error(`no provider for ${host}`)
-  return slugOf(found)
+  return found
 }
+
+/** A model of the gateway, and what its provider stands for. */
+export interface RecordedModel {
+  readonly model: string
+  readonly preset?: string | undefined
+  readonly ruled?: string | undefined
+}
+
+const modelOf = (provider: Provider): RecordedModel => ({ model: slugOf(provider), preset: provider.preset, ruled: provider.ruled })
+
+/** The model through which this exchange goes to its own provider. */
+export const ownModel = (exchange: Exchange): RecordedModel => modelOf(providerOf(exchange))
+
+export const modelFor = (exchange: Exchange): string => ownModel(exchange).model
+
+/** A model of each provider that has a preset. */
+export const PRESET_MODELS: readonly RecordedModel[] = PROVIDERS.filter(({ preset }) => preset !== undefined).map(modelOf)
 
 /** A model of each wire that takes what has no setting of its own. */
 export const ANY_MODEL: Readonly<Record<WireName, string>> = {

@@ -1,5 +1,6 @@
 /** What an exchange's recorded reply holds, whatever its wire. */
 import type { JsonObject } from '../../src/core/json.ts'
+import type { Answer } from '../support/upstream.ts'
 import type { AnyWireName } from '../support/wire.ts'
 import type { Exchange } from './cassettes.ts'
 import type { Expected } from './expected.ts'
@@ -27,6 +28,11 @@ const STREAM: Readonly<Record<AnyWireName, (stream: string) => Expected>> = {
   'bedrock-anthropic': () => {
     throw new Error('no stream of InvokeModelWithResponseStream is recorded')
   },
+}
+
+/** The recorded reply, byte for byte. */
+export function answerOf({ status, headers, body, binary }: Exchange): Answer {
+  return { status, headers, body: [binary ? Buffer.from(body, 'latin1') : body] }
 }
 
 export function expectedOf(exchange: Exchange): Expected {

@@ -12,7 +12,7 @@ import { type Difference, differences } from './compare.ts'
 import { failureDifferences, failureOf } from './failures.ts'
 import { requiredFolder } from './folder.ts'
 import { configuration, modelFor } from './providers.ts'
-import { expectedOf } from './recorded.ts'
+import { answerOf, expectedOf } from './recorded.ts'
 import { Tally } from './tally.ts'
 import { memberDifferences } from './whole.ts'
 
@@ -41,11 +41,9 @@ if (folder !== undefined)
     t.teardown(() => gateway.close())
     const tally = new Tally('replies')
     for (const exchange of exchanges) {
-      const { status, headers, body, streamed, binary } = exchange
-      const bytes = binary ? Buffer.from(body, 'latin1') : body
-      upstream.script = () => ({ status, headers, body: [bytes] })
+      upstream.script = () => answerOf(exchange)
       for (const client of CLIENTS) {
-        const response = await gateway.post(client.path, shortRequest(client, modelFor(exchange), streamed))
+        const response = await gateway.post(client.path, shortRequest(client, modelFor(exchange), exchange.streamed))
         tally.settle(t, exchange, client.id, replyDifferences(client, exchange, response.status, await response.text()))
       }
     }

@@ -168,7 +168,7 @@ export const ROWS: readonly Row[] = [
     server: 'Ollama',
     request: 'More requests than `OLLAMA_NUM_PARALLEL`',
     does: 'They wait without limit, and without a head',
-    makes: 'The preset waits ten minutes for the first byte; a provider of another dialect needs `timeouts.first_byte`',
+    makes: 'The presets `ollama`, `ollama-responses` and `ollama-messages` wait ten minutes for the first byte',
     tests: [['servers-real/ollama-life', 'more requests than it serves at once are all served']],
   },
   {

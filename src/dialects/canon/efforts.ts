@@ -37,15 +37,16 @@ const WIDELY_KNOWN = ['minimal', 'low', 'medium', 'high'] as const
 
 /**
  * The effort that a provider without budgets gets for one: never above high, unless the quirk `efforts` lists more, since the
- * caller did not name it.
+ * caller did not name it; and never none where there is another, since a budget is a request to think.
  */
 export function effortForBudget(budget: number, output: number | undefined, offered: readonly string[] | undefined): string {
-  return nearestEffort(effortOfBudget(budget, output), offered, WIDELY_KNOWN)
+  const thinking = offered?.filter((name) => name !== 'none')
+  return nearestEffort(effortOfBudget(budget, output), thinking?.length === 0 ? offered : thinking, WIDELY_KNOWN)
 }
 
 /**
- * The nearest effort that is offered; the lower one where two are as near. A word that is none of ours counts as medium, unless all
- * that the wire has are offered: then it is a provider's own and stays.
+ * The nearest effort that is offered; the lower one where two are as near, unless it is `none`: of `none` and `high`, `low` becomes
+ * `high`. A word that is none of ours counts as medium, unless all that the wire has are offered: then it is a provider's own and stays.
  * @param offered the quirk `efforts`; without it, or where it lists none of ours, `usual` are offered.
  */
 export function nearestEffort(effort: string, offered: readonly string[] | undefined, usual: readonly string[] = EFFORTS): string {
@@ -55,7 +56,8 @@ export function nearestEffort(effort: string, offered: readonly string[] | undef
   const choice = (known.length > 0 ? known : usual).toSorted((a, b) => rank(a) - rank(b))
   if (rank(effort) === -1 && known.length === 0 && usual === EFFORTS) return effort
   const wanted = rank(effort) === -1 ? rank('medium') : rank(effort)
-  const distance = (name: string): number => Math.abs(rank(name) - wanted)
+  // A little farther than it is, so that thinking wins where it is as near.
+  const distance = (name: string): number => Math.abs(rank(name) - wanted) + (name === 'none' ? 0.5 : 0)
   return choice.reduce((best, each) => (distance(each) < distance(best) ? each : best))
 }
 

@@ -85,7 +85,7 @@ export const closedSchemas = flag(
 )
 
 export const unsignedReasoning = flag(
-  'True: the provider takes reasoning of earlier turns without a signature or encrypted content, such as that of another format, and its model reads it. If unset: such reasoning is left out.',
+  'True: the provider takes reasoning of earlier turns without a signature or encrypted content, such as that of another format, and its model reads it. False: it refuses the open text of a thought. If unset: such reasoning is left out, but for what a caller of Responses sends to a provider of Responses.',
 )
 
 export const webSearch = flag('True: the provider has a web search of its own, which the engine `native` uses.')

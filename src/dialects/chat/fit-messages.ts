@@ -162,16 +162,19 @@ function fitMark(part: JsonObject, { mark }: MessageFit, dropped: Set<string>): 
 /**
  * A reply that comes back as the SDKs of OpenAI hold it, without what says nothing: members of null (Python, openai 2.54.0:
  * `annotations`, `audio`, `function_call`) and what their helpers have read from the text (JavaScript, openai 7.57.0, `lib/parser.ts`:
- * `parsed` of a message, `parsed_arguments` of a function). Strict providers refuse them.
+ * `parsed` of a message, `parsed_arguments` of a function). Strict providers refuse them. `executed_tools` stands in replies of Groq
+ * alone (npm groq-sdk 1.6.0: in `ChatCompletionMessage`, not in `ChatCompletionAssistantMessageParam`).
  */
 function plainMessage(message: JsonObject): JsonObject {
-  const isEmpty = (name: string): boolean => name === 'parsed' || (message[name] === null && name !== 'content')
+  const isEmpty = (name: string): boolean => REPLY_ONLY.has(name) || (message[name] === null && name !== 'content')
   for (const name in message) {
     if (!isEmpty(name)) continue
     return Object.fromEntries(Object.entries(message).filter(([each]) => !isEmpty(each)))
   }
   return message
 }
+
+const REPLY_ONLY: ReadonlySet<string> = new Set(['parsed', 'executed_tools'])
 
 interface CallFit {
   readonly shortIds: boolean

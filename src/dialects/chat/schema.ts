@@ -64,6 +64,8 @@ const responseFormat = Type.Union([
     }),
   }),
   Type.Object({ type: Type.Literal('grammar'), grammar: Type.String() }),
+  // vLLM and SGLang (vllm/entrypoints/openai/chat_completion/protocol.py, StructuralTagResponseFormat; PyPI sglang 0.5.23, protocol.py).
+  Type.Object({ type: Type.Literal('structural_tag') }),
 ])
 
 export const chatRequest = Type.Object({

@@ -37,6 +37,12 @@ const ROWS: readonly ReasoningRow[] = [
       'OpenAI: a reasoning item without its successor, or the other way round (recorded: test_openai_responses_thinking_with_modified_history)',
   },
   {
+    wires: ['responses'],
+    text: /'input\[\d+\]\.content'.{0,80}\bmaximum length 0\b/i,
+    source:
+      'OpenAI and Azure, of the open text of a thought: github.com/musistudio/claude-code-router/issues/1783, github.com/microsoft/agent-framework-go/issues/783',
+  },
+  {
     wires: ['bedrock'],
     text: /cannot contain reasoning content|reasoning_?content.{0,40}(?:not supported|is not allowed|not permitted)/i,
     source: 'github.com/can1357/oh-my-pi/pull/9086',

@@ -4,6 +4,7 @@ import { Fault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
 import { isErrorEvent } from '../canon/error-shape.ts'
 import { type End, isAnother, type StreamEvent } from '../canon/events.ts'
+import type { Opaque } from '../canon/request.ts'
 import { noteTier } from '../canon/served-tier.ts'
 import { StreamWords } from '../canon/stream-words.ts'
 import type { Usage } from '../canon/usage.ts'
@@ -18,6 +19,14 @@ import { OPAQUE, WIRE } from './wire.ts'
 
 /** Members of a message that only callers of this wire are shown. */
 export const MEMBERS = ['container', 'context_management', 'stop_details', 'diagnostics', 'input_transformations'] as const
+
+/**
+ * Members that stand in `message_start` and nowhere else in a stream: clients read them there alone (npm @anthropic-ai/sdk 1.14.0,
+ * lib/MessageStream.js, accumulateMessage).
+ */
+export function beginningOf({ diagnostics }: JsonObject): Opaque | undefined {
+  return isObject(diagnostics) ? { dialect: WIRE, type: OPAQUE.message, data: { diagnostics } } : undefined
+}
 
 /** How a turn ended, from the facts of its last `message_delta` or of the whole message. */
 export function endOf(facts: JsonObject, usage: Json | undefined, sawCall: boolean): End {
@@ -129,6 +138,8 @@ export class MessagesStreamDecoder implements StreamDecoder {
     this.keep(message)
     const model = stringOf(message.model)
     out.push(model === undefined ? { type: 'start' } : { type: 'start', model })
+    const beginning = beginningOf(message)
+    if (beginning) out.push({ type: 'opaque', of: beginning })
     this.report(this.reports.start(message.usage), out)
     this.content(message, out)
   }

@@ -131,6 +131,8 @@ export class OwnMembers {
   }
 }
 
+const isBeginning = ({ dialect, type }: Opaque): boolean => dialect === WIRE && type === OPAQUE.message
+
 /** The envelope of a message, complete as the types of the SDK want it, but for what its end adds. */
 export function messageHead(ctx: ReplyContext): JsonObject {
   const head: JsonObject = {
@@ -147,6 +149,7 @@ export function messageHead(ctx: ReplyContext): JsonObject {
     diagnostics: null,
     usage: usageSoFar(ctx.counted),
   }
+  if (ctx.beginning && isBeginning(ctx.beginning)) head.diagnostics = ctx.beginning.data.diagnostics ?? null
   if (ctx.provider !== '') head.provider = ctx.provider
   return head
 }

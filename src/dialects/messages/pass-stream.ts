@@ -10,7 +10,7 @@ import { binary, FrameSplitter, frameData, textBytes, utf8 } from '../sse/frames
 import type { Final, PassStream, ReplyContext } from '../types.ts'
 import { BlockNumbers } from './block-numbers.ts'
 import { CallInputs } from './call-inputs.ts'
-import { endOf, MEMBERS } from './decode-stream.ts'
+import { beginningOf, endOf, MEMBERS } from './decode-stream.ts'
 import { MessagesStreamEncoder } from './encode-stream.ts'
 import { decodeFault } from './fault.ts'
 import { KNOWN_BLOCKS, KNOWN_DELTAS, KNOWN_EVENTS } from './known-words.ts'
@@ -51,6 +51,7 @@ function isWhole(frame: string): boolean {
 export class PassStreamOfMessages implements PassStream {
   usage?: Usage | undefined
   firstUsage?: Usage | undefined
+  beginning: PassStream['beginning']
   end?: End
   fault?: Fault
   replyId: string | undefined
@@ -235,6 +236,7 @@ export class PassStreamOfMessages implements PassStream {
     for (const key of MEMBERS) if ((message[key] ?? null) !== null) this.members[key] = message[key]
     this.usage = this.reports.start(message.usage) ?? this.usage
     this.firstUsage = this.usage
+    this.beginning = beginningOf(message)
     const frames = objectsOf(content).map((block, index) => wholeBlock(block, index))
     const text = frames.length === 0 ? '' : this.route(binary(frames.join('')))
     const { stop_reason, stop_sequence = null, usage = null } = message

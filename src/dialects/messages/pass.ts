@@ -8,6 +8,7 @@ import { isErrorEvent } from '../canon/error-shape.ts'
 import { GATEWAY_KEYS } from '../canon/request-fields.ts'
 import { StreamWords } from '../canon/stream-words.ts'
 import type { Encoded, Final, PassFacts, PassResult, PassWire, ReplyContext, Target } from '../types.ts'
+import { dropBlankTexts } from './blank-texts.ts'
 import { markLastBlock, markPrefix } from './cache-prefix.ts'
 import { serverToolName } from './check.ts'
 import { endOf } from './decode-stream.ts'
@@ -65,6 +66,7 @@ function passRequest(body: JsonObject, target: Target): Encoded {
   if (user !== undefined && metadata.user_id !== user) copy.metadata = { ...metadata, user_id: user }
   const dropped: string[] = RECORDED.filter((key) => (body[key] ?? null) !== null)
   if (wantsDefaultFallbacks(body)) dropped.push('fallbacks')
+  dropBlankTexts(copy)
   if (body.cache_control === undefined) markPrefix(copy, target, true)
   fitToTarget(copy, target, dropped)
   markLastBlock(copy, target, dropped)

@@ -17,9 +17,13 @@ function isSpoken({ type, role }: JsonObject): boolean {
 /** True for what may stand between reasoning and what it led to. */
 const isBetween = (item: Json | undefined): boolean => isObject(item) && (item.type === 'reasoning' || isGatewayItem(item))
 
-/** Without its encrypted content a provider that stores nothing does not know the item: "Item with id 'rs_…' not found". */
-function isEmptyReasoning({ encrypted_content: encrypted, content }: JsonObject): boolean {
-  return (encrypted ?? null) === null && !(Array.isArray(content) && content.length > 0)
+/**
+ * Without its encrypted content a provider that stores nothing does not know the item: "Item with id 'rs_…' not found". The open text of
+ * a thought stands for it where the provider reads that (the quirk `unsigned_reasoning`).
+ */
+function isEmptyReasoning({ encrypted_content: encrypted, content }: JsonObject, { quirks }: Target): boolean {
+  if ((encrypted ?? null) !== null) return false
+  return quirks.unsigned_reasoning === false || !(Array.isArray(content) && content.length > 0)
 }
 
 /** Reasoning belongs in front of what it led to (recorded: test_openai_responses_thinking_with_modified_history). */
@@ -31,14 +35,14 @@ function isDangling(input: readonly Json[], at: number): boolean {
 }
 
 /** @returns the name of what is left out, undefined where the item is sent. */
-function lossOf(input: readonly Json[], at: number, { account }: Target): string | undefined {
+function lossOf(input: readonly Json[], at: number, target: Target): string | undefined {
   const item = input[at]
   if (!isObject(item)) return undefined
   const type = String(item.type)
   if (isGatewayItem(item)) return type
   const { encrypted_content: encrypted } = item
-  if (isMarked(encrypted) && ownReasoning(encrypted, account) === undefined) return type
-  return type === 'reasoning' && (isEmptyReasoning(item) || isDangling(input, at)) ? type : undefined
+  if (isMarked(encrypted) && ownReasoning(encrypted, target.account) === undefined) return type
+  return type === 'reasoning' && (isEmptyReasoning(item, target) || isDangling(input, at)) ? type : undefined
 }
 
 /** Longer ids of calls are refused (github.com/earendil-works/pi/issues/1022). */
@@ -52,8 +56,27 @@ function withoutExtras({ status: _status, format: _format, signature: _signature
   return item
 }
 
+/** How OpenAI's ids of a kind begin; it refuses others: "Expected an ID that begins with 'fc'" (github.com/nodetool-ai/nodetool/pull/4252). */
+const PREFIXES: ReadonlyMap<unknown, string> = new Map([
+  ['message', 'msg'],
+  ['function_call', 'fc'],
+  ['function_call_output', 'fc'],
+])
+
+/** True for an id of another provider's, which says nothing where items are not stored. */
+function isStrangeId({ type, id }: JsonObject): boolean {
+  const prefix = typeof id === 'string' ? PREFIXES.get(type) : undefined
+  return prefix !== undefined && !String(id).startsWith(prefix)
+}
+
+/** OpenAI refuses a text beside what it encrypted: "Expected an array with maximum length 0" (musistudio/claude-code-router/issues/1783). */
+function withoutText({ content: _content, ...item }: JsonObject): JsonObject {
+  return item
+}
+
 function fitted(item: JsonObject, { account, quirks }: Target): JsonObject {
-  let fit = item
+  let fit = isStrangeId(item) ? withoutId(item) : item
+  if (item.type === 'reasoning' && item.content !== undefined && quirks.unsigned_reasoning === false) fit = withoutText(fit)
   const { encrypted_content: encrypted, call_id: callId } = item
   if (isMarked(encrypted)) fit = { ...fit, encrypted_content: ownReasoning(encrypted, account) }
   if (typeof callId === 'string' && callId.length > LONGEST_CALL_ID) fit = { ...fit, call_id: shortCallId(callId) }

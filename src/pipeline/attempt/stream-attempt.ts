@@ -273,6 +273,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
     this.committed = true
     exchange.run.commit(plan.endpoint, exchange.head.clock.monotonic())
     exchange.run.ctx.counted = plan.relay.facts.firstUsage
+    exchange.run.ctx.beginning = plan.relay.facts.beginning
     if (!this.cancellation.discarding) exchange.run.reply?.open()
     if (exchange.request.source && !isReadLater(exchange)) exchange.request.forget()
   }

@@ -78,6 +78,7 @@ export class EventRelay implements Relay, RelayFacts {
   images = 0
   usage: PassFacts['usage']
   firstUsage: PassFacts['firstUsage']
+  beginning: PassFacts['beginning']
   end: PassFacts['end']
   fault: Fault | undefined
   private readonly path: EventSink
@@ -115,6 +116,7 @@ export class EventRelay implements Relay, RelayFacts {
     let content = false
     for (const event of events) {
       if (event.type === 'usage') this.usage = event.usage
+      else if (event.type === 'opaque') this.beginning ??= this.begun || content ? undefined : event.of
       else if (event.type === 'end') this.end = endOf(event)
       else if (event.type === 'fault') this.fault ??= event.fault
       else if (event.type === 'block-delta') this.relayed += Buffer.byteLength(event.text)

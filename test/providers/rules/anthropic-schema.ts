@@ -1,6 +1,6 @@
 /** Fields that api.anthropic.com takes at /v1/messages (types of @anthropic-ai/sdk 1.14.0, MessageCreateParamsBase and its blocks). */
 import { type TSchema, Type } from 'typebox'
-import type { JsonObject } from '../../../src/core/json.ts'
+import type { Json, JsonObject } from '../../../src/core/json.ts'
 import { list, object } from '../../support/fold.ts'
 import { closed, type Departure, departures, words } from '../schema.ts'
 
@@ -75,7 +75,17 @@ const BLOCKS = {
   text_editor_code_execution_tool_result: answered,
   tool_search_tool_result: answered,
   container_upload: closed({ type: text, file_id: text, ...mark }),
+  advisor_tool_result: answered,
+  mcp_tool_use: closed({ type: text, id: text, name: text, server_name: text, input: any, ...mark }),
+  mcp_tool_result: closed({ type: text, tool_use_id: text, content: optional(any), is_error: optional(Type.Boolean()), ...mark }),
 } satisfies Record<string, TSchema>
+
+/** Blocks that one beta alone knows (@anthropic-ai/sdk 1.14.0, BetaContentBlockParam), with how its name begins. */
+const BETA_BLOCKS: ReadonlyMap<unknown, string> = new Map([
+  ['advisor_tool_result', 'advisor-tool-'],
+  ['mcp_tool_use', 'mcp-client-'],
+  ['mcp_tool_result', 'mcp-client-'],
+])
 
 const BY_ROLE: Readonly<Record<string, readonly (keyof typeof BLOCKS)[]>> = {
   user: ['text', 'image', 'document', 'search_result', 'tool_result', 'container_upload'],
@@ -227,9 +237,17 @@ export function departure(body: JsonObject, betas: readonly string[]): Departure
     : fields
   const wrong = checkBody(plain)
   if (wrong) return wrong
+  const isOfBeta = (type: Json | undefined): boolean => {
+    const beta = BETA_BLOCKS.get(type)
+    return beta !== undefined && betas.some((each) => each.startsWith(beta))
+  }
   return firstOf(list(body.messages), ({ role, content }, i) =>
     Array.isArray(content)
-      ? firstOf(list(content), (block, j) => blockDeparture(object(block), `messages.${i}.content.${j}`, BY_ROLE[String(role)]))
+      ? firstOf(list(content), (block, j) => {
+          const allowed = BY_ROLE[String(role)]
+          const known = role === 'assistant' && isOfBeta(block.type) ? [...allowed, String(block.type)] : allowed
+          return blockDeparture(object(block), `messages.${i}.content.${j}`, known)
+        })
       : undefined,
   )
 }

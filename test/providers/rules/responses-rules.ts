@@ -106,6 +106,13 @@ function reasoningRefusal(items: readonly JsonObject[], { signatures }: Call): R
     // Recorded: test_openai_responses_thinking_with_modified_history.
     if (!follows)
       return refusal({ message: `Item '${id}' of type 'reasoning' was provided without its required following item.`, param: 'input' })
+    // github.com/musistudio/claude-code-router/issues/1783, github.com/microsoft/agent-framework-go/issues/783 (Azure)
+    if (list(item.content).length > 0)
+      return refusal({
+        message: `Invalid 'input[${index}].content': array too long. Expected an array with maximum length 0, but got an array with length ${list(item.content).length} instead.`,
+        param: `input[${index}].content`,
+        code: 'array_above_max_length',
+      })
     // github.com/openai/codex/issues/8119
     if (typeof encrypted === 'string' && !signatures.verify(encrypted))
       return refusal({
