@@ -28,7 +28,7 @@ export const chatQuirks = {
   ]),
   efforts,
   thinking_off: oneOf(
-    'What is sent where a request wants no thinking: the effort `none` or the nearest (`effort`), `thinking: {type: disabled}` (`thinking`), `enable_thinking: false`, that within `chat_template_kwargs`, or `reasoning: {enabled: false}` (`reasoning`). If unset: `effort`.',
+    'What is sent where a request wants no thinking: the effort `none` or the nearest (`effort`), `thinking: {type: disabled}` (`thinking`), `enable_thinking: false`, that within `chat_template_kwargs`, or `reasoning: {enabled: false}` (`reasoning`). The other words are taken out of a caller’s request. If unset: `effort`, and where `efforts` does not have `none`, a caller’s own word passes.',
     THINKING_OFF,
   ),
   reasoning_replay: word(

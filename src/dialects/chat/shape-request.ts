@@ -9,11 +9,11 @@ import type { Reasoning } from '../canon/request.ts'
 import { type CapWire, fitUser, losesTier, sendsCap, takeTierWords, tierToSend, tierWord } from '../canon/request-fields.ts'
 import type { Quirks } from '../quirks.ts'
 import type { Target } from '../types.ts'
-import { requestedCap, requestedReasoning } from './check.ts'
+import { isSwitchedOff, requestedCap, requestedReasoning } from './check.ts'
 import { DOCUMENT_URL } from './file-parts.ts'
 import { countLogprobs, schemaOf, withOneSystem, withoutLoose, withoutNull, withoutSchema, withParameters, writeMfjs } from './fit-forms.ts'
 import { fitAssistant, fitParts, type MessageFit, shortId, withAssistantAfterTools, withJoinedText, withoutMedia } from './fit-messages.ts'
-import { switchThinkingOff } from './no-thinking.ts'
+import { fitSwitches, switchThinkingOff } from './no-thinking.ts'
 import { requestRunningUsage } from './running-usage.ts'
 import { SAMPLING } from './wire.ts'
 
@@ -144,8 +144,10 @@ function reasoningObject(requested: Reasoning, quirks: Quirks, dropped: string[]
 /** `exclude` never goes upstream: the gateway itself leaves reasoning out of the reply. */
 function setReasoning(body: JsonObject, target: Target, dropped: string[]): void {
   const requested = requestedReasoning(body)
+  const isSwitched = isSwitchedOff(body)
   remove(body, 'reasoning')
   remove(body, 'reasoning_effort')
+  if (!fitSwitches(body, target.quirks, dropped) && isSwitched) return
   if (!requested || (requested.effort ?? requested.maxTokens ?? requested.enabled ?? requested.summary) === undefined) return
   const { supported, quirks } = target
   if (supported && !supported.has('reasoning') && !supported.has('reasoning_effort')) {
