@@ -28,6 +28,11 @@ export interface Certified {
   readonly setting?: string
 }
 
+const TYPED: Lack = { ability: 'replay', why: 'its types have no field for signed reasoning' }
+const OTHER_NAME: Lack = { ability: 'reasoning', why: 'its types have reasoning_content alone' }
+/** `otherReasoningKeys` of eino-ext/libs/acl/openai 0.1.11. */
+const QUOTED: Lack = { ability: 'reasoning', why: 'it shows the JSON text of each piece, with its quotation marks' }
+
 type Row = readonly [name: string, pinned: string, format: Format, more?: Partial<Certified>]
 
 const WHOLE = ['whole'] as const
@@ -187,12 +192,13 @@ export const CERTIFIED: readonly Certified[] = [
     ['agent-framework, responses', 'agent-framework-openai', 'Responses', { repeats: true, setting: STORE }],
   ]),
   ...rows('Go', 'task', BOTH, [
-    ['openai-go, chat', 'github.com/openai/openai-go/v3', 'Chat Completions', { repeats: true }],
-    ['openai-go, responses', 'github.com/openai/openai-go/v3', 'Responses', { repeats: true }],
+    ['openai-go, chat', 'github.com/openai/openai-go/v3', 'Chat Completions', { repeats: true, features: true, lacks: [TYPED] }],
+    ['openai-go, responses', 'github.com/openai/openai-go/v3', 'Responses', { repeats: true, features: true }],
     ['anthropic-sdk-go', 'github.com/anthropics/anthropic-sdk-go', 'Messages', { repeats: true }],
-    ['go-openai', 'github.com/sashabaranov/go-openai', 'Chat Completions', { repeats: false }],
-    ['langchaingo', 'github.com/tmc/langchaingo', 'Chat Completions', { repeats: false }],
-    ['eino', 'github.com/cloudwego/eino-ext/components/model/openai', 'Chat Completions', { repeats: false }],
+    ['anthropic-sdk-go with thinking', 'github.com/anthropics/anthropic-sdk-go', 'Messages', { repeats: true, features: true }],
+    ['go-openai', 'github.com/sashabaranov/go-openai', 'Chat Completions', { repeats: false, features: true, lacks: [OTHER_NAME, TYPED] }],
+    ['langchaingo', 'github.com/tmc/langchaingo', 'Chat Completions', { repeats: false, features: true, lacks: [OTHER_NAME, TYPED] }],
+    ['eino', 'github.com/cloudwego/eino-ext/components/model/openai', 'Chat Completions', { repeats: false, features: true, lacks: [QUOTED, TYPED] }],
   ]),
   ...rows('Java', 'task', BOTH, [
     ['openai-java, chat', 'openai-java', 'Chat Completions', { repeats: true }],
