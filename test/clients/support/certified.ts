@@ -81,6 +81,19 @@ export const CERTIFIED: readonly Certified[] = [
       { repeats: true, lacks: [{ ability: 'replay', from: APART, why: 'it sends back the text of reasoning only' }] },
     ],
     ['ai-sdk anthropic', '@ai-sdk/anthropic', 'Messages', { repeats: true }],
+    [
+      'mastra openai responses',
+      '@mastra/core',
+      'Responses',
+      { repeats: false, setting: STORE, lacks: [{ ability: 'replay', why: 'its model refers to reasoning by its id unless store is false' }] },
+    ],
+    [
+      'mastra openai-compatible',
+      '@mastra/core',
+      'Chat Completions',
+      { repeats: false, lacks: [{ ability: 'replay', from: APART, why: 'it sends back the text of reasoning only' }] },
+    ],
+    ['mastra anthropic', '@mastra/core', 'Messages', { repeats: false }],
     ['openai-agents responses', '@openai/agents', 'Responses', { repeats: true }],
     [
       'openai-agents chat',
