@@ -70,6 +70,9 @@ export const chatQuirks = {
     '`mfjs`: schemas of tools and of the answer are written in the subset of JSON Schema of that name; what it cannot say is left out or stands beside it. A schema of more than 120,000 characters, or one that multiplies when it is written so, is sent as it is.',
     ['mfjs'],
   ),
+  boolean_schemas: flag(
+    'False: the provider refuses a tool whose schema has `true` or `false` in the place of a schema, as the MCP SDK for Go writes it; `{}` and `{"not": {}}` are sent.',
+  ),
   cache_control: flag('True: the provider takes `cache_control` on parts of messages and on tools. Otherwise the marks are left out.'),
   closed_schemas: closedSchemas,
   explicit_caching: explicitCaching,

@@ -9,6 +9,7 @@ import type { Reasoning } from '../canon/request.ts'
 import { type CapWire, fitUser, losesTier, sendsCap, takeTierWords, tierToSend, tierWord } from '../canon/request-fields.ts'
 import type { Quirks } from '../quirks.ts'
 import type { Target } from '../types.ts'
+import { withSchemaObjects } from './boolean-schemas.ts'
 import { isSwitchedOff, requestedCap, requestedReasoning } from './check.ts'
 import { DOCUMENT_URL } from './file-parts.ts'
 import { countLogprobs, schemaOf, withOneSystem, withoutLoose, withoutNull, withoutSchema, withParameters, writeMfjs } from './fit-forms.ts'
@@ -219,6 +220,7 @@ function fitForms(body: JsonObject, quirks: Quirks): void {
   if (quirks.one_system_message === true) body.messages = withOneSystem(body.messages)
   if (quirks.null_content === false) body.messages = withoutNull(body.messages)
   if (quirks.tool_parameters === 'required' && Array.isArray(body.tools)) body.tools = body.tools.map(withParameters)
+  if (quirks.boolean_schemas === false && Array.isArray(body.tools)) body.tools = body.tools.map(withSchemaObjects)
   if (quirks.stop === 'list' && typeof body.stop === 'string') body.stop = [body.stop]
   if (quirks.logprobs === 'count' && typeof body.logprobs === 'boolean') countLogprobs(body)
 }
