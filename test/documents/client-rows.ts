@@ -49,6 +49,17 @@ export const CLIENT_ROWS: readonly BehaviourRow[] = [
     ],
   },
   {
+    who: 'async-openai (Rust)',
+    version: '0.43.0',
+    input: 'A reply or a chunk without `created`, or with a `service_tier` that OpenAI does not have',
+    does: 'Throws it away',
+    makes: '`created` is filled in, and a tier is one of OpenAI’s words or left out',
+    tests: [
+      ['gateway/typed-members', 'whole replies'],
+      ['gateway/typed-members', 'streams'],
+    ],
+  },
+  {
     who: '@anthropic-ai/sdk (npm), the tool runner',
     version: '1.14.0',
     input: 'The result of a tool, at any server',
