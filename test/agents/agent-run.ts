@@ -91,6 +91,8 @@ export interface CertifiedAgent {
   aside?(view: View): Said | undefined
   /** The request by which the agent has its conversation summarised. */
   readonly asksForSummary?: (view: View) => boolean
+  /** True where the agent computes by what the provider counts of that request: the whole conversation, which fills the context. */
+  readonly countsSummary?: true
   /** What the summary looks like, around its text. */
   summary?(text: string): string
   /** A prompt that makes the agent compact; where absent it does so by itself, when its context is nearly full. */

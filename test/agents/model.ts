@@ -104,7 +104,9 @@ export class Model {
     // Agents may fall back on replies that are not streamed.
     const broken = step && ALL_WIRES[this.#options.wire].streams(call.request) ? this.#breakOf(step) : undefined
     if (step && !broken) this.served.add(step.name)
-    const full = step?.fills ? { ...usage, input: this.#options.context, cached: 0 } : usage
+    const { agent, context } = this.#options
+    const isFull = step?.fills ?? (agent.countsSummary && agent.asksForSummary?.(view))
+    const full = isFull ? { ...usage, input: context, cached: 0 } : usage
     const wait = this.#options.stalls && said.text?.join('') === this.#options.final ? this.#waitFor(call.request) : undefined
     return { said: { ...said, usage: full }, wait, broken }
   }

@@ -14,7 +14,8 @@ function acts(action: Action, view: View, { work }: { work: string }): Acts | un
   const read = (file: string) => callOf(offered(view, /^read_file$/), { file_path: join(work, file) })
   switch (action.do) {
     case 'list':
-      return [callOf(offered(view, /^list_directory$/), { path: work })]
+      // Its tool list_directory is off unless the settings turn it on.
+      return [callOf(offered(view, /^glob$/), { pattern: '*', path: work })]
     case 'read':
       return action.files.map(read)
     case 'run':
@@ -23,14 +24,20 @@ function acts(action: Action, view: View, { work }: { work: string }): Acts | un
       return [callOf(offered(view, /^write_file$/), { file_path: join(work, action.file), content: action.text })]
     case 'mcp': {
       const name = `mcp__${MCP_SERVER.name}__${action.tool}`
-      // Qwen Code defers the tools of MCP servers until they are searched for.
-      const search = view.tools.find((tool) => tool.name === 'tool_search')
-      if (search && !view.tools.some((tool) => tool.name === name)) return [callOf(search, { query: `select:${name}` })]
-      return [callOf(offered(view, new RegExp(`^${name}$`)), action.args)]
+      // Tools of MCP servers are found by one tool and called by another.
+      const search = offered(view, /^tool_search$/)
+      const isFound = view.calls.some((call) => call.name === search.name && call.result?.includes(name))
+      if (!isFound) return [callOf(search, { query: `select:${name}` })]
+      return [callOf(offered(view, /^tool_call$/), { name, arguments: action.args })]
     }
     case 'look':
       return [read(action.file)]
   }
+}
+
+function addSettings({ home }: Place, more: JsonObject): void {
+  const file = join(home, SETTINGS)
+  writeFileSync(file, JSON.stringify({ ...(JSON.parse(readFileSync(file, 'utf8')) as JsonObject), ...more }))
 }
 
 /** The blocks of the chat format, for its other protocol. */
@@ -44,30 +51,24 @@ function writeOtherFormat({ home, env }: Place, { url, key, models }: Account): 
   env.HEADGATE_KEY = key
 }
 
-/**
- * Qwen Code takes 1,000 tokens off what the provider counted of the request for a summary, as those of its own words, and keeps the
- * conversation as it was where the rest is no longer than the summary (`ChatCompressionService` of the package): a user says more here.
- */
-const LONG_PROMPT = ' Each file has one line, and each line ends with a word that matters.'.repeat(30)
-
 await certify({
   name: 'qwen-code',
   formats: ['chat', 'messages'],
   program: (install) => join(install, 'node_modules/.bin/qwen'),
   prepare(place, account, format) {
     if (format !== 'chat') writeOtherFormat(place, account)
+    // A run of one prompt ends a command at the `exit` event of its process, and loses what had not been read by then.
+    addSettings(place, { tools: { shell: { enableInteractiveShell: true } } })
     if (place.scenario !== 'MCP') return
-    const file = join(place.home, SETTINGS)
     const { name, command, args } = MCP_SERVER
-    const mcpServers = { [name]: { command, args } }
-    writeFileSync(file, JSON.stringify({ ...(JSON.parse(readFileSync(file, 'utf8')) as JsonObject), mcpServers }))
+    addSettings(place, { mcpServers: { [name]: { command, args: [...args] } } })
   },
-  command: (prompt, { resume }, { scenario }) => [
-    '--yolo',
-    ...(resume ? ['--continue'] : []),
-    scenario === 'compaction' ? `${prompt}${LONG_PROMPT}` : prompt,
-  ],
+  command: (prompt, { resume }) => ['--yolo', ...(resume ? ['--continue'] : []), prompt],
   acts,
+  // Its agent for memories, which runs beside each conversation, is offered the tools for files alone.
+  isMain: ({ tools }) => tools.some(({ name }) => name === 'skill'),
+  // `ChatCompressionService` of the package: it takes what was counted of this request off what it has counted before.
+  countsSummary: true,
   asksForSummary: ({ system }) => system.includes('<state_snapshot>'),
   summary: (text) => `<state_snapshot>${text}</state_snapshot>`,
   returnsReasoning: (format) => format !== 'chat',

@@ -16,6 +16,6 @@ async function tryLanguage(t: Test, language: ProgramLanguage): Promise<void> {
   for (const client of runsOf(language).filter(isTried)) await tryFeatures(t, { house, client, run: runOf(client.program) })
 }
 
-t.setTimeout(290_000)
+t.setTimeout(590_000)
 for (const language of Object.keys(FEATURE_PROGRAMS) as ProgramLanguage[])
   await t.test(`clients in ${language}`, { skip: missing(language), timeout: 280_000 }, (t) => tryLanguage(t, language))

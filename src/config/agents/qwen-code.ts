@@ -10,7 +10,7 @@ function facts({ context, images }: AgentModel): object {
 export const qwenCode: Agent = {
   name: 'qwen-code',
   title: 'Qwen Code',
-  package: 'npm @qwen-code/qwen-code 0.15.10',
+  package: 'npm @qwen-code/qwen-code 0.24.4',
   sources: ['bundled/qc-helper/docs/configuration/auth.md, model-providers.md and settings.md of the package'],
   format: 'chat',
   names: { main: ['qwen-code/main'], small: ['qwen-code/small'] },

@@ -5,6 +5,7 @@ import { isSet } from '../canon/error-shape.ts'
 import type { Reasoning } from '../canon/request.ts'
 import { checkFields } from '../canon/request-fields.ts'
 import { DOCUMENT_URL } from './file-parts.ts'
+import { switchesThinkingOff } from './no-thinking.ts'
 import { PROVIDER_TOOLS } from './provider-tools.ts'
 import { chatShape } from './schema.ts'
 
@@ -148,14 +149,15 @@ export function requestedCap(body: JsonObject): number | undefined {
 }
 
 /**
- * `reasoning`, its shorthand `reasoning_effort` and the legacy `include_reasoning` as one value;
- * undefined where the caller sent none of them.
+ * `reasoning`, its shorthand `reasoning_effort`, the legacy `include_reasoning` and, where nothing else says whether to think, switches
+ * of single servers as one value; undefined where the caller sent none of them.
  */
 export function requestedReasoning(body: JsonObject): Reasoning | undefined {
   const sent = isObject(body.reasoning) ? body.reasoning : undefined
   const effort = sent?.effort ?? body.reasoning_effort
-  if (!sent && typeof effort !== 'string' && typeof body.include_reasoning !== 'boolean') return undefined
-  const reasoning: Reasoning = {}
+  const isOff = isSwitchedOff(body)
+  if (!sent && !isOff && typeof effort !== 'string' && typeof body.include_reasoning !== 'boolean') return undefined
+  const reasoning: Reasoning = isOff ? { enabled: false } : {}
   if (typeof effort === 'string') reasoning.effort = effort
   if (typeof sent?.max_tokens === 'number') reasoning.maxTokens = sent.max_tokens
   if (typeof sent?.enabled === 'boolean') reasoning.enabled = sent.enabled
@@ -163,6 +165,10 @@ export function requestedReasoning(body: JsonObject): Reasoning | undefined {
   if (hidesReasoning(body)) reasoning.exclude = true
   return reasoning
 }
+
+/** True where a switch of some server alone says that the model is not to think. */
+export const isSwitchedOff = (body: JsonObject): boolean =>
+  !isObject(body.reasoning) && typeof body.reasoning_effort !== 'string' && switchesThinkingOff(body)
 
 /** True where the reply must carry no reasoning; its tokens still count. */
 export function hidesReasoning(body: JsonObject): boolean {

@@ -181,7 +181,8 @@ export class Envelope {
       const at = frame.indexOf(style.choices)
       if (at === -1) continue
       const header = parseHeader(frame.slice(6, at))
-      if (!header) return undefined
+      // A member behind the choices would come twice.
+      if (!header || (createdIn(header) === undefined && frame.includes('"created"', at))) return undefined
       const ours = `data: ${binary(JSON.stringify(ourHeader(header, ctx)).slice(0, -1))}`
       return new Envelope(alone(frame.slice(0, at)), ours, style)
     }
@@ -281,9 +282,14 @@ function parseHeader(text: string): JsonObject | undefined {
   }
 }
 
+/** The time as the provider states it; undefined where it is no number of seconds, without which typed clients read nothing of a reply. */
+export const createdIn = ({ created }: JsonObject): number | undefined =>
+  typeof created === 'number' && Number.isInteger(created) ? created : undefined
+
 /** Our id, model and provider in a chunk's members; `usage` is only ever ours, in the last chunk. */
 export function ourHeader(chunk: JsonObject, ctx: ReplyContext): JsonObject {
   const out: JsonObject = { ...chunk, id: ctx.id, object: 'chat.completion.chunk', model: ctx.model }
+  if (createdIn(chunk) === undefined) out.created = ctx.created
   if (ctx.provider !== '') out.provider = ctx.provider
   delete out.usage
   if (out.service_tier !== undefined) showTier(out)
@@ -297,7 +303,7 @@ function showTier(chunk: JsonObject): void {
   else chunk.service_tier = shown
 }
 
-const FOREIGN_TIER = /"service_tier":\s*"(?!(?:default|flex|priority)")/
+const FOREIGN_TIER = /"service_tier":\s*(?!\s|null|"(?:default|flex|priority)")/
 
 /** True where a frame has a tier behind its choices, by a word that clients do not know. */
 export function endsInForeignTier(frame: string): boolean {

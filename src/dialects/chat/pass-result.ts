@@ -11,6 +11,7 @@ import type { Final, PassResult, ReplyContext } from '../types.ts'
 import { firstChoice } from './decode-result.ts'
 import { envelope } from './encode-result.ts'
 import { choiceFault, finishWord, unify } from './ends.ts'
+import { createdIn } from './pass-envelope.ts'
 import { dropEmptyMembers, finishOf, joinParts, mirrorReasoning } from './reply.ts'
 import { citeTools, Sources } from './sources.ts'
 import { usageIn } from './usage.ts'
@@ -68,7 +69,7 @@ export function passResult(body: JsonObject, ctx: ReplyContext): PassResult {
       metadata ??= `${ctx.brand}_metadata`
       if (key !== metadata) members += `,${JSON.stringify(key)}:${JSON.stringify(body[key])}`
     }
-    const created = typeof body.created === 'number' ? body.created : ctx.created
+    const created = createdIn(body) ?? ctx.created
     return envelope(ctx, final, { created, choices: JSON.stringify([choice]), members })
   }
   return { usage, end, fault, finish }

@@ -13,7 +13,7 @@ import { binary, FrameSplitter, frameData, utf8 } from '../sse/frames.ts'
 import type { Final, PassStream, PassWire, ReplyContext } from '../types.ts'
 import { hidesReasoning } from './check.ts'
 import { choiceFault, eventFault, faultIn, finishWord, unify } from './ends.ts'
-import { Envelope, endsInForeignTier, frameWords, isImage, mirrorsByText, ourHeader } from './pass-envelope.ts'
+import { createdIn, Envelope, endsInForeignTier, frameWords, isImage, mirrorsByText, ourHeader } from './pass-envelope.ts'
 import { isCited, needsFunctions, passRequest } from './pass-request.ts'
 import { passResult } from './pass-result.ts'
 import { chunkHead, closingChunks, dropEmptyMembers, joinParts, LateMembers, mirrorReasoning, ReplyIdentity } from './reply.ts'
@@ -186,7 +186,7 @@ class ChatPassStream implements PassStream {
 
   private chunk(chunk: JsonObject, frame: string): string {
     this.frames++
-    if (typeof chunk.created === 'number') this.created ??= chunk.created
+    this.created ??= createdIn(chunk)
     this.usage = usageIn(chunk, this.usage) ?? this.usage
     this.countSearches()
     this.tier = tierBesideUsage(chunk) ?? this.tier

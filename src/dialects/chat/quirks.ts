@@ -28,7 +28,7 @@ export const chatQuirks = {
   ]),
   efforts,
   thinking_off: oneOf(
-    'What is sent where a request wants no thinking: the effort `none` or the nearest (`effort`), `thinking: {type: disabled}` (`thinking`), `enable_thinking: false`, that within `chat_template_kwargs`, or `reasoning: {enabled: false}` (`reasoning`). If unset: `effort`.',
+    'What is sent where a request wants no thinking: the effort `none` or the nearest (`effort`), `thinking: {type: disabled}` (`thinking`), `enable_thinking: false`, that within `chat_template_kwargs`, or `reasoning: {enabled: false}` (`reasoning`). The other words are taken out of a caller’s request. If unset: `effort`, and where `efforts` does not have `none`, a caller’s own word passes.',
     THINKING_OFF,
   ),
   reasoning_replay: word(
@@ -69,6 +69,9 @@ export const chatQuirks = {
   schemas: oneOf(
     '`mfjs`: schemas of tools and of the answer are written in the subset of JSON Schema of that name; what it cannot say is left out or stands beside it. A schema of more than 120,000 characters, or one that multiplies when it is written so, is sent as it is.',
     ['mfjs'],
+  ),
+  boolean_schemas: flag(
+    'False: the provider refuses a tool whose schema has `true` or `false` in the place of a schema, as the MCP SDK for Go writes it; `{}` and `{"not": {}}` are sent.',
   ),
   cache_control: flag('True: the provider takes `cache_control` on parts of messages and on tools. Otherwise the marks are left out.'),
   closed_schemas: closedSchemas,

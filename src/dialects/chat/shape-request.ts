@@ -9,11 +9,12 @@ import type { Reasoning } from '../canon/request.ts'
 import { type CapWire, fitUser, losesTier, sendsCap, takeTierWords, tierToSend, tierWord } from '../canon/request-fields.ts'
 import type { Quirks } from '../quirks.ts'
 import type { Target } from '../types.ts'
-import { requestedCap, requestedReasoning } from './check.ts'
+import { withSchemaObjects } from './boolean-schemas.ts'
+import { isSwitchedOff, requestedCap, requestedReasoning } from './check.ts'
 import { DOCUMENT_URL } from './file-parts.ts'
 import { countLogprobs, schemaOf, withOneSystem, withoutLoose, withoutNull, withoutSchema, withParameters, writeMfjs } from './fit-forms.ts'
 import { fitAssistant, fitParts, type MessageFit, shortId, withAssistantAfterTools, withJoinedText, withoutMedia } from './fit-messages.ts'
-import { switchThinkingOff } from './no-thinking.ts'
+import { fitSwitches, switchThinkingOff } from './no-thinking.ts'
 import { requestRunningUsage } from './running-usage.ts'
 import { SAMPLING } from './wire.ts'
 
@@ -144,8 +145,10 @@ function reasoningObject(requested: Reasoning, quirks: Quirks, dropped: string[]
 /** `exclude` never goes upstream: the gateway itself leaves reasoning out of the reply. */
 function setReasoning(body: JsonObject, target: Target, dropped: string[]): void {
   const requested = requestedReasoning(body)
+  const isSwitched = isSwitchedOff(body)
   remove(body, 'reasoning')
   remove(body, 'reasoning_effort')
+  if (!fitSwitches(body, target.quirks, dropped) && isSwitched) return
   if (!requested || (requested.effort ?? requested.maxTokens ?? requested.enabled ?? requested.summary) === undefined) return
   const { supported, quirks } = target
   if (supported && !supported.has('reasoning') && !supported.has('reasoning_effort')) {
@@ -217,6 +220,7 @@ function fitForms(body: JsonObject, quirks: Quirks): void {
   if (quirks.one_system_message === true) body.messages = withOneSystem(body.messages)
   if (quirks.null_content === false) body.messages = withoutNull(body.messages)
   if (quirks.tool_parameters === 'required' && Array.isArray(body.tools)) body.tools = body.tools.map(withParameters)
+  if (quirks.boolean_schemas === false && Array.isArray(body.tools)) body.tools = body.tools.map(withSchemaObjects)
   if (quirks.stop === 'list' && typeof body.stop === 'string') body.stop = [body.stop]
   if (quirks.logprobs === 'count' && typeof body.logprobs === 'boolean') countLogprobs(body)
 }

@@ -16,10 +16,19 @@ import (
 )
 
 func anthropicTask(to account, stream bool) ([]string, error) {
+	return messagesTask(to, stream, anthropic.ThinkingConfigParamUnion{})
+}
+
+func anthropicThinkingTask(to account, stream bool) ([]string, error) {
+	return messagesTask(to, stream, anthropic.ThinkingConfigParamOfEnabled(2048))
+}
+
+func messagesTask(to account, stream bool, thinking anthropic.ThinkingConfigParamUnion) ([]string, error) {
 	client := anthropic.NewClient(anthropicoption.WithBaseURL(to.url), anthropicoption.WithAPIKey(to.key))
 	body := anthropic.MessageNewParams{
 		Model:     anthropic.Model(to.model),
 		MaxTokens: 4096,
+		Thinking:  thinking,
 		Tools: []anthropic.ToolUnionParam{{OfTool: &anthropic.ToolParam{
 			Name:        "weather",
 			Description: anthropic.String(description),

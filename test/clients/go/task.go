@@ -2,7 +2,8 @@
 //
 // With the argument `ends` it reads ends of answers in place of that (ends.go).
 //
-// Reads lines of JSON, [client, url, key, model], and writes for each a line: a list of both answers, or the error as text.
+// Reads lines of JSON, [client, url, key, model], and writes for each a line: a list of both answers, or the error as text. A fifth member
+// is a feature in place of the task (features.go).
 package main
 
 import (
@@ -12,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
@@ -54,9 +56,17 @@ func chatStreamed(client openai.Client, body openai.ChatCompletionNewParams) (*o
 	return &accumulator.ChatCompletion, stream.Err()
 }
 
-func chat(client openai.Client, model string, next complete) ([]string, error) {
+func openaiClient(to account) openai.Client {
+	return openai.NewClient(option.WithBaseURL(to.url+"/v1"), option.WithAPIKey(to.key))
+}
+
+func chatTask(to account, stream bool) ([]string, error) {
+	client, next := openaiClient(to), complete(chatWhole)
+	if stream {
+		next = chatStreamed
+	}
 	body := openai.ChatCompletionNewParams{
-		Model: model,
+		Model: to.model,
 		Tools: []openai.ChatCompletionToolUnionParam{openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{
 			Name: "weather", Description: openai.String(description), Parameters: schema,
 		})},
@@ -137,9 +147,13 @@ func inputOf(item responses.ResponseOutputItemUnion) (responses.ResponseInputIte
 	return responses.ResponseInputItemUnionParam{}, fmt.Errorf("an item of type %s", item.Type)
 }
 
-func responsesTask(client openai.Client, model string, next respond) ([]string, error) {
+func responsesTask(to account, stream bool) ([]string, error) {
+	client, next := openaiClient(to), respond(responsesWhole)
+	if stream {
+		next = responsesStreamed
+	}
 	body := responses.ResponseNewParams{
-		Model: model,
+		Model: to.model,
 		Tools: []responses.ToolUnionParam{{OfFunction: &responses.FunctionToolParam{
 			Name: "weather", Description: openai.String(description), Parameters: schema, Strict: openai.Bool(false),
 		}}},
@@ -186,43 +200,44 @@ func responsesTask(client openai.Client, model string, next respond) ([]string, 
 // account is what one client sends, and to whom.
 type account struct{ url, key, model string }
 
-func run(name string, to account) ([]string, error) {
-	client := openai.NewClient(option.WithBaseURL(to.url+"/v1"), option.WithAPIKey(to.key))
-	switch name {
-	case "openai-go, chat, whole":
-		return chat(client, to.model, chatWhole)
-	case "openai-go, chat, streamed":
-		return chat(client, to.model, chatStreamed)
-	case "openai-go, responses, whole":
-		return responsesTask(client, to.model, responsesWhole)
-	case "openai-go, responses, streamed":
-		return responsesTask(client, to.model, responsesStreamed)
-	case "anthropic-sdk-go, whole":
-		return anthropicTask(to, false)
-	case "anthropic-sdk-go, streamed":
-		return anthropicTask(to, true)
-	case "go-openai, whole":
-		return goOpenaiTask(to, false)
-	case "go-openai, streamed":
-		return goOpenaiTask(to, true)
-	case "langchaingo, whole":
-		return langchaingoTask(to, false)
-	case "langchaingo, streamed":
-		return langchaingoTask(to, true)
-	case "eino, whole":
-		return einoTask(to, false)
-	case "eino, streamed":
-		return einoTask(to, true)
+type client struct {
+	task    func(to account, stream bool) ([]string, error)
+	feature func(to account, feature string, stream bool) ([]string, error)
+}
+
+var clients = map[string]client{
+	"openai-go, chat":                {chatTask, chatFeature},
+	"openai-go, responses":           {responsesTask, responsesFeature},
+	"anthropic-sdk-go":               {anthropicTask, messagesFeature},
+	"anthropic-sdk-go with thinking": {anthropicThinkingTask, messagesFeature},
+	"go-openai":                      {goOpenaiTask, goOpenaiFeature},
+	"langchaingo":                    {langchaingoTask, langchaingoFeature},
+	"eino":                           {einoTask, einoFeature},
+}
+
+// run runs the client at its task, or at a feature where one is named. name is its name, and `whole` or `streamed`.
+func run(name string, to account, feature string) ([]string, error) {
+	stream := strings.HasSuffix(name, ", streamed")
+	found, isKnown := clients[strings.TrimSuffix(strings.TrimSuffix(name, ", streamed"), ", whole")]
+	if !isKnown {
+		return nil, fmt.Errorf("no client %q", name)
 	}
-	return nil, fmt.Errorf("no client %q", name)
+	if feature == "" {
+		return found.task(to, stream)
+	}
+	return found.feature(to, feature, stream)
 }
 
 func answer(line []byte) any {
 	var order []string
-	if err := json.Unmarshal(line, &order); err != nil || len(order) != 4 {
-		return fmt.Sprintf("not four texts: %s", line)
+	if err := json.Unmarshal(line, &order); err != nil || len(order) < 4 || len(order) > 5 {
+		return fmt.Sprintf("not four or five texts: %s", line)
 	}
-	answers, err := run(order[0], account{url: order[1], key: order[2], model: order[3]})
+	feature := ""
+	if len(order) == 5 {
+		feature = order[4]
+	}
+	answers, err := run(order[0], account{url: order[1], key: order[2], model: order[3]}, feature)
 	var refusal *openai.Error
 	if errors.As(err, &refusal) {
 		// Its text is the status alone.

@@ -28,6 +28,12 @@ export interface Certified {
   readonly setting?: string
 }
 
+const TYPED: Lack = { ability: 'replay', why: 'its types have no field for signed reasoning' }
+const OTHER_NAME: Lack = { ability: 'reasoning', why: 'its types have reasoning_content alone' }
+const RETURNED: Lack = { ability: 'replay', why: 'thinking goes back where returnThinking and sendThinking are set' }
+/** `otherReasoningKeys` of eino-ext/libs/acl/openai 0.1.11. */
+const QUOTED: Lack = { ability: 'reasoning', why: 'it shows the JSON text of each piece, with its quotation marks' }
+
 type Row = readonly [name: string, pinned: string, format: Format, more?: Partial<Certified>]
 
 const WHOLE = ['whole'] as const
@@ -75,6 +81,19 @@ export const CERTIFIED: readonly Certified[] = [
       { repeats: true, lacks: [{ ability: 'replay', from: APART, why: 'it sends back the text of reasoning only' }] },
     ],
     ['ai-sdk anthropic', '@ai-sdk/anthropic', 'Messages', { repeats: true }],
+    [
+      'mastra openai responses',
+      '@mastra/core',
+      'Responses',
+      { repeats: false, setting: STORE, lacks: [{ ability: 'replay', why: 'its model refers to reasoning by its id unless store is false' }] },
+    ],
+    [
+      'mastra openai-compatible',
+      '@mastra/core',
+      'Chat Completions',
+      { repeats: false, lacks: [{ ability: 'replay', from: APART, why: 'it sends back the text of reasoning only' }] },
+    ],
+    ['mastra anthropic', '@mastra/core', 'Messages', { repeats: false }],
     ['openai-agents responses', '@openai/agents', 'Responses', { repeats: true }],
     [
       'openai-agents chat',
@@ -187,25 +206,32 @@ export const CERTIFIED: readonly Certified[] = [
     ['agent-framework, responses', 'agent-framework-openai', 'Responses', { repeats: true, setting: STORE }],
   ]),
   ...rows('Go', 'task', BOTH, [
-    ['openai-go, chat', 'github.com/openai/openai-go/v3', 'Chat Completions', { repeats: true }],
-    ['openai-go, responses', 'github.com/openai/openai-go/v3', 'Responses', { repeats: true }],
+    ['openai-go, chat', 'github.com/openai/openai-go/v3', 'Chat Completions', { repeats: true, features: true, lacks: [TYPED] }],
+    ['openai-go, responses', 'github.com/openai/openai-go/v3', 'Responses', { repeats: true, features: true }],
     ['anthropic-sdk-go', 'github.com/anthropics/anthropic-sdk-go', 'Messages', { repeats: true }],
-    ['go-openai', 'github.com/sashabaranov/go-openai', 'Chat Completions', { repeats: false }],
-    ['langchaingo', 'github.com/tmc/langchaingo', 'Chat Completions', { repeats: false }],
-    ['eino', 'github.com/cloudwego/eino-ext/components/model/openai', 'Chat Completions', { repeats: false }],
+    ['anthropic-sdk-go with thinking', 'github.com/anthropics/anthropic-sdk-go', 'Messages', { repeats: true, features: true }],
+    ['go-openai', 'github.com/sashabaranov/go-openai', 'Chat Completions', { repeats: false, features: true, lacks: [OTHER_NAME, TYPED] }],
+    ['langchaingo', 'github.com/tmc/langchaingo', 'Chat Completions', { repeats: false, features: true, lacks: [OTHER_NAME, TYPED] }],
+    ['eino', 'github.com/cloudwego/eino-ext/components/model/openai', 'Chat Completions', { repeats: false, features: true, lacks: [QUOTED, TYPED] }],
   ]),
   ...rows('Java', 'task', BOTH, [
-    ['openai-java, chat', 'openai-java', 'Chat Completions', { repeats: true }],
-    ['openai-java, responses', 'openai-java', 'Responses', { repeats: true }],
+    [
+      'openai-java, chat',
+      'openai-java',
+      'Chat Completions',
+      { repeats: true, features: true, lacks: [{ ability: 'replay', from: APART, why: 'it sends back unknown fields of calls alone' }] },
+    ],
+    ['openai-java, responses', 'openai-java', 'Responses', { repeats: true, features: true }],
     ['anthropic-java', 'anthropic-java', 'Messages', { repeats: true }],
-    ['langchain4j, chat', 'langchain4j-open-ai', 'Chat Completions', { modes: WHOLE, repeats: true }],
-    ['langchain4j, chat', 'langchain4j-open-ai', 'Chat Completions', { modes: STREAMED, repeats: false }],
-    ['langchain4j, responses', 'langchain4j-open-ai', 'Responses', { modes: STREAMED, repeats: false }],
-    ['langchain4j, anthropic', 'langchain4j-anthropic', 'Messages', { modes: WHOLE, repeats: true }],
-    ['langchain4j, anthropic', 'langchain4j-anthropic', 'Messages', { modes: STREAMED, repeats: false }],
-    ['spring-ai', 'spring-ai-openai', 'Chat Completions', { modes: WHOLE, repeats: false }],
+    ['anthropic-java with thinking', 'anthropic-java', 'Messages', { repeats: true, features: true }],
+    ['langchain4j, chat', 'langchain4j-open-ai', 'Chat Completions', { modes: WHOLE, repeats: true, features: true, lacks: [TYPED] }],
+    ['langchain4j, chat', 'langchain4j-open-ai', 'Chat Completions', { modes: STREAMED, repeats: false, features: true, lacks: [TYPED] }],
+    ['langchain4j, responses', 'langchain4j-open-ai', 'Responses', { modes: STREAMED, repeats: false, features: true }],
+    ['langchain4j, anthropic', 'langchain4j-anthropic', 'Messages', { modes: WHOLE, repeats: true, features: true, lacks: [RETURNED] }],
+    ['langchain4j, anthropic', 'langchain4j-anthropic', 'Messages', { modes: STREAMED, repeats: false, features: true, lacks: [RETURNED] }],
+    ['spring-ai', 'spring-ai-openai', 'Chat Completions', { modes: WHOLE, repeats: false, features: true, lacks: [OTHER_NAME, TYPED] }],
     // The error of its stream has the status alone.
-    ['spring-ai', 'spring-ai-openai', 'Chat Completions', { modes: STREAMED, repeats: false, saysWhy: false }],
+    ['spring-ai', 'spring-ai-openai', 'Chat Completions', { modes: STREAMED, repeats: false, saysWhy: false, features: true, lacks: [OTHER_NAME, TYPED] }],
   ]),
   ...rows('Rust', 'task', BOTH, [
     ['async-openai, chat', 'async-openai', 'Chat Completions', { repeats: true }],

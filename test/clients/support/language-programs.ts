@@ -32,6 +32,8 @@ export const PROGRAMS: Readonly<Record<ProgramLanguage, LanguageProgram>> = {
 
 /** How the program of a language is started for `features.ts`; its clients are in the list of its task. */
 export const FEATURE_PROGRAMS: Readonly<Partial<Record<ProgramLanguage, Pick<LanguageProgram, 'command' | 'args'>>>> = {
+  Go: PROGRAMS.Go,
+  Java: PROGRAMS.Java,
   Python: { command: PYTHON, args: [at('python/features.py')] },
 }
 

@@ -37,7 +37,10 @@ function abilityOf(client: Certified, ability: Ability): string {
 
 function featuresOf(client: Certified): string {
   if (!hasFeatures(client)) return 'not tried'
-  return client.lacks?.some(({ ability }) => ability === 'schema') ? 'images, abort' : 'yes'
+  const hasSchemas = client.lacks?.every(({ ability }) => ability !== 'schema') ?? true
+  const isStreamed = client.modes.includes('streamed')
+  if (hasSchemas && isStreamed) return 'yes'
+  return [...(hasSchemas ? ['schemas'] : []), 'images', ...(isStreamed ? ['abort'] : [])].join(', ')
 }
 
 function afterLimit({ repeats }: Certified): string {
@@ -83,6 +86,9 @@ const NOTES = `
 - Clients of the Responses format that refer to earlier items by their ids: [decision 52](decisions/0052-references-to-items.md).
 - Reasoning of Anthropic's models goes back where the request asks for thinking. pydantic-ai asks for encrypted reasoning, and for structured output over Messages, of models only whose names it knows.
 - Mistral's clients demand a name in every piece of a streamed tool call, and get an empty one by their \`User-Agent\`.
+- go-openai, langchaingo and Spring AI read reasoning of a reply in the field \`reasoning_content\` alone, which headgate does not write; eino shows it as JSON text, with its quotation marks. langchain4j shows it where \`returnThinking\` is set.
+- Spring AI shows each piece of a stream when the next one has come.
+- langchaingo's parts of bytes (\`llms.BinaryPart\`) have a type of its own, which the Chat Completions format lacks: images are \`llms.ImageURLPart\` with a \`data:\` address.
 - openai-go shows the sentence of an error in the field \`Message\` alone, Spring AI none for streams.
 `
 

@@ -137,3 +137,14 @@ export function eachMessage(written: JsonObject, change: (message: JsonObject) =
 /** Reasoning as `reasoning_content`, as DeepSeek and those write it that follow it. */
 export const asReasoningContent = (written: JsonObject): JsonObject =>
   eachMessage(written, ({ reasoning, ...message }) => (reasoning === undefined ? message : { ...message, reasoning_content: reasoning }))
+
+/** True where a tool has a boolean in the place of a schema, other than `additionalProperties`. */
+export function hasBooleanSchema(tools: Json | undefined): boolean {
+  const isIn = (schema: Json | undefined): boolean => {
+    if (schema === undefined || typeof schema === 'boolean') return schema !== undefined
+    const { properties, items, anyOf, $defs } = object(schema)
+    const named = [...Object.values(object(properties)), ...Object.values(object($defs))]
+    return [...named, ...(Array.isArray(anyOf) ? anyOf : []), items].some(isIn)
+  }
+  return list(tools).some((tool) => isIn(object(tool.function).parameters))
+}

@@ -6,7 +6,7 @@ import { Type } from 'typebox'
 import { list, object } from '../../support/fold.ts'
 import { departures } from '../schema.ts'
 import type { Call, Refusal, Rules } from '../stand-in.ts'
-import { anyObject, asReasoningContent, may } from './chat-parts.ts'
+import { anyObject, asReasoningContent, hasBooleanSchema, may } from './chat-parts.ts'
 
 const departure = departures(
   Type.Object({
@@ -33,6 +33,7 @@ function check({ body, model }: Call): Refusal | undefined {
   if (body.top_logprobs !== undefined && body.logprobs !== true) return bad('top_logprobs requires logprobs to be set to true')
   if (body.logprobs === true && body.stream === true && list(body.tools ?? []).length > 0)
     return bad('logprobs is not supported with tools + stream')
+  if (hasBooleanSchema(body.tools)) return bad('Unable to generate parser for this template.')
   const { type } = object(body.response_format)
   if (type !== undefined && !['text', 'json_object', 'json_schema'].includes(String(type)))
     return bad(`response_format type must be one of "text" or "json_object", but got: ${String(type)}`)

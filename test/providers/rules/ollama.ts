@@ -7,7 +7,7 @@ import type { JsonObject } from '../../../src/core/json.ts'
 import { list, object } from '../../support/fold.ts'
 import { departures } from '../schema.ts'
 import type { Call, Refusal, Rules } from '../stand-in.ts'
-import { anyObject, eachMessage, may, refusal } from './chat-parts.ts'
+import { anyObject, eachMessage, hasBooleanSchema, may, refusal } from './chat-parts.ts'
 
 const departure = departures(
   Type.Object({
@@ -57,6 +57,7 @@ function wrongMessage({ role, content, tool_calls: calls }: JsonObject): string 
 function check({ body, model }: Call): Refusal | undefined {
   const wrong = departure(body)
   if (wrong) return refusal(400, `json: cannot unmarshal ${wrong.path}: ${wrong.message}`)
+  if (hasBooleanSchema(body.tools)) return refusal(400, 'json: cannot unmarshal bool into Go value of type api.ToolProperty')
   const { reasoning_effort: effort } = body
   if (effort !== undefined && !['none', 'low', 'medium', 'high', 'max'].includes(String(effort)))
     return refusal(400, `invalid reasoning value: '${String(effort)}'`)

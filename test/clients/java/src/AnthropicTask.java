@@ -19,8 +19,10 @@ import java.util.List;
 final class AnthropicTask {
     private final AnthropicClient client;
     private final String model;
+    private final boolean thinks;
 
-    AnthropicTask(Task.Account account) {
+    AnthropicTask(Task.Account account, boolean thinks) {
+        this.thinks = thinks;
         client = AnthropicOkHttpClient.builder().baseUrl(account.url()).apiKey(account.key()).build();
         model = account.model();
     }
@@ -36,6 +38,7 @@ final class AnthropicTask {
             .build();
         Tool weather = Tool.builder().name("weather").description(Task.DESCRIPTION).inputSchema(schema).build();
         MessageCreateParams.Builder body = MessageCreateParams.builder().model(model).maxTokens(4096).addTool(weather);
+        if (thinks) body.enabledThinking(2048);
         List<String> answers = new ArrayList<>();
         for (String question : Task.QUESTIONS) {
             body.addUserMessage(question);

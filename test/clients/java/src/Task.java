@@ -7,8 +7,8 @@ import java.util.Map;
 
 /**
  * Clients in Java, by their defaults, at the task of ../../support/task.ts: both questions in one conversation, the tool run where the model
- * calls it. Reads lines of JSON, [client, url, key, model], and writes for each a line: a list of both answers, or the error as text. With
- * the argument `ends` it reads ends of answers in place of that (Ends.java).
+ * calls it. Reads lines of JSON, [client, url, key, model], and writes for each a line: a list of both answers, or the error as text. A fifth
+ * member is a feature in place of the task (Features.java). With the argument `ends` it reads ends of answers in place of that (Ends.java).
  */
 public final class Task {
     static final List<String> QUESTIONS = List.of("What is the weather in Rome and in Oslo?", "And what do I take along?");
@@ -29,8 +29,10 @@ public final class Task {
         Map.entry("openai-java, chat, streamed", account -> new OpenAiTask(account).chat(true)),
         Map.entry("openai-java, responses, whole", account -> new OpenAiTask(account).responses(false)),
         Map.entry("openai-java, responses, streamed", account -> new OpenAiTask(account).responses(true)),
-        Map.entry("anthropic-java, whole", account -> new AnthropicTask(account).messages(false)),
-        Map.entry("anthropic-java, streamed", account -> new AnthropicTask(account).messages(true)),
+        Map.entry("anthropic-java, whole", account -> new AnthropicTask(account, false).messages(false)),
+        Map.entry("anthropic-java, streamed", account -> new AnthropicTask(account, false).messages(true)),
+        Map.entry("anthropic-java with thinking, whole", account -> new AnthropicTask(account, true).messages(false)),
+        Map.entry("anthropic-java with thinking, streamed", account -> new AnthropicTask(account, true).messages(true)),
         Map.entry("langchain4j, chat, whole", account -> LangChain4jTask.whole(LangChain4jTask.chat(account))),
         Map.entry("langchain4j, chat, streamed", account -> LangChain4jTask.streamed(LangChain4jTask.chatStream(account))),
         Map.entry("langchain4j, responses, streamed", account -> LangChain4jTask.streamed(LangChain4jTask.responsesStream(account))),
@@ -51,9 +53,11 @@ public final class Task {
     private static Object answer(String line) {
         try {
             List<?> order = JSON.readValue(line, List.class);
+            Account account = new Account((String) order.get(1), (String) order.get(2), (String) order.get(3));
+            if (order.size() > 4) return Features.parts((String) order.get(0), account, (String) order.get(4));
             Client client = CLIENTS.get((String) order.get(0));
             if (client == null) return "no client " + order.get(0);
-            return client.answers(new Account((String) order.get(1), (String) order.get(2), (String) order.get(3)));
+            return client.answers(account);
         } catch (Exception | Error error) {
             StringBuilder text = new StringBuilder();
             for (Throwable each = error; each != null; each = each.getCause())
