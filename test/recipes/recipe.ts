@@ -5,7 +5,7 @@
 import { cpSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { ROOT } from '../repository/source-tree.ts'
+import { ROOT, read } from '../repository/source-tree.ts'
 import { ADMIN_TOKEN } from '../support/admin.ts'
 import { type Block, bash, blocksOf, executable, savedFiles } from '../support/command-blocks.ts'
 import { type Gateway, type GatewayOptions, KEY, startGateway } from '../support/gateway.ts'
@@ -30,7 +30,6 @@ export interface Recipe {
 
 const LAUNCHER = `#!/bin/sh\nexec "$NODE" "$HEADGATE" "$@"\n`
 
-
 /** Blocks that run here. */
 function runnable(page: string): Block[] {
   return blocksOf(page).filter(({ excuse }) => excuse === undefined)
@@ -40,10 +39,22 @@ function runnable(page: string): Block[] {
 export function fileOf(page: string, replaced: Record<string, string> = {}): string {
   const [, saved] = savedFiles(page).find(([name]) => name === 'headgate.yaml') ?? []
   if (saved === undefined) throw new Error(`${page} has no file to save`)
-  return Object.entries(replaced).reduce((text, [from, to]) => {
-    if (!text.includes(from)) throw new Error(`${page} has no ${from}`)
-    return text.replaceAll(from, to)
-  }, saved)
+  return replaceAll(saved, replaced)
+}
+
+/** @throws Error where the text lacks one of the parts: the page has changed, and the test does not fit it any more. */
+export function replaceAll(text: string, parts: Record<string, string>): string {
+  return Object.entries(parts).reduce((whole, [from, to]) => {
+    if (!whole.includes(from)) throw new Error(`no ${from} in:\n${whole}`)
+    return whole.replaceAll(from, to)
+  }, text)
+}
+
+/** The first block of a page in this language. @throws Error where there is none. */
+export function languageBlock(page: string, language: string): string {
+  const [, text] = new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'm').exec(read(page)) ?? []
+  if (text === undefined) throw new Error(`${page} has no block of ${language}`)
+  return text
 }
 
 /** @param name of the page, without its folder and ending. */
@@ -80,6 +91,11 @@ export async function followRecipe(t: Test, name: string, options: RecipeOptions
       t.notOk(failed, `${block.at}:\n${block.code}\n${out}${error}`)
       return out
     },
-    done: () => t.same(waiting.map(({ at }) => at), [], 'every block of the page has run'),
+    done: () =>
+      t.same(
+        waiting.map(({ at }) => at),
+        [],
+        'every block of the page has run',
+      ),
   }
 }

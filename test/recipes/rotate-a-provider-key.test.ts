@@ -45,6 +45,9 @@ t.test('the commands of the page lose no request', async (t) => {
   await Promise.all(callers)
   t.same(new Set(statuses), new Set([200]), `${statuses.length} requests`)
   t.equal(new Set(used).size, 2)
-  t.ok(gateway.logs.some((line) => line.includes('configuration reloaded')), 'the log says so')
+  t.ok(
+    gateway.logs.some((line) => line.includes('configuration reloaded')),
+    'the log says so',
+  )
   done()
 })
