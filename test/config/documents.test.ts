@@ -50,9 +50,12 @@ const SURROUNDINGS: JsonObject = {
   ),
 }
 
-const ENVIRONMENT = Object.fromEntries(
+const STORES = { HEADGATE_DATABASE: 'postgres://db/headgate', HEADGATE_REDIS: 'rediss://cache' }
+const ENVIRONMENT: Record<string, string> = Object.fromEntries(
   blocks.flatMap(({ text }) => [...text.matchAll(/\$\{([A-Z0-9_]+)/g)].map(([, name]) => [name, exampleOf(name)])),
 )
+
+Object.assign(ENVIRONMENT, STORES)
 
 /** An address or a region where the name is that of one. */
 function exampleOf(name: string): string {
@@ -85,6 +88,7 @@ function joined(section: JsonObject): JsonObject {
 const directory = t.testdir({
   'answer-language.ts': PLUGIN,
   node_modules: { 'some-package': PACKAGE },
+  secrets: { 'openai.key': 'sk-in-a-file' },
   'tests.yaml': blocks.find(({ text }) => /^tests:/m.test(text))?.text.replace('../sidecar.yaml', join(ROOT, 'config/sidecar.yaml')) ?? '',
 })
 
@@ -142,12 +146,11 @@ function uncommented(file: string): string {
 }
 
 t.test('what shipped files show in comments loads, too', async (t) => {
-  const shared = { HEADGATE_DATABASE: 'postgres://db/headgate', HEADGATE_REDIS: 'rediss://cache' }
   const keys = ['TEAM', 'CI', 'OPS', 'OPENAI', 'OPENAI_API', 'MISTRAL_API'].map((name): [string, string] => [
     `${name}_KEY`,
     `value-of-${name}`,
   ])
-  const env = { ...shared, ...Object.fromEntries(keys) }
+  const env = { ...STORES, ...Object.fromEntries(keys) }
   for (const [file, shown] of [
     ['config/edge.yaml', 12],
     ['config/headgate.yaml', 3],
