@@ -248,7 +248,7 @@ readonly duration_ms: number | null
 readonly turn: number
 readonly dropped: readonly (string)[]
 readonly reason: Word<'first' | 'previous_failed' | 'next_turn' | 'without_reasoning'>
-readonly choice: Word<'only_one' | 'order' | 'session' | 'tier' | 'draw' | 'quality' | 'price' | 'throughput' | 'latency' | 'exacto'> | null
+readonly choice: Word<'only_one' | 'order' | 'session' | 'tier' | 'weight' | 'draw' | 'quality' | 'price' | 'throughput' | 'latency' | 'exacto' | 'least_busy'> | null
 })[]
 readonly steps: readonly ({
 readonly position: number
@@ -362,7 +362,7 @@ readonly model: string
 readonly endpoint: string
 readonly price: Readonly<Record<string, string>> | null
 readonly why: {
-readonly by: Word<'only_one' | 'order' | 'session' | 'tier' | 'draw' | 'quality' | 'price' | 'throughput' | 'latency' | 'exacto'>
+readonly by: Word<'only_one' | 'order' | 'session' | 'tier' | 'weight' | 'draw' | 'quality' | 'price' | 'throughput' | 'latency' | 'exacto' | 'least_busy'>
 readonly share?: number
 readonly value?: number | null
 readonly health: Word<'ok' | 'recent_outage' | 'resting' | 'ejected'>

@@ -1,5 +1,6 @@
 /** What the operations that generate answer. Only what every reply has is named: dialects add to it. */
 import { Type } from 'typebox'
+import { SORT_KEYS } from '../core/sort-keys.ts'
 
 type Field = Parameters<typeof Type.Optional>[0]
 const maybe = <T extends Field>(schema: T) => Type.Union([schema, Type.Null()])
@@ -105,7 +106,7 @@ export const embeddings = Type.Object({
 })
 
 /** What decides the place of an endpoint in the order. */
-export const PLACED_BY = ['only_one', 'order', 'session', 'tier', 'draw', 'quality', 'price', 'throughput', 'latency', 'exacto'] as const
+export const PLACED_BY = ['only_one', 'order', 'session', 'tier', 'weight', 'draw', 'quality', ...SORT_KEYS] as const
 const decided = () => Type.Enum([...PLACED_BY])
 
 export const plan = Type.Object({

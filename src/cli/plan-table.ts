@@ -66,12 +66,14 @@ const BY: Readonly<Record<PlaceReason['by'], string>> = {
   order: 'named by order',
   session: 'served this session last',
   tier: 'of the requested tier',
+  weight: 'drawn by weight',
   draw: 'drawn by price',
   quality: 'by quality for tools',
   price: 'by price',
   throughput: 'by throughput',
   latency: 'by latency',
   exacto: 'by quality',
+  least_busy: 'by running calls',
 }
 
 function whyText({ why, dropped, calls, refused }: PlanCandidate): string {

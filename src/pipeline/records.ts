@@ -4,9 +4,10 @@
  */
 import type { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
+import type { SortKey } from '../core/sort-keys.ts'
 import type { StreamEvent } from '../dialects/canon/events.ts'
 import type { Fold } from '../dialects/canon/fold.ts'
-import type { PluginEntry, SortKey } from '../dialects/canon/request-fields.ts'
+import type { PluginEntry } from '../dialects/canon/request-fields.ts'
 import type { Final } from '../dialects/types.ts'
 import type { AnswerPolicy, Vault } from '../guardrails/index.ts'
 import type { AttemptRecord } from '../plugin-api/index.ts'

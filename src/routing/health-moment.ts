@@ -1,10 +1,12 @@
 /** How endpoints stand at one moment, as the requests of one key go by it. */
 import type { Endpoint } from './catalog/types.ts'
 import type { EndpointRecord } from './endpoint-record.ts'
+import type { RunningCalls } from './running-calls.ts'
 import type { Band, Health, PercentileName } from './standing.ts'
 
 export class HealthMoment implements Health {
   private readonly records: ReadonlyMap<string, EndpointRecord>
+  private readonly calls: RunningCalls
   private now = 0
   private key: string | undefined
   private owner: string | undefined
@@ -12,8 +14,9 @@ export class HealthMoment implements Health {
   private lookedUp: Endpoint | undefined
   private found: EndpointRecord | undefined
 
-  constructor(records: ReadonlyMap<string, EndpointRecord>) {
+  constructor(records: ReadonlyMap<string, EndpointRecord>, calls: RunningCalls) {
     this.records = records
+    this.calls = calls
   }
 
   at(now: number, key?: string, owner = key): this {
@@ -70,6 +73,10 @@ export class HealthMoment implements Health {
 
   toolSuccess(endpoint: Endpoint): number | undefined {
     return this.find(endpoint)?.toolSuccess(this.now)
+  }
+
+  running(endpoint: Endpoint): number {
+    return this.calls.at(endpoint)
   }
 
   private find(endpoint: Endpoint): EndpointRecord | undefined {

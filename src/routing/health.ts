@@ -11,6 +11,7 @@ import { readOutageNews } from './ejection.ts'
 import { type Ejected, EndpointRecord, type LastFault, type ServedSample } from './endpoint-record.ts'
 import { type EndpointFigures, figuresOf, NO_FIGURES } from './health-figures.ts'
 import { HealthMoment } from './health-moment.ts'
+import { RunningCalls } from './running-calls.ts'
 import type { Band, Health, PercentileName } from './standing.ts'
 
 export type { ServedSample } from './endpoint-record.ts'
@@ -55,7 +56,9 @@ export interface FailureFacts {
 export class HealthBook implements Health {
   private readonly clock: Clock
   private readonly records = new Map<string, EndpointRecord>()
-  private readonly moment = new HealthMoment(this.records)
+  /** Calls that run at this moment. */
+  readonly calls = new RunningCalls()
+  private readonly moment = new HealthMoment(this.records, this.calls)
   /** Ids of the endpoints that the catalogue names. */
   private named: ReadonlySet<string> = new Set()
   /** Ids of all other records, in the order in which they were opened. */
@@ -201,6 +204,10 @@ export class HealthBook implements Health {
 
   leastThroughput(endpoint: Endpoint): number | undefined {
     return this.moment.at(this.clock.monotonic()).leastThroughput(endpoint)
+  }
+
+  running(endpoint: Endpoint): number {
+    return this.calls.at(endpoint)
   }
 
   /** Over the last half hour; undefined with fewer than ten replies that called tools. */

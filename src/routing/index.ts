@@ -3,9 +3,11 @@ export {
   capWithin,
   endpointTag,
   type FilterName,
+  isDrained,
   isNearEnd,
   listExcludes,
   listNames,
+  orderFor,
   overCeiling,
   parseCeiling,
   type Tier,
@@ -20,7 +22,7 @@ export type { EndpointFigures, EndpointStatus, PercentileFigures } from './healt
 export type { MergedPreferences, PreferenceSide, RequestWishes } from './merge.ts'
 export { bindingPart, dataDemands, mergePreferences, NO_PREFERENCES, requestSides } from './merge.ts'
 export type { Band, Health, OrderPreferences, PercentileName } from './order.ts'
-export { orderEndpoints, partitionOf, sortKeyOf } from './order.ts'
+export { areWeighted, orderEndpoints, partitionOf, sortKeyOf } from './order.ts'
 export { StickySessions } from './sessions.ts'
 
 /**

@@ -1,6 +1,16 @@
 /** Combines the preferences of request, key, account and guardrails into the ones that rule a request. */
-import type { ProviderPreferences, SortKey } from '../dialects/canon/request-fields.ts'
-import { DATA_FIELDS, type MergedCriteria, SHARED_FIELDS, type SharedField, type SidedSlugs, STRICT_VALUES } from './criteria/index.ts'
+import type { SortKey } from '../core/sort-keys.ts'
+import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
+import {
+  DATA_FIELDS,
+  type MergedCriteria,
+  ofOperator,
+  SHARED_FIELDS,
+  type SharedField,
+  type SidedSlugs,
+  STRICT_VALUES,
+  type StatedOrder,
+} from './criteria/index.ts'
 
 /** Whose preferences they are: shown in errors, so that a caller knows which list left nothing. */
 export interface PreferenceSide {
@@ -8,8 +18,10 @@ export interface PreferenceSide {
   readonly preferences: ProviderPreferences | null | undefined
 }
 
-/** `only` holds every side's list, because all of them apply; `ignore` likewise. */
-export type MergedPreferences = Omit<ProviderPreferences, SharedField> & Pick<MergedCriteria, SharedField>
+/** `only` holds every side's list, because all of them apply; `ignore` likewise. Of a list `order` of the operator's it is known whose it is. */
+export type MergedPreferences = Omit<ProviderPreferences, SharedField> &
+  Pick<MergedCriteria, SharedField> &
+  Pick<StatedOrder, 'order_from' | 'order_only'>
 
 /** What a request says of its routing: its `provider` object, and the two older or shorter ways to say parts of it. */
 export interface RequestWishes {
@@ -52,6 +64,10 @@ export function mergePreferences(sides: readonly PreferenceSide[]): MergedPrefer
       if (value === undefined) continue
       if (isShared(field)) lists[field].push({ from, slugs: value as string[] })
       else if (merged[field] === undefined || STRICT_VALUES.get(field) === value) merged[field] = value
+    }
+    if (merged.order === preferences.order && merged.order !== undefined && ofOperator(from)) {
+      merged.order_from = from
+      if (preferences.allow_fallbacks === false) merged.order_only = true
     }
     sort.add(preferences.sort)
   }

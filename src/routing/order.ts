@@ -2,15 +2,17 @@
 
 import type { PriceMoment } from '../core/money.ts'
 import { isQuickTier, type ServiceTier } from '../core/service-tiers.ts'
-import type { ProviderPreferences, SortKey } from '../dialects/canon/request-fields.ts'
+import type { SortKey } from '../core/sort-keys.ts'
+import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
 import type { Endpoint } from './catalog/types.ts'
-import { fullNames, type Tier } from './criteria/index.ts'
+import { fullNames, isDrained, ofOperator, orderFor, type StatedOrder, type Tier } from './criteria/index.ts'
 import { byRankThenPrice, byRankThenValue, EJECTED, type Health, paceOf, type Standing, standingsOf } from './standing.ts'
 
 export type { Band, Health, PercentileName } from './standing.ts'
 
 export interface OrderPreferences
-  extends Pick<ProviderPreferences, 'order' | 'allow_fallbacks' | 'sort' | 'preferred_max_latency' | 'preferred_min_throughput'> {
+  extends Pick<ProviderPreferences, 'order' | 'allow_fallbacks' | 'sort' | 'preferred_max_latency' | 'preferred_min_throughput'>,
+    Pick<StatedOrder, 'order_from'> {
   /** Old name of the partition: `fallback` means model, `sort` means none. */
   readonly route?: 'fallback' | 'sort' | null | undefined
   /** Endpoint id that this conversation sticks to. */
@@ -65,16 +67,24 @@ export function sortKeyOf(prefs: OrderPreferences): SortKey | undefined {
 }
 
 function orderGroup(endpoints: readonly Endpoint[], prefs: OrderPreferences, chance: () => number, health: Health): Standing[] {
-  if (prefs.order?.length) return byList(endpoints, prefs, health)
+  if (orderFor(endpoints, prefs)) return byList(endpoints, prefs, chance, health)
   const key = sortKeyOf(prefs)
-  let ordered = key ? sorted(endpoints, key, prefs, health) : balanced(endpoints, prefs, chance, health)
+  let ordered =
+    key === 'least_busy'
+      ? leastBusy(endpoints, prefs, chance, health)
+      : key
+        ? sorted(endpoints, key, prefs, health)
+        : balanced(endpoints, prefs, chance, health)
   if (isQuickTier(prefs.serviceTier)) ordered = tierFirst(ordered, prefs.serviceTier, prefs, health)
   if (prefs.sticky !== undefined) stickyFirst(ordered, prefs.sticky, health)
   return prefs.allow_fallbacks === false ? ordered.slice(0, 1) : ordered
 }
 
-/** The caller's list in turn, without entries that name no candidate; then the rest in default order, not drawn (contract section 5.1). */
-function byList(endpoints: readonly Endpoint[], prefs: OrderPreferences, health: Health): Standing[] {
+/**
+ * The list in turn, without entries that name no candidate; then the rest in default order, not drawn (contract section 5.1).
+ * Where a list of the operator's names several endpoints at once, their weights still share the requests.
+ */
+function byList(endpoints: readonly Endpoint[], prefs: OrderPreferences, chance: () => number, health: Health): Standing[] {
   const standings = standingsOf(endpoints, prefs, 'default', health).sort(byRankThenPrice)
   const places = new Map<string, number>()
   for (const [place, entry] of (prefs.order ?? []).entries()) if (!places.has(entry)) places.set(entry, place)
@@ -85,7 +95,13 @@ function byList(endpoints: readonly Endpoint[], prefs: OrderPreferences, health:
     if (place === undefined) rest.push(standing)
     else placed.push({ standing, place })
   }
-  const ordered = placed.sort((one, other) => one.place - other.place).map(({ standing }) => standing)
+  placed.sort((one, other) => one.place - other.place)
+  const ordered = placed.map(({ standing }) => standing)
+  if (ofOperator(prefs.order_from) && areWeighted(endpoints)) {
+    const [first] = placed
+    const others = placed.findIndex(({ place, standing }) => place !== first?.place || standing.rank !== first.standing.rank)
+    drawFirst(ordered, others < 0 ? ordered.length : others, chance, weightOf)
+  }
   return prefs.allow_fallbacks === false ? ordered : [...ordered, ...rest]
 }
 
@@ -101,13 +117,30 @@ function placeOf(endpoint: Endpoint, places: ReadonlyMap<string, number>): numbe
 }
 
 /** By the key alone, without a draw; ties by price. */
-function sorted(endpoints: readonly Endpoint[], key: SortKey, prefs: OrderPreferences, health: Health): Standing[] {
+function sorted(endpoints: readonly Endpoint[], key: Exclude<SortKey, 'least_busy'>, prefs: OrderPreferences, health: Health): Standing[] {
   // A failing endpoint has no quality at all; the other keys leave it to the caller.
   const standings = standingsOf(endpoints, prefs, key === 'exacto' ? 'default' : 'sort', health)
   if (key === 'price') return standings.sort(byRankThenPrice)
   if (key === 'exacto') rateQuality(standings, health)
   else rateSpeed(standings, key, health)
   return standings.sort(byRankThenValue)
+}
+
+/**
+ * By the calls that run at each, as a share of its weight; drawn by weight where several have the fewest, as nginx's `least_conn` does.
+ * A single failure counts as in the default order: an endpoint that refuses at once never has much to do.
+ */
+function leastBusy(endpoints: readonly Endpoint[], prefs: OrderPreferences, chance: () => number, health: Health): Standing[] {
+  const order = standingsOf(endpoints, prefs, 'default', health)
+  for (const standing of order) {
+    const weight = weightOf(standing)
+    standing.value = weight > 0 ? health.running(standing.endpoint) / weight : Number.POSITIVE_INFINITY
+  }
+  order.sort(byRankThenValue)
+  const [best] = order
+  const others = order.findIndex(({ rank, value }) => rank !== best?.rank || value !== best.value)
+  drawFirst(order, others < 0 ? order.length : others, chance, weightOf)
+  return order
 }
 
 /** Unknown speed is the worst there is. */
@@ -121,16 +154,18 @@ function rateSpeed(standings: readonly Standing[], key: 'latency' | 'throughput'
 /**
  * Stable endpoints first, the very first of them drawn with weight 1/price²; the others follow by price.
  * For tools quality comes before price, and only endpoints of about the best quality are drawn between.
+ * Weights that the operator states take the place of both.
  */
 function balanced(endpoints: readonly Endpoint[], prefs: OrderPreferences, chance: () => number, health: Health): Standing[] {
   const order = standingsOf(endpoints, prefs, 'default', health)
-  if (prefs.tools) rateQuality(order, health)
+  const isWeighted = areWeighted(endpoints)
+  if (prefs.tools && !isWeighted) rateQuality(order, health)
   order.sort(byRankThenValue)
   const [best] = order
   if (best === undefined) return order
   let peers = 1
   for (let next = order[1]; next !== undefined && next.rank === best.rank && onAPar(best, next); next = order[peers]) peers++
-  drawFirst(order, peers, chance)
+  drawFirst(order, peers, chance, isWeighted ? weightOf : byPriceSquared)
   return order
 }
 
@@ -167,23 +202,26 @@ function ejectedLast(ordered: readonly Standing[], health: Health): Endpoint[] {
   return endpoints.concat(ejected)
 }
 
+/** How much of the range of chance an endpoint gets, beside others of which the cheapest costs so much. */
+type ShareOf = (standing: Standing, cheapest: number) => number
+
 /**
  * The weighted draw that spreads requests over endpoints (contract section 5.2, rule 3).
- * Moves one of the first `peers` to the front, drawn with weight 1/price²; the others keep their order.
- * Free ones draw among themselves, and so do those without a known price if there are no others.
+ * Moves one of the first `peers` to the front; the others keep their order.
+ * By price free ones draw among themselves, and so do those without a known price if there are no others.
  * @param chance uniform in [0, 1); called once, and not at all for a single peer.
  */
-function drawFirst(order: Standing[], peers: number, chance: () => number): void {
+function drawFirst(order: Standing[], peers: number, chance: () => number, shareOf: ShareOf): void {
   if (peers < 2) return
   const drawn = order.slice(0, peers)
   let cheapest = Number.POSITIVE_INFINITY
-  for (const { price } of drawn) cheapest = Math.min(cheapest, price)
+  for (const { endpoint, price } of drawn) if (!isDrained(endpoint)) cheapest = Math.min(cheapest, price)
   let total = 0
-  for (const { price } of drawn) total += weight(price, cheapest)
+  for (const standing of drawn) total += shareOf(standing, cheapest)
   let point = chance() * total
   let winner = 0
-  for (const [i, { price }] of drawn.entries()) {
-    const share = weight(price, cheapest)
+  for (const [i, standing] of drawn.entries()) {
+    const share = shareOf(standing, cheapest)
     if (share === 0) continue
     winner = i
     point -= share
@@ -199,8 +237,26 @@ function toFront(order: Standing[], at: number): void {
   order[0] = first
 }
 
+/**
+ * True where the operator states weights, so that they share the requests of these endpoints, which are those of one group. They are
+ * stated within a model: where the endpoints of several are one group, prices decide.
+ */
+export function areWeighted(endpoints: readonly Endpoint[]): boolean {
+  const model = endpoints[0]?.model
+  let weighted = false
+  for (const endpoint of endpoints) {
+    if (endpoint.model !== model) return false
+    if (endpoint.weight !== undefined && !isDrained(endpoint)) weighted = true
+  }
+  return weighted
+}
+
+/** As nginx, HAProxy and Kubernetes' Gateway API have it: 1 where none is stated. */
+const weightOf = ({ endpoint: { weight = 1 } }: Standing): number => weight
+
 /** 1 for the cheapest, so that no price is too small or too large for the sum. */
-function weight(price: number, cheapest: number): number {
+function byPriceSquared({ endpoint, price }: Standing, cheapest: number): number {
+  if (isDrained(endpoint)) return 0
   if (price === cheapest) return 1
   const share = cheapest / price
   return cheapest === 0 ? 0 : share * share

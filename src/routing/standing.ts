@@ -29,6 +29,8 @@ export interface Health {
   leastThroughput?(endpoint: Endpoint): number | undefined
   /** Share of the replies with tool calls whose calls were fine, 0 to 1. */
   toolSuccess(endpoint: Endpoint): number | undefined
+  /** Calls that run there, as this process sees them. */
+  running(endpoint: Endpoint): number
   /** The same at this moment, valid until the next call of `atOnce`: a caller of many of these methods reads the clock once. */
   atOnce?(): Health
 }

@@ -3,16 +3,17 @@
  * A block that cannot run here says why in its fence: ```sh no-test: needs a provider's key
  * Those that run in test/delivery, where what they install is built, begin so: ```sh no-test: runs in test/delivery, with the packed tarball
  */
-import { execFile } from 'node:child_process'
-import { chmodSync, cpSync, mkdirSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { isObject, type Json } from '../../src/core/json.ts'
 import { paths, ROOT, read } from '../repository/source-tree.ts'
 import { ADMIN_TOKEN } from '../support/admin.ts'
+import { type Block, bash, blocksOf, executable, savedFiles } from '../support/command-blocks.ts'
 import { startGateway } from '../support/gateway.ts'
 
-const PAGES = ['README.md', ...paths('docs/**/*.md')]
+/** Those of recipes run in test/recipes, each against the gateway of its page. */
+const PAGES = ['README.md', ...paths('docs/**/*.md').filter((page) => !page.startsWith('docs/recipes/'))]
 
 const APP = 'sk-app-0123456789abcdef'
 const BOSS = 'sk-boss-0123456789abcdef'
@@ -56,43 +57,7 @@ guardrails:
   - { name: no-secrets, phrases: [ secret ], action: flag }
 `
 
-interface Block {
-  page: string
-  at: string
-  code: string
-  /** Why it cannot run here. */
-  excuse: string | undefined
-  /** The paragraph above it. */
-  above: string
-  /** The JSON that stands directly below it: what the command prints. */
-  prints: Json | undefined
-}
-
-function blocksOf(page: string): Block[] {
-  const text = read(page)
-  return [...text.matchAll(/^( *)```(?:sh|bash)(?: (.*))?\n([\s\S]*?)^\1```\n(?:\n```json\n([\s\S]*?)^```$)?/gm)].map((match) => {
-    const [, indent, info, code, json] = match
-    const before = text.slice(0, match.index)
-    return {
-      page,
-      at: `${page}:${before.split('\n').length}`,
-      code: code.replaceAll(`\n${indent}`, '\n').trim(),
-      excuse: info === undefined ? undefined : (/^no-test: (.+)$/.exec(info)?.[1] ?? ''),
-      above: before.trimEnd().split('\n\n').at(-1) ?? '',
-      prints: json === undefined ? undefined : (JSON.parse(json) as Json),
-    }
-  })
-}
-
 const blocks = PAGES.flatMap(blocksOf)
-
-/** Files that a page tells its reader to save. Its ports are free ones. */
-function savedFiles(page: string): [name: string, text: string][] {
-  return [...read(page).matchAll(/Save this as `([\w.-]+)`[^`]*```yaml\n([\s\S]*?)^```$/gm)].map(([, name, text]) => [
-    name,
-    text.replace(/\bport: \d+/g, 'port: 0'),
-  ])
-}
 
 /** Stands for `headgate` and for `npm`, which .ci/run runs itself with `ci` and `test`. */
 const LAUNCHER = `#!/bin/sh
@@ -128,11 +93,6 @@ child.stdout.on('data', (chunk) => {
 child.on('close', (code) => process.exit(out.includes(' listens on ') ? (code ?? 1) : 1))
 `
 
-function executable(path: string, text: string): void {
-  writeFileSync(path, text)
-  chmodSync(path, 0o755)
-}
-
 /** A folder such as a reader has, with what the commands name. */
 function folderFor(page: string): string {
   const folder = join(root, page.replaceAll('/', '-'))
@@ -147,25 +107,10 @@ function folderFor(page: string): string {
     ['request.json', '{"model":"sim/echo","max_tokens":100,"messages":[{"role":"user","content":"Hello"}]}'],
     ['report.pdf', '%PDF-1.4\n'],
     ['data/headgate.db.admin-token', ADMIN_TOKEN],
-    ...savedFiles(page),
+    ...savedFiles(page).map(([name, text]): [string, string] => [name, text.replace(/\bport: \d+/g, 'port: 0')]),
   ]
   for (const [name, text] of files) writeFileSync(join(folder, name), text)
   return folder
-}
-
-interface Outcome {
-  failed: boolean
-  out: string
-  error: string
-}
-
-function bash(script: string, cwd: string, env: Record<string, string>): Promise<Outcome> {
-  return new Promise((resolve) => {
-    // tap hooks itself into every Node that a test starts, by NODE_OPTIONS.
-    execFile('bash', ['-e', '-o', 'pipefail', '-c', `unset NODE_OPTIONS\n${script}`], { cwd, env }, (error, out, stderr) =>
-      resolve({ failed: error !== null, out, error: stderr }),
-    )
-  })
 }
 
 /** The members that a reply should have and has not, by their paths. */

@@ -22,6 +22,8 @@ const FEATURES: readonly (readonly [words: RegExp, file: string])[] = [
   [/prompt caching/i, 'docs/routing.md'],
   [/web search/i, 'docs/web-search.md'],
   [/bare (model )?names/i, 'docs/catalogue.md'],
+  [/\bweights?\b/i, 'src/routing/criteria/weight.ts'],
+  [/least.busy/i, 'src/routing/running-calls.ts'],
 ]
 
 /** Operations that callers have; a sentence may still say of one that it refuses a field. */

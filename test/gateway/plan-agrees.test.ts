@@ -132,6 +132,7 @@ const endpoint = (slug: string): fc.Arbitrary<JsonObject> =>
     quantization: maybe(fc.constantFrom('fp8', 'fp4', 'bf16')),
     supported_parameters: maybe(fc.subarray(['temperature', 'seed', 'tools', 'max_tokens']), 2),
     tier: maybe(fc.constantFrom('flex', 'priority'), 2),
+    weight: maybe(fc.constantFrom(0, 1, 20, 80), 2),
   })
 const endpoints = fc
   .subarray(PROVIDERS, { minLength: 1 })
@@ -160,7 +161,7 @@ const preferences = record({
   only: maybe(slugs, 1),
   ignore: maybe(fc.subarray(PROVIDERS, { maxLength: 2 }), 2),
   allow_fallbacks: maybe(fc.boolean(), 2),
-  sort: maybe(fc.constantFrom('price', 'latency', 'throughput', 'exacto', { by: 'price', partition: 'none' }), 2),
+  sort: maybe(fc.constantFrom('price', 'latency', 'throughput', 'exacto', 'least_busy', { by: 'price', partition: 'none' }), 2),
   quantizations: maybe(fc.constant(['fp8', 'bf16', 'unknown']), 1),
   max_price: maybe(fc.constant({ completion: 4 }), 1),
   require_parameters: maybe(fc.boolean(), 1),

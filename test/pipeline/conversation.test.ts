@@ -23,9 +23,11 @@ const chat = (...messages: [role: string, content: JsonObject[] | string][]): Js
 })
 
 t.test('C-140: a conversation stays nowhere where the caller dictates the order', async (t) => {
-  t.equal(mayStay({ order: ['acme'] }), false)
-  t.equal(mayStay({ order: [] }), true)
-  t.equal(mayStay({}), true)
+  t.equal(mayStay({ order: ['acme'] }, CHOICE), false)
+  t.equal(mayStay({ order: ['nobody'] }, CHOICE), false, 'also where its list names none of the endpoints')
+  t.equal(mayStay({ order: ['nobody'], order_from: 'account' }, CHOICE), true, 'but not where that list is the account’s')
+  t.equal(mayStay({ order: [] }, CHOICE), true)
+  t.equal(mayStay({}, CHOICE), true)
 })
 
 t.test('the strongest name wins', async (t) => {

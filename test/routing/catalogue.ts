@@ -87,6 +87,8 @@ export interface KnownHealth {
   /** Seconds and tokens per second, the same at every percentile, by provider slug. */
   latency?: Readonly<Record<string, number>>
   throughput?: Readonly<Record<string, number>>
+  /** Calls that run there. */
+  running?: Readonly<Record<string, number>>
 }
 
 /** Health by provider slug, or by whatever else names an endpoint. */
@@ -100,6 +102,7 @@ export function health(known: KnownHealth = {}, name: (endpoint: Endpoint) => st
     toolSuccess: (endpoint) => known.toolSuccess?.[name(endpoint)],
     latency: (endpoint) => known.latency?.[name(endpoint)],
     throughput: (endpoint) => known.throughput?.[name(endpoint)],
+    running: (endpoint) => known.running?.[name(endpoint)] ?? 0,
   }
 }
 

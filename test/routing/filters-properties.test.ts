@@ -168,11 +168,18 @@ const LAWS: Readonly<Record<string, (endpoint: Endpoint, outcome: Outcome, made:
     return able(endpoint) || (!isStrict(sides) && !kept.some((other) => other.model === endpoint.model && able(other)))
   },
   'sees images': (endpoint, _, { image }) => !image || endpoint.model.input.includes('image'),
-  'of the order where it is all there is': (endpoint, { needs: { provider: merged, serviceTier } }) =>
+  'of the order where it is all there is': (endpoint, { needs: { provider: merged, serviceTier } }, made) =>
     merged.allow_fallbacks !== false ||
     !merged.order?.length ||
+    isForOtherModels(merged.order, endpoint, made) ||
     (merged.order.includes(baseOf(endpoint)) && (endpoint.tier === undefined || endpoint.tier === serviceTier)) ||
     tagged(merged.order, endpoint),
+}
+
+/** True for a list of the key or the account that names no endpoint of the model, and does not forbid others itself. */
+function isForOtherModels(order: readonly string[], { model: { endpoints } }: Endpoint, { key, account }: Scene): boolean {
+  const side = [key, account].find((one) => one?.order === order)
+  return side !== undefined && side.allow_fallbacks !== false && !endpoints.some((endpoint) => named(order, endpoint))
 }
 
 /** The law that an endpoint has broken, by the filter which says so. */

@@ -20,7 +20,14 @@ const price: fc.Arbitrary<Endpoint['price']> = fc.oneof(
   fc.tuple(fc.integer({ min: 0, max: 5 }), fc.integer({ min: 0, max: 5 })).map(([a, b]) => usdPerMillion(String(a), String(b))),
 )
 const tier = fc.constantFrom(undefined, undefined, 'flex' as const, 'priority' as const)
-const place = fc.record({ at: fc.nat(4), price, tier, score: fc.option(fc.double({ min: 0, max: 1, noNaN: true }), { nil: undefined }) })
+const weight = fc.constantFrom(undefined, undefined, undefined, 0, 1, 2.5, 80)
+const place = fc.record({
+  at: fc.nat(4),
+  price,
+  tier,
+  weight,
+  score: fc.option(fc.double({ min: 0, max: 1, noNaN: true }), { nil: undefined }),
+})
 const suffix = (tag: string | undefined) => tag ?? 'base'
 const scored = (tools: number | undefined): Record<string, number> => (tools === undefined ? {} : { tools })
 /** Up to three models, each with endpoints that differ in provider or tier. */
@@ -35,6 +42,7 @@ const catalogue = fc
             provider: PROVIDERS[one.at],
             price: one.price,
             tier: one.tier,
+            weight: one.weight,
             scores: scored(one.score),
           })),
         ).endpoints,
@@ -50,6 +58,7 @@ const facts = fc.record({
   toolSuccess: maybe(fc.double({ min: 0, max: 1, noNaN: true })),
   latency: maybe(fc.double({ min: 0, max: 60, noNaN: true })),
   throughput: maybe(fc.double({ min: 0.001, max: 1e6, noNaN: true })),
+  running: maybe(fc.nat(9)),
 })
 type Facts = typeof facts extends fc.Arbitrary<infer F> ? F : never
 /** What is known of each endpoint, by its place in the list; more than any list is long. */
@@ -74,6 +83,7 @@ function knownOf(list: readonly Endpoint[], all: readonly Facts[]): KnownHealth 
     toolSuccess: values((at) => all[at].toolSuccess),
     latency: values((at) => all[at].latency),
     throughput: values((at) => all[at].throughput),
+    running: values((at) => all[at].running),
   }
 }
 
@@ -85,6 +95,7 @@ const sort = fc.constantFrom<OrderPreferences['sort']>(
   'latency',
   'throughput',
   'exacto',
+  'least_busy',
   { by: 'price', partition: 'none' },
   { partition: 'none' },
   { by: 'latency', partition: 'model' },
@@ -172,6 +183,44 @@ check(
     return stableFirst && rest(got) === rest(other)
   },
 )
+
+const FLAWED = ['outage', 'resting'] as const
+const isWell = (state: KnownHealth, { id }: Endpoint): boolean =>
+  state.ejected?.[id] === undefined && (state.band?.[id] ?? 0) === 0 && !FLAWED.some((flaw) => state[flaw]?.includes(id))
+const ofFirstModel = (list: readonly Endpoint[]): Endpoint[] => list.filter(({ model }) => model === list[0]?.model)
+
+check(
+  'property: of endpoints that are well each is first as often as its weight says, and a drained one never',
+  (list, state, { tools }) => {
+    const one = ofFirstModel(list)
+    const well = one.filter((endpoint) => isWell(state, endpoint))
+    const total = well.reduce((sum, endpoint) => sum + (endpoint.weight ?? 1), 0)
+    if (!one.some((endpoint) => (endpoint.weight ?? 0) > 0) || total === 0) return true
+    const POINTS = 400
+    const firsts = new Map<string, number>()
+    for (let at = 0; at < POINTS; at++) {
+      const [first] = arrange(one, { tools }, state, (at + 0.5) / POINTS)
+      if (!isWell(state, first)) return false
+      firsts.set(first.id, (firsts.get(first.id) ?? 0) + 1)
+    }
+    return well.every((endpoint) => Math.abs((firsts.get(endpoint.id) ?? 0) - (POINTS * (endpoint.weight ?? 1)) / total) <= 1)
+  },
+)
+
+check('property: the least busy of those that are well is first, by its weight', (list, state, _prefs, point) => {
+  const one = ofFirstModel(list)
+  const well = one.filter((endpoint) => isWell(state, endpoint))
+  const load = ({ id, weight = 1 }: Endpoint): number => (weight === 0 ? Number.POSITIVE_INFINITY : (state.running?.[id] ?? 0) / weight)
+  const got = arrange(one, { sort: 'least_busy' }, state, point)
+  return well.length === 0 || load(got[0]) === Math.min(...well.map(load))
+})
+
+check("property: an operator's order that names none of a model's endpoints is as if it were not there", (list, state, prefs, point) => {
+  const without = { ...prefs, order: null }
+  const foreign = { ...prefs, order: NOBODY, order_from: 'account' }
+  const [one, other] = [without, foreign].map((wanted) => arrange(list, wanted, state, point).map(idOf).join())
+  return one === other
+})
 
 check('property: thresholds only reorder', (list, state, prefs, point) => {
   const fallbacks = { ...prefs, allow_fallbacks: true }

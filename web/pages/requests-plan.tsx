@@ -136,12 +136,14 @@ const DECIDED: Meanings<Plan['candidates'][number]['why']['by'], string> = {
   order: 'By the given order',
   session: 'The session was there last',
   tier: 'By its tier',
+  weight: 'By a draw, as the weights say',
   draw: 'By a draw, the cheaper the likelier',
   quality: 'By quality',
   price: 'By price',
   throughput: 'By throughput',
   latency: 'By latency',
   exacto: 'By tool quality',
+  least_busy: 'By running calls',
 }
 
 function Why({ candidate: { why } }: { candidate: Plan['candidates'][number] }) {

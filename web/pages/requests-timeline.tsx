@@ -128,12 +128,14 @@ const CHOICES: Meanings<NonNullable<Attempt['choice']>, string> = {
   order: 'First in the list of the request.',
   session: 'Its conversation was served there last.',
   tier: 'The priority tier was requested.',
+  weight: 'Drawn by lot, with the weights that the configuration states.',
   draw: 'Drawn by lot among the endpoints, where cheaper ones have better odds.',
   quality: 'Best with tools, which the request offers.',
   price: 'The cheapest, as the request sorts.',
   throughput: 'The one with the most tokens per second, as the request sorts.',
   latency: 'The quickest, as the request sorts.',
   exacto: 'Best with tools, as the request sorts.',
+  least_busy: 'The one with the fewest calls running for its weight, as the request sorts.',
 }
 
 const REASONS: Meanings<Attempt['reason'], string> = {

@@ -173,6 +173,15 @@ const endpoint = closed('One model at one provider.', {
   variant: Type.Optional(entryName('Distinguishes two endpoints of one model at one provider; preferences name it `provider/variant`.')),
   tier: Type.Optional(oneOf('A service tier; serves only requests that select it.', SERVICE_TIERS)),
   scores: Type.Optional(scores),
+  weight: Type.Optional(
+    Type.Number({
+      description:
+        'Its part of the requests: 80 and 20 give four fifths and one fifth, whatever the prices. 0: drained. If another endpoint of the model states one: 1; if none does, prices decide.',
+      minimum: 0,
+      maximum: 1_000_000,
+      expected: 'a number from 0 to 1000000',
+    }),
+  ),
 })
 
 /** Facts that one routing criterion alone reads. */

@@ -1,5 +1,6 @@
 /** Routing preferences as an operator sets them for the account or for one key: the wire's `provider` object. */
 import { type TOptional, type TSchema, type TUnsafe, Type } from 'typebox'
+import { SORT_KEYS } from '../../core/sort-keys.ts'
 import {
   CRITERION_FIELDS,
   type CriterionFields,
@@ -9,8 +10,6 @@ import {
   QUANTIZATIONS,
 } from '../../routing/criteria/index.ts'
 import { asWritten, closed, flag, listOf, oneOf, perMillion, perUnit, size } from '../fields/scalars.ts'
-
-const SORTS = ['price', 'throughput', 'latency', 'exacto'] as const
 
 export const quantization = oneOf(QUANTIZATION_TEXT, QUANTIZATIONS)
 
@@ -73,9 +72,9 @@ const fields = closed(`Routing preferences. A request can only tighten ${tighten
   sort: Type.Optional(
     Type.Union(
       [
-        oneOf('What to sort by.', SORTS),
+        oneOf('What to sort by.', SORT_KEYS),
         closed('What to sort by, and what is sorted together.', {
-          by: Type.Optional(oneOf('What to sort by.', SORTS)),
+          by: Type.Optional(oneOf('What to sort by.', SORT_KEYS)),
           partition: Type.Optional(
             oneOf('`model`: the endpoints of each model are sorted separately. `none`: those of all models together.', ['model', 'none']),
           ),
@@ -83,7 +82,7 @@ const fields = closed(`Routing preferences. A request can only tighten ${tighten
       ],
       {
         description: 'Sorts the endpoints, in place of the random draw.',
-        expected: `one of ${SORTS.join(', ')}, or an object of by and partition`,
+        expected: `one of ${SORT_KEYS.join(', ')}, or an object of by and partition`,
       },
     ),
   ),

@@ -1,6 +1,7 @@
 /** The schema of the fields that only the gateway reads: the same in every client dialect. */
 import { type TSchema, Type } from 'typebox'
 import { REQUESTED_TIERS } from '../../core/service-tiers.ts'
+import { SORT_KEYS } from '../../core/sort-keys.ts'
 import { CRITERION_FIELDS, type Field } from '../../routing/criteria/index.ts'
 import { amountFrom0, MOST_ENTRIES, tokenCount } from './bounds.ts'
 
@@ -11,8 +12,6 @@ const amount = () =>
   Type.Optional(
     Type.Union([amountFrom0(), Type.String({ pattern: '^\\d{1,12}(\\.\\d{1,24})?$', description: 'a decimal number such as "0.25"' })]),
   )
-
-const SORTS = ['price', 'throughput', 'latency', 'exacto']
 
 const percentile = () => nullable(amountFrom0())
 const cutoff = () =>
@@ -49,8 +48,11 @@ export const providerPreferences = Type.Object(
     ...Object.fromEntries(Object.entries<Field>(CRITERION_FIELDS).map(([name, field]) => [name, fieldSchema(field)])),
     sort: nullable(
       Type.Union([
-        Type.Enum(SORTS),
-        Type.Object({ by: nullable(Type.Enum(SORTS)), partition: nullable(Type.Enum(['model', 'none'])) }, { additionalProperties: false }),
+        Type.Enum([...SORT_KEYS]),
+        Type.Object(
+          { by: nullable(Type.Enum([...SORT_KEYS])), partition: nullable(Type.Enum(['model', 'none'])) },
+          { additionalProperties: false },
+        ),
       ]),
     ),
     preferred_max_latency: cutoff(),

@@ -8,6 +8,7 @@ import type { Checker } from '../../core/check.ts'
 import { badField } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, pathOfLarger } from '../../core/json.ts'
 import { requestedTier, type ServiceTier } from '../../core/service-tiers.ts'
+import type { SortKey } from '../../core/sort-keys.ts'
 import type { CriterionPreferences } from '../../routing/criteria/index.ts'
 import type { Quirks } from '../quirks.ts'
 
@@ -91,7 +92,6 @@ export function checkFields(shape: Checker, body: JsonObject): void {
 }
 
 export type Percentiles = { p50?: number | undefined; p75?: number; p90?: number; p99?: number }
-export type SortKey = 'price' | 'throughput' | 'latency' | 'exacto'
 
 /** Contract section 5.1: the fields of the routing criteria, and those of the order. The schema has checked the shapes before anything reads them. */
 export interface ProviderPreferences extends CriterionPreferences {

@@ -68,6 +68,7 @@ export function attemptLayer<Dependencies extends ChainDependencies>(
         const permit = failures.length === 0 ? FREE : permitFor(exchange, endpoint, fallbacks, dependencies)
         if (!permit) continue
         setAside(exchange)
+        dependencies.health.calls.begin(endpoint)
         let running = beginAttempt(exchange, endpoint, dependencies)
         exchange.run.whenCommitted = permit === FREE ? undefined : ending(permit)
         try {
@@ -91,6 +92,7 @@ export function attemptLayer<Dependencies extends ChainDependencies>(
           failures.push({ endpoint, fault, status: running.status })
         } finally {
           exchange.run.whenCommitted = undefined
+          dependencies.health.calls.end(endpoint)
           close(exchange, running)
         }
       }

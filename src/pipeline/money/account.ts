@@ -22,7 +22,7 @@ import {
   settlementOf,
 } from '../../ledger/settlement.ts'
 import type { SettleRow, SettleStatus } from '../../ledger/types.ts'
-import { sortKeyOf } from '../../routing/index.ts'
+import { areWeighted, orderFor, partitionOf, sortKeyOf } from '../../routing/index.ts'
 import type { Turn } from '../attempt/turn.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import { type Accepted, type Exchange, knownOf, type MaybeAimed, type Received, sinceAdmission } from '../exchange.ts'
@@ -384,9 +384,10 @@ function firstChoice({ plan, trail, wish, request }: Known): string | undefined 
   const first = trail.attempts[0]
   if (!first || !plan || !wish || plan.candidates.length < 2) return undefined
   const { preferences } = wish
-  if (preferences.order?.length) return 'order'
+  const group = partitionOf(preferences) === 'none' ? plan.candidates : plan.candidates.filter(({ model }) => model === first.at.model)
+  if (orderFor(group, preferences)) return 'order'
   if (plan.conversation?.pinned === first.endpoint) return 'session'
   const serviceTier = tierOf(request.gateway.serviceTier)
   if (isQuickTier(serviceTier) && first.at.tier === serviceTier) return 'tier'
-  return sortKeyOf({ sort: preferences.sort, serviceTier }) ?? (plan.watch ? 'quality' : 'draw')
+  return sortKeyOf({ sort: preferences.sort, serviceTier }) ?? (areWeighted(group) ? 'weight' : plan.watch ? 'quality' : 'draw')
 }

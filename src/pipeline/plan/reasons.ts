@@ -5,15 +5,17 @@
 
 import { entryAt } from '../../core/entry-at.ts'
 import { ALL_TIERS, isQuickTier } from '../../core/service-tiers.ts'
-import type { SortKey } from '../../dialects/canon/request-fields.ts'
+import type { SortKey } from '../../core/sort-keys.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import {
+  areWeighted,
   endpointTag,
   type FilterName,
   type Health,
   listNames,
   type OrderPreferences,
   orderEndpoints,
+  orderFor,
   partitionOf,
   sortKeyOf,
 } from '../../routing/index.ts'
@@ -96,17 +98,18 @@ function entry(endpoint: Endpoint, { filter, detail, from }: Why): ExcludedEndpo
 
 export type PlaceReason = {
   /**
-   * only_one: its model has no other. order: the caller's list names it. session: the conversation was served there last.
+   * only_one: its model has no other. order: a list names it. session: the conversation was served there last.
    * tier: the priority tier was requested.
-   * draw: the lot may put it first. quality: tools are offered, so that quality comes before price.
-   * price, throughput, latency, exacto: sorted by that; price also of what the draw or the list leaves.
+   * draw, weight: the lot may put it first, by its price or by the operator's weights.
+   * quality: tools are offered, so that quality comes before price.
+   * price, throughput, latency, exacto, least_busy: sorted by that; price also of what the draw or the list leaves.
    */
-  by: 'only_one' | 'order' | 'session' | 'tier' | 'draw' | 'quality' | SortKey
+  by: 'only_one' | 'order' | 'session' | 'tier' | 'weight' | 'draw' | 'quality' | SortKey
   /** Chance of being tried first of its model, 0 to 1; only where there is a draw. */
   share?: number
   /**
    * What it was sorted by: USD per million prompt and completion tokens together, tokens per second, seconds to the first token,
-   * or quality from 0 to 1. Null where it is not known.
+   * quality from 0 to 1, or calls that run there. Null where it is not known.
    */
   value?: number | null
   /** ok, or what puts it behind the others of late. */
@@ -123,27 +126,22 @@ export function placeReasons(exchange: Planned, dependencies: Pick<ChainDependen
   const preferences = orderPreferences(exchange, exchange.plan.conversation)
   const endpoints = orderedAmong(exchange)
   const shares = drawShares(endpoints, preferences, health)
-  const measure = measureOf(preferences)
-  const values = measure && sortValues(endpoints, { measure, preferences }, health)
+  const values = sortValues(endpoints, preferences, health)
   const missed = missedGoals(endpoints, preferences, health)
-  const sizes = new Map<string, number>()
-  for (const endpoint of endpoints) {
-    const group = groupOf(endpoint, preferences)
-    sizes.set(group, (sizes.get(group) ?? 0) + 1)
-  }
+  const groups = groupsOf(endpoints, preferences)
   const led = new Set<string>()
   return exchange.plan.candidates.map((endpoint) => {
     const share = shares?.get(endpoint)
-    const group = groupOf(endpoint, preferences)
-    const place: Place = { preferences, first: !led.has(group), alone: sizes.get(group) === 1, share }
-    led.add(group)
+    const name = groupOf(endpoint, preferences)
+    const place: Place = { preferences, first: !led.has(name), group: groups.get(name) ?? NONE, share }
+    led.add(name)
     const reason: PlaceReason = {
       by: placedBy(endpoint, place),
       health: stateOf(endpoint, health),
       band: health.band(endpoint),
     }
     if (share !== undefined) reason.share = share
-    if (values) reason.value = values.get(endpoint) ?? null
+    if (values.has(endpoint)) reason.value = values.get(endpoint) ?? null
     if (missed.has(endpoint)) reason.misses_goal = true
     return reason
   })
@@ -153,21 +151,22 @@ interface Place {
   preferences: OrderPreferences
   /** First of its group. */
   first: boolean
-  /** The only one of its group. */
-  alone: boolean
+  group: readonly Endpoint[]
   share: number | undefined
 }
 
-function placedBy(endpoint: Endpoint, { preferences, first, alone, share }: Place): PlaceReason['by'] {
-  const { order, sticky, serviceTier } = preferences
-  if (order?.length) return listNames(order, endpoint, ALL_TIERS) ? 'order' : 'price'
-  if (alone) return 'only_one'
+function placedBy(endpoint: Endpoint, { preferences, first, group, share }: Place): PlaceReason['by'] {
+  const { sticky, serviceTier } = preferences
+  const order = orderFor(group, preferences)
+  if (order) return listNames(order, endpoint, ALL_TIERS) ? 'order' : 'price'
+  if (group.length === 1) return 'only_one'
   if (first && endpoint.id === sticky) return 'session'
   if (isQuickTier(serviceTier) && endpoint.tier === serviceTier) return 'tier'
   const key = sortKeyOf(preferences)
   if (key !== undefined) return key
-  if (share !== undefined && share > 0) return 'draw'
-  return preferences.tools ? 'quality' : 'price'
+  const isWeighted = areWeighted(group)
+  if (share !== undefined && share > 0) return isWeighted ? 'weight' : 'draw'
+  return preferences.tools && !isWeighted ? 'quality' : 'price'
 }
 
 function stateOf(endpoint: Endpoint, health: Health): PlaceReason['health'] {
@@ -180,6 +179,19 @@ function stateOf(endpoint: Endpoint, health: Health): PlaceReason['health'] {
 function groupOf(endpoint: Endpoint, preferences: OrderPreferences): string {
   return partitionOf(preferences) === 'none' ? '' : endpoint.model.slug
 }
+
+function groupsOf(endpoints: readonly Endpoint[], preferences: OrderPreferences): ReadonlyMap<string, readonly Endpoint[]> {
+  const groups = new Map<string, Endpoint[]>()
+  for (const endpoint of endpoints) {
+    const name = groupOf(endpoint, preferences)
+    const group = groups.get(name)
+    if (group) group.push(endpoint)
+    else groups.set(name, [endpoint])
+  }
+  return groups
+}
+
+const NONE: readonly Endpoint[] = []
 
 /** Halvings of the range of chance: shares are right to a thousandth. */
 const DEEPEST = 10
@@ -229,16 +241,29 @@ interface Cut {
   winners: readonly Endpoint[]
 }
 
-function measureOf(preferences: OrderPreferences): SortKey | undefined {
-  if (preferences.order?.length) return undefined
-  return sortKeyOf(preferences) ?? (preferences.tools ? 'exacto' : undefined)
+/** What the endpoints of a group are sorted by; undefined where a list, a price or a weight decides without it. */
+function measureOf(group: readonly Endpoint[], preferences: OrderPreferences): SortKey | undefined {
+  if (orderFor(group, preferences)) return undefined
+  return sortKeyOf(preferences) ?? (preferences.tools && !areWeighted(group) ? 'exacto' : undefined)
 }
 
-function sortValues(
+/** Of the endpoints that are sorted by a value, that value; undefined where it is not known. */
+function sortValues(endpoints: readonly Endpoint[], preferences: OrderPreferences, health: Health): Map<Endpoint, number | undefined> {
+  const values = new Map<Endpoint, number | undefined>()
+  for (const group of groupsOf(endpoints, preferences).values()) {
+    const measure = measureOf(group, preferences)
+    if (measure === undefined) continue
+    for (const [endpoint, value] of valuesOf(group, { measure, preferences }, health)) values.set(endpoint, value)
+  }
+  return values
+}
+
+function valuesOf(
   endpoints: readonly Endpoint[],
   { measure, preferences }: { measure: SortKey; preferences: OrderPreferences },
   health: Health,
 ): Map<Endpoint, number | undefined> {
+  if (measure === 'least_busy') return new Map(endpoints.map((endpoint) => [endpoint, health.running(endpoint)]))
   if (measure === 'latency') return new Map(endpoints.map((endpoint) => [endpoint, health.latency(endpoint, 'p50')]))
   if (measure === 'throughput') return new Map(endpoints.map((endpoint) => [endpoint, paceOf(health, endpoint)]))
   const { priceMoment } = preferences

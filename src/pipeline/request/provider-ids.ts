@@ -176,13 +176,16 @@ function unknown(field: string): Fault {
 /** @returns the endpoints that can make sense of the ids; the very list where the request names none. @throws Fault 404 where none can. */
 export function havingIds(endpoints: readonly Endpoint[], pin: Pin | undefined): readonly Endpoint[] {
   if (!pin) return endpoints
-  const { account, provider: name, field } = pin
-  const able = endpoints.filter(
-    ({ provider }) => (account === undefined || accountLetters(provider) === account) && (name === undefined || provider.name === name),
-  )
+  const { field } = pin
+  const able = endpoints.filter((endpoint) => holdsIds(endpoint, pin))
   if (able.length > 0) return able
   throw new Fault('not_found', {
     message: `${field}: the provider that gave this id does not serve the requested model`,
     metadata: { field },
   })
+}
+
+/** True where the endpoint's account has what the request names. */
+export function holdsIds({ provider }: Endpoint, { account, provider: name }: Pin): boolean {
+  return (account === undefined || accountLetters(provider) === account) && (name === undefined || provider.name === name)
 }

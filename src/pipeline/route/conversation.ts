@@ -4,7 +4,7 @@ import { hash } from 'node:crypto'
 import { randomTag } from '../../core/ids.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
-import type { OrderPreferences } from '../../routing/index.ts'
+import { type OrderPreferences, orderFor } from '../../routing/index.ts'
 import type { ClientRequest } from '../request/client-request.ts'
 
 /** Used where processes share no secret. Without one, prompts could be tried against a conversation's name. */
@@ -35,9 +35,9 @@ export function conversationName(
   return opening === undefined ? undefined : { name: `h${digest(opening, secret)}`, named: false }
 }
 
-/** A conversation stays nowhere where the caller dictates the order (contract section 5.3). */
-export function mayStay({ order }: Pick<OrderPreferences, 'order'>): boolean {
-  return !order?.length
+/** A conversation stays nowhere where a list dictates the order of the primary model's endpoints (contract section 5.3). */
+export function mayStay(preferences: Pick<OrderPreferences, 'order' | 'order_from'>, endpoints: readonly Endpoint[]): boolean {
+  return orderFor(endpoints, preferences) === undefined
 }
 
 /** True where a cached token costs less than a fresh one. */

@@ -184,8 +184,19 @@ function conversationOf(exchange: Guarded, endpoints: readonly Endpoint[], sessi
   const { client, gateway } = exchange.request
   // Where there is no choice only a name of the caller's makes a conversation.
   const mayHave = endpoints.length > 1 || gateway.sessionId !== undefined
-  if (client.embedding || !mayHave || !mayStay(exchange.wish.preferences)) return undefined
+  if (client.embedding || !mayHave) return undefined
+  const primary = entryAt(exchange.route.models, 0)
+  const { preferences } = exchange.wish
+  const isListed = preferences.order?.length !== undefined && preferences.order.length > 0
+  if (
+    isListed &&
+    !mayStay(
+      preferences,
+      endpoints.filter(({ model }) => model === primary),
+    )
+  )
+    return undefined
   const known = conversationName(exchange.request, endpoints, sessions.commonSecret)
   if (!known) return undefined
-  return { ...known, pinned: sessions.get(exchange.auth.key.identity, entryAt(exchange.route.models, 0).slug, known.name) }
+  return { ...known, pinned: sessions.get(exchange.auth.key.identity, primary.slug, known.name) }
 }

@@ -26,6 +26,7 @@ import { havingIds } from '../request/provider-ids.ts'
 import { advisorBar, advisorsIn } from './advisors.ts'
 import { withCacheFill } from './cache-only.ts'
 import { DialectAbility, sentTo } from './dialect-ability.ts'
+import { bindingOf } from './drained.ts'
 import { hoistSearch, hoistTools, isSpareType, leaveToProviders, needsHoisting, offersShared, sparesTools } from './hoisted-tools.ts'
 import { offersSearch, settleSearch } from './native-search.ts'
 import { NOT_READ, readInputs, without } from './read-inputs.ts'
@@ -60,7 +61,8 @@ export function resolveLayer(
       const ability = mayBeNeeded ? new DialectAbility(exchange, settings.catalog, dependencies.upstreams) : undefined
       const bound = settings.guardrails.length > 0 ? boundFor(settings.guardrails, exchange.auth.key) : UNBOUND
       const aimed = advance(exchange, 'wish', wishOf(exchange, choice, { bound, ability, settings }))
-      const bounds = { ability, terms: bound.terms, plugins: settings.plugins, upstreams: dependencies.upstreams }
+      const { upstreams, sessions } = dependencies
+      const bounds = { ability, terms: bound.terms, plugins: settings.plugins, upstreams, sessions }
       const { models, router } = choice
       if (!router) return next(settled(advance(aimed, 'route', { models, endpoints: serving(aimed, endpointsOf(models), bounds) })))
       const routable = routableModels(aimed, settings.catalog).filter((model) => !dependencies.modelKinds.lacks(model, 'generate'))
@@ -151,12 +153,13 @@ interface Bounds {
   terms: BoundTerms | undefined
   plugins: readonly PluginSetting[]
   upstreams: ChainDependencies['upstreams']
+  sessions: ChainDependencies['sessions']
   /** No endpoint takes all kinds of input: plugins read what they can. */
   reading?: boolean
 }
 
 function serving(exchange: Aimed, all: readonly Endpoint[], bounds: Bounds): readonly Endpoint[] {
-  const { ability, terms, plugins, upstreams } = bounds
+  const { ability, terms, plugins, upstreams, sessions } = bounds
   if (ability?.isNeeded && needsHoisting(exchange) && hoistSearch(exchange, plugins, all))
     return serving(exchange, all, { ...bounds, ability: ability.anew() })
   const needsParameters =
@@ -173,6 +176,7 @@ function serving(exchange: Aimed, all: readonly Endpoint[], bounds: Bounds): rea
     input: inputs && without(inputs, read),
     output: outputModalities(exchange),
     used: needsParameters ? exchange.request.canonical().used : undefined,
+    drained: bindingOf(exchange, all, sessions),
     effort: needsParameters ? exchange.request.canonical().reasoning?.effort : undefined,
     sent: needsParameters ? (endpoint) => sentTo(endpoint, upstreams) : undefined,
     unable: ability?.isNeeded ? (endpoint) => ability.lacks(endpoint) : undefined,

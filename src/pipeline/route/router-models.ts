@@ -168,7 +168,7 @@ interface RouterMemory {
 
 /** @param name of the router. @param endpoints that the choice is among. @returns undefined where nothing is to be remembered. */
 function routerMemory(exchange: Aimed, name: string, endpoints: readonly Endpoint[], sessions: StickySessions): RouterMemory | undefined {
-  if (!mayStay(exchange.wish.preferences)) return undefined
+  if (!mayStay(exchange.wish.preferences, endpoints)) return undefined
   const conversation = conversationName(exchange.request, endpoints, sessions.commonSecret)
   return conversation && { place: `router:${name}`, name: conversation.name, named: conversation.named }
 }

@@ -94,6 +94,7 @@ function buildEndpoint(model: Model, provider: Provider, config: EndpointConfig,
     scores: config.scores === undefined ? model.scores : { ...model.scores, ...config.scores },
     supported: config.supported_parameters && new Set(config.supported_parameters),
     credential: provider.credential,
+    ...(config.weight === undefined ? {} : { weight: config.weight }),
     ...(config.quirks === undefined ? {} : { quirks: mergeQuirks(provider.quirks, config.quirks) }),
     ...(wildcard === undefined ? {} : { wildcardId: endpointId(wildcard.slug, provider.slug, suffix) }),
   }

@@ -96,6 +96,8 @@ export interface Endpoint {
   readonly supported: ReadonlySet<string> | undefined
   /** Quality by kind of task, 0 to 1: the model's scores with the endpoint's own on top. */
   readonly scores: Readonly<Record<string, number>>
+  /** Its part of the requests among endpoints of its model, as the operator states it; 0: drained. Where any states one, the others have 1. */
+  readonly weight?: number | undefined
   /** The provider's quirks with the endpoint's own on top; absent where it has none of its own. */
   readonly quirks?: Quirks | undefined
   /** The provider's, or one with settings of the endpoint's own; undefined where the provider has a key or nothing. */

@@ -98,6 +98,8 @@ export interface RequestNeeds {
   readonly priceMoment?: PriceMoment | undefined
   /** What a guardrail has against the endpoint; `from` is its name. Tested last: only what would serve otherwise is its doing. */
   readonly barred?: ((endpoint: Endpoint) => { readonly detail: string; readonly from: string } | undefined) | undefined
+  /** Of drained endpoints, those that the request is bound to. Absent where no endpoint is drained. */
+  readonly drained?: ((endpoint: Endpoint) => boolean) | undefined
   /** Endpoints that the operator has taken out of service. */
   readonly unavailable?: (endpoint: Endpoint) => boolean
 }

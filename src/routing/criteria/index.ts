@@ -12,12 +12,15 @@ import { requireParameters, softParameters } from './parameters.ts'
 import { ignore, only } from './provider-lists.ts'
 import { quantization } from './quantization.ts'
 import { tier } from './tier.ts'
+import { weight } from './weight.ts'
 
 export { capWithin, isNearEnd, type TokenNeed, tokensAt } from './ability.ts'
 export type { Field, Refusal, RequestNeeds, SidedSlugs } from './criterion.ts'
 export { type Ceiling, overCeiling, parseCeiling } from './max-price.ts'
+export { ofOperator, orderFor, type StatedOrder } from './order.ts'
 export { QUANTIZATION_TEXT, QUANTIZATIONS } from './quantization.ts'
 export { endpointTag, fullNames, listExcludes, listNames, type Tier } from './slugs.ts'
+export { isDrained } from './weight.ts'
 
 /**
  * In the order in which an endpoint is tested: errors name the first criterion that it fails, and where no endpoint is left,
@@ -25,6 +28,7 @@ export { endpointTag, fullNames, listExcludes, listNames, type Tier } from './sl
  */
 export const CRITERIA = [
   status,
+  weight,
   dialect,
   tier,
   inputModality,

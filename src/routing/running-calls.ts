@@ -1,0 +1,24 @@
+/** How many calls run at each endpoint, as this process sees them: what `sort: least_busy` goes by. */
+import type { Endpoint } from './catalog/types.ts'
+
+export class RunningCalls {
+  /** No entry where nothing runs, so that it holds no more of them than there are calls. */
+  private readonly counts = new Map<string, number>()
+
+  begin(endpoint: Endpoint): void {
+    this.counts.set(nameOf(endpoint), this.at(endpoint) + 1)
+  }
+
+  end(endpoint: Endpoint): void {
+    const left = this.at(endpoint) - 1
+    if (left > 0) this.counts.set(nameOf(endpoint), left)
+    else this.counts.delete(nameOf(endpoint))
+  }
+
+  at(endpoint: Endpoint): number {
+    return this.counts.get(nameOf(endpoint)) ?? 0
+  }
+}
+
+/** The names behind a wildcard are served by one server. */
+const nameOf = ({ wildcardId, id }: Endpoint): string => wildcardId ?? id

@@ -1,0 +1,85 @@
+/**
+ * Follows a page of docs/recipes: a gateway with the file that the page has its reader save, stand-ins at the addresses that it names,
+ * and a shell that runs the page's commands as they stand there.
+ */
+import { cpSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { ROOT } from '../repository/source-tree.ts'
+import { ADMIN_TOKEN } from '../support/admin.ts'
+import { type Block, bash, blocksOf, executable, savedFiles } from '../support/command-blocks.ts'
+import { type Gateway, type GatewayOptions, KEY, startGateway } from '../support/gateway.ts'
+
+export interface RecipeOptions extends Pick<GatewayOptions, 'clock' | 'watch'> {
+  /** Variables of the page's file and commands; `HEADGATE_APP_KEY` is that of the gateway's requests. */
+  env?: Record<string, string>
+  /** Parts of the file, and what stands for them here, such as the address of a stand-in. */
+  with?: Record<string, string>
+  /** Prepares the folder before the gateway starts in it. */
+  prepare?: (folder: string) => void
+}
+
+export interface Recipe {
+  readonly gateway: Gateway
+  readonly folder: string
+  /** Runs the next block of commands of the page; the test fails where it fails. @returns what it wrote. */
+  next(env?: Record<string, string>): Promise<string>
+  /** The test fails where a block of the page has not run. */
+  done(): void
+}
+
+const LAUNCHER = `#!/bin/sh\nexec "$NODE" "$HEADGATE" "$@"\n`
+
+
+/** Blocks that run here. */
+function runnable(page: string): Block[] {
+  return blocksOf(page).filter(({ excuse }) => excuse === undefined)
+}
+
+/** The file of the page, with the stand-ins. @throws Error where the page has none, or not what a stand-in is for. */
+export function fileOf(page: string, replaced: Record<string, string> = {}): string {
+  const [, saved] = savedFiles(page).find(([name]) => name === 'headgate.yaml') ?? []
+  if (saved === undefined) throw new Error(`${page} has no file to save`)
+  return Object.entries(replaced).reduce((text, [from, to]) => {
+    if (!text.includes(from)) throw new Error(`${page} has no ${from}`)
+    return text.replaceAll(from, to)
+  }, saved)
+}
+
+/** @param name of the page, without its folder and ending. */
+export async function followRecipe(t: Test, name: string, options: RecipeOptions = {}): Promise<Recipe> {
+  const page = `docs/recipes/${name}.md`
+  const folder = t.testdir({ bin: {} })
+  executable(join(folder, 'bin', 'headgate'), LAUNCHER)
+  executable(join(folder, 'bin', 'curl'), '#!/bin/sh\nPATH=$REAL_PATH\nexec curl -sS "$@"\n')
+  mkdirSync(join(folder, 'secrets'))
+  cpSync(join(ROOT, 'config', 'catalog'), join(folder, 'catalog'), { recursive: true })
+  options.prepare?.(folder)
+  const env = { HEADGATE_APP_KEY: KEY, ...options.env }
+  const gateway = await startGateway(fileOf(page, options.with), { directory: folder, env, clock: options.clock, watch: options.watch })
+  t.teardown(() => gateway.close())
+  const waiting = runnable(page)
+  return {
+    gateway,
+    folder,
+    next: async (more = {}) => {
+      const block = waiting.shift()
+      if (!block) throw new Error(`${page} has no further commands`)
+      const { failed, out, error } = await bash(block.code, folder, {
+        PATH: `${join(folder, 'bin')}:${process.env.PATH}`,
+        REAL_PATH: process.env.PATH ?? '',
+        NODE: process.execPath,
+        HEADGATE: join(ROOT, 'bin', 'headgate.js'),
+        HOME: folder,
+        GATEWAY: gateway.url,
+        HEADGATE_ADMIN_URL: gateway.admin,
+        HEADGATE_ADMIN_TOKEN: ADMIN_TOKEN,
+        ...env,
+        ...more,
+      })
+      t.notOk(failed, `${block.at}:\n${block.code}\n${out}${error}`)
+      return out
+    },
+    done: () => t.same(waiting.map(({ at }) => at), [], 'every block of the page has run'),
+  }
+}
