@@ -5,7 +5,8 @@ import { parse as parseYaml } from 'yaml'
 import { isObject, type JsonObject } from '../core/json.ts'
 import { plural } from './console.ts'
 import { ConfigDraft } from './other-gateways/config-draft.ts'
-import { OTHER_GATEWAYS, type OtherGateway } from './other-gateways/gateways.ts'
+import { OTHER_GATEWAYS } from './other-gateways/gateways.ts'
+import type { OtherGateway } from './other-gateways/other-gateway.ts'
 import { type Fate, SourceFile } from './other-gateways/source-file.ts'
 
 export interface ImportFlags {

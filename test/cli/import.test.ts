@@ -114,6 +114,8 @@ t.test('a secret of the file does not take the name of a variable that means ano
   t.match(variables.get('IMPORTED_OPENAI_API_KEY'), /its value stands in the file/)
 })
 
+const CALLER = { name: 'caller', key: 'sk-caller-0123456789' }
+
 interface Upstream {
   readonly url: string
   /** Answers with 500 for these models. */
@@ -194,9 +196,11 @@ for (const { name, title } of OTHER_GATEWAYS)
     const config = parse(read.yaml) as { auth: { keys: { key: string; management?: boolean; disabled?: boolean }[] } } & JsonObject
     // What belongs to this machine: ports, the store, and the one upstream that is here in the place of others.
     const { store: _, server: __, ...rest } = config
-    const keys = config.auth.keys.some(({ management, disabled }) => management !== true && disabled !== true)
+    const keys: { key: string; management?: boolean; disabled?: boolean }[] = config.auth.keys.some(
+      ({ management, disabled }) => management !== true && disabled !== true,
+    )
       ? config.auth.keys
-      : [...config.auth.keys, { name: 'caller', key: 'sk-caller-0123456789' }]
+      : [...config.auth.keys, CALLER]
     const gateway = await startGateway(stringify({ ...rest, auth: { keys } }), { env })
     t.teardown(() => gateway.close())
     const caller = keys.find(({ management, disabled }) => management !== true && disabled !== true)?.key ?? ''

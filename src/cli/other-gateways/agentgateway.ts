@@ -4,7 +4,7 @@
  */
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { ConfigDraft, ProviderSettings } from './config-draft.ts'
-import type { OtherGateway } from './gateways.ts'
+import type { OtherGateway } from './other-gateway.ts'
 import { wholeWeight } from './quantities.ts'
 import type { Part } from './source-file.ts'
 

@@ -4,7 +4,7 @@
  */
 import { isObject, type JsonObject, objectsOf } from '../../core/json.ts'
 import type { ConfigDraft } from './config-draft.ts'
-import type { OtherGateway } from './gateways.ts'
+import type { OtherGateway } from './other-gateway.ts'
 import type { Part } from './source-file.ts'
 
 const isPreset = (value: unknown): boolean => isObject(value) && isObject(value.designated_version)
