@@ -87,6 +87,7 @@ async function exampleFolder(t: Test): Promise<{ home: string; admin: string }> 
   const local = `http://127.0.0.1:${(list.address() as AddressInfo).port}`
   const [port, admin] = await freePorts(2)
   const files = {
+    'litellm.yaml': 'model_list: [{ model_name: chat, litellm_params: { model: openai/gpt-5-mini, api_key: os.environ/OPENAI_API_KEY } }]',
     'request.json': JSON.stringify({ model: 'sim/echo', messages: [{ role: 'user', content: 'Hello' }] }),
     'prices.json': JSON.stringify({
       'gpt-5-mini': { litellm_provider: 'openai', mode: 'chat', input_cost_per_token: 1e-6, output_cost_per_token: 2e-6 },

@@ -1,5 +1,7 @@
 /** Verbs that serve, and that try a configuration out before it serves. */
+
 import { PLAN_FORMATS } from '../../pipeline/plan/format.ts'
+import { OTHER_GATEWAYS } from '../other-gateways/gateways.ts'
 import type { Verb } from './verb.ts'
 
 export function addServing(program: Verb): void {
@@ -31,6 +33,20 @@ export function addServing(program: Verb): void {
       if (chain && file === undefined) return printChain()
       return file === undefined || chain ? refuse('check: expected FILE or --chain') : check(file)
     })
+  program
+    .add('import <FILE>', {
+      summary: 'Make a configuration of one of another gateway, and say what does not carry over',
+      details:
+        `FILE: of ${OTHER_GATEWAYS.map(({ title }) => title).join(', ')}.\n` +
+        'The configuration goes to standard output, the report to standard error. Secrets of the file become variables.',
+      example: 'import litellm.yaml --output imported.yaml',
+      page: 'docs/migration/README.md',
+    })
+    .option('--from <GATEWAY>', OTHER_GATEWAYS.map(({ name }) => name).join(', '))
+    .option('--output <FILE>', 'a new file for the configuration')
+    .option('--force', 'replace that file')
+    .option('--json', 'the report as JSON: the fate of each value')
+    .does(async (words, flags) => (await import('../import.ts')).importFile(words, flags))
   program
     .add('plan <FILE> <REQUEST>', {
       summary: 'Say what would become of a request: endpoints, reasons, the money held',

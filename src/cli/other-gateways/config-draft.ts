@@ -1,0 +1,211 @@
+/** A configuration of headgate as it is made from a file of another gateway. */
+import { stringify } from 'yaml'
+import { ALIAS, SLUG } from '../../config/fields/scalars.ts'
+import { providerPreset } from '../../config/provider-presets.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
+import { presetFor } from './provider-names.ts'
+
+/** As under `providers` of a configuration. */
+export type ProviderSettings = JsonObject & { preset?: string; dialect?: string; base_url?: string; key?: string }
+
+/** As under `endpoints` of a model. */
+export type EndpointSettings = JsonObject & { provider: string; model: string; price?: JsonObject | 'snapshot' | 'free' }
+
+/** As under `auth.keys`. */
+export type KeySettings = JsonObject & { name: string; key: string }
+
+/** Forms in which the six gateways refer to a variable, and what of it is the name. */
+const REFERENCES = [/^os\.environ\/(\w+)$/, /^env::(\w+)$/, /^env\.(\w+)$/, /^\$\{?(\w+)\}?$/, /^\{\{\s*env\s*"?(\w+)"?\s*\}\}$/]
+
+export class ConfigDraft {
+  /** Variables that the file needs, and what each is. */
+  readonly variables = new Map<string, string>()
+  private readonly providers = new Map<string, ProviderSettings>()
+  private readonly models = new Map<string, { endpoints: EndpointSettings[] } & JsonObject>()
+  private readonly aliases: Record<string, string> = {}
+  private readonly keys: KeySettings[] = []
+  private readonly presets: Record<string, JsonObject> = {}
+  private readonly settings: JsonObject = {}
+  /** Places of endpoints in the order, by their tags. */
+  private readonly places = new Map<string, number>()
+  /** Variables that stand for secrets of the file. */
+  private readonly literals = new Map<string, string>()
+
+  /** @returns the name of the entry: one that is there already where it is the same. */
+  provider(wanted: string, settings: ProviderSettings): string {
+    const text = JSON.stringify(settings)
+    const base =
+      wanted
+        .toLowerCase()
+        .replaceAll(/[^a-z0-9._-]+/g, '-')
+        .replace(/^[^a-z0-9]+/, '') || 'provider'
+    for (let number = 1; ; number++) {
+      const name = number === 1 ? base : `${base}-${number}`
+      const there = this.providers.get(name)
+      if (there !== undefined && JSON.stringify(there) !== text) continue
+      this.providers.set(name, settings)
+      return name
+    }
+  }
+
+  /** The settings of a provider that another gateway names, with its preset where there is one. */
+  settingsOf(name: string, given: { base_url?: string | undefined; key?: string | undefined }): ProviderSettings {
+    const preset = presetFor(name)
+    const settings: ProviderSettings = preset === undefined ? { dialect: 'openai-chat' } : { preset }
+    if (given.base_url !== undefined) {
+      settings.base_url = this.reference(given.base_url)
+      // The snapshot knows prices by the provider's own address.
+      const own = preset === undefined ? undefined : providerPreset(preset).provider.base_url
+      if (typeof own === 'string' && own.startsWith('https://') && !own.includes('$')) settings.snapshot_url = own
+    }
+    if (given.key !== undefined) settings.key = given.key
+    else if (preset !== undefined) this.needPreset(preset, settings)
+    return settings
+  }
+
+  /** A model is served at one more endpoint. @returns false where its name cannot be one here. */
+  endpoint(slug: string, endpoint: EndpointSettings, facts: JsonObject = {}): boolean {
+    if (!new RegExp(SLUG).test(slug)) return false
+    const model = this.models.get(slug) ?? { endpoints: [] }
+    const same = model.endpoints.filter(({ provider }) => provider === endpoint.provider).length
+    // Two endpoints of one model at one provider differ by a variant.
+    const added = same === 0 || endpoint.variant !== undefined ? endpoint : { ...endpoint, variant: `copy-${same + 1}` }
+    this.models.set(slug, { ...facts, ...model, endpoints: [...model.endpoints, added] })
+    return true
+  }
+
+  endpointsOf(slug: string): readonly EndpointSettings[] {
+    return this.models.get(slug)?.endpoints ?? []
+  }
+
+  /** The endpoints of a model are tried before those that it falls back on. @returns false where one of the models is not there. */
+  fallback(slug: string, next: readonly string[]): boolean {
+    const others = next.map((name) => this.models.get(this.aliases[name] ?? name)?.endpoints)
+    if (!this.models.has(slug) || others.length === 0 || others.includes(undefined)) return false
+    this.rank(slug, [this.endpointsOf(slug), ...others.map((endpoints) => endpoints ?? [])])
+    return true
+  }
+
+  /** The endpoints of a model are tried in the order in which they were added. */
+  inOrder(slug: string): void {
+    const endpoints = this.endpointsOf(slug)
+    if (endpoints.length > 1)
+      this.rank(
+        slug,
+        endpoints.map((endpoint) => [endpoint]),
+      )
+  }
+
+  /**
+   * One order holds for all models, so an endpoint says in its variant at which place it stands for this one: two models may have the
+   * same providers in another order.
+   */
+  private rank(slug: string, ranks: readonly (readonly EndpointSettings[])[]): void {
+    const ranked = ranks.flatMap((endpoints, rank) =>
+      endpoints.map((endpoint, index) => {
+        const same = endpoints.slice(0, index).filter(({ provider }) => provider === endpoint.provider).length
+        const variant = `place-${rank + 1}${same === 0 ? '' : `-${same + 1}`}`
+        this.places.set(`${endpoint.provider}/${variant}`, rank)
+        return { ...endpoint, variant }
+      }),
+    )
+    this.models.set(slug, { ...this.models.get(slug), endpoints: ranked })
+  }
+
+  /** @returns false where the name cannot be an alias. */
+  alias(name: string, model: string): boolean {
+    if (!new RegExp(ALIAS).test(name) || this.models.has(name)) return false
+    this.aliases[name] = model
+    return true
+  }
+
+  key(settings: KeySettings): void {
+    const number = this.keys.filter(({ name }) => name === settings.name || name.startsWith(`${settings.name}-`)).length
+    this.keys.push(number === 0 ? settings : { ...settings, name: `${settings.name}-${number + 1}` })
+  }
+
+  hasKeys(): boolean {
+    return this.keys.length > 0
+  }
+
+  preset(name: string, settings: JsonObject): void {
+    this.presets[name] = settings
+  }
+
+  /** A setting by its place, such as `server.port`. */
+  set(path: string, value: JsonObject[string]): void {
+    const names = path.split('.')
+    let object = this.settings
+    for (const name of names.slice(0, -1)) {
+      const inner = object[name]
+      object = isObject(inner) ? inner : {}
+      this.place(names, name, object)
+    }
+    object[names.at(-1) ?? path] = value
+  }
+
+  /** A reference to a variable in the form of this gateway; any other text as it is. */
+  reference(text: string, what = ''): string {
+    for (const form of REFERENCES) {
+      const [, name] = form.exec(text) ?? []
+      if (name === undefined) continue
+      if (!this.variables.has(name)) this.variables.set(name, what)
+      return `\${${name}}`
+    }
+    return text
+  }
+
+  /** A secret never stands in the file: it is a reference, or becomes one to a variable that has to be set. */
+  secret(text: string, wanted: string, what: string): string {
+    const reference = this.reference(text, what)
+    if (reference !== text) return reference
+    const known = this.literals.get(text)
+    if (known !== undefined) return `\${${known}}`
+    // A name of its own: the environment may have another secret under the usual one.
+    const base = `IMPORTED_${wanted
+      .toUpperCase()
+      .replaceAll(/[^A-Z0-9]+/g, '_')
+      .replaceAll(/^_+|_+$/g, '')}`
+    let name = base
+    for (let number = 2; this.variables.has(name); number++) name = `${base}_${number}`
+    this.literals.set(text, name)
+    return this.variable(name, `${what}; its value stands in the file`)
+  }
+
+  /** A reference to a variable that has to be set. */
+  variable(name: string, what: string): string {
+    this.variables.set(name, what)
+    return `\${${name}}`
+  }
+
+  yaml(head: readonly string[]): string {
+    const order = [...this.places].sort(([, one], [, other]) => one - other).map(([tag]) => tag)
+    if (order.length > 0) this.set('provider.order', order)
+    const { provider, ...settings } = this.settings
+    // One whose models have no name here serves nothing.
+    const used = new Set([...this.models.values()].flatMap(({ endpoints }) => endpoints.map((endpoint) => endpoint.provider)))
+    const config = {
+      store: { url: 'sqlite:./data/headgate.db' },
+      ...settings,
+      ...(this.keys.length === 0 ? {} : { auth: { keys: this.keys } }),
+      providers: Object.fromEntries([...this.providers].filter(([name]) => used.has(name))),
+      models: Object.fromEntries(this.models),
+      ...(Object.keys(this.aliases).length === 0 ? {} : { aliases: this.aliases }),
+      ...(Object.keys(this.presets).length === 0 ? {} : { presets: this.presets }),
+      ...(provider === undefined ? {} : { provider }),
+    }
+    return `${head.map((line) => `# ${line}\n`).join('')}${stringify(config, { lineWidth: 0, aliasDuplicateObjects: false })}`
+  }
+
+  private place(names: readonly string[], name: string, object: JsonObject): void {
+    let parent = this.settings
+    for (const each of names.slice(0, names.indexOf(name))) parent = parent[each] as JsonObject
+    parent[name] = object
+  }
+
+  /** A preset that reads its key from a variable needs that variable. */
+  private needPreset(preset: string, settings: ProviderSettings): void {
+    for (const [name, what] of Object.entries(providerPreset(preset).variables))
+      if (!(name.endsWith('_BASE_URL') && settings.base_url !== undefined) && !this.variables.has(name)) this.variables.set(name, what)
+  }
+}

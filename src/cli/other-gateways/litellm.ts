@@ -1,0 +1,209 @@
+/**
+ * The configuration of LiteLLM's proxy (`config.yaml`), as PyPI litellm 1.110.2 reads it: `proxy/_types.py` (ConfigYAML, ConfigGeneralSettings),
+ * `types/router.py` (LiteLLM_Params, ModelInfo, UpdateRouterConfig), and the files of `proxy/example_config_yaml`.
+ */
+import { isObject, type JsonObject } from '../../core/json.ts'
+import type { ConfigDraft, ProviderSettings } from './config-draft.ts'
+import type { OtherGateway } from './other-gateway.ts'
+import { perMillion, seconds, wholeWeight } from './quantities.ts'
+import type { Part } from './source-file.ts'
+
+const CALLBACKS = 'telemetry, events and exports of headgate: docs/observability.md'
+const DOCS = 'docs/migration/litellm.md has what stands for it'
+
+export const litellm: OtherGateway = {
+  name: 'litellm',
+  title: 'LiteLLM',
+  recognises: (value) => Array.isArray(value.model_list) || isObject(value.litellm_settings) || isObject(value.router_settings),
+  read: ({ root }, draft) => {
+    for (const [index, entry] of root.list('model_list').entries()) readModel(entry, index, draft)
+    const router = root.part('router_settings')
+    const settings = root.part('litellm_settings')
+    if (router) readRouter(router, draft)
+    if (settings) readSettings(settings, draft)
+    for (const part of [router, settings]) if (part) readFallbacks(part, draft)
+    const general = root.part('general_settings')
+    if (general) readGeneral(general, draft)
+    root.part('environment_variables')?.left('set these variables where headgate is started')
+    for (const name of ['mcp_servers', 'guardrails', 'vector_store_registry', 'credential_list', 'files_settings', 'finetune_settings'])
+      root.part(name)?.left(DOCS)
+  },
+}
+
+function readModel(entry: Part, index: number, draft: ConfigDraft): void {
+  const name = entry.text('model_name') ?? `model-${index + 1}`
+  const params = entry.part('litellm_params')
+  const info = entry.part('model_info')
+  if (params === undefined) {
+    entry.left('an entry without litellm_params serves nothing')
+    return
+  }
+  const written = params.text('model') ?? name
+  const [prefix = '', ...rest] = written.includes('/') ? written.split('/') : [params.text('custom_llm_provider') ?? 'openai', written]
+  const model = rest.join('/')
+  const responses = model.startsWith('responses/')
+  const settings = providerOf(responses ? `${prefix}_responses` : prefix, params, name, draft)
+  const endpoint: JsonObject & { provider: string; model: string } = {
+    provider: draft.provider(prefix || 'provider', settings),
+    model: model.replace(/^(?:responses|converse|invoke)\//, ''),
+    price: priceOf(params, info) ?? 'snapshot',
+  }
+  const weight = params.number('weight')
+  if (weight !== undefined) endpoint.weight = wholeWeight(weight)
+  const facts: JsonObject = {}
+  const [context, output] = [info?.number('max_input_tokens'), info?.number('max_output_tokens') ?? info?.number('max_tokens')]
+  if (context !== undefined) facts.context = context
+  if (output !== undefined) facts.max_output = output
+  if (info?.text('mode') === 'embedding') facts.kind = 'embedding'
+  if (!draft.endpoint(name, endpoint, facts))
+    entry
+      .part('model_name')
+      ?.left(
+        name === '*'
+          ? 'a model for each name, or "author/*" for each author: docs/catalogue.md'
+          : 'no name of a model here: letters, digits and . _ - with / between',
+      )
+  params.members({
+    rpm: ['left', "a provider's 429 makes headgate try the next endpoint"],
+    tpm: ['left', "a provider's 429 makes headgate try the next endpoint"],
+    max_retries: ['replaced', 'the next endpoint is tried, within a retry budget'],
+    temperature: ['left', 'parameters of a preset: docs/configuration.md#presets'],
+    max_tokens: ['left', 'parameters of a preset: docs/configuration.md#presets'],
+    tags: ['left', 'only and ignore in provider of a key'],
+    mock_response: ['left', 'a model of the dialect sim answers without a provider'],
+  })
+  params.left(DOCS)
+  info?.left('facts that headgate knows of the model itself, or does not use')
+}
+
+/** @param name of the model, by which a secret of the file is called. */
+function providerOf(prefix: string, params: Part, name: string, draft: ConfigDraft): ProviderSettings {
+  const key = params.text('api_key')
+  const settings = draft.settingsOf(prefix, {
+    base_url: params.text('api_base') ?? params.text('base_url'),
+    key: key === undefined ? undefined : draft.secret(key, `${prefix}_${name}_api_key`, `Key of ${prefix} for ${name}`),
+  })
+  if (settings.preset === 'azure-openai') azure(settings, params)
+  const headers = params
+    .entries('extra_headers')
+    .flatMap(([header, { value }]) => (typeof value === 'string' ? [[header, value] as const] : []))
+  if (headers.length > 0) {
+    settings.headers = Object.fromEntries(
+      headers.map(([header, value]) => [header, draft.secret(value, `${prefix}_${header}`, `Header ${header}`)]),
+    )
+    params.part('extra_headers')?.carried()
+  }
+  const total = params.number('timeout') ?? params.number('request_timeout')
+  const first = params.number('stream_timeout')
+  const timeouts = {
+    ...(total === undefined ? {} : { total: seconds(total) }),
+    ...(first === undefined ? {} : { first_byte: seconds(first) }),
+  }
+  if (Object.keys(timeouts).length > 0) settings.timeouts = timeouts
+  return settings
+}
+
+/** LiteLLM has the address of the resource; the versions of the API before v1 are named in the query, which v1 does without. */
+function azure(settings: ProviderSettings, params: Part): void {
+  if (settings.base_url !== undefined)
+    settings.base_url = `${settings.base_url.replace(/\/+$/, '').replace(/\/openai(?:\/.*)?$/, '')}/openai/v1`
+  params.part('api_version')?.replaced('the API v1 of Azure, which takes no version')
+}
+
+function priceOf(params: Part, info: Part | undefined): JsonObject | undefined {
+  const cost = (name: string): number | undefined => params.number(name) ?? info?.number(name)
+  const [prompt, completion] = [cost('input_cost_per_token'), cost('output_cost_per_token')]
+  const [cached, written] = [cost('cache_read_input_token_cost'), cost('cache_creation_input_token_cost')]
+  if (prompt === undefined) return undefined
+  return {
+    prompt: perMillion(prompt),
+    ...(completion === undefined ? {} : { completion: perMillion(completion) }),
+    ...(cached === undefined ? {} : { cached: perMillion(cached) }),
+    ...(written === undefined ? {} : { cache_write: perMillion(written) }),
+  }
+}
+
+const SORTS: Readonly<Record<string, string>> = {
+  'cost-based-routing': 'price',
+  'latency-based-routing': 'latency',
+  'least-busy': 'least_busy',
+}
+
+function readRouter(router: Part, draft: ConfigDraft): void {
+  const strategy = router.text('routing_strategy')
+  if (strategy !== undefined && SORTS[strategy] !== undefined) draft.set('provider.sort', SORTS[strategy])
+  else if (strategy === 'simple-shuffle') router.part('routing_strategy')?.carried()
+  for (const [name, part] of router.entries('model_group_alias')) {
+    const model = isObject(part.value) ? part.text('model') : typeof part.value === 'string' ? part.value : undefined
+    if (model !== undefined && draft.alias(name, model)) part.carried()
+    else part.left('no alias here: a name may not be that of a model too')
+  }
+  router.members({
+    num_retries: ['replaced', 'the next endpoint is tried, within a retry budget'],
+    retry_policy: ['replaced', 'the next endpoint is tried, within a retry budget'],
+    allowed_fails: ['replaced', 'five failures in a row eject an endpoint'],
+    cooldown_time: ['replaced', 'an ejection lasts for 1 to 30 seconds'],
+    enable_pre_call_checks: ['replaced', 'endpoints whose context is too short are always left out'],
+    redis_host: ['left', 'shared.url, as redis://host:port'],
+    redis_port: ['left', 'shared.url, as redis://host:port'],
+    redis_password: ['left', 'shared.url, as redis://:password@host:port'],
+    redis_url: ['left', 'shared.url'],
+  })
+}
+
+function readSettings(settings: Part, draft: ConfigDraft): void {
+  const total = settings.number('request_timeout')
+  if (total !== undefined) draft.set('server.deadline', seconds(total))
+  settings.members({
+    drop_params: ['replaced', 'parameters that an endpoint does not take are always left out'],
+    num_retries: ['replaced', 'the next endpoint is tried, within a retry budget'],
+    set_verbose: ['replaced', 'log.level'],
+    json_logs: ['replaced', 'log.format: json'],
+    telemetry: ['replaced', 'headgate reports nothing to its makers'],
+    cache: ['left', 'headgate has no cache of responses'],
+    cache_params: ['left', 'headgate has no cache of responses'],
+    callbacks: ['left', CALLBACKS],
+    success_callback: ['left', CALLBACKS],
+    failure_callback: ['left', CALLBACKS],
+    max_budget: ['left', 'limit of each key'],
+    budget_duration: ['left', 'limit_reset of each key'],
+    max_internal_user_budget: ['left', 'limit of each key'],
+  })
+}
+
+function readFallbacks(part: Part, draft: ConfigDraft): void {
+  for (const name of ['fallbacks', 'context_window_fallbacks', 'content_policy_fallbacks'])
+    for (const item of part.list(name))
+      for (const [model, next] of item.entries()) {
+        const names = Array.isArray(next.value) ? next.value.filter((each) => typeof each === 'string') : []
+        if (name === 'fallbacks' && draft.fallback(model, names))
+          next.replaced(`endpoints of ${model}; its deployments are tried in this order, so that weights draw among them no more`)
+        else
+          next.left(
+            name === 'fallbacks' ? 'one of these models is not in the file' : 'the fallbacks of the model, which hold for every failure',
+          )
+      }
+  part.part('default_fallbacks')?.left('models of a request or of a preset')
+}
+
+function readGeneral(general: Part, draft: ConfigDraft): void {
+  const master = general.text('master_key')
+  if (master !== undefined) {
+    draft.key({
+      name: 'master',
+      key: draft.secret(master, 'HEADGATE_MASTER_KEY', 'Management key, which generates nothing'),
+      management: true,
+    })
+    general.part('master_key')?.replaced('a management key, which manages keys and generates nothing')
+  }
+  const database = general.text('database_url')
+  if (database !== undefined) {
+    draft.set('store.url', draft.secret(database, 'DATABASE_URL', 'Address of PostgreSQL'))
+    general.part('database_url')?.replaced('store.url: headgate makes tables of its own, and takes over no keys and no spending')
+  }
+  general.members({
+    store_model_in_db: ['left', 'models stand in the file, which is read again when it changes'],
+    alerting: ['left', 'events.webhooks'],
+    allowed_ips: ['left', 'a proxy or firewall in front'],
+  })
+}

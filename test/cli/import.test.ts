@@ -1,0 +1,248 @@
+/** `headgate import`: configurations of six other gateways, of which nothing may be lost without a word, and what serves afterwards. */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { parse, stringify } from 'yaml'
+import { type Imported, importText } from '../../src/cli/import.ts'
+import { OTHER_GATEWAYS } from '../../src/cli/other-gateways/gateways.ts'
+import { isObject, type Json, type JsonObject } from '../../src/core/json.ts'
+import { every } from '../support/every.ts'
+import { startGateway } from '../support/gateway.ts'
+
+t.setTimeout(240_000)
+
+const FOLDER = join(import.meta.dirname, '../fixtures/other-gateways')
+const FILES: Readonly<Record<string, string>> = {
+  litellm: 'litellm.yaml',
+  bifrost: 'bifrost.json',
+  tensorzero: 'tensorzero.toml',
+  agentgateway: 'agentgateway.yaml',
+  portkey: 'portkey.json',
+  openrouter: 'openrouter.json',
+}
+const LAUNCHER = join(import.meta.dirname, '../../bin/headgate.js')
+
+const textOf = (name: string, server = 'http://127.0.0.1:9'): string =>
+  readFileSync(join(FOLDER, FILES[name] ?? ''), 'utf8').replaceAll('SERVER', server)
+const imported = (name: string, server?: string): Imported => importText(FILES[name] ?? '', textOf(name, server))
+const configOf = ({ yaml }: Imported): JsonObject => parse(yaml) as JsonObject
+
+function leaves(value: Json | undefined): number {
+  const members = Array.isArray(value) ? value : isObject(value) ? Object.values(value) : []
+  return members.length === 0 ? 1 : members.reduce<number>((sum, each) => sum + leaves(each), 0)
+}
+
+t.test('each gateway has an example, and is known by its file', async (t) => {
+  t.same(Object.keys(FILES).sort(), OTHER_GATEWAYS.map(({ name }) => name).sort())
+  for (const name of Object.keys(FILES)) t.equal(imported(name).gateway.name, name)
+})
+
+for (const { name, title } of OTHER_GATEWAYS)
+  t.test(`${title}: each value has one fate, and no secret comes out`, async (t) => {
+    const read = imported(name)
+    if (FILES[name]?.endsWith('.toml') !== true) t.equal(read.fates.length, leaves(parse(textOf(name)) as Json))
+    t.equal(new Set(read.fates.map(({ path }) => path)).size, read.fates.length, 'no value is counted twice')
+    await every(t, 'what is not carried has a reason', (t) => {
+      for (const { fate, note, path } of read.fates) if (fate !== 'carried') t.ok((note ?? '').length > 3, path)
+    })
+    const out = `${read.yaml}${JSON.stringify(read.fates.map(({ note }) => note))}${JSON.stringify([...read.variables])}`
+    t.notMatch(out, /secret-0001|secret-password|secret-langfuse/)
+    const used = [...read.yaml.matchAll(/\$\{(\w+)\}/g)].map(([, variable]) => variable)
+    for (const variable of used) t.ok(read.variables.has(variable ?? ''), `${variable} is named`)
+  })
+
+t.test('a member that no reader knows is left, and named', async (t) => {
+  const { fates } = importText('x.yaml', 'model_list: []\nbrand_new: { deep: [1, { deeper: 2 }] }\nlitellm_settings: { novel: 1 }')
+  t.same(
+    fates.filter(({ fate }) => fate === 'left').map(({ path }) => path),
+    ['model_list', 'brand_new.deep[0]', 'brand_new.deep[1].deeper', 'litellm_settings.novel'],
+  )
+})
+
+t.test('what is carried', async (t) => {
+  const litellm = configOf(imported('litellm'))
+  t.match(litellm.models, {
+    chat: {
+      context: 400000,
+      endpoints: [
+        { provider: 'openai', variant: 'place-1', weight: 3, price: { prompt: '0.25', completion: '2', cached: '0.025' } },
+        { provider: 'azure', model: 'my-mini', variant: 'place-1' },
+        { provider: 'anthropic', variant: 'place-2' },
+      ],
+    },
+    vectors: { kind: 'embedding' },
+  })
+  t.same((litellm.provider as JsonObject).order, ['openai/place-1', 'azure/place-1', 'anthropic/place-2'])
+  t.same(litellm.aliases, { 'gpt-4o': 'chat', 'hidden-one': 'careful' })
+  const [app, old] = (configOf(imported('bifrost')).auth as { keys: JsonObject[] }).keys
+  t.match(app, {
+    name: 'app',
+    limit: '10.5',
+    limit_reset: 'monthly',
+    limits: { requests: 100 },
+    allowed_models: ['openai/gpt-5-mini', 'anthropic/*'],
+  })
+  t.match(old, { name: 'old', disabled: true }, 'a key that may use no model opens none here')
+  t.match(configOf(imported('tensorzero')).models, { chat: { endpoints: [{ price: { cached: '0.025' } }, { provider: 'azure' }] } })
+  t.match(configOf(imported('openrouter')).presets, {
+    'email-copywriter': { parameters: { temperature: 0.7 }, provider: { data_collection: 'deny' } },
+  })
+})
+
+t.test('two models that ask the same providers in another order keep theirs', async (t) => {
+  const provider = (type: string) => `type = "${type}"\nmodel_name = "m"`
+  const model = (name: string, order: string[]) =>
+    `[models.${name}]\nrouting = ${JSON.stringify(order)}\n${order.map((each) => `[models.${name}.providers.${each}]\n${provider(each)}`).join('\n')}`
+  const config = configOf(importText('t.toml', `${model('one', ['openai', 'groq'])}\n${model('two', ['groq', 'openai'])}`))
+  const { order } = config.provider as { order: string[] }
+  const tags = (name: string) =>
+    (config.models as Record<string, { endpoints: { provider: string; variant: string }[] }>)[name]?.endpoints
+      .map(({ provider, variant }) => `${provider}/${variant}`)
+      .sort((one, other) => order.indexOf(one) - order.indexOf(other))
+      .map((tag) => tag.split('/')[0])
+  t.same(tags('one'), ['openai', 'groq'])
+  t.same(tags('two'), ['groq', 'openai'])
+})
+
+t.test('a secret of the file does not take the name of a variable that means another one', async (t) => {
+  const { yaml, variables } = imported('agentgateway')
+  t.match(yaml, /key: \$\{IMPORTED_OPENAI_API_KEY\}/)
+  t.match(yaml, /key: \$\{OPENAI_API_KEY\}/)
+  t.match(variables.get('IMPORTED_OPENAI_API_KEY'), /its value stands in the file/)
+})
+
+const CALLER = { name: 'caller', key: 'sk-caller-0123456789' }
+
+interface Upstream {
+  readonly url: string
+  /** Answers with 500 for these models. */
+  readonly broken: Set<string>
+}
+
+/** Accepts what OpenAI's types have for a plain request (npm openai 7.59.0: model, messages, stream, max_completion_tokens; input). */
+async function upstream(t: Test): Promise<Upstream> {
+  const broken = new Set<string>()
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk)
+    const { model, messages, input } = JSON.parse(Buffer.concat(chunks).toString()) as {
+      model: string
+      messages?: unknown
+      input?: unknown
+    }
+    const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 }
+    const choice = {
+      index: 0,
+      message: { role: 'assistant', content: `from ${model}`, refusal: null },
+      finish_reason: 'stop',
+      logprobs: null,
+    }
+    const isChat = request.url === '/v1/chat/completions' && Array.isArray(messages)
+    const isEmbedding = request.url === '/v1/embeddings' && input !== undefined
+    response.writeHead(broken.has(model) ? 500 : isChat || isEmbedding ? 200 : 404, { 'content-type': 'application/json' })
+    if (broken.has(model)) response.end('{"error":{"message":"down","type":"server_error","code":null,"param":null}}')
+    else if (isChat) response.end(JSON.stringify({ id: 'c1', object: 'chat.completion', created: 1, model, choices: [choice], usage }))
+    else
+      response.end(
+        JSON.stringify({
+          object: 'list',
+          model,
+          data: [{ object: 'embedding', index: 0, embedding: [0.5, 0.25] }],
+          usage: { prompt_tokens: 3, total_tokens: 3 },
+        }),
+      )
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, broken }
+}
+
+/** Names that callers used, each with the provider's model that answers; those at providers that are not here are only planned. */
+const NAMES: Readonly<Record<string, readonly [name: string, answers: string | undefined][]>> = {
+  litellm: [
+    ['chat', 'gpt-5-mini'],
+    ['gpt-4o', 'gpt-5-mini'],
+    ['careful', undefined],
+    ['groq/llama-3.3-70b-versatile', undefined],
+  ],
+  // Of the others the price is not known, so that a key with a limit may not use them: `check` warns of it.
+  bifrost: [['openai/gpt-5-mini', 'gpt-5-mini']],
+  tensorzero: [
+    ['chat', 'gpt-5-mini'],
+    ['claude-sonnet', undefined],
+  ],
+  agentgateway: [
+    ['smart', 'gpt-5-mini'],
+    ['gpt-5.5', undefined],
+  ],
+  portkey: [['gpt-5-mini', 'gpt-5-mini']],
+  openrouter: [['anthropic/claude-sonnet-5.5', undefined]],
+}
+
+for (const { name, title } of OTHER_GATEWAYS)
+  t.test(`${title}: serves under the names that callers use`, async (t) => {
+    const { url } = await upstream(t)
+    const read = imported(name, url)
+    const folder = t.testdir({ 'headgate.yaml': read.yaml })
+    const env = Object.fromEntries([...read.variables.keys()].map((variable) => [variable, `sk-set-${variable.toLowerCase()}-0123456789`]))
+    const checked = spawnSync(process.execPath, [LAUNCHER, 'check', join(folder, 'headgate.yaml')], {
+      encoding: 'utf8',
+      env: { ...process.env, ...env },
+    })
+    t.equal(checked.status, 0, `${checked.stdout}${checked.stderr}`)
+    const config = parse(read.yaml) as { auth: { keys: { key: string; management?: boolean; disabled?: boolean }[] } } & JsonObject
+    // What belongs to this machine: ports, the store, and the one upstream that is here in the place of others.
+    const { store: _, server: __, ...rest } = config
+    const keys: { key: string; management?: boolean; disabled?: boolean }[] = config.auth.keys.some(
+      ({ management, disabled }) => management !== true && disabled !== true,
+    )
+      ? config.auth.keys
+      : [...config.auth.keys, CALLER]
+    const gateway = await startGateway(stringify({ ...rest, auth: { keys } }), { env })
+    t.teardown(() => gateway.close())
+    const caller = keys.find(({ management, disabled }) => management !== true && disabled !== true)?.key ?? ''
+    const secret = caller.startsWith('$') ? (env[caller.slice(2, -1)] ?? '') : caller
+    for (const [model, answers] of NAMES[name] ?? []) {
+      const body = { model, messages: [{ role: 'user', content: 'Hello' }], max_tokens: 20 }
+      const planned = await gateway.post('/v1/plan?format=chat', body, { authorization: `Bearer ${secret}` })
+      t.equal(planned.status, 200, `${model}: ${await planned.text()}`)
+      if (answers === undefined) continue
+      const reply = await gateway.post('/v1/chat/completions', body, { authorization: `Bearer ${secret}` })
+      const text = await reply.text()
+      t.equal(reply.status, 200, `${model}: ${text}`)
+      t.match(JSON.parse(text), { choices: [{ message: { content: `from ${answers}` } }] })
+    }
+  })
+
+t.test('the command line', async (t) => {
+  const folder = t.testdir({
+    'config.yaml': textOf('litellm'),
+    'broken.yaml': 'model_list: [ { api_key: sk-secret-0001',
+    'other.yaml': 'a: 1',
+  })
+  const run = (...words: string[]) => spawnSync(process.execPath, [LAUNCHER, 'import', ...words], { cwd: folder, encoding: 'utf8' })
+  const printed = run('config.yaml')
+  t.equal(printed.status, 0, printed.stderr)
+  t.match(parse(printed.stdout), { models: { chat: {} } }, 'the configuration alone is on standard output')
+  t.match(printed.stderr, /LiteLLM\. \d+ of \d+ values carried, \d+ replaced, \d+ left\./)
+  t.equal(run('config.yaml', '--output', 'headgate.yaml').status, 0)
+  writeFileSync(join(folder, 'headgate.yaml'), 'mine: true')
+  const refused = run('config.yaml', '--output', 'headgate.yaml')
+  t.equal(refused.status, 2)
+  t.match(refused.stderr, /headgate\.yaml is there already: --force replaces it/)
+  t.equal(readFileSync(join(folder, 'headgate.yaml'), 'utf8'), 'mine: true')
+  t.equal(run('config.yaml', '--output', 'headgate.yaml', '--force').status, 0)
+  const report = JSON.parse(run('config.yaml', '--json', '--output', 'new.yaml').stderr) as { from: string; values: unknown[] }
+  t.match(report, { from: 'litellm', values: [{ fate: 'carried' }] })
+  t.ok(existsSync(join(folder, 'new.yaml')))
+  const broken = run('broken.yaml')
+  t.equal(broken.status, 2)
+  t.notMatch(broken.stderr, 'secret', 'a file that cannot be read is not shown')
+  t.match(run('other.yaml').stderr, /of no gateway that is known: --from names it, one of litellm, /)
+  t.match(run('config.yaml', '--from', 'nginx').stderr, /--from: expected one of litellm/)
+  t.match(run('absent.yaml').stderr, /absent\.yaml/)
+  t.ok(execFileSync(process.execPath, [LAUNCHER, 'import', '--help'], { encoding: 'utf8' }).split('\n').length < 30)
+})
