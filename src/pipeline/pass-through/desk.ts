@@ -16,7 +16,8 @@ import { budgetsFor, holdsFor } from '../guard/guardrail-terms.ts'
 import { takeFixed } from '../money/fixed-hold.ts'
 import { accountOf, allowancesOf, Hold, isLimited } from '../money/hold.ts'
 import { withoutEcho } from '../refusal/echoed-words.ts'
-import { authenticateCaller, bucketOf, type KeyLookup } from '../request/admit.ts'
+import { bucketOf } from '../request/admission.ts'
+import { authenticateCaller, type KeyLookup } from '../request/admit.ts'
 import { keyHeader } from '../route/provider-address.ts'
 import { type BoundNative, boundNative, keepNative, type NativeCharge, nativeCharge, unreadFault } from './native-hold.ts'
 import type { IdOwner } from './native-ids.ts'
@@ -225,12 +226,18 @@ export class PassThroughDesk {
     const read = limited ? await this.readOf(request, operation, { ...named, read: body?.read }) : undefined
     const price = read && 'unread' in read ? priceOfUnread(provider, read) : provider.passThroughPrice
     const hold = new Hold()
-    const spender = { key, budgets, credit: dependencies.credit }
+    const spender = { key, budgets, credit: dependencies.credit, clock: dependencies.clock }
     const bound = read && 'bound' in read ? read.bound : undefined
     const part = { amount: Math.max(price, bound?.own ?? 0), floor: Math.max(price, bound?.floor ?? 0) }
     await takeFixed(hold, spender, part, `a pass-through request to ${slug} may cost`)
     if (bound) {
-      const purse = { hold, account: accountOf(key, dependencies.credit), allowances: allowancesOf(key, budgets) }
+      const purse = {
+        hold,
+        account: accountOf(key, dependencies.credit),
+        allowances: allowancesOf(key, budgets),
+        key,
+        clock: dependencies.clock,
+      }
       await keepNative(bound, purse).catch((thrown: unknown) => {
         hold.release()
         throw thrown
