@@ -368,7 +368,7 @@ export class Runtime {
         : undefined,
       brand: config.brand.word,
       errorCodes: config.errors.code,
-      cors: cors && corsFor(cors.origins),
+      cors: cors && corsFor(cors.origins, settings.costHeader),
       publicUrl: settings.publicUrl,
       fronts: {
         generate: composeChain('generate', settings, dependencies),

@@ -5,6 +5,7 @@ import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
 import type { ChainSettings } from '../pipeline/dependencies.ts'
 import type { GuardrailSetting } from '../pipeline/guard/guardrail-setting.ts'
 import type { KeyLookup } from '../pipeline/request/admit.ts'
+import { brandHeaders } from '../pipeline/request/receive.ts'
 import type { ApiKey, RateLimits } from '../plugin-api/key.ts'
 import type { Catalog } from '../routing/catalog/catalog.ts'
 import { OutboundPolicy } from '../services/outbound/policy.ts'
@@ -91,6 +92,7 @@ export function chainSettings(config: Config, catalog: Catalog, keys: KeyLookup,
     jsonDepth: config.server.jsonDepth,
     deadline: config.server.deadline,
     silence: config.server.silence,
+    costHeader: config.server.costHeader ? brandHeaders(config.brand.word).cost : undefined,
     publicUrl: config.server.publicUrl?.replace(/\/+$/, ''),
   }
 }

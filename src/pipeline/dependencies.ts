@@ -93,6 +93,8 @@ export interface ChainSettings {
   /** Milliseconds. */
   deadline: number
   silence: number
+  /** Name of the header of whole replies that says what they were charged; undefined where they have none. */
+  costHeader: string | undefined
   /** Address under which callers reach the gateway, without a slash at its end. */
   publicUrl: string | undefined
 }

@@ -27,8 +27,10 @@ export interface Cors {
 
 /**
  * @param origins as browsers send them; `*` for any. Credentials of the browser (cookies) are never allowed.
+ * @param more name of a further header that pages may read.
  */
-export function corsFor(origins: readonly string[]): Cors {
+export function corsFor(origins: readonly string[], more?: string): Cors {
+  const readable = more === undefined ? READABLE : `${READABLE}, ${more}`
   const any = origins.includes('*')
   const listed = new Set(origins)
   return {
@@ -42,7 +44,7 @@ export function corsFor(origins: readonly string[]): Cors {
         preflight(request, response)
         return true
       }
-      response.setHeader('Access-Control-Expose-Headers', READABLE)
+      response.setHeader('Access-Control-Expose-Headers', readable)
       return false
     },
   }

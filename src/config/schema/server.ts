@@ -128,6 +128,12 @@ export const server = closed('The public listener.', {
     }),
     {},
   ),
+  cost_header: withDefault(
+    flag(
+      'True: whole replies to generating requests have the USD that they were charged in the header `X-Router-Cost`. Streams have it in the usage of their last event.',
+    ),
+    false,
+  ),
   silence: withDefault(
     duration('If the provider sends nothing for this long, the response headers are sent early, and a stream gets a keep-alive comment.'),
     '10s',
