@@ -651,6 +651,12 @@ readonly status: number
 readonly error_type: string
 readonly count: number
 readonly last_at: string
+readonly limits: readonly ({
+readonly scope: string | null
+readonly kind: string | null
+readonly per: string | null
+readonly count: number
+})[]
 readonly latest: readonly ({
 readonly generation_id: string | null
 readonly at: string
@@ -658,6 +664,11 @@ readonly operation: string
 readonly model: string | null
 readonly field: string | null
 readonly message: string
+readonly limit: {
+readonly scope: string | null
+readonly kind: string | null
+readonly per: string | null
+} | null
 })[]
 })[]
 readonly next: string | null

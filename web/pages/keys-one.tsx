@@ -14,6 +14,7 @@ import { burnDown } from './keys-budget.ts'
 import { EditKey, NamedDialog } from './keys-forms.tsx'
 import { Spending } from './keys-spending.tsx'
 import { Entries } from './ledger-entries.tsx'
+import { RefusedOfKey } from './requests-last-refused.tsx'
 
 export function OneKey({ hash, keys, onSecret }: KeysProps & { hash: string }) {
   const key = keys.data?.data.find((each) => each.hash === hash)
@@ -55,6 +56,7 @@ export function OneKey({ hash, keys, onSecret }: KeysProps & { hash: string }) {
           <About key_={key} />
         </Section>
       </div>
+      <RefusedOfKey hash={hash} />
       <Entries hash={hash} keyName={key.name} onAdded={keys.reload} />
       <Spending keys={keys.data?.data ?? []} only={key} />
     </>
