@@ -152,6 +152,25 @@ readonly runs_out_at: string | null
 }
 }
 
+export type BudgetsReply = {
+readonly data: readonly ({
+readonly name: string
+readonly is_defined: boolean
+readonly windows: readonly ({
+readonly window: Word<'daily' | 'weekly' | 'monthly' | 'lifetime'>
+readonly limit_usd: number
+readonly used: number
+readonly remaining: number
+readonly resets_at: string | null
+})[]
+readonly held: number
+readonly keys: readonly ({
+readonly hash: string
+readonly name: string
+})[]
+})[]
+}
+
 export type ActivityReply = {
 readonly data: readonly ({
 readonly date: string
@@ -727,6 +746,7 @@ readonly used_at_end: number | null
 readonly runs_out_at: string | null
 } | null
 readonly provider_ids: readonly (string)[]
+readonly parent: string | null
 readonly parent_hash: string | null
 }
 

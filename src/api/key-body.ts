@@ -9,7 +9,7 @@ import type { LimitReset } from '../plugin-api/key.ts'
 import type { KeyRecord } from '../store/keys.ts'
 import { WORKSPACE } from './workspace.ts'
 
-type Changes = Partial<Pick<KeyRecord, 'name' | 'disabled' | 'limit' | 'limitReset' | 'includeByokInLimit' | 'providerIds'>>
+type Changes = Partial<Pick<KeyRecord, 'name' | 'disabled' | 'limit' | 'limitReset' | 'includeByokInLimit' | 'providerIds' | 'parent'>>
 type Making = Changes & Pick<KeyRecord, 'name' | 'expiresAt' | 'creator'>
 
 /** USD: more is not counted exactly. */
@@ -25,6 +25,7 @@ const shared = {
   limit: nullable(Type.Number({ minimum: 0, maximum: MOST_USD })),
   limit_reset: nullable(Type.Enum([...RESETS])),
   include_byok_in_limit: Type.Optional(Type.Boolean()),
+  parent: nullable(Type.String({ minLength: 1, maxLength: 64 })),
   provider_ids: nullable(Type.Array(Type.String({ minLength: 1, maxLength: 256, pattern: '^[!-~]+$' }), { maxItems: MOST_IDS })),
 }
 
@@ -66,13 +67,14 @@ export function changesOf(body: JsonObject): Changes {
 }
 
 function changesIn(body: JsonObject): Changes {
-  const { name, disabled, limit, limit_reset: reset, include_byok_in_limit: includeByok, provider_ids: ids } = body
+  const { name, disabled, limit, limit_reset: reset, include_byok_in_limit: includeByok, provider_ids: ids, parent } = body
   const changes: { -readonly [K in keyof Changes]: Changes[K] } = {}
   if (typeof name === 'string') changes.name = nameIn(name, 'name')
   if (typeof disabled === 'boolean') changes.disabled = disabled
   if (limit !== undefined) changes.limit = typeof limit === 'number' ? nanoOf(limit) : null
   if (reset !== undefined) changes.limitReset = resetOf(reset)
   if (typeof includeByok === 'boolean') changes.includeByokInLimit = includeByok
+  if (parent !== undefined) changes.parent = typeof parent === 'string' ? parent : undefined
   if (ids !== undefined) changes.providerIds = Array.isArray(ids) ? ids.map(String) : []
   return changes
 }

@@ -68,13 +68,18 @@ export function refusingAllowance({ allowance, left }: Tightest<SpendingBound>, 
   const isShared = allowance.of === 'payer'
   const anew = limitAnew(allowance, now)
   return {
-    scope: 'guardrail' in allowance ? 'guardrail' : isShared ? 'issuer' : 'key',
-    ...('guardrail' in allowance ? { name: allowance.guardrail } : isShared ? {} : { name: key.name }),
+    ...ownerOfAllowance(allowance, key),
     kind: 'usd',
     per: limitReset ? PERIODS[limitReset] : null,
     ...(isShared ? {} : { limit: usdText(limit ?? 0), used: usdText(account.counted(limitReset)), remaining: usdText(left) }),
     resets_at: anew === undefined ? null : isoTime(anew),
   }
+}
+
+function ownerOfAllowance(allowance: SpendingBound, { name, budget }: ApiKey): JsonObject {
+  if ('guardrail' in allowance) return { scope: 'guardrail', name: allowance.guardrail }
+  if (allowance.of !== 'payer') return { scope: 'key', name }
+  return budget ? { scope: 'budget', name: budget.name } : { scope: 'issuer' }
 }
 
 /** When a limit begins anew, milliseconds since the epoch; undefined where it does not. */
@@ -83,10 +88,12 @@ export function limitAnew({ limitReset }: Pick<Allowance, 'limitReset'>, now: nu
 }
 
 /** Words that follow "$1.00 is left". */
-export function leftUnder(allowance: Allowance | undefined, key: Pick<ApiKey, 'name'>): string {
+export function leftUnder(allowance: Allowance | undefined, key: Pick<ApiKey, 'name' | 'budget'>): string {
   if (!allowance || allowance.limit === null) return ''
-  if (allowance.of === 'payer') return ' under the limit of the key that issued this one'
-  return ` under the ${allowance.limitReset ? `${allowance.limitReset} ` : ''}limit of $${usdText(allowance.limit)} of the key ${key.name}`
+  const each = allowance.limitReset ? `${allowance.limitReset} ` : ''
+  if (allowance.of === 'payer')
+    return key.budget ? ` under the ${each}limit of the budget ${key.budget.name}` : ' under the limit of the key that issued this one'
+  return ` under the ${each}limit of $${usdText(allowance.limit)} of the key ${key.name}`
 }
 
 const isoTime = (at: number): string => new Date(at).toISOString()

@@ -5,6 +5,7 @@ import { type JsonObject, readableJson } from '../../core/json.ts'
 import { usdText } from '../../core/money-text.ts'
 import type { Allowance, Charged, CreditAccount, CreditBook, Tightest } from '../../ledger/allowance.ts'
 import { chargeWithin, type HoldAsk } from '../../ledger/credit.ts'
+import { payerAllowances, payerOf } from '../../ledger/payer.ts'
 import type { HoldOwner, HoldRow, Journal, SettleRow } from '../../ledger/types.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
@@ -222,24 +223,22 @@ function chargedRow(row: SettleRow, charged: number): SettleRow {
 }
 
 /**
- * What bounds the spending of a request: the limit of its key, that of the key's issuer, and budgets of guardrails. Each key
+ * What bounds the spending of a request: the limit of its key, that of the key's issuer or of its budget, and budgets of guardrails. Each key
  * that a guardrail applies to has the whole budget; keys issued through sign-in share that of their issuer.
  * All allowances of a request of `key`: a hold is taken under every one of them at once.
  */
 export function allowancesOf(key: ApiKey, budgets: readonly GuardrailBudget[]): readonly (Allowance | GuardrailBudget)[] {
-  const { issuer } = key
-  if (!issuer) return [key, ...budgets]
-  return [key, { limit: issuer.limit, limitReset: issuer.limitReset, of: 'payer' }, ...budgets]
+  return [key, ...payerAllowances(key), ...budgets]
 }
 
-/** The account that a request of `key` holds and charges: with that of its issuer, where it has one. */
-export function accountOf({ identity, issuer }: ApiKey, credit: CreditBook): CreditAccount {
-  return credit.account(identity, issuer?.identity)
+/** The account that a request of `key` holds and charges: with that of its issuer or its budget, where it has one. */
+export function accountOf(key: ApiKey, credit: CreditBook): CreditAccount {
+  return credit.account(key.identity, payerOf(key))
 }
 
 /** True where some allowance has a limit. */
-export function isLimited({ limit, issuer }: ApiKey, budgets: readonly GuardrailBudget[]): boolean {
-  return limit !== null || (issuer !== undefined && issuer.limit !== null) || budgets.length > 0
+export function isLimited({ limit, issuer, budget }: ApiKey, budgets: readonly GuardrailBudget[]): boolean {
+  return limit !== null || budget !== undefined || (issuer !== undefined && issuer.limit !== null) || budgets.length > 0
 }
 
 export function isBudget(bound: Allowance | GuardrailBudget | undefined): bound is GuardrailBudget {

@@ -7,6 +7,7 @@ import { entryAt } from '../../core/entry-at.ts'
 import { MEDIA_BYTES } from '../../dialects/canon/events.ts'
 import { countsOutput, type Usage } from '../../dialects/canon/usage.ts'
 import type { Allowance, CreditAccount, CreditBook } from '../../ledger/allowance.ts'
+import { payerOf } from '../../ledger/payer.ts'
 import {
   affordableOutput,
   cappedNeed,
@@ -219,8 +220,7 @@ export function writeHold(
   journal: Journal,
 ): Promise<void> {
   costs.heldAt ??= endpoint
-  const { identity, issuer } = key
-  const row = { seq, tag, key: identity, payer: issuer?.identity, model: costs.heldAt.model.slug, endpoint: costs.heldAt.id }
+  const row = { seq, tag, key: key.identity, payer: payerOf(key), model: costs.heldAt.model.slug, endpoint: costs.heldAt.id }
   return costs.hold.write(journal, row)
 }
 

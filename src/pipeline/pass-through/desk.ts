@@ -1,10 +1,12 @@
 /** The pass-through: which keys may use it, what it costs, and one ledger row for each request. */
+
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { asFault, Fault, isAccountFault } from '../../core/faults.ts'
 import type { FirstUse } from '../../core/first-use.ts'
 import type { GenerationId, GenerationIds } from '../../core/ids.ts'
+import { payerOf } from '../../ledger/payer.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import type { Catalog } from '../../routing/catalog/catalog.ts'
 import type { Endpoint, Provider } from '../../routing/catalog/types.ts'
@@ -254,7 +256,7 @@ export class PassThroughDesk {
         seq: id.seq,
         tag: id.tag,
         key: key.identity,
-        payer: key.issuer?.identity,
+        payer: payerOf(key),
         model: 'passage',
         endpoint,
       })
