@@ -33,6 +33,7 @@ const REPLIES: Readonly<Record<string, string>> = {
   OneKeyReply: 'getKey',
   MadeKeyReply: 'createKey',
   KeyBudgetReply: 'getKeyBudget',
+  BudgetsReply: 'listBudgets',
   ActivityReply: 'listActivity',
   GenerationsReply: 'searchGenerations',
   GenerationReply: 'getGenerationTimeline',

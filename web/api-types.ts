@@ -152,6 +152,25 @@ readonly runs_out_at: string | null
 }
 }
 
+export type BudgetsReply = {
+readonly data: readonly ({
+readonly name: string
+readonly is_defined: boolean
+readonly windows: readonly ({
+readonly window: Word<'daily' | 'weekly' | 'monthly' | 'lifetime'>
+readonly limit_usd: number
+readonly used: number
+readonly remaining: number
+readonly resets_at: string | null
+})[]
+readonly held: number
+readonly keys: readonly ({
+readonly hash: string
+readonly name: string
+})[]
+})[]
+}
+
 export type ActivityReply = {
 readonly data: readonly ({
 readonly date: string
@@ -651,6 +670,12 @@ readonly status: number
 readonly error_type: string
 readonly count: number
 readonly last_at: string
+readonly limits: readonly ({
+readonly scope: string | null
+readonly kind: string | null
+readonly per: string | null
+readonly count: number
+})[]
 readonly latest: readonly ({
 readonly generation_id: string | null
 readonly at: string
@@ -658,6 +683,11 @@ readonly operation: string
 readonly model: string | null
 readonly field: string | null
 readonly message: string
+readonly limit: {
+readonly scope: string | null
+readonly kind: string | null
+readonly per: string | null
+} | null
 })[]
 })[]
 readonly next: string | null
@@ -818,6 +848,7 @@ readonly used_at_end: number | null
 readonly runs_out_at: string | null
 } | null
 readonly provider_ids: readonly (string)[]
+readonly parent: string | null
 readonly parent_hash: string | null
 }
 

@@ -129,6 +129,10 @@ export async function consenterOf(hash: string, source: KeySource): Promise<ApiK
   if (key.management) throw new Fault('forbidden', { message: 'Management keys cannot sign in to applications: use an ordinary key' })
   if ('consent' in key && key.consent)
     throw new Fault('forbidden', { message: 'A key that was given to an application cannot sign in to further ones' })
+  if (key.parent !== undefined)
+    throw new Fault('forbidden', {
+      message: 'A key that draws on a shared budget cannot sign in to applications: use one without a parent',
+    })
   return key
 }
 

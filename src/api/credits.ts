@@ -1,5 +1,9 @@
 /** GET /v1/credits: what was spent by all keys, and what those with a limit may still spend. */
+
 import { usd } from '../core/money.ts'
+import type { SharedBudget } from '../core/shared-budget.ts'
+import { accountsOf } from '../ledger/payer.ts'
+import { leftOf } from './budgets.ts'
 import { allKeys, type KeySource } from './key-entry.ts'
 import { type ApiReply, ok } from './reply.ts'
 
@@ -10,15 +14,28 @@ import { type ApiReply, ok } from './reply.ts'
 export async function readCredits(source: KeySource): Promise<ApiReply> {
   const now = source.clock.now()
   const keys = await allKeys(source)
-  await Promise.all([source.credit.refresh?.(keys.map((key) => key.identity)), source.credit.refreshSettled?.()])
+  await Promise.all([source.credit.refresh?.([...new Set(keys.flatMap(accountsOf))]), source.credit.refreshSettled?.()])
   const usage = source.credit.settled
   let left = 0n
+  /** What keys under a budget may spend by their own limits; undefined where one of them has none. */
+  const drawn = new Map<SharedBudget, bigint | undefined>()
   for (const key of keys) {
-    if (key.limit === null || key.disabled || key.management || (key.expiresAt !== null && key.expiresAt <= now)) continue
+    if (key.disabled || key.management || (key.expiresAt !== null && key.expiresAt <= now)) continue
     // An issued key draws on the limit of its issuer: its own one adds nothing.
     if (key.issuer && key.issuer.limit !== null) continue
-    const unspent = BigInt(key.limit) - source.credit.account(key.identity).counted(key.limitReset)
-    if (unspent > 0n) left += unspent
+    const own = key.limit === null ? undefined : BigInt(key.limit) - source.credit.account(key.identity).counted(key.limitReset)
+    const unspent = own === undefined || own > 0n ? own : 0n
+    if (key.budget) drawn.set(key.budget, plus(drawn.has(key.budget) ? drawn.get(key.budget) : 0n, unspent))
+    else if (unspent !== undefined) left += unspent
+  }
+  for (const [budget, wanted] of drawn) {
+    const most = BigInt(leftOf(budget, source.credit))
+    left += wanted === undefined || wanted > most ? most : wanted
   }
   return ok({ data: { total_credits: usd(usage + left), total_usage: usd(usage) } })
+}
+
+/** Undefined is without end. */
+function plus(one: bigint | undefined, other: bigint | undefined): bigint | undefined {
+  return one === undefined || other === undefined ? undefined : one + other
 }

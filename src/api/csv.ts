@@ -70,7 +70,17 @@ const LISTS: Readonly<Record<string, CsvList>> = {
     name: 'keys',
     columns: [
       ...['hash', 'name', 'label', 'disabled', 'limit', 'limit_remaining', 'limit_reset', 'usage', 'usage_daily', 'usage_weekly'],
-      ...['usage_monthly', 'created_at', 'updated_at', 'expires_at', 'creator_user_id', 'is_management_key', 'source', 'parent_hash'],
+      ...[
+        'usage_monthly',
+        'created_at',
+        'updated_at',
+        'expires_at',
+        'creator_user_id',
+        'is_management_key',
+        'source',
+        'parent',
+        'parent_hash',
+      ],
       ...['unrecovered', 'unrecovered_open', 'disputed', 'disputed_open', 'provider_ids'],
     ],
     pages: (query, source) => once(() => listKeys(query, source)),

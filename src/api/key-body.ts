@@ -9,7 +9,9 @@ import type { LimitReset } from '../plugin-api/key.ts'
 import type { KeyRecord } from '../store/keys.ts'
 import { WORKSPACE } from './workspace.ts'
 
-type Changes = Partial<Pick<KeyRecord, 'name' | 'disabled' | 'limit' | 'limitReset' | 'includeByokInLimit' | 'providerIds' | 'creator'>>
+type Changes = Partial<
+  Pick<KeyRecord, 'name' | 'disabled' | 'limit' | 'limitReset' | 'includeByokInLimit' | 'providerIds' | 'creator' | 'parent'>
+>
 type Making = Changes & Pick<KeyRecord, 'name' | 'expiresAt' | 'creator'>
 
 /** USD: more is not counted exactly. */
@@ -26,6 +28,7 @@ const shared = {
   limit: nullable(Type.Number({ minimum: 0, maximum: MOST_USD })),
   limit_reset: nullable(Type.Enum([...RESETS])),
   include_byok_in_limit: Type.Optional(Type.Boolean()),
+  parent: nullable(Type.String({ minLength: 1, maxLength: 64 })),
   provider_ids: nullable(Type.Array(Type.String({ minLength: 1, maxLength: 256, pattern: '^[!-~]+$' }), { maxItems: MOST_IDS })),
 }
 
@@ -74,6 +77,7 @@ function changesIn(body: JsonObject): Changes {
     include_byok_in_limit: includeByok,
     provider_ids: ids,
     creator_user_id: creator,
+    parent,
   } = body
   const changes: { -readonly [K in keyof Changes]: Changes[K] } = {}
   if (typeof name === 'string') changes.name = nameIn(name, 'name')
@@ -82,6 +86,7 @@ function changesIn(body: JsonObject): Changes {
   if (reset !== undefined) changes.limitReset = resetOf(reset)
   if (typeof includeByok === 'boolean') changes.includeByokInLimit = includeByok
   if (creator !== undefined) changes.creator = typeof creator === 'string' ? nameIn(creator, 'creator_user_id') : null
+  if (parent !== undefined) changes.parent = typeof parent === 'string' ? parent : undefined
   if (ids !== undefined) changes.providerIds = Array.isArray(ids) ? ids.map(String) : []
   return changes
 }

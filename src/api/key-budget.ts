@@ -2,6 +2,7 @@
 import { Fault } from '../core/faults.ts'
 import { usd } from '../core/money.ts'
 import { windowEnd, windowStarts } from '../core/windows.ts'
+import { accountsOf, payerOf } from '../ledger/payer.ts'
 import { type ActivitySource, isoDay } from './activity.ts'
 import { allKeys, amountsOf } from './key-entry.ts'
 import { daysOf, forecastOf } from './key-forecast.ts'
@@ -19,9 +20,9 @@ export async function readKeyBudget(hash: string, source: ActivitySource): Promi
   const key = keys.find((each) => each.hash === hash)
   if (!key) throw new Fault('not_found', { message: 'No such key' })
   const now = source.clock.now()
-  const { identity, issuer, limitReset } = key
-  await source.credit.refresh?.(issuer ? [identity, issuer.identity] : [identity])
-  const account = source.credit.account(identity, issuer?.identity)
+  const { identity, limitReset } = key
+  await source.credit.refresh?.(accountsOf(key))
+  const account = source.credit.account(identity, payerOf(key))
   const used = account.counted(limitReset)
   const { limit, limit_remaining: remaining } = amountsOf(key, source.credit)
   const days = (await daysOf([key], keys, DAYS, source))(key)

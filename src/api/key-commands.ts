@@ -4,12 +4,13 @@ import { checker } from '../core/check.ts'
 import { badField, Fault } from '../core/faults.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
 import { plainName } from '../core/plain-name.ts'
+import { listBudgets } from './budgets.ts'
 import { readCredits } from './credits.ts'
 import { MOST_USD } from './key-body.ts'
 import { allKeys, type KeySource, keyEntries } from './key-entry.ts'
 import { addCredit, changeKey, createKey, removeKey, rotateKey } from './keys.ts'
 
-export type KeyVerb = 'list' | 'create' | 'disable' | 'enable' | 'rotate' | 'delete' | 'credits' | 'add'
+export type KeyVerb = 'list' | 'create' | 'disable' | 'enable' | 'rotate' | 'delete' | 'credits' | 'add' | 'budgets'
 
 export interface KeyCommand {
   verb: KeyVerb
@@ -23,7 +24,7 @@ export interface KeyCommand {
   amount?: number
 }
 
-const VERBS: readonly KeyVerb[] = ['list', 'create', 'disable', 'enable', 'rotate', 'delete', 'credits', 'add']
+const VERBS: readonly KeyVerb[] = ['list', 'create', 'disable', 'enable', 'rotate', 'delete', 'credits', 'add', 'budgets']
 
 const checkCommand = checker(
   Type.Object(
@@ -46,6 +47,7 @@ export async function runKeyCommand(command: unknown, source: KeySource): Promis
   checkCommand(command)
   const { verb, key, fields, management, amount } = command as KeyCommand
   if (verb === 'list') return { data: await keyEntries(await allKeys(source), source) }
+  if (verb === 'budgets') return (await listBudgets(source)).body
   if (verb === 'credits') return (await readCredits(source)).body
   if (verb === 'create') return (await createKey(isObject(fields) ? fields : {}, source, management)).body
   const hash = await hashNamed(key, source)

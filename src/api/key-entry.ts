@@ -1,10 +1,13 @@
 /** A key as the management operations show it: never its secret. */
+
 import type { Clock } from '../core/clock.ts'
 import type { JsonObject } from '../core/json.ts'
 import { LOSSES } from '../core/ledger-entries.ts'
 import { usd } from '../core/money.ts'
+import { type Budgets, budgetNamed } from '../core/shared-budget.ts'
 import type { Allowance, CreditBook } from '../ledger/allowance.ts'
 import type { EntrySum, LedgerEntries } from '../ledger/entries.ts'
+import { accountsOf, payerAllowances, payerOf } from '../ledger/payer.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { FileStore } from '../services/files/types.ts'
 import { isIssuer, issuerHash, underIssuer } from '../store/issued-keys.ts'
@@ -18,6 +21,8 @@ export interface KeySource {
   /** Keys of the configuration: shown, and changed only there. */
   readonly configured: readonly ApiKey[]
   readonly credit: CreditBook
+  /** Budgets of the configuration. */
+  readonly budgets: Budgets
   /** Word of the white label: part of every new secret. */
   readonly brand: string
   readonly clock: Pick<Clock, 'now'>
@@ -35,11 +40,12 @@ const UNKNOWN_TIME = new Date(0).toISOString()
 /** Keys as they are shown, with what they have spent up to now. */
 export async function keyEntries(
   keys: readonly (ApiKey | StoredKey)[],
-  source: Pick<KeySource, 'credit' | 'configured' | 'store' | 'entries'>,
+  source: Pick<KeySource, 'credit' | 'configured' | 'store' | 'entries' | 'budgets'>,
 ): Promise<JsonObject[]> {
   const { configured, store } = source
-  const complete = await Promise.all(keys.map((key) => withIssuer(key, configured, (hash) => store.find(hash))))
-  await source.credit.refresh?.(complete.flatMap(({ identity, issuer }) => (issuer ? [identity, issuer.identity] : [identity])))
+  const issued = await Promise.all(keys.map((key) => withIssuer(key, configured, (hash) => store.find(hash))))
+  const complete = issued.map((key) => withBudget(key, source))
+  await source.credit.refresh?.(complete.flatMap(accountsOf))
   const lost = new Map(
     (await source.entries?.sums(complete.map(({ identity }) => identity)))?.map((sum) => [`${sum.kind} ${sum.key}`, sum]),
   )
@@ -55,6 +61,11 @@ async function withIssuer<K extends ApiKey>(key: K, configured: readonly ApiKey[
   return found && isIssuer(consent, found) ? underIssuer(key, found) : { ...key, disabled: true }
 }
 
+/** A key of the store with the budget that it names. */
+export function withBudget<K extends ApiKey>(key: K, { budgets = {} }: Partial<Pick<KeySource, 'budgets'>>): K {
+  return key.parent === undefined || key.budget || key.issuer ? key : { ...key, budget: budgetNamed(key.parent, budgets) }
+}
+
 /** What providers reported beyond what the key was charged, and how much of it no other entry has settled, in USD. */
 function lossesOf({ identity }: ApiKey, sums: ReadonlyMap<string, EntrySum>): JsonObject {
   const fields: JsonObject = {}
@@ -68,10 +79,8 @@ function lossesOf({ identity }: ApiKey, sums: ReadonlyMap<string, EntrySum>): Js
 
 /** What a key may spend and has spent, in USD. `limit_remaining` is what may still be reserved: open requests count with their holds. */
 export function amountsOf(key: ApiKey | KeyRecord, credit: CreditBook): JsonObject {
-  const { issuer } = key
-  const account = credit.account(key.identity, issuer?.identity)
-  const ofIssuer: Allowance[] = issuer ? [{ limit: issuer.limit, limitReset: issuer.limitReset, of: 'payer' }] : []
-  const remaining = account.tightest([key, ...ofIssuer])?.left
+  const account = credit.account(key.identity, payerOf(key))
+  const remaining = account.tightest<Allowance>([key, ...payerAllowances(key)])?.left
   const windows = account.usage()
   return {
     limit: key.limit === null ? null : usd(key.limit),
@@ -106,16 +115,19 @@ function keyEntry(key: ApiKey | StoredKey, { credit }: Pick<KeySource, 'credit'>
     is_management_key: key.management,
     provider_ids: [...((key.issuer ?? key).providerIds ?? [])],
     source: stored ? 'store' : 'configuration',
+    parent: key.parent ?? null,
     parent_hash: key.issuer?.hash ?? key.consent?.hash ?? null,
   }
 }
 
 /** Those of the configuration first, in its order, then those of the store in the order of their making; issued ones as they may be used. */
-export async function allKeys(source: Pick<KeySource, 'configured' | 'store'>): Promise<(ApiKey | StoredKey)[]> {
+export async function allKeys(
+  source: Pick<KeySource, 'configured' | 'store'> & Partial<Pick<KeySource, 'budgets'>>,
+): Promise<(ApiKey | StoredKey)[]> {
   const ofFile = new Set(source.configured.map((key) => key.hash))
   // A secret that stands in both is the configuration's, as it is for callers.
   const stored = (await source.store.list()).filter((key) => !ofFile.has(key.hash) && isKey(key))
   const byHash = new Map(stored.map((key) => [key.hash, key]))
   const complete = stored.map((key) => withIssuer(key, source.configured, (hash) => byHash.get(hash)))
-  return [...source.configured, ...(await Promise.all(complete))]
+  return [...source.configured, ...(await Promise.all(complete)).map((key) => withBudget(key, source))]
 }

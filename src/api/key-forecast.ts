@@ -1,8 +1,10 @@
 /** How long the limit of a key lasts at the pace of its last days: one computation, for the budget of a key and for the list of keys. */
+
 import { asFault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { usd } from '../core/money.ts'
 import { windowEnd } from '../core/windows.ts'
+import { payerOf } from '../ledger/payer.ts'
 import { DAY_MS } from '../ledger/use.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { ActivitySource } from './activity.ts'
@@ -68,7 +70,7 @@ export async function forecasts(
  */
 export function forecastOf(key: ApiKey, days: readonly Day[], { clock, credit }: Pick<ActivitySource, 'clock' | 'credit'>): JsonObject {
   const now = clock.now()
-  const used = credit.account(key.identity, key.issuer?.identity).counted(key.limitReset)
+  const used = credit.account(key.identity, payerOf(key)).counted(key.limitReset)
   const end = key.limitReset ? windowEnd(key.limitReset, now) : undefined
   const recent = days.slice(-PACE_DAYS)
   const first = recent.find(({ requests }) => requests > 0)

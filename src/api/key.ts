@@ -1,5 +1,6 @@
 /** GET /v1/key: what the caller's own key is and what it has spent. */
 import type { CreditBook } from '../ledger/allowance.ts'
+import { accountsOf } from '../ledger/payer.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { KeyRecord } from '../store/keys.ts'
 import { amountsOf } from './key-entry.ts'
@@ -8,12 +9,13 @@ import { WORKSPACE } from './workspace.ts'
 
 /** Amounts are USD. */
 export async function readKey(key: ApiKey | KeyRecord, credit: CreditBook): Promise<ApiReply> {
-  await credit.refresh?.(key.issuer ? [key.identity, key.issuer.identity] : [key.identity])
+  await credit.refresh?.(accountsOf(key))
   return ok({
     data: {
       label: key.label,
       name: key.name,
       ...amountsOf(key, credit),
+      parent: key.parent ?? null,
       is_free_tier: false,
       is_management_key: key.management,
       is_provisioning_key: key.management,

@@ -40,6 +40,7 @@ export async function oneKey(hash: string, source: KeySource): Promise<ApiReply>
  */
 export async function createKey(body: JsonObject, source: KeySource, management = false): Promise<ApiReply> {
   const making = makingOf(body, source.clock.now())
+  checkParent(making, source, { management })
   const { secret, hash, label } = makeSecret(source.brand)
   const key = await source.store.put({ ...BLANK, ...making, identity: hash, hash, label, management })
   return { status: 201, body: { data: await shownKey(key, source), key: secret } }
@@ -59,7 +60,10 @@ const BLANK: Omit<KeyRecord, 'identity' | 'hash' | 'label' | 'name' | 'expiresAt
 /** @throws Fault 400 naming the field, 404, 409 for a key of the configuration. */
 export async function changeKey(hash: string, body: JsonObject, source: KeySource): Promise<ApiReply> {
   const changes = changesOf(body)
-  const key = await changed(hash, source, (found) => ({ ...found, ...changes }))
+  const key = await changed(hash, source, (found) => {
+    checkParent(changes, source, found)
+    return { ...found, ...changes }
+  })
   return ok({ data: await shownKey(key, source) })
 }
 
@@ -105,6 +109,23 @@ export async function addCredit(hash: string, dollars: number, source: KeySource
     return { ...found, limit }
   })
   return ok({ data: await shownKey(key, source) })
+}
+
+/** @throws Fault 400 where the key is to draw on a budget that is not there, or is a key that spends nothing. */
+function checkParent(
+  { parent }: Pick<KeyRecord, 'parent'>,
+  { budgets }: KeySource,
+  { management, consent }: Pick<KeyRecord, 'management' | 'consent'>,
+): void {
+  if (parent === undefined) return
+  if (management) throw badField('parent', 'a management key spends nothing')
+  if (consent) throw badField('parent', 'a key that was given to an application spends with the key that issued it')
+  if (Object.hasOwn(budgets, parent)) return
+  const names = Object.keys(budgets)
+  throw badField(
+    'parent',
+    names.length === 0 ? 'the configuration has no budgets' : `no such budget, expected one of: ${names.slice(0, 20).join(', ')}`,
+  )
 }
 
 async function changed(hash: string, source: KeySource, how: (key: StoredKey) => KeyRecord): Promise<StoredKey> {

@@ -1,4 +1,5 @@
 /** Entries of the ledger: /v1/ledger/entries, and the command line's commands on them. */
+
 import { randomBytes } from 'node:crypto'
 import { Type } from 'typebox'
 import { checker } from '../core/check.ts'
@@ -9,6 +10,7 @@ import { usd } from '../core/money.ts'
 import { nanoFromUsdNumber, usdText } from '../core/money-text.ts'
 import type { LedgerEntries } from '../ledger/entries.ts'
 import { factsOf } from '../ledger/facts.ts'
+import { payerOf } from '../ledger/payer.ts'
 import type { HoldRow, LedgerReader, SettleRow } from '../ledger/types.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { MOST_USD } from './key-body.ts'
@@ -138,7 +140,7 @@ async function aboutOf({ api_key_hash: hash, generation_id: id, settles }: JsonO
   }
   const key = (await allKeys(source)).find((each) => each.hash === hash)
   if (!key) throw new Fault('not_found', { message: 'No such key' })
-  return { key: key.identity, payer: key.issuer?.identity ?? key.consent?.by, model: '', provider: '', countedAt: now }
+  return { key: key.identity, payer: payerOf(key) ?? key.consent?.by, model: '', provider: '', countedAt: now }
 }
 
 /** Names under which sums of use have a generation. */

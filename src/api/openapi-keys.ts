@@ -4,6 +4,7 @@ import { checkWish } from './auth-code.ts'
 import { checkExchange } from './auth-exchange.ts'
 import { checkChanges, checkMaking } from './key-body.ts'
 import { type DescribedOperation, type DescribedParameter, withNotes } from './openapi.ts'
+import { budgetOperations } from './openapi-budgets.ts'
 import { operatorOperations } from './openapi-operator.ts'
 import {
   activity,
@@ -32,6 +33,7 @@ const NOTES = {
   name: 'Name of the key.',
   limit: 'USD that the key may spend; null or absent for no limit.',
   limit_reset: 'Period of the limit. Each starts at 00:00 UTC: every day, on Monday, or on the first of the month.',
+  parent: 'Name of a budget of the configuration that the key draws on, together with other keys.',
   expires_at: 'A time in UTC such as `2027-01-31T00:00:00Z`.',
   disabled: 'Requests with a disabled key get 401.',
   workspace_id: 'There is one workspace.',
@@ -84,6 +86,7 @@ function keyOperations(): DescribedOperation[] {
         examples: {
           plain: { summary: 'A key without a limit', value: { name: 'reports' } },
           monthly: { summary: 'Ten dollars a month', value: { name: 'reports', limit: 10, limit_reset: 'monthly' } },
+          shared: { summary: 'Under a budget of several keys', value: { name: 'reports', parent: 'team-a' } },
         },
       },
       reply: { status: 201, description: 'The key and its secret.', schema: madeKey },
@@ -291,5 +294,12 @@ function consentOperations(): DescribedOperation[] {
 }
 
 export function managementOperations(): DescribedOperation[] {
-  return [...keyOperations(), ...recordOperations(), ...operatorOperations(), ...spendingOperations(), ...consentOperations()]
+  return [
+    ...keyOperations(),
+    ...recordOperations(),
+    ...budgetOperations(),
+    ...operatorOperations(),
+    ...spendingOperations(),
+    ...consentOperations(),
+  ]
 }

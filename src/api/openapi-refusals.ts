@@ -12,6 +12,13 @@ const count = Type.Integer({ minimum: 1 })
 /** A caller who leaves is not refused, nor is one by a gateway that stops. */
 const REASONS = [...Object.keys(FAULTS).filter((code) => code !== 'client_gone' && code !== 'shutdown'), ...KEY_REASONS]
 
+/** As in `metadata.limit` of errors. */
+const limit = {
+  scope: orNull(Type.String({ description: 'Whose limit it was: `key`, `guardrail`, ….' })),
+  kind: orNull(Type.String({ description: '`requests`, `tokens`, `streams`, `bytes`, `usd` or `models`.' })),
+  per: orNull(Type.String({ description: '`minute`, `day`, `week` or `month`.' })),
+}
+
 const refusal = Type.Object(
   {
     api_key_hash: orNull(Type.String({ description: 'Null where the request had no key that is known.' })),
@@ -24,6 +31,9 @@ const refusal = Type.Object(
     error_type: Type.String({ description: 'As in `error.metadata.error_type` of the reply.' }),
     count: Type.Integer({ ...count, description: 'Requests that were refused so at one process.' }),
     last_at: Type.String({ format: 'date-time' }),
+    limits: Type.Array(Type.Object({ ...limit, count }), {
+      description: 'How many of them each limit has refused; empty where the error names none.',
+    }),
     latest: Type.Array(
       Type.Object({
         generation_id: orNull(Type.String({ description: 'As in the header `X-Generation-Id` of the reply.' })),
@@ -32,6 +42,7 @@ const refusal = Type.Object(
         model: orNull(Type.String({ description: 'As the caller named it; null where the request was not read.' })),
         field: orNull(Type.String({ description: 'The field at fault.' })),
         message: Type.String({ description: 'What the caller read, at most 500 characters.' }),
+        limit: Type.Union([Type.Object(limit), Type.Null()]),
       }),
       { description: 'The last ones in full, at most 5, the newest first; none without a key that is known.' },
     ),

@@ -137,6 +137,7 @@ export const ownKey = data(
   Type.Object({
     label: text('The masked secret.'),
     ...spending,
+    parent: maybe(Type.String({ description: 'The budget that it draws on, with other keys.' })),
     is_management_key: flag(),
     expires_at: maybe(Type.String()),
     rate_limit: Type.Object({ requests: Type.Integer(), interval: Type.String() }),
@@ -168,6 +169,7 @@ export const key = Type.Object(
       }),
     ),
     provider_ids: texts(),
+    parent: maybe(Type.String({ description: 'The budget that it draws on, with other keys; see `/budgets`.' })),
     parent_hash: maybe(Type.String({ description: 'Of a key issued through sign-in: the hash of the key that issued it.' })),
   },
   { description: 'An API key, without its secret.' },

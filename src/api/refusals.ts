@@ -65,7 +65,7 @@ function positionIn(query: URLSearchParams): { at: number; id: string } | undefi
   return { at: Number(at), id }
 }
 
-function entryOf({ at, reason, detail: { status, type, count, last, latest } }: RefusalRow): JsonObject {
+function entryOf({ at, reason, detail: { status, type, count, last, latest, limits = {} } }: RefusalRow): JsonObject {
   return {
     minute: new Date(at).toISOString(),
     reason,
@@ -73,6 +73,7 @@ function entryOf({ at, reason, detail: { status, type, count, last, latest } }: 
     error_type: type,
     count,
     last_at: new Date(last).toISOString(),
+    limits: Object.entries(limits).map(([words, requests]) => ({ ...limitOf(words), count: requests })),
     latest: latest.map((each) => ({
       generation_id: each.id === '' ? null : each.id,
       at: new Date(each.at).toISOString(),
@@ -80,8 +81,15 @@ function entryOf({ at, reason, detail: { status, type, count, last, latest } }: 
       model: each.model,
       field: each.field,
       message: each.message,
+      limit: each.limit === undefined ? null : limitOf(each.limit),
     })),
   }
+}
+
+/** @param words `<scope> <kind> <per>`, `-` where there is none. */
+function limitOf(words: string): JsonObject {
+  const [scope = null, kind = null, per = null] = words.split(' ').map((word) => (word === '-' ? null : word))
+  return { scope, kind, per }
 }
 
 export interface RefusalCommand {

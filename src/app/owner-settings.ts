@@ -3,6 +3,7 @@
 import type { Config } from '../config/config.ts'
 import type { KeyConfig } from '../config/keys.ts'
 import { FALLBACK_NAME, operatorKey, plainKey, resolveKeys } from '../config/keys.ts'
+import type { Budgets } from '../core/shared-budget.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 
 export class OwnerSettings {
@@ -49,6 +50,10 @@ export class OwnerSettings {
       keys: [...this.keys],
       operatorKey: this.operatorKey,
     }
+  }
+
+  get budgets(): Budgets {
+    return this.config.budgets
   }
 
   get honoured(): readonly ApiKey[] {

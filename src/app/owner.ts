@@ -264,6 +264,7 @@ class Owner {
     const source = () => ({
       store,
       configured: this.settings.honoured,
+      budgets: this.settings.budgets,
       credit: kept.credit,
       files,
       brand: this.settings.config.brand.word,

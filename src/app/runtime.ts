@@ -309,6 +309,7 @@ export class Runtime {
       there: namable(this.catalog),
       tryOut,
       configured: this.keys,
+      budgets: config.budgets,
       signIn: config.signIn,
       buckets: this.consentBuckets,
       credit: this.dependencies.credit,
@@ -345,7 +346,7 @@ export class Runtime {
 
   private compose(): Serving {
     const { config, catalog, dependencies, source } = this
-    const keys = keyLookup([...operatorKeys(config), ...this.keys], source.store.keys, config.limits)
+    const keys = keyLookup([...operatorKeys(config), ...this.keys], source.store.keys, config)
     const models = new Set(catalog.models.map((model) => model.slug))
     this.tallies.know({ model: models, provider: new Set(catalog.providers.keys()) })
     // The models of the configuration include the wildcards, which the catalogue's list leaves out.
@@ -368,7 +369,7 @@ export class Runtime {
         : undefined,
       brand: config.brand.word,
       errorCodes: config.errors.code,
-      cors: cors && corsFor(cors.origins),
+      cors: cors && corsFor(cors.origins, settings.costHeader),
       publicUrl: settings.publicUrl,
       fronts: {
         generate: composeChain('generate', settings, dependencies),

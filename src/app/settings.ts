@@ -1,10 +1,12 @@
 /** From a configuration to what the chain is composed of. */
 
 import type { Config } from '../config/config.ts'
+import { type Budgets, budgetNamed } from '../core/shared-budget.ts'
 import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
 import type { ChainSettings } from '../pipeline/dependencies.ts'
 import type { GuardrailSetting } from '../pipeline/guard/guardrail-setting.ts'
 import type { KeyLookup } from '../pipeline/request/admit.ts'
+import { brandHeaders } from '../pipeline/request/receive.ts'
 import type { ApiKey, RateLimits } from '../plugin-api/key.ts'
 import type { Catalog } from '../routing/catalog/catalog.ts'
 import { OutboundPolicy } from '../services/outbound/policy.ts'
@@ -15,11 +17,11 @@ import { pluginSettings } from './plugin-list.ts'
 
 /**
  * Keys of the file, and those of the store; of an issued key with its issuer.
- * @param limits for keys of the store that set none of their own; those of the file have them already.
+ * @param shared of keys of the store; those of the file have it already.
  */
-export function keyLookup(keys: readonly ApiKey[], store: KeyStore, limits: RateLimits = {}): KeyLookup {
+export function keyLookup(keys: readonly ApiKey[], store: KeyStore, shared: SharedSettings = NOTHING_SHARED): KeyLookup {
   const byIdentity = new Map(keys.map((key) => [key.identity, key]))
-  const withLimits = limitsFor(limits)
+  const withLimits = completedBy(shared)
   const withIssuer = issuersAt()
   /** An issued key without its issuer is none. @param issuer as `look` gave it. */
   const issued = (key: StoredKey, issuer: StoredKey | undefined): ApiKey | undefined =>
@@ -48,13 +50,23 @@ export function keyLookup(keys: readonly ApiKey[], store: KeyStore, limits: Rate
   }
 }
 
+/** What the configuration says of keys of the store. */
+interface SharedSettings {
+  /** For those that set none of their own. */
+  readonly limits: RateLimits
+  readonly budgets: Budgets
+}
+
+const NOTHING_SHARED: SharedSettings = { limits: {}, budgets: {} }
+
 /** A store gives the same object as long as a key is unchanged, so that what is made of it is made once. */
-function limitsFor(limits: RateLimits): (key: StoredKey) => ApiKey {
+function completedBy({ limits, budgets }: SharedSettings): (key: StoredKey) => ApiKey {
   const limited = new WeakMap<StoredKey, ApiKey>()
   return (key) => {
     let found = limited.get(key)
     if (!found) {
-      found = { ...key, limits: { ...limits, ...key.limits } }
+      const { parent } = key
+      found = { ...key, limits: { ...limits, ...key.limits }, ...(parent === undefined ? {} : { budget: budgetNamed(parent, budgets) }) }
       limited.set(key, found)
     }
     return found
@@ -91,6 +103,7 @@ export function chainSettings(config: Config, catalog: Catalog, keys: KeyLookup,
     jsonDepth: config.server.jsonDepth,
     deadline: config.server.deadline,
     silence: config.server.silence,
+    costHeader: config.server.costHeader ? brandHeaders(config.brand.word).cost : undefined,
     publicUrl: config.server.publicUrl?.replace(/\/+$/, ''),
   }
 }

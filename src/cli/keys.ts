@@ -16,6 +16,7 @@ export interface KeyFlags extends GatewayFlags {
   json?: boolean
   limit?: string
   reset?: string
+  parent?: string
   expires?: string
   user?: string
   'provider-ids'?: string
@@ -33,6 +34,13 @@ export function keys(words: readonly string[], flags: KeyFlags, streams: Streams
     return perform(() => ({ verb: 'create', fields: fieldsOf(name, flags), management: flags.management ?? false }), flags, streams)
   if (ofKey && name !== undefined && rest.length === 0) return perform({ verb: ofKey, key: name }, flags, streams)
   streams.error('headgate: keys: expected list, create NAME, disable KEY, enable KEY, rotate KEY or delete KEY')
+  return Promise.resolve(2)
+}
+
+/** @param words behind `budgets`. @returns the exit code: 2 where the words make no command. */
+export function budgets(words: readonly string[], flags: KeyFlags, streams: Streams = CONSOLE): Promise<number> {
+  if (words.length === 0) return perform({ verb: 'budgets' }, flags, streams)
+  streams.error('headgate: budgets: expected no words behind it')
   return Promise.resolve(2)
 }
 
@@ -66,6 +74,7 @@ function fieldsOf(name: string, flags: KeyFlags): JsonObject {
     ...(flags.user === undefined ? {} : { creator_user_id: flags.user }),
     ...(flags.limit === undefined ? {} : { limit: dollars('--limit', flags.limit) }),
     ...(flags.reset === undefined ? {} : { limit_reset: flags.reset }),
+    ...(flags.parent === undefined ? {} : { parent: flags.parent }),
     ...(flags.expires === undefined ? {} : { expires_at: flags.expires }),
     ...(flags['provider-ids'] === undefined ? {} : { provider_ids: flags['provider-ids'].split(',').map((id) => id.trim()) }),
   }
@@ -85,6 +94,7 @@ function onFile(command: KeyCommand, gateway: Gateway): Promise<JsonObject> {
       // A secret that was generated just now is not in use as a key.
       configured: generated === undefined ? configured : [],
       credit: bookkeeping.credit,
+      budgets: config.budgets,
       files: new DiskFiles(config.store.files, systemClock),
       brand: config.brand.word,
       clock: systemClock,
@@ -100,12 +110,31 @@ export function keyReport({ verb }: KeyCommand, reply: JsonObject, now: number):
   if (verb === 'delete') return 'Deleted. What the key has spent stays in the ledger.'
   if (verb === 'credits') return creditText(isObject(reply.data) ? reply.data : {})
   const keys = (Array.isArray(reply.data) ? reply.data : [reply.data]).filter(isObject)
+  if (verb === 'budgets') return budgetTable(keys)
   if (keys.length === 0) return 'There are no keys.'
   const text = keyTable(keys, now)
   return typeof reply.key === 'string' ? `${text}\n\nThe secret, shown this once:\n  ${reply.key}` : text
 }
 
-const HEAD = ['name', 'hash', 'label', 'kind', 'state', 'limit', 'per', 'left', 'spent', 'expires', 'from']
+function budgetTable(budgets: readonly JsonObject[]): string {
+  if (budgets.length === 0) return 'The configuration has no budgets.'
+  const lines = budgets.flatMap(({ name, windows, keys }) =>
+    (Array.isArray(windows) ? windows : [])
+      .filter(isObject)
+      .map(({ window, limit_usd: limit, used, remaining, resets_at: resets }) => [
+        String(name),
+        String(window),
+        money(limit, ''),
+        money(used, ''),
+        money(remaining, ''),
+        typeof resets === 'string' ? resets.slice(0, 16).replace('T', ' ') : 'never',
+        String(Array.isArray(keys) ? keys.length : 0),
+      ]),
+  )
+  return table(['budget', 'window', 'limit', 'used', 'left', 'resets', 'keys'], lines)
+}
+
+const HEAD = ['name', 'hash', 'label', 'kind', 'state', 'limit', 'per', 'left', 'spent', 'budget', 'expires', 'from']
 
 function keyTable(keys: readonly JsonObject[], now: number): string {
   const names = new Map(keys.map(({ hash, name }) => [String(hash), String(name)]))
@@ -122,6 +151,7 @@ function keyTable(keys: readonly JsonObject[], now: number): string {
       typeof key.limit_reset === 'string' ? (PER[key.limit_reset] ?? key.limit_reset) : '',
       money(key.limit_remaining, ''),
       money(key.usage, ''),
+      typeof key.parent === 'string' ? key.parent : '',
       typeof key.expires_at === 'string' ? key.expires_at.slice(0, 16).replace('T', ' ') : 'never',
       originOf(key, names).replace(/\s+/g, ' '),
     ]),

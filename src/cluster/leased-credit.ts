@@ -145,10 +145,14 @@ export class LeasedCredit implements CreditBook {
 
   private learn(balances: readonly Balance[], all: bigint | undefined): void {
     const { clock } = this.options
+    const read = new Set<OwnCharges | undefined>()
     for (const balance of balances) {
-      this.chargesOf(balance.key).learn(balance, clock.now())
-      this.accounts.get(textOf(balance))?.learned()
+      const charges = this.chargesOf(balance.key)
+      charges.learn(balance, clock.now())
+      read.add(charges)
     }
+    // An account with a payer counts on the balances of both.
+    for (const account of this.accounts.values()) if (read.has(account.spending.payer ?? account.spending.own)) account.learned()
     if (all === undefined) return
     this.readAll = all
     this.readAllAt = clock.monotonic()

@@ -45,6 +45,8 @@ interface OpenRow {
   readonly status: number
   readonly type: string
   readonly latest: RefusedRequest[]
+  /** Requests by limit; undefined where none was named. */
+  limits: Record<string, number> | undefined
   count: number
   last: number
   /** Refusals that the store has of it. */
@@ -80,6 +82,11 @@ export class RefusalLog {
     const open = this.rowOf(refusal, at)
     open.count++
     open.last = now
+    const { limit } = refusal
+    if (limit !== undefined) {
+      open.limits ??= {}
+      open.limits[limit] = (open.limits[limit] ?? 0) + 1
+    }
     if (open.row.key !== '') {
       const { id, operation, model, field, message } = refusal
       if (open.latest.length === LATEST) open.latest.pop()
@@ -90,6 +97,7 @@ export class RefusalLog {
         model: model === null ? null : shortened(model, LONGEST_NAME),
         field: field === null ? null : shortened(field, LONGEST_NAME),
         message: shortened(message, LONGEST_MESSAGE),
+        limit,
       })
     }
     this.writeIn(open.written === 0 ? FIRST_WRITE : NEXT_WRITE)
@@ -120,7 +128,7 @@ export class RefusalLog {
     if (found) return found
     if (key !== '' && this.rows.size >= MOST_ROWS) return this.rowOf({ key: '', reason, status, type } as Refusal, at)
     const row = { at, id: `${this.writer}.${++this.made}`, key, reason }
-    const made: OpenRow = { row, status, type, latest: [], count: 0, last: at, written: 0 }
+    const made: OpenRow = { row, status, type, latest: [], limits: undefined, count: 0, last: at, written: 0 }
     this.rows.set(name, made)
     return made
   }
@@ -154,7 +162,10 @@ export class RefusalLog {
     const counts = open.map(({ count }) => count)
     const put = async (): Promise<void> =>
       store.put(
-        open.map(({ row, status, type, count, last, latest }) => ({ ...row, detail: { status, type, count, last, latest: [...latest] } })),
+        open.map(({ row, status, type, count, last, latest, limits }) => ({
+          ...row,
+          detail: { status, type, count, last, latest: [...latest], ...(limits && { limits: { ...limits } }) },
+        })),
       )
     try {
       await within(clock, longest, put())

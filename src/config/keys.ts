@@ -3,6 +3,7 @@
 import { randomTag } from '../core/ids.ts'
 import { plainName } from '../core/plain-name.ts'
 import { hashOf, maskOf } from '../core/secret.ts'
+import { type Budgets, budgetNamed } from '../core/shared-budget.ts'
 import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
 import type { ApiKey, RateLimits } from '../plugin-api/key.ts'
 import { type Resolved, resolved } from './resolved.ts'
@@ -54,6 +55,7 @@ interface KeySettings {
   developmentKey: boolean
   /** For every key that sets none of its own. */
   limits: RateLimits
+  budgets: Budgets
   server: { host: string }
   /** Honoured beside the others, and listed nowhere. */
   operatorKey?: KeyConfig | undefined
@@ -93,11 +95,11 @@ export function operatorKeys(config: KeySettings): ApiKey[] {
 }
 
 /** The only key of its operator: all that the operator keeps at providers is its own. */
-function openKey(key: KeyConfig, config: Pick<KeySettings, 'limits'>): ApiKey {
+function openKey(key: KeyConfig, config: Pick<KeySettings, 'limits' | 'budgets'>): ApiKey {
   return apiKey({ ...key, providerIds: ['*'] }, config)
 }
 
-function apiKey(key: KeyConfig, { limits }: Pick<KeySettings, 'limits'>): ApiKey {
+function apiKey(key: KeyConfig, { limits, budgets }: Pick<KeySettings, 'limits' | 'budgets'>): ApiKey {
   return {
     identity: key.name,
     hash: key.hash,
@@ -118,5 +120,6 @@ function apiKey(key: KeyConfig, { limits }: Pick<KeySettings, 'limits'>): ApiKey
     ...(key.providerIds === undefined ? {} : { providerIds: key.providerIds }),
     ...(key.errorCode === undefined ? {} : { errorCode: key.errorCode }),
     ...(key.captureContent ? { captureContent: true } : {}),
+    ...(key.parent === undefined ? {} : { parent: key.parent, budget: budgetNamed(key.parent, budgets) }),
   }
 }

@@ -4,6 +4,7 @@ import { EMBEDDING, GENERATING } from '../dialects/quirks.ts'
 import { ENDPOINT_LISTS } from '../routing/criteria/index.ts'
 import { CREDENTIAL_SOURCES } from '../services/credentials/sources/index.ts'
 import { AGENTS, agentAliases } from './agents/index.ts'
+import { checkBudgets } from './budgets.ts'
 import { checkExports } from './exports.ts'
 import { PER_MILLION_EXPECTED } from './fields/scalars.ts'
 import { checkGuardrails } from './guardrails.ts'
@@ -27,6 +28,7 @@ export function checkRules(raw: RawConfig, main: Source, files: ModelFiles, look
   checkModels(raw, files, references)
   main.check(() => checkProviders(raw, main, lookOnly ? undefined : files))
   main.check(() => checkKeys(raw, main))
+  main.check(() => checkBudgets(raw, main))
   main.check(() => checkServer(raw, main))
   main.check(() => checkStore(raw, main))
   main.check(() => checkExports(raw, main))

@@ -89,26 +89,27 @@ interface BudgetFacts extends KeyFacts {
 
 const BUDGET_FIELDS = {
   ...KEY_FIELDS,
-  limit_usd: 'The limit of the key in USD, as a decimal text.',
+  key: 'Identity of the key, or `budget:` and the name of a budget that several keys spend together.',
+  limit_usd: 'The limit in USD, as a decimal text.',
   reset: '`daily`, `weekly`, `monthly`, or null for a limit on all that was ever spent.',
   window_start: 'Start of the UTC day, week or month; null without a reset.',
 } as const
 
 export const SHARE_REACHED = declare<BudgetFacts & { share_percent: number; spent_usd: string }>(
   'headgate.budget.share_reached',
-  'What a key has spent has reached a share of its limit (`events.budget_shares`). Once per share, limit and window.',
+  'What a key, or the keys under one budget, have spent has reached a share of the limit (`events.budget_shares`). Once per share, limit and window.',
   {
     subject: KEY,
     fields: {
       ...BUDGET_FIELDS,
       share_percent: 'The share, in percent of the limit.',
-      spent_usd: 'What the key had spent in the window, in USD as a decimal text.',
+      spent_usd: 'What had been spent in the window, in USD as a decimal text.',
     },
   },
 )
 export const LIMIT_REACHED = declare<BudgetFacts>(
   'headgate.budget.limit_reached',
-  'A request was refused with 402, since the limit of its key leaves too little. Once per limit and window.',
+  'A request was refused with 402, since the limit of its key, or a budget of several keys, leaves too little. Once per limit and window.',
   { subject: KEY, fields: BUDGET_FIELDS },
 )
 

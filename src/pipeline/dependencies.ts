@@ -26,7 +26,8 @@ import type { VectorLengths } from './embeddings/vector-lengths.ts'
 import type { Authenticated, Exchange } from './exchange.ts'
 import type { GuardrailSetting } from './guard/guardrail-setting.ts'
 import type { SeenInputs } from './money/seen-inputs.ts'
-import type { Admission, KeyLookup } from './request/admit.ts'
+import type { Admission } from './request/admission.ts'
+import type { KeyLookup } from './request/admit.ts'
 import type { Attempts } from './request/attempt-buckets.ts'
 
 export interface ModelLookup {
@@ -92,6 +93,8 @@ export interface ChainSettings {
   /** Milliseconds. */
   deadline: number
   silence: number
+  /** Name of the header of whole replies that says what they were charged; undefined where they have none. */
+  costHeader: string | undefined
   /** Address under which callers reach the gateway, without a slash at its end. */
   publicUrl: string | undefined
 }

@@ -20,6 +20,7 @@ import type { RequestTrace } from '../services/telemetry/trace-context.ts'
 import type { Turn } from './attempt/turn.ts'
 import type { ClientConnection } from './client-connection.ts'
 import { Costs, type HoldPart, NO_PART } from './money/hold.ts'
+import { addRateHeaders, type SeenRates } from './rate-headers.ts'
 import type { EventSink, Guard, IdSigner, NotedAttempt, OutputCap, Pin, Plan, Route, StreamedReply, Wish } from './records.ts'
 import type { SaidTap } from './reply/said-tap.ts'
 import { ReplyFacts } from './reply-facts.ts'
@@ -157,6 +158,8 @@ export class Trail {
   pluginRuns: readonly { updateStage(): void }[] = NO_RUNS
   /** What the caller finds beside the fault where providers fail. */
   errorMetadata: JsonObject | undefined
+  /** What its key has left of its limits per minute; undefined where it has none. */
+  rates: SeenRates | undefined
 
   addErrorMetadata(metadata: JsonObject): void {
     this.errorMetadata = { ...this.errorMetadata, ...metadata }
@@ -371,12 +374,18 @@ export function clientOf({ head, request }: Pick<Exchange, 'head' | 'request'>):
   return request?.client ?? head.client
 }
 
-/** Headers with the id of the generation, which the SDKs of the caller's format show as the id of the request, and that of the trace. */
+/**
+ * Headers with the id of the generation, which the SDKs of the caller's format show as the id of the request, that of the trace, and what is
+ * left of the limits of the key.
+ */
 export function idHeaders(exchange: Pick<Exchange, 'head' | 'request' | 'trail'>): Record<string, string> {
   const { id } = exchange.head
-  const headers: Record<string, string> = { 'X-Generation-Id': id, [clientOf(exchange).requestIdHeader ?? 'X-Request-Id']: id }
+  const client = clientOf(exchange)
+  const headers: Record<string, string> = { 'X-Generation-Id': id, [client.requestIdHeader ?? 'X-Request-Id']: id }
   const { trace } = exchange.trail
   if (trace) headers['X-Trace-Id'] = trace.traceId
+  const { rates } = exchange.trail
+  if (rates) addRateHeaders(headers, rates, client.rateForm ?? 'openai', exchange.head.clock.now())
   return headers
 }
 

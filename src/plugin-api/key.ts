@@ -1,5 +1,6 @@
 /** An API key as the request path knows it: never the secret, only what it may do. */
 import type { ErrorCodes } from '../core/error-codes.ts'
+import type { SharedBudget } from '../core/shared-budget.ts'
 import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
 
 export interface RateLimits {
@@ -44,6 +45,10 @@ export interface ApiKey {
   readonly errorCode?: ErrorCodes
   /** Words of its requests and answers go into their spans. */
   readonly captureContent?: boolean
+  /** Name of the budget that it draws on, beside its own limit. */
+  readonly parent?: string | undefined
+  /** That budget, where the key is known with its configuration. */
+  readonly budget?: SharedBudget
   /** User for whom it was made, where the request that made it named one. */
   readonly creator?: string | null
   /** Of a key that was issued to an application through sign-in. */

@@ -97,7 +97,10 @@ export function noEndpointFault(requested: readonly string[], removed: readonly 
   if (isTooLong) return new Fault('context_length', { message, metadata })
   const nearest = removed.reduce<Removed | undefined>((best, entry) => (best && placeOf(best) >= placeOf(entry) ? best : entry), undefined)
   if (nearest?.filter === 'guardrail')
-    return new Fault('guardrail_blocked', { message: `${message}. The guardrail ${nearest.from} allows none of them`, metadata })
+    return new Fault('guardrail_blocked', {
+      message: `${message}. The guardrail ${nearest.from} allows none of them`,
+      metadata: { ...metadata, guardrail: nearest.from },
+    })
   const { code, field, badRequest } = nearest ? refusalOf(nearest) : NO_ENDPOINTS
   const availability: JsonObject = {
     code,

@@ -1,5 +1,6 @@
 /** Cross-origin requests of browsers (Fetch standard, "CORS protocol"): which pages may call, and what they may read. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { RATE_HEADERS } from '../pipeline/rate-headers.ts'
 
 /** Headers of replies that a page may read beside those that it always may: ids of the request, and what to wait for. */
 const READABLE = [
@@ -11,6 +12,7 @@ const READABLE = [
   'X-RateLimit-Limit',
   'X-RateLimit-Remaining',
   'X-RateLimit-Reset',
+  ...RATE_HEADERS,
 ].join(', ')
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE'
 /** Seconds; browsers keep it for two hours at most. */
@@ -23,8 +25,12 @@ export interface Cors {
   answer(request: IncomingMessage, response: ServerResponse): boolean
 }
 
-/** @param origins as browsers send them; `*` for any. Credentials of the browser (cookies) are never allowed. */
-export function corsFor(origins: readonly string[]): Cors {
+/**
+ * @param origins as browsers send them; `*` for any. Credentials of the browser (cookies) are never allowed.
+ * @param more name of a further header that pages may read.
+ */
+export function corsFor(origins: readonly string[], more?: string): Cors {
+  const readable = more === undefined ? READABLE : `${READABLE}, ${more}`
   const any = origins.includes('*')
   const listed = new Set(origins)
   return {
@@ -38,7 +44,7 @@ export function corsFor(origins: readonly string[]): Cors {
         preflight(request, response)
         return true
       }
-      response.setHeader('Access-Control-Expose-Headers', READABLE)
+      response.setHeader('Access-Control-Expose-Headers', readable)
       return false
     },
   }

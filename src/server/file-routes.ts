@@ -2,7 +2,7 @@
 import { type FileForm, fileEntry, fileNamed, listFiles, noFile, oneFile, removeFile } from '../api/index.ts'
 import { badField, Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
-import type { Admission } from '../pipeline/request/admit.ts'
+import type { Admission } from '../pipeline/request/admission.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { FileStore, FileUpload, KeyFiles } from '../services/files/types.ts'
 import type { Answer, OperationRequest, Operations } from './gateway.ts'

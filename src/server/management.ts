@@ -19,6 +19,7 @@ import {
   generationDetail,
   LARGEST_BODY,
   listAssignments,
+  listBudgets,
   listEntries,
   listGuardrails,
   listKeys,
@@ -78,6 +79,7 @@ const PATHS: Readonly<Record<string, Readonly<Record<string, Act>>>> = {
     GET: ({ query }, source) => listKeys(query, source),
     POST: async (request, source) => createKey(await bodyOf(request, source), source),
   },
+  '/v1/budgets': { GET: (_request, source) => listBudgets(source) },
   '/v1/credits': { GET: (_request, source) => readCredits(source) },
   '/v1/ledger/entries': {
     GET: ({ query }, source) => listEntries(query, source),

@@ -1,6 +1,7 @@
 /** Which requests count as refused by the gateway itself, and what is kept of each. */
 import type { RefusalLog } from '../cluster/refusal-log.ts'
 import { FAULTS, type Fault } from '../core/faults.ts'
+import { isObject, type Json } from '../core/json.ts'
 import type { Witness } from '../pipeline/dependencies.ts'
 import { clientOf, type Exchange } from '../pipeline/exchange.ts'
 import type { PassThroughSeen } from '../pipeline/pass-through/desk.ts'
@@ -53,12 +54,19 @@ export function noteRefusal(refusals: Refusals, fault: Fault, { id, key, operati
     reason: unusable?.why ?? code,
     status,
     type,
+    limit: limitWords(metadata?.limit),
     operation,
     model,
     field: typeof metadata?.field === 'string' ? metadata.field : null,
     // The words of a provider may repeat the request.
     message: origin === 'upstream' ? FAULTS[code].message : fault.message,
   })
+}
+
+/** Of the words that the gateway has for limits, so there are few; names of keys are not among them. */
+function limitWords(limit: Json | undefined): string | undefined {
+  if (!isObject(limit)) return undefined
+  return [limit.scope, limit.kind, limit.per].map((word) => (typeof word === 'string' ? word : '-')).join(' ')
 }
 
 function namedModel({ request }: Exchange): string | null {

@@ -139,7 +139,7 @@ export function withEvents(witness: Witness, { budgets, sources }: EventRecorder
     if (!key) return
     if (end.fault?.code === 'no_credit') budgets.refused(key)
     // Nothing was charged before a hold was taken.
-    if (key.limit !== null || key.issuer !== undefined) budgets.charged(key)
+    if (key.limit !== null || key.issuer !== undefined || key.budget !== undefined) budgets.charged(key)
     if (exchange.trail.stages.length > 0)
       sources.guardrailHits(findingsOf(exchange.trail.stages), { key: key.identity, generation: exchange.head.id })
   }

@@ -25,7 +25,8 @@ export function underIssuer<K extends ApiKey>(key: K, issuer: ApiKey): K {
   return {
     ...key,
     issuer,
-    disabled: key.disabled || issuer.disabled,
+    // A charge has one payer beside the key: past the issuer it would not reach the issuer's budget.
+    disabled: key.disabled || issuer.disabled || issuer.parent !== undefined,
     expiresAt: ends.length === 0 ? null : Math.min(...ends),
     allowedModels: issuer.allowedModels,
     provider: issuer.provider,

@@ -129,17 +129,23 @@ export interface KeyStore {
 }
 
 /** Fields that no query filters by: one JSON text beside the columns. */
-type Policy = Pick<KeyRecord, 'allowedModels' | 'provider' | 'limits' | 'passThrough' | 'consent' | 'providerIds'>
+type Policy = Pick<KeyRecord, 'allowedModels' | 'provider' | 'limits' | 'passThrough' | 'consent' | 'providerIds' | 'parent'>
 
 // Stores of every version name the permission `passage`.
-export function policyText({ allowedModels, provider, limits, passThrough: passage, consent, providerIds }: Policy): string {
-  return JSON.stringify({ allowedModels, provider, limits, passage, consent, providerIds: providerIds?.length ? providerIds : undefined })
+export function policyText({ allowedModels, provider, limits, passThrough: passage, consent, providerIds, parent }: Policy): string {
+  const ids = providerIds?.length ? providerIds : undefined
+  return JSON.stringify({ allowedModels, provider, limits, passage, consent, providerIds: ids, parent })
 }
 
 export function policyFrom(text: string): Policy {
   const { passage, consent, providerIds, ...policy } = JSON.parse(text) as Omit<Policy, 'passThrough'> & { passage: boolean }
-  const { allowedModels, provider, limits } = policy
-  return { allowedModels, provider, limits, passThrough: passage, ...(consent ? { consent } : {}), ...(providerIds ? { providerIds } : {}) }
+  const { allowedModels, provider, limits, parent } = policy
+  return {
+    ...{ allowedModels, provider, limits, passThrough: passage },
+    ...(consent ? { consent } : {}),
+    ...(providerIds ? { providerIds } : {}),
+    ...(parent === undefined ? {} : { parent }),
+  }
 }
 
 const PUT = `INSERT INTO api_key

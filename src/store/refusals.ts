@@ -14,6 +14,8 @@ export interface RefusedRequest {
   readonly field: string | null
   /** What the caller read. */
   readonly message: string
+  /** The limit that refused it, `<scope> <kind> <per>`; absent where its error names none, and in rows of earlier versions. */
+  readonly limit?: string | undefined
 }
 
 /** The refusals of one minute, one key and one reason at one process. */
@@ -38,6 +40,8 @@ export interface RefusalDetail {
   readonly last: number
   /** The newest first. */
   readonly latest: readonly RefusedRequest[]
+  /** Requests by the limit that refused them, `<scope> <kind> <per>`; absent where no error named one, and in rows of earlier versions. */
+  readonly limits?: Readonly<Record<string, number>>
 }
 
 /** Reasons beside the codes of faults: a key that is known and cannot be used, which its caller reads as an unknown one. */

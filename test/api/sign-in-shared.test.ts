@@ -18,6 +18,7 @@ async function processes(count: number, url: string): Promise<{ sources: KeySour
   const sources = records.map((record) => ({
     store: record.keys,
     configured: [],
+    budgets: {},
     credit: new Credit(clock),
     brand: 'router',
     clock,

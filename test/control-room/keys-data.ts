@@ -27,6 +27,7 @@ function key(digit: string, name: string, more: object = {}): object & Record<st
     workspace_id: 'w',
     is_management_key: false,
     source: 'store',
+    parent: null,
     parent_hash: null,
     unrecovered: 0,
     unrecovered_open: 0,

@@ -467,7 +467,7 @@ ${oneModel('http://127.0.0.1:1', 'openai-chat')}`,
   for (const refused of [await send(), await gateway.get('/v1/files')]) {
     t.equal(refused.status, 429)
     t.equal(refused.headers.get('retry-after'), '20')
-    t.match(await told(refused), { message: 'Rate limit exceeded: 3 requests per minute' })
+    t.match(await told(refused), { message: /^Rate limit exceeded: 3 requests per minute for the key / })
   }
   for (const path of [`/v1/files/${id}`, `/v1/files/${id}/content`]) t.equal((await gateway.get(path)).status, 200, path)
   t.equal((await fetch(`${gateway.url}/v1/files/${id}`, { method: 'DELETE', headers: as(KEY) })).status, 200)

@@ -29,8 +29,16 @@ interface Key {
   readonly secret: string
   readonly hash: string
   readonly limit: number
+  /** The budget that it draws on with the other key of its round; undefined in every third round. */
+  readonly parent: Budget | undefined
   /** A report of the key's was beyond the bounds, or at a tier that was not requested. */
   hostile: boolean
+}
+
+/** Nano-dollars over all time. */
+interface Budget {
+  readonly name: string
+  readonly limit: number
 }
 
 type Serving = Awaited<ReturnType<typeof serveProgram>>
@@ -63,10 +71,10 @@ class Ledger {
     await this.program?.exited
   }
 
-  async makeKey(limit: number): Promise<Key> {
-    const reply = await this.post('/v1/keys', { name: `key ${this.keys.length}`, limit: limit / 1e9 }, BOSS)
+  async makeKey(limit: number, parent: Budget | undefined): Promise<Key> {
+    const reply = await this.post('/v1/keys', { name: `key ${this.keys.length}`, limit: limit / 1e9, parent: parent?.name ?? null }, BOSS)
     const { key: secret, data } = (await reply.json()) as { key: string; data: { hash: string } }
-    const key = { secret, hash: data.hash, limit, hostile: false }
+    const key = { secret, hash: data.hash, limit, parent, hostile: false }
     this.keys.push(key)
     return key
   }
@@ -106,22 +114,44 @@ class Ledger {
     return reply.status
   }
 
-  /** Each key's charge is within its limit, and nothing stays held. */
+  /** Each key's charge is within its limit, that of both within their budget, and nothing stays held. */
   async checkKeys(keys: readonly Key[], settled: boolean): Promise<void> {
-    for (const key of keys)
-      await eventually('nothing held', async () => {
-        const reply = await fetch(`${this.url}/v1/key`, { headers: { authorization: `Bearer ${key.secret}` } })
-        const { data } = (await reply.json()) as { data: { usage: number; limit_remaining: number } }
-        const charged = Math.round(data.usage * 1e9)
+    await eventually('nothing held', async () => {
+      const shown = await Promise.all(keys.map((key) => this.shown(key)))
+      const together = shown.reduce((sum, { charged }) => sum + charged, 0)
+      return shown.every(({ key, charged, left }) => {
         assert.ok(charged <= key.limit, `charged ${charged} of ${key.limit}`)
-        return !settled || Math.round(data.limit_remaining * 1e9) === key.limit - charged
+        const { parent } = key
+        if (parent) assert.ok(together <= parent.limit, `charged ${together} of the budget of ${parent.limit}`)
+        return !settled || left === Math.min(key.limit - charged, parent ? parent.limit - together : Number.POSITIVE_INFINITY)
       })
+    })
   }
 
-  async check(): Promise<{ charged: number; beyond: number; unknown: number }> {
+  private async shown(key: Key): Promise<{ key: Key; charged: number; left: number }> {
+    const reply = await fetch(`${this.url}/v1/key`, { headers: { authorization: `Bearer ${key.secret}` } })
+    const { data } = (await reply.json()) as { data: { usage: number; limit_remaining: number } }
+    return { key, charged: Math.round(data.usage * 1e9), left: Math.round(data.limit_remaining * 1e9) }
+  }
+
+  /** What each budget shows is what the rows of its keys have charged. */
+  async checkBudgets(budgets: readonly Budget[], rows: readonly Row[]): Promise<void> {
+    const reply = await fetch(`${this.url}/v1/budgets`, { headers: BOSS })
+    const { data } = (await reply.json()) as { data: { name: string; windows: { used: number }[] }[] }
+    for (const { name, limit } of budgets) {
+      const keys = new Set(this.keys.filter(({ parent }) => parent?.name === name).map(({ hash }) => hash))
+      const charged = rows.filter(({ key }) => keys.has(key)).reduce((sum, { cost_nano: cost }) => sum + cost, 0)
+      assert.ok(charged <= limit, `charged ${charged} of the budget of ${limit}`)
+      const used = data.find((each) => each.name === name)?.windows[0]?.used ?? 0
+      assert.equal(Math.round(used * 1e9), charged, name)
+    }
+  }
+
+  async check(budgets: readonly Budget[]): Promise<{ charged: number; beyond: number; unknown: number }> {
     assert.ok(this.program)
     const rows = rowsOf(await (await adminFetch(`${this.program.admin}/ledger/export`)).text()) as Row[]
     const sums = { charged: 0, beyond: 0, unknown: 0 }
+    await this.checkBudgets(budgets, rows)
     for (const key of this.keys) {
       let [billed, charged] = [0, 0]
       for (const row of rows.filter((each) => each.key === key.hash)) {
@@ -162,6 +192,9 @@ for (const store of ['sqlite', 'postgresql'] as const)
         ? `url: "sqlite:${directory}/ledger.db"`
         : `url: "${await postgres?.database()}", journal: "${directory}/journal.db"`
     const ledger = new Ledger(join(directory, 'headgate.yaml'))
+    const random = randomOf(seed())
+    const below = (most: number): number => Math.floor(random() * most)
+    const budgets = Array.from({ length: SEEDS }, (_, round) => ({ name: `round-${round}`, limit: (1 + below(500)) * 1e6 }))
     const upstream = await startUpstream(ledger.provider.answer)
     t.teardown(() => upstream.close())
     writeFileSync(
@@ -171,6 +204,7 @@ server: { host: 127.0.0.1, port: ${port} }
 admin: { host: 127.0.0.1, port: ${admin}, token: ${ADMIN_TOKEN} }
 store: { ${url} }
 auth: { keys: [ { name: boss, key: "${BOSS.authorization.slice(7)}", management: true } ] }
+budgets: { ${budgets.map(({ name, limit }) => `${name}: { lifetime: "${limit / 1e9}" }`).join(', ')} }
 providers: { up: { dialect: anthropic, base_url: "${upstream.url}", key: k, quirks: { threads: true }, timeouts: { first_byte: 20s } } }
 models:
   acme/one:
@@ -185,10 +219,9 @@ models:
     await ledger.start()
     t.teardown(() => ledger.kill())
     const statuses = new Map<number, number>()
-    const random = randomOf(seed())
-    const below = (most: number): number => Math.floor(random() * most)
     for (let round = 0; round < SEEDS; round++) {
-      const keys = [await ledger.makeKey((1 + below(400)) * 1e6), await ledger.makeKey((1 + below(400)) * 1e6)]
+      const parent = round % 3 === 2 ? undefined : budgets[round]
+      const keys = [await ledger.makeKey((1 + below(400)) * 1e6, parent), await ledger.makeKey((1 + below(400)) * 1e6, parent)]
       const owned = new Owned()
       const killing = round % LIFE === LIFE - 1
       for (let wave = 0; wave < WAVES; wave++) {
@@ -206,7 +239,7 @@ models:
         await ledger.checkKeys(keys, store === 'sqlite' || !killing)
       }
     }
-    const sums = await ledger.check()
+    const sums = await ledger.check(budgets)
     const { ok } = (await (await adminFetch(`${ledger.program?.admin}/ledger/verify/full`)).json()) as { ok: boolean }
     t.equal(ok, true, 'the ledger agrees with itself')
     t.ok((statuses.get(200) ?? 0) > SEEDS && (statuses.get(402) ?? 0) > 0 && (statuses.get(404) ?? 0) > 0)

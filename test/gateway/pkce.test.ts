@@ -387,7 +387,7 @@ t.test('a code is made without reading all keys, and late ones of other keys go'
       throw new Error('reads all keys')
     },
   })
-  const source = { store, configured: [], credit: new Credit(clock), brand: 'router', clock, signIn: POLICY }
+  const source = { store, configured: [], budgets: {}, credit: new Credit(clock), brand: 'router', clock, signIn: POLICY }
   const hashes: string[] = []
   for (const name of ['one', 'two']) hashes.push(String(((await createKey({ name }, source)).body.data as JsonObject).hash))
   const wish = wishOf({ callback_url: CALLBACK }, clock.now(), POLICY)
@@ -796,7 +796,7 @@ t.test('a store that fails gives no key and refuses no code', async (t) => {
     issuedBy: (by, now) => keys.issuedBy(by, now),
     listAfter: (after, most) => keys.listAfter(after, most),
   }
-  const source = { store, configured: [], credit: new Credit(clock), brand: 'router', clock, signIn: POLICY }
+  const source = { store, configured: [], budgets: {}, credit: new Credit(clock), brand: 'router', clock, signIn: POLICY }
   const { body } = await createKey({ name: 'giver', limit: 3 }, source)
   const { hash } = body.data as { hash: string }
   const wish = wishOf({ callback_url: CALLBACK, limit: 1 }, clock.now(), POLICY)

@@ -24,11 +24,11 @@ async function refused(
   t: Test,
   { clock }: Scene,
   response: Response,
-  expected: { text: string; limit: number; left: number; wait?: number },
+  expected: { text: string; more?: string; limit: number; left: number; wait?: number },
 ) {
   const body = (await response.json()) as { error: { message: string } }
   t.equal(response.status, 429, expected.text)
-  t.equal(body.error.message, `Rate limit exceeded: ${expected.text}`)
+  t.equal(body.error.message, `Rate limit exceeded: ${expected.text} for the key test${expected.more ?? ''}`)
   t.match(JSON.stringify(body), /"rate_limit_(exceeded|error)"/)
   const { limit, left, wait } = expected
   const reset = clock.now() + (wait ?? 0) * 1_000
@@ -106,8 +106,8 @@ t.test('tokens: a request that could never fit is told so, and no wait', async (
   const more = { max_tokens: 100 }
   const response = await place.ask(more)
   t.equal(response.headers.get('x-should-retry'), 'false')
-  const text = `100 tokens per minute, and this request alone needs up to ${estimate(more) + 100} tokens`
-  await refused(t, place, response, { text, limit: 100, left: 0 })
+  const needed = `, and this request alone needs up to ${estimate(more) + 100} tokens`
+  await refused(t, place, response, { text: '100 tokens per minute', more: needed, limit: 100, left: 0 })
   t.equal(place.upstream.requests.length, 0)
   await served(t, await place.ask(), 'it has taken nothing')
 })
@@ -177,8 +177,9 @@ t.test('bytes in flight: given back to the last one, and a body larger than the 
   await refused(t, place, await place.ask(filled), { text: '1024 request bytes in flight', limit: 1_024, left: 1_024 - bytes, wait: 1 })
   await served(t, await place.ask(), 'a small one fits beside')
   const huge = questionFor('chat', 'x'.repeat(1_100))
-  const text = `1024 request bytes in flight, and this request alone needs ${bytes + 500} bytes`
-  await refused(t, place, await place.ask(huge), { text, limit: 1_024, left: 0 })
+  const text = '1024 request bytes in flight'
+  const needed = `, and this request alone needs ${bytes + 500} bytes`
+  await refused(t, place, await place.ask(huge), { text, more: needed, limit: 1_024, left: 0 })
   gate.open()
   await served(t, await first, 'the first')
   await served(t, await place.ask(filled), 'given back')

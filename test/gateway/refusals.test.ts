@@ -94,6 +94,20 @@ t.test('each refusal is listed with its key, model, reason, field, status and th
   t.equal(list((await scene.refusals('?limit=500')).data).length, list(all.data).length, 'what is served is no refusal')
 })
 
+t.test('they are counted by the limit that refused them', async (t) => {
+  const scene = await start(t)
+  for (const status of [200, 429, 429]) t.equal((await scene.ask({}, 'chat', as(SECRETS.slow))).status, status)
+  const [row] = list((await scene.refusals('?reason=rate_limited')).data).map(object)
+  const limit = { scope: 'key', kind: 'requests', per: 'minute' }
+  t.same(row?.limits, [{ ...limit, count: 2 }])
+  t.same(object(list(row?.latest)[0]).limit, limit)
+  t.equal((await scene.ask({}, 'chat', as(SECRETS.narrow))).status, 403)
+  t.equal((await scene.ask({ model: 'acme/none' })).status, 404)
+  const rows = list((await scene.refusals()).data).map(object)
+  t.same(rows.find(({ reason }) => reason === 'forbidden')?.limits, [{ scope: 'key', kind: 'models', per: null, count: 1 }])
+  t.same(rows.find(({ reason }) => reason === 'model_not_found')?.limits, [])
+})
+
 t.test('100,000 refusals of one key are one row for each reason and minute, with the latest in full', async (t) => {
   const scene = await start(t)
   const many = 300

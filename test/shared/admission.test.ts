@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { type Counters, connectShared, MemoryCounters } from '../../src/cluster/shared/index.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { Fault } from '../../src/core/faults.ts'
-import { Admission } from '../../src/pipeline/request/admit.ts'
+import { Admission } from '../../src/pipeline/request/admission.ts'
 import type { ApiKey, RateLimits } from '../../src/plugin-api/key.ts'
 import { FakeClock } from '../support/clock.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
@@ -75,7 +75,7 @@ t.test('in one process nothing is awaited', (t) => {
   t.equal(admission.tokens(limited, 10, false), undefined)
   t.match(
     refusalOf(() => admission.tokens(limited, 4, false)),
-    { message: /10 tokens per minute$/, limit: '10', left: '0', wait: 24 },
+    { message: /10 tokens per minute for the key k$/, limit: '10', left: '0', wait: 24 },
   )
   admission.correctTokens(limited, -8)
   t.equal(admission.tokens(limited, 8, false), undefined)
@@ -95,7 +95,7 @@ t.test('streams: each process opens its share', (t) => {
   t.same(
     refusalOf(() => admission.openStream(limited)),
     {
-      message: 'Rate limit exceeded: 10 concurrent streams, of which this process has 2',
+      message: 'Rate limit exceeded: 10 concurrent streams, of which this process has 2 for the key k',
       limit: '2',
       left: '0',
       wait: 1,
@@ -112,7 +112,7 @@ t.test('streams: each process opens its share', (t) => {
   admission.openStream(limited)
   t.match(
     refusalOf(() => admission.openStream(limited)),
-    { message: /this process has 1$/ },
+    { message: /this process has 1 for the key k$/ },
     'at least one',
   )
   t.end()
@@ -124,7 +124,7 @@ t.test('bytes: each process takes its share, and a body larger than that when no
   admission.takeBytes(limited, 900)
   t.match(
     refusalOf(() => admission.takeBytes(limited, 1)),
-    { message: /of which this process has 250$/, limit: '250', left: '0', wait: 1 },
+    { message: /of which this process has 250 for the key k$/, limit: '250', left: '0', wait: 1 },
   )
   admission.giveBytes(limited, 900)
   admission.takeBytes(limited, 200)

@@ -49,18 +49,18 @@ t.test(
 t.test('what is left, given back, taken always, only looked at, and asked of a limit of nothing', async (t) => {
   const clock = new FakeClock()
   const counters = new MemoryCounters(clock)
-  t.same(counters.take(ask({ take: 4 })), { taken: true, left: 2, wait: 0 })
-  t.same(counters.take(ask({ take: 3 })), { taken: false, left: 2, wait: 10_000 })
-  t.same(counters.take(ask({ take: 0 })), { taken: true, left: 2, wait: 0 })
-  t.same(counters.take(ask({ take: -1 })), { taken: true, left: 3, wait: 0 })
-  t.same(counters.take(ask({ take: -100 })), { taken: true, left: 6, wait: 0 }, 'never more than the limit')
-  t.same(counters.take(ask({ take: 9, always: true })), { taken: true, left: 0, wait: 0 })
-  t.same(counters.take(ask({ take: 0 })), { taken: false, left: 0, wait: 30_000 }, 'a debt')
-  t.same(counters.take(ask({ take: 1 })), { taken: false, left: 0, wait: 40_000 })
-  t.same(counters.take(ask({ name: 'other' })), { taken: true, left: 5, wait: 0 }, 'by name')
-  t.same(counters.take(ask({ perMinute: 0 })), { taken: false, left: 0, wait: 60_000 })
+  t.match(counters.take(ask({ take: 4 })), { taken: true, left: 2, wait: 0 })
+  t.match(counters.take(ask({ take: 3 })), { taken: false, left: 2, wait: 10_000 })
+  t.match(counters.take(ask({ take: 0 })), { taken: true, left: 2, wait: 0 })
+  t.match(counters.take(ask({ take: -1 })), { taken: true, left: 3, wait: 0 })
+  t.match(counters.take(ask({ take: -100 })), { taken: true, left: 6, wait: 0 }, 'never more than the limit')
+  t.match(counters.take(ask({ take: 9, always: true })), { taken: true, left: 0, wait: 0 })
+  t.match(counters.take(ask({ take: 0 })), { taken: false, left: 0, wait: 30_000 }, 'a debt')
+  t.match(counters.take(ask({ take: 1 })), { taken: false, left: 0, wait: 40_000 })
+  t.match(counters.take(ask({ name: 'other' })), { taken: true, left: 5, wait: 0 }, 'by name')
+  t.match(counters.take(ask({ perMinute: 0 })), { taken: false, left: 0, wait: 60_000 })
   await clock.advance(90_000)
-  t.same(counters.take(ask({ take: 6 })), { taken: true, left: 0, wait: 0 })
+  t.match(counters.take(ask({ take: 6 })), { taken: true, left: 0, wait: 0 })
 })
 
 t.test('buckets that have drained are forgotten', async (t) => {
@@ -111,7 +111,7 @@ t.test('one answer that stays out is no outage', async (t) => {
   shared.answers = 'not'
   const answered = counters.take(ask())
   shared.answers = 'well'
-  t.same(await answered, { taken: true, left: 1, wait: 0 }, 'decided here, of a share of two')
+  t.match(await answered, { taken: true, left: 1, wait: 0 }, 'decided here, of a share of two')
   await clock.advance(5_000)
   t.equal(counters.isDegraded, false)
   t.same(reports, [])
@@ -125,12 +125,12 @@ t.test('an outage is told once, asked about each second, and over when an answer
   await turn()
   t.equal(counters.isDegraded, true)
   t.same(reports, [{ kind: 'shared-lost', reason: 'not connected' }])
-  t.same(counters.take(ask()), { taken: true, left: 0, wait: 0 }, 'a share of two, one of which was taken before')
-  t.same(counters.take(ask()), { taken: false, left: 0, wait: 30_000 }, 'at the rate of the share')
+  t.match(counters.take(ask()), { taken: true, left: 0, wait: 0 }, 'a share of two, one of which was taken before')
+  t.match(counters.take(ask()), { taken: false, left: 0, wait: 30_000 }, 'at the rate of the share')
   live.processes = 1
-  t.same(counters.take(ask()), { taken: true, left: 3, wait: 0 }, 'the share is that of the processes as last known')
+  t.match(counters.take(ask()), { taken: true, left: 3, wait: 0 }, 'the share is that of the processes as last known')
   live.processes = 100
-  t.same(counters.take(ask({ name: 'new' })), { taken: true, left: 0, wait: 0 }, 'at least one')
+  t.match(counters.take(ask({ name: 'new' })), { taken: true, left: 0, wait: 0 }, 'at least one')
   const before = shared.asked
   await clock.advance(3_500)
   t.equal(shared.asked, before + 3)
@@ -153,7 +153,7 @@ t.test('alone, what is larger than a share passes when none of the share is in u
   shared.answers = 'not'
   await counters.check()
   const tokens = (take: number) => counters.take({ name: 'tokens:k', perMinute: 1_000, take })
-  t.same(tokens(600), { taken: true, left: 0, wait: 0 })
+  t.match(tokens(600), { taken: true, left: 0, wait: 0 })
   t.match(tokens(600), { taken: false, wait: 144_000 }, '600 at 250 per minute')
   await clock.advance(143_999)
   t.match(tokens(600), { taken: false })

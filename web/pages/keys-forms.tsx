@@ -6,8 +6,9 @@ import type { Key, MadeKeyReply, OneKeyReply } from '../api-types.ts'
 import { Dialog } from '../components/dialog.tsx'
 import { Choice, Field, FormError } from '../components/field.tsx'
 import { toast } from '../components/toast.tsx'
+import { ParentChoice } from './keys-shared.tsx'
 
-const FIELDS = ['name', 'limit', 'limit_reset', 'expires_at', 'creator_user_id']
+const FIELDS = ['name', 'limit', 'limit_reset', 'parent', 'expires_at', 'creator_user_id']
 
 export interface EditKeyProps {
   /** The key that is changed; absent: one is made. */
@@ -31,6 +32,7 @@ function KeyForm({ key_, onClose, onDone }: EditKeyProps) {
     name: key_?.name ?? '',
     limit: key_?.limit == null ? '' : String(key_.limit),
     limit_reset: key_?.limit_reset ?? '',
+    parent: key_?.parent ?? '',
     expires_at: '',
     creator_user_id: '',
   })
@@ -71,13 +73,14 @@ function KeyForm({ key_, onClose, onDone }: EditKeyProps) {
         ]}
         hint="At 00:00 UTC."
       />
+      <ParentChoice parent={key_?.parent ?? null} value={values.parent ?? ''} error={error} onChange={set('parent')} />
       {!key_ && (
         <>
           <Field {...field('expires_at')} label="Expires" type="datetime-local" hint="In your local time. Empty: never." />
           <Field {...field('creator_user_id')} label="Made for" hint="A user or a team, if you like. It is found again in activity." />
         </>
       )}
-      <FormError error={error} fields={key_ ? FIELDS.slice(0, 3) : FIELDS} />
+      <FormError error={error} fields={key_ ? FIELDS.slice(0, 4) : FIELDS} />
       <p class="actions">
         <button type="submit" class="button primary" disabled={isBusy}>
           {isBusy ? 'Sending…' : key_ ? 'Change it' : 'Create it'}
@@ -91,8 +94,8 @@ function KeyForm({ key_, onClose, onDone }: EditKeyProps) {
 }
 
 function bodyOf(values: Readonly<Record<string, string>>, isChange: boolean): object {
-  const { name, limit, limit_reset: reset, expires_at: expires, creator_user_id: creator } = values
-  const body = { name, limit: limit ? Number(limit) : null, limit_reset: reset || null }
+  const { name, limit, limit_reset: reset, parent, expires_at: expires, creator_user_id: creator } = values
+  const body = { name, limit: limit ? Number(limit) : null, limit_reset: reset || null, parent: parent || null }
   if (isChange) return body
   return { ...body, expires_at: expires ? new Date(expires).toISOString() : null, creator_user_id: creator || null }
 }

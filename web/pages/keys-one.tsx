@@ -12,8 +12,10 @@ import { navigate, pathTo } from '../router.ts'
 import { eachText, ForecastText, type KeysProps, Limit, State, showChange, sourceText } from './keys.tsx'
 import { burnDown } from './keys-budget.ts'
 import { EditKey, NamedDialog } from './keys-forms.tsx'
+import { ParentOf } from './keys-shared.tsx'
 import { Spending } from './keys-spending.tsx'
 import { Entries } from './ledger-entries.tsx'
+import { RefusedOfKey } from './requests-last-refused.tsx'
 
 export function OneKey({ hash, keys, onSecret }: KeysProps & { hash: string }) {
   const key = keys.data?.data.find((each) => each.hash === hash)
@@ -55,6 +57,7 @@ export function OneKey({ hash, keys, onSecret }: KeysProps & { hash: string }) {
           <About key_={key} />
         </Section>
       </div>
+      <RefusedOfKey hash={hash} />
       <Entries hash={hash} keyName={key.name} onAdded={keys.reload} />
       <Spending keys={keys.data?.data ?? []} only={key} />
     </>
@@ -106,6 +109,14 @@ function About({ key_: key }: { key_: Key }) {
     <dl class="about">
       <dt>Limit</dt>
       <dd>{key.limit === null ? 'None' : `${formatUsd(key.limit)} ${key.limit_reset ? eachText(key.limit_reset) : 'in all'}`}</dd>
+      {key.parent && (
+        <>
+          <dt>Shared budget</dt>
+          <dd>
+            <ParentOf name={key.parent} hash={key.hash} />
+          </dd>
+        </>
+      )}
       <dt>Made</dt>
       <dd>{key.source === 'configuration' ? 'In the configuration file' : <Time iso={key.created_at} />}</dd>
       <dt>Expires</dt>

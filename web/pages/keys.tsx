@@ -14,6 +14,7 @@ import { type Meanings, meaningOf, plainWord } from '../words.ts'
 import { type Forecast, hasExpired, shareSpent } from './keys-budget.ts'
 import { EditKey, SecretShown } from './keys-forms.tsx'
 import { OneKey } from './keys-one.tsx'
+import { SharedBudgets } from './keys-shared.tsx'
 import { Spending } from './keys-spending.tsx'
 
 /** Keys that are listed at first: what all of them spent stands below. */
@@ -87,6 +88,7 @@ function AllKeys({ keys, onSecret }: KeysProps) {
       >
         <List keys={keys} />
       </Section>
+      <SharedBudgets changes={all?.length ?? 0} />
       <Spending keys={all ?? []} />
       <EditKey
         isOpen={isMaking}

@@ -23,6 +23,7 @@ import { FirstSteps } from './now-first-steps.tsx'
 import { Providers } from './now-providers.tsx'
 import { SampleTraffic } from './now-sample.tsx'
 import type { Percentiles, Status } from './now-status.ts'
+import { LastRefused } from './requests-last-refused.tsx'
 
 /** Milliseconds between two readings. */
 const EVERY = 2000
@@ -102,6 +103,7 @@ export default function NowPage({ session }: PageProps) {
       <Section title="Providers">
         <Providers providers={now.providers} />
       </Section>
+      <LastRefused />
     </>
   )
 }

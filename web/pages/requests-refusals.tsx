@@ -32,7 +32,7 @@ export function WhyRefused({ status, reason }: Pick<Refusal, 'status' | 'reason'
   )
 }
 
-function KeyOf({ api_key_hash: hash, api_key_name: name }: Pick<Refusal, 'api_key_hash' | 'api_key_name'>) {
+export function KeyOf({ api_key_hash: hash, api_key_name: name }: Pick<Refusal, 'api_key_hash' | 'api_key_name'>) {
   if (hash === null) return <span class="quiet">not known</span>
   return <a href={pathTo(['requests', 'refused'], { api_key_hash: hash })}>{name ?? <code>{hash.slice(0, 12)}</code>}</a>
 }
@@ -58,7 +58,7 @@ function LatestOf({ latest }: Pick<Refusal, 'latest'>) {
   )
 }
 
-function RefusedText({ refused: { generation_id: id, at, message, model, field } }: { refused: Latest }) {
+export function RefusedText({ refused: { generation_id: id, at, message, model, field } }: { refused: Latest }) {
   return (
     <>
       {message}

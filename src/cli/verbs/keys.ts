@@ -22,6 +22,7 @@ export function addKeys(program: Verb): void {
     .option('--user <USER>', 'for whom it is made: keys of one user are one caller to the health of providers')
     .option('--limit <USD>', 'the most that it may spend')
     .option('--reset <PERIOD>', 'daily, weekly or monthly: the limit is for that time')
+    .option('--parent <BUDGET>', 'a budget of the configuration that it draws on, with other keys')
     .option('--expires <TIME>', 'such as 2027-01-31T00:00:00Z')
     .option('--provider-ids <IDS>', 'ids made at providers that the key may name, with commas between them')
     .option('--management', 'a key that manages, and cannot generate')
@@ -80,6 +81,15 @@ export function addKeys(program: Verb): void {
 }
 
 function addCredits(program: Verb): void {
+  program
+    .add('budgets', {
+      summary: 'Show the budgets that keys share, and what is left of them',
+      example: 'budgets --config headgate.yaml',
+      page: 'docs/keys.md',
+    })
+    .withJson()
+    .withGateway()
+    .does(async (words, flags) => (await import('../keys.ts')).budgets(words, flags))
   const credits = program
     .add('credits', {
       summary: 'Show what was spent and what is left under limits; raise a limit',

@@ -113,11 +113,11 @@ export class ShareCounters implements Counters {
     if (processes <= 1) return memory.take(ask)
     const perMinute = shareOf(ask.perMinute, processes)
     const own = { ...ask, perMinute }
-    if (ask.take <= perMinute || ask.take > ask.perMinute || ask.always) return memory.take(own)
+    if (ask.take <= perMinute || ask.take > ask.perMinute || ask.always) return { ...memory.take(own), share: perMinute }
     // More than a share, yet within the limit: it passes when none of the share is in use, and is waited off afterwards.
-    const { left, wait } = memory.take({ ...own, take: 0 })
-    if (left >= perMinute) return memory.take({ ...own, always: true })
-    return { taken: false, left, wait: wait + Math.ceil(((perMinute - left) * UNIT) / perMinute) }
+    const { left, wait, full } = memory.take({ ...own, take: 0 })
+    if (left >= perMinute) return { ...memory.take({ ...own, always: true }), share: perMinute }
+    return { taken: false, left, wait: wait + Math.ceil(((perMinute - left) * UNIT) / perMinute), full, share: perMinute }
   }
 
   close(): Promise<void> {

@@ -23,18 +23,19 @@ export function levelAt(bucket: Bucket, now: number, perMinute: number): number 
 
 /** Takes what fits, and changes the bucket only then. @param now whole milliseconds. */
 export function takeFrom(bucket: Bucket, now: number, { perMinute, take, always }: CounterAsk): CounterAnswer {
-  if (perMinute <= 0) return { taken: take <= 0 || always === true, left: 0, wait: take <= 0 || always === true ? 0 : UNIT }
+  if (perMinute <= 0) return { taken: take <= 0 || always === true, left: 0, wait: take <= 0 || always === true ? 0 : UNIT, full: UNIT }
   // A clock that went back drains nothing, but goes on from where it is.
   if (now < bucket.at) bucket.at = now
   const capacity = perMinute * UNIT
   const level = levelAt(bucket, now, perMinute)
   const after = Math.max(0, level + take * UNIT)
   if (after > capacity && take >= 0 && always !== true) {
-    return { taken: false, left: unitsLeft(capacity, level), wait: Math.ceil((after - capacity) / perMinute) }
+    const wait = Math.ceil((after - capacity) / perMinute)
+    return { taken: false, left: unitsLeft(capacity, level), wait, full: Math.ceil(level / perMinute) }
   }
   bucket.level = after
   bucket.at = now
-  return { taken: true, left: unitsLeft(capacity, after), wait: 0 }
+  return { taken: true, left: unitsLeft(capacity, after), wait: 0, full: Math.ceil(after / perMinute) }
 }
 
 function unitsLeft(capacity: number, level: number): number {

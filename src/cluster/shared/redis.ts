@@ -66,8 +66,8 @@ function readyOf(redis: Redis): Promise<void> {
 const TAKE = `
 local limit, take, always = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1'
 if limit <= 0 then
-  if take <= 0 or always then return { 1, 0, 0 } end
-  return { 0, 0, 60000 }
+  if take <= 0 or always then return { 1, 0, 0, 60000 } end
+  return { 0, 0, 60000, 60000 }
 end
 local now = tonumber(ARGV[4])
 local set = now
@@ -94,14 +94,14 @@ end
 local capacity = limit * 60000
 local after = math.max(0, level + take * 60000)
 if after > capacity and take >= 0 and not always then
-  return { 0, math.max(0, math.floor((capacity - level) / 60000)), math.ceil((after - capacity) / limit) }
+  return { 0, math.max(0, math.floor((capacity - level) / 60000)), math.ceil((after - capacity) / limit), math.ceil(level / limit) }
 end
 if after > 0 then
   keep(after)
 elseif stored then
   redis.call('DEL', KEYS[1])
 end
-return { 1, math.max(0, math.floor((capacity - after) / 60000)), 0 }
+return { 1, math.max(0, math.floor((capacity - after) / 60000)), 0, math.ceil(after / limit) }
 `
 
 const NO_CLUSTER = 'it is a node of a Redis Cluster; use one server, or a primary with replicas behind one address'
@@ -115,7 +115,7 @@ const OF_CLUSTER: ReadonlySet<string> = new Set(['MOVED', 'ASK', 'CLUSTERDOWN', 
 
 /** The connection with the script as a command: sent by its digest, and in full where the server does not know it. */
 interface Scripted {
-  headgateTake(key: string, limit: number, take: number, always: '0' | '1', ...now: number[]): Promise<[number, number, number]>
+  headgateTake(key: string, limit: number, take: number, always: '0' | '1', ...now: number[]): Promise<[number, number, number, number]>
 }
 
 interface RedisCountersOptions {
@@ -146,8 +146,8 @@ export class RedisCounters implements Counters {
     if (this.refusal !== undefined) throw new Error(this.refusal)
     const time = this.now ? [this.now()] : []
     try {
-      const [taken, left, wait] = await this.redis.headgateTake(this.prefix + name, perMinute, take, always ? '1' : '0', ...time)
-      return { taken: taken === 1, left, wait }
+      const [taken, left, wait, full] = await this.redis.headgateTake(this.prefix + name, perMinute, take, always ? '1' : '0', ...time)
+      return { taken: taken === 1, left, wait, full }
     } catch (error) {
       const reason = troubleOf(error)
       // Else the keys of its own slots would be counted here, and all others by each process for itself.

@@ -20,6 +20,10 @@ export interface CounterAnswer {
   readonly left: number
   /** Milliseconds until the units would fit; 0 where they were taken. Without meaning where `take` exceeds `perMinute`. */
   readonly wait: number
+  /** Milliseconds until all of the limit is left again. */
+  readonly full: number
+  /** Units per minute that were counted, where that is this process's share of the limit. */
+  readonly share?: number
 }
 
 /** Rate counters. An answer that is no promise came from this process alone. */

@@ -2,6 +2,7 @@
 import { type Static, Type } from 'typebox'
 import { AGENTS, ROLES } from '../agents/index.ts'
 import { ALIAS, atStart, closed, count, duration, flag, line, listOf, mapOf, modelSlug, oneOf, withDefault } from '../fields/scalars.ts'
+import { budgets } from './budgets.ts'
 import { events } from './events.ts'
 import { exportList } from './exports.ts'
 import { guardrail } from './guardrail-filters.ts'
@@ -45,6 +46,7 @@ export const configSchema = closed('Configuration of headgate.', {
   health_checks: withDefault(healthChecks, {}),
   shared: withDefault(shared, {}),
   auth: withDefault(auth, {}),
+  budgets: withDefault(budgets, {}),
   log: withDefault(log, {}),
   telemetry: withDefault(telemetry, {}),
   exports: atStart(withDefault(exportList, [])),

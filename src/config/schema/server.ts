@@ -128,6 +128,12 @@ export const server = closed('The public listener.', {
     }),
     {},
   ),
+  cost_header: withDefault(
+    flag(
+      'True: whole replies to generating requests have the USD that they were charged in the header `X-Router-Cost`. Streams have it in the usage of their last event.',
+    ),
+    false,
+  ),
   silence: withDefault(
     duration('If the provider sends nothing for this long, the response headers are sent early, and a stream gets a keep-alive comment.'),
     '10s',
@@ -330,6 +336,7 @@ export const key = closed('One API key.', {
   limit_reset: Type.Optional(
     oneOf('The limit counts the spend of the current UTC day, week (from Monday) or month.', ['daily', 'weekly', 'monthly']),
   ),
+  parent: Type.Optional(entryName('Name of an entry of `budgets`: the key draws on it together with others, beside its own limit.')),
   management: withDefault(flag('True: a management key, which manages keys and guardrails and cannot generate.'), false),
   disabled: withDefault(flag('True: the key is refused with 401.'), false),
   expires_at: Type.Optional(time('From this time on, the key is refused with 401.')),

@@ -1,4 +1,5 @@
 /** Fixed amounts that are reserved as a whole: what plugins and tools of a request may charge, and the price of a pass-through request. */
+import type { Clock } from '../../core/clock.ts'
 import { entryAt } from '../../core/entry-at.ts'
 import { Fault } from '../../core/faults.ts'
 import { usdText } from '../../core/money-text.ts'
@@ -8,13 +9,15 @@ import type { ApiKey } from '../../plugin-api/key.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import type { Guarded } from '../exchange.ts'
 import type { GuardrailBudget } from '../guard/guardrail-setting.ts'
-import { accountOf, allowancesOf, type Hold, type HoldPart, isBudget, overBudget } from './hold.ts'
+import { leftUnder, limitMember } from '../refusing-limit.ts'
+import { accountOf, allowancesOf, type Hold, type HoldPart, isBudgetTightest, overBudget } from './hold.ts'
 import { writeHold } from './turn-cost.ts'
 
 interface FixedPayer {
   readonly key: ApiKey
   readonly budgets: readonly GuardrailBudget[]
   readonly credit: CreditBook
+  readonly clock: Pick<Clock, 'now'>
 }
 
 /**
@@ -23,17 +26,23 @@ interface FixedPayer {
  * @param what costs it, with its verb, as the 402 names it to the caller.
  * @throws Fault 402 where the key has less left, 403 where a guardrail's budget has; 503 where the store of record does not answer.
  */
-export async function takeFixed(hold: Hold, { key, budgets, credit }: FixedPayer, part: number | HoldPart, what: string): Promise<void> {
+export async function takeFixed(
+  hold: Hold,
+  { key, budgets, credit, clock }: FixedPayer,
+  part: number | HoldPart,
+  what: string,
+): Promise<void> {
   const { amount, floor } = typeof part === 'number' ? { amount: part, floor: part } : part
   const account = accountOf(key, credit)
   const allowances = allowancesOf(key, budgets)
   if ((await hold.take(account, fixedAsk(amount), allowances)) === undefined) {
     const tightest = account.tightest(allowances)
+    const spender = { key, account, now: clock.now() }
+    if (isBudgetTightest(tightest)) throw overBudget(tightest, amount, spender)
     const left = tightest?.left ?? 0
-    if (isBudget(tightest?.allowance)) throw overBudget(tightest.allowance, amount, left)
     throw new Fault('no_credit', {
-      message: `Insufficient credits: ${what} $${usdText(amount)}, $${usdText(left)} is left`,
-      metadata: { needed: usdText(amount), left: usdText(left) },
+      message: `Insufficient credits: ${what} $${usdText(amount)}, $${usdText(left)} is left${leftUnder(tightest?.allowance, key)}`,
+      metadata: { needed: usdText(amount), left: usdText(left), ...limitMember(tightest, spender) },
     })
   }
   hold.raiseFloor(floor)
@@ -60,5 +69,10 @@ export async function extendHold(
 /** The same with nothing written down: in a plan, which releases it. */
 export function extendUnwritten(who: Spender, exchange: Guarded, amount: number, credit: CreditBook): Promise<void> {
   const { head, auth, wish } = exchange
-  return takeFixed(head.costs.hold, { key: auth.key, budgets: wish.budgets, credit }, amount, `the ${who} of this request may cost up to`)
+  return takeFixed(
+    head.costs.hold,
+    { key: auth.key, budgets: wish.budgets, credit, clock: head.clock },
+    amount,
+    `the ${who} of this request may cost up to`,
+  )
 }

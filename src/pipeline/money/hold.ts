@@ -3,13 +3,15 @@
 import { Fault } from '../../core/faults.ts'
 import { type JsonObject, readableJson } from '../../core/json.ts'
 import { usdText } from '../../core/money-text.ts'
-import type { Allowance, Charged, CreditAccount, CreditBook } from '../../ledger/allowance.ts'
+import type { Allowance, Charged, CreditAccount, CreditBook, Tightest } from '../../ledger/allowance.ts'
 import { chargeWithin, type HoldAsk } from '../../ledger/credit.ts'
+import { payerAllowances, payerOf } from '../../ledger/payer.ts'
 import type { HoldOwner, HoldRow, Journal, SettleRow } from '../../ledger/types.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Turn } from '../attempt/turn.ts'
 import type { GuardrailBudget } from '../guard/guardrail-setting.ts'
+import { leftUnder, limitAnew, limitMember, refusingAllowance, type Spender, type SpendingBound } from '../refusing-limit.ts'
 
 /** What a part of a hold was taken for; amounts in nano-dollars. */
 export interface HoldPart {
@@ -221,55 +223,60 @@ function chargedRow(row: SettleRow, charged: number): SettleRow {
 }
 
 /**
- * What bounds the spending of a request: the limit of its key, that of the key's issuer, and budgets of guardrails. Each key
+ * What bounds the spending of a request: the limit of its key, that of the key's issuer or of its budget, and budgets of guardrails. Each key
  * that a guardrail applies to has the whole budget; keys issued through sign-in share that of their issuer.
  * All allowances of a request of `key`: a hold is taken under every one of them at once.
  */
 export function allowancesOf(key: ApiKey, budgets: readonly GuardrailBudget[]): readonly (Allowance | GuardrailBudget)[] {
-  const { issuer } = key
-  if (!issuer) return [key, ...budgets]
-  return [key, { limit: issuer.limit, limitReset: issuer.limitReset, of: 'payer' }, ...budgets]
+  return [key, ...payerAllowances(key), ...budgets]
 }
 
-/** The account that a request of `key` holds and charges: with that of its issuer, where it has one. */
-export function accountOf({ identity, issuer }: ApiKey, credit: CreditBook): CreditAccount {
-  return credit.account(identity, issuer?.identity)
+/** The account that a request of `key` holds and charges: with that of its issuer or its budget, where it has one. */
+export function accountOf(key: ApiKey, credit: CreditBook): CreditAccount {
+  return credit.account(key.identity, payerOf(key))
 }
 
 /** True where some allowance has a limit. */
-export function isLimited({ limit, issuer }: ApiKey, budgets: readonly GuardrailBudget[]): boolean {
-  return limit !== null || (issuer !== undefined && issuer.limit !== null) || budgets.length > 0
+export function isLimited({ limit, issuer, budget }: ApiKey, budgets: readonly GuardrailBudget[]): boolean {
+  return limit !== null || budget !== undefined || (issuer !== undefined && issuer.limit !== null) || budgets.length > 0
 }
 
 export function isBudget(bound: Allowance | GuardrailBudget | undefined): bound is GuardrailBudget {
   return bound !== undefined && 'guardrail' in bound
 }
 
-const WORDS = { daily: 'daily', weekly: 'weekly', monthly: 'monthly' } as const
-
-/** 403: which budget it is and what of it is left. @param hold nano-dollars. @param left nano-dollars. */
-export function overBudget({ guardrail, limit, limitReset }: GuardrailBudget, hold: number, left: number): Fault {
-  const name = `${limitReset === null ? '' : `${WORDS[limitReset]} `}budget of $${usdText(limit)}`
+/** 403: which budget it is and what of it is left. @param hold nano-dollars. */
+export function overBudget({ allowance, left }: Tightest<GuardrailBudget>, hold: number, spender: Spender): Fault {
+  const { guardrail, limit, limitReset } = allowance
+  const name = `${limitReset === null ? '' : `${limitReset} `}budget of $${usdText(limit)}`
   const state = left === 0 ? 'is spent' : `has $${usdText(left)} left, this request may cost up to $${usdText(hold)}`
-  return new Fault('guardrail_blocked', { message: `The ${name} of the guardrail ${guardrail} ${state}`, metadata: { guardrail } })
+  return new Fault('guardrail_blocked', {
+    message: `The ${name} of the guardrail ${guardrail} ${state}`,
+    metadata: { guardrail, limit: refusingAllowance({ allowance, left }, spender) },
+  })
+}
+
+/** True where the budget of a guardrail leaves the least. */
+export function isBudgetTightest(tightest: Tightest<SpendingBound> | undefined): tightest is Tightest<GuardrailBudget> {
+  return isBudget(tightest?.allowance)
 }
 
 interface Refused {
   /** Nano-dollars. */
   readonly needed: number
-  readonly left: number
+  readonly tightest: Tightest<SpendingBound> | undefined
   /** Output cap in tokens with which it would fit. */
   readonly affordable: number
-  /** When the limit begins anew, where it does; milliseconds since the epoch. */
-  readonly anew: number | undefined
 }
 
-/** The 402: what was needed, what is left and what would be affordable. */
-export function noCredit({ needed, left, affordable, anew }: Refused): Fault {
+/** The 402: what was needed, what is left under which limit, and what would be affordable. */
+export function noCredit({ needed, tightest, affordable }: Refused, spender: Spender): Fault {
+  const left = tightest?.left ?? 0
+  const anew = tightest && limitAnew(tightest.allowance, spender.now)
   const at = anew === undefined ? undefined : new Date(anew).toISOString()
   return new Fault('no_credit', {
     message: [
-      `Insufficient credits: this request may cost up to $${usdText(needed)}, $${usdText(left)} is left`,
+      `Insufficient credits: this request may cost up to $${usdText(needed)}, $${usdText(left)} is left${leftUnder(tightest?.allowance, spender.key)}`,
       ...(affordable > 0 ? [`With an output cap of ${affordable} tokens it would fit`] : []),
       ...(at === undefined ? [] : [`The limit begins anew at ${at}`]),
     ].join('. '),
@@ -278,6 +285,7 @@ export function noCredit({ needed, left, affordable, anew }: Refused): Fault {
       left: usdText(left),
       affordable_output_tokens: affordable,
       ...(at === undefined ? {} : { limit_resets_at: at }),
+      ...limitMember(tightest, spender),
     },
   })
 }

@@ -63,7 +63,7 @@ function withOutside(exchange: Guarded, held: Reservation, payer: Payer): Reserv
 }
 
 function purseOf({ head, wish }: Guarded, { account }: Reservation, { key }: Payer) {
-  return { hold: head.costs.hold, account, allowances: allowancesOf(key, wish.budgets) }
+  return { hold: head.costs.hold, account, allowances: allowancesOf(key, wish.budgets), key, clock: head.clock }
 }
 
 /** The first endpoint whose provider can say how much it is, where the bounds of none fit and none has been called for it. */

@@ -1,12 +1,15 @@
 /** What input that is not in the body may cost at an endpoint, and the credit that is kept free for it (docs/decisions/0029-outside-input.md). */
+import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import { usdText } from '../../core/money-text.ts'
 import { type OutsideInput, REST_OF_CONTEXT, SEARCH_TOKENS } from '../../dialects/canon/outside-input.ts'
-import type { Allowance, CreditAccount } from '../../ledger/allowance.ts'
+import type { Allowance, CreditAccount, Tightest } from '../../ledger/allowance.ts'
 import { fixedAsk, type HoldAsk } from '../../ledger/credit.ts'
 import { holdFor, type Tariff } from '../../ledger/pricing.ts'
+import type { ApiKey } from '../../plugin-api/key.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { GuardrailBudget } from '../guard/guardrail-setting.ts'
+import { leftUnder, limitMember, type Spender, type SpendingBound } from '../refusing-limit.ts'
 import { contextOf } from '../request/client-request.ts'
 import { type Hold, isBudget } from './hold.ts'
 
@@ -68,6 +71,8 @@ export interface Purse {
   readonly hold: Hold
   readonly account: CreditAccount
   readonly allowances: readonly (Allowance | GuardrailBudget)[]
+  readonly key: ApiKey
+  readonly clock: Pick<Clock, 'now'>
 }
 
 /** Nano-dollars. */
@@ -85,7 +90,7 @@ export function keepNeeds<Some extends Need>(needs: readonly Some[], purse: Purs
   if (most === 0) return needs
   const { hold, account, allowances } = purse
   const refuse = (): never => {
-    throw refusal(needs, account.tightest(allowances))
+    throw refusal(needs, account.tightest(allowances), { key: purse.key, account, now: purse.clock.now() })
   }
   const left = leftFor(purse)
   const able = needs.filter(({ least }) => least <= left)
@@ -99,16 +104,17 @@ export function keepNeeds<Some extends Need>(needs: readonly Some[], purse: Purs
 }
 
 /** @param tightest the allowance that leaves the least. */
-function refusal(needs: readonly Need[], tightest: ReturnType<CreditAccount['tightest']>): Fault {
+function refusal(needs: readonly Need[], tightest: Tightest<SpendingBound> | undefined, spender: Spender): Fault {
   const cheapest = needs.reduce((best, need) => (need.least < best.least ? need : best))
   const { inputs, tokens, least } = cheapest
   const left = tightest?.left ?? 0
   const parts = inputs.map(({ field, help }) => `${field} (${help})`).join(', ')
-  const message = `what is not part of the request itself may add ${tokens} tokens of input, $${usdText(least)} must be free beside the hold and $${usdText(left)} is: ${parts}`
+  const message = `what is not part of the request itself may add ${tokens} tokens of input, $${usdText(least)} must be free beside the hold and $${usdText(left)} is${leftUnder(tightest?.allowance, spender.key)}: ${parts}`
   const metadata = {
     needed: usdText(least),
     left: usdText(left),
     outside_input: inputs.map(({ field, tokens: each, help }) => ({ field, tokens: Math.min(each, tokens), help })),
+    ...limitMember(tightest, spender),
   }
   const allowance = tightest?.allowance
   if (isBudget(allowance))

@@ -4,10 +4,10 @@
  */
 
 import { entryAt } from '../../core/entry-at.ts'
-import { windowEnd } from '../../core/windows.ts'
 import { MEDIA_BYTES } from '../../dialects/canon/events.ts'
 import { countsOutput, type Usage } from '../../dialects/canon/usage.ts'
 import type { Allowance, CreditAccount, CreditBook } from '../../ledger/allowance.ts'
+import { payerOf } from '../../ledger/payer.ts'
 import {
   affordableOutput,
   cappedNeed,
@@ -53,7 +53,7 @@ import {
   sentEstimate,
 } from '../request/client-request.ts'
 import { advisorAt } from '../route/advisors.ts'
-import { accountOf, allowancesOf, type HoldPart, isBudget, NO_PART, noCredit, overBudget } from './hold.ts'
+import { accountOf, allowancesOf, type HoldPart, isBudgetTightest, NO_PART, noCredit, overBudget } from './hold.ts'
 import type { InputCounter } from './outside-count.ts'
 import { believe, type Pricing } from './possible-usage.ts'
 import type { SeenInputs } from './seen-inputs.ts'
@@ -220,8 +220,7 @@ export function writeHold(
   journal: Journal,
 ): Promise<void> {
   costs.heldAt ??= endpoint
-  const { identity, issuer } = key
-  const row = { seq, tag, key: identity, payer: issuer?.identity, model: costs.heldAt.model.slug, endpoint: costs.heldAt.id }
+  const row = { seq, tag, key: key.identity, payer: payerOf(key), model: costs.heldAt.model.slug, endpoint: costs.heldAt.id }
   return costs.hold.write(journal, row)
 }
 
@@ -374,12 +373,11 @@ function takeCheaper(
   const left = tightest?.left ?? 0
   const within = candidates.filter((_, at) => outputWithin(entryAt(needs, at), input, left) !== undefined)
   if (within.length > 0 && within.length < candidates.length) return takeHold(exchange, within, payer)
-  if (isBudget(tightest?.allowance)) throw overBudget(tightest.allowance, refusal.needed, left)
+  const spender = { key: payer.key, account: refusal.account, now: exchange.head.clock.now() }
+  if (isBudgetTightest(tightest)) throw overBudget(tightest, refusal.needed, spender)
   const capped = candidates.filter((endpoint) => takesCap(endpoint, payer.upstreams, true))
   const affordable = affordableTokens(exchange, capped, input, left)
-  const { limitReset } = tightest?.allowance ?? {}
-  const anew = limitReset ? windowEnd(limitReset, exchange.head.clock.now()) : undefined
-  throw noCredit({ needed: refusal.needed, left, affordable, anew })
+  throw noCredit({ needed: refusal.needed, tightest, affordable }, spender)
 }
 
 /** @param capped the candidates that take an output cap. */

@@ -1,10 +1,12 @@
 /** The pass-through: which keys may use it, what it costs, and one ledger row for each request. */
+
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { asFault, Fault, isAccountFault } from '../../core/faults.ts'
 import type { FirstUse } from '../../core/first-use.ts'
 import type { GenerationId, GenerationIds } from '../../core/ids.ts'
+import { payerOf } from '../../ledger/payer.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import type { Catalog } from '../../routing/catalog/catalog.ts'
 import type { Endpoint, Provider } from '../../routing/catalog/types.ts'
@@ -17,7 +19,8 @@ import { budgetsFor, holdsFor } from '../guard/guardrail-terms.ts'
 import { takeFixed } from '../money/fixed-hold.ts'
 import { accountOf, allowancesOf, Hold, isLimited } from '../money/hold.ts'
 import { withoutEcho } from '../refusal/echoed-words.ts'
-import { authenticateCaller, bucketOf, type KeyLookup } from '../request/admit.ts'
+import { bucketOf } from '../request/admission.ts'
+import { authenticateCaller, type KeyLookup } from '../request/admit.ts'
 import { keyHeader } from '../route/provider-address.ts'
 import type { GivenIds, SentIds } from './given-ids.ts'
 import { bindIds } from './id-binding.ts'
@@ -239,12 +242,18 @@ export class PassThroughDesk {
     const ids = await bindIds(this.source.givenIds, request, { key, provider, path, operation, read: read?.body })
     const price = read && 'unread' in read ? priceOfUnread(provider, read) : provider.passThroughPrice
     const hold = new Hold()
-    const spender = { key, budgets, credit: dependencies.credit }
+    const spender = { key, budgets, credit: dependencies.credit, clock: dependencies.clock }
     const bound = read && 'bound' in read ? read.bound : undefined
     const part = { amount: Math.max(price, bound?.own ?? 0), floor: Math.max(price, bound?.floor ?? 0) }
     await takeFixed(hold, spender, part, `a pass-through request to ${slug} may cost`)
     if (bound) {
-      const purse = { hold, account: accountOf(key, dependencies.credit), allowances: allowancesOf(key, budgets) }
+      const purse = {
+        hold,
+        account: accountOf(key, dependencies.credit),
+        allowances: allowancesOf(key, budgets),
+        key,
+        clock: dependencies.clock,
+      }
       await keepNative(bound, purse).catch((thrown: unknown) => {
         hold.release()
         throw thrown
@@ -261,7 +270,7 @@ export class PassThroughDesk {
         seq: id.seq,
         tag: id.tag,
         key: key.identity,
-        payer: key.issuer?.identity,
+        payer: payerOf(key),
         model: 'passage',
         endpoint,
       })

@@ -27,12 +27,22 @@ export function finalFault(exchange: Routed, failures: readonly Failure[]): Faul
   const retryAfter = waitAfter(last, failures)
   return new Fault(fault.code, {
     message: fault.message,
-    metadata: { ...fault.metadata, ...previousErrors(failures.slice(0, -1)) },
+    metadata: { ...fault.metadata, ...limitOfProvider(exchange, last, retryAfter), ...previousErrors(failures.slice(0, -1)) },
     retryAfter,
     availability: fault.availability ?? availabilityOf(fault.code, exchange, failures, retryAfter),
     headers: isForTheOperator(failures) ? NO_RETRY : longPause(exchange, retryAfter),
     cause: fault,
   })
+}
+
+/** A limit of the gateway's account at a provider: what that has used of it is not shown. */
+function limitOfProvider({ head: { clock } }: Received, { fault, endpoint }: Failure, retryAfter: number | undefined): JsonObject {
+  if (fault.code !== 'upstream_limited') return {}
+  const { provider, model } = endpoint
+  // A wait that no provider has named says nothing of when the limit opens.
+  const known = fault.retryAfter === undefined ? undefined : retryAfter
+  const resetsAt = known === undefined ? null : new Date(Math.ceil(clock.now() + known * 1000)).toISOString()
+  return { limit: { scope: 'provider', name: provider.name, model: model.slug, kind: null, per: null, resets_at: resetsAt } }
 }
 
 /** `Retry-After` has no more than a minute: the true end of a longer pause, in milliseconds since the epoch. */

@@ -16,7 +16,7 @@ import type { BodyPlace, ChainDependencies, ChainSettings } from '../dependencie
 import { type Accepted, type Authenticated, advance } from '../exchange.ts'
 import type { Layer, Reply } from '../layer.ts'
 import { endedEarly } from '../reply/final-fault.ts'
-import { bucketOf } from './admit.ts'
+import { bucketOf } from './admission.ts'
 import { ClientRequest } from './client-request.ts'
 import { bindIds } from './provider-ids.ts'
 import { fillInFiles } from './stored-files.ts'

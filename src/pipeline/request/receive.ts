@@ -4,6 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Timer } from '../../core/clock.ts'
 import { entryAt } from '../../core/entry-at.ts'
 import { absoluteDocs, asFault, badField, Fault, faultReply } from '../../core/faults.ts'
+import { usdText } from '../../core/money-text.ts'
 import { noUsage } from '../../dialects/canon/usage.ts'
 import { answeredHere } from '../attempt/turn.ts'
 import type { ChainDependencies, ChainSettings } from '../dependencies.ts'
@@ -31,13 +32,13 @@ export function receiveLayer(settings: ChainSettings, dependencies: ChainDepende
         if (fault) absoluteDocs(fault, settings.publicUrl)
         // As long as nothing has gone out, a refused answer is a refusal like any other.
         const plainly = refused !== undefined && !aborted && exchange.run.reply?.sent !== true
-        if (plainly) refuse(exchange, refused)
-        else answer(exchange, reply)
+        if (plainly) refuse(exchange, refused, settings)
+        else answer(exchange, reply, settings)
         dependencies.witness(exchange, { status: plainly ? refused.status : aborted ? 499 : 200, fault: fault ?? refused, lane })
       } catch (thrown) {
         const fault = absoluteDocs(asFault(thrown), settings.publicUrl)
         dependencies.refusing?.(exchange, fault)
-        refuse(exchange, fault)
+        refuse(exchange, fault, settings)
         const key = exchange.auth ? undefined : keyAtHand(exchange.head, settings.keys)
         dependencies.witness(exchange, { status: fault.status, fault, key })
       } finally {
@@ -47,23 +48,31 @@ export function receiveLayer(settings: ChainSettings, dependencies: ChainDepende
     }
 }
 
-function answer(exchange: Exchange, reply: Reply): void {
+function answer(exchange: Exchange, reply: Reply, shown: Pick<ChainSettings, 'costHeader'>): void {
   const {
     run: { final },
   } = exchange
   if (!final || reply.turn.aborted) return
   if (reply.pieces) {
-    exchange.head.connection.whole(200, idHeaders(exchange), reply.pieces(final))
+    exchange.head.connection.whole(200, headersOf(exchange, shown), reply.pieces(final))
     return
   }
   const text = reply.finish(final)
   if (exchange.run.reply) {
     exchange.run.reply.open()
     exchange.run.reply.end(text, reply.raw, final.fault)
-  } else exchange.head.connection.whole(200, idHeaders(exchange), text)
+  } else exchange.head.connection.whole(200, headersOf(exchange, shown), text)
 }
 
-function refuse(exchange: Exchange, fault: Fault): void {
+/** Of a reply that goes out whole: by then it is settled. A request that was refused before it could cost anything has no cost. */
+function headersOf(exchange: Exchange, { costHeader }: Pick<ChainSettings, 'costHeader'>): Record<string, string> {
+  const headers = idHeaders(exchange)
+  const { final } = exchange.run
+  if (costHeader !== undefined && final) headers[costHeader] = usdText(final.cost)
+  return headers
+}
+
+function refuse(exchange: Exchange, fault: Fault, settings: Pick<ChainSettings, 'costHeader'>): void {
   if (fault.code === 'client_gone' || fault.code === 'shutdown') return
   if (exchange.run.reply?.sent) {
     exchange.run.reply.end(inBand(exchange, fault), false, fault)
@@ -80,7 +89,7 @@ function refuse(exchange: Exchange, fault: Fault): void {
     ? { key: `${exchange.head.brand}_metadata`, value: routerMetadata(exchange, true) }
     : undefined
   const reply = faultReply(fault, {
-    headers: idHeaders(exchange),
+    headers: headersOf(exchange, settings),
     routerMetadata: shown,
     id: exchange.head.id,
     body: clientOf(exchange).faultBody,
@@ -161,13 +170,15 @@ function milliseconds(text: string): number {
   return size === undefined ? Number.NaN : Number(count) * size
 }
 
-/** Names of request headers with the brand word in them: put together once, since every request looks for them. */
+/** Names of headers with the brand word in them: put together once, since every request looks for them. */
 interface BrandHeaders {
   readonly brand: string
   readonly metadata: string
   readonly legacyMetadata: string
   readonly title: string
   readonly deadline: string
+  /** Of replies. */
+  readonly cost: string
 }
 
 /** A process serves one brand at a time; a reload may change it. */
@@ -182,6 +193,7 @@ export function brandHeaders(brand: string): BrandHeaders {
       legacyMetadata: `${prefix}experimental-metadata`,
       title: `${prefix}title`,
       deadline: `${prefix}deadline`,
+      cost: `${prefix}cost`,
     }
   }
   return last

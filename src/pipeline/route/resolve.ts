@@ -21,6 +21,7 @@ import { type Accepted, type Aimed, advance, type Guarded, narrow, type Routed }
 import { type Bound, type BoundTerms, boundFor } from '../guard/guardrail-terms.ts'
 import type { Layer, Service } from '../layer.ts'
 import type { Advisor, Variant, Wish } from '../records.ts'
+import { refusingModels } from '../refusing-limit.ts'
 import { callerCap, inputModalities, priceMoment, tierOf } from '../request/client-request.ts'
 import { havingIds } from '../request/provider-ids.ts'
 import { advisorBar, advisorsIn } from './advisors.ts'
@@ -268,7 +269,10 @@ function findModels(exchange: Accepted, settings: Settings): ModelChoice {
   const { allowedModels } = exchange.auth.key
   if (!allowedModels) return { ...wish, models }
   const allowed = models.filter(({ slug }) => allowsModel(allowedModels, slug))
-  if (allowed.length === 0) throw new Fault('forbidden', { message: `This key may not use ${models.map(({ slug }) => slug).join(', ')}` })
+  if (allowed.length === 0) {
+    const message = `This key may not use ${models.map(({ slug }) => slug).join(', ')}`
+    throw new Fault('forbidden', { message, metadata: { limit: refusingModels(exchange.auth.key) } })
+  }
   return { ...wish, models: allowed }
 }
 

@@ -5,6 +5,7 @@
 import type { Clock, Timer } from '../../core/clock.ts'
 import { LIMIT_REACHED, type NewEvent, SHARE_REACHED } from '../../core/event-types.ts'
 import { usdText } from '../../core/money-text.ts'
+import type { SharedBudget } from '../../core/shared-budget.ts'
 import { windowStarts } from '../../core/windows.ts'
 import type { ApiKey, LimitReset } from '../../plugin-api/key.ts'
 
@@ -17,7 +18,10 @@ export interface Spending {
   readonly monthly: bigint
 }
 
-export type BudgetKey = Pick<ApiKey, 'identity' | 'name' | 'label' | 'limit' | 'limitReset'> & { readonly issuer?: BudgetKey }
+export type BudgetKey = Pick<ApiKey, 'identity' | 'name' | 'label' | 'limit' | 'limitReset'> & {
+  readonly issuer?: BudgetKey
+  readonly budget?: SharedBudget
+}
 type Limited = BudgetKey & { readonly limit: number }
 
 export interface BudgetWatchOptions {
@@ -47,7 +51,7 @@ export class BudgetWatch {
   /** Highest share that has been raised, by window. */
   private readonly reached = new Map<string, number>()
   private readonly refusedIn = new Set<string>()
-  /** Keys that were charged since the last reading, by identity. */
+  /** Limits that were charged since the last reading, by identity and window. */
   private charges = new Map<string, Limited>()
   private timer: Timer | undefined
   private closed = false
@@ -63,25 +67,27 @@ export class BudgetWatch {
   /** A request of the key is settled. */
   charged(key: BudgetKey): void {
     if (this.options.shares.length === 0) return
-    const { issuer } = key
     if (isLimited(key)) this.note(key)
-    if (issuer && isLimited(issuer)) this.note(issuer)
+    for (const other of payersOf(key)) if (isLimited(other)) this.note(other)
   }
 
-  /** A request was refused for the limit of the key, or of the key that issued it. */
-  refused({ issuer, ...key }: BudgetKey): void {
-    const limited = [key, ...(issuer ? [issuer] : [])].filter((each): each is Limited => isLimited(each))
-    const [first, second] = limited
-    if (first && !second) this.raiseRefusal(first)
-    if (!first || !second) return
-    Promise.resolve(this.options.balances(limited.map(({ identity }) => identity))).then((found) => {
+  /** A request was refused for the limit of the key, of the key that issued it, or of its budget: for the one that leaves the least. */
+  refused(key: BudgetKey): void {
+    const limited = [key, ...payersOf(key)].filter(isLimited)
+    const [first, ...others] = limited
+    if (!first) return
+    if (others.length === 0) {
+      this.raiseRefusal(first)
+      return
+    }
+    Promise.resolve(this.options.balances([...new Set(limited.map(({ identity }) => identity))])).then((found) => {
       const left = (of: Limited): bigint =>
         BigInt(of.limit) -
         spentOf(
           of,
           found.find((each) => each.key === of.identity),
         )
-      this.raiseRefusal(left(second) < left(first) ? second : first)
+      this.raiseRefusal(others.reduce((least, each) => (left(each) < left(least) ? each : least), first))
     }, this.options.failed)
   }
 
@@ -91,7 +97,8 @@ export class BudgetWatch {
     after: (hash: string, most: number) => Promise<readonly (BudgetKey & { hash: string })[]>,
   ): Promise<void> {
     try {
-      await this.look(configured.filter(isLimited))
+      const budgets = new Set(configured.flatMap(({ budget }) => budget ?? []))
+      await this.look([...configured, ...Array.from(budgets, boundsOf).flat()].filter(isLimited))
       for (let hash = ''; !this.closed; ) {
         const page = await after(hash, PAGE)
         await this.look(page.filter(isLimited))
@@ -129,7 +136,7 @@ export class BudgetWatch {
       if (!(found instanceof Promise) && found[0]) this.check(key, found[0])
       return
     }
-    this.charges.set(key.identity, key)
+    this.charges.set(`${key.identity} ${key.limitReset}`, key)
     if (!this.closed) this.timer ??= this.options.clock.after(GATHER, () => void this.gathered())
   }
 
@@ -147,7 +154,7 @@ export class BudgetWatch {
 
   private async look(keys: readonly Limited[]): Promise<void> {
     if (keys.length === 0) return
-    const found = await this.options.balances(keys.map(({ identity }) => identity))
+    const found = await this.options.balances([...new Set(keys.map(({ identity }) => identity))])
     const byKey = new Map(found.map((spending) => [spending.key, spending]))
     for (const key of keys) {
       const spending = byKey.get(key.identity)
@@ -193,6 +200,26 @@ export class BudgetWatch {
     return { name: start === null ? `ever:${identity}:${limit}` : `${limitReset}:${start}:${identity}:${limit}`, start }
   }
 }
+
+const bounds = new WeakMap<SharedBudget, readonly BudgetKey[]>()
+
+/** Each window of a budget, as a limit of its own. */
+function boundsOf(budget: SharedBudget): readonly BudgetKey[] {
+  let found = bounds.get(budget)
+  if (!found) {
+    const { identity, name, allowances } = budget
+    found = allowances.map(({ limit, limitReset }) => ({ identity, name, label: '', limit, limitReset }))
+    bounds.set(budget, found)
+  }
+  return found
+}
+
+/** What counts a charge of the key as well. */
+function payersOf({ issuer, budget }: BudgetKey): readonly BudgetKey[] {
+  return issuer ? [issuer] : budget ? boundsOf(budget) : NONE
+}
+
+const NONE: readonly BudgetKey[] = []
 
 /** A limit of nothing has no shares. */
 function isLimited<Key extends BudgetKey>(key: Key): key is Key & Limited {

@@ -1,0 +1,41 @@
+/** Budgets that keys share, described. */
+import { Type } from 'typebox'
+import type { DescribedOperation } from './openapi.ts'
+
+const usd = (description: string) => Type.Number({ description })
+const text = (description: string) => Type.String({ description })
+
+const budget = Type.Object(
+  {
+    name: text('As keys name it in `parent`.'),
+    is_defined: Type.Boolean({ description: 'False where the configuration has no such budget any more: its keys have nothing to spend.' }),
+    windows: Type.Array(
+      Type.Object({
+        window: Type.Enum(['daily', 'weekly', 'monthly', 'lifetime']),
+        limit_usd: usd('USD that its keys together may spend in the window.'),
+        used: usd('USD charged in the window; open requests are not in it.'),
+        remaining: usd('USD; open requests count with what is held for them.'),
+        resets_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
+      }),
+      { description: 'All of them apply at once.' },
+    ),
+    held: usd('USD that open requests of its keys hold; with a store on PostgreSQL, in this process.'),
+    keys: Type.Array(Type.Object({ hash: Type.String(), name: Type.String() }), { description: 'The keys that draw on it.' }),
+  },
+  { description: 'A budget of the configuration, and what its keys have spent of it.' },
+)
+
+export function budgetOperations(): DescribedOperation[] {
+  return [
+    {
+      method: 'get',
+      path: '/budgets',
+      id: 'listBudgets',
+      tag: 'Keys',
+      key: 'management',
+      summary: 'List shared budgets',
+      description: 'Budgets that several keys spend together. The configuration file defines them; keys name one as their `parent`.',
+      reply: { description: 'Budgets.', schema: Type.Object({ data: Type.Array(budget) }) },
+    },
+  ]
+}

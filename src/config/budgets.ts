@@ -1,0 +1,24 @@
+/** Rules on budgets that no schema says. */
+import { BUDGET_WINDOWS } from '../core/shared-budget.ts'
+import type { RawConfig } from './schema/root.ts'
+import type { Source } from './source.ts'
+import { hint } from './suggest.ts'
+
+/** Of the windows of a budget each must have less than the next, or it would never be reached (contract section 4, budgets of workspaces). */
+export function checkBudgets({ budgets = {}, auth }: RawConfig, main: Source): void {
+  for (const [name, limits] of Object.entries(budgets)) {
+    const set = BUDGET_WINDOWS.filter((window) => limits[window] !== undefined)
+    if (set.length === 0) main.report(['budgets', name], `expected a limit, one of: ${BUDGET_WINDOWS.join(', ')}`)
+    for (const [at, window] of set.entries()) {
+      const longer = set[at + 1]
+      if (longer && Number(limits[window]) >= Number(limits[longer]))
+        main.report(['budgets', name, window], `expected less than ${longer}, or it is never reached`)
+    }
+  }
+  for (const [index, { parent, management }] of (auth?.keys ?? []).entries()) {
+    if (parent === undefined) continue
+    const at = ['auth', 'keys', index, 'parent']
+    if (!Object.hasOwn(budgets, parent)) main.report(at, `no such budget${hint(parent, Object.keys(budgets))}`)
+    else if (management === true) main.report(at, 'a management key spends nothing, expected none')
+  }
+}

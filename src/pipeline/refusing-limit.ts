@@ -1,0 +1,99 @@
+/**
+ * The limit that has refused a request, as callers read it in `error.metadata.limit` and in the message. Of a limit that several keys
+ * share, what is used of it is the affair of other callers too: its sums are left out (docs/decisions/0065-limits-by-name.md).
+ */
+import type { JsonObject } from '../core/json.ts'
+import { usdText } from '../core/money-text.ts'
+import { windowEnd } from '../core/windows.ts'
+import type { Allowance, CreditAccount, Tightest } from '../ledger/allowance.ts'
+import type { ApiKey, LimitReset } from '../plugin-api/key.ts'
+import type { GuardrailBudget } from './guard/guardrail-setting.ts'
+
+/** Requests and tokens are counted per minute, streams and bytes at one moment, dollars in the window of the limit. */
+export type RateKind = 'requests' | 'tokens' | 'streams' | 'bytes'
+
+const PERIODS: Readonly<Record<LimitReset, string>> = { daily: 'day', weekly: 'week', monthly: 'month' }
+
+interface RefusingRate {
+  readonly key: Pick<ApiKey, 'name' | 'issuer'>
+  readonly kind: RateKind
+  /** Units. */
+  readonly limit: number
+  /** Undefined where it does not matter what is left: the request alone passes the limit. */
+  readonly left: number | undefined
+  /** Milliseconds since the epoch; undefined where no wait helps. */
+  readonly resetsAt: number | undefined
+}
+
+/** Keys issued through sign-in count towards the limits of the key that issued them, whose name is not theirs to know. */
+export function ownerOfRate({ name, issuer }: Pick<ApiKey, 'name' | 'issuer'>): string {
+  return issuer ? 'the key that issued this one' : `the key ${name}`
+}
+
+export function refusingRate({ key, kind, limit, left, resetsAt }: RefusingRate): JsonObject {
+  const isShared = key.issuer !== undefined
+  return {
+    scope: isShared ? 'issuer' : 'key',
+    ...(isShared ? {} : { name: key.name }),
+    kind,
+    per: kind === 'requests' || kind === 'tokens' ? 'minute' : null,
+    limit,
+    ...(isShared || left === undefined ? {} : { used: Math.max(0, limit - left), remaining: left }),
+    resets_at: resetsAt === undefined ? null : isoTime(resetsAt),
+  }
+}
+
+/** A key's own list of models. */
+export function refusingModels({ name }: Pick<ApiKey, 'name'>): JsonObject {
+  return { scope: 'key', name, kind: 'models', per: null, resets_at: null }
+}
+
+/** Whose request it is, and when. */
+export interface Spender {
+  readonly key: ApiKey
+  readonly account: CreditAccount
+  /** Milliseconds since the epoch. */
+  readonly now: number
+}
+
+export type SpendingBound = Allowance | GuardrailBudget
+
+/** The member of the metadata. @param tightest the allowance that leaves the least; undefined where none has a limit. */
+export function limitMember(tightest: Tightest<SpendingBound> | undefined, spender: Spender): JsonObject {
+  return tightest ? { limit: refusingAllowance(tightest, spender) } : {}
+}
+
+export function refusingAllowance({ allowance, left }: Tightest<SpendingBound>, { key, account, now }: Spender): JsonObject {
+  const { limit, limitReset } = allowance
+  const isShared = allowance.of === 'payer'
+  const anew = limitAnew(allowance, now)
+  return {
+    ...ownerOfAllowance(allowance, key),
+    kind: 'usd',
+    per: limitReset ? PERIODS[limitReset] : null,
+    ...(isShared ? {} : { limit: usdText(limit ?? 0), used: usdText(account.counted(limitReset)), remaining: usdText(left) }),
+    resets_at: anew === undefined ? null : isoTime(anew),
+  }
+}
+
+function ownerOfAllowance(allowance: SpendingBound, { name, budget }: ApiKey): JsonObject {
+  if ('guardrail' in allowance) return { scope: 'guardrail', name: allowance.guardrail }
+  if (allowance.of !== 'payer') return { scope: 'key', name }
+  return budget ? { scope: 'budget', name: budget.name } : { scope: 'issuer' }
+}
+
+/** When a limit begins anew, milliseconds since the epoch; undefined where it does not. */
+export function limitAnew({ limitReset }: Pick<Allowance, 'limitReset'>, now: number): number | undefined {
+  return limitReset ? windowEnd(limitReset, now) : undefined
+}
+
+/** Words that follow "$1.00 is left". */
+export function leftUnder(allowance: Allowance | undefined, key: Pick<ApiKey, 'name' | 'budget'>): string {
+  if (!allowance || allowance.limit === null) return ''
+  const each = allowance.limitReset ? `${allowance.limitReset} ` : ''
+  if (allowance.of === 'payer')
+    return key.budget ? ` under the ${each}limit of the budget ${key.budget.name}` : ' under the limit of the key that issued this one'
+  return ` under the ${each}limit of $${usdText(allowance.limit)} of the key ${key.name}`
+}
+
+const isoTime = (at: number): string => new Date(at).toISOString()

@@ -1,0 +1,130 @@
+/** Budgets that keys spend together: a table on the page of all keys, and the one of a key. */
+import { call } from '../api.ts'
+import type { BudgetsReply } from '../api-types.ts'
+import { Choice } from '../components/field.tsx'
+import { type Column, Table } from '../components/table.tsx'
+import { Badge, Section, Time } from '../components/values.tsx'
+import { formatCount, formatShare, formatUsd } from '../format.ts'
+import { type Resource, useResource } from '../resource.ts'
+import { pathTo } from '../router.ts'
+import { type Meanings, meaningOf, plainWord } from '../words.ts'
+
+type Budget = BudgetsReply['data'][number]
+type Window = Budget['windows'][number]
+
+const WINDOWS: Meanings<Window['window'], string> = { daily: 'Day', weekly: 'Week', monthly: 'Month', lifetime: 'In all' }
+
+export function useBudgets(inputs: readonly (string | number)[] = []): Resource<BudgetsReply> {
+  return useResource<BudgetsReply>((signal) => call('/v1/budgets', { signal }), inputs)
+}
+
+interface Row extends Window {
+  readonly budget: Budget
+}
+
+const COLUMNS: readonly Column<Row>[] = [
+  {
+    name: 'budget',
+    title: 'Budget',
+    cell: ({ budget }) => (
+      <>
+        {budget.name} {!budget.is_defined && <Badge tone="bad">Not in the configuration</Badge>}
+      </>
+    ),
+    sortBy: ({ budget }) => budget.name,
+  },
+  { name: 'window', title: 'Window', cell: ({ window }) => meaningOf(WINDOWS, window) ?? plainWord(window) },
+  {
+    name: 'limit',
+    title: 'Limit',
+    isNumber: true,
+    cell: ({ limit_usd: limit }) => formatUsd(limit),
+    sortBy: ({ limit_usd: limit }) => limit,
+  },
+  { name: 'used', title: 'Used', isNumber: true, cell: ({ used }) => formatUsd(used), sortBy: ({ used }) => used },
+  {
+    name: 'left',
+    title: 'Left',
+    isNumber: true,
+    cell: ({ remaining, limit_usd: limit }) => (
+      <>
+        {formatUsd(remaining)} {limit > 0 && <span class="quiet">{formatShare(remaining / limit)}</span>}
+      </>
+    ),
+    sortBy: ({ remaining }) => remaining,
+  },
+  { name: 'resets', title: 'Begins anew', cell: ({ resets_at: at }) => (at === null ? 'Never' : <Time iso={at} />) },
+  { name: 'keys', title: 'Keys', isNumber: true, cell: ({ budget }) => formatCount(budget.keys.length) },
+]
+
+/** Nothing where there are none. @param changes of keys: each has them read again. */
+export function SharedBudgets({ changes }: { changes: number }) {
+  const budgets = useBudgets([changes])
+  if (budgets.data?.data.length === 0) return null
+  return (
+    <Section title="Shared budgets">
+      <Table
+        caption="Shared budgets"
+        rows={budgets.data?.data.flatMap((budget) => budget.windows.map((window) => ({ ...window, budget })))}
+        error={budgets.data ? undefined : budgets.error}
+        onRetry={budgets.reload}
+        rowKey={({ budget, window }) => `${budget.name} ${window}`}
+        columns={COLUMNS}
+      />
+    </Section>
+  )
+}
+
+/** What the budget of one key leaves, and who else draws on it. */
+export function ParentOf({ name, hash }: { name: string; hash: string }) {
+  const budget = useBudgets([name]).data?.data.find((each) => each.name === name)
+  const others = budget?.keys.filter((each) => each.hash !== hash) ?? []
+  return (
+    <>
+      {name}
+      {budget?.windows.map(({ window, limit_usd: limit, remaining }) => (
+        <span class="under" key={window}>
+          {meaningOf(WINDOWS, window) ?? plainWord(window)}: {formatUsd(remaining)} of {formatUsd(limit)} left
+        </span>
+      ))}
+      {others.length > 0 && (
+        <span class="under">
+          With{' '}
+          {others.slice(0, 5).map((each, at) => (
+            <span key={each.hash}>
+              {at > 0 && ', '}
+              <a href={pathTo(['keys', each.hash])}>{each.name}</a>
+            </span>
+          ))}
+          {others.length > 5 && ` and ${formatCount(others.length - 5)} more`}
+        </span>
+      )}
+    </>
+  )
+}
+
+interface ParentChoiceProps {
+  /** That of the key now. */
+  readonly parent: string | null
+  readonly value: string
+  readonly error: Error | undefined
+  readonly onChange: (value: string) => void
+}
+
+/** Nothing where there are no budgets. */
+export function ParentChoice({ parent, value, error, onChange }: ParentChoiceProps) {
+  const budgets = useBudgets().data?.data ?? []
+  const names = [...new Set([...budgets.map(({ name }) => name), ...(parent ? [parent] : [])])]
+  if (names.length === 0) return null
+  return (
+    <Choice
+      name="parent"
+      label="Shared budget"
+      error={error}
+      value={value}
+      onChange={onChange}
+      options={[['', 'None'], ...names.map((name) => [name, name] as const)]}
+      hint="It draws on that as well, together with other keys."
+    />
+  )
+}
