@@ -159,6 +159,11 @@ export class LeaseBook {
     return { wanted, life: node.life }
   }
 
+  /** True from the first pulse or grant of a process until it is gone. */
+  knows(node: string): boolean {
+    return this.nodes.has(node)
+  }
+
   alive(): number {
     const now = this.now()
     let count = 0
